@@ -104,17 +104,17 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
     " FROM cost_sums WHERE span = ?1 AND detail = ?2");
 
 /* ... and against the ledger and the jobs. What there is in a node may have changed since, so types
- * are not told apart. */
+ * are not told apart; nor are the teams of what was spent: it stays with the team that a job was in
+ * then, and the job may have moved to another. */
 #define OF_JOB                                                                                     \
     " LEFT JOIN job_label_sets s ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END"  \
     " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND " \
     "t.name = 'team'"
 static const char of_rows[] = DIFFERENCES(NAMED,
-    "SELECT 0 AS since, labels, team, user, pool, '' AS type, market, kind, ms, node_ms, uusd, "
-    "on_demand_uusd, ended, succeeded"
+    "SELECT 0 AS since, labels, iif(kind = '', team, '') AS team, user, pool, '' AS type, market, "
+    "kind, ms, node_ms, uusd, on_demand_uusd, ended, succeeded"
     " FROM cost_sums WHERE span = 1 AND detail = 7",
-    "SELECT 0, ifnull(s.labels, 0), coalesce(t.value, j.team, ''), ifnull(j.user, ''), "
-    "coalesce(n.pool, i.pool, ''), '',"
+    "SELECT 0, ifnull(s.labels, 0), '', ifnull(j.user, ''), coalesce(n.pool, i.pool, ''), '',"
     " coalesce(n.market, i.market, ''), l.kind, -l.ms, -l.node_ms, -l.uusd, -l.on_demand_uusd, 0, "
     "0 FROM ledger l LEFT JOIN jobs j ON j.id = l.job" OF_JOB
     " LEFT JOIN nodes n ON n.id = l.node LEFT JOIN instances i ON i.id = l.instance"

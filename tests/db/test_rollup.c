@@ -373,6 +373,28 @@ static void a_cost_that_is_not_the_ledgers_is_found(void **state)
     db_close(d);
 }
 
+/* It had begun before it moved: those who see to that are charged for what came after. */
+static void what_was_spent_stays_with_the_team_of_then(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_reader *r;
+    struct db_batch b = {0};
+    int n = 0;
+    add_job(&b, 1, "ada", NULL, END_NONE);
+    add_row(&b, 1, LEDGER_USEFUL, 0, 1000, 10);
+    util_commit(d, &b);
+    add_job(&b, 1, "ada", NULL, END_SUCCEEDED);
+    STR_COPY(b.changes.jobs[0].team, "other");
+    add_row(&b, 1, LEDGER_USEFUL, 1000, 500, 5);
+    util_commit(d, &b);
+    assert_int_equal(db_reader_of(d, &r, &e), 0);
+    assert_sums(r, all_by("team"), "other:1/1,5,500,0 shared:0/0,10,1000,0 ");
+    assert_int_equal(db_read_rollup_gaps(r, count_gap, &n, &e), 0);
+    assert_int_equal(n, 0);
+    db_reader_close(r);
+    db_close(d);
+}
+
 /* What belay audit holds against each other: whatever is changed by a hand of its own is found. */
 static void sums_that_are_not_the_ledgers_are_found(void **state)
 {
@@ -497,6 +519,8 @@ int main(void)
             sums_are_made_anew_as_they_were_kept, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             egress_that_is_not_its_attempts_is_found, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            what_was_spent_stays_with_the_team_of_then, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             sums_that_are_not_the_ledgers_are_found, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
