@@ -32,7 +32,8 @@ static void set_limit(struct order_limits *l, enum limit_kind kind, int64_t most
 }
 
 /* ann and bob have half of two small machines each whenever they ask; cho has nothing, and borrows.
- * Or ann runs two jobs at a time, she and bob together four, of 12 cpus. */
+ * Or ann runs two jobs at a time, she and bob together four, of 12 cpus; what they move to their
+ * other team is not limited. */
 const struct order_options *quotas_order(struct world *w)
 {
     static const char *const users[] = {"ann", "bob", "cho"};
@@ -57,6 +58,7 @@ const struct order_options *quotas_order(struct world *w)
         set_limit(&w->teams[0].users[0].limits, LIMIT_RUNNING, 2);
         set_limit(&w->teams[0].limits, LIMIT_RUNNING, 4);
         set_limit(&w->teams[0].limits, LIMIT_MCPU, 12000);
+        add_team(w, "blue", 0, 2, users);
     }
     return &w->order;
 }

@@ -318,8 +318,8 @@ static void update_a_job(struct world *w, int64_t job)
 {
     static const enum update_field all[] = {UPDATE_NAME, UPDATE_TIME_LIMIT, UPDATE_RETRIES,
         UPDATE_NICE, UPDATE_DEADLINE, UPDATE_FINISH, UPDATE_WORK, UPDATE_AT_ONCE, UPDATE_POOL,
-        UPDATE_QOS, UPDATE_BEGIN, UPDATE_DEPENDS, UPDATE_CPUS, UPDATE_MEMORY, UPDATE_NODES,
-        UPDATE_ON_LOSS, UPDATE_LICENCES};
+        UPDATE_TEAM, UPDATE_QOS, UPDATE_BEGIN, UPDATE_DEPENDS, UPDATE_CPUS, UPDATE_MEMORY,
+        UPDATE_NODES, UPDATE_ON_LOSS, UPDATE_LICENCES};
     static const char *const licences[] = {"", "licences=matlab:1", "licences=matlab:3"},
                              *const qos[] = {"", "low", "high"};
     struct updating *u = mem_alloc(sizeof(*u));
@@ -354,6 +354,7 @@ static void update_a_job(struct world *w, int64_t job)
     STR_COPY(u->to.name, world_chance(w, 0.5) ? "sim" : "sim-2");
     STR_COPY(
         u->to.pool, ((const char *[]){"", "", "", "burst", "base,burst"})[world_between(w, 0, 4)]);
+    STR_COPY(u->to.team, world_chance(w, 0.5) ? "red" : "blue");
     STR_COPY(u->to.qos, qos[world_between(w, 0, 2)]);
     tick_post_work(w->tick, apply_updating, on_updated, u);
 }

@@ -673,6 +673,8 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
 /* ERR_CONFLICT: with this, jobs of the account would wait for more. */
 int waits_check_room(
     const struct model *m, const struct account *a, const struct event *submit, struct err *e);
+/* so many more dependencies of the account's jobs WAIT */
+void waits_counted(struct account *a, int64_t n);
 /* of a submit that was checked */
 void waits_attach(struct model *m, struct job *j, const struct event *submit);
 /* The same of a PENDING job that has neither its place in the queue nor among those that wait: it

@@ -574,6 +574,38 @@ static void in_another_team_it_counts_there(void **state)
     lab_deinit(&l);
 }
 
+/* For how many others jobs of a user in a team may wait: as with all that is counted of them. */
+static void in_another_team_what_it_waits_for_counts_there(void **state)
+{
+    (void)state;
+    static struct order_user users[] = {{.name = "ann", .shares = 1}};
+    static struct order_team teams[] = {{.name = "red", .shares = 1, .users = users, .n_users = 1},
+        {.name = "blue", .shares = 1, .users = users, .n_users = 1}};
+    struct order_options o = order_defaults;
+    struct lab l;
+    struct shelf s = {.order = &o};
+    o.teams = teams;
+    o.n_teams = 2;
+    lab_init_order(&l, &o);
+    int64_t first = lab_submit_cpus(&l, 1), second = lab_submit_cpus(&l, 1),
+            job = lab_submit_cpus(&l, 1);
+    const struct depend_ask asks[] = {
+        {.kind = DEPEND_AFTEROK, .on = first}, {.kind = DEPEND_AFTERANY, .on = second}};
+    lab_apply(&l, depends(job, asks, 2, false));
+    const struct account *red = model_job(l.m, job)->account;
+    assert_int_equal(red->n_waits, 2);
+    change(&l, job, BIT(TEAM), (struct job_row){.team = "blue"});
+    assert_int_equal(red->n_waits, 0);
+    assert_int_equal(model_job(l.m, job)->account->n_waits, 2);
+    restart(&l, &s);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = second, .by = "ann"}});
+    assert_int_equal(model_job(l.m, job)->account->n_waits, 1);
+    change(&l, job, BIT(TEAM), (struct job_row){.team = "red"});
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann"}});
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
 static void it_is_queued_again_as_often_as_is_said_last(void **state)
 {
     (void)state;
@@ -673,6 +705,7 @@ int main(void)
         cmocka_unit_test(tasks_that_have_begun_outlive_what_the_rest_depends_on),
         cmocka_unit_test(an_array_whose_rest_is_cancelled_depends_on_nothing),
         cmocka_unit_test(in_another_team_it_counts_there),
+        cmocka_unit_test(in_another_team_what_it_waits_for_counts_there),
         cmocka_unit_test(it_is_queued_again_as_often_as_is_said_last),
         cmocka_unit_test(a_job_of_several_nodes_may_need_others),
         cmocka_unit_test(its_time_to_begin_is_another),

@@ -308,6 +308,8 @@ static void become(
     if (to != j->account) {
         limits_submitted(j->account, -job_submitted(j));
         limits_submitted(to, job_submitted(j));
+        waits_counted(j->account, -job_side(j)->n_open);
+        waits_counted(to, job_side(j)->n_open);
         j->account = to;
     }
     j->row = w->row;

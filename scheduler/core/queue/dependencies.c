@@ -95,6 +95,11 @@ static bool is_of_tasks(const struct dependency *d)
     return d->row.kind == DEPEND_AFTERCORR;
 }
 
+void waits_counted(struct account *a, int64_t n)
+{
+    a->n_waits += n;
+}
+
 /* A job may depend on a thousand others: what it still waits for is counted, not looked up at each
  * of their ends. */
 static void count(const struct dependency *d, int32_t sign)
@@ -105,7 +110,7 @@ static void count(const struct dependency *d, int32_t sign)
         s->n_never_of_tasks += is_of_tasks(d) ? sign : 0;
     } else {
         s->n_open += sign;
-        d->job->account->n_waits += sign;
+        waits_counted(d->job->account, sign);
     }
 }
 
