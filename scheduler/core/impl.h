@@ -668,18 +668,24 @@ enum depend_state waits_judge(enum depend_kind kind, enum end_kind end);
 /* ERR_CONFLICT, with the reason: it could never run. ERR_NOT_FOUND: it depends on a job that there
  * never was. */
 int waits_check(const struct model *m, const struct event *submit, struct err *e);
-/* Each costs memory, and time at an end: two for each job that a user may have without a limit. */
-#define WAITS_OF_USER_MAX 400000
+/* Each costs memory, and time at an end: two for each job that a user may have without a limit. A
+ * rename may be one more, to whoever waits for all of the new name. */
+#define WAITS_OF_ACCOUNT_MAX 400000
 /* ERR_CONFLICT: with this, jobs of the account would wait for more. */
 int waits_check_room(
     const struct model *m, const struct account *a, const struct event *submit, struct err *e);
+/* The same of a job that comes to this row and account, and to depend on what `replaced` asks for;
+ * NULL: as before, under the row's name. It may always wait for no more than it did. */
+int waits_check_change(const struct model *m, const struct job *j, const struct account *to,
+    const struct job_row *becomes, const struct event *replaced, struct err *e);
 /* so many more dependencies of the account's jobs WAIT */
 void waits_counted(struct account *a, int64_t n);
 /* of a submit that was checked */
 void waits_attach(struct model *m, struct job *j, const struct event *submit);
-/* The same of a PENDING job that has neither its place in the queue nor among those that wait: it
- * depends on these, in place of all before. What is asked was checked. */
-void waits_replace(struct model *m, struct job *j, const struct event *submit, struct stamp now);
+/* It depends on nothing any more; who waited for others by way of it waits for them itself. Of a
+ * PENDING job that has neither its place in the queue nor among those that wait; so may be attached
+ * what it is to depend on. */
+void waits_detach(struct model *m, struct job *j);
 bool waits_for_name(const struct job *j); /* SINGLETON, of whose jobs some have not ended */
 /* Another name: of what waits for jobs of one name, as if it had always had the new one. A job that
  * waits_for_name has no place among those that wait. */

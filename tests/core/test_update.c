@@ -606,6 +606,108 @@ static void in_another_team_what_it_waits_for_counts_there(void **state)
     lab_deinit(&l);
 }
 
+/* Without a look at whether the model is whole, for very many. */
+static int try_unchecked(struct lab *l, struct event ev, int64_t *ret_id)
+{
+    struct outcome o = {0};
+    ev.now = l->now;
+    int rc = core_apply(l->m, &ev, &o, &l->e);
+    *ret_id = o.id;
+    return rc;
+}
+
+static int try_named(struct lab *l, const char *name, bool waits, int64_t *ret_id)
+{
+    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    const struct depend_ask ask = {.kind = DEPEND_SINGLETON};
+    struct job_row r = lab_job(1);
+    STR_COPY(r.name, name);
+    r.depends_any = waits;
+    return try_unchecked(l,
+        (struct event){.type = EV_SUBMIT,
+            .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = waits}},
+        ret_id);
+}
+
+#define NAMESAKES 3000
+#define RENAMED 200
+
+static void a_new_name_is_waited_for_as_at_a_submit(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row to = {.name = "train"};
+    int64_t id, first = 0, all = 0;
+    lab_init(&l);
+    for (int k = 0; k < NAMESAKES; k++)
+        assert_int_equal(try_named(&l, "train", false, &id), 0);
+    for (int k = 0; k <= RENAMED; k++) {
+        assert_int_equal(try_named(&l, "few", k > 0, &id), 0);
+        first = k == 0 ? id : first;
+    }
+    const struct account *a = model_job(l.m, first)->account;
+    for (id = first + 1; a->n_waits + NAMESAKES + all <= WAITS_OF_ACCOUNT_MAX; id++, all++) {
+        change(&l, id, BIT(NAME), to);
+        assert_int_equal(n_depends(&l, id), NAMESAKES + all);
+    }
+    assert_in_range(all, 100, RENAMED - 1);
+    refuse(&l, id, BIT(NAME), to, ERR_CONFLICT, "allowed");
+    assert_in_range(a->n_waits, WAITS_OF_ACCOUNT_MAX - NAMESAKES - all, WAITS_OF_ACCOUNT_MAX);
+    refuse_event(&l,
+        (struct event){.type = EV_UPDATE,
+            .update = {.job = id,
+                .by = "ann",
+                .fields = BIT(NAME) | BIT(DEPENDS),
+                .to = &(struct job_row){.name = "train", .depends_any = true},
+                .depends = &(struct depend_ask){.kind = DEPEND_SINGLETON},
+                .n_depends = 1}},
+        ERR_CONFLICT, "allowed");
+    change(&l, id, BIT(NAME), (struct job_row){.name = "another"}); /* for nobody */
+    assert_false(waits(&l, id));
+    lab_deinit(&l);
+}
+
+/* And in another team for what others there do not wait for. */
+static void at_the_limit_a_job_may_wait_for_less(void **state)
+{
+    (void)state;
+    static struct order_user users[] = {{.name = "ann", .shares = 1}};
+    static struct order_team teams[] = {{.name = "red", .shares = 1, .users = users, .n_users = 1},
+        {.name = "blue", .shares = 1, .users = users, .n_users = 1}};
+    struct order_options o = order_defaults;
+    struct lab l;
+    struct job_row to_red = {.team = "red"}, to_blue = {.team = "blue"};
+    int64_t last = 0, id;
+    o.teams = teams;
+    o.n_teams = 2;
+    lab_init_order(&l, &o);
+    int64_t first = lab_submit_cpus(&l, 1), other = lab_submit_cpus(&l, 1);
+    const struct depend_ask ask = {.kind = DEPEND_AFTEROK, .on = first};
+    lab_apply(&l, depends(other, &ask, 1, false));
+    change(&l, other, BIT(TEAM), to_blue);
+    while (try_named(&l, "train", true, &id) == 0)
+        last = id;
+    const struct account *red = model_job(l.m, last)->account;
+    assert_int_equal(l.e.kind, ERR_CONFLICT);
+    assert_true(n_depends(&l, last) > WAITS_OF_ACCOUNT_MAX - red->n_waits);
+    while (red->n_waits < WAITS_OF_ACCOUNT_MAX) {
+        struct job_row r = lab_job(1);
+        const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+        struct event ev = {.type = EV_SUBMIT,
+            .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}};
+        assert_int_equal(try_unchecked(&l, ev, &id), 0);
+    }
+    refuse(&l, other, BIT(TEAM), to_red, ERR_CONFLICT, "allowed");
+    int64_t had = n_depends(&l, last);
+    lab_apply(&l, depends(last, &ask, 1, false));
+    assert_int_equal(red->n_waits, WAITS_OF_ACCOUNT_MAX - had + 1);
+    change(&l, other, BIT(TEAM), to_red);
+    assert_int_equal(red->n_waits, WAITS_OF_ACCOUNT_MAX - had + 2);
+    change(&l, last - 1, BIT(TEAM), to_blue);
+    assert_int_equal(model_job(l.m, last - 1)->account->n_waits, n_depends(&l, last - 1));
+    lab_deinit(&l);
+}
+
 static void it_is_queued_again_as_often_as_is_said_last(void **state)
 {
     (void)state;
@@ -706,6 +808,8 @@ int main(void)
         cmocka_unit_test(an_array_whose_rest_is_cancelled_depends_on_nothing),
         cmocka_unit_test(in_another_team_it_counts_there),
         cmocka_unit_test(in_another_team_what_it_waits_for_counts_there),
+        cmocka_unit_test(a_new_name_is_waited_for_as_at_a_submit),
+        cmocka_unit_test(at_the_limit_a_job_may_wait_for_less),
         cmocka_unit_test(it_is_queued_again_as_often_as_is_said_last),
         cmocka_unit_test(a_job_of_several_nodes_may_need_others),
         cmocka_unit_test(its_time_to_begin_is_another),

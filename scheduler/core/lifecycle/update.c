@@ -242,8 +242,7 @@ static int check_depends(const struct model *m, const struct event *ev, const st
                 "for it, or submit it again",
                 depend_text(a->kind, a->on, a->of_task, a->task).s, j->row.id);
     }
-    int rc = waits_check(m, &w->submit, e);
-    return rc ? rc : waits_check_room(m, j->account, &w->submit, e);
+    return waits_check(m, &w->submit, e);
 }
 
 /* Into ret_wanted what the job becomes, if it may. */
@@ -286,12 +285,16 @@ static int check(const struct model *m, const struct event *ev, const struct job
     return !rc && (fields & BIT(DEPENDS)) ? check_depends(m, ev, j, w, e) : rc;
 }
 
+static struct account *account_to(struct model *m, const struct job *j, const struct wanted *w)
+{
+    return str_eq(w->row.team, j->row.team) ? j->account : account_of(m, w->row.team, w->row.user);
+}
+
 /* In another team it counts there. n: that are changed so together. */
 static int check_quota(
     struct model *m, const struct job *j, const struct wanted *w, int64_t n, struct err *e)
 {
-    struct account *to =
-        str_eq(w->row.team, j->row.team) ? j->account : account_of(m, w->row.team, w->row.user);
+    const struct account *to = account_to(m, j, w);
     return to == j->account ? 0 : limits_check_submit(to, n, e);
 }
 
@@ -302,8 +305,7 @@ static void become(
     struct model *m, struct job *j, const struct wanted *w, int32_t fields, struct stamp now)
 {
     int64_t extras = j->row.extras;
-    struct account *to =
-        str_eq(w->row.team, j->row.team) ? j->account : account_of(m, w->row.team, w->row.user);
+    struct account *to = account_to(m, j, w);
     queue_disown(m, j);
     if (to != j->account) {
         limits_submitted(j->account, -job_submitted(j));
@@ -343,13 +345,15 @@ static void change_pending(
     else
         j->row = w->row;
     pace_look(m, j, now);
+    if (fields & BIT(DEPENDS))
+        waits_detach(m, j);
     if ((fields & BIT(NAME)) && !str_eq(name, j->row.name)) {
         waits_rename(m, j, name, now);
         queue_reshape(m, j); /* it may count in other budgets */
     }
     if (fields & BIT(DEPENDS)) {
         w->submit.submit.job = &j->row;
-        waits_replace(m, j, &w->submit, now);
+        waits_attach(m, j, &w->submit);
     }
     if (anew)
         job_enqueue(m, j, now);
@@ -568,6 +572,9 @@ int apply_update(
     int rc = check(m, ev, j, &w, e);
     if (!rc)
         rc = check_quota(m, j, &w, job_submitted(j), e);
+    if (!rc)
+        rc = waits_check_change(m, j, account_to(m, j, &w), &w.row,
+            ev->update.fields & BIT(DEPENDS) ? &w.submit : NULL, e);
     if (!rc)
         change(m, ev, j, &w);
     return rc;

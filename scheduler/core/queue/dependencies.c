@@ -405,36 +405,6 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
     return 0;
 }
 
-/* How many a job of that name would wait for. */
-static int64_t namesakes_before(const struct model *m, const struct job_row *r)
-{
-    const struct namesakes *same = namesakes_find(m, r);
-    int64_t n = 0;
-    if (!same)
-        return 0;
-    LIST_FOREACH (&same->jobs, l)
-        n++;
-    return n;
-}
-
-int waits_check_room(
-    const struct model *m, const struct account *a, const struct event *submit, struct err *e)
-{
-    const struct job_row *r = submit->submit.job;
-    int64_t n = 0;
-    for (size_t i = 0; i < submit->submit.n_depends; i++)
-        n += submit->submit.depends[i].kind == DEPEND_SINGLETON && r->depends_any
-                 ? namesakes_before(m, r)
-                 : 1;
-    if (n == 0 || n <= WAITS_OF_USER_MAX - a->n_waits)
-        return 0;
-    return err_set(e, ERR_CONFLICT,
-        "jobs of %s wait for %" PRId64 " others already, and this would be %" PRId64
-        " more than the %d that are allowed: wait for some to end, have a few jobs stand for many "
-        "(a job that waits for all of a step), or use one array with aftercorr",
-        a->row.user, a->n_waits, n - (WAITS_OF_USER_MAX - a->n_waits), WAITS_OF_USER_MAX);
-}
-
 bool waits_for_name(const struct job *j)
 {
     LIST_FOREACH (&job_side(j)->depends, l)
@@ -448,6 +418,80 @@ static bool waits_for_namesakes(const struct job *j)
 {
     return !j->row.depends_any && waits_for_name(j);
 }
+
+/* ---- for how many ---- */
+
+/* So many attach_namesakes would find for a job of that row and number. */
+static int64_t namesakes_before(const struct model *m, const struct job_row *r, int64_t id)
+{
+    const struct namesakes *same = namesakes_find(m, r);
+    int64_t n = 0;
+    if (!same)
+        return 0;
+    LIST_FOREACH (&same->jobs, l) {
+        const struct job *older = LIST_ENTRY(l, struct job, namesake);
+        if (older->row.id >= id)
+            continue;
+        n++;
+        if (waits_for_namesakes(older))
+            break;
+    }
+    return n;
+}
+
+static int64_t count_asked(
+    const struct model *m, const struct job_row *r, int64_t id, const struct event *submit)
+{
+    int64_t n = 0;
+    bool by_name = false;
+    for (size_t i = 0; i < submit->submit.n_depends; i++) {
+        bool is_name = submit->submit.depends[i].kind == DEPEND_SINGLETON;
+        by_name |= is_name;
+        n += !is_name;
+    }
+    return n + (by_name ? namesakes_before(m, r, id) : 0);
+}
+
+static int64_t count_of_name(const struct job *j)
+{
+    int64_t n = 0;
+    LIST_FOREACH (&job_side(j)->depends, l) {
+        const struct dependency_row *r = &LIST_ENTRY(l, struct dependency, of_job)->row;
+        n += r->kind == DEPEND_SINGLETON && r->state == DEPEND_WAITS;
+    }
+    return n;
+}
+
+static int check_room(const struct account *a, int64_t more, struct err *e)
+{
+    if (more <= 0 || more <= WAITS_OF_ACCOUNT_MAX - a->n_waits)
+        return 0;
+    return err_set(e, ERR_CONFLICT,
+        "jobs of %s in team %s wait for %" PRId64 " others already, and this would be %" PRId64
+        " more than the %d that are allowed: wait for some to end, have a few jobs stand for many "
+        "(a job that waits for all of a step), or use one array with aftercorr",
+        a->row.user, a->row.team, a->n_waits, more - (WAITS_OF_ACCOUNT_MAX - a->n_waits),
+        WAITS_OF_ACCOUNT_MAX);
+}
+
+int waits_check_room(
+    const struct model *m, const struct account *a, const struct event *submit, struct err *e)
+{
+    return check_room(a, count_asked(m, submit->submit.job, m->next.next_job, submit), e);
+}
+
+int waits_check_change(const struct model *m, const struct job *j, const struct account *to,
+    const struct job_row *becomes, const struct event *replaced, struct err *e)
+{
+    int64_t had = job_side(j)->n_open, has = had;
+    if (replaced)
+        has = count_asked(m, becomes, j->row.id, replaced);
+    else if (!str_eq(becomes->name, j->row.name) && waits_for_name(j))
+        has += namesakes_before(m, becomes, j->row.id) - count_of_name(j);
+    return check_room(to, to == j->account ? has - had : has, e);
+}
+
+/* ---- attached ---- */
 
 static void attach_row(struct model *m, struct job *j, const struct dependency_row *r)
 {
@@ -534,14 +578,12 @@ static void pass_on(struct model *m, struct job *j)
     }
 }
 
-void waits_replace(struct model *m, struct job *j, const struct event *submit, struct stamp now)
+void waits_detach(struct model *m, struct job *j)
 {
-    (void)now;
     pass_on(m, j);
     drop_all(m, j);
     if (j->array)
         follow_settle(m, j);
-    waits_attach(m, j, submit);
 }
 
 /* Those of its name wait for it no longer. */
