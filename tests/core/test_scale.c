@@ -162,11 +162,39 @@ static void a_mixed_queue_is_packed_in_time(void **state)
     lab_deinit(&l);
 }
 
+/* One submit, and one end: each of the jobs of the name is looked at once. */
+static void who_waits_for_a_name_costs_each_of_the_name_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row r = lab_job(1);
+    const struct depend_ask asks[] = {{.kind = DEPEND_SINGLETON}, {.kind = DEPEND_SINGLETON}};
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &r, .depends = asks, .n_depends = 2}};
+    lab_init(&l);
+    fill_queue(&l, 1);
+    r.depends_any = true;
+    double from = now_s();
+    apply(&l, &ev);
+    int64_t any = JOBS + 1, all = JOBS + 2;
+    assert_int_equal(job_side(model_job(l.m, any))->n_open, JOBS);
+    r.depends_any = false;
+    apply(&l, &ev);
+    assert_int_equal(job_side(model_job(l.m, all))->n_open, JOBS + 1);
+    ev = (struct event){.type = EV_CANCEL, .cancel = {.job = any, .by = "ann"}};
+    apply(&l, &ev); /* what it waited for is its heir's */
+    assert_int_equal(job_side(model_job(l.m, all))->n_open, JOBS);
+    double took = now_s() - from;
+    print_message("two that wait for %d of a name, and the end of one: %.3f s\n", JOBS, took);
+    assert_true(took < 10);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_decision_costs_the_same_whatever_waits),
         cmocka_unit_test(launches_are_counted_not_searched),
+        cmocka_unit_test(who_waits_for_a_name_costs_each_of_the_name_once),
         cmocka_unit_test(a_mixed_queue_is_packed_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

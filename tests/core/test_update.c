@@ -6,6 +6,7 @@
 #include "tests/core/shelf.h"
 
 #include "base/mem.h"
+#include "base/prng.h"
 #include "base/str.h"
 #include "scheduler/core/impl.h"
 #include <inttypes.h>
@@ -708,6 +709,95 @@ static void at_the_limit_a_job_may_wait_for_less(void **state)
     lab_deinit(&l);
 }
 
+/* Each of those after it came to wait for it when none of them stood for others yet. The first of
+ * them takes over what it waited for, and stands for the rest. */
+static void who_no_longer_stands_for_others_has_one_heir(void **state)
+{
+    (void)state;
+    enum { BEFORE = 4500, AFTER = 100 };
+    struct lab l;
+    struct depend_ask by_name = {.kind = DEPEND_SINGLETON};
+    int64_t last, id;
+    lab_init(&l);
+    for (int k = 0; k < BEFORE + 1 + AFTER; k++)
+        assert_int_equal(try_named(&l, "train", false, &last), 0);
+    int64_t stands = last - AFTER;
+    lab_apply(&l, depends(stands, &by_name, 1, false));
+    for (id = last; id > stands; id--)
+        lab_apply(&l, depends(id, &by_name, 1, false));
+    assert_int_equal(n_depends(&l, stands), BEFORE);
+    assert_int_equal(n_depends(&l, last), AFTER);
+    int64_t before = model_job(l.m, stands)->account->n_waits;
+    rename_to(&l, stands, "another");
+    assert_int_equal(n_depends(&l, stands + 1), BEFORE);
+    assert_int_equal(model_job(l.m, stands)->account->n_waits, before - AFTER);
+    lab_deinit(&l);
+}
+
+/* Whether a job that waits for all before it of its name waits for that one, itself or by way of
+ * others that do so. */
+static bool waits_for(const struct lab *l, const struct job *j, int64_t on)
+{
+    LIST_FOREACH (&job_side(j)->depends, k) {
+        const struct dependency *d = LIST_ENTRY(k, struct dependency, of_job);
+        if (d->row.kind != DEPEND_SINGLETON || d->row.on < on)
+            continue;
+        if (d->row.on == on ||
+            (!d->on->row.depends_any && waits_for_name(d->on) && waits_for(l, d->on, on)))
+            return true;
+    }
+    return false;
+}
+
+static void check_names(const struct lab *l, int64_t last)
+{
+    for (int64_t id = 1; id <= last; id++) {
+        const struct job *j = model_job(l->m, id), *older;
+        if (!j || j->row.depends_any || !waits_for_name(j))
+            continue;
+        for (int64_t on = 1; on < id; on++)
+            if ((older = model_job(l->m, on)) && str_eq(older->row.name, j->row.name) &&
+                !waits_for(l, j, on))
+                fail_msg("job %" PRId64 " of name %s does not wait for job %" PRId64, id,
+                    j->row.name, on);
+    }
+}
+
+static void who_waits_for_all_of_its_name_does_so_whatever_changes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "b"};
+    const struct depend_ask by_name = {.kind = DEPEND_SINGLETON};
+    struct prng p;
+    prng_init(&p, 19);
+    for (int round = 0; round < 40; round++) {
+        struct lab l;
+        int64_t last = 0, id;
+        lab_init(&l);
+        for (int k = 0; k < 120; k++) {
+            int64_t what = (int64_t)prng_below(&p, 10);
+            struct job_row to = {.depends_any = prng_below(&p, 4) == 0};
+            STR_COPY(to.name, names[prng_below(&p, 2)]);
+            id = 1 + (int64_t)prng_below(&p, (uint64_t)last + 1);
+            struct event ev = update(id,
+                what < 6   ? BIT(NAME)
+                : what < 8 ? BIT(DEPENDS)
+                           : BIT(NAME) | BIT(DEPENDS),
+                &to);
+            ev.update.depends = &by_name;
+            ev.update.n_depends = what == 6 ? 0 : 1;
+            if (last < 6 || (what < 4 && last < 30))
+                assert_int_equal(try_named(&l, to.name, to.depends_any, &last), 0);
+            else if (what < 9)
+                (void)lab_try(&l, &ev, NULL); /* or it has ended */
+            else if (model_job(l.m, id))
+                lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = id}});
+            check_names(&l, last);
+        }
+        lab_deinit(&l);
+    }
+}
+
 static void it_is_queued_again_as_often_as_is_said_last(void **state)
 {
     (void)state;
@@ -810,6 +900,8 @@ int main(void)
         cmocka_unit_test(in_another_team_what_it_waits_for_counts_there),
         cmocka_unit_test(a_new_name_is_waited_for_as_at_a_submit),
         cmocka_unit_test(at_the_limit_a_job_may_wait_for_less),
+        cmocka_unit_test(who_no_longer_stands_for_others_has_one_heir),
+        cmocka_unit_test(who_waits_for_all_of_its_name_does_so_whatever_changes),
         cmocka_unit_test(it_is_queued_again_as_often_as_is_said_last),
         cmocka_unit_test(a_job_of_several_nodes_may_need_others),
         cmocka_unit_test(its_time_to_begin_is_another),

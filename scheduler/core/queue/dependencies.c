@@ -493,31 +493,42 @@ int waits_check_change(const struct model *m, const struct job *j, const struct 
 
 /* ---- attached ---- */
 
+/* One that the job has not. */
 static void attach_row(struct model *m, struct job *j, const struct dependency_row *r)
 {
-    LIST_FOREACH (&job_side(j)->depends, l) {
-        const struct dependency_row *old = &LIST_ENTRY(l, struct dependency, of_job)->row;
-        if (old->on == r->on && old->kind == r->kind && old->of_task == r->of_task &&
-            old->task == r->task)
-            return; /* said twice */
-    }
     dependency_write(
         m, dependency_add(j, r, r->state == DEPEND_WAITS ? model_job(m, r->on) : NULL));
 }
 
-/* Once there is one that itself waits for all before it, it stands for them. */
+static void attach_namesake(struct model *m, struct job *j, int64_t on)
+{
+    attach_row(
+        m, j, &(struct dependency_row){.job = j->row.id, .on = on, .kind = DEPEND_SINGLETON});
+}
+
+/* Once there is one that itself waits for all before it, it stands for them. The job waits for none
+ * of its name yet. */
 static void attach_namesakes(struct model *m, struct job *j)
 {
     LIST_FOREACH (&namesakes_find(m, &j->row)->jobs, l) {
         const struct job *older = LIST_ENTRY(l, struct job, namesake);
         if (older->row.id >= j->row.id)
             continue;
-        attach_row(m, j,
-            &(struct dependency_row){
-                .job = j->row.id, .on = older->row.id, .kind = DEPEND_SINGLETON});
+        attach_namesake(m, j, older->row.id);
         if (waits_for_namesakes(older))
             return;
     }
+}
+
+/* A user's list may name one twice; with another delay too, of which the first counts. */
+static bool is_asked_before(const struct event *submit, size_t i)
+{
+    const struct depend_ask *all = submit->submit.depends, *a = &all[i];
+    for (size_t k = 0; k < i; k++)
+        if (all[k].on == a->on && all[k].kind == a->kind && all[k].of_task == a->of_task &&
+            (!a->of_task || all[k].task == a->task))
+            return true;
+    return false;
 }
 
 void waits_attach(struct model *m, struct job *j, const struct event *submit)
@@ -534,6 +545,8 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
         enum end_kind end;
         struct wall started = WALL_NONE;
         struct err seen; /* by waits_check */
+        if (a->kind == DEPEND_SINGLETON && is_asked_before(submit, i))
+            continue;
         if (a->kind == DEPEND_SINGLETON) {
             attach_namesakes(m, j);
             met_one |= list_is_empty(&job_side(j)->depends);
@@ -544,7 +557,8 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
         else if (look(m, a, &r.state, &started, &end, &seen) != 0)
             continue;
         if (r.state != DEPEND_MET) {
-            attach_row(m, j, &r);
+            if (!is_asked_before(submit, i))
+                attach_row(m, j, &r);
             continue;
         }
         if (wall_is_set(started))
@@ -559,23 +573,38 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
 
 /* ---- something else than at the submit ---- */
 
-/* Who waits for all before it only by way of this one, which does not (any more), does so
- * itself. */
+/* The next that waits for all before it, for this one as well; or NULL. */
+static struct job *heir(const struct job *j)
+{
+    struct job *next = NULL;
+    LIST_FOREACH (&job_side(j)->dependents, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
+        if (d->row.kind == DEPEND_SINGLETON && !d->job->row.depends_any &&
+            (!next || d->job->row.id < next->row.id))
+            next = d->job;
+    }
+    return next;
+}
+
+/* Who waits for all before it only by way of this one, which does not (any more), does so itself:
+ * the next, and those behind that by way of it. So nothing is waited for more often than before. */
 static void pass_on(struct model *m, struct job *j)
 {
-    if (!waits_for_name(j))
+    struct job *next = waits_for_name(j) ? heir(j) : NULL;
+    struct map has = {0}; /* what it waits for, of its name */
+    if (!next)
         return;
-    LIST_FOREACH (&job_side(j)->dependents, ld) {
-        const struct dependency *d = LIST_ENTRY(ld, struct dependency, on_job);
-        LIST_FOREACH (&job_side(j)->depends, lo) {
-            const struct dependency *o = LIST_ENTRY(lo, struct dependency, of_job);
-            if (d->row.kind == DEPEND_SINGLETON && o->row.kind == DEPEND_SINGLETON && o->on &&
-                !d->job->row.depends_any)
-                attach_row(m, d->job,
-                    &(struct dependency_row){
-                        .job = d->job->row.id, .on = o->row.on, .kind = DEPEND_SINGLETON});
-        }
+    LIST_FOREACH (&job_side(next)->depends, l) {
+        struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.kind == DEPEND_SINGLETON)
+            map_put(&has, d->row.on, d);
     }
+    LIST_FOREACH (&job_side(j)->depends, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.kind == DEPEND_SINGLETON && d->on && !map_get(&has, d->row.on))
+            attach_namesake(m, next, d->row.on);
+    }
+    map_deinit(&has);
 }
 
 void waits_detach(struct model *m, struct job *j)
@@ -619,9 +648,7 @@ static void be_waited_for(struct model *m, struct job *j, const struct namesakes
             next = newer;
     }
     if (next)
-        attach_row(m, next,
-            &(struct dependency_row){
-                .job = next->row.id, .on = j->row.id, .kind = DEPEND_SINGLETON});
+        attach_namesake(m, next, j->row.id);
 }
 
 void waits_rename(struct model *m, struct job *j, const char *name, struct stamp now)
