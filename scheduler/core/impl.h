@@ -177,7 +177,6 @@ struct model {
     struct smap certificates; /* struct certificate by script_key */
     struct list live_drills;  /* at most DRILLS_LIVE_MAX */
     struct list undrilled;    /* attempts */
-    struct list requeues;     /* attempts that are to be saved, then stopped and queued again */
     struct tree by_withheld;  /* attempts, by when that ends */
     struct list all_teams;
     struct list loose;         /* struct allowance */
@@ -194,6 +193,7 @@ struct model {
     int64_t reserve_epoch; /* grows when there may be others to be found */
     struct tree by_park;   /* jobs whose window closes */
     struct tree by_begin;  /* jobs that wait for their time */
+    struct tree requeues; /* attempts that are to be saved, then stopped and queued again, by due */
     /* jobs that are to be done by some moment, by when that is looked at next */
     struct tree by_pace;
     struct tree by_deadline; /* jobs that wait, and are to have ended by some moment */

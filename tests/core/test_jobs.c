@@ -4,8 +4,10 @@
  * test_ends.c.
  */
 #include "tests/core/running.h"
+#include "tests/core/shelf.h"
 
 #include "base/str.h"
+#include "scheduler/core/impl.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,6 +219,60 @@ static void a_requeue_without_a_checkpoint_in_time_leaves_the_job_running(void *
     assert_false(wall_is_set(attempt_of(&r)->requeue_asked_at));
     lab_take(&r.l);
     assert_non_null(strstr(lab_history(&r.l, "requeue-dropped")->text, "no new checkpoint after"));
+    lab_deinit(&r.l);
+}
+
+/* 600 s, and four times what its last save took. */
+static void of_two_requeues_the_one_that_saves_faster_is_given_up_first(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    lab_init(&l);
+    lab_join(&l, "n1", 2);
+    int64_t slow = lab_submit_cpus(&l, 1), fast = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    for (int64_t job = slow; job <= fast; job++) {
+        lab_started(&l, job);
+        lab_saved(&l, job, 1, 10); /* in 100 ms */
+    }
+    model_job(l.m, slow)->row.save_ms = 10000; /* in 10 s */
+    touch_job(l.m, model_job(l.m, slow));
+    lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue = {.job = slow, .by = "ann"}});
+    lab_wait(&l, 5000);
+    lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue = {.job = fast, .by = "ann"}});
+    const int64_t asked_at = l.now.wall.ms;
+    for (int k = 0; k < 2; k++) {
+        lab_take(&l);
+        shelf_put(&s, &l.c);
+        model_destroy(l.m);
+        l.m = shelf_load(&s, l.now);
+        shelf_compare(&s, l.m);
+        const struct job *waits = model_job(l.m, k == 0 ? fast : slow);
+        const int64_t due = k == 0 ? asked_at + 600400 : asked_at - 5000 + 640000;
+        while (wall_is_set(job_attempt(waits)->row.requeue_asked_at)) {
+            assert_true(l.now.wall.ms < due);
+            lab_wait(&l, due - l.now.wall.ms < 10000 ? due - l.now.wall.ms : 10000);
+            lab_heartbeats(&l);
+            lab_plan(&l);
+        }
+        assert_int_equal(l.now.wall.ms, due);
+    }
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+static void a_requeue_that_nothing_looks_at_is_a_contradiction(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    struct attempt *a = job_attempt(model_job(r.l.m, r.job));
+    a->row.requeue_asked_at = r.l.now.wall;
+    assert_int_not_equal(model_check(r.l.m, &r.l.e), 0);
+    assert_non_null(strstr(r.l.e.text, "queued again"));
+    a->row.requeue_asked_at = WALL_NONE;
+    assert_int_equal(model_check(r.l.m, &r.l.e), 0);
     lab_deinit(&r.l);
 }
 
@@ -659,6 +715,8 @@ int main(void)
         cmocka_unit_test(a_requeue_saves_stops_and_queues_again),
         cmocka_unit_test(a_requeue_whose_save_fails_leaves_the_job_running),
         cmocka_unit_test(a_requeue_without_a_checkpoint_in_time_leaves_the_job_running),
+        cmocka_unit_test(of_two_requeues_the_one_that_saves_faster_is_given_up_first),
+        cmocka_unit_test(a_requeue_that_nothing_looks_at_is_a_contradiction),
         cmocka_unit_test(a_requeue_gives_way_to_another_stop),
         cmocka_unit_test(what_exits_as_it_is_saved_for_a_requeue_counts_as_requeued),
         cmocka_unit_test(what_saves_nothing_is_requeued_at_once),

@@ -189,12 +189,48 @@ static void who_waits_for_a_name_costs_each_of_the_name_once(void **state)
     lab_deinit(&l);
 }
 
+/* More than ten thousand that all are to be queued again: whoever asks what to decide looks at one
+ * of them. */
+static void requeues_that_wait_cost_a_decision_nothing(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev;
+    int64_t asked = 0;
+    const struct job *j;
+    lab_init(&l);
+    fill_queue(&l, 1);
+    fill_nodes(&l);
+    decide_all(&l);
+    for (int64_t job = 1; job <= JOBS; job++) {
+        if (!(j = model_job(l.m, job)) || !job_attempt(j))
+            continue;
+        ev = (struct event){.type = EV_ATTEMPT_STARTED,
+            .started = {.job = job, .attempt = 1, .node = job_attempt(j)->row.node}};
+        apply(&l, &ev);
+        ev = (struct event){.type = EV_REQUEUE, .requeue = {.job = job, .by = "ann"}};
+        apply(&l, &ev);
+        asked += wall_is_set(job_attempt(j)->row.requeue_asked_at);
+    }
+    assert_true(asked > 10000);
+    decide_all(&l);
+    double from = now_s();
+    for (int64_t k = 0; k < 20 * asked; k++)
+        assert_false(plan_next(l.p, l.m, l.now, &ev));
+    double took = now_s() - from;
+    print_message("%" PRId64 " times nothing to decide, while %" PRId64 " requeues wait: %.3f s\n",
+        20 * asked, asked, took);
+    assert_true(took < 8);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_decision_costs_the_same_whatever_waits),
         cmocka_unit_test(launches_are_counted_not_searched),
         cmocka_unit_test(who_waits_for_a_name_costs_each_of_the_name_once),
+        cmocka_unit_test(requeues_that_wait_cost_a_decision_nothing),
         cmocka_unit_test(a_mixed_queue_is_packed_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

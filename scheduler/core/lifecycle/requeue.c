@@ -10,16 +10,32 @@
  *     |--failed, or no checkpoint in time--> dropped
  *     `--stopped or ended for another reason--> over
  *
- * Invariants: requeue_asked_at of rank 0 is set exactly while its attempt is in model.requeues; its
- * state is RUNNING then.
+ * A requeue waits WAIT_MS plus WAIT_SAVES times the duration of the last save.
+ *
+ * Invariants: requeue_asked_at of an attempt is set exactly while it is in model.requeues. It is
+ * that of the lowest rank that has not ended (job_attempt) then, and RUNNING.
  */
 #include "scheduler/core/impl.h"
 
 #include "base/str.h"
 #include <inttypes.h>
 
-#define WAIT_MS SECONDS_MS(600) /* for a checkpoint, and */
-#define WAIT_SAVES 4            /* so often what the last one took */
+#define WAIT_MS SECONDS_MS(600)
+#define WAIT_SAVES 4
+
+static int compare_due(const void *key, const struct tree_link *l)
+{
+    const struct attempt *a = key, *b = TREE_ENTRY(l, struct attempt, in_requeues);
+    int by_time = tree_order(a->requeue_due.ms, b->requeue_due.ms);
+    return by_time ? by_time : tree_order(a->row.job, b->row.job);
+}
+
+/* requeue_asked_at is set. A save that succeeds ends the wait, so it stays what it is. */
+static void wait_for_save(struct model *m, struct attempt *a)
+{
+    a->requeue_due.ms = a->row.requeue_asked_at.ms + WAIT_MS + WAIT_SAVES * a->job->row.save_ms;
+    tree_add(&m->requeues, &a->in_requeues, a, compare_due);
+}
 
 static bool all_run(const struct job *j)
 {
@@ -34,7 +50,7 @@ static void forget(struct model *m, struct attempt *a)
     if (!wall_is_set(a->row.requeue_asked_at))
         return;
     a->row.requeue_asked_at = WALL_NONE;
-    link_remove(&a->in_requeues);
+    tree_remove(&m->requeues, &a->in_requeues);
     touch_attempt(m, a);
 }
 
@@ -48,7 +64,7 @@ static void ask_first(struct model *m, struct job *j, const char *by, struct sta
         "succeeded",
         by);
     a->row.requeue_asked_at = now.wall;
-    list_push_back(&m->requeues, &a->in_requeues);
+    wait_for_save(m, a);
     attempts_ask_save(m, j);
 }
 
@@ -138,29 +154,20 @@ void requeue_attempt_stops(struct model *m, struct attempt *a)
 void requeue_attempt_loaded(struct model *m, struct attempt *a)
 {
     if (wall_is_set(a->row.requeue_asked_at))
-        list_push_back(&m->requeues, &a->in_requeues);
+        wait_for_save(m, a);
 }
 
 /* ---- time ---- */
 
-static int64_t due_at_ms(const struct attempt *a)
-{
-    return a->row.requeue_asked_at.ms + WAIT_MS + WAIT_SAVES * a->job->row.save_ms;
-}
-
 struct mono requeue_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    struct mono best = MONO_NONE;
-    LIST_FOREACH (&m->requeues, l) {
-        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_requeues);
-        int64_t left = due_at_ms(a) - now.wall.ms;
-        struct mono due = {now.mono.ms + (left > 0 ? left : 0)};
-        if (mono_is_set(best) && best.ms <= due.ms)
-            continue;
-        best = due;
-        *ret_event = (struct event){.type = EV_REQUEUE_DUE, .requeue_due.job = a->row.job};
-    }
-    return best;
+    const struct tree_link *first = tree_first(&m->requeues);
+    if (!first)
+        return MONO_NONE;
+    const struct attempt *a = TREE_ENTRY(first, struct attempt, in_requeues);
+    int64_t left = a->requeue_due.ms - now.wall.ms;
+    *ret_event = (struct event){.type = EV_REQUEUE_DUE, .requeue_due.job = a->row.job};
+    return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
 }
 
 int apply_requeue_due(
@@ -169,7 +176,7 @@ int apply_requeue_due(
     struct job *j = model_job(m, ev->requeue_due.job);
     struct attempt *a = j ? job_attempt(j) : NULL;
     char waited[32];
-    if (!a || !wall_is_set(a->row.requeue_asked_at) || due_at_ms(a) > ev->now.wall.ms)
+    if (!a || !wall_is_set(a->row.requeue_asked_at) || a->requeue_due.ms > ev->now.wall.ms)
         return err_set(e, ERR_CONFLICT,
             "the requeue of job %" PRId64 " waits for nothing (any more)", ev->requeue_due.job);
     ret_outcome->id = j->row.id;

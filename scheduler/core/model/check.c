@@ -689,14 +689,25 @@ static int check_drills(const struct model *m, struct err *e)
 
 static int check_requeues(const struct model *m, struct err *e)
 {
-    LIST_FOREACH (&m->requeues, l) {
-        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_requeues);
-        if (!wall_is_set(a->row.requeue_asked_at) || a->row.state != ATTEMPT_RUNNING ||
-            a->job->row.method == CKPT_NONE || job_attempt(a->job) != a)
-            return BROKEN("job %" PRId64 " is to be saved and queued again, and is %s", a->row.job,
-                sm_name(&attempt_sm, (int)a->row.state));
-    }
-    return 0;
+    const struct job *j;
+    size_t n = 0;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
+        LIST_FOREACH (&j->ranks, l) {
+            const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+            bool is_asked = wall_is_set(a->row.requeue_asked_at);
+            n += is_asked;
+            if (is_asked != tree_has(&a->in_requeues))
+                return BROKEN("job %" PRId64 " is %sto be saved and queued again, and is looked at "
+                              "as if it were%s",
+                    j->row.id, is_asked ? "" : "not ", is_asked ? " not" : "");
+            if (is_asked && (a->row.state != ATTEMPT_RUNNING || j->row.method == CKPT_NONE ||
+                                job_attempt(j) != a))
+                return BROKEN("job %" PRId64 " is to be saved and queued again, and is %s",
+                    j->row.id, sm_name(&attempt_sm, (int)a->row.state));
+        }
+    return n == m->requeues.n
+               ? 0
+               : BROKEN("%zu jobs are to be saved and queued again, %zu counted", n, m->requeues.n);
 }
 
 static int check_withheld(const struct model *m, struct err *e)

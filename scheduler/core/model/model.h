@@ -238,8 +238,11 @@ struct attempt {
     /* what it counts as in its user's and team's limits: its share of the node, at the price in
      * force */
     int64_t uusd_h;
-    struct list stakes;      /* in budgets, and in its job's own cap */
-    struct link in_requeues; /* it is to be saved, then stopped and queued again (requeue.c) */
+    struct list stakes; /* in budgets, and in its job's own cap */
+    /* while it is to be saved, then stopped and queued again (requeue.c): when that is given up;
+     * not stored */
+    struct wall requeue_due;
+    struct tree_link in_requeues; /* by that */
     /* runs, and its job is to be drilled of itself: those that are due first, then by start */
     struct link undrilled;
     struct link in_job;

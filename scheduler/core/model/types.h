@@ -419,7 +419,8 @@ struct attempt_row {
     int64_t restore_ms, save_ms; /* spent in restores and saves, summed */
     int64_t sequence;            /* of its newest committed checkpoint; 0: none */
     int64_t saves_asked;         /* how many saves users have asked for */
-    /* of rank 0: when it is saved it is stopped and queued again (requeue.c); WALL_NONE */
+    /* of the lowest rank that has not ended: since when it is to be saved, then stopped and queued
+     * again (requeue.c); WALL_NONE */
     struct wall requeue_asked_at;
     int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
     int64_t base_uusd;                      /* what its node had cost by then ... */
