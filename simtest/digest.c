@@ -47,7 +47,8 @@ static void add_attempt(uint64_t *d, const struct attempt_row *a)
     ADD(d, a->job, a->attempt, a->node, a->rank, a->state, a->end, a->stop_reason, a->save_first,
         a->exit_code, a->sequence, a->saves_asked);
     ADD(d, a->assigned_at.ms, a->started_at.ms, a->ended_at.ms, a->gathered_at.ms, a->kept_at.ms,
-        a->restored.attempt, a->restored.sequence, a->restored_progress, a->behind_ms);
+        a->requeue_asked_at.ms, a->restored.attempt, a->restored.sequence, a->restored_progress,
+        a->behind_ms);
     ADD(d, a->restored_bytes, a->nearby_bytes, a->restore_ms, a->save_ms, a->price_uusd_h,
         a->on_demand_uusd_h, a->base_uusd, a->started_uusd, a->gathered_uusd, a->kept_uusd,
         a->save_uusd, a->egress_uusd);
@@ -65,7 +66,8 @@ static void add_node(uint64_t *d, const struct node_row *n)
 static void add_instance(uint64_t *d, const struct instance_row *i)
 {
     ADD(d, i->id, i->market, i->state, i->node, i->price_uusd_h, i->on_demand_uusd_h,
-        i->priced_at.ms, i->accrued_uusd, i->boot_uusd, i->reclaimed, i->rebalanced);
+        i->priced_at.ms, i->accrued_uusd, i->before_at.ms, i->before_uusd_h, i->before_uusd,
+        i->boot_uusd, i->reclaimed, i->rebalanced);
     ADD(d, i->intended_at.ms, i->launched_at.ms, i->joined_at.ms, i->ended_at.ms, i->used_until.ms,
         i->settled_at.ms, i->idle_uusd, i->idle_ms, i->attempts_uusd, i->attempts_ms);
 }
@@ -86,8 +88,8 @@ static void add_drill(uint64_t *d, const struct drill_row *r)
 
 static void add_cron(uint64_t *d, const struct cron_row *c)
 {
-    ADD(d, c->id, c->state, c->next_at.ms, c->decided_at.ms, c->last_job, c->runs, c->started,
-        c->skipped, c->missed);
+    ADD(d, c->id, c->state, c->created_at.ms, c->next_at.ms, c->decided_at.ms, c->last_job, c->runs,
+        c->started, c->skipped, c->missed);
 }
 
 static void add_small(uint64_t *d, const struct changes *c)
@@ -96,21 +98,26 @@ static void add_small(uint64_t *d, const struct changes *c)
         ADD(d, c->pools[i].boots.failed, c->pools[i].boots.wait_ms, c->pools[i].boots.next_at.ms);
     for (size_t i = 0; i < c->n_leftovers; i++)
         ADD(d, c->leftovers[i].job, c->leftovers[i].state, c->leftovers[i].due_at.ms,
-            c->leftovers[i].tries);
+            c->leftovers[i].last_at.ms, c->leftovers[i].tries);
     for (size_t i = 0; i < c->n_stored; i++)
-        ADD(d, c->stored[i].job, c->stored[i].bytes, c->stored[i].settled_at.ms, c->stored[i].uusd);
+        ADD(d, c->stored[i].job, c->stored[i].bytes, c->stored[i].at.ms, c->stored[i].settled_at.ms,
+            c->stored[i].uusd);
     for (size_t i = 0; i < c->n_accounts; i++)
         ADD(d, c->accounts[i].used, c->accounts[i].at.ms);
     for (size_t i = 0; i < c->n_budgets; i++)
-        ADD(d, c->budgets[i].since.ms, c->budgets[i].booked_uusd, c->budgets[i].cap_uusd,
-            c->budgets[i].told, c->budgets[i].is_closed);
+        ADD(d, c->budgets[i].since.ms, c->budgets[i].until.ms, c->budgets[i].booked_uusd,
+            c->budgets[i].cap_uusd, c->budgets[i].told, c->budgets[i].is_closed);
     for (size_t i = 0; i < c->n_depends; i++)
         ADD(d, c->depends[i].job, c->depends[i].on, c->depends[i].kind, c->depends[i].state);
     for (size_t i = 0; i < c->n_arrays; i++)
         ADD(d, c->arrays[i].job, c->arrays[i].n_succeeded, c->arrays[i].n_other, c->arrays[i].end);
     for (size_t i = 0; i < c->n_outbox; i++)
-        ADD(d, c->outbox[i].event, c->outbox[i].job, c->outbox[i].kind, c->outbox[i].due_at.ms,
-            c->outbox[i].tries);
+        ADD(d, c->outbox[i].event, c->outbox[i].job, c->outbox[i].kind, c->outbox[i].at.ms,
+            c->outbox[i].due_at.ms, c->outbox[i].tries);
+    for (size_t i = 0; i < c->n_cron_runs; i++)
+        ADD(d, c->cron_runs[i].cron, c->cron_runs[i].number, c->cron_runs[i].at.ms,
+            c->cron_runs[i].by_hand, c->cron_runs[i].outcome, c->cron_runs[i].times,
+            c->cron_runs[i].job, c->cron_runs[i].decided_at.ms);
     for (size_t i = 0; i < c->n_late_costs; i++)
         ADD(d, c->late_costs[i].job, c->late_costs[i].uusd);
 }
