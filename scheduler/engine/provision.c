@@ -130,8 +130,10 @@ void provision_add_pool(struct provision *p, const struct provision_pool *pool)
     pe->place = place_of(p, pool->driver, pool->region);
     pe->launches_per_minute = pool->launches_per_minute;
     set_rate(p, pe->place->pace);
-    if (before && before != pe->place)
+    if (before && before != pe->place) {
+        set_rate(p, before->pace);
         retire_if_empty(p, before);
+    }
     if (p->started)
         timer_start(p->o.timers, &p->price, 0);
 }

@@ -28,7 +28,8 @@ struct provision_pool {
     const char *name;
     struct cloud_driver *driver;
     const char *region;
-    /* 0: its provider's own limit. Of several pools of a provider and region the highest counts */
+    /* 0: it sets none. Of the pools of a provider and region that set one the highest counts; where
+     * none does, the provider's own limit */
     int64_t launches_per_minute;
 };
 

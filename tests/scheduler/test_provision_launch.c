@@ -113,6 +113,22 @@ static void launches_leave_at_the_rate_of_the_pool(void **state)
     assert_int_equal(f->n_machines, 4);
 }
 
+static void a_pool_that_moves_takes_its_rate_along(void **state)
+{
+    struct fixture *f = *state;
+    struct provision_pool moves = {
+        .name = "moves", .driver = &f->driver, .region = "r", .launches_per_minute = 60};
+    provision_add_pool(f->lab->provision, &moves);
+    demand(f, 2);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 1); /* the other pool of the region sets none */
+    moves.region = "elsewhere";
+    provision_add_pool(f->lab->provision, &moves);
+    rig_pass(f, 1); /* who waits has the new rate at once */
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 2);
+    demand(f, 2);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 4);
+}
+
 static void a_restart_does_not_launch_faster(void **state)
 {
     struct fixture *f = *state;
@@ -414,6 +430,7 @@ int main(void)
         TEST(a_definite_refusal_ends_the_intent_and_nothing_else_does),
         TEST(lost_replies_are_repeated_under_the_same_token),
         TEST(launches_leave_at_the_rate_of_the_pool),
+        TEST(a_pool_that_moves_takes_its_rate_along),
         TEST(a_restart_does_not_launch_faster),
         TEST(what_is_ended_while_it_waits_for_its_turn_is_never_launched),
         TEST(a_throttled_launch_slows_the_others_down),
