@@ -18,13 +18,23 @@
 
 static const char script[] = "#!/bin/sh\ntrue\n";
 
+#define BIG ((size_t)3 << 20)
+
+static char *big_script(size_t bytes)
+{
+    char *text = mem_alloc(bytes + 1);
+    memset(text, '#', bytes);
+    return text;
+}
+
 static int read_job(
     const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e)
 {
-    if (!str_eq(job_json, "{\"the\":\"job\"}"))
+    bool is_big = str_eq(job_json, "{\"the\":\"big\"}");
+    if (!is_big && !str_eq(job_json, "{\"the\":\"job\"}"))
         return err_set(e, ERR_INVALID, "this is no job");
     *ret_job = lab_job(1);
-    *ret_spec = (struct job_spec){.script = mem_strdup(script),
+    *ret_spec = (struct job_spec){.script = is_big ? big_script(BIG) : mem_strdup(script),
         .args_json = mem_strdup("[]"),
         .env_json = mem_strdup("{}"),
         .cwd = mem_strdup("/"),
@@ -604,6 +614,45 @@ static void what_cannot_be_is_refused(void **state)
     bed_deinit(&b);
 }
 
+static int edit_script(struct bed *b, size_t bytes)
+{
+    struct job_row job = lab_job(1);
+    char *text = big_script(bytes);
+    struct job_spec spec = {
+        .script = text, .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
+    struct event ev = {.type = EV_CRON_PUT,
+        .cron_put = {.row = &b->row, .job = &job, .spec = &spec, .job_json = "{}"}};
+    int rc = lab_try(&b->l, &ev, NULL);
+    free(text);
+    return rc;
+}
+
+/* As it was stored before there was a limit. */
+static void who_has_more_than_is_allowed_may_have_less_or_the_same(void **state)
+{
+    struct bed b;
+    struct err e;
+    (void)state;
+    bed_init(&b);
+    for (b.row.id = 1; b.row.id <= 3; b.row.id++) {
+        text_format(b.row.name, sizeof b.row.name, "n%d", (int)b.row.id);
+        b.row.created_at = b.l.now.wall;
+        assert_int_equal(model_load_cron(b.l.m, &b.row, "{\"the\":\"big\"}", b.l.now, &e), 0);
+    }
+    b.row.id = 3;
+    STR_COPY(b.row.schedule, "0 5 * * *");
+    lab_apply(&b.l, (struct event){.type = EV_CRON_PUT, .cron_put.row = &b.row});
+    assert_string_equal(model_cron(b.l.m, 3)->row.schedule, "0 5 * * *");
+    assert_int_equal(edit_script(&b, BIG + 1), ERR_CONFLICT);
+    assert_non_null(strstr(b.l.e.text, "8 MiB together"));
+    assert_int_equal(edit_script(&b, BIG), 0);
+    assert_int_equal(edit_script(&b, BIG - 1), 0);
+    b.row.id = CORE_ID_NONE;
+    STR_COPY(b.row.name, "one more");
+    assert_int_equal(edit_script(&b, 1), ERR_CONFLICT);
+    bed_deinit(&b);
+}
+
 static void an_entry_that_cannot_be_read_any_more_says_so_and_does_nothing(void **state)
 {
     struct bed b;
@@ -647,6 +696,7 @@ int main(void)
         cmocka_unit_test(by_hand_it_starts_now_and_beside_the_schedule),
         cmocka_unit_test(an_edit_changes_what_comes_and_keeps_the_job_unless_it_is_given),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(who_has_more_than_is_allowed_may_have_less_or_the_same),
         cmocka_unit_test(an_entry_that_cannot_be_read_any_more_says_so_and_does_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

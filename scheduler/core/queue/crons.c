@@ -379,17 +379,18 @@ static int check_put(
             CRONS_MAX);
     size_t own_bytes, old_bytes = c && bytes ? spec_bytes(&c->spec) : 0;
     int own = crons_of(m, r->user, &own_bytes);
+    bool grows = bytes > old_bytes; /* else what there is stays allowed, from before a limit too */
     if (!c && own >= CRONS_OF_USER_MAX)
         return err_set(e, ERR_CONFLICT,
             "%s has %d cron entries, the most a user can have: remove some first (belay cron "
             "remove)",
             r->user, CRONS_OF_USER_MAX);
-    if (own_bytes - old_bytes + bytes > CRONS_OF_USER_BYTES_MAX)
+    if (grows && own_bytes - old_bytes + bytes > CRONS_OF_USER_BYTES_MAX)
         return err_set(e, ERR_CONFLICT,
             "the scripts of a user's cron entries may have %zu MiB together: let this one call a "
             "script that is a file",
             CRONS_OF_USER_BYTES_MAX >> 20);
-    if (m->crons_bytes - old_bytes + bytes > CRONS_BYTES_MAX)
+    if (grows && m->crons_bytes - old_bytes + bytes > CRONS_BYTES_MAX)
         return err_set(e, ERR_CONFLICT,
             "the scripts of all cron entries may have %zu MiB together: let this one call a script "
             "that is a file",
