@@ -85,8 +85,9 @@ void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *
 void api_on_done(void *ctx, const struct err *e, int64_t id);
 
 /* Answers of which the caller may ask for many. The turn's `moment` is the struct tick, all of
- * whose model is committed then; NULL: there is no such moment soon. Never run from within. False
- * after an error reply: so many of the caller's wait already. */
+ * whose model is committed then; NULL: there is no such moment soon, or belayd stops, where there
+ * may be no tick any more and nobody waits. Never run from within. False after an error reply: so
+ * many of the caller's wait already. */
 bool api_take_turn(struct request *q, struct turn *turn);
 
 /* For what looks at the model, which may be ahead of the disk: in its turn fn answers at a moment

@@ -261,9 +261,10 @@ static void estimate_now(struct turn *turn, void *moment)
     struct estimate *t = mem_alloc(sizeof(*t));
     struct event ev = api_submit_event(&k->s);
     struct err e;
-    ev.now = tick_now(a->o.tick);
     int rc = 0;
-    if (x && !moment)
+    if (x && moment)
+        ev.now = tick_now(a->o.tick); /* of which there is none any more when belayd stops */
+    else if (x)
         rc = err_set(&e, ERR_NO_SPACE,
             "the disk that holds belayd's state is full: nothing can be said of what would start");
     if (x && rc == 0)

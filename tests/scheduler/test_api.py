@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The API as docs/api.md has it: who may do what, bad input of every kind, and what good input gives."""
 
+import collections
 import concurrent.futures
 import contextlib
 import datetime
@@ -1132,6 +1133,28 @@ class LongReads(unittest.TestCase):
         self.assertEqual(self.answered(), [])
         self.assertEqual(self.d.stop(), 0)  # all of them are told
         self.assertEqual({c.getresponse().status for c in many}, {503})
+
+
+class Stop(unittest.TestCase):
+    """belayd is stopped while answers wait for their turn, when what they would look at is gone."""
+
+    def test_answers_that_wait_for_their_turn_are_dropped(self):
+        with Belayd() as d, contextlib.ExitStack() as all_of_it:
+            job, ended = d.submit(), d.submit()
+            self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % ended)[0], 200)
+            # each looks for that job in the database a thousand times
+            estimate = ("POST", "/api/v1/jobs/estimate", json.dumps({**JOB, "depends": [{"kind": "afterany", "job": ended}] * 1024}))
+            others = [("GET", "/api/v1/jobs/%d/why" % job, None), ("GET", "/api/v1/jobs/%d/logs?tail=1" % job, None)] * 4
+            asked = []
+            for what in [estimate] * 40 + others:
+                c = d.connect()
+                all_of_it.callback(c.close)
+                c.request(*what)
+                asked.append(c)
+            self.assertEqual(asked[0].getresponse().status, 200)
+            self.assertEqual(d.end(), [])
+            told = collections.Counter(c.getresponse().status for c in asked[1:])
+            self.assertGreater(told[503], 10, told)  # they did wait
 
 
 if __name__ == "__main__":
