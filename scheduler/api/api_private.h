@@ -118,9 +118,9 @@ int api_check_join_token(const struct api *a, const char *token, struct err *e);
 json_t *api_body(struct request *q, size_t max);
 
 /* read_pool.c: answers x with what fn reads on a thread, where it has nothing but its reader, whose
- * statements all see one commit, and of. user: of whom only so many may wait, then 429; "":
- * administrators' questions of all. wait_ms: with the time that it waits for its turn; then 504 and
- * ERR_TIMEOUT. ret_reply: a new reference. drop frees of, whatever comes of it, on the loop. */
+ * statements all see one commit, and of. user: at most ASIDES_PER_USER_MAX of theirs wait, further
+ * ones get 429. Empty for the audit. wait_ms: with the time that it waits for its turn; then 504
+ * and ERR_TIMEOUT. ret_reply: a new reference. drop frees of, whatever comes of it, on the loop. */
 typedef int (*api_aside_fn)(struct db_reader *r, void *of, json_t **ret_reply, struct err *e);
 typedef void (*api_aside_drop_fn)(void *of);
 void api_aside(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,

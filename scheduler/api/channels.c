@@ -398,8 +398,8 @@ static void on_begun(void *ctx, const struct err *e, int64_t id)
     api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)ch->id));
 }
 
-/* The command in one line, as far as there is room, for the job's events. */
-/* For the job's events, which everybody may read: its arguments may hold secrets. */
+/* The command's first word, as far as there is room, for the job's events: everybody may read them,
+ * and its arguments may hold secrets. */
 static void describe(const json_t *words, char text[CORE_TEXT_MAX])
 {
     struct buf all = {0};

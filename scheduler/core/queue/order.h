@@ -104,13 +104,13 @@ const struct order_qos *order_qos(const struct order_options *o, const char *nam
 
 /* The team that jobs of the user belong to if they name none. Borrowed from o or user. */
 const char *order_team_of(const struct order_options *o, const char *user);
-/* The row's team and QOS become what they count as: without teams configured each user's own team,
- * without classes none, whatever they name; so that scripts written for another cluster run.
- * ERR_INVALID: there is no such team or class; ERR_DENIED: the user is not a member. */
 /* Whether the user may be counted as that team's: INVALID if there is no such team, DENIED if not a
  * member. Without teams anybody may. */
 int order_check_member(
     const struct order_options *o, const char *team, const char *user, struct err *e);
+/* The row's team and QOS become what they count as: without teams configured each user's own team,
+ * without classes none, whatever they name; so that scripts written for another cluster run.
+ * ERR_INVALID: there is no such team or class; ERR_DENIED: the user is not a member. */
 int order_resolve(const struct order_options *o, struct job_row *r, struct err *e);
 /* What does not change while a job waits, but its nice: of its QOS and of its size. */
 int64_t order_qos_ms(const struct order_options *o, const struct job_row *r);
