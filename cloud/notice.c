@@ -91,6 +91,8 @@ int64_t notice_left_ms(struct wall at, struct wall provider_now, bool is_dated, 
     int64_t least_ms, int64_t most_ms)
 {
     int64_t left_ms = wall_is_set(at) ? at.ms - provider_now.ms : 0;
+    if (is_new && !is_dated && left_ms < least_ms)
+        left_ms = least_ms;
     if (left_ms <= 0 && (is_new || (wall_is_set(at) && !is_dated)))
         left_ms = least_ms;
     return left_ms < 0 ? 0 : left_ms > most_ms ? most_ms : left_ms;

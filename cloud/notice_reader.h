@@ -67,11 +67,17 @@ bool notice_reader_identity_failed(struct notice_reader *r, const struct err *e)
 struct wall notice_provider_now(
     const struct notice_reader *r, const char *date, bool *ret_is_dated);
 
-/* What is left of a notice that names the moment `at`, which may be WALL_NONE, and is seen first.
- * provider_now is as above, is_dated if a Date header said it. is_new: at the look before it was
- * not there, so that it cannot be over: a moment that is past is a clock's error then, and least_ms
- * are left, the shortest that the provider announces. Likewise where no Date tells whose clock is
- * wrong. 0 .. most_ms. */
+/* What is left of a notice that names the moment `at` (may be WALL_NONE) and is seen first now.
+ * provider_now and is_dated: from notice_provider_now. is_new: the look before did not find it.
+ * least_ms: the shortest that the provider announces. Result: 0 .. most_ms.
+ *
+ *   no Date, new              at least least_ms: only this machine's clock says less
+ *   no Date, found at first   what is left by this machine's clock; least_ms if the moment is past
+ *   Date, new                 what is left by the Date; least_ms if the moment is past
+ *   Date, found at first      what is left by the Date
+ *
+ * A Date that says less than least_ms is believed, for all providers announce as best effort: the
+ * machine goes when they say, also if they say so late. */
 int64_t notice_left_ms(struct wall at, struct wall provider_now, bool is_dated, bool is_new,
     int64_t least_ms, int64_t most_ms);
 

@@ -7,8 +7,8 @@
  *
  * and cuts a round short at the first read that fails. What 404 says: nothing pending; an event
  * seen after it is a new one. What is left is reckoned by the service's clock (the Date of its
- * replies), counts from when the event was first seen and is never more than EC2's two minutes; of
- * an event that was not there at the look before it is never nothing (notice_left_ms).
+ * replies), counts from when the event was first seen and is never more than EC2's two minutes. A
+ * new event has all of them where no Date says less, and is never over (notice_left_ms).
  */
 #include "cloud/aws/notice.h"
 #include "base/json.h"

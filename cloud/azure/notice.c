@@ -8,7 +8,8 @@
  *  1. Deadlines count from when an event was first seen, and what is left is reckoned by the
  *     service's clock (the Date of its replies), so that a wrong clock of this machine makes no
  *     notice longer or shorter. An event that begins keeps the deadline it had. One that was not
- *     there at the look before has at least 30 s, even if it has begun; one that the first look
+ *     there at the look before has 30 s if it has begun, or if its time is past by the Date;
+ *     without a Date it has at least what Azure announces of its type. One that the first look
  *     finds begun has none left.
  *  2. Events of other machines are not ours. Only while this machine's name cannot be read is every
  *     event taken for its own: a save too many is cheaper than one too few.
@@ -63,16 +64,18 @@ struct azure_reader {
 
 /* ---- parsing ---- */
 
+/* Azure's own figures: the shortest notice of a type, and the longest that is counted on. */
 static const struct event_type {
     const char *name;
     enum notice_kind kind;
+    int64_t least_ms;
     int64_t notice_ms;
 } event_types[] = {
-    {"Preempt", NOTICE_RECLAIM, SECONDS_MS(30)},
-    {"Terminate", NOTICE_RECLAIM, SECONDS_MS(15 * 60)},
-    {"Reboot", NOTICE_RECLAIM, SECONDS_MS(15 * 60)},
-    {"Redeploy", NOTICE_RECLAIM, SECONDS_MS(15 * 60)},
-    {"Freeze", NOTICE_MAINTENANCE, SECONDS_MS(15 * 60)},
+    {"Preempt", NOTICE_RECLAIM, LEAST_NOTICE_MS, SECONDS_MS(30)},
+    {"Terminate", NOTICE_RECLAIM, SECONDS_MS(5 * 60), SECONDS_MS(15 * 60)},
+    {"Reboot", NOTICE_RECLAIM, SECONDS_MS(15 * 60), SECONDS_MS(15 * 60)},
+    {"Redeploy", NOTICE_RECLAIM, SECONDS_MS(10 * 60), SECONDS_MS(15 * 60)},
+    {"Freeze", NOTICE_MAINTENANCE, SECONDS_MS(15 * 60), SECONDS_MS(15 * 60)},
 };
 
 static const struct event_type *find_type(const char *name)
@@ -120,7 +123,8 @@ static int read_event(
     int rc = json_reader_finish_lenient(&r);
     if (rc != 0 || events->n == AZURE_EVENTS_MAX || !concerns(resources, machine))
         return rc;
-    static const struct event_type unknown = {"", NOTICE_RECLAIM, SECONDS_MS(15 * 60)};
+    static const struct event_type unknown = {
+        "", NOTICE_RECLAIM, LEAST_NOTICE_MS, SECONDS_MS(15 * 60)};
     const struct event_type *known = find_type(type);
     snprintf(event.type, sizeof(event.type), "%s", type);
     event.is_unknown = !known;
@@ -129,6 +133,8 @@ static int read_event(
     if (strcasecmp(status, "Started") == 0)
         event.not_before = WALL_NONE;
     event.kind = known->kind;
+    /* what fails begins at once */
+    event.least_ms = wall_is_set(event.not_before) ? known->least_ms : LEAST_NOTICE_MS;
     event.notice_ms = known->notice_ms;
     events->list[events->n++] = event;
     return 0;
@@ -259,8 +265,9 @@ static void set_deadline(
     struct wall now = notice_provider_now(&r->base, date, &is_dated);
     struct mono mono = clock_mono(r->base.timers->clock);
     int64_t most_ms = p->seen_mono.ms + p->event.notice_ms - mono.ms;
-    int64_t left_ms =
-        notice_left_ms(p->event.not_before, now, is_dated, is_new, LEAST_NOTICE_MS, most_ms);
+    /* past by its Date: a moment that Azure does not keep to, so no more than for any event */
+    int64_t least_ms = is_dated ? LEAST_NOTICE_MS : p->event.least_ms;
+    int64_t left_ms = notice_left_ms(p->event.not_before, now, is_dated, is_new, least_ms, most_ms);
     p->deadline.ms = own.ms + left_ms;
     p->deadline_mono.ms = mono.ms + left_ms;
     p->clock_ahead_ms = own.ms - now.ms;

@@ -24,7 +24,8 @@ struct azure_event {
     char type[32];          /* as Azure calls it, cut */
     bool is_unknown;        /* the type: taken for a reclaim, and never approved */
     enum notice_kind kind;  /* NOTICE_RECLAIM or NOTICE_MAINTENANCE */
-    int64_t notice_ms;      /* the longest that its type is announced before */
+    int64_t least_ms;       /* the shortest that its type is announced before; 30 s once begun */
+    int64_t notice_ms;      /* the longest */
     struct wall not_before; /* WALL_NONE: it has begun */
 };
 

@@ -70,6 +70,7 @@ static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
 static void a_preemption_is_told_once(void **state)
 {
     struct notice_rig *g = *state;
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:03 GMT";
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
     events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
@@ -100,13 +101,15 @@ static void what_loses_the_memory_is_a_reclaim_and_a_freeze_is_not(void **state)
         DOCUMENT(EVENT("2", "Reboot", "Scheduled", "belay-lab-17", AT_1210)),
         DOCUMENT(EVENT("3", "Redeploy", "Scheduled", "belay-lab-17", AT_1210))};
     struct notice_rig *g = *state;
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:00 GMT";
     start(g);
     for (size_t i = 0; i < 3; i++) {
         events(g, reclaims[i]);
         vtimers_advance(&g->vt, SECONDS_MS(2));
         assert_int_equal(g->n_notices, i + 1);
-        assert_int_equal(g->notices[i].kind, NOTICE_RECLAIM);
-        assert_int_equal(g->notices[i].deadline.ms, NOON_MS + SECONDS_MS(600));
+        const struct notice *n = &g->notices[i];
+        assert_int_equal(n->kind, NOTICE_RECLAIM);
+        assert_in_range(n->deadline.ms - n->seen.ms, SECONDS_MS(598), SECONDS_MS(600));
         events(g, DOCUMENT()); /* unexecuted */
         vtimers_advance(&g->vt, SECONDS_MS(2));
     }
@@ -166,6 +169,36 @@ static void time_left_is_by_the_service_s_clock(void **state)
         NOON_MS + SECONDS_MS(29), NOON_MS + SECONDS_MS(31));
 }
 
+/* This machine's clock is ahead by nearly all that is left, and no Date says so. */
+static void a_new_event_without_a_date_has_the_least_of_its_type(void **state)
+{
+    static const struct {
+        const char *document;
+        int64_t least_s;
+    } found[] = {
+        {DOCUMENT(EVENT("1", "Preempt", "Scheduled", "belay-lab-17", AT_1210)), 30},
+        {DOCUMENT(EVENT("2", "Terminate", "Scheduled", "belay-lab-17", AT_1210)), 5 * 60},
+        {DOCUMENT(EVENT("3", "Reboot", "Scheduled", "belay-lab-17", AT_1210)), 15 * 60},
+        {DOCUMENT(EVENT("4", "Redeploy", "Scheduled", "belay-lab-17", AT_1210)), 10 * 60},
+        {DOCUMENT(EVENT("5", "Reboot", "Started", "belay-lab-17", "")), 30},
+        {DOCUMENT(EVENT("6", "Bake", "Scheduled", "belay-lab-17", AT_1210)), 30},
+    };
+    struct notice_rig *g = *state;
+    start(g);
+    for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+        g->n_notices = 0;
+        events(g, DOCUMENT());
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+        vtimers_set_wall(&g->vt, NOON_MS + SECONDS_MS(598));
+        int64_t now = clock_mono(&g->vt.clock).ms;
+        events(g, found[i].document);
+        vtimers_advance(&g->vt, SECONDS_MS(1));
+        assert_int_equal(g->n_notices, 1);
+        assert_in_range(g->notices[0].deadline_mono.ms - now, SECONDS_MS(found[i].least_s),
+            SECONDS_MS(found[i].least_s + 1));
+    }
+}
+
 static void an_event_that_has_begun_has_no_time_left(void **state)
 {
     struct notice_rig *g = *state;
@@ -206,6 +239,7 @@ static void a_preemption_comes_before_a_reboot(void **state)
 {
     struct notice_rig *g = *state;
     events(g, DOCUMENT(EVENT("1", "Reboot", "Scheduled", "belay-lab-17", AT_1210)));
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:03 GMT";
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
     events(g, DOCUMENT(EVENT("1", "Reboot", "Scheduled", "belay-lab-17", AT_1210) "," EVENT(
@@ -398,6 +432,7 @@ int main(void)
         TEST(an_unknown_event_is_a_reclaim_and_never_approved),
         TEST(an_event_that_was_not_there_before_has_thirty_seconds),
         TEST(time_left_is_by_the_service_s_clock),
+        TEST(a_new_event_without_a_date_has_the_least_of_its_type),
         TEST(events_of_other_machines_are_not_ours),
         TEST(a_machine_that_cannot_be_named_heeds_all_events),
         TEST(a_preemption_comes_before_a_reboot),

@@ -84,6 +84,31 @@ static void preemption_is_told_once_with_half_a_minute(void **state)
     notice_reader_acknowledge(g->reader); /* nobody asks for it */
 }
 
+/* It names no moment, so no clock can be wrong about it. */
+static void preemption_has_half_a_minute_by_any_clock(void **state)
+{
+    static const char *const dates[] = {NULL, "Date: Sat, 22 Aug 2026 11:00:00 GMT"};
+    struct notice_rig *g = *state;
+    for (size_t i = 0; i < 2; i++) {
+        g->n_notices = 0;
+        g->http.headers[2] = dates[i];
+        preempt(g, "FALSE");
+        start(g);
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+        vtimers_set_wall(&g->vt, NOON_MS + SECONDS_MS(58 * 60));
+        int64_t now = clock_mono(&g->vt.clock).ms;
+        preempt(g, "TRUE");
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+        assert_int_equal(g->n_notices, 1);
+        const struct notice *n = &g->notices[0];
+        assert_in_range(n->deadline_mono.ms - now, SECONDS_MS(30), SECONDS_MS(30) + 200);
+        assert_int_equal(n->deadline.ms - n->seen.ms, SECONDS_MS(30));
+        notice_reader_stop(g->reader);
+        g->reader = NULL;
+        vtimers_advance(&g->vt, SECONDS_MS(1));
+    }
+}
+
 static void preemption_before_the_first_read_is_seen(void **state)
 {
     struct notice_rig *g = *state;
@@ -272,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG(healthy_machine_tells_who_it_is_and_nothing_more),
         RIG(preemption_is_told_once_with_half_a_minute),
+        RIG(preemption_has_half_a_minute_by_any_clock),
         RIG(preemption_before_the_first_read_is_seen),
         RIG(early_notice_is_as_long_as_the_launch_asked),
         RIG(maintenance_is_not_a_preemption),

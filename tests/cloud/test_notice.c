@@ -60,6 +60,7 @@ static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
 static void reclaim_is_told_once(void **state)
 {
     struct notice_rig *g = *state;
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:03 GMT";
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
@@ -162,6 +163,47 @@ static void time_left_is_by_the_service_s_clock(void **state)
     }
 }
 
+/* Only a Date says that a notice which was not there before was late: this machine's clock alone
+ * takes nothing of the two minutes. */
+static void new_notice_without_a_date_has_two_minutes_by_any_clock(void **state)
+{
+    static const int64_t wrong_ms[] = {
+        SECONDS_MS(100), SECONDS_MS(118), SECONDS_MS(58 * 60), 0, -SECONDS_MS(3000)};
+    struct notice_rig *g = *state;
+    for (size_t i = 0; i < sizeof(wrong_ms) / sizeof(wrong_ms[0]); i++) {
+        g->n_notices = 0;
+        vtimers_set_wall(&g->vt, NOON_MS + wrong_ms[i]);
+        fake_http_route(&g->http, "GET", ACTION, 404, "");
+        start(g);
+        vtimers_advance(&g->vt, 100);
+        fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+        int64_t begun = clock_mono(&g->vt.clock).ms;
+        vtimers_advance(&g->vt, SECONDS_MS(3));
+        assert_int_equal(g->n_notices, 1);
+        const struct notice *n = &g->notices[0];
+        assert_in_range(n->deadline_mono.ms - begun, SECONDS_MS(120), SECONDS_MS(122));
+        assert_int_equal(n->deadline.ms - n->seen.ms, SECONDS_MS(120));
+        notice_reader_stop(g->reader);
+        g->reader = NULL;
+        vtimers_advance(&g->vt, SECONDS_MS(1));
+    }
+}
+
+/* EC2's two minutes are best effort: a notice can come late, and then its own clock says so. */
+static void late_notice_by_the_service_s_clock_is_believed(void **state)
+{
+    struct notice_rig *g = *state;
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:01:58 GMT";
+    vtimers_set_wall(&g->vt, NOON_MS + SECONDS_MS(118));
+    start(g);
+    vtimers_advance(&g->vt, 100);
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    int64_t begun = clock_mono(&g->vt.clock).ms;
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    assert_int_equal(g->n_notices, 1);
+    assert_in_range(g->notices[0].deadline_mono.ms - begun, SECONDS_MS(1), SECONDS_MS(2));
+}
+
 static void unknown_actions_and_offset_times_are_reclaims(void **state)
 {
     static const char *const actions[] = {
@@ -169,13 +211,15 @@ static void unknown_actions_and_offset_times_are_reclaims(void **state)
         "{\"action\":\"terminate\",\"time\":\"2026-08-22T14:01:30+02:00\"}",
         "{\"action\":\"terminate\",\"time\":\"2026-08-22T04:31:30.000-0730\"}"};
     struct notice_rig *g = *state;
+    g->http.headers[0] = DATE_NOON;
     start(g);
     for (size_t i = 0; i < 3; i++) {
         fake_http_route(&g->http, "GET", ACTION, 200, actions[i]);
         vtimers_advance(&g->vt, SECONDS_MS(2));
         assert_int_equal(g->n_notices, i + 1);
-        assert_int_equal(g->notices[i].kind, NOTICE_RECLAIM);
-        assert_int_equal(g->notices[i].deadline.ms, NOON_MS + SECONDS_MS(90));
+        const struct notice *n = &g->notices[i];
+        assert_int_equal(n->kind, NOTICE_RECLAIM);
+        assert_in_range(n->deadline.ms - n->seen.ms, SECONDS_MS(88), SECONDS_MS(90));
         fake_http_route(&g->http, "GET", ACTION, 404, "");
         vtimers_advance(&g->vt, SECONDS_MS(2));
     }
@@ -447,6 +491,8 @@ int main(void)
         RIG(past_notice_that_was_not_there_before_has_two_minutes),
         RIG(past_notice_without_a_date_has_two_minutes),
         RIG(time_left_is_by_the_service_s_clock),
+        RIG(new_notice_without_a_date_has_two_minutes_by_any_clock),
+        RIG(late_notice_by_the_service_s_clock_is_believed),
         RIG(unknown_actions_and_offset_times_are_reclaims),
         RIG(slow_service_is_waited_for_longer),
         RIG(a_look_is_told_when_it_has_succeeded),
