@@ -2,11 +2,13 @@
  *
  * Azure's replies. The first byte chooses who reads the rest: '0' a machine, '1' machines, '2'
  * tagged resources, '3' power states, '4' prices, '5' an operation, '6' a resource's progress, '7'
- * Scheduled Events, '9' disks, anything else a refusal.
+ * Scheduled Events, '9' disks, 'c' where a console's log is, 'l' such a log, anything else a
+ * refusal.
  */
 #include "base/str.h"
 #include "cloud/azure/arm.h"
 #include "cloud/azure/notice.h"
+#include "cloud/console.h"
 #include <assert.h>
 #include <string.h>
 
@@ -118,6 +120,29 @@ static int read_events(const char *body, size_t n, struct err *e)
     return rc;
 }
 
+static int read_console(const char *body, size_t n, struct err *e)
+{
+    static const char *const endpoints[] = {AZURE_ENDPOINT, "http://127.0.0.1:4568"};
+    char url[ARM_URL_MAX + 1] = "kept";
+    const char *endpoint = endpoints[n % 2];
+    int rc = arm_parse_console(body, n, endpoint, url, e);
+    assert(rc == 0 ? !url[0] || arm_url_is_blob(url, endpoint) : str_eq(url, "kept"));
+    assert(rc == 0 || !strstr(e->text, "sig="));
+    return rc;
+}
+
+static int read_log(const char *body, size_t n, struct err *e)
+{
+    struct buf out = {0};
+    (void)e;
+    cloud_console_clean(body, n, &out);
+    assert(out.len <= CLOUD_CONSOLE_MAX && (out.len == 0 || out.data[out.len - 1] == '\n'));
+    for (size_t i = 0; i < out.len; i++)
+        assert(out.data[i] == '\n' || (out.data[i] >= ' ' && out.data[i] < 0x7f));
+    buf_deinit(&out);
+    return 0;
+}
+
 static int read_refusal(const char *body, size_t n, struct err *e)
 {
     enum arm_remedy remedy;
@@ -130,12 +155,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int (*const readers[])(const char *, size_t, struct err *) = {read_vm, read_vms,
         read_tagged, read_power, read_prices, read_operation, read_progress, read_events,
-        read_disks, read_refusal};
+        read_disks, read_console, read_log, read_refusal};
     if (size == 0)
         return 0;
     size_t which = data[0] >= '0' && data[0] < '8' ? (size_t)(data[0] - '0')
                    : data[0] == '9'                ? 8
-                                                   : 9;
+                   : data[0] == 'c'                ? 9
+                   : data[0] == 'l'                ? 10
+                                                   : 11;
     struct err e = {0};
     int rc = readers[which]((const char *)data + 1, size - 1, &e);
     assert(rc == 0 || (rc == (int)e.kind && e.text[0] && strlen(e.text) < ERR_TEXT_MAX));

@@ -19,7 +19,8 @@
 #include "cloud/azure/azure.h"
 
 #define ARM_REPLY_MAX (16 * 1024 * 1024)
-#define ARM_URL_MAX 8192 /* of an operation, of a next page */
+#define ARM_URL_MAX 8192                  /* of an operation, of a next page, of a console's log */
+#define ARM_CONSOLE_MAX (4 * 1024 * 1024) /* of a console's log; Azure keeps about 1 MiB */
 #define ARM_TERMINATE_MAX 1000
 /* bytes of a machine's name: leaves room for what its parts add in CLOUD_NAME_MAX */
 #define ARM_NAME_MAX 59
@@ -53,6 +54,8 @@ void arm_path_list_tagged(const struct azure_machine *m, const char *cluster, st
 /* The disks of the resource group, or of all of the subscription. */
 void arm_path_list_disks(const struct azure_machine *m, bool all, struct buf *out);
 void arm_path_list_power(const struct azure_machine *m, struct buf *out);
+/* POST: where the machine's console can be read, for a few minutes. */
+void arm_path_console(const struct azure_machine *m, const char *name, struct buf *out);
 
 void arm_build_nic(const struct cloud_launch *l, const struct azure_machine *m, struct buf *out);
 /* The same launch gives the same bytes. ERR_CONFIG. out holds the user data: wipe it. */
@@ -96,6 +99,12 @@ int arm_parse_disks(const char *body, size_t n, const char *region, struct cloud
 int arm_parse_prices(const char *body, size_t n, const char *region, const char *type,
     struct cloud_prices *list, char *next, struct err *e);
 
+/* Where the log of a machine's serial console is (ARM_URL_MAX + 1 bytes); "": there is none yet.
+ * Whoever has the URL can read it: it is a secret, and in no error. ERR_INVALID: it is none of
+ * arm_url_is_blob. */
+int arm_parse_console(
+    const char *body, size_t n, const char *endpoint, char *ret_url, struct err *e);
+
 /* A refusal, or a failed operation (as status 500). Always fills e; its text says code, message and
  * what to do. */
 enum arm_remedy { ARM_REMEDY_NONE, ARM_REMEDY_TOKEN };
@@ -106,5 +115,8 @@ int arm_refusal(const char *code, const char *message, struct err *e);
 
 /* True if url is one of endpoint (as cloud_endpoint gives it): the only ones that get a token. */
 bool arm_url_is_ours(const char *url, const char *endpoint);
+/* True if url is at Azure's blob storage, by https: the only place where a console's log is read.
+ * Of an endpoint on this machine (plain http): at that endpoint. It gets no token. */
+bool arm_url_is_blob(const char *url, const char *endpoint);
 
 #endif

@@ -290,6 +290,26 @@ int arm_parse_operation(const char *body, size_t n, bool *ret_done, struct err *
     return 0;
 }
 
+/* ---- consoles ---- */
+
+int arm_parse_console(
+    const char *body, size_t n, const char *endpoint, char *ret_url, struct err *e)
+{
+    json_t *root = NULL;
+    int rc = json_parse(body, n, ARM_REPLY_MAX, &root, e);
+    const json_t *found = json_object_get(root, "serialConsoleLogBlobUri");
+    const char *url = json_is_null(found) || !found ? "" : json_string_value(found);
+    if (rc == 0 &&
+        (!json_is_object(root) || !url)) /* not by a reader, which quotes what it found */
+        rc = err_set(e, ERR_INVALID, "expected an object with a text serialConsoleLogBlobUri");
+    if (rc == 0 && url[0] && !arm_url_is_blob(url, endpoint))
+        rc = err_set(e, ERR_INVALID,
+            "serialConsoleLogBlobUri: it is at another host than those of Azure's blob storage");
+    if (rc == 0)
+        str_copy(ret_url, ARM_URL_MAX + 1, url);
+    return close_reply(root, rc, e);
+}
+
 /* ---- listings ---- */
 
 /* Calls `each` for the items of a page. */

@@ -20,6 +20,7 @@
 
 #define DISK_GIB_MAX 4095 /* of an OS disk */
 #define TAG_VALUE_MAX 256
+#define CONSOLE_URL_MINUTES 5 /* it is read at once */
 #define SSH_KEY_MAX 8192
 
 #define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -249,6 +250,14 @@ void arm_path_list_power(const struct azure_machine *m, struct buf *out)
         m->subscription, part_types[ARM_VM]);
 }
 
+void arm_path_console(const struct azure_machine *m, const char *name, struct buf *out)
+{
+    add_id(m, ARM_VM, name, out);
+    buf_printf(out,
+        "/retrieveBootDiagnosticsData?api-version=" COMPUTE_API "&sasUriExpirationTimeInMinutes=%d",
+        CONSOLE_URL_MINUTES);
+}
+
 void arm_path_prices(const char *region, const char *type, struct buf *out)
 {
     const char *const terms[][2] = {{"serviceName", "Virtual Machines"},
@@ -429,6 +438,15 @@ static json_t *identity_of(const struct azure_machine *m)
     return identity;
 }
 
+/* The serial console's log, kept by Azure in storage of its own (no storageUri). */
+static json_t *diagnostics(void)
+{
+    json_t *boot = json_object(), *profile = json_object();
+    set(boot, "enabled", json_true());
+    set(profile, "bootDiagnostics", boot);
+    return profile;
+}
+
 int arm_build_vm(
     const struct cloud_launch *l, const struct azure_machine *m, struct buf *out, struct err *e)
 {
@@ -446,6 +464,7 @@ int arm_build_vm(
     set(properties, "storageProfile", storage_of(l, m));
     set(properties, "osProfile", os_of(l, m));
     set(properties, "networkProfile", network_of(l, m));
+    set(properties, "diagnosticsProfile", diagnostics());
     set(body, "properties", properties);
     json_add_secret(out, body); /* in the user data */
     return 0;
@@ -461,4 +480,18 @@ bool arm_url_is_ours(const char *url, const char *endpoint)
     if (str_starts(endpoint, "https://") && str_starts(url + n, ":443/"))
         n += strlen(":443");
     return url[n] == '/';
+}
+
+bool arm_url_is_blob(const char *url, const char *endpoint)
+{
+    static const char host_bytes[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+    if (!str_starts(endpoint, "https://"))
+        return arm_url_is_ours(url, endpoint);
+    if (!url || strlen(url) > ARM_URL_MAX || !str_starts(url, "https://") ||
+        strcspn(url, " \t\r\n#\\") != strlen(url))
+        return false;
+    const char *host = url + strlen("https://"), *blob = strstr(host, ".blob.");
+    size_t n = strspn(host, host_bytes);
+    bool is_blob = blob && blob > host && blob < host + n;
+    return is_blob && str_starts(host + n, str_starts(host + n, ":443/") ? ":443/" : "/");
 }

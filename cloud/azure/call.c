@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See call.h. Invariant: a token goes into requests to one host only, the configured endpoint; URLs
- * from replies are held against it before they come here. The prices' host never gets one.
+ * from replies are held against it before they come here. The prices' host and the storage that a
+ * console's log is in never get one.
  */
 #include "cloud/azure/call.h"
 #include "base/mem.h"
@@ -42,6 +43,7 @@ void azure_call_deinit(struct cloud_call *base)
     struct azure_call *c = (struct azure_call *)base;
     oauth_cancel(&c->wait);
     buf_wipe(&c->vm); /* user data holds a one-use secret */
+    explicit_bzero(c->url, sizeof(c->url));
     buf_deinit(&c->nic);
     cloud_instances_deinit(&c->leftovers);
     free(c->name);
@@ -111,6 +113,11 @@ static void add_own_path(const struct azure_call *c, struct buf *url)
     case LIST_DROP:
         arm_path_delete_vm(m, word, url);
         break;
+    case CONSOLE:
+        arm_path_console(m, word, url);
+        break;
+    case CONSOLE_LOG: /* has no path of its own */
+        break;
     case END:
         if (arm_part_of(word) == ARM_VM)
             arm_path_delete_vm(m, word, url);
@@ -135,6 +142,8 @@ static const char *method_of(enum azure_phase phase)
     case PUT_NIC:
     case PUT_VM:
         return "PUT";
+    case CONSOLE:
+        return "POST";
     case DROP_VM:
     case DROP_NIC:
     case DROP_DISK:
@@ -161,10 +170,10 @@ static void send_request(struct azure_call *c, const char *authorization)
     struct http_request r = {
         .method = method_of(c->phase),
         .url = buf_str(&url),
-        .headers = {"Accept: application/json"},
+        .headers = {c->phase == CONSOLE_LOG ? "Accept: */*" : "Accept: application/json"},
         .timeout_ms = TIMEOUT_MS,
         .connect_timeout_ms = CONNECT_TIMEOUT_MS,
-        .max_reply_bytes = ARM_REPLY_MAX,
+        .max_reply_bytes = c->phase == CONSOLE_LOG ? ARM_CONSOLE_MAX : ARM_REPLY_MAX,
     };
     int n = 1;
     if (authorization)
@@ -175,7 +184,7 @@ static void send_request(struct azure_call *c, const char *authorization)
         r.body_len = body->len;
     }
     cloud_call_send(&c->base, &r);
-    buf_deinit(&url);
+    buf_wipe(&url);
 }
 
 static void on_token(void *ctx, const struct err *e, const char *header)
@@ -190,7 +199,7 @@ static void on_token(void *ctx, const struct err *e, const char *header)
 void azure_call_step(struct cloud_call *base)
 {
     struct azure_call *c = (struct azure_call *)base;
-    if (c->phase == PRICES) /* which are public */
+    if (c->phase == PRICES || c->phase == CONSOLE_LOG) /* public, or by the URL's own signature */
         send_request(c, NULL);
     else
         oauth_get(azure_credential_tokens(c->d->credentials), &c->wait, on_token, c);

@@ -42,8 +42,10 @@ enum azure_phase {
     LIST_POWER,
     LIST_DISKS,
     LIST_ALL_DISKS,
-    LIST_DROP, /* the deallocated machine that the next word names */
-    END,       /* the resource that the next word names */
+    LIST_DROP,   /* the deallocated machine that the next word names */
+    CONSOLE,     /* where the log is */
+    CONSOLE_LOG, /* at a URL that is its own credential */
+    END,         /* the resource that the next word names */
     END_NIC,
     END_DISK,
     PRICES
@@ -56,8 +58,10 @@ struct azure_call {
     struct oauth_wait wait;
     bool token_renewed;
     int pages;
-    char url[ARM_URL_MAX + 1]; /* of the next page, or of the operation; "": the phase's own */
-    bool by_location;          /* the operation tells by its HTTP status */
+    /* Of the next page, of the operation, of a console's log; "": the phase's own. Wiped in the
+     * end: the log's is a secret. */
+    char url[ARM_URL_MAX + 1];
+    bool by_location; /* the operation tells by its HTTP status */
     /* launch */
     char *name;
     struct buf nic, vm; /* bodies */

@@ -5,10 +5,12 @@
  * and the driver itself.
  *
  *   terminate:  DELETE VM of each; where there is none: DELETE NIC, DELETE disk
+ *   console:    POST retrieveBootDiagnosticsData --> GET the log that it names
  */
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/azure/call.h"
+#include "cloud/console.h"
 #include "cloud/endpoint.h"
 #include <stdlib.h>
 
@@ -77,6 +79,60 @@ static void azure_volumes(struct cloud_driver *d, const char *region, const char
     cloud_call_volumes(&c->d->calls, &c->base, cluster ? &own : &all, region, cluster, done, ctx);
 }
 
+/* ---- consoles ---- */
+
+static void on_console_place(struct azure_call *c, const struct http_reply *reply)
+{
+    struct err e;
+    if (reply->status != 200)
+        azure_call_on_refusal(c, reply);
+    else if (arm_parse_console(
+                 buf_str(&reply->body), reply->body.len, c->d->endpoint_url, c->url, &e) != 0)
+        cloud_call_finish(&c->base, &e);
+    else if (!c->url[0])
+        cloud_call_finish(&c->base, NULL);
+    else {
+        c->phase = CONSOLE_LOG;
+        cloud_call_again(&c->base);
+    }
+}
+
+/* Errors of the storage are its own, and may quote what was signed: only the status is told. */
+static void on_console_log(struct azure_call *c, const struct http_reply *reply)
+{
+    struct err e;
+    if (reply->status == 200)
+        cloud_console_clean(buf_str(&reply->body), reply->body.len, &c->base.console);
+    if (reply->status == 200 || reply->status == 404) { /* nothing was written yet */
+        cloud_call_finish(&c->base, NULL);
+        return;
+    }
+    err_set(&e, ERR_UNAVAILABLE, "the storage that keeps the console's log answered HTTP %d",
+        reply->status);
+    cloud_call_finish(&c->base, &e);
+}
+
+static void on_console_reply(struct cloud_call *base, const struct http_reply *reply)
+{
+    struct azure_call *c = (struct azure_call *)base;
+    if (c->phase == CONSOLE)
+        on_console_place(c, reply);
+    else
+        on_console_log(c, reply);
+}
+
+static void azure_console(
+    struct cloud_driver *d, const char *region, const char *id, cloud_console_fn done, void *ctx)
+{
+    static const struct cloud_call_ops ops = {"retrieveBootDiagnosticsData", azure_call_step,
+        on_console_reply, azure_call_deinit,
+        .permission = "Microsoft.Compute/virtualMachines/retrieveBootDiagnosticsData/action"};
+    struct azure_call *c = azure_call_new(d, region, CONSOLE);
+    if (c->base.refused.kind == ERR_NONE)
+        azure_call_set_words(c, &id, 1, 1);
+    cloud_call_console(&c->d->calls, &c->base, &ops, region, done, ctx);
+}
+
 /* ---- prices ---- */
 
 static void on_prices_reply(struct cloud_call *base, const struct http_reply *reply)
@@ -134,6 +190,7 @@ static const struct cloud_driver_ops azure_ops = {
     .terminate = azure_terminate,
     .prices = azure_prices,
     .volumes = azure_volumes,
+    .console = azure_console,
     .destroy = azure_destroy,
 };
 

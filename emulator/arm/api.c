@@ -50,7 +50,8 @@ enum route {
     ROUTE_LIST,     /* of a kind, of the subscription or of a group */
     ROUTE_RESOURCE, /* one of a kind */
     ROUTE_VIEW,
-    ROUTE_EVICT
+    ROUTE_EVICT,
+    ROUTE_CONSOLE
 };
 
 static const char *const names_of_kinds[] = {"virtualMachines", "networkInterfaces", "disks"};
@@ -83,9 +84,10 @@ static enum route route_provider(char *const *s, size_t n, bool in_group, enum a
         return ROUTE_RESOURCE;
     if (*ret_kind != ARM_KIND_VM)
         return ROUTE_NONE;
-    return is_word(s[3], "instanceView")       ? ROUTE_VIEW
-           : is_word(s[3], "simulateEviction") ? ROUTE_EVICT
-                                               : ROUTE_NONE;
+    return is_word(s[3], "instanceView")                  ? ROUTE_VIEW
+           : is_word(s[3], "simulateEviction")            ? ROUTE_EVICT
+           : is_word(s[3], "retrieveBootDiagnosticsData") ? ROUTE_CONSOLE
+                                                          : ROUTE_NONE;
 }
 
 static enum route find_route(char *const *s, size_t n, enum arm_kind *ret_kind)
@@ -136,6 +138,9 @@ void arm_action(const struct arm_request *q, char out[ARM_ACTION_MAX])
         break;
     case ROUTE_EVICT:
         snprintf(out, ARM_ACTION_MAX, "virtualMachines/simulateEviction");
+        break;
+    case ROUTE_CONSOLE:
+        snprintf(out, ARM_ACTION_MAX, "virtualMachines/retrieveBootDiagnosticsData");
         break;
     case ROUTE_LIST:
     case ROUTE_RESOURCE:
@@ -370,9 +375,11 @@ static int call_route(struct arm_call *c, enum route route, enum arm_kind kind)
     bool is_get = str_eq(c->q->method, "GET");
     if (route == ROUTE_RESOURCE)
         return call_resource(c, kind);
-    if (route == ROUTE_EVICT) {
+    if (route == ROUTE_EVICT || route == ROUTE_CONSOLE) {
         c->name = c->segments[7];
-        return str_eq(c->q->method, "POST") ? arm_evict_vm(c) : not_allowed(c);
+        return !str_eq(c->q->method, "POST") ? not_allowed(c)
+               : route == ROUTE_EVICT        ? arm_evict_vm(c)
+                                             : arm_boot_diagnostics(c);
     }
     if (!is_get)
         return not_allowed(c);

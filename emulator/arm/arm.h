@@ -94,6 +94,9 @@ struct arm {
     size_t n_operations;
     int64_t last_number;
     struct arm_bucket buckets[3];
+    /* The console output of an instance so far, appended to out. NULL: there is none. */
+    void (*console)(void *ctx, const struct instance *i, struct buf *out);
+    void *console_ctx;
 };
 
 /* Everything is borrowed until deinit. */
@@ -152,6 +155,14 @@ char *arm_reply_text(const struct arm_reply *reply);
 void arm_action(const struct arm_request *q, char out[ARM_ACTION_MAX]);
 /* The action of creates that are accepted and fail later. */
 #define ARM_ACTION_LATER "virtualMachines/write/operation"
+
+/* The storage that keeps consoles' logs, of which retrieveBootDiagnosticsData gives URLs: GET with
+ * a signature in the query, and without a token. False: the path is none of it. ret_body is the
+ * caller's; *ret_type static. */
+#define ARM_ACTION_BLOB "bootdiagnostics/read"
+bool arm_console_is_blob(const struct arm_request *q);
+int arm_console_blob(struct arm *a, const struct arm_request *q, struct wall now,
+    struct buf *ret_body, const char **ret_type); /* the status */
 
 /* An error reply by itself: with Azure's HTTP status for the code, and its message if text is
  * NULL. */

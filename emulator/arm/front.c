@@ -133,6 +133,8 @@ static int open_azure(const struct front_place *place, void **ret_state, struct 
     random_bytes(azure->auth.key, sizeof(azure->auth.key));
     azure->role_ttl_ms = place->role_ttl_ms;
     arm_init(&azure->arm, place->region, &azure->account, &azure->auth);
+    azure->arm.console = place->console;
+    azure->arm.console_ctx = place->console_ctx;
     arm_add_volumes(&azure->arm);
     place->region->describe = describe;
     place->region->describe_ctx = azure;
@@ -212,7 +214,16 @@ static void api(
         .body = r->body,
         .body_len = r->body_len};
     arm_action(&q, reply->action);
-    if (!is_refused(s, reply->action, &inner))
+    bool is_blob = arm_console_is_blob(&q);
+    if (is_blob)
+        STR_COPY(reply->action, ARM_ACTION_BLOB);
+    bool is_fault = is_refused(s, reply->action, &inner);
+    if (is_blob && !is_fault) {
+        reply->status =
+            arm_console_blob(&azure->arm, &q, s->now, &reply->body, &reply->content_type);
+        return;
+    }
+    if (!is_fault)
         arm_call(&azure->arm, &q, s->now, &inner);
     reply->is_noted = str_ends(reply->action, "/write") || str_ends(reply->action, "/delete");
     give(reply, &inner);

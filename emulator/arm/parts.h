@@ -88,6 +88,7 @@ bool arm_is_subnet(const struct arm *a, const char *id); /* ... virtualNetworks/
 int arm_put_vm(struct arm_call *c);
 int arm_delete_vm(struct arm_call *c);
 int arm_evict_vm(struct arm_call *c);
+int arm_boot_diagnostics(struct arm_call *c); /* console.c */
 int arm_put_nic(struct arm_call *c);
 int arm_delete_part(struct arm_call *c, enum arm_kind kind); /* a network interface or a disk */
 /* A network interface that is kept for another machine than `name` (NULL: for any). */

@@ -47,8 +47,13 @@ static json_t *make_asked(const struct arm_call *c)
 static const char *const free_keys[] = {"tags", "identity", "userData", "provisioningState", "vmId",
     "instanceView", "timeCreated", "id", "name", "type", "etag", NULL};
 
+/* May change, and is kept. */
+#define DIAGNOSTICS "diagnosticsProfile"
+
 static bool is_free(const char *key)
 {
+    if (str_eq(key, DIAGNOSTICS))
+        return true;
     for (size_t i = 0; free_keys[i]; i++)
         if (str_eq(free_keys[i], key))
             return true;
@@ -370,6 +375,10 @@ static int update(struct arm_call *c, struct arm_resource *vm)
     }
     if (tags)
         json_object_set_new(vm->body, "tags", json_deep_copy(tags));
+    const json_t *diagnostics = arm_at(c->body, "properties." DIAGNOSTICS);
+    if (diagnostics)
+        json_object_set_new(
+            object_at(vm->body, "properties"), DIAGNOSTICS, json_deep_copy(diagnostics));
     struct arm_operation *op = arm_start_operation(c->arm, false, c->now);
     arm_end_operation(op, "Succeeded", NULL, c->now);
     c->arm->region->counts.replays++;

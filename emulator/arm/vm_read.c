@@ -52,6 +52,8 @@ static const struct {
             "enableVMAgentPlatformUpdates", NULL}},
     {"properties.networkProfile",
         {"networkInterfaces", "networkApiVersion", "networkInterfaceConfigurations", NULL}},
+    {"properties.diagnosticsProfile", {"bootDiagnostics", NULL}},
+    {"properties.diagnosticsProfile.bootDiagnostics", {"enabled", "storageUri", NULL}},
     {"identity", {"type", "userAssignedIdentities", "principalId", "tenantId", NULL}},
 };
 

@@ -24,6 +24,11 @@ class Boots(unittest.TestCase):
     def launches(self, lab):
         return sum(o["launches"] for o in lab.get("/offers")["offers"])
 
+    def logged(self, lab, text):
+        """The log's lines with this text."""
+        with open(os.path.join(lab.home, "belayd.log")) as f:
+            return [line for line in f if text in line]
+
     def never_join(self, lab):
         """Until three have failed and the console was read: the job."""
         job = lab.post("/jobs", {"script": "#!/bin/sh\ntrue\n", "cwd": "/"})["id"]
@@ -62,6 +67,13 @@ class Boots(unittest.TestCase):
     def test_the_console_of_a_machine_of_gcp_is_read(self):
         with Lab(provider="gcp", **BROKEN) as lab:
             self.never_join(lab)
+
+    def test_the_console_of_a_machine_of_azure_is_read_and_its_url_shown_nowhere(self):
+        with Lab(provider="azure", **BROKEN) as lab:
+            job = self.never_join(lab)
+            shown = [lab.belay("pools", "show", "cloud"), json.dumps(lab.get("/jobs/%d/why" % job)),
+                     json.dumps(lab.get("/events?after=0")), *self.logged(lab, "")]
+            self.assertFalse([text for text in shown if "sig=" in text or "bootdiagnostics" in text])
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ static void keep(struct fake_http *f, const struct http_request *r)
     struct fake_request *kept = &f->requests[f->n_requests++];
     STR_COPY(kept->method, r->method);
     kept->timeout_ms = r->timeout_ms;
+    kept->max_reply_bytes = r->max_reply_bytes;
     assert_true(STR_COPY(kept->url, r->url));
     for (size_t i = 0; i < HTTP_HEADERS_MAX && r->headers[i]; i++)
         buf_printf(&headers, "%s\n", r->headers[i]);

@@ -19,6 +19,7 @@ struct fake_request {
     char *headers; /* lines, each ending in '\n' */
     struct buf body;
     int64_t timeout_ms;
+    size_t max_reply_bytes;
 };
 
 #define FAKE_HEADERS_MAX 4

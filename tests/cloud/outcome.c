@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "outcome.h"
+#include "base/str.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -49,4 +50,13 @@ void outcome_volumes(void *ctx, const struct err *e, const struct cloud_volume *
     o->n = n;
     if (n > 0)
         memcpy(o->volumes, list, n * sizeof(*list));
+}
+
+void outcome_console(void *ctx, const struct err *e, const char *text)
+{
+    struct outcome *o = ctx;
+    outcome_done(o, e);
+    assert_int_equal(e == NULL, text != NULL);
+    if (!e)
+        assert_true(STR_COPY(o->console, text));
 }

@@ -8,6 +8,7 @@
 #include "cloud/driver.h"
 
 #define OUTCOME_ROWS_MAX 8
+#define OUTCOME_CONSOLE_MAX 256
 
 /* Zeroed: nothing has completed yet. */
 struct outcome {
@@ -18,12 +19,14 @@ struct outcome {
     struct cloud_price prices[OUTCOME_ROWS_MAX];
     struct cloud_volume volumes[OUTCOME_ROWS_MAX];
     size_t n; /* of the last listing, of any kind */
+    char console[OUTCOME_CONSOLE_MAX];
 };
 
 void outcome_launch(void *ctx, const struct err *e, const struct cloud_instance *i);
 void outcome_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n);
 void outcome_done(void *ctx, const struct err *e);
 void outcome_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n);
+void outcome_console(void *ctx, const struct err *e, const char *text);
 void outcome_volumes(void *ctx, const struct err *e, const struct cloud_volume *list, size_t n);
 
 #endif

@@ -96,6 +96,7 @@ static void a_spot_machine_goes_with_all_its_parts(void **state)
         NET "/networkInterfaces/belay-lab-17-nic");
     assert_at(v, "properties/networkProfile/networkInterfaces/0/properties/deleteOption", "Delete");
     assert_at(v, "identity", "(nothing)");
+    assert_at(v, "properties/diagnosticsProfile/bootDiagnostics", "{\"enabled\":true}");
     json_decref(v);
 }
 
@@ -246,6 +247,11 @@ static void paths_are_escaped(void **state)
         GROUP "/providers/Microsoft.Compute/virtualMachines/"
               "belay-lab-17?api-version=2022-08-01&forceDeletion=true");
     buf_clear(&out);
+    arm_path_console(&machine, "x/../y", &out);
+    assert_string_equal(buf_str(&out),
+        GROUP "/providers/Microsoft.Compute/virtualMachines/x%2F..%2Fy/retrieveBootDiagnosticsData"
+              "?api-version=2022-08-01&sasUriExpirationTimeInMinutes=5");
+    buf_clear(&out);
     arm_path_prices("eastus", "Standard_D8s_v5", &out);
     assert_string_equal(buf_str(&out),
         "/api/retail/"
@@ -253,6 +259,32 @@ static void paths_are_escaped(void **state)
         "%20and%20priceType%20eq%20%27Consumption%27%20and%20armRegionName%20eq%20%27eastus%27%"
         "20and%20armSkuName%20eq%20%27Standard_D8s_v5%27");
     buf_deinit(&out);
+}
+
+static void consoles_logs_are_read_at_azure_s_storage_only(void **state)
+{
+    static const char *const blobs[] = {
+        "https://md-1.z2.blob.storage.azure.net/bootdiagnostics-a/b.serialconsole.log?sig=a%2B",
+        "https://lab.blob.core.windows.net:443/x", "https://lab.blob.core.usgovcloudapi.net/x?a",
+        NULL};
+    static const char *const others[] = {"", "http://lab.blob.core.windows.net/x",
+        "https://lab.blob.core.windows.net", "https://.blob.core.windows.net/x",
+        "https://169.254.169.254/.blob.core.windows.net/", "https://management.azure.com/x",
+        "https://lab.blob.core.windows.net@example.com/x",
+        "https://lab.blob.core.windows.net:8080/x", "https://lab.blob.core.windows.net\\@e.com/x",
+        "https://lab.blob.core.windows.net/a b", "https://lab.blob.core.windows.net/a\r\nb",
+        "https://[::1].blob.core.windows.net/", "file:///etc/passwd", NULL};
+    (void)state;
+    for (size_t i = 0; blobs[i]; i++)
+        if (!arm_url_is_blob(blobs[i], AZURE_ENDPOINT))
+            fail_msg("refused: %s", blobs[i]);
+    for (size_t i = 0; others[i]; i++)
+        if (arm_url_is_blob(others[i], AZURE_ENDPOINT))
+            fail_msg("taken: %s", others[i]);
+    assert_false(arm_url_is_blob(NULL, AZURE_ENDPOINT));
+    /* the emulator */
+    assert_true(arm_url_is_blob("http://127.0.0.1:4568/x", "http://127.0.0.1:4568"));
+    assert_false(arm_url_is_blob(blobs[0], "http://127.0.0.1:4568"));
 }
 
 static void only_urls_of_the_endpoint_are_ours(void **state)
@@ -510,6 +542,44 @@ static void prices_are_of_linux_and_the_newest(void **state)
     free(page2);
 }
 
+static void where_a_console_s_log_is_is_read_and_never_told(void **state)
+{
+    static const char *const bad[] = {"", "{", "null", "[]", "{\"serialConsoleLogBlobUri\":7}",
+        "\"https://lab.blob.core.windows.net/x?sig=SECRET\"",
+        "{\"serialConsoleLogBlobUri\":[\"https://lab.blob.core.windows.net/x?sig=SECRET\"]}",
+        "{\"serialConsoleLogBlobUri\":\"https://example.com/x?sig=SECRET\"}",
+        "{\"serialConsoleLogBlobUri\":\"http://169.254.169.254/metadata?sig=SECRET\"}",
+        "{\"serialConsoleLogBlobUri\":\"https://a.blob.core.windows.net/x?sig=SECRET\"} x", NULL};
+    static const char *const none[] = {
+        "{}", "{\"serialConsoleLogBlobUri\":null}", "{\"serialConsoleLogBlobUri\":\"\"}", NULL};
+    char *body = fake_read_file("azure_console.json"), url[ARM_URL_MAX + 1] = "kept";
+    struct err e = {0};
+    (void)state;
+    for (size_t i = 0; bad[i]; i++) {
+        if (arm_parse_console(bad[i], strlen(bad[i]), AZURE_ENDPOINT, url, &e) != ERR_INVALID)
+            fail_msg("taken: %s", bad[i]);
+        assert_null(strstr(e.text, "SECRET"));
+        assert_string_equal(url, "kept");
+    }
+    struct buf longer = {0};
+    buf_adds(&longer, "{\"serialConsoleLogBlobUri\":\"https://a.blob.core.windows.net/?sig=");
+    for (int i = 0; i < ARM_URL_MAX; i++)
+        buf_addc(&longer, 'a');
+    buf_adds(&longer, "\"}");
+    assert_int_equal(
+        arm_parse_console(buf_str(&longer), longer.len, AZURE_ENDPOINT, url, &e), ERR_INVALID);
+    buf_deinit(&longer);
+    assert_int_equal(arm_parse_console(body, strlen(body), AZURE_ENDPOINT, url, &e), 0);
+    assert_true(str_starts(url, "https://md-hdd-5l0ckw1qc3xj.z35.blob.storage.azure.net/bootdiag"));
+    assert_true(
+        str_ends(url, "&sig=iWq0xT1Zk%2BexampleA%2F9c%3D&se=2026-08-22T12%3A06%3A00Z&sp=r"));
+    for (size_t i = 0; none[i]; i++) {
+        assert_int_equal(arm_parse_console(none[i], strlen(none[i]), AZURE_ENDPOINT, url, &e), 0);
+        assert_string_equal(url, "");
+    }
+    free(body);
+}
+
 static void malformed_replies_are_refused(void **state)
 {
     static const char *const vms[] = {"", "{", "[]", "null", "{\"value\":[]} x", "{}",
@@ -668,6 +738,7 @@ int main(void)
         cmocka_unit_test(launches_that_cannot_be_sent_are_refused),
         cmocka_unit_test(settings_that_cannot_be_sent_are_refused),
         cmocka_unit_test(paths_are_escaped),
+        cmocka_unit_test(consoles_logs_are_read_at_azure_s_storage_only),
         cmocka_unit_test(only_urls_of_the_endpoint_are_ours),
         cmocka_unit_test(a_machine_is_read),
         cmocka_unit_test(listings_keep_our_machines_of_the_region),
@@ -678,6 +749,7 @@ int main(void)
         cmocka_unit_test(operations_end_well_or_with_their_error),
         cmocka_unit_test(a_failed_machine_says_why_in_its_view),
         cmocka_unit_test(prices_are_of_linux_and_the_newest),
+        cmocka_unit_test(where_a_console_s_log_is_is_read_and_never_told),
         cmocka_unit_test(malformed_replies_are_refused),
         cmocka_unit_test(refusals_are_told_apart),
     };

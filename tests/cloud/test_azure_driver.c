@@ -624,6 +624,89 @@ static void a_leftover_is_deleted_by_its_name(void **state)
     terminate(g, ids, 1, ERR_CONFIG);
 }
 
+/* ---- consoles ---- */
+
+#define CONSOLE                                                                                    \
+    VMS "/belay-lab-17/retrieveBootDiagnosticsData?api-version=2022-08-01"                         \
+        "&sasUriExpirationTimeInMinutes=5"
+#define BLOB                                                                                       \
+    "https://md-hdd-5l0ckw1qc3xj.z35.blob.storage.azure.net/bootdiagnostics-belaylab1-7d1c3b52-"   \
+    "6f0e-4c8a-9b61-0e6a3d2f4b17/belay-lab-17.7d1c3b52-6f0e-4c8a-9b61-0e6a3d2f4b17.serialconsole." \
+    "log?sv=2018-03-28&sr=b&sig=iWq0xT1Zk%2BexampleA%2F9c%3D&se=2026-08-22T12%3A06%3A00Z&sp=r"
+
+static void console(struct rig *g, int expected)
+{
+    g->first = g->http.n_requests;
+    g->driver->ops->console(g->driver, "eastus", "belay-lab-17", outcome_console, &g->got);
+    finish(g, expected);
+    assert_null(strstr(g->got.e.text, "sig="));
+    assert_null(strstr(g->got.e.text, "example")); /* of the signature */
+}
+
+static void a_console_s_log_is_read_where_azure_says_and_without_a_token(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add_file(&g->http, 200, "azure_console.json");
+    fake_http_add(&g->http, 200, "[ 1.0] Linux\r\n\033[1mbelay:\033[0m no agent\n");
+    console(g, 0);
+    ASKED(g, "POST " CONSOLE, "GET " BLOB);
+    assert_string_equal(g->got.console, "[ 1.0] Linux\nbelay: no agent\n");
+    const struct fake_request *log = &g->http.requests[g->http.n_requests - 1];
+    assert_int_equal(log->max_reply_bytes, 4 * 1024 * 1024);
+    assert_nothing_leaked(g);
+}
+
+static void a_console_that_shows_nothing_yet_is_no_error(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(&g->http, 200, "{}");
+    console(g, 0);
+    ASKED(g, "POST " CONSOLE);
+    assert_string_equal(g->got.console, "");
+    fake_http_add_file(&g->http, 200, "azure_console.json");
+    fake_http_add(&g->http, 404, "<Error><Code>BlobNotFound</Code></Error>");
+    console(g, 0);
+    ASKED(g, "POST " CONSOLE, "GET " BLOB);
+    assert_string_equal(g->got.console, "");
+}
+
+static void a_console_elsewhere_is_not_asked(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(
+        &g->http, 200, "{\"serialConsoleLogBlobUri\":\"https://example.com/x?sig=example\"}");
+    console(g, ERR_INVALID);
+    ASKED(g, "POST " CONSOLE);
+    assert_nothing_leaked(g);
+}
+
+static void refusals_of_a_console_say_what_is_missing_and_no_url(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(
+        &g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    console(g, ERR_DENIED);
+    assert_non_null(strstr(g->got.e.text, "it needs the permission Microsoft.Compute/"
+                                          "virtualMachines/retrieveBootDiagnosticsData/action"));
+    fake_http_add(&g->http, 404, "{\"error\":{\"code\":\"ResourceNotFound\",\"message\":\"no\"}}");
+    console(g, ERR_NOT_FOUND);
+    fake_http_add_file(&g->http, 200, "azure_console.json");
+    fake_http_add(&g->http, 403,
+        "<Error><Code>AuthenticationFailed</Code><AuthenticationErrorDetail>Signature did not "
+        "match: sig=example</AuthenticationErrorDetail></Error>");
+    console(g, ERR_UNAVAILABLE);
+    assert_non_null(strstr(g->got.e.text, "answered HTTP 403"));
+    fake_http_add_file(&g->http, 200, "azure_console.json");
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    console(g, ERR_TIMEOUT);
+    fake_http_add(&g->http, 200, "{\"serialConsoleLogBlobUri\":7}");
+    console(g, ERR_INVALID);
+}
+
 /* ---- prices ---- */
 
 static void prices_are_read_without_a_token(void **state)
@@ -876,6 +959,10 @@ int main(void)
         TEST(a_machine_is_deleted_with_its_parts),
         TEST(where_there_is_no_machine_its_parts_are_deleted),
         TEST(a_leftover_is_deleted_by_its_name),
+        TEST(a_console_s_log_is_read_where_azure_says_and_without_a_token),
+        TEST(a_console_that_shows_nothing_yet_is_no_error),
+        TEST(a_console_elsewhere_is_not_asked),
+        TEST(refusals_of_a_console_say_what_is_missing_and_no_url),
         TEST(prices_are_read_without_a_token),
         TEST(throttled_prices_are_an_answer),
         TEST(a_refused_token_is_renewed_once),

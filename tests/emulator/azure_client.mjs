@@ -60,6 +60,7 @@ const machine = {
             ssh: { publicKeys: [{ path: "/home/ops/.ssh/authorized_keys", keyData: "ssh-ed25519 AAAA ops" }] },
         },
     },
+    diagnosticsProfile: { bootDiagnostics: { enabled: true } },
     networkProfile: {
         networkApiVersion: "2020-11-01",
         networkInterfaceConfigurations: [{
@@ -89,6 +90,11 @@ assert.ok(shown.instanceView.statuses.some((s) => s.code === "PowerState/running
 assert.deepEqual((await all(client.virtualMachines.list(GROUP))).map((m) => m.name), [NAME]);
 assert.deepEqual((await all(client.virtualMachines.listAll())).map((m) => m.vmId), [made.vmId]);
 assert.equal((await all(client.disks.list())).length, 1);
+
+const boot = await client.virtualMachines.retrieveBootDiagnosticsData(GROUP, NAME, { sasUriExpirationTimeInMinutes: 5 });
+const log = await fetch(boot.serialConsoleLogBlobUri);
+assert.equal(log.status, 200);
+assert.equal((await fetch(boot.serialConsoleLogBlobUri.replace("sig=", "sig=x"))).status, 403);
 
 // More than one page.
 for (let i = 0; i < 3; i++)

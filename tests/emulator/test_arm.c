@@ -43,6 +43,90 @@ static void a_machine_comes_and_goes_with_its_parts(void **state)
     arm_world_stop(&w);
 }
 
+/* ---- Consoles ---- */
+
+static void print(void *ctx, const struct instance *i, struct buf *out)
+{
+    (void)i;
+    buf_adds(out, ctx);
+}
+
+/* The status of a GET of this URL, and what came. */
+static int get_blob(struct arm_world *w, const char *url, const char *authorization, char out[64])
+{
+    struct buf body = {0};
+    const char *type = NULL;
+    char *copy = mem_strdup(url), *query = strchr(copy, '?');
+    *query++ = '\0';
+    const struct arm_request q = {.method = "GET",
+        .path = strstr(copy, "/bootdiagnostics/"),
+        .query = query,
+        .authorization = authorization};
+    assert_true(arm_console_is_blob(&q));
+    int status = arm_console_blob(&w->arm, &q, w->now, &body, &type);
+    assert_non_null(type);
+    str_copy(out, 64, buf_str(&body));
+    buf_deinit(&body);
+    free(copy);
+    return status;
+}
+
+static void a_console_is_read_by_a_signed_url_for_a_while(void **state)
+{
+#define RETRIEVE VMS "/a/retrieveBootDiagnosticsData"
+    static char words[] = "it boots\n";
+    struct arm_world w;
+    char out[64];
+    (void)state;
+    arm_world_start(&w);
+    w.arm.console = print;
+    w.arm.console_ctx = words;
+    put(&w, "a", arm_machine("", "'diagnosticsProfile':{'bootDiagnostics':{'enabled':true}}"), 201,
+        "");
+    arm_world_advance(&w, BOOT_MS);
+    arm_expect(&w, "GET", RETRIEVE, VERSION, NULL, 405, "MethodNotAllowed");
+    arm_expect(&w, "POST", VMS "/b/retrieveBootDiagnosticsData", VERSION, NULL, 404, "");
+    arm_expect(&w, "POST", RETRIEVE, VERSION "&sasUriExpirationTimeInMinutes=0", NULL, 400, "");
+    arm_expect(&w, "POST", RETRIEVE, VERSION "&sasUriExpirationTimeInMinutes=5", NULL, 200, "");
+    char *url = mem_strdup(arm_reply_str(&w, "serialConsoleLogBlobUri"));
+    assert_int_equal(get_blob(&w, url, NULL, out), 200);
+    assert_string_equal(out, "it boots\n");
+    assert_int_equal(get_blob(&w, url, w.authorization, out), 400); /* a token has no place there */
+    char *other = mem_strdup(url);
+    *strstr(other, "/a.serial") = '_';
+    assert_int_equal(get_blob(&w, other, NULL, out), 403);
+    free(other);
+    other = mem_strdup(url);
+    char *end = strstr(other, "se=20");
+    end[5] = '9'; /* in another year */
+    assert_int_equal(get_blob(&w, other, NULL, out), 403);
+    free(other);
+    arm_world_advance(&w, 5 * 60000);
+    assert_int_equal(get_blob(&w, url, NULL, out), 200);
+    arm_world_advance(&w, 1000);
+    assert_int_equal(get_blob(&w, url, NULL, out), 403);
+    free(url);
+    arm_world_stop(&w);
+#undef RETRIEVE
+}
+
+static void a_machine_without_boot_diagnostics_has_no_console(void **state)
+{
+    struct arm_world w;
+    (void)state;
+    arm_world_start(&w);
+    arm_run(&w, "a");
+    arm_expect(&w, "POST", VMS "/a/retrieveBootDiagnosticsData", VERSION, NULL, 409,
+        "Boot diagnostics is not enabled");
+    /* which may be changed */
+    put(&w, "a", arm_machine("", "'diagnosticsProfile':{'bootDiagnostics':{'enabled':true}}"), 200,
+        "");
+    arm_expect(&w, "POST", VMS "/a/retrieveBootDiagnosticsData", VERSION, NULL, 200, "sig=");
+    put(&w, "b", arm_machine("", "'diagnosticsProfile':{'bootDiagnostics':{'on':true}}"), 400,
+        "'on'");
+    arm_world_stop(&w);
+}
+
 static void what_is_to_be_detached_stays(void **state)
 {
     struct arm_world w;
@@ -685,6 +769,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_machine_comes_and_goes_with_its_parts),
+        cmocka_unit_test(a_console_is_read_by_a_signed_url_for_a_while),
+        cmocka_unit_test(a_machine_without_boot_diagnostics_has_no_console),
         cmocka_unit_test(what_is_to_be_detached_stays),
         cmocka_unit_test(a_full_pool_fails_the_operation_and_leaves_everything),
         cmocka_unit_test(a_failed_machine_can_be_put_again),
