@@ -2,9 +2,13 @@
 """A cloud whose machines never join, as with a wrong server name: each is paid for. How many are launched is bounded, over a
 kill of belayd too; belayd says so and shows what the machine's console ended with. Mended, the pool works again."""
 
+import http.server
 import json
 import os
+import queue
+import re
 import sys
+import threading
 import time
 import unittest
 
@@ -17,12 +21,41 @@ BROKEN = {"belayd": {"server": NOWHERE}, "pool": {"refusal_backoff": "500ms", "b
 WAITS_S = (3, 6)  # six times refusal_backoff, then twice that
 
 
+class Taker:
+    """A webhook's end on loopback: what came, as (event in its header, body)."""
+
+    def __init__(self):
+        taken = self.taken = queue.Queue()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                taken.put((self.headers["X-Belay-Event"], body))
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = "http://127.0.0.1:%d/boots" % self.server.server_port
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
 class Boots(unittest.TestCase):
     def boots(self, lab):
         return lab.get("/pools/detail?name=cloud")["pools"][0]["boots"] or {"failed": 0, "console": None}
 
     def launches(self, lab):
         return sum(o["launches"] for o in lab.get("/offers")["offers"])
+
+    def metric(self, lab, name):
+        text = lab.call("GET", "/metrics", root="")[1].decode()
+        return int(re.search(r'^%s{pool="cloud"} (\d+)$' % name, text, re.M).group(1))
 
     def logged(self, lab, text):
         """The log's lines with this text."""
@@ -43,6 +76,36 @@ class Boots(unittest.TestCase):
         self.assertIsNone(why["estimate"]["median"])
         self.assertIn("never joined", lab.belay("pools", "show", "cloud"))
         return job
+
+    def test_every_channel_says_so_and_the_webhook_once(self):
+        taker = Taker()
+        self.addCleanup(taker.close)
+        more = {"server": NOWHERE, "webhooks": {"chat": {"url": taker.url, "events": ["boots-fail"]}}}
+        with Lab(**{**BROKEN, "belayd": more}) as lab:
+            self.never_join(lab)
+            failed = self.boots(lab)["failed"]
+            self.assertGreaterEqual(self.metric(lab, "belay_pool_failed_boots"), failed)
+            self.assertEqual(self.metric(lab, "belay_pool_boots_fail"), 1)
+            offers = lab.get("/offers")["offers"]
+            self.assertTrue(offers)
+            for offer in offers:  # of all, also of those that were never launched
+                self.assertGreaterEqual(offer["failed_boots_of_pool"], failed)
+            self.assertRegex(lab.belay("offers"), r"FAILED BOOTS")
+            event, body = taker.taken.get(timeout=60)
+            self.assertEqual((event, body["event"], body["pool"], body["cluster"]), ("boots-fail", "boots-fail", "cloud", "e2e"))
+            self.assertEqual(body["failed_boots"], 3)
+            lines = self.logged(lab, "are launched and never join")
+            self.assertRegex(lines[0], r" error: .*pool=cloud failed=3 .*why=.*next_launch=")
+            lab.wait(lambda: self.boots(lab)["failed"] > failed, "one more that was launched to try")
+            self.assertEqual(taker.taken.qsize(), 0, "told again of the same trouble")
+
+    def test_nothing_of_it_is_said_of_a_pool_that_works(self):
+        with Lab() as lab:
+            lab.wait_ended(lab.post("/jobs", {"script": "#!/bin/sh\ntrue\n", "cwd": "/"})["id"])
+            self.assertEqual(self.metric(lab, "belay_pool_failed_boots"), 0)
+            self.assertEqual(self.metric(lab, "belay_pool_boots_fail"), 0)
+            self.assertEqual({o["failed_boots_of_pool"] for o in lab.get("/offers")["offers"]}, {0})
+            self.assertEqual(self.logged(lab, "are launched and never join"), [])
 
     def test_launches_are_bounded_until_it_is_mended(self):
         with Lab(**BROKEN) as lab:
