@@ -2,12 +2,17 @@
 """A store that answers badly: it refuses at a restore, has no bucket any more, tears its replies, is full, or only reads.
 No job ends for it, nothing that is good is set aside, nothing is said thirty times, and no rented machine waits for ever."""
 
+import os
 import re
+import socket
+import subprocess
+import threading
 import unittest
 
 import lab
 from test_credentials import JobLab
 from test_s3 import S3Lab
+from test_tokens import TokenLab
 
 STEPS = 400  # of 20 ms
 ACTIONS = ("PutObject", "GetObject", "HeadObject", "ListObjectsV2")
@@ -38,8 +43,44 @@ class Faulty(S3Lab):
     def refuse(self, code, actions=ACTIONS):
         self.cloud([{"refuse": {"action": a, "code": code, "count": 100000}} for a in actions])
 
-    def reasons(self, job):
-        return {r["code"]: r["text"] for r in self.get("/jobs/%d/why" % job)["reasons"]}
+
+class Listener:
+    """Takes connections, and keeps what the first bytes of each were."""
+
+    def __init__(self):
+        self.heard = []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d/token" % self.socket.getsockname()[1]
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                s, _ = self.socket.accept()
+            except OSError:  # closed
+                return
+            with s:
+                s.settimeout(5)
+                try:
+                    self.heard.append(s.recv(4096))
+                except OSError:
+                    self.heard.append(b"")
+
+
+class ForeignTokens(TokenLab):
+    """Nodes take their Google credentials from the file of foreign(), once there is one; belayd has its own."""
+
+    def __init__(self):
+        super().__init__("gs", False)
+        self.belayd_config["store_wait"] = "5s"
+        self.agent_prelude += 'key="$(dirname "$0")/../google.json"\n[ ! -e "$key" ] || export GOOGLE_APPLICATION_CREDENTIALS="$key"\n'
+
+    def foreign(self, url):
+        pem = subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
+                             check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        return self.write("google.json", {
+            "type": "service_account", "client_email": "node@lab.iam.gserviceaccount.com", "private_key_id": "k1",
+            "private_key": pem, "token_uri": url})
 
 
 class StoreFaults(unittest.TestCase):
@@ -65,21 +106,26 @@ class StoreFaults(unittest.TestCase):
             self.assertIn("belay release %d" % job, reason)
             self.check_given_back(l)
 
-            # The rights are gone: it may be this node's alone.
+            # The rights are gone: it may be this node's alone, so another is tried, but not for ever.
             l.cloud({"clear": {}})
             l.refuse("AccessDenied")
             l.post("/jobs/%d/release" % job)
-            l.wait(lambda: "store-refused" in l.reasons(job), "belay why says that the store refuses")
-            self.assertIn("403", l.reasons(job).get("store-refused", "403"))
+            self.assertRegex(self.wait_reason(l, job, "store-refused"), r"cannot use the store .*(403|AccessDenied)")
             l.wait(lambda: l.show(job)["attempts"][-1]["end"] == "store-away", "the attempt ends for its store")
             shown = l.show(job)
             self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "none"))
             self.assertIn("AccessDenied", shown["attempts"][-1]["text"])
+            l.wait_event(job, "held", 2)
+            shown = l.show(job)
+            self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "store"))
+            self.assertEqual([a["end"] for a in shown["attempts"][-3:]], ["store-away", "store-away", "store"])
+            self.check_given_back(l)
 
             # It answers again, with a list and a manifest that were damaged on their way.
             l.cloud([{"clear": {}},
                      {"drop_reply": {"action": "ListObjectsV2", "how": "garbage", "count": 2}},
                      {"drop_reply": {"action": "GetObject", "how": "garbage", "count": 3}}])
+            l.post("/jobs/%d/release" % job)
             shown = l.wait_ended(job)
             self.assertEqual((shown["job"]["end"], shown["job"]["exit_code"]), ("succeeded", 0))
             last = shown["attempts"][-1]
@@ -88,8 +134,57 @@ class StoreFaults(unittest.TestCase):
             self.assertNotIn("damaged", l.kinds(job))
             self.assertEqual([k for k in l.objects() if "/damaged/" in k], [])
 
+    def test_an_expired_token_at_an_attempt_costs_it_and_no_work(self):
+        with Faulty() as l:
+            job = l.submit("chain.py", STEPS, method="coop", every_ms=1000)
+            l.wait_event(job, "saved", 2)
+            l.refuse("ExpiredToken")
+            l.cloud({"reclaim": {"instance": l.instance_of(job), "without_notice": True}})
+            self.assertIn("ExpiredToken", l.wait_event(job, "store-refused")["text"])
+            self.assertIn("ExpiredToken", self.wait_reason(l, job, "store-refused"))
+            l.wait(lambda: l.show(job)["attempts"][-1]["end"] == "store-away", "the attempt ends for its store")
+            self.assertIn("ExpiredToken", l.show(job)["attempts"][-1]["text"])
+            l.cloud({"clear": {}})
+            shown = l.wait_ended(job)
+            self.assertEqual((shown["job"]["end"], shown["job"]["exit_code"]), ("succeeded", 0))
+            self.assertGreater(shown["attempts"][-1]["restored_progress"], 0)
+
+    def test_credentials_that_name_another_host_hold_the_job_and_go_nowhere(self):
+        listener = Listener()
+        self.addCleanup(listener.socket.close)
+        with ForeignTokens() as l:
+            job = l.submit("chain.py", STEPS, method="coop", every_ms=1000)
+            l.wait_event(job, "saved", 2)
+            l.foreign(listener.url)
+            l.cloud({"reclaim": {"instance": l.instance_of(job), "without_notice": True}})
+            l.wait(lambda: listener.heard or "held" in l.kinds(job), "the job is held")
+            self.assertEqual(listener.heard, [])
+            shown = l.show(job)
+            self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "store"))
+            self.assertIn("goes nowhere else", shown["attempts"][-1]["text"])  # its beginning may be cut
+            self.assertLessEqual({a["end"] for a in shown["attempts"][1:]}, {"store", "store-away"})
+            self.assertIn("goes nowhere else", self.reason_of(l, job, "store"))
+            self.check_given_back(l)
+            self.assertEqual(listener.heard, [])
+            self.assertEqual(l.leaks(b"assertion="), [])
+
+            # Mended, it goes on where it was.
+            os.unlink(os.path.join(l.dir, "google.json"))
+            l.post("/jobs/%d/release" % job)
+            shown = l.wait_ended(job)
+            self.assertEqual((shown["job"]["end"], shown["job"]["exit_code"]), ("succeeded", 0))
+            self.assertGreater(shown["attempts"][-1]["restored_progress"], 0)
+            self.assertEqual(listener.heard, [])
+
+    def reasons(self, l, job):
+        return {r["code"]: r["text"] for r in l.get("/jobs/%d/why" % job)["reasons"]}
+
+    def wait_reason(self, l, job, code):
+        """What `belay why` says of it, as soon as it does."""
+        return l.wait(lambda: self.reasons(l, job).get(code), "belay why says %s" % code)
+
     def reason_of(self, l, job, code):
-        reasons = l.reasons(job)
+        reasons = self.reasons(l, job)
         self.assertIn(code, reasons)
         return reasons[code]
 
