@@ -56,7 +56,8 @@
 
 /* Of each listener; docs/api.md states them. A stranger is anybody until a request of the
  * connection has shown a token or a node's certificate: half a TLS handshake costs some 25 KiB, and
- * 2048 of them 50 MiB. */
+ * 2048 of them 50 MiB. An address has no cap of its own: people behind one NAT may have all places,
+ * and a flood from one keeps no other address out (http_admission.h). */
 #define LISTENER_LIMITS                                                                            \
     {                                                                                              \
         [HTTP_STRANGER] = {.max_connections = 2048, .max_bytes = 8 * MIB},                         \

@@ -134,6 +134,100 @@ static void of_a_full_class_the_largest_gives_way_by_its_oldest(void **state)
     assert_empty(&a);
 }
 
+/* Lets others give way until h is in; the name of the party that lost most recently, "" for
+ * none. */
+static const char *enter_at_once(
+    struct http_admission *a, struct http_holder *h, const char *name, int max_victims)
+{
+    static char loser[HTTP_PARTY_NAME_MAX];
+    struct http_holder *victim;
+    loser[0] = '\0';
+    for (int i = 0; http_admission_enter(a, h, HTTP_STRANGER, name, &victim) == HTTP_GIVES_WAY;
+         i++) {
+        assert_true(i < max_victims);
+        STR_COPY(loser, victim->party->name);
+        http_admission_leave(a, victim);
+    }
+    assert_non_null(h->party);
+    return loser;
+}
+
+/* There is no cap for an address: alone, many behind one NAT may have all places. Yet a flood from
+ * one address keeps no other out: each that has less than its share gets a place at once, from
+ * those that have more, and loses none of what is within its share. */
+static void each_address_has_its_share_at_once_whoever_holds_everything(void **state)
+{
+    (void)state;
+    enum { PLACES = 60, ADDRESSES = 4, SHARE = PLACES / ADDRESSES };
+    struct http_admission a;
+    static struct http_holder flood[PLACES + 200], others[ADDRESSES - 1][SHARE];
+    memset(flood, 0, sizeof(flood));
+    memset(others, 0, sizeof(others));
+    char name[16];
+    int n_flood = 0;
+    begin(&a);
+    a.classes[HTTP_STRANGER].limits.max_connections = PLACES;
+    for (; n_flood < PLACES; n_flood++) {
+        flood[n_flood].may_give_way = true;
+        assert_int_equal(enter(&a, &flood[n_flood], HTTP_STRANGER, "flood"), HTTP_ADMITTED);
+    }
+    for (int k = 0; k < SHARE; k++)
+        for (int i = 0; i < ADDRESSES - 1; i++) {
+            snprintf(name, sizeof(name), "a%d", i);
+            others[i][k].may_give_way = true;
+            assert_string_equal(enter_at_once(&a, &others[i][k], name, 1), "flood");
+            /* and the flood, going on, only takes from itself */
+            flood[n_flood].may_give_way = true;
+            assert_string_equal(enter_at_once(&a, &flood[n_flood++], "flood", 1), "flood");
+        }
+    for (int i = 0; i < 100; i++) {
+        flood[n_flood].may_give_way = true;
+        assert_string_equal(enter_at_once(&a, &flood[n_flood++], "flood", 1), "flood");
+    }
+    assert_int_equal(a.classes[HTTP_STRANGER].n_holders, PLACES);
+    for (int i = 0; i < ADDRESSES - 1; i++)
+        for (int k = 0; k < SHARE; k++)
+            assert_non_null(others[i][k].party);
+    leave_all(&a, flood, n_flood);
+    for (int i = 0; i < ADDRESSES - 1; i++)
+        leave_all(&a, others[i], SHARE);
+    assert_empty(&a);
+}
+
+/* The same of bytes: 100 in all. */
+static void each_address_has_its_share_of_bytes_whoever_holds_all(void **state)
+{
+    (void)state;
+    struct http_admission a;
+    struct http_holder flood[20] = {0}, other = {0}, *victim;
+    begin(&a);
+    a.classes[HTTP_STRANGER].limits.max_connections = 100;
+    assert_int_equal(enter(&a, &other, HTTP_STRANGER, "other"), HTTP_ADMITTED);
+    other.may_give_way = true;
+    for (int i = 0; i < 20; i++) {
+        flood[i].may_give_way = true;
+        assert_int_equal(enter(&a, &flood[i], HTTP_STRANGER, "flood"), HTTP_ADMITTED);
+    }
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(take(&a, &flood[i], 10), HTTP_ADMITTED);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(http_admission_take(&a, &other, 10, &victim), HTTP_GIVES_WAY);
+        assert_ptr_equal(victim, &flood[i]);
+        http_admission_give_back(&a, victim, victim->bytes); /* its body is answered with 503 */
+        assert_int_equal(take(&a, &other, 10), HTTP_ADMITTED);
+    }
+    for (int i = 10; i < 15; i++) { /* half each: the flood takes from itself */
+        assert_int_equal(http_admission_take(&a, &flood[i], 10, &victim), HTTP_GIVES_WAY);
+        assert_string_equal(victim->party->name, "flood");
+        http_admission_give_back(&a, victim, victim->bytes);
+        assert_int_equal(take(&a, &flood[i], 10), HTTP_ADMITTED);
+    }
+    assert_int_equal(other.bytes, 50);
+    leave_all(&a, flood, 20);
+    http_admission_leave(&a, &other);
+    assert_empty(&a);
+}
+
 static void bytes_are_shared_in_the_same_way(void **state)
 {
     (void)state;
@@ -462,6 +556,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_user_or_node_has_so_many_connections),
         cmocka_unit_test(of_a_full_class_the_largest_gives_way_by_its_oldest),
+        cmocka_unit_test(each_address_has_its_share_at_once_whoever_holds_everything),
+        cmocka_unit_test(each_address_has_its_share_of_bytes_whoever_holds_all),
         cmocka_unit_test(bytes_are_shared_in_the_same_way),
         cmocka_unit_test(a_lone_reply_may_exceed_the_limits),
         cmocka_unit_test(strangers_and_users_take_nothing_from_nodes),

@@ -479,14 +479,23 @@ static void strangers_may_send_less(void **state)
     rig_deinit(&r);
 }
 
-static int connect_to(struct rig *r)
+/* From 127.0.0.HOST. */
+static int connect_from(struct rig *r, uint32_t host)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
-        .sin_port = htons((uint16_t)http_server_port(r->server)),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+                           .sin_port = htons((uint16_t)http_server_port(r->server)),
+                           .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
+                       own = {.sin_family = AF_INET,
+                           .sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + host)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof(own)), 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
     return fd;
+}
+
+static int connect_to(struct rig *r)
+{
+    return connect_from(r, 1);
 }
 
 /* Sends a request up to but for its last byte, and the byte when told. */
@@ -545,6 +554,50 @@ static void bodies_together_are_limited(void **state)
     close(gone);
     settle(&r);
     assert_int_equal(end_body(&r, begin_body(&r, "", 200)), 200);
+    rig_deinit(&r);
+}
+
+/* Reads until the end; the status, 0 if there was no reply. */
+static int status_of(struct rig *r, int fd)
+{
+    char text[4096] = "";
+    ssize_t n;
+    while ((n = recv(fd, text, sizeof(text) - 1, MSG_PEEK | MSG_DONTWAIT)) < 0)
+        uv_run(&r->loop, UV_RUN_ONCE);
+    close(fd);
+    return n > 0 ? atoi(text + strlen("HTTP/1.1 ")) : 0;
+}
+
+/* All places of strangers are one address's, half a request in each, and it goes on connecting. */
+static void an_address_that_holds_every_place_keeps_no_other_out(void **state)
+{
+    (void)state;
+    enum { PLACES = 16, FLOOD = 3 * PLACES };
+    static const char whole[] = "GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    struct rig r;
+    int flood[FLOOD + 1], n = 0;
+    rig_init(&r);
+    r.stranger_bytes = 200;
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000,
+                      .limits = {[HTTP_STRANGER] = {.max_connections = PLACES, .max_bytes = 8000},
+                          [HTTP_USER] = {.max_connections = 4, .max_bytes = 8000}}});
+    for (; n < PLACES; n++) {
+        flood[n] = connect_to(&r);
+        assert_int_equal(write(flood[n], whole, 10), 10);
+    }
+    for (uint32_t host = 2; host < 10; host++) {
+        int other = connect_from(&r, host);
+        for (int i = 0; i < 4; i++) /* before the other has said a word */
+            flood[n++] = connect_to(&r);
+        assert_int_equal(write(other, whole, sizeof(whole) - 1), sizeof(whole) - 1);
+        assert_int_equal(status_of(&r, other), 200);
+    }
+    struct http_server_stats stats;
+    http_server_get_stats(r.server, &stats);
+    assert_int_equal(stats.refused, 0);
+    assert_true(stats.gave_way >= 8);
+    for (int i = 0; i < n; i++)
+        close(flood[i]);
     rig_deinit(&r);
 }
 
@@ -938,6 +991,7 @@ int main(void)
         cmocka_unit_test(chunked_bodies_are_read_and_limited),
         cmocka_unit_test(strangers_may_send_less),
         cmocka_unit_test(bodies_together_are_limited),
+        cmocka_unit_test(an_address_that_holds_every_place_keeps_no_other_out),
         cmocka_unit_test(a_user_cannot_crowd_out_others),
         cmocka_unit_test(replies_not_read_count_for_their_user),
         cmocka_unit_test(large_replies_of_a_user_are_limited_together),
