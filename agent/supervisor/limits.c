@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/supervisor/limits.h"
 
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define OOM_FILE "/proc/self/oom_score_adj"
@@ -59,6 +63,47 @@ bool limits_read(int n, char *const *words, struct limits *ret_limits)
     }
     return ok;
 }
+
+/* ---- Limits that cannot be set ---- */
+
+struct limits_warned *limits_warned_create(void)
+{
+    struct limits_warned *w =
+        mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (w == MAP_FAILED)
+        mem_out_of_memory();
+    return w; /* zeroed */
+}
+
+static void list_lacks(const struct proc_group *g, struct buf *out)
+{
+    static const char *const names[] = {
+        [PROC_MEMORY] = "memory", [PROC_SWAP] = "swap", [PROC_PIDS] = "processes"};
+    for (int k = PROC_MEMORY; k <= PROC_PIDS; k++) {
+        int why = proc_group_lacks(g, k);
+        if (why)
+            buf_printf(out, "%s%s (%s)", out->len > 0 ? ", " : "", names[k], strerror(why));
+    }
+}
+
+void limits_warn(struct limits_warned *w, const struct proc_group *g)
+{
+    struct buf lacks = {0};
+    int why = proc_group_lacks(g, PROC_DEVICES);
+    list_lacks(g, &lacks);
+    if (lacks.len > 0 && !atomic_exchange(&w->limits, true))
+        log_warn("limits of tasks cannot be set here: a job can take what it did not ask for, or "
+                 "all of the machine; run the agent as root, under systemd with Delegate=yes, on a "
+                 "kernel with these cgroup controllers (for swap: swapaccount=1, or no swap)",
+            log_s("not_limited", buf_str(&lacks)));
+    if (why && !atomic_exchange(&w->devices, true))
+        log_warn("no task can be kept from the GPUs of others here: run the agent as root, on "
+                 "Linux 4.15 or later with cgroup v2, or with a v1 devices hierarchy",
+            log_s("error", strerror(why)));
+    buf_deinit(&lacks);
+}
+
+/* ---- When memory runs out ---- */
 
 static void write_score(int fd, const char *score)
 {

@@ -6,6 +6,8 @@
 #ifndef BELAY_AGENT_SUPERVISOR_LIMITS_H
 #define BELAY_AGENT_SUPERVISOR_LIMITS_H
 
+#include "base/uv/proc.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,6 +32,15 @@ int64_t limits_memory_default_mib(int64_t machine_mib);
 void limits_write(
     const struct limits *l, char text[LIMITS_TEXT_MAX], char *ret_words[LIMITS_WORDS_MAX]);
 bool limits_read(int n, char *const *words, struct limits *ret_limits);
+
+/* What was said in the log of this agent: in memory that it shares with what it forks. */
+struct limits_warned {
+    atomic_bool limits, devices;
+};
+struct limits_warned *limits_warned_create(void); /* never freed */
+/* Logs which limits of a task are not in force, why, and what to do: once for all tasks, and once
+ * more for devices. */
+void limits_warn(struct limits_warned *w, const struct proc_group *g);
 
 /* For a child of the supervisor that becomes a task's program: the agent and its supervisors are
  * spared when the machine's memory runs out, their tasks are not. Async-signal-safe. */

@@ -398,8 +398,8 @@ static int open_group(struct supervisor *s, struct err *e)
         limits.n_denied = gpu_devices_denied("", s->state.gpus, denied, PROC_DEVICES_MAX);
     group_name(s, s->name, sizeof(s->name));
     int rc = proc_group_open_in(s->room->home, s->name, &limits, &s->group, e);
-    if (!rc && !proc_group_denies(s->group))
-        log_warn("this machine lets no task be kept from the GPUs of others", log_s("dir", s->dir));
+    if (!rc)
+        limits_warn(s->room->warned, s->group);
     return rc;
 }
 

@@ -48,6 +48,7 @@ struct supervisor_room {
     struct proc_home *home;
     struct tools tools;
     struct limits limits;
+    struct limits_warned *warned; /* shared with all supervisors */
 };
 
 /* Returns the process's exit code, when it has no task and no agent any more. */

@@ -106,6 +106,7 @@ static void warm_up(struct supervisor_room *ret_room)
     user_resolve("", &ignored, &e);
     tools_find(&ret_room->tools);
     ret_room->home = proc_home_find();
+    ret_room->warned = limits_warned_create();
 }
 
 /* Until the agent ends. */

@@ -7,7 +7,6 @@
  */
 #include "base/uv/cgroups.h"
 #include "base/buf.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/device_filter.h"
@@ -308,13 +307,21 @@ static void open_dir(
     }
 }
 
-static void set_limit(
+/* 0 or -errno. */
+static int set_limit(
     const struct cgroups *c, enum cgroup_kind kind, const char *file, int64_t value)
 {
     char text[32];
     snprintf(text, sizeof(text), "%lld", (long long)value);
-    if (value > 0 && c->dirs[kind].path && write_text(c->dirs[kind].path, file, text) < 0)
-        log_debug("cgroup limit not set", log_s("group", c->dirs[kind].path), log_s("file", file));
+    return c->dirs[kind].path ? write_text(c->dirs[kind].path, file, text) : -ENODEV;
+}
+
+/* A controller is in v1 or in v2, never in both: one of the two is enough, and of two failures that
+ * of the hierarchy which has it says more than that there is no such file. */
+static void note(struct cgroups *c, enum proc_limit limit, int v2, int v1)
+{
+    bool is_set = v2 == 0 || v1 == 0;
+    c->lacks[limit] = is_set ? 0 : v1 == -ENODEV || v1 == -ENOENT ? -v2 : -v1;
 }
 
 static int64_t clamp(int64_t value, int64_t min, int64_t max)
@@ -322,18 +329,51 @@ static int64_t clamp(int64_t value, int64_t min, int64_t max)
     return value < min ? min : value > max ? max : value;
 }
 
-/* A controller is in v1 or in v2, never in both: what the machine does not have fails and is left
- * out. */
-static void set_limits(const struct cgroups *c, const struct proc_limits *l)
+/* Behind the head line of /proc/swaps there is another. */
+static bool machine_swaps(void)
 {
-    set_limit(c, CGROUP_V2, "memory.max", l->memory_bytes);
-    set_limit(c, CGROUP_MEMORY, "memory.limit_in_bytes", l->memory_bytes);
-    set_limit(c, CGROUP_V2, "pids.max", l->pids_max);
-    set_limit(c, CGROUP_PIDS, "pids.max", l->pids_max);
+    struct buf text = {0};
+    bool read = read_text("/proc/swaps", &text);
+    const char *line = read ? strchr(buf_str(&text), '\n') : NULL;
+    bool swaps = line && line[1];
+    buf_deinit(&text);
+    return swaps;
+}
+
+/* What is beyond the limit of memory must not go to the machine's swap instead: v2 limits swap by
+ * itself, v1 memory and swap together, after memory alone. Where the kernel does not count swap,
+ * the files are not there. */
+static void set_memory(struct cgroups *c, int64_t bytes)
+{
+    note(c, PROC_MEMORY, set_limit(c, CGROUP_V2, "memory.max", bytes),
+        set_limit(c, CGROUP_MEMORY, "memory.limit_in_bytes", bytes));
+    note(c, PROC_SWAP, set_limit(c, CGROUP_V2, "memory.swap.max", 0),
+        set_limit(c, CGROUP_MEMORY, "memory.memsw.limit_in_bytes", bytes));
+    if (c->lacks[PROC_SWAP] && !machine_swaps())
+        c->lacks[PROC_SWAP] = 0;
+}
+
+static void set_limits(struct cgroups *c, const struct proc_limits *l)
+{
+    if (l->memory_bytes > 0)
+        set_memory(c, l->memory_bytes);
+    if (l->pids_max > 0)
+        note(c, PROC_PIDS, set_limit(c, CGROUP_V2, "pids.max", l->pids_max),
+            set_limit(c, CGROUP_PIDS, "pids.max", l->pids_max));
     if (l->cpus_milli > 0) { /* one CPU is the default weight of each: 100 and 1024 */
         set_limit(c, CGROUP_V2, "cpu.weight", clamp(l->cpus_milli / 10, 1, 10000));
         set_limit(c, CGROUP_CPU, "cpu.shares", clamp(l->cpus_milli * 1024 / 1000, 2, 262144));
     }
+}
+
+void cgroups_lack_all(struct cgroups *c, const struct proc_limits *l)
+{
+    if (!l)
+        return;
+    c->lacks[PROC_MEMORY] = l->memory_bytes > 0 ? EOPNOTSUPP : 0;
+    c->lacks[PROC_SWAP] = l->memory_bytes > 0 && machine_swaps() ? EOPNOTSUPP : 0;
+    c->lacks[PROC_PIDS] = l->pids_max > 0 ? EOPNOTSUPP : 0;
+    c->lacks[PROC_DEVICES] = l->n_denied > 0 ? EOPNOTSUPP : 0;
 }
 
 /* Each directory costs the kernel more than a process does, so there is none without a use. */
@@ -342,31 +382,30 @@ static bool is_of_use(const struct cgroups *c, enum cgroup_kind kind, const stru
     if (kind == CGROUP_FREEZER)
         return !c->can_kill;
     if (kind == CGROUP_DEVICES)
-        return l && l->n_denied > 0 && !c->denies;
+        return l && l->n_denied > 0 && c->lacks[PROC_DEVICES] != 0;
     return kind != CGROUP_PIDS || (l && l->pids_max > 0);
 }
 
 /* In v2 as soon as there is its directory: then no v1 one is needed. */
 static void deny_in_v2(struct cgroups *c, const struct proc_limits *l)
 {
-    if (!l || l->n_denied == 0 || !c->dirs[CGROUP_V2].path)
+    if (!l || l->n_denied == 0)
         return;
-    int rc = device_filter_attach(c->dirs[CGROUP_V2].entry_fd, l->denied, l->n_denied);
-    c->denies = rc == 0;
-    if (rc)
-        log_debug("devices cannot be denied by a program of the kernel's",
-            log_s("group", c->dirs[CGROUP_V2].path), log_s("error", strerror(-rc)));
+    int rc = c->dirs[CGROUP_V2].path
+                 ? device_filter_attach(c->dirs[CGROUP_V2].entry_fd, l->denied, l->n_denied)
+                 : -ENODEV;
+    c->lacks[PROC_DEVICES] = -rc;
 }
 
 static void deny_in_v1(struct cgroups *c, const struct proc_limits *l)
 {
-    bool all = c->dirs[CGROUP_DEVICES].path != NULL;
-    for (size_t i = 0; all && i < l->n_denied; i++) {
+    int rc = c->dirs[CGROUP_DEVICES].path ? 0 : -ENODEV;
+    for (size_t i = 0; rc == 0 && i < l->n_denied; i++) {
         char text[48];
         snprintf(text, sizeof(text), "c %u:%u rwm", l->denied[i].major, l->denied[i].minor);
-        all = write_text(c->dirs[CGROUP_DEVICES].path, "devices.deny", text) == 0;
+        rc = write_text(c->dirs[CGROUP_DEVICES].path, "devices.deny", text);
     }
-    c->denies |= all;
+    note(c, PROC_DEVICES, -c->lacks[PROC_DEVICES], rc);
 }
 
 int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *name,
@@ -385,7 +424,7 @@ int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *
             e, ERR_UNSUPPORTED, "no cgroup directory can be made for \"%s\" on this machine", name);
     if (limits)
         set_limits(c, limits);
-    if (limits && limits->n_denied > 0 && !c->denies)
+    if (c->lacks[PROC_DEVICES])
         deny_in_v1(c, limits);
     return 0;
 }

@@ -37,9 +37,9 @@ struct cgroups {
         char *path;   /* NULL: there is none */
         int entry_fd; /* v2: it; v1: its tasks, for entering */
     } dirs[CGROUP_KINDS];
-    bool denies;   /* the devices that it was to deny */
-    bool can_kill; /* the v2 one, all at once (Linux 5.14) */
-    char *v2_name; /* the v2 one as /proc/PID/cgroup names it */
+    int lacks[PROC_LIMIT_KINDS]; /* as proc_group_lacks */
+    bool can_kill;               /* the v2 one, all at once (Linux 5.14) */
+    char *v2_name;               /* the v2 one as /proc/PID/cgroup names it */
 };
 
 struct pids {
@@ -52,9 +52,11 @@ void pids_add(struct pids *p, pid_t pid); /* once */
 bool pids_has(const struct pids *p, pid_t pid);
 
 /* with_v1 false: the v2 directory alone. ERR_UNSUPPORTED if none could be made. Limits that the
- * machine does not let us set are left out. */
+ * machine does not let us set are left out, and lacked. */
 int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *name,
     const struct proc_limits *limits, bool with_v1, struct err *e);
+/* Without any directory: all that is asked for is lacked. limits may be NULL. */
+void cgroups_lack_all(struct cgroups *c, const struct proc_limits *limits);
 /* For a process with one thread. Async-signal-safe; 0 or -errno. */
 int cgroups_enter(const struct cgroups *c);
 /* fork() into them; what entering came to (0 or -errno) is told to the child. The caller has one

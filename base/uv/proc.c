@@ -31,8 +31,7 @@
 struct proc_group {
     enum proc_mode mode;
     char name[PROC_NAME_MAX + 1];
-    bool denies;
-    struct cgroups cgroups; /* empty in subreaper mode */
+    struct cgroups cgroups; /* empty in subreaper mode, but for what it lacks */
 };
 
 /* ---- Open, enter ---- */
@@ -61,7 +60,9 @@ static int open_in(const struct proc_home *home, const char *name, const struct 
     if (!str_is_name(name, PROC_NAME_MAX))
         return err_set(e, ERR_INVALID, "\"%.120s\" cannot name a group of processes", name);
     struct cgroups cgroups = {0};
-    if (mode != PROC_SUBREAPER) {
+    if (mode == PROC_SUBREAPER) {
+        cgroups_lack_all(&cgroups, limits);
+    } else {
         int rc =
             cgroups_open(&cgroups, &home->cgroups, name, limits, mode == PROC_CGROUP_HYBRID, e);
         if (rc < 0)
@@ -71,7 +72,6 @@ static int open_in(const struct proc_home *home, const char *name, const struct 
     struct proc_group *g = mem_alloc(sizeof(*g));
     g->mode = mode;
     g->cgroups = cgroups;
-    g->denies = !limits || limits->n_denied == 0 || cgroups.denies;
     STR_COPY(g->name, name);
     *ret_group = g;
     return 0;
@@ -110,9 +110,9 @@ enum proc_mode proc_group_mode(const struct proc_group *g)
     return g->mode;
 }
 
-bool proc_group_denies(const struct proc_group *g)
+int proc_group_lacks(const struct proc_group *g, enum proc_limit kind)
 {
-    return g->denies;
+    return g->cgroups.lacks[kind];
 }
 
 int proc_group_enter(const struct proc_group *g)

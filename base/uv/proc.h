@@ -31,9 +31,11 @@ struct proc_device {
 #define PROC_DEVICES_MAX 64
 
 struct proc_limits {
-    int64_t memory_bytes; /* 0: none */
-    int64_t cpus_milli;   /* 0: no weight or quota; 1000 = one CPU, as a weight, never a hard cap */
-    int64_t pids_max;     /* 0: none */
+    /* 0: none. There is no swap beyond it: on cgroup v2 none at all, on v1 so much of memory and
+     * swap together. */
+    int64_t memory_bytes;
+    int64_t cpus_milli; /* 0: no weight or quota; 1000 = one CPU, as a weight, never a hard cap */
+    int64_t pids_max;   /* 0: none */
     /* that the group may not open; n_denied of them, PROC_DEVICES_MAX at most */
     const struct proc_device *denied;
     size_t n_denied;
@@ -43,12 +45,12 @@ struct proc_group;
 
 #define PROC_NAME_MAX 100
 
-/* Creates the group `name` below the caller's own cgroups, or re-opens it after a restart of the
- * caller. The name is checked by str_is_name and has at most PROC_NAME_MAX bytes, else ERR_INVALID.
- * The calling process becomes a child subreaper in every mode. Falls back to the next mode without
- * an error; proc_group_mode returns the mode. Limits that the machine does not let us set are
- * ignored. Where cgroup v2 needs it and systemd has delegated the caller's own cgroup, the
- * processes in that cgroup move into a child of it. limits may be NULL. */
+/* Makes (or re-opens, after the caller's restart) the group `name` (str_is_name, at most PROC_NAME_MAX bytes;
+ * ERR_INVALID), below the caller's own cgroups. The calling process becomes a child subreaper in
+ * every mode. Falls to the next mode silently; proc_group_mode tells. Limits that the machine does
+ * not let us set are left out; proc_group_lacks tells. Where cgroup v2 needs it and systemd has
+ * delegated the caller's own cgroup, what is in that moves into a child of it. limits may be
+ * NULL. */
 int proc_group_open(const char *name, const struct proc_limits *limits,
     struct proc_group **ret_group, struct err *e);
 /* For who makes many: where this process, and what it forks, makes its groups, looked up (and set
@@ -63,8 +65,10 @@ int proc_group_open_mode(const char *name, const struct proc_limits *limits, enu
     struct proc_group **ret_group, struct err *e);
 enum proc_mode proc_group_mode(const struct proc_group *g);
 
-/* Whether the devices that limits denied are denied; true when there were none. */
-bool proc_group_denies(const struct proc_group *g);
+/* Why a limit that was asked for is not in force: an errno; 0: it is, or was not asked for. That of
+ * swap is only missed on a machine that has some. A weight of CPUs is no limit. */
+enum proc_limit { PROC_MEMORY, PROC_SWAP, PROC_PIDS, PROC_DEVICES, PROC_LIMIT_KINDS };
+int proc_group_lacks(const struct proc_group *g, enum proc_limit kind);
 
 /* fork() of a process with one thread: the child is in the group, by clone3(CLONE_INTO_CGROUP)
  * where the machine has it, and every descriptor above 2 is marked close-on-exec there (libraries

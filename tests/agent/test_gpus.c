@@ -4,12 +4,14 @@
 #include "agent/supervisor/limits.h"
 
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -194,6 +196,58 @@ static void limits_go_by_a_command_line(void **state)
     assert_false(limits_read(LIMITS_WORDS_MAX - 1, words, &back));
 }
 
+struct heard {
+    int warnings;
+    char last[512];
+};
+
+static void hear(void *ctx, enum log_level level, const char *line)
+{
+    struct heard *h = ctx;
+    h->warnings += level == LOG_WARN;
+    str_copy(h->last, sizeof(h->last), line);
+}
+
+/* Where there are no cgroups nothing is in force. Processes of the agent's share what was said. */
+static void limits_that_are_not_in_force_are_said_once(void **state)
+{
+    static const struct proc_device denied[] = {{195, 1}};
+    const struct proc_limits limits = {.memory_bytes = 1 << 20, .pids_max = 9},
+                             gpus = {.denied = denied, .n_denied = 1};
+    struct limits_warned *w = limits_warned_create();
+    struct heard h = {0};
+    struct proc_group *g[3];
+    struct err e;
+    (void)state;
+    const struct proc_limits *const asked[] = {NULL, &limits, &gpus};
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(
+            proc_group_open_mode("belay-test", asked[i], PROC_SUBREAPER, &g[i], &e), 0);
+    log_set_sink(hear, &h);
+    limits_warn(w, g[0]);
+    assert_int_equal(h.warnings, 0);
+    limits_warn(w, g[1]);
+    assert_int_equal(h.warnings, 1);
+    assert_non_null(strstr(h.last, "Delegate=yes"));
+    assert_non_null(strstr(h.last, "not_limited=\"memory (Operation not supported)"));
+    assert_non_null(strstr(h.last, "processes (Operation not supported)"));
+    pid_t pid = fork();
+    if (pid == 0) {
+        limits_warn(w, g[1]); /* was said */
+        limits_warn(w, g[2]);
+        _exit(h.warnings == 2 && strstr(h.last, "from the GPUs of others") ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    limits_warn(w, g[1]);
+    limits_warn(w, g[2]); /* by another process */
+    assert_int_equal(h.warnings, 1);
+    log_set_sink(NULL, NULL);
+    for (size_t i = 0; i < 3; i++)
+        proc_group_close(g[i], true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_task_is_kept_from_the_devices_of_others),
         cmocka_unit_test(a_reserve_is_left_to_the_node),
         cmocka_unit_test(limits_go_by_a_command_line),
+        cmocka_unit_test(limits_that_are_not_in_force_are_said_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 """A job that asked for nothing takes all it can get: processes and memory have an end, set-uid programs give it nothing where the node
 says so, and the kernel would rather kill the job than what watches over it."""
 
+import glob
 import json
 import os
 import subprocess
@@ -15,6 +16,14 @@ MORE = """\
 case $2 in */agent.yaml) grep -q ^task_pids "$2" || printf 'task_pids: %d\\nno_new_privs: yes\\n' >>"$2" ;; esac
 """ % PIDS
 
+# A machine whose cgroups are out of reach: what hides them is seen by the agent and its tasks alone.
+NO_CGROUPS = """\
+if [ -z "$BELAY_TEST_HIDDEN" ]; then
+  export BELAY_TEST_HIDDEN=1
+  exec unshare -m sh -c 'mount -t tmpfs -o ro none /sys/fs/cgroup && exec "$0" "$@"' "$0" "$@"
+fi
+"""
+
 # What it finds, on one line. It holds what it could start until the test has looked at its supervisor.
 JOB = r"""#!/usr/bin/python3
 import json, os, re, signal, sys, time
@@ -23,9 +32,9 @@ def groups():
         for line in f:
             _, kinds, path = line.rstrip("\n").split(":", 2)
             yield kinds.split(","), path
-def limit():
+def number(v1, v2):
     for kinds, path in groups():
-        for place in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes") if "memory" in kinds else ("/sys/fs/cgroup", "memory.max"),):
+        for place in (("/sys/fs/cgroup/memory", v1) if "memory" in kinds else ("/sys/fs/cgroup", v2),):
             try:
                 with open(place[0] + path + "/" + place[1]) as f:
                     text = f.read().strip()
@@ -33,6 +42,8 @@ def limit():
                     return int(text)
             except OSError:
                 pass
+def limit():
+    return number("memory.limit_in_bytes", "memory.max")
 children, refused = [], False
 try:
     while len(children) < 1000:
@@ -47,7 +58,8 @@ with open("/proc/self/oom_score_adj") as f:
     score = int(f.read())
 with open("/proc/self/status") as f:
     privs = re.search(r"NoNewPrivs:\s*(\d)", f.read())[1]
-found = {"children": len(children), "refused": refused, "score": score, "privs": privs, "limit": limit()}
+found = {"children": len(children), "refused": refused, "score": score, "privs": privs, "limit": limit(),
+         "with_swap": number("memory.memsw.limit_in_bytes", "-"), "swap": number("-", "memory.swap.max")}
 for pid in children:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
@@ -86,6 +98,27 @@ class Limits(unittest.TestCase):
             self.assertGreaterEqual(found["score"], 0)
             memory = int(read("/proc/meminfo").split()[1]) << 10
             self.assertTrue(found["limit"] and memory / 2 < found["limit"] < memory, found)
+            if found["with_swap"] is None and found["swap"] is None:
+                print("SKIP: this kernel does not count swap")
+            else:
+                self.assertTrue(found["with_swap"] == found["limit"] or found["swap"] == 0, found)
+
+    def test_limits_that_cannot_be_set_are_said_once(self):
+        with lab.Lab(agent_prelude=NO_CGROUPS, pool={"max_nodes": 1, "idle_timeout": "8s"}) as l:
+            for _ in range(3):
+                l.wait_ended(l.post("/jobs", {"script": "#!/bin/sh\ntrue\n", "cwd": "/"})["id"])
+            line, = self.said(l)
+            self.assertRegex(line, r" warn: .*Delegate=yes.*not_limited=.*memory \(.*processes \(")
+
+    def test_an_agent_that_can_set_them_says_nothing(self):
+        with lab.Lab() as l:
+            l.wait_ended(l.submit("plain.sh", 1))
+            self.assertEqual(self.said(l), [])
+
+    def said(self, l):
+        """Of limits, by all agents."""
+        return [line for path in glob.glob(l.dir + "/machines/*.console") for line in read(path).splitlines()
+                if "limits of tasks cannot be set" in line]
 
 
 def why_not():

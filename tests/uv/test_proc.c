@@ -295,7 +295,7 @@ static void a_denied_device_cannot_be_opened(void **state)
         pid_t said[2];
         if (!open_group(&f, mode, &(struct proc_limits){.denied = denied, .n_denied = 2}))
             continue;
-        if (proc_group_denies(f.g)) {
+        if (proc_group_lacks(f.g, PROC_DEVICES) == 0) {
             start(&f, open_devices);
             read_pids(&f, said, 2);
             assert_int_equal(said[0], EPERM);
@@ -496,6 +496,62 @@ static void fork_until_refused(const struct fixture *f)
     pid_t answer = n;
     if (write(f->report[1], &answer, sizeof(answer)) == sizeof(answer))
         pause();
+}
+
+/* A number in a file beside that one; -1: there is none, -2: "max". */
+static long long number_beside(const char *path, const char *file)
+{
+    char other[USAGE_PATH_MAX + 64], text[64] = "";
+    const char *slash = strrchr(path, '/');
+    snprintf(other, sizeof(other), "%.*s/%s", slash ? (int)(slash - path) : 0, path, file);
+    FILE *in = fopen(other, "re");
+    long long n = -1;
+    if (in && fgets(text, sizeof(text), in))
+        n = text[0] == 'm' ? -2 : atoll(text);
+    if (in)
+        fclose(in);
+    return n;
+}
+
+static void what_is_beyond_the_memory_does_not_go_to_swap(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_CGROUP_HYBRID; mode++) {
+        struct fixture f;
+        struct usage_files files;
+        if (!open_group(&f, mode, &(struct proc_limits){.memory_bytes = 256 << 20}))
+            continue;
+        proc_group_usage_files(f.g, &files);
+        long long v1 = number_beside(files.memory, "memory.memsw.limit_in_bytes"),
+                  v2 = number_beside(files.memory, "memory.swap.max");
+        if (proc_group_lacks(f.g, PROC_MEMORY))
+            print_message("SKIP: %s: memory cannot be limited here\n", mode_names[mode]);
+        else if (v1 == -1 && v2 == -1)
+            print_message("SKIP: %s: this kernel does not count swap\n", mode_names[mode]);
+        else
+            assert_true(v1 == 256 << 20 || v2 == 0);
+        close_group(&f);
+    }
+}
+
+static void what_is_not_limited_is_told(void **state)
+{
+    static const struct proc_device denied[] = {{1, 9}};
+    static const struct proc_limits all = {
+        .memory_bytes = 256 << 20, .pids_max = 10, .denied = denied, .n_denied = 1};
+    (void)state;
+    struct fixture f;
+    assert_true(open_group(&f, PROC_SUBREAPER, &all));
+    assert_int_equal(proc_group_lacks(f.g, PROC_MEMORY), EOPNOTSUPP);
+    assert_int_equal(proc_group_lacks(f.g, PROC_PIDS), EOPNOTSUPP);
+    assert_int_equal(proc_group_lacks(f.g, PROC_DEVICES), EOPNOTSUPP);
+    close_group(&f);
+    for (int with = 0; with < 2; with++) { /* nothing was asked for */
+        assert_true(open_group(&f, PROC_SUBREAPER, with ? &(struct proc_limits){0} : NULL));
+        for (int k = 0; k < PROC_LIMIT_KINDS; k++)
+            assert_int_equal(proc_group_lacks(f.g, k), 0);
+        close_group(&f);
+    }
 }
 
 static void limits_hold_where_there_are_controllers(void **state)
@@ -799,6 +855,8 @@ int main(void)
         cmocka_unit_test(a_signal_for_handlers_spares_the_others),
         cmocka_unit_test(a_deadline_that_passes_is_an_error),
         cmocka_unit_test(limits_hold_where_there_are_controllers),
+        cmocka_unit_test(what_is_beyond_the_memory_does_not_go_to_swap),
+        cmocka_unit_test(what_is_not_limited_is_told),
         cmocka_unit_test(a_group_within_a_group_has_its_controllers),
         cmocka_unit_test(who_was_forked_before_enters_too),
         cmocka_unit_test(a_task_inherits_no_descriptor),
