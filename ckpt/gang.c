@@ -408,6 +408,15 @@ bool gang_fail(const struct gang_meeting *g, const struct err *why)
     return !rc || rc == ERR_CONFLICT;
 }
 
+void gang_reason(const struct gang_meeting *g, struct err *e)
+{
+    struct found f;
+    struct err ignored;
+
+    if (look(g, g->id.sequence, &f, &ignored) == 0 && f.failed >= 0 && f.failed != g->gang.rank)
+        failed_by(g, f.failed, e);
+}
+
 int ckpt_gang_lost(
     const struct ckpt_job *j, struct ckpt_id upto, const struct ckpt_gang *gang, struct err *e)
 {

@@ -83,6 +83,10 @@ int gang_commit(
  * is durable. */
 bool gang_fail(const struct gang_meeting *g, const struct err *why);
 
+/* Replaces *e, an error of this rank, by why another rank's part of the save failed before it, if
+ * one has told so. Blocks. */
+void gang_reason(const struct gang_meeting *g, struct err *e);
+
 /* Tells the others that this rank has restored own (attempt 0: the beginning), and waits until all
  * have told in this round (1 ..). *ret_least: the oldest of all. All the same: they are agreed;
  * else who has a newer one restores that, and they meet in the next round. ERR_CONFLICT: this rank

@@ -495,13 +495,16 @@ static bool has_to_tell(const struct save *s, int rc)
 /* Of a gang a save that does not fit has failed: other ranks may be storing chunks that nothing
  * names yet. Room is made for the next one, once it is durable that none of them is to be named; in
  * a store in which not even that fits nothing is given up. */
-static void fail_gang(const struct save *s, const struct err *e)
+static int fail_gang(const struct save *s, struct err *e)
 {
     const struct gang_meeting *g = &s->gang;
-    bool is_told = gang_fail(g, e);
 
+    if (e->kind == ERR_NOT_FOUND) /* rank 0 has made room already: what this one stored is gone */
+        gang_reason(g, e);
+    bool is_told = gang_fail(g, e);
     if (is_told && e->kind == ERR_NO_SPACE && g->gang.rank == 0)
         give_up_oldest(s, NULL, g->cancel, e);
+    return e->kind;
 }
 
 static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const atomic_int *cancel,
@@ -530,7 +533,7 @@ static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const a
         rc =
             s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
     if (rc && has_to_tell(s, rc))
-        fail_gang(s, e);
+        rc = fail_gang(s, e);
     if (rc)
         return err_wrap(e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt,
             s->manifest.id.sequence, s->job->job);
