@@ -10,5 +10,8 @@ print("const char %s[] =" % name)
 with open(path, encoding="utf-8") as f:
     for line in f:
         if not line.startswith("#"):
-            print('    "%s\\n"' % line.rstrip("\n").replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?"))
+            print(
+                '    "%s\\n"'
+                % line.rstrip("\n").replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
+            )
 print("    ;")

@@ -46,8 +46,11 @@ class Agent:
     async def call(self, streams, path, body):
         reader, writer = streams
         text = json.dumps(body).encode()
-        writer.write(b"POST %s HTTP/1.1\r\nHost: belayd\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" %
-                     (path.encode(), len(text)) + text)
+        writer.write(
+            b"POST %s HTTP/1.1\r\nHost: belayd\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+            % (path.encode(), len(text))
+            + text
+        )
         await writer.drain()
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         length = int(head.split("content-length:")[1].split("\r\n")[0])
@@ -60,8 +63,18 @@ class Agent:
         with open(self.fleet.path(self.n, "csr")) as f:
             request = f.read()
         streams = await self.connect(False)
-        reply = await self.call(streams, "/agent/v1/join", {
-            "token": token, "csr_pem": request, "host": "n%d" % self.n, "version": "bench", "cpus": 2, "memory_mib": 4096})
+        reply = await self.call(
+            streams,
+            "/agent/v1/join",
+            {
+                "token": token,
+                "csr_pem": request,
+                "host": "n%d" % self.n,
+                "version": "bench",
+                "cpus": 2,
+                "memory_mib": 4096,
+            },
+        )
         streams[1].close()
         self.streams.remove(streams)
         with open(self.fleet.path(self.n, "crt"), "w") as f:
@@ -70,8 +83,14 @@ class Agent:
 
     def status(self, wait_ms):
         self.seq += 1
-        return {"incarnation": 1, "seq": self.seq, "have_rev": self.rev, "wait_ms": wait_ms, "notice": self.notice,
-                "attempts": list(self.attempts.values())}
+        return {
+            "incarnation": 1,
+            "seq": self.seq,
+            "have_rev": self.rev,
+            "wait_ms": wait_ms,
+            "notice": self.notice,
+            "attempts": list(self.attempts.values()),
+        }
 
     def adopt(self, desired):
         """Starts what is new, forgets what is not desired any more."""
@@ -81,7 +100,12 @@ class Agent:
         wanted = {(a["job"], a["attempt"]) for a in desired.get("attempts", [])}
         news = False
         for key in wanted - set(self.attempts):
-            self.attempts[key] = {"job": key[0], "attempt": key[1], "phase": "running", "started_at": now_ms()}
+            self.attempts[key] = {
+                "job": key[0],
+                "attempt": key[1],
+                "phase": "running",
+                "started_at": now_ms(),
+            }
             news = True
         for key in set(self.attempts) - wanted:
             del self.attempts[key]
@@ -102,8 +126,16 @@ class Agent:
         self.notice = {"kind": "reclaim", "deadline": deadline_ms, "seen": now_ms()}
         self.adopt(await self.call(self.urgent, "/agent/v1/sync", self.status(0)))
         for a in self.attempts.values():
-            a["checkpoints"] = [{"sequence": 1, "bytes": 1000, "stored_bytes": 500, "took_ms": 5, "saved_at": now_ms(),
-                                 "cause": "notice"}]
+            a["checkpoints"] = [
+                {
+                    "sequence": 1,
+                    "bytes": 1000,
+                    "stored_bytes": 500,
+                    "took_ms": 5,
+                    "saved_at": now_ms(),
+                    "cause": "notice",
+                }
+            ]
             a.update(phase="ended", end="reclaimed", exit_code=0, text="bench")
         self.adopt(await self.call(self.urgent, "/agent/v1/sync", self.status(0)))
         self.acknowledged = time.monotonic() - began
@@ -121,9 +153,28 @@ class Fleet:
 
     def make_keys(self, n):
         def one(k):
-            subprocess.run(["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                            "-keyout", self.path(k, "key"), "-subj", "/CN=node", "-out", self.path(k, "csr")],
-                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run(
+                [
+                    "openssl",
+                    "req",
+                    "-new",
+                    "-newkey",
+                    "ec",
+                    "-pkeyopt",
+                    "ec_paramgen_curve:P-256",
+                    "-nodes",
+                    "-keyout",
+                    self.path(k, "key"),
+                    "-subj",
+                    "/CN=node",
+                    "-out",
+                    self.path(k, "csr"),
+                ],
+                check=True,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(one, range(n)))
 
@@ -134,6 +185,7 @@ class Fleet:
         async def one(agent, token):
             async with room:
                 await agent.join(token)
+
         await asyncio.gather(*(one(a, t) for a, t in zip(agents, tokens)))
         return agents
 
@@ -161,7 +213,10 @@ def bench(l, say, resident, n=2000, notices=500, watch_s=30):
         fleet = Fleet(l.home, info["url"], f.read())
     empty = resident(l.pid())
     fleet.make_keys(n)
-    tokens = [l.post("/tokens", {"kind": "join", "pool": "local", "ttl_ms": 3600000})["token"] for _ in range(n)]
+    tokens = [
+        l.post("/tokens", {"kind": "join", "pool": "local", "ttl_ms": 3600000})["token"]
+        for _ in range(n)
+    ]
 
     async def play():
         began = time.monotonic()
@@ -173,13 +228,24 @@ def bench(l, say, resident, n=2000, notices=500, watch_s=30):
         await asyncio.sleep(watch_s)
         share = (processor_s(l.pid()) - used) / (time.monotonic() - began)
         polled = sum(a.seq for a in agents) / (time.monotonic() - began)
-        say("belayd's share of a core for their heartbeats", "%.2f %%" % (100 * share), "about %.0f polls/s" % polled,
-            "%.1f us a poll" % (1e6 * share / polled))
+        say(
+            "belayd's share of a core for their heartbeats",
+            "%.2f %%" % (100 * share),
+            "about %.0f polls/s" % polled,
+            "%.1f us a poll" % (1e6 * share / polled),
+        )
         say("belayd's memory for each", "%.0f KiB" % ((resident(l.pid()) - empty) / n))
 
         for _ in range(n):
-            l.post("/jobs", {"script": "#!/bin/sh\n", "cwd": "/", "cpus": 1,
-                             "checkpoint": {"method": "coop", "every_ms": 3600000}})
+            l.post(
+                "/jobs",
+                {
+                    "script": "#!/bin/sh\n",
+                    "cwd": "/",
+                    "cpus": 1,
+                    "checkpoint": {"method": "coop", "every_ms": 3600000},
+                },
+            )
         await wait_until(lambda: sum(len(a.attempts) for a in agents) == n, "every job runs")
         await asyncio.sleep(2)  # until each agent has told so
         hit = [a for a in agents if a.attempts][:notices]
@@ -189,13 +255,19 @@ def bench(l, say, resident, n=2000, notices=500, watch_s=30):
         used = processor_s(l.pid())
         await asyncio.gather(*(a.reclaim(now_ms() + chance.randrange(10000, 120000)) for a in hit))
         took = time.monotonic() - began
-        await wait_until(lambda: sum(len(a.attempts) for a in agents if a not in hit) >= n, "what ran there runs elsewhere")
+        await wait_until(
+            lambda: sum(len(a.attempts) for a in agents if a not in hit) >= n,
+            "what ran there runs elsewhere",
+        )
         again = time.monotonic() - began
         slowest = max(a.acknowledged for a in hit)
-        say("%d notices at once, %d jobs on them" % (len(hit), hurt), "all saved in %.2f s" % took,
+        say(
+            "%d notices at once, %d jobs on them" % (len(hit), hurt),
+            "all saved in %.2f s" % took,
             "of 10 to 120 s: %.1f s left at least" % min(a.left_s for a in hit),
-            "slowest %.2f s; running elsewhere after %.2f s; %.2f s of processor" %
-            (slowest, again, processor_s(l.pid()) - used))
+            "slowest %.2f s; running elsewhere after %.2f s; %.2f s of processor"
+            % (slowest, again, processor_s(l.pid()) - used),
+        )
         for poll in polls:
             poll.cancel()
         await asyncio.gather(*polls, return_exceptions=True)

@@ -62,8 +62,14 @@ class Local:
         shutil.rmtree(self.home)
 
     def belay(self, *words):
-        return subprocess.run([lab.BUILD + "/cli/belay", *words], env=self.env, check=True, stdout=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, universal_newlines=True).stdout
+        return subprocess.run(
+            [lab.BUILD + "/cli/belay", *words],
+            env=self.env,
+            check=True,
+            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            universal_newlines=True,
+        ).stdout
 
     def up(self):
         self.belay("up", *self.options)
@@ -81,7 +87,9 @@ class Local:
     def post(self, path, body):
         c = lab.Unix(self.socket, 60)
         with contextlib.closing(c):
-            c.request("POST", "/api/v1" + path, json.dumps(body), {"Content-Type": "application/json"})
+            c.request(
+                "POST", "/api/v1" + path, json.dumps(body), {"Content-Type": "application/json"}
+            )
             reply = c.getresponse()
             said = json.loads(reply.read())
             if reply.status >= 300:
@@ -90,7 +98,9 @@ class Local:
 
     def post_all(self, requests, connections):
         """POSTs of (path, body) over so many connections; seconds."""
-        return load.post_all(self.socket, [("/api/v1" + path, body) for path, body in requests], connections)
+        return load.post_all(
+            self.socket, [("/api/v1" + path, body) for path, body in requests], connections
+        )
 
     def programs(self):
         """Processes of belay's: the scheduler, the agent and what that has started, not the jobs."""
@@ -98,7 +108,9 @@ class Local:
 
     def until_empty(self):
         while self.get("/jobs?state=active&limit=1")["jobs"]:
-            self.get("/events?after=%d&wait_ms=100" % (1 << 40))  # an event that never comes: ten looks a second
+            self.get(
+                "/events?after=%d&wait_ms=100" % (1 << 40)
+            )  # an event that never comes: ten looks a second
 
     def submit_all(self, n, connections):
         return self.post_all([("/jobs", json.dumps(SPEC).encode())] * n, connections)
@@ -127,18 +139,30 @@ def bench_submits():
         bare = bare_commits(l.home, 2000)
         for connections, n in ((1, 2000), (8, 8000)):
             rate = n / l.submit_all(n, connections)
-            say("durable submits, %d connection%s" % (connections, "s" if connections > 1 else ""), "%.0f /s" % rate,
-                "bare SQLite commits, one row each: %.0f /s" % bare, "%.2f x" % (rate / bare))
+            say(
+                "durable submits, %d connection%s" % (connections, "s" if connections > 1 else ""),
+                "%.0f /s" % rate,
+                "bare SQLite commits, one row each: %.0f /s" % bare,
+                "%.2f x" % (rate / bare),
+            )
         body = json.dumps({**SPEC, "array": "0-999"}).encode()
         took = l.post_all([("/jobs", body)] * 200, 1) / 200
-        say("an array of 1000 tasks, 1 connection", "%.2f ms" % (1000 * took), "a bare commit: %.2f ms" % (1000 / bare),
-            "%.1f x" % (took * bare))
+        say(
+            "an array of 1000 tasks, 1 connection",
+            "%.2f ms" % (1000 * took),
+            "a bare commit: %.2f ms" % (1000 / bare),
+            "%.1f x" % (took * bare),
+        )
         first = l.post("/jobs", SPEC)["id"]
         l.submit_all(CANCELLED - 1, 32)
         body = json.dumps({"jobs": ["%d-%d" % (first, first + CANCELLED - 1)]}).encode()
         took = l.post_all([("/jobs/cancel", body)], 1)
-        say("%d queued jobs cancelled by one call" % CANCELLED, "%.0f ms" % (1000 * took), "so many bare commits: %.0f ms" % (
-            1000 * CANCELLED / bare), "%.3f x" % (took * bare / CANCELLED))
+        say(
+            "%d queued jobs cancelled by one call" % CANCELLED,
+            "%.0f ms" % (1000 * took),
+            "so many bare commits: %.0f ms" % (1000 * CANCELLED / bare),
+            "%.3f x" % (took * bare / CANCELLED),
+        )
 
 
 TRUE_JOBS, TRUE_AT_ONCE = int(os.environ.get("BELAY_BENCH_JOBS", "10000")), 64
@@ -170,8 +194,12 @@ def xargs(n):
             f.write(SPEC["script"])
         os.chmod(script, 0o755)
         began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(["xargs", "-P%d" % TRUE_AT_ONCE, "-I{}", script], input="x\n" * n, check=True,
-                       universal_newlines=True)
+        subprocess.run(
+            ["xargs", "-P%d" % TRUE_AT_ONCE, "-I{}", script],
+            input="x\n" * n,
+            check=True,
+            universal_newlines=True,
+        )
         took, now = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     return took, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
 
@@ -179,8 +207,12 @@ def xargs(n):
 def floor(n):
     """The same with a directory, files, a cgroup and a synced row for each, by one process that is no scheduler: seconds, of processor."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("BELAY_BENCH_DIR")) as d:
-        said = subprocess.run([lab.BUILD + "/bench/bench_floor", d, str(n), str(TRUE_AT_ONCE), SPEC["script"]], check=True,
-                              stdout=subprocess.PIPE, universal_newlines=True).stdout
+        said = subprocess.run(
+            [lab.BUILD + "/bench/bench_floor", d, str(n), str(TRUE_AT_ONCE), SPEC["script"]],
+            check=True,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+        ).stdout
     took, cpu = said.split()
     return float(took), float(cpu)
 
@@ -196,13 +228,24 @@ def bench_jobs():
         l.until_empty()
         took = time.monotonic() - began
         used = cpu_seconds(l.programs()) - used
-    say("%d jobs of true, submit to end, one node" % n, "%.0f /s" % (n / took),
-        "xargs -P%d with the same script: %.0f /s" % (TRUE_AT_ONCE, n / bare), "%.2f x" % (bare / took))
-    say("  of processor time, belay's own and the job's", "%.2f ms a job" % (1000 * used / n),
-        "the job's: %.2f ms" % (1000 * bare_cpu / n), "%.2f ms belay's" % (1000 * (used - bare_cpu) / n))
-    say("  its files, cgroup, fork and row without belay", "%.0f /s, %.2f ms a job" % (n / least, 1000 * least_cpu / n),
-        "xargs -P%d with the same script: %.0f /s" % (TRUE_AT_ONCE, n / bare), "%.2f x; %.2f ms" % (
-            bare / least, 1000 * (least_cpu - bare_cpu) / n))
+    say(
+        "%d jobs of true, submit to end, one node" % n,
+        "%.0f /s" % (n / took),
+        "xargs -P%d with the same script: %.0f /s" % (TRUE_AT_ONCE, n / bare),
+        "%.2f x" % (bare / took),
+    )
+    say(
+        "  of processor time, belay's own and the job's",
+        "%.2f ms a job" % (1000 * used / n),
+        "the job's: %.2f ms" % (1000 * bare_cpu / n),
+        "%.2f ms belay's" % (1000 * (used - bare_cpu) / n),
+    )
+    say(
+        "  its files, cgroup, fork and row without belay",
+        "%.0f /s, %.2f ms a job" % (n / least, 1000 * least_cpu / n),
+        "xargs -P%d with the same script: %.0f /s" % (TRUE_AT_ONCE, n / bare),
+        "%.2f x; %.2f ms" % (bare / least, 1000 * (least_cpu - bare_cpu) / n),
+    )
 
 
 # Writes the moment at which the signal came, then saves and ends as a program of the signal method does.
@@ -225,9 +268,16 @@ def bench_notice():
         program = l.write("trap.py", TRAP)
         for i in range(8):
             said = os.path.join(l.dir, "signal.%d" % i)
-            job = l.post("/jobs", {"name": "trap", "cwd": "/", "market": "spot",
-                                   "script": "#!/bin/sh\nexec %s %s %s\n" % (lab.PYTHON, program, said),
-                                   "checkpoint": {"method": "signal", "every_ms": 3600000}})["id"]
+            job = l.post(
+                "/jobs",
+                {
+                    "name": "trap",
+                    "cwd": "/",
+                    "market": "spot",
+                    "script": "#!/bin/sh\nexec %s %s %s\n" % (lab.PYTHON, program, said),
+                    "checkpoint": {"method": "signal", "every_ms": 3600000},
+                },
+            )["id"]
             l.wait_log(job, "^ready")
             visible = time.time()
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 10}})
@@ -237,9 +287,12 @@ def bench_notice():
             l.post("/jobs/%d/cancel" % job)
             l.wait_ended(job)
     took.sort()
-    say("notice at the endpoint -> signal in the program", "median %.0f ms" % (1000 * statistics.median(took)),
-        "polled every 1000 ms: 500 ms on average", "%.2f x; slowest %.0f ms" % (statistics.median(took) / 0.5,
-                                                                              1000 * took[-1]))
+    say(
+        "notice at the endpoint -> signal in the program",
+        "median %.0f ms" % (1000 * statistics.median(took)),
+        "polled every 1000 ms: 500 ms on average",
+        "%.2f x; slowest %.0f ms" % (statistics.median(took) / 0.5, 1000 * took[-1]),
+    )
 
 
 def bench_requeue():
@@ -260,8 +313,12 @@ def bench_requeue():
     for _ in range(50):
         subprocess.run(["/bin/true"], check=True)
     spawn = (time.monotonic() - began) / 50
-    say("requeued -> running again on a warm node", "median %.0f ms" % (1000 * statistics.median(took)),
-        "starting a process from Python: %.1f ms" % (1000 * spawn), "%.0f x" % (statistics.median(took) / spawn))
+    say(
+        "requeued -> running again on a warm node",
+        "median %.0f ms" % (1000 * statistics.median(took)),
+        "starting a process from Python: %.1f ms" % (1000 * spawn),
+        "%.0f x" % (statistics.median(took) / spawn),
+    )
 
 
 def bench_latency():
@@ -275,7 +332,9 @@ def bench_latency():
         for n in range(30):
             said = os.path.join(l.home, "said.%d" % n)
             began = time.time()
-            job = l.post("/jobs", {"script": "#!/bin/bash\nexec %s %s\n" % (program, said), "cwd": "/"})["id"]
+            job = l.post(
+                "/jobs", {"script": "#!/bin/bash\nexec %s %s\n" % (program, said), "cwd": "/"}
+            )["id"]
             while l.get("/jobs?state=active&limit=1")["jobs"]:
                 l.get("/events?after=%d&wait_ms=5" % (1 << 40))
             with open(said) as f:
@@ -284,8 +343,12 @@ def bench_latency():
     for _ in range(50):
         subprocess.run(["/bin/bash", "-c", ":"], check=True)
     spawn = (time.monotonic() - began) / 50
-    say("submit -> the program's first line, idle node", "median %.0f ms" % (1000 * statistics.median(took)),
-        "starting bash from Python: %.1f ms" % (1000 * spawn), "slowest %.0f ms" % (1000 * max(took)))
+    say(
+        "submit -> the program's first line, idle node",
+        "median %.0f ms" % (1000 * statistics.median(took)),
+        "starting bash from Python: %.1f ms" % (1000 * spawn),
+        "slowest %.0f ms" % (1000 * max(took)),
+    )
 
 
 def stamp(text):
@@ -295,7 +358,9 @@ def stamp(text):
 
 def wait_for(l, job, kind, n):
     while sum(e["kind"] == kind for e in l.get("/jobs/%d/events" % job)["events"]) < n:
-        l.get("/jobs/%d/events?after=%d&wait_ms=1000" % (job, l.get("/jobs/%d/events" % job)["last"]))
+        l.get(
+            "/jobs/%d/events?after=%d&wait_ms=1000" % (job, l.get("/jobs/%d/events" % job)["last"])
+        )
 
 
 def stopped(l):
@@ -326,14 +391,26 @@ def bench_queue():
         seconds = l.submit_all(n, 32)
         full = resident(l.pid())
         say("100,000 jobs queued, submitted over 32 connections", "%.0f /s" % (n / seconds))
-        say("belayd's memory with them", "%.0f MiB" % (full / 1024), "empty: %.0f MiB" % (empty / 1024),
-            "%.0f bytes a job" % ((full - empty) * 1024 / n))
-        files = sum(os.path.getsize(os.path.join(l.home, f)) for f in os.listdir(l.home) if f.startswith("belay.db"))
+        say(
+            "belayd's memory with them",
+            "%.0f MiB" % (full / 1024),
+            "empty: %.0f MiB" % (empty / 1024),
+            "%.0f bytes a job" % ((full - empty) * 1024 / n),
+        )
+        files = sum(
+            os.path.getsize(os.path.join(l.home, f))
+            for f in os.listdir(l.home)
+            if f.startswith("belay.db")
+        )
         with stopped(l) as db:
             rows, bare = read_jobs(db)
         restart = seconds_up(l)
-        say("kill -9 -> answering again", "%.0f ms" % (1000 * restart),
-            "reading the %d rows from Python: %.0f ms" % (rows, 1000 * bare), "%.1f x" % (restart / bare))
+        say(
+            "kill -9 -> answering again",
+            "%.0f ms" % (1000 * restart),
+            "reading the %d rows from Python: %.0f ms" % (rows, 1000 * bare),
+            "%.1f x" % (restart / bare),
+        )
         say("its files", "%.0f MiB" % (files / 2**20), "", "%.0f bytes a job" % (files / n))
 
 
@@ -346,8 +423,10 @@ def multiply(db, table, key, had, n):
     values = ["%s + %%d" % key if c == key else c for c in columns]
     while had < n:
         more = min(had, n - had)
-        db.execute("INSERT INTO %s (%s) SELECT %s FROM %s WHERE %s <= %d" % (
-            table, ", ".join(columns), ", ".join(values) % had, table, key, more))
+        db.execute(
+            "INSERT INTO %s (%s) SELECT %s FROM %s WHERE %s <= %d"
+            % (table, ", ".join(columns), ", ".join(values) % had, table, key, more)
+        )
         had += more
 
 
@@ -355,19 +434,31 @@ def bench_restart():
     """So many queued jobs of ten users with a hundred different demands; written into the database, or filling it would be all of it."""
     some = 1000
     with Local("--no-agent") as l:
-        l.post_all([("/jobs", json.dumps({**SPEC, "cpus": 1 + n % 100}).encode()) for n in range(some)], 1)
+        l.post_all(
+            [("/jobs", json.dumps({**SPEC, "cpus": 1 + n % 100}).encode()) for n in range(some)], 1
+        )
         with stopped(l) as db:
             for table, key in (("jobs", "id"), ("job_specs", "job")):
                 multiply(db, table, key, some, RESTART_JOBS)
             # One after the other, as they would have come.
-            db.execute("UPDATE jobs SET user = 'user' || (id % 10), submitted_at = submitted_at - 1000000 + id")
+            db.execute(
+                "UPDATE jobs SET user = 'user' || (id % 10), submitted_at = submitted_at - 1000000 + id"
+            )
             db.commit()
             rows, bare = read_jobs(db)
         restart = seconds_up(l)
-        say("%d jobs queued, kill -9 -> answering again" % RESTART_JOBS, "%.1f s" % restart,
-            "reading the %d rows from Python: %.1f s" % (rows, bare), "%.2f x" % (restart / bare))
-        say("belayd's memory with them", "%.0f MiB" % (resident(l.pid()) / 1024), "", "%.0f bytes a job" % (
-            resident(l.pid()) * 1024 / RESTART_JOBS))
+        say(
+            "%d jobs queued, kill -9 -> answering again" % RESTART_JOBS,
+            "%.1f s" % restart,
+            "reading the %d rows from Python: %.1f s" % (rows, bare),
+            "%.2f x" % (restart / bare),
+        )
+        say(
+            "belayd's memory with them",
+            "%.0f MiB" % (resident(l.pid()) / 1024),
+            "",
+            "%.0f bytes a job" % (resident(l.pid()) * 1024 / RESTART_JOBS),
+        )
         if len(l.get("/jobs?state=active&limit=1")["jobs"]) != 1:
             raise SystemExit("bench: it has not read its jobs")
 
@@ -382,7 +473,10 @@ def bench_market():
     top = os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
     folders = sorted(glob.glob(os.path.join(top, "availability", "*", "*")))
     if not folders:
-        print("market: no traces in %s; BELAY_TRACES names the directory that holds availability/*/*" % top)
+        print(
+            "market: no traces in %s; BELAY_TRACES names the directory that holds availability/*/*"
+            % top
+        )
         return
     sys.stdout.flush()
     subprocess.run([lab.BUILD + "/bench/bench_market", *folders], check=True)
@@ -408,12 +502,21 @@ def bench_fair():
 
 def bench_policy():
     """Offsets a trace are 300, or BELAY_BENCH_OFFSETS; a subset by BELAY_BENCH_ONLY, a word of a heading or a folder. BELAY_BENCH_CHOOSE=1 prints what
-    laws of a cap cost on each year instead, and BELAY_BENCH_LAW=LOSSES,FLAPS,PART judges by one of them."""
+    laws of a cap cost on each year instead, and BELAY_BENCH_LAW=LOSSES,FLAPS,PART judges by one of them.
+    """
     traces = os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
     only, law = os.environ.get("BELAY_BENCH_ONLY"), os.environ.get("BELAY_BENCH_LAW")
-    done = subprocess.run([lab.BUILD + "/bench/bench_policy", "--offsets", os.environ.get("BELAY_BENCH_OFFSETS", "300")]
-                          + (["--only", only] if only else []) + (["--law", law] if law else [])
-                          + (["--choose"] if os.environ.get("BELAY_BENCH_CHOOSE") else []) + [traces])
+    done = subprocess.run(
+        [
+            lab.BUILD + "/bench/bench_policy",
+            "--offsets",
+            os.environ.get("BELAY_BENCH_OFFSETS", "300"),
+        ]
+        + (["--only", only] if only else [])
+        + (["--law", law] if law else [])
+        + (["--choose"] if os.environ.get("BELAY_BENCH_CHOOSE") else [])
+        + [traces]
+    )
     if done.returncode not in (0, 77):  # 77: there are no traces, as it has said
         raise SystemExit(done.returncode)
 
@@ -452,7 +555,10 @@ def parts_of_cost(l):
     path = "/cost?by=team,month"
     l.get(path)  # its connection to the database is there from then on
     pid, n = l.pid(), 21
-    start, http = (statistics.median(times_of(n, fn)) for fn in (lambda: l.belay("version"), lambda: l.get("/version")))
+    start, http = (
+        statistics.median(times_of(n, fn))
+        for fn in (lambda: l.belay("version"), lambda: l.get("/version"))
+    )
     used = cpu_seconds([pid])
     asked = statistics.median(times_of(n, lambda: l.get(path)))
     used = (cpu_seconds([pid]) - used) / n
@@ -462,8 +568,16 @@ def parts_of_cost(l):
     own = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / n
     say("of it, start-up of the command line", "%.1f ms" % (1000 * start), "belay version")
     say("  HTTP, there and back", "%.1f ms" % (1000 * http), "GET /api/v1/version")
-    say("  SQL and JSON in belayd", "%.0f ms" % (1000 * (asked - http)), "in processor time %.0f ms" % (1000 * used))
-    say("  reading it and drawing the table", "%.0f ms" % (1000 * (whole - asked - start)), "in processor time, with start-up, %.0f ms" % (1000 * own))
+    say(
+        "  SQL and JSON in belayd",
+        "%.0f ms" % (1000 * (asked - http)),
+        "in processor time %.0f ms" % (1000 * used),
+    )
+    say(
+        "  reading it and drawing the table",
+        "%.0f ms" % (1000 * (whole - asked - start)),
+        "in processor time, with start-up, %.0f ms" % (1000 * own),
+    )
 
 
 def fill_year(path):
@@ -475,7 +589,11 @@ def fill_year(path):
         shutil.copyfile(kept, path)
         with open(kept + ".json") as f:
             return json.load(f)
-    said = subprocess.run([lab.BUILD + "/bench/bench_ledger", path, str(LEDGER_ENTRIES)], check=True, stdout=subprocess.PIPE).stdout
+    said = subprocess.run(
+        [lab.BUILD + "/bench/bench_ledger", path, str(LEDGER_ENTRIES)],
+        check=True,
+        stdout=subprocess.PIPE,
+    ).stdout
     if kept:
         shutil.copyfile(path, kept)
         with open(kept + ".json", "wb") as f:
@@ -494,25 +612,51 @@ def bench_ledger():
             began = time.monotonic()
             rows = db.execute(RAW).fetchall()
             raw = time.monotonic() - began
-        say("a year: %d entries of %d jobs" % (year["entries"], year["jobs"]), "%.0f us an entry" % (1e6 * year["seconds"] / year["entries"]),
-            "%d sums by day and month" % year["rows"])
+        say(
+            "a year: %d entries of %d jobs" % (year["entries"], year["jobs"]),
+            "%.0f us an entry" % (1e6 * year["seconds"] / year["entries"]),
+            "%d sums by day and month" % year["rows"],
+        )
         l.up()
         total = json.loads(l.belay("cost", "--by", "team", "--month", "--json"))["total"]["uusd"]
         if total != sum(row[2] for row in rows):
-            raise SystemExit("bench: the sums are %d, and the ledger's rows %d" % (total, sum(row[2] for row in rows)))
-        for words in (("--by", "team", "--month"), ("--by", "user", "--month"), ("--by", "pool", "--month"), ("--by", "market", "--month"), ("--by", "project,month"), ("--by", "label:experiment-id"),
-                      ("--by", "team", "--week"), ("--by", "kind", "--from", "2025-02-03T00:00:00Z", "--to", "2025-12-24T00:00:00Z")):
+            raise SystemExit(
+                "bench: the sums are %d, and the ledger's rows %d"
+                % (total, sum(row[2] for row in rows))
+            )
+        for words in (
+            ("--by", "team", "--month"),
+            ("--by", "user", "--month"),
+            ("--by", "pool", "--month"),
+            ("--by", "market", "--month"),
+            ("--by", "project,month"),
+            ("--by", "label:experiment-id"),
+            ("--by", "team", "--week"),
+            ("--by", "kind", "--from", "2025-02-03T00:00:00Z", "--to", "2025-12-24T00:00:00Z"),
+        ):
             took = times_of(9, lambda: l.belay("cost", *words))
-            say("belay cost %s" % " ".join(words), "median %.0f ms, worst %.0f" % (1000 * statistics.median(took), 1000 * max(took)),
-                "by team and month from the rows: %.1f s" % raw, "%.4f x" % (statistics.median(took) / raw))
+            say(
+                "belay cost %s" % " ".join(words),
+                "median %.0f ms, worst %.0f" % (1000 * statistics.median(took), 1000 * max(took)),
+                "by team and month from the rows: %.1f s" % raw,
+                "%.4f x" % (statistics.median(took) / raw),
+            )
             if words == ("--by", "team", "--month"):
                 parts_of_cost(l)
         each = {k: year[k] / year["jobs"] for k in ("ledger", "sums", "job_rows", "labels")}
-        say("on disk, bytes a job", "%.0f" % sum(each.values()), "ledger %(ledger).0f, sums %(sums).0f, jobs %(job_rows).0f, labels %(labels).0f" % each,
-            "%.1f entries a job" % (year["entries"] / year["jobs"]))
+        say(
+            "on disk, bytes a job",
+            "%.0f" % sum(each.values()),
+            "ledger %(ledger).0f, sums %(sums).0f, jobs %(job_rows).0f, labels %(labels).0f" % each,
+            "%.1f entries a job" % (year["entries"] / year["jobs"]),
+        )
         entry, sums = year["ledger"] / year["entries"], year["sums"] / year["rows"]
-        say("a job that runs all year, taken back daily", "%.0f KiB" % ((365 * 4 * entry + 2 * (365 + 12) * 4 * sums) / 1024),
-            "%.0f bytes an entry, %.0f a sum" % (entry, sums), "four kinds of time a day")
+        say(
+            "a job that runs all year, taken back daily",
+            "%.0f KiB" % ((365 * 4 * entry + 2 * (365 + 12) * 4 * sums) / 1024),
+            "%.0f bytes an entry, %.0f a sum" % (entry, sums),
+            "four kinds of time a day",
+        )
 
 
 def bench_lost():
@@ -525,10 +669,25 @@ def bench_slurm():
 
 # Besides BENCHES: what needs a peer that is not installed by scripts/setup.
 PEERS = {"slurm": bench_slurm}
-BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue, "latency": bench_latency,
-           "queue": bench_queue, "restart": bench_restart, "market": bench_market,
-           "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair,
-           "plan": bench_plan, "policy": bench_policy, "pace": bench_pace, "telemetry": bench_telemetry, "ledger": bench_ledger}
+BENCHES = {
+    "submits": bench_submits,
+    "jobs": bench_jobs,
+    "notice": bench_notice,
+    "requeue": bench_requeue,
+    "latency": bench_latency,
+    "queue": bench_queue,
+    "restart": bench_restart,
+    "market": bench_market,
+    "agents": bench_agents,
+    "checkpoint": bench_checkpoint,
+    "lost": bench_lost,
+    "fair": bench_fair,
+    "plan": bench_plan,
+    "policy": bench_policy,
+    "pace": bench_pace,
+    "telemetry": bench_telemetry,
+    "ledger": bench_ledger,
+}
 
 # Ten minutes by itself: only when it is named.
 LONG = {"flood": bench_flood}
@@ -543,7 +702,9 @@ def main(names):
     for name in names or BENCHES:
         bench = BENCHES.get(name) or LONG.get(name)
         if not bench:
-            raise SystemExit("bench: there is no \"%s\"; there are %s" % (name, ", ".join([*BENCHES, *LONG])))
+            raise SystemExit(
+                'bench: there is no "%s"; there are %s' % (name, ", ".join([*BENCHES, *LONG]))
+            )
         bench()
 
 

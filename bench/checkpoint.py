@@ -32,8 +32,13 @@ class Tool:
     """bench_checkpoint, with a store of its own."""
 
     def __init__(self, build, store, env):
-        self.process = subprocess.Popen([os.path.join(build, "bench", "bench_checkpoint"), store], env=env,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
+        self.process = subprocess.Popen(
+            [os.path.join(build, "bench", "bench_checkpoint"), store],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+        )
 
     def __call__(self, *words):
         print(*words, file=self.process.stdin, flush=True)
@@ -55,8 +60,11 @@ def timed(act):
 
 def sync(path):
     """What was left to the page cache, if it is a file or a tree of this machine."""
-    for folder, _, files in os.walk(path) if os.path.isdir(path) else [(os.path.dirname(path), [],
-                                                                         [os.path.basename(path)])]:
+    for folder, _, files in (
+        os.walk(path)
+        if os.path.isdir(path)
+        else [(os.path.dirname(path), [], [os.path.basename(path)])]
+    ):
         for name in files:
             fd = os.open(os.path.join(folder, name), os.O_RDONLY)
             os.fsync(fd)
@@ -64,11 +72,16 @@ def sync(path):
 
 
 def shell(line, **names):
-    subprocess.run(["bash", "-c", "set -euo pipefail; " + line], check=True, stdout=subprocess.DEVNULL,
-                   env=dict(os.environ, **names))
+    subprocess.run(
+        ["bash", "-c", "set -euo pipefail; " + line],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        env=dict(os.environ, **names),
+    )
 
 
 # ---- The others: save(tree, at), restore(at, tree) ----
+
 
 class TarZstd:
     name, commands = "tar | zstd", ("tar", "zstd")
@@ -94,7 +107,12 @@ class Restic:
         shell('cd "$TREE"; restic -q --no-cache backup -r "$AT" .', TREE=tree, AT=at, **self.secret)
 
     def restore(self, at, tree):
-        shell('restic -q --no-cache restore latest -r "$AT" -t "$TREE"', TREE=tree, AT=at, **self.secret)
+        shell(
+            'restic -q --no-cache restore latest -r "$AT" -t "$TREE"',
+            TREE=tree,
+            AT=at,
+            **self.secret
+        )
 
 
 class Rclone:
@@ -112,13 +130,22 @@ class Aws:
     name, commands = "aws s3 cp", ("aws",)
 
     def save(self, tree, at):
-        shell('aws --endpoint-url "$AWS_ENDPOINT_URL" s3 cp --only-show-errors --recursive "$TREE" "$AT"', TREE=tree, AT=at)
+        shell(
+            'aws --endpoint-url "$AWS_ENDPOINT_URL" s3 cp --only-show-errors --recursive "$TREE" "$AT"',
+            TREE=tree,
+            AT=at,
+        )
 
     def restore(self, at, tree):
-        shell('aws --endpoint-url "$AWS_ENDPOINT_URL" s3 cp --only-show-errors --recursive "$AT" "$TREE"', TREE=tree, AT=at)
+        shell(
+            'aws --endpoint-url "$AWS_ENDPOINT_URL" s3 cp --only-show-errors --recursive "$AT" "$TREE"',
+            TREE=tree,
+            AT=at,
+        )
 
 
 # ---- Where it goes ----
+
 
 class Disk:
     """A directory."""
@@ -178,9 +205,14 @@ class Bucket:
         self.title = ", S3 (%s)" % which
         self.env = {**os.environ, **self.server.env}
         os.environ.pop("AWS_CA_BUNDLE", None)  # rclone cannot have one
-        os.environ.update(self.server.env, RCLONE_CONFIG_BENCH_TYPE="s3", RCLONE_CONFIG_BENCH_PROVIDER="Ceph",
-                          RCLONE_CONFIG_BENCH_ENV_AUTH="true", RCLONE_CONFIG_BENCH_ENDPOINT=self.server.endpoint,
-                          RCLONE_CONFIG_BENCH_REGION=s3server.REGION)
+        os.environ.update(
+            self.server.env,
+            RCLONE_CONFIG_BENCH_TYPE="s3",
+            RCLONE_CONFIG_BENCH_PROVIDER="Ceph",
+            RCLONE_CONFIG_BENCH_ENV_AUTH="true",
+            RCLONE_CONFIG_BENCH_ENDPOINT=self.server.endpoint,
+            RCLONE_CONFIG_BENCH_REGION=s3server.REGION,
+        )
 
     def close(self):
         self.server.close()
@@ -199,8 +231,10 @@ class Bucket:
 
     def drop(self, name):
         """Memory of the server's."""
-        shell('aws --endpoint-url "$AWS_ENDPOINT_URL" s3 rm --only-show-errors --recursive "$AT"',
-              AT="s3://" + self.at[name])
+        shell(
+            'aws --endpoint-url "$AWS_ENDPOINT_URL" s3 rm --only-show-errors --recursive "$AT"',
+            AT="s3://" + self.at[name],
+        )
 
     def sync(self, _):
         pass
@@ -216,10 +250,20 @@ class Bucket:
                 f.write(os.urandom(PUT_MIB << 20))
             with open(config, "w") as f:
                 for i in range(mib // PUT_MIB):
-                    f.write('url = "%s"\noutput = "/dev/null"\n%s' % (
-                        self.signed(method, "%s/%d" % (self.at["limit"], i)), 'upload-file = "%s"\n' % block if method == "PUT" else ""))
-            return timed(lambda: shell('curl -s --no-progress-meter --fail -Z --parallel-immediate --parallel-max %d -K "$CONFIG"' % PUTS,
-                                       CONFIG=config))
+                    f.write(
+                        'url = "%s"\noutput = "/dev/null"\n%s'
+                        % (
+                            self.signed(method, "%s/%d" % (self.at["limit"], i)),
+                            'upload-file = "%s"\n' % block if method == "PUT" else "",
+                        )
+                    )
+            return timed(
+                lambda: shell(
+                    'curl -s --no-progress-meter --fail -Z --parallel-immediate --parallel-max %d -K "$CONFIG"'
+                    % PUTS,
+                    CONFIG=config,
+                )
+            )
 
     def write_limit(self, _, mib):
         self.next("limit")
@@ -234,25 +278,45 @@ class Bucket:
         """Signature Version 4 in the query, of a body that is not signed."""
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         scope = "%s/%s/s3/aws4_request" % (date[:8], s3server.REGION)
-        query = urllib.parse.urlencode(sorted({
-            "X-Amz-Algorithm": "AWS4-HMAC-SHA256", "X-Amz-Credential": "%s/%s" % (self.server.access_key, scope),
-            "X-Amz-Date": date, "X-Amz-Expires": "3600", "X-Amz-SignedHeaders": "host"}.items()), quote_via=urllib.parse.quote,
-            safe="")
-        host = self.server.endpoint[len("http://"):]
+        query = urllib.parse.urlencode(
+            sorted(
+                {
+                    "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+                    "X-Amz-Credential": "%s/%s" % (self.server.access_key, scope),
+                    "X-Amz-Date": date,
+                    "X-Amz-Expires": "3600",
+                    "X-Amz-SignedHeaders": "host",
+                }.items()
+            ),
+            quote_via=urllib.parse.quote,
+            safe="",
+        )
+        host = self.server.endpoint[len("http://") :]
         asked = "%s\n/%s\n%s\nhost:%s\n\nhost\nUNSIGNED-PAYLOAD" % (method, path, query, host)
-        text = "AWS4-HMAC-SHA256\n%s\n%s\n%s" % (date, scope, hashlib.sha256(asked.encode()).hexdigest())
+        text = "AWS4-HMAC-SHA256\n%s\n%s\n%s" % (
+            date,
+            scope,
+            hashlib.sha256(asked.encode()).hexdigest(),
+        )
         key = ("AWS4" + s3server.SECRET_KEY).encode()
         for word in scope.split("/") + [text]:
             last, key = key, hmac.new(key, word.encode(), hashlib.sha256).digest()
-        return "%s/%s?%s&X-Amz-Signature=%s" % (self.server.endpoint, path, query,
-                                                hmac.new(last, text.encode(), hashlib.sha256).hexdigest())
+        return "%s/%s?%s&X-Amz-Signature=%s" % (
+            self.server.endpoint,
+            path,
+            query,
+            hmac.new(last, text.encode(), hashlib.sha256).hexdigest(),
+        )
 
 
 class Bench:
     def __init__(self, build, say, place, mib):
         self.build, self.say, self.place, self.mib = build, say, place, mib
-        self.dir = place.dir if isinstance(place, Disk) else tempfile.mkdtemp(
-            prefix="belay-bench.", dir=os.environ.get("BELAY_BENCH_DIR"))
+        self.dir = (
+            place.dir
+            if isinstance(place, Disk)
+            else tempfile.mkdtemp(prefix="belay-bench.", dir=os.environ.get("BELAY_BENCH_DIR"))
+        )
         self.out = os.path.join(self.dir, "out")
         self.peers = [p for p in place.peers if all(shutil.which(c) for c in p.commands)]
 
@@ -289,11 +353,20 @@ class Bench:
         what += self.place.title
         self.line("%s, save" % what, saved["ms"], {n: o[0] for n, o in others.items()})
         if isinstance(self.place, Disk):
-            self.line("  when the others sync, too", saved["ms"], {n: o[2] for n, o in others.items()})
+            self.line(
+                "  when the others sync, too", saved["ms"], {n: o[2] for n, o in others.items()}
+            )
         self.line("%s, restore" % what, back["ms"], {n: o[1] for n, o in others.items()})
-        self.say("  the program waits", "%d ms" % pause, "the whole save: %.2f s" % (saved["ms"] / 1000),
-                 "%.2f %% of it" % (100 * pause / max(saved["ms"], 1)))
-        self.say("  peak memory of the two", "%.0f MiB, %.0f MiB" % (saved["peak_kib"] / 1024, back["peak_kib"] / 1024))
+        self.say(
+            "  the program waits",
+            "%d ms" % pause,
+            "the whole save: %.2f s" % (saved["ms"] / 1000),
+            "%.2f %% of it" % (100 * pause / max(saved["ms"], 1)),
+        )
+        self.say(
+            "  peak memory of the two",
+            "%.0f MiB, %.0f MiB" % (saved["peak_kib"] / 1024, back["peak_kib"] / 1024),
+        )
         return saved, back
 
     def again(self, change, save):
@@ -307,8 +380,12 @@ class Bench:
             self.say(what, "%.2f s" % (mine / 1000))
             return
         best = min(others, key=lambda name: others[name])
-        self.say(what, "%.2f s" % (mine / 1000), ", ".join("%s: %.2f s" % (name, o / 1000) for name, o in others.items()),
-                 "%.2f x as fast as %s" % (others[best] / mine, best))
+        self.say(
+            what,
+            "%.2f s" % (mine / 1000),
+            ", ".join("%s: %.2f s" % (name, o / 1000) for name, o in others.items()),
+            "%.2f x as fast as %s" % (others[best] / mine, best),
+        )
 
     def tool(self):
         return Tool(self.build, self.place.store(), self.place.env)
@@ -344,11 +421,19 @@ class Bench:
             restores.append((tool("restore", self.out)["ms"], limit))
             shutil.rmtree(self.out)
             self.close_tool(tool)
-        for verb, pairs, means in (("save", saves, self.place.takes), ("restore", restores, self.place.gives)):
+        for verb, pairs, means in (
+            ("save", saves, self.place.takes),
+            ("restore", restores, self.place.gives),
+        ):
             mine, limit = (1000 * self.mib / statistics.median(p[i] for p in pairs) for i in (0, 1))
             ratios = sorted(p[1] / p[0] for p in pairs)
-            self.say("  of the limit, %s" % verb, "%.0f MiB/s" % mine, "%s: %.0f MiB/s" % (means, limit),
-                     "%.2f x, median of %s" % (statistics.median(ratios), ", ".join("%.2f" % r for r in ratios)))
+            self.say(
+                "  of the limit, %s" % verb,
+                "%.0f MiB/s" % mine,
+                "%s: %.0f MiB/s" % (means, limit),
+                "%.2f x, median of %s"
+                % (statistics.median(ratios), ", ".join("%.2f" % r for r in ratios)),
+            )
 
     def small_files(self):
         tree = self.fresh("tree")
@@ -373,9 +458,15 @@ class Bench:
         def change():
             for i in range(0, n, CHANGED):
                 tool("fill", os.path.join(tree, "%05d" % i), str(size), str(next(seeds)))
-        saved, _ = self.measure("%d MiB in %d files, 1 of %d changed" % (n * size, n, CHANGED), tree, tool, change)
-        self.say("  of it not read, and stored", "%.1f %%, %.1f %%" % (100 * saved["unread"] / saved["bytes"],
-                                                                      100 * saved["stored"] / saved["bytes"]))
+
+        saved, _ = self.measure(
+            "%d MiB in %d files, 1 of %d changed" % (n * size, n, CHANGED), tree, tool, change
+        )
+        self.say(
+            "  of it not read, and stored",
+            "%.1f %%, %.1f %%"
+            % (100 * saved["unread"] / saved["bytes"], 100 * saved["stored"] / saved["bytes"]),
+        )
         self.close_tool(tool)
 
     def run(self):
@@ -389,8 +480,12 @@ class Bench:
 
 def bench(build, say):
     top = os.environ.get("BELAY_BENCH_DIR")
-    Bench(build, say, Disk(tempfile.mkdtemp(prefix="belay-bench.", dir=top)),
-          int(os.environ.get("BELAY_BENCH_MIB", Disk.mib))).run()
+    Bench(
+        build,
+        say,
+        Disk(tempfile.mkdtemp(prefix="belay-bench.", dir=top)),
+        int(os.environ.get("BELAY_BENCH_MIB", Disk.mib)),
+    ).run()
     which = os.environ.get("BELAY_BENCH_S3")
     if not which:
         return

@@ -63,18 +63,28 @@ class Crowd:
 
     async def user_body(self):
         reader, writer = await self.open()
-        head = ("POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
-                "Content-Length: %d\r\n\r\n" % (self.token, BODY))
+        head = (
+            "POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+            "Content-Length: %d\r\n\r\n" % (self.token, BODY)
+        )
         return reader, writer, head.encode() + b"x" * (BODY - 1000), True
 
     async def pipeline(self):
         reader, writer = await self.open()
-        one = ("GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n"
-               "Authorization: Bearer %s\r\n\r\n" % self.token)
+        one = (
+            "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n"
+            "Authorization: Bearer %s\r\n\r\n" % self.token
+        )
         return None, writer, one.encode() * 200, False
 
-    plays = {"silent": silent, "half_open": half_open, "dripped": dripped, "join_body": join_body,
-             "user_body": user_body, "pipeline": pipeline}
+    plays = {
+        "silent": silent,
+        "half_open": half_open,
+        "dripped": dripped,
+        "join_body": join_body,
+        "user_body": user_body,
+        "pipeline": pipeline,
+    }
 
     async def play(self, kind):
         count = self.counts[kind]
@@ -83,8 +93,11 @@ class Crowd:
         try:
             writer.write(first)
             waiter = asyncio.ensure_future(self.hold(reader)) if reader else None
-            while (time.monotonic() < self.end and not writer.is_closing()
-                   and not (waiter and waiter.done())):
+            while (
+                time.monotonic() < self.end
+                and not writer.is_closing()
+                and not (waiter and waiter.done())
+            ):
                 if waiter:
                     await asyncio.wait([waiter], timeout=1)
                 else:
@@ -109,8 +122,9 @@ class Crowd:
 
     async def run(self, n):
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-        tasks = [asyncio.ensure_future(self.go_on(self.kinds[i % len(self.kinds)]))
-                 for i in range(n)]
+        tasks = [
+            asyncio.ensure_future(self.go_on(self.kinds[i % len(self.kinds)])) for i in range(n)
+        ]
         await asyncio.wait(tasks, timeout=max(0, self.end - time.monotonic()) + 5)
         print(json.dumps(self.counts), flush=True)
 
@@ -119,8 +133,12 @@ class Crowd:
 def crowd(address, token, n, seconds, kinds=()):
     """The crowd as a process, ended at the latest with the block."""
     words = [address[0], str(address[1]), str(n), str(seconds), *kinds]
-    p = subprocess.Popen([sys.executable, os.path.abspath(__file__), *words],
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    p = subprocess.Popen(
+        [sys.executable, os.path.abspath(__file__), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         p.stdin.write(token + "\n")
         p.stdin.close()
@@ -146,10 +164,17 @@ class Watch:
         began = time.monotonic()
         try:
             await asyncio.wait_for(call, 60)
-        except (OSError, ssl.SSLError, asyncio.IncompleteReadError, asyncio.TimeoutError,
-                SystemExit) as error:
+        except (
+            OSError,
+            ssl.SSLError,
+            asyncio.IncompleteReadError,
+            asyncio.TimeoutError,
+            SystemExit,
+        ) as error:
             took_s = time.monotonic() - began
-            self.failures.append("%s after %.1f s: %s" % (what, took_s, error or type(error).__name__))
+            self.failures.append(
+                "%s after %.1f s: %s" % (what, took_s, error or type(error).__name__)
+            )
         else:
             self.took[what].append(time.monotonic() - began)
 
@@ -169,9 +194,13 @@ class Watch:
         reader, writer = await asyncio.open_connection(*self.fleet.address, ssl=tls)
         try:
             body = json.dumps({"script": "#!/bin/sh\n", "cwd": "/", "hold": True}).encode()
-            writer.write(("POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
-                          "Connection: close\r\nContent-Length: %d\r\n\r\n" % (token, len(body)))
-                         .encode() + body)
+            writer.write(
+                (
+                    "POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+                    "Connection: close\r\nContent-Length: %d\r\n\r\n" % (token, len(body))
+                ).encode()
+                + body
+            )
             reply = await reader.read()
             if b" 201 " not in reply[:20]:
                 raise SystemExit("submit: %s" % reply[-300:].decode(errors="replace"))
@@ -275,17 +304,29 @@ def bench(l, say, resident):
         looking.cancel()
         for what in watch.took:
             p99, worst = quiet[what]
-            say("%s, %d hostile, %.0f s" % (what, n, seconds),
+            say(
+                "%s, %d hostile, %.0f s" % (what, n, seconds),
                 "p99 %.0f ms, worst %.0f" % (1000 * watch.p99(what), 1000 * watch.worst(what)),
                 "without them: p99 %.0f ms, worst %.0f" % (1000 * p99, 1000 * worst),
-                "%.1f x, %.1f x" % (watch.p99(what) / p99, watch.worst(what) / worst))
+                "%.1f x, %.1f x" % (watch.p99(what) / p99, watch.worst(what) / worst),
+            )
         n_failed, n_done = len(watch.failures), sum(map(len, watch.took.values()))
-        say("of these, without an answer", "%d of %d" % (n_failed, n_done + n_failed),
-            "; ".join(watch.failures[:2]))
-        say("belayd's memory, at most", "%.0f MiB" % (memory.most / 1024),
-            "without them: %.0f MiB" % (own / 1024), "%.0f MiB more" % ((memory.most - own) / 1024))
-        say("  hostile connections opened", "%d" % sum(c["opened"] for c in counts.values()),
-            ", ".join("%s %d" % (kind, c["opened"]) for kind, c in counts.items()))
+        say(
+            "of these, without an answer",
+            "%d of %d" % (n_failed, n_done + n_failed),
+            "; ".join(watch.failures[:2]),
+        )
+        say(
+            "belayd's memory, at most",
+            "%.0f MiB" % (memory.most / 1024),
+            "without them: %.0f MiB" % (own / 1024),
+            "%.0f MiB more" % ((memory.most - own) / 1024),
+        )
+        say(
+            "  hostile connections opened",
+            "%d" % sum(c["opened"] for c in counts.values()),
+            ", ".join("%s %d" % (kind, c["opened"]) for kind, c in counts.items()),
+        )
 
     asyncio.run(play())
 

@@ -42,20 +42,32 @@ with open(sys.argv[1], "a", buffering=1) as done:
 
 
 def bench(build, say):
-    say("reclaims: work lost, in intervals", "min  50 %  90 %  99 %   max", "in time, and share that lost nothing", "beside the bound")
+    say(
+        "reclaims: work lost, in intervals",
+        "min  50 %  90 %  99 %   max",
+        "in time, and share that lost nothing",
+        "beside the bound",
+    )
     simulated(build, say)
     real(say)
 
 
 def simulated(build, say):
-    out = subprocess.run([build + "/bench/bench_lost"], check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
+    out = subprocess.run(
+        [build + "/bench/bench_lost"], check=True, stdout=subprocess.PIPE, universal_newlines=True
+    ).stdout
     rows = [[int(word) for word in line.split()] for line in out.splitlines()]
     kinds = (
         ("without notice", [r for r in rows if r[0] == 0]),
         ("notice, the save fits", [r for r in rows if r[0] > 0 and r[4] == 0]),
-        ("notice, the save takes longer", [r for r in rows if r[0] > 0 and r[4] > 0]))
+        ("notice, the save takes longer", [r for r in rows if r[0] > 0 and r[4] > 0]),
+    )
     for what, found in kinds:
-        tell(say, "%s: %d simulated" % (what, len(found)), [(lost, every, bound) for _, _, every, lost, bound in found])
+        tell(
+            say,
+            "%s: %d simulated" % (what, len(found)),
+            [(lost, every, bound) for _, _, every, lost, bound in found],
+        )
 
 
 def real(say):
@@ -64,9 +76,17 @@ def real(say):
         paths = {}
         for n in range(JOBS):
             path = os.path.join(l.dir, "done.%d" % n)
-            job = l.post("/jobs", {"name": "steps", "cwd": "/", "market": "spot", "cpus": min(4, os.cpu_count()),  # a machine each
-                                   "script": "#!/bin/sh\nexec %s %s %s\n" % (lab.PYTHON, program, path),
-                                   "checkpoint": {"method": "coop", "every_ms": EVERY_MS}})["id"]
+            job = l.post(
+                "/jobs",
+                {
+                    "name": "steps",
+                    "cwd": "/",
+                    "market": "spot",
+                    "cpus": min(4, os.cpu_count()),  # a machine each
+                    "script": "#!/bin/sh\nexec %s %s %s\n" % (lab.PYTHON, program, path),
+                    "checkpoint": {"method": "coop", "every_ms": EVERY_MS},
+                },
+            )["id"]
             paths[job] = path
         save_ms = reclaim_all(l, paths)
         lost = {job: losses(path) for job, path in paths.items()}
@@ -75,7 +95,10 @@ def real(say):
     found = [one for per_job in lost.values() for one in per_job]
     if len(found) != 2 * ROUNDS * JOBS:
         raise SystemExit("bench: of %d reclaims %d are seen" % (2 * ROUNDS * JOBS, len(found)))
-    for what, odd, bound in (("without notice", 0, EVERY_MS + max(save_ms)), ("notice, the save fits", 1, 0)):
+    for what, odd, bound in (
+        ("without notice", 0, EVERY_MS + max(save_ms)),
+        ("notice, the save fits", 1, 0),
+    ):
         kind = [ms for per_job in lost.values() for ms in per_job[odd::2]]
         tell(say, "%s: %d real" % (what, len(kind)), [(ms, EVERY_MS, bound) for ms in kind])
 
@@ -121,10 +144,17 @@ def tell(say, what, found):
     shares = sorted(lost / every for lost, every, _ in found)
     lost = sorted(lost for lost, _, _ in found)
     most = max((lost / bound if bound else float(lost > 0)) for lost, _, bound in found)
-    say(what, "%.2f  %.2f  %.2f  %.2f  %.2f" % tuple(quantile(shares, q) for q in (0, 0.5, 0.9, 0.99, 1)),
-        "median %.1f s, max %.1f s; %.0f %% lost nothing" % (
-            statistics.median(lost) / 1000, lost[-1] / 1000, 100 * sum(ms == 0 for ms in lost) / len(lost)),
-        "%.2f of the bound at most" % most if any(bound for _, _, bound in found) else "none may")
+    say(
+        what,
+        "%.2f  %.2f  %.2f  %.2f  %.2f" % tuple(quantile(shares, q) for q in (0, 0.5, 0.9, 0.99, 1)),
+        "median %.1f s, max %.1f s; %.0f %% lost nothing"
+        % (
+            statistics.median(lost) / 1000,
+            lost[-1] / 1000,
+            100 * sum(ms == 0 for ms in lost) / len(lost),
+        ),
+        "%.2f of the bound at most" % most if any(bound for _, _, bound in found) else "none may",
+    )
 
 
 def quantile(ordered, q):

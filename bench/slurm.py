@@ -21,7 +21,17 @@ import time
 
 import load
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "slurmrestd", "sbatch", "scancel", "sinfo", "scontrol", "squeue")
+PROGRAMS = (
+    "munged",
+    "slurmctld",
+    "slurmd",
+    "slurmrestd",
+    "sbatch",
+    "scancel",
+    "sinfo",
+    "scontrol",
+    "squeue",
+)
 START_S, JOBS_S = 60, 600
 SUBMIT = "/slurm/v0.0.38/job/submit"
 SUBMITS, CONNECTIONS, MANY = 3200, 8, 32
@@ -79,7 +89,11 @@ class Slurm:
     def __enter__(self):
         self.dir = tempfile.mkdtemp(prefix="belay-bench-slurm.")
         self.running = []
-        self.env = {**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", "SLURM_CONF": self.path("slurm.conf")}
+        self.env = {
+            **os.environ,
+            "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin",
+            "SLURM_CONF": self.path("slurm.conf"),
+        }
         try:
             self.start()
         except BaseException:
@@ -102,8 +116,16 @@ class Slurm:
 
     def run(self, *words):
         with open(self.path("log"), "ab") as log:
-            self.running.append(subprocess.Popen(words, env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                 cwd=self.dir))
+            self.running.append(
+                subprocess.Popen(
+                    words,
+                    env=self.env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=self.dir,
+                )
+            )
 
     def start(self):
         os.chmod(self.dir, 0o755)
@@ -112,25 +134,46 @@ class Slurm:
         with open(self.path("munge.key"), "wb", opener=lambda p, f: os.open(p, f, 0o600)) as f:
             f.write(os.urandom(128))
         with open(self.path("slurm.conf"), "w") as f:
-            f.write(CONF.format(dir=self.dir, host=socket.gethostname().split(".")[0], user="root", ctl_port=free_port(),
-                                d_port=free_port(), cpus=AT_ONCE))
-        self.run("munged", "--foreground", "--force", "--socket=" + self.path("munge.sock"), "--key-file=" + self.path("munge.key"),
-                 "--pid-file=" + self.path("munge.pid"), "--log-file=" + self.path("munge.log"),
-                 "--seed-file=" + self.path("munge.seed"))
+            f.write(
+                CONF.format(
+                    dir=self.dir,
+                    host=socket.gethostname().split(".")[0],
+                    user="root",
+                    ctl_port=free_port(),
+                    d_port=free_port(),
+                    cpus=AT_ONCE,
+                )
+            )
+        self.run(
+            "munged",
+            "--foreground",
+            "--force",
+            "--socket=" + self.path("munge.sock"),
+            "--key-file=" + self.path("munge.key"),
+            "--pid-file=" + self.path("munge.pid"),
+            "--log-file=" + self.path("munge.log"),
+            "--seed-file=" + self.path("munge.seed"),
+        )
         self.until("munged", lambda: os.path.exists(self.path("munge.sock")))
         self.run("slurmctld", "-D", "-c")
         self.run("slurmd", "-D", "-c")
-        self.until("a node that is up", lambda: self.say("sinfo", "-h", "-o", "%T").strip() == "idle")
+        self.until(
+            "a node that is up", lambda: self.say("sinfo", "-h", "-o", "%T").strip() == "idle"
+        )
         self.socket = self.path("rest.sock")
         # It refuses root, under whose name a request of anybody would be done: here nobody else comes to the socket.
         self.env["SLURMRESTD_SECURITY"] = "disable_user_check"
-        self.run("slurmrestd", "-a", "rest_auth/local", "-s", "openapi/v0.0.38", "unix:" + self.socket)
+        self.run(
+            "slurmrestd", "-a", "rest_auth/local", "-s", "openapi/v0.0.38", "unix:" + self.socket
+        )
         self.until("slurmrestd", lambda: self.get("/slurm/v0.0.38/ping"))
 
     def until(self, what, test):
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
-            with contextlib.suppress(OSError, subprocess.CalledProcessError, http.client.HTTPException, ValueError):
+            with contextlib.suppress(
+                OSError, subprocess.CalledProcessError, http.client.HTTPException, ValueError
+            ):
                 if test():
                     return
             if any(p.poll() is not None for p in self.running):
@@ -142,8 +185,15 @@ class Slurm:
         raise SystemExit("bench: Slurm does not come up: waited for " + what)
 
     def say(self, *words):
-        return subprocess.run(words, env=self.env, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              universal_newlines=True, timeout=60).stdout
+        return subprocess.run(
+            words,
+            env=self.env,
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            universal_newlines=True,
+            timeout=60,
+        ).stdout
 
     def get(self, path):
         return self.rest(self.connect(), "GET", path)
@@ -158,7 +208,9 @@ class Slurm:
 
     @staticmethod
     def rest(c, method, path, body=None):
-        c.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"})
+        c.request(
+            method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"}
+        )
         reply = c.getresponse()
         text = reply.read()
         if reply.status != 200:
@@ -166,9 +218,19 @@ class Slurm:
         return json.loads(text)
 
     def body(self, script):
-        return {"job": {"name": "bench", "partition": "all", "tasks": 1, "cpus_per_task": 1, "current_working_directory": self.dir,
-                        "standard_output": "/dev/null", "standard_error": "/dev/null",
-                        "environment": {"PATH": "/usr/bin:/bin"}}, "script": script}
+        return {
+            "job": {
+                "name": "bench",
+                "partition": "all",
+                "tasks": 1,
+                "cpus_per_task": 1,
+                "current_working_directory": self.dir,
+                "standard_output": "/dev/null",
+                "standard_error": "/dev/null",
+                "environment": {"PATH": "/usr/bin:/bin"},
+            },
+            "script": script,
+        }
 
     def submit(self, c, script):
         """Its number."""
@@ -176,7 +238,9 @@ class Slurm:
 
     def submit_all(self, n, connections, script):
         """Seconds."""
-        return load.post_all(self.socket, [(SUBMIT, json.dumps(self.body(script)).encode())] * n, connections)
+        return load.post_all(
+            self.socket, [(SUBMIT, json.dumps(self.body(script)).encode())] * n, connections
+        )
 
     def cpu_s(self):
         """Of its four daemons and of what they have waited for."""
@@ -230,14 +294,18 @@ def commands(slurm, local, belay):
     took = {"sbatch": [], "belay": []}
     for _ in range(COMMANDS):
         took["sbatch"].append(command(["sbatch", "-o", "/dev/null", script], slurm.env))
-        took["belay"].append(command([belay, "slurm", "sbatch", "-o", "/dev/null", script], local.env))
+        took["belay"].append(
+            command([belay, "slurm", "sbatch", "-o", "/dev/null", script], local.env)
+        )
     return statistics.median(took["sbatch"]), statistics.median(took["belay"])
 
 
 def bench(Local, belay, say, cpu_seconds):
     if missing():
-        raise SystemExit("bench: there is no %s here; install Slurm (Debian: apt-get install slurm-wlm slurmrestd munge)" %
-                         ", ".join(missing()))
+        raise SystemExit(
+            "bench: there is no %s here; install Slurm (Debian: apt-get install slurm-wlm slurmrestd munge)"
+            % ", ".join(missing())
+        )
     if os.geteuid() != 0:
         raise SystemExit("bench: Slurm's slurmd runs as root: run this as root")
     true = "#!/bin/sh\nexec true\n"
@@ -247,8 +315,12 @@ def bench(Local, belay, say, cpu_seconds):
             theirs = SUBMITS / slurm.submit_all(SUBMITS, connections, true)
             with Local("--no-agent") as l:
                 ours = SUBMITS / l.submit_all(SUBMITS, connections)
-            say("durable submits over HTTP, %d connections" % connections, "%.0f /s" % ours, "Slurm (slurmrestd, not durable): %.0f /s"
-                % theirs, "%.1f x" % (ours / theirs))
+            say(
+                "durable submits over HTTP, %d connections" % connections,
+                "%.0f /s" % ours,
+                "Slurm (slurmrestd, not durable): %.0f /s" % theirs,
+                "%.1f x" % (ours / theirs),
+            )
         slurm.say("scancel", "-u", "root")
         slurm.until_empty()
         slurm.say("scontrol", "update", "PartitionName=all", "State=UP")
@@ -261,15 +333,37 @@ def bench(Local, belay, say, cpu_seconds):
             used, began = cpu_seconds(l.programs()), time.monotonic()
             l.submit_all(JOBS, CONNECTIONS)
             l.until_empty()
-            ours, ours_cpu = JOBS / (time.monotonic() - began), (cpu_seconds(l.programs()) - used) / JOBS
-            say("%d jobs of true, submit to end, one node" % JOBS, "%.0f /s" % ours, "Slurm: %.0f /s" % theirs,
-                "%.1f x" % (ours / theirs))
-            say("  of processor time, with the jobs' own", "%.1f ms a job" % (1000 * ours_cpu), "Slurm: %.1f ms" % (1000 * theirs_cpu),
-                "%.2f x" % (ours_cpu / theirs_cpu))
+            ours, ours_cpu = (
+                JOBS / (time.monotonic() - began),
+                (cpu_seconds(l.programs()) - used) / JOBS,
+            )
+            say(
+                "%d jobs of true, submit to end, one node" % JOBS,
+                "%.0f /s" % ours,
+                "Slurm: %.0f /s" % theirs,
+                "%.1f x" % (ours / theirs),
+            )
+            say(
+                "  of processor time, with the jobs' own",
+                "%.1f ms a job" % (1000 * ours_cpu),
+                "Slurm: %.1f ms" % (1000 * theirs_cpu),
+                "%.2f x" % (ours_cpu / theirs_cpu),
+            )
             c = slurm.connect()
             theirs = first_line(lambda script: slurm.submit(c, script), slurm.dir)
-            ours = first_line(lambda script: l.post("/jobs", {"script": script, "cwd": "/"}), l.home)
-            say("submit -> the program's first line, idle node", "median %.0f ms" % (1000 * ours), "Slurm: %.0f ms" % (1000 * theirs),
-                "%.3f x" % (ours / theirs))
+            ours = first_line(
+                lambda script: l.post("/jobs", {"script": script, "cwd": "/"}), l.home
+            )
+            say(
+                "submit -> the program's first line, idle node",
+                "median %.0f ms" % (1000 * ours),
+                "Slurm: %.0f ms" % (1000 * theirs),
+                "%.3f x" % (ours / theirs),
+            )
             theirs, ours = commands(slurm, l, belay)
-            say("one sbatch from the command line", "median %.1f ms" % ours, "Slurm's: %.1f ms" % theirs, "%.2f x" % (ours / theirs))
+            say(
+                "one sbatch from the command line",
+                "median %.1f ms" % ours,
+                "Slurm's: %.1f ms" % theirs,
+                "%.2f x" % (ours / theirs),
+            )

@@ -43,7 +43,9 @@ place() {
 
 def libraries(program):
     """What the loader finds for it: name -> file. The loader itself is "ld.so"."""
-    text = subprocess.run(["ldd", program], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+    text = subprocess.run(
+        ["ldd", program], stdout=subprocess.PIPE, check=True, universal_newlines=True
+    ).stdout
     found = {}
     for line in text.splitlines():
         m = re.match(r"\s*(\S+)(?: => (\S+|not found))?(?: \(0x[0-9a-f]+\))?$", line)
@@ -78,13 +80,20 @@ def place_of(data, loader, program):
     """Where the program names its loader."""
     wanted = loader.encode() + b"\0"
     if data.count(wanted) != 1:
-        sys.exit("%s: expected to find its loader's path once, found it %d times" % (program, data.count(wanted)))
+        sys.exit(
+            "%s: expected to find its loader's path once, found it %d times"
+            % (program, data.count(wanted))
+        )
     return data.index(wanted)
 
 
 def contents(a):
     files, places = {}, ""
-    for name, program in (("bin/belay", a.belay), ("bin/belay-agent", a.agent), ("bin/belay-supervisor", a.supervisor)):
+    for name, program in (
+        ("bin/belay", a.belay),
+        ("bin/belay-agent", a.agent),
+        ("bin/belay-supervisor", a.supervisor),
+    ):
         data = stripped(program, a.strip)
         files[name] = (data, 0o755)
         places += "place %s %d\n" % (name, place_of(data, a.loader, program))
@@ -92,7 +101,10 @@ def contents(a):
             files["lib/private/" + library] = (read(path), 0o755)
     for library in LATE:
         if "lib/private/" + library not in files:
-            sys.exit("no program of the bundle is linked with %s, which belay loads when it needs it" % library)
+            sys.exit(
+                "no program of the bundle is linked with %s, which belay loads when it needs it"
+                % library
+            )
     files["lib/libbelay.so.0"] = (read(a.library), 0o755)
     for path in a.python:
         files["share/belay/" + os.path.basename(path)] = (read(path), 0o644)

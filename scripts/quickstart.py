@@ -107,11 +107,24 @@ class Lab:
 
     def start(self):
         self.write("credentials", CREDENTIALS)
-        config, ports = self.write("emulator.yaml", EMULATOR), os.path.join(self.scratch, "ports.json")
+        config, ports = self.write("emulator.yaml", EMULATOR), os.path.join(
+            self.scratch, "ports.json"
+        )
         with open(os.path.join(self.scratch, "emulator.log"), "w") as log:
             self.emulator = subprocess.Popen(
-                [os.path.join(self.build, "emulator/belay-emulator"), "--config", config, "--port-file", ports],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, start_new_session=True)
+                [
+                    os.path.join(self.build, "emulator/belay-emulator"),
+                    "--config",
+                    config,
+                    "--port-file",
+                    ports,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.env,
+                start_new_session=True,
+            )
         while not os.path.exists(ports):
             if self.emulator.poll() is not None:
                 raise Failed("the emulator did not start")
@@ -123,8 +136,14 @@ class Lab:
 
     def belay(self, *arguments):
         """Runs a verb of belay and gives what it prints."""
-        done = subprocess.run([os.path.join(self.build, "cli/belay"), *arguments], cwd=EXAMPLE, env=self.env,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
+        done = subprocess.run(
+            [os.path.join(self.build, "cli/belay"), *arguments],
+            cwd=EXAMPLE,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+        )
         if done.returncode != 0:
             raise Failed("belay %s: exit code %d" % (" ".join(arguments), done.returncode))
         return done.stdout
@@ -148,7 +167,11 @@ class Lab:
     def stop(self):
         """Ends everything that start() started; safe at any point."""
         if os.path.exists(os.path.join(self.home, "belayd.json")):
-            subprocess.run([os.path.join(self.build, "cli/belay"), "down"], env=self.env, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [os.path.join(self.build, "cli/belay"), "down"],
+                env=self.env,
+                stdout=subprocess.DEVNULL,
+            )
         if self.emulator and self.emulator.poll() is None:
             self.emulator.terminate()
             try:
@@ -162,15 +185,33 @@ class Timeline:
     """Prints what happens, as it happens."""
 
     # Of belayd's history, these are for people who look at it for the first time.
-    SHOWN = {"launch": "launch", "joined": "instance up", "started": "started", "notice": "NOTICE",
-             "saved": "saved", "save-failed": "SAVE FAILED", "damaged": "DAMAGED", "ended": "ended",
-             "requeued": "requeued", "lost": "LOST"}
+    SHOWN = {
+        "launch": "launch",
+        "joined": "instance up",
+        "started": "started",
+        "notice": "NOTICE",
+        "saved": "saved",
+        "save-failed": "SAVE FAILED",
+        "damaged": "DAMAGED",
+        "ended": "ended",
+        "requeued": "requeued",
+        "lost": "LOST",
+    }
 
     def __init__(self, lab):
-        self.lab, self.names, self.quiet, self.began, self.last = lab, {}, set(), time.monotonic(), 0
+        self.lab, self.names, self.quiet, self.began, self.last = (
+            lab,
+            {},
+            set(),
+            time.monotonic(),
+            0,
+        )
 
     def say(self, who, what, text):
-        print("%5.1f s  %-9s  %-11s  %s" % (time.monotonic() - self.began, who, what, text), flush=True)
+        print(
+            "%5.1f s  %-9s  %-11s  %s" % (time.monotonic() - self.began, who, what, text),
+            flush=True,
+        )
 
     def follow(self, wait_ms):
         page = self.lab.get("/events?after=%d&wait_ms=%d" % (self.last, wait_ms))
@@ -193,8 +234,15 @@ def take_node(lab, timeline, number, notice):
         if attempts and instance["node"] == attempts[-1]["node"]:
             who = {"instance": instance["provider_id"]}
             who.update({"notice_s": NOTICE_S} if notice else {"without_notice": True})
-            timeline.say("", "the cloud", "takes %s back, %s" % (
-                instance["provider_id"], "with %d s of notice" % NOTICE_S if notice else "without a word"))
+            timeline.say(
+                "",
+                "the cloud",
+                "takes %s back, %s"
+                % (
+                    instance["provider_id"],
+                    "with %d s of notice" % NOTICE_S if notice else "without a word",
+                ),
+            )
             lab.cloud("/events", {"reclaim": who})
             return instance["provider_id"]
     return None
@@ -205,7 +253,9 @@ def is_time_to_take(spot, taken, steps):
     if len(taken) == len(TAKEN_AT) or spot["state"] != "running" or not spot["progress"]:
         return False
     saved = (spot["last_checkpoint"] or {}).get("progress") or 0
-    return spot["progress"] >= TAKEN_AT[len(taken)] * steps and (not taken or spot["progress"] > saved)
+    return spot["progress"] >= TAKEN_AT[len(taken)] * steps and (
+        not taken or spot["progress"] > saved
+    )
 
 
 def watch(lab, timeline, reference, spot, steps):
@@ -243,9 +293,13 @@ def results(lab, number):
     """What the two runs are compared by: the job's own last words."""
     log = lab.belay("logs", str(number))
     accuracy, digest = re.findall(r"^test accuracy ([0-9.]+)$", log, re.M), re.findall(
-        r"^weights sha256 ([0-9a-f]{64})$", log, re.M)
+        r"^weights sha256 ([0-9a-f]{64})$", log, re.M
+    )
     if len(accuracy) != 1 or len(digest) != 1:
-        raise Failed("the output of job %d does not end with one accuracy and one hash; it is:\n%s" % (number, log))
+        raise Failed(
+            "the output of job %d does not end with one accuracy and one hash; it is:\n%s"
+            % (number, log)
+        )
     return accuracy[0], digest[0]
 
 
@@ -256,13 +310,17 @@ def usd(uusd):
 def seconds(job):
     """From the submit to the end, waiting and booting included."""
     ended, submitted = (
-        datetime.datetime.strptime(job[k][:19], "%Y-%m-%dT%H:%M:%S") for k in ("ended_at", "submitted_at"))
+        datetime.datetime.strptime(job[k][:19], "%Y-%m-%dT%H:%M:%S")
+        for k in ("ended_at", "submitted_at")
+    )
     return "%d s" % (ended - submitted).total_seconds()
 
 
 def bill(lab, market):
     """What the cloud charges for all instances of a market, boot and idle time included."""
-    return usd(sum(i["cost_uusd"] for i in lab.cloud("/state")["instances"] if i["market"] == market))
+    return usd(
+        sum(i["cost_uusd"] for i in lab.cloud("/state")["instances"] if i["market"] == market)
+    )
 
 
 def summarize(lab, reference, spot, taken):
@@ -276,19 +334,23 @@ def summarize(lab, reference, spot, taken):
     saves = [c for c in shown[1]["checkpoints"] if c["cause"] == "notice"]
     resumed = [a["restored_progress"] for a in shown[1]["attempts"][1:]]
     identical = outputs[0][1] == outputs[1][1]
-    saving = 1 - jobs[1]["cost_uusd"] / jobs[1]["on_demand_uusd"] if jobs[1]["on_demand_uusd"] else 0
+    saving = (
+        1 - jobs[1]["cost_uusd"] / jobs[1]["on_demand_uusd"] if jobs[1]["on_demand_uusd"] else 0
+    )
 
-    rows = [("", ["on-demand, undisturbed", "spot"]),
-            ("time", [seconds(j) for j in jobs]),
-            ("attempts", [j["attempts"] for j in jobs]),
-            ("reclaims", [j["reclaims"] for j in jobs]),
-            ("resumed at step", ["-", ", ".join(str(r) for r in resumed)]),
-            ("steps recomputed", [j["lost_steps"] for j in jobs]),
-            ("test accuracy", [o[0] for o in outputs]),
-            ("weights, SHA-256", [o[1][:16] + "..." for o in outputs]),
-            ("cost", [usd(j["cost_uusd"]) for j in jobs]),
-            ("had it been on-demand", ["-", usd(jobs[1]["on_demand_uusd"])]),
-            ("the cloud's bill", [bill(lab, market) for market in ("on-demand", "spot")])]
+    rows = [
+        ("", ["on-demand, undisturbed", "spot"]),
+        ("time", [seconds(j) for j in jobs]),
+        ("attempts", [j["attempts"] for j in jobs]),
+        ("reclaims", [j["reclaims"] for j in jobs]),
+        ("resumed at step", ["-", ", ".join(str(r) for r in resumed)]),
+        ("steps recomputed", [j["lost_steps"] for j in jobs]),
+        ("test accuracy", [o[0] for o in outputs]),
+        ("weights, SHA-256", [o[1][:16] + "..." for o in outputs]),
+        ("cost", [usd(j["cost_uusd"]) for j in jobs]),
+        ("had it been on-demand", ["-", usd(jobs[1]["on_demand_uusd"])]),
+        ("the cloud's bill", [bill(lab, market) for market in ("on-demand", "spot")]),
+    ]
     print()
     for name, cells in rows:
         print("%-22s %22s %18s" % (name, *cells))
@@ -299,12 +361,21 @@ def summarize(lab, reference, spot, taken):
     claims = [
         (identical, "both runs end with the same weights"),
         (jobs[0]["attempts"] == 1 and jobs[0]["reclaims"] == 0, "the reference was not disturbed"),
-        (len(taken) == len(TAKEN_AT) and jobs[1]["reclaims"] == len(taken), "every reclaim was counted"),
+        (
+            len(taken) == len(TAKEN_AT) and jobs[1]["reclaims"] == len(taken),
+            "every reclaim was counted",
+        ),
         (jobs[1]["attempts"] == 1 + len(taken), "each reclaim cost one attempt"),
         (len(saves) == 1, "there was one save for the one notice"),
         (all(r and r > 0 for r in resumed), "every attempt resumed from a checkpoint"),
-        (bool(saves) and resumed[0] == saves[0]["progress"], "the first resumed where the notice's save was made"),
-        (jobs[1]["lost_steps"] > 0, "the reclaim without notice cost some steps, and they were counted"),
+        (
+            bool(saves) and resumed[0] == saves[0]["progress"],
+            "the first resumed where the notice's save was made",
+        ),
+        (
+            jobs[1]["lost_steps"] > 0,
+            "the reclaim without notice cost some steps, and they were counted",
+        ),
         (saving > 0, "spot cost less than on-demand would have"),
     ]
     broken = [claim for holds, claim in claims if not holds]
@@ -313,20 +384,35 @@ def summarize(lab, reference, spot, taken):
 
 
 def submit(lab, market, steps):
-    return json.loads(lab.belay("submit", "--json", "--market", market, "--checkpoint-every", "4s", "train.sh",
-                                "--steps", str(steps)))["id"]
+    return json.loads(
+        lab.belay(
+            "submit",
+            "--json",
+            "--market",
+            market,
+            "--checkpoint-every",
+            "4s",
+            "train.sh",
+            "--steps",
+            str(steps),
+        )
+    )["id"]
 
 
 def run(lab, steps):
-    print("quickstart: a cloud with AWS's API, and belayd, both on this machine, in %s" % lab.scratch)
+    print(
+        "quickstart: a cloud with AWS's API, and belayd, both on this machine, in %s" % lab.scratch
+    )
     lab.start()
     timeline = Timeline(lab)
     reference, spot = (submit(lab, market, steps) for market in ("on-demand", "spot"))
     timeline.names = {reference: "on-demand", spot: "spot"}
     timeline.quiet = {("saved", reference)}
-    print("quickstart: submitted examples/fashion-mnist twice: job %d on demand, and job %d on spot instances, which\n"
-          "quickstart: will be taken away twice: with a notice of %d s (AWS gives 120), then without\n"
-          % (reference, spot, NOTICE_S))
+    print(
+        "quickstart: submitted examples/fashion-mnist twice: job %d on demand, and job %d on spot instances, which\n"
+        "quickstart: will be taken away twice: with a notice of %d s (AWS gives 120), then without\n"
+        % (reference, spot, NOTICE_S)
+    )
     taken = watch(lab, timeline, reference, spot, steps)
     wait_for_idle_end(lab, timeline)
     summarize(lab, reference, spot, taken)
@@ -346,13 +432,17 @@ def show_logs(lab):
         path = os.path.join(lab.scratch, name)
         if os.path.exists(path):
             with open(path, errors="replace") as f:
-                print("---- the end of %s\n%s" % (path, "".join(f.readlines()[-20:])), file=sys.stderr)
+                print(
+                    "---- the end of %s\n%s" % (path, "".join(f.readlines()[-20:])), file=sys.stderr
+                )
 
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/quickstart")
     parser.add_argument("build", help=argparse.SUPPRESS)
-    parser.add_argument("--steps", type=int, default=600, help="minibatches to train on (default: 600)")
+    parser.add_argument(
+        "--steps", type=int, default=600, help="minibatches to train on (default: 600)"
+    )
     arguments = parser.parse_args()
     lab, failure = Lab(arguments.build), None
     handle_signals(interrupted)

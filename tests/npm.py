@@ -32,8 +32,14 @@ def install(directory, package, what):
         json.dump(package, f)
     try:
         done = subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"], cwd=directory,
-            timeout=INSTALL_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"],
+            cwd=directory,
+            timeout=INSTALL_S,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
     except subprocess.TimeoutExpired:
         skip("npm's registry is too slow")
     if done.returncode != 0:

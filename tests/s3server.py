@@ -33,8 +33,15 @@ class Missing(Exception):
 
 
 def run(*words, **more):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=START_S,
-                          universal_newlines=True, **more)
+    done = subprocess.run(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=START_S,
+        universal_newlines=True,
+        **more
+    )
     if done.returncode != 0:
         raise SystemExit("s3server: %s: %s" % (" ".join(words), done.stdout))
     return done.stdout
@@ -62,8 +69,12 @@ class Server:
             self.port = self.begin()
             self.endpoint = "http://127.0.0.1:%d" % self.port
             self.url = "s3://%s?endpoint=%s" % (BUCKET, self.endpoint)
-            self.env = {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
-                        "AWS_DEFAULT_REGION": REGION, "AWS_ENDPOINT_URL": self.endpoint}
+            self.env = {
+                "AWS_ACCESS_KEY_ID": self.access_key,
+                "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+                "AWS_DEFAULT_REGION": REGION,
+                "AWS_ENDPOINT_URL": self.endpoint,
+            }
             self.wait_answers()
             self.make_bucket(BUCKET)
         except BaseException:
@@ -96,7 +107,9 @@ class Server:
     def spawn(self, *words, **more):
         name = os.path.basename(words[0]) + ".out"
         with open(self.path(name), "w") as out:
-            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=more.pop("stdout", out), stderr=out, **more)
+            child = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=more.pop("stdout", out), stderr=out, **more
+            )
         self.children.append(child)
         return child
 
@@ -108,15 +121,26 @@ class Server:
                 return
             for child in self.children:
                 if child.poll() is not None:
-                    raise SystemExit("s3server: %s ended: %s" % (child.args[0], self.logged(
-                        os.path.basename(child.args[0]) + ".out")))
+                    raise SystemExit(
+                        "s3server: %s ended: %s"
+                        % (child.args[0], self.logged(os.path.basename(child.args[0]) + ".out"))
+                    )
             if time.monotonic() > end:
                 raise SystemExit("s3server: no answer within %d s" % START_S)
             time.sleep(0.05)  # it tells nobody
 
     def make_bucket(self, name):
         """Nothing if it is there."""
-        run("aws", "--endpoint-url", self.endpoint, "s3api", "create-bucket", "--bucket", name, env={**os.environ, **self.env})
+        run(
+            "aws",
+            "--endpoint-url",
+            self.endpoint,
+            "s3api",
+            "create-bucket",
+            "--bucket",
+            name,
+            env={**os.environ, **self.env},
+        )
 
 
 class Ceph(Server):
@@ -155,12 +179,24 @@ rgw_enable_gc_threads = true
 rgw_gc_obj_min_wait = 1
 rgw_gc_processor_period = 1
 """
-    KEYS = (("mon.", "mon", "allow *"), ("client.admin", "mon", "allow *", "osd", "allow *"),
-            ("osd.0", "mon", "allow profile osd", "osd", "allow *"))
+    KEYS = (
+        ("mon.", "mon", "allow *"),
+        ("client.admin", "mon", "allow *", "osd", "allow *"),
+        ("osd.0", "mon", "allow profile osd", "osd", "allow *"),
+    )
 
     @staticmethod
     def missing():
-        for program in ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "monmaptool", "ceph-authtool", "aws"):
+        for program in (
+            "ceph-mon",
+            "ceph-osd",
+            "radosgw",
+            "radosgw-admin",
+            "ceph",
+            "monmaptool",
+            "ceph-authtool",
+            "aws",
+        ):
             if not shutil.which(program):
                 raise Missing("there is no %s; scripts/setup real installs it" % program)
 
@@ -174,14 +210,32 @@ rgw_gc_processor_period = 1
         for name, *caps in self.KEYS:
             words = [w for pair in zip(caps[::2], caps[1::2]) for w in ("--cap", *pair)]
             run("ceph-authtool", self.path("keyring"), "-n", name, "--gen-key", *words)
-        run("monmaptool", "--create", "--fsid", fsid, "--addv", "a", "[v2:127.0.0.1:%d/0]" % mon, self.path("monmap"))
+        run(
+            "monmaptool",
+            "--create",
+            "--fsid",
+            fsid,
+            "--addv",
+            "a",
+            "[v2:127.0.0.1:%d/0]" % mon,
+            self.path("monmap"),
+        )
         run("ceph-mon", "--mkfs", "-i", "a", "--monmap", self.path("monmap"), env=env)
         self.spawn("ceph-mon", "-f", "-i", "a", env=env)
         run("ceph", "osd", "create", env=env)
         run("ceph-osd", "--mkfs", "-i", "0", env=env)
         self.spawn("ceph-osd", "-f", "-i", "0", env=env)
-        run("radosgw-admin", "user", "create", "--uid=belay", "--display-name=belay", "--access-key=" + self.access_key,
-            "--secret-key=" + SECRET_KEY, "--max-buckets=0", env=env)
+        run(
+            "radosgw-admin",
+            "user",
+            "create",
+            "--uid=belay",
+            "--display-name=belay",
+            "--access-key=" + self.access_key,
+            "--secret-key=" + SECRET_KEY,
+            "--max-buckets=0",
+            env=env,
+        )
         self.spawn("radosgw", "-f", "-n", "client.admin", env=env)
         return port
 
@@ -194,23 +248,50 @@ class Swift(Server):
 
     @classmethod
     def missing(cls):
-        if subprocess.run([cls.PYTHON, "-c", "import swift.common.middleware.s3api"], stderr=subprocess.DEVNULL,
-                          stdin=subprocess.DEVNULL).returncode != 0:
+        if (
+            subprocess.run(
+                [cls.PYTHON, "-c", "import swift.common.middleware.s3api"],
+                stderr=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL,
+            ).returncode
+            != 0
+        ):
             raise Missing("there is no Swift for %s; scripts/setup real installs it" % cls.PYTHON)
         if not shutil.which("aws"):
             raise Missing("there is no aws; scripts/setup installs it")
 
     def begin(self):
-        child = self.spawn(self.PYTHON, "-B", os.path.abspath(__file__), "--serve-swift", self.dir, stdout=subprocess.PIPE,
-                           universal_newlines=True, env={**os.environ, "EVENTLET_NO_GREENDNS": "yes"})
+        child = self.spawn(
+            self.PYTHON,
+            "-B",
+            os.path.abspath(__file__),
+            "--serve-swift",
+            self.dir,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+            env={**os.environ, "EVENTLET_NO_GREENDNS": "yes"},
+        )
         port = child.stdout.readline()
         if not port:
             raise SystemExit("s3server: Swift did not start: %s" % self.logged("python3.out"))
         return int(port)
 
 
-SWIFT_FILTERS = ("catch_errors", "gatekeeper", "listing_formats", "bulk", "s3api", "tempauth", "copy", "slo", "dlo")
-SWIFT_OPTIONS = {"s3api": "location = " + REGION, "tempauth": "user_belay_belay = %s .admin" % SECRET_KEY}
+SWIFT_FILTERS = (
+    "catch_errors",
+    "gatekeeper",
+    "listing_formats",
+    "bulk",
+    "s3api",
+    "tempauth",
+    "copy",
+    "slo",
+    "dlo",
+)
+SWIFT_OPTIONS = {
+    "s3api": "location = " + REGION,
+    "tempauth": "user_belay_belay = %s .admin" % SECRET_KEY,
+}
 
 
 class Cache:
@@ -237,31 +318,79 @@ def serve_swift(dir):
     """Prints the proxy's port and serves until it is killed."""
     import eventlet
     import eventlet.wsgi
+
     eventlet.monkey_patch()
     from swift.common import utils
-    utils.SWIFT_CONF_FILE = os.path.join(dir, "swift.conf")  # before the others read the machine's own
+
+    utils.SWIFT_CONF_FILE = os.path.join(
+        dir, "swift.conf"
+    )  # before the others read the machine's own
 
     def write(name, *lines):
         with open(os.path.join(dir, name), "w") as f:
             f.write("\n".join(lines) + "\n")
 
-    write("swift.conf", "[swift-hash]", "swift_hash_path_prefix = belay", "swift_hash_path_suffix = belay",
-          "[storage-policy:0]", "name = one", "default = yes")
+    write(
+        "swift.conf",
+        "[swift-hash]",
+        "swift_hash_path_prefix = belay",
+        "swift_hash_path_suffix = belay",
+        "[storage-policy:0]",
+        "name = one",
+        "default = yes",
+    )
     from swift.common import wsgi
     from swift.common.ring import RingBuilder
+
     os.makedirs(os.path.join(dir, "srv", "d1"))
-    sockets = {n: eventlet.listen(("127.0.0.1", 0), backlog=1024) for n in ("account", "container", "object", "proxy")}
-    common = ["[DEFAULT]", "devices = %s/srv" % dir, "mount_check = false", "swift_dir = " + dir, "log_level = ERROR"]
+    sockets = {
+        n: eventlet.listen(("127.0.0.1", 0), backlog=1024)
+        for n in ("account", "container", "object", "proxy")
+    }
+    common = [
+        "[DEFAULT]",
+        "devices = %s/srv" % dir,
+        "mount_check = false",
+        "swift_dir = " + dir,
+        "log_level = ERROR",
+    ]
     for name in ("account", "container", "object"):
         ring = RingBuilder(4, 1, 1)
-        ring.add_dev({"region": 1, "zone": 1, "ip": "127.0.0.1", "port": sockets[name].getsockname()[1], "device": "d1",
-                      "weight": 1})
+        ring.add_dev(
+            {
+                "region": 1,
+                "zone": 1,
+                "ip": "127.0.0.1",
+                "port": sockets[name].getsockname()[1],
+                "device": "d1",
+                "weight": 1,
+            }
+        )
         ring.rebalance()
         ring.get_ring().save(os.path.join(dir, name + ".ring.gz"))
-        write(name + ".conf", *common, "[pipeline:main]", "pipeline = app", "[app:app]", "use = egg:swift#" + name)
-    filters = ["[filter:%s]\nuse = egg:swift#%s\n%s" % (n, n, SWIFT_OPTIONS.get(n, "")) for n in SWIFT_FILTERS]
-    write("proxy.conf", *common, "[pipeline:main]", "pipeline = %s proxy-server" % " ".join(SWIFT_FILTERS),
-          "[app:proxy-server]", "use = egg:swift#proxy", "account_autocreate = true", "allow_account_management = true", *filters)
+        write(
+            name + ".conf",
+            *common,
+            "[pipeline:main]",
+            "pipeline = app",
+            "[app:app]",
+            "use = egg:swift#" + name
+        )
+    filters = [
+        "[filter:%s]\nuse = egg:swift#%s\n%s" % (n, n, SWIFT_OPTIONS.get(n, ""))
+        for n in SWIFT_FILTERS
+    ]
+    write(
+        "proxy.conf",
+        *common,
+        "[pipeline:main]",
+        "pipeline = %s proxy-server" % " ".join(SWIFT_FILTERS),
+        "[app:proxy-server]",
+        "use = egg:swift#proxy",
+        "account_autocreate = true",
+        "allow_account_management = true",
+        *filters
+    )
     cache = Cache()
     with open(os.devnull, "w") as nowhere:
         for name, listening in sockets.items():
@@ -269,6 +398,7 @@ def serve_swift(dir):
 
             def cached(env, start_response, app=app):
                 return app({**env, "swift.cache": cache}, start_response)
+
             eventlet.spawn(eventlet.wsgi.server, listening, cached, log=nowhere, log_output=False)
         print(sockets["proxy"].getsockname()[1], flush=True)
         eventlet.Event().wait()
@@ -296,7 +426,11 @@ def main():
         sys.exit(SKIPPED)
     with server:
         words = [w.replace("{}", server.url) for w in sys.argv[2:]]
-        sys.exit(subprocess.run(words, env={**os.environ, **server.env}, stdin=subprocess.DEVNULL).returncode)
+        sys.exit(
+            subprocess.run(
+                words, env={**os.environ, **server.env}, stdin=subprocess.DEVNULL
+            ).returncode
+        )
 
 
 if __name__ == "__main__":

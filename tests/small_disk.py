@@ -19,7 +19,10 @@ class SmallDisk:
         self.path = path
         self.ballast = os.path.join(path, "ballast")
         os.makedirs(path, 0o700)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%s,mode=700" % size, "belay-test", path], check=True)
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=%s,mode=700" % size, "belay-test", path],
+            check=True,
+        )
 
     def fill(self):
         with open(self.ballast, "wb", buffering=0) as f, contextlib.suppress(OSError):
@@ -36,8 +39,13 @@ class SmallDisk:
 def why_not():
     if os.geteuid() != 0:
         return "a disk of our own needs root"
-    if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "x", "/mnt"],
-                                                     stderr=subprocess.DEVNULL).returncode != 0:
+    if (
+        not shutil.which("unshare")
+        or subprocess.run(
+            ["unshare", "-m", "mount", "-t", "tmpfs", "x", "/mnt"], stderr=subprocess.DEVNULL
+        ).returncode
+        != 0
+    ):
         return "this machine mounts nothing for us"
     return None
 

@@ -143,10 +143,18 @@ def _create_commit(progress, total, wait):
     how = {} if wait else {"wait": False}
     while True:
         names = os.listdir(os.environ["BELAY_CONTROL_DIR"])
-        used = [int(m.group(1)) for m in (re.match(r"(?:commit|result)\.([1-9][0-9]*)$", n) for n in names) if m]
+        used = [
+            int(m.group(1))
+            for m in (re.match(r"(?:commit|result)\.([1-9][0-9]*)$", n) for n in names)
+            if m
+        ]
         number = max(used, default=0) + 1
         try:
-            _publish(_control("commit.%d" % number), dict({"progress": progress, "total": total}, **how), replace=False)
+            _publish(
+                _control("commit.%d" % number),
+                dict({"progress": progress, "total": total}, **how),
+                replace=False,
+            )
             return number
         except FileExistsError:
             pass
@@ -172,7 +180,9 @@ def _settle():
     global _durable, _lost
     while _accepted and os.path.exists(_control("stored.%d" % _accepted[0][0])):
         number, progress = _accepted.pop(0)
-        stored = _read(_control("stored.%d" % number)) or {"error": "the belay agent's answer makes no sense"}
+        stored = _read(_control("stored.%d" % number)) or {
+            "error": "the belay agent's answer makes no sense"
+        }
         if stored.get("ok") is True:
             _durable, _lost = (progress,), None
         else:
@@ -236,7 +246,9 @@ def progress(done, total=None):
     global _told_at
     path = _control("progress")
     now = time.monotonic()
-    if path is None or (_told_at is not None and now - _told_at < _PROGRESS_EVERY_S and done != total):
+    if path is None or (
+        _told_at is not None and now - _told_at < _PROGRESS_EVERY_S and done != total
+    ):
         return
     _told_at = now
     with contextlib.suppress(OSError):  # it is for show: a full disk must not end the program
@@ -299,7 +311,8 @@ def checkpoint(step=None, total=None, wait=False):
     """Gives a directory to write the new state to. When the block ends without an exception, the files are moved to
     checkpoint_dir() (each replacing its namesake; others stay) and committed; else they are forgotten. So a program
     that is killed while it writes leaves the files of the checkpoint before alone. The program may go on at once, and
-    into the next such block; with wait it goes on when the checkpoint is durable. Whether the commit succeeded is said as by commit(); outside belay the files are written to a temporary directory and dropped."""
+    into the next such block; with wait it goes on when the checkpoint is durable. Whether the commit succeeded is said as by commit(); outside belay the files are written to a temporary directory and dropped.
+    """
     directory = checkpoint_dir()
     if directory is None:
         with tempfile.TemporaryDirectory() as scratch:

@@ -47,6 +47,8 @@ class Checkpoints(Callback):
             belay.progress(step, total)
         if not belay_torch.agree(belay.should_checkpoint() if first else None):
             return
-        belay_torch.save_together(step, total, lambda directory: trainer.save_checkpoint(os.path.join(directory, _NAME)))
+        belay_torch.save_together(
+            step, total, lambda directory: trainer.save_checkpoint(os.path.join(directory, _NAME))
+        )
         if belay_torch.agree(belay.stopping() if first else None):
             trainer.should_stop = True

@@ -56,7 +56,9 @@ def any_rank(value):
     """True on every rank if it is true on one; all must call it."""
     if world_size() == 1:
         return bool(value)
-    flag = torch.tensor([int(bool(value))], device="cuda" if dist.get_backend() == "nccl" else "cpu")
+    flag = torch.tensor(
+        [int(bool(value))], device="cuda" if dist.get_backend() == "nccl" else "cpu"
+    )
     dist.all_reduce(flag, op=dist.ReduceOp.MAX)
     return bool(flag.item())
 
@@ -92,7 +94,11 @@ def rng_state():
 def set_rng_state(state):
     torch.set_rng_state(state["torch"])
     random.setstate(state["python"])
-    if "cuda" in state and torch.cuda.is_available() and len(state["cuda"]) == torch.cuda.device_count():
+    if (
+        "cuda" in state
+        and torch.cuda.is_available()
+        and len(state["cuda"]) == torch.cuda.device_count()
+    ):
         torch.cuda.set_rng_state_all(state["cuda"])
     if "numpy" in state:
         import numpy
@@ -168,7 +174,10 @@ class BatchesByStep(Sampler):
         self.samples = global_batch or batch_size * self.ranks
         self.per_epoch = n // self.samples
         if self.per_epoch < 1 or self.samples < self.ranks:
-            raise ValueError("%d samples do not make one batch of %d for %d ranks" % (n, self.samples, self.ranks))
+            raise ValueError(
+                "%d samples do not make one batch of %d for %d ranks"
+                % (n, self.samples, self.ranks)
+            )
 
     def __len__(self):
         return max(0, self.total - self.start)
@@ -223,9 +232,15 @@ class Run:
         if content.get("format") != _FORMAT:
             raise RuntimeError("%s is not of this version of belay_torch" % path)
         if set(content["parts"]) != set(self.parts):
-            raise RuntimeError("the checkpoint has the parts %s, the run %s" % (sorted(content["parts"]), sorted(self.parts)))
+            raise RuntimeError(
+                "the checkpoint has the parts %s, the run %s"
+                % (sorted(content["parts"]), sorted(self.parts))
+            )
         if self.sharded and content["ranks"] != world_size():
-            raise RuntimeError("the checkpoint was made by %d ranks, here are %d" % (content["ranks"], world_size()))
+            raise RuntimeError(
+                "the checkpoint was made by %d ranks, here are %d"
+                % (content["ranks"], world_size())
+            )
         for name, part in self.parts.items():
             part.load_state_dict(content["parts"][name])
         self.step = content["step"]
@@ -270,5 +285,7 @@ class Run:
             # The loader's base seed would be drawn from the generator whose state we keep.
             own = torch.Generator()
             own.manual_seed(seed)
-            for step, batch in zip(steps, DataLoader(dataset, batch_sampler=sampler, generator=own, **loader)):
+            for step, batch in zip(
+                steps, DataLoader(dataset, batch_sampler=sampler, generator=own, **loader)
+            ):
                 yield step, batch

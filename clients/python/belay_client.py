@@ -73,7 +73,11 @@ def _local_socket():
 
 def _clean(members):
     """Without what was not given. A word of Python's has a '_' behind it."""
-    return {name.rstrip("_"): value for name, value in members.items() if value is not None and name != "self"}
+    return {
+        name.rstrip("_"): value
+        for name, value in members.items()
+        if value is not None and name != "self"
+    }
 
 
 def _below(directory, path=""):
@@ -109,7 +113,9 @@ class Client:
 
     def _connect(self):
         if self._server:
-            return http.client.HTTPSConnection(self._server.hostname, self._server.port, timeout=self.timeout_s, context=self._tls)
+            return http.client.HTTPSConnection(
+                self._server.hostname, self._server.port, timeout=self.timeout_s, context=self._tls
+            )
         return _UnixConnection(self._socket, self.timeout_s)
 
     def _exchange(self, method, target, body):
@@ -129,7 +135,9 @@ class Client:
             return reply.status, reply.headers, reply.read()
         except (OSError, http.client.HTTPException) as e:
             where = self._server.geturl() if self._server else self._socket
-            raise Unavailable(0, "unavailable", "no belayd answers at %s: %s" % (where, e or type(e).__name__)) from e
+            raise Unavailable(
+                0, "unavailable", "no belayd answers at %s: %s" % (where, e or type(e).__name__)
+            ) from e
         finally:
             connection.close()
 
@@ -152,7 +160,10 @@ class Client:
         try:
             error = json.loads(data)["error"]
         except (ValueError, KeyError, TypeError):
-            error = {"kind": "io", "text": "belayd answered with HTTP status %d and no reason" % status}
+            error = {
+                "kind": "io",
+                "text": "belayd answered with HTTP status %d and no reason" % status,
+            }
         raise (Unavailable if status == 503 else Error)(status, error["kind"], error["text"])
 
     def _call(self, method, path, ids=None, query=None, body=None):
@@ -160,47 +171,198 @@ class Client:
 
     # ---- jobs ----
 
-    def submit(self, *, script, cwd, name=None, args=None, env=None, nodes=None, nodes_min=None, on_loss=None, script_on=None, cpus=None, memory_mib=None,
-               gpus=None, gpu_model=None, gpu_memory_mib=None, constraint=None, resources=None, licences=None, exclusive=None, nodelist=None, exclude=None, input=None, pool=None, market=None, time_limit_ms=None, checkpoint=None,
-               array=None, retries=None, retry=None, requeue=None,
-               drill=None, team=None, qos=None, nice=None, hold=None, begin_at_ms=None, deadline_at_ms=None, finish_by_ms=None, finish_in_ms=None, finish_at=None, work_ms=None, max_uusd=None, max_uusd_per_hour=None, kill_on_invalid_dep=None, window=None, depends_any=None, depends=None, launch=None,
-               notify=None, labels=None, why=None):
+    def submit(
+        self,
+        *,
+        script,
+        cwd,
+        name=None,
+        args=None,
+        env=None,
+        nodes=None,
+        nodes_min=None,
+        on_loss=None,
+        script_on=None,
+        cpus=None,
+        memory_mib=None,
+        gpus=None,
+        gpu_model=None,
+        gpu_memory_mib=None,
+        constraint=None,
+        resources=None,
+        licences=None,
+        exclusive=None,
+        nodelist=None,
+        exclude=None,
+        input=None,
+        pool=None,
+        market=None,
+        time_limit_ms=None,
+        checkpoint=None,
+        array=None,
+        retries=None,
+        retry=None,
+        requeue=None,
+        drill=None,
+        team=None,
+        qos=None,
+        nice=None,
+        hold=None,
+        begin_at_ms=None,
+        deadline_at_ms=None,
+        finish_by_ms=None,
+        finish_in_ms=None,
+        finish_at=None,
+        work_ms=None,
+        max_uusd=None,
+        max_uusd_per_hour=None,
+        kill_on_invalid_dep=None,
+        window=None,
+        depends_any=None,
+        depends=None,
+        launch=None,
+        notify=None,
+        labels=None,
+        why=None,
+    ):
         spec = _clean(locals())
         spec.pop("why", None)
-        return self._call("POST", "/api/v1/jobs", query={} if why is None else {"why": why}, body=spec)
+        return self._call(
+            "POST", "/api/v1/jobs", query={} if why is None else {"why": why}, body=spec
+        )
 
-    def estimate(self, *, script, cwd, name=None, args=None, env=None, nodes=None, nodes_min=None, on_loss=None, script_on=None, cpus=None, memory_mib=None,
-                 gpus=None, gpu_model=None, gpu_memory_mib=None, constraint=None, resources=None, licences=None, exclusive=None, nodelist=None, exclude=None, input=None, pool=None, market=None, time_limit_ms=None, checkpoint=None,
-                 array=None, retries=None, retry=None, requeue=None,
-                 drill=None, team=None, qos=None, nice=None, hold=None, begin_at_ms=None, deadline_at_ms=None, finish_by_ms=None, finish_in_ms=None, finish_at=None, work_ms=None, max_uusd=None, max_uusd_per_hour=None, kill_on_invalid_dep=None, window=None, depends_any=None, depends=None, launch=None,
-                 notify=None, labels=None):
+    def estimate(
+        self,
+        *,
+        script,
+        cwd,
+        name=None,
+        args=None,
+        env=None,
+        nodes=None,
+        nodes_min=None,
+        on_loss=None,
+        script_on=None,
+        cpus=None,
+        memory_mib=None,
+        gpus=None,
+        gpu_model=None,
+        gpu_memory_mib=None,
+        constraint=None,
+        resources=None,
+        licences=None,
+        exclusive=None,
+        nodelist=None,
+        exclude=None,
+        input=None,
+        pool=None,
+        market=None,
+        time_limit_ms=None,
+        checkpoint=None,
+        array=None,
+        retries=None,
+        retry=None,
+        requeue=None,
+        drill=None,
+        team=None,
+        qos=None,
+        nice=None,
+        hold=None,
+        begin_at_ms=None,
+        deadline_at_ms=None,
+        finish_by_ms=None,
+        finish_in_ms=None,
+        finish_at=None,
+        work_ms=None,
+        max_uusd=None,
+        max_uusd_per_hour=None,
+        kill_on_invalid_dep=None,
+        window=None,
+        depends_any=None,
+        depends=None,
+        launch=None,
+        notify=None,
+        labels=None,
+    ):
         """When and where the job would start and what it would cost; nothing is submitted."""
         return self._call("POST", "/api/v1/jobs/estimate", body=_clean(locals()))
 
-    def list_jobs(self, *, state=None, user=None, team=None, pool=None, name=None, label=None, since=None, until=None, sort=None,
-                  array=None, index=None, before=None, limit=None, why=None):
+    def list_jobs(
+        self,
+        *,
+        state=None,
+        user=None,
+        team=None,
+        pool=None,
+        name=None,
+        label=None,
+        since=None,
+        until=None,
+        sort=None,
+        array=None,
+        index=None,
+        before=None,
+        limit=None,
+        why=None,
+    ):
         return self._call("GET", "/api/v1/jobs", query=_clean(locals()))
 
     def show_job(self, id):
         return self._call("GET", "/api/v1/jobs/{id}", {"id": id})
 
     def why(self, id, *, brief=None):
-        return self._call("GET", "/api/v1/jobs/{id}/why", {"id": id}, {} if brief is None else {"brief": brief})
+        return self._call(
+            "GET", "/api/v1/jobs/{id}/why", {"id": id}, {} if brief is None else {"brief": brief}
+        )
 
     def diagnose(self, id, *, over_ms=None):
-        return self._call("GET", "/api/v1/jobs/{id}/diagnose", {"id": id}, _clean({"over_ms": over_ms}))
+        return self._call(
+            "GET", "/api/v1/jobs/{id}/diagnose", {"id": id}, _clean({"over_ms": over_ms})
+        )
 
     def job_events(self, id, *, after=None, wait_ms=None):
-        return self._call("GET", "/api/v1/jobs/{id}/events", {"id": id}, _clean({"after": after, "wait_ms": wait_ms}))
+        return self._call(
+            "GET",
+            "/api/v1/jobs/{id}/events",
+            {"id": id},
+            _clean({"after": after, "wait_ms": wait_ms}),
+        )
 
-    def job_logs(self, id, *, offset=None, since=None, tail=None, attempt=None, rank=None, wait_ms=None, max=None):
+    def job_logs(
+        self,
+        id,
+        *,
+        offset=None,
+        since=None,
+        tail=None,
+        attempt=None,
+        rank=None,
+        wait_ms=None,
+        max=None,
+    ):
         """Bytes, the offset behind them, and whether nothing follows."""
-        headers, data = self._raw("GET", "/api/v1/jobs/{id}/logs", {"id": id}, _clean(
-            {"offset": offset, "since": since, "tail": tail, "attempt": attempt, "rank": rank, "wait_ms": wait_ms, "max": max}))
+        headers, data = self._raw(
+            "GET",
+            "/api/v1/jobs/{id}/logs",
+            {"id": id},
+            _clean(
+                {
+                    "offset": offset,
+                    "since": since,
+                    "tail": tail,
+                    "attempt": attempt,
+                    "rank": rank,
+                    "wait_ms": wait_ms,
+                    "max": max,
+                }
+            ),
+        )
         return data, int(headers["Belay-Log-Next"]), headers["Belay-Log-End"] == "1"
 
     def cancel(self, id, *, tasks=None):
-        return self._call("POST", "/api/v1/jobs/{id}/cancel", {"id": id}, body=_clean({"tasks": tasks}) or None)
+        return self._call(
+            "POST", "/api/v1/jobs/{id}/cancel", {"id": id}, body=_clean({"tasks": tasks}) or None
+        )
 
     def cancel_many(self, jobs):
         """jobs: numbers, and ranges of them as text ("10-20")."""
@@ -210,13 +372,56 @@ class Client:
         return self._call("POST", "/api/v1/jobs/{id}/reclaim", {"id": id})
 
     def requeue(self, id, *, from_scratch=None, force=None):
-        return self._call("POST", "/api/v1/jobs/{id}/requeue", {"id": id}, body=_clean({"from_scratch": from_scratch, "force": force}) or None)
+        return self._call(
+            "POST",
+            "/api/v1/jobs/{id}/requeue",
+            {"id": id},
+            body=_clean({"from_scratch": from_scratch, "force": force}) or None,
+        )
 
-    def update(self, id, *, tasks=None, at_once=None, name=None, time_limit_ms=None, retries=None, retry=None, requeue=None, nice=None, pool=None,
-               market=None, team=None, qos=None, begin_at_ms=None, window=None, depends_any=None, depends=None, cpus=None, memory_mib=None, gpus=None,
-               nodes=None, nodes_min=None, script_on=None, on_loss=None, gpu_model=None, gpu_memory_mib=None, constraint=None, resources=None,
-               licences=None, exclusive=None, nodelist=None, exclude=None, input=None, deadline_at_ms=None, finish_by_ms=None, finish_in_ms=None, work_ms=None, max_uusd=None,
-               max_uusd_per_hour=None):
+    def update(
+        self,
+        id,
+        *,
+        tasks=None,
+        at_once=None,
+        name=None,
+        time_limit_ms=None,
+        retries=None,
+        retry=None,
+        requeue=None,
+        nice=None,
+        pool=None,
+        market=None,
+        team=None,
+        qos=None,
+        begin_at_ms=None,
+        window=None,
+        depends_any=None,
+        depends=None,
+        cpus=None,
+        memory_mib=None,
+        gpus=None,
+        nodes=None,
+        nodes_min=None,
+        script_on=None,
+        on_loss=None,
+        gpu_model=None,
+        gpu_memory_mib=None,
+        constraint=None,
+        resources=None,
+        licences=None,
+        exclusive=None,
+        nodelist=None,
+        exclude=None,
+        input=None,
+        deadline_at_ms=None,
+        finish_by_ms=None,
+        finish_in_ms=None,
+        work_ms=None,
+        max_uusd=None,
+        max_uusd_per_hour=None,
+    ):
         """Of a job that waits, or (name, time limit, retries, nice) runs; all of it or nothing."""
         members = _clean(locals())
         del members["id"]
@@ -226,35 +431,70 @@ class Client:
         return self._call("POST", "/api/v1/jobs/{id}/hold", {"id": id})
 
     def release(self, id, *, from_scratch=None):
-        return self._call("POST", "/api/v1/jobs/{id}/release", {"id": id}, body=_clean({"from_scratch": from_scratch}) or None)
+        return self._call(
+            "POST",
+            "/api/v1/jobs/{id}/release",
+            {"id": id},
+            body=_clean({"from_scratch": from_scratch}) or None,
+        )
 
     def save(self, id):
         return self._call("POST", "/api/v1/jobs/{id}/save", {"id": id})
 
     def drill(self, id, *, without_notice=None):
-        return self._call("POST", "/api/v1/jobs/{id}/drill", {"id": id}, body=_clean({"without_notice": without_notice}) or None)
+        return self._call(
+            "POST",
+            "/api/v1/jobs/{id}/drill",
+            {"id": id},
+            body=_clean({"without_notice": without_notice}) or None,
+        )
 
     def compared(self, id, *, number, with_, equal, text=None):
-        return self._call("POST", "/api/v1/jobs/{id}/compared", {"id": id},
-                          body=_clean({"number": number, "with": with_, "equal": equal, "text": text}))
+        return self._call(
+            "POST",
+            "/api/v1/jobs/{id}/compared",
+            {"id": id},
+            body=_clean({"number": number, "with": with_, "equal": equal, "text": text}),
+        )
 
     def list_drills(self, *, user=None, limit=None):
         return self._call("GET", "/api/v1/drills", query=_clean(locals()))
 
     # ---- sessions: frames in both directions, docs/api.md ----
 
-    def exec(self, id, *, command=None, signal=None, to=None, rank=None, tty=None, term=None, rows=None, columns=None):
+    def exec(
+        self,
+        id,
+        *,
+        command=None,
+        signal=None,
+        to=None,
+        rank=None,
+        tty=None,
+        term=None,
+        rows=None,
+        columns=None,
+    ):
         members = _clean(locals())
         del members["id"]
         return self._call("POST", "/api/v1/jobs/{id}/exec", {"id": id}, body=members)
 
     def channel_output(self, id, *, offset=None, wait_ms=None):
         """Bytes, and whether nothing follows."""
-        headers, data = self._raw("GET", "/api/v1/channels/{id}/output", {"id": id}, _clean({"offset": offset, "wait_ms": wait_ms}))
+        headers, data = self._raw(
+            "GET",
+            "/api/v1/channels/{id}/output",
+            {"id": id},
+            _clean({"offset": offset, "wait_ms": wait_ms}),
+        )
         return data, headers.get("Belay-Channel-End") == "1"
 
     def channel_input(self, id, data, *, offset=None):
-        return json.loads(self._raw("POST", "/api/v1/channels/{id}/input", {"id": id}, _clean({"offset": offset}), data)[1])
+        return json.loads(
+            self._raw(
+                "POST", "/api/v1/channels/{id}/input", {"id": id}, _clean({"offset": offset}), data
+            )[1]
+        )
 
     def close_channel(self, id):
         return self._call("POST", "/api/v1/channels/{id}/close", {"id": id})
@@ -269,7 +509,19 @@ class Client:
 
     # ---- cron ----
 
-    def add_cron(self, *, name, schedule, job, zone=None, gap=None, twice=None, overlap=None, catch_up=None, catch_up_max=None):
+    def add_cron(
+        self,
+        *,
+        name,
+        schedule,
+        job,
+        zone=None,
+        gap=None,
+        twice=None,
+        overlap=None,
+        catch_up=None,
+        catch_up_max=None,
+    ):
         return self._call("POST", "/api/v1/crons", body=_clean(locals()))
 
     def list_crons(self, *, user=None):
@@ -278,8 +530,20 @@ class Client:
     def show_cron(self, id):
         return self._call("GET", "/api/v1/crons/{id}", {"id": id})
 
-    def edit_cron(self, id, *, name=None, schedule=None, zone=None, gap=None, twice=None, overlap=None, catch_up=None, catch_up_max=None,
-                  job=None):
+    def edit_cron(
+        self,
+        id,
+        *,
+        name=None,
+        schedule=None,
+        zone=None,
+        gap=None,
+        twice=None,
+        overlap=None,
+        catch_up=None,
+        catch_up_max=None,
+        job=None,
+    ):
         members = _clean(locals())
         del members["id"]
         return self._call("POST", "/api/v1/crons/{id}", {"id": id}, body=members)
@@ -297,7 +561,9 @@ class Client:
         return self._call("POST", "/api/v1/crons/{id}/run", {"id": id})
 
     def cron_runs(self, id, *, before=None, limit=None):
-        return self._call("GET", "/api/v1/crons/{id}/runs", {"id": id}, _clean({"before": before, "limit": limit}))
+        return self._call(
+            "GET", "/api/v1/crons/{id}/runs", {"id": id}, _clean({"before": before, "limit": limit})
+        )
 
     # ---- the cluster ----
 
@@ -416,7 +682,10 @@ class Client:
         after = 0
         while True:
             left_ms = WAIT_MS if end is None else min(WAIT_MS, int(1000 * (end - time.monotonic())))
-            page = self._patiently(lambda: self.job_events(id, after=after, wait_ms=max(left_ms, 0)), time.monotonic() + restart_s)
+            page = self._patiently(
+                lambda: self.job_events(id, after=after, wait_ms=max(left_ms, 0)),
+                time.monotonic() + restart_s,
+            )
             after = page["last"]
             if page["state"] == "ended" and not page["events"]:
                 return self.show_job(id)["job"]
@@ -432,25 +701,31 @@ class Client:
             return None
         found = {**shown["expects"], "finish_by": shown["job"]["finish_by"]}
         for name in ("done_at", "late_at", "finish_by"):
-            found[name] = found[name] and datetime.datetime.fromisoformat(found[name].replace("Z", "+00:00"))
+            found[name] = found[name] and datetime.datetime.fromisoformat(
+                found[name].replace("Z", "+00:00")
+            )
         return {**found, "makes_it": found["late_at"] and found["late_at"] <= found["finish_by"]}
 
     def run_in(self, id, command, rank=0, input=b""):
         """Runs a command inside a running job, without a terminal: its exit code, standard output and standard error, as bytes."""
         session = self.exec(id, command=command, rank=rank)["id"]
-        frames = [bytes([5]) + struct.pack(">I", len(piece)) + piece for piece in
-                  (input[at:at + 32768] for at in range(0, len(input), 32768))] + [bytes([6, 0, 0, 0, 0])]
+        frames = [
+            bytes([5]) + struct.pack(">I", len(piece)) + piece
+            for piece in (input[at : at + 32768] for at in range(0, len(input), 32768))
+        ] + [bytes([6, 0, 0, 0, 0])]
         out, err, data, sent, read, ended = [], [], b"", 0, 0, False
         try:
             while True:
                 if frames:  # in turn, so that neither side waits for the other for long
                     sent = self.channel_input(session, frames.pop(0), offset=sent)["size"]
-                piece, ended = self.channel_output(session, offset=read, wait_ms=0 if frames else WAIT_MS)
+                piece, ended = self.channel_output(
+                    session, offset=read, wait_ms=0 if frames else WAIT_MS
+                )
                 read += len(piece)
                 data += piece
                 while len(data) >= 5 and len(data) >= 5 + struct.unpack(">I", data[1:5])[0]:
                     kind, n = data[0], struct.unpack(">I", data[1:5])[0]
-                    content, data = data[5:5 + n], data[5 + n:]
+                    content, data = data[5 : 5 + n], data[5 + n :]
                     if kind == 3:
                         return content[0], b"".join(out), b"".join(err)
                     if kind == 4:
@@ -479,7 +754,9 @@ class Client:
                         hashes.append(hashlib.sha256(piece).hexdigest())
                         places.setdefault(hashes[-1], (whole, size))
                         size += len(piece)
-                lines.append("f %o %d %s %s\n" % (mode & 0o777, size, ",".join(hashes) or "-", path))
+                lines.append(
+                    "f %o %d %s %s\n" % (mode & 0o777, size, ",".join(hashes) or "-", path)
+                )
         text = "".join(["belay-workdir 1\n", *lines]).encode()
         answer, before = self.put_workdir(text), None
         while answer["missing"]:
@@ -502,7 +779,9 @@ class Client:
         """Pieces of its output as they come, until it has ended; part as for job_logs."""
         ended = False
         while not ended:
-            data, offset, ended = self._patiently(lambda: self.job_logs(id, wait_ms=WAIT_MS, **part), time.monotonic() + restart_s)
+            data, offset, ended = self._patiently(
+                lambda: self.job_logs(id, wait_ms=WAIT_MS, **part), time.monotonic() + restart_s
+            )
             part = {**{k: v for k, v in part.items() if k in ("attempt", "rank")}, "offset": offset}
             if data:
                 yield data

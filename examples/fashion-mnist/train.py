@@ -56,8 +56,10 @@ def load_data(directory):
             try:
                 data.append(reader(path))
             except FileNotFoundError:
-                sys.exit("%s is missing: install the data set (Debian: apt install dataset-fashion-mnist) or say where "
-                         "it is with --data" % path)
+                sys.exit(
+                    "%s is missing: install the data set (Debian: apt install dataset-fashion-mnist) or say where "
+                    "it is with --data" % path
+                )
             except (OSError, EOFError, ValueError) as error:
                 sys.exit("%s cannot be read: %s" % (path, error))
     return data
@@ -170,9 +172,13 @@ def positive(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=positive, default=1400, help="minibatches of %d to train on" % BATCH)
+    parser.add_argument(
+        "--steps", type=positive, default=1400, help="minibatches of %d to train on" % BATCH
+    )
     parser.add_argument("--seed", type=positive, default=1)
-    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="directory of the data set")
+    parser.add_argument(
+        "--data", default="/usr/share/datasets/fashion-mnist", help="directory of the data set"
+    )
     arguments = parser.parse_args()
 
     images, labels, test_images, test_labels = load_data(arguments.data)

@@ -22,8 +22,10 @@ def read(directory, name, header):
         with gzip.open(path, "rb") as f:
             return np.frombuffer(f.read(), np.uint8, offset=header)
     except OSError as error:
-        sys.exit("%s: %s: install the data set (Debian: apt install dataset-fashion-mnist) or say where it is with --data"
-                 % (path, error.strerror or error))
+        sys.exit(
+            "%s: %s: install the data set (Debian: apt install dataset-fashion-mnist) or say where it is with --data"
+            % (path, error.strerror or error)
+        )
 
 
 def load_data(directory):
@@ -34,8 +36,16 @@ def load_data(directory):
 
 def new_model():
     return nn.Sequential(
-        nn.Conv2d(1, 8, 5, stride=2), nn.ReLU(), nn.Conv2d(8, 16, 3, stride=2), nn.ReLU(), nn.Flatten(),
-        nn.Dropout(0.2), nn.Linear(16 * 5 * 5, 64), nn.ReLU(), nn.Linear(64, 10))
+        nn.Conv2d(1, 8, 5, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Dropout(0.2),
+        nn.Linear(16 * 5 * 5, 64),
+        nn.ReLU(),
+        nn.Linear(64, 10),
+    )
 
 
 def digest(model):
@@ -48,9 +58,17 @@ def digest(model):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=800, help="minibatches to train on")
-    parser.add_argument("--batch", type=int, default=64, help="samples in a minibatch, of each rank")
-    parser.add_argument("--global-batch", type=int, help="of all ranks together, whatever their number (instead of --batch)")
-    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="directory of the data set")
+    parser.add_argument(
+        "--batch", type=int, default=64, help="samples in a minibatch, of each rank"
+    )
+    parser.add_argument(
+        "--global-batch",
+        type=int,
+        help="of all ranks together, whatever their number (instead of --batch)",
+    )
+    parser.add_argument(
+        "--data", default="/usr/share/datasets/fashion-mnist", help="directory of the data set"
+    )
     arguments = parser.parse_args()
 
     torch.manual_seed(1)
@@ -66,8 +84,14 @@ def main():
     run = belay_torch.Run(arguments.steps, model=model, optimizer=optimizer, schedule=schedule)
     # Without find_unused_parameters the gradients are laid out anew after the first step, so also after a resume: with more than
     # two ranks that changes the order of sums, and with it their last bits.
-    network = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True) if distributed else model
-    for step, (images, labels) in run.batches(data, arguments.batch, global_batch=arguments.global_batch):
+    network = (
+        nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
+        if distributed
+        else model
+    )
+    for step, (images, labels) in run.batches(
+        data, arguments.batch, global_batch=arguments.global_batch
+    ):
         loss = nn.functional.cross_entropy(network(images.float() / 255), labels)
         optimizer.zero_grad()
         loss.backward()

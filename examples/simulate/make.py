@@ -17,7 +17,11 @@ import sys
 SEED = 2026
 GAP_S = 900
 DAYS = 60
-ZONES = {"us-east-1a": (9.0, 3.0), "us-east-1c": (5.0, 4.0), "us-east-1d": (2.5, 2.0)}  # mean hours up, down
+ZONES = {
+    "us-east-1a": (9.0, 3.0),
+    "us-east-1c": (5.0, 4.0),
+    "us-east-1d": (2.5, 2.0),
+}  # mean hours up, down
 TYPE = "g5.xlarge"
 ON_DEMAND = 1.006
 SHAPE = 0.6
@@ -42,7 +46,9 @@ def trace(r, days, up_h, down_h):
         left_h -= GAP_S / 3600
         data.append(1 if up else 0)
         if i % 24 == 0:
-            price = min(max(price * (1 + 0.03 * (2 * r.random() - 1)), 0.25 * ON_DEMAND), 0.6 * ON_DEMAND)
+            price = min(
+                max(price * (1 + 0.03 * (2 * r.random() - 1)), 0.25 * ON_DEMAND), 0.6 * ON_DEMAND
+            )
         prices.append(round(price, 4))
     return {"metadata": {"gap_seconds": GAP_S}, "data": data, "prices": prices}
 
@@ -58,14 +64,20 @@ def jobs(r, days, count):
         number += 1
         team = "nlp" if r.random() < 0.6 else "vision"
         user = USERS[team][int(r.random() * len(USERS[team]))]
-        run = min(max(7200 * math.exp(1.2 * (sum(r.random() for _ in range(12)) - 6)), 120), 3 * 86400)
+        run = min(
+            max(7200 * math.exp(1.2 * (sum(r.random() for _ in range(12)) - 6)), 120), 3 * 86400
+        )
         due = stamp(at + 2.5 * run + 3600) if r.random() < 0.2 else ""
-        lines.append(f"{number},train{number % 7},{user},{team},{stamp(at)},{int(run)},4,1,14G,{due}")
+        lines.append(
+            f"{number},train{number % 7},{user},{team},{stamp(at)},{int(run)},4,1,14G,{due}"
+        )
     return "\n".join(lines) + "\n"
 
 
 def stamp(seconds):
-    return (datetime.datetime(2026, 3, 1) + datetime.timedelta(seconds=int(seconds))).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (datetime.datetime(2026, 3, 1) + datetime.timedelta(seconds=int(seconds))).strftime(
+        "%Y-%m-%dT%H:%M:%SZ"
+    )
 
 
 def write(path, text):

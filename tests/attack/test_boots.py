@@ -48,7 +48,10 @@ class Taker:
 
 class Boots(unittest.TestCase):
     def boots(self, lab):
-        return lab.get("/pools/detail?name=cloud")["pools"][0]["boots"] or {"failed": 0, "console": None}
+        return lab.get("/pools/detail?name=cloud")["pools"][0]["boots"] or {
+            "failed": 0,
+            "console": None,
+        }
 
     def launches(self, lab):
         return sum(o["launches"] for o in lab.get("/offers")["offers"])
@@ -65,7 +68,10 @@ class Boots(unittest.TestCase):
     def never_join(self, lab):
         """Until three have failed and the console was read: the job."""
         job = lab.post("/jobs", {"script": "#!/bin/sh\ntrue\n", "cwd": "/"})["id"]
-        lab.wait(lambda: self.boots(lab)["failed"] >= 3 and self.boots(lab)["console"], "three machines that never joined")
+        lab.wait(
+            lambda: self.boots(lab)["failed"] >= 3 and self.boots(lab)["console"],
+            "three machines that never joined",
+        )
         boots = self.boots(lab)
         self.assertTrue(boots["one_at_a_time"])
         self.assertIn(WORDS, boots["console"])
@@ -80,7 +86,10 @@ class Boots(unittest.TestCase):
     def test_every_channel_says_so_and_the_webhook_once(self):
         taker = Taker()
         self.addCleanup(taker.close)
-        more = {"server": NOWHERE, "webhooks": {"chat": {"url": taker.url, "events": ["boots-fail"]}}}
+        more = {
+            "server": NOWHERE,
+            "webhooks": {"chat": {"url": taker.url, "events": ["boots-fail"]}},
+        }
         with Lab(**{**BROKEN, "belayd": more}) as lab:
             self.never_join(lab)
             failed = self.boots(lab)["failed"]
@@ -92,11 +101,16 @@ class Boots(unittest.TestCase):
                 self.assertGreaterEqual(offer["failed_boots_of_pool"], failed)
             self.assertRegex(lab.belay("offers"), r"FAILED BOOTS")
             event, body = taker.taken.get(timeout=60)
-            self.assertEqual((event, body["event"], body["pool"], body["cluster"]), ("boots-fail", "boots-fail", "cloud", "e2e"))
+            self.assertEqual(
+                (event, body["event"], body["pool"], body["cluster"]),
+                ("boots-fail", "boots-fail", "cloud", "e2e"),
+            )
             self.assertEqual(body["failed_boots"], 3)
             lines = self.logged(lab, "are launched and never join")
             self.assertRegex(lines[0], r" error: .*pool=cloud failed=3 .*why=.*next_launch=")
-            lab.wait(lambda: self.boots(lab)["failed"] > failed, "one more that was launched to try")
+            lab.wait(
+                lambda: self.boots(lab)["failed"] > failed, "one more that was launched to try"
+            )
             self.assertEqual(taker.taken.qsize(), 0, "told again of the same trouble")
 
     def test_nothing_of_it_is_said_of_a_pool_that_works(self):
@@ -121,8 +135,12 @@ class Boots(unittest.TestCase):
             config["pools"]["cloud"]["boot_timeout"] = "60s"
             lab.write("belayd.yaml", config)
             lab.up()
-            self.assertEqual((self.boots(lab)["failed"], self.launches(lab)), (5, 5))  # its wait goes on
-            lab.belay("pools", "apply", "--yes", lab.write("pools.yaml", {"pools": config["pools"]}))
+            self.assertEqual(
+                (self.boots(lab)["failed"], self.launches(lab)), (5, 5)
+            )  # its wait goes on
+            lab.belay(
+                "pools", "apply", "--yes", lab.write("pools.yaml", {"pools": config["pools"]})
+            )
             lab.wait_ended(job)
             self.assertEqual(self.boots(lab)["failed"], 0)
             self.assertEqual(self.launches(lab), 6)
@@ -134,9 +152,15 @@ class Boots(unittest.TestCase):
     def test_the_console_of_a_machine_of_azure_is_read_and_its_url_shown_nowhere(self):
         with Lab(provider="azure", **BROKEN) as lab:
             job = self.never_join(lab)
-            shown = [lab.belay("pools", "show", "cloud"), json.dumps(lab.get("/jobs/%d/why" % job)),
-                     json.dumps(lab.get("/events?after=0")), *self.logged(lab, "")]
-            self.assertFalse([text for text in shown if "sig=" in text or "bootdiagnostics" in text])
+            shown = [
+                lab.belay("pools", "show", "cloud"),
+                json.dumps(lab.get("/jobs/%d/why" % job)),
+                json.dumps(lab.get("/events?after=0")),
+                *self.logged(lab, ""),
+            ]
+            self.assertFalse(
+                [text for text in shown if "sig=" in text or "bootdiagnostics" in text]
+            )
 
 
 if __name__ == "__main__":

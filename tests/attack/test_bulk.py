@@ -42,8 +42,10 @@ class Bulk(unittest.TestCase):
             if go:
                 ready.release()
                 await go.wait()
-            request = ("%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\n"
-                       "Content-Length: %d\r\n\r\n")
+            request = (
+                "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\n"
+                "Content-Length: %d\r\n\r\n"
+            )
             writer.write((request % (method, path, token, len(body))).encode() + body)
             reply = await asyncio.wait_for(reader.read(), 60)
             return int(reply.split()[1])
@@ -57,7 +59,9 @@ class Bulk(unittest.TestCase):
     async def ask_at_once(self, n, path, token, **more):
         """All connect first."""
         ready, go = asyncio.Semaphore(0), asyncio.Event()
-        crowd = [asyncio.create_task(self.crowd_asks(path, token, ready, go, **more)) for _ in range(n)]
+        crowd = [
+            asyncio.create_task(self.crowd_asks(path, token, ready, go, **more)) for _ in range(n)
+        ]
         for _ in crowd:
             await ready.acquire()
         go.set()
@@ -93,8 +97,10 @@ class Bulk(unittest.TestCase):
             await watch.timed("sync, new connection", watch.sync_anew(joined[0]))
             done = len(self.answers)
             await crowd
-            print("of %d: %d refused; when the agent had its answer %d were done" %
-                  (CROWD, self.answers.count(429), done))
+            print(
+                "of %d: %d refused; when the agent had its answer %d were done"
+                % (CROWD, self.answers.count(429), done)
+            )
             watch.close()
             return between, watch
 

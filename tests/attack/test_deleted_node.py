@@ -26,9 +26,19 @@ class DeletedNode(unittest.TestCase):
 
     def joined(self, cpus):
         key = self.keys.key()
-        status, body, _ = self.d.call("POST", "/agent/v1/join", {
-            "token": self.d.token(kind="join", pool="spare"), "csr_pem": self.keys.request(key), "host": "n",
-            "version": "1", "cpus": cpus, "memory_mib": 100}, tls=True)
+        status, body, _ = self.d.call(
+            "POST",
+            "/agent/v1/join",
+            {
+                "token": self.d.token(kind="join", pool="spare"),
+                "csr_pem": self.keys.request(key),
+                "host": "n",
+                "version": "1",
+                "cpus": cpus,
+                "memory_mib": 100,
+            },
+            tls=True,
+        )
         self.assertEqual(status, 200, body)
         return body["node"], (self.keys.save(body["cert_pem"]), key)
 
@@ -45,8 +55,12 @@ class DeletedNode(unittest.TestCase):
         job = self.d.submit(cpus=cpus, pool="spare")
         desired = self.sync(cert, 2, have_rev=rev, wait_ms=20000)[1]
         self.assertEqual([a["job"] for a in desired["attempts"]], [job])
-        self.sync(cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}])
-        self.assertEqual(self.post(cert, "output/%d/1?offset=0" % job, b"one\n")[:2], (200, {"size": 4}))
+        self.sync(
+            cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}]
+        )
+        self.assertEqual(
+            self.post(cert, "output/%d/1?offset=0" % job, b"one\n")[:2], (200, {"size": 4})
+        )
         return node, cert, job
 
     def log(self, job):
@@ -54,7 +68,9 @@ class DeletedNode(unittest.TestCase):
 
     def routes(self):
         """The agents' routes that need a certificate, as the program's own table has them."""
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scheduler", "api", "api.c")
+        path = os.path.join(
+            os.path.dirname(os.path.abspath(__file__)), "..", "..", "scheduler", "api", "api.c"
+        )
         with open(path) as f:
             found = re.findall(
                 r'\{"(\w+)",\s*"/agent/v1/([^"]+)",\s*NEED_(NODE|MACHINE),', f.read()
@@ -64,15 +80,35 @@ class DeletedNode(unittest.TestCase):
 
     def test_every_route_refuses_the_certificate_of_a_deleted_node(self):
         node, cert, job = self.running(cpus=70)
-        self.sync(cert, 4, attempts=[{"job": job, "attempt": 1, "phase": "ended", "started_at": 1, "end": "failed",
-                                      "exit_code": 3, "output_bytes": 4}])
+        self.sync(
+            cert,
+            4,
+            attempts=[
+                {
+                    "job": job,
+                    "attempt": 1,
+                    "phase": "ended",
+                    "started_at": 1,
+                    "end": "failed",
+                    "exit_code": 3,
+                    "output_bytes": 4,
+                }
+            ],
+        )
         status, body, _ = self.d.call("POST", "/api/v1/nodes/%d/delete" % node)
         self.assertEqual(status, 200, body)
         status, body, _ = self.post(cert, "output/%d/1?offset=4" % job, b"forged\n")
         self.assertEqual(status, 404, body)
         self.assertIn(GONE, body["error"]["text"])
         tail = {"job": job, "attempt": 1, "offset": 4, "hex": b"forged\n".hex()}
-        ended = {"job": job, "attempt": 1, "phase": "ended", "started_at": 1, "end": "succeeded", "output_bytes": 99}
+        ended = {
+            "job": job,
+            "attempt": 1,
+            "phase": "ended",
+            "started_at": 1,
+            "end": "succeeded",
+            "output_bytes": 99,
+        }
         status, body, _ = self.sync(cert, 9, attempts=[ended], tails=[tail])
         self.assertEqual((status, body["error"]["kind"]), (404, "not-found"), body)
         for method, path, need in self.routes():

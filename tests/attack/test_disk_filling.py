@@ -30,8 +30,11 @@ os.write(1, b"last\\n")
 
 def stored(path):
     """Bytes that files below it take on the disk."""
-    return sum(os.stat(os.path.join(at, name)).st_blocks * 512
-               for at, _, names in os.walk(path) for name in names)
+    return sum(
+        os.stat(os.path.join(at, name)).st_blocks * 512
+        for at, _, names in os.walk(path)
+        for name in names
+    )
 
 
 class Output(unittest.TestCase):
@@ -43,24 +46,42 @@ class Output(unittest.TestCase):
         self.addCleanup(self.d.__exit__, None, None, None)
         keys = Keys(self.d)
         key = keys.key()
-        status, body, _ = self.d.call("POST", "/agent/v1/join", {
-            "token": self.d.token(kind="join", pool="spare"), "csr_pem": keys.request(key),
-            "host": "n", "version": "1", "cpus": 64, "memory_mib": 100000}, tls=True)
+        status, body, _ = self.d.call(
+            "POST",
+            "/agent/v1/join",
+            {
+                "token": self.d.token(kind="join", pool="spare"),
+                "csr_pem": keys.request(key),
+                "host": "n",
+                "version": "1",
+                "cpus": 64,
+                "memory_mib": 100000,
+            },
+            tls=True,
+        )
         self.assertEqual(status, 200, body)
         self.cert, self.seq, self.attempts = (keys.save(body["cert_pem"]), key), 0, {}
 
     def sync(self, **more):
         self.seq += 1
-        body = {"incarnation": 1, "seq": self.seq, "notice": {},
-                "attempts": list(self.attempts.values()), **more}
+        body = {
+            "incarnation": 1,
+            "seq": self.seq,
+            "notice": {},
+            "attempts": list(self.attempts.values()),
+            **more,
+        }
         status, desired, _ = self.d.call("POST", "/agent/v1/sync", body, cert=self.cert)
         self.assertEqual(status, 200, desired)
         return desired
 
     def run_job(self, token):
-        status, body, _ = self.d.call("POST", "/api/v1/jobs", {
-            "name": "loud", "script": "#!/bin/sh\n", "cwd": "/", "cpus": 1, "pool": "spare"},
-            token=token)
+        status, body, _ = self.d.call(
+            "POST",
+            "/api/v1/jobs",
+            {"name": "loud", "script": "#!/bin/sh\n", "cwd": "/", "cpus": 1, "pool": "spare"},
+            token=token,
+        )
         self.assertEqual(status, 201, body)
         job, desired = body["id"], self.sync()
         while job not in [a["job"] for a in desired.get("attempts", [])]:
@@ -148,14 +169,19 @@ class Output(unittest.TestCase):
         eve = self.d.token(kind="api", user="eve")
         job = self.run_job(eve)
         status, body, _ = self.d.call(
-            "POST", "/api/v1/jobs/%d/exec" % job, {"command": ["sleep", "1000"]}, token=eve)
+            "POST", "/api/v1/jobs/%d/exec" % job, {"command": ["sleep", "1000"]}, token=eve
+        )
         self.assertEqual(status, 201, body)
         path, piece = "/api/v1/channels/%d/input" % body["id"], b"x" * (64 << 10)
         size, waiting = 0, None
         for n in range(64):  # never waiting for room: each post ends the wait of the one before
             c = self.d.connect(tls=True)
-            c.request("POST", "%s?offset=%d" % (path, n * len(piece)), piece,
-                      {"Authorization": "Bearer " + eve})
+            c.request(
+                "POST",
+                "%s?offset=%d" % (path, n * len(piece)),
+                piece,
+                {"Authorization": "Bearer " + eve},
+            )
             if waiting:
                 size = json.loads(waiting.getresponse().read())["size"]
                 waiting.close()
@@ -169,8 +195,12 @@ class Output(unittest.TestCase):
         self.assertLessEqual(size, MIB + (72 << 10))
 
     def submit_array(self, tasks, token):
-        return self.d.call("POST", "/api/v1/jobs", {
-            "name": "many", "script": "#!/bin/sh\n", "cwd": "/", "array": tasks}, token=token)[:2]
+        return self.d.call(
+            "POST",
+            "/api/v1/jobs",
+            {"name": "many", "script": "#!/bin/sh\n", "cwd": "/", "array": tasks},
+            token=token,
+        )[:2]
 
     def test_an_array_is_as_many_jobs_as_it_has_tasks(self):
         eve = self.d.token(kind="api", user="eve")
@@ -206,6 +236,7 @@ class Workdirs(unittest.TestCase):
         def tree(n):
             lines = [b"d 755 %06d-%04d\n" % (n, k) for k in range(1000)]
             return b"belay-workdir 1\n" + b"".join(lines)
+
         with Belayd(CONFIG + "workdir_max_per_user: 1M\n") as d:
             for user, path, body_of in (("eve", "/pieces", piece), ("mallory", "", tree)):
                 before = stored(d.state + "/workdirs")
@@ -247,7 +278,9 @@ class Requests(unittest.TestCase):
         with Belayd(CONFIG + "store_max_per_user_day: 1M\n") as d:
             self.assertLessEqual(self.until_refused(d, "eve", self.submits), 5)
             self.assertLessEqual(self.until_refused(d, "mallory", self.changes), 512)
-            full = d.token(kind="api", user="mallory")  # what costs money can be stopped all the same
+            full = d.token(
+                kind="api", user="mallory"
+            )  # what costs money can be stopped all the same
             job = d.call("GET", "/api/v1/jobs?user=mallory", token=full)[1]["jobs"][0]
             self.assertEqual(job["user"], "mallory")
             path = "/api/v1/jobs/%d/" % job["id"]

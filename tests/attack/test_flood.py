@@ -79,15 +79,27 @@ class Flood(unittest.TestCase):
             await asyncio.sleep(0.2)  # nothing tells of it
 
     def connections(self):
-        return [self.d.metric("belay_http_%s_connections" % c) for c in ("stranger", "user", "node")]
+        return [
+            self.d.metric("belay_http_%s_connections" % c) for c in ("stranger", "user", "node")
+        ]
 
     async def join_during_the_flood(self):
         keys = Keys(self.d)
         key = keys.key()
         began = time.monotonic()
-        status, body, _ = self.d.call("POST", "/agent/v1/join", {
-            "token": self.d.token(kind="join", pool="base"), "csr_pem": keys.request(key),
-            "host": "late", "version": "1", "cpus": 1, "memory_mib": 1000}, tls=True)
+        status, body, _ = self.d.call(
+            "POST",
+            "/agent/v1/join",
+            {
+                "token": self.d.token(kind="join", pool="base"),
+                "csr_pem": keys.request(key),
+                "host": "late",
+                "version": "1",
+                "cpus": 1,
+                "memory_mib": 1000,
+            },
+            tls=True,
+        )
         self.assertEqual(status, 200, body)
         self.assertLess(time.monotonic() - began, SLOWEST_S)
 
@@ -98,14 +110,19 @@ class Flood(unittest.TestCase):
         tls = ssl.create_default_context(cadata=self.ca())
         held = []
         with contextlib.ExitStack() as stack:
-            for token, path, n, body in ((hostile, "/api/v1/jobs", 4, 8 << 20),
-                                         (None, "/agent/v1/join", 150, 60 << 10)):
+            for token, path, n, body in (
+                (hostile, "/api/v1/jobs", 4, 8 << 20),
+                (None, "/agent/v1/join", 150, 60 << 10),
+            ):
                 for _ in range(n):
                     tcp = socket.create_connection(self.address())
                     s = stack.enter_context(tls.wrap_socket(tcp, server_hostname="127.0.0.1"))
                     s.settimeout(30)
                     head = "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n" % (
-                        path, body, "Authorization: Bearer %s\r\n" % token if token else "")
+                        path,
+                        body,
+                        "Authorization: Bearer %s\r\n" % token if token else "",
+                    )
                     with contextlib.suppress(OSError):
                         s.sendall(head.encode() + b"x" * (body - 1))
                     held.append(s)

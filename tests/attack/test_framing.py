@@ -34,7 +34,10 @@ HOSTILE = {
     "another coding": POST + b"Transfer-Encoding: xchunked\r\n\r\n" + HELLO,
     "two codings": POST + CHUNKED[:-2] + b"Transfer-Encoding: identity\r\n\r\n" + HELLO,
     "a list of codings": POST + b"Transfer-Encoding: identity, chunked\r\n\r\n" + HELLO,
-    "a coding in HTTP/1.0": POST.replace(b"1.1", b"1.0") + b"Connection: keep-alive\r\n" + CHUNKED + HELLO,
+    "a coding in HTTP/1.0": POST.replace(b"1.1", b"1.0")
+    + b"Connection: keep-alive\r\n"
+    + CHUNKED
+    + HELLO,
     "a chunk of no hex digits": POST + CHUNKED + b"0x5\r\nhello\r\n0\r\n\r\n",
     "a negative chunk": POST + CHUNKED + b"-5\r\nhello\r\n0\r\n\r\n",
     "a chunk of 2^64 + 5": POST + CHUNKED + b"10000000000000005\r\nhello\r\n0\r\n\r\n",

@@ -12,9 +12,12 @@ import unittest
 import lab
 
 PIDS = 64
-MORE = """\
+MORE = (
+    """\
 case $2 in */agent.yaml) grep -q ^task_pids "$2" || printf 'task_pids: %d\\nno_new_privs: yes\\n' >>"$2" ;; esac
-""" % PIDS
+"""
+    % PIDS
+)
 
 # A machine whose cgroups are out of reach: what hides them is seen by the agent and its tasks alone.
 NO_CGROUPS = """\
@@ -76,7 +79,12 @@ def read(path):
 
 def may_protect():
     """Whether root may do so here (CAP_SYS_RESOURCE)."""
-    return subprocess.run(["sh", "-c", "echo -900 >/proc/self/oom_score_adj"], stderr=subprocess.DEVNULL).returncode == 0
+    return (
+        subprocess.run(
+            ["sh", "-c", "echo -900 >/proc/self/oom_score_adj"], stderr=subprocess.DEVNULL
+        ).returncode
+        == 0
+    )
 
 
 class Limits(unittest.TestCase):
@@ -85,7 +93,9 @@ class Limits(unittest.TestCase):
             seen = os.path.join(l.dir, "seen")
             job = l.post("/jobs", {"script": JOB, "args": [seen], "cwd": "/"})["id"]
             found = json.loads(l.wait_log(job, "^found (.*)$")[1])
-            scores = {int(read("/proc/%d/oom_score_adj" % pid)) for pid in l.agents() + l.supervisors()}
+            scores = {
+                int(read("/proc/%d/oom_score_adj" % pid)) for pid in l.agents() + l.supervisors()
+            }
             other = l.wait_ended(l.submit("plain.sh", 1))  # beside it
             with open(seen, "w"):
                 pass
@@ -107,7 +117,7 @@ class Limits(unittest.TestCase):
         with lab.Lab(agent_prelude=NO_CGROUPS, pool={"max_nodes": 1, "idle_timeout": "8s"}) as l:
             for _ in range(3):
                 l.wait_ended(l.post("/jobs", {"script": "#!/bin/sh\ntrue\n", "cwd": "/"})["id"])
-            line, = self.said(l)
+            (line,) = self.said(l)
             self.assertRegex(line, r" warn: .*Delegate=yes.*not_limited=.*memory \(.*processes \(")
 
     def test_an_agent_that_can_set_them_says_nothing(self):
@@ -117,8 +127,12 @@ class Limits(unittest.TestCase):
 
     def said(self, l):
         """Of limits, by all agents."""
-        return [line for path in glob.glob(l.dir + "/machines/*.console") for line in read(path).splitlines()
-                if "limits of tasks cannot be set" in line]
+        return [
+            line
+            for path in glob.glob(l.dir + "/machines/*.console")
+            for line in read(path).splitlines()
+            if "limits of tasks cannot be set" in line
+        ]
 
 
 def why_not():

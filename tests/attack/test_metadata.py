@@ -40,7 +40,9 @@ ca: |
 
 
 def run(*command, check=True):
-    return subprocess.run(command, check=check, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    return subprocess.run(
+        command, check=check, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ).stdout
 
 
 def attempt(uid, address, port, payload=None):
@@ -109,8 +111,13 @@ class Namespace:
 def serve(told):
     """A byte for whoever comes."""
     poll, sockets = select.poll(), {}
-    for address, port, kind in ((V4, 80, socket.SOCK_STREAM), (V4, 53, socket.SOCK_STREAM), (V4, 53, socket.SOCK_DGRAM),
-                                (WIRE, 80, socket.SOCK_STREAM), (V6, 80, socket.SOCK_STREAM)):
+    for address, port, kind in (
+        (V4, 80, socket.SOCK_STREAM),
+        (V4, 53, socket.SOCK_STREAM),
+        (V4, 53, socket.SOCK_DGRAM),
+        (WIRE, 80, socket.SOCK_STREAM),
+        (V6, 80, socket.SOCK_STREAM),
+    ):
         s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind)
         s.bind((address, port))
         if kind == socket.SOCK_STREAM:
@@ -147,7 +154,19 @@ class Metadata(unittest.TestCase):
         self.container = Namespace(lambda ready: os.write(ready, b"c"))
         self.addCleanup(self.container.end)
         for other, name, net in (self.cloud, "cloud", "10.9.0"), (self.container, "box", "10.8.0"):
-            run("ip", "link", "add", name, "type", "veth", "peer", "name", "up0", "netns", str(other.pid))
+            run(
+                "ip",
+                "link",
+                "add",
+                name,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "up0",
+                "netns",
+                str(other.pid),
+            )
             run("ip", "addr", "add", net + ".1/24", "dev", name)
             run("ip", "link", "set", name, "up")
             self.addCleanup(run, "ip", "link", "del", name, check=False)
@@ -156,7 +175,9 @@ class Metadata(unittest.TestCase):
             other.ip("link", "set", "lo", "up")
             other.ip("route", "add", "default", "via", net + ".1")
         for address in V4 + "/32", WIRE + "/32", V6 + "/128":
-            self.cloud.ip("addr", "add", address, "dev", "lo", *(["nodad"] if ":" in address else []))
+            self.cloud.ip(
+                "addr", "add", address, "dev", "lo", *(["nodad"] if ":" in address else [])
+            )
         self.cloud.ip("addr", "add", "fd09::2/64", "dev", "up0", "nodad")
         run("ip", "addr", "add", "fd09::1/64", "dev", "cloud", "nodad")
         run("ip", "route", "add", V4, "via", "10.9.0.2")
@@ -173,8 +194,13 @@ class Metadata(unittest.TestCase):
             f.write(more + CONFIG % self.dir)
         os.chmod(config, 0o600)
         env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
-        agent = subprocess.Popen([BUILD + "/agent/belay-agent", "--config", config], env=env, stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        agent = subprocess.Popen(
+            [BUILD + "/agent/belay-agent", "--config", config],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
         self.addCleanup(agent.stderr.close)
         self.addCleanup(agent.wait)
         self.addCleanup(agent.kill)
@@ -189,8 +215,13 @@ class Metadata(unittest.TestCase):
         return agent, said.decode()
 
     def from_the_container(self, address):
-        python = "import socket,sys\ntry: socket.create_connection(('%s',80),10).recv(1)\nexcept OSError as e: sys.exit(1)\n" % address
-        return subprocess.run(["nsenter", "-n", "-t", str(self.container.pid), sys.executable, "-c", python]).returncode
+        python = (
+            "import socket,sys\ntry: socket.create_connection(('%s',80),10).recv(1)\nexcept OSError as e: sys.exit(1)\n"
+            % address
+        )
+        return subprocess.run(
+            ["nsenter", "-n", "-t", str(self.container.pid), sys.executable, "-c", python]
+        ).returncode
 
     def test_only_root_gets_there(self):
         for address in V4, WIRE, V6:
@@ -212,7 +243,9 @@ class Metadata(unittest.TestCase):
             self.assertEqual(rules.count("prohibit"), 2, rules)
 
     def test_a_node_that_cannot_be_guarded_does_not_start_when_that_is_required(self):
-        run("ip", "addr", "add", V4 + "/32", "dev", "lo")  # before the kernel's rule 0 nothing comes
+        run(
+            "ip", "addr", "add", V4 + "/32", "dev", "lo"
+        )  # before the kernel's rule 0 nothing comes
         self.addCleanup(run, "ip", "addr", "del", V4 + "/32", "dev", "lo")
         agent, said = self.start_agent("metadata_guard: required\n")
         self.assertEqual(agent.wait(WAIT_S), 1)
@@ -231,8 +264,10 @@ class Metadata(unittest.TestCase):
 
     def test_others_processes_are_hidden(self):
         self.start_agent()
-        seen = "import os,sys\nos.setgid(%d);os.setuid(%d)\nsys.exit(os.path.exists('/proc/1') or os.path.exists('/proc/%d'))" % (
-            NOBODY, NOBODY, os.getpid())
+        seen = (
+            "import os,sys\nos.setgid(%d);os.setuid(%d)\nsys.exit(os.path.exists('/proc/1') or os.path.exists('/proc/%d'))"
+            % (NOBODY, NOBODY, os.getpid())
+        )
         self.assertEqual(subprocess.run([sys.executable, "-c", seen]).returncode, 0)
 
 
@@ -243,7 +278,14 @@ def why_not():
         if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin"):
             return "there is no program %s" % program
     probe = "ip link add va0 type veth peer name vb0 && ip rule add uidrange 0-0 ipproto tcp dport 1 prohibit && ip -6 rule show"
-    if subprocess.run(["unshare", "-n", "-m", "sh", "-c", probe], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+    if (
+        subprocess.run(
+            ["unshare", "-n", "-m", "sh", "-c", probe],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ).returncode
+        != 0
+    ):
         return "this machine has no network namespaces with routing rules"
     return None
 
@@ -256,8 +298,22 @@ def main():
         print("SKIP: %s" % reason)
         sys.exit(77)
     os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", "-n", "-m", "--propagation", "private", "sh", "-c",
-                          "umount -l /proc; mount -t proc proc /proc && exec \"$@\"", "sh", sys.executable, *sys.argv])
+    os.execvp(
+        "unshare",
+        [
+            "unshare",
+            "-n",
+            "-m",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            'umount -l /proc; mount -t proc proc /proc && exec "$@"',
+            "sh",
+            sys.executable,
+            *sys.argv,
+        ],
+    )
 
 
 if __name__ == "__main__":

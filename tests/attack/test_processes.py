@@ -43,7 +43,9 @@ class Processes(unittest.TestCase):
             l.wait_log(first, "^up$")  # there is a node now, and it stays
             for at, dirs, _ in os.walk(l.dir):
                 os.chmod(at, 0o755)
-                dirs[:] = [d for d in dirs if d not in ("tasks", "kept", "workdirs", "store", "open")]
+                dirs[:] = [
+                    d for d in dirs if d not in ("tasks", "kept", "workdirs", "store", "open")
+                ]
             job = l.submit_as(OTHER, HOLDER, args=[SECRET])
             l.wait_log(job, "^up$")
             self.assertGreater(len(with_secret()), 0)

@@ -67,9 +67,19 @@ class Recorder:
 
     def filter(self, port):
         """TCP of IPv4 with this port on either side: the rest of the machine is busy too."""
-        program = [(0x28, 0, 0, 12), (0x15, 0, 8, 0x0800), (0x30, 0, 0, 23), (0x15, 0, 6, 6),
-                   (0xb1, 0, 0, 14), (0x48, 0, 0, 14), (0x15, 2, 0, port), (0x48, 0, 0, 16),
-                   (0x15, 0, 1, port), (0x6, 0, 0, 0x40000), (0x6, 0, 0, 0)]
+        program = [
+            (0x28, 0, 0, 12),
+            (0x15, 0, 8, 0x0800),
+            (0x30, 0, 0, 23),
+            (0x15, 0, 6, 6),
+            (0xB1, 0, 0, 14),
+            (0x48, 0, 0, 14),
+            (0x15, 2, 0, port),
+            (0x48, 0, 0, 16),
+            (0x15, 0, 1, port),
+            (0x6, 0, 0, 0x40000),
+            (0x6, 0, 0, 0),
+        ]
         code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
         self.code = ctypes.create_string_buffer(code)
         fprog = struct.pack("HL", len(program), ctypes.addressof(self.code))
@@ -85,7 +95,7 @@ class Recorder:
             at = 14 + (packet[14] & 15) * 4
             source, target = struct.unpack_from(">HH", packet, at)
             end = 14 + struct.unpack_from(">H", packet, 16)[0]
-            data = packet[at + (packet[at + 12] >> 4) * 4:end]
+            data = packet[at + (packet[at + 12] >> 4) * 4 : end]
             if data:
                 with self.came:
                     self.streams.setdefault((source, target), bytearray()).extend(data)
@@ -93,9 +103,14 @@ class Recorder:
 
     def hellos(self):
         """What was said to the port by those who speak TLS, once there is some."""
+
         def look():
-            return [bytes(data) for (_, target), data in self.streams.items()
-                    if target == self.port and data[:2] == b"\x16\x03"]
+            return [
+                bytes(data)
+                for (_, target), data in self.streams.items()
+                if target == self.port and data[:2] == b"\x16\x03"
+            ]
+
         with self.came:
             return self.came.wait_for(look, lab.WAIT_S) or []
 

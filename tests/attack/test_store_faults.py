@@ -20,7 +20,8 @@ STATE_BYTES = 1 << 20  # of a checkpoint, new each time
 COMMITS = 30
 
 # Commits at its every step, whatever becomes of it, when it may.
-COMMITTER = """\
+COMMITTER = (
+    """\
 #!/bin/sh
 cd "$BELAY_CONTROL_DIR"
 k=1
@@ -33,7 +34,9 @@ while [ $k -le %d ]; do
 done
 echo all $k
 sleep 1000
-""" % COMMITS
+"""
+    % COMMITS
+)
 
 
 class Faulty(S3Lab):
@@ -76,11 +79,23 @@ class ForeignTokens(TokenLab):
         self.agent_prelude += 'key="$(dirname "$0")/../google.json"\n[ ! -e "$key" ] || export GOOGLE_APPLICATION_CREDENTIALS="$key"\n'
 
     def foreign(self, url):
-        pem = subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
-                             check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-        return self.write("google.json", {
-            "type": "service_account", "client_email": "node@lab.iam.gserviceaccount.com", "private_key_id": "k1",
-            "private_key": pem, "token_uri": url})
+        pem = subprocess.run(
+            ["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ).stdout
+        return self.write(
+            "google.json",
+            {
+                "type": "service_account",
+                "client_email": "node@lab.iam.gserviceaccount.com",
+                "private_key_id": "k1",
+                "private_key": pem,
+                "token_uri": url,
+            },
+        )
 
 
 class StoreFaults(unittest.TestCase):
@@ -110,21 +125,33 @@ class StoreFaults(unittest.TestCase):
             l.cloud({"clear": {}})
             l.refuse("AccessDenied")
             l.post("/jobs/%d/release" % job)
-            self.assertRegex(self.wait_reason(l, job, "store-refused"), r"cannot use the store .*(403|AccessDenied)")
-            l.wait(lambda: l.show(job)["attempts"][-1]["end"] == "store-away", "the attempt ends for its store")
+            self.assertRegex(
+                self.wait_reason(l, job, "store-refused"),
+                r"cannot use the store .*(403|AccessDenied)",
+            )
+            l.wait(
+                lambda: l.show(job)["attempts"][-1]["end"] == "store-away",
+                "the attempt ends for its store",
+            )
             shown = l.show(job)
             self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "none"))
             self.assertIn("AccessDenied", shown["attempts"][-1]["text"])
             l.wait_event(job, "held", 2)
             shown = l.show(job)
             self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "store"))
-            self.assertEqual([a["end"] for a in shown["attempts"][-3:]], ["store-away", "store-away", "store"])
+            self.assertEqual(
+                [a["end"] for a in shown["attempts"][-3:]], ["store-away", "store-away", "store"]
+            )
             self.check_given_back(l)
 
             # It answers again, with a list and a manifest that were damaged on their way.
-            l.cloud([{"clear": {}},
-                     {"drop_reply": {"action": "ListObjectsV2", "how": "garbage", "count": 2}},
-                     {"drop_reply": {"action": "GetObject", "how": "garbage", "count": 3}}])
+            l.cloud(
+                [
+                    {"clear": {}},
+                    {"drop_reply": {"action": "ListObjectsV2", "how": "garbage", "count": 2}},
+                    {"drop_reply": {"action": "GetObject", "how": "garbage", "count": 3}},
+                ]
+            )
             l.post("/jobs/%d/release" % job)
             shown = l.wait_ended(job)
             self.assertEqual((shown["job"]["end"], shown["job"]["exit_code"]), ("succeeded", 0))
@@ -142,7 +169,10 @@ class StoreFaults(unittest.TestCase):
             l.cloud({"reclaim": {"instance": l.instance_of(job), "without_notice": True}})
             self.assertIn("ExpiredToken", l.wait_event(job, "store-refused")["text"])
             self.assertIn("ExpiredToken", self.wait_reason(l, job, "store-refused"))
-            l.wait(lambda: l.show(job)["attempts"][-1]["end"] == "store-away", "the attempt ends for its store")
+            l.wait(
+                lambda: l.show(job)["attempts"][-1]["end"] == "store-away",
+                "the attempt ends for its store",
+            )
             self.assertIn("ExpiredToken", l.show(job)["attempts"][-1]["text"])
             l.cloud({"clear": {}})
             shown = l.wait_ended(job)
@@ -161,7 +191,9 @@ class StoreFaults(unittest.TestCase):
             self.assertEqual(listener.heard, [])
             shown = l.show(job)
             self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "store"))
-            self.assertIn("goes nowhere else", shown["attempts"][-1]["text"])  # its beginning may be cut
+            self.assertIn(
+                "goes nowhere else", shown["attempts"][-1]["text"]
+            )  # its beginning may be cut
             self.assertLessEqual({a["end"] for a in shown["attempts"][1:]}, {"store", "store-away"})
             self.assertIn("goes nowhere else", self.reason_of(l, job, "store"))
             self.check_given_back(l)
@@ -190,7 +222,9 @@ class StoreFaults(unittest.TestCase):
 
     def test_a_full_store_and_one_that_only_reads(self):
         with Faulty(s3={"buckets": ["jobs"], "quota_bytes": int(3.6 * STATE_BYTES)}) as l:
-            job = l.submit("chain.py", 10 * STEPS, "0.02", STATE_BYTES, method="coop", every_ms=1000, keep=3)
+            job = l.submit(
+                "chain.py", 10 * STEPS, "0.02", STATE_BYTES, method="coop", every_ms=1000, keep=3
+            )
             l.wait_event(job, "saved", 6)
             self.assertNotIn("save-failed", l.kinds(job))
             l.post("/jobs/%d/cancel" % job)
@@ -222,9 +256,13 @@ class StoreFaults(unittest.TestCase):
             l.wait_event(job, "held")
             shown = l.show(job)
             self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "store"))
-            self.assertEqual([a["end"] for a in shown["attempts"]], ["store-away", "store-away", "store"])
+            self.assertEqual(
+                [a["end"] for a in shown["attempts"]], ["store-away", "store-away", "store"]
+            )
             self.assertIn(cure, shown["attempts"][-1]["text"])
-            why = [r["text"] for r in l.get("/jobs/%d/why" % job)["reasons"] if r["code"] == "store"]
+            why = [
+                r["text"] for r in l.get("/jobs/%d/why" % job)["reasons"] if r["code"] == "store"
+            ]
             self.assertIn("belay release %d" % job, why[0])
             self.check_given_back(l)
             l.cloud({"clear": {}})

@@ -19,9 +19,15 @@ STEPS = 3000  # of 20 ms: longer than all that a test waits for
 def run_belayd(lab, state, config, *options):
     """One beside the lab's that ought to end by itself. Its exit code and its words."""
     path = lab.write("other.yaml", {**lab.belayd_config, **config})
-    done = subprocess.run([BUILD + "/scheduler/belayd", "--config", path, "--state", state, *options], env=lab.env,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          universal_newlines=True, timeout=WAIT_S)
+    done = subprocess.run(
+        [BUILD + "/scheduler/belayd", "--config", path, "--state", state, *options],
+        env=lab.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+        timeout=WAIT_S,
+    )
     return done.returncode, done.stdout
 
 
@@ -78,7 +84,7 @@ class StoreLab(Lab):
 
     def marker(self):
         folder = os.path.join(self.store, self.belayd_config["cluster"], "owner")
-        name, = os.listdir(folder)
+        (name,) = os.listdir(folder)
         return os.path.join(folder, name)
 
 
@@ -138,7 +144,10 @@ class StoreOwner(unittest.TestCase):
             job = lab.begin()
             os.rename(lab.store, lab.store + ".away")
             lab.post("/jobs/%d/release" % job)
-            lab.wait(lambda: lab.show(job)["attempts"][-1]["end"] == "store-away", "the attempt ends for its store")
+            lab.wait(
+                lambda: lab.show(job)["attempts"][-1]["end"] == "store-away",
+                "the attempt ends for its store",
+            )
             self.assertEqual(lab.job(job)["hold"], "none")
             os.rename(lab.store + ".away", lab.store)
             lab.wait_event(job, "started", 2)
@@ -164,7 +173,10 @@ class StoreOwner(unittest.TestCase):
             lab.post("/jobs/%d/release" % job)
             self.assertIn(lab.store, lab.wait_event(job, "store-refused")["text"])
             self.assertIn("belay release %d" % job, lab.wait_held(job))
-            self.assertEqual([a["end"] for a in lab.show(job)["attempts"][1:]], ["store-away", "store-away", "store"])
+            self.assertEqual(
+                [a["end"] for a in lab.show(job)["attempts"][1:]],
+                ["store-away", "store-away", "store"],
+            )
             self.assertFalse(os.path.exists(lab.store))
             lab.wait_cloud(nothing_is_left, "its machines are given back")
             lab.down()
@@ -180,7 +192,9 @@ class StoreOwner(unittest.TestCase):
         with StoreLab() as lab:
             old = lab.begin()
             lab.end_job(old)
-            code, said = lab.belayd(os.path.join(lab.dir, "other"), {})  # of the same name, on the same store
+            code, said = lab.belayd(
+                os.path.join(lab.dir, "other"), {}
+            )  # of the same name, on the same store
             self.assertEqual(code, 1, said)
             self.assertIn("give this cluster another name", said)
             lab.wait_cloud(lambda s: s["alive"] == 0, "its machines are given back")
@@ -191,8 +205,14 @@ class StoreOwner(unittest.TestCase):
             self.assertIn("another cluster (uid ", said)
             self.assertIn("belay checkpoint adopt", said)
             place = ["--store", "file://" + lab.store, "--cluster", lab.belayd_config["cluster"]]
-            refused = subprocess.run([BUILD + "/cli/belay", "checkpoint", "adopt", *place], env=lab.env, cwd=lab.dir,
-                                     stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True)
+            refused = subprocess.run(
+                [BUILD + "/cli/belay", "checkpoint", "adopt", *place],
+                env=lab.env,
+                cwd=lab.dir,
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                universal_newlines=True,
+            )
             self.assertEqual(refused.returncode, 1, refused.stderr)
             self.assertIn("nothing was changed", refused.stderr)
             self.assertIn("Its agents cannot save there any more.", refused.stderr)
@@ -208,7 +228,7 @@ class StoreOwner(unittest.TestCase):
             lab.down()
             with open(lab.marker(), "rb") as f:
                 whole = f.read()
-            for torn in (whole[:len(whole) // 2], b"", b"\x00\xff garbage", b"{" * (1 << 20)):
+            for torn in (whole[: len(whole) // 2], b"", b"\x00\xff garbage", b"{" * (1 << 20)):
                 path = lab.marker()
                 with open(path, "wb") as f:
                     f.write(torn)
@@ -221,8 +241,15 @@ class StoreOwner(unittest.TestCase):
                 self.assertEqual(lab.marker(), path)
                 with open(path, "rb") as f:
                     self.assertEqual(f.read(), torn)
-            lab.belay("checkpoint", "adopt", "--yes", "--store", "file://" + lab.store, "--cluster",
-                      lab.belayd_config["cluster"])
+            lab.belay(
+                "checkpoint",
+                "adopt",
+                "--yes",
+                "--store",
+                "file://" + lab.store,
+                "--cluster",
+                lab.belayd_config["cluster"],
+            )
             lab.up()
             job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
             lab.wait_event(job, "saved")
@@ -243,19 +270,42 @@ class StoreOwner(unittest.TestCase):
             code, said = run_belayd(lab, state, {**store, "cluster": "another"}, "--check")
             self.assertEqual(code, 0, said)
             self.assertEqual(lab.objects(), before)
-            said = subprocess.run([BUILD + "/cli/belay", "checkpoint", "adopt", "--store", store["store"], "--cluster",
-                                   lab.belayd_config["cluster"]], env={**lab.env, "BELAY_HOME": lab.dir + "/none"},
-                                  cwd=lab.dir, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True).stderr
+            said = subprocess.run(
+                [
+                    BUILD + "/cli/belay",
+                    "checkpoint",
+                    "adopt",
+                    "--store",
+                    store["store"],
+                    "--cluster",
+                    lab.belayd_config["cluster"],
+                ],
+                env={**lab.env, "BELAY_HOME": lab.dir + "/none"},
+                cwd=lab.dir,
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                universal_newlines=True,
+            ).stderr
             self.assertIn("those that still run go on saving, so end its jobs first", said)
             self.assertEqual(lab.objects(), before)
 
     def test_a_number_that_was_given_twice_takes_nothing_of_the_first(self):
         """As after a backup of the database was put back: the store has jobs that it does not know. The second job of a
-        number resumes nothing of the first, and when it is cancelled and its retention is over, nothing of it is removed."""
+        number resumes nothing of the first, and when it is cancelled and its retention is over, nothing of it is removed.
+        """
         with StoreLab(belayd={"retention": "1s"}) as lab:
             backup = os.path.join(lab.dir, "backup.db")
-            subprocess.run([sys.executable, "-c", "import sqlite3, sys; sqlite3.connect(sys.argv[1]).backup("
-                            "sqlite3.connect(sys.argv[2]))", os.path.join(lab.home, "belay.db"), backup], check=True)
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-c",
+                    "import sqlite3, sys; sqlite3.connect(sys.argv[1]).backup("
+                    "sqlite3.connect(sys.argv[2]))",
+                    os.path.join(lab.home, "belay.db"),
+                    backup,
+                ],
+                check=True,
+            )
             first = lab.begin()
             lab.wait_cloud(lambda s: s["alive"] == 0, "its machine is given back")
             lab.down()
@@ -269,7 +319,9 @@ class StoreOwner(unittest.TestCase):
             self.assertIn("another job of the number", lab.wait_held(job))
             self.assertEqual(lab.kinds(job).count("started"), 0)
             lab.end_job(job)
-            lab.wait(lambda: lab.show(job)["leftover"]["state"] == "done", "job %d is cleaned" % job)
+            lab.wait(
+                lambda: lab.show(job)["leftover"]["state"] == "done", "job %d is cleaned" % job
+            )
             self.assertEqual(lab.content_of(first), before)
             self.assertIn("another job of the number", lab.wait_event(job, "clean-failed")["text"])
             self.assertEqual(lab.kinds(job).count("cleaned"), 0)

@@ -12,6 +12,7 @@ import lab
 
 PERSON = pwd.getpwnam("nobody").pw_uid  # not below UID_MIN
 
+
 class Submitter(lab.Lab):
     def start(self):
         os.chmod(self.dir, 0o711)
@@ -30,7 +31,12 @@ class Submitter(lab.Lab):
                 os.chdir(self.home)
                 os.seteuid(uid)
                 c = lab.Unix("belayd.sock", lab.WAIT_S)
-                c.request("POST", "/api/v1/jobs", json.dumps({"script": script, "cwd": "/", **spec}), {"Content-Type": "application/json"})
+                c.request(
+                    "POST",
+                    "/api/v1/jobs",
+                    json.dumps({"script": script, "cwd": "/", **spec}),
+                    {"Content-Type": "application/json"},
+                )
                 os.write(into, c.getresponse().read())
             finally:
                 os._exit(0)
@@ -62,7 +68,9 @@ class SystemUser(unittest.TestCase):
         with Submitter() as l:
             self.check(l, 0, "succeeded")
             self.check(l, 1, "failed")
-            shown = l.wait_ended(l.submit_as(PERSON, "#!/bin/sh\n"))  # it gets as far as the directory, which is root's alone
+            shown = l.wait_ended(
+                l.submit_as(PERSON, "#!/bin/sh\n")
+            )  # it gets as far as the directory, which is root's alone
             self.assertNotIn("system_users", json.dumps(shown))
 
 

@@ -42,7 +42,8 @@ while True:
 """
 
 # Attempt 1 saves a tree and wants to be put back; attempt 2 has it restored.
-SAVER = """#!/bin/sh
+SAVER = (
+    """#!/bin/sh
 if [ "$BELAY_ATTEMPT" = 1 ]; then
     cd "$BELAY_CHECKPOINT_DIR" && mkdir d && echo mine >d/secret
     n=0
@@ -52,7 +53,9 @@ if [ "$BELAY_ATTEMPT" = 1 ]; then
     exit 85
 fi
 exit 0
-""" % FILES
+"""
+    % FILES
+)
 
 
 def as_nobody(fn):
@@ -93,8 +96,11 @@ class Trees(unittest.TestCase):
     def check(self, path):
         for name in ("secret", "other"):
             st = os.lstat(os.path.join(path, name))
-            self.assertEqual((st.st_uid, st.st_gid, st.st_mode & 0o7777), (0, 0, 0o600),
-                             "%s was given away" % name)
+            self.assertEqual(
+                (st.st_uid, st.st_gid, st.st_mode & 0o7777),
+                (0, 0, 0o600),
+                "%s was given away" % name,
+            )
         st = os.lstat(path)
         self.assertEqual((st.st_uid, st.st_mode & 0o7777), (0, 0o755))
 
@@ -113,11 +119,29 @@ class Trees(unittest.TestCase):
         return path
 
     def submit_with_workdir(self, l, sent):
-        command = [os.path.join(BUILD, "cli", "belay"), "submit", "--parsable", "--workdir",
-                   "upload", "--chdir", sent, "--wrap", "true"]
-        done = subprocess.run(command, env={**l.env, "HOME": sent}, cwd=sent, user=NOBODY,
-                              group=NOBODY, extra_groups=[], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True)
+        command = [
+            os.path.join(BUILD, "cli", "belay"),
+            "submit",
+            "--parsable",
+            "--workdir",
+            "upload",
+            "--chdir",
+            sent,
+            "--wrap",
+            "true",
+        ]
+        done = subprocess.run(
+            command,
+            env={**l.env, "HOME": sent},
+            cwd=sent,
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return int(done.stdout)
 
@@ -143,9 +167,17 @@ class Trees(unittest.TestCase):
                 l.wait_ended(job)
                 self.check(victim)
             for _ in range(RESTORES):
-                job = as_nobody(lambda: l.post("/jobs", {
-                    "name": "saver", "script": SAVER, "cwd": "/",
-                    "checkpoint": {"method": "coop", "every_ms": 3600000}})["id"])
+                job = as_nobody(
+                    lambda: l.post(
+                        "/jobs",
+                        {
+                            "name": "saver",
+                            "script": SAVER,
+                            "cwd": "/",
+                            "checkpoint": {"method": "coop", "every_ms": 3600000},
+                        },
+                    )["id"]
+                )
                 ends = [a["end"] for a in l.wait_ended(job)["attempts"]]
                 self.assertEqual(ends, ["checkpointed", "succeeded"])
                 self.check(victim)

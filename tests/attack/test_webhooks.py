@@ -38,7 +38,9 @@ class Taker:
             s.settimeout(5)
             try:
                 s.recv(65536)
-                s.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                s.sendall(
+                    b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                )
             except OSError:
                 pass
             s.close()
@@ -59,7 +61,9 @@ class Webhooks(unittest.TestCase):
         """What the job's events say of the URL: it was given up."""
         deadline, last = time.monotonic() + WAIT_S, 0
         while time.monotonic() < deadline:
-            for e in d.call("GET", "/api/v1/jobs/%d/events?after=%d&wait_ms=5000" % (job, last))[1]["events"]:
+            for e in d.call("GET", "/api/v1/jobs/%d/events?after=%d&wait_ms=5000" % (job, last))[1][
+                "events"
+            ]:
                 last = max(last, e["id"])
                 if e["kind"] == "not-told":
                     return e["text"]
@@ -67,11 +71,31 @@ class Webhooks(unittest.TestCase):
 
     def test_no_user_gets_inside(self):
         taker, closed = Taker(), closed_port()
-        hosts = [OWN, PRIVATE, METADATA, CARRIER, "127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::]", "[::ffff:%s]" % OWN,
-                 "[::ffff:10.1.2.3]", "[64:ff9b::%s]" % PRIVATE, "[fd00::1]", "[2001:db8::7]", "10.66051", "0x0a010203", "167838211"]
+        hosts = [
+            OWN,
+            PRIVATE,
+            METADATA,
+            CARRIER,
+            "127.0.0.1",
+            "localhost",
+            "[::1]",
+            "0.0.0.0",
+            "[::]",
+            "[::ffff:%s]" % OWN,
+            "[::ffff:10.1.2.3]",
+            "[64:ff9b::%s]" % PRIVATE,
+            "[fd00::1]",
+            "[2001:db8::7]",
+            "10.66051",
+            "0x0a010203",
+            "167838211",
+        ]
         with Belayd(CONFIG) as d:
             for host in hosts:
-                jobs = [self.end_a_job(d, "http://%s:%d/x" % (host, port)) for port in (taker.port, closed)]
+                jobs = [
+                    self.end_a_job(d, "http://%s:%d/x" % (host, port))
+                    for port in (taker.port, closed)
+                ]
                 there, nobody = (self.told(d, job) for job in jobs)
                 self.assertEqual(there, nobody, host)  # whether something is there is not told
                 self.assertNotIn("404", there)
@@ -82,7 +106,10 @@ class Webhooks(unittest.TestCase):
         with Belayd(CONFIG + "notify_allow: [10.1.2.3, 169.254.0.0/16]\n") as d:
             job = self.end_a_job(d, "http://%s:%d/x" % (PRIVATE, taker.port))
             self.assertIn(PRIVATE, taker.taken.get(timeout=WAIT_S))
-            self.assertIn("was not told", self.told(d, self.end_a_job(d, "http://%s:%d/x" % (METADATA, taker.port))))
+            self.assertIn(
+                "was not told",
+                self.told(d, self.end_a_job(d, "http://%s:%d/x" % (METADATA, taker.port))),
+            )
             self.assertEqual(taker.taken.qsize(), 0)
             self.assertNotIn("404", json.dumps(d.call("GET", "/api/v1/jobs/%d/events" % job)[1]))
 
@@ -90,13 +117,24 @@ class Webhooks(unittest.TestCase):
 def main():
     if os.environ.get(INSIDE):
         unittest.main()
-    if os.geteuid() != 0 or subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode != 0:
+    if (
+        os.geteuid() != 0
+        or subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode != 0
+    ):
         print("skipped: network namespaces need root")
         sys.exit(77)
     v4, v6 = (OWN, PRIVATE, METADATA, CARRIER), ("fd00::1", "2001:db8::7")
-    setup = ["ip link set lo up"] + ["ip addr add %s/32 dev lo" % a for a in v4] + ["ip -6 addr add %s/128 dev lo" % a for a in v6]
+    setup = (
+        ["ip link set lo up"]
+        + ["ip addr add %s/32 dev lo" % a for a in v4]
+        + ["ip -6 addr add %s/128 dev lo" % a for a in v6]
+    )
     os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", "-n", "sh", "-ec", "\n".join(setup) + '\nexec "$0" "$@"', sys.executable] + sys.argv)
+    os.execvp(
+        "unshare",
+        ["unshare", "-n", "sh", "-ec", "\n".join(setup) + '\nexec "$0" "$@"', sys.executable]
+        + sys.argv,
+    )
 
 
 if __name__ == "__main__":

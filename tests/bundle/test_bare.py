@@ -40,12 +40,22 @@ class Bare(unittest.TestCase):
 
     def run_inside(self, commands):
         text = INSIDE % {"root": self.root, "commands": commands}
-        return subprocess.run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", text], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, timeout=50)
+        return subprocess.run(
+            ["unshare", "--mount", "--pid", "--fork", "sh", "-c", text],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            universal_newlines=True,
+            timeout=50,
+        )
 
     def version(self):
-        text = subprocess.run([BUILD + "/agent/belay-agent", "--version"], stdout=subprocess.PIPE, check=True,
-                              universal_newlines=True).stdout
+        text = subprocess.run(
+            [BUILD + "/agent/belay-agent", "--version"],
+            stdout=subprocess.PIPE,
+            check=True,
+            universal_newlines=True,
+        ).stdout
         return text.split()[1]
 
     def test_in_its_own_place(self):
@@ -53,19 +63,27 @@ class Bare(unittest.TestCase):
         self.unpack(home)
         done = self.run_inside("%s/bin/belay-agent --version && %s/bin/belay --help" % (home, home))
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertTrue(done.stdout.startswith("belay-agent %s\nbelay: " % self.version()), done.stdout)
+        self.assertTrue(
+            done.stdout.startswith("belay-agent %s\nbelay: " % self.version()), done.stdout
+        )
 
     def test_in_another_place(self):
         self.unpack("/a/place with spaces")
-        done = self.run_inside('cd "/a/place with spaces"; sh relocate "/a/place with spaces"; '
-                               "./bin/belay-agent --version; ./bin/belay --help")
+        done = self.run_inside(
+            'cd "/a/place with spaces"; sh relocate "/a/place with spaces"; '
+            "./bin/belay-agent --version; ./bin/belay --help"
+        )
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertTrue(done.stdout.startswith("belay-agent %s\nbelay: " % self.version()), done.stdout)
+        self.assertTrue(
+            done.stdout.startswith("belay-agent %s\nbelay: " % self.version()), done.stdout
+        )
 
     def test_it_brings_what_belay_loads_by_itself(self):
         self.unpack("/b")
-        done = self.run_inside("sh /b/relocate /b; printf word >/word; ! BELAY_SERVER=https://127.0.0.1:1 BELAY_TOKEN_FILE=/word "
-                               "BELAY_CA_FILE=/word /b/bin/belay list")
+        done = self.run_inside(
+            "sh /b/relocate /b; printf word >/word; ! BELAY_SERVER=https://127.0.0.1:1 BELAY_TOKEN_FILE=/word "
+            "BELAY_CA_FILE=/word /b/bin/belay list"
+        )
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("no belayd answers at https://127.0.0.1:1", done.stdout)
 
@@ -93,7 +111,9 @@ def why_not():
         return "there is no %s (Debian: busybox-static)" % BUSYBOX
     if subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL).returncode != 0:
         return "this machine makes no mount namespaces"
-    libraries = subprocess.run(["ldd", BUSYBOX], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    libraries = subprocess.run(
+        ["ldd", BUSYBOX], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ).stdout
     if b"=>" in libraries:
         return "%s is not static (Debian: busybox-static)" % BUSYBOX
     return None

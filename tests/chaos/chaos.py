@@ -29,19 +29,41 @@ CALM_S = 120  # for the jobs that are left when it is over
 ENOUGH_S = 600  # should the acts not find enough to kill
 
 CLOUD = {
-    "boot_delay_ms": 300, "notice_s": 4, "shutdown_ms": 1000,
-    "pools": [{"zone": ["us-east-1a", "us-east-1b"], "type": "m6i.xlarge",
-               "spot": {"capacity": 4, "usd_per_hour": 0.0768}, "on_demand": {"capacity": 3}}],
+    "boot_delay_ms": 300,
+    "notice_s": 4,
+    "shutdown_ms": 1000,
+    "pools": [
+        {
+            "zone": ["us-east-1a", "us-east-1b"],
+            "type": "m6i.xlarge",
+            "spot": {"capacity": 4, "usd_per_hour": 0.0768},
+            "on_demand": {"capacity": 3},
+        }
+    ],
 }
 POOL = {"max_nodes": 6}
-BELAYD = {"cluster": "chaos", "lease": "3s", "kill_wait": "1s", "sweep": "1s", "busy_sweep": "300ms", "settle": "2s"}
+BELAYD = {
+    "cluster": "chaos",
+    "lease": "3s",
+    "kill_wait": "1s",
+    "sweep": "1s",
+    "busy_sweep": "300ms",
+    "settle": "2s",
+}
 
 # act: how often, among all
 ACTS = {
-    "kill belayd": 20, "kill an agent": 36, "kill a supervisor": 16, "freeze an agent": 5,
+    "kill belayd": 20,
+    "kill an agent": 36,
+    "kill a supervisor": 16,
+    "freeze an agent": 5,
     "freeze belayd": 3,
-    "reclaim with notice": 8, "reclaim without notice": 5, "rebalance": 3,
-    "refuse capacity": 3, "throttle": 2, "lose replies": 2,
+    "reclaim with notice": 8,
+    "reclaim without notice": 5,
+    "rebalance": 3,
+    "refuse capacity": 3,
+    "throttle": 2,
+    "lose replies": 2,
 }
 
 
@@ -57,9 +79,14 @@ class ChaosLab(Lab):
     def up(self):
         os.makedirs(self.home, exist_ok=True)
         with open(os.path.join(self.home, "belayd.log"), "a") as log:
-            self.belayd = subprocess.Popen([BUILD + "/scheduler/belayd", "--state", self.home, "--config", self.config],
-                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env,
-                                           start_new_session=True)
+            self.belayd = subprocess.Popen(
+                [BUILD + "/scheduler/belayd", "--state", self.home, "--config", self.config],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.env,
+                start_new_session=True,
+            )
 
     def belayd_pid(self):
         return self.belayd.pid if self.belayd and self.belayd.poll() is None else 0
@@ -138,8 +165,11 @@ class Chaos:
         return ""
 
     def reclaim(self, r, how):
-        alive = sorted(i["instance"] for i in self.lab.state()["instances"]
-                       if i["state"] == "running" and not i["noticed_ms"])
+        alive = sorted(
+            i["instance"]
+            for i in self.lab.state()["instances"]
+            if i["state"] == "running" and not i["noticed_ms"]
+        )
         if not alive:
             return None
         event = {"instance": alive[int(r * len(alive))], **how}
@@ -169,8 +199,15 @@ class Chaos:
         if what == "rebalance":
             return self.reclaim(r, {})
         if what == "refuse capacity":
-            return self.fault({"refuse": {
-                "action": "RunInstances", "code": "InsufficientInstanceCapacity", "count": some}})
+            return self.fault(
+                {
+                    "refuse": {
+                        "action": "RunInstances",
+                        "code": "InsufficientInstanceCapacity",
+                        "count": some,
+                    }
+                }
+            )
         if what == "throttle":
             return self.fault({"throttle": {"action": "*", "count": 2 * some}})
         how = ["close", "garbage", "error"][some - 1]
@@ -225,9 +262,19 @@ class Chaos:
         self.thaw(all_of_them=True)
         self.lab.keep_up()
         self.lab.patiently(lambda: self.lab.get("/version"))
-        self.lab.wait(lambda: not self.lab.get("/jobs?state=active&limit=200")["jobs"], "the end of every job", CALM_S)
-        self.lab.wait_cloud(lambda state: state["alive"] == 0, "no machine is left at the cloud", 60)
-        self.lab.wait(lambda: not self.lab.get("/instances?state=live")["instances"], "no instance is live", 60)
+        self.lab.wait(
+            lambda: not self.lab.get("/jobs?state=active&limit=200")["jobs"],
+            "the end of every job",
+            CALM_S,
+        )
+        self.lab.wait_cloud(
+            lambda state: state["alive"] == 0, "no machine is left at the cloud", 60
+        )
+        self.lab.wait(
+            lambda: not self.lab.get("/instances?state=live")["instances"],
+            "no instance is live",
+            60,
+        )
 
     # ---- what must be true ----
 
@@ -264,15 +311,20 @@ class Chaos:
         ends = collections.Counter(a["end"] for a in attempts)
         counts = self.lab.state()["counts"]
         print("jobs %d, attempts %d: %s" % (len(shown), len(attempts), dict(ends)))
-        print("resumed from a checkpoint %d times, checkpoints %d" % (
-            sum(a["restored"] is not None for a in attempts), sum(len(s["checkpoints"]) for s in shown)))
+        print(
+            "resumed from a checkpoint %d times, checkpoints %d"
+            % (
+                sum(a["restored"] is not None for a in attempts),
+                sum(len(s["checkpoints"]) for s in shown),
+            )
+        )
         print("machines %d; the cloud: %s" % (counts["launches"], counts))
         print("done: %s; nothing to do it to: %s" % (dict(self.done), dict(self.in_vain)))
         print("kills %d" % self.kills())
 
 
 def main():
-    seed = int(os.environ.get("BELAY_CHAOS_SEED") or random.SystemRandom().randrange(1, 10 ** 6))
+    seed = int(os.environ.get("BELAY_CHAOS_SEED") or random.SystemRandom().randrange(1, 10**6))
     print("seed %d (BELAY_CHAOS_SEED=%d makes the same choices)" % (seed, seed), flush=True)
     with ChaosLab(cloud=CLOUD, pool=POOL, belayd=BELAYD) as lab:
         chaos = Chaos(lab, seed)

@@ -17,8 +17,16 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv.pop(1))
 import belay
 
-NAMES = ("BELAY_CONTROL_DIR", "BELAY_CHECKPOINT_DIR", "BELAY_NOTICE_FILE", "BELAY_RESTORED", "BELAY_COMMIT_TIMEOUT_S",
-         "BELAY_RESTORED_RANKS", "BELAY_RESTORED_DIR", "BELAY_NODE_RANK")
+NAMES = (
+    "BELAY_CONTROL_DIR",
+    "BELAY_CHECKPOINT_DIR",
+    "BELAY_NOTICE_FILE",
+    "BELAY_RESTORED",
+    "BELAY_COMMIT_TIMEOUT_S",
+    "BELAY_RESTORED_RANKS",
+    "BELAY_RESTORED_DIR",
+    "BELAY_NODE_RANK",
+)
 
 
 class UnderBelay(unittest.TestCase):
@@ -70,15 +78,23 @@ class UnderBelay(unittest.TestCase):
     def test_what_each_rank_had_saved_is_found(self):
         self.assertEqual((belay.restored_ranks(), belay.restored_dir(0)), (0, None))
         os.environ["BELAY_RESTORED"] = "1"
-        self.assertEqual((belay.restored_ranks(), belay.restored_dir(0), belay.restored_dir(1)), (1, self.checkpoint, None))
+        self.assertEqual(
+            (belay.restored_ranks(), belay.restored_dir(0), belay.restored_dir(1)),
+            (1, self.checkpoint, None),
+        )
         os.environ.update(BELAY_RESTORED_RANKS="3", BELAY_NODE_RANK="2")  # as many as there are now
-        self.assertEqual((belay.restored_ranks(), belay.restored_dir(2), belay.restored_dir(0)), (3, self.checkpoint, None))
+        self.assertEqual(
+            (belay.restored_ranks(), belay.restored_dir(2), belay.restored_dir(0)),
+            (3, self.checkpoint, None),
+        )
         everyone = os.path.join(self.dir, "ranks")
         for name in ("rank-0000", "rank-0001"):
             os.makedirs(os.path.join(everyone, name))
         os.environ.update(BELAY_RESTORED_RANKS="2", BELAY_RESTORED_DIR=everyone)
-        self.assertEqual([belay.restored_dir(k) for k in range(3)],
-                         [os.path.join(everyone, "rank-0000"), os.path.join(everyone, "rank-0001"), None])
+        self.assertEqual(
+            [belay.restored_dir(k) for k in range(3)],
+            [os.path.join(everyone, "rank-0000"), os.path.join(everyone, "rank-0001"), None],
+        )
 
     def test_a_request_is_seen_and_a_commit_answers_it(self):
         self.assertFalse(belay.should_checkpoint())
@@ -100,7 +116,9 @@ class UnderBelay(unittest.TestCase):
         self.assertFalse(belay.stopping())
 
     def test_a_failed_commit_is_said_and_is_no_exception(self):
-        for number, result in enumerate(({"ok": False, "error": "full"}, "not json", "[]", {"ok": 1}), 1):
+        for number, result in enumerate(
+            ({"ok": False, "error": "full"}, "not json", "[]", {"ok": 1}), 1
+        ):
             self.agent(number, result)
             with contextlib.redirect_stderr(io.StringIO()) as said:
                 self.assertFalse(belay.commit())
@@ -118,7 +136,9 @@ class UnderBelay(unittest.TestCase):
             self.assertFalse(belay.commit())
 
     def accept(self, number, progress):
-        self.agent(number, {"ok": True, "attempt": 1, "sequence": number, "stop": False, "durable": False})
+        self.agent(
+            number, {"ok": True, "attempt": 1, "sequence": number, "stop": False, "durable": False}
+        )
         self.assertTrue(belay.commit(progress, 100))
 
     def test_an_accepted_commit_is_durable_or_lost_later(self):
@@ -176,7 +196,9 @@ class UnderBelay(unittest.TestCase):
             os.symlink("both", os.path.join(directory, "link"))
             with open(os.path.join(self.checkpoint, "both")) as f:
                 self.assertEqual(f.read(), "before")
-        self.assertEqual(seen, {"old": "before", "both": "after", "sub/deep/new": "after", "link": "after"})
+        self.assertEqual(
+            seen, {"old": "before", "both": "after", "sub/deep/new": "after", "link": "after"}
+        )
         self.assertEqual(self.read("commit.1"), {"progress": 3, "total": 9, "wait": False})
         self.assertFalse(os.path.exists(directory))
 

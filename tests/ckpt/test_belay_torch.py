@@ -28,9 +28,18 @@ except ImportError:
     torch = None
 needs_torch = unittest.skipUnless(torch, "PyTorch (python3-torch) is not installed")
 
-TRAIN = [sys.executable, os.path.join(EXAMPLES, "pytorch", "train.py"), "--steps", "30", "--batch", "16"]
+TRAIN = [
+    sys.executable,
+    os.path.join(EXAMPLES, "pytorch", "train.py"),
+    "--steps",
+    "30",
+    "--batch",
+    "16",
+]
 DATA = "/usr/share/datasets/fashion-mnist"
-needs_data = unittest.skipUnless(torch and os.path.isdir(DATA), "needs PyTorch and dataset-fashion-mnist")
+needs_data = unittest.skipUnless(
+    torch and os.path.isdir(DATA), "needs PyTorch and dataset-fashion-mnist"
+)
 
 
 class Agent:
@@ -39,14 +48,20 @@ class Agent:
     def __init__(self, test):
         self.dir = tempfile.mkdtemp(prefix="belay-test-")
         test.addCleanup(shutil.rmtree, self.dir)
-        self.control, self.checkpoint = os.path.join(self.dir, "control"), os.path.join(self.dir, "checkpoint")
+        self.control, self.checkpoint = os.path.join(self.dir, "control"), os.path.join(
+            self.dir, "checkpoint"
+        )
         os.mkdir(self.control)
         os.mkdir(self.checkpoint)
         self.commits = []
 
     def environment(self, restored):
-        return {"BELAY_CONTROL_DIR": self.control, "BELAY_CHECKPOINT_DIR": self.checkpoint,
-                "BELAY_NOTICE_FILE": os.path.join(self.control, "notice"), "BELAY_RESTORED": "1" if restored else "0"}
+        return {
+            "BELAY_CONTROL_DIR": self.control,
+            "BELAY_CHECKPOINT_DIR": self.checkpoint,
+            "BELAY_NOTICE_FILE": os.path.join(self.control, "notice"),
+            "BELAY_RESTORED": "1" if restored else "0",
+        }
 
     def put(self, name, value):
         temp = os.path.join(self.dir, "new")
@@ -73,7 +88,9 @@ class Agent:
                 self.commits.append(json.load(f))
             if take_back:
                 self.forget("request")
-            self.put("result.%d" % number, {"ok": True, "attempt": 1, "sequence": number, "stop": stop})
+            self.put(
+                "result.%d" % number, {"ok": True, "attempt": 1, "sequence": number, "stop": stop}
+            )
             number += 1
 
 
@@ -83,7 +100,9 @@ class InProcess(unittest.TestCase):
     def setUp(self):
         self.agent = Agent(self)
         self.begin(restored=False)
-        self.addCleanup(lambda: [os.environ.pop(name, None) for name in self.agent.environment(False)])
+        self.addCleanup(
+            lambda: [os.environ.pop(name, None) for name in self.agent.environment(False)]
+        )
 
     def begin(self, restored):
         os.environ.update(self.agent.environment(restored))
@@ -119,8 +138,12 @@ def without_torch():
     data = types.ModuleType("torch.utils.data")
     data.DataLoader, data.Sampler = object, object
     module.distributed = distributed
-    for name, value in (("torch", module), ("torch.distributed", distributed),
-                        ("torch.utils", types.ModuleType("torch.utils")), ("torch.utils.data", data)):
+    for name, value in (
+        ("torch", module),
+        ("torch.distributed", distributed),
+        ("torch.utils", types.ModuleType("torch.utils")),
+        ("torch.utils.data", data),
+    ):
         sys.modules[name] = value
 
 
@@ -143,7 +166,13 @@ class Callbacks(InProcess):
             with open(path, "w") as f:
                 f.write("state at %d" % trainer.global_step)
 
-        trainer = types.SimpleNamespace(global_step=7, max_steps=10, is_global_zero=True, should_stop=False, save_checkpoint=save)
+        trainer = types.SimpleNamespace(
+            global_step=7,
+            max_steps=10,
+            is_global_zero=True,
+            should_stop=False,
+            save_checkpoint=save,
+        )
         return trainer
 
     def test_lightning_saves_when_asked_and_stops_at_a_notice(self):
@@ -159,7 +188,9 @@ class Callbacks(InProcess):
                 callback.on_train_batch_end(trainer, None, None, None, 0)
             self.assertEqual(trainer.should_stop, stop)
             trainer.global_step += 1
-        self.assertEqual(self.agent.commits, [{"progress": n, "total": 10, "wait": False} for n in (7, 8)])
+        self.assertEqual(
+            self.agent.commits, [{"progress": n, "total": 10, "wait": False} for n in (7, 8)]
+        )
         with self.assertRaises(SystemExit) as end:
             module.exit_if_stopped()
         self.assertEqual(end.exception.code, belay.EXIT_CHECKPOINTED)
@@ -245,8 +276,12 @@ class Loops(InProcess):
         for ranks in (1, 2, 3, 4):
             shares = []
             for rank in range(ranks):
-                with unittest.mock.patch.multiple(belay_torch, rank=lambda r=rank: r, world_size=lambda n=ranks: n):
-                    shares.append(list(belay_torch.BatchesByStep(100, None, 3, 5, 15, global_batch=10)))
+                with unittest.mock.patch.multiple(
+                    belay_torch, rank=lambda r=rank: r, world_size=lambda n=ranks: n
+                ):
+                    shares.append(
+                        list(belay_torch.BatchesByStep(100, None, 3, 5, 15, global_batch=10))
+                    )
             self.assertTrue(all(sum(len(s[k]) for s in shares) == 10 for k in range(10)))
             steps.append([[i for s in shares for i in s[k]] for k in range(10)])
         self.assertTrue(all(s == steps[0] for s in steps))
@@ -260,7 +295,9 @@ class Loops(InProcess):
         self.begin(restored=True)
         import belay_torch
 
-        with self.assertRaisesRegex(RuntimeError, r"has the parts \['layer'\], the run \['model'\]"):
+        with self.assertRaisesRegex(
+            RuntimeError, r"has the parts \['layer'\], the run \['model'\]"
+        ):
             belay_torch.Run(5, model=layer)
 
     def test_generators_go_on_where_they_were(self):
@@ -281,10 +318,18 @@ class Programs(unittest.TestCase):
     """The example, interrupted, ends as it would have undisturbed."""
 
     def run_once(self, agent, command, restored=False, stop=True):
-        environment = {**os.environ, **(agent.environment(restored) if agent else {}), "PYTHONPATH": LIB}
-        p = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        environment = {
+            **os.environ,
+            **(agent.environment(restored) if agent else {}),
+            "PYTHONPATH": LIB,
+        }
+        p = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         if agent:
-            server = threading.Thread(target=agent.serve, args=(lambda: p.poll() is None, stop, True))
+            server = threading.Thread(
+                target=agent.serve, args=(lambda: p.poll() is None, stop, True)
+            )
             server.start()
         out, err = p.communicate(timeout=240)
         if agent:
@@ -309,8 +354,18 @@ class Programs(unittest.TestCase):
         self.check(TRAIN, [belay.EXIT_CHECKPOINTED])
 
     def test_two_ranks_under_torchrun(self):
-        run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--redirects", "2", "--tee", "2",
-               "--nproc_per_node", "2"]
+        run = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--redirects",
+            "2",
+            "--tee",
+            "2",
+            "--nproc_per_node",
+            "2",
+        ]
         # What torchrun makes of the ranks' exit code is its own; belay has told the task to end by then.
         self.check(run + TRAIN[1:], [1, belay.EXIT_CHECKPOINTED])
 

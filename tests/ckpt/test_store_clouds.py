@@ -25,7 +25,10 @@ import npm
 
 PAGE = 3
 TOKEN, SIGNATURE = "g00d.t0ken", "sv=2021-12-02&sig=g00d"
-KMS_KEY, SCOPE = "projects/p/locations/eu/keyRings/r/cryptoKeys/k", "lab-1"  # with which the server has to be told to encrypt
+KMS_KEY, SCOPE = (
+    "projects/p/locations/eu/keyRings/r/cryptoKeys/k",
+    "lab-1",
+)  # with which the server has to be told to encrypt
 RUN_S = 150
 
 
@@ -35,8 +38,14 @@ class Faults:
     torn: done, half a reply.  garbage: done, and bytes that are not HTTP.
     denied, no-bucket, moved, bad, full: refused.  list-*: replies that are no lists."""
 
-    REFUSED = {"throttle": (503, "SlowDown"), "error": (500, "InternalError"), "denied": (403, "AccessDenied"),
-               "bad": (400, "InvalidArgument"), "full": (507, "InsufficientStorage"), "moved": (307, "")}
+    REFUSED = {
+        "throttle": (503, "SlowDown"),
+        "error": (500, "InternalError"),
+        "denied": (403, "AccessDenied"),
+        "bad": (400, "InvalidArgument"),
+        "full": (507, "InsufficientStorage"),
+        "moved": (307, ""),
+    }
 
     def __init__(self):
         self.lock, self.of = threading.Lock(), {}
@@ -83,7 +92,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body[:len(body) // 2] if torn else body)
+            self.wfile.write(body[: len(body) // 2] if torn else body)
         if torn:
             self.close_connection = True
 
@@ -112,7 +121,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.how == "no-bucket":
             self.refuse(404, "ContainerNotFound" if self.azure else "NoSuchBucket")
         elif not self.may(target.path):
-            self.refuse(*((403, "AuthenticationFailed") if self.query.get("sig") else (401, "AuthenticationRequired")))
+            self.refuse(
+                *(
+                    (403, "AuthenticationFailed")
+                    if self.query.get("sig")
+                    else (401, "AuthenticationRequired")
+                )
+            )
         elif self.azure and not self.headers.get("x-ms-version"):
             self.refuse(400, "MissingRequiredHeader")
         else:
@@ -124,13 +139,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return False
 
     def may(self, path):
-        return self.headers.get("Authorization") == "Bearer " + TOKEN or (self.azure and self.query.get("sig") == ["g00d"])
+        return self.headers.get("Authorization") == "Bearer " + TOKEN or (
+            self.azure and self.query.get("sig") == ["g00d"]
+        )
 
     do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = handle_any
 
     def act(self, path, body):
         root = "/lab1/jobs" if self.azure else "/jobs"
-        key = path[len(root) + 1:]
+        key = path[len(root) + 1 :]
         if self.command == "GET" and not key:
             self.list()
         elif self.command in ("GET", "HEAD"):
@@ -158,7 +175,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.command == "HEAD":
             self.reply(200, Content_Length=str(len(data)), ETag=etag)
         elif asked:
-            self.reply(206, data[int(asked[1]):int(asked[2]) + 1 if asked[2] else None], ETag=etag)
+            self.reply(
+                206, data[int(asked[1]) : int(asked[2]) + 1 if asked[2] else None], ETag=etag
+            )
         else:
             self.reply(200, data, ETag=etag)
 
@@ -167,18 +186,28 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if sum_ and sum_ != base64.b64encode(hashlib.md5(body).digest()).decode():
             self.refuse(400, "Md5Mismatch" if self.azure else "BadDigest")
             return
-        if self.azure and path.startswith("/lab1/jobs/signed/") and self.headers.get("x-ms-encryption-scope") != SCOPE or \
-                not self.azure and self.headers.get("x-goog-encryption-kms-key-name") != KMS_KEY:
+        if (
+            self.azure
+            and path.startswith("/lab1/jobs/signed/")
+            and self.headers.get("x-ms-encryption-scope") != SCOPE
+            or not self.azure
+            and self.headers.get("x-goog-encryption-kms-key-name") != KMS_KEY
+        ):
             self.refuse(400, "InvalidArgument")
             return
         if comp == "block":
             self.blocks[(path, self.query["blockid"][0])] = body
             self.reply(201)
             return
-        absent = self.headers.get("If-None-Match") == "*" if self.azure else \
-            self.headers.get("x-goog-if-generation-match") == "0"
+        absent = (
+            self.headers.get("If-None-Match") == "*"
+            if self.azure
+            else self.headers.get("x-goog-if-generation-match") == "0"
+        )
         if absent and path in self.objects:
-            self.refuse(*((409, "BlobAlreadyExists") if self.azure else (412, "PreconditionFailed")))
+            self.refuse(
+                *((409, "BlobAlreadyExists") if self.azure else (412, "PreconditionFailed"))
+            )
             return
         source = self.headers.get("x-goog-copy-source")
         if comp == "blocklist":
@@ -197,29 +226,43 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return
             body = self.objects["/" + source]
         self.objects[path] = body
-        self.reply(201 if self.azure else 200, b"<CopyObjectResult/>" if source else b"", ETag='"x"')
+        self.reply(
+            201 if self.azure else 200, b"<CopyObjectResult/>" if source else b"", ETag='"x"'
+        )
 
     def list(self):
         root = "/lab1/jobs/" if self.azure else "/jobs/"
         prefix = root + self.query["prefix"][0]
         after = self.query.get("marker" if self.azure else "continuation-token", [""])[0]
-        keys = sorted(k for k in self.objects if k.startswith(prefix) and k[len(root):] > after)
+        keys = sorted(k for k in self.objects if k.startswith(prefix) and k[len(root) :] > after)
         page, more = keys[:PAGE], keys[PAGE:]
-        token = escape(page[-1][len(root):]) if more else ""
+        token = escape(page[-1][len(root) :]) if more else ""
         if self.how and self.how.startswith("list-"):
             token = "same" if self.how == "list-again" else token
             more = more or self.how == "list-again"
-        size = (lambda k: "much") if self.how == "list-size" else lambda k: str(len(self.objects[k]))
+        size = (
+            (lambda k: "much") if self.how == "list-size" else lambda k: str(len(self.objects[k]))
+        )
         if self.azure:
-            items = "".join(f"<Blob><Name>{k[len(root):]}</Name><Properties><Content-Length>{size(k)}</Content-Length>"
-                            "</Properties></Blob>" for k in page)
-            text = f'\ufeff<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>{items}</Blobs>' \
-                   f"<NextMarker>{token}</NextMarker></EnumerationResults>"
+            items = "".join(
+                f"<Blob><Name>{k[len(root):]}</Name><Properties><Content-Length>{size(k)}</Content-Length>"
+                "</Properties></Blob>"
+                for k in page
+            )
+            text = (
+                f'\ufeff<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>{items}</Blobs>'
+                f"<NextMarker>{token}</NextMarker></EnumerationResults>"
+            )
         else:
-            items = "".join(f"<Contents><Key>{urllib.parse.quote(k[len(root):], safe='')}</Key><Size>{size(k)}</Size>"
-                            "</Contents>" for k in page)
-            text = f"<ListBucketResult><IsTruncated>{'true' if more else 'false'}</IsTruncated>" \
-                   f"<NextContinuationToken>{token}</NextContinuationToken>{items}</ListBucketResult>"
+            items = "".join(
+                f"<Contents><Key>{urllib.parse.quote(k[len(root):], safe='')}</Key><Size>{size(k)}</Size>"
+                "</Contents>"
+                for k in page
+            )
+            text = (
+                f"<ListBucketResult><IsTruncated>{'true' if more else 'false'}</IsTruncated>"
+                f"<NextContinuationToken>{token}</NextContinuationToken>{items}</ListBucketResult>"
+            )
         if self.how == "list-html":
             text = "<html><body>welcome to the hotel's network</body></html>"
         if self.how == "list-other":
@@ -229,7 +272,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def run(program, url, token, control):
     print(f"---- {url}", flush=True)
-    subprocess.run([program, url, token, control], check=True, timeout=RUN_S, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        [program, url, token, control], check=True, timeout=RUN_S, stdin=subprocess.DEVNULL
+    )
 
 
 def here(program):
@@ -239,7 +284,12 @@ def here(program):
     root = f"http://127.0.0.1:{server.server_port}"
     run(program, f"gs://jobs?endpoint={root}&kms_key={KMS_KEY}", TOKEN, root + "/control")
     run(program, f"az://lab1/jobs?endpoint={root}", TOKEN, root + "/control")
-    run(program, f"az://lab1/jobs/signed?endpoint={root}&encryption_scope={SCOPE}", SIGNATURE, root + "/control")
+    run(
+        program,
+        f"az://lab1/jobs/signed?endpoint={root}&encryption_scope={SCOPE}",
+        SIGNATURE,
+        root + "/control",
+    )
 
 
 # ---- Azurite ----
@@ -251,11 +301,24 @@ ACCOUNT, KEY = "lab1", base64.b64encode(b"a key of the test's own").decode()
 
 def signature():
     """A shared access signature of the account, for blobs, for an hour."""
-    end = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    fields = {"sp": "rwdlac", "ss": "b", "srt": "sco", "st": "", "se": end, "sip": "", "spr": "https,http",
-              "sv": "2021-12-02", "ses": ""}
+    end = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)).strftime(
+        "%Y-%m-%dT%H:%M:%SZ"
+    )
+    fields = {
+        "sp": "rwdlac",
+        "ss": "b",
+        "srt": "sco",
+        "st": "",
+        "se": end,
+        "sip": "",
+        "spr": "https,http",
+        "sv": "2021-12-02",
+        "ses": "",
+    }
     text = "\n".join([ACCOUNT, *fields.values(), ""])
-    fields["sig"] = base64.b64encode(hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()).decode()
+    fields["sig"] = base64.b64encode(
+        hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()
+    ).decode()
     return urllib.parse.urlencode({k: v for k, v in fields.items() if v})
 
 
@@ -263,15 +326,29 @@ def azurite(program, directory):
     npm.install(directory, PACKAGE, "Azurite")
     with tempfile.TemporaryDirectory() as data:
         server = subprocess.Popen(
-            [os.path.join(directory, "node_modules", ".bin", "azurite-blob"), "--inMemoryPersistence", "--disableTelemetry",
-             "--blobHost", "127.0.0.1", "--blobPort", "0"], cwd=data, env={**os.environ, "AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            [
+                os.path.join(directory, "node_modules", ".bin", "azurite-blob"),
+                "--inMemoryPersistence",
+                "--disableTelemetry",
+                "--blobHost",
+                "127.0.0.1",
+                "--blobPort",
+                "0",
+            ],
+            cwd=data,
+            env={**os.environ, "AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         timer = threading.Timer(START_S, server.kill)
         timer.start()
         try:
             root = None
             for line in server.stdout:
-                found = re.search(r"successfully listen\w* (?:on|at) (http://127\.0\.0\.1:\d+)", line)
+                found = re.search(
+                    r"successfully listen\w* (?:on|at) (http://127\.0\.0\.1:\d+)", line
+                )
                 if found:
                     root = found[1]
                     break
@@ -280,8 +357,12 @@ def azurite(program, directory):
                 sys.exit("Azurite did not start")
             threading.Thread(target=server.stdout.read, daemon=True).start()
             sas = signature()
-            made = urllib.request.Request(f"{root}/{ACCOUNT}/jobs?restype=container&{sas}", method="PUT", data=b"",
-                                          headers={"x-ms-version": "2021-12-02"})
+            made = urllib.request.Request(
+                f"{root}/{ACCOUNT}/jobs?restype=container&{sas}",
+                method="PUT",
+                data=b"",
+                headers={"x-ms-version": "2021-12-02"},
+            )
             urllib.request.urlopen(made, timeout=RUN_S).close()
             run(program, f"az://{ACCOUNT}/jobs?endpoint={root}", sas, "-")
         finally:

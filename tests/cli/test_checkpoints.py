@@ -25,7 +25,11 @@ class Checkpoints(unittest.TestCase):
         self.store = "file://%s/st%%20ore" % self.dir
         self.tree = os.path.join(self.dir, "tree")
         os.makedirs(self.tree + "/sub/" + "d" * 90)
-        for name, text in (("sub/%s/%s" % ("d" * 90, "f" * 90), "far down\n"), ("run", "#!/bin/sh\n"), ("empty", "")):
+        for name, text in (
+            ("sub/%s/%s" % ("d" * 90, "f" * 90), "far down\n"),
+            ("run", "#!/bin/sh\n"),
+            ("empty", ""),
+        ):
             with open(os.path.join(self.tree, name), "w") as f:
                 f.write(text)
         with open(self.tree + "/large", "wb") as f:
@@ -37,12 +41,20 @@ class Checkpoints(unittest.TestCase):
         for attempt, sequence in ((1, 1), (1, 2), (2, 1)):
             self.save(attempt, sequence)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
-        self.env.update(BELAY_HOME=self.dir + "/nobody", BELAY_STORE=self.store, BELAY_CLUSTER="lab", TMPDIR=self.dir)
+        self.env.update(
+            BELAY_HOME=self.dir + "/nobody",
+            BELAY_STORE=self.store,
+            BELAY_CLUSTER="lab",
+            TMPDIR=self.dir,
+        )
 
     def save(self, attempt, sequence, *key_file):
         with open(self.tree + "/step", "w") as f:
             f.write("%d.%d" % (attempt, sequence))
-        subprocess.run([SAVE, self.store, "lab", "7", str(attempt), str(sequence), self.tree, *key_file], check=True)
+        subprocess.run(
+            [SAVE, self.store, "lab", "7", str(attempt), str(sequence), self.tree, *key_file],
+            check=True,
+        )
 
     def key_file(self, name, first):
         path = os.path.join(self.dir, name)
@@ -51,9 +63,19 @@ class Checkpoints(unittest.TestCase):
         return path
 
     def belay(self, *arguments, env=None, **more):
-        return subprocess.run([BELAY, "checkpoint", *arguments], cwd=self.dir, env={**self.env, **(env or {})}, timeout=60,
-                              **{"text": True, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
-                                 "stderr": subprocess.PIPE, **more})
+        return subprocess.run(
+            [BELAY, "checkpoint", *arguments],
+            cwd=self.dir,
+            env={**self.env, **(env or {})},
+            timeout=60,
+            **{
+                "text": True,
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                **more,
+            }
+        )
 
     def ok(self, *arguments, **more):
         done = self.belay(*arguments, **more)
@@ -69,7 +91,9 @@ class Checkpoints(unittest.TestCase):
         self.assertRegex(done.stderr, r"\Abelay: [^\n]*%s[^\n]*\n\Z" % words)
 
     def ids(self):
-        return ["%d.%d" % (c["attempt"], c["sequence"]) for c in self.json("list", "7")["checkpoints"]]
+        return [
+            "%d.%d" % (c["attempt"], c["sequence"]) for c in self.json("list", "7")["checkpoints"]
+        ]
 
     def close(self):
         """As belayd does when the job has ended."""
@@ -98,31 +122,51 @@ class Checkpoints(unittest.TestCase):
                             content = f.read()
                     found[os.path.relpath(full, top)] = (st.st_mode, st.st_mtime_ns, content)
             return found
+
         self.assertEqual(look(a), look(b))
 
     # ---- looking ----
 
     def test_list_and_show(self):
         lines = self.ok("list", "7").splitlines()
-        self.assertEqual(lines[0].split(), ["CHECKPOINT", "SAVED", "SIZE", "FILES", "STEP", "PINNED"])
+        self.assertEqual(
+            lines[0].split(), ["CHECKPOINT", "SAVED", "SIZE", "FILES", "STEP", "PINNED"]
+        )
         self.assertEqual([line.split()[0] for line in lines[1:]], ["2.1", "1.2", "1.1"])
         newest = self.json("list", "7")["checkpoints"][0]
-        self.assertEqual((newest["attempt"], newest["sequence"], newest["progress"], newest["pinned"]), (2, 1, 100, False))
+        self.assertEqual(
+            (newest["attempt"], newest["sequence"], newest["progress"], newest["pinned"]),
+            (2, 1, 100, False),
+        )
         self.assertEqual(self.json("list", "8"), {"job": 8, "checkpoints": []})
         shown = self.ok("show", "7@1.2")
         self.assertRegex(shown, r"\Acheckpoint    1\.2 of job 7 of cluster lab\nsaved         20")
         self.assertRegex(shown, r"(?m)^-0750 +10 B run$")
         self.assertRegex(shown, r"(?m)^l0000 +- sub/link -> \.\./run$")
         entries = {e["path"]: e for e in self.json("show", "7")["entries"]}
-        self.assertEqual((entries["run"]["type"], entries["run"]["mode"], entries["run"]["size"]), ("file", 0o750, 10))
+        self.assertEqual(
+            (entries["run"]["type"], entries["run"]["mode"], entries["run"]["size"]),
+            ("file", 0o750, 10),
+        )
         self.assertEqual((entries["sub"]["type"], entries["sub/link"]["target"]), ("dir", "../run"))
         self.assertEqual(entries["empty"]["mtime_ns"], 1234567890123456789)
 
     def test_verify_finds_what_is_damaged(self):
-        self.assertEqual(self.ok("verify", "7@1.1"), "checkpoint 1.1 of job 7 is whole: every byte is what was saved\n")
-        self.assertEqual(self.json("verify", "7"), {"job": 7, "attempt": 2, "sequence": 1, "whole": True})
-        chunk = max((os.path.join(p, f) for p, _, files in os.walk(self.dir + "/st ore/lab/jobs/7/chunks/0000000002")
-                     for f in files), key=os.path.getsize)
+        self.assertEqual(
+            self.ok("verify", "7@1.1"),
+            "checkpoint 1.1 of job 7 is whole: every byte is what was saved\n",
+        )
+        self.assertEqual(
+            self.json("verify", "7"), {"job": 7, "attempt": 2, "sequence": 1, "whole": True}
+        )
+        chunk = max(
+            (
+                os.path.join(p, f)
+                for p, _, files in os.walk(self.dir + "/st ore/lab/jobs/7/chunks/0000000002")
+                for f in files
+            ),
+            key=os.path.getsize,
+        )
         with open(chunk, "r+b") as f:
             f.seek(1000)
             byte = f.read(1)
@@ -136,7 +180,10 @@ class Checkpoints(unittest.TestCase):
     # ---- fetching ----
 
     def test_get_puts_it_into_a_new_directory_only(self):
-        self.assertEqual(self.ok("get", "7@1.1", "a/b/"), "checkpoint 1.1 of job 7 is in %s/a/b: 5 files\n" % self.dir)
+        self.assertEqual(
+            self.ok("get", "7@1.1", "a/b/"),
+            "checkpoint 1.1 of job 7 is in %s/a/b: 5 files\n" % self.dir,
+        )
         self.assertEqual(self.read_step("a/b"), "1.1")
         self.ok("get", "7", "newest")
         self.assert_same(self.tree, self.dir + "/newest")
@@ -153,11 +200,15 @@ class Checkpoints(unittest.TestCase):
     def test_an_archive_is_what_tar_makes_of_it(self):
         self.ok("export", "7", "one.tar")
         os.mkdir(self.dir + "/unpacked")
-        subprocess.run(["tar", "-C", self.dir + "/unpacked", "-xpf", self.dir + "/one.tar"], check=True)
+        subprocess.run(
+            ["tar", "-C", self.dir + "/unpacked", "-xpf", self.dir + "/one.tar"], check=True
+        )
         self.assert_same(self.tree, self.dir + "/unpacked")
         with tarfile.open(self.dir + "/one.tar") as t:
             names = t.getnames()
-            self.assertEqual(t.extractfile("sub/%s/%s" % ("d" * 90, "f" * 90)).read(), b"far down\n")
+            self.assertEqual(
+                t.extractfile("sub/%s/%s" % ("d" * 90, "f" * 90)).read(), b"far down\n"
+            )
         self.assertEqual(names, sorted(names, key=lambda n: n.split("/")))
         self.refused(1, "is there already", "export", "7", "one.tar")
         piped = self.belay("export", "7", "-", text=False)
@@ -168,7 +219,9 @@ class Checkpoints(unittest.TestCase):
         self.assertEqual(self.read_step("plain"), "1.1")
         with open("/dev/full", "w") as full:
             self.assertEqual(self.belay("export", "7", "-", stdout=full).returncode, 1)
-        self.assertEqual(sorted(os.listdir(self.dir)), ["one.tar", "plain", "st ore", "tree", "unpacked"])
+        self.assertEqual(
+            sorted(os.listdir(self.dir)), ["one.tar", "plain", "st ore", "tree", "unpacked"]
+        )
 
     def test_an_archive_keeps_hard_links_attributes_and_times_before_1970(self):
         os.utime(self.tree + "/empty", ns=(0, -1500000000))
@@ -178,18 +231,27 @@ class Checkpoints(unittest.TestCase):
         self.save(2, 2)
         self.ok("export", "7", "one.tar")
         os.mkdir(self.dir + "/unpacked")
-        subprocess.run(["tar", "-C", self.dir + "/unpacked", "--xattrs", "-xpf", self.dir + "/one.tar"], check=True)
+        subprocess.run(
+            ["tar", "-C", self.dir + "/unpacked", "--xattrs", "-xpf", self.dir + "/one.tar"],
+            check=True,
+        )
         self.assert_same(self.tree, self.dir + "/unpacked")
-        self.assertTrue(os.path.samefile(self.dir + "/unpacked/run", self.dir + "/unpacked/sub/again"))
-        self.assertEqual({a: os.getxattr(self.dir + "/unpacked/run", a) for a in attributes},
-                         {a: os.getxattr(self.tree + "/run", a) for a in attributes})
+        self.assertTrue(
+            os.path.samefile(self.dir + "/unpacked/run", self.dir + "/unpacked/sub/again")
+        )
+        self.assertEqual(
+            {a: os.getxattr(self.dir + "/unpacked/run", a) for a in attributes},
+            {a: os.getxattr(self.tree + "/run", a) for a in attributes},
+        )
 
     # ---- keeping and deleting ----
 
     def test_what_is_pinned_cannot_be_deleted(self):
         self.assertEqual(self.ok("pin", "7@1.1"), "checkpoint 1.1 of job 7 is pinned\n")
         self.ok("pin", "7@1.1")
-        self.assertEqual([c["pinned"] for c in self.json("list", "7")["checkpoints"]], [False, False, True])
+        self.assertEqual(
+            [c["pinned"] for c in self.json("list", "7")["checkpoints"]], [False, False, True]
+        )
         self.refused(1, "unpin it first", "delete", "7@1.1")
         self.refused(1, "unpin it first", "delete", "--force", "7@1.1")
         self.ok("unpin", "7@1.1")
@@ -214,7 +276,9 @@ class Checkpoints(unittest.TestCase):
 
     def test_the_place_is_named_by_flags_variables_or_a_file(self):
         none = {"BELAY_STORE": "", "BELAY_CLUSTER": ""}
-        self.assertIn("2.1", self.ok("--store", self.store, "--cluster", "lab", "list", "7", env=none))
+        self.assertIn(
+            "2.1", self.ok("--store", self.store, "--cluster", "lab", "list", "7", env=none)
+        )
         with open(self.dir + "/lab.yaml", "w") as f:
             f.write("cluster: lab\nstore: %s\npools: {base: {kind: reserved}}\n" % self.store)
         self.assertIn("2.1", self.ok("--config", "lab.yaml", "list", "7", env=none))
@@ -248,7 +312,9 @@ class Checkpoints(unittest.TestCase):
             shutil.rmtree(self.dir + "/out")
             self.ok(*options, "export", "7", "out.tar", env=env)
             os.unlink(self.dir + "/out.tar")
-        self.assertIn("is whole", self.ok("--key-file", keys, "verify", "7@1.1"))  # those before are not encrypted
+        self.assertIn(
+            "is whole", self.ok("--key-file", keys, "verify", "7@1.1")
+        )  # those before are not encrypted
 
     def test_without_the_right_key_file_it_is_said_what_is_missing(self):
         keys, wrong = self.key_file("lab.keys", 1), self.key_file("other.keys", 2)
@@ -256,7 +322,9 @@ class Checkpoints(unittest.TestCase):
         for action in ("verify", "show", "get", "export"):
             more = WORDS.get(action, ())
             self.refused(1, "it is encrypted .*no key is here.*--key-file", action, "7", *more)
-            self.refused(1, "the keys that are here are others", "--key-file", wrong, action, "7", *more)
+            self.refused(
+                1, "the keys that are here are others", "--key-file", wrong, action, "7", *more
+            )
             self.refused(1, "missing.keys", "--key-file", "missing.keys", action, "7", *more)
         done = self.belay("list", "7")
         self.assertEqual(done.returncode, 0)
@@ -267,7 +335,9 @@ class Checkpoints(unittest.TestCase):
         with open(wrong, "w") as f:
             f.write("cluster 0123456789abcdef\nkey 00\n")
         self.refused(1, "other.keys, line 2: a key is 64", "--key-file", wrong, "verify", "7")
-        self.assertEqual(self.ok("--force", "delete", "7@3.1"), "checkpoint 3.1 of job 7 is deleted\n")
+        self.assertEqual(
+            self.ok("--force", "delete", "7@3.1"), "checkpoint 3.1 of job 7 is deleted\n"
+        )
 
     def test_the_key_file_is_found_where_belayd_keeps_it(self):
         os.mkdir(self.dir + "/home")
@@ -290,9 +360,26 @@ class Checkpoints(unittest.TestCase):
             more = WORDS.get(action, ())
             self.refused(2, "checkpoint " + action, action)
             self.refused(2, "checkpoint " + action, action, "7@1.1", *more, "more")
-            for word in ("", "x", "0", "-1", "7@", "7@1", "7@1.", "7@.1", "7@0.1", "7@1.0", "7@1.1.1", "7@9999999999.1",
-                         "7@1.1x", "7 @1.1", "99999999999999999999@1.1"):
-                self.refused(2, "expected JOB" if not word.startswith("-") else "", action, word, *more)
+            for word in (
+                "",
+                "x",
+                "0",
+                "-1",
+                "7@",
+                "7@1",
+                "7@1.",
+                "7@.1",
+                "7@0.1",
+                "7@1.0",
+                "7@1.1.1",
+                "7@9999999999.1",
+                "7@1.1x",
+                "7 @1.1",
+                "99999999999999999999@1.1",
+            ):
+                self.refused(
+                    2, "expected JOB" if not word.startswith("-") else "", action, word, *more
+                )
         self.refused(2, "expected JOB,", "list", "7@1.1")
         self.refused(2, "expected JOB@ATTEMPT.SEQUENCE", "delete", "7")
         self.refused(2, "expected JOB@ATTEMPT.SEQUENCE", "unpin", "7")

@@ -20,12 +20,24 @@ class Late(unittest.TestCase):
         self.dir = tempfile.mkdtemp(prefix="belay-test.")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
-        self.env.update(BELAY_HOME=self.dir, BELAY_SOCKET=self.dir + "/none", LD_DEBUG="files", LD_DEBUG_OUTPUT=self.dir + "/loaded")
+        self.env.update(
+            BELAY_HOME=self.dir,
+            BELAY_SOCKET=self.dir + "/none",
+            LD_DEBUG="files",
+            LD_DEBUG_OUTPUT=self.dir + "/loaded",
+        )
 
     def belay(self, *words, **env):
         """Also which of the three it loaded."""
-        done = subprocess.run([BELAY, *(words or ("list",))], env={**self.env, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(
+            [BELAY, *(words or ("list",))],
+            env={**self.env, **env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
         text = ""
         for name in os.listdir(self.dir):
             if name.startswith("loaded."):
@@ -33,7 +45,9 @@ class Late(unittest.TestCase):
                     text += f.read()
                 os.unlink(os.path.join(self.dir, name))
         self.assertIn("libc.so", text)
-        return done, {name for name in ("libcurl", "libcrypto", "libsqlite3") if name + ".so" in text}
+        return done, {
+            name for name in ("libcurl", "libcrypto", "libsqlite3") if name + ".so" in text
+        }
 
     def server(self):
         """One at which nobody listens."""
@@ -43,16 +57,23 @@ class Late(unittest.TestCase):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
-        return {"BELAY_SERVER": "https://127.0.0.1:%d" % port, "BELAY_TOKEN_FILE": self.dir + "/token",
-                "BELAY_CA_FILE": self.dir + "/ca"}
+        return {
+            "BELAY_SERVER": "https://127.0.0.1:%d" % port,
+            "BELAY_TOKEN_FILE": self.dir + "/token",
+            "BELAY_CA_FILE": self.dir + "/ca",
+        }
 
     def test_nothing_of_it_is_linked(self):
-        text = subprocess.run(["readelf", "--dynamic", "--wide", BELAY], stdout=subprocess.PIPE, check=True, text=True).stdout
+        text = subprocess.run(
+            ["readelf", "--dynamic", "--wide", BELAY], stdout=subprocess.PIPE, check=True, text=True
+        ).stdout
         needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
         self.assertIn("libc.so.6", needed)
         for name in needed:
-            self.assertFalse(name.startswith(("libcurl", "libcrypto", "libssl", "libgnutls", "libsqlite3")),
-                             "belay is linked with %s: does cli/*_late.c lack a function?" % name)
+            self.assertFalse(
+                name.startswith(("libcurl", "libcrypto", "libssl", "libgnutls", "libsqlite3")),
+                "belay is linked with %s: does cli/*_late.c lack a function?" % name,
+            )
 
     def test_a_socket_needs_none(self):
         done, loaded = self.belay()
@@ -67,8 +88,12 @@ class Late(unittest.TestCase):
     def test_a_database_does(self):
         with contextlib.closing(sqlite3.connect(self.dir + "/belay.db")) as db:
             db.execute("CREATE TABLE t (i INTEGER)")
-        example = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "simulate")
-        done, loaded = self.belay("simulate", "--pools", example + "/pools.yaml", "--jobs", self.dir + "/belay.db")
+        example = os.path.join(
+            os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "simulate"
+        )
+        done, loaded = self.belay(
+            "simulate", "--pools", example + "/pools.yaml", "--jobs", self.dir + "/belay.db"
+        )
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("belay.db", done.stderr)
         self.assertIn("libsqlite3", loaded)
@@ -79,7 +104,9 @@ class Late(unittest.TestCase):
             f.write("none\n")
         done, _ = self.belay(LD_LIBRARY_PATH=self.dir + "/lib", **self.server())
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("a library which cannot be loaded (%s/lib/libcurl.so.4: " % self.dir, done.stderr)
+        self.assertIn(
+            "a library which cannot be loaded (%s/lib/libcurl.so.4: " % self.dir, done.stderr
+        )
         self.assertIn("install the package that has libcurl.so.4", done.stderr)
 
 

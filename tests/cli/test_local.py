@@ -19,11 +19,15 @@ import termios
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python"))
+sys.path.insert(
+    0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python")
+)
 import belay_client  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
-WAIT_S = 90  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
+WAIT_S = (
+    90  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
+)
 
 
 # A podman of a few lines, which says which way in something came by. One command it puts elsewhere, as the true one does with all.
@@ -87,10 +91,16 @@ class Home:
 
     def __enter__(self):
         self.dir = tempfile.mkdtemp(prefix="belay-test.")
-        self.home = os.path.join(self.dir, "ho\"me 5%")  # must be quoted in YAML, and escaped in a URL
+        self.home = os.path.join(
+            self.dir, 'ho"me 5%'
+        )  # must be quoted in YAML, and escaped in a URL
         sanitizer = "log_path=%s/sanitizer" % self.dir
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
-        self.env.update(BELAY_HOME=self.home, ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
+        self.env.update(
+            BELAY_HOME=self.home,
+            ASAN_OPTIONS=sanitizer,
+            UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer,
+        )
         return self
 
     def __exit__(self, kind, error, trace):
@@ -99,9 +109,19 @@ class Home:
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        said = [open(os.path.join(self.dir, n)).read() for n in os.listdir(self.dir) if n.startswith("sanitizer")]
-        reports = [text for text in said if "ERROR" in text or "runtime error" in text]  # not that a thread ended while leaks were looked for
-        problems = ["belay down: " + done.stderr] * (done.returncode != 0) + ["left behind: %s" % left] * bool(left) + reports
+        said = [
+            open(os.path.join(self.dir, n)).read()
+            for n in os.listdir(self.dir)
+            if n.startswith("sanitizer")
+        ]
+        reports = [
+            text for text in said if "ERROR" in text or "runtime error" in text
+        ]  # not that a thread ended while leaks were looked for
+        problems = (
+            ["belay down: " + done.stderr] * (done.returncode != 0)
+            + ["left behind: %s" % left] * bool(left)
+            + reports
+        )
         if error or problems:
             for name in ("belayd.log", "agent.log"):
                 with contextlib.suppress(OSError), open(os.path.join(self.home, name)) as f:
@@ -115,7 +135,9 @@ class Home:
         for entry in os.listdir("/proc"):
             if entry.isdigit() and int(entry) != os.getpid():
                 with contextlib.suppress(OSError):
-                    with open("/proc/%s/cmdline" % entry, "rb") as f, open("/proc/%s/environ" % entry, "rb") as g:
+                    with open("/proc/%s/cmdline" % entry, "rb") as f, open(
+                        "/proc/%s/environ" % entry, "rb"
+                    ) as g:
                         if mark in f.read() + g.read():
                             found.append(int(entry))
         return found
@@ -126,8 +148,18 @@ class Home:
         return ""
 
     def start(self, *arguments, env=None, **more):
-        return subprocess.Popen([BUILD + "/cli/belay", *arguments], cwd=self.dir, env={**self.env, **(env or {})}, text=True,
-                                **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+        return subprocess.Popen(
+            [BUILD + "/cli/belay", *arguments],
+            cwd=self.dir,
+            env={**self.env, **(env or {})},
+            text=True,
+            **{
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                **more,
+            }
+        )
 
     def belay(self, *arguments, env=None, text=None, **more):
         if text is not None:
@@ -177,7 +209,11 @@ class Local(unittest.TestCase):
         return json.loads(self.ok(arguments[0], "--json", *arguments[1:]))
 
     def submit(self, *arguments, **more):
-        return int(re.fullmatch(r"Submitted batch job (\d+)\n", self.ok("submit", *arguments, **more)).group(1))
+        return int(
+            re.fullmatch(
+                r"Submitted batch job (\d+)\n", self.ok("submit", *arguments, **more)
+            ).group(1)
+        )
 
     def wait_log(self, job, pattern):
         """Follows the log until it shows the pattern."""
@@ -203,35 +239,65 @@ class Local(unittest.TestCase):
     def test_a_working_directory_is_sent_with_the_job(self):
         sent = os.path.join(self.h.dir, "sent")
         os.makedirs(os.path.join(sent, "src", "empty"))
-        for name, text, mode in (("src/run.sh", "#!/bin/sh\ncat src/data link; exit ${1:-0}\n", 0o755), ("src/data", "data\n", 0o640),
-                                 ("left.tmp", "", 0o644), (".belayignore", "*.tmp\n", 0o644)):
+        for name, text, mode in (
+            ("src/run.sh", "#!/bin/sh\ncat src/data link; exit ${1:-0}\n", 0o755),
+            ("src/data", "data\n", 0o640),
+            ("left.tmp", "", 0o644),
+            (".belayignore", "*.tmp\n", 0o644),
+        ):
             with open(os.path.join(sent, name), "w") as f:
                 f.write(text)
             os.chmod(os.path.join(sent, name), mode)
         os.symlink("src/data", os.path.join(sent, "link"))
         show = "src/run.sh; stat -c '%n %a' src/run.sh src/data src/empty; ls -A; readlink link; echo out >src/new; pwd; sleep ${NAP:-0}"
-        job = self.submit("--workdir", "upload", "--chdir", "sent", "--wait", "-o", "out.txt", "--wrap", show)
+        job = self.submit(
+            "--workdir", "upload", "--chdir", "sent", "--wait", "-o", "out.txt", "--wrap", show
+        )
         text = "data\ndata\nsrc/run.sh 755\nsrc/data 640\nsrc/empty 755\n.belayignore\nlink\nout.txt\nsrc\nsrc/data\n%s/agent/tasks/%d-1/workdir\n"
         self.assertEqual(self.ok("logs", str(job)), text % (self.h.home, job))
-        self.assertFalse(os.path.exists(os.path.join(sent, "src", "new")))  # it worked on its own copy
+        self.assertFalse(
+            os.path.exists(os.path.join(sent, "src", "new"))
+        )  # it worked on its own copy
         self.assertRegex(self.ok("show", str(job)), r"(?m)^workdir +sent with it, [0-9a-f]{12}$")
         # What is damaged in a node's cache is fetched again.
         cache = os.path.join(self.h.home, "agent", "workdirs")
         for name in os.listdir(cache):
             with open(os.path.join(cache, name), "r+b") as f:
                 f.write(b"~")
-        job = self.submit("--workdir", "upload", "--chdir", "sent", "--wait", "--wrap", "cat link src/run.sh")
+        job = self.submit(
+            "--workdir", "upload", "--chdir", "sent", "--wait", "--wrap", "cat link src/run.sh"
+        )
         self.assertRegex(self.ok("logs", str(job)), r"^data\n#!/bin/sh\ncat src/data link; exit")
         # What the job has is what was there at the submit, for every attempt and every task; a node that has it does not ask for it.
-        array = self.submit("--workdir", "upload", "--chdir", "sent", "--hold", "-a", "0-1", "--retries", "1", "--wrap",
-                            "test $BELAY_ATTEMPT = 2 && exec src/run.sh; exit 1")
+        array = self.submit(
+            "--workdir",
+            "upload",
+            "--chdir",
+            "sent",
+            "--hold",
+            "-a",
+            "0-1",
+            "--retries",
+            "1",
+            "--wrap",
+            "test $BELAY_ATTEMPT = 2 && exec src/run.sh; exit 1",
+        )
         os.rename(os.path.join(sent, "src"), os.path.join(sent, "gone"))
         self.ok("release", str(array))
         for task in ("0", "1"):
             self.assertIn("data\ndata\n", self.ok("logs", "-f", "%d_%s" % (array, task)))
-            self.assertEqual([j["end"] for j in self.json("list", "--ended")["jobs"] if j["ref"] == "%d_%s" % (array, task)], ["succeeded"])
+            self.assertEqual(
+                [
+                    j["end"]
+                    for j in self.json("list", "--ended")["jobs"]
+                    if j["ref"] == "%d_%s" % (array, task)
+                ],
+                ["succeeded"],
+            )
         # A running job has its working directory over commands that users run in it.
-        script = self.h.script("#BELAY --workdir upload\necho up; exec sleep 1000\n", os.path.join("sent", "job.sh"))
+        script = self.h.script(
+            "#BELAY --workdir upload\necho up; exec sleep 1000\n", os.path.join("sent", "job.sh")
+        )
         job = self.submit("--chdir", "sent", script)
         self.wait_log(job, "^up$")
         self.assertIn("job.sh", self.ok("exec", str(job), "--", "ls"))
@@ -241,15 +307,20 @@ class Local(unittest.TestCase):
             f.truncate(3 << 30)
         done = self.h.belay("submit", "--workdir", "upload", "--chdir", "sent", "--wrap", "true")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertRegex(done.stderr, r'--workdir upload: 3\.0 GiB in .*The largest: "large" 3\.0 GiB in 1, .*\.belayignore')
+        self.assertRegex(
+            done.stderr,
+            r'--workdir upload: 3\.0 GiB in .*The largest: "large" 3\.0 GiB in 1, .*\.belayignore',
+        )
         done = self.h.belay("submit", "--workdir", "copy", "--wrap", "true")
         self.assertEqual(done.returncode, 2)
-        self.assertIn('expected one of shared, upload', done.stderr)
+        self.assertIn("expected one of shared, upload", done.stderr)
         os.unlink(os.path.join(sent, "large"))
 
     def test_wait_gives_the_jobs_exit_code(self):
         for code in (0, 1, 7, 255):
-            self.assertEqual(self.h.belay("submit", "--wait", self.h.script("exit %d\n" % code)).returncode, code)
+            self.assertEqual(
+                self.h.belay("submit", "--wait", self.h.script("exit %d\n" % code)).returncode, code
+            )
         done = self.h.belay("submit", "--wait", self.h.script("kill -9 $$\n"))
         self.assertEqual(done.returncode, 137)
         done = self.h.belay("submit", "--wait", "-t", "1s", self.h.script("exec sleep 1000\n"))
@@ -257,13 +328,17 @@ class Local(unittest.TestCase):
         self.assertIn("timeout", done.stderr)
 
     def test_a_script_gets_its_arguments_directives_and_environment(self):
-        script = self.h.script("#SBATCH -J from-sbatch\n#BELAY --export GREETING=hello,HERE --chdir /\n"
-                               "echo $GREETING $HERE $1 \"$2\" $BELAY_JOB_NAME $SLURM_JOB_ID; pwd\n"
-                               "echo $SLURM_JOB_PARTITION $SLURM_CLUSTER_NAME $SLURM_SUBMIT_HOST\n")
+        script = self.h.script(
+            "#SBATCH -J from-sbatch\n#BELAY --export GREETING=hello,HERE --chdir /\n"
+            'echo $GREETING $HERE $1 "$2" $BELAY_JOB_NAME $SLURM_JOB_ID; pwd\n'
+            "echo $SLURM_JOB_PARTITION $SLURM_CLUSTER_NAME $SLURM_SUBMIT_HOST\n"
+        )
         job = self.submit("--wait", script, "one", "two  words", env={"HERE": "there"})
         shown = "hello there one two  words from-sbatch %d\n/\n%s %s %s\n"
         pool = self.json("nodes")["nodes"][0]["pool"]
-        self.assertEqual(self.ok("logs", str(job)), shown % (job, pool, "local", socket.gethostname()))
+        self.assertEqual(
+            self.ok("logs", str(job)), shown % (job, pool, "local", socket.gethostname())
+        )
         job = self.submit("--wait", "-J", "from-flag", script, env={"HERE": "there"})
         self.assertEqual(self.json("show", str(job))["job"]["name"], "from-flag")
 
@@ -273,15 +348,26 @@ class Local(unittest.TestCase):
     def test_only_says_where_it_would_start_and_submits_nothing(self):
         script, node = self.h.script("true\n"), self.json("nodes")["nodes"][0]
         said = self.ok("submit", "--test-only", "-t", "10", script)
-        self.assertTrue(said.startswith("nothing was submitted\nit would start now on %s\n" % node["name"]), said)
+        self.assertTrue(
+            said.startswith("nothing was submitted\nit would start now on %s\n" % node["name"]),
+            said,
+        )
         self.assertRegex(said, r"it would run for about .* to 10m.*\nit would cost about \$")
         number = self.json("submit", "--test-only", script)["id"]
         far = "s3://lab/imagenet,size=140G,place=gcp/us-central1"
-        self.assertEqual(self.json("submit", "--test-only", "-t", "10", "--input", far, script)["cost"]["input_uusd"], 0)  # the machine is here
+        self.assertEqual(
+            self.json("submit", "--test-only", "-t", "10", "--input", far, script)["cost"][
+                "input_uusd"
+            ],
+            0,
+        )  # the machine is here
         done = self.h.belay("slurm", "sbatch", "--test-only", "-c", "1", script)
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
-        self.assertRegex(done.stderr, r"\Asbatch: Job %d to start at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d using 1 processors on nodes %s in "
-                         r"partition %s\n\Z" % (number, node["name"], node["pool"]))
+        self.assertRegex(
+            done.stderr,
+            r"\Asbatch: Job %d to start at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d using 1 processors on nodes %s in "
+            r"partition %s\n\Z" % (number, node["name"], node["pool"]),
+        )
         done = self.h.belay("slurm", "srun", "--test-only", "true")
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertIn("srun: Job %d to start at " % number, done.stderr)
@@ -296,41 +382,64 @@ class Local(unittest.TestCase):
 
     def test_follow_shows_the_whole_log_over_a_requeue(self):
         # Says its attempt and waits to be told to go on; a requeue comes in between.
-        script = self.h.script("echo attempt $BELAY_ATTEMPT\n[ $BELAY_ATTEMPT = 1 ] && exec sleep 1000\nexit 0\n")
+        script = self.h.script(
+            "echo attempt $BELAY_ATTEMPT\n[ $BELAY_ATTEMPT = 1 ] && exec sleep 1000\nexit 0\n"
+        )
         job = self.submit(script)
         follower = self.h.start("logs", "-f", str(job))
         self.wait_log(job, "^attempt 1$")
-        self.assertEqual(self.ok("requeue", str(job)), "job %d is being saved and queued again\n" % job)
+        self.assertEqual(
+            self.ok("requeue", str(job)), "job %d is being saved and queued again\n" % job
+        )
         out, err = follower.communicate(timeout=WAIT_S)
         self.assertEqual((follower.returncode, err), (0, ""))
-        self.assertRegex(out, r"\Aattempt 1\n---- belay: attempt 2 on node \d+, from the beginning ----\nattempt 2\n\Z")
+        self.assertRegex(
+            out,
+            r"\Aattempt 1\n---- belay: attempt 2 on node \d+, from the beginning ----\nattempt 2\n\Z",
+        )
         self.assertEqual(self.ok("logs", str(job)), out)
         self.assertRegex(self.ok("show", str(job)), r"(?m)^ +1 .* requeued ")
         self.assertEqual(self.ok("logs", "--tail-bytes", "10", str(job)), "attempt 2\n")
 
     def test_an_array_is_one_job_of_tasks(self):
         out = os.path.join(self.h.dir, "%A-%a.out")
-        script = self.h.script("echo $BELAY_ARRAY_ID $BELAY_ARRAY_INDEX $SLURM_ARRAY_TASK_COUNT-$SLURM_ARRAY_TASK_MAX\n"
-                               "[ $BELAY_ARRAY_INDEX != 6 ]\n#SBATCH\n", "array.sh")
+        script = self.h.script(
+            "echo $BELAY_ARRAY_ID $BELAY_ARRAY_INDEX $SLURM_ARRAY_TASK_COUNT-$SLURM_ARRAY_TASK_MAX\n"
+            "[ $BELAY_ARRAY_INDEX != 6 ]\n#SBATCH\n",
+            "array.sh",
+        )
         job = self.submit("-a", "2-6:2,9%2", "-o", out, script)
         after = self.submit("-d", "afternotok:%d" % job, "--wrap", "true")
         self.h.belay("logs", "-f", str(after))
         shown = self.json("show", str(job))
-        self.assertEqual(shown["array"], {"tasks": "2-6:2,9", "left": None, "at_once": 2, "succeeded": 3, "other": 1})
+        self.assertEqual(
+            shown["array"],
+            {"tasks": "2-6:2,9", "left": None, "at_once": 2, "succeeded": 3, "other": 1},
+        )
         self.assertEqual((shown["job"]["end"], shown["job"]["exit_code"]), ("failed", 1))
         self.assertEqual(self.ok("logs", "%d_4" % job), "%d 4 4-9\n" % job)
         task = self.json("show", "%d_9" % job)["job"]
-        self.assertEqual((task["ref"], task["array_id"], task["array_index"]), ("%d_9" % job, job, 9))
+        self.assertEqual(
+            (task["ref"], task["array_id"], task["array_index"]), ("%d_9" % job, job, 9)
+        )
         with open(os.path.join(self.h.dir, "%d-2.out" % job)) as f:
             self.assertEqual(f.read(), "%d 2 4-9\n" % job)
 
-        last = self.submit("-a", "2,4,6", "-d", "aftercorr:%d" % job, "--wrap", "echo $BELAY_ARRAY_INDEX")
+        last = self.submit(
+            "-a", "2,4,6", "-d", "aftercorr:%d" % job, "--wrap", "echo $BELAY_ARRAY_INDEX"
+        )
         self.assertEqual(self.ok("logs", "-f", "%d_4" % last), "4\n")
         never = self.json("show", "%d_6" % last)["job"]
         self.assertEqual(never["end"], "dependency")
-        self.assertIn("dependency: aftercorr:%d_6 can never come true" % job, [e["text"] for e in self.client().job_events(never["id"])["events"]])
+        self.assertIn(
+            "dependency: aftercorr:%d_6 can never come true" % job,
+            [e["text"] for e in self.client().job_events(never["id"])["events"]],
+        )
         wide = self.h.belay("submit", "-a", "2-9", "-d", "aftercorr:%d" % job, "--wrap", "true")
-        self.assertIn("has no task 3, so that task 3 of this array could never begin (4 tasks of it)", wide.stderr)
+        self.assertIn(
+            "has no task 3, so that task 3 of this array could never begin (4 tasks of it)",
+            wide.stderr,
+        )
 
         held = self.submit("--hold", "--array", "0-9", "--wrap", "true")
         self.assertIn("%d_[0-9]" % held, self.ok("list"))
@@ -339,7 +448,12 @@ class Local(unittest.TestCase):
         self.assertEqual(self.json("show", str(held))["job"]["ref"], "%d_[1,9]" % held)
         self.ok("cancel", str(held))
         self.assertEqual(self.json("show", str(held))["job"]["end"], "user")
-        for what, word in (("5-1", "expected numbers"), ("1-3%0", "after %"), ("", "expected"), ("1000000", "expected numbers")):
+        for what, word in (
+            ("5-1", "expected numbers"),
+            ("1-3%0", "after %"),
+            ("", "expected"),
+            ("1000000", "expected numbers"),
+        ):
             done = self.h.belay("submit", "-a", what, "--wrap", "true")
             self.assertEqual(done.returncode, 2, what)
             self.assertIn(word, done.stderr)
@@ -347,101 +461,234 @@ class Local(unittest.TestCase):
 
     def test_jobs_wait_for_others_and_for_their_release(self):
         first = self.submit("--hold", self.h.script("exit 3\n", "first.sh"))
-        after = self.submit("-d", "afternotok:%d" % first, self.h.script("echo after\n", "after.sh"))
-        never = self.submit("--dependency", "afterok:%d" % first, self.h.script("true\n", "never.sh"))
+        after = self.submit(
+            "-d", "afternotok:%d" % first, self.h.script("echo after\n", "after.sh")
+        )
+        never = self.submit(
+            "--dependency", "afterok:%d" % first, self.h.script("true\n", "never.sh")
+        )
         self.assertIn("it is held: belay release %d" % first, self.ok("why", str(first)))
-        self.assertIn("afternotok:%d: job %d 'first.sh' has not run yet" % (first, first), self.ok("why", str(after)))
+        self.assertIn(
+            "afternotok:%d: job %d 'first.sh' has not run yet" % (first, first),
+            self.ok("why", str(after)),
+        )
         later = self.submit("--begin", "now+1hour", self.h.script("true\n", "later.sh"))
         self.assertRegex(self.ok("show", str(later)), r"begins +not before 20")
         self.assertIn("not to begin before", self.ok("why", str(later)))
         self.assertEqual(self.ok("release", str(first)), "job %d is released\n" % first)
         self.assertRegex(self.ok("logs", "-f", str(after)), r"after\n\Z")
         done = self.h.belay("logs", "-f", str(never))  # until it has ended
-        self.assertEqual((done.returncode, self.json("show", str(never))["job"]["end"]), (0, "dependency"))
+        self.assertEqual(
+            (done.returncode, self.json("show", str(never))["job"]["end"]), (0, "dependency")
+        )
         shown = self.json("show", str(after))
-        self.assertEqual(shown["depends"], [{"kind": "afternotok", "job": first, "task": None, "delay_ms": 0, "state": "met"}])
-        for what, code, word in (("afterok:%d" % first, 1, "can never come true: job %d has ended, failed" % first),
-                                 ("afterok:999999", 1, "there is no job 999999"), ("afterok", 2, "after which job"),
-                                 ("afterburst:1", 2, "expected after, afterany"), ("afterok:1,afterany:2?3", 2, "either ','"),
-                                 ("afterok:1+5", 2, "after:JOB+MINUTES"), ("singleton:3", 2, "no job in particular"),
-                                 ("afterok:%d_2" % first, 1, "there is no task 2 of job %d" % first), ("afterok:1_x", 2, "index of a task"),
-                                 ("aftercorr:1_2", 2, "aftercorr is on all tasks"), ("aftercorr:1+2", 2, "after:JOB+MINUTES"),
-                                 ("aftercorr:%d" % first, 2, "is for arrays"), ("afterok:0", 2, "number of a job"), ("after:1+x", 2, "minutes")):
+        self.assertEqual(
+            shown["depends"],
+            [{"kind": "afternotok", "job": first, "task": None, "delay_ms": 0, "state": "met"}],
+        )
+        for what, code, word in (
+            ("afterok:%d" % first, 1, "can never come true: job %d has ended, failed" % first),
+            ("afterok:999999", 1, "there is no job 999999"),
+            ("afterok", 2, "after which job"),
+            ("afterburst:1", 2, "expected after, afterany"),
+            ("afterok:1,afterany:2?3", 2, "either ','"),
+            ("afterok:1+5", 2, "after:JOB+MINUTES"),
+            ("singleton:3", 2, "no job in particular"),
+            ("afterok:%d_2" % first, 1, "there is no task 2 of job %d" % first),
+            ("afterok:1_x", 2, "index of a task"),
+            ("aftercorr:1_2", 2, "aftercorr is on all tasks"),
+            ("aftercorr:1+2", 2, "after:JOB+MINUTES"),
+            ("aftercorr:%d" % first, 2, "is for arrays"),
+            ("afterok:0", 2, "number of a job"),
+            ("after:1+x", 2, "minutes"),
+        ):
             done = self.h.belay("submit", "-d", what, "--wrap", "true")
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(word, done.stderr)
 
     def test_jobs_are_changed_while_they_wait_and_while_they_run(self):
-        first, job = self.submit("--hold", "--wrap", "true"), self.submit("--hold", "-c", "900", "-a", "0-1", "--wrap", "echo here")
-        said = self.ok("update", str(job), "name=other", "cpus=1", "mem=64M", "time=90", "nice=3", "at-once=1", "exclusive=yes", "requeue=no",
-                       "dependency=afterok:%d" % first, "begin=now+1hour", "constraint=none")
+        first, job = self.submit("--hold", "--wrap", "true"), self.submit(
+            "--hold", "-c", "900", "-a", "0-1", "--wrap", "echo here"
+        )
+        said = self.ok(
+            "update",
+            str(job),
+            "name=other",
+            "cpus=1",
+            "mem=64M",
+            "time=90",
+            "nice=3",
+            "at-once=1",
+            "exclusive=yes",
+            "requeue=no",
+            "dependency=afterok:%d" % first,
+            "begin=now+1hour",
+            "constraint=none",
+        )
         self.assertEqual(said, "job %d is changed\n" % job)
         shown = self.json("show", str(job))
         row = shown["job"]
-        self.assertEqual((row["name"], row["cpus"], row["memory_mib"], row["time_limit_ms"], row["nice"], row["exclusive"], row["requeue"],
-                          shown["array"]["at_once"], shown["depends"][0]["job"]), ("other", 1, 64, 5400000, 3, True, False, 1, first))
-        for words, code, text in (((), 2, "which job"), (("x", "time=1h"), 2, "expected a job's number"), ((str(job),), 2, "what is to change"),
-                                  ((str(job), "time"), 2, "expected KEY=VALUE"), ((str(job), "tim=2h"), 2, "nearest: time"),
-                                  ((str(job), "time=x"), 2, "--time"), ((str(job), "requeue=perhaps"), 2, "yes or no"), ((str(job), "cpus="), 2, "expected a value"),
-                                  ((str(job), "zone=none"), 2, "zone: expected a value"), ((str(job), "zone=a&b"), 2, "names with commas"),
-                                  ((str(job), "input=data.txt"), 2, "standard input cannot be changed"), ((str(job), "input=s3://lab/data"), 2, "how large it is"),
-                                  ((str(job), "input=s3://lab/data,size=1G,place=aws"), 1, "input"),
-                                  ((str(job), "pool=nowhere"), 1, "no pool"), (("999999", "time=2h"), 1, "999999"),
-                                  ((str(job) + "_1", "time=2h"), 1, "has not begun"), ((str(first), "at-once=2"), 1, "no array")):
+        self.assertEqual(
+            (
+                row["name"],
+                row["cpus"],
+                row["memory_mib"],
+                row["time_limit_ms"],
+                row["nice"],
+                row["exclusive"],
+                row["requeue"],
+                shown["array"]["at_once"],
+                shown["depends"][0]["job"],
+            ),
+            ("other", 1, 64, 5400000, 3, True, False, 1, first),
+        )
+        for words, code, text in (
+            ((), 2, "which job"),
+            (("x", "time=1h"), 2, "expected a job's number"),
+            ((str(job),), 2, "what is to change"),
+            ((str(job), "time"), 2, "expected KEY=VALUE"),
+            ((str(job), "tim=2h"), 2, "nearest: time"),
+            ((str(job), "time=x"), 2, "--time"),
+            ((str(job), "requeue=perhaps"), 2, "yes or no"),
+            ((str(job), "cpus="), 2, "expected a value"),
+            ((str(job), "zone=none"), 2, "zone: expected a value"),
+            ((str(job), "zone=a&b"), 2, "names with commas"),
+            ((str(job), "input=data.txt"), 2, "standard input cannot be changed"),
+            ((str(job), "input=s3://lab/data"), 2, "how large it is"),
+            ((str(job), "input=s3://lab/data,size=1G,place=aws"), 1, "input"),
+            ((str(job), "pool=nowhere"), 1, "no pool"),
+            (("999999", "time=2h"), 1, "999999"),
+            ((str(job) + "_1", "time=2h"), 1, "has not begun"),
+            ((str(first), "at-once=2"), 1, "no array"),
+        ):
             with self.subTest(words):
                 done = self.h.belay("update", *words)
                 self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
                 self.assertIn(text, done.stderr)
         said = self.h.belay("update", str(job), "input=s3://lab/data,size=2G,place=aws/us-east-1")
-        self.assertEqual((said.returncode, self.json("show", str(job))["job"]["input"]), (0, {"place": "aws/us-east-1", "bytes": 2 << 30}), said.stderr)
+        self.assertEqual(
+            (said.returncode, self.json("show", str(job))["job"]["input"]),
+            (0, {"place": "aws/us-east-1", "bytes": 2 << 30}),
+            said.stderr,
+        )
         self.assertIn("BELAY_INPUT of the job stays", said.stderr)
         self.ok("update", str(job), "input=none")
         self.assertIsNone(self.json("show", str(job))["job"]["input"])
-        self.assertEqual(self.ok("update", str(job), "begin=none", "dependency=none", "time=none", "exclusive=no", "at-once=none"), "job %d is changed\n" % job)
+        self.assertEqual(
+            self.ok(
+                "update",
+                str(job),
+                "begin=none",
+                "dependency=none",
+                "time=none",
+                "exclusive=no",
+                "at-once=none",
+            ),
+            "job %d is changed\n" % job,
+        )
         self.ok("release", str(job))
         self.assertRegex(self.ok("logs", "-f", str(job + 1)), r"here\n\Z")
-        runs = self.submit("--time", "1h", self.h.script("echo running\nexec sleep 1000\n", "runs.sh"))
+        runs = self.submit(
+            "--time", "1h", self.h.script("echo running\nexec sleep 1000\n", "runs.sh")
+        )
         self.wait_log(runs, "^running$")
-        self.assertIn("runs, and this can be changed only while it waits", self.h.belay("update", str(runs), "cpus=2").stderr)
+        self.assertIn(
+            "runs, and this can be changed only while it waits",
+            self.h.belay("update", str(runs), "cpus=2").stderr,
+        )
         self.assertEqual(self.json("update", str(runs), "time=0:00:01"), {"id": runs})
         self.ok("logs", "-f", str(runs))
         here, held = os.uname().machine, self.submit("--hold", "--wrap", "true")
-        self.ok("update", str(held), "region=%s,elsewhere" % here, "zone=" + here, "constraint=" + here)
-        self.assertEqual(self.json("show", str(held))["job"]["constraint"], "({0}|elsewhere)&{0}&{0}".format(here))
+        self.ok(
+            "update", str(held), "region=%s,elsewhere" % here, "zone=" + here, "constraint=" + here
+        )
+        self.assertEqual(
+            self.json("show", str(held))["job"]["constraint"],
+            "({0}|elsewhere)&{0}&{0}".format(here),
+        )
         shown = self.json("show", str(runs))
         self.assertEqual((shown["job"]["end"], shown["attempts"][0]["behind_ms"]), ("timeout", 0))
         self.ok("cancel", str(first), str(held))
 
     def test_a_cron_entry_runs_its_job(self):
         script = self.h.script('echo "$1 of $BELAY_CRON_TIME"\n', "nightly.sh")
-        added = self.ok("cron", "add", "--tz", "Australia/Lord_Howe", "--overlap", "queue", "30 2 * * *", script, "the run")
-        self.assertRegex(added, r"^cron \d+ \(nightly.sh\) added: next at 20\d\d-\d\d-\d\dT02:30:00\+1[01]:[03]0\n$")
-        self.assertRegex(self.ok("cron"), r"nightly.sh +\w+ +active +30 2 \* \* \* +Australia/Lord_Howe")
+        added = self.ok(
+            "cron",
+            "add",
+            "--tz",
+            "Australia/Lord_Howe",
+            "--overlap",
+            "queue",
+            "30 2 * * *",
+            script,
+            "the run",
+        )
+        self.assertRegex(
+            added,
+            r"^cron \d+ \(nightly.sh\) added: next at 20\d\d-\d\d-\d\dT02:30:00\+1[01]:[03]0\n$",
+        )
+        self.assertRegex(
+            self.ok("cron"), r"nightly.sh +\w+ +active +30 2 \* \* \* +Australia/Lord_Howe"
+        )
         job = int(self.ok("cron", "run", "nightly.sh").split()[-1])
-        self.assertRegex(self.ok("logs", "-f", str(job)), r"^the run of 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\n$")
+        self.assertRegex(
+            self.ok("logs", "-f", str(job)),
+            r"^the run of 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\n$",
+        )
         self.assertIn("cron          entry 1, for no time: by hand", self.ok("show", str(job)))
         self.assertRegex(self.ok("cron", "history", "nightly.sh"), r"started +%d +by hand" % job)
-        self.assertIn("changed: next at", self.ok("cron", "edit", "nightly.sh", "--schedule", "@hourly", "--catch-up", "all:7"))
+        self.assertIn(
+            "changed: next at",
+            self.ok("cron", "edit", "nightly.sh", "--schedule", "@hourly", "--catch-up", "all:7"),
+        )
         self.assertEqual(self.ok("cron", "pause", "nightly.sh").split()[-1], "paused")
         shown = self.json("cron", "list", "nightly.sh")
         self.assertEqual((shown["cron"]["catch_up_max"], shown["job"]["args"]), (7, ["the run"]))
         self.assertIn("all, at most 7", self.ok("cron", "list", "nightly.sh"))
-        self.ok("cron", "add", "--name", "by-seven", "--tz", "Australia/Lord_Howe", "--finish-by", "07:00", "--work", "1h", "@daily", script)
+        self.ok(
+            "cron",
+            "add",
+            "--name",
+            "by-seven",
+            "--tz",
+            "Australia/Lord_Howe",
+            "--finish-by",
+            "07:00",
+            "--work",
+            "1h",
+            "@daily",
+            script,
+        )
         job = self.json("cron", "list", "by-seven")["job"]
-        self.assertEqual((job["finish_at"], job["work_ms"], "finish_by_ms" in job), ("07:00", 3600000, False))
+        self.assertEqual(
+            (job["finish_at"], job["work_ms"], "finish_by_ms" in job), ("07:00", 3600000, False)
+        )
         job = self.ok("cron", "run", "by-seven").split()[-1]
-        self.assertRegex(self.json("show", job)["job"]["finish_by"], r"T20:[03]0:00(\.000)?Z$")  # 07:00 at UTC+10:30 or +11:00
+        self.assertRegex(
+            self.json("show", job)["job"]["finish_by"], r"T20:[03]0:00(\.000)?Z$"
+        )  # 07:00 at UTC+10:30 or +11:00
         self.ok("logs", "-f", job)  # to its end
         self.ok("cron", "remove", "by-seven")
-        for arguments, code, text in ((("add", "61 * * * *", script), 2, "cron.schedule: minute"), (("add",), 2, "which schedule"),
-                                      (("add", "@daily"), 2, "a job script begins with"), (("add", "--tz", "Nowhere", "@daily", script), 2, "cron.zone"),
-                                      (("edit", "nightly.sh"), 2, "what is to be changed"), (("edit",), 2, "which entry"),
-                                      (("edit", "nightly.sh", "--mem", "1G"), 2, "need the job"), (("pause",), 2, "which entry"),
-                                      (("remove", "nobody"), 1, "no cron entry"), (("paint",), 2, "expected add"),
-                                      (("list", "--tz", "UTC"), 2, "takes no flags"),
-                                      (("add", "--name", "x", "--finish-by", "tomorrow", "--work", "1h", "@daily", script), 2, "--finish-by +8h or 07:00"),
-                                      (("add", "--catch-up", "some:1", "@daily", script), 2, "--catch-up"),
-                                      (("add", "@daily", script), 1, "already")):
+        for arguments, code, text in (
+            (("add", "61 * * * *", script), 2, "cron.schedule: minute"),
+            (("add",), 2, "which schedule"),
+            (("add", "@daily"), 2, "a job script begins with"),
+            (("add", "--tz", "Nowhere", "@daily", script), 2, "cron.zone"),
+            (("edit", "nightly.sh"), 2, "what is to be changed"),
+            (("edit",), 2, "which entry"),
+            (("edit", "nightly.sh", "--mem", "1G"), 2, "need the job"),
+            (("pause",), 2, "which entry"),
+            (("remove", "nobody"), 1, "no cron entry"),
+            (("paint",), 2, "expected add"),
+            (("list", "--tz", "UTC"), 2, "takes no flags"),
+            (
+                ("add", "--name", "x", "--finish-by", "tomorrow", "--work", "1h", "@daily", script),
+                2,
+                "--finish-by +8h or 07:00",
+            ),
+            (("add", "--catch-up", "some:1", "@daily", script), 2, "--catch-up"),
+            (("add", "@daily", script), 1, "already"),
+        ):
             with self.subTest(arguments):
                 done = self.h.belay("cron", *arguments)
                 self.assertEqual(done.returncode, code, done.stderr)
@@ -452,6 +699,7 @@ class Local(unittest.TestCase):
     def test_a_job_may_cost_no_more_than_it_is_told(self):
         def limits(job):
             return job["max_uusd"], job["max_uusd_per_hour"]
+
         script = self.h.script("#BELAY --max-usd 7\nexec true\n", "dear.sh")
         job = self.submit("--hold", "--max-usd", "2.5", "--max-usd-per-hour", "0.000001", script)
         self.assertEqual(limits(self.json("show", str(job))["job"]), (2500000, 1))
@@ -462,10 +710,22 @@ class Local(unittest.TestCase):
         self.assertEqual(limits(self.json("show", str(job))["job"]), (None, None))
         self.ok("cancel", str(job))
         array = self.submit("--hold", "--array", "0-3", "--max-usd", "1000000000", script)
-        self.assertEqual(limits(self.json("show", str(array))["job"]), (10 ** 15, None))
+        self.assertEqual(limits(self.json("show", str(array))["job"]), (10**15, None))
         self.ok("cancel", str(array))
         for flag in ("--max-usd", "--max-usd-per-hour"):
-            for value in ("0", "-1", "x", "", "$5", "1e3", "nan", "1000000001", "0.0000001", "1,5", "9" * 40):
+            for value in (
+                "0",
+                "-1",
+                "x",
+                "",
+                "$5",
+                "1e3",
+                "nan",
+                "1000000001",
+                "0.0000001",
+                "1,5",
+                "9" * 40,
+            ):
                 for words in (("submit", "--hold"), ("cron", "add", "@daily"), ("run",)):
                     with self.subTest((flag, value, words)):
                         done = self.h.belay(*words, flag + "=" + value, script)
@@ -483,7 +743,10 @@ class Local(unittest.TestCase):
         run = int(self.ok("cron", "run", "dear-nightly.sh").split()[-1])
         self.ok("logs", "-f", str(run))
         job = self.json("show", str(run))["job"]
-        self.assertEqual((job["end"], job["max_uusd"], job["max_uusd_per_hour"]), ("succeeded", 7000000, 40000000))
+        self.assertEqual(
+            (job["end"], job["max_uusd"], job["max_uusd_per_hour"]),
+            ("succeeded", 7000000, 40000000),
+        )
         self.ok("cron", "edit", "dear-nightly.sh", "--max-usd", "9", script)
         job = self.json("cron", "list", "dear-nightly.sh")["job"]
         self.assertEqual((job["max_uusd"], job.get("max_uusd_per_hour")), (9000000, None))
@@ -492,7 +755,9 @@ class Local(unittest.TestCase):
     def test_cancel_ends_a_job_and_its_processes(self):
         mark = os.path.join(self.h.dir, "sleeper")
         os.symlink("/bin/sleep", mark)
-        job = self.submit(self.h.script("%s 1000 &\n%s 1001 &\necho started\nwait\n" % (mark, mark)))
+        job = self.submit(
+            self.h.script("%s 1000 &\n%s 1001 &\necho started\nwait\n" % (mark, mark))
+        )
         self.wait_log(job, "^started$")
         waiter = self.h.start("submit", "--wait", self.h.script("exec sleep 1000\n", "second.sh"))
         second = int(re.search(r"(\d+)$", waiter.stdout.readline()).group(1))
@@ -520,12 +785,15 @@ class Local(unittest.TestCase):
         self.assertLess(time.monotonic() - begun, 25)  # none had to be killed, which is after 30 s
 
     def test_a_command_is_wrapped_in_a_script(self):
-        done = self.h.belay("submit", "--wait", "--wrap", "echo \"a  b\" | tr a-z A-Z; exit 7")
+        done = self.h.belay("submit", "--wait", "--wrap", 'echo "a  b" | tr a-z A-Z; exit 7')
         job = int(re.fullmatch(r"Submitted batch job (\d+)\n", done.stdout).group(1))
         self.assertEqual((done.returncode, done.stderr), (7, ""))
         self.assertEqual(self.ok("logs", str(job)), "A  B\n")
         shown = self.json("show", str(job))
-        self.assertEqual((shown["job"]["name"], shown["spec"]["script"]), ("wrap", "#!/bin/sh\necho \"a  b\" | tr a-z A-Z; exit 7\n"))
+        self.assertEqual(
+            (shown["job"]["name"], shown["spec"]["script"]),
+            ("wrap", '#!/bin/sh\necho "a  b" | tr a-z A-Z; exit 7\n'),
+        )
         job = self.submit("-J", "mine", "-c", "1", "--wrap=true", "--wait")
         self.assertEqual(self.json("show", str(job))["job"]["name"], "mine")
 
@@ -535,14 +803,22 @@ class Local(unittest.TestCase):
         self.assertIn("warning: job", done.stderr)
         job = re.search(r"(\d+)$", done.stdout).group(1)
         self.assertIn("4096 cpus", self.ok("why", job))
-        self.assertRegex(self.ok("show", job), "priority      as if it had waited for .*: its waiting .*, nice -30m00s")
+        self.assertRegex(
+            self.ok("show", job),
+            "priority      as if it had waited for .*: its waiting .*, nice -30m00s",
+        )
         share = self.json("shares")["shares"][0]
         self.assertEqual((share["team"], share["pending"], share["share"]), (share["user"], 1, 1.0))
         self.assertRegex(self.ok("shares"), r"TEAM +SHARE +USED +USER")
         quotas = self.json("quotas")["quotas"]
-        self.assertEqual([(q["team"], q["user"], q["submitted"], q["max_gpus"]) for q in quotas],
-                         [(share["team"], user, 1, None) for user in (None, share["user"])])
-        self.assertRegex(self.ok("quotas"), r"TEAM +USER +RUNNING +SUBMITTED +GPUS +USD/H +CPUS +QUOTA\n.* 0/- +1/- +0/- +0/- +0/- +-")
+        self.assertEqual(
+            [(q["team"], q["user"], q["submitted"], q["max_gpus"]) for q in quotas],
+            [(share["team"], user, 1, None) for user in (None, share["user"])],
+        )
+        self.assertRegex(
+            self.ok("quotas"),
+            r"TEAM +USER +RUNNING +SUBMITTED +GPUS +USD/H +CPUS +QUOTA\n.* 0/- +1/- +0/- +0/- +0/- +-",
+        )
         self.assertEqual(self.json("why", job)["reasons"][0]["code"], "too-large")
         self.ok("cancel", job)
 
@@ -551,15 +827,63 @@ class Local(unittest.TestCase):
     def test_every_verb_speaks_json(self):
         job = self.submit("--wait", self.h.script("echo hi\n"))
         token = self.json("token", "create")["id"]
-        for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
-                                (("show", str(job)), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "expects", "job", "ledger", "leftover", "spec"]),
-                                (("why", str(job)), ["ahead", "changes", "estimate", "id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
-                                (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]),
-                                (("top", "-1"), ["cluster", "coming", "cpus", "gpus", "jobs", "memory_mib", "nodes", "on_demand_uusd_h", "pools", "running", "usage", "uusd_h"]), (("shares",), ["shares"]), (("quotas",), ["quotas"]), (("pools",), ["pools"]),
-                                (("offers",), ["offers"]), (("cron",), ["crons"]), (("cost",), ["lines", "total"]), (("cost", "--by", "kind"), ["lines", "total"]),
-                                (("token", "list"), ["tokens"]), (("token", "revoke", str(token)), ["id"]),
-                                (("version",), ["belay", "belayd"]), (("up",), ["home", "node"]), (("run", "true"), ["id"]),
-                                (("submit", self.h.script("true\n")), ["id"])):
+        for arguments, keys in (
+            (("list",), ["jobs", "next"]),
+            (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
+            (
+                ("show", str(job)),
+                [
+                    "array",
+                    "attempts",
+                    "certificate",
+                    "checkpoints",
+                    "depends",
+                    "drills",
+                    "expects",
+                    "job",
+                    "ledger",
+                    "leftover",
+                    "spec",
+                ],
+            ),
+            (
+                ("why", str(job)),
+                ["ahead", "changes", "estimate", "id", "reasons", "state", "warnings"],
+            ),
+            (("logs", str(job)), ["id", "log"]),
+            (("nodes",), ["nodes"]),
+            (("nodes", "-a"), ["nodes"]),
+            (
+                ("top", "-1"),
+                [
+                    "cluster",
+                    "coming",
+                    "cpus",
+                    "gpus",
+                    "jobs",
+                    "memory_mib",
+                    "nodes",
+                    "on_demand_uusd_h",
+                    "pools",
+                    "running",
+                    "usage",
+                    "uusd_h",
+                ],
+            ),
+            (("shares",), ["shares"]),
+            (("quotas",), ["quotas"]),
+            (("pools",), ["pools"]),
+            (("offers",), ["offers"]),
+            (("cron",), ["crons"]),
+            (("cost",), ["lines", "total"]),
+            (("cost", "--by", "kind"), ["lines", "total"]),
+            (("token", "list"), ["tokens"]),
+            (("token", "revoke", str(token)), ["id"]),
+            (("version",), ["belay", "belayd"]),
+            (("up",), ["home", "node"]),
+            (("run", "true"), ["id"]),
+            (("submit", self.h.script("true\n")), ["id"]),
+        ):
             with self.subTest(arguments):
                 self.assertEqual(sorted(self.json(*arguments)), keys)
         self.assertEqual(self.json("logs", str(job))["log"], "hi\n")
@@ -572,12 +896,18 @@ class Local(unittest.TestCase):
 
     def test_lists_are_filtered_and_sorted(self):
         done = self.submit("--wait", "-J", "sieve-b", "--label", "sieve=1", self.h.script("true\n"))
-        held = [self.submit("-H", "-J", "sieve-" + name, self.h.script("true\n")) for name in ("c", "a")]
-        for arguments, expected in ((("--name", "sieve-*"), held[::-1]), (("-a", "--name", "sieve-*", "--sort", "name"), [held[1], done, held[0]]),
-                                    (("-e", "-l", "sieve"), [done]), (("-s", "succeeded,failed", "--label", "sieve=1", "--since", "1h"), [done]),
-                                    (("-s", "pending", "--name", "sieve-a", "--name", "sieve-b"), held[1:]),
-                                    (("-a", "--name", "sieve-*", "--sort", "oldest", "-n", "2"), [done, held[0]]),
-                                    (("-a", "--name", "sieve-*", "--until", "2026-01-01"), [])):
+        held = [
+            self.submit("-H", "-J", "sieve-" + name, self.h.script("true\n")) for name in ("c", "a")
+        ]
+        for arguments, expected in (
+            (("--name", "sieve-*"), held[::-1]),
+            (("-a", "--name", "sieve-*", "--sort", "name"), [held[1], done, held[0]]),
+            (("-e", "-l", "sieve"), [done]),
+            (("-s", "succeeded,failed", "--label", "sieve=1", "--since", "1h"), [done]),
+            (("-s", "pending", "--name", "sieve-a", "--name", "sieve-b"), held[1:]),
+            (("-a", "--name", "sieve-*", "--sort", "oldest", "-n", "2"), [done, held[0]]),
+            (("-a", "--name", "sieve-*", "--until", "2026-01-01"), []),
+        ):
             with self.subTest(arguments):
                 self.assertEqual([j["id"] for j in self.json("list", *arguments)["jobs"]], expected)
         self.assertIn("it is held", self.ok("list", "--why", "--name", "sieve-a"))
@@ -585,9 +915,14 @@ class Local(unittest.TestCase):
 
     def test_parts_of_a_log_are_shown(self):
         job = str(self.submit("--wait", self.h.script("seq 5\n")))
-        for arguments, expected in ((("--tail", "2"), "4\n5\n"), (("-f", "-n", "1"), "5\n"), (("--since", "1h"), "1\n2\n3\n4\n5\n"),
-                                    (("--since", "1h", "--tail-bytes", "3"), "\n5\n"), (("--since", "2100-01-01", "-f"), ""),
-                                    (("--attempt", "1", "-f", "--rank", "0", "-n", "1"), "5\n")):
+        for arguments, expected in (
+            (("--tail", "2"), "4\n5\n"),
+            (("-f", "-n", "1"), "5\n"),
+            (("--since", "1h"), "1\n2\n3\n4\n5\n"),
+            (("--since", "1h", "--tail-bytes", "3"), "\n5\n"),
+            (("--since", "2100-01-01", "-f"), ""),
+            (("--attempt", "1", "-f", "--rank", "0", "-n", "1"), "5\n"),
+        ):
             with self.subTest(arguments):
                 self.assertEqual(self.ok("logs", *arguments, job), expected)
         self.assertEqual(json.loads(self.ok("logs", "--json", "-n", "3", job))["log"], "3\n4\n5\n")
@@ -596,23 +931,50 @@ class Local(unittest.TestCase):
         self.assertIn("has had no attempt 2", done.stderr)
 
     def test_a_command_runs_inside_a_running_job(self):
-        job = str(self.submit("-J", "entered", "--export", "SEEN=inside", self.h.script("echo go; exec sleep 1000\n")))
+        job = str(
+            self.submit(
+                "-J",
+                "entered",
+                "--export",
+                "SEEN=inside",
+                self.h.script("echo go; exec sleep 1000\n"),
+            )
+        )
         self.wait_log(job, "^go$")
         self.wait_started(job)
-        done = self.h.belay("exec", job, "--", "sh", "-c", "echo $SEEN $BELAY_JOB_ID; pwd; echo oops >&2; cat; exit 7", text="in\n")
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "inside %s\n%s\nin\n" % (job, self.h.dir), "oops\n"))
+        done = self.h.belay(
+            "exec",
+            job,
+            "--",
+            "sh",
+            "-c",
+            "echo $SEEN $BELAY_JOB_ID; pwd; echo oops >&2; cat; exit 7",
+            text="in\n",
+        )
+        self.assertEqual(
+            (done.returncode, done.stdout, done.stderr),
+            (7, "inside %s\n%s\nin\n" % (job, self.h.dir), "oops\n"),
+        )
         much = "x" * 99 + "\n"
         done = self.h.belay("exec", job, "cat", text=much * 20000)  # more than anybody holds
         self.assertEqual((done.returncode, len(done.stdout), done.stderr), (0, 2000000, ""))
         self.assertEqual(self.h.belay("exec", job, "--", "sh", "-c", "kill -9 $$").returncode, 137)
-        for arguments, code, text in (((job, "--", "/no/such"), 1, "cannot be executed"), (("--rank", "1", job, "true"), 1, "ranks count from 0"),
-                                      ((job,), 2, "which command"), ((job, "--"), 2, "which command"), (("-t", job, "sh"), 2, "no terminal")):
+        for arguments, code, text in (
+            ((job, "--", "/no/such"), 1, "cannot be executed"),
+            (("--rank", "1", job, "true"), 1, "ranks count from 0"),
+            ((job,), 2, "which command"),
+            ((job, "--"), 2, "which command"),
+            (("-t", job, "sh"), 2, "no terminal"),
+        ):
             done = self.h.belay("exec", *arguments)
             self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
             self.assertIn(text, done.stderr)
         client = self.client()
         self.assertIn("enter", [e["kind"] for e in client.job_events(int(job))["events"]])
-        self.assertEqual(client.run_in(int(job), ["sh", "-c", "cat; echo 2 >&2; exit 3"], input=b"y" * 100000), (3, b"y" * 100000, b"2\n"))
+        self.assertEqual(
+            client.run_in(int(job), ["sh", "-c", "cat; echo 2 >&2; exit 3"], input=b"y" * 100000),
+            (3, b"y" * 100000, b"2\n"),
+        )
         # It is in the task's group: it ends with the job, whose end it is told.
         inside = self.h.start("exec", job, "--", "sh", "-c", "echo here; exec sleep 1000")
         self.assertEqual(inside.stdout.readline(), "here\n")
@@ -624,14 +986,23 @@ class Local(unittest.TestCase):
         self.assertIn("has ended", done.stderr)
 
     def test_what_is_typed_goes_to_a_job_that_is_attached_to(self):
-        job = str(self.submit("--stdin", self.h.script("echo name?; read name; echo hello $name; read code; exit $code\n")))
+        job = str(
+            self.submit(
+                "--stdin",
+                self.h.script("echo name?; read name; echo hello $name; read code; exit $code\n"),
+            )
+        )
         self.wait_log(job, r"^name\?$")
         self.wait_started(job)
         pid, fd = pty.fork()
         if pid == 0:
             os.execve(BUILD + "/cli/belay", ["belay", "attach", job], self.h.env)
         seen = ""
-        for say, expect in (("", r"name\?"), ("ann\n", r"hello ann"), ("\x10\x11", "let go of job")):
+        for say, expect in (
+            ("", r"name\?"),
+            ("ann\n", r"hello ann"),
+            ("\x10\x11", "let go of job"),
+        ):
             os.write(fd, say.encode())
             while not re.search(expect, seen):
                 self.assertTrue(select.select([fd], [], [], WAIT_S)[0], seen)
@@ -639,19 +1010,31 @@ class Local(unittest.TestCase):
         self.read_to_end(fd)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
         os.close(fd)
-        done = self.h.belay("attach", "-n", "1", job, text="6\n")  # once more; it ends with the job's code
+        done = self.h.belay(
+            "attach", "-n", "1", job, text="6\n"
+        )  # once more; it ends with the job's code
         self.assertEqual((done.returncode, done.stdout), (6, "hello ann\n"), done.stderr)
         done = self.h.belay("attach", job)
         self.assertEqual((done.returncode, done.stdout), (6, "name?\nhello ann\n"))
 
     def test_a_job_reads_the_end_of_its_input(self):
-        job = str(self.submit("--stdin", self.h.script("echo go; cat | wc -c; read more; echo end of $?\n")))
+        job = str(
+            self.submit(
+                "--stdin", self.h.script("echo go; cat | wc -c; read more; echo end of $?\n")
+            )
+        )
         self.wait_log(job, "^go$")
         self.wait_started(job)
-        beside = self.h.start("exec", job, "--", "sh", "-c", "echo here; exec sleep 1000")  # which holds nothing open
+        beside = self.h.start(
+            "exec", job, "--", "sh", "-c", "echo here; exec sleep 1000"
+        )  # which holds nothing open
         self.assertEqual(beside.stdout.readline(), "here\n")
-        done = self.h.belay("attach", job, text="x" * 99 + "\n" + "y" * 300000)  # more than anybody holds
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "go\n300100\nend of 1\n", ""))
+        done = self.h.belay(
+            "attach", job, text="x" * 99 + "\n" + "y" * 300000
+        )  # more than anybody holds
+        self.assertEqual(
+            (done.returncode, done.stdout, done.stderr), (0, "go\n300100\nend of 1\n", "")
+        )
         beside.communicate(timeout=WAIT_S)
 
     def attached(self, *arguments, text, sees, **more):
@@ -663,10 +1046,14 @@ class Local(unittest.TestCase):
         return p
 
     def test_a_jobs_input_ends_only_when_somebody_says_so(self):
-        job = str(self.submit("--stdin", self.h.script("echo go; cat; echo ended; exec sleep 1000\n")))
+        job = str(
+            self.submit("--stdin", self.h.script("echo go; cat; echo ended; exec sleep 1000\n"))
+        )
         self.wait_log(job, "^go$")
         self.wait_started(job)
-        p = self.attached("--keep-open", job, text="one\n", sees=["go\n", "one\n"], stdin=subprocess.PIPE)
+        p = self.attached(
+            "--keep-open", job, text="one\n", sees=["go\n", "one\n"], stdin=subprocess.PIPE
+        )
         p.stdin.close()
         p.stdin = None
         q = self.attached(job, text=None, sees=["go\n", "one\n"])  # of /dev/null
@@ -701,12 +1088,31 @@ class Local(unittest.TestCase):
             follower = h.start("logs", "-f", "1")
             self.assertEqual(follower.stdout.readline(), "by run\n")
             wait_event(h.client(), 1, "started")
-            done = h.belay("exec", "1", "--", "sh", "-c", "echo by $CAME $BELAY_JOB_ID; cat; exit 4", text="in\n")
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (4, "by exec 1\nin\n", ""))
-            self.assertEqual(h.belay("slurm", "srun", "--jobid=1", "-n", "2", "sh", "-c", "echo by $CAME").stdout, "by exec\nby exec\n")
-            done = h.belay("run", "-I", "--image", "img:1", "sh", "-c", "echo by $CAME; cat", text="in\n")
+            done = h.belay(
+                "exec",
+                "1",
+                "--",
+                "sh",
+                "-c",
+                "echo by $CAME $BELAY_JOB_ID; cat; exit 4",
+                text="in\n",
+            )
+            self.assertEqual(
+                (done.returncode, done.stdout, done.stderr), (4, "by exec 1\nin\n", "")
+            )
+            self.assertEqual(
+                h.belay(
+                    "slurm", "srun", "--jobid=1", "-n", "2", "sh", "-c", "echo by $CAME"
+                ).stdout,
+                "by exec\nby exec\n",
+            )
+            done = h.belay(
+                "run", "-I", "--image", "img:1", "sh", "-c", "echo by $CAME; cat", text="in\n"
+            )
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "by exec\nin\n", ""))
-            if os.geteuid() == 0:  # what is inside is no child of what went in, and ends with the session all the same
+            if (
+                os.geteuid() == 0
+            ):  # what is inside is no child of what went in, and ends with the session all the same
                 p = h.start("exec", "1", "--", "sh", "-c", "echo $$; exec sleep 999")
                 pid = int(p.stdout.readline())
                 p.terminate()
@@ -722,10 +1128,18 @@ class Local(unittest.TestCase):
         pid, fd = pty.fork()
         if pid == 0:
             os.chdir(self.h.dir)
-            os.execve(BUILD + "/cli/belay", ["belay", "exec", "-t", job, "--", "sh"], {**self.h.env, "TERM": "vt100", "PS1": "> "})
+            os.execve(
+                BUILD + "/cli/belay",
+                ["belay", "exec", "-t", job, "--", "sh"],
+                {**self.h.env, "TERM": "vt100", "PS1": "> "},
+            )
         seen = ""
-        for say, expect in (("tty; echo $TERM\n", r"/dev/pts/\d+\r\nvt100\r\n"), ("sh -c 'echo in f''ront; exec sleep 1000'\n", r"in front\r\n"), ("\x03", r"\^C"),
-                            ("exit 5\n", None)):
+        for say, expect in (
+            ("tty; echo $TERM\n", r"/dev/pts/\d+\r\nvt100\r\n"),
+            ("sh -c 'echo in f''ront; exec sleep 1000'\n", r"in front\r\n"),
+            ("\x03", r"\^C"),
+            ("exit 5\n", None),
+        ):
             os.write(fd, say.encode())
             while expect and not re.search(expect, seen):
                 self.assertTrue(select.select([fd], [], [], WAIT_S)[0], seen)
@@ -738,9 +1152,16 @@ class Local(unittest.TestCase):
     def start_on_terminal(self, *arguments, env=None):
         """Started on a terminal of its own: the process, the terminal's other side, the terminal."""
         other, terminal = pty.openpty()
-        p = subprocess.Popen([BUILD + "/cli/belay", *arguments], cwd=self.h.dir, env={**self.h.env, "TERM": "vt100", **(env or {})}, stdin=terminal,
-                             stdout=terminal, stderr=terminal, start_new_session=True,
-                             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        p = subprocess.Popen(
+            [BUILD + "/cli/belay", *arguments],
+            cwd=self.h.dir,
+            env={**self.h.env, "TERM": "vt100", **(env or {})},
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
         self.addCleanup(os.close, other)
         self.addCleanup(os.close, terminal)
         return p, other, terminal
@@ -761,7 +1182,9 @@ class Local(unittest.TestCase):
         for signum in (signal.SIGTERM, signal.SIGHUP):
             p, other, terminal = self.start_on_terminal("exec", "-t", job, "--", *command)
             pid = int(re.search(r"pid (\d+)", self.talk(other, "", r"pid \d+\r\n")).group(1))
-            self.assertFalse(termios.tcgetattr(terminal)[3] & (termios.ECHO | termios.ICANON | termios.ISIG))
+            self.assertFalse(
+                termios.tcgetattr(terminal)[3] & (termios.ECHO | termios.ICANON | termios.ISIG)
+            )
             p.send_signal(signum)
             self.assertEqual(p.wait(WAIT_S), -signum)
             self.assertTrue(termios.tcgetattr(terminal)[3] & termios.ECHO)
@@ -785,31 +1208,58 @@ class Local(unittest.TestCase):
         self.talk(other, "sh -c 'echo in f''ront; exec sleep 1000'\n", r"in front\r\n")
         self.talk(other, "\x03", r"\^C")
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
-        self.talk(other, "until test \"$(stty size)\" = '33 77'; do :; done; echo re''sized\n", "resized")
+        self.talk(
+            other, "until test \"$(stty size)\" = '33 77'; do :; done; echo re''sized\n", "resized"
+        )
         os.write(other, b"exit 5\n")
         self.assertEqual(p.wait(WAIT_S), 5)
         self.assertEqual(termios.tcgetattr(terminal)[3], self.usual_terminal()[3])
         job = self.json("show", str(self.last_job()))["job"]
-        self.assertEqual((job["name"], job["state"], job["end"], job["exit_code"]), ("shell", "ended", "failed", 5))
-        for arguments, text in ((("--tty", "sh"), "no terminal"), (("-I",), "which command"), (("-I", "-a", "1-3", "sh"), "an array has no command"),
-                                (("-I", "--stdin", "sh"), "its input comes from here"), (("-I", "--json", "sh"), "has no --json"),
-                                (("-I", "--checkpoint", "criu", "sh"), "cannot be entered")):
+        self.assertEqual(
+            (job["name"], job["state"], job["end"], job["exit_code"]),
+            ("shell", "ended", "failed", 5),
+        )
+        for arguments, text in (
+            (("--tty", "sh"), "no terminal"),
+            (("-I",), "which command"),
+            (("-I", "-a", "1-3", "sh"), "an array has no command"),
+            (("-I", "--stdin", "sh"), "its input comes from here"),
+            (("-I", "--json", "sh"), "has no --json"),
+            (("-I", "--checkpoint", "criu", "sh"), "cannot be entered"),
+        ):
             done = self.h.belay("run", *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
             self.assertIn(text, done.stderr)
 
     def test_a_job_has_this_input(self):
-        done = self.h.belay("run", "--interactive", "sh", "-c", "cat; echo err >&2; exit 7", text="x" * 99 + "\n" + "y\n")
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "x" * 99 + "\ny\n", "err\n"))
+        done = self.h.belay(
+            "run",
+            "--interactive",
+            "sh",
+            "-c",
+            "cat; echo err >&2; exit 7",
+            text="x" * 99 + "\n" + "y\n",
+        )
+        self.assertEqual(
+            (done.returncode, done.stdout, done.stderr), (7, "x" * 99 + "\ny\n", "err\n")
+        )
         for i in range(10):  # the end never comes before the last output
             done = self.h.belay("run", "-I", "sh", "-c", "echo last words %d; exit %d" % (i, i))
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (i, "last words %d\n" % i, ""))
+            self.assertEqual(
+                (done.returncode, done.stdout, done.stderr), (i, "last words %d\n" % i, "")
+            )
         done = self.h.belay("run", "-I", "/no/such")
         self.assertEqual((done.returncode, done.stdout), (127, ""))
         self.assertIn("/no/such cannot be executed: No such file", done.stderr)
         done = self.h.belay("run", "-I", "sh", "-c", "kill -9 $$")
         self.assertEqual(done.returncode, 137)
-        p = self.h.start("run", "-I", "sh", "-c", "trap 'echo caught; exit 3' INT; echo here; while :; do sleep 0.05; done")
+        p = self.h.start(
+            "run",
+            "-I",
+            "sh",
+            "-c",
+            "trap 'echo caught; exit 3' INT; echo here; while :; do sleep 0.05; done",
+        )
         self.assertEqual(p.stdout.readline(), "here\n")
         p.send_signal(signal.SIGINT)
         self.assertEqual((p.communicate(timeout=WAIT_S)[0], p.returncode), ("caught\n", 3))
@@ -817,7 +1267,9 @@ class Local(unittest.TestCase):
     def test_a_job_that_somebody_is_in_ends_with_him(self):
         usual = self.usual_terminal()
         for signum in (signal.SIGTERM, signal.SIGHUP):
-            p, other, terminal = self.start_on_terminal("run", "-T", "sh", "-c", "echo pid $$; exec sleep 1000")
+            p, other, terminal = self.start_on_terminal(
+                "run", "-T", "sh", "-c", "echo pid $$; exec sleep 1000"
+            )
             pid = int(re.search(r"pid (\d+)", self.talk(other, "", r"pid \d+\r\n")).group(1))
             job = str(self.last_job())
             p.send_signal(signum)
@@ -828,7 +1280,9 @@ class Local(unittest.TestCase):
             self.assertEqual((ended["end"], ended["exit_code"]), ("failed", 128 + signal.SIGHUP))
             self.assertFalse(os.path.exists("/proc/%d" % pid))
         # What ends the job is told, and it is not queued again.
-        p, other, terminal = self.start_on_terminal("run", "-T", "sh", "-c", "echo here; exec sleep 1000")
+        p, other, terminal = self.start_on_terminal(
+            "run", "-T", "sh", "-c", "echo here; exec sleep 1000"
+        )
         self.talk(other, "", "here\r\n")
         self.ok("cancel", str(self.last_job()))
         self.talk(other, "", "ended: user")
@@ -836,7 +1290,14 @@ class Local(unittest.TestCase):
         self.assertEqual(termios.tcgetattr(terminal), usual)
 
     def test_a_job_that_is_to_be_queued_again_is_waited_for(self):
-        p = self.h.start("run", "-I", "--requeue", "sh", "-c", "echo attempt $BELAY_ATTEMPT; test $BELAY_ATTEMPT = 2 || exec sleep 1000")
+        p = self.h.start(
+            "run",
+            "-I",
+            "--requeue",
+            "sh",
+            "-c",
+            "echo attempt $BELAY_ATTEMPT; test $BELAY_ATTEMPT = 2 || exec sleep 1000",
+        )
         self.assertEqual(p.stdout.readline(), "attempt 1\n")
         self.ok("requeue", str(self.last_job()))
         out, err = p.communicate(timeout=WAIT_S)
@@ -866,7 +1327,9 @@ class Local(unittest.TestCase):
         """Of a terminal: an error is its end."""
         with contextlib.suppress(OSError):
             while True:
-                self.assertTrue(select.select([fd], [], [], WAIT_S)[0], "the terminal is not let go of")
+                self.assertTrue(
+                    select.select([fd], [], [], WAIT_S)[0], "the terminal is not let go of"
+                )
                 if not os.read(fd, 65536):
                     break
 
@@ -891,11 +1354,19 @@ class Local(unittest.TestCase):
         self.ok("cancel", str(job))
 
     def test_what_a_job_uses_is_shown_while_it_runs_and_afterwards(self):
-        job = self.submit("-J", "burner", "--mem", "256M", self.h.script("echo go; while [ ! -e stop ]; do :; done\n"))
+        job = self.submit(
+            "-J",
+            "burner",
+            "--mem",
+            "256M",
+            self.h.script("echo go; while [ ! -e stop ]; do :; done\n"),
+        )
         self.wait_log(job, "^go$")
         client, usage, until = self.client(), None, time.monotonic() + 30
         while not (usage and usage["cpu_milli"]) and time.monotonic() < until:
-            self.wait_event(self.submit(self.h.script("true\n")), "ended")  # the agent tells of its end, and of all else
+            self.wait_event(
+                self.submit(self.h.script("true\n")), "ended"
+            )  # the agent tells of its end, and of all else
             usage = client.show_job(job)["job"]["usage"]
         self.assertGreater(usage["cpu_milli"], 100)
         self.assertGreaterEqual(usage["memory_peak_bytes"], usage["memory_bytes"])
@@ -904,19 +1375,37 @@ class Local(unittest.TestCase):
         self.assertRegex(shown, r"(?m)^ *%d burner .* [1-9]\d* %% " % job)
         if usage["memory_bytes"]:
             self.assertRegex(shown, r"(?m)^ *%d burner .*/256(\.0)? MiB " % job)
-        self.assertRegex(self.ok("nodes"), r"(?m)^.*CPUS USED +MEMORY USED.*\n.* [0-9.]+/\d+ +[0-9.]+/\d+ GiB ")
+        self.assertRegex(
+            self.ok("nodes"), r"(?m)^.*CPUS USED +MEMORY USED.*\n.* [0-9.]+/\d+ +[0-9.]+/\d+ GiB "
+        )
         self.assertGreater(sum(n["usage"]["cpu_milli"] for n in client.list_nodes()["nodes"]), 100)
         self.ok("cancel", str(job))
         self.wait_event(job, "ended")
-        self.assertRegex(self.ok("show", str(job)), r"(?m)^cpu used +\S+ of \S+ on 1 cpus: [1-9]\d* %")
+        self.assertRegex(
+            self.ok("show", str(job)), r"(?m)^cpu used +\S+ of \S+ on 1 cpus: [1-9]\d* %"
+        )
         node = client.list_nodes()["nodes"][0]["name"]
-        told = self.ok("slurm", "sacct", "-j", str(job), "-n", "-P", "-o", "totalcpu,usercpu,systemcpu,maxrss,maxrssnode,maxrsstask")
+        told = self.ok(
+            "slurm",
+            "sacct",
+            "-j",
+            str(job),
+            "-n",
+            "-P",
+            "-o",
+            "totalcpu,usercpu,systemcpu,maxrss,maxrssnode,maxrsstask",
+        )
         cpu, user, system, rss, rss_node, rss_task = told.strip().split("|")
         self.assertRegex(cpu, r"^\d\d:\d\d\.\d\d\d$")
         self.assertNotEqual(cpu, "00:00.000")
         self.assertRegex(rss, r"^(\d+K)?$")
         self.assertEqual((rss_node, rss_task), (node, "0") if rss else ("", ""))
-        minutes, seconds = zip(*(re.fullmatch(r"(\d\d):(\d\d\.\d\d\d)", part or "00:00.000").groups() for part in (cpu, user, system)))
+        minutes, seconds = zip(
+            *(
+                re.fullmatch(r"(\d\d):(\d\d\.\d\d\d)", part or "00:00.000").groups()
+                for part in (cpu, user, system)
+            )
+        )
         total, in_user, in_kernel = (60 * int(m) + float(s) for m, s in zip(minutes, seconds))
         if user:
             self.assertAlmostEqual(total, in_user + in_kernel, places=2)
@@ -926,15 +1415,31 @@ class Local(unittest.TestCase):
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
         with open(os.path.join(root, "docs", "api.md")) as f:
             example = re.search(r"^```python\n(.*?)^```", f.read(), re.S | re.M).group(1)
-        env = {**self.h.env, "PYTHONPATH": os.path.join(root, "clients", "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run([sys.executable, "-c", example], env=env, cwd=self.h.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, timeout=WAIT_S)
+        env = {
+            **self.h.env,
+            "PYTHONPATH": os.path.join(root, "clients", "python"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", example],
+            env=env,
+            cwd=self.h.dir,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=WAIT_S,
+        )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, r"\Asucceeded 0 hello\n(.*\n)*\d+ waits pending\n(.*\n)*conflict\n\Z")
+        self.assertRegex(
+            done.stdout, r"\Asucceeded 0 hello\n(.*\n)*\d+ waits pending\n(.*\n)*conflict\n\Z"
+        )
 
     def test_a_cost_total_counts_a_job_once(self):
         self.submit("--wait", self.h.script("true\n"))
-        lines = {by: self.ok("cost", "--by", by).splitlines() for by in ("job", "user", "pool", "kind", "day")}
+        lines = {
+            by: self.ok("cost", "--by", by).splitlines()
+            for by in ("job", "user", "pool", "kind", "day")
+        }
         counts = {by: l[-1].split()[1] for by, l in lines.items()}
         self.assertEqual((counts["kind"], counts["pool"]), ("-", "-"))
         self.assertEqual(counts["user"], counts["day"])
@@ -943,7 +1448,15 @@ class Local(unittest.TestCase):
 
     def test_tables_are_plain_on_a_pipe(self):
         self.submit("--wait", "-J", "n" * 60, self.h.script("true\n"))
-        for arguments in (("list", "-a"), ("nodes",), ("pools",), ("offers",), ("cost",), ("token", "list"), ("version",)):
+        for arguments in (
+            ("list", "-a"),
+            ("nodes",),
+            ("pools",),
+            ("offers",),
+            ("cost",),
+            ("token", "list"),
+            ("version",),
+        ):
             out = self.ok(*arguments)
             self.assertNotRegex(out, r"[\x00-\x09\x0b-\x1f\x7f]")
         self.assertIn("n" * 60, self.ok("list", "-a", env={"COLUMNS": "40"}))
@@ -971,8 +1484,14 @@ class Local(unittest.TestCase):
         self.assertEqual((out.split(), err), (self.ok("pools").split(), ""))
 
     def test_an_empty_list_says_so_on_a_terminal_only(self):
-        for arguments, words in ((("offers",), "no offers\n"), (("list", "-a", "-u", "nobody"), "no such jobs\n"),
-                                 (("list", "-u", "nobody"), "no such jobs that have not ended (belay list -a lists those that have, too)\n")):
+        for arguments, words in (
+            (("offers",), "no offers\n"),
+            (("list", "-a", "-u", "nobody"), "no such jobs\n"),
+            (
+                ("list", "-u", "nobody"),
+                "no such jobs that have not ended (belay list -a lists those that have, too)\n",
+            ),
+        ):
             with self.subTest(arguments):
                 self.assertEqual(self.on_terminal(*arguments), ("", words))
                 self.assertEqual(self.ok(*arguments), "")
@@ -983,28 +1502,53 @@ class Local(unittest.TestCase):
         self.assertRegex(shown, r"(?m)^checkpoints   none$")
         self.assertIn(" cpus, no memory limit, ", shown)
         self.assertNotIn("-0 %", shown)
-        self.assertIn("job %d is ended\n  - the job has ended: succeeded\n  - its output: belay logs %d\n" % (job, job),
-                      self.ok("why", str(job)))
+        self.assertIn(
+            "job %d is ended\n  - the job has ended: succeeded\n  - its output: belay logs %d\n"
+            % (job, job),
+            self.ok("why", str(job)),
+        )
         done = self.h.belay("submit", "--wait", self.h.script("exit 3\n"))
         job = re.search(r"job (\d+)", done.stdout).group(1)
         self.assertIn("the job has ended: failed, exit code 3\n", self.ok("why", job))
         done = self.h.belay("submit", "--wait", self.h.script("exit 85\n"))
         job = re.search(r"job (\d+)", done.stdout).group(1)
-        self.assertIn("the job has ended: failed, exit code 85 asks to be continued", self.ok("why", job))
-        self.assertIn("--checkpoint none: submit it with --checkpoint signal or coop", self.ok("show", job))
-        self.assertEqual(self.h.belay("show").stderr, "belay: expected one job's number (belay list shows them)\n")
+        self.assertIn(
+            "the job has ended: failed, exit code 85 asks to be continued", self.ok("why", job)
+        )
+        self.assertIn(
+            "--checkpoint none: submit it with --checkpoint signal or coop", self.ok("show", job)
+        )
+        self.assertEqual(
+            self.h.belay("show").stderr,
+            "belay: expected one job's number (belay list shows them)\n",
+        )
 
     def test_what_a_job_leaves_in_the_store_is_what_was_asked_for(self):
         """Two saves; then the end, and the cleaning that belayd does by itself."""
-        save = ('for step in 1 2; do echo $step >"$BELAY_CHECKPOINT_DIR/step"\n'
-                '"%s/cli/belay" checkpoint commit --progress $step || exit 1; done\n' % BUILD)
-        for after, code, stays, words in (("delete", 0, 0, "none"), ("delete", 3, 1, "the last checkpoint"),
-                                          ("last", 0, 1, "the last checkpoint"), ("all", 0, 2, "all checkpoints"),
-                                          ("auto", 0, 2, None)):
-            done = self.h.belay("submit", "--wait", "--checkpoint", "coop", "--checkpoints-after", after,
-                                self.h.script(save + "exit %d\n" % code))
+        save = (
+            'for step in 1 2; do echo $step >"$BELAY_CHECKPOINT_DIR/step"\n'
+            '"%s/cli/belay" checkpoint commit --progress $step || exit 1; done\n' % BUILD
+        )
+        for after, code, stays, words in (
+            ("delete", 0, 0, "none"),
+            ("delete", 3, 1, "the last checkpoint"),
+            ("last", 0, 1, "the last checkpoint"),
+            ("all", 0, 2, "all checkpoints"),
+            ("auto", 0, 2, None),
+        ):
+            done = self.h.belay(
+                "submit",
+                "--wait",
+                "--checkpoint",
+                "coop",
+                "--checkpoints-after",
+                after,
+                self.h.script(save + "exit %d\n" % code),
+            )
             job = re.search(r"job (\d+)", done.stdout).group(1)
-            pattern = r"(?m)^kept          " + (words + "$" if words else r"all checkpoints until 20.*, then none$")
+            pattern = r"(?m)^kept          " + (
+                words + "$" if words else r"all checkpoints until 20.*, then none$"
+            )
             deadline = time.monotonic() + WAIT_S
             while not re.search(pattern, self.ok("show", job)):
                 self.assertLess(time.monotonic(), deadline, self.ok("show", job))
@@ -1012,21 +1556,32 @@ class Local(unittest.TestCase):
             at = os.path.join(self.h.home, "store", "local", "jobs", job)
             self.assertEqual(os.listdir(at + "/fences"), ["9999999999"])
             manifests = os.listdir(at + "/manifests") if os.path.exists(at + "/manifests") else []
-            self.assertEqual(sorted(manifests), ["0000000001-000000000%d.json" % n for n in (1, 2)][2 - stays:])
+            self.assertEqual(
+                sorted(manifests), ["0000000001-000000000%d.json" % n for n in (1, 2)][2 - stays :]
+            )
             listed = self.json("checkpoint", "list", job)["checkpoints"]  # belayd says where
             self.assertEqual([c["sequence"] for c in listed], [2, 1][:stays])
         self.ok("checkpoint", "delete", job + "@1.2")  # the newest, but the job has ended
 
     def test_output_is_written_to_the_files_that_were_named_and_kept_as_well(self):
-        script = self.h.script("#SBATCH --error=e-%j\ncat; echo $SLURM_NTASKS $SLURM_CPUS_PER_TASK; echo bad >&2\n")
+        script = self.h.script(
+            "#SBATCH --error=e-%j\ncat; echo $SLURM_NTASKS $SLURM_CPUS_PER_TASK; echo bad >&2\n"
+        )
         with open(os.path.join(self.h.dir, "in.txt"), "w") as f:
             f.write("from the input\n")
-        self.assertEqual(self.h.belay("submit", "--wait", "-o", "here-%x.txt", "-i", "in.txt", script).returncode, 0)
+        self.assertEqual(
+            self.h.belay(
+                "submit", "--wait", "-o", "here-%x.txt", "-i", "in.txt", script
+            ).returncode,
+            0,
+        )
         job = self.json("list", "-a", "-n", "1")["jobs"][0]["id"]
         for name, text in (("here-job.sh.txt", "from the input\n1 1\n"), ("e-%d" % job, "bad\n")):
             with open(os.path.join(self.h.dir, name)) as f:
                 self.assertEqual(f.read(), text)
-        self.assertEqual(sorted(self.ok("logs", str(job)).splitlines()), ["1 1", "bad", "from the input"])
+        self.assertEqual(
+            sorted(self.ok("logs", str(job)).splitlines()), ["1 1", "bad", "from the input"]
+        )
         done = self.h.belay("submit", "--wait", "-o", "no/such/%j", script)
         self.assertEqual(done.returncode, 126)
         self.assertIn("cannot be written to no/such/%d: No such file" % (job + 1), done.stderr)
@@ -1036,24 +1591,51 @@ class Local(unittest.TestCase):
 
     def test_words_and_flags_that_belong_nowhere_are_refused(self):
         script = self.h.script("true\n")
-        for arguments, text in ((("lst",), "did you mean \"list\""), (("list", "1"), "unexpected word \"1\""), (("show",), "job"),
-                                (("show", "1", "2"), "job"), (("show", "x"), "x"), (("logs", "-f", "--json", "1"), "--json"),
-                                (("logs", "--since", "soon", "1"), "--since: expected a time"), (("logs", "--tail", "0", "1"), "--tail"),
-                                (("logs", "--attempt", "0", "1"), "--attempt"), (("list", "--limit", "0"), "--limit"), (("top", "-d", "0"), "--every"), (("list", "--al"), "--al"),
-                                (("list", "-a", "-s", "failed"), "choose one"), (("list", "-s", "pendng"), "nearest: pending"),
-                                (("list", "--since", "soon"), "--since: expected a time"), (("list", "--sort", "size"), "--sort: expected"),
-                                (("list", "-e", "--sort", "newest"), "one order"), (("list", "-l", "=x"), "label: expected NAME=VALUE"),
-                                (("submit", "--cpus", "2", script), "--cpus"), (("submit", "-c", "0", script), "--cpus-per-task"),
-                                (("submit", "/no/such/script"), "/no/such/script"), (("submit", self.h.dir), self.h.dir),
-                                (("submit", "-n", "0", script), "--ntasks"), (("submit", "--wrap", "true", script), "--wrap"),
-                                (("submit", "--wrap", " \n"), "expected a command"), (("submit", "--wrap"), "--wrap"), (("run",), "which command"),
-                                (("cost", "--by", "weather"), "--by"), (("cost", "--by", "team,,month"), "--by"), (("cost", "--month", "2026"), "--month"),
-                                (("cost", "--week", "2026-11"), "--week"), (("cost", "--day", "2026-02-30"), "--day"),
-                                (("cost", "--month", "2026-11", "--day", "2026-11-01"), "one period"), (("cost", "--from", "now"), "--from"),
-                                (("nodes", "drain"), "NODE"), (("nodes", "paint", "1"), "NODE"), (("token",), "token create"),
-                                (("token", "create", "--ttl", "x"), "--ttl"), (("token", "create", "--pool", "base"), "add --join"),
-                                (("token", "create", "--join", "--admin"), "leave out --join"), (("down", "--timeout", "x"), "--timeout"),
-                                (("up", "--config", "/no/such/file"), "/no/such/file"), (("completion", "csh"), "completion")):
+        for arguments, text in (
+            (("lst",), 'did you mean "list"'),
+            (("list", "1"), 'unexpected word "1"'),
+            (("show",), "job"),
+            (("show", "1", "2"), "job"),
+            (("show", "x"), "x"),
+            (("logs", "-f", "--json", "1"), "--json"),
+            (("logs", "--since", "soon", "1"), "--since: expected a time"),
+            (("logs", "--tail", "0", "1"), "--tail"),
+            (("logs", "--attempt", "0", "1"), "--attempt"),
+            (("list", "--limit", "0"), "--limit"),
+            (("top", "-d", "0"), "--every"),
+            (("list", "--al"), "--al"),
+            (("list", "-a", "-s", "failed"), "choose one"),
+            (("list", "-s", "pendng"), "nearest: pending"),
+            (("list", "--since", "soon"), "--since: expected a time"),
+            (("list", "--sort", "size"), "--sort: expected"),
+            (("list", "-e", "--sort", "newest"), "one order"),
+            (("list", "-l", "=x"), "label: expected NAME=VALUE"),
+            (("submit", "--cpus", "2", script), "--cpus"),
+            (("submit", "-c", "0", script), "--cpus-per-task"),
+            (("submit", "/no/such/script"), "/no/such/script"),
+            (("submit", self.h.dir), self.h.dir),
+            (("submit", "-n", "0", script), "--ntasks"),
+            (("submit", "--wrap", "true", script), "--wrap"),
+            (("submit", "--wrap", " \n"), "expected a command"),
+            (("submit", "--wrap"), "--wrap"),
+            (("run",), "which command"),
+            (("cost", "--by", "weather"), "--by"),
+            (("cost", "--by", "team,,month"), "--by"),
+            (("cost", "--month", "2026"), "--month"),
+            (("cost", "--week", "2026-11"), "--week"),
+            (("cost", "--day", "2026-02-30"), "--day"),
+            (("cost", "--month", "2026-11", "--day", "2026-11-01"), "one period"),
+            (("cost", "--from", "now"), "--from"),
+            (("nodes", "drain"), "NODE"),
+            (("nodes", "paint", "1"), "NODE"),
+            (("token",), "token create"),
+            (("token", "create", "--ttl", "x"), "--ttl"),
+            (("token", "create", "--pool", "base"), "add --join"),
+            (("token", "create", "--join", "--admin"), "leave out --join"),
+            (("down", "--timeout", "x"), "--timeout"),
+            (("up", "--config", "/no/such/file"), "/no/such/file"),
+            (("completion", "csh"), "completion"),
+        ):
             with self.subTest(arguments):
                 done = self.h.belay(*arguments)
                 self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
@@ -1061,11 +1643,19 @@ class Local(unittest.TestCase):
                 self.assertTrue(done.stderr.startswith("belay: "))
 
     def test_scripts_that_are_none_are_refused(self):
-        for name, content, text in (("a", "echo\n", "a:1: a job script begins with #!"), ("b", "", "#!"),
-                                    ("c", "#!/bin/sh\n\0", "UTF-8 text"), ("d", "#!/bin/sh\n\xff", "UTF-8 text"),
-                                    ("e", "#!/bin/sh\n#BELAY --tme 2h\n", "e:2: \"--tme\" is not known; did you mean --time?"),
-                                    ("g", "#!/bin/sh\r\necho\r\n", "g:1: the lines end as in DOS"),
-                                    ("f", "#!/bin/sh\n#" + "x" * (1 << 20), "")):
+        for name, content, text in (
+            ("a", "echo\n", "a:1: a job script begins with #!"),
+            ("b", "", "#!"),
+            ("c", "#!/bin/sh\n\0", "UTF-8 text"),
+            ("d", "#!/bin/sh\n\xff", "UTF-8 text"),
+            (
+                "e",
+                "#!/bin/sh\n#BELAY --tme 2h\n",
+                'e:2: "--tme" is not known; did you mean --time?',
+            ),
+            ("g", "#!/bin/sh\r\necho\r\n", "g:1: the lines end as in DOS"),
+            ("f", "#!/bin/sh\n#" + "x" * (1 << 20), ""),
+        ):
             path = os.path.join(self.h.dir, name)
             with open(path, "w", encoding="latin-1") as f:
                 f.write(content)
@@ -1100,8 +1690,12 @@ class Local(unittest.TestCase):
         env = {"BELAY_SERVER": server + "/", "BELAY_CA_FILE": ca, "BELAY_TOKEN_FILE": token}
         told = json.loads(self.ok("version", "--json", env=env))["belayd"]
         self.assertEqual((told["user"], told["admin"]), ("ann", False))
-        for change, text in (({"BELAY_TOKEN_FILE": "/no/such"}, "/no/such"), ({"BELAY_CA_FILE": token}, ""),
-                             ({"BELAY_SERVER": "http://127.0.0.1"}, "https://"), ({"BELAY_TOKEN_FILE": ca}, "ca.pem does not hold a token")):
+        for change, text in (
+            ({"BELAY_TOKEN_FILE": "/no/such"}, "/no/such"),
+            ({"BELAY_CA_FILE": token}, ""),
+            ({"BELAY_SERVER": "http://127.0.0.1"}, "https://"),
+            ({"BELAY_TOKEN_FILE": ca}, "ca.pem does not hold a token"),
+        ):
             with self.subTest(change):
                 done = self.h.belay("list", env={**env, **change})
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
@@ -1116,13 +1710,32 @@ class Nobody(unittest.TestCase):
     def test_without_a_belayd_every_verb_says_so_at_once(self):
         with Home() as h:
             script = h.script("true\n")
-            for arguments in (("list",), ("show", "1"), ("why", "1"), ("logs", "1"), ("logs", "-f", "1"), ("logs", "--json", "1"),
-                              ("cancel", "1"), ("requeue", "1"), ("nodes",), ("pools",), ("offers",), ("cron",), ("cost",),
-                              ("token", "list"), ("submit", script), ("submit", "--wait", script), ("run", "true")):
+            for arguments in (
+                ("list",),
+                ("show", "1"),
+                ("why", "1"),
+                ("logs", "1"),
+                ("logs", "-f", "1"),
+                ("logs", "--json", "1"),
+                ("cancel", "1"),
+                ("requeue", "1"),
+                ("nodes",),
+                ("pools",),
+                ("offers",),
+                ("cron",),
+                ("cost",),
+                ("token", "list"),
+                ("submit", script),
+                ("submit", "--wait", script),
+                ("run", "true"),
+            ):
                 with self.subTest(arguments):
                     done = h.belay(*arguments)
                     self.assertEqual((done.returncode, done.stdout), (1, ""))
-                    self.assertRegex(done.stderr, r"\Abelay: no belayd answers at .*belayd.sock: start one with \"belay up\"")
+                    self.assertRegex(
+                        done.stderr,
+                        r"\Abelay: no belayd answers at .*belayd.sock: start one with \"belay up\"",
+                    )
             done = h.belay("version", "--json")
             self.assertEqual((done.returncode, json.loads(done.stdout)["belayd"]), (0, None))
             done = h.belay("list", env={"BELAY_SOCKET": os.path.join(h.dir, "elsewhere")})
@@ -1135,7 +1748,10 @@ class Nobody(unittest.TestCase):
                 f.write("clustr: x\n")
             done = h.belay("up", "--config", config)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertRegex(done.stderr, r"belayd did not start: .*belayd\.log\):\n  belayd: .*bad.yaml:1: unknown key \"clustr\"")
+            self.assertRegex(
+                done.stderr,
+                r"belayd did not start: .*belayd\.log\):\n  belayd: .*bad.yaml:1: unknown key \"clustr\"",
+            )
             port, other = socket.create_server(("127.0.0.1", 0)), os.path.join(h.dir, "taken.yaml")
             with contextlib.closing(port), open(other, "w") as f:
                 f.write("listen: 127.0.0.1:%d\nstore: file:///dev/null/x\n" % port.getsockname()[1])
@@ -1143,7 +1759,10 @@ class Nobody(unittest.TestCase):
                 done = h.belay("up", "--config", other)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertNotIn("clustr", done.stderr)  # of the start before
-            self.assertRegex(done.stderr, r"(?s)\n  .*store of checkpoints cannot be used.*\n  .*belayd cannot start.*\n")
+            self.assertRegex(
+                done.stderr,
+                r"(?s)\n  .*store of checkpoints cannot be used.*\n  .*belayd cannot start.*\n",
+            )
             done = h.belay("up", env={"BELAY_HOME": os.path.join(h.dir, "x" * 96)})
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn("bytes and may have 96: set a shorter one with socket:", done.stderr)
@@ -1159,7 +1778,9 @@ class DownAndUp(unittest.TestCase):
                 for _ in range(2):
                     done = h.belay("up", "--config", config)
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
-                self.assertTrue(os.path.exists(path) and not os.path.exists(os.path.join(h.home, "belayd.sock")))
+                self.assertTrue(
+                    os.path.exists(path) and not os.path.exists(os.path.join(h.home, "belayd.sock"))
+                )
                 self.assertEqual(h.belay("run", "echo", "hello").stdout, "hello\n")
                 self.assertEqual(len(json.loads(h.belay("list", "-a", "--json").stdout)["jobs"]), n)
                 done = h.belay("down")
@@ -1170,12 +1791,22 @@ class DownAndUp(unittest.TestCase):
 
     def test_programs_are_found_where_they_are_installed(self):
         with Home() as h:  # belayd is in sbin, which is not on the PATH of Debian's users
-            for place in ("cli/belay:bin", "agent/belay-agent:bin", "agent/belay-supervisor:bin", "scheduler/belayd:sbin"):
+            for place in (
+                "cli/belay:bin",
+                "agent/belay-agent:bin",
+                "agent/belay-supervisor:bin",
+                "scheduler/belayd:sbin",
+            ):
                 program, folder = place.split(":")
                 os.makedirs(os.path.join(h.dir, folder), exist_ok=True)
                 shutil.copy(os.path.join(BUILD, program), os.path.join(h.dir, folder))
-            done = subprocess.run([os.path.join(h.dir, "bin/belay"), "up"], env={**h.env, "PATH": "/usr/bin:/bin"}, text=True,
-                                  capture_output=True, timeout=WAIT_S)
+            done = subprocess.run(
+                [os.path.join(h.dir, "bin/belay"), "up"],
+                env={**h.env, "PATH": "/usr/bin:/bin"},
+                text=True,
+                capture_output=True,
+                timeout=WAIT_S,
+            )
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual(h.belay("run", "echo", "installed").stdout, "installed\n")
 
@@ -1183,12 +1814,18 @@ class DownAndUp(unittest.TestCase):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
             self.assertEqual(h.belay("up").returncode, 0)  # safe to run twice
-            job = h.script("[ $BELAY_RESTORED = 1 ] && read -r i <$BELAY_CHECKPOINT_DIR/i\n"
-                           "trap 'echo $i >$BELAY_CHECKPOINT_DIR/i; echo saved; exit 85' USR1\n"
-                           "while [ ! -e %s/go ]; do i=$((${i:-0} + 1)); [ $i = 3 ] && echo working; sleep 0.05; done\n"
-                           "[ $i -gt 3 ] && echo finished\n" % h.dir)
-            self.assertEqual(h.belay("submit", "--checkpoint", "signal", job).stdout, "Submitted batch job 1\n")
-            many = [h.belay("submit", "-c", "4096", job).returncode for _ in range(3)]  # a queue behind it
+            job = h.script(
+                "[ $BELAY_RESTORED = 1 ] && read -r i <$BELAY_CHECKPOINT_DIR/i\n"
+                "trap 'echo $i >$BELAY_CHECKPOINT_DIR/i; echo saved; exit 85' USR1\n"
+                "while [ ! -e %s/go ]; do i=$((${i:-0} + 1)); [ $i = 3 ] && echo working; sleep 0.05; done\n"
+                "[ $i -gt 3 ] && echo finished\n" % h.dir
+            )
+            self.assertEqual(
+                h.belay("submit", "--checkpoint", "signal", job).stdout, "Submitted batch job 1\n"
+            )
+            many = [
+                h.belay("submit", "-c", "4096", job).returncode for _ in range(3)
+            ]  # a queue behind it
             self.assertEqual(many, [0, 0, 0])
             follower = h.start("logs", "-f", "1")
             self.assertEqual(follower.stdout.readline(), "working\n")
@@ -1200,7 +1837,10 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(h.belay("up").returncode, 0)
             out, err = follower.communicate(timeout=WAIT_S)  # it has outlived belayd
             self.assertEqual((follower.returncode, err), (0, ""))
-            self.assertRegex(out, r"\Asaved\n---- belay: attempt 2 on node 1, resumed from checkpoint 1\.1.* ----\nfinished\n\Z")
+            self.assertRegex(
+                out,
+                r"\Asaved\n---- belay: attempt 2 on node 1, resumed from checkpoint 1\.1.* ----\nfinished\n\Z",
+            )
             shown = json.loads(h.belay("show", "1", "--json").stdout)
             self.assertEqual((shown["job"]["end"], shown["job"]["attempts"]), ("succeeded", 2))
             self.assertEqual([a["end"] for a in shown["attempts"]], ["drained", "succeeded"])
@@ -1211,7 +1851,11 @@ class DownAndUp(unittest.TestCase):
     def test_a_job_survives_kills_of_belayd_and_of_the_agent(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
-            waiter = h.start("submit", "--wait", h.script("while [ ! -e %s/go ]; do sleep 0.05; done\nexit 9\n" % h.dir))
+            waiter = h.start(
+                "submit",
+                "--wait",
+                h.script("while [ ! -e %s/go ]; do sleep 0.05; done\nexit 9\n" % h.dir),
+            )
             self.assertEqual(waiter.stdout.readline(), "Submitted batch job 1\n")
             wait_event(h.client(), 1, "started")
             inside = h.start("exec", "1", "--", "sh", "-c", "echo here $$; exec sleep 1000")
@@ -1225,17 +1869,23 @@ class DownAndUp(unittest.TestCase):
             open(os.path.join(h.dir, "go"), "w").close()
             err = waiter.communicate(timeout=WAIT_S)[1]
             self.assertEqual((waiter.returncode, err), (9, ""))
-            self.assertEqual(json.loads(h.belay("show", "1", "--json").stdout)["job"]["attempts"], 1)
+            self.assertEqual(
+                json.loads(h.belay("show", "1", "--json").stdout)["job"]["attempts"], 1
+            )
 
     def test_a_time_limit_survives_kills_of_belayd_and_of_the_agent(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
-            job = h.start("submit", "--wait", "--time", "1h", h.script("echo working\nexec sleep 1000\n"))
+            job = h.start(
+                "submit", "--wait", "--time", "1h", h.script("echo working\nexec sleep 1000\n")
+            )
             self.assertEqual(job.stdout.readline(), "Submitted batch job 1\n")
             follower = h.start("logs", "-f", "1")
             self.assertEqual(follower.stdout.readline(), "working\n")
             h.kill("agent.pid")
-            self.assertEqual(h.belay("update", "1", "time=0:00:02").stdout, "job 1 is changed\n")  # nobody is there to be told
+            self.assertEqual(
+                h.belay("update", "1", "time=0:00:02").stdout, "job 1 is changed\n"
+            )  # nobody is there to be told
             h.kill("belayd.json")
             self.assertEqual(h.belay("up").returncode, 0)
             err = job.communicate(timeout=WAIT_S)[1]
@@ -1254,7 +1904,10 @@ class DownAndUp(unittest.TestCase):
             self.assertIn("the session has ended with belayd, which went away", err)
             self.assertEqual(p.returncode, 128 + signal.SIGHUP, err)
             shown = json.loads(h.belay("show", "1", "--json").stdout)["job"]
-            self.assertEqual((shown["end"], shown["exit_code"], shown["attempts"]), ("failed", 128 + signal.SIGHUP, 1))
+            self.assertEqual(
+                (shown["end"], shown["exit_code"], shown["attempts"]),
+                ("failed", 128 + signal.SIGHUP, 1),
+            )
 
     def test_down_does_not_leave_a_running_job_behind_in_silence(self):
         with Home() as h:
@@ -1279,8 +1932,14 @@ class DownAndUp(unittest.TestCase):
             with open(os.path.join(h.home, "ca.pem")) as f:
                 authority = f.read()
             h.kill("belayd.json")
-            by_hand = subprocess.Popen([BUILD + "/scheduler/belayd", "--config", os.path.join(h.home, "belayd.yaml")], env=h.env,
-                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            by_hand = subprocess.Popen(
+                [BUILD + "/scheduler/belayd", "--config", os.path.join(h.home, "belayd.yaml")],
+                env=h.env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
             self.addCleanup(by_hand.kill)
             said = ""
             while "belayd is ready" not in said:
@@ -1296,9 +1955,13 @@ class DownAndUp(unittest.TestCase):
     def test_a_requeue_whose_save_fails_costs_nothing(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
-            job = h.script("trap 'echo x >$BELAY_CHECKPOINT_DIR/x; : >$BELAY_CHECKPOINT_DIR/.done' USR1\n"
-                           "echo attempt $BELAY_ATTEMPT\nwhile [ ! -e %s/go ]; do sleep 0.05; done\n" % h.dir)
-            self.assertEqual(h.belay("submit", "--checkpoint", "signal", job).stdout, "Submitted batch job 1\n")
+            job = h.script(
+                "trap 'echo x >$BELAY_CHECKPOINT_DIR/x; : >$BELAY_CHECKPOINT_DIR/.done' USR1\n"
+                "echo attempt $BELAY_ATTEMPT\nwhile [ ! -e %s/go ]; do sleep 0.05; done\n" % h.dir
+            )
+            self.assertEqual(
+                h.belay("submit", "--checkpoint", "signal", job).stdout, "Submitted batch job 1\n"
+            )
             follower = h.start("logs", "-f", "1")
             self.assertEqual(follower.stdout.readline(), "attempt 1\n")
             pipe = os.path.join(h.home, "agent", "tasks", "1-1", "checkpoint", "pipe")
@@ -1308,7 +1971,14 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("If the save fails it goes on running", done.stdout)
             wait_event(h.client(), 1, "requeue-dropped")
-            self.assertEqual((show()["job"]["state"], show()["job"]["attempts"], show()["job"]["requeue_asked_at"]), ("running", 1, None))
+            self.assertEqual(
+                (
+                    show()["job"]["state"],
+                    show()["job"]["attempts"],
+                    show()["job"]["requeue_asked_at"],
+                ),
+                ("running", 1, None),
+            )
             done = h.belay("requeue", "1")  # again: it is told again
             wait_event(h.client(), 1, "requeue-dropped", times=2)
             os.unlink(pipe)
@@ -1322,8 +1992,13 @@ class DownAndUp(unittest.TestCase):
     def test_down_that_does_not_stop_undrains(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
-            job = h.script("trap '' USR1 TERM\necho working\nwhile [ ! -e %s/go ]; do sleep 0.05; done\n" % h.dir)
-            self.assertEqual(h.belay("submit", "--checkpoint", "signal", job).stdout, "Submitted batch job 1\n")
+            job = h.script(
+                "trap '' USR1 TERM\necho working\nwhile [ ! -e %s/go ]; do sleep 0.05; done\n"
+                % h.dir
+            )
+            self.assertEqual(
+                h.belay("submit", "--checkpoint", "signal", job).stdout, "Submitted batch job 1\n"
+            )
             follower = h.start("logs", "-f", "1")
             self.assertEqual(follower.stdout.readline(), "working\n")
             state = lambda: json.loads(h.belay("nodes", "--json").stdout)["nodes"][0]["state"]
@@ -1339,7 +2014,9 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(down.returncode, 1)
             self.assertRegex(err, r"interrupted while 1 job is being saved.*\(undrained\)")
             self.assertEqual(state(), "up")
-            self.assertEqual(h.belay("nodes", "drain", "1").returncode, 0)  # an operator's drain stays
+            self.assertEqual(
+                h.belay("nodes", "drain", "1").returncode, 0
+            )  # an operator's drain stays
             self.assertNotIn("undrained", h.belay("down", "--timeout", "1s").stderr)
             self.assertEqual(state(), "draining")
             open(os.path.join(h.dir, "go"), "w").close()
@@ -1352,14 +2029,18 @@ class DownAndUp(unittest.TestCase):
             os.kill(belayd, signal.SIGSTOP)  # down waits for its answer, and no longer
             try:
                 down = h.start("down")
-                wait_until(lambda: signal.SIGINT in blocked_signals(down.pid), "down looks for interrupts")
+                wait_until(
+                    lambda: signal.SIGINT in blocked_signals(down.pid), "down looks for interrupts"
+                )
                 down.send_signal(signal.SIGINT)
             finally:
                 os.kill(belayd, signal.SIGCONT)
             err = down.communicate(timeout=WAIT_S)[1]
             self.assertEqual(down.returncode, 1, err)
             self.assertRegex(err, r"interrupted; nothing was stopped\. .*\(undrained\)")
-            self.assertEqual([n["state"] for n in json.loads(h.belay("nodes", "--json").stdout)["nodes"]], ["up"])
+            self.assertEqual(
+                [n["state"] for n in json.loads(h.belay("nodes", "--json").stdout)["nodes"]], ["up"]
+            )
 
     def test_a_lost_database_is_begun_anew_once_the_store_is_given_up(self):
         with Home() as h:

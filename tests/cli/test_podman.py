@@ -34,13 +34,19 @@ def pure_cgroups():
         return
     libc = ctypes.CDLL(None, use_errno=True)
     CLONE_NEWNS, MS_REC_PRIVATE, MNT_DETACH = 0x20000, 0x44000, 2
-    for done in (libc.unshare(CLONE_NEWNS), libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None),
-                 libc.umount2(b"/sys/fs/cgroup", MNT_DETACH), libc.mount(b"cgroup2", b"/sys/fs/cgroup", b"cgroup2", 0, None)):
+    for done in (
+        libc.unshare(CLONE_NEWNS),
+        libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None),
+        libc.umount2(b"/sys/fs/cgroup", MNT_DETACH),
+        libc.mount(b"cgroup2", b"/sys/fs/cgroup", b"cgroup2", 0, None),
+    ):
         if done != 0:
             raise unittest.SkipTest("no mounts of our own: " + os.strerror(ctypes.get_errno()))
 
 
-@unittest.skipUnless(PODMAN and os.path.exists("/bin/busybox"), "needs podman, crun and busybox-static")
+@unittest.skipUnless(
+    PODMAN and os.path.exists("/bin/busybox"), "needs podman, crun and busybox-static"
+)
 class Podman(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -60,9 +66,22 @@ class Podman(unittest.TestCase):
             with open(cls.podman, "w") as f:
                 f.write(WRAPPER % (limits, PODMAN, cls.dir, cls.dir))
             os.chmod(cls.podman, 0o755)
-            tar = subprocess.run(["tar", "-C", os.path.join(cls.dir, "image"), "-c", "."], stdout=subprocess.PIPE, check=True).stdout
+            tar = subprocess.run(
+                ["tar", "-C", os.path.join(cls.dir, "image"), "-c", "."],
+                stdout=subprocess.PIPE,
+                check=True,
+            ).stdout
             cls.run_podman("import", "-", IMAGE, input=tar, check=True)
-            done = cls.run_podman("--cgroup-manager=cgroupfs", "run", "--rm", "--cgroups=disabled", "--network=host", "--ulimit=host", IMAGE, "true")
+            done = cls.run_podman(
+                "--cgroup-manager=cgroupfs",
+                "run",
+                "--rm",
+                "--cgroups=disabled",
+                "--network=host",
+                "--ulimit=host",
+                IMAGE,
+                "true",
+            )
             if done.returncode == 0:
                 return
             said = done.stderr.decode().strip()
@@ -70,12 +89,20 @@ class Podman(unittest.TestCase):
 
     @classmethod
     def run_podman(cls, *arguments, **more):
-        return subprocess.run([cls.podman, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT_S, **more)
+        return subprocess.run(
+            [cls.podman, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=WAIT_S,
+            **more
+        )
 
     @classmethod
     def remove(cls):
         for place in ("storage/overlay", "storage"):  # podman mounts it upon itself
-            subprocess.run(["umount", "-l", os.path.join(cls.dir, place)], stderr=subprocess.DEVNULL)
+            subprocess.run(
+                ["umount", "-l", os.path.join(cls.dir, place)], stderr=subprocess.DEVNULL
+            )
         shutil.rmtree(cls.dir)
 
     def setUp(self):
@@ -94,8 +121,16 @@ class Podman(unittest.TestCase):
         return p
 
     def test_a_script_runs_in_the_image_and_is_entered_there(self):
-        self.h.belay("submit", "--image", IMAGE, "--export", "GIVEN=a b", self.h.script(
-            "cat /in-image; pwd; echo \"$GIVEN\" $BELAY_JOB_ID; ls -d \"$BELAY_CONTROL_DIR\" >/dev/null && touch /made && echo up\nexec sleep 1000\n"))
+        self.h.belay(
+            "submit",
+            "--image",
+            IMAGE,
+            "--export",
+            "GIVEN=a b",
+            self.h.script(
+                'cat /in-image; pwd; echo "$GIVEN" $BELAY_JOB_ID; ls -d "$BELAY_CONTROL_DIR" >/dev/null && touch /made && echo up\nexec sleep 1000\n'
+            ),
+        )
         follower = self.follow("1")
         seen = [follower.stdout.readline() for _ in range(4)]
         self.assertEqual(seen, ["of the image\n", self.h.dir + "\n", "a b 1\n", "up\n"])
@@ -105,13 +140,17 @@ class Podman(unittest.TestCase):
         follower.communicate(timeout=WAIT_S)
 
     def test_it_is_saved_and_goes_on(self):
-        job = self.h.script("[ $BELAY_RESTORED = 1 ] && cat \"$BELAY_CHECKPOINT_DIR/i\" && exit 0\n"
-                            "trap 'echo state of 1 >\"$BELAY_CHECKPOINT_DIR/i\"; exit 85' USR1\necho up\nwhile :; do sleep 0.05; done\n")
+        job = self.h.script(
+            '[ $BELAY_RESTORED = 1 ] && cat "$BELAY_CHECKPOINT_DIR/i" && exit 0\n'
+            "trap 'echo state of 1 >\"$BELAY_CHECKPOINT_DIR/i\"; exit 85' USR1\necho up\nwhile :; do sleep 0.05; done\n"
+        )
         self.h.belay("submit", "--image", IMAGE, "--checkpoint", "signal", job)
         follower = self.follow("1")
         self.assertEqual(follower.stdout.readline(), "up\n")
         self.assertEqual(self.h.belay("requeue", "1").returncode, 0)
-        self.assertRegex(follower.communicate(timeout=WAIT_S)[0], r"resumed from checkpoint 1\.1.*\nstate of 1\n")
+        self.assertRegex(
+            follower.communicate(timeout=WAIT_S)[0], r"resumed from checkpoint 1\.1.*\nstate of 1\n"
+        )
         shown = json.loads(self.h.belay("show", "1", "--json").stdout)
         self.assertEqual(shown["job"]["end"], "succeeded")
 
@@ -126,11 +165,15 @@ class Podman(unittest.TestCase):
     def test_an_image_that_is_nowhere_is_told(self):
         done = self.h.belay("submit", "--wait", "--image", "none:1", "--wrap", "true")
         self.assertNotEqual(done.returncode, 0)
-        self.assertRegex(self.h.belay("logs", "1").stdout, r"belay: the image none:1 cannot be had: .")
+        self.assertRegex(
+            self.h.belay("logs", "1").stdout, r"belay: the image none:1 cannot be had: ."
+        )
 
     def test_exit_codes_and_signals_are_the_scripts(self):
         for script, code in (("exit 7", 7), ("kill -TERM $$", 143)):
-            self.assertEqual(self.h.belay("run", "--image", IMAGE, "sh", "-c", script).returncode, code, script)
+            self.assertEqual(
+                self.h.belay("run", "--image", IMAGE, "sh", "-c", script).returncode, code, script
+            )
 
 
 if __name__ == "__main__":

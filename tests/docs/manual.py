@@ -23,7 +23,9 @@ def blocks(name, language):
 
 def run(*argv):
     """(exit code, stdout, stderr)"""
-    done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [str(a) for a in argv], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL
+    )
     return done.returncode, done.stdout, done.stderr
 
 

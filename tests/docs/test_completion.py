@@ -36,7 +36,9 @@ class Completion(unittest.TestCase):
         words = line.replace("=", " = ").split(" ")
         words = [w for w in words[:-1] if w] + words[-1:]
         call = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _belay; printf "%s\\n" "${COMPREPLY[@]}"'
-        done = subprocess.run(["bash", "-u", "-c", call, self.file("bash"), *words], capture_output=True, text=True)
+        done = subprocess.run(
+            ["bash", "-u", "-c", call, self.file("bash"), *words], capture_output=True, text=True
+        )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.split()
 
@@ -75,7 +77,9 @@ class Completion(unittest.TestCase):
         for verb in verbs:
             with self.subTest(verb):
                 offered = set(self.bash(f"belay {verb} --"))
-                self.assertEqual(offered, {o for o in manual.options_of_verb(verb) if o.startswith("--")})
+                self.assertEqual(
+                    offered, {o for o in manual.options_of_verb(verb) if o.startswith("--")}
+                )
 
     def test_fish_takes_it_and_offers_what_fits(self):
         if not self.has("fish"):
@@ -89,7 +93,9 @@ class Completion(unittest.TestCase):
             ("belay update 42 ti", ["time="]),
         ):
             with self.subTest(line):
-                code, out, err = manual.run("fish", "--no-config", "-c", f"source {file}; complete -C '{line}'")
+                code, out, err = manual.run(
+                    "fish", "--no-config", "-c", f"source {file}; complete -C '{line}'"
+                )
                 self.assertEqual((code, err), (0, ""))
                 self.assertEqual(sorted(row.split("\t")[0] for row in out.splitlines()), offered)
 

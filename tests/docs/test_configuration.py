@@ -15,7 +15,12 @@ PAGE = "docs/configuration.md"
 
 def keys_read(source):
     """The first arguments of the readers of base/yaml.h, and of the file's own that stand on them."""
-    return set(re.findall(r'\b(?:yaml_(?:opt|req)\w*|opt_\w+|read_words|config_read_retries)\(\s*&?r,\s*"(\w+)"', manual.read(source)))
+    return set(
+        re.findall(
+            r'\b(?:yaml_(?:opt|req)\w*|opt_\w+|read_words|config_read_retries)\(\s*&?r,\s*"(\w+)"',
+            manual.read(source),
+        )
+    )
 
 
 def keys_described(section):
@@ -47,7 +52,9 @@ class Configuration(unittest.TestCase):
 
     def test_every_example_is_taken(self):
         n = 0
-        pages = [str(p.relative_to(manual.ROOT)) for p in (manual.ROOT / "docs/clouds").glob("*.md")]
+        pages = [
+            str(p.relative_to(manual.ROOT)) for p in (manual.ROOT / "docs/clouds").glob("*.md")
+        ]
         for page in (PAGE, "README.md", *pages):
             for line, text in manual.blocks(page, "yaml"):
                 with self.subTest(f"{page}:{line}"):
@@ -57,8 +64,10 @@ class Configuration(unittest.TestCase):
 
     def test_the_emulators_configuration_is_checked_too(self):
         path = self.folder / "emulator.yaml"
-        text = ("keys:\n  - {access_key: a, secret_key: b}\n"
-                "pools:\n  - {zone: us-east-1a, type: m6i.xlarge, on_demand: {capacity: 1}}\n")
+        text = (
+            "keys:\n  - {access_key: a, secret_key: b}\n"
+            "pools:\n  - {zone: us-east-1a, type: m6i.xlarge, on_demand: {capacity: 1}}\n"
+        )
         for more, expected in (("", (0, "the configuration is fine\n")), ("noise: 1\n", (2, ""))):
             path.write_text(text + more)
             code, out, err = manual.run(os.environ["BELAY_EMULATOR"], "--check", "--config", path)
@@ -73,29 +82,47 @@ class Configuration(unittest.TestCase):
     def test_every_key_is_described_and_no_other(self):
         belayd, agent = manual.read(PAGE).split("\n## belay-agent\n")
         agent = agent.split("\n## belay\n")[0]
-        read = keys_read("scheduler/config/config.c") | keys_read("scheduler/config/order.c") | keys_read("scheduler/config/windows.c") | keys_read("scheduler/config/notify.c") | keys_read("scheduler/config/deadlines.c")
+        read = (
+            keys_read("scheduler/config/config.c")
+            | keys_read("scheduler/config/order.c")
+            | keys_read("scheduler/config/windows.c")
+            | keys_read("scheduler/config/notify.c")
+            | keys_read("scheduler/config/deadlines.c")
+        )
         read |= keys_read("scheduler/config/telemetry.c")
-        read |= keys_read("scheduler/config/budgets.c") | set(re.findall(r'"(usd_per_\w+)"', manual.read("scheduler/config/budgets.c")))
+        read |= keys_read("scheduler/config/budgets.c") | set(
+            re.findall(r'"(usd_per_\w+)"', manual.read("scheduler/config/budgets.c"))
+        )
         read |= {"webhooks", "mail", "notify_allow", "budgets", "match", "labels"}
         read |= {"volume_usd_per_gib_month"}
-        read |= (keys_read("scheduler/config/racks.c") - {"idle", "full"}) | {"racks", "node_types", "watts"}
+        read |= (keys_read("scheduler/config/racks.c") - {"idle", "full"}) | {
+            "racks",
+            "node_types",
+            "watts",
+        }
         self.assertEqual(keys_described(belayd), read - {"limits", "providers"})
         self.assertEqual(keys_described(agent), keys_read("agent/config.c"))
 
     def test_every_setting_of_a_provider_is_described_on_its_page(self):
-        providers = re.search(r"cloud_provider_names\[\] = \{(.*?), NULL\}", manual.read("cloud/provider.c"), re.S)[1]
+        providers = re.search(
+            r"cloud_provider_names\[\] = \{(.*?), NULL\}", manual.read("cloud/provider.c"), re.S
+        )[1]
         for name in re.findall(r'"(\w+)"', providers):
             settings = set()
             for source in (manual.ROOT / "cloud" / name).glob("*.c"):
                 settings |= set(re.findall(r'\{"(\w+)",\s*CLOUD_SETTING_', source.read_text()))
             with self.subTest(name):
                 self.assertTrue(settings)
-                self.assertLessEqual(settings, keys_described(manual.read(f"docs/clouds/{name}.md")))
+                self.assertLessEqual(
+                    settings, keys_described(manual.read(f"docs/clouds/{name}.md"))
+                )
                 self.assertIn(f"clouds/{name}.md", manual.read(PAGE))
 
     def test_the_variables_of_the_command_line_are_described(self):
         described = set(re.findall(r"`(BELAY_\w+)`", manual.read(PAGE).split("\n## belay\n")[1]))
-        self.assertEqual(described, set(re.findall(r'"(BELAY_[A-Z_]+)"', manual.read("cli/client.c"))))
+        self.assertEqual(
+            described, set(re.findall(r'"(BELAY_[A-Z_]+)"', manual.read("cli/client.c")))
+        )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,10 @@ def options_described(lines):
     for line in lines:
         if line.startswith(".It Fl "):
             found |= {"--" + word for word in re.findall(r"\bFl Fl ([a-z-]+)", line)}
-            found |= {"-" + letter for letter in re.findall(r"(?<!Fl )Fl ([A-Za-z1?])(?:\\&)?(?= |$)", line)}
+            found |= {
+                "-" + letter
+                for letter in re.findall(r"(?<!Fl )Fl ([A-Za-z1?])(?:\\&)?(?= |$)", line)
+            }
     return found
 
 
@@ -52,7 +55,13 @@ class Man(unittest.TestCase):
         self.assertEqual(options_described(sections("belay.1", "Sh")["VERBS"]) & COMMON, COMMON)
 
     def test_every_key_of_update_is_described(self):
-        described = " ".join(next(lines for title, lines in sections("belay.1", "Ss").items() if title.startswith("belay update")))
+        described = " ".join(
+            next(
+                lines
+                for title, lines in sections("belay.1", "Ss").items()
+                if title.startswith("belay update")
+            )
+        )
         _, out, _ = manual.run(os.environ["BELAY"], "update", "--help")
         keys = re.findall(r"^  ([a-z-]+)=\S+ +\S", out, re.M)
         self.assertGreater(len(keys), 20)
@@ -61,8 +70,11 @@ class Man(unittest.TestCase):
                 self.assertRegex(described, r"\b%s\b" % {"licences": "licenses"}.get(key, key))
 
     def test_every_option_of_the_other_programs_is_described_and_no_other(self):
-        for variable, page in (("BELAYD", "belayd.8"), ("BELAY_AGENT", "belay-agent.8"),
-                               ("BELAY_EMULATOR", "belay-emulator.1")):
+        for variable, page in (
+            ("BELAYD", "belayd.8"),
+            ("BELAY_AGENT", "belay-agent.8"),
+            ("BELAY_EMULATOR", "belay-emulator.1"),
+        ):
             with self.subTest(page):
                 code, out, _ = manual.run(os.environ[variable], "--help")
                 self.assertEqual(code, 0)
@@ -72,7 +84,9 @@ class Man(unittest.TestCase):
     def test_the_variables_of_a_job_are_described(self):
         text = "\n".join(sections("belay.1", "Sh")["JOB SCRIPTS"])
         described = set(re.findall(r"\b(BELAY_[A-Z_]+)\b", text))
-        self.assertEqual(described, set(re.findall(r'"(BELAY_[A-Z_]+)"', manual.read("agent/supervisor/env.c"))))
+        self.assertEqual(
+            described, set(re.findall(r'"(BELAY_[A-Z_]+)"', manual.read("agent/supervisor/env.c")))
+        )
 
     def test_groff_has_nothing_to_say(self):
         if not shutil.which("groff"):

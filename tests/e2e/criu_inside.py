@@ -42,22 +42,30 @@ removed.write("kept")
 removed.flush()
 print("holds", temporary.read(), memory[:4], poll.poll(10) == [(b.fileno(), select.EPOLLIN)],
       b.recv(4), server.recv(4), mapped[1:4], flush=True)
-""" % (PYTHON, PYTHON)
+""" % (
+    PYTHON,
+    PYTHON,
+)
 SLOW = {"lease": "20s", "kill_wait": "5s", "settle": "10s", "encryption": "client"}
 CWD = "/home/job"
 
 
 def undisturbed(*args):
     path = os.path.join(CWD, "alone")
-    done = subprocess.run([PYTHON, os.path.join(JOBS, "plain.py"), str(args[0]), path, *map(str, args[1:])],
-                          stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [PYTHON, os.path.join(JOBS, "plain.py"), str(args[0]), path, *map(str, args[1:])],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     with open(path) as f:
         return done.returncode, done.stdout, f.read()
 
 
 def said(l, job):
     """Without belay's own lines between the attempts."""
-    return "".join(line for line in l.log(job).splitlines(True) if not line.startswith("---- belay: "))
+    return "".join(
+        line for line in l.log(job).splitlines(True) if not line.startswith("---- belay: ")
+    )
 
 
 def as_user(submit):
@@ -103,7 +111,9 @@ class Criu(unittest.TestCase):
             job = self.submit(l, steps, path)
             for n, far in enumerate(sorted(self.random.random() for _ in range(RECLAIMS)), 1):
                 l.wait_event(job, "started", n, timeout_s=RUN_S)
-                l.wait_log(job, "^step %d " % max(10, int(0.8 * far * steps) // 10 * 10), timeout_s=RUN_S)
+                l.wait_log(
+                    job, "^step %d " % max(10, int(0.8 * far * steps) // 10 * 10), timeout_s=RUN_S
+                )
                 time.sleep(self.random.random() * 0.2)
                 l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": NOTICE_S}})
                 l.wait_event(job, "requeued", n, timeout_s=RUN_S)
@@ -111,7 +121,9 @@ class Criu(unittest.TestCase):
                     os.rename(path, path + ".gone")
                 print("reclaim %d after %d s" % (n, time.monotonic() - self.began), flush=True)
             shown = self.check(l, job, path, expected, ["reclaimed"] * RECLAIMS)
-            self.assertEqual([a["restored"] is not None for a in shown["attempts"]], [False] + [True] * RECLAIMS)
+            self.assertEqual(
+                [a["restored"] is not None for a in shown["attempts"]], [False] + [True] * RECLAIMS
+            )
 
     def reclaim(self, l, job, n=1):
         l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": NOTICE_S}})
@@ -137,7 +149,9 @@ class Criu(unittest.TestCase):
         with Lab(belayd=SLOW) as l:
             job = self.submit(l, steps, path, 80)
             l.wait_log(job, "^step 20 ", timeout_s=RUN_S)
-            l.post("/jobs/%d/requeue" % job)  # without a deadline: an emulated machine stores slowly
+            l.post(
+                "/jobs/%d/requeue" % job
+            )  # without a deadline: an emulated machine stores slowly
             shown = self.check(l, job, path, expected, ["user"])
             self.assertGreater(shown["checkpoints"][-1]["bytes"], 80 << 20)
 
@@ -150,22 +164,42 @@ class Criu(unittest.TestCase):
         script = "#!/bin/sh\nexec 5<%s\nread -r text <&5\necho begin $text\nn=0\nwhile [ $n -lt 60 ]; do n=$((n + 1)); %s; done\necho end\n"
         pause = PYTHON + " -c 'import time; time.sleep(0.3)'"
         with Lab(belayd=SLOW) as l:
-            job = l.post("/jobs", {"name": "reads", "script": script % (reads, pause), "cwd": CWD,
-                                   "checkpoint": {"method": "criu", "every_ms": 3600000}})["id"]
+            job = l.post(
+                "/jobs",
+                {
+                    "name": "reads",
+                    "script": script % (reads, pause),
+                    "cwd": CWD,
+                    "checkpoint": {"method": "criu", "every_ms": 3600000},
+                },
+            )["id"]
             l.wait_log(job, "^begin something$", timeout_s=RUN_S)
             self.reclaim(l, job)
             with open(reads, "w") as f:
                 f.write("something else\n")
             l.wait_log(job, "^begin something else$", timeout_s=RUN_S)
             text = l.wait_event(job, "save-failed", timeout_s=RUN_S)["text"]
-            self.assertRegex(text, "^checkpoint 1.1 cannot be resumed here: .*theirs/input has bad size 15 .expect 10.")
+            self.assertRegex(
+                text,
+                "^checkpoint 1.1 cannot be resumed here: .*theirs/input has bad size 15 .expect 10.",
+            )
             self.assertIsNone(l.show(job)["attempts"][1]["restored"])
             l.post("/jobs/%d/cancel" % job)
             daemon = "#!/bin/sh\n%s -c 'import os, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0: time.sleep(600)\n'\n%s\n"
-            job = l.post("/jobs", {"name": "daemon", "script": daemon % (PYTHON, PYTHON + " -c 'import time; time.sleep(600)'"),
-                                   "cwd": CWD, "checkpoint": {"method": "criu", "every_ms": 1000}})["id"]
+            job = l.post(
+                "/jobs",
+                {
+                    "name": "daemon",
+                    "script": daemon % (PYTHON, PYTHON + " -c 'import time; time.sleep(600)'"),
+                    "cwd": CWD,
+                    "checkpoint": {"method": "criu", "every_ms": 1000},
+                },
+            )["id"]
             text = l.wait_event(job, "save-failed", timeout_s=RUN_S)["text"]
-            self.assertRegex(text, "^criu dump failed with exit code 1: process [0-9]+ .* has left the job's tree of processes")
+            self.assertRegex(
+                text,
+                "^criu dump failed with exit code 1: process [0-9]+ .* has left the job's tree of processes",
+            )
             self.assertEqual(l.job(job)["state"], "running")
 
     def test_a_user_who_is_not_root_has_their_own_again(self):
@@ -193,9 +227,17 @@ class Criu(unittest.TestCase):
         with Lab(belayd=SLOW) as l:
             os.chmod(l.dir, 0o755)
             os.chmod(l.home, 0o755)
-            job = as_user(lambda: l.post("/jobs", {
-                "name": "holds", "script": HOLDS, "cwd": CWD,
-                "checkpoint": {"method": "criu", "every_ms": 3600000}})["id"])
+            job = as_user(
+                lambda: l.post(
+                    "/jobs",
+                    {
+                        "name": "holds",
+                        "script": HOLDS,
+                        "cwd": CWD,
+                        "checkpoint": {"method": "criu", "every_ms": 3600000},
+                    },
+                )["id"]
+            )
             l.wait_log(job, "^ready$", timeout_s=RUN_S)
             self.reclaim(l, job)
             l.wait_event(job, "started", 2, timeout_s=RUN_S)
@@ -216,21 +258,34 @@ class Criu(unittest.TestCase):
         os.chown(theirs, 1000, 1000)
         os.chown(CWD, 1000, 1000)
         self.addCleanup(os.chown, CWD, 0, 0)
-        script = ("#!/bin/sh\nexec 5<%s/input\nread -r text <&5\necho begin $text\n"
-                  "n=0\nwhile [ $n -lt 200 ]; do n=$((n + 1)); sleep 1; done\n" % theirs)
+        script = (
+            "#!/bin/sh\nexec 5<%s/input\nread -r text <&5\necho begin $text\n"
+            "n=0\nwhile [ $n -lt 200 ]; do n=$((n + 1)); sleep 1; done\n" % theirs
+        )
         with Lab(belayd=SLOW) as l:
             os.chmod(l.dir, 0o755)
             os.chmod(l.home, 0o755)
-            job = as_user(lambda: l.post("/jobs", {
-                "name": "reads", "script": script, "cwd": CWD,
-                "checkpoint": {"method": "criu", "every_ms": 3600000}})["id"])
+            job = as_user(
+                lambda: l.post(
+                    "/jobs",
+                    {
+                        "name": "reads",
+                        "script": script,
+                        "cwd": CWD,
+                        "checkpoint": {"method": "criu", "every_ms": 3600000},
+                    },
+                )["id"]
+            )
             l.wait_log(job, "^begin something$", timeout_s=RUN_S)
             self.reclaim(l, job)
             os.unlink(os.path.join(theirs, "input"))
             os.symlink(secret, os.path.join(theirs, "input"))
             text = l.wait_event(job, "save-failed", timeout_s=RUN_S)["text"]
-            self.assertRegex(text, "^checkpoint 1.1 cannot be resumed here: .*/root/secret is open for "
-                             "reading in process 1000, and ann has no right to that")
+            self.assertRegex(
+                text,
+                "^checkpoint 1.1 cannot be resumed here: .*/root/secret is open for "
+                "reading in process 1000, and ann has no right to that",
+            )
             self.assertIsNone(l.show(job)["attempts"][1]["restored"])
 
 

@@ -34,7 +34,9 @@ JOBS = os.path.join(HERE, "jobs")
 PYTHON = "/usr/bin/python3"
 
 WAIT_S = 120  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
-POLL_MS = 1000  # the longest long poll: what is waited for may not be an event of the one that is asked
+POLL_MS = (
+    1000  # the longest long poll: what is waited for may not be an event of the one that is asked
+)
 END_S = 30  # for everything to go when the test is over
 
 ACCESS_KEY, SECRET_KEY = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -43,49 +45,108 @@ ACCESS_KEY, SECRET_KEY = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKE
 CLOUD = {
     "keys": [{"access_key": ACCESS_KEY, "secret_key": SECRET_KEY}],
     "boot_delay_ms": 300,
-    "pools": [{"zone": ["us-east-1a", "us-east-1b"], "type": "m6i.xlarge",
-               "spot": {"capacity": 8, "usd_per_hour": 0.0768}, "on_demand": {"capacity": 8}}],
+    "pools": [
+        {
+            "zone": ["us-east-1a", "us-east-1b"],
+            "type": "m6i.xlarge",
+            "spot": {"capacity": 8, "usd_per_hour": 0.0768},
+            "on_demand": {"capacity": 8},
+        }
+    ],
 }
 POOL = {
-    "provider": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"], "types": ["m6i.xlarge"],
-    "markets": ["spot", "on-demand"], "image": "ami-1", "max_nodes": 8, "idle_timeout": "1s", "cooldown": "1s",
+    "provider": "aws",
+    "region": "us-east-1",
+    "zones": ["us-east-1a", "us-east-1b"],
+    "types": ["m6i.xlarge"],
+    "markets": ["spot", "on-demand"],
+    "image": "ami-1",
+    "max_nodes": 8,
+    "idle_timeout": "1s",
+    "cooldown": "1s",
     "paid_minimum": "0s",
-    "refusal_backoff": "500ms", "launches_per_minute": 6000,
+    "refusal_backoff": "500ms",
+    "launches_per_minute": 6000,
 }
 
 # Other providers: a section of the emulator's configuration, and what their pools need besides.
 AZURE = {
-    "clients": [{"client_id": "belay", "client_secret": SECRET_KEY}], "boot_delay_ms": 300,
-    "pools": [{"zone": ["1", "2"], "type": "Standard_D8s_v5",
-               "spot": {"capacity": 8, "usd_per_hour": 0.0768}, "on_demand": {"capacity": 8}}],
+    "clients": [{"client_id": "belay", "client_secret": SECRET_KEY}],
+    "boot_delay_ms": 300,
+    "pools": [
+        {
+            "zone": ["1", "2"],
+            "type": "Standard_D8s_v5",
+            "spot": {"capacity": 8, "usd_per_hour": 0.0768},
+            "on_demand": {"capacity": 8},
+        }
+    ],
 }
 AZURE_POOL = {
-    **POOL, "provider": "azure", "region": "eastus", "zones": ["1", "2"], "types": ["Standard_D8s_v5"],
-    "image": "Debian:debian-12:12-gen2:latest", "resource_group": "lab", "subnet": "net/nodes",
+    **POOL,
+    "provider": "azure",
+    "region": "eastus",
+    "zones": ["1", "2"],
+    "types": ["Standard_D8s_v5"],
+    "image": "Debian:debian-12:12-gen2:latest",
+    "resource_group": "lab",
+    "subnet": "net/nodes",
     "ssh_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA lab",
 }
 GCP = {
-    "service_accounts": [{"email": "belay@lab.iam.gserviceaccount.com", "key_file": "gcp-key.json"}],
-    "boot_delay_ms": 300, "project": "lab-123",
-    "pools": [{"zone": ["us-central1-a", "us-central1-b"], "type": "n2-standard-8",
-               "spot": {"capacity": 8, "usd_per_hour": 0.184}, "on_demand": {"capacity": 8}}],
+    "service_accounts": [
+        {"email": "belay@lab.iam.gserviceaccount.com", "key_file": "gcp-key.json"}
+    ],
+    "boot_delay_ms": 300,
+    "project": "lab-123",
+    "pools": [
+        {
+            "zone": ["us-central1-a", "us-central1-b"],
+            "type": "n2-standard-8",
+            "spot": {"capacity": 8, "usd_per_hour": 0.184},
+            "on_demand": {"capacity": 8},
+        }
+    ],
 }
 GCP_POOL = {
-    **POOL, "provider": "gcp", "region": "us-central1", "zones": ["us-central1-a", "us-central1-b"],
-    "types": ["n2-standard-8"], "image": "projects/debian-cloud/global/images/family/debian-12", "project": "lab-123",
+    **POOL,
+    "provider": "gcp",
+    "region": "us-central1",
+    "zones": ["us-central1-a", "us-central1-b"],
+    "types": ["n2-standard-8"],
+    "image": "projects/debian-cloud/global/images/family/debian-12",
+    "project": "lab-123",
 }
 # With distances between requests that a test can wait for; the pool's are longer, for a machine that is late.
 LAMBDA = {
-    "api_keys": [SECRET_KEY], "boot_delay_ms": 300, "request_every_ms": 20, "launch_every_ms": 40,
+    "api_keys": [SECRET_KEY],
+    "boot_delay_ms": 300,
+    "request_every_ms": 20,
+    "launch_every_ms": 40,
     "pools": [{"zone": "us-west-2", "type": "cpu_4x_general", "on_demand": {"capacity": 8}}],
 }
 LAMBDA_POOL = {
-    **{key: value for key, value in POOL.items() if key not in ("zones", "markets", "image")}, "provider": "lambda",
-    "region": "us-west-2", "types": ["cpu_4x_general"], "ssh_key": "ops", "request_every": "100ms", "launch_every": "200ms",
+    **{key: value for key, value in POOL.items() if key not in ("zones", "markets", "image")},
+    "provider": "lambda",
+    "region": "us-west-2",
+    "types": ["cpu_4x_general"],
+    "ssh_key": "ops",
+    "request_every": "100ms",
+    "launch_every": "200ms",
 }
-USUAL = {"aws": (CLOUD, POOL), "azure": (AZURE, AZURE_POOL), "gcp": (GCP, GCP_POOL), "lambda": (LAMBDA, LAMBDA_POOL)}
+USUAL = {
+    "aws": (CLOUD, POOL),
+    "azure": (AZURE, AZURE_POOL),
+    "gcp": (GCP, GCP_POOL),
+    "lambda": (LAMBDA, LAMBDA_POOL),
+}
 BELAYD = {
-    "cluster": "e2e", "listen": "127.0.0.1:0", "lease": "3s", "kill_wait": "2s", "sweep": "1s", "busy_sweep": "300ms",
+    "cluster": "e2e",
+    "listen": "127.0.0.1:0",
+    "lease": "3s",
+    "kill_wait": "2s",
+    "sweep": "1s",
+    "busy_sweep": "300ms",
     "settle": "2s",
 }
 
@@ -121,7 +182,9 @@ class Refused(Exception):
 class Lab:
     told_bytes = 8000  # of each log, when something went wrong
 
-    def __init__(self, cloud=None, pool=None, belayd=None, agent_prelude="", provider="aws", bare=False):
+    def __init__(
+        self, cloud=None, pool=None, belayd=None, agent_prelude="", provider="aws", bare=False
+    ):
         usual_cloud, usual_pool = USUAL[provider]
         self.provider = provider
         self.cloud_config = {**usual_cloud, **(cloud or {})}
@@ -138,8 +201,16 @@ class Lab:
         self.dir = tempfile.mkdtemp(prefix="belay-e2e.")
         self.home = os.path.join(self.dir, "home")
         sanitizer = "log_path=%s/sanitizer" % self.dir
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "BELAY_", "GOOGLE_", "LAMBDA_"))}
-        self.env.update(BELAY_HOME=self.home, ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
+        self.env = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("AWS_", "BELAY_", "GOOGLE_", "LAMBDA_"))
+        }
+        self.env.update(
+            BELAY_HOME=self.home,
+            ASAN_OPTIONS=sanitizer,
+            UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer,
+        )
         try:
             self.start()
         except BaseException:
@@ -166,8 +237,11 @@ class Lab:
     def start(self):
         os.mkdir(os.path.join(self.dir, "bin"))
         if not self.bare:
-            self.write("bin/belay-agent", AGENT % {
-                "dir": self.dir, "build": BUILD, "agent_prelude": self.agent_prelude}, 0o755)
+            self.write(
+                "bin/belay-agent",
+                AGENT % {"dir": self.dir, "build": BUILD, "agent_prelude": self.agent_prelude},
+                0o755,
+            )
         ports = self.start_emulator()
         self.config = self.write("belayd.yaml", {**self.belayd_config, **self.provision(ports)})
         self.up()
@@ -181,28 +255,53 @@ class Lab:
         if provider == "azure":
             url = ports["azure"]
             keys = {"tenant": ports["azure_tenant"], "appId": "belay", "password": SECRET_KEY}
-            return {"endpoint": url, "login": url, "prices": url, "subscription": ports["azure_subscription"],
-                    "credentials": self.write("credentials-azure", keys)}
+            return {
+                "endpoint": url,
+                "login": url,
+                "prices": url,
+                "subscription": ports["azure_subscription"],
+                "credentials": self.write("credentials-azure", keys),
+            }
         if provider == "gcp":
-            return {"endpoint": ports["gcp"], "credentials": next(iter(ports["gcp_key_files"].values()))}
+            return {
+                "endpoint": ports["gcp"],
+                "credentials": next(iter(ports["gcp_key_files"].values())),
+            }
         if provider == "lambda":
-            return {"endpoint": ports["lambda"], "credentials": self.write("credentials-lambda", SECRET_KEY + "\n")}
-        keys = "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n" % (ACCESS_KEY, SECRET_KEY)
+            return {
+                "endpoint": ports["lambda"],
+                "credentials": self.write("credentials-lambda", SECRET_KEY + "\n"),
+            }
+        keys = "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n" % (
+            ACCESS_KEY,
+            SECRET_KEY,
+        )
         return {"endpoint": ports["ec2"], "credentials": self.write("credentials", keys)}
 
     def clouds(self):
         """The part of the emulator's configuration that speaks of providers."""
-        return self.cloud_config if self.provider == "aws" else {"providers": {self.provider: self.cloud_config}}
+        return (
+            self.cloud_config
+            if self.provider == "aws"
+            else {"providers": {self.provider: self.cloud_config}}
+        )
 
     def start_emulator(self):
         """What is in its port file."""
         machines, ports = os.path.join(self.dir, "machines"), os.path.join(self.dir, "ports.json")
-        config = self.write("emulator.yaml", {
-            **self.clouds(), "dir": machines, "agent_path": os.path.join(self.dir, "bin")})
+        config = self.write(
+            "emulator.yaml",
+            {**self.clouds(), "dir": machines, "agent_path": os.path.join(self.dir, "bin")},
+        )
         with open(os.path.join(self.dir, "emulator.log"), "w") as log:
             self.emulator = subprocess.Popen(
                 [BUILD + "/emulator/belay-emulator", "--config", config, "--port-file", ports],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, start_new_session=True)
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.env,
+                start_new_session=True,
+            )
         end = time.monotonic() + WAIT_S
         while not os.path.exists(ports):
             if self.emulator.poll() is not None or time.monotonic() > end:
@@ -233,7 +332,11 @@ class Lab:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         all_gone(left, END_S)  # before the directory goes that they may write to
-        reports = [name for name in os.listdir(self.dir) if name.startswith("sanitizer") and self.is_report(name)]
+        reports = [
+            name
+            for name in os.listdir(self.dir)
+            if name.startswith("sanitizer") and self.is_report(name)
+        ]
         if reports:
             problems.append("a sanitizer has reported: %s" % ", ".join(reports))
         return problems
@@ -277,7 +380,11 @@ class Lab:
             for name in sorted(names):
                 if name.endswith((".log", ".console")) or name.startswith("sanitizer"):
                     with open(os.path.join(root, name), errors="replace") as f:
-                        print("==== %s\n%s" % (os.path.join(root, name), f.read()[-self.told_bytes:]), file=sys.stderr)
+                        print(
+                            "==== %s\n%s"
+                            % (os.path.join(root, name), f.read()[-self.told_bytes :]),
+                            file=sys.stderr,
+                        )
         print("everything is in %s" % self.dir, file=sys.stderr)
 
     # ---- processes ----
@@ -295,7 +402,11 @@ class Lab:
 
     def agents(self):
         """The agents' pids."""
-        return [p for p in self.processes() if re.search(r"belay-agent\0--config\0", command_line(p, "\0"))]
+        return [
+            p
+            for p in self.processes()
+            if re.search(r"belay-agent\0--config\0", command_line(p, "\0"))
+        ]
 
     def supervisors(self):
         return [p for p in self.processes() if is_supervisor(p) and not is_supervisor(parent(p))]
@@ -319,27 +430,49 @@ class Lab:
 
     def belay(self, *arguments, check=True, **more):
         """Runs a verb and gives what it prints."""
-        done = subprocess.run([BUILD + "/cli/belay", *arguments], cwd=self.dir, env=self.env, timeout=2 * WAIT_S,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True, **more)
+        done = subprocess.run(
+            [BUILD + "/cli/belay", *arguments],
+            cwd=self.dir,
+            env=self.env,
+            timeout=2 * WAIT_S,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+            **more
+        )
         if check and done.returncode != 0:
             raise AssertionError("belay %s: exit code %d" % (" ".join(arguments), done.returncode))
         return done.stdout
 
     def start_belay(self, *arguments, **more):
         """A verb that goes on beside the test, with its output to read."""
-        return subprocess.Popen([BUILD + "/cli/belay", *arguments], cwd=self.dir, env=self.env,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True, **more)
+        return subprocess.Popen(
+            [BUILD + "/cli/belay", *arguments],
+            cwd=self.dir,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+            **more
+        )
 
     def call(self, method, path, body=None, root="/api/v1"):
         """One call of the API; status, headers, body."""
         c = Unix(os.path.join(self.home, "belayd.sock"), WAIT_S)
         with contextlib.closing(c):
-            c.request(method, root + path, json.dumps(body) if body is not None else None,
-                      {"Content-Type": "application/json"})
+            c.request(
+                method,
+                root + path,
+                json.dumps(body) if body is not None else None,
+                {"Content-Type": "application/json"},
+            )
             reply = c.getresponse()
             data = reply.read()
         if not 200 <= reply.status <= 299:
-            raise Refused("%s %s: %d %s" % (method, path, reply.status, data.decode(errors="replace")), reply.status)
+            raise Refused(
+                "%s %s: %d %s" % (method, path, reply.status, data.decode(errors="replace")),
+                reply.status,
+            )
         return reply, data
 
     def get(self, path):
@@ -352,12 +485,20 @@ class Lab:
         """A job that runs one of the programs in jobs/, or any other by its path. Its number."""
         path = os.path.join(JOBS, program)
         if program.endswith(".py"):
-            script = "#!/bin/sh\nexec %s %s \"$@\"\n" % (PYTHON, path)
+            script = '#!/bin/sh\nexec %s %s "$@"\n' % (PYTHON, path)
         else:
-            script = "#!/bin/sh\nexec %s \"$@\"\n" % path
-        return self.post("/jobs", {
-            "name": os.path.basename(program), "script": script, "args": [str(a) for a in args], "cwd": "/",
-            "checkpoint": {"method": method, "every_ms": every_ms, "keep": keep}, **spec})["id"]
+            script = '#!/bin/sh\nexec %s "$@"\n' % path
+        return self.post(
+            "/jobs",
+            {
+                "name": os.path.basename(program),
+                "script": script,
+                "args": [str(a) for a in args],
+                "cwd": "/",
+                "checkpoint": {"method": method, "every_ms": every_ms, "keep": keep},
+                **spec,
+            },
+        )["id"]
 
     def show(self, job):
         return self.get("/jobs/%d" % job)
@@ -377,7 +518,12 @@ class Lab:
         node = self.show(job)["attempts"][-1]["node"]
 
         def look():
-            return [i["provider_id"] for i in self.get("/instances?state=all")["instances"] if i["node"] == node][0]
+            return [
+                i["provider_id"]
+                for i in self.get("/instances?state=all")["instances"]
+                if i["node"] == node
+            ][0]
+
         return self.wait(look, "the provider's answer to the launch of job %d's machine" % job)
 
     def emulated(self, provider_id):
@@ -404,9 +550,11 @@ class Lab:
 
     def wait_event(self, job, kind, n=1, timeout_s=WAIT_S):
         """The nth event of that kind."""
+
         def look():
             found = [e for e in self.events(job) if e["kind"] == kind]
             return found[n - 1] if len(found) >= n else None
+
         return self.wait(look, "event %s of job %d (%d.)" % (kind, job, n), timeout_s)
 
     def wait_ended(self, job, timeout_s=WAIT_S):
@@ -421,22 +569,32 @@ class Lab:
             if found:
                 return found
             if time.monotonic() > end:
-                raise AssertionError("not within %d s: a line %r in job %d's log:\n%s" % (timeout_s, pattern, job, text))
-            reply, data = self.call("GET", "/jobs/%d/logs?offset=%d&wait_ms=%d" % (job, offset, POLL_MS))
+                raise AssertionError(
+                    "not within %d s: a line %r in job %d's log:\n%s"
+                    % (timeout_s, pattern, job, text)
+                )
+            reply, data = self.call(
+                "GET", "/jobs/%d/logs?offset=%d&wait_ms=%d" % (job, offset, POLL_MS)
+            )
             text, offset = text + data.decode(), int(reply.headers["Belay-Log-Next"])
 
     def wait_output(self, job, pattern, timeout_s=WAIT_S):
         """As wait_log, of what the job has written on its machine: belayd need not run."""
         end = time.monotonic() + timeout_s
         while True:
-            paths = glob.glob(os.path.join(glob.escape(self.dir), "machines", "**", "%d-*" % job, "output.log"), recursive=True)
+            paths = glob.glob(
+                os.path.join(glob.escape(self.dir), "machines", "**", "%d-*" % job, "output.log"),
+                recursive=True,
+            )
             for path in paths:
                 with contextlib.suppress(OSError):
                     found = re.search(pattern, read_bytes(path).decode(errors="replace"), re.M)
                     if found:
                         return found
             if time.monotonic() > end:
-                raise AssertionError("not within %d s: a line %r in %s" % (timeout_s, pattern, paths))
+                raise AssertionError(
+                    "not within %d s: a line %r in %s" % (timeout_s, pattern, paths)
+                )
             time.sleep(0.02)  # there is nothing to wait on
 
     # ---- the cloud ----
@@ -478,8 +636,15 @@ class Lab:
 
 def nothing_is_left(state):
     """Neither instances, stopped ones included, nor what a provider keeps apart from them: disks, interfaces."""
-    return (state["alive"] == 0 and not any(i["state"] == "stopped" for i in state["instances"])
-            and not any(r["type"] != "bucket" for p in state["providers"].values() for r in p.get("resources") or []))
+    return (
+        state["alive"] == 0
+        and not any(i["state"] == "stopped" for i in state["instances"])
+        and not any(
+            r["type"] != "bucket"
+            for p in state["providers"].values()
+            for r in p.get("resources") or []
+        )
+    )
 
 
 def read_bytes(path):
@@ -489,7 +654,9 @@ def read_bytes(path):
 
 def command_line(pid, separator=" "):
     with contextlib.suppress(OSError):
-        return read_bytes("/proc/%d/cmdline" % pid).decode(errors="replace").replace("\0", separator)
+        return (
+            read_bytes("/proc/%d/cmdline" % pid).decode(errors="replace").replace("\0", separator)
+        )
     return ""
 
 
@@ -532,8 +699,13 @@ def undisturbed(program, *args):
     command = [PYTHON, path] if program.endswith(".py") else [path]
     env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
     env["PYTHONPATH"] = BUILD + "/ckpt/lib"
-    done = subprocess.run([*command, *(str(a) for a in args)], env=env, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, universal_newlines=True, check=True, timeout=2 * WAIT_S)
+    done = subprocess.run(
+        [*command, *(str(a) for a in args)],
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        universal_newlines=True,
+        check=True,
+        timeout=2 * WAIT_S,
+    )
     return done.stdout
-
-

@@ -23,8 +23,20 @@ SOURCE = os.path.abspath(os.path.join(HERE, "..", ".."))
 MEMORY_MIB = 3072
 DONE = re.compile(r"^BELAY-INSIDE-ENDED (\d+)\r?$", re.M)
 # In an order in which each finds what it needs.
-MODULES = ("unix_diag", "netlink_diag", "af_packet_diag", "inet_diag", "tcp_diag", "udp_diag", "raw_diag", "libcrc32c",
-           "nfnetlink", "nf_tables", "veth", "tun")
+MODULES = (
+    "unix_diag",
+    "netlink_diag",
+    "af_packet_diag",
+    "inet_diag",
+    "tcp_diag",
+    "udp_diag",
+    "raw_diag",
+    "libcrc32c",
+    "nfnetlink",
+    "nf_tables",
+    "veth",
+    "tun",
+)
 INIT = """#!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 mount -t proc proc /proc
@@ -61,7 +73,7 @@ def kernel():
 
 
 def modules():
-    version = os.path.basename(kernel())[len("vmlinuz-"):]
+    version = os.path.basename(kernel())[len("vmlinuz-") :]
     return find("/lib/modules/" + version, "/usr/lib/modules/" + version)
 
 
@@ -74,8 +86,12 @@ def lacks():
         return "qemu-system-x86_64"
     if os.uname().machine != "x86_64":
         return "an x86-64 machine"
-    for what, there in (("a Debian kernel", kernel() and modules()), ("criu", criu()), ("cpio", shutil.which("cpio")),
-                        ("busybox", os.path.exists("/bin/busybox"))):
+    for what, there in (
+        ("a Debian kernel", kernel() and modules()),
+        ("criu", criu()),
+        ("cpio", shutil.which("cpio")),
+        ("busybox", os.path.exists("/bin/busybox")),
+    ):
         if not there:
             return what
     return ""
@@ -97,16 +113,23 @@ class Tree:
     def program(self, source, target=None):
         """With its libraries, wherever they are here."""
         self.put(source, target)
-        paths = [root + d for root in ROOTS if root for d in ("/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu")]
+        paths = [
+            root + d
+            for root in ROOTS
+            if root
+            for d in ("/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu")
+        ]
         env = {**os.environ, "LD_LIBRARY_PATH": ":".join(paths)}
-        listed = subprocess.run(["ldd", source], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        listed = subprocess.run(
+            ["ldd", source], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ).stdout
         for line in listed.splitlines():
             found = re.search(r"(/\S+) \(0x", line)
             if found:
                 path = found.group(1)
                 for root in ROOTS:
                     if root and path.startswith(root):
-                        path = path[len(root):]
+                        path = path[len(root) :]
                 self.put(found.group(1), re.sub(r"^/lib/", "/usr/lib/", path))
 
     def text(self, path, text, mode=0o644):
@@ -116,12 +139,30 @@ class Tree:
 
 
 def fill(tree, test, env):
-    for d in ("bin", "sbin", "usr/bin", "usr/sbin", "usr/lib", "lib64", "proc", "sys", "dev", "run", "tmp", "etc", "root",
-              "var/lib", "home", "modules"):
+    for d in (
+        "bin",
+        "sbin",
+        "usr/bin",
+        "usr/sbin",
+        "usr/lib",
+        "lib64",
+        "proc",
+        "sys",
+        "dev",
+        "run",
+        "tmp",
+        "etc",
+        "root",
+        "var/lib",
+        "home",
+        "modules",
+    ):
         os.makedirs(os.path.join(tree.path, d))
     os.symlink("usr/lib", tree.path + "/lib")
     tree.put("/bin/busybox")
-    for name in subprocess.run(["/bin/busybox", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split():
+    for name in subprocess.run(
+        ["/bin/busybox", "--list"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.split():
         if name != "busybox":
             os.symlink("/bin/busybox", tree.path + "/bin/" + name)
     for name in ("env", "sh"):
@@ -130,8 +171,21 @@ def fill(tree, test, env):
     python = os.path.realpath("/usr/bin/python3")
     library = "/usr/lib/" + os.path.basename(python)
     tree.program(python, "/usr/bin/python3")
-    skip = shutil.ignore_patterns("test", "idlelib", "lib2to3", "__pycache__", "config-*", "*.a", "site-packages",
-                                  "dist-packages", "ensurepip", "distutils", "tkinter", "pydoc_data", "sitecustomize.py")
+    skip = shutil.ignore_patterns(
+        "test",
+        "idlelib",
+        "lib2to3",
+        "__pycache__",
+        "config-*",
+        "*.a",
+        "site-packages",
+        "dist-packages",
+        "ensurepip",
+        "distutils",
+        "tkinter",
+        "pydoc_data",
+        "sitecustomize.py",
+    )
     shutil.copytree(library, tree.path + library, ignore=skip, ignore_dangling_symlinks=True)
     for extension in glob.glob(library + "/lib-dynload/*.so"):
         tree.program(extension)
@@ -139,20 +193,40 @@ def fill(tree, test, env):
         found = glob.glob(modules() + "/kernel/**/%s.ko" % name, recursive=True)
         if found:
             shutil.copy(found[0], tree.path + "/modules")
-    for name in ("scheduler/belayd", "cli/belay", "agent/belay-agent", "agent/belay-supervisor", "emulator/belay-emulator"):
+    for name in (
+        "scheduler/belayd",
+        "cli/belay",
+        "agent/belay-agent",
+        "agent/belay-supervisor",
+        "emulator/belay-emulator",
+    ):
         tree.program(os.path.join(BUILD, name))
-    for name in glob.glob(os.path.join(SOURCE, "ckpt/lib/*.py")) + glob.glob(os.path.join(HERE, "*.py")):
+    for name in glob.glob(os.path.join(SOURCE, "ckpt/lib/*.py")) + glob.glob(
+        os.path.join(HERE, "*.py")
+    ):
         tree.put(name)
     for name in glob.glob(os.path.join(HERE, "jobs", "*")):
         tree.put(name)
     for name in ("/etc/ssl/openssl.cnf", "/usr/lib/ssl/openssl.cnf"):
         if os.path.exists(name):
             tree.put(name)
-    tree.text("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000:Ann:/home/job:/bin/sh\n")
+    tree.text(
+        "/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000:Ann:/home/job:/bin/sh\n"
+    )
     tree.text("/etc/group", "root:x:0:\nann:x:1000:\n")
     tree.text("/etc/hosts", "127.0.0.1 localhost machine\n")
-    tree.text("/init", INIT % {"modules": " ".join(MODULES), "build": BUILD, "here": HERE, "test": test,
-                               "env": " ".join("%s='%s'" % pair for pair in env.items())}, 0o755)
+    tree.text(
+        "/init",
+        INIT
+        % {
+            "modules": " ".join(MODULES),
+            "build": BUILD,
+            "here": HERE,
+            "test": test,
+            "env": " ".join("%s='%s'" % pair for pair in env.items()),
+        },
+        0o755,
+    )
 
 
 def run(test, timeout_s, env=None):
@@ -160,18 +234,45 @@ def run(test, timeout_s, env=None):
         tree, image = os.path.join(d, "tree"), os.path.join(d, "initramfs")
         os.mkdir(tree)
         fill(Tree(tree), test, env or {})
-        subprocess.run("find . | cpio --quiet -o -H newc >'%s'" % image, shell=True, cwd=tree, check=True)
+        subprocess.run(
+            "find . | cpio --quiet -o -H newc >'%s'" % image, shell=True, cwd=tree, check=True
+        )
         shutil.rmtree(tree)
         return boot(image, timeout_s)
 
 
 def boot(image, timeout_s):
     """The console goes to standard output as it comes."""
-    command = ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB), "-nographic",
-               "-no-reboot", "-nic", "none", "-kernel", kernel(), "-initrd", image, "-append", "console=ttyS0 panic=-1 quiet"]
+    command = [
+        "qemu-system-x86_64",
+        "-accel",
+        "tcg",
+        "-cpu",
+        "max",
+        "-smp",
+        "2",
+        "-m",
+        str(MEMORY_MIB),
+        "-nographic",
+        "-no-reboot",
+        "-nic",
+        "none",
+        "-kernel",
+        kernel(),
+        "-initrd",
+        image,
+        "-append",
+        "console=ttyS0 panic=-1 quiet",
+    ]
     console = []
-    with subprocess.Popen(["timeout", "-k", "10", str(timeout_s), *command], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as machine:
+    with subprocess.Popen(
+        ["timeout", "-k", "10", str(timeout_s), *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as machine:
         for line in machine.stdout:
             console.append(line)
             sys.stdout.write(line)

@@ -22,6 +22,7 @@ HTML = b"<html><head><title>502 Bad Gateway</title></head><body>no upstream</bod
 # ---- what the calls of each provider are called ----
 # seen: the operations that replies have named, and what each of them does
 
+
 def page(is_later):
     return ", 2nd page" if is_later else ""
 
@@ -29,7 +30,8 @@ def page(is_later):
 def name_aws(method, path, query, body, seen):
     if path.startswith("/latest/"):
         return {"PUT": "metadata token"}.get(method) or (
-            "metadata role" if path.endswith("/security-credentials/") else "metadata credentials")
+            "metadata role" if path.endswith("/security-credentials/") else "metadata credentials"
+        )
     form = urllib.parse.parse_qs(body.decode())
     return form["Action"][0] + page("NextToken" in form)
 
@@ -43,8 +45,11 @@ def name_gcp(method, path, query, body, seen):
     if parts[:2] == ["aggregated", "instances"]:
         return "instances.aggregatedList" + page("pageToken" in query)
     if parts[2] == "operations":
-        return ("zoneOperations.get of %s" % seen.get(parts[3], "?") if len(parts) > 3
-                else "zoneOperations.list" + page("pageToken" in query))
+        return (
+            "zoneOperations.get of %s" % seen.get(parts[3], "?")
+            if len(parts) > 3
+            else "zoneOperations.list" + page("pageToken" in query)
+        )
     return "instances." + {"POST": "insert", "GET": "get", "DELETE": "delete"}[method]
 
 
@@ -69,20 +74,43 @@ def name_azure(method, path, query, body, seen):
 
 
 def name_lambda(method, path, query, body, seen):
-    return {"GET instances": "listInstances", "GET instance-types": "listInstanceTypes", "POST launch": "launchInstance",
-            "POST terminate": "terminateInstance"}["%s %s" % (method, path.split("/")[-1])]
+    return {
+        "GET instances": "listInstances",
+        "GET instance-types": "listInstanceTypes",
+        "POST launch": "launchInstance",
+        "POST terminate": "terminateInstance",
+    }["%s %s" % (method, path.split("/")[-1])]
 
 
 # ---- how a provider says no ----
 
+
 def error_aws(status, code, message):
-    return status, "text/xml", ("<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors>"
-                                "<RequestID>00000000-0000-0000-0000-000000000001</RequestID></Response>" % (code, message))
+    return (
+        status,
+        "text/xml",
+        (
+            "<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors>"
+            "<RequestID>00000000-0000-0000-0000-000000000001</RequestID></Response>"
+            % (code, message)
+        ),
+    )
 
 
 def error_gcp(status, code, message):
-    return status, "application/json", json.dumps({"error": {
-        "code": status, "message": message, "errors": [{"domain": "global", "reason": code, "message": message}]}})
+    return (
+        status,
+        "application/json",
+        json.dumps(
+            {
+                "error": {
+                    "code": status,
+                    "message": message,
+                    "errors": [{"domain": "global", "reason": code, "message": message}],
+                }
+            }
+        ),
+    )
 
 
 def error_azure(status, code, message):
@@ -101,31 +129,45 @@ def error_token(status, code, message):
 
 # ---- a fleet that has tried every place, and has nothing ----
 
+
 def fleet_errors(body, code, message):
     form = {k: v[0] for k, v in urllib.parse.parse_qs(body.decode()).items()}
     items, n = "", 1
     prefix = "LaunchTemplateConfigs.1.Overrides."
     while code and "%s%d.InstanceType" % (prefix, n) in form:
-        items += ("<item><launchTemplateAndOverrides><overrides><instanceType>%s</instanceType><availabilityZone>%s"
-                  "</availabilityZone></overrides></launchTemplateAndOverrides><lifecycle>spot</lifecycle><errorCode>%s"
-                  "</errorCode><errorMessage>%s</errorMessage></item>" % (
-                      form["%s%d.InstanceType" % (prefix, n)], form["%s%d.AvailabilityZone" % (prefix, n)], code,
-                      escape(message)))
+        items += (
+            "<item><launchTemplateAndOverrides><overrides><instanceType>%s</instanceType><availabilityZone>%s"
+            "</availabilityZone></overrides></launchTemplateAndOverrides><lifecycle>spot</lifecycle><errorCode>%s"
+            "</errorCode><errorMessage>%s</errorMessage></item>"
+            % (
+                form["%s%d.InstanceType" % (prefix, n)],
+                form["%s%d.AvailabilityZone" % (prefix, n)],
+                code,
+                escape(message),
+            )
+        )
         n += 1
-    return ("<CreateFleetResponse><fleetId>fleet-1</fleetId><errorSet>%s</errorSet><fleetInstanceSet/>"
-            "</CreateFleetResponse>" % items)
+    return (
+        "<CreateFleetResponse><fleetId>fleet-1</fleetId><errorSet>%s</errorSet><fleetInstanceSet/>"
+        "</CreateFleetResponse>" % items
+    )
 
 
 class Provider:
     def __init__(self, name_call, error, garbage, internal):
-        self.name_call, self.error, self.garbage, self.internal = name_call, error, garbage, internal
+        self.name_call, self.error, self.garbage, self.internal = (
+            name_call,
+            error,
+            garbage,
+            internal,
+        )
 
 
 PROVIDERS = {
-    "aws": Provider(name_aws, error_aws, b"<?xml version=\"1.0\"?>\n<Resp", "InternalError"),
-    "gcp": Provider(name_gcp, error_gcp, b"{\"kind\":\"compute#", "internalError"),
-    "azure": Provider(name_azure, error_azure, b"{\"name\":\"", "InternalServerError"),
-    "lambda": Provider(name_lambda, error_lambda, b"{\"data\": {\"inst", "global/internal-error"),
+    "aws": Provider(name_aws, error_aws, b'<?xml version="1.0"?>\n<Resp', "InternalError"),
+    "gcp": Provider(name_gcp, error_gcp, b'{"kind":"compute#', "internalError"),
+    "azure": Provider(name_azure, error_azure, b'{"name":"', "InternalServerError"),
+    "lambda": Provider(name_lambda, error_lambda, b'{"data": {"inst', "global/internal-error"),
 }
 
 
@@ -140,9 +182,16 @@ class Fault:
         self.how, self.status, self.code, self.message = how, status, code, message
 
     def __str__(self):
-        return {"error": self.code, "operation": "operation: " + self.code, "says": self.code, "another's": self.code,
-                "dry": self.code,
-                "only Errors": "only Errors, " + self.code if self.code else "neither instance nor Error"}.get(self.how, self.how)
+        return {
+            "error": self.code,
+            "operation": "operation: " + self.code,
+            "says": self.code,
+            "another's": self.code,
+            "dry": self.code,
+            "only Errors": "only Errors, " + self.code
+            if self.code
+            else "neither instance nor Error",
+        }.get(self.how, self.how)
 
 
 class Proxy:
@@ -157,7 +206,9 @@ class Proxy:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.server.daemon_threads = True
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.1})
+        self.thread = threading.Thread(
+            target=self.server.serve_forever, kwargs={"poll_interval": 0.1}
+        )
         self.thread.start()
 
     def close(self):
@@ -208,7 +259,11 @@ class Proxy:
         if how == "says":
             return 200, [("Content-Type", "application/json"), FLAVOR], fault.message.encode()
         if how == "only Errors":
-            return 200, [("Content-Type", "text/xml")], fleet_errors(body, fault.code, fault.message).encode()
+            return (
+                200,
+                [("Content-Type", "text/xml")],
+                fleet_errors(body, fault.code, fault.message).encode(),
+            )
         reply = self.pass_on(request, body)
         self.answered.add(name)
         self.note_operation(reply[2])
@@ -221,7 +276,7 @@ class Proxy:
         return reply
 
     def note_operation(self, body):
-        if body.startswith(b"{") and b"compute#operation\"" in body:
+        if body.startswith(b"{") and b'compute#operation"' in body:
             operation = json.loads(body)
             if operation["kind"] == "compute#operation":  # not a list of them
                 self.seen[operation["name"]] = operation["operationType"]
@@ -253,7 +308,9 @@ class Proxy:
             def one(self):
                 self.close_connection = True
                 try:
-                    reply = proxy.answer(self, self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+                    reply = proxy.answer(
+                        self, self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                    )
                     if reply:
                         status, headers, body = reply
                         self.send_response(status)

@@ -10,7 +10,11 @@ import unittest
 
 from lab import Lab
 
-QUIET = {"sweep": "1h", "busy_sweep": "300ms", "settle": "0s"}  # so that nothing mends what is planted
+QUIET = {
+    "sweep": "1h",
+    "busy_sweep": "300ms",
+    "settle": "0s",
+}  # so that nothing mends what is planted
 
 READ_USD, WRITE_USD = 1000, 2000  # a GiB
 
@@ -24,14 +28,19 @@ class Audit(unittest.TestCase):
         return lab.post("/audit")
 
     def kinds(self, lab):
-        return sorted(((d["kind"], d["instance"]) for d in self.audit(lab)["differences"]), key=lambda k: (k[0], k[1] or 0))
+        return sorted(
+            ((d["kind"], d["instance"]) for d in self.audit(lab)["differences"]),
+            key=lambda k: (k[0], k[1] or 0),
+        )
 
     @contextlib.contextmanager
     def planted(self, lab, table, key, **values):
         """Changes a row behind belayd's back, and puts it back."""
         sql = sqlite3.connect(os.path.join(lab.home, "belay.db"), timeout=30, isolation_level=None)
         names = list(values)
-        before = sql.execute("SELECT %s FROM %s WHERE %s" % (", ".join(names), table, key)).fetchone()
+        before = sql.execute(
+            "SELECT %s FROM %s WHERE %s" % (", ".join(names), table, key)
+        ).fetchone()
         change = "UPDATE %s SET %s WHERE %s" % (table, ", ".join(n + " = ?" for n in names), key)
         sql.execute(change, list(values.values()))
         try:
@@ -46,13 +55,33 @@ class Audit(unittest.TestCase):
                 self.check_whole_run(provider)
 
     def check_whole_run(self, provider):
-        priced = {"store_usd_per_gib_month": 1000000, "budgets": {"all": {"usd_per_month": 1000000}}}
-        with Lab(belayd={"settle": "500ms", **priced}, provider=provider, pool={"egress_usd_per_gib": READ_USD, "upload_usd_per_gib": WRITE_USD}) as lab:
-            self.assertEqual(self.audit(lab), {"pools": 1, "machines": 0, "instances": 0, "found": 0, "differences": []})
-            jobs = [lab.submit("chain.py", 60, 0.02, 1 << 20, method="coop", every_ms=1000) for _ in range(3)]
+        priced = {
+            "store_usd_per_gib_month": 1000000,
+            "budgets": {"all": {"usd_per_month": 1000000}},
+        }
+        with Lab(
+            belayd={"settle": "500ms", **priced},
+            provider=provider,
+            pool={"egress_usd_per_gib": READ_USD, "upload_usd_per_gib": WRITE_USD},
+        ) as lab:
+            self.assertEqual(
+                self.audit(lab),
+                {"pools": 1, "machines": 0, "instances": 0, "found": 0, "differences": []},
+            )
+            jobs = [
+                lab.submit("chain.py", 60, 0.02, 1 << 20, method="coop", every_ms=1000)
+                for _ in range(3)
+            ]
             lab.wait_log(jobs[0], r"^step 20 ")
             self.assertEqual(self.audit(lab)["differences"], [])
-            lab.cloud({"reclaim": {"instance": lab.emulated(lab.instance_of(jobs[0]))["instance"], "notice_s": 5}})
+            lab.cloud(
+                {
+                    "reclaim": {
+                        "instance": lab.emulated(lab.instance_of(jobs[0]))["instance"],
+                        "notice_s": 5,
+                    }
+                }
+            )
             for job in jobs:
                 lab.wait_ended(job)
             lab.wait(lambda: not lab.get("/instances")["instances"], "every row is over")
@@ -65,11 +94,19 @@ class Audit(unittest.TestCase):
 
     def check_storage(self, lab, jobs):
         """What is kept of them is their cost, also what they left when they had ended, and of the budget."""
+
         def of_jobs(what):
             return [what(lab.get("/jobs/%d" % job)) for job in jobs]
-        kept = of_jobs(lambda d: sum(row["uusd"] for row in d["ledger"] if row["kind"] == "storage"))
+
+        kept = of_jobs(
+            lambda d: sum(row["uusd"] for row in d["ledger"] if row["kind"] == "storage")
+        )
         self.assertGreater(kept[0], 0)
-        lab.wait(lambda: lab.get("/budgets")["budgets"][0]["spent_uusd"] == sum(of_jobs(lambda d: d["job"]["cost_uusd"])), "all that they cost is spent")
+        lab.wait(
+            lambda: lab.get("/budgets")["budgets"][0]["spent_uusd"]
+            == sum(of_jobs(lambda d: d["job"]["cost_uusd"])),
+            "all that they cost is spent",
+        )
 
     def check_egress(self, lab, jobs):
         """What agents told that they read and wrote, each transfer at its price, is what belay cost and the jobs have."""
@@ -78,11 +115,18 @@ class Audit(unittest.TestCase):
             detail = lab.get("/jobs/%d" % job)
             of_job = sum(uusd(a["fetched_bytes"] or 0, READ_USD) for a in detail["attempts"])
             of_job += sum(uusd(c["stored_bytes"], WRITE_USD) for c in detail["checkpoints"])
-            self.assertEqual(sum(row["uusd"] for row in detail["ledger"] if row["kind"] == "egress"), of_job)
-            self.assertEqual(sum(row["uusd"] for row in detail["ledger"]), detail["job"]["cost_uusd"])
+            self.assertEqual(
+                sum(row["uusd"] for row in detail["ledger"] if row["kind"] == "egress"), of_job
+            )
+            self.assertEqual(
+                sum(row["uusd"] for row in detail["ledger"]), detail["job"]["cost_uusd"]
+            )
             moved += of_job
         self.assertGreater(moved, 0)
-        spent = {line["key"]: line["uusd"] for line in json.loads(lab.belay("cost", "--by", "kind", "--json"))["lines"]}
+        spent = {
+            line["key"]: line["uusd"]
+            for line in json.loads(lab.belay("cost", "--by", "kind", "--json"))["lines"]
+        }
         self.assertEqual(spent["egress"], moved)
         self.assertIn("DATA", lab.belay("cost", "--by", "user").split("\n")[0])
 
@@ -94,13 +138,21 @@ class Audit(unittest.TestCase):
             one, here = row["id"], "id = %d" % row["id"]
             self.assertEqual(self.kinds(lab), [])
 
-            for name, value in (("type", "m5.large"), ("zone", "us-east-1z"), ("market", "on-demand")):
+            for name, value in (
+                ("type", "m5.large"),
+                ("zone", "us-east-1z"),
+                ("market", "on-demand"),
+            ):
                 with self.subTest(name), self.planted(lab, "instances", here, **{name: value}):
-                    found, = self.audit(lab)["differences"]
-                    self.assertEqual((found["kind"], found["instance"], found["provider_id"]),
-                                     ("differs", one, row["provider_id"]))
+                    (found,) = self.audit(lab)["differences"]
+                    self.assertEqual(
+                        (found["kind"], found["instance"], found["provider_id"]),
+                        ("differs", one, row["provider_id"]),
+                    )
                     self.assertIn("its %s is " % name, found["text"])
-            with self.planted(lab, "instances", here, token="another", provider_id="i-0123456789abcdef0"):
+            with self.planted(
+                lab, "instances", here, token="another", provider_id="i-0123456789abcdef0"
+            ):
                 self.assertEqual(self.kinds(lab), [("no-instance", one), ("no-row", None)])
                 code, shown = self.belay(lab, "audit")
                 self.assertEqual(code, 1)
@@ -117,22 +169,36 @@ class Audit(unittest.TestCase):
                 self.assertEqual((found["kind"], found["instance"]), ("ledger", one))
                 self.assertIn("attempts cost", found["text"])
                 self.assertEqual([(s["kind"], s["instance"]) for s in sums], [("ledger", None)] * 3)
-                self.assertRegex(sums[0]["text"], "^the sums by day are not those of the ledger, .*, useful: by 0 ms, -1 uusd and 0 jobs$")
-                self.assertRegex(sums[1]["text"], "^the sums of [0-9-]* are not what its stretches add up to: by 0 ms and -1 uusd$")
-                self.assertRegex(sums[2]["text"], "^job %d has cost [0-9]* uusd, and the ledger has [0-9]*$" % job)
+                self.assertRegex(
+                    sums[0]["text"],
+                    "^the sums by day are not those of the ledger, .*, useful: by 0 ms, -1 uusd and 0 jobs$",
+                )
+                self.assertRegex(
+                    sums[1]["text"],
+                    "^the sums of [0-9-]* are not what its stretches add up to: by 0 ms and -1 uusd$",
+                )
+                self.assertRegex(
+                    sums[2]["text"],
+                    "^job %d has cost [0-9]* uusd, and the ledger has [0-9]*$" % job,
+                )
             with self.planted(lab, "ledger", attempt, ms=ms + 1):
                 self.assertEqual(set(self.kinds(lab)), {("ledger", one), ("ledger", None)})
             sums = "span = 31 AND detail = 3 AND kind = 'useful'"
             with self.planted(lab, "cost_sums", sums, ms=ms + 1):
-                found, = self.audit(lab)["differences"]
-                self.assertRegex(found["text"], "^the sums by month are not those by day, .*, useful: by -1 ms, 0 uusd and 0 jobs$")
+                (found,) = self.audit(lab)["differences"]
+                self.assertRegex(
+                    found["text"],
+                    "^the sums by month are not those by day, .*, useful: by -1 ms, 0 uusd and 0 jobs$",
+                )
             self.assertEqual(self.kinds(lab), [])
 
             self.end(lab)
             self.assertEqual(self.kinds(lab), [])
             for name in ("uusd", "node_ms"):
                 value = self.ledger(lab, "job = 0 AND kind = 'idle'")[2 * (name == "node_ms")]
-                with self.subTest(name), self.planted(lab, "ledger", "job = 0 AND kind = 'idle'", **{name: value - 1}):
+                with self.subTest(name), self.planted(
+                    lab, "ledger", "job = 0 AND kind = 'idle'", **{name: value - 1}
+                ):
                     self.assertEqual(set(self.kinds(lab)), {("ledger", one), ("ledger", None)})
             with self.planted(lab, "instances", here, accrued_uusd=123456):
                 self.assertEqual(self.kinds(lab), [("ledger", one)])
@@ -143,13 +209,26 @@ class Audit(unittest.TestCase):
         with Lab(belayd=QUIET) as lab:
             with open(lab.config) as f:
                 pool = json.load(f)["pools"]["cloud"]
-            keys = lab.write("wrong", "[default]\naws_access_key_id = A\naws_secret_access_key = B\n")
-            lab.post("/pools", {"text": json.dumps({"pools": {"cloud": pool, "wrong": {**pool, "credentials": keys}}})})
+            keys = lab.write(
+                "wrong", "[default]\naws_access_key_id = A\naws_secret_access_key = B\n"
+            )
+            lab.post(
+                "/pools",
+                {
+                    "text": json.dumps(
+                        {"pools": {"cloud": pool, "wrong": {**pool, "credentials": keys}}}
+                    )
+                },
+            )
             done = self.audit(lab)
-            self.assertEqual([(d["kind"], d["pool"]) for d in done["differences"]], [("not-listed", "wrong")])
+            self.assertEqual(
+                [(d["kind"], d["pool"]) for d in done["differences"]], [("not-listed", "wrong")]
+            )
 
     def ledger(self, lab, key):
-        with contextlib.closing(sqlite3.connect(os.path.join(lab.home, "belay.db"), timeout=30)) as sql:
+        with contextlib.closing(
+            sqlite3.connect(os.path.join(lab.home, "belay.db"), timeout=30)
+        ) as sql:
             return sql.execute("SELECT uusd, ms, node_ms FROM ledger WHERE " + key).fetchone()
 
     def belay(self, lab, *words):

@@ -24,7 +24,9 @@ class Azure(unittest.TestCase):
             self.assertEqual(shown["job"]["lost_steps"], 0)
             seams = re.findall(r"^---- belay: .* ----$", l.log(job), re.M)
             self.assertEqual(len(seams), 1)
-            self.assertEqual(l.log(job).replace(seams[0] + "\n", ""), undisturbed("chain.py", STEPS, 0))
+            self.assertEqual(
+                l.log(job).replace(seams[0] + "\n", ""), undisturbed("chain.py", STEPS, 0)
+            )
             state = l.wait_cloud(nothing_is_left, "machines, disks and interfaces are given back")
             evicted = next(i for i in state["instances"] if i["instance"] == first)
             self.assertTrue(evicted["reclaimed"])
@@ -33,14 +35,32 @@ class Azure(unittest.TestCase):
 
     def test_what_is_refused_leaves_nothing(self):
         """One zone does not have the size, one only says so later, the third has room."""
+
         def pool(zone, n):
-            return {"zone": zone, "type": "Standard_D8s_v5", "spot": {"capacity": n, "usd_per_hour": 0.07 + n / 100},
-                    "on_demand": {"capacity": 0, "usd_per_hour": 0.384}}
-        with Lab(provider="azure", cloud={"pools": [pool("1", 0), pool("2", 1), pool("3", 2)]},
-                 pool={"zones": ["1", "2", "3"], "markets": ["spot"]}) as l:
-            l.cloud([{"refuse": {"action": "virtualMachines/write/operation", "code": "ZonalAllocationFailed"}},
-                     {"throttle": {"action": "virtualMachines/write"}},
-                     {"drop_reply": {"action": "networkInterfaces/write"}}])
+            return {
+                "zone": zone,
+                "type": "Standard_D8s_v5",
+                "spot": {"capacity": n, "usd_per_hour": 0.07 + n / 100},
+                "on_demand": {"capacity": 0, "usd_per_hour": 0.384},
+            }
+
+        with Lab(
+            provider="azure",
+            cloud={"pools": [pool("1", 0), pool("2", 1), pool("3", 2)]},
+            pool={"zones": ["1", "2", "3"], "markets": ["spot"]},
+        ) as l:
+            l.cloud(
+                [
+                    {
+                        "refuse": {
+                            "action": "virtualMachines/write/operation",
+                            "code": "ZonalAllocationFailed",
+                        }
+                    },
+                    {"throttle": {"action": "virtualMachines/write"}},
+                    {"drop_reply": {"action": "networkInterfaces/write"}},
+                ]
+            )
             jobs = [l.submit("plain.sh", 5, cpus=2) for _ in range(3)]
             for job in jobs:
                 self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")

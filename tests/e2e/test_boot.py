@@ -23,7 +23,9 @@ class Boot(unittest.TestCase):
 
     def test_a_job_moves_from_one_bare_machine_to_another(self):
         with Lab(bare=True) as l:
-            job = l.submit("chain.py", 150, method="coop", every_ms=3600000)  # belay.py comes with the agent
+            job = l.submit(
+                "chain.py", 150, method="coop", every_ms=3600000
+            )  # belay.py comes with the agent
             l.wait_log(job, "^step 30 ")
             first = l.instance_of(job)
             programs = {os.readlink("/proc/%d/exe" % pid) for pid in l.agents()}
@@ -33,7 +35,10 @@ class Boot(unittest.TestCase):
             l.cloud({"reclaim": {"instance": first, "notice_s": 4}})
             shown = l.wait_ended(job)
             self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
-            self.assertEqual(re.sub(r"^---- belay: .* ----\n", "", l.log(job), flags=re.M), undisturbed("chain.py", 150, 0))
+            self.assertEqual(
+                re.sub(r"^---- belay: .* ----\n", "", l.log(job), flags=re.M),
+                undisturbed("chain.py", 150, 0),
+            )
             self.assertIn("belay: starting ", self.consoles(l))
 
     def test_the_same_script_boots_on_each_provider(self):
@@ -45,18 +50,30 @@ class Boot(unittest.TestCase):
 
     def test_the_shells_program_comes_with_the_agent(self):
         with Lab(bare=True) as l:
-            job = l.submit(os.path.join(EXAMPLES, "counter.sh"), 60, method="coop", every_ms=1000,
-                           env={"COUNTER_PAUSE": "0.05"})
+            job = l.submit(
+                os.path.join(EXAMPLES, "counter.sh"),
+                60,
+                method="coop",
+                every_ms=1000,
+                env={"COUNTER_PAUSE": "0.05"},
+            )
             shown = l.wait_ended(job)
             self.assertEqual([a["end"] for a in shown["attempts"]], ["succeeded"])
             self.assertGreaterEqual(len(shown["checkpoints"]), 1)
             self.consoles(l)
 
     def test_a_machine_that_cannot_reach_belayd_powers_off(self):
-        with Lab(bare=True, belayd={"server": "https://127.0.0.1:1"}, pool={"boot_timeout": "10s"}) as l:
+        with Lab(
+            bare=True, belayd={"server": "https://127.0.0.1:1"}, pool={"boot_timeout": "10s"}
+        ) as l:
             l.submit("plain.sh", 1)
-            l.wait_cloud(lambda state: state["counts"]["power_offs"] >= 1, "a machine powers itself off")
-            self.assertIn("does not become a node: no agent from https://127.0.0.1:1 within 10 s", self.consoles(l))
+            l.wait_cloud(
+                lambda state: state["counts"]["power_offs"] >= 1, "a machine powers itself off"
+            )
+            self.assertIn(
+                "does not become a node: no agent from https://127.0.0.1:1 within 10 s",
+                self.consoles(l),
+            )
 
 
 if __name__ == "__main__":

@@ -24,8 +24,10 @@ class CephLab(Lab):
     def __init__(self, server):
         self.server = server
         access, secret = (server.env[k] for k in KEYS)
-        super().__init__(cloud={"keys": [{"access_key": access, "secret_key": secret}]},
-                         agent_prelude="".join("export %s=%s\n" % (k, server.env[k]) for k in KEYS))
+        super().__init__(
+            cloud={"keys": [{"access_key": access, "secret_key": secret}]},
+            agent_prelude="".join("export %s=%s\n" % (k, server.env[k]) for k in KEYS),
+        )
 
     def provision(self, ports):
         self.env.update({k: self.server.env[k] for k in KEYS})
@@ -35,7 +37,11 @@ class CephLab(Lab):
 class Ceph(unittest.TestCase):
     def test_a_reclaimed_job_goes_on_from_its_checkpoint_in_ceph(self):
         with s3server.start("ceph") as server, CephLab(server) as l:
-            job = l.submit("chain.py", STEPS, checkpoint={"method": "coop", "every_ms": 1000, "keep": 2, "after": "last"})
+            job = l.submit(
+                "chain.py",
+                STEPS,
+                checkpoint={"method": "coop", "every_ms": 1000, "keep": 2, "after": "last"},
+            )
             l.wait_log(job, r"^step 60 ")
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 8}})
             shown = l.wait_ended(job)
@@ -52,8 +58,16 @@ class Ceph(unittest.TestCase):
             left = json.loads(l.belay("checkpoint", "--json", "list", str(job)))["checkpoints"]
             self.assertEqual(len(left), 1)
             l.belay("checkpoint", "verify", str(job))
-            listed = s3server.run("aws", "--endpoint-url", server.endpoint, "s3", "ls", "--recursive", "s3://jobs/",
-                                  env={**os.environ, **server.env})
+            listed = s3server.run(
+                "aws",
+                "--endpoint-url",
+                server.endpoint,
+                "s3",
+                "ls",
+                "--recursive",
+                "s3://jobs/",
+                env={**os.environ, **server.env},
+            )
             self.assertEqual(len(re.findall("/manifests/", listed)), 1)
             self.assertEqual(re.findall("/removing/", listed), [])
 

@@ -16,8 +16,18 @@ from walks import Walk
 
 # What each promises, and the emulator gives where nothing is said; 0: nothing is announced.
 NOTICE_S = {"aws": 120, "gcp": 30, "azure": 30, "lambda": 0}
-PLACES = ("region", "zones", "types", "image", "project", "resource_group", "subnet", "ssh_key", "request_every",
-          "launch_every")
+PLACES = (
+    "region",
+    "zones",
+    "types",
+    "image",
+    "project",
+    "resource_group",
+    "subnet",
+    "ssh_key",
+    "request_every",
+    "launch_every",
+)
 
 # The file of the pool, all of it.
 POOL_FILE = """\
@@ -42,7 +52,9 @@ class Clouds(Lab):
 
     def __init__(self, clouds=None, pools=None, belayd=None):
         super().__init__(belayd=belayd)
-        self.sections = {name: {**usual[0], **(clouds or {}).get(name, {})} for name, usual in lab.USUAL.items()}
+        self.sections = {
+            name: {**usual[0], **(clouds or {}).get(name, {})} for name, usual in lab.USUAL.items()
+        }
         self.pools = pools or {}
 
     def clouds(self):
@@ -50,8 +62,12 @@ class Clouds(Lab):
 
     def provision(self, ports):
         self.providers = {
-            name: {**{key: usual[1][key] for key in PLACES if key in usual[1]}, **self.access(name, ports)}
-            for name, usual in lab.USUAL.items()}
+            name: {
+                **{key: usual[1][key] for key in PLACES if key in usual[1]},
+                **self.access(name, ports),
+            }
+            for name, usual in lab.USUAL.items()
+        }
         return {"providers": self.providers, "pools": self.pools}
 
 
@@ -64,16 +80,23 @@ class OneWord(unittest.TestCase):
         self.assertEqual(sum(len(set(at)) > 1 for at in zip(*words)), 1)
         with Clouds(pools={"base": {"kind": "reserved"}}) as l:
             providers = "providers: %s\n" % json.dumps(l.providers)
-            script = l.write("train.sh", "#!/bin/sh\nexec %s %s/chain.py %d\n"
-                             % (lab.PYTHON, lab.JOBS, self.STEPS), 0o755)
+            script = l.write(
+                "train.sh",
+                "#!/bin/sh\nexec %s %s/chain.py %d\n" % (lab.PYTHON, lab.JOBS, self.STEPS),
+                0o755,
+            )
             for name, text in files.items():
                 with self.subTest(name):
                     l.belay("pools", "apply", "--yes", l.write("pools.yaml", text + providers))
                     self.survive(l, name, script)
 
     def survive(self, l, name, script):
-        job = int(re.search(r"batch job (\d+)$", l.belay(
-            "submit", "--checkpoint", "coop", "--checkpoint-every", "1s", script)).group(1))
+        job = int(
+            re.search(
+                r"batch job (\d+)$",
+                l.belay("submit", "--checkpoint", "coop", "--checkpoint-every", "1s", script),
+            ).group(1)
+        )
         l.wait_event(job, "saved")
         first = l.emulated(l.instance_of(job))
         self.assertEqual(first["provider"], name)
@@ -84,7 +107,9 @@ class OneWord(unittest.TestCase):
         self.assertEqual(len({a["node"] for a in shown["attempts"]}), 2)
         self.assertEqual(shown["job"]["reclaims"], 1)
         saved = next(c for c in shown["checkpoints"] if c["attempt"] == 1)  # newest first
-        self.assertEqual(shown["attempts"][1]["restored"], {"attempt": 1, "sequence": saved["sequence"]})
+        self.assertEqual(
+            shown["attempts"][1]["restored"], {"attempt": 1, "sequence": saved["sequence"]}
+        )
         pieces = re.split(r"^---- belay: .* ----\n", l.log(job), flags=re.M)
         self.assertEqual(len(pieces), 2)
         whole = undisturbed("chain.py", self.STEPS, 0)
@@ -102,14 +127,26 @@ class OneWord(unittest.TestCase):
     def check_announced(self, l, name, job, shown, gone):
         """The last save is that of the notice, and nothing is lost."""
         self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
-        self.assertEqual(next(c for c in shown["checkpoints"] if c["attempt"] == 1)["cause"], "notice")
+        self.assertEqual(
+            next(c for c in shown["checkpoints"] if c["attempt"] == 1)["cause"], "notice"
+        )
         self.assertEqual(shown["job"]["lost_steps"], 0)
         notice_ms = gone["deadline_ms"] - gone["noticed_ms"]
-        self.assertIn(notice_ms // 1000, (NOTICE_S[name], NOTICE_S[name] + 1))  # it ends with a whole second
-        saved_ms = max(wall_ms(e["at"]) for e in l.events(job) if e["kind"] == "saved" and e["attempt"] == 1)
-        print("%s: %.1f s notice, saved after %.1f s, gone after %.1f s" % (
-            name, notice_ms / 1000, (saved_ms - gone["noticed_ms"]) / 1000,
-            (gone["gone_ms"] - gone["noticed_ms"]) / 1000))
+        self.assertIn(
+            notice_ms // 1000, (NOTICE_S[name], NOTICE_S[name] + 1)
+        )  # it ends with a whole second
+        saved_ms = max(
+            wall_ms(e["at"]) for e in l.events(job) if e["kind"] == "saved" and e["attempt"] == 1
+        )
+        print(
+            "%s: %.1f s notice, saved after %.1f s, gone after %.1f s"
+            % (
+                name,
+                notice_ms / 1000,
+                (saved_ms - gone["noticed_ms"]) / 1000,
+                (gone["gone_ms"] - gone["noticed_ms"]) / 1000,
+            )
+        )
         self.assertLess(saved_ms, gone["deadline_ms"])
 
     def check_unannounced(self, shown):
@@ -121,27 +158,49 @@ class OneWord(unittest.TestCase):
 
 class Waves(unittest.TestCase):
     JOBS = 100
-    GATED = 70  # do not end before the last drought: more than the processors of any two of the clouds
+    GATED = (
+        70  # do not end before the last drought: more than the processors of any two of the clouds
+    )
     NOTICE_S = {"aws": 12, "gcp": 3, "azure": 3}  # a tenth
     CAPACITY = 2  # of each zone
 
     def test_a_hundred_jobs_outlive_droughts_in_three_clouds(self):
         clouds = {name: {"notice_s": s} for name, s in self.NOTICE_S.items()}
         for name, cloud in clouds.items():
-            pool = dict(lab.USUAL[name][0]["pools"][0], spot={"capacity": self.CAPACITY, "usd_per_hour": 0.1})
+            pool = dict(
+                lab.USUAL[name][0]["pools"][0],
+                spot={"capacity": self.CAPACITY, "usd_per_hour": 0.1},
+            )
             cloud["pools"] = [pool]
-        pool = {"markets": ["spot"], "max_nodes": 2 * self.CAPACITY, "idle_timeout": "2s", "cooldown": "2s",
-                "paid_minimum": "0s", "refusal_backoff": "300ms"}
+        pool = {
+            "markets": ["spot"],
+            "max_nodes": 2 * self.CAPACITY,
+            "idle_timeout": "2s",
+            "cooldown": "2s",
+            "paid_minimum": "0s",
+            "refusal_backoff": "300ms",
+        }
         pools = {name: {"provider": name, **pool} for name in clouds}
         with Clouds(clouds, pools, {"lease": "6s"}) as l:
             self.began = time.monotonic()
             self.faults(l)
             gate = os.path.join(l.dir, "gate")
-            jobs = [Walk("coop", 60 + n % 40, 50, 1000, 2000, gate if n >= self.JOBS - self.GATED else None)
-                    for n in range(self.JOBS)]
+            jobs = [
+                Walk(
+                    "coop",
+                    60 + n % 40,
+                    50,
+                    1000,
+                    2000,
+                    gate if n >= self.JOBS - self.GATED else None,
+                )
+                for n in range(self.JOBS)
+            ]
             for job in jobs:
                 job.submit(l)
-            for wave, dry in enumerate([["aws"], ["gcp"], ["azure"], ["aws", "gcp", "azure"], ["gcp", "azure"]]):
+            for wave, dry in enumerate(
+                [["aws"], ["gcp"], ["azure"], ["aws", "gcp", "azure"], ["gcp", "azure"]]
+            ):
                 self.wave(l, wave, dry)
             l.write("gate", "")
             l.wait(lambda: self.ended(l) == self.JOBS, "the end of every job", 120)
@@ -158,41 +217,71 @@ class Waves(unittest.TestCase):
     def faults(self, l):
         """Of the first calls some are refused, some too many, and of some the reply is lost."""
         for name, launch, code in (
-                ("aws", "RunInstances", "InsufficientInstanceCapacity"),
-                ("gcp", "instances.insert", "ZONE_RESOURCE_POOL_EXHAUSTED"),
-                ("azure", "virtualMachines/write", "SkuNotAvailable")):
-            l.cloud([{"refuse": {"provider": name, "action": launch, "code": code}},
-                     {"throttle": {"provider": name, "action": launch}},
-                     {"drop_reply": {"provider": name, "action": launch}}])
+            ("aws", "RunInstances", "InsufficientInstanceCapacity"),
+            ("gcp", "instances.insert", "ZONE_RESOURCE_POOL_EXHAUSTED"),
+            ("azure", "virtualMachines/write", "SkuNotAvailable"),
+        ):
+            l.cloud(
+                [
+                    {"refuse": {"provider": name, "action": launch, "code": code}},
+                    {"throttle": {"provider": name, "action": launch}},
+                    {"drop_reply": {"provider": name, "action": launch}},
+                ]
+            )
 
     def ended(self, l):
         return self.JOBS - len(l.get("/jobs?state=active&limit=200")["jobs"])
 
     def capacity(self, l, name, n):
         pool = lab.USUAL[name][0]["pools"][0]
-        l.cloud([{"capacity": {"provider": name, "zone": zone, "type": pool["type"], "market": "spot", "n": n}}
-                 for zone in pool["zone"]])
+        l.cloud(
+            [
+                {
+                    "capacity": {
+                        "provider": name,
+                        "zone": zone,
+                        "type": pool["type"],
+                        "market": "spot",
+                        "n": n,
+                    }
+                }
+                for zone in pool["zone"]
+            ]
+        )
 
     def wave(self, l, wave, dry):
         """Once some jobs more have ended, and something runs everywhere where it dries up."""
+
         def busy():
             if self.ended(l) < 7 * wave:
                 return False
-            running = [j["id"] for j in l.get("/jobs?state=active&limit=200")["jobs"] if j["state"] == "running"]
+            running = [
+                j["id"]
+                for j in l.get("/jobs?state=active&limit=200")["jobs"]
+                if j["state"] == "running"
+            ]
             nodes = {l.show(job)["attempts"][-1]["node"] for job in running}
-            return set(dry) <= {i["pool"] for i in l.get("/instances")["instances"] if i["node"] in nodes}
+            return set(dry) <= {
+                i["pool"] for i in l.get("/instances")["instances"] if i["node"] in nodes
+            }
+
         l.wait(busy, "jobs run at %s" % dry)
         for name in dry:
             self.capacity(l, name, 0)
         self.say("wave %d: %s dry, %d jobs ended" % (wave, dry, self.ended(l)))
-        l.wait_cloud(lambda s: not any(i["provider"] in dry and not i["gone_ms"] for i in s["instances"]),
-                     "everything at %s is gone" % dry)
+        l.wait_cloud(
+            lambda s: not any(i["provider"] in dry and not i["gone_ms"] for i in s["instances"]),
+            "everything at %s is gone" % dry,
+        )
         for name in dry:
             self.capacity(l, name, self.CAPACITY)
 
     def check_machines(self, l, state):
-        rows = {i["provider_id"].split("/")[-1]
-                for i in l.get("/instances?state=all")["instances"] if i["provider_id"]}
+        rows = {
+            i["provider_id"].split("/")[-1]
+            for i in l.get("/instances?state=all")["instances"]
+            if i["provider_id"]
+        }
         for i in state["instances"]:
             if not {i["instance"], i["name"]} & rows:
                 yield "machine %s of %s has no row" % (i["instance"], i["provider"])

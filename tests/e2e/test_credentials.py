@@ -11,20 +11,29 @@ from test_s3 import S3Lab
 
 class JobLab(S3Lab):
     """Its machines have no role: each job has a role's session of its own, of a few seconds."""
+
     life_s = 3
 
     def __init__(self, **belayd):
-        super().__init__(pool={}, belayd={"lease": "20s", **belayd}, roles=["belay-jobs"], min_session_s=1)
+        super().__init__(
+            pool={}, belayd={"lease": "20s", **belayd}, roles=["belay-jobs"], min_session_s=1
+        )
 
     def provision(self, ports):
-        return {**super().provision(ports), "store_sts": ports["ec2"],
-                "store_role": "arn:aws:iam::111122223333:role/belay-jobs", "store_lifetime": "%ds" % self.life_s}
+        return {
+            **super().provision(ports),
+            "store_sts": ports["ec2"],
+            "store_role": "arn:aws:iam::111122223333:role/belay-jobs",
+            "store_lifetime": "%ds" % self.life_s,
+        }
 
     def sessions(self):
         return [r for r in self.state()["providers"]["aws"]["resources"] if r["type"] == "session"]
 
     def metric(self, name):
-        found = re.search("^%s (.*)$" % name, self.call("GET", "/metrics", root="")[1].decode(), re.M)
+        found = re.search(
+            "^%s (.*)$" % name, self.call("GET", "/metrics", root="")[1].decode(), re.M
+        )
         return float(found[1])
 
     def made(self):
@@ -32,8 +41,14 @@ class JobLab(S3Lab):
 
     def wait_agent(self, pattern):
         """Until an agent has written a line like this; belayd need not run."""
+
         def look():
-            return any(re.search(pattern, text) for path, text in self.texts() if path.endswith((".console", "agent.log")))
+            return any(
+                re.search(pattern, text)
+                for path, text in self.texts()
+                if path.endswith((".console", "agent.log"))
+            )
+
         end = time.monotonic() + lab.WAIT_S
         while not look():
             self.assert_in_time(end, pattern)
@@ -62,7 +77,10 @@ class Credentials(unittest.TestCase):
             self.assertIn("belay-%d.1@e2e" % job, [s["id"] for s in l.sessions()])
             made = l.made()
             l.wait(lambda: l.made() >= made + 1, "a renewal")  # while it saves on
-            l.wait(lambda: all(s["id"] == "belay-%d.1@e2e" % job for s in l.sessions()), "none for what has ended")
+            l.wait(
+                lambda: all(s["id"] == "belay-%d.1@e2e" % job for s in l.sessions()),
+                "none for what has ended",
+            )
 
             l.kill_belayd()  # what the job has holds until its end, and the store refuses it then
             l.wait_agent(b"with the credentials that belayd gave for this job")
@@ -72,8 +90,12 @@ class Credentials(unittest.TestCase):
             self.assertEqual(saved["attempt"], 1)
 
             l.kill_belayd()  # a reclaim, while belayd is away: the save waits for nobody
-            l.cloud({"reclaim": {"instance": l.state()["instances"][-1]["instance"], "notice_s": 3}})
-            l.wait_cloud(lambda state: state["instances"][-1]["state"] == "terminated", "the machine is gone")
+            l.cloud(
+                {"reclaim": {"instance": l.state()["instances"][-1]["instance"], "notice_s": 3}}
+            )
+            l.wait_cloud(
+                lambda state: state["instances"][-1]["state"] == "terminated", "the machine is gone"
+            )
             l.up()
             l.wait_event(job, "started", 2)
             shown = l.show(job)

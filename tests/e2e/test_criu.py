@@ -16,8 +16,14 @@ class Criu(unittest.TestCase):
         if lacks:
             self.skipTest("%s is not here" % lacks)
         names = ("BELAY_PROGRAMS_SEED", "BELAY_CRIU_RECLAIMS", "BELAY_INSIDE_TESTS")
-        code, console = machine.run("criu_inside.py", RUN_S, {n: os.environ[n] for n in names if n in os.environ})
-        self.assertEqual(code, 0, "the tests in the machine failed, or it did not come to its end" if code else console)
+        code, console = machine.run(
+            "criu_inside.py", RUN_S, {n: os.environ[n] for n in names if n in os.environ}
+        )
+        self.assertEqual(
+            code,
+            0,
+            "the tests in the machine failed, or it did not come to its end" if code else console,
+        )
 
 
 if __name__ == "__main__":

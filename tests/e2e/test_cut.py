@@ -16,8 +16,10 @@ from lab import BUILD, WAIT_S, Lab, read_bytes
 INSIDE = "BELAY_TEST_IN_NAMESPACE"
 ROUNDS, JOBS = 2, 50
 STEPS = 100  # of 100 ms; then it goes on saving until it is let go
-NODE = ("read -r _ && ip link set lo up && ip address add 10.9.%(n)d.2/30 dev eth0 && ip link set eth0 up && "
-        "exec %(dir)s/bin/belay-agent --config %(config)s")
+NODE = (
+    "read -r _ && ip link set lo up && ip address add 10.9.%(n)d.2/30 dev eth0 && ip link set eth0 up && "
+    "exec %(dir)s/bin/belay-agent --config %(config)s"
+)
 AGENT = """\
 server: https://10.9.%(n)d.1:7443
 ca: %(ca)s
@@ -38,10 +40,21 @@ class Pair(Lab):
 
     def start(self):
         os.mkdir(os.path.join(self.dir, "bin"))
-        self.write("bin/belay-agent", lab.AGENT % {"dir": self.dir, "build": BUILD, "agent_prelude": ""}, 0o755)
-        self.config = self.write("belayd.yaml", {
-            **self.belayd_config, "listen": "0.0.0.0:7443", "server": "https://10.9.1.1:7443", "names": ["10.9.1.1", "10.9.2.1"],
-            "pools": {"base": {}}})
+        self.write(
+            "bin/belay-agent",
+            lab.AGENT % {"dir": self.dir, "build": BUILD, "agent_prelude": ""},
+            0o755,
+        )
+        self.config = self.write(
+            "belayd.yaml",
+            {
+                **self.belayd_config,
+                "listen": "0.0.0.0:7443",
+                "server": "https://10.9.1.1:7443",
+                "names": ["10.9.1.1", "10.9.2.1"],
+                "pools": {"base": {}},
+            },
+        )
         self.up()
         self.nodes = {}
         for n in (1, 2):
@@ -51,16 +64,35 @@ class Pair(Lab):
         with open(os.path.join(self.home, "ca.pem")) as f:
             ca = "|\n" + "".join("  " + line for line in f)
         token = self.belay("token", "create", "--join", "--pool", "base").strip()
-        config = self.write("node%d.yaml" % n, AGENT % {"n": n, "ca": ca, "token": token, "dir": self.dir})
+        config = self.write(
+            "node%d.yaml" % n, AGENT % {"n": n, "ca": ca, "token": token, "dir": self.dir}
+        )
         with open(os.path.join(self.dir, "node%d.log" % n), "w") as log:
-            p = subprocess.Popen(["unshare", "-n", "sh", "-c", NODE % {"n": n, "dir": self.dir, "config": config}],
-                                 stdin=subprocess.PIPE, stdout=log, stderr=log, env=self.env)
+            p = subprocess.Popen(
+                ["unshare", "-n", "sh", "-c", NODE % {"n": n, "dir": self.dir, "config": config}],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=self.env,
+            )
         self.nodes[n] = p
         # Until its shell may go on it is in the namespace, or about to be: unshare(1) has begun when its link is another.
         own = os.readlink("/proc/self/ns/net")
         while os.readlink("/proc/%d/ns/net" % p.pid) == own:
             os.sched_yield()
-        ip("link", "add", "name", "node%d" % n, "type", "veth", "peer", "name", "eth0", "netns", str(p.pid))
+        ip(
+            "link",
+            "add",
+            "name",
+            "node%d" % n,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            str(p.pid),
+        )
         ip("address", "add", "10.9.%d.1/30" % n, "dev", "node%d" % n)
         ip("link", "set", "node%d" % n, "up")
         p.stdin.write(b"\n")
@@ -68,7 +100,11 @@ class Pair(Lab):
         self.wait(lambda: self.node(n), "node %d has joined" % n)
 
     def node(self, n):
-        found = [x for x in self.get("/nodes")["nodes"] if x["name"] == "node%d" % n and x["state"] != "gone"]
+        found = [
+            x
+            for x in self.get("/nodes")["nodes"]
+            if x["name"] == "node%d" % n and x["state"] != "gone"
+        ]
         return found[0]["id"] if found else None
 
     def wait_for_no_instances(self):
@@ -85,7 +121,10 @@ class Pair(Lab):
 
     def output(self, n, job):
         """What the first attempt has written on its node, shipped or not."""
-        paths = glob.glob(os.path.join(glob.escape(self.dir), "node%d" % n, "**", "%d-1" % job, "output.log"), recursive=True)
+        paths = glob.glob(
+            os.path.join(glob.escape(self.dir), "node%d" % n, "**", "%d-1" % job, "output.log"),
+            recursive=True,
+        )
         return read_bytes(paths[0]).decode()
 
     def wait_fenced(self, n, jobs):
@@ -93,8 +132,12 @@ class Pair(Lab):
         path = os.path.join(self.dir, "node%d.log" % n)
 
         def look():
-            refused = {int(j) for j in re.findall(r"a save failed job=(\d+) .*fenced", read_bytes(path).decode())}
+            refused = {
+                int(j)
+                for j in re.findall(r"a save failed job=(\d+) .*fenced", read_bytes(path).decode())
+            }
             return refused >= set(jobs)
+
         self.wait(look, "node %d's saves are refused" % n)
 
 
@@ -107,14 +150,31 @@ class Cut(unittest.TestCase):
 
     def undisturbed(self):
         env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
-        return subprocess.run([os.environ["BELAY_WALKER"], "coop", str(STEPS), "0", "1000"], env=env, check=True,
-                              stdout=subprocess.PIPE, universal_newlines=True).stdout
+        return subprocess.run(
+            [os.environ["BELAY_WALKER"], "coop", str(STEPS), "0", "1000"],
+            env=env,
+            check=True,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+        ).stdout
 
     def cut(self, l, old, new, end):
         l.post("/nodes/%d/drain" % l.node(new))
         gate = "gate%d" % old
-        jobs = [l.submit(os.environ["BELAY_WALKER"], "coop", STEPS, 100, 1000, os.path.join(l.dir, gate), method="coop", every_ms=1000, memory_mib=10)
-                for _ in range(JOBS)]
+        jobs = [
+            l.submit(
+                os.environ["BELAY_WALKER"],
+                "coop",
+                STEPS,
+                100,
+                1000,
+                os.path.join(l.dir, gate),
+                method="coop",
+                every_ms=1000,
+                memory_mib=10,
+            )
+            for _ in range(JOBS)
+        ]
         for job in jobs:
             l.wait_event(job, "saved")
         l.post("/nodes/%d/undrain" % l.node(new))
@@ -123,7 +183,10 @@ class Cut(unittest.TestCase):
             l.wait_event(job, "started", 2)
         l.wait_fenced(old, jobs)
         told = {job: l.output(old, job) for job in jobs}
-        l.wait(lambda: all(max(l.manifests(job))[0] == 2 for job in jobs), "the newer attempts have saved")
+        l.wait(
+            lambda: all(max(l.manifests(job))[0] == 2 for job in jobs),
+            "the newer attempts have saved",
+        )
         ip("link", "set", "node%d" % old, "up")
         l.write(gate, "")
         for job in jobs:
@@ -132,7 +195,10 @@ class Cut(unittest.TestCase):
     def check(self, l, job, told, end):
         shown = l.wait_ended(job)
         first, second = shown["attempts"]
-        self.assertEqual((first["end"], second["end"], shown["job"]["end"]), ("node-lost", "succeeded", "succeeded"))
+        self.assertEqual(
+            (first["end"], second["end"], shown["job"]["end"]),
+            ("node-lost", "succeeded", "succeeded"),
+        )
         committed = [int(step) for step in re.findall(r"^committed (\d+)$", told, re.M)]
         self.assertTrue(committed)
         # What the cut off program was told is kept, its successor began with. (It may have got one more, whose commit was
@@ -150,7 +216,10 @@ def why_not():
         if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin"):
             return "there is no program %s" % program
     probe = "ip link add name v0 type veth peer name v1"
-    if subprocess.run(["unshare", "-n", "sh", "-c", probe], stderr=subprocess.DEVNULL).returncode != 0:
+    if (
+        subprocess.run(["unshare", "-n", "sh", "-c", probe], stderr=subprocess.DEVNULL).returncode
+        != 0
+    ):
         return "this machine makes no network namespaces with links between them"
     return None
 
@@ -164,7 +233,19 @@ def main():
         print("SKIP: %s" % reason)
         return
     os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", "-n", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh", sys.executable, *sys.argv])
+    os.execvp(
+        "unshare",
+        [
+            "unshare",
+            "-n",
+            "sh",
+            "-c",
+            'ip link set lo up && exec "$@"',
+            "sh",
+            sys.executable,
+            *sys.argv,
+        ],
+    )
 
 
 if __name__ == "__main__":

@@ -16,8 +16,18 @@ class Damage(unittest.TestCase):
         go on then. Its last attempt."""
         job = l.submit("chain.py", STEPS, method="coop", every_ms=1000)
         l.wait_event(job, "saved", 3)
-        l.cloud([{"refuse": {"action": "RunInstances", "code": "InsufficientInstanceCapacity", "count": 1000}},
-                 {"reclaim": {"instance": l.instance_of(job), "without_notice": True}}])
+        l.cloud(
+            [
+                {
+                    "refuse": {
+                        "action": "RunInstances",
+                        "code": "InsufficientInstanceCapacity",
+                        "count": 1000,
+                    }
+                },
+                {"reclaim": {"instance": l.instance_of(job), "without_notice": True}},
+            ]
+        )
         l.wait_event(job, "requeued")
         kept = l.manifests(job)
         self.assertEqual(len(kept), 3)
@@ -50,15 +60,23 @@ class Damage(unittest.TestCase):
 
     def test_damaged_content_falls_back_to_the_one_before(self):
         with Lab() as l:
-            attempt, told, kept = self.run_with_damage(l, lambda l, job, kept: self.flip_content(l, job, kept[-1]))
+            attempt, told, kept = self.run_with_damage(
+                l, lambda l, job, kept: self.flip_content(l, job, kept[-1])
+            )
             self.assertEqual([e["a"] for e in told], [1])
-            self.assertEqual((attempt["restored"]["attempt"], attempt["restored"]["sequence"]), kept[-2])
+            self.assertEqual(
+                (attempt["restored"]["attempt"], attempt["restored"]["sequence"]), kept[-2]
+            )
 
     def test_damaged_manifest_falls_back_to_the_one_before(self):
         with Lab() as l:
-            attempt, told, kept = self.run_with_damage(l, lambda l, job, kept: self.flip_manifest(l, job, kept[-1]))
+            attempt, told, kept = self.run_with_damage(
+                l, lambda l, job, kept: self.flip_manifest(l, job, kept[-1])
+            )
             self.assertEqual([e["a"] for e in told], [1])
-            self.assertEqual((attempt["restored"]["attempt"], attempt["restored"]["sequence"]), kept[-2])
+            self.assertEqual(
+                (attempt["restored"]["attempt"], attempt["restored"]["sequence"]), kept[-2]
+            )
 
     def test_nothing_whole_left_is_held_until_its_work_is_given_up(self):
         def damage_all(l, job, kept):
@@ -67,9 +85,12 @@ class Damage(unittest.TestCase):
 
         def give_up(l, job):
             l.wait(lambda: l.job(job)["hold"] == "store", "job %d is held" % job)
-            why = [r["text"] for r in l.get("/jobs/%d/why" % job)["reasons"] if r["code"] == "store"]
+            why = [
+                r["text"] for r in l.get("/jobs/%d/why" % job)["reasons"] if r["code"] == "store"
+            ]
             self.assertIn("no checkpoint left to resume from", why[0])
             l.belay("release", "--from-scratch", str(job))
+
         with Lab() as l:
             attempt, _, _ = self.run_with_damage(l, damage_all, give_up)
             self.assertIsNone(attempt["restored"])

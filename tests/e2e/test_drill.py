@@ -15,8 +15,15 @@ STEPS = 400  # of 20 ms
 
 class Drill(unittest.TestCase):
     def begin(self, l, job, *options):
-        return subprocess.Popen([BUILD + "/cli/belay", "drill", "--json", *options, str(job)], cwd=l.dir, env=l.env,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        return subprocess.Popen(
+            [BUILD + "/cli/belay", "drill", "--json", *options, str(job)],
+            cwd=l.dir,
+            env=l.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+        )
 
     def finish(self, process):
         """(exit code, the drill, what was said on stderr)"""
@@ -33,19 +40,30 @@ class Drill(unittest.TestCase):
             forgets = l.submit("forgets.py", 100000, method="coop", every_ms=3600000)
             for job in (signal, forgets):
                 l.wait_log(job, "^step 40( |$)")
-            coop = l.submit("chain.py", STEPS, method="coop", every_ms=3600000)  # last, as it comes to an end
+            coop = l.submit(
+                "chain.py", STEPS, method="coop", every_ms=3600000
+            )  # last, as it comes to an end
             l.wait_log(coop, "^step 40 ")
             running = [(job, job != forgets, self.begin(l, job)) for job in (coop, signal, forgets)]
             for job, good, process in running:
                 code, drill, said = self.finish(process)
-                self.assertEqual((code, drill.get("state")), (0, "passed") if good else (1, "failed"), (drill, said))
-                self.assertEqual(drill["saved"], {"attempt": 1, "sequence": drill["saved"]["sequence"]})
+                self.assertEqual(
+                    (code, drill.get("state")),
+                    (0, "passed") if good else (1, "failed"),
+                    (drill, said),
+                )
+                self.assertEqual(
+                    drill["saved"], {"attempt": 1, "sequence": drill["saved"]["sequence"]}
+                )
                 self.assertNotEqual(drill["resumed_node"], drill["node"])
                 self.assertGreater(drill["resume_ms"], 0)
                 self.assertEqual(l.kinds(job).count("drill"), 1)
                 self.assertEqual(l.kinds(job).count("drill-passed" if good else "drill-failed"), 1)
                 if not good:
-                    self.assertRegex(drill["text"], r"was at step \d+ after the resume, and its checkpoint 1\.1 at step \d+")
+                    self.assertRegex(
+                        drill["text"],
+                        r"was at step \d+ after the resume, and its checkpoint 1\.1 at step \d+",
+                    )
                     self.assertIn("docs/checkpoints.md", said)
             self.check_figures(l, coop)
             code, drill, said = self.drill(l, signal, "--without-notice")
@@ -64,7 +82,9 @@ class Drill(unittest.TestCase):
         drill = l.show(job)["drills"][0]
         self.assertGreaterEqual(drill["saved_progress"], 40)
         self.assertGreaterEqual(drill["progress"], drill["saved_progress"])
-        self.assertEqual((drill["lost_steps"], drill["method"], drill["by"]), (0, "coop", drill["user"]))
+        self.assertEqual(
+            (drill["lost_steps"], drill["method"], drill["by"]), (0, "coop", drill["user"])
+        )
         self.assertGreater(drill["bytes"], 0)
         self.assertRegex(drill["script_key"], "^[0-9a-f]{64}$")
 
@@ -81,8 +101,12 @@ class Drill(unittest.TestCase):
     def test_submitted_so_and_belayd_killed_in_the_middle(self):
         """And its result held against that of an undisturbed run."""
         with Lab() as l:
-            script = l.write("count.sh", "#!/bin/sh\n#BELAY --checkpoint coop --checkpoint-every 1s\nexec %s %s/result.py 60 \"$1\"\n" % (
-                lab.PYTHON, lab.JOBS), 0o755)
+            script = l.write(
+                "count.sh",
+                '#!/bin/sh\n#BELAY --checkpoint coop --checkpoint-every 1s\nexec %s %s/result.py 60 "$1"\n'
+                % (lab.PYTHON, lab.JOBS),
+                0o755,
+            )
             go = l.write("go", "")
             undisturbed = int(l.belay("submit", "--parsable", script, go))
             l.wait_ended(undisturbed)
@@ -92,29 +116,50 @@ class Drill(unittest.TestCase):
             l.kill_belayd()
             l.up()
             l.wait_event(job, "drill-passed")
-            compare = self.begin(l, job, "--compare", "diff -r -x attempt", "--against", str(undisturbed))
+            compare = self.begin(
+                l, job, "--compare", "diff -r -x attempt", "--against", str(undisturbed)
+            )
             l.write("go", "")
             code, drill, said = self.finish(compare)
-            self.assertEqual((code, drill.get("state"), drill.get("compared_with")), (0, "passed", undisturbed), said)
+            self.assertEqual(
+                (code, drill.get("state"), drill.get("compared_with")),
+                (0, "passed", undisturbed),
+                said,
+            )
             shown = l.wait_ended(job)
             self.assertEqual([a["end"] for a in shown["attempts"]], ["drilled", "succeeded"])
             self.assertEqual([d["state"] for d in shown["drills"]], ["passed"])
             self.check_comparisons(l, job, undisturbed)
 
     def check_comparisons(self, l, job, undisturbed):
-        for command, against, more, text in (("true", job, (), "not succeeded in a single attempt"),
-                                             ("sleep 60; true", undisturbed, ("--compare-limit", "1s"), "did not end within 1 s"),
-                                             ("no-such-program", undisturbed, (), "exit code 127")):
-            code, drill, said = self.drill(l, job, "--compare", command, "--against", str(against), *more)
+        for command, against, more, text in (
+            ("true", job, (), "not succeeded in a single attempt"),
+            ("sleep 60; true", undisturbed, ("--compare-limit", "1s"), "did not end within 1 s"),
+            ("no-such-program", undisturbed, (), "exit code 127"),
+        ):
+            code, drill, said = self.drill(
+                l, job, "--compare", command, "--against", str(against), *more
+            )
             self.assertEqual((code, drill), (1, {}), said)
             self.assertIn(text, said)
-        for wrong in (("--compare", "true"), ("--against", "1"), ("--compare", "", "--against", "1"), ("--list", "--compare", "true", "--against", "1"),
-                      ("--compare", "true", "--against", "1", "--compare-limit", "2d")):
+        for wrong in (
+            ("--compare", "true"),
+            ("--against", "1"),
+            ("--compare", "", "--against", "1"),
+            ("--list", "--compare", "true", "--against", "1"),
+            ("--compare", "true", "--against", "1", "--compare-limit", "2d"),
+        ):
             self.assertEqual(self.drill(l, job, *wrong)[0], 2, wrong)
         self.assertEqual(l.show(job)["certificate"]["job"], job)
-        code, drill, said = self.drill(l, job, "--compare", "diff -r", "--against", str(undisturbed))
+        code, drill, said = self.drill(
+            l, job, "--compare", "diff -r", "--against", str(undisturbed)
+        )
         self.assertEqual((code, drill["state"]), (1, "failed"), said)
-        self.assertIn("its result is not that of job %d, which ran undisturbed: --compare ended with exit code 1" % undisturbed, drill["text"])
+        self.assertIn(
+            "its result is not that of job %d, which ran undisturbed: --compare ended with exit code 1"
+            % undisturbed,
+            drill["text"],
+        )
         self.assertIn("diff", said)  # what the command wrote
         self.assertIsNone(l.show(job)["certificate"])
         self.assertEqual(l.kinds(job).count("drill-compared"), 2)
@@ -133,7 +178,9 @@ class Drill(unittest.TestCase):
 
     def market(self, l, job):
         node = l.show(job)["attempts"][-1]["node"]
-        return next(i["market"] for i in l.get("/instances?state=all")["instances"] if i["node"] == node)
+        return next(
+            i["market"] for i in l.get("/instances?state=all")["instances"] if i["node"] == node
+        )
 
 
 if __name__ == "__main__":

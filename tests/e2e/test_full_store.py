@@ -57,7 +57,11 @@ class FullStore(unittest.TestCase):
     def check_result(self, l, job):
         shown = l.wait_ended(job)
         self.assertEqual((shown["job"]["end"], shown["job"]["exit_code"]), ("succeeded", 0))
-        said = "".join(line for line in l.log(job).split(" ----\n")[-1].splitlines(True) if not line.startswith("belay: "))
+        said = "".join(
+            line
+            for line in l.log(job).split(" ----\n")[-1].splitlines(True)
+            if not line.startswith("belay: ")
+        )
         self.assertTrue(undisturbed("chain.py", STEPS, 0).endswith(said))
         return shown
 
@@ -86,7 +90,9 @@ class FullStore(unittest.TestCase):
             l.free()
             l.wait_event(job, "saved", len(kept) + 1)
             shown = self.check_result(l, job)
-            self.assertEqual(shown["attempts"][1]["restored"], {"attempt": kept[-1][0], "sequence": kept[-1][1]})
+            self.assertEqual(
+                shown["attempts"][1]["restored"], {"attempt": kept[-1][0], "sequence": kept[-1][1]}
+            )
             self.assertNotIn("damaged", l.kinds(job))
 
 

@@ -62,15 +62,23 @@ belay slurm srun sh -c 'trap "echo heard" USR1; echo up; while :; do sleep 0.1; 
 
 class Gang(unittest.TestCase):
     def start(self, l, *args, every_ms=3600000):
-        return l.submit("ring.py", STEPS, 0.02, *args, method="coop", every_ms=every_ms, nodes=RANKS)
+        return l.submit(
+            "ring.py", STEPS, 0.02, *args, method="coop", every_ms=every_ms, nodes=RANKS
+        )
 
     def node_of(self, l, job, rank):
         shown = l.show(job)
         return [a["node"] for a in shown["attempts"] if a["rank"] == rank][-1]
 
     def machine_of(self, l, node):
-        return l.wait(lambda: [i["provider_id"] for i in l.get("/instances?state=all")["instances"]
-                               if i["node"] == node and i["provider_id"]], "the machine of node %d" % node)[0]
+        return l.wait(
+            lambda: [
+                i["provider_id"]
+                for i in l.get("/instances?state=all")["instances"]
+                if i["node"] == node and i["provider_id"]
+            ],
+            "the machine of node %d" % node,
+        )[0]
 
     def wait_rank_log(self, l, job, rank, pattern):
         follower = l.start_belay("logs", "-f", "--rank", str(rank), str(job))
@@ -84,7 +92,9 @@ class Gang(unittest.TestCase):
 
     def check_result(self, l, job):
         shown = l.show(job)
-        self.assertEqual((shown["job"]["state"], shown["job"]["end"]), ("ended", "succeeded"), l.log(job))
+        self.assertEqual(
+            (shown["job"]["state"], shown["job"]["end"]), ("ended", "succeeded"), l.log(job)
+        )
         expected = undisturbed(STEPS, RANKS)
         for rank in range(RANKS):
             text = l.belay("logs", "--rank", str(rank), str(job))
@@ -104,8 +114,10 @@ class Gang(unittest.TestCase):
             l.cloud({"reclaim": {"instance": self.machine_of(l, doomed), "notice_s": 8}})
             l.wait_ended(job)
             shown = self.check_result(l, job)
-            self.assertEqual([(a["end"], a["rank"]) for a in shown["attempts"][:RANKS]],
-                             [("gang", 0), ("reclaimed", 1), ("gang", 2)])
+            self.assertEqual(
+                [(a["end"], a["rank"]) for a in shown["attempts"][:RANKS]],
+                [("gang", 0), ("reclaimed", 1), ("gang", 2)],
+            )
             self.assertEqual(shown["job"]["lost_steps"], 0)
             self.assertEqual(len(shown["checkpoints"]), 1)
             self.assertEqual(shown["job"]["reclaims"], 1)
@@ -132,7 +144,15 @@ class Gang(unittest.TestCase):
 
     def test_an_elastic_one_goes_on_smaller_and_grows_again(self):
         with Lab() as l:
-            job = l.submit("ring.py", ELASTIC_STEPS, 0.02, method="coop", every_ms=3600000, nodes=RANKS, nodes_min=1)
+            job = l.submit(
+                "ring.py",
+                ELASTIC_STEPS,
+                0.02,
+                method="coop",
+                every_ms=3600000,
+                nodes=RANKS,
+                nodes_min=1,
+            )
             for size, rank in ((RANKS, 1), (RANKS - 1, 0)):
                 l.wait_event(job, "started", RANKS - size + 1)
                 self.wait_rank_log(l, job, 0, "^rank 0 of %d on" % size)
@@ -143,11 +163,15 @@ class Gang(unittest.TestCase):
             self.assertEqual(l.job(job)["ranks"], 1)
             l.belay("requeue", str(job))
             shown = l.wait_ended(job)
-            self.assertEqual((shown["job"]["end"], shown["job"]["ranks"]), ("succeeded", RANKS), l.log(job))
+            self.assertEqual(
+                (shown["job"]["end"], shown["job"]["ranks"]), ("succeeded", RANKS), l.log(job)
+            )
             self.assertEqual(shown["job"]["lost_steps"], 0)
             sizes = re.findall("^rank 0 of ([0-9]+) on .* at step ([0-9]+)$", l.log(job), re.M)
             self.assertEqual([int(n) for n, _ in sizes], [RANKS, RANKS - 1, 1, RANKS])
-            expected = undisturbed(ELASTIC_STEPS, RANKS, [(int(step), int(n)) for n, step in sizes[1:]])
+            expected = undisturbed(
+                ELASTIC_STEPS, RANKS, [(int(step), int(n)) for n, step in sizes[1:]]
+            )
             for rank in range(RANKS):
                 text = l.belay("logs", "--rank", str(rank), str(job))
                 self.assertEqual(re.findall("^ring (.*)$", text, re.M), [expected[rank]])
@@ -159,18 +183,32 @@ class Gang(unittest.TestCase):
             job = l.submit(os.path.join(l.dir, "waits.sh"), nodes=RANKS, time_limit_ms=3600000)
             for rank in range(RANKS):
                 self.wait_rank_log(l, job, rank, "^waits$")
-            self.assertEqual(l.belay("update", str(job), "time=0:00:10"), "job %d is changed\n" % job)
+            self.assertEqual(
+                l.belay("update", str(job), "time=0:00:10"), "job %d is changed\n" % job
+            )
             shown = l.wait_ended(job)
-            self.assertEqual((shown["job"]["end"], shown["job"]["time_limit_ms"]), ("timeout", 10000), l.log(job))
-            self.assertEqual([a["text"] for a in shown["attempts"]], ["it ran longer than its time limit of 10s"] * RANKS)
+            self.assertEqual(
+                (shown["job"]["end"], shown["job"]["time_limit_ms"]), ("timeout", 10000), l.log(job)
+            )
+            self.assertEqual(
+                [a["text"] for a in shown["attempts"]],
+                ["it ran longer than its time limit of 10s"] * RANKS,
+            )
             for rank in range(RANKS):
-                self.assertRegex(l.belay("logs", "--rank", str(rank), str(job)), r"\Awaits\n(Terminated\n)?told\n")
+                self.assertRegex(
+                    l.belay("logs", "--rank", str(rank), str(job)),
+                    r"\Awaits\n(Terminated\n)?told\n",
+                )
 
     def test_a_script_on_the_first_starts_tasks_on_all(self):
         with Lab() as l:
             os.mkdir(os.path.join(l.dir, "sub"))
             l.write("sub/prolog.sh", "#!/bin/sh\necho export CAME=to $SLURM_NODEID\n", 0o700)
-            l.write("sub/epilog.sh", "#!/bin/sh\necho left $SLURM_NODEID >../epilog.$SLURM_PROCID\n", 0o700)
+            l.write(
+                "sub/epilog.sh",
+                "#!/bin/sh\necho left $SLURM_NODEID >../epilog.$SLURM_PROCID\n",
+                0o700,
+            )
             l.write("first.sh", FIRST)
             job = int(l.belay("slurm", "sbatch", "--parsable", "first.sh"))
             l.wait_log(job, "^waits\nwaits\nwaits$")
@@ -179,23 +217,62 @@ class Gang(unittest.TestCase):
             l.up()
             l.wait_log(job, "^step 3$")
             self.assertEqual({a["state"] for a in l.show(job)["attempts"]}, {"running"})
-            told = l.belay("slurm", "srun", "--jobid=%d" % job, "--overlap", "-n", "3", "-N", "3", "-l", "sh", "-c", "echo $SLURMD_NODENAME $SEEN")
-            self.assertEqual(len({line.split()[1] for line in told.splitlines()}), 3, told)  # from outside, on all of its nodes
+            told = l.belay(
+                "slurm",
+                "srun",
+                "--jobid=%d" % job,
+                "--overlap",
+                "-n",
+                "3",
+                "-N",
+                "3",
+                "-l",
+                "sh",
+                "-c",
+                "echo $SLURMD_NODENAME $SEEN",
+            )
+            self.assertEqual(
+                len({line.split()[1] for line in told.splitlines()}), 3, told
+            )  # from outside, on all of its nodes
             doomed = self.node_of(l, job, 2)
             l.cloud({"reclaim": {"instance": self.machine_of(l, doomed), "notice_s": 4}})
             shown = l.wait_ended(job)
-            self.assertEqual((shown["job"]["end"], shown["job"]["script_on"]), ("succeeded", "first"), l.log(job))
-            self.assertEqual([a["end"] for a in shown["attempts"]], ["gang", "gang", "reclaimed"] + ["succeeded"] * RANKS)
+            self.assertEqual(
+                (shown["job"]["end"], shown["job"]["script_on"]), ("succeeded", "first"), l.log(job)
+            )
+            self.assertEqual(
+                [a["end"] for a in shown["attempts"]],
+                ["gang", "gang", "reclaimed"] + ["succeeded"] * RANKS,
+            )
             with open(os.path.join(l.dir, "first.out")) as f:
                 told = [line for line in f.read().split("\n") if not line.startswith("srun: ")]
-            expected = ["script on node 0 of 3, tasks 2(x2),1"] + \
-                ["%d: %d %d of 5/3: two words sub 2(x2),1" % (i, i % 2, i // 2) for i in range(5)] + ["3", "code 8", "killed 143", "too many 1",
-                 "0: leader 0 more", "1: worker 0 of 1 more", "2: worker 1 of 2 more", "3: worker 2 of 3 more", "4: last on 2 with more",
-                 "to 0", "to 1", "to 2", "left 0", "left 1", "left 2"]
+            expected = (
+                ["script on node 0 of 3, tasks 2(x2),1"]
+                + ["%d: %d %d of 5/3: two words sub 2(x2),1" % (i, i % 2, i // 2) for i in range(5)]
+                + [
+                    "3",
+                    "code 8",
+                    "killed 143",
+                    "too many 1",
+                    "0: leader 0 more",
+                    "1: worker 0 of 1 more",
+                    "2: worker 1 of 2 more",
+                    "3: worker 2 of 3 more",
+                    "4: last on 2 with more",
+                    "to 0",
+                    "to 1",
+                    "to 2",
+                    "left 0",
+                    "left 1",
+                    "left 2",
+                ]
+            )
             rest = ["waits"] * 3 + ["goes on"] * 3 + ["step 3"]
             self.assertEqual(told, expected + rest + expected + ["finished", ""])
             with open(os.path.join(l.dir, "cyclic.out")) as f:
-                self.assertEqual(sorted(f.read().split("\n")[:-1]), ["0 on 0", "1 on 1", "2 on 0", "3 on 1"])
+                self.assertEqual(
+                    sorted(f.read().split("\n")[:-1]), ["0 on 0", "1 on 1", "2 on 0", "3 on 1"]
+                )
 
     def test_a_signal_reaches_all_nodes_and_each_of_them_names_the_job(self):
         def slurm(*words):
@@ -210,7 +287,9 @@ class Gang(unittest.TestCase):
             names = [n["name"] for n in l.get("/nodes")["nodes"]]
             self.assertEqual(len(names), RANKS)
             for name in names:
-                self.assertEqual(slurm("squeue", "-h", "-w", "other," + name, "-o", "%i"), [str(job)])
+                self.assertEqual(
+                    slurm("squeue", "-h", "-w", "other," + name, "-o", "%i"), [str(job)]
+                )
                 self.assertEqual(slurm("sacct", "-nX", "-N", name, "-o", "jobid"), [str(job)])
             self.assertEqual(slurm("squeue", "-h", "-w", "other", "-o", "%i"), [])
             slurm("scancel", "-s", "USR1", str(job))
@@ -233,9 +312,21 @@ class Gang(unittest.TestCase):
 
     def test_a_terminal_is_on_the_first_of_several_nodes(self):
         with Lab() as l:
-            p = l.start_belay("slurm", "srun", "-N", "2", "--pty", "sh", "-c", "echo on $SLURM_NODEID of $SLURM_NNODES; belay slurm srun -l echo step; exit 5")
+            p = l.start_belay(
+                "slurm",
+                "srun",
+                "-N",
+                "2",
+                "--pty",
+                "sh",
+                "-c",
+                "echo on $SLURM_NODEID of $SLURM_NNODES; belay slurm srun -l echo step; exit 5",
+            )
             told = p.communicate(timeout=WAIT_S)[0]
-            self.assertEqual((p.returncode, sorted(line.strip() for line in told.splitlines())), (5, ["0: step", "1: step", "on 0 of 2"]))
+            self.assertEqual(
+                (p.returncode, sorted(line.strip() for line in told.splitlines())),
+                (5, ["0: step", "1: step", "on 0 of 2"]),
+            )
 
     def test_a_rank_that_fails_ends_the_job_with_its_exit_code(self):
         with Lab() as l:

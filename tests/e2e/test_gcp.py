@@ -23,7 +23,9 @@ class GoogleCloud(unittest.TestCase):
         self.assertEqual(shown["job"]["lost_steps"], 0)
         seams = re.findall(r"^---- belay: .* ----$", lab.log(job), re.M)
         self.assertEqual(len(seams), 1)
-        self.assertEqual(lab.log(job).replace(seams[0] + "\n", ""), undisturbed("chain.py", STEPS, 0))
+        self.assertEqual(
+            lab.log(job).replace(seams[0] + "\n", ""), undisturbed("chain.py", STEPS, 0)
+        )
         state = lab.wait_cloud(nothing_is_left, "machines are given back")
         self.assertTrue(next(i for i in state["instances"] if i["instance"] == first)["reclaimed"])
 
@@ -40,7 +42,14 @@ class GoogleCloud(unittest.TestCase):
         with Lab(provider="gcp", belayd={"lease": "60s", "settle": "60s"}) as lab:
             job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
             lab.wait_log(job, r"^step 100 ")
-            lab.cloud({"reclaim": {"instance": lab.emulated(lab.instance_of(job))["instance"], "notice_s": 0}})
+            lab.cloud(
+                {
+                    "reclaim": {
+                        "instance": lab.emulated(lab.instance_of(job))["instance"],
+                        "notice_s": 0,
+                    }
+                }
+            )
             shown = lab.wait_ended(job)
             self.assertEqual(shown["job"]["end"], "succeeded")
             self.assertEqual(len(shown["attempts"]), 2)
@@ -50,14 +59,31 @@ class GoogleCloud(unittest.TestCase):
 
     def test_a_job_that_needs_gpus_gets_a_machine_with_them_attached(self):
         """One zone has sold them out, the other has them. Who needs none gets none."""
+
         def pool(zone, n):
-            return {"zone": zone, "type": "n1-standard-8+2xt4", "spot": {"capacity": n}, "on_demand": {"capacity": n}}
-        with Lab(provider="gcp", cloud={
+            return {
+                "zone": zone,
+                "type": "n1-standard-8+2xt4",
+                "spot": {"capacity": n},
+                "on_demand": {"capacity": n},
+            }
+
+        with Lab(
+            provider="gcp",
+            cloud={
                 "gpu_quotas": {"NVIDIA_T4_GPUS": 2},
-                "pools": [pool("us-central1-a", 0), pool("us-central1-b", 1),
-                          {"zone": "us-central1-a", "type": "n2-standard-8", "spot": {"capacity": 1}}]},
-                 pool={"types": ["n2-standard-8", "n1-standard-8+2xt4"], "markets": ["spot"]}) as lab:
-            for gpus, machine, zone in ((0, "n2-standard-8", "us-central1-a"), (2, "n1-standard-8+2xt4", "us-central1-b")):
+                "pools": [
+                    pool("us-central1-a", 0),
+                    pool("us-central1-b", 1),
+                    {"zone": "us-central1-a", "type": "n2-standard-8", "spot": {"capacity": 1}},
+                ],
+            },
+            pool={"types": ["n2-standard-8", "n1-standard-8+2xt4"], "markets": ["spot"]},
+        ) as lab:
+            for gpus, machine, zone in (
+                (0, "n2-standard-8", "us-central1-a"),
+                (2, "n1-standard-8+2xt4", "us-central1-b"),
+            ):
                 job = lab.submit("plain.sh", 5, gpus=gpus)
                 self.assertEqual(lab.wait_ended(job)["job"]["end"], "succeeded")
                 found = lab.emulated(lab.instance_of(job))
@@ -76,16 +102,29 @@ class GoogleCloud(unittest.TestCase):
 
     def test_what_is_refused_leaves_nothing(self):
         """One zone has no room, one operation ends badly, one reply is lost, one call is too many."""
+
         def pool(zone, n):
-            return {"zone": zone, "type": "n2-standard-8", "spot": {"capacity": n, "usd_per_hour": 0.17 + n / 100},
-                    "on_demand": {"capacity": 0, "usd_per_hour": 0.389}}
+            return {
+                "zone": zone,
+                "type": "n2-standard-8",
+                "spot": {"capacity": n, "usd_per_hour": 0.17 + n / 100},
+                "on_demand": {"capacity": 0, "usd_per_hour": 0.389},
+            }
+
         zones = ["us-central1-a", "us-central1-b", "us-central1-c"]
-        with Lab(provider="gcp", cloud={"pools": [pool(z, n) for n, z in enumerate(zones)]},
-                 pool={"zones": zones, "markets": ["spot"]}) as lab:
-            lab.cloud([{"refuse": {"action": "instances.insert", "code": "RESOURCE_NOT_READY"}},
-                       {"throttle": {"action": "instances.insert"}},
-                       {"drop_reply": {"action": "instances.insert"}},
-                       {"drop_reply": {"action": "instances.delete"}}])
+        with Lab(
+            provider="gcp",
+            cloud={"pools": [pool(z, n) for n, z in enumerate(zones)]},
+            pool={"zones": zones, "markets": ["spot"]},
+        ) as lab:
+            lab.cloud(
+                [
+                    {"refuse": {"action": "instances.insert", "code": "RESOURCE_NOT_READY"}},
+                    {"throttle": {"action": "instances.insert"}},
+                    {"drop_reply": {"action": "instances.insert"}},
+                    {"drop_reply": {"action": "instances.delete"}},
+                ]
+            )
             jobs = [lab.submit("plain.sh", 5, cpus=2) for _ in range(3)]
             for job in jobs:
                 self.assertEqual(lab.wait_ended(job)["job"]["end"], "succeeded")

@@ -37,15 +37,22 @@ class Case:
         self.before = before  # (call, fault): what has to go wrong so that this call is made at all
         self.is_late = is_late  # it happens once the machine is there
         # A word of what belay why says while its offer is avoided for long.
-        self.reason = reason or ("credentials" if "token" in call or "metadata" in call else fault.code)
+        self.reason = reason or (
+            "credentials" if "token" in call or "metadata" in call else fault.code
+        )
 
     def __str__(self):
         return "%s: %s%s" % (self.call, self.fault, self.note)
 
     def is_long(self):
         """Something is left that is first left alone, or takes long to be given up."""
-        return (self.before == [NO_SKU] or self.fault.code == "PropertyChangeNotAllowed" or self.fault.how == "no answer"
-                or self.call == "launchInstance" and (self.fault in LOST or self.fault.status >= 500))
+        return (
+            self.before == [NO_SKU]
+            or self.fault.code == "PropertyChangeNotAllowed"
+            or self.fault.how == "no answer"
+            or self.call == "launchInstance"
+            and (self.fault in LOST or self.fault.status >= 500)
+        )
 
     def calls(self):
         return {self.call, *(c for c, _ in self.before)}
@@ -65,8 +72,13 @@ def error(status, code, message="made up by the test"):
 
 # ---- what can go wrong ----
 
-TRANSPORT = [Fault(how) for how in ("closed before", "closed after", "garbage after", "5xx after", "502 page")]
-LOST = [Fault(how) for how in ("closed before", "garbage after", "502 page")]  # of what only reads: it has no effect
+TRANSPORT = [
+    Fault(how)
+    for how in ("closed before", "closed after", "garbage after", "5xx after", "502 page")
+]
+LOST = [
+    Fault(how) for how in ("closed before", "garbage after", "502 page")
+]  # of what only reads: it has no effect
 # Of tokens and keys: those who wait for them are many.
 UNTOLD = [*LOST, Fault("closed after"), Fault("no answer")]
 
@@ -82,7 +94,10 @@ def again(call, faults, **more):
 
 def ends(call, faults):
     """Of a deletion: more than once, unless once is enough."""
-    return [Case(call, f, 1) if f.how.endswith(" after") else Case(call, f, 2, note=", twice") for f in faults]
+    return [
+        Case(call, f, 1) if f.how.endswith(" after") else Case(call, f, 2, note=", twice")
+        for f in faults
+    ]
 
 
 AFTER = ", asked again after closed after"
@@ -90,223 +105,659 @@ AFTER = ", asked again after closed after"
 
 def after_one(launch, *more):
     """Of a launch that took effect: its reply was lost, and it is the next try that is refused."""
-    return {"note": AFTER, "before": [(launch, Fault("closed after")), *((launch, f) for f in more)]}
+    return {
+        "note": AFTER,
+        "before": [(launch, Fault("closed after")), *((launch, f) for f in more)],
+    }
 
 
 AWS = [
     *cases("RunInstances", TRANSPORT),
-    *cases("RunInstances", [
-        error(500, "InsufficientInstanceCapacity"), error(400, "UnfulfillableCapacity"), error(400, "SpotMaxPriceTooLow"),
-        error(400, "MaxSpotInstanceCountExceeded"), error(400, "VcpuLimitExceeded"), error(400, "InstanceLimitExceeded"),
-        error(400, "InsufficientFreeAddressesInSubnet"), error(503, "RequestLimitExceeded"), error(500, "InternalError"),
-        error(503, "Unavailable"), error(400, "Unsupported"), error(400, "InvalidParameterCombination"),
-        error(400, "InvalidAMIID.NotFound"), error(400, "IdempotentParameterMismatch"), error(403, "UnauthorizedOperation"),
-        error(403, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"), error(401, "AuthFailure")]),
-    *again("RunInstances", [error(401, "AuthFailure"), error(400, "RequestExpired"), error(403, "SignatureDoesNotMatch")]),
+    *cases(
+        "RunInstances",
+        [
+            error(500, "InsufficientInstanceCapacity"),
+            error(400, "UnfulfillableCapacity"),
+            error(400, "SpotMaxPriceTooLow"),
+            error(400, "MaxSpotInstanceCountExceeded"),
+            error(400, "VcpuLimitExceeded"),
+            error(400, "InstanceLimitExceeded"),
+            error(400, "InsufficientFreeAddressesInSubnet"),
+            error(503, "RequestLimitExceeded"),
+            error(500, "InternalError"),
+            error(503, "Unavailable"),
+            error(400, "Unsupported"),
+            error(400, "InvalidParameterCombination"),
+            error(400, "InvalidAMIID.NotFound"),
+            error(400, "IdempotentParameterMismatch"),
+            error(403, "UnauthorizedOperation"),
+            error(403, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"),
+            error(401, "AuthFailure"),
+        ],
+    ),
+    *again(
+        "RunInstances",
+        [
+            error(401, "AuthFailure"),
+            error(400, "RequestExpired"),
+            error(403, "SignatureDoesNotMatch"),
+        ],
+    ),
     *cases("RunInstances", [error(401, "AuthFailure")], count=2, **after_one("RunInstances")),
-    *cases("DescribeInstances", [*LOST, error(503, "RequestLimitExceeded"), error(500, "InternalError"),
-                                 error(403, "UnauthorizedOperation"), error(401, "AuthFailure")], count=3),
-    *ends("TerminateInstances", [*TRANSPORT, error(400, "InvalidInstanceID.NotFound"), error(503, "RequestLimitExceeded"),
-                                 error(500, "InternalError"), error(403, "UnauthorizedOperation"),
-                                 error(401, "AuthFailure")]),
-    *cases("DescribeSpotPriceHistory", [*LOST, error(503, "RequestLimitExceeded"), error(403, "UnauthorizedOperation")],
-           count=2),
+    *cases(
+        "DescribeInstances",
+        [
+            *LOST,
+            error(503, "RequestLimitExceeded"),
+            error(500, "InternalError"),
+            error(403, "UnauthorizedOperation"),
+            error(401, "AuthFailure"),
+        ],
+        count=3,
+    ),
+    *ends(
+        "TerminateInstances",
+        [
+            *TRANSPORT,
+            error(400, "InvalidInstanceID.NotFound"),
+            error(503, "RequestLimitExceeded"),
+            error(500, "InternalError"),
+            error(403, "UnauthorizedOperation"),
+            error(401, "AuthFailure"),
+        ],
+    ),
+    *cases(
+        "DescribeSpotPriceHistory",
+        [*LOST, error(503, "RequestLimitExceeded"), error(403, "UnauthorizedOperation")],
+        count=2,
+    ),
 ]
 AWS_PAGES = [  # of a belayd with so many machines that a listing has pages
-    *cases("DescribeInstances, 2nd page", [
-        *LOST, error(503, "RequestLimitExceeded"), error(400, "InvalidNextToken"), error(403, "UnauthorizedOperation"),
-        error(401, "AuthFailure")], count=3),
-    *cases("DescribeSpotPriceHistory, 2nd page", [*LOST, error(503, "RequestLimitExceeded"),
-                                                  error(400, "InvalidNextToken")], count=2),
+    *cases(
+        "DescribeInstances, 2nd page",
+        [
+            *LOST,
+            error(503, "RequestLimitExceeded"),
+            error(400, "InvalidNextToken"),
+            error(403, "UnauthorizedOperation"),
+            error(401, "AuthFailure"),
+        ],
+        count=3,
+    ),
+    *cases(
+        "DescribeSpotPriceHistory, 2nd page",
+        [*LOST, error(503, "RequestLimitExceeded"), error(400, "InvalidNextToken")],
+        count=2,
+    ),
 ]
 REFUSED_KEYS = ("RunInstances", error(401, "AuthFailure"))
 REFUSED_END = ("TerminateInstances", error(401, "AuthFailure"))
 REFUSED_TOKEN = ("metadata role", error(401, "Unauthorized"))
-WRONG_KEYS = json.dumps({"Code": "Success", "AccessKeyId": "AKIDOTHER", "SecretAccessKey": SECRET_KEY, "Token": "",
-                         "Expiration": "2100-01-01T00:00:00Z"})
+WRONG_KEYS = json.dumps(
+    {
+        "Code": "Success",
+        "AccessKeyId": "AKIDOTHER",
+        "SecretAccessKey": SECRET_KEY,
+        "Token": "",
+        "Expiration": "2100-01-01T00:00:00Z",
+    }
+)
 AWS_ROLE = [  # of a belayd whose rights are its instance's role
-    *cases("metadata credentials", [
-        *UNTOLD, error(404, "404 Not Found"), error(403, "403 Forbidden"), error(503, "503 Service Unavailable"),
-        Fault("says", code="Code AssumeRoleUnauthorizedAccess", message='{"Code": "AssumeRoleUnauthorizedAccess"}'),
-        Fault("says", code="no keys", message='{"Code": "Success"}')], before=[REFUSED_KEYS]),
-    *cases("metadata credentials", [Fault("says", code="keys that EC2 refuses", message=WRONG_KEYS)],
-           before=[REFUSED_KEYS], reason="AuthFailure"),
-    *cases("metadata credentials", [Fault("closed before"), error(404, "404 Not Found")], before=[REFUSED_END],
-           note=", ending"),
-    *cases("metadata role", [*UNTOLD, error(404, "404 Not Found"), error(503, "503 Service Unavailable"),
-                             Fault("says", code="no name", message="<html>")], before=[REFUSED_KEYS]),
+    *cases(
+        "metadata credentials",
+        [
+            *UNTOLD,
+            error(404, "404 Not Found"),
+            error(403, "403 Forbidden"),
+            error(503, "503 Service Unavailable"),
+            Fault(
+                "says",
+                code="Code AssumeRoleUnauthorizedAccess",
+                message='{"Code": "AssumeRoleUnauthorizedAccess"}',
+            ),
+            Fault("says", code="no keys", message='{"Code": "Success"}'),
+        ],
+        before=[REFUSED_KEYS],
+    ),
+    *cases(
+        "metadata credentials",
+        [Fault("says", code="keys that EC2 refuses", message=WRONG_KEYS)],
+        before=[REFUSED_KEYS],
+        reason="AuthFailure",
+    ),
+    *cases(
+        "metadata credentials",
+        [Fault("closed before"), error(404, "404 Not Found")],
+        before=[REFUSED_END],
+        note=", ending",
+    ),
+    *cases(
+        "metadata role",
+        [
+            *UNTOLD,
+            error(404, "404 Not Found"),
+            error(503, "503 Service Unavailable"),
+            Fault("says", code="no name", message="<html>"),
+        ],
+        before=[REFUSED_KEYS],
+    ),
     *again("metadata role", [error(401, "401 Unauthorized")], before=[REFUSED_KEYS]),
-    *cases("metadata token", [*UNTOLD, error(400, "400 Bad Request"), error(403, "403 Forbidden"),
-                              error(404, "404 Not Found"), error(503, "503 Service Unavailable")],
-           before=[REFUSED_KEYS, REFUSED_TOKEN]),
+    *cases(
+        "metadata token",
+        [
+            *UNTOLD,
+            error(400, "400 Bad Request"),
+            error(403, "403 Forbidden"),
+            error(404, "404 Not Found"),
+            error(503, "503 Service Unavailable"),
+        ],
+        before=[REFUSED_KEYS, REFUSED_TOKEN],
+    ),
 ]
 
-A_G6, A_G5, B_G6, B_G5 = FLEET = [(zone, type) for zone in ("us-east-1a", "us-east-1b") for type in (
-    "g6.xlarge", "g5.xlarge")]
+A_G6, A_G5, B_G6, B_G5 = FLEET = [
+    (zone, type) for zone in ("us-east-1a", "us-east-1b") for type in ("g6.xlarge", "g5.xlarge")
+]
 FLEET_USD = {A_G6: "0.40", B_G6: "0.41", A_G5: "0.42", B_G5: "0.43"}
 AWS_FLEET = [  # of a pool whose launches the provider answers from one of four offers
-    *cases("CreateLaunchTemplate", [
-        *TRANSPORT, error(400, "InvalidLaunchTemplateName.AlreadyExistsException"), error(503, "RequestLimitExceeded"),
-        error(500, "InternalError"), error(400, "InvalidParameterValue"), error(403, "UnauthorizedOperation"),
-        error(401, "AuthFailure")]),
+    *cases(
+        "CreateLaunchTemplate",
+        [
+            *TRANSPORT,
+            error(400, "InvalidLaunchTemplateName.AlreadyExistsException"),
+            error(503, "RequestLimitExceeded"),
+            error(500, "InternalError"),
+            error(400, "InvalidParameterValue"),
+            error(403, "UnauthorizedOperation"),
+            error(401, "AuthFailure"),
+        ],
+    ),
     *again("CreateLaunchTemplate", [error(401, "AuthFailure")]),
     *cases("CreateFleet", TRANSPORT),
-    *cases("CreateFleet", [
-        error(400, "InvalidLaunchTemplateName.NotFoundException"), error(400, "InsufficientInstanceCapacity"),
-        error(400, "MaxSpotInstanceCountExceeded"), error(400, "InvalidParameterCombination"),
-        error(400, "IdempotentParameterMismatch"), error(503, "RequestLimitExceeded"), error(500, "InternalError"),
-        error(503, "Unavailable"),
-        error(403, "UnauthorizedOperation"), error(403, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"),
-        error(401, "AuthFailure")]),
+    *cases(
+        "CreateFleet",
+        [
+            error(400, "InvalidLaunchTemplateName.NotFoundException"),
+            error(400, "InsufficientInstanceCapacity"),
+            error(400, "MaxSpotInstanceCountExceeded"),
+            error(400, "InvalidParameterCombination"),
+            error(400, "IdempotentParameterMismatch"),
+            error(503, "RequestLimitExceeded"),
+            error(500, "InternalError"),
+            error(503, "Unavailable"),
+            error(403, "UnauthorizedOperation"),
+            error(403, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"),
+            error(401, "AuthFailure"),
+        ],
+    ),
     *again("CreateFleet", [error(401, "AuthFailure"), error(400, "RequestExpired")]),
-    *cases("CreateFleet", [Fault("only Errors", code=c) for c in (
-        "InsufficientInstanceCapacity", "SpotMaxPriceTooLow", "MaxSpotInstanceCountExceeded", "RequestLimitExceeded",
-        "InternalError", "InvalidFleetConfiguration", "UnauthorizedOperation")]),
-    *cases("CreateFleet", [Fault("only Errors"), Fault("dry", code="an instance beside an Error", message=[A_G6]),
-                           Fault("dry", code="an instance beside Errors of a whole zone", message=[A_G6, A_G5]),
-                           Fault("dry", code="an instance beside Errors of all but one place",
-                                 message=[A_G6, A_G5, B_G6])]),
+    *cases(
+        "CreateFleet",
+        [
+            Fault("only Errors", code=c)
+            for c in (
+                "InsufficientInstanceCapacity",
+                "SpotMaxPriceTooLow",
+                "MaxSpotInstanceCountExceeded",
+                "RequestLimitExceeded",
+                "InternalError",
+                "InvalidFleetConfiguration",
+                "UnauthorizedOperation",
+            )
+        ],
+    ),
+    *cases(
+        "CreateFleet",
+        [
+            Fault("only Errors"),
+            Fault("dry", code="an instance beside an Error", message=[A_G6]),
+            Fault("dry", code="an instance beside Errors of a whole zone", message=[A_G6, A_G5]),
+            Fault(
+                "dry",
+                code="an instance beside Errors of all but one place",
+                message=[A_G6, A_G5, B_G6],
+            ),
+        ],
+    ),
     *cases("CreateFleet", [error(403, "UnauthorizedOperation")], **after_one("CreateFleet")),
-    *cases("DeleteLaunchTemplate", [
-        *TRANSPORT, error(400, "InvalidLaunchTemplateName.NotFoundException"), error(503, "RequestLimitExceeded"),
-        error(403, "UnauthorizedOperation"), error(401, "AuthFailure")]),
-    *cases("DescribeLaunchTemplates", [*LOST, error(503, "RequestLimitExceeded"), error(403, "UnauthorizedOperation")]),
+    *cases(
+        "DeleteLaunchTemplate",
+        [
+            *TRANSPORT,
+            error(400, "InvalidLaunchTemplateName.NotFoundException"),
+            error(503, "RequestLimitExceeded"),
+            error(403, "UnauthorizedOperation"),
+            error(401, "AuthFailure"),
+        ],
+    ),
+    *cases(
+        "DescribeLaunchTemplates",
+        [*LOST, error(503, "RequestLimitExceeded"), error(403, "UnauthorizedOperation")],
+    ),
 ]
 
 GCP = [
     *cases("instances.insert", TRANSPORT),
-    *cases("instances.insert", [
-        error(409, "alreadyExists"), error(403, "quotaExceeded"), error(429, "rateLimitExceeded"), error(503, "backendError"),
-        error(500, "internalError"), error(400, "resourceNotReady"), error(403, "forbidden"),
-        error(403, "accessNotConfigured"), error(404, "notFound"), error(400, "invalid"), error(401, "authError")]),
+    *cases(
+        "instances.insert",
+        [
+            error(409, "alreadyExists"),
+            error(403, "quotaExceeded"),
+            error(429, "rateLimitExceeded"),
+            error(503, "backendError"),
+            error(500, "internalError"),
+            error(400, "resourceNotReady"),
+            error(403, "forbidden"),
+            error(403, "accessNotConfigured"),
+            error(404, "notFound"),
+            error(400, "invalid"),
+            error(401, "authError"),
+        ],
+    ),
     *again("instances.insert", [error(401, "authError")]),
-    *cases("instances.insert", [Fault("operation", code=c) for c in (
-        "ZONE_RESOURCE_POOL_EXHAUSTED", "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "STOCKOUT", "QUOTA_EXCEEDED",
-        "UNSUPPORTED_OPERATION", "RESOURCE_NOT_READY", "RESOURCE_OPERATION_RATE_EXCEEDED", "INTERNAL_ERROR",
-        "IP_SPACE_EXHAUSTED", "CONDITION_NOT_MET", "PERMISSIONS_ERROR", "RESOURCE_NOT_FOUND", "INVALID_FIELD_VALUE")]),
-    *cases("zoneOperations.get of insert", [*LOST, error(429, "rateLimitExceeded"), error(404, "notFound"),
-                                            error(403, "forbidden"), error(401, "authError")]),
-    *cases("instances.get", [*LOST, error(503, "backendError"), error(429, "rateLimitExceeded"), error(403, "forbidden"),
-                             error(401, "authError")]),
-    *cases("instances.aggregatedList", [*LOST, error(403, "rateLimitExceeded"), error(403, "forbidden"),
-                                        error(401, "authError")], count=3),
+    *cases(
+        "instances.insert",
+        [
+            Fault("operation", code=c)
+            for c in (
+                "ZONE_RESOURCE_POOL_EXHAUSTED",
+                "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
+                "STOCKOUT",
+                "QUOTA_EXCEEDED",
+                "UNSUPPORTED_OPERATION",
+                "RESOURCE_NOT_READY",
+                "RESOURCE_OPERATION_RATE_EXCEEDED",
+                "INTERNAL_ERROR",
+                "IP_SPACE_EXHAUSTED",
+                "CONDITION_NOT_MET",
+                "PERMISSIONS_ERROR",
+                "RESOURCE_NOT_FOUND",
+                "INVALID_FIELD_VALUE",
+            )
+        ],
+    ),
+    *cases(
+        "zoneOperations.get of insert",
+        [
+            *LOST,
+            error(429, "rateLimitExceeded"),
+            error(404, "notFound"),
+            error(403, "forbidden"),
+            error(401, "authError"),
+        ],
+    ),
+    *cases(
+        "instances.get",
+        [
+            *LOST,
+            error(503, "backendError"),
+            error(429, "rateLimitExceeded"),
+            error(403, "forbidden"),
+            error(401, "authError"),
+        ],
+    ),
+    *cases(
+        "instances.aggregatedList",
+        [*LOST, error(403, "rateLimitExceeded"), error(403, "forbidden"), error(401, "authError")],
+        count=3,
+    ),
     *cases("zoneOperations.list", [*LOST, error(403, "forbidden")], count=3),
-    *ends("instances.delete", [*TRANSPORT, error(404, "notFound"), error(400, "resourceInUseByAnotherResource"),
-                               error(429, "rateLimitExceeded"), error(503, "backendError"), error(403, "forbidden"),
-                               error(401, "authError")]),
-    *cases("zoneOperations.get of delete", [*LOST, error(404, "notFound"), error(403, "forbidden")]),
-    *cases("token", [*UNTOLD, error(400, "invalid_grant"), error(401, "invalid_client"), error(403, "access_denied"),
-                     error(429, "rate_limited"), error(500, "internal_failure"), error(503, "unavailable")],
-           before=[("instances.insert", error(401, "authError"))]),
-    *cases("token", [Fault("closed before"), error(400, "invalid_grant")],
-           before=[("instances.delete", error(401, "authError"))], note=", ending"),
-    *cases("token", [error(400, "invalid_grant")], **after_one("instances.insert", error(401, "authError"))),
+    *ends(
+        "instances.delete",
+        [
+            *TRANSPORT,
+            error(404, "notFound"),
+            error(400, "resourceInUseByAnotherResource"),
+            error(429, "rateLimitExceeded"),
+            error(503, "backendError"),
+            error(403, "forbidden"),
+            error(401, "authError"),
+        ],
+    ),
+    *cases(
+        "zoneOperations.get of delete", [*LOST, error(404, "notFound"), error(403, "forbidden")]
+    ),
+    *cases(
+        "token",
+        [
+            *UNTOLD,
+            error(400, "invalid_grant"),
+            error(401, "invalid_client"),
+            error(403, "access_denied"),
+            error(429, "rate_limited"),
+            error(500, "internal_failure"),
+            error(503, "unavailable"),
+        ],
+        before=[("instances.insert", error(401, "authError"))],
+    ),
+    *cases(
+        "token",
+        [Fault("closed before"), error(400, "invalid_grant")],
+        before=[("instances.delete", error(401, "authError"))],
+        note=", ending",
+    ),
+    *cases(
+        "token",
+        [error(400, "invalid_grant")],
+        **after_one("instances.insert", error(401, "authError"))
+    ),
 ]
 GCP_PAGES = [
-    *cases("instances.aggregatedList, 2nd page", [*LOST, error(403, "rateLimitExceeded"), error(400, "invalid"),
-                                                  error(401, "authError")], count=3),
+    *cases(
+        "instances.aggregatedList, 2nd page",
+        [*LOST, error(403, "rateLimitExceeded"), error(400, "invalid"), error(401, "authError")],
+        count=3,
+    ),
     *cases("zoneOperations.list, 2nd page", [*LOST, error(403, "forbidden")], count=3),
 ]
 GCP_IDENTITY = [  # of a belayd whose rights are its instance's service account
-    *cases("metadata token", [*UNTOLD, error(404, "404 Not Found"), error(403, "403 Forbidden"),
-                              error(429, "429 Too Many Requests"), error(503, "503 Service Unavailable"),
-                              Fault("another's", 404, "another service's 404"), Fault("says", code="no token", message="{}")],
-           before=[("instances.insert", error(401, "authError"))]),
-    *cases("metadata token", [Fault("closed before"), error(404, "404 Not Found")],
-           before=[("instances.delete", error(401, "authError"))], note=", ending"),
+    *cases(
+        "metadata token",
+        [
+            *UNTOLD,
+            error(404, "404 Not Found"),
+            error(403, "403 Forbidden"),
+            error(429, "429 Too Many Requests"),
+            error(503, "503 Service Unavailable"),
+            Fault("another's", 404, "another service's 404"),
+            Fault("says", code="no token", message="{}"),
+        ],
+        before=[("instances.insert", error(401, "authError"))],
+    ),
+    *cases(
+        "metadata token",
+        [Fault("closed before"), error(404, "404 Not Found")],
+        before=[("instances.delete", error(401, "authError"))],
+        note=", ending",
+    ),
 ]
 
-AZURE_CAPACITY = ["AllocationFailed", "ZonalAllocationFailed", "OverconstrainedAllocationRequest",
-                  "OverconstrainedZonalAllocationRequest"]
+AZURE_CAPACITY = [
+    "AllocationFailed",
+    "ZonalAllocationFailed",
+    "OverconstrainedAllocationRequest",
+    "OverconstrainedZonalAllocationRequest",
+]
 NO_SKU = ("PUT VM", error(409, "SkuNotAvailable"))
 AZURE = [
-    *cases("PUT NIC", [*TRANSPORT, error(429, "TooManyRequests"), error(500, "InternalServerError"),
-                       error(409, "AnotherOperationInProgress"), error(400, "SubnetIsFull"),
-                       error(403, "AuthorizationFailed"), error(404, "ResourceGroupNotFound"),
-                       error(400, "InvalidParameter"), error(401, "ExpiredAuthenticationToken")]),
-    *cases("PUT VM", [*TRANSPORT, error(409, "SkuNotAvailable"), *(error(409, c) for c in AZURE_CAPACITY),
-                      error(409, "OperationNotAllowed", "Operation could not be completed as it results in exceeding "
-                                                        "approved LowPriorityCores quota."),
-                      error(409, "QuotaExceeded"), error(409, "SpotPriceGreaterThanProvidedMaxPrice"),
-                      error(400, "MaxPriceValueInvalid"), error(400, "AzureSpotIsNotSupportedForThisVMSize"),
-                      error(429, "TooManyRequests"), error(500, "InternalServerError"), error(409, "Conflict"),
-                      error(409, "AnotherOperationInProgress"), error(409, "PropertyChangeNotAllowed"),
-                      error(403, "AuthorizationFailed"), error(403, "LinkedAuthorizationFailed"),
-                      error(400, "InvalidParameter"), error(404, "NotFound"), error(401, "ExpiredAuthenticationToken")]),
+    *cases(
+        "PUT NIC",
+        [
+            *TRANSPORT,
+            error(429, "TooManyRequests"),
+            error(500, "InternalServerError"),
+            error(409, "AnotherOperationInProgress"),
+            error(400, "SubnetIsFull"),
+            error(403, "AuthorizationFailed"),
+            error(404, "ResourceGroupNotFound"),
+            error(400, "InvalidParameter"),
+            error(401, "ExpiredAuthenticationToken"),
+        ],
+    ),
+    *cases(
+        "PUT VM",
+        [
+            *TRANSPORT,
+            error(409, "SkuNotAvailable"),
+            *(error(409, c) for c in AZURE_CAPACITY),
+            error(
+                409,
+                "OperationNotAllowed",
+                "Operation could not be completed as it results in exceeding "
+                "approved LowPriorityCores quota.",
+            ),
+            error(409, "QuotaExceeded"),
+            error(409, "SpotPriceGreaterThanProvidedMaxPrice"),
+            error(400, "MaxPriceValueInvalid"),
+            error(400, "AzureSpotIsNotSupportedForThisVMSize"),
+            error(429, "TooManyRequests"),
+            error(500, "InternalServerError"),
+            error(409, "Conflict"),
+            error(409, "AnotherOperationInProgress"),
+            error(409, "PropertyChangeNotAllowed"),
+            error(403, "AuthorizationFailed"),
+            error(403, "LinkedAuthorizationFailed"),
+            error(400, "InvalidParameter"),
+            error(404, "NotFound"),
+            error(401, "ExpiredAuthenticationToken"),
+        ],
+    ),
     *again("PUT VM", [error(401, "ExpiredAuthenticationToken")]),
-    *cases("PUT VM", [Fault("operation", code=c) for c in (
-        *AZURE_CAPACITY, "QuotaExceeded", "OSProvisioningTimedOut", "InternalExecutionError", "OperationPreempted")]),
-    *cases("GET operation of VM", [*LOST, error(429, "TooManyRequests"), error(404, "NotFound"),
-                                   error(403, "AuthorizationFailed"), error(401, "ExpiredAuthenticationToken")]),
-    *cases("GET VM", [*LOST, error(429, "TooManyRequests"), error(404, "NotFound"), error(403, "AuthorizationFailed"),
-                      error(401, "ExpiredAuthenticationToken")],
-           before=[("GET operation of VM", error(404, "NotFound"))]),
-    *[c for call in ("DELETE VM", "DELETE NIC", "DELETE disk") for c in cases(
-        call, [Fault("closed before"), error(429, "TooManyRequests"), error(403, "ScopeLocked")], before=[NO_SKU],
-        note=", undoing")],
-    *[c for call, n in (("GET resources by tag", 3), ("GET VMs", 3), ("GET power states", 1)) for c in cases(
-        call, [*LOST, error(429, "TooManyRequests"), error(403, "AuthorizationFailed"),
-               error(401, "ExpiredAuthenticationToken")], count=n)],
-    *ends("DELETE VM", [*TRANSPORT, error(429, "TooManyRequests"), error(500, "InternalServerError"),
-                        error(404, "ResourceNotFound"), error(409, "AnotherOperationInProgress"),
-                        error(403, "AuthorizationFailed"), error(401, "ExpiredAuthenticationToken")]),
-    *[c for call, missing in (("DELETE NIC", ["VM"]), ("DELETE disk", ["VM", "NIC"])) for c in cases(
-        call, [Fault("closed before"), error(429, "TooManyRequests"), error(403, "ScopeLocked")],
-        before=[("DELETE " + m, error(404, "ResourceNotFound")) for m in missing], note=", ending")],
+    *cases(
+        "PUT VM",
+        [
+            Fault("operation", code=c)
+            for c in (
+                *AZURE_CAPACITY,
+                "QuotaExceeded",
+                "OSProvisioningTimedOut",
+                "InternalExecutionError",
+                "OperationPreempted",
+            )
+        ],
+    ),
+    *cases(
+        "GET operation of VM",
+        [
+            *LOST,
+            error(429, "TooManyRequests"),
+            error(404, "NotFound"),
+            error(403, "AuthorizationFailed"),
+            error(401, "ExpiredAuthenticationToken"),
+        ],
+    ),
+    *cases(
+        "GET VM",
+        [
+            *LOST,
+            error(429, "TooManyRequests"),
+            error(404, "NotFound"),
+            error(403, "AuthorizationFailed"),
+            error(401, "ExpiredAuthenticationToken"),
+        ],
+        before=[("GET operation of VM", error(404, "NotFound"))],
+    ),
+    *[
+        c
+        for call in ("DELETE VM", "DELETE NIC", "DELETE disk")
+        for c in cases(
+            call,
+            [Fault("closed before"), error(429, "TooManyRequests"), error(403, "ScopeLocked")],
+            before=[NO_SKU],
+            note=", undoing",
+        )
+    ],
+    *[
+        c
+        for call, n in (("GET resources by tag", 3), ("GET VMs", 3), ("GET power states", 1))
+        for c in cases(
+            call,
+            [
+                *LOST,
+                error(429, "TooManyRequests"),
+                error(403, "AuthorizationFailed"),
+                error(401, "ExpiredAuthenticationToken"),
+            ],
+            count=n,
+        )
+    ],
+    *ends(
+        "DELETE VM",
+        [
+            *TRANSPORT,
+            error(429, "TooManyRequests"),
+            error(500, "InternalServerError"),
+            error(404, "ResourceNotFound"),
+            error(409, "AnotherOperationInProgress"),
+            error(403, "AuthorizationFailed"),
+            error(401, "ExpiredAuthenticationToken"),
+        ],
+    ),
+    *[
+        c
+        for call, missing in (("DELETE NIC", ["VM"]), ("DELETE disk", ["VM", "NIC"]))
+        for c in cases(
+            call,
+            [Fault("closed before"), error(429, "TooManyRequests"), error(403, "ScopeLocked")],
+            before=[("DELETE " + m, error(404, "ResourceNotFound")) for m in missing],
+            note=", ending",
+        )
+    ],
     *cases("GET prices", [*LOST, error(429, "TooManyRequests")], count=2),
-    *cases("token", [*UNTOLD, error(400, "unauthorized_client"), error(401, "invalid_client"),
-                     error(429, "temporarily_unavailable"), error(500, "server_error"),
-                     error(503, "temporarily_unavailable")],
-           before=[("PUT NIC", error(401, "ExpiredAuthenticationToken"))]),
-    *cases("token", [Fault("closed before"), error(401, "invalid_client")],
-           before=[("DELETE VM", error(401, "ExpiredAuthenticationToken"))], note=", ending"),
-    *cases("token", [error(401, "invalid_client")], note=AFTER, before=[
-        ("PUT VM", Fault("closed after")), ("PUT NIC", Fault("passes")),
-        ("PUT NIC", error(401, "ExpiredAuthenticationToken"))]),
+    *cases(
+        "token",
+        [
+            *UNTOLD,
+            error(400, "unauthorized_client"),
+            error(401, "invalid_client"),
+            error(429, "temporarily_unavailable"),
+            error(500, "server_error"),
+            error(503, "temporarily_unavailable"),
+        ],
+        before=[("PUT NIC", error(401, "ExpiredAuthenticationToken"))],
+    ),
+    *cases(
+        "token",
+        [Fault("closed before"), error(401, "invalid_client")],
+        before=[("DELETE VM", error(401, "ExpiredAuthenticationToken"))],
+        note=", ending",
+    ),
+    *cases(
+        "token",
+        [error(401, "invalid_client")],
+        note=AFTER,
+        before=[
+            ("PUT VM", Fault("closed after")),
+            ("PUT NIC", Fault("passes")),
+            ("PUT NIC", error(401, "ExpiredAuthenticationToken")),
+        ],
+    ),
 ]
 AZURE_PAGES = [
-    *[c for call in ("GET resources by tag", "GET VMs", "GET power states") for c in cases(
-        call + ", 2nd page", [*LOST, error(429, "TooManyRequests"), error(400, "InvalidSkipToken")], count=3)],
+    *[
+        c
+        for call in ("GET resources by tag", "GET VMs", "GET power states")
+        for c in cases(
+            call + ", 2nd page",
+            [*LOST, error(429, "TooManyRequests"), error(400, "InvalidSkipToken")],
+            count=3,
+        )
+    ],
     *cases("GET prices, 2nd page", [*LOST, error(429, "TooManyRequests")], count=2),
 ]
 AZURE_IDENTITY = [  # of a belayd whose rights are its machine's managed identity
-    *cases("metadata token", [*UNTOLD, error(400, "invalid_request", "Identity not found"), error(404, "404 Not Found"),
-                              error(410, "410 Gone"), error(429, "429 Too Many Requests"),
-                              error(500, "unknown_source"), Fault("says", code="no token", message="{}")],
-           before=[("PUT NIC", error(401, "ExpiredAuthenticationToken"))]),
-    *cases("metadata token", [Fault("closed before"), error(400, "invalid_request", "Identity not found")],
-           before=[("DELETE VM", error(401, "ExpiredAuthenticationToken"))], note=", ending"),
+    *cases(
+        "metadata token",
+        [
+            *UNTOLD,
+            error(400, "invalid_request", "Identity not found"),
+            error(404, "404 Not Found"),
+            error(410, "410 Gone"),
+            error(429, "429 Too Many Requests"),
+            error(500, "unknown_source"),
+            Fault("says", code="no token", message="{}"),
+        ],
+        before=[("PUT NIC", error(401, "ExpiredAuthenticationToken"))],
+    ),
+    *cases(
+        "metadata token",
+        [Fault("closed before"), error(400, "invalid_request", "Identity not found")],
+        before=[("DELETE VM", error(401, "ExpiredAuthenticationToken"))],
+        note=", ending",
+    ),
 ]
 
 LAUNCHING = ", of a launch"  # of calls that are made for other ends too
-TOO_OFTEN, UPSET, NO_KEY = error(429, "1015"), error(500, "global/internal-error"), error(401, "global/invalid-api-key")
+TOO_OFTEN, UPSET, NO_KEY = (
+    error(429, "1015"),
+    error(500, "global/internal-error"),
+    error(401, "global/invalid-api-key"),
+)
 LAMBDA = [
     *cases("launchInstance", TRANSPORT),
-    *cases("launchInstance", [
-        error(400, "instance-operations/launch/insufficient-capacity"), error(400, "global/quota-exceeded"),
-        error(400, "provider/quota-exceeded"), TOO_OFTEN, UPSET, error(503, "provider/internal-unavailable"),
-        error(400, "global/invalid-parameters"), error(400, "global/object-does-not-exist"),
-        error(400, "instance-operations/launch/file-system-in-wrong-region"), error(403, "global/account-inactive"), NO_KEY]),
-    *cases("listInstances", [*LOST, TOO_OFTEN, UPSET, error(403, "global/forbidden"), NO_KEY], count=2, note=LAUNCHING),
-    *cases("listInstanceTypes", [*LOST, TOO_OFTEN, UPSET, error(403, "global/forbidden"), NO_KEY], note=LAUNCHING),
-    *cases("listInstances", [*LOST, TOO_OFTEN, UPSET, error(403, "global/forbidden"), NO_KEY], count=2, is_late=True),
-    *ends("terminateInstance", [*TRANSPORT, error(404, "global/object-does-not-exist"), TOO_OFTEN, UPSET,
-                                error(403, "global/forbidden"), NO_KEY]),
+    *cases(
+        "launchInstance",
+        [
+            error(400, "instance-operations/launch/insufficient-capacity"),
+            error(400, "global/quota-exceeded"),
+            error(400, "provider/quota-exceeded"),
+            TOO_OFTEN,
+            UPSET,
+            error(503, "provider/internal-unavailable"),
+            error(400, "global/invalid-parameters"),
+            error(400, "global/object-does-not-exist"),
+            error(400, "instance-operations/launch/file-system-in-wrong-region"),
+            error(403, "global/account-inactive"),
+            NO_KEY,
+        ],
+    ),
+    *cases(
+        "listInstances",
+        [*LOST, TOO_OFTEN, UPSET, error(403, "global/forbidden"), NO_KEY],
+        count=2,
+        note=LAUNCHING,
+    ),
+    *cases(
+        "listInstanceTypes",
+        [*LOST, TOO_OFTEN, UPSET, error(403, "global/forbidden"), NO_KEY],
+        note=LAUNCHING,
+    ),
+    *cases(
+        "listInstances",
+        [*LOST, TOO_OFTEN, UPSET, error(403, "global/forbidden"), NO_KEY],
+        count=2,
+        is_late=True,
+    ),
+    *ends(
+        "terminateInstance",
+        [
+            *TRANSPORT,
+            error(404, "global/object-does-not-exist"),
+            TOO_OFTEN,
+            UPSET,
+            error(403, "global/forbidden"),
+            NO_KEY,
+        ],
+    ),
 ]
-LAMBDA_PRICES = cases("listInstanceTypes", [*LOST, TOO_OFTEN, NO_KEY], is_late=True)  # of a belayd that reads them often
+LAMBDA_PRICES = cases(
+    "listInstanceTypes", [*LOST, TOO_OFTEN, NO_KEY], is_late=True
+)  # of a belayd that reads them often
 
 CASES = {
-    "aws": [Part(AWS), Part(AWS_FLEET, fleet=True), Part(AWS_ROLE, identity=True), Part(AWS_PAGES, company=True)],
+    "aws": [
+        Part(AWS),
+        Part(AWS_FLEET, fleet=True),
+        Part(AWS_ROLE, identity=True),
+        Part(AWS_PAGES, company=True),
+    ],
     "azure": [Part(AZURE), Part(AZURE_IDENTITY, identity=True), Part(AZURE_PAGES, company=True)],
     "gcp": [Part(GCP), Part(GCP_IDENTITY, identity=True), Part(GCP_PAGES, company=True)],
     "lambda": [Part(LAMBDA), Part(LAMBDA_PRICES, prices=True)],
 }
 LONG_MS = 1000
 OPERATIONS = {"gcp": "instances.insert", "azure": "virtualMachines/write/operation"}
-ENDS = ("TerminateInstances", "terminateInstance", "instances.delete", "zoneOperations.get of delete", "DELETE VM", "DELETE NIC",
-        "DELETE disk")
-LAUNCHES = ("RunInstances", "CreateLaunchTemplate", "CreateFleet", "launchInstance", "instances.insert",
-            "zoneOperations.get of insert", "instances.get", "PUT NIC", "PUT VM", "GET operation of VM")
+ENDS = (
+    "TerminateInstances",
+    "terminateInstance",
+    "instances.delete",
+    "zoneOperations.get of delete",
+    "DELETE VM",
+    "DELETE NIC",
+    "DELETE disk",
+)
+LAUNCHES = (
+    "RunInstances",
+    "CreateLaunchTemplate",
+    "CreateFleet",
+    "launchInstance",
+    "instances.insert",
+    "zoneOperations.get of insert",
+    "instances.get",
+    "PUT NIC",
+    "PUT VM",
+    "GET operation of VM",
+)
 
 
 # ---- a lab with something in between ----
@@ -324,19 +775,41 @@ class FaultyLab(Lab):
 
     def __init__(self, provider, identity=False, fleet=False, company=False, prices=False):
         cloud = {"boot_delay_ms": 300}
-        pool = {"markets": ["spot"], "zones": [ZONES[provider]], "max_nodes": 4, "idle_timeout": "100ms", "cooldown": "0s",
-                "refusal_backoff": "100ms"}
-        belayd = {"lease": "30s", "sweep": "500ms", "busy_sweep": "200ms", "settle": "300ms", "price_every": "500ms"}
+        pool = {
+            "markets": ["spot"],
+            "zones": [ZONES[provider]],
+            "max_nodes": 4,
+            "idle_timeout": "100ms",
+            "cooldown": "0s",
+            "refusal_backoff": "100ms",
+        }
+        belayd = {
+            "lease": "30s",
+            "sweep": "500ms",
+            "busy_sweep": "200ms",
+            "settle": "300ms",
+            "price_every": "500ms",
+        }
         if provider == "lambda":
             del pool["markets"], pool["zones"]
-            belayd.update({"price_every": "500ms"} if prices else {"sweep": "1h", "price_every": "1h"})
+            belayd.update(
+                {"price_every": "500ms"} if prices else {"sweep": "1h", "price_every": "1h"}
+            )
         if company and provider != "gcp":  # there the proxy sees to it
             cloud["page"] = 1
         if fleet:
-            cloud["pools"] = [{"zone": zone, "type": type, "spot": {"capacity": 8, "usd_per_hour": usd}}
-                              for (zone, type), usd in FLEET_USD.items()]
-            pool.update(allocation="fleet", zones=["us-east-1a", "us-east-1b"], types=["g6.xlarge", "g5.xlarge"])
-        super().__init__(provider=provider, agent_prelude=STAYS_UP, cloud=cloud, pool=pool, belayd=belayd)
+            cloud["pools"] = [
+                {"zone": zone, "type": type, "spot": {"capacity": 8, "usd_per_hour": usd}}
+                for (zone, type), usd in FLEET_USD.items()
+            ]
+            pool.update(
+                allocation="fleet",
+                zones=["us-east-1a", "us-east-1b"],
+                types=["g6.xlarge", "g5.xlarge"],
+            )
+        super().__init__(
+            provider=provider, agent_prelude=STAYS_UP, cloud=cloud, pool=pool, belayd=belayd
+        )
         self.identity, self.fleet, self.company = identity, fleet, company
         self.proxy = None
         self.n_pools = 0
@@ -344,14 +817,18 @@ class FaultyLab(Lab):
     def access(self, provider, ports):
         key = "ec2" if self.provider == "aws" else self.provider
         access = super().access(provider, ports)
-        self.proxy = Proxy(self.provider, ports[key], self.metadata(access) if self.identity else None)
+        self.proxy = Proxy(
+            self.provider, ports[key], self.metadata(access) if self.identity else None
+        )
         for place in ("endpoint", "login", "prices"):
             if place in access:
                 access[place] = self.proxy.url
         if self.provider == "gcp":
             with open(access["credentials"]) as f:
                 account = json.load(f)
-            access["credentials"] = self.write("account.json", {**account, "token_uri": self.proxy.url + "/token"})
+            access["credentials"] = self.write(
+                "account.json", {**account, "token_uri": self.proxy.url + "/token"}
+            )
         if self.identity:
             self.env["HOME"] = self.dir  # where no credentials are
             del access["credentials"]
@@ -360,21 +837,41 @@ class FaultyLab(Lab):
 
     def up(self):
         super().up()
-        if self.provider == "lambda":  # what is read when belayd starts would take the faults of a launch
-            self.wait(lambda: {"listInstances", "listInstanceTypes"} <= self.proxy.answered, "a listing and prices")
+        if (
+            self.provider == "lambda"
+        ):  # what is read when belayd starts would take the faults of a launch
+            self.wait(
+                lambda: {"listInstances", "listInstanceTypes"} <= self.proxy.answered,
+                "a listing and prices",
+            )
 
     def metadata(self, access):
         """Path -> what gives the reply of the metadata service of the machine that belayd is on."""
         if self.provider == "aws":
             root = "/latest/meta-data/iam/security-credentials/"
-            keys = json.dumps({"Code": "Success", "AccessKeyId": ACCESS_KEY, "SecretAccessKey": SECRET_KEY, "Token": "",
-                               "Expiration": "2100-01-01T00:00:00Z"})
-            return {"/latest/api/token": lambda: "token", root: lambda: "belay", root + "belay": lambda: keys}
+            keys = json.dumps(
+                {
+                    "Code": "Success",
+                    "AccessKeyId": ACCESS_KEY,
+                    "SecretAccessKey": SECRET_KEY,
+                    "Token": "",
+                    "Expiration": "2100-01-01T00:00:00Z",
+                }
+            )
+            return {
+                "/latest/api/token": lambda: "token",
+                root: lambda: "belay",
+                root + "belay": lambda: keys,
+            }
         with open(access["credentials"]) as f:
             keys = json.load(f)
         if self.provider == "gcp":
             pem = self.write("key.pem", keys["private_key"])
-            return {"/computeMetadata/v1/instance/service-accounts/default/token": lambda: token_gcp(keys, pem)}
+            return {
+                "/computeMetadata/v1/instance/service-accounts/default/token": lambda: token_gcp(
+                    keys, pem
+                )
+            }
         return {"/metadata/identity/oauth2/token": lambda: token_azure(access["login"], keys)}
 
     def prepare(self):
@@ -386,9 +883,18 @@ class FaultyLab(Lab):
         for n in range(1, 4 if self.provider == "gcp" else 2):
             self.wait_event(self.company, "started", n)
             if n < 3 and self.provider == "gcp":
-                self.cloud({"reclaim": {"instance": self.emulated(self.instance_of(self.company))["instance"],
-                                        "without_notice": True}})
-        self.wait(lambda: [i["state"] for i in self.get("/instances")["instances"]] == ["running"], "one machine")
+                self.cloud(
+                    {
+                        "reclaim": {
+                            "instance": self.emulated(self.instance_of(self.company))["instance"],
+                            "without_notice": True,
+                        }
+                    }
+                )
+        self.wait(
+            lambda: [i["state"] for i in self.get("/instances")["instances"]] == ["running"],
+            "one machine",
+        )
         self.company_was = ("running", len(self.show(self.company)["attempts"]))
 
     def renew_pool(self):
@@ -396,7 +902,10 @@ class FaultyLab(Lab):
         with open(self.config) as f:
             pool = json.load(f)["pools"]["cloud"]
         self.n_pools += 1
-        self.post("/pools", {"file": "pools.yaml", "text": json.dumps({"pools": {"cloud%d" % self.n_pools: pool}})})
+        self.post(
+            "/pools",
+            {"file": "pools.yaml", "text": json.dumps({"pools": {"cloud%d" % self.n_pools: pool}})},
+        )
 
     def end(self):
         problems = super().end()
@@ -412,29 +921,56 @@ def base64url(data):
 def token_gcp(key, pem):
     """One that the account has signed itself."""
     now = int(time.time())
-    claims = {"iss": key["client_email"], "sub": key["client_email"], "iat": now, "exp": now + 3600,
-              "scope": "https://www.googleapis.com/auth/cloud-platform"}
-    text = ".".join(base64url(json.dumps(part).encode()) for part in (
-        {"alg": "RS256", "typ": "JWT", "kid": key["private_key_id"]}, claims))
-    signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", pem], input=text.encode(), stdout=subprocess.PIPE,
-                               check=True).stdout
-    return json.dumps({"access_token": text + "." + base64url(signature), "expires_in": 3599, "token_type": "Bearer"})
+    claims = {
+        "iss": key["client_email"],
+        "sub": key["client_email"],
+        "iat": now,
+        "exp": now + 3600,
+        "scope": "https://www.googleapis.com/auth/cloud-platform",
+    }
+    text = ".".join(
+        base64url(json.dumps(part).encode())
+        for part in ({"alg": "RS256", "typ": "JWT", "kid": key["private_key_id"]}, claims)
+    )
+    signature = subprocess.run(
+        ["openssl", "dgst", "-sha256", "-sign", pem],
+        input=text.encode(),
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    return json.dumps(
+        {
+            "access_token": text + "." + base64url(signature),
+            "expires_in": 3599,
+            "token_type": "Bearer",
+        }
+    )
 
 
 def token_azure(login, principal):
     """One that the directory gives for the principal's secret."""
-    form = urllib.parse.urlencode({
-        "grant_type": "client_credentials", "client_id": principal["appId"], "client_secret": principal["password"],
-        "scope": "https://management.azure.com/.default"})
-    with urllib.request.urlopen("%s/%s/oauth2/v2.0/token" % (login, principal["tenant"]), form.encode(), WAIT_S) as reply:
+    form = urllib.parse.urlencode(
+        {
+            "grant_type": "client_credentials",
+            "client_id": principal["appId"],
+            "client_secret": principal["password"],
+            "scope": "https://management.azure.com/.default",
+        }
+    )
+    with urllib.request.urlopen(
+        "%s/%s/oauth2/v2.0/token" % (login, principal["tenant"]), form.encode(), WAIT_S
+    ) as reply:
         return reply.read().decode()
 
 
 # ---- one case ----
 
+
 def most_at_once(machines):
     """How many existed at the same moment. One that ends when the next is launched has made room for it."""
-    edges = sorted([(m["launched_ms"], 1) for m in machines] + [(m["gone_ms"], -1) for m in machines])
+    edges = sorted(
+        [(m["launched_ms"], 1) for m in machines] + [(m["gone_ms"], -1) for m in machines]
+    )
     alive = most = 0
     for _, step in edges:
         alive += step
@@ -444,8 +980,9 @@ def most_at_once(machines):
 
 def left(state):
     """Everything that is there: machines, stopped ones included, disks, interfaces, templates."""
-    return ({i["instance"] for i in state["instances"] if not i["gone_ms"] or i["state"] == "stopped"} |
-            {r["name"] for p in state["providers"].values() for r in p.get("resources") or []})
+    return {
+        i["instance"] for i in state["instances"] if not i["gone_ms"] or i["state"] == "stopped"
+    } | {r["name"] for p in state["providers"].values() for r in p.get("resources") or []}
 
 
 def conclusion(case, refusals, n_others, told):
@@ -453,14 +990,30 @@ def conclusion(case, refusals, n_others, told):
     if refusals:
         code = re.search(r"refused: ([\w./-]+)", refusals[0]["text"])
         no = "no credentials" if "credentials" in refusals[0]["text"] else "no reason"
-        how_long = "for a while" if refusals[0]["a"] <= LONG_MS else "for long, the job is told" if told else "for long"
+        how_long = (
+            "for a while"
+            if refusals[0]["a"] <= LONG_MS
+            else "for long, the job is told"
+            if told
+            else "for long"
+        )
         return "refused (%s): offer%s avoided %s; another launch" % (
-            code.group(1) if code else no, " and %d others" % n_others if n_others else "", how_long)
+            code.group(1) if code else no,
+            " and %d others" % n_others if n_others else "",
+            how_long,
+        )
     if case.fault.how == "dry":
-        return "launched elsewhere: %d offer%s avoided for a while" % (n_others, "s" if n_others > 1 else "")
+        return "launched elsewhere: %d offer%s avoided for a while" % (
+            n_others,
+            "s" if n_others > 1 else "",
+        )
     if case.call == "DeleteLaunchTemplate":
         return "not known: deleted again"
-    if case.before == [NO_SKU] or case.note == LAUNCHING or any(c in LAUNCHES for c in case.calls()):
+    if (
+        case.before == [NO_SKU]
+        or case.note == LAUNCHING
+        or any(c in LAUNCHES for c in case.calls())
+    ):
         return "not known: asked again under its token, unless listing or machine tell first"
     if any(c in ENDS for c in case.calls()):
         return "not known: ended again while it is listed"
@@ -469,15 +1022,26 @@ def conclusion(case, refusals, n_others, told):
 
 def held_for(lab, job):
     """What belay why says while an offer is avoided for long, "" otherwise."""
-    return "; ".join(r["text"] for r in lab.get("/jobs/%d/why" % job)["reasons"]
-                     if r["code"] == "offer-refused" and re.search(r"tried again in \d+(\.\d+)?s", r["text"]))
+    return "; ".join(
+        r["text"]
+        for r in lab.get("/jobs/%d/why" % job)["reasons"]
+        if r["code"] == "offer-refused" and re.search(r"tried again in \d+(\.\d+)?s", r["text"])
+    )
 
 
 def let_go_wrong(lab, case):
     for call, fault in case.before:
         lab.proxy.arm(call, [fault])
     if case.fault.how == "operation":
-        lab.cloud({"refuse": {"action": OPERATIONS[lab.provider], "code": case.fault.code, "count": case.count}})
+        lab.cloud(
+            {
+                "refuse": {
+                    "action": OPERATIONS[lab.provider],
+                    "code": case.fault.code,
+                    "count": case.count,
+                }
+            }
+        )
     elif case.fault.how == "dry":
         capacity(lab, case.fault.message, 0)
     elif not case.is_late:
@@ -485,7 +1049,12 @@ def let_go_wrong(lab, case):
 
 
 def capacity(lab, places, n):
-    lab.cloud([{"capacity": {"zone": zone, "type": type, "market": "spot", "n": n}} for zone, type in places])
+    lab.cloud(
+        [
+            {"capacity": {"zone": zone, "type": type, "market": "spot", "n": n}}
+            for zone, type in places
+        ]
+    )
 
 
 def audit(lab):
@@ -506,22 +1075,33 @@ def run(lab, case):
     last = max([i["id"] for i in lab.get("/instances?state=all")["instances"]], default=0)
     seen = lab.get("/events?after=%d" % lab.seen)["last"]
     let_go_wrong(lab, case)
-    job = lab.submit("plain.sh", 15 if lab.company else 1, 0.1)  # some listings long, if there is a page for it
+    job = lab.submit(
+        "plain.sh", 15 if lab.company else 1, 0.1
+    )  # some listings long, if there is a page for it
     if case.is_late:
         lab.wait_cloud(lambda s: s["alive"], "a machine is there")
         lab.proxy.arm(case.call, [case.fault] * case.count)
-    held = lab.wait(lambda: held_for(lab, job) or lab.job(job)["state"] == "ended", "it waits with a reason, or ends")
+    held = lab.wait(
+        lambda: held_for(lab, job) or lab.job(job)["state"] == "ended",
+        "it waits with a reason, or ends",
+    )
     shown = lab.wait_ended(job)
-    lab.wait(lambda: not any(i["id"] > last for i in lab.get("/instances")["instances"]), "every row is over", LEFT_S)
+    lab.wait(
+        lambda: not any(i["id"] > last for i in lab.get("/instances")["instances"]),
+        "every row is over",
+        LEFT_S,
+    )
     state = lab.wait_cloud(lambda s: left(s) == left(before), "nothing is left", LEFT_S)
     if lab.company and lab.proxy.waiting(case.call) < case.count:
         lab.proxy.disarm(case.call)  # now that it is over there may be but one page
-    lab.wait(lambda: not any(lab.proxy.waiting(c) for c in case.calls()), "every fault has happened")
+    lab.wait(
+        lambda: not any(lab.proxy.waiting(c) for c in case.calls()), "every fault has happened"
+    )
     if case.fault.how == "dry":
         capacity(lab, case.fault.message, 8)
 
     rows = [i for i in lab.get("/instances?state=all")["instances"] if i["id"] > last]
-    machines = state["instances"][len(before["instances"]):]
+    machines = state["instances"][len(before["instances"]) :]
     events = lab.get("/events?after=%d" % seen)["events"]
     refusals = [e for e in events if e["kind"] == "launch-refused"]
     n_others = sum(e["kind"] == "offer-refused" for e in events)
@@ -531,13 +1111,23 @@ def run(lab, case):
         problems.append("the job: %s, %d attempts" % (shown["job"]["end"], len(shown["attempts"])))
     if at_once != 1:
         problems.append("%d machines at once" % at_once)
-    told = not lab.fleet or n_others == len(FLEET) - 1  # else the job does not wait for what is avoided
-    if any(e["a"] > LONG_MS for e in refusals) and told and not (isinstance(held, str) and case.reason in held):
+    told = (
+        not lab.fleet or n_others == len(FLEET) - 1
+    )  # else the job does not wait for what is avoided
+    if (
+        any(e["a"] > LONG_MS for e in refusals)
+        and told
+        and not (isinstance(held, str) and case.reason in held)
+    ):
         problems.append("belay why did not say %s: %s" % (case.reason, held))
     if len(rows) != 1 + len(refusals):
         problems.append("%d rows with %d refusals" % (len(rows), len(refusals)))
     problems += misplaced(rows, machines)
-    if lab.company and (lab.job(lab.company)["state"], len(lab.show(lab.company)["attempts"])) != lab.company_was:
+    if (
+        lab.company
+        and (lab.job(lab.company)["state"], len(lab.show(lab.company)["attempts"]))
+        != lab.company_was
+    ):
         problems.append("the machine beside it was lost")
     differences = audit(lab)
     if differences:
@@ -545,8 +1135,13 @@ def run(lab, case):
     if problems:
         raise AssertionError("; ".join(problems))
     return "| %s | %s%s | %s | %s | %d | 0 |" % (
-        case.call, case.fault, case.note, conclusion(case, refusals, n_others, told),
-        "1" if len(rows) == 1 else "2+", len(machines))
+        case.call,
+        case.fault,
+        case.note,
+        conclusion(case, refusals, n_others, told),
+        "1" if len(rows) == 1 else "2+",
+        len(machines),
+    )
 
 
 def misplaced(rows, machines):
@@ -555,17 +1150,29 @@ def misplaced(rows, machines):
     for row in rows:
         there = places.get(row["provider_id"], (row["zone"], row["type"]))
         if (row["zone"], row["type"]) != there:
-            yield "row %d is of %s %s, and its machine of %s %s" % (row["id"], row["type"], row["zone"], *there)
+            yield "row %d is of %s %s, and its machine of %s %s" % (
+                row["id"],
+                row["type"],
+                row["zone"],
+                *there,
+            )
 
 
 # ---- all of them ----
+
 
 class Lane(threading.Thread):
     """Works through cases in labs of its own, where most is to be done; a lab is used until something fails in it."""
 
     def __init__(self, provider, parts, rows, lock):
         super().__init__()
-        self.provider, self.parts, self.rows, self.lock, self.problems = provider, parts, rows, lock, []
+        self.provider, self.parts, self.rows, self.lock, self.problems = (
+            provider,
+            parts,
+            rows,
+            lock,
+            [],
+        )
         self.n_done = 0  # cases that were begun in the lab
 
     def choose(self):
@@ -588,7 +1195,9 @@ class Lane(threading.Thread):
                     lab.prepare()
                     self.work(lab, part.todo)
             except Exception as error:  # whatever it is, the other cases are to be seen too
-                self.problems.append(str(error) if isinstance(error, AssertionError) else traceback.format_exc())
+                self.problems.append(
+                    str(error) if isinstance(error, AssertionError) else traceback.format_exc()
+                )
             with self.lock:
                 part.n_lanes -= 1
 
@@ -652,8 +1261,17 @@ def main():
         with open(TABLE, "w") as f:
             f.write(text[:start] + table + text[end:])
     elif not problems and text[start:end] != table:
-        problems.append("docs/clouds/failures.md says something else; --write puts this there:\n" + "".join(
-            difflib.unified_diff(text[start:end].splitlines(True), table.splitlines(True), "failures.md", "this run")))
+        problems.append(
+            "docs/clouds/failures.md says something else; --write puts this there:\n"
+            + "".join(
+                difflib.unified_diff(
+                    text[start:end].splitlines(True),
+                    table.splitlines(True),
+                    "failures.md",
+                    "this run",
+                )
+            )
+        )
     for problem in problems:
         print("PROBLEM: " + problem, file=sys.stderr)
     return 1 if problems else 0

@@ -19,9 +19,16 @@ class Loss(unittest.TestCase):
     def check_result(self, l, job, steps=STEPS):
         """The last lines are those of an undisturbed run: every step that counts was done once, on the right state."""
         shown = l.show(job)
-        self.assertEqual((shown["job"]["state"], shown["job"]["end"], shown["job"]["exit_code"]),
-                         ("ended", "succeeded", 0))
-        log = re.sub(r"^belay: not saved, going on: the belay agent was restarted .*\n", "", l.log(job), flags=re.M)
+        self.assertEqual(
+            (shown["job"]["state"], shown["job"]["end"], shown["job"]["exit_code"]),
+            ("ended", "succeeded", 0),
+        )
+        log = re.sub(
+            r"^belay: not saved, going on: the belay agent was restarted .*\n",
+            "",
+            l.log(job),
+            flags=re.M,
+        )
         pieces = re.split(r"^---- belay: .* ----\n", log, flags=re.M)
         expected = undisturbed("chain.py", steps, 0)
         self.assertTrue(expected.endswith(pieces[-1]), pieces[-1])
@@ -31,9 +38,13 @@ class Loss(unittest.TestCase):
 
     def check_resumed(self, shown, attempt):
         """The attempt resumed at the newest checkpoint of the one before it."""
-        newest = next(c for c in shown["checkpoints"] if c["attempt"] == attempt - 1)  # newest first
+        newest = next(
+            c for c in shown["checkpoints"] if c["attempt"] == attempt - 1
+        )  # newest first
         found = shown["attempts"][attempt - 1]
-        self.assertEqual(found["restored"], {"attempt": attempt - 1, "sequence": newest["sequence"]})
+        self.assertEqual(
+            found["restored"], {"attempt": attempt - 1, "sequence": newest["sequence"]}
+        )
         self.assertEqual(found["restored_progress"], newest["progress"])
 
     # ---- machines ----
@@ -57,8 +68,18 @@ class Loss(unittest.TestCase):
             os.mkdir(sent)
             with open(os.path.join(sent, "data"), "w") as f:
                 f.write("sent\n")
-            job = int(l.belay("submit", "--parsable", "--workdir", "upload", "--chdir", sent, "--wrap",
-                              "echo $BELAY_ATTEMPT $(cat data) $(ls); test $BELAY_ATTEMPT -gt 1 || { touch mine; exec sleep 1000; }"))
+            job = int(
+                l.belay(
+                    "submit",
+                    "--parsable",
+                    "--workdir",
+                    "upload",
+                    "--chdir",
+                    sent,
+                    "--wrap",
+                    "echo $BELAY_ATTEMPT $(cat data) $(ls); test $BELAY_ATTEMPT -gt 1 || { touch mine; exec sleep 1000; }",
+                )
+            )
             l.wait_log(job, "^1 sent data$")
             os.unlink(os.path.join(sent, "data"))
             l.cloud({"reclaim": {"instance": l.instance_of(job), "without_notice": True}})
@@ -69,16 +90,24 @@ class Loss(unittest.TestCase):
         with Lab() as l:
             job = start(l, every_ms=0)
             l.wait_log(job, "^step 20 ")
-            self.assertEqual(l.belay("checkpoint", "save", str(job)), "job %d is asked for a checkpoint, and goes on\n" % job)
+            self.assertEqual(
+                l.belay("checkpoint", "save", str(job)),
+                "job %d is asked for a checkpoint, and goes on\n" % job,
+            )
             l.wait_event(job, "saved")
             before = l.job(job)
             l.cloud({"rebalance": {"instance": l.instance_of(job)}})
             l.wait_event(job, "saved", 2)
             after = l.job(job)
-            self.assertRegex(l.belay("show", str(job)), r"(?m)^checkpoints   coop, every auto \([0-9.]+s: a save took .*, 2.05 reclaims an hour\), ")
+            self.assertRegex(
+                l.belay("show", str(job)),
+                r"(?m)^checkpoints   coop, every auto \([0-9.]+s: a save took .*, 2.05 reclaims an hour\), ",
+            )
             self.assertGreaterEqual(before["save_interval_ms"], after["save_interval_ms"])
             young = (2 * max(after["pause_ms"], 1) * 3600000 / after["reclaims_per_hour"]) ** 0.5
-            self.assertAlmostEqual(after["save_interval_ms"], max(15000, young, 4 * after["save_ms"]), delta=10)
+            self.assertAlmostEqual(
+                after["save_interval_ms"], max(15000, young, 4 * after["save_ms"]), delta=10
+            )
             self.assertGreater(after["reclaims_per_hour"], before["reclaims_per_hour"] + 1)
             l.wait_ended(job)
             shown = self.check_result(l, job)
@@ -107,7 +136,9 @@ class Loss(unittest.TestCase):
             ran = [i for i in l.get("/instances?state=all")["instances"] if i["node"]]
             self.assertEqual([i["market"] for i in ran], ["on-demand"])
             # each is rounded by itself, to a millionth of a dollar
-            self.assertAlmostEqual(shown["job"]["cost_uusd"], shown["job"]["on_demand_uusd"], delta=2)
+            self.assertAlmostEqual(
+                shown["job"]["cost_uusd"], shown["job"]["on_demand_uusd"], delta=2
+            )
 
     def test_throttled_calls_are_repeated(self):
         with Lab() as l:
@@ -141,7 +172,9 @@ class Loss(unittest.TestCase):
             l.wait_ended(job)
             shown = self.check_result(l, job)
             self.assertEqual(len(shown["attempts"]), 1)
-            self.assertEqual(follower.communicate(timeout=WAIT_S)[0], undisturbed("chain.py", STEPS, 0))
+            self.assertEqual(
+                follower.communicate(timeout=WAIT_S)[0], undisturbed("chain.py", STEPS, 0)
+            )
             self.assertEqual(l.state()["counts"]["launches"], 1)
 
     def test_belayd_that_was_stopped_for_long_holds_nobody_for_lost(self):
@@ -172,8 +205,10 @@ class Loss(unittest.TestCase):
             doomed = l.instance_of(job)
             l.kill_belayd()
             l.cloud({"reclaim": {"instance": doomed, "notice_s": 4}})
-            l.wait_cloud(lambda s: [i for i in s["instances"] if i["instance"] == doomed and i["gone_ms"]],
-                         "the machine is gone")
+            l.wait_cloud(
+                lambda s: [i for i in s["instances"] if i["instance"] == doomed and i["gone_ms"]],
+                "the machine is gone",
+            )
             saved = l.manifests(job)
             self.assertEqual(len(saved), 1)
             l.up()
@@ -186,7 +221,9 @@ class Loss(unittest.TestCase):
     # ---- agents and supervisors ----
 
     def test_killed_agent_takes_its_tasks_over_again(self):
-        with Lab(belayd={"lease": "30s"}) as l:  # longer than an agent takes to be there again on a busy machine
+        with Lab(
+            belayd={"lease": "30s"}
+        ) as l:  # longer than an agent takes to be there again on a busy machine
             job = start(l)
             for n in (1, 2):
                 l.wait_event(job, "saved", n)
@@ -200,7 +237,9 @@ class Loss(unittest.TestCase):
         with Lab() as l:
             job = start(l)
             l.wait_event(job, "saved")
-            program = [p for p in l.processes() if re.search(r"chain\.py %d" % STEPS, command_line(p))]
+            program = [
+                p for p in l.processes() if re.search(r"chain\.py %d" % STEPS, command_line(p))
+            ]
             os.kill(l.supervisors()[0], signal.SIGKILL)
             self.assertTrue(all_gone(program, WAIT_S))
             l.wait_ended(job)

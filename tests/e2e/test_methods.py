@@ -32,7 +32,10 @@ class Methods(unittest.TestCase):
             self.check_ends(shown, "reclaimed", "succeeded")
             self.assertEqual(shown["job"]["lost_steps"], 0)
             self.assertEqual(shown["attempts"][0]["exit_code"], 85)
-            self.assertEqual(self.lines(l, job, "^step .*|^digits .*"), undisturbed("digits.py", 200, "exit").splitlines())
+            self.assertEqual(
+                self.lines(l, job, "^step .*|^digits .*"),
+                undisturbed("digits.py", 200, "exit").splitlines(),
+            )
 
     def test_signal_and_done_goes_on_until_it_is_stopped(self):
         with Lab() as l:
@@ -41,33 +44,51 @@ class Methods(unittest.TestCase):
             shown = reclaim(l, job)
             self.check_ends(shown, "reclaimed", "succeeded")
             self.assertEqual(shown["checkpoints"][-1]["cause"], "periodic")
-            self.assertEqual(self.lines(l, job, "^digits .*"), undisturbed("digits.py", 250, "done").splitlines()[-1:])
+            self.assertEqual(
+                self.lines(l, job, "^digits .*"),
+                undisturbed("digits.py", 250, "done").splitlines()[-1:],
+            )
             self.assertIn("resumed at", l.log(job))
 
     def test_exit_85_without_being_asked_is_continued(self):
         with Lab() as l:
-            script = ("#!/bin/sh\n"
-                      "[ $BELAY_RESTORED = 1 ] && read -r part <$BELAY_CHECKPOINT_DIR/part\n"
-                      "echo part ${part:-0}\n"
-                      "[ ${part:-0} = 2 ] && exit 0\n"
-                      "echo $((${part:-0} + 1)) >$BELAY_CHECKPOINT_DIR/part\n"
-                      "exit 85\n")
-            job = l.post("/jobs", {"name": "parts", "script": script, "cwd": "/", "checkpoint": {"method": "signal"}})["id"]
+            script = (
+                "#!/bin/sh\n"
+                "[ $BELAY_RESTORED = 1 ] && read -r part <$BELAY_CHECKPOINT_DIR/part\n"
+                "echo part ${part:-0}\n"
+                "[ ${part:-0} = 2 ] && exit 0\n"
+                "echo $((${part:-0} + 1)) >$BELAY_CHECKPOINT_DIR/part\n"
+                "exit 85\n"
+            )
+            job = l.post(
+                "/jobs",
+                {"name": "parts", "script": script, "cwd": "/", "checkpoint": {"method": "signal"}},
+            )["id"]
             shown = l.wait_ended(job)
             self.check_ends(shown, "checkpointed", "checkpointed", "succeeded")
             self.assertEqual(self.lines(l, job, "^part .*"), ["part 0", "part 1", "part 2"])
 
     def test_shell_with_belay_checkpoint_commit(self):
         with Lab() as l:
-            job = l.submit(os.path.join(EXAMPLES, "counter.sh"), 60, method="coop", every_ms=3600000,
-                           env={"COUNTER_PAUSE": "0.05"})
+            job = l.submit(
+                os.path.join(EXAMPLES, "counter.sh"),
+                60,
+                method="coop",
+                every_ms=3600000,
+                env={"COUNTER_PAUSE": "0.05"},
+            )
             l.wait_log(job, "^step 15 ")
             shown = reclaim(l, job)
             self.check_ends(shown, "reclaimed", "succeeded")
             self.assertEqual(shown["job"]["lost_steps"], 0)
-            self.assertEqual(shown["attempts"][1]["restored_progress"], shown["checkpoints"][0]["progress"])
+            self.assertEqual(
+                shown["attempts"][1]["restored_progress"], shown["checkpoints"][0]["progress"]
+            )
             self.assertEqual(self.lines(l, job, "^step (.*) sum"), [str(n) for n in range(1, 61)])
-            self.assertEqual(self.lines(l, job, "^sum of squares .*"), ["sum of squares %d" % sum(n * n for n in range(61))])
+            self.assertEqual(
+                self.lines(l, job, "^sum of squares .*"),
+                ["sum of squares %d" % sum(n * n for n in range(61))],
+            )
 
     def test_c_with_libbelay(self):
         counter, steps = os.path.join(BUILD, "examples", "counter"), 20000000
@@ -81,8 +102,13 @@ class Methods(unittest.TestCase):
                     continue
                 self.check_ends(shown, "reclaimed", "succeeded")
                 self.assertEqual(shown["job"]["lost_steps"], 0)
-                self.assertEqual(self.lines(l, job, "^resumed at step (.*)$"), [str(shown["checkpoints"][0]["progress"])])
-                self.assertEqual(l.log(job).splitlines()[-1], undisturbed(counter, steps).splitlines()[-1])
+                self.assertEqual(
+                    self.lines(l, job, "^resumed at step (.*)$"),
+                    [str(shown["checkpoints"][0]["progress"])],
+                )
+                self.assertEqual(
+                    l.log(job).splitlines()[-1], undisturbed(counter, steps).splitlines()[-1]
+                )
                 return
 
     def test_none_starts_from_the_beginning(self):
@@ -99,9 +125,13 @@ class Methods(unittest.TestCase):
 
     def test_failure_of_the_program_is_not_tried_again(self):
         with Lab() as l:
-            job = l.post("/jobs", {"name": "bad", "script": "#!/bin/sh\necho no; exit 3\n", "cwd": "/"})["id"]
+            job = l.post(
+                "/jobs", {"name": "bad", "script": "#!/bin/sh\necho no; exit 3\n", "cwd": "/"}
+            )["id"]
             shown = l.wait_ended(job)
-            self.assertEqual([(a["end"], a["exit_code"]) for a in shown["attempts"]], [("failed", 3)])
+            self.assertEqual(
+                [(a["end"], a["exit_code"]) for a in shown["attempts"]], [("failed", 3)]
+            )
             self.assertEqual(l.log(job), "no\n")
 
 

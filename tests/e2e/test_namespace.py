@@ -11,14 +11,17 @@ import unittest
 from lab import Lab, undisturbed
 
 INSIDE = "BELAY_TEST_IN_NAMESPACE"
-SETUP = "ip link set lo up && ip address add 169.254.169.254/32 dev lo && exec \"$@\""
+SETUP = 'ip link set lo up && ip address add 169.254.169.254/32 dev lo && exec "$@"'
 
 
 class Namespace(unittest.TestCase):
     def test_notice_is_read_at_the_real_address(self):
         # One machine at a time: they share the address. The agents are told of none.
-        with Lab(cloud={"metadata": {"host": "169.254.169.254", "port": 80}}, pool={"max_nodes": 1},
-                 agent_prelude="unset BELAY_METADATA") as l:
+        with Lab(
+            cloud={"metadata": {"host": "169.254.169.254", "port": 80}},
+            pool={"max_nodes": 1},
+            agent_prelude="unset BELAY_METADATA",
+        ) as l:
             job = l.submit("chain.py", 150, method="coop", every_ms=3600000)
             l.wait_log(job, "^step 30 ")
             first = l.instance_of(job)
@@ -26,7 +29,10 @@ class Namespace(unittest.TestCase):
             shown = l.wait_ended(job)
             self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
             self.assertEqual([c["cause"] for c in shown["checkpoints"]], ["notice"])
-            self.assertEqual(re.sub(r"^---- belay: .* ----\n", "", l.log(job), flags=re.M), undisturbed("chain.py", 150, 0))
+            self.assertEqual(
+                re.sub(r"^---- belay: .* ----\n", "", l.log(job), flags=re.M),
+                undisturbed("chain.py", 150, 0),
+            )
             metadata = {i["metadata"] for i in l.state()["instances"] if i["metadata"]}
             self.assertLessEqual(metadata, {"http://169.254.169.254"})
 

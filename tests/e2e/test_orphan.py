@@ -21,7 +21,9 @@ def orphan(provider, pool=None, cloud=None, faults=()):
     with Lab(provider=provider, pool=pool, cloud=cloud, belayd={"orphan_timeout": "2s"}) as l:
         job = l.submit("chain.py", 3000, method="coop", every_ms=3600000)
         l.wait_log(job, "^step 20 ")
-        machine = l.emulated(l.wait(lambda: l.instance_of(job), "the launch is answered"))["instance"]
+        machine = l.emulated(l.wait(lambda: l.instance_of(job), "the launch is answered"))[
+            "instance"
+        ]
         for fault in faults:
             l.cloud(fault)
         l.kill_belayd()
@@ -29,10 +31,13 @@ def orphan(provider, pool=None, cloud=None, faults=()):
         def is_over(state):
             i = next(i for i in state["instances"] if i["instance"] == machine)
             return i["state"] == "stopped" or i["gone_ms"]
+
         state = l.wait_cloud(is_over, "the machine is over")
         l.wait_cloud(lambda s: not l.agents(), "the agent is over")
-        said = "".join(read_bytes(path).decode(errors="replace")
-                       for path in glob.glob(os.path.join(l.dir, "machines", "*.console")))
+        said = "".join(
+            read_bytes(path).decode(errors="replace")
+            for path in glob.glob(os.path.join(l.dir, "machines", "*.console"))
+        )
         case.assertEqual(len(l.manifests(job)), 1)  # it was saved before
         case.assertNotIn("ya29.", said)
         case.assertNotIn("Bearer", said)
@@ -44,14 +49,21 @@ def orphan(provider, pool=None, cloud=None, faults=()):
 
 
 def gcp_accounts(**more):
-    return {"service_accounts": GCP["service_accounts"] + [{"email": ACCOUNT, "key_file": "nodes-key.json", **more}]}
+    return {
+        "service_accounts": GCP["service_accounts"]
+        + [{"email": ACCOUNT, "key_file": "nodes-key.json", **more}]
+    }
 
 
 # Side by side: what takes long is to be sure that nobody answers.
 CASES = {
     "aws": ("aws",),
-    "gcp": ("gcp", {"service_account": ACCOUNT, "scopes": [COMPUTE]}, gcp_accounts(),
-            [{"refuse": {"action": "instances.delete", "code": "backendError"}}]),
+    "gcp": (
+        "gcp",
+        {"service_account": ACCOUNT, "scopes": [COMPUTE]},
+        gcp_accounts(),
+        [{"refuse": {"action": "instances.delete", "code": "backendError"}}],
+    ),
     "gcp without an account": ("gcp",),
     "gcp without the right": ("gcp", {"service_account": ACCOUNT}, gcp_accounts(role="viewer")),
     "azure": ("azure", {"identity": IDENTITY % EMULATED}),
@@ -79,16 +91,26 @@ class Orphan(unittest.TestCase):
         self.check("gcp", "deleted", "this machine is not deleted yet")
 
     def test_on_gcp_without_an_account_it_is_stopped(self):
-        self.check("gcp without an account", "stopped", "this machine cannot delete itself: HTTP status 404")
+        self.check(
+            "gcp without an account",
+            "stopped",
+            "this machine cannot delete itself: HTTP status 404",
+        )
 
     def test_on_gcp_without_the_right_it_is_stopped(self):
-        self.check("gcp without the right", "stopped", "this machine cannot delete itself: HTTP status 403")
+        self.check(
+            "gcp without the right", "stopped", "this machine cannot delete itself: HTTP status 403"
+        )
 
     def test_on_azure_it_deletes_itself_with_its_parts(self):
         self.check("azure", "deleted", "")
 
     def test_on_azure_without_an_identity_it_is_stopped(self):
-        self.check("azure without an identity", "stopped", "this machine cannot delete itself: HTTP status 400")
+        self.check(
+            "azure without an identity",
+            "stopped",
+            "this machine cannot delete itself: HTTP status 400",
+        )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ import unittest
 
 from lab import BUILD, PYTHON, Lab
 
-EXAMPLES = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
+EXAMPLES = os.path.abspath(
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
+)
 DATA = "/usr/share/datasets/fashion-mnist"
 RECLAIMS = 10
 NOTICE_S = 20
@@ -38,10 +40,23 @@ class Programs(unittest.TestCase):
         """What the script prints without belay, and without an interruption; its checkpoint directory is its own."""
         scratch = os.path.join(self.dir, "undisturbed")
         os.makedirs(os.path.join(scratch, "control"))
-        env = {**os.environ, "BELAY_RESTORED": "0", "BELAY_CHECKPOINT_DIR": scratch, "BELAY_JOB_ID": "0",
-               "BELAY_CONTROL_DIR": os.path.join(scratch, "control"), "PYTHONPATH": os.path.join(BUILD, "ckpt", "lib")}
-        done = subprocess.run(["/bin/sh", script, *args], cwd=self.dir, env=env, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, universal_newlines=True, timeout=RUN_S)
+        env = {
+            **os.environ,
+            "BELAY_RESTORED": "0",
+            "BELAY_CHECKPOINT_DIR": scratch,
+            "BELAY_JOB_ID": "0",
+            "BELAY_CONTROL_DIR": os.path.join(scratch, "control"),
+            "PYTHONPATH": os.path.join(BUILD, "ckpt", "lib"),
+        }
+        done = subprocess.run(
+            ["/bin/sh", script, *args],
+            cwd=self.dir,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            universal_newlines=True,
+            timeout=RUN_S,
+        )
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
 
@@ -51,8 +66,16 @@ class Programs(unittest.TestCase):
         with Lab(pool={"idle_timeout": "1s"}) as l:
             with open(os.path.join(self.dir, script)) as f:
                 text = f.read()
-            job = l.post("/jobs", {"name": script, "script": text, "args": list(args), "cwd": self.dir,
-                                   "checkpoint": {"method": method, "every_ms": 3600000, "keep": 2}})["id"]
+            job = l.post(
+                "/jobs",
+                {
+                    "name": script,
+                    "script": text,
+                    "args": list(args),
+                    "cwd": self.dir,
+                    "checkpoint": {"method": method, "every_ms": 3600000, "keep": 2},
+                },
+            )["id"]
             for n, far in enumerate(sorted(self.random.random() for _ in range(RECLAIMS)), 1):
                 l.wait_event(job, "started", n, timeout_s=RUN_S)
                 moment(l, job, 0.9 * far)
@@ -62,7 +85,9 @@ class Programs(unittest.TestCase):
                 l.wait_event(job, "requeued", n, timeout_s=RUN_S)
             shown = l.wait_ended(job, timeout_s=RUN_S)
             self.assertEqual(shown["job"]["end"], "succeeded", l.log(job))
-            self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed"] * RECLAIMS + ["succeeded"])
+            self.assertEqual(
+                [a["end"] for a in shown["attempts"]], ["reclaimed"] * RECLAIMS + ["succeeded"]
+            )
             self.assertEqual(shown["job"]["lost_steps"], 0)
             return l.log(job)
 
@@ -76,14 +101,18 @@ class Programs(unittest.TestCase):
     @staticmethod
     def by_line(pattern, steps, every):
         """Moments at which the log has come to a step; it is printed every so many steps."""
+
         def moment(l, job, far):
             step = max(every, int(far * steps) // every * every)
             done = l.job(job)["progress"] or 0
             if step > done:
                 l.wait_log(job, pattern % step, timeout_s=RUN_S)
+
         return moment
 
-    @unittest.skipUnless(has_torch() and os.path.isdir(DATA), "needs python3-torch and dataset-fashion-mnist")
+    @unittest.skipUnless(
+        has_torch() and os.path.isdir(DATA), "needs python3-torch and dataset-fashion-mnist"
+    )
     def test_pytorch(self):
         self.copy("pytorch/train.py", "pytorch/train.sh")
         self.check("train.sh", "--steps", "1000", moment=self.by_line(r"^step %d loss", 1000, 20))
@@ -96,15 +125,30 @@ class Programs(unittest.TestCase):
     @unittest.skipUnless(shutil.which("lmp"), "needs lammps")
     def test_lammps(self):
         self.copy("lammps/in.melt", "lammps/new.melt", "lammps/commit.sh", "lammps/run.sh")
-        self.check("run.sh", "-var", "steps", "20000", moment=self.by_line(r"^ *%d +[0-9.]+ ", 20000, 50))
+        self.check(
+            "run.sh", "-var", "steps", "20000", moment=self.by_line(r"^ *%d +[0-9.]+ ", 20000, 50)
+        )
 
     @unittest.skipUnless(shutil.which("gmx"), "needs gromacs")
     def test_gromacs(self):
         self.copy("gromacs/run.sh", "gromacs/make.sh")
-        subprocess.run(["/bin/sh", "make.sh", "30000"], cwd=self.dir, check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, timeout=RUN_S)
-        self.check("run.sh", "md.tpr", "-v", "-stepout", "100", method="signal",
-                   moment=self.by_line(r"\bstep %d\b", 30000, 100))
+        subprocess.run(
+            ["/bin/sh", "make.sh", "30000"],
+            cwd=self.dir,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=RUN_S,
+        )
+        self.check(
+            "run.sh",
+            "md.tpr",
+            "-v",
+            "-stepout",
+            "100",
+            method="signal",
+            moment=self.by_line(r"\bstep %d\b", 30000, 100),
+        )
 
 
 if __name__ == "__main__":

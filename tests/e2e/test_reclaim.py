@@ -14,9 +14,22 @@ STEPS = 250  # of 20 ms
 class Reclaim(unittest.TestCase):
     def test_spot_job_survives_reclaim(self):
         with Lab() as l:
-            job = int(re.search(r"batch job (\d+)$", l.belay(
-                "submit", "--checkpoint", "coop", "--checkpoint-every", "1h", "--market", "spot",
-                self.script(l), str(STEPS))).group(1))
+            job = int(
+                re.search(
+                    r"batch job (\d+)$",
+                    l.belay(
+                        "submit",
+                        "--checkpoint",
+                        "coop",
+                        "--checkpoint-every",
+                        "1h",
+                        "--market",
+                        "spot",
+                        self.script(l),
+                        str(STEPS),
+                    ),
+                ).group(1)
+            )
             follower = l.start_belay("logs", "-f", str(job))
             l.wait_log(job, r"^step 60 ")
             first = l.instance_of(job)
@@ -46,26 +59,41 @@ class Reclaim(unittest.TestCase):
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 5}})
             l.wait_ended(job)
             said = re.sub("^---- belay: .* ----\n", "", l.log(job), flags=re.M)
-            expected = "waiting\n" + "".join("line %07d %s\n" % (n, "x" * 80) for n in range(2 * lines))
+            expected = "waiting\n" + "".join(
+                "line %07d %s\n" % (n, "x" * 80) for n in range(2 * lines)
+            )
             self.assertEqual((len(said), said == expected), (len(expected), True))
             self.assertEqual(follower.communicate(timeout=lab.WAIT_S)[0], l.log(job))
             self.assertEqual(l.state()["counts"]["launches"], 2)
 
     def test_who_is_in_a_job_is_told_of_its_end(self):
         with Lab() as l:
-            p = l.start_belay("run", "--interactive", "--market", "spot", "sh", "-c", "echo here; exec sleep 1000",
-                              stderr=subprocess.PIPE)
+            p = l.start_belay(
+                "run",
+                "--interactive",
+                "--market",
+                "spot",
+                "sh",
+                "-c",
+                "echo here; exec sleep 1000",
+                stderr=subprocess.PIPE,
+            )
             self.assertEqual(p.stdout.readline(), "here\n")
             job = l.get("/jobs")["jobs"][0]["id"]
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 6}})
             out, err = p.communicate(timeout=lab.WAIT_S)
             self.assertEqual((p.returncode, out), (143, ""), err)
-            self.assertRegex(err, r"\nbelay: this node is taken back in \d+ seconds \(reclaim\), and with it what runs here\n"
-                                  r"belay: job \d+ ended: reclaimed.*\nbelay: somebody was in it, so it is not queued again; --requeue")
+            self.assertRegex(
+                err,
+                r"\nbelay: this node is taken back in \d+ seconds \(reclaim\), and with it what runs here\n"
+                r"belay: job \d+ ended: reclaimed.*\nbelay: somebody was in it, so it is not queued again; --requeue",
+            )
             self.assertEqual([a["end"] for a in l.show(job)["attempts"]], ["reclaimed"])
 
     def script(self, l):
-        return l.write("train.sh", "#!/bin/sh\nexec %s %s/chain.py \"$@\"\n" % (lab.PYTHON, lab.JOBS), 0o755)
+        return l.write(
+            "train.sh", '#!/bin/sh\nexec %s %s/chain.py "$@"\n' % (lab.PYTHON, lab.JOBS), 0o755
+        )
 
     def check_attempts(self, shown, job):
         attempts = shown["attempts"]
@@ -78,7 +106,9 @@ class Reclaim(unittest.TestCase):
         self.assertEqual(attempts[1]["restored"], {"attempt": 1, "sequence": saved["sequence"]})
         self.assertEqual(attempts[1]["restored_progress"], saved["progress"])
         self.assertIsNone(attempts[0]["restored_bytes"])
-        self.assertEqual((attempts[1]["restored_bytes"], attempts[1]["fetched_bytes"]), (saved["bytes"],) * 2)  # another node
+        self.assertEqual(
+            (attempts[1]["restored_bytes"], attempts[1]["fetched_bytes"]), (saved["bytes"],) * 2
+        )  # another node
         self.assertEqual(shown["job"]["lost_steps"], 0)
 
     def check_log(self, log, shown):
@@ -91,8 +121,21 @@ class Reclaim(unittest.TestCase):
 
     def check_history(self, l, job):
         kinds = [k for k in l.kinds(job) if k not in ("submitted",)]
-        self.assertEqual(kinds, ["placed", "started", "notice", "saved", "ended", "requeued",
-                                 "placed", "restored", "started", "ended"])
+        self.assertEqual(
+            kinds,
+            [
+                "placed",
+                "started",
+                "notice",
+                "saved",
+                "ended",
+                "requeued",
+                "placed",
+                "restored",
+                "started",
+                "ended",
+            ],
+        )
 
     def check_money(self, l, shown, job):
         j = shown["job"]
@@ -106,28 +149,44 @@ class Reclaim(unittest.TestCase):
 
 class Fleet(unittest.TestCase):
     """EC2 chooses among types and zones, and takes back what it has given, twice."""
+
     STEPS = 350
-    A_G6, B_G6, A_G5, B_G5 = PLACES = [("us-east-1a", "g6.xlarge"), ("us-east-1b", "g6.xlarge"),
-                                       ("us-east-1a", "g5.xlarge"), ("us-east-1b", "g5.xlarge")]
+    A_G6, B_G6, A_G5, B_G5 = PLACES = [
+        ("us-east-1a", "g6.xlarge"),
+        ("us-east-1b", "g6.xlarge"),
+        ("us-east-1a", "g5.xlarge"),
+        ("us-east-1b", "g5.xlarge"),
+    ]
 
     def test_a_job_of_a_fleet_goes_on_wherever_there_is_room(self):
-        pools = [{"zone": zone, "type": type, "spot": {"capacity": 2, "usd_per_hour": "0.4%d" % n}}
-                 for n, (zone, type) in enumerate(self.PLACES)]
+        pools = [
+            {"zone": zone, "type": type, "spot": {"capacity": 2, "usd_per_hour": "0.4%d" % n}}
+            for n, (zone, type) in enumerate(self.PLACES)
+        ]
         pool = {"allocation": "fleet", "markets": ["spot"], "types": ["g6.xlarge", "g5.xlarge"]}
         with Lab(cloud={"pools": pools, "notice_s": 10}, pool=pool) as l:
             job = l.submit("chain.py", self.STEPS, method="coop", every_ms=3600000)
             for n, place in enumerate([self.A_G6, self.B_G6]):
                 l.wait_log(job, r"^step %d " % (60 + 80 * n))
                 self.assertEqual(self.place_of(l, job), place)  # the cheapest that has room
-                l.cloud({"capacity": {"zone": place[0], "type": place[1], "market": "spot", "n": 0}})
+                l.cloud(
+                    {"capacity": {"zone": place[0], "type": place[1], "market": "spot", "n": 0}}
+                )
                 l.wait_event(job, "started", n + 2)
             self.assertEqual(self.place_of(l, job), self.A_G5)
             shown = l.wait_ended(job)
             self.check(l, job, shown)
             state = l.wait_cloud(lab.nothing_is_left, "neither machine nor launch template is left")
-            self.assertEqual([(i["zone"], i["type"]) for i in state["instances"]], [self.A_G6, self.B_G6, self.A_G5])
+            self.assertEqual(
+                [(i["zone"], i["type"]) for i in state["instances"]],
+                [self.A_G6, self.B_G6, self.A_G5],
+            )
             self.assertEqual([i["reclaimed"] for i in state["instances"]], [True, True, False])
-            calls = {e.get("action") for e in l.ask_cloud("/events?after=0&max=1000")["events"] if e["what"] == "call"}
+            calls = {
+                e.get("action")
+                for e in l.ask_cloud("/events?after=0&max=1000")["events"]
+                if e["what"] == "call"
+            }
             self.assertIn("CreateFleet", calls)
             self.assertNotIn("RunInstances", calls)
             self.assertEqual(l.post("/audit")["differences"], [])
@@ -135,13 +194,17 @@ class Fleet(unittest.TestCase):
     def place_of(self, l, job):
         """Of the machine that it is on, as both sides have it."""
         machine = l.emulated(l.instance_of(job))
-        row = next(i for i in l.get("/instances")["instances"] if i["provider_id"] == machine["instance"])
+        row = next(
+            i for i in l.get("/instances")["instances"] if i["provider_id"] == machine["instance"]
+        )
         self.assertEqual((row["zone"], row["type"]), (machine["zone"], machine["type"]))
         return machine["zone"], machine["type"]
 
     def check(self, l, job, shown):
         self.assertEqual(shown["job"]["end"], "succeeded")
-        self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "reclaimed", "succeeded"])
+        self.assertEqual(
+            [a["end"] for a in shown["attempts"]], ["reclaimed", "reclaimed", "succeeded"]
+        )
         self.assertEqual(shown["job"]["lost_steps"], 0)
         log = l.log(job)
         seams = re.findall(r"^---- belay: .* ----$", log, re.M)

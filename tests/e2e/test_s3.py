@@ -35,9 +35,15 @@ class S3Lab(Lab):
         super().__init__(cloud={"s3": {"buckets": ["jobs"]}, **cloud}, pool=pool, belayd=belayd)
 
     def provision(self, ports):
-        self.env.update(AWS_ACCESS_KEY_ID=lab.ACCESS_KEY, AWS_SECRET_ACCESS_KEY=lab.SECRET_KEY)  # belayd's own
+        self.env.update(
+            AWS_ACCESS_KEY_ID=lab.ACCESS_KEY, AWS_SECRET_ACCESS_KEY=lab.SECRET_KEY
+        )  # belayd's own
         self.s3 = ports["s3"]
-        return {**super().provision(ports), "store": "s3://jobs/lab?endpoint=" + ports["s3"], "encryption": "required"}
+        return {
+            **super().provision(ports),
+            "store": "s3://jobs/lab?endpoint=" + ports["s3"],
+            "encryption": "required",
+        }
 
     def s3_get(self, path, query=""):
         """A GET of S3's, signed with belayd's credentials."""
@@ -47,13 +53,23 @@ class S3Lab(Lab):
         headers = "host:%s\nx-amz-content-sha256:%s\nx-amz-date:%s\n" % (host, nothing, day)
         names = "host;x-amz-content-sha256;x-amz-date"
         canonical = "\n".join(("GET", path, query, headers, names, nothing))
-        text = "AWS4-HMAC-SHA256\n%s\n%s\n%s" % (day, scope, hashlib.sha256(canonical.encode()).hexdigest())
+        text = "AWS4-HMAC-SHA256\n%s\n%s\n%s" % (
+            day,
+            scope,
+            hashlib.sha256(canonical.encode()).hexdigest(),
+        )
         key = ("AWS4" + lab.SECRET_KEY).encode()
         for part in [*scope.split("/"), text]:
             key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-        request = urllib.request.Request("%s%s?%s" % (self.s3, path, query), headers={
-            "x-amz-date": day, "x-amz-content-sha256": nothing, "Authorization":
-            "AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%s" % (lab.ACCESS_KEY, scope, names, key.hex())})
+        request = urllib.request.Request(
+            "%s%s?%s" % (self.s3, path, query),
+            headers={
+                "x-amz-date": day,
+                "x-amz-content-sha256": nothing,
+                "Authorization": "AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%s"
+                % (lab.ACCESS_KEY, scope, names, key.hex()),
+            },
+        )
         with urllib.request.urlopen(request, timeout=20) as reply:
             return reply.read()
 
@@ -65,12 +81,18 @@ class S3Lab(Lab):
     def keys_of(self, job):
         """The master key, and the job's, that is derived from it."""
         text = lab.read_bytes(self.home + "/checkpoint.keys").decode()
-        cluster, master = re.search("(?m)^cluster (.*)$", text).group(1), re.search("(?m)^key (.*)$", text).group(1)
-        derived = hmac.new(bytes.fromhex(master), ("belay job %s %d" % (cluster, job)).encode(), hashlib.sha256)
+        cluster, master = re.search("(?m)^cluster (.*)$", text).group(1), re.search(
+            "(?m)^key (.*)$", text
+        ).group(1)
+        derived = hmac.new(
+            bytes.fromhex(master), ("belay job %s %d" % (cluster, job)).encode(), hashlib.sha256
+        )
         return master, derived.hexdigest()
 
     def bucket(self):
-        return [r for r in self.state()["providers"]["aws"]["resources"] if r["type"] == "bucket"][0]
+        return [r for r in self.state()["providers"]["aws"]["resources"] if r["type"] == "bucket"][
+            0
+        ]
 
     def texts(self):
         """What every process here wrote."""
@@ -84,9 +106,17 @@ class S3Lab(Lab):
 class S3(unittest.TestCase):
     def test_a_reclaimed_job_goes_on_from_its_checkpoint_in_s3(self):
         with S3Lab() as l:
-            script = l.write("train.sh", "#!/bin/sh\necho \"keys: $(env | grep -c AWS_)\"\nexec %s %s/chain.py \"$@\"\n" % (
-                lab.PYTHON, lab.JOBS), 0o755)
-            job = l.submit(script, STEPS, checkpoint={"method": "coop", "every_ms": 1000, "keep": 2, "after": "last"})
+            script = l.write(
+                "train.sh",
+                '#!/bin/sh\necho "keys: $(env | grep -c AWS_)"\nexec %s %s/chain.py "$@"\n'
+                % (lab.PYTHON, lab.JOBS),
+                0o755,
+            )
+            job = l.submit(
+                script,
+                STEPS,
+                checkpoint={"method": "coop", "every_ms": 1000, "keep": 2, "after": "last"},
+            )
             l.wait_log(job, r"^step 60 ")
             self.assertGreater(l.bucket()["objects"], 0)
             self.check_keys(l, job)
@@ -121,10 +151,15 @@ class S3(unittest.TestCase):
             job = l.submit("chain.py", SLOW_STEPS, "0.02", BULK, method="coop", every_ms=1000)
             l.wait_event(job, "saved")
             l.cloud({"slow": {"action": "PutObject", "ms": SLOW_MS, "count": 1000}})
-            stored = l.wait(lambda: [c for c in l.show(job)["checkpoints"] if c["took_ms"] >= SLOW_MS], "a slow one is stored")
+            stored = l.wait(
+                lambda: [c for c in l.show(job)["checkpoints"] if c["took_ms"] >= SLOW_MS],
+                "a slow one is stored",
+            )
             self.assertTrue(all(2 * c["pause_ms"] < c["took_ms"] for c in stored), stored)
             step = int(re.findall("(?m)^step ([0-9]+) ", l.log(job))[-1])
-            l.wait_log(job, "^step %d " % (step + 60))  # by now the next one is accepted, and not stored
+            l.wait_log(
+                job, "^step %d " % (step + 60)
+            )  # by now the next one is accepted, and not stored
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 0}})
             l.wait_event(job, "started", 2)
             first = self.resumed_from_the_newest(l, job, 2, untold=1)
@@ -139,30 +174,49 @@ class S3(unittest.TestCase):
             self.assertEqual(self.resumed_from_the_newest(l, job, 3)["cause"], "notice")
             self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
             self.assertEqual(l.job(job)["lost_steps"], lost)
-            self.assertEqual(l.log(job).splitlines()[-1], undisturbed("chain.py", SLOW_STEPS, 0).splitlines()[-1])
+            self.assertEqual(
+                l.log(job).splitlines()[-1], undisturbed("chain.py", SLOW_STEPS, 0).splitlines()[-1]
+            )
 
     def test_a_gang_goes_on_while_it_is_stored_and_its_ranks_resume_from_the_same_step(self):
         with S3Lab() as l:
-            job = l.submit("ring.py", SLOW_STEPS, 0.02, method="coop", every_ms=1000, nodes=RANKS,
-                           env={"RING_DIR": l.dir})
+            job = l.submit(
+                "ring.py",
+                SLOW_STEPS,
+                0.02,
+                method="coop",
+                every_ms=1000,
+                nodes=RANKS,
+                env={"RING_DIR": l.dir},
+            )
             l.wait_event(job, "saved")
             l.cloud({"slow": {"action": "PutObject", "ms": SLOW_MS, "count": 1000}})
-            stored = l.wait(lambda: [c for c in l.show(job)["checkpoints"] if c["took_ms"] >= SLOW_MS], "a slow one is stored")
+            stored = l.wait(
+                lambda: [c for c in l.show(job)["checkpoints"] if c["took_ms"] >= SLOW_MS],
+                "a slow one is stored",
+            )
             self.assertTrue(all(2 * c["pause_ms"] < c["took_ms"] for c in stored), stored)
             step = int(re.findall("(?m)^step ([0-9]+) ", l.log(job))[-1])
             self.take_rank_away(l, job, 1, step + 60, 0)
             l.wait_event(job, "started", 2)
             lost = l.job(job)["lost_steps"]
             self.assertGreater(lost, 0)
-            step = l.wait(lambda: l.show(job)["attempts"][-1]["restored_progress"], "the last rank is restored")
+            step = l.wait(
+                lambda: l.show(job)["attempts"][-1]["restored_progress"],
+                "the last rank is restored",
+            )
             self.take_rank_away(l, job, 2, step + 60, 30)
             l.wait_event(job, "started", 3)
             l.cloud({"clear": {}})
             shown = l.wait_ended(job)
-            self.assertEqual((shown["job"]["end"], shown["job"]["lost_steps"]), ("succeeded", lost), l.log(job))
+            self.assertEqual(
+                (shown["job"]["end"], shown["job"]["lost_steps"]), ("succeeded", lost), l.log(job)
+            )
             for number in 2, 3:
                 restored = [a["restored"] for a in shown["attempts"] if a["attempt"] == number]
-                self.assertEqual(restored, [{"attempt": number - 1, "sequence": restored[0]["sequence"]}] * RANKS)
+                self.assertEqual(
+                    restored, [{"attempt": number - 1, "sequence": restored[0]["sequence"]}] * RANKS
+                )
             for rank, value in enumerate(ring.undisturbed(SLOW_STEPS, RANKS)):
                 text = l.belay("logs", "--rank", str(rank), str(job))
                 self.assertEqual(re.findall("^ring (.*)$", text, re.M), [value])
@@ -177,7 +231,11 @@ class S3(unittest.TestCase):
         number = l.show(job)["attempts"][-1]["attempt"]
         self.wait_step(l, job, number, step)
         node = [a["node"] for a in l.show(job)["attempts"] if a["rank"] == rank][-1]
-        machine = [i["provider_id"] for i in l.get("/instances?state=all")["instances"] if i["node"] == node][0]
+        machine = [
+            i["provider_id"]
+            for i in l.get("/instances?state=all")["instances"]
+            if i["node"] == node
+        ][0]
         l.cloud({"reclaim": {"instance": machine, "notice_s": notice_s}})
 
     def resumed_from_the_newest(self, l, job, attempt, untold=0):
@@ -186,19 +244,29 @@ class S3(unittest.TestCase):
         saved = next(c for c in shown["checkpoints"] if c["attempt"] == attempt - 1)  # newest first
         now = next(a for a in shown["attempts"] if a["attempt"] == attempt)
         self.assertEqual(now["restored"]["attempt"], attempt - 1)
-        self.assertIn(now["restored"]["sequence"], range(saved["sequence"], saved["sequence"] + untold + 1))
+        self.assertIn(
+            now["restored"]["sequence"], range(saved["sequence"], saved["sequence"] + untold + 1)
+        )
         return {"progress": now["restored_progress"], "cause": saved["cause"]}
 
     def check_secrets(self, l):
         """The keys of the role are in nobody's words, nor in a file of the node's."""
-        self.assertEqual([path for path, text in l.texts() if b"ASIA" in text and ".db" not in path], [])
+        self.assertEqual(
+            [path for path, text in l.texts() if b"ASIA" in text and ".db" not in path], []
+        )
 
     def check_keys(self, l, job):
         """The keys of the checkpoints are in one file of belayd's, in no log, database or record, environment or argument."""
         for key in l.keys_of(job):
             for form in (key.encode(), bytes.fromhex(key)):
-                self.assertEqual([path for path, text in l.texts()
-                                  if form in text and not path.endswith("/checkpoint.keys")], [])
+                self.assertEqual(
+                    [
+                        path
+                        for path, text in l.texts()
+                        if form in text and not path.endswith("/checkpoint.keys")
+                    ],
+                    [],
+                )
             for pid in l.processes():
                 for name in ("environ", "cmdline"):
                     with contextlib.suppress(OSError):  # it may have ended
@@ -217,7 +285,9 @@ class S3(unittest.TestCase):
         words = [b'"path"', b'"entries"', b"state"] + [s[:40] for s in states]
         words += [hashlib.sha256(s).hexdigest().encode() for s in states]
         for key, text in objects.items():
-            self.assertEqual([word for word in words if word in text or word in key.encode()], [], key)
+            self.assertEqual(
+                [word for word in words if word in text or word in key.encode()], [], key
+            )
 
 
 if __name__ == "__main__":

@@ -37,8 +37,9 @@ class Shutdown(unittest.TestCase):
             self.assertIn("notice", lab.kinds(job))
             seams = re.findall(r"^---- belay: .* ----$", lab.log(job), re.M)
             self.assertEqual(len(seams), 1)
-            self.assertEqual(lab.log(job).replace(seams[0] + "\n", ""),
-                             undisturbed("chain.py", STEPS, 0))
+            self.assertEqual(
+                lab.log(job).replace(seams[0] + "\n", ""), undisturbed("chain.py", STEPS, 0)
+            )
             state = lab.wait_cloud(nothing_is_left, "machines are given back")
             return next(i for i in state["instances"] if i["instance"] == first)
 

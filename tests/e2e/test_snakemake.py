@@ -16,7 +16,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import test_local  # noqa: E402  (Home: a belayd of its own)
 
 BUILD = test_local.BUILD
-SNAKEMAKE = next((p for p in ("/usr/bin/snakemake", shutil.which("snakemake")) if p and os.path.exists(p)), None)
+SNAKEMAKE = next(
+    (p for p in ("/usr/bin/snakemake", shutil.which("snakemake")) if p and os.path.exists(p)), None
+)
 JOBS = 200
 LONG_S = 3000
 
@@ -62,7 +64,12 @@ class Snakemake(unittest.TestCase):
         os.makedirs(programs)
         for name in ("sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "srun", "belay"):
             os.symlink(BUILD + "/cli/belay", os.path.join(programs, name))
-        self.env = {**self.h.env, "PATH": programs + ":" + os.environ["PATH"], "HOME": self.h.dir, "USER": getpass.getuser()}
+        self.env = {
+            **self.h.env,
+            "PATH": programs + ":" + os.environ["PATH"],
+            "HOME": self.h.dir,
+            "USER": getpass.getuser(),
+        }
         self.h.env = self.env
         done = self.h.belay("up")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -72,20 +79,46 @@ class Snakemake(unittest.TestCase):
         os.chmod(os.path.join(self.dir, "status.py"), 0o755)
 
     def ask(self, *words):
-        return subprocess.run(words, cwd=self.dir, env=self.env, text=True, capture_output=True, timeout=60, check=True).stdout
+        return subprocess.run(
+            words,
+            cwd=self.dir,
+            env=self.env,
+            text=True,
+            capture_output=True,
+            timeout=60,
+            check=True,
+        ).stdout
 
     def flow(self, n, *arguments):
         """Runs the workflow, cancels the job of rule waits once it runs; what snakemake said."""
         log = os.path.join(self.h.dir, "snakemake.log")
         with open(log, "w") as f:
-            p = subprocess.Popen([SNAKEMAKE, "--keep-going", "--latency-wait", "60", "--config",
-                                  "n=%d" % n, *arguments], cwd=self.dir, env=self.env, stdin=subprocess.DEVNULL, stdout=f, stderr=f)
+            p = subprocess.Popen(
+                [
+                    SNAKEMAKE,
+                    "--keep-going",
+                    "--latency-wait",
+                    "60",
+                    "--config",
+                    "n=%d" % n,
+                    *arguments,
+                ],
+                cwd=self.dir,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=f,
+                stderr=f,
+            )
         until = time.monotonic() + LONG_S
         while p.poll() is None and not os.path.exists(self.dir + "/waits.runs"):
             self.assertLess(time.monotonic(), until)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 p.wait(1)
-        waits = [line.split("|")[0] for line in self.ask("squeue", "-h", "-o", "%i|%j").splitlines() if "waits" in line]
+        waits = [
+            line.split("|")[0]
+            for line in self.ask("squeue", "-h", "-o", "%i|%j").splitlines()
+            if "waits" in line
+        ]
         self.assertEqual(len(waits), 1)
         self.ask("scancel", waits[0])
         p.wait(LONG_S)
@@ -94,20 +127,35 @@ class Snakemake(unittest.TestCase):
         self.assertNotEqual(p.returncode, 0, said[-3000:])  # two of its jobs failed
         with open(os.path.join(self.dir, "total.txt")) as f:
             self.assertEqual(f.read().strip(), str(n))
-        self.assertFalse(os.path.exists(self.dir + "/never.txt") or os.path.exists(self.dir + "/cancelled.txt"))
+        self.assertFalse(
+            os.path.exists(self.dir + "/never.txt") or os.path.exists(self.dir + "/cancelled.txt")
+        )
         states = collections.Counter(self.ask("sacct", "-X", "-n", "-P", "-o", "State").split())
         self.assertEqual(states, {"COMPLETED": n + 1, "FAILED": 1, "CANCELLED": 1})
         return said
 
     def test_two_hundred_jobs_through_its_slurm_executor(self):
-        said = self.flow(JOBS - 3, "--slurm", "-j", "20", "--max-status-checks-per-second", "1")  # it makes 0.03 of more than 1
+        said = self.flow(
+            JOBS - 3, "--slurm", "-j", "20", "--max-status-checks-per-second", "1"
+        )  # it makes 0.03 of more than 1
         self.assertEqual(len(re.findall(r"has been submitted with SLURM jobid \d+", said)), JOBS)
         self.assertRegex(said, r"SLURM-job '\d+' failed, SLURM status is: 'FAILED'")
         self.assertRegex(said, r"SLURM-job '\d+' failed, SLURM status is: 'CANCELLED'")
 
     def test_its_generic_cluster_support(self):
-        said = self.flow(7, "-j", "8", "--max-status-checks-per-second", "10", "--cluster", "sbatch --parsable -o %x-%j.log -t {resources.runtime} --mem {resources.mem_mb}",
-                         "--cluster-status", "./status.py", "--cluster-cancel", "scancel")
+        said = self.flow(
+            7,
+            "-j",
+            "8",
+            "--max-status-checks-per-second",
+            "10",
+            "--cluster",
+            "sbatch --parsable -o %x-%j.log -t {resources.runtime} --mem {resources.mem_mb}",
+            "--cluster-status",
+            "./status.py",
+            "--cluster-cancel",
+            "scancel",
+        )
         self.assertRegex(said, r"Error in rule fails")
         self.assertRegex(said, r"Error in rule waits")
 

@@ -75,8 +75,15 @@ class Host:
                 break
             with connection:
                 if not self.is_down:
-                    children.append(subprocess.Popen([SSHD, "-i", "-e", "-f", self.config], stdin=connection,
-                                                     stdout=connection, stderr=self.log, env=self.l.env))
+                    children.append(
+                        subprocess.Popen(
+                            [SSHD, "-i", "-e", "-f", self.config],
+                            stdin=connection,
+                            stdout=connection,
+                            stderr=self.log,
+                            env=self.l.env,
+                        )
+                    )
             children = [c for c in children if c.poll() is None]
         for c in children:
             c.wait()
@@ -100,24 +107,42 @@ class Rack(Lab):
 
     def start(self):
         os.mkdir(os.path.join(self.dir, "bin"))
-        self.write("bin/belay-agent", lab.AGENT % {"dir": self.dir, "build": BUILD, "agent_prelude": ""}, 0o755)
+        self.write(
+            "bin/belay-agent",
+            lab.AGENT % {"dir": self.dir, "build": BUILD, "agent_prelude": ""},
+            0o755,
+        )
         for key in ("key", "host-key"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(self.dir, key)],
-                           check=True, stdin=subprocess.DEVNULL)
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(self.dir, key)],
+                check=True,
+                stdin=subprocess.DEVNULL,
+            )
         shutil.copy(os.path.join(self.dir, "key.pub"), os.path.join(self.dir, "authorized-keys"))
         if os.geteuid() == 0:
-            os.makedirs("/run/sshd", 0o755, exist_ok=True)  # which sshd started as root wants to be there
+            os.makedirs(
+                "/run/sshd", 0o755, exist_ok=True
+            )  # which sshd started as root wants to be there
         self.hosts = [Host(self, n + 1) for n in range(self.n_hosts)]
         with open(os.path.join(self.dir, "host-key.pub")) as f:
             host_key = " ".join(f.read().split()[:2])
         known = "".join("[127.0.0.1]:%d %s\n" % (h.port, host_key) for h in self.hosts)
         self.pool = {
-            "provider": "static", "hosts": ["127.0.0.1:%d" % h.port for h in self.hosts], "user": getpass.getuser(),
-            "key": os.path.join(self.dir, "key"), "known_hosts": self.write("known-hosts", known),
-            "cpus": 1, "memory": "256M", "usd_per_hour": "3.60", "idle_timeout": "1s", "cooldown": "1s",
+            "provider": "static",
+            "hosts": ["127.0.0.1:%d" % h.port for h in self.hosts],
+            "user": getpass.getuser(),
+            "key": os.path.join(self.dir, "key"),
+            "known_hosts": self.write("known-hosts", known),
+            "cpus": 1,
+            "memory": "256M",
+            "usd_per_hour": "3.60",
+            "idle_timeout": "1s",
+            "cooldown": "1s",
             "refusal_backoff": "500ms",
         }
-        self.config = self.write("belayd.yaml", {**self.belayd_config, "pools": {"rack": self.pool}})
+        self.config = self.write(
+            "belayd.yaml", {**self.belayd_config, "pools": {"rack": self.pool}}
+        )
         self.up()
 
     def end(self):
@@ -132,7 +157,9 @@ class Rack(Lab):
                 with contextlib.suppress(Refused):
                     self.post("/jobs/%d/cancel" % job["id"])
             self.wait(lambda: not self.claims(), "no host is claimed", END_S)
-            self.wait(lambda: not self.get("/instances")["instances"], "belayd has no instance", END_S)
+            self.wait(
+                lambda: not self.get("/instances")["instances"], "belayd has no instance", END_S
+            )
         except (AssertionError, Refused, OSError) as error:
             return [str(error)]
         return []
@@ -152,11 +179,16 @@ class Rack(Lab):
 
 class Limited(Rack):
     """Three hosts on a supply that has power for jobs on two of them."""
+
     n_hosts = 3
 
     def __init__(self):
-        super().__init__(belayd={"node_types": {"box": {"watts": {"idle": 100, "full": 500}}},
-                                 "racks": {"left": {"max_kw": 1.1, "pools": {"rack": {"type": "box", "nodes": 3}}}}})
+        super().__init__(
+            belayd={
+                "node_types": {"box": {"watts": {"idle": 100, "full": 500}}},
+                "racks": {"left": {"max_kw": 1.1, "pools": {"rack": {"type": "box", "nodes": 3}}}},
+            }
+        )
 
 
 def undo(gate):
@@ -189,7 +221,16 @@ class Static(unittest.TestCase):
 
     def walk(self, l, steps, **spec):
         """A job that runs until it is let go, however long what is done meanwhile takes on a busy machine."""
-        return l.submit(os.environ["BELAY_WALKER"], "coop", steps, 20, 100, os.path.join(l.dir, "gate"), method="coop", **spec)
+        return l.submit(
+            os.environ["BELAY_WALKER"],
+            "coop",
+            steps,
+            20,
+            100,
+            os.path.join(l.dir, "gate"),
+            method="coop",
+            **spec
+        )
 
     def change_hosts(self, l):
         """While one has an instance: it cannot be left out, others can come and go."""
@@ -201,7 +242,13 @@ class Static(unittest.TestCase):
     def apply_hosts(self, l, hosts):
         """What belayd has against them."""
         try:
-            l.post("/pools", {"file": "pools.yaml", "text": json.dumps({"pools": {"rack": {**l.pool, "hosts": hosts}}})})
+            l.post(
+                "/pools",
+                {
+                    "file": "pools.yaml",
+                    "text": json.dumps({"pools": {"rack": {**l.pool, "hosts": hosts}}}),
+                },
+            )
         except Refused as refusal:
             return str(refusal)
         return ""
@@ -213,24 +260,51 @@ class Static(unittest.TestCase):
             l.write("gate", "")
             for job in jobs:
                 self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
-            self.assertEqual({i["provider_id"].split("#")[0] for i in l.instances()}, set(l.pool["hosts"]))
+            self.assertEqual(
+                {i["provider_id"].split("#")[0] for i in l.instances()}, set(l.pool["hosts"])
+            )
 
     def test_no_more_run_than_their_rack_has_power_for(self):
         with Limited() as l:
-            first = [l.submit("plain.sh", 100000, exclusive=True) for _ in range(2)]  # however many cpus this machine has
+            first = [
+                l.submit("plain.sh", 100000, exclusive=True) for _ in range(2)
+            ]  # however many cpus this machine has
             l.wait(lambda: all(l.job(j)["state"] == "running" for j in first), "two run")
             rest = [l.submit("plain.sh", 3, exclusive=True) for _ in range(3)]
-            said = l.wait(lambda: [s for s in l.belay("why", str(rest[0])).splitlines() if "rack left" in s], "its rack holds it back")
-            self.assertIn("no node of pool rack is launched for want of power: rack left draws 1.1 kW of the 1.1 that it may (max_kw), and it would draw 0.4 more there",
-                          said[0])
+            said = l.wait(
+                lambda: [s for s in l.belay("why", str(rest[0])).splitlines() if "rack left" in s],
+                "its rack holds it back",
+            )
+            self.assertIn(
+                "no node of pool rack is launched for want of power: rack left draws 1.1 kW of the 1.1 that it may (max_kw), and it would draw 0.4 more there",
+                said[0],
+            )
             self.assertEqual([l.job(j)["state"] for j in rest], ["pending"] * 3)
             self.assertEqual(len(l.claims()), 2)  # of three hosts
-            self.assertEqual(l.get("/racks")["racks"], [{"name": "left", "max_watts": 1100, "idle_watts": 300, "watts": 1100, "measured_watts": 0, "nodes": 3, "joined": 2}])
+            self.assertEqual(
+                l.get("/racks")["racks"],
+                [
+                    {
+                        "name": "left",
+                        "max_watts": 1100,
+                        "idle_watts": 300,
+                        "watts": 1100,
+                        "measured_watts": 0,
+                        "nodes": 3,
+                        "joined": 2,
+                    }
+                ],
+            )
             l.post("/jobs/%d/cancel" % first[0])
             self.assertEqual([l.wait_ended(j)["job"]["end"] for j in rest], ["succeeded"] * 3)
             l.post("/jobs/%d/cancel" % first[1])
             shown = [l.wait_ended(j) for j in first] + [l.show(j) for j in rest]
-            moments = sorted((at, n) for s in shown for a in s["attempts"] for at, n in ((a["assigned_at"], 1), (a["ended_at"], -1)))
+            moments = sorted(
+                (at, n)
+                for s in shown
+                for a in s["attempts"]
+                for at, n in ((a["assigned_at"], 1), (a["ended_at"], -1))
+            )
             held = [sum(n for _, n in moments[:k]) for k in range(len(moments) + 1)]
             self.assertEqual(max(held), 2)
 
@@ -272,10 +346,15 @@ class Static(unittest.TestCase):
             l.write("gate", "")
             self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
             self.assertEqual(len(l.show(job)["attempts"]), 1)
-            l.wait(lambda: [i["state"] for i in l.instances()] == ["ending"], "it is to be given back")
+            l.wait(
+                lambda: [i["state"] for i in l.instances()] == ["ending"], "it is to be given back"
+            )
             self.assertEqual(len(l.claims()), 1)
             idle = [name for h, name in zip(l.hosts, l.pool["hosts"]) if not h.is_down]
-            l.wait(lambda: self.apply_hosts(l, idle) == "", "who is not heard of either can be left out")
+            l.wait(
+                lambda: self.apply_hosts(l, idle) == "",
+                "who is not heard of either can be left out",
+            )
             l.wait(lambda: not l.instances("live"), "what was there counts as gone")
             for h in l.hosts:
                 h.is_down = False
@@ -286,11 +365,25 @@ class Static(unittest.TestCase):
         with Rack() as l:
             for key in ("host-key", "host-key.pub"):
                 os.unlink(os.path.join(l.dir, key))
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(l.dir, "host-key")],
-                           check=True, stdin=subprocess.DEVNULL)
+            subprocess.run(
+                [
+                    "ssh-keygen",
+                    "-q",
+                    "-t",
+                    "ed25519",
+                    "-N",
+                    "",
+                    "-f",
+                    os.path.join(l.dir, "host-key"),
+                ],
+                check=True,
+                stdin=subprocess.DEVNULL,
+            )
             job = l.submit("plain.sh", 1)
-            l.wait(lambda: "Host key verification failed" in l.belay("why", str(job)) + self.log_of(l),
-                   "the refusal is told")
+            l.wait(
+                lambda: "Host key verification failed" in l.belay("why", str(job)) + self.log_of(l),
+                "the refusal is told",
+            )
             self.assertEqual(l.claims(), [])
 
     def log_of(self, l):

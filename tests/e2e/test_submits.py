@@ -30,12 +30,19 @@ class Submits(unittest.TestCase):
         self.up()
 
     def tearDown(self):
-        subprocess.run([lab.BUILD + "/cli/belay", "down"], env=self.env, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(
+            [lab.BUILD + "/cli/belay", "down"], env=self.env, stdout=subprocess.DEVNULL, check=True
+        )
         shutil.rmtree(self.home)
 
     def up(self):
-        subprocess.run([lab.BUILD + "/cli/belay", "up", "--no-agent"], env=self.env, stdout=subprocess.DEVNULL,
-                       check=True, timeout=lab.WAIT_S)
+        subprocess.run(
+            [lab.BUILD + "/cli/belay", "up", "--no-agent"],
+            env=self.env,
+            stdout=subprocess.DEVNULL,
+            check=True,
+            timeout=lab.WAIT_S,
+        )
 
     def pid(self):
         with open(os.path.join(self.home, "belayd.json")) as f:
@@ -73,7 +80,9 @@ class Submits(unittest.TestCase):
             client.start()
         for moment in moments:
             with self.lock:
-                self.assertTrue(self.lock.wait_for(lambda: len(self.acknowledged) >= moment, lab.WAIT_S))
+                self.assertTrue(
+                    self.lock.wait_for(lambda: len(self.acknowledged) >= moment, lab.WAIT_S)
+                )
             time.sleep(chance.random() * 0.003)  # anywhere in what follows an answer
             os.kill(self.pid(), signal.SIGKILL)
             self.assertTrue(lab.all_gone([self.pid()], lab.WAIT_S))
@@ -82,9 +91,19 @@ class Submits(unittest.TestCase):
             client.join()
         stored = self.stored()
         lost = [job for job in self.acknowledged if job not in stored]
-        print("seed %d: %d submits acknowledged over %d connections, %d kills: %d lost, %d numbers given twice, "
-              "%d stored without an answer" % (seed, len(self.acknowledged), CONNECTIONS, KILLS, len(lost),
-              len(self.acknowledged) - len(set(self.acknowledged)), len(stored) - len(set(self.acknowledged))))
+        print(
+            "seed %d: %d submits acknowledged over %d connections, %d kills: %d lost, %d numbers given twice, "
+            "%d stored without an answer"
+            % (
+                seed,
+                len(self.acknowledged),
+                CONNECTIONS,
+                KILLS,
+                len(lost),
+                len(self.acknowledged) - len(set(self.acknowledged)),
+                len(stored) - len(set(self.acknowledged)),
+            )
+        )
         self.assertEqual(lost, [])
         self.assertEqual(len(set(self.acknowledged)), len(self.acknowledged))
 

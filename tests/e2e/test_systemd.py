@@ -20,9 +20,18 @@ from lab import BUILD, Lab, WAIT_S, undisturbed
 
 SYSTEMD = "/lib/systemd/systemd"
 UNITS = "/lib/systemd/system"
-TAKEN = ["shutdown.target", "umount.target", "final.target", "poweroff.target",
-         "systemd-poweroff.service", "network.target", "network-online.target", "remote-fs.target",
-         "nss-lookup.target", "nss-user-lookup.target"]
+TAKEN = [
+    "shutdown.target",
+    "umount.target",
+    "final.target",
+    "poweroff.target",
+    "systemd-poweroff.service",
+    "network.target",
+    "network-online.target",
+    "remote-fs.target",
+    "nss-lookup.target",
+    "nss-user-lookup.target",
+]
 STEPS, STEP_S = 12, 0.5
 
 NETWORK = """\
@@ -67,9 +76,23 @@ def lacks():
         os.rmdir(make_cgroup("belay-systemd-probe-%d" % os.getpid()))
     except OSError as error:
         return "a cgroup cannot be made: %s" % error
-    done = subprocess.run(["unshare", "--pid", "--mount", "--cgroup", "--fork", "--mount-proc",
-                           "mount", "-t", "cgroup2", "none", "/sys/fs/cgroup"],
-                          stderr=subprocess.PIPE, universal_newlines=True)
+    done = subprocess.run(
+        [
+            "unshare",
+            "--pid",
+            "--mount",
+            "--cgroup",
+            "--fork",
+            "--mount-proc",
+            "mount",
+            "-t",
+            "cgroup2",
+            "none",
+            "/sys/fs/cgroup",
+        ],
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+    )
     return "" if done.returncode == 0 else done.stderr.strip()
 
 
@@ -106,8 +129,12 @@ class Machine:
         lab = self.lab
         with open(os.path.join(BUILD, "agent", "belay-agent.service")) as f:
             unit = f.read()
-        unit, n = re.subn("^ExecStart=.*$", "ExecStart=%s/bin/belay-agent --config %s/agent.yaml"
-                          % (lab.dir, lab.dir), unit, flags=re.M)
+        unit, n = re.subn(
+            "^ExecStart=.*$",
+            "ExecStart=%s/bin/belay-agent --config %s/agent.yaml" % (lab.dir, lab.dir),
+            unit,
+            flags=re.M,
+        )
         assert n == 1
         lab.write("units/belay-agent.service", unit)
         with open(os.path.join(lab.home, "ca.pem")) as f:
@@ -115,24 +142,46 @@ class Machine:
         with open(os.path.join(lab.home, "belayd.log")) as f:
             server = re.search(r"belayd is ready url=(\S+)", f.read()).group(1)
         token = lab.belay("token", "create", "--join", "--pool", "base").strip()
-        lab.write("agent.yaml", "server: %s\ntoken: %s\ndir: %s/node\nca: |\n%s"
-                  % (server.replace("127.0.0.1", "localhost"), token, lab.dir, ca))
+        lab.write(
+            "agent.yaml",
+            "server: %s\ntoken: %s\ndir: %s/node\nca: |\n%s"
+            % (server.replace("127.0.0.1", "localhost"), token, lab.dir, ca),
+        )
 
     def start(self):
-        script = self.lab.write("init", INIT % {
-            "cgroup": self.cgroup, "units": self.units, "systemd": SYSTEMD})
+        script = self.lab.write(
+            "init", INIT % {"cgroup": self.cgroup, "units": self.units, "systemd": SYSTEMD}
+        )
         with open(os.path.join(self.lab.dir, "machine.log"), "a") as log:
-            self.process = subprocess.Popen(["sh", script], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, start_new_session=True,
-                                            env={**os.environ, "LAB": self.lab.dir})
+            self.process = subprocess.Popen(
+                ["sh", script],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, "LAB": self.lab.dir},
+            )
 
     def init(self):
         with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)) as f:
             return int(f.read().split()[0])
 
     def restart_agent(self):
-        subprocess.run(["nsenter", "-t", str(self.init()), "-p", "-m", "-C", "systemctl", "restart",
-                        "belay-agent"], check=True, timeout=WAIT_S)
+        subprocess.run(
+            [
+                "nsenter",
+                "-t",
+                str(self.init()),
+                "-p",
+                "-m",
+                "-C",
+                "systemctl",
+                "restart",
+                "belay-agent",
+            ],
+            check=True,
+            timeout=WAIT_S,
+        )
 
     def power_off(self):
         """As its power button does: systemd takes SIGRTMIN+4 for it."""

@@ -8,8 +8,10 @@ import unittest
 from lab import Lab, command_line
 
 # A busy machine leaves a process that wants a whole cpu little of it: a tenth, where twenty share two. One that sleeps uses next to nothing.
-TELEMETRY = {"diagnose": {"over": "1m", "least": "3s", "thread": 3},
-             "advise": {"idle_for": "4s", "sizes_least": "4s"}}
+TELEMETRY = {
+    "diagnose": {"over": "1m", "least": "3s", "thread": 3},
+    "advise": {"idle_for": "4s", "sizes_least": "4s"},
+}
 CLOUD = {"pools": [{"zone": "us-east-1a", "type": "g5.12xlarge", "on_demand": {"capacity": 1}}]}
 POOL = {"zones": ["us-east-1a"], "types": ["g5.12xlarge"], "markets": ["on-demand"], "max_nodes": 1}
 IDLE = "gpu uuid=GPU-idle busy=1 memory=12 total=24 processes=1\n"
@@ -22,9 +24,15 @@ COOL = WELL.replace("GPU-well", "GPU-hot")  # before it is hot
 class Telemetry(unittest.TestCase):
     def lab(self, nodes=1):
         cloud = {"pools": [dict(CLOUD["pools"][0], on_demand={"capacity": nodes})]}
-        lab = Lab(cloud=cloud, pool=dict(POOL, max_nodes=nodes), belayd={"telemetry": TELEMETRY}, agent_prelude="""\
+        lab = Lab(
+            cloud=cloud,
+            pool=dict(POOL, max_nodes=nodes),
+            belayd={"telemetry": TELEMETRY},
+            agent_prelude="""\
 export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_TELEMETRY='200ms 1s'
-""" % os.environ["BELAY_STAND_IN"])
+"""
+            % os.environ["BELAY_STAND_IN"],
+        )
         return lab
 
     def start(self, lab, program, *args, ready=r"^works", **spec):
@@ -42,10 +50,20 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
 
     def has_memory_group(self, lab):
         """Whether the node holds a job to the memory that it asked for: another group than ours has it."""
+
         def groups(pid):
             with open("/proc/%s/cgroup" % pid) as f:
-                return {line for line in f.read().split() if ":memory:" in line or line.startswith("0::")}
-        return any(groups(pid) != groups("self") for pid in lab.processes() if "thrash" in command_line(pid))
+                return {
+                    line
+                    for line in f.read().split()
+                    if ":memory:" in line or line.startswith("0::")
+                }
+
+        return any(
+            groups(pid) != groups("self")
+            for pid in lab.processes()
+            if "thrash" in command_line(pid)
+        )
 
     def test_each_is_named_and_who_is_well_is_not(self):
         with self.lab() as lab:
@@ -55,11 +73,16 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
 
     def test_the_rank_that_the_others_wait_for_is_named(self):
         with self.lab(2) as lab:
-            job = lab.submit("barrier.py", os.path.join(lab.dir, "barrier"), nodes=2, exclusive=True)
+            job = lab.submit(
+                "barrier.py", os.path.join(lab.dir, "barrier"), nodes=2, exclusive=True
+            )
             lab.wait(lambda: "collectives" in self.advice(lab, job), "they wait for each other")
             shown = lab.belay("advise")
             print(shown)
-            self.assertRegex(shown, r"rank 0 waits \d+ % of its time for others, rank 1 only \d+ %: that is the one they wait for")
+            self.assertRegex(
+                shown,
+                r"rank 0 waits \d+ % of its time for others, rank 1 only \d+ %: that is the one they wait for",
+            )
             ranks = {r["rank"]: r["waited_ms"] for r in lab.get("/jobs/%d/diagnose" % job)["ranks"]}
             self.assertGreater(ranks[0], 5 * ranks[1])
             self.end(lab, job)
@@ -98,9 +121,17 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
         hot = self.start(lab, "load.py", "sleep", gpus=1)
         well = self.start(lab, "load.py", "burn", gpus=1)
         self.become(lab, HOT + WELL)  # not before both are there: the node is given nothing new
-        lab.wait(lambda: self.codes(lab, hot) == ["thermal-throttling"], "the one that is throttled is named")
-        self.assertRegex(lab.belay("diagnose", str(hot)), r"held back by heat \d+ % of the time: 92 degrees")
-        lab.wait(lambda: lab.get("/jobs/%d/diagnose" % well)["enough"], "there is enough of the one that is well")
+        lab.wait(
+            lambda: self.codes(lab, hot) == ["thermal-throttling"],
+            "the one that is throttled is named",
+        )
+        self.assertRegex(
+            lab.belay("diagnose", str(hot)), r"held back by heat \d+ % of the time: 92 degrees"
+        )
+        lab.wait(
+            lambda: lab.get("/jobs/%d/diagnose" % well)["enough"],
+            "there is enough of the one that is well",
+        )
         self.assertEqual((self.codes(lab, well), self.advice(lab, well)), ([], []))
         self.assertIn("Nothing holds it up", lab.belay("diagnose", str(well)))
         self.become(lab, COOL + WELL)
@@ -108,10 +139,17 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
 
     def check_memory(self, lab):
         oversized = self.start(lab, "load.py", "sleep", memory_mib=1024)
-        short = self.start(lab, "load.py", "thrash", os.path.join(lab.dir, "data"), 160, memory_mib=64)
-        lab.wait(lambda: self.advice(lab, oversized) == ["too-much-memory"], "the oversized one is named")
+        short = self.start(
+            lab, "load.py", "thrash", os.path.join(lab.dir, "data"), 160, memory_mib=64
+        )
+        lab.wait(
+            lambda: self.advice(lab, oversized) == ["too-much-memory"], "the oversized one is named"
+        )
         if self.has_memory_group(lab):
-            lab.wait(lambda: "memory-pressure" in self.codes(lab, short), "the one that is short of memory is named")
+            lab.wait(
+                lambda: "memory-pressure" in self.codes(lab, short),
+                "the one that is short of memory is named",
+            )
             print(lab.belay("diagnose", str(short)))
         else:
             print("SKIP: nothing holds jobs to their memory on this machine")

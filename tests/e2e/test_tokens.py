@@ -31,6 +31,7 @@ NOTHING = {"GET": "r", "HEAD": "r", "PUT": "w", "DELETE": "d"}
 
 class Store(test_store_clouds.Handler):
     """The store, the metadata service and the token service of Google; the login and the Blob service of Azure."""
+
     token_s, narrow_s = 4, 60
 
     def setup(self):
@@ -56,12 +57,23 @@ class Store(test_store_clouds.Handler):
         return prefix if time.time() < end else None
 
     def serve(self, target, body):
-        form = {k: v[0] for k, v in urllib.parse.parse_qs(body.decode("latin-1")).items()} if self.command == "POST" else {}
+        form = (
+            {k: v[0] for k, v in urllib.parse.parse_qs(body.decode("latin-1")).items()}
+            if self.command == "POST"
+            else {}
+        )
         if target.path == "/computeMetadata/v1/instance/service-accounts/default/token":
             return self.tell(self.mint("/", self.token_s), Metadata_Flavor="Google")
         if target.path.endswith("/oauth2/v2.0/token"):
-            known = form.get("client_secret") == SECRET and form["scope"] == "https://storage.azure.com/.default"
-            return self.tell(self.mint("/", self.token_s)) if known else self.tell({"error": "invalid_client"}, 401)
+            known = (
+                form.get("client_secret") == SECRET
+                and form["scope"] == "https://storage.azure.com/.default"
+            )
+            return (
+                self.tell(self.mint("/", self.token_s))
+                if known
+                else self.tell({"error": "invalid_client"}, 401)
+            )
         if target.path == "/v1/token":
             return self.exchange(form)
         if target.path == "/lab1/" and "userdelegationkey" in target.query:
@@ -71,11 +83,16 @@ class Store(test_store_clouds.Handler):
     def exchange(self, form):
         if form["grant_type"] != EXCHANGE or self.prefix_of(form["subject_token"]) != "/":
             return self.tell({"error": "invalid_grant"}, 400)
-        rule, = json.loads(form["options"])["accessBoundary"]["accessBoundaryRules"]
-        found = re.fullmatch(r"resource\.name\.startsWith\('projects/_/buckets/jobs/objects/(.*)'\) \|\| api\.getAttribute\("
-                             r"'storage\.googleapis\.com/objectListPrefix', ''\)\.startsWith\('(.*)'\)",
-                             rule["availabilityCondition"]["expression"])
-        if found[1] != found[2] or rule["availableResource"] != "//storage.googleapis.com/projects/_/buckets/jobs":
+        (rule,) = json.loads(form["options"])["accessBoundary"]["accessBoundaryRules"]
+        found = re.fullmatch(
+            r"resource\.name\.startsWith\('projects/_/buckets/jobs/objects/(.*)'\) \|\| api\.getAttribute\("
+            r"'storage\.googleapis\.com/objectListPrefix', ''\)\.startsWith\('(.*)'\)",
+            rule["availabilityCondition"]["expression"],
+        )
+        if (
+            found[1] != found[2]
+            or rule["availableResource"] != "//storage.googleapis.com/projects/_/buckets/jobs"
+        ):
             return self.tell({"error": "invalid_request"}, 400)
         return self.tell(self.mint("/jobs/" + found[1], self.narrow_s))
 
@@ -86,8 +103,15 @@ class Store(test_store_clouds.Handler):
             self.refuse(403, "AuthorizationPermissionMismatch")
             return True
         start, expiry = re.search("<Start>(.*)</Start><Expiry>(.*)</Expiry>", body).groups()
-        parts = {"SignedOid": "o-1", "SignedTid": "t-1", "SignedStart": start, "SignedExpiry": expiry, "SignedService": "b",
-                 "SignedVersion": "2021-12-02", "Value": base64.b64encode(KEY).decode()}
+        parts = {
+            "SignedOid": "o-1",
+            "SignedTid": "t-1",
+            "SignedStart": start,
+            "SignedExpiry": expiry,
+            "SignedService": "b",
+            "SignedVersion": "2021-12-02",
+            "Value": base64.b64encode(KEY).decode(),
+        }
         text = "".join("<%s>%s</%s>" % (k, v, k) for k, v in parts.items())
         return self.tell(("<UserDelegationKey>%s</UserDelegationKey>" % text).encode())
 
@@ -96,8 +120,34 @@ class Store(test_store_clouds.Handler):
         q = {k: v[0] for k, v in self.query.items()}
         if not q.get("sig") or q["se"] < time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()):
             return False
-        text = "\n".join([q["sp"], "", q["se"], "/blob/lab1/jobs", q["skoid"], q["sktid"], q["skt"], q["ske"], q["sks"],
-                          q["skv"], "", "", "", "", q["spr"], q["sv"], q["sr"], "", "", "", "", "", "", ""])
+        text = "\n".join(
+            [
+                q["sp"],
+                "",
+                q["se"],
+                "/blob/lab1/jobs",
+                q["skoid"],
+                q["sktid"],
+                q["skt"],
+                q["ske"],
+                q["sks"],
+                q["skv"],
+                "",
+                "",
+                "",
+                "",
+                q["spr"],
+                q["sv"],
+                q["sr"],
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+            ]
+        )
         mac = base64.b64encode(hmac.new(KEY, text.encode(), hashlib.sha256).digest()).decode()
         need = "l" if q.get("comp") == "list" else NOTHING[self.command]
         return q["sr"] == "c" and mac == q["sig"] and need in q["sp"]
@@ -105,7 +155,11 @@ class Store(test_store_clouds.Handler):
     def may(self, path):
         prefix = self.prefix_of((self.headers.get("Authorization") or "")[7:])
         name = path if path.rstrip("/") != "/jobs" else "/jobs/" + self.query.get("prefix", [""])[0]
-        may = self.is_signed() if self.azure and "sig" in self.query else prefix is not None and name.startswith(prefix)
+        may = (
+            self.is_signed()
+            if self.azure and "sig" in self.query
+            else prefix is not None and name.startswith(prefix)
+        )
         with self.book.lock:
             self.book.asked.append((may, self.azure and "sig" in self.query, prefix, name))
         return may
@@ -124,15 +178,33 @@ class TokenLab(Lab):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.kind, self.of_jobs = kind, of_jobs
         self.root = "http://127.0.0.1:%d" % self.server.server_port
-        self.keys = {"GCE_METADATA_HOST": self.root[len("http://"):]} if kind == "gs" else {
-            "AZURE_AUTHORITY_HOST": self.root, "AZURE_TENANT_ID": "t-1", "AZURE_CLIENT_ID": "c-1", "AZURE_CLIENT_SECRET": SECRET}
-        of_nodes = {"GCE_METADATA_HOST": "127.0.0.1:1", "AZURE_AUTHORITY_HOST": "http://127.0.0.1:1"} if of_jobs else self.keys
-        super().__init__(agent_prelude="".join("export %s=%s\n" % item for item in of_nodes.items()),
-                         belayd={"retention": "0s"})
+        self.keys = (
+            {"GCE_METADATA_HOST": self.root[len("http://") :]}
+            if kind == "gs"
+            else {
+                "AZURE_AUTHORITY_HOST": self.root,
+                "AZURE_TENANT_ID": "t-1",
+                "AZURE_CLIENT_ID": "c-1",
+                "AZURE_CLIENT_SECRET": SECRET,
+            }
+        )
+        of_nodes = (
+            {"GCE_METADATA_HOST": "127.0.0.1:1", "AZURE_AUTHORITY_HOST": "http://127.0.0.1:1"}
+            if of_jobs
+            else self.keys
+        )
+        super().__init__(
+            agent_prelude="".join("export %s=%s\n" % item for item in of_nodes.items()),
+            belayd={"retention": "0s"},
+        )
 
     def provision(self, ports):
         self.env.update(self.keys)
-        url = "gs://jobs/lab?kms_key=%s&" % test_store_clouds.KMS_KEY if self.kind == "gs" else "az://lab1/jobs/lab?"
+        url = (
+            "gs://jobs/lab?kms_key=%s&" % test_store_clouds.KMS_KEY
+            if self.kind == "gs"
+            else "az://lab1/jobs/lab?"
+        )
         more = {"store_credentials": "job" if self.of_jobs else "node"}
         if self.of_jobs and self.kind == "gs":
             more["store_sts"] = self.root
@@ -181,7 +253,9 @@ class Tokens(unittest.TestCase):
     def check_own(self, kind):
         with TokenLab(kind, False) as l:
             l.run()
-            self.assertEqual([a for a in l.asked() if not a[0]], [])  # all were renewed before they ended
+            self.assertEqual(
+                [a for a in l.asked() if not a[0]], []
+            )  # all were renewed before they ended
             self.assertGreater(len(l.book.tokens), 4)
             self.assertEqual(l.leaks(b"tok-", SECRET.encode()), [])
 
@@ -192,7 +266,9 @@ class Tokens(unittest.TestCase):
             self.assertEqual([a for a in asked if not a[0]], [])
             if kind == "gs":
                 self.assertEqual({a[2] for a in asked}, {"/", "/jobs/lab/e2e/jobs/%d/" % job})
-            self.assertGreater(sum(a[1] for a in asked) if kind == "az" else sum(a[2] != "/" for a in asked), 5)
+            self.assertGreater(
+                sum(a[1] for a in asked) if kind == "az" else sum(a[2] != "/" for a in asked), 5
+            )
             self.assertEqual(l.leaks(b"tok-", b"&sig=", SECRET.encode()), [])
 
     def both(self, check):

@@ -10,24 +10,47 @@ import unittest
 
 from lab import BUILD, PYTHON, Lab
 
-EXAMPLE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "pytorch"))
+EXAMPLE = os.path.abspath(
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "pytorch")
+)
 DATA = "/usr/share/datasets/fashion-mnist"
-HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+HAS_TORCH = (
+    subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+)
 STEPS = ["--steps", "120", "--batch", "16"]
 RANKS = 4
 RUN_S = 300
 WEIGHTS = r"^weights sha256 ([0-9a-f]{64})$"
 
 
-@unittest.skipUnless(HAS_TORCH and os.path.isdir(DATA), "needs python3-torch and dataset-fashion-mnist")
+@unittest.skipUnless(
+    HAS_TORCH and os.path.isdir(DATA), "needs python3-torch and dataset-fashion-mnist"
+)
 class Torch(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         env = {**os.environ, "PYTHONPATH": os.path.join(BUILD, "ckpt", "lib")}
         done = subprocess.run(
-            [PYTHON, "-m", "torch.distributed.run", "--standalone", "--redirects", "2", "--tee", "2", "--nproc_per_node", str(RANKS),
-             os.path.join(EXAMPLE, "train.py"), *STEPS],
-            env=env, stdout=subprocess.PIPE, universal_newlines=True, check=True, timeout=RUN_S)
+            [
+                PYTHON,
+                "-m",
+                "torch.distributed.run",
+                "--standalone",
+                "--redirects",
+                "2",
+                "--tee",
+                "2",
+                "--nproc_per_node",
+                str(RANKS),
+                os.path.join(EXAMPLE, "train.py"),
+                *STEPS,
+            ],
+            env=env,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+            check=True,
+            timeout=RUN_S,
+        )
         cls.expected = re.findall(WEIGHTS, done.stdout, re.M)
 
     def submit(self, l, script, *flags, arguments=STEPS):
@@ -39,8 +62,14 @@ class Torch(unittest.TestCase):
     def take_away(self, l, job, rank, **how):
         """The machine of that rank, which runs."""
         node = [a["node"] for a in l.show(job)["attempts"] if a["rank"] == rank][-1]
-        machine = l.wait(lambda: [i["provider_id"] for i in l.get("/instances?state=all")["instances"]
-                                  if i["node"] == node and i["provider_id"]], "the machine of node %d" % node)[0]
+        machine = l.wait(
+            lambda: [
+                i["provider_id"]
+                for i in l.get("/instances?state=all")["instances"]
+                if i["node"] == node and i["provider_id"]
+            ],
+            "the machine of node %d" % node,
+        )[0]
         l.cloud({"reclaim": {"instance": machine, **how}})
 
     def check(self, l, job):
@@ -60,7 +89,9 @@ class Torch(unittest.TestCase):
             self.take_away(l, job, 2, notice_s=30)
             shown = self.check(l, job)
             self.assertEqual(shown["job"]["lost_steps"], 0)
-            self.assertEqual([a["end"] for a in shown["attempts"][:RANKS]], ["gang", "gang", "reclaimed", "gang"])
+            self.assertEqual(
+                [a["end"] for a in shown["attempts"][:RANKS]], ["gang", "gang", "reclaimed", "gang"]
+            )
 
     def test_four_nodes_of_which_one_vanishes(self):
         """The others' programs fail at once, of a connection that is no more: that is no failure of theirs."""
@@ -72,7 +103,13 @@ class Torch(unittest.TestCase):
 
     def test_two_to_four_nodes_go_on_at_three(self):
         with Lab() as l:
-            job = self.submit(l, "nodes.sh", "--nodes", "2-4", arguments=["--steps", "240", "--global-batch", "48"])
+            job = self.submit(
+                l,
+                "nodes.sh",
+                "--nodes",
+                "2-4",
+                arguments=["--steps", "240", "--global-batch", "48"],
+            )
             l.wait_log(job, "^step 40 loss", timeout_s=RUN_S)
             self.take_away(l, job, 1, notice_s=30)
             l.wait_event(job, "started", 2, timeout_s=RUN_S)
@@ -81,7 +118,11 @@ class Torch(unittest.TestCase):
             l.belay("requeue", str(job))
             shown = l.wait_ended(job, timeout_s=RUN_S)
             log = l.log(job)
-            self.assertEqual((shown["job"]["end"], shown["job"]["ranks"], shown["job"]["lost_steps"]), ("succeeded", 4, 0), log)
+            self.assertEqual(
+                (shown["job"]["end"], shown["job"]["ranks"], shown["job"]["lost_steps"]),
+                ("succeeded", 4, 0),
+                log,
+            )
             sizes = [len([a for a in shown["attempts"] if a["attempt"] == n]) for n in (1, 2, 3)]
             self.assertEqual(sizes, [4, 3, 4])
             self.assertEqual(len(re.findall("^resumed at step [1-9]", log, re.M)), 2)

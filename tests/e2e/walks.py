@@ -27,7 +27,13 @@ class Walk:
     """A job that runs the walker; with a gate, to the last step, and to its end when there is a file of that name."""
 
     def __init__(self, method, steps, pause_ms, size, every_ms, gate=None):
-        self.method, self.steps, self.pause_ms, self.bytes, self.every_ms = method, steps, pause_ms, size, every_ms
+        self.method, self.steps, self.pause_ms, self.bytes, self.every_ms = (
+            method,
+            steps,
+            pause_ms,
+            size,
+            every_ms,
+        )
         self.gate = [gate] if gate else []
         self.id = None
 
@@ -36,17 +42,28 @@ class Walk:
         method = choose.choice(["coop", "coop", "coop", "signal", "none"])
         steps = choose.randrange(20, 50) if method == "none" else choose.randrange(80, 300)
         size = choose.choice([100, 100, 70000, 2000000])
-        return cls(method, steps, 30, size, choose.choice([1000, 2000]) if method == "coop" else 3600000)
+        return cls(
+            method, steps, 30, size, choose.choice([1000, 2000]) if method == "coop" else 3600000
+        )
 
     def submit(self, lab):
-        self.id = lab.submit(WALKER, self.method, self.steps, self.pause_ms, self.bytes, *self.gate, every_ms=self.every_ms,
-                             method=self.method, keep=1000)
+        self.id = lab.submit(
+            WALKER,
+            self.method,
+            self.steps,
+            self.pause_ms,
+            self.bytes,
+            *self.gate,
+            every_ms=self.every_ms,
+            method=self.method,
+            keep=1000
+        )
 
     def expected(self):
         """The lines of an undisturbed run."""
         lines, x = [], 1
         for step in range(1, self.steps + 1):
-            x = (x * 6364136223846793005 + 1442695040888963407) % 2 ** 64
+            x = (x * 6364136223846793005 + 1442695040888963407) % 2**64
             lines.append("step %d %016x" % (step, x))
         return lines + ["end %016x" % x]
 
@@ -57,7 +74,12 @@ class Walk:
         ends = [a["end"] for a in attempts]
         events = lab.events(self.id)
         if (row["state"], row["end"], row["exit_code"]) != ("ended", "succeeded", 0):
-            yield "it ended as %s, %s, exit code %s: %s" % (row["state"], row["end"], row["exit_code"], ends)
+            yield "it ended as %s, %s, exit code %s: %s" % (
+                row["state"],
+                row["end"],
+                row["exit_code"],
+                ends,
+            )
             return
         if [a["attempt"] for a in attempts] != list(range(1, len(attempts) + 1)):
             yield "its attempts are %s" % [a["attempt"] for a in attempts]
@@ -68,7 +90,11 @@ class Walk:
         ended = [e for e in events if e["kind"] == "ended"]
         requeued = [e for e in events if e["kind"] == "requeued"]
         if len(ended) != len(attempts) or len(requeued) != len(attempts) - 1:
-            yield "%d attempts, %d ends, %d times queued again" % (len(attempts), len(ended), len(requeued))
+            yield "%d attempts, %d ends, %d times queued again" % (
+                len(attempts),
+                len(ended),
+                len(requeued),
+            )
         if any(e["kind"] == "damaged" for e in events):
             yield "a checkpoint was damaged"
         yield from self.check_log(lab, attempts)
@@ -78,7 +104,9 @@ class Walk:
         """Every attempt's output is the beginning of what it should be, the last one's all of it; nothing that a
         program was told to be durable is done again."""
         expected, durable = self.expected(), 0
-        pieces = re.split(r"^---- belay: attempt (\d+) on (.*) ----\n", lab.log(self.id), flags=re.M)
+        pieces = re.split(
+            r"^---- belay: attempt (\d+) on (.*) ----\n", lab.log(self.id), flags=re.M
+        )
         output = {1: pieces[0]}
         output.update({int(pieces[n]): pieces[n + 2] for n in range(1, len(pieces), 3)})
         for a in attempts:
@@ -94,17 +122,30 @@ class Walk:
             if not a["started_at"]:
                 start_known = True  # lost before belayd heard of its start; its output came later
             elif self.method == "signal":
-                start_known = start >= (a["restored_progress"] or 0)  # of its steps belay hears now and then
+                start_known = start >= (
+                    a["restored_progress"] or 0
+                )  # of its steps belay hears now and then
             else:
                 start_known = start == (a["restored_progress"] or 0)
             if not start_known:
-                yield "attempt %d began at step %d, but belay knows of %s" % (a["attempt"], start, a["restored_progress"])
+                yield "attempt %d began at step %d, but belay knows of %s" % (
+                    a["attempt"],
+                    start,
+                    a["restored_progress"],
+                )
             if start < durable:
-                yield "attempt %d began at step %d, after %d was acknowledged" % (a["attempt"], start, durable)
+                yield "attempt %d began at step %d, after %d was acknowledged" % (
+                    a["attempt"],
+                    start,
+                    durable,
+                )
             steps = [line for line in lines[1:] if line.startswith(("step ", "end "))]
-            if steps != expected[start:start + len(steps)]:
+            if steps != expected[start : start + len(steps)]:
                 yield "attempt %d's output is not what it should be" % a["attempt"]
-            durable = max([durable] + [int(line.split()[1]) for line in lines if line.startswith("committed ")])
+            durable = max(
+                [durable]
+                + [int(line.split()[1]) for line in lines if line.startswith("committed ")]
+            )
         if output.get(attempts[-1]["attempt"], "").rstrip("\n").split("\n")[-1] != expected[-1]:
             yield "its result is not %r" % expected[-1]
 
@@ -121,7 +162,10 @@ class Walk:
             if restored < least:
                 yield "attempt %d resumed from %s, older than %s" % (a["attempt"], restored, least)
             if restored != (0, 0) and restored not in stored:
-                yield "attempt %d resumed from %s, which the store does not have" % (a["attempt"], restored)
+                yield "attempt %d resumed from %s, which the store does not have" % (
+                    a["attempt"],
+                    restored,
+                )
             last = restored
 
 
@@ -140,8 +184,16 @@ class RingWalk:
         return cls(choose.choice([2, 2, 3]), choose.randrange(40, 150), choose.choice([1000, 2000]))
 
     def submit(self, lab):
-        self.id = lab.submit("ring.py", self.steps, 0.03, method="coop", every_ms=self.every_ms, keep=1000, nodes=self.nodes,
-                             env={"RING_DIR": lab.dir})
+        self.id = lab.submit(
+            "ring.py",
+            self.steps,
+            0.03,
+            method="coop",
+            every_ms=self.every_ms,
+            keep=1000,
+            nodes=self.nodes,
+            env={"RING_DIR": lab.dir},
+        )
 
     def check(self, lab):
         """What is not as it must be, in words."""
@@ -151,13 +203,21 @@ class RingWalk:
             attempts.setdefault(a["attempt"], []).append(a)
         ends = [[a["end"] for a in ranks] for ranks in attempts.values()]
         if (row["state"], row["end"], row["exit_code"]) != ("ended", "succeeded", 0):
-            yield "it ended as %s, %s, exit code %s: %s" % (row["state"], row["end"], row["exit_code"], ends)
+            yield "it ended as %s, %s, exit code %s: %s" % (
+                row["state"],
+                row["end"],
+                row["exit_code"],
+                ends,
+            )
             return
         if set(ends[-1]) != {"succeeded"} or any(set(e) == {"succeeded"} for e in ends[:-1]):
             yield "its attempts ended as %s" % ends
         for ranks in attempts.values():
             if [a["rank"] for a in ranks] != list(range(self.nodes)):
-                yield "attempt %d has the ranks %s" % (ranks[0]["attempt"], [a["rank"] for a in ranks])
+                yield "attempt %d has the ranks %s" % (
+                    ranks[0]["attempt"],
+                    [a["rank"] for a in ranks],
+                )
         for rank, value in enumerate(undisturbed(self.steps, self.nodes)):
             text = lab.belay("logs", "--rank", str(rank), str(self.id))
             if text.rstrip("\n").split("\n")[-1] != "ring %s" % value:

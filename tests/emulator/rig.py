@@ -16,12 +16,18 @@ READY_S = 30
 def emulator(program, configuration):
     """Runs it with its port file's content, in a directory of its own."""
     with tempfile.TemporaryDirectory(prefix="belay-test.") as directory:
-        config, ports = os.path.join(directory, "emulator.yaml"), os.path.join(directory, "ports.json")
+        config, ports = os.path.join(directory, "emulator.yaml"), os.path.join(
+            directory, "ports.json"
+        )
         with open(config, "w") as f:
             json.dump(configuration, f)  # which is YAML too
         with open(os.path.join(directory, "log"), "w+") as log:
-            child = subprocess.Popen([program, "--config", config, "--port-file", ports], stdin=subprocess.DEVNULL,
-                                     stdout=log, stderr=log)
+            child = subprocess.Popen(
+                [program, "--config", config, "--port-file", ports],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
             end = time.monotonic() + READY_S
             try:
                 while not os.path.exists(ports):
@@ -34,4 +40,7 @@ def emulator(program, configuration):
                 child.terminate()
                 if child.wait(READY_S) != 0:
                     log.seek(0)
-                    sys.exit("the emulator's exit code is %d; its log:\n%s" % (child.returncode, log.read()))
+                    sys.exit(
+                        "the emulator's exit code is %d; its log:\n%s"
+                        % (child.returncode, log.read())
+                    )

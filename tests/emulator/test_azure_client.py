@@ -19,11 +19,23 @@ PACKAGE = {"private": True, "type": "module", "dependencies": {"@azure/arm-compu
 RUN_S = 120
 CONFIGURATION = {
     "dir": "instances",
-    "providers": {"azure": {
-        "boot_delay_ms": 50, "page": 2, "retry_after_s": 0,
-        "clients": [{"client_id": "belay", "client_secret": "s3cret"}],
-        "pools": [{"zone": zone, "type": "Standard_D8s_v5", "spot": {"capacity": n, "usd_per_hour": "0.08"},
-                   "on_demand": {"usd_per_hour": "0.384"}} for zone, n in (("1", 4), ("2", 0))]}},
+    "providers": {
+        "azure": {
+            "boot_delay_ms": 50,
+            "page": 2,
+            "retry_after_s": 0,
+            "clients": [{"client_id": "belay", "client_secret": "s3cret"}],
+            "pools": [
+                {
+                    "zone": zone,
+                    "type": "Standard_D8s_v5",
+                    "spot": {"capacity": n, "usd_per_hour": "0.08"},
+                    "on_demand": {"usd_per_hour": "0.384"},
+                }
+                for zone, n in (("1", 4), ("2", 0))
+            ],
+        }
+    },
 }
 
 
@@ -33,8 +45,12 @@ def main():
     script = os.path.join(directory, "azure_client.mjs")
     shutil.copyfile(os.path.join(HERE, "azure_client.mjs"), script)  # where it finds its packages
     with rig.emulator(program, CONFIGURATION) as ports:
-        subprocess.run(["node", script, ports["azure"], ports["azure_tenant"], ports["azure_subscription"]],
-                       check=True, timeout=RUN_S, stdin=subprocess.DEVNULL)
+        subprocess.run(
+            ["node", script, ports["azure"], ports["azure_tenant"], ports["azure_subscription"]],
+            check=True,
+            timeout=RUN_S,
+            stdin=subprocess.DEVNULL,
+        )
 
 
 main()

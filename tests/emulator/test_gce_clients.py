@@ -26,27 +26,65 @@ WAIT_S = 30
 NPM_S = 240
 
 ACCOUNT = "agent@my-project.iam.gserviceaccount.com"
-CONFIGURATION = {"providers": {
-    "aws": {"keys": [{"access_key": "A", "secret_key": "S"}], "pools": [{"zone": "us-east-1a", "type": "m6i.xlarge"}]},
-    "gcp": {"boot_delay_ms": 100, "service_accounts": [{"email": ACCOUNT}],
-            "pools": [{"zone": ["us-central1-a", "us-central1-b"], "type": "n2-standard-8",
-                       "spot": {"capacity": 2, "usd_per_hour": 0.2}, "on_demand": {"usd_per_hour": 0.4}},
-                      {"zone": "us-central1-a", "type": "n1-standard-8+2xt4", "on_demand": {"capacity": 1}}]}}}
+CONFIGURATION = {
+    "providers": {
+        "aws": {
+            "keys": [{"access_key": "A", "secret_key": "S"}],
+            "pools": [{"zone": "us-east-1a", "type": "m6i.xlarge"}],
+        },
+        "gcp": {
+            "boot_delay_ms": 100,
+            "service_accounts": [{"email": ACCOUNT}],
+            "pools": [
+                {
+                    "zone": ["us-central1-a", "us-central1-b"],
+                    "type": "n2-standard-8",
+                    "spot": {"capacity": 2, "usd_per_hour": 0.2},
+                    "on_demand": {"usd_per_hour": 0.4},
+                },
+                {
+                    "zone": "us-central1-a",
+                    "type": "n1-standard-8+2xt4",
+                    "on_demand": {"capacity": 1},
+                },
+            ],
+        },
+    }
+}
 # A machine that shuts down when it is told to.
 SCRIPT = "#!/bin/sh\ntrap 'kill $!; exit 0' TERM\nsleep 1000 &\nwait\n"
 
 
 def resource(name):
     return {
-        "name": name, "machineType": "zones/us-central1-a/machineTypes/n2-standard-8",
-        "scheduling": {"provisioningModel": "SPOT", "instanceTerminationAction": "DELETE", "automaticRestart": False,
-                       "onHostMaintenance": "TERMINATE"},
-        "disks": [{"boot": True, "autoDelete": True, "initializeParams": {
-            "sourceImage": "projects/debian-cloud/global/images/family/debian-12", "diskSizeGb": "100",
-            "diskType": "zones/us-central1-a/diskTypes/pd-balanced"}}],
-        "networkInterfaces": [{"network": "global/networks/default", "accessConfigs": [{"type": "ONE_TO_ONE_NAT"}]}],
-        "serviceAccounts": [{"email": ACCOUNT, "scopes": ["https://www.googleapis.com/auth/cloud-platform"]}],
-        "metadata": {"items": [{"key": "startup-script", "value": SCRIPT}]}, "labels": {"sched-job": "17"}}
+        "name": name,
+        "machineType": "zones/us-central1-a/machineTypes/n2-standard-8",
+        "scheduling": {
+            "provisioningModel": "SPOT",
+            "instanceTerminationAction": "DELETE",
+            "automaticRestart": False,
+            "onHostMaintenance": "TERMINATE",
+        },
+        "disks": [
+            {
+                "boot": True,
+                "autoDelete": True,
+                "initializeParams": {
+                    "sourceImage": "projects/debian-cloud/global/images/family/debian-12",
+                    "diskSizeGb": "100",
+                    "diskType": "zones/us-central1-a/diskTypes/pd-balanced",
+                },
+            }
+        ],
+        "networkInterfaces": [
+            {"network": "global/networks/default", "accessConfigs": [{"type": "ONE_TO_ONE_NAT"}]}
+        ],
+        "serviceAccounts": [
+            {"email": ACCOUNT, "scopes": ["https://www.googleapis.com/auth/cloud-platform"]}
+        ],
+        "metadata": {"items": [{"key": "startup-script", "value": SCRIPT}]},
+        "labels": {"sched-job": "17"},
+    }
 
 
 def request(method, url, body=None, headers=None):
@@ -75,8 +113,12 @@ class Clients(unittest.TestCase):
         self.zone = self.ports["gcp"] + "/compute/v1/projects/my-project/zones/us-central1-a/"
 
     def call(self, method, path, body=None, status=200):
-        got = request(method, self.zone + path, body, {
-            "Authorization": "Bearer " + self.token, "Content-Type": "application/json"})
+        got = request(
+            method,
+            self.zone + path,
+            body,
+            {"Authorization": "Bearer " + self.token, "Content-Type": "application/json"},
+        )
         self.assertEqual(got[0], status, got[1])
         return json.loads(got[1])
 
@@ -94,13 +136,28 @@ class Clients(unittest.TestCase):
         with open(os.open(pem, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
             f.write(key["private_key"])
         header = {"alg": "RS256", "typ": "JWT", "kid": key["private_key_id"]}
-        claims = {"iss": key["client_email"], "scope": "https://www.googleapis.com/auth/cloud-platform",
-                  "aud": key["token_uri"], "iat": now, "exp": now + 3600}
-        text = base64url(json.dumps(header).encode()) + b"." + base64url(json.dumps(claims).encode())
-        signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", pem], input=text, stdout=subprocess.PIPE,
-                                   check=True).stdout
-        form = urllib.parse.urlencode({"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
-                                       "assertion": (text + b"." + base64url(signature)).decode()})
+        claims = {
+            "iss": key["client_email"],
+            "scope": "https://www.googleapis.com/auth/cloud-platform",
+            "aud": key["token_uri"],
+            "iat": now,
+            "exp": now + 3600,
+        }
+        text = (
+            base64url(json.dumps(header).encode()) + b"." + base64url(json.dumps(claims).encode())
+        )
+        signature = subprocess.run(
+            ["openssl", "dgst", "-sha256", "-sign", pem],
+            input=text,
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+        form = urllib.parse.urlencode(
+            {
+                "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
+                "assertion": (text + b"." + base64url(signature)).decode(),
+            }
+        )
         status, body, _ = request("POST", key["token_uri"], form.encode())
         self.assertEqual(status, 200, body)
         return json.loads(body)["access_token"]
@@ -113,7 +170,10 @@ class Clients(unittest.TestCase):
         self.assertEqual(self.call("POST", where, resource("job17-3"))["name"], operation["name"])
         self.assertNotIn("error", self.wait(operation))
         self.call("POST", "instances", resource("job17-3"), 409)
-        found = self.call("GET", "instances?filter=" + urllib.parse.quote("(labels.sched-job = 17) (status = RUNNING)"))
+        found = self.call(
+            "GET",
+            "instances?filter=" + urllib.parse.quote("(labels.sched-job = 17) (status = RUNNING)"),
+        )
         self.assertEqual([i["name"] for i in found["items"]], ["job17-3"])
 
         state = json.loads(request("GET", self.ports["control"] + "/state")[1])
@@ -126,20 +186,30 @@ class Clients(unittest.TestCase):
         self.assertEqual((value, headers["Metadata-Flavor"]), ("FALSE", "Google"))
         held = preempted + "?wait_for_change=true&last_etag=" + headers["ETag"]
         self.assertEqual(request("GET", held + "&timeout_sec=1", None, flavor)[1], "FALSE")
-        request("POST", self.ports["control"] + "/events", {"reclaim": {"instance": instance["instance"]}})
+        request(
+            "POST",
+            self.ports["control"] + "/events",
+            {"reclaim": {"instance": instance["instance"]}},
+        )
         self.assertEqual(request("GET", held + "&timeout_sec=20", None, flavor)[1], "TRUE")
 
         # It shuts down when it is told to, and is deleted; the operation is what is left.
         self.wait_for("terminated", instance["instance"])
         self.call("GET", "instances/job17-3", None, 404)
-        proof = self.call("GET", "operations?filter=" + urllib.parse.quote('operationType="compute.instances.preempted"'))
+        proof = self.call(
+            "GET",
+            "operations?filter="
+            + urllib.parse.quote('operationType="compute.instances.preempted"'),
+        )
         self.assertTrue(proof["items"][0]["targetLink"].endswith("/instances/job17-3"))
         self.assertEqual(proof["items"][0]["status"], "DONE")
 
     def wait_for(self, what, instance):
         after, end = 0, time.monotonic() + WAIT_S
         while time.monotonic() < end:
-            reply = json.loads(request("GET", "%s/events?after=%d&wait_s=5" % (self.ports["control"], after))[1])
+            reply = json.loads(
+                request("GET", "%s/events?after=%d&wait_s=5" % (self.ports["control"], after))[1]
+            )
             if any(e["what"] == what and e.get("instance") == instance for e in reply["events"]):
                 return
             after = reply["last_seq"]
@@ -157,8 +227,14 @@ class Clients(unittest.TestCase):
             json.dump({"private": True}, f)
         try:
             npm = subprocess.run(
-                ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE], cwd=PACKAGES, timeout=NPM_S,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+                ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE],
+                cwd=PACKAGES,
+                timeout=NPM_S,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                universal_newlines=True,
+            )
         except subprocess.TimeoutExpired:
             self.skipTest("npm did not get %s within %d s" % (PACKAGE, NPM_S))
         if npm.returncode != 0:
@@ -172,14 +248,34 @@ class Clients(unittest.TestCase):
         with open(ports_file, "w") as f:
             json.dump(self.ports, f)
         node = subprocess.run(
-            ["node", os.path.join(HERE, "gce_client.js"), ports_file, self.ports["gcp_key_files"][ACCOUNT]],
-            cwd=PACKAGES, timeout=4 * WAIT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
+            [
+                "node",
+                os.path.join(HERE, "gce_client.js"),
+                ports_file,
+                self.ports["gcp_key_files"][ACCOUNT],
+            ],
+            cwd=PACKAGES,
+            timeout=4 * WAIT_S,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+        )
         self.assertEqual(node.returncode, 0)
-        self.assertEqual(json.loads(node.stdout), {
-            "full": "ZONE_RESOURCE_POOL_EXHAUSTED", "list": ["a", "b"], "zones": ["zones/us-central1-a"],
-            "status": "RUNNING", "id": True, "preempted": "FALSE", "byToken": "a", "left": [],
-            "gpus": ["n1-standard-8", "nvidia-tesla-t4", 2, "TERMINATE"],
-            "noGpus": "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"})
+        self.assertEqual(
+            json.loads(node.stdout),
+            {
+                "full": "ZONE_RESOURCE_POOL_EXHAUSTED",
+                "list": ["a", "b"],
+                "zones": ["zones/us-central1-a"],
+                "status": "RUNNING",
+                "id": True,
+                "preempted": "FALSE",
+                "byToken": "a",
+                "left": [],
+                "gpus": ["n1-standard-8", "nvidia-tesla-t4", 2, "TERMINATE"],
+                "noGpus": "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
+            },
+        )
 
 
 if __name__ == "__main__":

@@ -109,7 +109,12 @@ class Calendar(unittest.TestCase):
             for day in changed:
                 near = [day + timedelta(days=n) for n in (-1, 0, 1)]
                 for minutes, hours, text in DAILY:
-                    for gap, twice in (("run", "auto"), ("skip", "last"), ("run", "both"), ("skip", "first")):
+                    for gap, twice in (
+                        ("run", "auto"),
+                        ("skip", "last"),
+                        ("run", "both"),
+                        ("skip", "first"),
+                    ):
                         self.ask(name, gap, twice, minutes, hours, text, near)
                 for minutes, hours, text in DENSE[:4]:
                     self.ask(name, "run", "auto", minutes, hours, text, near)
@@ -130,14 +135,22 @@ class Calendar(unittest.TestCase):
             times += len(found)
             if found != answer:
                 odd = sorted(set(found) ^ set(answer))[:3]
-                differences.append(f"{question.strip()}: {[datetime.fromtimestamp(u, UTC).isoformat() for u in odd]}")
-        print(f"{len(lines)} schedules, {times} times, {n_changes} changes of the clocks: {len(differences)} differences")
+                differences.append(
+                    f"{question.strip()}: {[datetime.fromtimestamp(u, UTC).isoformat() for u in odd]}"
+                )
+        print(
+            f"{len(lines)} schedules, {times} times, {n_changes} changes of the clocks: {len(differences)} differences"
+        )
         self.assertEqual(differences[:10], [])
 
     def test_a_zone_that_is_none_is_refused(self):
         for name in ("Europe/Berlinn", "Lindon1", "UTC+3", "Etc", "EST5XDT"):
             done = subprocess.run(
-                [sys.argv[1]], input=f"{name} run auto 0 1 @daily\n", capture_output=True, text=True, timeout=60
+                [sys.argv[1]],
+                input=f"{name} run auto 0 1 @daily\n",
+                capture_output=True,
+                text=True,
+                timeout=60,
             )
             self.assertIn("there is no time zone", done.stderr, name)
             self.assertEqual(done.returncode, 1)

@@ -15,8 +15,15 @@ EXAMPLE = ROOT / "examples/breakeven"
 
 
 def belay(*words, expect=0):
-    done = subprocess.run([os.environ["BELAY"], "breakeven", *map(str, words)], capture_output=True, text=True, timeout=120,
-                          stdin=subprocess.DEVNULL, cwd=EXAMPLE, env={**os.environ, "BELAY_SOCKET": "/nonexistent/belayd.sock"})
+    done = subprocess.run(
+        [os.environ["BELAY"], "breakeven", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        cwd=EXAMPLE,
+        env={**os.environ, "BELAY_SOCKET": "/nonexistent/belayd.sock"},
+    )
     assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
     return done.stdout if expect == 0 else done.stderr
 
@@ -25,7 +32,12 @@ def run_page(text):
     """What the page's script shows, in a browser of a few lines."""
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
     script = text.rsplit("<script>", 1)[1].split("</script>")[0]
-    done = subprocess.run(["node", "-e", BROWSER % (json.dumps(data), script)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["node", "-e", BROWSER % (json.dumps(data), script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -44,18 +56,39 @@ class Breakeven(unittest.TestCase):
     def test_the_worked_examples(self):
         result = json.loads(belay("h100.yaml", "--json"))
         items = {i["item"]: i["uusd_per_productive_gpu_hour"] / 1e6 for i in result["own"]["items"]}
-        for item, usd, digits in (("hardware", 2.53, 2), ("staff", 0.84, 2), ("power", 0.091, 3), ("network", 0.10, 2)):
+        for item, usd, digits in (
+            ("hardware", 2.53, 2),
+            ("staff", 0.84, 2),
+            ("power", 0.091, 3),
+            ("network", 0.10, 2),
+        ):
             self.assertEqual(round(items[item], digits), usd, item)
-        self.assertAlmostEqual(sum(items.values()), result["own"]["uusd_per_productive_gpu_hour"] / 1e6, places=5)
+        self.assertAlmostEqual(
+            sum(items.values()), result["own"]["uusd_per_productive_gpu_hour"] / 1e6, places=5
+        )
         self.assertAlmostEqual(result["own"]["uusd_per_productive_gpu_hour"] / 1e6, 3.554, places=3)
         rents = {r["name"]: r for r in result["rent"]}
         spot = {i["item"]: i for i in rents["azure spot"]["items"]}
         self.assertEqual(spot["egress"]["cost_uusd_per_month"], 378000000)
-        self.assertAlmostEqual(spot["work lost to interruptions"]["cost_uusd"] / spot["spot machines"]["cost_uusd"], 0.01, places=6)
-        self.assertEqual(round(1 - spot["spot machines"]["cost_uusd"] / rents["azure on-demand"]["items"][0]["cost_uusd"], 2), 0.80)
+        self.assertAlmostEqual(
+            spot["work lost to interruptions"]["cost_uusd"] / spot["spot machines"]["cost_uusd"],
+            0.01,
+            places=6,
+        )
+        self.assertEqual(
+            round(
+                1
+                - spot["spot machines"]["cost_uusd"]
+                / rents["azure on-demand"]["items"][0]["cost_uusd"],
+                2,
+            ),
+            0.80,
+        )
         result = json.loads(belay("one-price.yaml", "--json"))
         at = result["rent"][0]["break_even"]
-        self.assertEqual(round(result["own"]["uusd_per_gpu_year"]["hardware_and_power"] / 1e6), 18628)
+        self.assertEqual(
+            round(result["own"]["uusd_per_gpu_year"]["hardware_and_power"] / 1e6), 18628
+        )
         self.assertEqual(at["hardware_and_power"]["owning_costs_less"], "above")
         self.assertEqual(round(at["hardware_and_power"]["utilisation"], 3), 0.405)
         self.assertEqual(round(at["utilisation"]["utilisation"], 2), 0.54)
@@ -67,42 +100,106 @@ class Breakeven(unittest.TestCase):
             self.assertEqual(len(side["paid_so_far_uusd"]), 60)
             for over in side["over"]:
                 n = over["months"]
-                self.assertEqual(over["paid_uusd"], sum(sum(i["cash_uusd"][:n]) for i in side["items"]))
-                self.assertEqual(over["cost_uusd"], sum(sum(i["monthly_cost_uusd"][:n]) for i in side["items"]))
+                self.assertEqual(
+                    over["paid_uusd"], sum(sum(i["cash_uusd"][:n]) for i in side["items"])
+                )
+                self.assertEqual(
+                    over["cost_uusd"], sum(sum(i["monthly_cost_uusd"][:n]) for i in side["items"])
+                )
                 self.assertEqual(over["paid_uusd"], side["paid_so_far_uusd"][n - 1])
                 self.assertEqual(over["value_left_uusd"], over["paid_uusd"] - over["cost_uusd"])
             self.assertEqual([o["months"] for o in side["over"]], [12, 24, 36, 60])
-            self.assertEqual(side["over"][2]["cost_uusd"], sum(i["cost_uusd"] for i in side["items"]))
+            self.assertEqual(
+                side["over"][2]["cost_uusd"], sum(i["cost_uusd"] for i in side["items"])
+            )
             for figure in side["figures"]:
                 self.assertTrue(figure["origin"] == "given" or figure["source"], figure)
         for rent in result["rent"]:
             month = rent["break_even"]["month"]
             if month:
-                self.assertLessEqual(result["own"]["paid_so_far_uusd"][month - 1], rent["paid_so_far_uusd"][month - 1])
-                self.assertGreater(result["own"]["paid_so_far_uusd"][month - 2], rent["paid_so_far_uusd"][month - 2])
-        self.assertEqual([w["name"] for w in result["what_if"]],
-                         ["utilisation falls by 10 points", "a generation 3 times better after 18 months", "spot prices double"])
+                self.assertLessEqual(
+                    result["own"]["paid_so_far_uusd"][month - 1],
+                    rent["paid_so_far_uusd"][month - 1],
+                )
+                self.assertGreater(
+                    result["own"]["paid_so_far_uusd"][month - 2],
+                    rent["paid_so_far_uusd"][month - 2],
+                )
+        self.assertEqual(
+            [w["name"] for w in result["what_if"]],
+            [
+                "utilisation falls by 10 points",
+                "a generation 3 times better after 18 months",
+                "spot prices double",
+            ],
+        )
 
     def test_options_win_over_the_file(self):
         usual = json.loads(belay("one-price.yaml", "--json"))
+
         def own(*words):
-            return json.loads(belay("one-price.yaml", "--json", *words))["own"]["uusd_per_productive_gpu_hour"]
+            return json.loads(belay("one-price.yaml", "--json", *words))["own"][
+                "uusd_per_productive_gpu_hour"
+            ]
+
         self.assertLess(own("--utilization", "95%"), usual["own"]["uusd_per_productive_gpu_hour"])
         self.assertEqual(own("--utilization", "0.8"), own("--utilization", "80"))
-        for words in (("--node-usd", "500000"), ("--pue", "1.9"), ("--kwh", "0.2"), ("--kw", "0.9"), ("--staff", "3"), ("--years", "2"), ("--nodes", "4")):
+        for words in (
+            ("--node-usd", "500000"),
+            ("--pue", "1.9"),
+            ("--kwh", "0.2"),
+            ("--kw", "0.9"),
+            ("--staff", "3"),
+            ("--years", "2"),
+            ("--nodes", "4"),
+        ):
             self.assertGreater(own(*words), usual["own"]["uusd_per_productive_gpu_hour"], words)
-        more = json.loads(belay("one-price.yaml", "--json", "--price", "3.10", "--type", "aws/p5.48xlarge", "--months", "60",
-                                "--reserved", "12=2.90", "--reserved", "36=2.10", "--spot", "1.80"))
-        self.assertEqual([r["name"] for r in more["rent"]],
-                         ["rented", "on-demand at $3.10", "aws/p5.48xlarge on-demand", "aws/p5.48xlarge spot", "lambda/gpu_8x_h100_sxm5 on-demand",
-                          "reserved, 12 months at $2.90", "reserved, 36 months at $2.10", "spot at $1.80"])
+        more = json.loads(
+            belay(
+                "one-price.yaml",
+                "--json",
+                "--price",
+                "3.10",
+                "--type",
+                "aws/p5.48xlarge",
+                "--months",
+                "60",
+                "--reserved",
+                "12=2.90",
+                "--reserved",
+                "36=2.10",
+                "--spot",
+                "1.80",
+            )
+        )
+        self.assertEqual(
+            [r["name"] for r in more["rent"]],
+            [
+                "rented",
+                "on-demand at $3.10",
+                "aws/p5.48xlarge on-demand",
+                "aws/p5.48xlarge spot",
+                "lambda/gpu_8x_h100_sxm5 on-demand",
+                "reserved, 12 months at $2.90",
+                "reserved, 36 months at $2.10",
+                "spot at $1.80",
+            ],
+        )
         self.assertEqual(more["months"], 60)
 
     def test_what_is_not_given_is_told_with_its_source(self):
         printed = belay("--node-usd", "300000", "--type", "aws/p5.48xlarge")
         self.assertNotIn("No staff is counted", belay("one-price.yaml"))
-        for part in ("No staff is counted: --staff", "Uptime Institute", "EIA, Electric Power Monthly", "catalogue, list price of 2026-07-20, us-east-1", "NVIDIA's data sheet",
-                     "utilisation_percent", "Not counted, own: spares_percent", "network_usd_per_month, staff."):
+        for part in (
+            "No staff is counted: --staff",
+            "Uptime Institute",
+            "EIA, Electric Power Monthly",
+            "catalogue, list price of 2026-07-20, us-east-1",
+            "NVIDIA's data sheet",
+            "utilisation_percent",
+            "Not counted, own: spares_percent",
+            "network_usd_per_month, staff.",
+        ):
             self.assertIn(part, printed)
         months = belay("--node-usd", "300000", "--price", "4", "--cash-flow")
         self.assertRegex(months, r"\n +60 ")
@@ -114,7 +211,14 @@ class Breakeven(unittest.TestCase):
         self.assertNotRegex(text, r"<(?:script|link|img)[^>]*\b(?:src|href)=")
         self.assertNotRegex(text, r"(?:@import|url\()\s*['\"]?(?:https?:)?//")
         self.assertEqual(text.count("</script>"), 3)
-        self.assertEqual(json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]), result)
+        self.assertEqual(
+            json.loads(
+                re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[
+                    1
+                ]
+            ),
+            result,
+        )
         if not shutil.which("node"):
             print("SKIP: there is no node to run the page's script")
             return
@@ -138,27 +242,35 @@ class Breakeven(unittest.TestCase):
         belay("one-price.yaml", "--staff", "0", "--html", page)
         self.assertIn("No staff is counted", run_page(page.read_text())["text"])
         belay("one-price.yaml", "--html", page)
-        self.assertIn("Hardware and power alone: above 40.5 %. That figure leaves out staff and all else; all but staff: above 41.3 %; with staff: above 54.3 %.",
-                      run_page(page.read_text())["text"])
+        self.assertIn(
+            "Hardware and power alone: above 40.5 %. That figure leaves out staff and all else; all but staff: above 41.3 %; with staff: above 54.3 %.",
+            run_page(page.read_text())["text"],
+        )
 
     def test_mistakes_are_told_with_what_to_do(self):
         wrong = self.dir / "wrong.yaml"
         wrong.write_text("own:\n  node_usd: 5\n  pues: 3\n")
         for words, part in (
-                ((), "what does a node cost?"),
-                (("--node-usd", "5"), "what is it compared with?"),
-                (("--node-usd", "five"), "--node-usd: expected a number in 0 .. 1000000000, $ a node, found \"five\""),
-                (("--utilization", "120%"), "--utilization: expected 1% to 100%"),
-                (("--type", "aws/p5.48xlarge2"), "did you mean \"p5.48xlarge\"?"),
-                (("--months", "61"), "--months: "),
-                (("--reserved", "2.10"), "--reserved: expected MONTHS=USD"),
-                (("nowhere.yaml",), "nowhere.yaml"),
-                (("one-price.yaml", "h100.yaml"), "unexpected word \"h100.yaml\""),
-                ((wrong,), "wrong.yaml:3: unknown key \"pues\"; did you mean \"pue\"?"),
-                (("one-price.yaml", "--nodes", "100000", "--node-usd", "1000000"), "wrong unit?")):
+            ((), "what does a node cost?"),
+            (("--node-usd", "5"), "what is it compared with?"),
+            (
+                ("--node-usd", "five"),
+                '--node-usd: expected a number in 0 .. 1000000000, $ a node, found "five"',
+            ),
+            (("--utilization", "120%"), "--utilization: expected 1% to 100%"),
+            (("--type", "aws/p5.48xlarge2"), 'did you mean "p5.48xlarge"?'),
+            (("--months", "61"), "--months: "),
+            (("--reserved", "2.10"), "--reserved: expected MONTHS=USD"),
+            (("nowhere.yaml",), "nowhere.yaml"),
+            (("one-price.yaml", "h100.yaml"), 'unexpected word "h100.yaml"'),
+            ((wrong,), 'wrong.yaml:3: unknown key "pues"; did you mean "pue"?'),
+            (("one-price.yaml", "--nodes", "100000", "--node-usd", "1000000"), "wrong unit?"),
+        ):
             with self.subTest(words):
                 self.assertIn(part, belay(*words, expect=2))
-        self.assertIn("/nonexistent", belay("one-price.yaml", "--html", "/nonexistent/page.html", expect=1))
+        self.assertIn(
+            "/nonexistent", belay("one-price.yaml", "--html", "/nonexistent/page.html", expect=1)
+        )
 
 
 BROWSER = """

@@ -25,30 +25,75 @@ class Use(unittest.TestCase):
         cls.now = int(datetime.datetime.now(datetime.timezone.utc).timestamp() * 1000)
 
     def setUp(self):
-        self.sql = sqlite3.connect(os.path.join(self.d.state, "belay.db"), timeout=30, isolation_level=None)
+        self.sql = sqlite3.connect(
+            os.path.join(self.d.state, "belay.db"), timeout=30, isolation_level=None
+        )
         self.addCleanup(self.sql.close)
         for table in ("nodes", "jobs", "ledger", "offers"):
             self.sql.execute("DELETE FROM " + table)
 
     def insert(self, table, **values):
-        for _, name, kind, required, default, _ in self.sql.execute("PRAGMA table_info(%s)" % table):
+        for _, name, kind, required, default, _ in self.sql.execute(
+            "PRAGMA table_info(%s)" % table
+        ):
             if required and default is None and name not in values:
                 values[name] = "" if kind == "TEXT" else 0
-        self.sql.execute("INSERT INTO %s (%s) VALUES (%s)" % (table, ", ".join(values), ", ".join("?" * len(values))), list(values.values()))
+        self.sql.execute(
+            "INSERT INTO %s (%s) VALUES (%s)"
+            % (table, ", ".join(values), ", ".join("?" * len(values))),
+            list(values.values()),
+        )
 
     def node(self, id, pool, gpus, since_h, until_h, **values):
-        self.insert("nodes", id=id, name="n%d" % id, pool=pool, state="gone", cpus=16, gpus=gpus, market="owned", criu="unknown", notice="none",
-                    joined_at=self.now - since_h * HOUR, gone_at=self.now - until_h * HOUR, **values)
+        self.insert(
+            "nodes",
+            id=id,
+            name="n%d" % id,
+            pool=pool,
+            state="gone",
+            cpus=16,
+            gpus=gpus,
+            market="owned",
+            criu="unknown",
+            notice="none",
+            joined_at=self.now - since_h * HOUR,
+            gone_at=self.now - until_h * HOUR,
+            **values
+        )
 
     def used(self, job, node, gpus, since_h, until_h, kind="useful"):
         if not self.sql.execute("SELECT id FROM jobs WHERE id = ?", (job,)).fetchone():
-            self.insert("jobs", id=job, user="ann", state="ended", end_kind="succeeded", cpus=2, gpus=gpus, market="any", method="none")
-        self.insert("ledger", job=job, attempt=1, node=node, kind=kind, from_at=self.now - since_h * HOUR, to_at=self.now - until_h * HOUR,
-                    ms=(since_h - until_h) * HOUR)
+            self.insert(
+                "jobs",
+                id=job,
+                user="ann",
+                state="ended",
+                end_kind="succeeded",
+                cpus=2,
+                gpus=gpus,
+                market="any",
+                method="none",
+            )
+        self.insert(
+            "ledger",
+            job=job,
+            attempt=1,
+            node=node,
+            kind=kind,
+            from_at=self.now - since_h * HOUR,
+            to_at=self.now - until_h * HOUR,
+            ms=(since_h - until_h) * HOUR,
+        )
 
     def belay(self, *words, expect=0):
-        done = subprocess.run([os.path.join(BUILD, "cli/belay"), *map(str, words)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
-                              env={**os.environ, "BELAY_SOCKET": self.d.socket})
+        done = subprocess.run(
+            [os.path.join(BUILD, "cli/belay"), *map(str, words)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "BELAY_SOCKET": self.d.socket},
+        )
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done.stdout if expect == 0 else done.stderr
 
@@ -57,9 +102,9 @@ class Use(unittest.TestCase):
         return json.loads(out) if expect == 0 and "--json" in words else out
 
     def test_utilisation_is_that_of_the_reserved_nodes(self):
-        self.node(1, "base", 8, 100, 50)            # 400 GPU-hours
-        self.used(1, 1, 4, 100, 75)                 # 100 of them useful,
-        self.used(2, 1, 4, 90, 70, kind="lost")     # 80 lost
+        self.node(1, "base", 8, 100, 50)  # 400 GPU-hours
+        self.used(1, 1, 4, 100, 75)  # 100 of them useful,
+        self.used(2, 1, 4, 90, 70, kind="lost")  # 80 lost
         self.node(2, "burst", 8, 60, 50, instance=7, on_demand_uusd_h=40000000)
         self.used(3, 2, 8, 60, 50)
         result = self.breakeven("--utilization", "measured", "--json")
@@ -68,8 +113,14 @@ class Use(unittest.TestCase):
         self.assertEqual((figure["figure"], figure["origin"]), ("utilisation_percent", "measured"))
         self.assertIn("of 400 GPU-hours in 4 weeks, pools base; jobs held 45.0 %", figure["source"])
         self.assertIn("measured, of 400 GPU-hours", self.breakeven("--utilization", "measured"))
-        self.assertAlmostEqual(self.breakeven("--utilization", "measured", "--pool", "burst", "--json")["utilisation"], 1)
-        self.assertIn("no node of the pool none was there", self.breakeven("--utilization", "measured", "--pool", "none", expect=1))
+        self.assertAlmostEqual(
+            self.breakeven("--utilization", "measured", "--pool", "burst", "--json")["utilisation"],
+            1,
+        )
+        self.assertIn(
+            "no node of the pool none was there",
+            self.breakeven("--utilization", "measured", "--pool", "none", expect=1),
+        )
 
     def test_where_there_are_no_gpus_cpus_count_and_it_is_said(self):
         self.node(1, "base", 0, 10, 0)
@@ -82,38 +133,78 @@ class Use(unittest.TestCase):
         self.node(1, "base", 8, 20 * 24, 0)
         self.used(1, 1, 8, 19 * 24, 10 * 24)
         self.used(2, 1, 8, 84, 0)
-        self.assertAlmostEqual(self.breakeven("--utilization", "measured", "--weeks", "1", "--json")["utilisation"], 0.5, places=4)
-        self.assertAlmostEqual(self.breakeven("--utilization", "measured", "--weeks", "4", "--json")["utilisation"], (9 * 24 + 84) / 480, places=4)
+        self.assertAlmostEqual(
+            self.breakeven("--utilization", "measured", "--weeks", "1", "--json")["utilisation"],
+            0.5,
+            places=4,
+        )
+        self.assertAlmostEqual(
+            self.breakeven("--utilization", "measured", "--weeks", "4", "--json")["utilisation"],
+            (9 * 24 + 84) / 480,
+            places=4,
+        )
 
     def test_what_cannot_be_measured_is_told(self):
-        self.assertIn("no node of a reserved pool was there in the last 4 weeks; of elastic ones, say which: --pool",
-                      self.breakeven("--utilization", "measured", expect=1))
+        self.assertIn(
+            "no node of a reserved pool was there in the last 4 weeks; of elastic ones, say which: --pool",
+            self.breakeven("--utilization", "measured", expect=1),
+        )
         self.node(1, "base", 8, 100, 50)
-        self.assertIn("that is too little to divide by; give a number", self.breakeven("--utilization", "measured", expect=1))
+        self.assertIn(
+            "that is too little to divide by; give a number",
+            self.breakeven("--utilization", "measured", expect=1),
+        )
         self.assertIn("--weeks says of which weeks", self.breakeven("--weeks", "2", expect=2))
-        self.assertIn("--pool says of which pool", self.breakeven("--pool", "base", "--interruptions", "3", "--spot", "2", expect=2))
-        self.assertIn("--weeks: ", self.breakeven("--weeks", "0", "--utilization", "measured", expect=2))
+        self.assertIn(
+            "--pool says of which pool",
+            self.breakeven("--pool", "base", "--interruptions", "3", "--spot", "2", expect=2),
+        )
+        self.assertIn(
+            "--weeks: ", self.breakeven("--weeks", "0", "--utilization", "measured", expect=2)
+        )
 
     def test_interruptions_are_those_of_spot_machines(self):
         def spot(*words):
-            return next(f for f in self.breakeven("--spot", "2", "--json", *words)["rent"][1]["figures"] if f["figure"] == "interruptions_percent_per_hour")
-        self.assertIn("no spot machine has ended yet", self.breakeven("--spot", "2", "--interruptions", "measured", expect=1))
-        for id, pool, market, reclaims, hours in ((1, "burst", "spot", 3, 50), (2, "burst", "spot", 0, 50), (3, "other", "spot", 50, 100),
-                                                  (4, "burst", "on-demand", 7, 100)):
-            self.insert("offers", id=id, pool=pool, market=market, reclaims=reclaims, up_ms=hours * HOUR)
+            return next(
+                f
+                for f in self.breakeven("--spot", "2", "--json", *words)["rent"][1]["figures"]
+                if f["figure"] == "interruptions_percent_per_hour"
+            )
+
+        self.assertIn(
+            "no spot machine has ended yet",
+            self.breakeven("--spot", "2", "--interruptions", "measured", expect=1),
+        )
+        for id, pool, market, reclaims, hours in (
+            (1, "burst", "spot", 3, 50),
+            (2, "burst", "spot", 0, 50),
+            (3, "other", "spot", 50, 100),
+            (4, "burst", "on-demand", 7, 100),
+        ):
+            self.insert(
+                "offers", id=id, pool=pool, market=market, reclaims=reclaims, up_ms=hours * HOUR
+            )
         measured = spot("--interruptions", "measured", "--pool", "burst")
-        self.assertEqual((measured["value"], measured["origin"], measured["source"]), (3, "measured", "3 reclaims in 100 machine-hours of spot, pool burst"))
+        self.assertEqual(
+            (measured["value"], measured["origin"], measured["source"]),
+            (3, "measured", "3 reclaims in 100 machine-hours of spot, pool burst"),
+        )
         self.assertAlmostEqual(spot("--interruptions", "measured")["value"], 26.5)
         self.assertEqual(spot("--interruptions", "4.5")["value"], 4.5)
         self.assertEqual(spot()["value"], 2)
-        self.assertIn("no spot machines are compared", self.breakeven("--interruptions", "4", expect=2))
-        self.assertIn("--interruptions: expected a number in 0 .. 100", self.breakeven("--spot", "2", "--interruptions", "often", expect=2))
+        self.assertIn(
+            "no spot machines are compared", self.breakeven("--interruptions", "4", expect=2)
+        )
+        self.assertIn(
+            "--interruptions: expected a number in 0 .. 100",
+            self.breakeven("--spot", "2", "--interruptions", "often", expect=2),
+        )
 
     def test_a_base_is_advised_by_what_was_held(self):
         self.node(1, "base", 8, 96, 0)
         self.node(2, "burst", 32, 96, 0, instance=3, on_demand_uusd_h=160000000)
-        self.used(1, 1, 8, 96, 0)                   # 8 all the time,
-        self.used(2, 2, 12, 96, 47)                 # 12 half of it, and a little more
+        self.used(1, 1, 8, 96, 0)  # 8 all the time,
+        self.used(2, 2, 12, 96, 47)  # 12 half of it, and a little more
         result = json.loads(self.belay("advise", "reserve", "--json", "--reserved", "2"))
         self.assertEqual((result["unit"], result["peak"]), ("gpus", 20))
         self.assertAlmostEqual(result["mean"], 14, places=0)
@@ -124,12 +215,18 @@ class Use(unittest.TestCase):
         # 32 GPUs at $160 an hour; those that are owned have no such price. Beyond 8 each is used half of the time.
         self.assertAlmostEqual(result["on_demand_uusd_per_hour"] / 1e6, 5, places=3)
         for point in result["sizes"]:
-            self.assertAlmostEqual(point["cost_uusd"], point["reserved_uusd"] + point["beyond_uusd"], delta=1)
+            self.assertAlmostEqual(
+                point["cost_uusd"], point["reserved_uusd"] + point["beyond_uusd"], delta=1
+            )
         cost = {p["size"]: p["cost_uusd"] for p in result["sizes"]}
         self.assertEqual(min(cost.values()), cost[result["cheapest"]])
         self.assertEqual(set(cost), set(range(21)))
-        self.assertEqual(json.loads(self.belay("advise", "reserve", "--json", "--reserved", "1"))["cheapest"], 20)
-        self.assertEqual(json.loads(self.belay("advise", "reserve", "--json", "--reserved", "3"))["cheapest"], 8)
+        self.assertEqual(
+            json.loads(self.belay("advise", "reserve", "--json", "--reserved", "1"))["cheapest"], 20
+        )
+        self.assertEqual(
+            json.loads(self.belay("advise", "reserve", "--json", "--reserved", "3"))["cheapest"], 8
+        )
         printed = self.belay("advise", "reserve")
         for part in ("Reserve 16: 75.", "by use", "--reserved says it", "What waited for room"):
             self.assertIn(part, printed)
@@ -138,8 +235,11 @@ class Use(unittest.TestCase):
         self.assertIn("Reserve none", self.belay("advise", "reserve", "--pool", "burst"))
 
     def test_advice_that_is_not_there_is_told(self):
-        for words, part in ((("idle",), "belay advise reserve how many"),
-                            (("reserve", "--reserved", "cheap"), "--reserved: "), (("reserve", "--weeks", "53"), "--weeks: ")):
+        for words, part in (
+            (("idle",), "belay advise reserve how many"),
+            (("reserve", "--reserved", "cheap"), "--reserved: "),
+            (("reserve", "--weeks", "53"), "--weeks: "),
+        ):
             with self.subTest(words):
                 self.assertIn(part, self.belay("advise", *words, expect=2))
         self.assertIn("no node of any pool was there", self.belay("advise", "reserve", expect=1))

@@ -46,7 +46,9 @@ SYSTEM = set(
 SYSTEM_FOLDERS = ("sys/", "linux/", "netinet/", "arpa/", "net/", "sanitizer/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+COMMENT_OR_STRING = re.compile(
+    r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S
+)
 # A variable that stays: static, or defined at the left margin; not const, not a function, not a type.
 GLOBAL = re.compile(
     r"^(?!.*\bconst\b)(?:\s*static\s[^()]*(?:=.*|;|\{)|(?:(?:struct|enum)\s+)?\w+\s+\**\w+(?:\[[^]]*\])*\s*(?:=.*|;))$"
@@ -73,7 +75,9 @@ class Ban:
 
     def is_about(self, file):
         excepted = [path[1:] for path in self.where if path.startswith("!")]
-        return any(covers(path, file) for path in self.where) and not any(covers(path, file) for path in excepted)
+        return any(covers(path, file) for path in self.where) and not any(
+            covers(path, file) for path in excepted
+        )
 
 
 def test_for(word):
@@ -101,7 +105,7 @@ def rows_of(page, first_cell):
         elif inside and not set(line) <= set("|-: "):
             rows.append(cells)
     if not rows:
-        raise TableError(f"{PAGE}: there is no table that starts with \"| {first_cell} |\"")
+        raise TableError(f'{PAGE}: there is no table that starts with "| {first_cell} |"')
     return rows
 
 
@@ -117,7 +121,9 @@ def read_tables(page):
     rooms = []
     for cells in rows_of(page, "room"):
         if len(cells) != 4 or not quoted(cells[0]):
-            raise TableError(f"{PAGE}: expected | `room` | what is there | may include | libraries |: {cells}")
+            raise TableError(
+                f"{PAGE}: expected | `room` | what is there | may include | libraries |: {cells}"
+            )
         rooms.append(Room(quoted(cells[0]), quoted(cells[2]), names(cells[3])))
     bans = []
     for cells in rows_of(page, "where"):
@@ -184,7 +190,11 @@ class Check:
     def sources(self):
         """Every .c and .h but those of build directories."""
         for top in sorted(self.root.iterdir()):
-            if top.is_dir() and not top.name.startswith(".") and not (top / "meson-private").exists():
+            if (
+                top.is_dir()
+                and not top.name.startswith(".")
+                and not (top / "meson-private").exists()
+            ):
                 for file in sorted(top.rglob("*.[ch]")):
                     yield file.relative_to(self.root).as_posix()
 
@@ -199,7 +209,11 @@ class Check:
             found = INCLUDE.match(line)
             if found:
                 self.n_includes += 1
-                refused = self.angled(room, found[2]) if found[1] == "<" else self.quoted(room, file, found[2])
+                refused = (
+                    self.angled(room, found[2])
+                    if found[1] == "<"
+                    else self.quoted(room, file, found[2])
+                )
                 if refused:
                     self.findings.append(f"{file}:{n}: {line.strip()}: {refused}")
         self.words(file, without_comments(text, False))
@@ -207,7 +221,11 @@ class Check:
     def angled(self, room, header):
         library = library_of(header)
         if library is None:
-            return None if is_system(header) else "tests/rooms/rooms.py does not know whose header this is"
+            return (
+                None
+                if is_system(header)
+                else "tests/rooms/rooms.py does not know whose header this is"
+            )
         if library in room.libraries or "*" in room.libraries:
             return None
         return f"{room} may use {', '.join(room.libraries) or 'no library'}"
@@ -235,7 +253,9 @@ class Check:
     def words(self, file, text):
         for ban in self.bans:
             for n, line in enumerate(text.splitlines() if ban.is_about(file) else [], 1):
-                self.findings += [f"{file}:{n}: {word}: {ban.because}" for word, test in ban.tests if test(line)]
+                self.findings += [
+                    f"{file}:{n}: {word}: {ban.because}" for word, test in ban.tests if test(line)
+                ]
 
 
 def main():

@@ -78,23 +78,43 @@ class Rooms(unittest.TestCase):
         self.assertEqual((check.n_files, check.n_includes), (14, 20))
 
     def test_a_room_that_is_not_named_is_refused(self):
-        self.refused("core/plan.c", '\n#include "cloud/driver.h"\n',
-                     "core/plan.c:2", "cloud/driver.h", "core may include base")
+        self.refused(
+            "core/plan.c",
+            '\n#include "cloud/driver.h"\n',
+            "core/plan.c:2",
+            "cloud/driver.h",
+            "core may include base",
+        )
 
     def test_base_may_include_only_its_own(self):
-        self.refused("base/err.c", '#include "core/model.h"\n', "base/err.c:1", "base may include only its own")
+        self.refused(
+            "base/err.c",
+            '#include "core/model.h"\n',
+            "base/err.c:1",
+            "base may include only its own",
+        )
 
     def test_a_room_inside_a_room_is_not_opened_with_it(self):
         self.refused("core/plan.c", '#include "base/uv/loop.h"\n', "core may include base")
 
     def test_one_module_of_a_room_does_not_open_the_room(self):
-        self.refused("agent/task/task.c", '#include "cloud/driver.h"\n', "agent may include base, base/uv, cloud/notice")
+        self.refused(
+            "agent/task/task.c",
+            '#include "cloud/driver.h"\n',
+            "agent may include base, base/uv, cloud/notice",
+        )
 
     def test_modules_named_apart_are_a_room_of_their_own(self):
-        self.refused("daemon/tick.c", '#include "base/uv/loop.h"\n', "daemon/tick may include base, core")
+        self.refused(
+            "daemon/tick.c", '#include "base/uv/loop.h"\n', "daemon/tick may include base, core"
+        )
 
     def test_a_listener_cannot_go_round_the_tick(self):
-        self.refused("daemon/api.c", '#include "core/model.h"\n', "daemon may include base, base/uv, daemon/tick")
+        self.refused(
+            "daemon/api.c",
+            '#include "core/model.h"\n',
+            "daemon may include base, base/uv, daemon/tick",
+        )
 
     def test_a_library_that_is_not_named_is_refused(self):
         self.refused("core/plan.c", "#include <uv.h>\n", "core may use no library")
@@ -121,27 +141,56 @@ class Rooms(unittest.TestCase):
         self.refused("core/plan.c", "  #  include   <uv.h>\n", "core/plan.c:1")
 
     def test_comments_are_not_code(self):
-        self.allowed("core/plan.c", '/* #include <uv.h>\n   time(NULL) */\n// clock_system\nconst char *t = "time(";\n')
+        self.allowed(
+            "core/plan.c",
+            '/* #include <uv.h>\n   time(NULL) */\n// clock_system\nconst char *t = "time(";\n',
+        )
 
     def test_words_are_found_with_their_reason(self):
-        self.refused("core/plan.c", "\n/* a\n b */ long now = x(time(NULL));\n", "core/plan.c:3: time(: time arrives")
+        self.refused(
+            "core/plan.c",
+            "\n/* a\n b */ long now = x(time(NULL));\n",
+            "core/plan.c:3: time(: time arrives",
+        )
 
     def test_a_word_inside_another_is_not_meant(self):
         self.allowed("core/plan.c", "    int64_t n = boot_time(p);\n")
 
     def test_an_exception_is_only_for_the_file_it_names(self):
-        self.refused("base/memory.c", "    char *p = malloc(1);\n", "base/memory.c:1: malloc(: one place aborts")
+        self.refused(
+            "base/memory.c",
+            "    char *p = malloc(1);\n",
+            "base/memory.c:1: malloc(: one place aborts",
+        )
 
     def test_what_stays_mutable_is_found(self):
-        for line in ("static int n;", "static struct job *last = NULL;", "    static char text[64];", "static struct {",
-                     "struct model the_model;", "bool is_ready = false;", "int64_t counts[8][2];", "enum phase now;"):
+        for line in (
+            "static int n;",
+            "static struct job *last = NULL;",
+            "    static char text[64];",
+            "static struct {",
+            "struct model the_model;",
+            "bool is_ready = false;",
+            "int64_t counts[8][2];",
+            "enum phase now;",
+        ):
             with self.subTest(line):
                 self.refused("core/plan.c", line + "\n", "core/plan.c:1: mutable globals")
 
     def test_what_is_constant_or_local_is_not(self):
-        for line in ("static const int n = 3;", "static const char *const names[] = {", "extern const struct sm job_sm;",
-                     "struct job;", "    int n = 3;", "static int count(int n)", "enum kind {", "struct job {",
-                     "typedef int job_id;", "int core_apply(struct model *m);", "    return n;"):
+        for line in (
+            "static const int n = 3;",
+            "static const char *const names[] = {",
+            "extern const struct sm job_sm;",
+            "struct job;",
+            "    int n = 3;",
+            "static int count(int n)",
+            "enum kind {",
+            "struct job {",
+            "typedef int job_id;",
+            "int core_apply(struct model *m);",
+            "    return n;",
+        ):
             with self.subTest(line):
                 self.allowed("core/plan.c", line + "\n")
 
@@ -154,8 +203,12 @@ class Rooms(unittest.TestCase):
         self.refused(rooms.PAGE, table, "core: there is no gone")
 
     def test_a_table_that_cannot_be_read_is_refused(self):
-        for old, new in (("| room |", "| chamber |"), ("| where |", "| place |"), ("| jansson |", "| janson |"),
-                         ("| ground | - |", "| - |")):
+        for old, new in (
+            ("| room |", "| chamber |"),
+            ("| where |", "| place |"),
+            ("| jansson |", "| janson |"),
+            ("| ground | - |", "| - |"),
+        ):
             with self.subTest(new):
                 self.write(rooms.PAGE, TABLES.replace(old, new))
                 self.assertRaises(rooms.TableError, rooms.Check, self.root)

@@ -23,7 +23,9 @@ import tempfile
 import time
 
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
-WAIT_S = 60  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
+WAIT_S = (
+    60  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
+)
 
 CONFIG = "cluster: lab\nlisten: 127.0.0.1:0\npools:\n  base: {}\n  spare: {}\n"
 # Of a ledger as fill_ledger() makes it. By day and not from midnight on: a piece for each of 3,000 days of each of
@@ -80,8 +82,14 @@ class Belayd:
         env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
         env.update(ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
         with open(os.path.join(self.dir, "log"), "a") as log:
-            self.process = subprocess.Popen(self.prefix + [BUILD + "/scheduler/belayd", "--state", self.state, "--config", path],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
+            self.process = subprocess.Popen(
+                self.prefix
+                + [BUILD + "/scheduler/belayd", "--state", self.state, "--config", path],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=env,
+            )
         if wait:
             self.wait_ready()
 
@@ -124,8 +132,11 @@ class Belayd:
             except subprocess.TimeoutExpired:
                 self.kill()
                 problems.append("belayd did not stop")
-        problems += ["a sanitizer has reported:\n" + open(os.path.join(self.dir, name)).read()
-                     for name in os.listdir(self.dir) if name.startswith("sanitizer")]
+        problems += [
+            "a sanitizer has reported:\n" + open(os.path.join(self.dir, name)).read()
+            for name in os.listdir(self.dir)
+            if name.startswith("sanitizer")
+        ]
         return problems
 
     def log(self):
@@ -145,7 +156,9 @@ class Belayd:
             context.load_cert_chain(*cert)
         return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=context)
 
-    def call(self, method, path, body=None, token=None, tls=False, cert=None, headers=None, on=None):
+    def call(
+        self, method, path, body=None, token=None, tls=False, cert=None, headers=None, on=None
+    ):
         """One call: status, what the body says, headers. body: bytes as they are, else JSON."""
         c = on or self.connect(tls or token is not None or cert is not None, cert)
         headers = dict(headers or {})
@@ -206,7 +219,9 @@ class Keys:
         return os.path.join(self.d.dir, name)
 
     def run(self, *arguments):
-        done = subprocess.run(["openssl", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done = subprocess.run(
+            ["openssl", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         if done.returncode != 0:
             raise AssertionError("openssl %s: %s" % (" ".join(arguments), done.stderr.decode()))
         return done.stdout.decode()
@@ -214,7 +229,15 @@ class Keys:
     def key(self, curve="P-256"):
         self.n += 1
         path = self.path("key%d.pem" % self.n)
-        self.run("ecparam", "-genkey", "-name", {"P-256": "prime256v1", "P-384": "secp384r1"}[curve], "-noout", "-out", path)
+        self.run(
+            "ecparam",
+            "-genkey",
+            "-name",
+            {"P-256": "prime256v1", "P-384": "secp384r1"}[curve],
+            "-noout",
+            "-out",
+            path,
+        )
         return path
 
     def request(self, key, cn="node"):
@@ -222,26 +245,48 @@ class Keys:
 
     def self_signed(self, key, cn):
         path = self.path("self%d.pem" % self.n)
-        self.run("req", "-new", "-x509", "-key", key, "-subj", "/CN=" + cn, "-days", "1", "-out", path)
+        self.run(
+            "req", "-new", "-x509", "-key", key, "-subj", "/CN=" + cn, "-days", "1", "-out", path
+        )
         return path
 
     def signed(self, key, cn, start, end, usage="clientAuth"):
         """By the cluster's own CA: what only belayd could make. Times as YYMMDDHHMMSSZ."""
         self.n += 1
-        names = {n: self.path("%s%d" % (n, self.n)) for n in ("csr", "cert", "index", "serial", "conf")}
+        names = {
+            n: self.path("%s%d" % (n, self.n)) for n in ("csr", "cert", "index", "serial", "conf")
+        }
         with open(names["csr"], "w") as f:
             f.write(self.request(key, cn))
         open(names["index"], "w").close()
         with open(names["serial"], "w") as f:
             f.write("%02X\n" % (0x10 + self.n))
         with open(names["conf"], "w") as f:
-            f.write("[ca]\ndefault_ca = c\n[c]\ndatabase = %s\nserial = %s\nnew_certs_dir = %s\ndefault_md = sha256\n"
-                    "policy = p\nx509_extensions = x\nunique_subject = no\n[p]\ncommonName = supplied\n"
-                    "[x]\nbasicConstraints = critical,CA:FALSE\nkeyUsage = critical,digitalSignature\n"
-                    "extendedKeyUsage = %s\n" % (names["index"], names["serial"], self.d.dir, usage))
-        self.run("ca", "-batch", "-notext", "-config", names["conf"], "-cert", self.d.state + "/ca.pem",
-                 "-keyfile", self.d.state + "/ca.key", "-startdate", start, "-enddate", end,
-                 "-in", names["csr"], "-out", names["cert"])
+            f.write(
+                "[ca]\ndefault_ca = c\n[c]\ndatabase = %s\nserial = %s\nnew_certs_dir = %s\ndefault_md = sha256\n"
+                "policy = p\nx509_extensions = x\nunique_subject = no\n[p]\ncommonName = supplied\n"
+                "[x]\nbasicConstraints = critical,CA:FALSE\nkeyUsage = critical,digitalSignature\n"
+                "extendedKeyUsage = %s\n" % (names["index"], names["serial"], self.d.dir, usage)
+            )
+        self.run(
+            "ca",
+            "-batch",
+            "-notext",
+            "-config",
+            names["conf"],
+            "-cert",
+            self.d.state + "/ca.pem",
+            "-keyfile",
+            self.d.state + "/ca.key",
+            "-startdate",
+            start,
+            "-enddate",
+            end,
+            "-in",
+            names["csr"],
+            "-out",
+            names["cert"],
+        )
         return names["cert"]
 
     def save(self, pem):

@@ -34,9 +34,19 @@ class Advice(unittest.TestCase):
     def join(self):
         keys = Keys(self.d)
         key = keys.key()
-        status, body, _ = self.d.call("POST", "/agent/v1/join", {
-            "token": self.d.token(kind="join", pool="base"), "csr_pem": keys.request(key), "host": "n", "version": "1",
-            "cpus": 1, "memory_mib": 100}, tls=True)
+        status, body, _ = self.d.call(
+            "POST",
+            "/agent/v1/join",
+            {
+                "token": self.d.token(kind="join", pool="base"),
+                "csr_pem": keys.request(key),
+                "host": "n",
+                "version": "1",
+                "cpus": 1,
+                "memory_mib": 100,
+            },
+            tls=True,
+        )
         self.assertEqual(status, 200, body)
         return keys.save(body["cert_pem"]), key
 
@@ -47,15 +57,34 @@ class Advice(unittest.TestCase):
         attempts, wait_ms, end = [], 1000, time.monotonic() + WAIT_S
         while True:
             seq += 1
-            status, desired, _ = self.d.call("POST", "/agent/v1/sync", {
-                "incarnation": 1, "seq": seq, "wait_ms": wait_ms, "notice": {}, "attempts": attempts}, cert=cert, tls=True)
+            status, desired, _ = self.d.call(
+                "POST",
+                "/agent/v1/sync",
+                {
+                    "incarnation": 1,
+                    "seq": seq,
+                    "wait_ms": wait_ms,
+                    "notice": {},
+                    "attempts": attempts,
+                },
+                cert=cert,
+                tls=True,
+            )
             self.assertEqual(status, 200, desired)
             if attempts:
                 break
             self.assertLess(time.monotonic(), end)
             if desired.get("attempts"):
-                attempt["checkpoints"] = [{"sequence": 1, "bytes": 1000, "stored_bytes": 500, "took_ms": took_ms, "saved_at": now,
-                                           "cause": "periodic"}]
+                attempt["checkpoints"] = [
+                    {
+                        "sequence": 1,
+                        "bytes": 1000,
+                        "stored_bytes": 500,
+                        "took_ms": took_ms,
+                        "saved_at": now,
+                        "cause": "periodic",
+                    }
+                ]
                 attempts, wait_ms = [attempt], 0
 
     def warnings(self, job):
@@ -65,8 +94,15 @@ class Advice(unittest.TestCase):
 
     def belay(self, *arguments):
         env = {**os.environ, "BELAY_HOME": self.d.state}
-        return subprocess.run([BUILD + "/cli/belay", *arguments], cwd=self.d.dir, env=env, timeout=WAIT_S, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True)
+        return subprocess.run(
+            [BUILD + "/cli/belay", *arguments],
+            cwd=self.d.dir,
+            env=env,
+            timeout=WAIT_S,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+        )
 
     def test_a_save_that_takes_longer_than_the_notice(self):
         job = self.d.submit(name="train", checkpoint=COOP)
@@ -79,8 +115,12 @@ class Advice(unittest.TestCase):
 
         again = self.d.submit(name="train", checkpoint=COOP)
         self.assertIn(text % ("one of job %d did" % job), self.warnings(again)[0]["text"])
-        for other in ({"name": "other", "checkpoint": COOP}, {"name": "train"}, {"name": "train", "checkpoint": COOP, "pool": "base"},
-                      {"name": "train", "checkpoint": COOP, "market": "on-demand"}):
+        for other in (
+            {"name": "other", "checkpoint": COOP},
+            {"name": "train"},
+            {"name": "train", "checkpoint": COOP, "pool": "base"},
+            {"name": "train", "checkpoint": COOP, "market": "on-demand"},
+        ):
             with self.subTest(other):
                 self.assertEqual(self.warnings(self.d.submit(**other)), [])
 

@@ -39,8 +39,15 @@ class Agents(unittest.TestCase):
             self.assertIn(text, reply[1]["error"]["text"])
 
     def join(self, token, key, csr=None, **more):
-        body = {"token": token, "csr_pem": csr or self.keys.request(key), "host": "n", "version": "1", "cpus": 2,
-                "memory_mib": 100, **more}
+        body = {
+            "token": token,
+            "csr_pem": csr or self.keys.request(key),
+            "host": "n",
+            "version": "1",
+            "cpus": 2,
+            "memory_mib": 100,
+            **more,
+        }
         return self.d.call("POST", "/agent/v1/join", body, tls=True)
 
     def joined(self, pool="base", **more):
@@ -59,9 +66,13 @@ class Agents(unittest.TestCase):
     def test_join_and_sync(self):
         node, cert = self.joined()
         status, desired, _ = self.sync(cert)
-        self.assertEqual((status, desired["lease_ms"], desired.get("attempts", [])), (200, 30000, []))
+        self.assertEqual(
+            (status, desired["lease_ms"], desired.get("attempts", [])), (200, 30000, [])
+        )
         shown = [n for n in self.d.call("GET", "/api/v1/nodes")[1]["nodes"] if n["id"] == node][0]
-        self.assertEqual((shown["state"], shown["cpus"], shown["pool"], shown["jobs"]), ("up", 2, "base", 0))
+        self.assertEqual(
+            (shown["state"], shown["cpus"], shown["pool"], shown["jobs"]), ("up", 2, "base", 0)
+        )
         self.assertLess(shown["silent_ms"], 30000)
 
     def test_a_join_token_serves_one_key_once(self):
@@ -74,11 +85,24 @@ class Agents(unittest.TestCase):
 
     def test_join_tokens_of_no_use_are_refused(self):
         key = self.keys.key()
-        for token in ("", "x", "j." + "0" * 48, "i1." + "0" * 64, "i99999999999999999999.0", "i.", "i1",
-                      self.d.token(kind="api", user="ann")):
+        for token in (
+            "",
+            "x",
+            "j." + "0" * 48,
+            "i1." + "0" * 64,
+            "i99999999999999999999.0",
+            "i.",
+            "i1",
+            self.d.token(kind="api", user="ann"),
+        ):
             with self.subTest(token):
                 self.assertIn(self.join(token, key)[0], (400, 403))
-        self.check(self.join(self.d.token(kind="join", pool="base", ttl_ms=1), key), 403, "denied", "expired")
+        self.check(
+            self.join(self.d.token(kind="join", pool="base", ttl_ms=1), key),
+            403,
+            "denied",
+            "expired",
+        )
         token = self.d.token(kind="join", pool="base")
         newest = self.d.call("GET", "/api/v1/tokens")[1]["tokens"][-1]["id"]
         self.d.call("POST", "/api/v1/tokens/%d/revoke" % newest)
@@ -86,8 +110,18 @@ class Agents(unittest.TestCase):
 
     def test_join_requests_that_make_no_sense_are_refused(self):
         token, key = self.d.token(kind="join", pool="base"), self.keys.key()
-        for more in ({"cpus": 0}, {"cpus": -1}, {"cpus": "two"}, {"memory_mib": 0}, {"gpus": -1}, {"host": None}, {"csr_pem": "x"},
-                     {"csr_pem": self.keys.request(self.keys.key("P-384"))}, {"csr_pem": "x" * 5000}, {"host": "h" * 100}):
+        for more in (
+            {"cpus": 0},
+            {"cpus": -1},
+            {"cpus": "two"},
+            {"memory_mib": 0},
+            {"gpus": -1},
+            {"host": None},
+            {"csr_pem": "x"},
+            {"csr_pem": self.keys.request(self.keys.key("P-384"))},
+            {"csr_pem": "x" * 5000},
+            {"host": "h" * 100},
+        ):
             with self.subTest(list(more)[0]):
                 self.check(self.join(token, key, **more), 400, "invalid")
         for body in (b"", b"{", b"[]", b"<html>"):
@@ -95,8 +129,14 @@ class Agents(unittest.TestCase):
         self.assertEqual(self.join(token, key)[0], 200)  # none of it has used it up
 
     def test_nobody_joins_over_the_unix_socket(self):
-        body = {"token": self.d.token(kind="join", pool="base"), "csr_pem": self.keys.request(self.keys.key()), "host": "n",
-                "version": "1", "cpus": 2, "memory_mib": 100}
+        body = {
+            "token": self.d.token(kind="join", pool="base"),
+            "csr_pem": self.keys.request(self.keys.key()),
+            "host": "n",
+            "version": "1",
+            "cpus": 2,
+            "memory_mib": 100,
+        }
         self.check(self.d.call("POST", "/agent/v1/join", body), 400, "invalid", "HTTPS")
 
     # ---- certificates ----
@@ -110,7 +150,9 @@ class Agents(unittest.TestCase):
                 self.check(self.d.call("POST", path, b"{}", tls=True), 401, "denied", "certificate")
                 self.check(self.d.call("POST", path, b"{}", token=token), 401, "denied")
                 self.check(self.d.call("POST", path, b"{}"), 401, "denied")
-                self.check(self.d.call("POST", path, b"{}", cert=wrong), 401, "denied", "certificate")
+                self.check(
+                    self.d.call("POST", path, b"{}", cert=wrong), 401, "denied", "certificate"
+                )
 
     def test_an_expired_certificate_is_told_so(self):
         key = self.keys.key()
@@ -119,12 +161,22 @@ class Agents(unittest.TestCase):
 
     def test_a_certificate_of_the_future_is_refused(self):
         key = self.keys.key()
-        self.check(self.sync((self.keys.signed(key, "node-1", stamp(DAY_S), stamp(2 * DAY_S)), key)), 401, "denied")
+        self.check(
+            self.sync((self.keys.signed(key, "node-1", stamp(DAY_S), stamp(2 * DAY_S)), key)),
+            401,
+            "denied",
+        )
 
     def test_a_certificate_for_another_use_or_name_is_refused(self):
         key = self.keys.key()
-        for cn, usage in (("node-1", "serverAuth"), ("admin", "clientAuth"), ("node-", "clientAuth"), ("node-0", "clientAuth"),
-                          ("node-1x", "clientAuth"), ("node--1", "clientAuth")):
+        for cn, usage in (
+            ("node-1", "serverAuth"),
+            ("admin", "clientAuth"),
+            ("node-", "clientAuth"),
+            ("node-0", "clientAuth"),
+            ("node-1x", "clientAuth"),
+            ("node--1", "clientAuth"),
+        ):
             with self.subTest(cn=cn, usage=usage):
                 cert = (self.keys.signed(key, cn, stamp(-60), stamp(DAY_S), usage), key)
                 self.check(self.sync(cert), 401, "denied")
@@ -133,11 +185,19 @@ class Agents(unittest.TestCase):
         node, cert = self.joined()
         self.assertEqual(self.d.call("POST", "/api/v1/nodes/%d/delete" % node)[0], 200)
         self.check(self.sync(cert), 404, "not-found", "not one of this cluster's any more")
-        self.check(self.d.call("POST", "/agent/v1/renew", {"csr_pem": self.keys.request(cert[1])}, cert=cert), 404, "not-found")
+        self.check(
+            self.d.call(
+                "POST", "/agent/v1/renew", {"csr_pem": self.keys.request(cert[1])}, cert=cert
+            ),
+            404,
+            "not-found",
+        )
 
     def test_a_certificate_is_renewed_for_the_same_key_only(self):
         node, cert = self.joined()
-        status, body, _ = self.d.call("POST", "/agent/v1/renew", {"csr_pem": self.keys.request(cert[1])}, cert=cert)
+        status, body, _ = self.d.call(
+            "POST", "/agent/v1/renew", {"csr_pem": self.keys.request(cert[1])}, cert=cert
+        )
         self.assertEqual((status, body["node"]), (200, node))
         self.assertEqual(self.sync((self.keys.save(body["cert_pem"]), cert[1]))[0], 200)
         stolen = {"csr_pem": self.keys.request(self.keys.key())}
@@ -155,29 +215,52 @@ class Agents(unittest.TestCase):
         _, cert = self.joined()
         attempt = {"job": 1, "attempt": 1, "phase": "running"}
         tail = {"job": 1, "attempt": 1, "offset": 0, "hex": "00"}
-        for more in ({"seq": 0}, {"seq": "1"}, {"incarnation": 0}, {"wait_ms": 25001}, {"wait_ms": -1}, {"attempts": {}},
-                     {"attempts": [attempt] * 1025}, {"attempts": [{**attempt, "phase": "flying"}]},
-                     {"attempts": [{**attempt, "job": 0}]}, {"attempts": [{**attempt, "exit_code": 256}]},
-                     {"attempts": [{**attempt, "checkpoints": [{"sequence": 0, "saved_at": 0}]}]},
-                     {"attempts": [{**attempt, "checkpoints": [{"sequence": 1, "saved_at": 0}] * 17}]},
-                     {"tails": [{"job": 1, "attempt": 1}]}, {"tails": [{**tail, "hex": "a"}]}, {"tails": [{**tail, "hex": "0A"}]},
-                     {"tails": [{**tail, "offset": -1}]}, {"tails": [tail] * 17}, {"tails": [{**tail, "hex": "00" * 65537}]}):
+        for more in (
+            {"seq": 0},
+            {"seq": "1"},
+            {"incarnation": 0},
+            {"wait_ms": 25001},
+            {"wait_ms": -1},
+            {"attempts": {}},
+            {"attempts": [attempt] * 1025},
+            {"attempts": [{**attempt, "phase": "flying"}]},
+            {"attempts": [{**attempt, "job": 0}]},
+            {"attempts": [{**attempt, "exit_code": 256}]},
+            {"attempts": [{**attempt, "checkpoints": [{"sequence": 0, "saved_at": 0}]}]},
+            {"attempts": [{**attempt, "checkpoints": [{"sequence": 1, "saved_at": 0}] * 17}]},
+            {"tails": [{"job": 1, "attempt": 1}]},
+            {"tails": [{**tail, "hex": "a"}]},
+            {"tails": [{**tail, "hex": "0A"}]},
+            {"tails": [{**tail, "offset": -1}]},
+            {"tails": [tail] * 17},
+            {"tails": [{**tail, "hex": "00" * 65537}]},
+        ):
             with self.subTest(more=json.dumps(more)[:60]):
                 self.check(self.sync(cert, **more), 400, "invalid")
         for body in (b"", b"{", b"null", b"\xff", b"[" * 100):
             self.check(self.d.call("POST", "/agent/v1/sync", body, cert=cert), 400, "invalid")
-        self.check(self.d.call("POST", "/agent/v1/sync", b" " * ((9 << 20) + 1), cert=cert), 413, "invalid")
+        self.check(
+            self.d.call("POST", "/agent/v1/sync", b" " * ((9 << 20) + 1), cert=cert), 413, "invalid"
+        )
 
     def test_a_status_that_waits_is_answered_when_there_is_work(self):
         node, cert = self.joined(pool="spare", cpus=64)
         rev = self.sync(cert)[1]["rev"]
         c = self.d.connect(tls=True, cert=cert)
-        c.request("POST", "/agent/v1/sync", json.dumps({"incarnation": 1, "seq": 2, "have_rev": rev, "wait_ms": 20000, "notice": {}}))
+        c.request(
+            "POST",
+            "/agent/v1/sync",
+            json.dumps(
+                {"incarnation": 1, "seq": 2, "have_rev": rev, "wait_ms": 20000, "notice": {}}
+            ),
+        )
         job = self.d.submit(cpus=64, pool="spare")
         desired = json.loads(c.getresponse().read())
         c.close()
         self.assertGreater(desired["rev"], rev)
-        self.assertEqual([(a["job"], a["attempt"], a["want"]) for a in desired["attempts"]], [(job, 1, "run")])
+        self.assertEqual(
+            [(a["job"], a["attempt"], a["want"]) for a in desired["attempts"]], [(job, 1, "run")]
+        )
         self.check_output(node, cert, job)
 
     # ---- output ----
@@ -188,11 +271,28 @@ class Agents(unittest.TestCase):
         job = self.d.submit(cpus=100, pool="spare")
         desired = self.sync(cert, 2, have_rev=rev, wait_ms=20000)[1]
         self.assertEqual([a["job"] for a in desired["attempts"]], [job])
-        self.sync(cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}])
+        self.sync(
+            cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}]
+        )
         self.d.call("POST", "/agent/v1/output/%d/1?offset=0" % job, b"one\n", cert=cert)
-        self.sync(cert, 4, attempts=[{"job": job, "attempt": 1, "phase": "ended", "started_at": 1, "end": "failed", "exit_code": 3,
-                                      "output_bytes": 1000}])
-        begun = time.monotonic()  # the rest is awaited for 10 s, a poll by itself would end after 25
+        self.sync(
+            cert,
+            4,
+            attempts=[
+                {
+                    "job": job,
+                    "attempt": 1,
+                    "phase": "ended",
+                    "started_at": 1,
+                    "end": "failed",
+                    "exit_code": 3,
+                    "output_bytes": 1000,
+                }
+            ],
+        )
+        begun = (
+            time.monotonic()
+        )  # the rest is awaited for 10 s, a poll by itself would end after 25
         reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=4&wait_ms=25000" % job)
         self.assertEqual((reply[1], reply[2]["Belay-Log-End"]), (b"", "1"))
         self.assertLess(time.monotonic() - begun, 20)
@@ -203,24 +303,43 @@ class Agents(unittest.TestCase):
         job = self.d.submit(cpus=128, pool="spare")
         desired = self.sync(cert, 2, have_rev=rev, wait_ms=20000)[1]
         self.assertEqual([a["job"] for a in desired["attempts"]], [job])
-        self.sync(cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}])
+        self.sync(
+            cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}]
+        )
         self.d.call("POST", "/agent/v1/output/%d/1?offset=0" % job, b"one\n", cert=cert)
-        ended = {"job": job, "attempt": 1, "phase": "ended", "started_at": 1, "end": "succeeded", "output_bytes": 10}
+        ended = {
+            "job": job,
+            "attempt": 1,
+            "phase": "ended",
+            "started_at": 1,
+            "end": "succeeded",
+            "output_bytes": 10,
+        }
 
         def tail(offset, data, **more):
             return {"job": job, "attempt": 1, "offset": offset, "hex": data.hex(), **more}
+
         _, stranger = self.joined()
         self.sync(stranger, tails=[tail(4, b"lies")])
-        for seq, wrong in enumerate((tail(5, b"a gap"), tail(4, b"lies", attempt=2), tail(4, b"lies", job=job + 1)), 4):
+        for seq, wrong in enumerate(
+            (tail(5, b"a gap"), tail(4, b"lies", attempt=2), tail(4, b"lies", job=job + 1)), 4
+        ):
             self.sync(cert, seq, attempts=[{**ended, "phase": "ending", "end": ""}], tails=[wrong])
-        self.sync(cert, 9, attempts=[ended], tails=[tail(2, b"e\ntwo\n\xff\0")])  # of which it has two bytes
+        self.sync(
+            cert, 9, attempts=[ended], tails=[tail(2, b"e\ntwo\n\xff\0")]
+        )  # of which it has two bytes
         reply = self.d.call("GET", "/api/v1/jobs/%d/logs" % job)
         self.assertEqual((reply[1], reply[2]["Belay-Log-End"]), (b"one\ntwo\n\xff\0", "1"))
 
     def check_output(self, node, cert, job):
         def put(offset, data, attempt=1, who=cert):
-            return self.d.call("POST", "/agent/v1/output/%d/%d?offset=%s" % (job, attempt, offset), data, cert=who)
-        self.sync(cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}])
+            return self.d.call(
+                "POST", "/agent/v1/output/%d/%d?offset=%s" % (job, attempt, offset), data, cert=who
+            )
+
+        self.sync(
+            cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}]
+        )
         self.assertEqual(put(0, b"one\n")[1], {"size": 4})
         self.assertEqual(put(9, b"gap\n")[1], {"size": 4})
         self.assertEqual(put(4, b"two\n")[1], {"size": 8})
@@ -234,7 +353,15 @@ class Agents(unittest.TestCase):
         reply = self.d.call("GET", "/api/v1/jobs/%d/logs" % job)
         self.assertEqual((reply[1], reply[2]["Belay-Log-Next"]), (b"one\ntwo\n", "8"))
         self.assertNotIn("Belay-Log-End", reply[2])
-        ended = {"job": job, "attempt": 1, "phase": "ended", "started_at": 1, "end": "failed", "exit_code": 3, "output_bytes": 12}
+        ended = {
+            "job": job,
+            "attempt": 1,
+            "phase": "ended",
+            "started_at": 1,
+            "end": "failed",
+            "exit_code": 3,
+            "output_bytes": 12,
+        }
         self.sync(cert, 4, attempts=[ended])
         self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["exit_code"], 3)
         reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=8" % job)
@@ -252,9 +379,24 @@ class EndingAuthority(unittest.TestCase):
         key = Keys(d).key()
         shutil.copy(key, d.state + "/ca.key")
         now = time.time()
-        Keys(d).run("req", "-new", "-x509", "-key", key, "-subj", "/CN=belay cluster lab", "-days", str(days), "-sha256",
-                    "-addext", "basicConstraints=critical,CA:TRUE,pathlen:0", "-addext", "keyUsage=critical,keyCertSign,cRLSign",
-                    "-out", d.state + "/ca.pem")
+        Keys(d).run(
+            "req",
+            "-new",
+            "-x509",
+            "-key",
+            key,
+            "-subj",
+            "/CN=belay cluster lab",
+            "-days",
+            str(days),
+            "-sha256",
+            "-addext",
+            "basicConstraints=critical,CA:TRUE,pathlen:0",
+            "-addext",
+            "keyUsage=critical,keyCertSign,cRLSign",
+            "-out",
+            d.state + "/ca.pem",
+        )
         return now + days * DAY_S
 
     def server_cert_ends(self, d):
@@ -269,14 +411,18 @@ class EndingAuthority(unittest.TestCase):
             end = self.make_ca(d, days)
             with self.subTest(days), d:
                 self.assertAlmostEqual(d.metric("belay_ca_end_timestamp_seconds"), end, delta=60)
-                self.assertEqual(self.server_cert_ends(d), d.metric("belay_ca_end_timestamp_seconds"))
+                self.assertEqual(
+                    self.server_cert_ends(d), d.metric("belay_ca_end_timestamp_seconds")
+                )
                 self.assertEqual("certificate authority ends soon" in d.log(), warned)
                 if warned:
                     self.assertIn("days_left=%d" % (days - 1), d.log())
 
     def test_a_new_one_lasts_for_years(self):
         with Belayd() as d:
-            self.assertGreater(d.metric("belay_ca_end_timestamp_seconds"), time.time() + 3640 * DAY_S)
+            self.assertGreater(
+                d.metric("belay_ca_end_timestamp_seconds"), time.time() + 3640 * DAY_S
+            )
             self.assertEqual(self.server_cert_ends(d), d.metric("belay_ca_end_timestamp_seconds"))
             self.assertNotIn("certificate authority", d.log())
 
@@ -284,8 +430,11 @@ class EndingAuthority(unittest.TestCase):
 def tree(**files):
     """What is in a directory of such files, and its content by hash."""
     pieces = {hashlib.sha256(data).hexdigest(): data for data in files.values() if data}
-    lines = ["f 644 %d %s %s\n" % (len(files[name]), hashlib.sha256(files[name]).hexdigest() if files[name] else "-", name)
-             for name in sorted(files)]
+    lines = [
+        "f 644 %d %s %s\n"
+        % (len(files[name]), hashlib.sha256(files[name]).hexdigest() if files[name] else "-", name)
+        for name in sorted(files)
+    ]
     return "".join(["belay-workdir 1\n", *lines]).encode(), pieces
 
 
@@ -317,7 +466,9 @@ class Workdirs(unittest.TestCase):
             self.put(d, b"belay-workdir 1\n")
 
     def stored(self, d):
-        return {name for _, _, names in os.walk(os.path.join(d.state, "workdirs")) for name in names}
+        return {
+            name for _, _, names in os.walk(os.path.join(d.state, "workdirs")) for name in names
+        }
 
     def age(self, d, days):
         for at, _, names in os.walk(os.path.join(d.state, "workdirs")):
@@ -328,34 +479,66 @@ class Workdirs(unittest.TestCase):
         with Belayd() as d:
             text, pieces = tree(a=b"one", b=b"two", again=b"one", none=b"")
             answer = self.put(d, text)
-            self.assertEqual((answer["workdir"], sorted(answer["missing"])), (hashlib.sha256(text).hexdigest(), sorted(pieces)))
+            self.assertEqual(
+                (answer["workdir"], sorted(answer["missing"])),
+                (hashlib.sha256(text).hexdigest(), sorted(pieces)),
+            )
             one = hashlib.sha256(b"one").hexdigest()
             self.add(d, {one: b"one"})
             self.assertEqual(self.put(d, text)["missing"], [hashlib.sha256(b"two").hexdigest()])
-            status, body, _ = d.call("POST", "/api/v1/jobs", {**JOB, "launch": {"workdir": answer["workdir"]}})
-            self.assertEqual((status, body["error"]["kind"]), (400, "invalid"))  # it is not all there
+            status, body, _ = d.call(
+                "POST", "/api/v1/jobs", {**JOB, "launch": {"workdir": answer["workdir"]}}
+            )
+            self.assertEqual(
+                (status, body["error"]["kind"]), (400, "invalid")
+            )  # it is not all there
             self.add(d, pieces)
             self.assertEqual(self.put(d, text)["missing"], [])
             self.assertGreater(d.submit(launch={"workdir": answer["workdir"]}), 0)
             # Of nobody's else: not even that it is there is told.
             ann = d.token(kind="api", user="ann")
             self.assertEqual(sorted(self.put(d, text, token=ann)["missing"]), sorted(pieces))
-            status, body, _ = d.call("POST", "/api/v1/jobs", {**JOB, "launch": {"workdir": answer["workdir"]}}, token=ann)
+            status, body, _ = d.call(
+                "POST", "/api/v1/jobs", {**JOB, "launch": {"workdir": answer["workdir"]}}, token=ann
+            )
             self.assertEqual((status, body["error"]["kind"]), (400, "invalid"))
 
     def test_malformed_ones_are_refused(self):
         with Belayd() as d:
-            for text in (b"", b"x", b"belay-workdir 1\nf 644 0 - ../x\n", b"belay-workdir 1\nl a\t/etc\nf 644 0 - a/passwd\n",
-                         b"belay-workdir 1\nd 755 b\nd 755 a\n", b"belay-workdir 1\nf 644 5 - a\n", b"belay-workdir 1\n\xff\n",
-                         b"belay-workdir 1\n" + b"d 755 a" * (1 << 20)):
+            for text in (
+                b"",
+                b"x",
+                b"belay-workdir 1\nf 644 0 - ../x\n",
+                b"belay-workdir 1\nl a\t/etc\nf 644 0 - a/passwd\n",
+                b"belay-workdir 1\nd 755 b\nd 755 a\n",
+                b"belay-workdir 1\nf 644 5 - a\n",
+                b"belay-workdir 1\n\xff\n",
+                b"belay-workdir 1\n" + b"d 755 a" * (1 << 20),
+            ):
                 status, body, _ = d.call("POST", "/api/v1/workdirs", text)
                 self.assertEqual((status, body["error"]["kind"]), (400, "invalid"), text[:50])
             one = hashlib.sha256(b"one").hexdigest()
-            for text, status in ((b"x", 400), (("%s 3\n" % one).encode() + b"two", 500), (("%s 4\n" % one).encode() + b"one", 400),
-                                 (b"../../../../%s 3\none" % one.encode(), 400), (b"x" * (6 << 20), 400)):
-                self.assertEqual(d.call("POST", "/api/v1/workdirs/pieces", text)[0], status, text[:50])
-            for hash_, method in (("x", "none"), ("../" + "a" * 61, "none"), ("A" * 64, "none"), ("a" * 64, "criu")):
-                status, body, _ = d.call("POST", "/api/v1/jobs", {**JOB, "launch": {"workdir": hash_}, "checkpoint": {"method": method}})
+            for text, status in (
+                (b"x", 400),
+                (("%s 3\n" % one).encode() + b"two", 500),
+                (("%s 4\n" % one).encode() + b"one", 400),
+                (b"../../../../%s 3\none" % one.encode(), 400),
+                (b"x" * (6 << 20), 400),
+            ):
+                self.assertEqual(
+                    d.call("POST", "/api/v1/workdirs/pieces", text)[0], status, text[:50]
+                )
+            for hash_, method in (
+                ("x", "none"),
+                ("../" + "a" * 61, "none"),
+                ("A" * 64, "none"),
+                ("a" * 64, "criu"),
+            ):
+                status, body, _ = d.call(
+                    "POST",
+                    "/api/v1/jobs",
+                    {**JOB, "launch": {"workdir": hash_}, "checkpoint": {"method": method}},
+                )
                 self.assertEqual((status, body["error"]["kind"]), (400, "invalid"), hash_)
             self.assertEqual(self.stored(d), set())
 
@@ -365,13 +548,21 @@ class Workdirs(unittest.TestCase):
             text, pieces = tree(a=b"half", b=b"done")
             self.add(d, dict(list(pieces.items())[:1]))
             d.kill()
-            for path in ("trees/%s.123456" % kept, "pieces/aa/%s.new" % ("a" * 64)):  # as a kill leaves them
-                path = os.path.join(d.state, "workdirs", os.listdir(os.path.join(d.state, "workdirs"))[0], path)
+            for path in (
+                "trees/%s.123456" % kept,
+                "pieces/aa/%s.new" % ("a" * 64),
+            ):  # as a kill leaves them
+                path = os.path.join(
+                    d.state, "workdirs", os.listdir(os.path.join(d.state, "workdirs"))[0], path
+                )
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 open(path, "w").close()
             d.start()
             self.settle(d)
-            self.assertEqual(self.stored(d) - {hashlib.sha256(b"belay-workdir 1\n").hexdigest()}, {kept, hashlib.sha256(b"kept").hexdigest()})
+            self.assertEqual(
+                self.stored(d) - {hashlib.sha256(b"belay-workdir 1\n").hexdigest()},
+                {kept, hashlib.sha256(b"kept").hexdigest()},
+            )
             self.assertGreater(d.submit(launch={"workdir": kept}), 0)
             self.assertEqual(sorted(self.put(d, text)["missing"]), sorted(pieces))
 
@@ -393,9 +584,11 @@ class Workdirs(unittest.TestCase):
             jobs = []
             for n in range(6):
                 text, pieces = tree(**{"f%d" % i: b"%d of %d" % (i, n) for i in range(40)})
-                packs = [dict(list(pieces.items())[i:i + 10]) for i in range(0, 40, 10)]
+                packs = [dict(list(pieces.items())[i : i + 10]) for i in range(0, 40, 10)]
                 workdir = hashlib.sha256(text).hexdigest()
-                steps = [functools.partial(self.add, d, p) for p in packs] + [functools.partial(self.put, d, text)]
+                steps = [functools.partial(self.add, d, p) for p in packs] + [
+                    functools.partial(self.put, d, text)
+                ]
                 steps.append(lambda: jobs.append(d.submit(hold=True, launch={"workdir": workdir})))
                 for step in steps[:n]:
                     step()
@@ -403,6 +596,7 @@ class Workdirs(unittest.TestCase):
                 def last(step=steps[n]):
                     with contextlib.suppress(OSError, http.client.HTTPException):
                         step()
+
                 under_way = threading.Thread(target=last)
                 under_way.start()
                 d.kill()
@@ -424,12 +618,29 @@ class Workdirs(unittest.TestCase):
 
     def test_they_go_a_day_after_the_last_job_that_has_them(self):
         with Belayd() as d:
-            files = {name: name.encode() for name in ("queued", "array", "cron", "ended", "unused", "young")}
+            files = {
+                name: name.encode()
+                for name in ("queued", "array", "cron", "ended", "unused", "young")
+            }
             sent = {name: self.send(d, a=data) for name, data in files.items()}
-            jobs = {name: d.submit(hold=name != "array", launch={"workdir": sent[name]}, **({"array": "0-2"} if name == "array" else {}))
-                    for name in ("queued", "array", "ended")}
+            jobs = {
+                name: d.submit(
+                    hold=name != "array",
+                    launch={"workdir": sent[name]},
+                    **({"array": "0-2"} if name == "array" else {})
+                )
+                for name in ("queued", "array", "ended")
+            }
             self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % jobs["ended"])[0], 200)
-            status, cron, _ = d.call("POST", "/api/v1/crons", {"name": "n", "schedule": "@daily", "job": {**JOB, "launch": {"workdir": sent["cron"]}}})
+            status, cron, _ = d.call(
+                "POST",
+                "/api/v1/crons",
+                {
+                    "name": "n",
+                    "schedule": "@daily",
+                    "job": {**JOB, "launch": {"workdir": sent["cron"]}},
+                },
+            )
             self.assertEqual(status, 201, cron)
             self.age(d, 2)
             self.send(d, a=files["young"])
@@ -439,11 +650,17 @@ class Workdirs(unittest.TestCase):
                 self.settle(d)
                 for name in gone:
                     del files[name]
-                wanted = {sent[n] for n in files} | {hashlib.sha256(data).hexdigest() for data in files.values()}
-                self.assertEqual(self.stored(d) - {hashlib.sha256(b"belay-workdir 1\n").hexdigest()}, wanted)
+                wanted = {sent[n] for n in files} | {
+                    hashlib.sha256(data).hexdigest() for data in files.values()
+                }
+                self.assertEqual(
+                    self.stored(d) - {hashlib.sha256(b"belay-workdir 1\n").hexdigest()}, wanted
+                )
                 if "ended" in gone:
                     self.assertEqual(d.call("POST", "/api/v1/crons/%d/remove" % cron["id"])[0], 200)
-                    self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % jobs["queued"])[0], 200)
+                    self.assertEqual(
+                        d.call("POST", "/api/v1/jobs/%d/cancel" % jobs["queued"])[0], 200
+                    )
 
     def test_an_agent_gets_those_of_its_attempts(self):
         with Belayd() as d:
@@ -455,16 +672,32 @@ class Workdirs(unittest.TestCase):
             job = d.submit(pool="spare", launch={"workdir": self.send(d, a=b"one", b=b"two")})
             plain = d.submit(pool="spare")
             desired = {a["job"]: a for a in agents.sync(mine, seq=2)[1]["attempts"]}
-            self.assertEqual((desired[job]["workdir"], desired[plain].get("workdir", "")), (hashlib.sha256(text).hexdigest(), ""))
+            self.assertEqual(
+                (desired[job]["workdir"], desired[plain].get("workdir", "")),
+                (hashlib.sha256(text).hexdigest(), ""),
+            )
             path = "/agent/v1/workdir/%d/1" % job
             self.assertEqual(d.call("POST", path, b"", cert=mine)[:2], (200, text))
             ask = "".join("%s\n" % h for h in pieces).encode()
-            self.assertEqual(d.call("POST", path + "/pieces", ask, cert=mine)[:2], (200, pack(pieces)))
-            agents.check(d.call("POST", path, b"", cert=other), 404, "not-found", "does not run on this node")
+            self.assertEqual(
+                d.call("POST", path + "/pieces", ask, cert=mine)[:2], (200, pack(pieces))
+            )
+            agents.check(
+                d.call("POST", path, b"", cert=other), 404, "not-found", "does not run on this node"
+            )
             agents.check(d.call("POST", path + "/pieces", ask, cert=other), 404, "not-found")
-            agents.check(d.call("POST", "/agent/v1/workdir/%d/1" % plain, b"", cert=mine), 404, "not-found", "without a working directory")
-            agents.check(d.call("POST", "/agent/v1/workdir/%d/2" % job, b"", cert=mine), 404, "not-found")
-            agents.check(d.call("POST", path + "/pieces", b"a" * 64 + b"\n", cert=mine), 404, "not-found")
+            agents.check(
+                d.call("POST", "/agent/v1/workdir/%d/1" % plain, b"", cert=mine),
+                404,
+                "not-found",
+                "without a working directory",
+            )
+            agents.check(
+                d.call("POST", "/agent/v1/workdir/%d/2" % job, b"", cert=mine), 404, "not-found"
+            )
+            agents.check(
+                d.call("POST", path + "/pieces", b"a" * 64 + b"\n", cert=mine), 404, "not-found"
+            )
             for body in (b"", b"x", b"../" * 21 + b"ab\n", ask[:-1], (b"a" * 64 + b"\n") * 1025):
                 agents.check(d.call("POST", path + "/pieces", body, cert=mine), 400, "invalid")
 

@@ -32,6 +32,7 @@ from belayd import BUILD, CONFIG, JOB, LONG_READ, WAIT_S, Belayd, Keys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "clients", "python"))
 import belay_client  # noqa: E402
+
 NOBODY = 65534
 
 # In a process of another user's, after belayd.py: makes the calls and prints what came.
@@ -46,7 +47,15 @@ print(json.dumps(answers))
 """
 
 
-TYPES = {"string": str, "boolean": bool, "object": dict, "array": list, "null": type(None), "integer": int, "number": (int, float)}
+TYPES = {
+    "string": str,
+    "boolean": bool,
+    "object": dict,
+    "array": list,
+    "null": type(None),
+    "integer": int,
+    "number": (int, float),
+}
 
 
 def moment(text):
@@ -72,18 +81,29 @@ class Document:
         """Raises when the value is not what the schema says; a member that is not described is none."""
         schema = self.find(schema)
         if "anyOf" in schema:
-            fitting = next(s for s in schema["anyOf"] if (s.get("type") == "null") == (value is None))
+            fitting = next(
+                s for s in schema["anyOf"] if (s.get("type") == "null") == (value is None)
+            )
             return self.check(value, fitting, where)
         kinds = schema.get("type", [])
         kinds = kinds if isinstance(kinds, list) else [kinds]
-        if kinds and not any(isinstance(value, TYPES[k]) and not (k in ("integer", "number") and isinstance(value, bool)) for k in kinds):
+        if kinds and not any(
+            isinstance(value, TYPES[k])
+            and not (k in ("integer", "number") and isinstance(value, bool))
+            for k in kinds
+        ):
             raise AssertionError("%s: %r is no %s" % (where, value, " or ".join(kinds)))
         if "enum" in schema and value not in schema["enum"]:
             raise AssertionError("%s: %r is none of %s" % (where, value, schema["enum"]))
         if isinstance(value, dict) and "properties" in schema:
-            missing, more = set(schema["required"]) - set(value), set(value) - set(schema["properties"])
+            missing, more = set(schema["required"]) - set(value), set(value) - set(
+                schema["properties"]
+            )
             if missing or (more and schema["additionalProperties"] is False):
-                raise AssertionError("%s: not there: %s; not described in scheduler/api/openapi.json: %s" % (where, sorted(missing), sorted(more)))
+                raise AssertionError(
+                    "%s: not there: %s; not described in scheduler/api/openapi.json: %s"
+                    % (where, sorted(missing), sorted(more))
+                )
             for name in set(value) & set(schema["properties"]):
                 self.check(value[name], schema["properties"][name], where + "." + name)
         for i, item in enumerate(value if isinstance(value, list) else []):
@@ -115,7 +135,13 @@ class Recorder(belay_client.Client):
         super().__init__(socket="/nowhere")
 
     def _raw(self, method, path, ids=None, query=None, body=None):
-        self.called = (method, path, set(ids or {}), set(query or {}), set(body or {}) if body != "x" else set())
+        self.called = (
+            method,
+            path,
+            set(ids or {}),
+            set(query or {}),
+            set(body or {}) if body != "x" else set(),
+        )
         return {"Belay-Log-Next": "0", "Belay-Log-End": "1"}, b"{}"
 
 
@@ -149,7 +175,9 @@ class Receivers:
                         while (line := self.rfile.readline()) != b".\r\n":
                             text += line
                         receivers.mails.put((said, text))
-                    self.wfile.write(b"221 bye\r\n" if line.upper().startswith(b"QUIT") else b"250 ok\r\n")
+                    self.wfile.write(
+                        b"221 bye\r\n" if line.upper().startswith(b"QUIT") else b"250 ok\r\n"
+                    )
 
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.smtp = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mail)
@@ -172,10 +200,18 @@ class Notices(unittest.TestCase):
     def belayd(self, more="notify_allow: [127.0.0.0/8]\n", config=CONFIG):
         folder = tempfile.mkdtemp(prefix="belay-test.")
         self.addCleanup(shutil.rmtree, folder)
-        with open(os.open(os.path.join(folder, "secret"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+        with open(
+            os.open(os.path.join(folder, "secret"), os.O_WRONLY | os.O_CREAT, 0o600), "w"
+        ) as f:
             f.write("s3cret\n")
-        return Belayd(config + more + "webhooks:\n  all: {url: '%s/all/t0ken', secret_file: %s/secret}\n" % (self.r.url, folder) +
-                      "mail: {smtp: 'smtp://127.0.0.1:%d', from: belay@lab.example}\n" % self.r.smtp.server_address[1])
+        return Belayd(
+            config
+            + more
+            + "webhooks:\n  all: {url: '%s/all/t0ken', secret_file: %s/secret}\n"
+            % (self.r.url, folder)
+            + "mail: {smtp: 'smtp://127.0.0.1:%d', from: belay@lab.example}\n"
+            % self.r.smtp.server_address[1]
+        )
 
     def end_a_job(self, d, **more):
         job = d.submit(**{**JOB, **more})
@@ -187,71 +223,163 @@ class Notices(unittest.TestCase):
 
     def test_who_wants_to_know_is_told(self):
         with self.belayd() as d:
-            job = self.end_a_job(d, notify={"mail_types": ["end"], "mail_user": "ann@example.com", "urls": [self.r.url + "/mine/t0ken"]})
-            posts = dict((path, (headers, body)) for path, headers, body in (self.r.posts.get(timeout=WAIT_S) for _ in range(2)))
+            job = self.end_a_job(
+                d,
+                notify={
+                    "mail_types": ["end"],
+                    "mail_user": "ann@example.com",
+                    "urls": [self.r.url + "/mine/t0ken"],
+                },
+            )
+            posts = dict(
+                (path, (headers, body))
+                for path, headers, body in (self.r.posts.get(timeout=WAIT_S) for _ in range(2))
+            )
             self.assertEqual(set(posts), {"/all/t0ken", "/mine/t0ken"})
             headers, body = posts["/all/t0ken"]
-            self.assertEqual(headers["X-Belay-Signature"], "sha256=" + hmac.new(b"s3cret", body, "sha256").hexdigest())
+            self.assertEqual(
+                headers["X-Belay-Signature"],
+                "sha256=" + hmac.new(b"s3cret", body, "sha256").hexdigest(),
+            )
             told = json.loads(body)
-            self.assertEqual((told["event"], told["job"], told["end"], told["id"]), ("end", job, "user", headers["X-Belay-Id"]))
+            self.assertEqual(
+                (told["event"], told["job"], told["end"], told["id"]),
+                ("end", job, "user", headers["X-Belay-Id"]),
+            )
             self.assertIsNone(posts["/mine/t0ken"][0]["X-Belay-Signature"])
             self.assertEqual(json.loads(posts["/mine/t0ken"][1])["id"], told["id"])
             said, text = self.r.mails.get(timeout=WAIT_S)
             self.assertIn("RCPT TO:<ann@example.com>", said)
-            self.assertIn(b"\r\nSubject: [belay lab] job %d \"job\"" % job, text)
+            self.assertIn(b'\r\nSubject: [belay lab] job %d "job"' % job, text)
             # neither shown nor stored in clear
             shown = d.call("GET", "/api/v1/jobs/%d" % job)[1]
             self.assertEqual(shown["spec"]["notify"]["hosts"], ["127.0.0.1"])
             self.assertNotIn("t0ken", json.dumps(shown))
-            with open(os.path.join(d.state, "belay.db"), "rb") as f, open(os.path.join(d.state, "belay.db-wal"), "rb") as g:
+            with open(os.path.join(d.state, "belay.db"), "rb") as f, open(
+                os.path.join(d.state, "belay.db-wal"), "rb"
+            ) as g:
                 self.assertNotIn(b"mine/t0ken", f.read() + g.read())
             self.assertNotIn("t0ken", d.log())
 
     def test_a_report_goes_where_notices_do(self):
-        report = {"subject": "what team \u00fcber spent\r\nBcc: eve@example.com", "text": "spent $1\n.\n" + "x" * 2000 + "\u00fc\n", "html": "<p>$1</p>" * 100}
+        report = {
+            "subject": "what team \u00fcber spent\r\nBcc: eve@example.com",
+            "text": "spent $1\n.\n" + "x" * 2000 + "\u00fc\n",
+            "html": "<p>$1</p>" * 100,
+        }
         with self.belayd() as d:
-            self.assertEqual(d.call("POST", "/api/v1/cost/report", {**report, "mail": "lead@example.com"})[:2], (200, {"told": "lead@example.com"}))
+            self.assertEqual(
+                d.call("POST", "/api/v1/cost/report", {**report, "mail": "lead@example.com"})[:2],
+                (200, {"told": "lead@example.com"}),
+            )
             said, text = self.r.mails.get(timeout=WAIT_S)
-            self.assertEqual([s for s in said if s.startswith("RCPT")], ["RCPT TO:<lead@example.com>"])
+            self.assertEqual(
+                [s for s in said if s.startswith("RCPT")], ["RCPT TO:<lead@example.com>"]
+            )
             self.assertLess(max(map(len, text.split(b"\r\n"))), 100)
             mail = email.message_from_bytes(text, policy=email.policy.default)
-            self.assertEqual((mail["From"], mail["To"], mail["Bcc"]), ("belay@lab.example", "lead@example.com", None))
-            self.assertEqual(mail["Subject"], "[belay lab] what team \u00fcber spent??Bcc: eve@example.com")
-            self.assertEqual([(p.get_content_type(), p.get_content()) for p in mail.iter_parts()], [("text/plain", report["text"]), ("text/html", report["html"])])
-            self.assertEqual(d.call("POST", "/api/v1/cost/report", {**report, "url": self.r.url + "/chat/t0ken"})[:2], (200, {"told": "127.0.0.1"}))
+            self.assertEqual(
+                (mail["From"], mail["To"], mail["Bcc"]),
+                ("belay@lab.example", "lead@example.com", None),
+            )
+            self.assertEqual(
+                mail["Subject"], "[belay lab] what team \u00fcber spent??Bcc: eve@example.com"
+            )
+            self.assertEqual(
+                [(p.get_content_type(), p.get_content()) for p in mail.iter_parts()],
+                [("text/plain", report["text"]), ("text/html", report["html"])],
+            )
+            self.assertEqual(
+                d.call(
+                    "POST", "/api/v1/cost/report", {**report, "url": self.r.url + "/chat/t0ken"}
+                )[:2],
+                (200, {"told": "127.0.0.1"}),
+            )
             path, headers, body = self.r.posts.get(timeout=WAIT_S)
             told = json.loads(body)
-            self.assertEqual((path, headers["X-Belay-Event"], headers["X-Belay-Signature"]), ("/chat/t0ken", "report", None))
-            self.assertEqual((told["event"], told["cluster"], told["subject"], told["text"]), ("report", "lab", report["subject"], report["text"]))
+            self.assertEqual(
+                (path, headers["X-Belay-Event"], headers["X-Belay-Signature"]),
+                ("/chat/t0ken", "report", None),
+            )
+            self.assertEqual(
+                (told["event"], told["cluster"], told["subject"], told["text"]),
+                ("report", "lab", report["subject"], report["text"]),
+            )
             self.r.answers["/chat/t0ken"] = [500]
-            code, said, _ = d.call("POST", "/api/v1/cost/report", {**report, "url": self.r.url + "/chat/t0ken"})
+            code, said, _ = d.call(
+                "POST", "/api/v1/cost/report", {**report, "url": self.r.url + "/chat/t0ken"}
+            )
             self.assertEqual((code, said["error"]["kind"]), (503, "unavailable"))
             self.assertEqual(self.r.posts.get(timeout=WAIT_S)[0], "/chat/t0ken")
-            for wrong in ({}, {"mail": "a", "url": self.r.url}, {"mail": "-x"}, {"mail": "a b"}, {"mail": "a@b\r\nBcc: c"}, {"url": "ftp://x/"}, {"url": "http://u:p@x/"},
-                          {"mail": "a", "text": None}, {"mail": "a", "text": 1}, {"mail": "a", "subject": "x" * 201}, {"mail": "a", "text": "x" * 262145}, {"mail": "a", "more": 1}):
+            for wrong in (
+                {},
+                {"mail": "a", "url": self.r.url},
+                {"mail": "-x"},
+                {"mail": "a b"},
+                {"mail": "a@b\r\nBcc: c"},
+                {"url": "ftp://x/"},
+                {"url": "http://u:p@x/"},
+                {"mail": "a", "text": None},
+                {"mail": "a", "text": 1},
+                {"mail": "a", "subject": "x" * 201},
+                {"mail": "a", "text": "x" * 262145},
+                {"mail": "a", "more": 1},
+            ):
                 code, said, _ = d.call("POST", "/api/v1/cost/report", {**report, **wrong})
                 self.assertEqual((code, said["error"]["kind"]), (400, "invalid"), wrong)
             env = {**os.environ, "BELAY_SOCKET": d.socket}
-            cost = [os.path.join(BUILD, "cli/belay"), "cost", "--weekly-report", "--team", "nlp", "--mail", "lead@example.com", "--post", self.r.url + "/week/t0ken"]
-            done = subprocess.run(cost, capture_output=True, text=True, timeout=WAIT_S, stdin=subprocess.DEVNULL, env=env)
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "sent to lead@example.com\nsent to 127.0.0.1\n", ""))
-            mail = email.message_from_bytes(self.r.mails.get(timeout=WAIT_S)[1], policy=email.policy.default)
+            cost = [
+                os.path.join(BUILD, "cli/belay"),
+                "cost",
+                "--weekly-report",
+                "--team",
+                "nlp",
+                "--mail",
+                "lead@example.com",
+                "--post",
+                self.r.url + "/week/t0ken",
+            ]
+            done = subprocess.run(
+                cost,
+                capture_output=True,
+                text=True,
+                timeout=WAIT_S,
+                stdin=subprocess.DEVNULL,
+                env=env,
+            )
+            self.assertEqual(
+                (done.returncode, done.stdout, done.stderr),
+                (0, "sent to lead@example.com\nsent to 127.0.0.1\n", ""),
+            )
+            mail = email.message_from_bytes(
+                self.r.mails.get(timeout=WAIT_S)[1], policy=email.policy.default
+            )
             text, page = (p.get_content() for p in mail.iter_parts())
             self.assertRegex(text, r"^belay: what team nlp spent from 20\d\d-\d\d-\d\d to ")
             self.assertIn("</html>", page)
             self.assertEqual(json.loads(self.r.posts.get(timeout=WAIT_S)[2])["text"], text)
             self.assertNotIn("t0ken", d.log())
             token = d.token(kind="api", user="ann")
-            self.assertEqual(d.call("POST", "/api/v1/cost/report", {**report, "mail": "a"}, token=token)[0], 403)
+            self.assertEqual(
+                d.call("POST", "/api/v1/cost/report", {**report, "mail": "a"}, token=token)[0], 403
+            )
         with self.belayd(more="") as d:
-            code, said, _ = d.call("POST", "/api/v1/cost/report", {**report, "url": self.r.url + "/chat/t0ken"})
+            code, said, _ = d.call(
+                "POST", "/api/v1/cost/report", {**report, "url": self.r.url + "/chat/t0ken"}
+            )
             self.assertEqual((code, said["error"]["kind"]), (403, "denied"))
             self.assertIn("notify_allow", said["error"]["text"])
 
     def test_a_report_that_is_under_way_ends_with_belayd(self):
-        with socket.create_server(("127.0.0.1", 0)) as silent, self.belayd() as d, concurrent.futures.ThreadPoolExecutor() as pool:
+        with socket.create_server(
+            ("127.0.0.1", 0)
+        ) as silent, self.belayd() as d, concurrent.futures.ThreadPoolExecutor() as pool:
             silent.settimeout(WAIT_S)
-            report = {"subject": "s", "text": "t", "url": "http://127.0.0.1:%d/" % silent.getsockname()[1]}
+            report = {
+                "subject": "s",
+                "text": "t",
+                "url": "http://127.0.0.1:%d/" % silent.getsockname()[1],
+            }
             calls = [pool.submit(d.call, "POST", "/api/v1/cost/report", report) for _ in range(2)]
             taken = [silent.accept()[0] for _ in calls]
             code, said, _ = d.call("POST", "/api/v1/cost/report", report)
@@ -265,10 +393,15 @@ class Notices(unittest.TestCase):
                 one.close()
 
     def test_a_mail_that_is_with_the_server_when_belayd_ends_harms_nothing(self):
-        with socket.create_server(("127.0.0.1", 0)) as silent, concurrent.futures.ThreadPoolExecutor() as pool, \
-                Belayd(CONFIG + "mail: {smtp: 'smtp://127.0.0.1:%d'}\n" % silent.getsockname()[1]) as d:
+        with socket.create_server(
+            ("127.0.0.1", 0)
+        ) as silent, concurrent.futures.ThreadPoolExecutor() as pool, Belayd(
+            CONFIG + "mail: {smtp: 'smtp://127.0.0.1:%d'}\n" % silent.getsockname()[1]
+        ) as d:
             silent.settimeout(WAIT_S)
-            call = pool.submit(d.call, "POST", "/api/v1/cost/report", {"subject": "s", "text": "t", "mail": "ann"})
+            call = pool.submit(
+                d.call, "POST", "/api/v1/cost/report", {"subject": "s", "text": "t", "mail": "ann"}
+            )
             server = silent.accept()[0]
             ended = pool.submit(d.end)
             with contextlib.suppress(OSError, http.client.HTTPException):
@@ -288,16 +421,27 @@ class Notices(unittest.TestCase):
 
     def test_parts_of_a_budget_are_told_of_once_over_a_restart(self):
         more = "notify_allow: [127.0.0.0/8]\nbudgets:\n  all: {usd_per_month: 1000, mail: [finance@example.com]}\n"
-        with self.belayd(more, config=CONFIG.replace("base: {}", "base: {usd_per_hour: 3600000}")) as d:
+        with self.belayd(
+            more, config=CONFIG.replace("base: {}", "base: {usd_per_hour: 3600000}")
+        ) as d:
             keys = Keys(d)
             key = keys.key()
-            body = {"token": d.token(kind="join", pool="base"), "csr_pem": keys.request(key), "host": "n", "version": "1", "cpus": 2, "memory_mib": 100}
+            body = {
+                "token": d.token(kind="join", pool="base"),
+                "csr_pem": keys.request(key),
+                "host": "n",
+                "version": "1",
+                "cpus": 2,
+                "memory_mib": 100,
+            }
             self.assertEqual(d.call("POST", "/agent/v1/join", body, tls=True)[0], 200)
             d.submit(**JOB)  # at $1000 a second
             got = [self.r.posts.get(timeout=WAIT_S) for _ in range(3)]
             posts = [json.loads(post[2]) for post in got]
-            self.assertEqual([(p["event"], p["budget"], p["percent"], p["cap_uusd"]) for p in posts],
-                             [("budget", "all", pct, 1000000000) for pct in (50, 80, 100)])
+            self.assertEqual(
+                [(p["event"], p["budget"], p["percent"], p["cap_uusd"]) for p in posts],
+                [("budget", "all", pct, 1000000000) for pct in (50, 80, 100)],
+            )
             self.assertGreaterEqual(posts[2]["spent_uusd"], 1000000000)
             for pct in (50, 80, 100):
                 said, text = self.r.mails.get(timeout=WAIT_S)
@@ -312,25 +456,42 @@ class Notices(unittest.TestCase):
             self.end_a_job(d, cpus=2)
             told = {post[1]["X-Belay-Id"] for post in got}
             post = self.r.posts.get(timeout=WAIT_S)
-            while post[1]["X-Belay-Id"] in told:  # that it was delivered had not been written down when belayd was killed
+            while (
+                post[1]["X-Belay-Id"] in told
+            ):  # that it was delivered had not been written down when belayd was killed
                 post = self.r.posts.get(timeout=WAIT_S)
             self.assertEqual(json.loads(post[2])["event"], "end")  # and nothing new before it
 
     def test_what_a_user_may_not_reach_is_refused_and_told(self):
         with self.belayd(more="") as d:
             job = self.end_a_job(d, notify={"urls": [self.r.url + "/mine/t0ken"]})
-            self.assertEqual(self.r.posts.get(timeout=WAIT_S)[0], "/all/t0ken")  # the operator's may
+            self.assertEqual(
+                self.r.posts.get(timeout=WAIT_S)[0], "/all/t0ken"
+            )  # the operator's may
             deadline = time.monotonic() + WAIT_S
-            while not (told := [e for e in self.events(d, job) if e["kind"] == "not-told"]) and time.monotonic() < deadline:
-                d.call("GET", "/api/v1/jobs/%d/events?after=%d&wait_ms=5000" % (job, self.events(d, job)[-1]["id"]))
-            self.assertIn("127.0.0.1 was not told: it did not take it, or may not be sent to (notify_allow)", told[0]["text"])
+            while (
+                not (told := [e for e in self.events(d, job) if e["kind"] == "not-told"])
+                and time.monotonic() < deadline
+            ):
+                d.call(
+                    "GET",
+                    "/api/v1/jobs/%d/events?after=%d&wait_ms=5000"
+                    % (job, self.events(d, job)[-1]["id"]),
+                )
+            self.assertIn(
+                "127.0.0.1 was not told: it did not take it, or may not be sent to (notify_allow)",
+                told[0]["text"],
+            )
             self.assertTrue(self.r.posts.empty())
 
 
 class Api(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.d = Belayd(CONFIG + "budgets:\n  nlp: {match: {team: nlp, labels: {project: x}}, usd_per_month: 20000, at_limit: park}\n")
+        cls.d = Belayd(
+            CONFIG
+            + "budgets:\n  nlp: {match: {team: nlp, labels: {project: x}}, usd_per_month: 20000, at_limit: park}\n"
+        )
         cls.d.start()
 
     @classmethod
@@ -349,29 +510,71 @@ class Api(unittest.TestCase):
 
     def test_bodies_that_are_no_json_are_refused(self):
         script = json.dumps(JOB).encode()
-        for body, text in ((b"", ""), (b"{", ""), (b"nonsense", ""), (script[:-1], ""), (script + b"x", ""),
-                           (b"[" * 40 + b"]" * 40, ""), (b'{"script":"#!","script":"#!"}', "duplicate"),
-                           (b'{"script": "\xff"}', ""), (b'{"script": "a\\u0000b"}', ""), (b'{"cpus": 1e999}', ""),
-                           (b'{"cpus": 99999999999999999999}', ""), (b"null", "spec"), (b"[]", "spec"), (b'"x"', "")):
+        for body, text in (
+            (b"", ""),
+            (b"{", ""),
+            (b"nonsense", ""),
+            (script[:-1], ""),
+            (script + b"x", ""),
+            (b"[" * 40 + b"]" * 40, ""),
+            (b'{"script":"#!","script":"#!"}', "duplicate"),
+            (b'{"script": "\xff"}', ""),
+            (b'{"script": "a\\u0000b"}', ""),
+            (b'{"cpus": 1e999}', ""),
+            (b'{"cpus": 99999999999999999999}', ""),
+            (b"null", "spec"),
+            (b"[]", "spec"),
+            (b'"x"', ""),
+        ):
             with self.subTest(body[:40]):
                 self.refuse(400, "invalid", "POST", "/api/v1/jobs", body, text)
         self.refuse(400, "invalid", "POST", "/api/v1/tokens", b"{", "body")
 
     def test_specifications_are_refused_with_their_path(self):
-        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "cpus": "four"},
-                    "spec.cpus: expected an integer in 1 .. 4096, found \"four\"")
-        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "cpu": 1}, "did you mean \"cpus\"")
-        for pools, text in (("nowhere", "there is no pool \"nowhere\""), ("base,nowhere", "there is no pool \"nowhere\""), ("base,", "does not end with"),
-                            ("base,,spare", "\"\" is not a pool's name"), ("base, spare", "is not a pool's name"), ("base,base", "named twice"),
-                            (["base"], "spec.pool"), (",".join("p%02d" % i for i in range(17)), "63")):
+        self.refuse(
+            400,
+            "invalid",
+            "POST",
+            "/api/v1/jobs",
+            {**JOB, "cpus": "four"},
+            'spec.cpus: expected an integer in 1 .. 4096, found "four"',
+        )
+        self.refuse(
+            400, "invalid", "POST", "/api/v1/jobs", {**JOB, "cpu": 1}, 'did you mean "cpus"'
+        )
+        for pools, text in (
+            ("nowhere", 'there is no pool "nowhere"'),
+            ("base,nowhere", 'there is no pool "nowhere"'),
+            ("base,", "does not end with"),
+            ("base,,spare", '"" is not a pool\'s name'),
+            ("base, spare", "is not a pool's name"),
+            ("base,base", "named twice"),
+            (["base"], "spec.pool"),
+            (",".join("p%02d" % i for i in range(17)), "63"),
+        ):
             self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "pool": pools}, text)
-        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "window": "lunch"}, "spec.window: there is no window \"lunch\"")
+        self.refuse(
+            400,
+            "invalid",
+            "POST",
+            "/api/v1/jobs",
+            {**JOB, "window": "lunch"},
+            'spec.window: there is no window "lunch"',
+        )
 
-        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "drill": True}, "spec.drill", "nothing is saved")
+        self.refuse(
+            400,
+            "invalid",
+            "POST",
+            "/api/v1/jobs",
+            {**JOB, "drill": True},
+            "spec.drill",
+            "nothing is saved",
+        )
 
     def test_criu_needs_encrypted_checkpoints(self):
         job = {**JOB, "checkpoint": {"method": "criu"}}
-        text = "\"criu\" restores as root what the store holds, so it needs encrypted checkpoints"
+        text = '"criu" restores as root what the store holds, so it needs encrypted checkpoints'
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", job, text)
         cron = {"name": "nightly", "schedule": "0 1 * * *", "job": job}
         self.refuse(400, "invalid", "POST", "/api/v1/crons", cron, text)
@@ -382,37 +585,65 @@ class Api(unittest.TestCase):
         for n in ((2 << 20) + 1, (9 << 20) + 1):
             self.refuse(413, "invalid", "POST", "/api/v1/jobs", b" " * n)
         self.refuse(413, "invalid", "POST", "/api/v1/tokens", b" " * 5000)
-        answer = self.d.raw(b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000000\r\n\r\n")
+        answer = self.d.raw(
+            b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000000\r\n\r\n"
+        )
         self.assertIn(b" 413 ", answer.split(b"\r\n")[0])
 
     def test_strangers_can_send_little(self):
-        token, brief = self.d.token(kind="api", user="ann"), self.d.token(kind="api", user="ann", ttl_ms=1)
+        token, brief = self.d.token(kind="api", user="ann"), self.d.token(
+            kind="api", user="ann", ttl_ms=1
+        )
         script = {**JOB, "script": "#!/bin/sh\n" + "x" * (64 << 10)}
         for more in ({}, {"token": "x"}, {"token": brief}):
             with self.subTest(more):
-                self.refuse(413, "invalid", "POST", "/api/v1/jobs", script, "65536 bytes", tls=True, **more)
-                self.refuse(413, "invalid", "POST", "/agent/v1/join", script, "65536 bytes", tls=True, **more)
+                self.refuse(
+                    413, "invalid", "POST", "/api/v1/jobs", script, "65536 bytes", tls=True, **more
+                )
+                self.refuse(
+                    413,
+                    "invalid",
+                    "POST",
+                    "/agent/v1/join",
+                    script,
+                    "65536 bytes",
+                    tls=True,
+                    **more,
+                )
         self.refuse(401, "denied", "POST", "/api/v1/jobs", b" " * (64 << 10), tls=True)
         self.assertEqual(self.d.call("POST", "/api/v1/jobs", script, token=token)[0], 201)
         # Refused at the headers: nothing of the body is waited for.
-        answer = self.d.raw(b"POST /agent/v1/join HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n", tls=True)
+        answer = self.d.raw(
+            b"POST /agent/v1/join HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n", tls=True
+        )
         self.assertIn(b" 413 ", answer.split(b"\r\n")[0])
 
     def test_a_body_of_the_greatest_size_is_taken(self):
         script = "#!/bin/sh\n" + "x" * ((1 << 20) - 10)
         job = self.d.submit(script=script)
         self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["spec"]["script"], script)
-        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "script": script + "x"}, "spec.script")
+        self.refuse(
+            400, "invalid", "POST", "/api/v1/jobs", {**JOB, "script": script + "x"}, "spec.script"
+        )
 
     def test_what_is_not_http_is_survived(self):
-        for data in (b"", b"\x00" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00",
-                     b"GET /api/v1/jobs HTTP/1.1\r\n" + b"X: y\r\n" * 10000, b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
-                     b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-                     b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
+        for data in (
+            b"",
+            b"\x00" * 100,
+            b"GET\r\n\r\n",
+            b"GET / HTTP/9.9\r\n\r\n",
+            b"\x16\x03\x01\x02\x00",
+            b"GET /api/v1/jobs HTTP/1.1\r\n" + b"X: y\r\n" * 10000,
+            b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
+            b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+            b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        ):
             self.d.raw(data, hear=False)
             self.d.raw(data, tls=True, hear=False)
             self.assertEqual(self.d.call("GET", "/healthz")[1], b"ok\n")
-        with socket.create_connection(("127.0.0.1", self.d.port)) as s:  # plain HTTP where TLS is spoken
+        with socket.create_connection(
+            ("127.0.0.1", self.d.port)
+        ) as s:  # plain HTTP where TLS is spoken
             s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             s.settimeout(WAIT_S)
             try:
@@ -424,16 +655,36 @@ class Api(unittest.TestCase):
     # ---- paths and queries ----
 
     def test_methods_that_are_not_for_a_path_are_told(self):
-        for method, path, allowed in (("DELETE", "/api/v1/jobs/1", "GET"), ("PUT", "/api/v1/tokens", "POST, GET"),
-                                      ("GET", "/api/v1/jobs/1/cancel", "POST"), ("POST", "/metrics", "GET")):
+        for method, path, allowed in (
+            ("DELETE", "/api/v1/jobs/1", "GET"),
+            ("PUT", "/api/v1/tokens", "POST, GET"),
+            ("GET", "/api/v1/jobs/1/cancel", "POST"),
+            ("POST", "/metrics", "GET"),
+        ):
             reply = self.d.call(method, path)
-            self.check_error(reply, 405, "invalid", "%s is not for %s, which takes %s;" % (method, path, allowed))
+            self.check_error(
+                reply, 405, "invalid", "%s is not for %s, which takes %s;" % (method, path, allowed)
+            )
             self.assertEqual(reply[2]["Allow"], allowed)
 
     def test_unknown_paths_are_told(self):
-        for path in ("/", "/api", "/api/v1", "/api/v1/job", "/api/v1/jobs/", "/api/v1/jobs/x", "/api/v1/jobs/0",
-                     "/api/v1/jobs/-1", "/api/v1/jobs/1/", "/api/v1/jobs/1/why/not", "/api/v1/jobs/99999999999999999999",
-                     "/api/v2/jobs", "/../etc/passwd", "/api/v1/../v1/jobs", "//api/v1/jobs"):
+        for path in (
+            "/",
+            "/api",
+            "/api/v1",
+            "/api/v1/job",
+            "/api/v1/jobs/",
+            "/api/v1/jobs/x",
+            "/api/v1/jobs/0",
+            "/api/v1/jobs/-1",
+            "/api/v1/jobs/1/",
+            "/api/v1/jobs/1/why/not",
+            "/api/v1/jobs/99999999999999999999",
+            "/api/v2/jobs",
+            "/../etc/passwd",
+            "/api/v1/../v1/jobs",
+            "//api/v1/jobs",
+        ):
             with self.subTest(path):
                 self.refuse(404, "not-found", "GET", path)
         for path in ("/api/v1/jobs%00", "/api/v1/jobs/%zz", "/api/v1/jobs%"):
@@ -441,29 +692,78 @@ class Api(unittest.TestCase):
                 self.assertIn(self.d.call("GET", path)[0], (400, 404))
 
     def test_queries_out_of_range_are_told(self):
-        for query in ("limit=0", "limit=201", "limit=x", "limit=", "before=0", "before=-1", "before=1e3", "state=some",
-                      "state=", "limit=1%00"):
+        for query in (
+            "limit=0",
+            "limit=201",
+            "limit=x",
+            "limit=",
+            "before=0",
+            "before=-1",
+            "before=1e3",
+            "state=some",
+            "state=",
+            "limit=1%00",
+        ):
             with self.subTest(query):
                 self.refuse(400, "invalid", "GET", "/api/v1/jobs?" + query)
         job = self.d.submit()
-        for path in ("events?after=-1", "events?wait_ms=25001", "events?wait_ms=x", "logs?offset=x", "logs?max=0", "logs?tail=0", "logs?tail=1000001", "logs?since=soon",
-                     "logs?attempt=0", "logs?attempt=x",
-                     "logs?max=999999999", "logs?wait_ms=-1"):
+        for path in (
+            "events?after=-1",
+            "events?wait_ms=25001",
+            "events?wait_ms=x",
+            "logs?offset=x",
+            "logs?max=0",
+            "logs?tail=0",
+            "logs?tail=1000001",
+            "logs?since=soon",
+            "logs?attempt=0",
+            "logs?attempt=x",
+            "logs?max=999999999",
+            "logs?wait_ms=-1",
+        ):
             with self.subTest(path):
                 self.refuse(400, "invalid", "GET", "/api/v1/jobs/%d/%s" % (job, path))
-        for path in ("/api/v1/drills?limit=0", "/api/v1/drills?limit=x", "/api/v1/nodes?state=up", "/api/v1/instances?state=x", "/api/v1/cost?by=weather",
-                     "/api/v1/jobs/1/diagnose?over_ms=1", "/api/v1/jobs/1/diagnose?over_ms=x", "/api/v1/use?from=x", "/api/v1/use?step_ms=1", "/api/v1/use?from=2026-01-01T00:00:00Z&to=2025-01-01T00:00:00Z",
-                     "/api/v1/use?from=2020-01-01T00:00:00Z&step_ms=60000",
-                     "/api/v1/cost?from=yesterday", "/api/v1/cost?by=team,", "/api/v1/cost/jobs?limit=0", "/api/v1/cost/jobs?limit=1001", "/api/v1/cost/jobs?from=x", "/api/v1/cost?by=job,team", "/api/v1/cost?by=label:a%22b", "/api/v1/cost?by=job&pool=base",
-                     "/api/v1/cost?by=user,team,pool,day,month", "/api/v1/cost?by=" + "label:x," * 100, "/api/v1/events?after=x"):
+        for path in (
+            "/api/v1/drills?limit=0",
+            "/api/v1/drills?limit=x",
+            "/api/v1/nodes?state=up",
+            "/api/v1/instances?state=x",
+            "/api/v1/cost?by=weather",
+            "/api/v1/jobs/1/diagnose?over_ms=1",
+            "/api/v1/jobs/1/diagnose?over_ms=x",
+            "/api/v1/use?from=x",
+            "/api/v1/use?step_ms=1",
+            "/api/v1/use?from=2026-01-01T00:00:00Z&to=2025-01-01T00:00:00Z",
+            "/api/v1/use?from=2020-01-01T00:00:00Z&step_ms=60000",
+            "/api/v1/cost?from=yesterday",
+            "/api/v1/cost?by=team,",
+            "/api/v1/cost/jobs?limit=0",
+            "/api/v1/cost/jobs?limit=1001",
+            "/api/v1/cost/jobs?from=x",
+            "/api/v1/cost?by=job,team",
+            "/api/v1/cost?by=label:a%22b",
+            "/api/v1/cost?by=job&pool=base",
+            "/api/v1/cost?by=user,team,pool,day,month",
+            "/api/v1/cost?by=" + "label:x," * 100,
+            "/api/v1/events?after=x",
+        ):
             with self.subTest(path):
                 self.refuse(400, "invalid", "GET", path)
 
     def test_things_that_are_not_there_are_told(self):
         for path in ("", "/why", "/diagnose", "/events", "/logs"):
             self.refuse(404, "not-found", "GET", "/api/v1/jobs/4711" + path, None, "4711")
-        for path in ("/jobs/4711/cancel", "/jobs/4711/requeue", "/jobs/4711/drill", "/jobs/4711/compared", "/jobs/4711/save", "/nodes/4711/drain", "/nodes/4711/undrain",
-                     "/nodes/4711/delete", "/tokens/4711/revoke"):
+        for path in (
+            "/jobs/4711/cancel",
+            "/jobs/4711/requeue",
+            "/jobs/4711/drill",
+            "/jobs/4711/compared",
+            "/jobs/4711/save",
+            "/nodes/4711/drain",
+            "/nodes/4711/undrain",
+            "/nodes/4711/delete",
+            "/tokens/4711/revoke",
+        ):
             self.refuse(404, "not-found", "POST", "/api/v1" + path, None, "4711")
 
     # ---- who asks ----
@@ -472,34 +772,51 @@ class Api(unittest.TestCase):
         join = self.d.token(kind="join", pool="base")
         for token in (None, "", "x", "b." + "0" * 48, join, "b.\xff"):
             with self.subTest(token):
-                headers = {"Authorization": ("Bearer " + token).encode("latin-1")} if token is not None else {}
+                headers = (
+                    {"Authorization": ("Bearer " + token).encode("latin-1")}
+                    if token is not None
+                    else {}
+                )
                 reply = self.d.call("GET", "/api/v1/jobs", tls=True, headers=headers)
                 self.check_error(reply, 401, "denied", "token")
                 self.assertEqual(reply[2]["WWW-Authenticate"], "Bearer")
-        self.check_error(self.d.call("GET", "/api/v1/jobs", tls=True, headers={"Authorization": "Basic eDp5"}), 401, "denied")
+        self.check_error(
+            self.d.call("GET", "/api/v1/jobs", tls=True, headers={"Authorization": "Basic eDp5"}),
+            401,
+            "denied",
+        )
         self.assertEqual(self.d.call("GET", "/healthz", tls=True)[0], 200)
         self.assertEqual(self.d.call("GET", "/metrics", tls=True)[0], 401)
 
     def test_a_token_is_good_until_it_is_revoked_or_its_time_is_over(self):
         token = self.d.token(kind="api", user="ann")
         self.assertEqual(self.d.call("GET", "/api/v1/jobs", token=token)[0], 200)
-        mine = [t for t in self.d.call("GET", "/api/v1/tokens")[1]["tokens"] if t["user"] == "ann"][-1]
+        mine = [t for t in self.d.call("GET", "/api/v1/tokens")[1]["tokens"] if t["user"] == "ann"][
+            -1
+        ]
         self.assertFalse(mine["revoked"])
-        self.assertEqual(self.d.call("POST", "/api/v1/tokens/%d/revoke" % mine["id"])[1], {"id": mine["id"]})
+        self.assertEqual(
+            self.d.call("POST", "/api/v1/tokens/%d/revoke" % mine["id"])[1], {"id": mine["id"]}
+        )
         self.assertEqual(self.d.call("GET", "/api/v1/jobs", token=token)[0], 401)
         brief = self.d.token(kind="api", user="ann", ttl_ms=1)
         self.assertEqual(self.d.call("GET", "/api/v1/jobs", token=brief)[0], 401)
 
     def listed_token(self, id_, d=None):
-        return [t for t in (d or self.d).call("GET", "/api/v1/tokens")[1]["tokens"] if t["id"] == id_][0]
+        return [
+            t for t in (d or self.d).call("GET", "/api/v1/tokens")[1]["tokens"] if t["id"] == id_
+        ][0]
 
     def test_api_tokens_expire_unless_it_was_asked_for_otherwise(self):
         def life_s(**request):
-            status, body, _ = self.d.call("POST", "/api/v1/tokens", {"kind": "api", "user": "ann", **request})
+            status, body, _ = self.d.call(
+                "POST", "/api/v1/tokens", {"kind": "api", "user": "ann", **request}
+            )
             self.assertEqual(status, 201, body)
             shown = self.listed_token(body["id"])
             self.assertEqual(shown["expires_at"], body["expires_at"])
             return body["expires_at"] and moment(body["expires_at"]) - time.time()
+
         self.assertAlmostEqual(life_s(), 90 * 86400, delta=60)
         self.assertAlmostEqual(life_s(ttl_ms=5000000), 5000, delta=60)
         self.assertIsNone(life_s(ttl_ms=0))
@@ -509,7 +826,10 @@ class Api(unittest.TestCase):
 
     def test_the_last_use_of_a_token_is_shown_at_once_and_stored_without_a_commit_for_each(self):
         with Belayd() as d:
-            tokens = [d.call("POST", "/api/v1/tokens", {"kind": "api", "user": "ann"})[1] for _ in range(3)]
+            tokens = [
+                d.call("POST", "/api/v1/tokens", {"kind": "api", "user": "ann"})[1]
+                for _ in range(3)
+            ]
             self.assertIsNone(self.listed_token(tokens[0]["id"], d)["used_at"])
             before = d.metric("belay_commits_total")
             for _ in range(20):
@@ -518,7 +838,9 @@ class Api(unittest.TestCase):
             used = self.listed_token(tokens[0]["id"], d)["used_at"]
             self.assertAlmostEqual(moment(used), time.time(), delta=20)
             self.assertIsNone(self.listed_token(tokens[2]["id"], d)["used_at"])
-            d.call("POST", "/api/v1/tokens/%d/revoke" % tokens[1]["id"])  # which the write of its use must leave
+            d.call(
+                "POST", "/api/v1/tokens/%d/revoke" % tokens[1]["id"]
+            )  # which the write of its use must leave
             end = time.monotonic() + 60
             while d.metric("belay_commits_total") < before + 2 and time.monotonic() < end:
                 time.sleep(0.1)  # a commit that nobody is told of
@@ -531,13 +853,21 @@ class Api(unittest.TestCase):
             self.assertEqual(d.call("GET", "/api/v1/jobs", token=tokens[1]["token"])[0], 401)
 
     def test_token_requests_that_make_no_sense_are_refused(self):
-        for request, text in (({}, "kind"), ({"kind": "admin"}, "kind"), ({"kind": "join"}, "say which reserved pool it joins with --pool: base, "),
-                              ({"kind": "join", "pool": "x"}, "no reserved pool \"x\""), ({"kind": "api", "user": ""}, "user"),
-                              ({"kind": "api", "user": "a\nb"}, "user"), ({"kind": "api", "ttl_ms": -1}, "ttl_ms"),
-                              ({"kind": "api", "pool": "base"}, "join"), ({"kind": "api", "pool": ""}, "join"),
-                              ({"kind": "join", "pool": "base", "admin": True}, "machine"),
-                              ({"kind": "join", "pool": "base", "user": "ann"}, "machine"),
-                              ({"kind": "api", "admin": "yes"}, "admin"), ({"kind": "api", "usr": "x"}, "usr")):
+        for request, text in (
+            ({}, "kind"),
+            ({"kind": "admin"}, "kind"),
+            ({"kind": "join"}, "say which reserved pool it joins with --pool: base, "),
+            ({"kind": "join", "pool": "x"}, 'no reserved pool "x"'),
+            ({"kind": "api", "user": ""}, "user"),
+            ({"kind": "api", "user": "a\nb"}, "user"),
+            ({"kind": "api", "ttl_ms": -1}, "ttl_ms"),
+            ({"kind": "api", "pool": "base"}, "join"),
+            ({"kind": "api", "pool": ""}, "join"),
+            ({"kind": "join", "pool": "base", "admin": True}, "machine"),
+            ({"kind": "join", "pool": "base", "user": "ann"}, "machine"),
+            ({"kind": "api", "admin": "yes"}, "admin"),
+            ({"kind": "api", "usr": "x"}, "usr"),
+        ):
             with self.subTest(request):
                 self.refuse(400, "invalid", "POST", "/api/v1/tokens", request, text)
 
@@ -555,52 +885,126 @@ class Api(unittest.TestCase):
     def test_a_user_sees_all_jobs_and_changes_their_own(self):
         ann, bob = (self.d.token(kind="api", user=u) for u in ("ann", "bob"))
         boss = self.d.token(kind="api", user="boss", admin=True)
-        status, reply, _ = self.d.call("POST", "/api/v1/jobs", {**JOB, "env": {"SECRET": "s"}}, token=ann)
+        status, reply, _ = self.d.call(
+            "POST", "/api/v1/jobs", {**JOB, "env": {"SECRET": "s"}}, token=ann
+        )
         self.assertEqual(status, 201)
         path = "/api/v1/jobs/%d" % reply["id"]
         self.assertEqual(self.d.call("GET", path, token=ann)[1]["spec"]["env"], {"SECRET": "s"})
         shown = self.d.call("GET", path, token=bob)[1]
         self.assertEqual((shown["job"]["user"], shown["spec"]), ("ann", None))
         self.assertEqual(self.d.call("GET", path, token=boss)[1]["spec"]["env"], {"SECRET": "s"})
-        self.check_error(self.d.call("POST", path + "/exec", {"command": ["sh"]}, token=bob), 403, "denied", "ann")
+        self.check_error(
+            self.d.call("POST", path + "/exec", {"command": ["sh"]}, token=bob),
+            403,
+            "denied",
+            "ann",
+        )
         for body in ({"command": ["sh"]}, {"signal": 10}):
-            self.check_error(self.d.call("POST", path + "/exec", body, token=ann), 409, "conflict", "does not run now")
-        for body, text in (({}, "command"), ({"command": []}, "which command"), ({"command": "sh"}, "command"), ({"command": [1]}, "command"),
-                           ({"command": ["a\0b"]}, ""), ({"command": ["x" * 65537]}, "longer"), ({"command": ["x"] * 257}, "command"),
-                           ({"command": ["sh"], "rank": 256}, "rank"), ({"command": ["sh"], "term": "a/b"}, "term"),
-                           ({"command": ["sh"], "rows": -1}, "rows"), ({"signal": 0}, "signal"), ({"signal": 65}, "signal"), ({"signal": "USR1"}, "signal"),
-                           ({"signal": 10, "to": "nobody"}, "to"), ({"signal": 10, "command": ["sh"]}, "command"), ({"command": ["sh"], "to": "all"}, "to"),
-                           ({"signal": 10, "rank": 256}, "rank"), ({"signal": 10, "tty": True}, "tty"), ({"command": ["sh"], "user": "root"}, "user")):
-            self.check_error(self.d.call("POST", path + "/exec", body, token=ann), 400, "invalid", text)
+            self.check_error(
+                self.d.call("POST", path + "/exec", body, token=ann),
+                409,
+                "conflict",
+                "does not run now",
+            )
+        for body, text in (
+            ({}, "command"),
+            ({"command": []}, "which command"),
+            ({"command": "sh"}, "command"),
+            ({"command": [1]}, "command"),
+            ({"command": ["a\0b"]}, ""),
+            ({"command": ["x" * 65537]}, "longer"),
+            ({"command": ["x"] * 257}, "command"),
+            ({"command": ["sh"], "rank": 256}, "rank"),
+            ({"command": ["sh"], "term": "a/b"}, "term"),
+            ({"command": ["sh"], "rows": -1}, "rows"),
+            ({"signal": 0}, "signal"),
+            ({"signal": 65}, "signal"),
+            ({"signal": "USR1"}, "signal"),
+            ({"signal": 10, "to": "nobody"}, "to"),
+            ({"signal": 10, "command": ["sh"]}, "command"),
+            ({"command": ["sh"], "to": "all"}, "to"),
+            ({"signal": 10, "rank": 256}, "rank"),
+            ({"signal": 10, "tty": True}, "tty"),
+            ({"command": ["sh"], "user": "root"}, "user"),
+        ):
+            self.check_error(
+                self.d.call("POST", path + "/exec", body, token=ann), 400, "invalid", text
+            )
         for method, call in (("GET", "output"), ("POST", "input"), ("POST", "close")):
-            self.check_error(self.d.call(method, "/api/v1/channels/4711/" + call, token=ann), 404, "not-found", "session 4711")
+            self.check_error(
+                self.d.call(method, "/api/v1/channels/4711/" + call, token=ann),
+                404,
+                "not-found",
+                "session 4711",
+            )
         for call in ("claim", "output", "input"):
-            self.check_error(self.d.call("POST", "/agent/v1/channels/4711/" + call, token=ann), 401, "denied", "certificate")
+            self.check_error(
+                self.d.call("POST", "/agent/v1/channels/4711/" + call, token=ann),
+                401,
+                "denied",
+                "certificate",
+            )
         for what in ("cancel", "requeue", "drill", "compared", "save"):
-            self.check_error(self.d.call("POST", path + "/" + what, token=bob), 403, "denied", "ann")
-        self.check_error(self.d.call("POST", path + "/drill", token=ann), 409, "conflict", "saves nothing")
+            self.check_error(
+                self.d.call("POST", path + "/" + what, token=bob), 403, "denied", "ann"
+            )
+        self.check_error(
+            self.d.call("POST", path + "/drill", token=ann), 409, "conflict", "saves nothing"
+        )
         for body in (b"{", b"[]", {"without_notice": "yes"}, {"notice": False}):
-            self.check_error(self.d.call("POST", path + "/drill", body, token=ann), 400, "invalid", "body")
+            self.check_error(
+                self.d.call("POST", path + "/drill", body, token=ann), 400, "invalid", "body"
+            )
         verdict = {"number": 1, "with": 1, "equal": True}
-        for body in (b"{", b"[]", {}, {**verdict, "number": 0}, {**verdict, "with": "1"}, {**verdict, "equal": 1}, {**verdict, "text": "x" * 256},
-                     {**verdict, "by": "eve"}):
-            self.check_error(self.d.call("POST", path + "/compared", body, token=ann), 400, "invalid", "body")
-        self.check_error(self.d.call("POST", path + "/compared", verdict, token=ann), 409, "conflict", "has not succeeded")
+        for body in (
+            b"{",
+            b"[]",
+            {},
+            {**verdict, "number": 0},
+            {**verdict, "with": "1"},
+            {**verdict, "equal": 1},
+            {**verdict, "text": "x" * 256},
+            {**verdict, "by": "eve"},
+        ):
+            self.check_error(
+                self.d.call("POST", path + "/compared", body, token=ann), 400, "invalid", "body"
+            )
+        self.check_error(
+            self.d.call("POST", path + "/compared", verdict, token=ann),
+            409,
+            "conflict",
+            "has not succeeded",
+        )
         self.assertEqual(self.d.call("POST", path + "/cancel", token=boss)[0], 200)
-        self.check_error(self.d.call("POST", path + "/cancel", token=ann), 409, "conflict", "has ended")
+        self.check_error(
+            self.d.call("POST", path + "/cancel", token=ann), 409, "conflict", "has ended"
+        )
 
     def test_administration_is_for_administrators(self):
         ann = self.d.token(kind="api", user="ann")
-        for method, path in (("POST", "/api/v1/tokens"), ("GET", "/api/v1/tokens"), ("POST", "/api/v1/tokens/1/revoke"),
-                             ("POST", "/api/v1/nodes/1/drain"), ("POST", "/api/v1/nodes/1/undrain"),
-                             ("POST", "/api/v1/nodes/1/delete")):
-            self.check_error(self.d.call(method, path, {"kind": "api"}, token=ann), 403, "denied", "administrator")
+        for method, path in (
+            ("POST", "/api/v1/tokens"),
+            ("GET", "/api/v1/tokens"),
+            ("POST", "/api/v1/tokens/1/revoke"),
+            ("POST", "/api/v1/nodes/1/drain"),
+            ("POST", "/api/v1/nodes/1/undrain"),
+            ("POST", "/api/v1/nodes/1/delete"),
+        ):
+            self.check_error(
+                self.d.call(method, path, {"kind": "api"}, token=ann),
+                403,
+                "denied",
+                "administrator",
+            )
 
     def test_over_the_unix_socket_the_peers_credentials_count(self):
         me = subprocess.run(["id", "-un"], stdout=subprocess.PIPE).stdout.decode().strip()
         told = self.d.call("GET", "/api/v1/version")[1]
         self.assertEqual((told["user"], told["admin"], told["cluster"]), (me, True, "lab"))
-        told = self.d.call("GET", "/api/v1/version", headers={"Authorization": "Bearer x", "X-User": "eve"})[1]
+        told = self.d.call(
+            "GET", "/api/v1/version", headers={"Authorization": "Bearer x", "X-User": "eve"}
+        )[1]
         self.assertEqual(told["user"], me)
 
     def test_another_local_user_is_no_administrator(self):
@@ -612,12 +1016,21 @@ class Api(unittest.TestCase):
             path = os.path.join(place, "socket")
             with Belayd(config=CONFIG + "socket: %s\n" % path, socket=path) as d:
                 mine = d.submit()
-                calls = [("GET", "/api/v1/version", None), ("POST", "/api/v1/jobs", JOB),
-                         ("POST", "/api/v1/jobs/%d/cancel" % mine, None), ("GET", "/api/v1/tokens", None)]
+                calls = [
+                    ("GET", "/api/v1/version", None),
+                    ("POST", "/api/v1/jobs", JOB),
+                    ("POST", "/api/v1/jobs/%d/cancel" % mine, None),
+                    ("GET", "/api/v1/tokens", None),
+                ]
                 with open(os.path.join(HERE, "belayd.py")) as f:
                     ask = f.read() + ASK
-                done = subprocess.run([shutil.which("python3", path="/usr/bin:/bin"), "-", path, json.dumps(calls)], input=ask.encode(), cwd="/",
-                                      stdout=subprocess.PIPE, preexec_fn=lambda: os.setuid(NOBODY))
+                done = subprocess.run(
+                    [shutil.which("python3", path="/usr/bin:/bin"), "-", path, json.dumps(calls)],
+                    input=ask.encode(),
+                    cwd="/",
+                    stdout=subprocess.PIPE,
+                    preexec_fn=lambda: os.setuid(NOBODY),
+                )
                 told, submitted, cancelled, tokens = json.loads(done.stdout)
                 self.assertEqual((told[1]["user"], told[1]["admin"]), ("nobody", False))
                 self.assertEqual(submitted[0], 201)
@@ -635,9 +1048,16 @@ class Api(unittest.TestCase):
         self.assertEqual(seen[:5], jobs[::-1])
 
     def test_lists_are_filtered_by_what_is_asked(self):
-        jobs = {name: self.d.submit(name="flt-" + name, **more) for name, more in
-                (("a", {"labels": {"flt": "1", "x": "y"}}), ("b", {"labels": {"flt": "2"}, "pool": "spare"}), ("c", {"hold": True}), ("d", {}),
-                 ("e,f", {"array": "0-3", "labels": {"flt": "1"}}))}
+        jobs = {
+            name: self.d.submit(name="flt-" + name, **more)
+            for name, more in (
+                ("a", {"labels": {"flt": "1", "x": "y"}}),
+                ("b", {"labels": {"flt": "2"}, "pool": "spare"}),
+                ("c", {"hold": True}),
+                ("d", {}),
+                ("e,f", {"array": "0-3", "labels": {"flt": "1"}}),
+            )
+        }
         self.assertEqual(self.d.call("POST", "/api/v1/jobs/%d/cancel" % jobs["d"])[0], 200)
         ended = self.d.call("GET", "/api/v1/jobs/%d" % jobs["d"])[1]["job"]["ended_at"]
 
@@ -646,35 +1066,75 @@ class Api(unittest.TestCase):
             self.assertEqual(status, 200, page)
             return [j["name"][4:] for j in page["jobs"] if j["name"].startswith("flt-")]
 
-        for query, expected in (("state=all", ["e,f", "d", "c", "b", "a"]), ("", ["e,f", "c", "b", "a"]), ("state=ended", ["d"]),
-                                ("state=user,running", ["d"]), ("sort=ended", ["d"]), ("sort=ended&state=failed", []),
-                                ("sort=oldest&name=flt-*", ["a", "b", "c", "e,f"]), ("name=flt-a&name=flt-e%2Cf", ["e,f", "a"]),
-                                ("name=*-b", ["b"]), ("label=flt", ["e,f", "b", "a"]), ("label=flt=1&label=x=y", ["a"]), ("label=flt=", []),
-                                ("pool=spare", ["e,f", "c", "b", "a"]), ("pool=base", ["e,f", "c", "a"]), ("pool=base,spare&name=flt-b", ["b"]), ("team=none", []), ("user=nobody", []), ("state=all&since=" + ended, ["e,f", "d", "c", "b", "a"]),
-                                ("state=all&since=2100-01-01T00:00:00Z", ["e,f", "c", "b", "a"]), ("until=1970-01-02T00:00:00Z", []),
-                                ("state=all&until=2100-01-01T00:00:00Z&name=flt-d", ["d"])):
+        for query, expected in (
+            ("state=all", ["e,f", "d", "c", "b", "a"]),
+            ("", ["e,f", "c", "b", "a"]),
+            ("state=ended", ["d"]),
+            ("state=user,running", ["d"]),
+            ("sort=ended", ["d"]),
+            ("sort=ended&state=failed", []),
+            ("sort=oldest&name=flt-*", ["a", "b", "c", "e,f"]),
+            ("name=flt-a&name=flt-e%2Cf", ["e,f", "a"]),
+            ("name=*-b", ["b"]),
+            ("label=flt", ["e,f", "b", "a"]),
+            ("label=flt=1&label=x=y", ["a"]),
+            ("label=flt=", []),
+            ("pool=spare", ["e,f", "c", "b", "a"]),
+            ("pool=base", ["e,f", "c", "a"]),
+            ("pool=base,spare&name=flt-b", ["b"]),
+            ("team=none", []),
+            ("user=nobody", []),
+            ("state=all&since=" + ended, ["e,f", "d", "c", "b", "a"]),
+            ("state=all&since=2100-01-01T00:00:00Z", ["e,f", "c", "b", "a"]),
+            ("until=1970-01-02T00:00:00Z", []),
+            ("state=all&until=2100-01-01T00:00:00Z&name=flt-d", ["d"]),
+        ):
             with self.subTest(query):
                 self.assertEqual(names(query), expected)
-        why = {j["name"]: j["why"] for j in self.d.call("GET", "/api/v1/jobs?why=1&name=flt-*&limit=200")[1]["jobs"]}
+        why = {
+            j["name"]: j["why"]
+            for j in self.d.call("GET", "/api/v1/jobs?why=1&name=flt-*&limit=200")[1]["jobs"]
+        }
         self.assertEqual(why["flt-c"]["code"], "held")
-        self.assertEqual(why["flt-a"], self.d.call("GET", "/api/v1/jobs/%d/why" % jobs["a"])[1]["reasons"][0])
+        self.assertEqual(
+            why["flt-a"], self.d.call("GET", "/api/v1/jobs/%d/why" % jobs["a"])[1]["reasons"][0]
+        )
         self.assertEqual(self.d.call("GET", "/api/v1/jobs?name=flt-a")[1]["jobs"][0]["why"], None)
 
     def test_filters_that_make_no_sense_are_named(self):
-        for query, text in (("state=pendng", "state: expected"), ("state=pending,", "state: expected"), ("stat=pending", "\"stat\""),
-                            ("user=", "user: expected a name"), ("user=a,,b", "user:"), ("team=" + "x" * 64, "team: expected a name"),
-                            ("pool=" + ",".join("abcdefghijklmnopq"), "pool: at most 16"), ("name=*a*b*", "name: at most 2"), ("name=", "name:"),
-                            ("label==1", "label: expected NAME=VALUE"), ("label=a%20b=1", "label:"), ("label=a=" + "x" * 1025, "label:"),
-                            ("&".join(["label=a"] * 9), "label: at most 8"), ("since=yesterday", "since"), ("until=2026-13-01T00:00:00Z", "until"),
-                            ("sort=cost", "sort: expected"), ("sort=ended&state=all", "sort: by their end"), ("sort=ended&before=999999", "before: job 999999"),
-                            ("limit=5&limit=6", "limit: may be given once"), ("index=1", "index: is of an array"), ("array=1&sort=oldest", "sort:"),
-                            ("why=2", "why"), ("why=1&why=1", "why: may be given once")):
+        for query, text in (
+            ("state=pendng", "state: expected"),
+            ("state=pending,", "state: expected"),
+            ("stat=pending", '"stat"'),
+            ("user=", "user: expected a name"),
+            ("user=a,,b", "user:"),
+            ("team=" + "x" * 64, "team: expected a name"),
+            ("pool=" + ",".join("abcdefghijklmnopq"), "pool: at most 16"),
+            ("name=*a*b*", "name: at most 2"),
+            ("name=", "name:"),
+            ("label==1", "label: expected NAME=VALUE"),
+            ("label=a%20b=1", "label:"),
+            ("label=a=" + "x" * 1025, "label:"),
+            ("&".join(["label=a"] * 9), "label: at most 8"),
+            ("since=yesterday", "since"),
+            ("until=2026-13-01T00:00:00Z", "until"),
+            ("sort=cost", "sort: expected"),
+            ("sort=ended&state=all", "sort: by their end"),
+            ("sort=ended&before=999999", "before: job 999999"),
+            ("limit=5&limit=6", "limit: may be given once"),
+            ("index=1", "index: is of an array"),
+            ("array=1&sort=oldest", "sort:"),
+            ("why=2", "why"),
+            ("why=1&why=1", "why: may be given once"),
+        ):
             with self.subTest(query):
                 self.refuse(400, "invalid", "GET", "/api/v1/jobs?" + query, None, text)
 
     def test_a_submit_says_why_it_waits_if_it_is_asked(self):
         status, told, _ = self.d.call("POST", "/api/v1/jobs?why=1", {**JOB, "hold": True})
-        self.assertEqual((status, set(told), told["why"]["reasons"][0]["code"]), (201, {"id", "why"}, "held"))
+        self.assertEqual(
+            (status, set(told), told["why"]["reasons"][0]["code"]), (201, {"id", "why"}, "held")
+        )
         asked = self.d.call("GET", "/api/v1/jobs/%d/why?brief=1" % told["id"])[1]
         self.assertEqual(told["why"], {name: asked[name] for name in ("reasons", "warnings")})
         bare = self.d.call("POST", "/api/v1/jobs?why=0", {**JOB, "hold": True})[1]
@@ -685,22 +1145,91 @@ class Api(unittest.TestCase):
         self.refuse(400, "invalid", "POST", "/api/v1/jobs?why=1", {**JOB, "cpu": 1}, "cpus")
 
     def test_a_job_is_shown_with_everything(self):
-        job = self.d.submit(name="all", args=["a", ""], env={"K": "v"}, cpus=2, memory_mib=5, gpus=1, pool="spare", market="spot",
-                            time_limit_ms=60000, checkpoint={"method": "coop", "every_ms": 5000, "at": "18:30,06:00", "keep": 2, "signal": 12},
-                            retries=1, labels={"team": "nlp"})
+        job = self.d.submit(
+            name="all",
+            args=["a", ""],
+            env={"K": "v"},
+            cpus=2,
+            memory_mib=5,
+            gpus=1,
+            pool="spare",
+            market="spot",
+            time_limit_ms=60000,
+            checkpoint={
+                "method": "coop",
+                "every_ms": 5000,
+                "at": "18:30,06:00",
+                "keep": 2,
+                "signal": 12,
+            },
+            retries=1,
+            labels={"team": "nlp"},
+        )
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
-        self.assertEqual(sorted(shown), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "expects", "job", "ledger", "leftover", "spec"])
+        self.assertEqual(
+            sorted(shown),
+            [
+                "array",
+                "attempts",
+                "certificate",
+                "checkpoints",
+                "depends",
+                "drills",
+                "expects",
+                "job",
+                "ledger",
+                "leftover",
+                "spec",
+            ],
+        )
         row = shown["job"]
-        self.assertEqual((row["state"], row["end"], row["exit_code"], row["node"], row["started_at"]),
-                         ("pending", None, None, None, None))
-        self.assertEqual((row["cpus"], row["memory_mib"], row["gpus"], row["pool"], row["market"], row["time_limit_ms"]),
-                         (2, 5, 1, "spare", "spot", 60000))
-        self.assertEqual(row["checkpoint"], {"method": "coop", "every_ms": 5000, "at": "06:00,18:30", "keep": 2, "keep_every": 0,
-                                             "after": "auto"})
-        self.check_error(self.d.call("POST", "/api/v1/jobs/%d/save" % job, {}), 409, "conflict", "does not run now")
-        self.assertEqual((row["save_ms"], row["save_interval_ms"], row["reclaims_per_hour"]), (None, None, None))
-        self.assertEqual(shown["spec"], {"script": JOB["script"], "args": ["a", ""], "env": {"K": "v"}, "cwd": "/",
-                                         "labels": {"team": "nlp"}, "launch": {}, "notify": None})
+        self.assertEqual(
+            (row["state"], row["end"], row["exit_code"], row["node"], row["started_at"]),
+            ("pending", None, None, None, None),
+        )
+        self.assertEqual(
+            (
+                row["cpus"],
+                row["memory_mib"],
+                row["gpus"],
+                row["pool"],
+                row["market"],
+                row["time_limit_ms"],
+            ),
+            (2, 5, 1, "spare", "spot", 60000),
+        )
+        self.assertEqual(
+            row["checkpoint"],
+            {
+                "method": "coop",
+                "every_ms": 5000,
+                "at": "06:00,18:30",
+                "keep": 2,
+                "keep_every": 0,
+                "after": "auto",
+            },
+        )
+        self.check_error(
+            self.d.call("POST", "/api/v1/jobs/%d/save" % job, {}),
+            409,
+            "conflict",
+            "does not run now",
+        )
+        self.assertEqual(
+            (row["save_ms"], row["save_interval_ms"], row["reclaims_per_hour"]), (None, None, None)
+        )
+        self.assertEqual(
+            shown["spec"],
+            {
+                "script": JOB["script"],
+                "args": ["a", ""],
+                "env": {"K": "v"},
+                "cwd": "/",
+                "labels": {"team": "nlp"},
+                "launch": {},
+                "notify": None,
+            },
+        )
         why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]
         self.assertEqual((why["id"], why["state"]), (job, "pending"))
         self.assertTrue(all(r["code"] and r["text"] for r in why["reasons"]) and why["reasons"])
@@ -710,22 +1239,41 @@ class Api(unittest.TestCase):
         behind = self.d.submit(cpus=2, gpus=1, pool="spare", market="spot")
         ahead = self.d.call("GET", "/api/v1/jobs/%d/why" % behind)[1]["ahead"]
         self.assertEqual(ahead["count"], why["ahead"]["count"] + 1)
-        self.assertTrue(all(j["why"] == "has waited for longer" and j["id"] < behind for j in ahead["first"]))
+        self.assertTrue(
+            all(j["why"] == "has waited for longer" and j["id"] < behind for j in ahead["first"])
+        )
 
     def test_an_estimate_stores_nothing_and_is_refused_as_a_submit_is(self):
         before = self.d.submit()
-        status, said, _ = self.d.call("POST", "/api/v1/jobs/estimate", {**JOB, "cpus": 4, "time_limit_ms": 3600000, "array": "0-9"})
+        status, said, _ = self.d.call(
+            "POST",
+            "/api/v1/jobs/estimate",
+            {**JOB, "cpus": 4, "time_limit_ms": 3600000, "array": "0-9"},
+        )
         self.assertEqual(status, 200, said)
         doc = self.document()
         of = next(o for m, p, o in doc.operations() if p == "/api/v1/jobs/estimate")
         doc.check(said, of["responses"]["200"]["content"]["application/json"]["schema"])
-        self.assertEqual((said["id"], said["nodes"], said["tasks"], said["runs"]["most_ms"]), (before + 1, 1, 10, 3600000))
-        self.assertEqual((said["estimate"]["now"], said["estimate"]["median"], said["cost"]["expected_uusd"]), (False, None, None))
+        self.assertEqual(
+            (said["id"], said["nodes"], said["tasks"], said["runs"]["most_ms"]),
+            (before + 1, 1, 10, 3600000),
+        )
+        self.assertEqual(
+            (said["estimate"]["now"], said["estimate"]["median"], said["cost"]["expected_uusd"]),
+            (False, None, None),
+        )
         self.assertTrue(said["reasons"])
         held = self.d.call("POST", "/api/v1/jobs/estimate", {**JOB, "hold": True})[1]
         self.assertEqual(held["estimate"]["unknown"], "it would be held")
-        for spec in ({"cpus": 0}, {"pool": "nowhere"}, {"window": "nowhere"}, {"constraint": "a&"}, {"licences": "none:1"},
-                     {"depends": [{"kind": "afterok", "job": 4711}]}, {"nonsense": 1}):
+        for spec in (
+            {"cpus": 0},
+            {"pool": "nowhere"},
+            {"window": "nowhere"},
+            {"constraint": "a&"},
+            {"licences": "none:1"},
+            {"depends": [{"kind": "afterok", "job": 4711}]},
+            {"nonsense": 1},
+        ):
             with self.subTest(spec):
                 refused = self.d.call("POST", "/api/v1/jobs", {**JOB, **spec})
                 asked = self.d.call("POST", "/api/v1/jobs/estimate", {**JOB, **spec})
@@ -738,7 +1286,10 @@ class Api(unittest.TestCase):
         job = self.d.submit(hold=True, input=reads)
         self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["input"], reads)
         job = self.d.submit(hold=True, input={"bytes": 5})
-        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["input"], {"bytes": 5, "place": "store"})
+        self.assertEqual(
+            self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["input"],
+            {"bytes": 5, "place": "store"},
+        )
 
     def test_a_poll_waits_for_the_next_event(self):
         job = self.d.submit()
@@ -746,13 +1297,17 @@ class Api(unittest.TestCase):
         page = self.d.call("GET", path)[1]
         self.assertEqual([e["kind"] for e in page["events"]], ["submitted"])
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            waiting = pool.submit(self.d.call, "GET", path + "?after=%d&wait_ms=25000" % page["last"])
+            waiting = pool.submit(
+                self.d.call, "GET", path + "?after=%d&wait_ms=25000" % page["last"]
+            )
             log = pool.submit(self.d.call, "GET", "/api/v1/jobs/%d/logs?wait_ms=25000" % job)
             self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
             told = waiting.result(WAIT_S)[1]
             self.assertIn(told["events"][0]["kind"], ("cancel", "ended"))
             ended = log.result(WAIT_S)
-        self.assertEqual((ended[1], ended[2]["Belay-Log-End"], ended[2]["Belay-Log-Next"]), (b"", "1", "0"))
+        self.assertEqual(
+            (ended[1], ended[2]["Belay-Log-End"], ended[2]["Belay-Log-Next"]), (b"", "1", "0")
+        )
         page = self.d.call("GET", path + "?after=999999999&wait_ms=25000")[1]
         self.assertEqual((page["events"], page["state"]), ([], "ended"))
 
@@ -779,18 +1334,69 @@ class Api(unittest.TestCase):
 
     def test_a_job_that_waits_is_changed_as_a_submit_would_have_made_it(self):
         first, job = self.d.submit(hold=True), self.d.submit(hold=True, gpus=1, pool="spare")
-        status, said, _ = self.change(job, name="other", time_limit_ms=60000, pool="base", gpus=0, cpus=3, memory_mib=70, nice=5, nodes=4,
-                                      nodes_min=2, on_loss="wait", market="spot", begin_at_ms=4102444800000, requeue=False,
-                                      depends=[{"kind": "afterok", "job": first}], exclusive=True)
+        status, said, _ = self.change(
+            job,
+            name="other",
+            time_limit_ms=60000,
+            pool="base",
+            gpus=0,
+            cpus=3,
+            memory_mib=70,
+            nice=5,
+            nodes=4,
+            nodes_min=2,
+            on_loss="wait",
+            market="spot",
+            begin_at_ms=4102444800000,
+            requeue=False,
+            depends=[{"kind": "afterok", "job": first}],
+            exclusive=True,
+        )
         self.assertEqual((status, said), (200, {"id": job}))
 
         def check():
             shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
             row = shown["job"]
-            self.assertEqual((row["name"], row["time_limit_ms"], row["pool"], row["gpus"], row["cpus"], row["memory_mib"], row["nice"], row["nodes"],
-                              row["nodes_min"], row["on_loss"], row["market"], row["begin_at"], row["requeue"], row["exclusive"], row["hold"]),
-                             ("other", 60000, "base", 0, 3, 70, 5, 4, 2, "wait", "spot", "2100-01-01T00:00:00Z", False, True, "user"))
-            self.assertEqual([(d["kind"], d["job"], d["state"]) for d in shown["depends"]], [("afterok", first, "waits")])
+            self.assertEqual(
+                (
+                    row["name"],
+                    row["time_limit_ms"],
+                    row["pool"],
+                    row["gpus"],
+                    row["cpus"],
+                    row["memory_mib"],
+                    row["nice"],
+                    row["nodes"],
+                    row["nodes_min"],
+                    row["on_loss"],
+                    row["market"],
+                    row["begin_at"],
+                    row["requeue"],
+                    row["exclusive"],
+                    row["hold"],
+                ),
+                (
+                    "other",
+                    60000,
+                    "base",
+                    0,
+                    3,
+                    70,
+                    5,
+                    4,
+                    2,
+                    "wait",
+                    "spot",
+                    "2100-01-01T00:00:00Z",
+                    False,
+                    True,
+                    "user",
+                ),
+            )
+            self.assertEqual(
+                [(d["kind"], d["job"], d["state"]) for d in shown["depends"]],
+                [("afterok", first, "waits")],
+            )
             events = self.d.call("GET", "/api/v1/jobs/%d/events" % job)[1]["events"]
             self.assertEqual([e["kind"] for e in events], ["submitted", "updated"])
             self.assertIn("time_limit_ms 1m", events[1]["text"])
@@ -800,10 +1406,15 @@ class Api(unittest.TestCase):
             self.d.kill()
             self.d.start()
             check()
-        self.assertEqual(self.change(job, depends=[], begin_at_ms=0, exclusive=False, nodes=1)[0], 200)
+        self.assertEqual(
+            self.change(job, depends=[], begin_at_ms=0, exclusive=False, nodes=1)[0], 200
+        )
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
         self.assertEqual([d["state"] for d in shown["depends"]], ["dropped"])
-        self.assertEqual((shown["job"]["begin_at"], shown["job"]["exclusive"], shown["job"]["nodes_min"]), (None, False, 1))
+        self.assertEqual(
+            (shown["job"]["begin_at"], shown["job"]["exclusive"], shown["job"]["nodes_min"]),
+            (None, False, 1),
+        )
 
     def test_what_cannot_be_changed_is_named_and_nothing_is(self):
         job = self.d.submit(hold=True, cpus=2, launch={"tasks": 2, "cpus_per_task": 1}, nodes=1)
@@ -811,17 +1422,34 @@ class Api(unittest.TestCase):
         self.d.call("POST", "/api/v1/jobs/%d/cancel" % ended)
         array = self.d.submit(hold=True, array="0-3%2")
         path = "/api/v1/jobs/%d/update" % job
-        for status, kind, body, text in ((400, "invalid", {}, "nothing is to be changed"), (400, "invalid", {"tasks": "1"}, "nothing is to be changed"),
-                                         (400, "invalid", {"cpus": 0}, "spec.cpus"), (400, "invalid", {"cpus": 1}, "spec.launch.tasks"),
-                                         (400, "invalid", {"name": ""}, "spec.name"), (400, "invalid", {"pool": "nowhere"}, "changes.pool"), (400, "invalid", {"pool": "base,nowhere"}, "changes.pool"), (400, "invalid", {"pool": "base,"}, "pool"),
-                                         (400, "invalid", {"window": "nowhere"}, "spec.window"), (400, "invalid", {"nodes_min": 2}, "spec.nodes_min"),
-                                         (400, "invalid", {"cpu": 3}, "did you mean cpus"), (400, "invalid", {"script": "#!/bin/sh"}, "changes.script"),
-                                         (400, "invalid", {"array": "0-9"}, "at_once"), (400, "invalid", {"at_once": -1}, "changes.at_once"),
-                                         (400, "invalid", {"name": "x", "tasks": "a"}, "changes.tasks"),
-                                         (409, "conflict", {"name": "x", "at_once": 3}, "no array"), (409, "conflict", {"name": "x", "tasks": "1"}, "no array"),
-                                         (400, "invalid", {"name": "x", "depends": [{"kind": "afterok", "job": array}]}, "submitted before it"),
-                                         (400, "invalid", {"name": "x", "constraint": "never"}, "never"), (400, "invalid", {"name": "x", "licences": {"none": 1}}, "licence"),
-                                         (400, "invalid", {"name": "x", "depends_any": 1}, "changes.depends_any")):
+        for status, kind, body, text in (
+            (400, "invalid", {}, "nothing is to be changed"),
+            (400, "invalid", {"tasks": "1"}, "nothing is to be changed"),
+            (400, "invalid", {"cpus": 0}, "spec.cpus"),
+            (400, "invalid", {"cpus": 1}, "spec.launch.tasks"),
+            (400, "invalid", {"name": ""}, "spec.name"),
+            (400, "invalid", {"pool": "nowhere"}, "changes.pool"),
+            (400, "invalid", {"pool": "base,nowhere"}, "changes.pool"),
+            (400, "invalid", {"pool": "base,"}, "pool"),
+            (400, "invalid", {"window": "nowhere"}, "spec.window"),
+            (400, "invalid", {"nodes_min": 2}, "spec.nodes_min"),
+            (400, "invalid", {"cpu": 3}, "did you mean cpus"),
+            (400, "invalid", {"script": "#!/bin/sh"}, "changes.script"),
+            (400, "invalid", {"array": "0-9"}, "at_once"),
+            (400, "invalid", {"at_once": -1}, "changes.at_once"),
+            (400, "invalid", {"name": "x", "tasks": "a"}, "changes.tasks"),
+            (409, "conflict", {"name": "x", "at_once": 3}, "no array"),
+            (409, "conflict", {"name": "x", "tasks": "1"}, "no array"),
+            (
+                400,
+                "invalid",
+                {"name": "x", "depends": [{"kind": "afterok", "job": array}]},
+                "submitted before it",
+            ),
+            (400, "invalid", {"name": "x", "constraint": "never"}, "never"),
+            (400, "invalid", {"name": "x", "licences": {"none": 1}}, "licence"),
+            (400, "invalid", {"name": "x", "depends_any": 1}, "changes.depends_any"),
+        ):
             with self.subTest(body):
                 self.refuse(status, kind, "POST", path, body, text)
         row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
@@ -836,15 +1464,29 @@ class Api(unittest.TestCase):
     def test_many_are_cancelled_at_once(self):
         jobs = [self.d.submit(hold=True) for _ in range(5)]
         self.d.call("POST", "/api/v1/jobs/%d/cancel" % jobs[1])
-        status, value, _ = self.d.call("POST", "/api/v1/jobs/cancel", {"jobs": ["%d-%d" % (jobs[0], jobs[3]), str(jobs[4]), "4711"]})
+        status, value, _ = self.d.call(
+            "POST",
+            "/api/v1/jobs/cancel",
+            {"jobs": ["%d-%d" % (jobs[0], jobs[3]), str(jobs[4]), "4711"]},
+        )
         self.assertEqual((status, value), (200, {"cancelled": 4, "ended": 2, "denied": 0}))
         for job in jobs:
             self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["end"], "user")
-        for body, text in (({}, "jobs"), ({"jobs": "1"}, "jobs"), ({"jobs": [1]}, "jobs[0]"), ({"jobs": ["1", "x"]}, "jobs[1]"),
-                           ({"jobs": ["3-2"]}, "the last"), ({"jobs": ["1-"]}, "the last"), ({"jobs": ["0"]}, "number"),
-                           ({"jobs": ["-1"]}, "number"), ({"jobs": ["1-2-3"]}, "the last"),
-                           ({"jobs": ["1-1000001"]}, "more than"), ({"jobs": ["1-900000", "1-900000"]}, "more than"),
-                           ({"jobs": ["1-%d" % ((1 << 63) - 1)]}, ""), ({"jobs": [], "user": "me"}, "user")):
+        for body, text in (
+            ({}, "jobs"),
+            ({"jobs": "1"}, "jobs"),
+            ({"jobs": [1]}, "jobs[0]"),
+            ({"jobs": ["1", "x"]}, "jobs[1]"),
+            ({"jobs": ["3-2"]}, "the last"),
+            ({"jobs": ["1-"]}, "the last"),
+            ({"jobs": ["0"]}, "number"),
+            ({"jobs": ["-1"]}, "number"),
+            ({"jobs": ["1-2-3"]}, "the last"),
+            ({"jobs": ["1-1000001"]}, "more than"),
+            ({"jobs": ["1-900000", "1-900000"]}, "more than"),
+            ({"jobs": ["1-%d" % ((1 << 63) - 1)]}, ""),
+            ({"jobs": [], "user": "me"}, "user"),
+        ):
             with self.subTest(body):
                 self.refuse(400, "invalid", "POST", "/api/v1/jobs/cancel", body, text)
 
@@ -853,7 +1495,9 @@ class Api(unittest.TestCase):
 
     def test_answers_are_what_the_document_says(self):
         doc = self.document()
-        job = self.d.submit(checkpoint={"method": "coop"}, labels={"a": "b"}, depends=[{"kind": "singleton"}])
+        job = self.d.submit(
+            checkpoint={"method": "coop"}, labels={"a": "b"}, depends=[{"kind": "singleton"}]
+        )
         array = self.d.submit(array="0-9%2", hold=True)
         ended = self.d.submit()
         self.d.call("POST", "/api/v1/jobs/%d/cancel" % ended)
@@ -861,45 +1505,91 @@ class Api(unittest.TestCase):
         self.d.call("POST", "/api/v1/crons/%d/run" % cron)
         asked = 0
         for method, path, operation in doc.operations():
-            answer = operation["responses"].get("200", {}).get("content", {}).get("application/json", {}).get("schema")
+            answer = (
+                operation["responses"]
+                .get("200", {})
+                .get("content", {})
+                .get("application/json", {})
+                .get("schema")
+            )
             if method != "GET" or not answer or path.startswith("/agent"):
                 continue
             for number in (job, array, ended) if "jobs/{id}" in path else (cron,):
-                status, value, _ = self.d.call("GET", path.format(id=number) + ("?state=all&why=1" if path.endswith("/jobs") else ""))
+                status, value, _ = self.d.call(
+                    "GET",
+                    path.format(id=number) + ("?state=all&why=1" if path.endswith("/jobs") else ""),
+                )
                 self.assertEqual(status, 200, path)
                 doc.check(value, answer, operation["operationId"])
                 asked += 1
         self.assertGreater(asked, 20)
         status, value, _ = self.d.call("GET", "/api/v1/jobs/4711")
-        doc.check(value, doc.find(operation["responses"]["503"])["content"]["application/json"]["schema"])
+        doc.check(
+            value, doc.find(operation["responses"]["503"])["content"]["application/json"]["schema"]
+        )
 
     def test_what_is_expected_of_a_job_that_is_to_be_done_by_some_moment(self):
         job = self.d.submit(finish_by_ms=int(time.time() * 1000) + 36000000, work_ms=3600000)
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]
-        self.assertEqual(shown["expects"], {"why": "nothing that it could use is always to be had, so it takes what there is",
-                                            "done_at": None, "late_at": None, "cost_uusd": None})
-        self.document().check(shown, self.document().doc["components"]["schemas"]["JobDetail"], "job")
+        self.assertEqual(
+            shown["expects"],
+            {
+                "why": "nothing that it could use is always to be had, so it takes what there is",
+                "done_at": None,
+                "late_at": None,
+                "cost_uusd": None,
+            },
+        )
+        self.document().check(
+            shown, self.document().doc["components"]["schemas"]["JobDetail"], "job"
+        )
         client = belay_client.Client(socket=self.d.socket)
         found = client.expects(job)
-        self.assertEqual({k: v for k, v in found.items() if k != "finish_by"}, {**shown["expects"], "makes_it": None})
+        self.assertEqual(
+            {k: v for k, v in found.items() if k != "finish_by"},
+            {**shown["expects"], "makes_it": None},
+        )
         self.assertAlmostEqual(found["finish_by"].timestamp(), time.time() + 36000, delta=600)
-        reasons = {r["code"]: r["text"] for r in self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]}
-        self.assertRegex(reasons["finish-by"], "^it is to be done in (10h00m|9h59m); nothing that it could use")
+        reasons = {
+            r["code"]: r["text"]
+            for r in self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]
+        }
+        self.assertRegex(
+            reasons["finish-by"], "^it is to be done in (10h00m|9h59m); nothing that it could use"
+        )
         path = "/api/v1/jobs/%d/update" % job
         self.refuse(400, "invalid", "POST", path, {"work_ms": None}, "say --work 6h, or --time")
         self.refuse(400, "invalid", "POST", path, {"finish_by_ms": 1000}, "is over")
         self.refuse(400, "invalid", "POST", path, {"market": "spot"}, "leave --market out")
-        self.refuse(400, "invalid", "POST", path, {"finish_by_ms": 4102444800000, "finish_in_ms": 3600000}, "give one of them")
+        self.refuse(
+            400,
+            "invalid",
+            "POST",
+            path,
+            {"finish_by_ms": 4102444800000, "finish_in_ms": 3600000},
+            "give one of them",
+        )
         self.refuse(400, "invalid", "POST", path, {"finish_in_ms": 0}, "spec.finish_in_ms")
         self.assertEqual(self.change(job, finish_in_ms=7200000)[0], 200)
-        reasons = {r["code"]: r["text"] for r in self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]}
+        reasons = {
+            r["code"]: r["text"]
+            for r in self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]
+        }
         self.assertRegex(reasons["finish-by"], "^it is to be done in (2h00m|1h59m);")
-        for changes, shown_as in (({"finish_by_ms": 4102444800000, "work_ms": 7200000}, ("2100-01-01T00:00:00Z", 7200000, "free")),
-                                  ({"finish_by_ms": None}, (None, 7200000, None)), ({"finish_by_ms": 4102444800000}, ("2100-01-01T00:00:00Z", 7200000, "free"))):
+        for changes, shown_as in (
+            (
+                {"finish_by_ms": 4102444800000, "work_ms": 7200000},
+                ("2100-01-01T00:00:00Z", 7200000, "free"),
+            ),
+            ({"finish_by_ms": None}, (None, 7200000, None)),
+            ({"finish_by_ms": 4102444800000}, ("2100-01-01T00:00:00Z", 7200000, "free")),
+        ):
             self.assertEqual(self.change(job, **changes)[0], 200)
             row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
             self.assertEqual((row["finish_by"], row["work_ms"]), shown_as[:2])
-            self.assertIn(row["pace"], (shown_as[2], "wait" if shown_as[2] else None))  # until it is decided
+            self.assertIn(
+                row["pace"], (shown_as[2], "wait" if shown_as[2] else None)
+            )  # until it is decided
         self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
         self.assertIsNone(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["expects"])
         self.assertIsNone(self.d.call("GET", "/api/v1/jobs/%d" % self.d.submit())[1]["expects"])
@@ -908,27 +1598,62 @@ class Api(unittest.TestCase):
     def test_the_client_says_whether_a_job_is_done_in_time(self):
         class Shown(belay_client.Client):
             def show_job(self, id):
-                return {"job": {"finish_by": "2026-08-01T07:00:00Z"},
-                        "expects": {"why": "", "done_at": "2026-08-01T05:40:00Z", "late_at": "2026-08-01T0%d:00:00Z" % id, "cost_uusd": 2140000}}
+                return {
+                    "job": {"finish_by": "2026-08-01T07:00:00Z"},
+                    "expects": {
+                        "why": "",
+                        "done_at": "2026-08-01T05:40:00Z",
+                        "late_at": "2026-08-01T0%d:00:00Z" % id,
+                        "cost_uusd": 2140000,
+                    },
+                }
 
         client = Shown(socket="/nowhere")
-        self.assertEqual([client.expects(late)["makes_it"] for late in (6, 7, 8)], [True, True, False])
-        self.assertEqual((client.expects(6)["late_at"] - client.expects(6)["done_at"]).total_seconds(), 1200)
+        self.assertEqual(
+            [client.expects(late)["makes_it"] for late in (6, 7, 8)], [True, True, False]
+        )
+        self.assertEqual(
+            (client.expects(6)["late_at"] - client.expects(6)["done_at"]).total_seconds(), 1200
+        )
 
     def test_each_job_of_a_cron_entry_is_to_be_done_so_long_after_its_submit(self):
         entry = {**self.CRON, "name": "in-time"}
-        for job, text in (({"finish_by_ms": 4102444800000, "work_ms": 3600000}, "--finish-by +8h or 07:00; finish_in_ms, finish_at"), ({"finish_in_ms": 3600000}, "say --work 6h, or --time"),
-                          ({"finish_at": "07:00"}, "say --work 6h, or --time"), ({"finish_at": "7:00", "work_ms": 60000}, "spec.finish_at: expected a time of the day as 07:00, found \"7:00\""),
-                          ({"finish_at": "24:00", "work_ms": 60000}, "a time of the day"), ({"finish_at": "07:00", "finish_in_ms": 3600000}, "says the same as finish_in_ms"),
-                          ({"finish_at": "07:00", "finish_by_ms": 4102444800000}, "says the same as finish_by_ms"), ({"finish_at": 7}, "spec.finish_at"),
-                          ({"finish_in_ms": 3600000, "work_ms": 60000, "market": "spot"}, "leave --market out")):
+        for job, text in (
+            (
+                {"finish_by_ms": 4102444800000, "work_ms": 3600000},
+                "--finish-by +8h or 07:00; finish_in_ms, finish_at",
+            ),
+            ({"finish_in_ms": 3600000}, "say --work 6h, or --time"),
+            ({"finish_at": "07:00"}, "say --work 6h, or --time"),
+            (
+                {"finish_at": "7:00", "work_ms": 60000},
+                'spec.finish_at: expected a time of the day as 07:00, found "7:00"',
+            ),
+            ({"finish_at": "24:00", "work_ms": 60000}, "a time of the day"),
+            ({"finish_at": "07:00", "finish_in_ms": 3600000}, "says the same as finish_in_ms"),
+            (
+                {"finish_at": "07:00", "finish_by_ms": 4102444800000},
+                "says the same as finish_by_ms",
+            ),
+            ({"finish_at": 7}, "spec.finish_at"),
+            ({"finish_in_ms": 3600000, "work_ms": 60000, "market": "spot"}, "leave --market out"),
+        ):
             with self.subTest(job):
-                self.refuse(400, "invalid", "POST", "/api/v1/crons", {**entry, "job": {**JOB, **job}}, text)
-        cron = self.d.call("POST", "/api/v1/crons", {**entry, "job": {**JOB, "finish_in_ms": 7200000, "work_ms": 3600000}})[1]["id"]
+                self.refuse(
+                    400, "invalid", "POST", "/api/v1/crons", {**entry, "job": {**JOB, **job}}, text
+                )
+        cron = self.d.call(
+            "POST",
+            "/api/v1/crons",
+            {**entry, "job": {**JOB, "finish_in_ms": 7200000, "work_ms": 3600000}},
+        )[1]["id"]
         for _ in range(2):  # and after a restart
             job = self.d.call("POST", "/api/v1/crons/%d/run" % cron)[1]["id"]
             row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
-            times = [datetime.datetime.fromisoformat(row[key].replace("Z", "+00:00")) for key in ("submitted_at", "finish_by")]
+            times = [
+                datetime.datetime.fromisoformat(row[key].replace("Z", "+00:00"))
+                for key in ("submitted_at", "finish_by")
+            ]
             self.assertEqual(round((times[1] - times[0]).total_seconds()), 7200)
             self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
             self.d.kill()
@@ -936,19 +1661,32 @@ class Api(unittest.TestCase):
 
     def test_each_job_of_a_cron_entry_is_to_be_done_by_a_time_of_the_day_in_its_zone(self):
         berlin = zoneinfo.ZoneInfo("Europe/Berlin")
-        entry = {**self.CRON, "name": "by-seven", "zone": "Europe/Berlin", "job": {**JOB, "finish_at": "07:00", "work_ms": 3600000}}
+        entry = {
+            **self.CRON,
+            "name": "by-seven",
+            "zone": "Europe/Berlin",
+            "job": {**JOB, "finish_at": "07:00", "work_ms": 3600000},
+        }
         cron = self.d.call("POST", "/api/v1/crons", entry)[1]["id"]
         for _ in range(2):  # and after a restart
             job = self.d.call("POST", "/api/v1/crons/%d/run" % cron)[1]["id"]
             row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
-            submitted, finish = (datetime.datetime.fromisoformat(row[key].replace("Z", "+00:00")) for key in ("submitted_at", "finish_by"))
+            submitted, finish = (
+                datetime.datetime.fromisoformat(row[key].replace("Z", "+00:00"))
+                for key in ("submitted_at", "finish_by")
+            )
             self.assertEqual(finish.astimezone(berlin).strftime("%H:%M:%S"), "07:00:00")
-            self.assertTrue(datetime.timedelta(0) < finish - submitted <= datetime.timedelta(hours=25), (submitted, finish))
+            self.assertTrue(
+                datetime.timedelta(0) < finish - submitted <= datetime.timedelta(hours=25),
+                (submitted, finish),
+            )
             self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
             self.d.kill()
             self.d.start()
         job = self.d.submit(finish_at="07:00", work_ms=3600000)  # by itself: in UTC
-        self.assertRegex(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["finish_by"], "T07:00:00(.000)?Z$")
+        self.assertRegex(
+            self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["finish_by"], "T07:00:00(.000)?Z$"
+        )
 
     def test_every_member_of_a_specification_that_is_described_is_taken(self):
         doc = self.document()
@@ -958,16 +1696,31 @@ class Api(unittest.TestCase):
                 spec = {**JOB, name: doc.sample(of)}
                 if name in ("nodes_min", "on_loss"):  # of jobs whose number of nodes is a range
                     spec.update(nodes=2, nodes_min=1)
-                if name in ("finish_by_ms", "finish_in_ms", "finish_at"):  # how much there is to do until then
+                if name in (
+                    "finish_by_ms",
+                    "finish_in_ms",
+                    "finish_at",
+                ):  # how much there is to do until then
                     spec.update(work_ms=3600000)
                 if name == "launch":  # how many tasks on all nodes
-                    spec.update(nodes=2, script_on="first", launch={k: v for k, v in spec["launch"].items() if k != "image"})
+                    spec.update(
+                        nodes=2,
+                        script_on="first",
+                        launch={k: v for k, v in spec["launch"].items() if k != "image"},
+                    )
                 job = self.d.submit(**spec)
                 self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
         # and those of the source are described
         with open(os.path.join(HERE, "..", "..", "scheduler", "api", "jobspec.c")) as f:
-            taken = set(re.findall(r"(?:json_(?:opt|req)_\w+|read_texts|check_file)\([^,()]+,\s*\"(\w+)\"", f.read()))
-        self.assertEqual(taken - {name for name in re.findall(r'"(\w+)":', json.dumps(schema))}, set())
+            taken = set(
+                re.findall(
+                    r"(?:json_(?:opt|req)_\w+|read_texts|check_file)\([^,()]+,\s*\"(\w+)\"",
+                    f.read(),
+                )
+            )
+        self.assertEqual(
+            taken - {name for name in re.findall(r'"(\w+)":', json.dumps(schema))}, set()
+        )
 
     def test_the_client_has_every_call_with_its_parameters(self):
         doc, client = self.document(), Recorder()
@@ -976,23 +1729,48 @@ class Api(unittest.TestCase):
             if path.startswith("/agent"):
                 continue
             with self.subTest(name):
-                ids, query = ({p["name"] for p in operation.get("parameters", []) if p["in"] == where} for where in ("path", "query"))
+                ids, query = (
+                    {p["name"] for p in operation.get("parameters", []) if p["in"] == where}
+                    for where in ("path", "query")
+                )
                 content = operation.get("requestBody", {}).get("content", {})
-                body = set(doc.find(content["application/json"]["schema"])["properties"]) if "application/json" in content else set()
+                body = (
+                    set(doc.find(content["application/json"]["schema"])["properties"])
+                    if "application/json" in content
+                    else set()
+                )
                 function = getattr(client, name)
-                given = {p for p in inspect.signature(function).parameters if p != "data"}  # bytes as they are
+                given = {
+                    p for p in inspect.signature(function).parameters if p != "data"
+                }  # bytes as they are
                 self.assertEqual({p.rstrip("_") for p in given}, ids | query | body)
-                function(**{p: "x" if p != "id" else 1 for p in inspect.signature(function).parameters})
+                function(
+                    **{p: "x" if p != "id" else 1 for p in inspect.signature(function).parameters}
+                )
                 self.assertEqual(client.called, (method, path, ids, query, body))
 
     def test_the_client_works_over_https_and_the_socket(self):
         token = self.d.token(kind="api", user="ann")
         local = belay_client.Client(socket=self.d.socket)
-        ann = belay_client.Client(server=self.d.url, token=token, ca_file=os.path.join(self.d.state, "ca.pem"))
+        ann = belay_client.Client(
+            server=self.d.url, token=token, ca_file=os.path.join(self.d.state, "ca.pem")
+        )
         self.assertEqual((ann.version()["user"], ann.health()), ("ann", "ok\n"))
-        jobs = [ann.submit(name="client-%d" % i, **{k: v for k, v in JOB.items() if k != "name"})["id"] for i in range(3)]
-        self.assertEqual([j["id"] for j in ann.jobs(name=["client-0", "client-2"], user=["ann", "bob"], limit=1)], [jobs[2], jobs[0]])
-        self.assertEqual(next(local.jobs(name="client-1", why=True))["why"]["code"], local.why(jobs[1])["reasons"][0]["code"])
+        jobs = [
+            ann.submit(name="client-%d" % i, **{k: v for k, v in JOB.items() if k != "name"})["id"]
+            for i in range(3)
+        ]
+        self.assertEqual(
+            [
+                j["id"]
+                for j in ann.jobs(name=["client-0", "client-2"], user=["ann", "bob"], limit=1)
+            ],
+            [jobs[2], jobs[0]],
+        )
+        self.assertEqual(
+            next(local.jobs(name="client-1", why=True))["why"]["code"],
+            local.why(jobs[1])["reasons"][0]["code"],
+        )
         with self.assertRaises(TimeoutError):
             ann.wait(jobs[0], timeout_s=0)
         with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -1019,7 +1797,9 @@ class Api(unittest.TestCase):
         with self.assertRaises(belay_client.Unavailable):
             belay_client.Client(socket="/no/such/socket").version()
         with self.assertRaises(belay_client.Error) as refused:
-            belay_client.Client(server=self.d.url, token="x", ca_file=os.path.join(self.d.state, "ca.pem")).version()
+            belay_client.Client(
+                server=self.d.url, token="x", ca_file=os.path.join(self.d.state, "ca.pem")
+            ).version()
         self.assertEqual(refused.exception.status, 401)
 
     # ---- cron entries ----
@@ -1031,20 +1811,54 @@ class Api(unittest.TestCase):
         self.assertEqual(status, 201, reply)
         path = f"/api/v1/crons/{reply['id']}"
         cron = self.d.call("GET", path)[1]["cron"]
-        self.assertEqual({k: cron[k] for k in ("name", "state", "zone", "schedule", "overlap", "catch_up", "gap", "twice")},
-                         {"name": "kept", "state": "active", "zone": "Australia/Sydney", "schedule": "30 2 * * *",
-                          "overlap": "skip", "catch_up": "last", "gap": "run", "twice": "auto"})
+        self.assertEqual(
+            {
+                k: cron[k]
+                for k in (
+                    "name",
+                    "state",
+                    "zone",
+                    "schedule",
+                    "overlap",
+                    "catch_up",
+                    "gap",
+                    "twice",
+                )
+            },
+            {
+                "name": "kept",
+                "state": "active",
+                "zone": "Australia/Sydney",
+                "schedule": "30 2 * * *",
+                "overlap": "skip",
+                "catch_up": "last",
+                "gap": "run",
+                "twice": "auto",
+            },
+        )
         self.assertEqual(len(cron["upcoming"]), 5)
         for at in cron["upcoming"]:
             self.assertRegex(at, r"^20\d\d-\d\d-\d\dT0[23]:[30]0:00\+1[01]:00$")
         self.assertEqual(self.d.call("POST", path + "/pause")[0], 200)
         status, run = self.d.call("POST", path + "/run")[:2]
         self.assertEqual(status, 201, run)
-        self.assertEqual(self.d.call("GET", f"/api/v1/jobs/{run['id']}")[1]["job"]["cron"], reply["id"])
+        self.assertEqual(
+            self.d.call("GET", f"/api/v1/jobs/{run['id']}")[1]["job"]["cron"], reply["id"]
+        )
         self.refuse(409, "conflict", "POST", path + "/run", None, "has not ended")
-        self.assertEqual([(r["job"], r["by_hand"], r["outcome"]) for r in self.d.call("GET", path + "/runs")[1]["runs"]],
-                         [(run["id"], True, "started")])
-        change = {"schedule": "TZ=Europe/Berlin @daily", "overlap": "replace", "catch_up": "all", "catch_up_max": 3}
+        self.assertEqual(
+            [
+                (r["job"], r["by_hand"], r["outcome"])
+                for r in self.d.call("GET", path + "/runs")[1]["runs"]
+            ],
+            [(run["id"], True, "started")],
+        )
+        change = {
+            "schedule": "TZ=Europe/Berlin @daily",
+            "overlap": "replace",
+            "catch_up": "all",
+            "catch_up_max": 3,
+        }
         self.assertEqual(self.d.call("POST", path, change)[0], 200)
         # Over a restart it is what it was.
         self.d.kill()
@@ -1052,29 +1866,62 @@ class Api(unittest.TestCase):
         shown = self.d.call("GET", path)[1]
         self.assertEqual(shown["job"]["script"], JOB["script"])
         cron = shown["cron"]
-        self.assertEqual((cron["state"], cron["zone"], cron["schedule"], cron["overlap"], cron["catch_up_max"], cron["next_at"]),
-                         ("paused", "Europe/Berlin", "@daily", "replace", 3, None))
+        self.assertEqual(
+            (
+                cron["state"],
+                cron["zone"],
+                cron["schedule"],
+                cron["overlap"],
+                cron["catch_up_max"],
+                cron["next_at"],
+            ),
+            ("paused", "Europe/Berlin", "@daily", "replace", 3, None),
+        )
         self.refuse(409, "conflict", "POST", path + "/run", None, "has not ended")
         self.assertEqual(self.d.call("POST", path + "/resume")[0], 200)
-        self.assertRegex(self.d.call("GET", path)[1]["cron"]["upcoming"][0], r"T00:00:00\+0[12]:00$")
+        self.assertRegex(
+            self.d.call("GET", path)[1]["cron"]["upcoming"][0], r"T00:00:00\+0[12]:00$"
+        )
         self.assertEqual(self.d.call("POST", path + "/remove")[0], 200)
         self.refuse(404, "not-found", "POST", path + "/run", None, "removed")
-        self.assertNotIn("kept", [c["name"] for c in self.d.call("GET", "/api/v1/crons")[1]["crons"]])
+        self.assertNotIn(
+            "kept", [c["name"] for c in self.d.call("GET", "/api/v1/crons")[1]["crons"]]
+        )
 
     def test_cron_entries_are_refused_with_what_is_wrong(self):
-        for more, text in (({"schedule": "99 * * * *"}, "cron.schedule: minute"), ({"schedule": ""}, "cron.schedule"),
-                           ({"zone": "Mars/Phobos"}, "cron.zone"), ({"zone": "../x"}, "cron.zone"), ({"name": "a b"}, "cron.name"),
-                           ({"schedule": "TZ=Europe/Berlin @daily"}, "cron.zone"), ({"overlap": "both"}, "cron.overlap"),
-                           ({"catch_up_max": 0}, "cron.catch_up_max"), ({"shedule": "@daily"}, "did you mean \"schedule\""),
-                           ({"job": {**JOB, "cpus": 0}}, "spec.cpus"), ({"job": {**JOB, "pool": "nowhere"}}, "no pool"),
-                           ({"job": {**JOB, "begin_at_ms": 1}}, "time to begin"),
-                           ({"job": {**JOB, "env": {"BELAY_CRON_TIME": "x"}}}, "BELAY_CRON_TIME"), ({"job": None}, "cron.job")):
+        for more, text in (
+            ({"schedule": "99 * * * *"}, "cron.schedule: minute"),
+            ({"schedule": ""}, "cron.schedule"),
+            ({"zone": "Mars/Phobos"}, "cron.zone"),
+            ({"zone": "../x"}, "cron.zone"),
+            ({"name": "a b"}, "cron.name"),
+            ({"schedule": "TZ=Europe/Berlin @daily"}, "cron.zone"),
+            ({"overlap": "both"}, "cron.overlap"),
+            ({"catch_up_max": 0}, "cron.catch_up_max"),
+            ({"shedule": "@daily"}, 'did you mean "schedule"'),
+            ({"job": {**JOB, "cpus": 0}}, "spec.cpus"),
+            ({"job": {**JOB, "pool": "nowhere"}}, "no pool"),
+            ({"job": {**JOB, "begin_at_ms": 1}}, "time to begin"),
+            ({"job": {**JOB, "env": {"BELAY_CRON_TIME": "x"}}}, "BELAY_CRON_TIME"),
+            ({"job": None}, "cron.job"),
+        ):
             with self.subTest(text):
                 self.refuse(400, "invalid", "POST", "/api/v1/crons", {**self.CRON, **more}, text)
-        self.refuse(400, "invalid", "POST", "/api/v1/crons", {k: v for k, v in self.CRON.items() if k != "job"}, "cron.job: missing")
+        self.refuse(
+            400,
+            "invalid",
+            "POST",
+            "/api/v1/crons",
+            {k: v for k, v in self.CRON.items() if k != "job"},
+            "cron.job: missing",
+        )
         self.refuse(404, "not-found", "POST", "/api/v1/crons/999", {"overlap": "skip"})
-        self.assertEqual(self.d.call("POST", "/api/v1/crons", {**self.CRON, "name": "twice"})[0], 201)
-        self.refuse(409, "conflict", "POST", "/api/v1/crons", {**self.CRON, "name": "twice"}, "already")
+        self.assertEqual(
+            self.d.call("POST", "/api/v1/crons", {**self.CRON, "name": "twice"})[0], 201
+        )
+        self.refuse(
+            409, "conflict", "POST", "/api/v1/crons", {**self.CRON, "name": "twice"}, "already"
+        )
 
     def test_many_at_once_are_all_answered(self):
         with concurrent.futures.ThreadPoolExecutor(32) as pool:
@@ -1119,7 +1966,9 @@ class LongReads(unittest.TestCase):
         self.asked.remove(first)
         reply = third.getresponse()
         self.assertEqual((reply.status, json.loads(reply.read())["lines"]), (200, []))
-        self.assertLess(time.monotonic() - began, 45)  # they would have been told after 60 s that it takes too long
+        self.assertLess(
+            time.monotonic() - began, 45
+        )  # they would have been told after 60 s that it takes too long
         self.asked.remove(third)
         self.assertEqual(self.answered(), [])
 
@@ -1143,8 +1992,15 @@ class Stop(unittest.TestCase):
             job, ended = d.submit(), d.submit()
             self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % ended)[0], 200)
             # each looks for that job in the database a thousand times
-            estimate = ("POST", "/api/v1/jobs/estimate", json.dumps({**JOB, "depends": [{"kind": "afterany", "job": ended}] * 1024}))
-            others = [("GET", "/api/v1/jobs/%d/why" % job, None), ("GET", "/api/v1/jobs/%d/logs?tail=1" % job, None)] * 4
+            estimate = (
+                "POST",
+                "/api/v1/jobs/estimate",
+                json.dumps({**JOB, "depends": [{"kind": "afterany", "job": ended}] * 1024}),
+            )
+            others = [
+                ("GET", "/api/v1/jobs/%d/why" % job, None),
+                ("GET", "/api/v1/jobs/%d/logs?tail=1" % job, None),
+            ] * 4
             asked = []
             for what in [estimate] * 40 + others:
                 c = d.connect()

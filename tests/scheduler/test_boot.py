@@ -21,10 +21,16 @@ from belayd import BUILD, WAIT_S, Belayd, Keys
 
 ARCH = os.uname().machine
 BUNDLE = os.path.join(BUILD, "bundle", "agent-%s.tar.gz" % ARCH)
-TOOLS = ("sh mkdir rm cat sed od tr gzip tar mv sleep sha256sum cut uname head dd wc printf grep setsid").split()
+TOOLS = (
+    "sh mkdir rm cat sed od tr gzip tar mv sleep sha256sum cut uname head dd wc printf grep setsid"
+).split()
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-VERSION = subprocess.run([BUILD + "/agent/belay-agent", "--version"], stdout=subprocess.PIPE, check=True,
-                         universal_newlines=True).stdout.split()[1]
+VERSION = subprocess.run(
+    [BUILD + "/agent/belay-agent", "--version"],
+    stdout=subprocess.PIPE,
+    check=True,
+    universal_newlines=True,
+).stdout.split()[1]
 
 
 class Machine:
@@ -65,12 +71,24 @@ class Machine:
         with open(path, "w") as f:
             f.write(script)
         sanitizer = "log_path=%s/sanitizer" % self.dir
-        env = {"PATH": self.bin, "ASAN_OPTIONS": sanitizer, "UBSAN_OPTIONS": sanitizer, "HOME": self.dir}
+        env = {
+            "PATH": self.bin,
+            "ASAN_OPTIONS": sanitizer,
+            "UBSAN_OPTIONS": sanitizer,
+            "HOME": self.dir,
+        }
         if emulated:
             env["BELAY_NODE_DIR"] = self.node
         self.console = open(self.path("console"), "w")
-        self.process = subprocess.Popen([*inside, self.shell, path], cwd=self.dir, env=env, stdin=subprocess.DEVNULL,
-                                        stdout=self.console, stderr=self.console, start_new_session=True)
+        self.process = subprocess.Popen(
+            [*inside, self.shell, path],
+            cwd=self.dir,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=self.console,
+            stderr=self.console,
+            start_new_session=True,
+        )
 
     def wait(self):
         return self.process.wait(WAIT_S)
@@ -99,7 +117,7 @@ class Liar(http.server.BaseHTTPRequestHandler):
         if "sha256" in self.path:
             body = hashlib.sha256(self.server.content).hexdigest().encode() + b"\n"
         else:
-            body = self.server.content[:len(self.server.content) // 2]
+            body = self.server.content[: len(self.server.content) // 2]
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -113,7 +131,9 @@ class Cloud(http.server.BaseHTTPRequestHandler):
     """A provider's API and its metadata service. The first deletion is answered 503, the next with 200."""
 
     TOKEN = "ya29.a0AfB_by-secret"
-    NODE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/belay-lab-17"
+    NODE = (
+        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/belay-lab-17"
+    )
     METADATA = {
         "/computeMetadata/v1/project/project-id": "my-project",
         "/computeMetadata/v1/instance/zone": "projects/4711/zones/us-central1-a",
@@ -132,14 +152,18 @@ class Cloud(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         text = self.METADATA.get(self.path)
         flavor = (self.headers.get("Metadata-Flavor"), self.headers.get("Metadata"))
-        if not text or flavor != (("Google", None) if self.path.startswith("/computeM") else (None, "true")):
+        if not text or flavor != (
+            ("Google", None) if self.path.startswith("/computeM") else (None, "true")
+        ):
             self.answer(404)
         elif text != "TOKEN":
             self.answer(200, text)
         elif not self.server.gives_tokens:
             self.answer(404)
         else:
-            self.answer(200, '{"access_token":"%s","expires_in":3599,"token_type":"Bearer"}' % self.TOKEN)
+            self.answer(
+                200, '{"access_token":"%s","expires_in":3599,"token_type":"Bearer"}' % self.TOKEN
+            )
 
     def do_DELETE(self):
         self.server.deleted.append(self.path)
@@ -179,8 +203,19 @@ class Boot(unittest.TestCase):
         return m
 
     def script(self, token, server=None, ca=None, boot_s=60, cloud=()):
-        return subprocess.run([BUILD + "/tests/scheduler/print_userdata", server or self.d.url, ca or self.ca, token,
-                               str(boot_s), *cloud], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+        return subprocess.run(
+            [
+                BUILD + "/tests/scheduler/print_userdata",
+                server or self.d.url,
+                ca or self.ca,
+                token,
+                str(boot_s),
+                *cloud,
+            ],
+            stdout=subprocess.PIPE,
+            check=True,
+            universal_newlines=True,
+        ).stdout
 
     def token(self):
         return self.d.token(kind="join", pool="base")
@@ -193,7 +228,11 @@ class Boot(unittest.TestCase):
         while len(self.nodes()) == before:
             if m.process.poll() is not None or time.monotonic() > end:
                 self.fail("the machine does not join:\n" + m.said())
-            self.d.call("GET", "/api/v1/events?after=%d&wait_ms=1000" % self.d.call("GET", "/api/v1/events")[1]["last"])
+            self.d.call(
+                "GET",
+                "/api/v1/events?after=%d&wait_ms=1000"
+                % self.d.call("GET", "/api/v1/events")[1]["last"],
+            )
 
     def check_secret(self, m, token):
         """It is in nothing that others see."""
@@ -209,14 +248,18 @@ class Boot(unittest.TestCase):
         self.assertTrue(os.access(home + "/bin/belay", os.X_OK))
         self.assertEqual(os.stat(home).st_mode & 0o777, 0o755)
         self.assertEqual(os.stat(m.path("node/agent.yaml")).st_mode & 0o777, 0o600)
-        self.assertEqual(sorted(n for n in os.listdir(m.dir) if n.startswith("node")), ["node", "node.opt"])
+        self.assertEqual(
+            sorted(n for n in os.listdir(m.dir) if n.startswith("node")), ["node", "node.opt"]
+        )
         return home
 
     def test_with_curl(self):
         m, token = self.machine("curl"), self.token()
         home = self.check_joins(m, token)
         # The agent's end by a signal of its own is the machine's; a token that was used is no more use to another.
-        agents = [p for p in os.listdir("/proc") if p.isdigit() and exe(p) == home + "/bin/belay-agent"]
+        agents = [
+            p for p in os.listdir("/proc") if p.isdigit() and exe(p) == home + "/bin/belay-agent"
+        ]
         self.assertEqual(len(agents), 1)
         os.kill(int(agents[0]), signal.SIGTERM)
         self.assertEqual(m.wait(), 0)
@@ -229,7 +272,9 @@ class Boot(unittest.TestCase):
         m.console.close()
         m.boot(self.script(token))
         end = time.monotonic() + WAIT_S
-        while not [p for p in os.listdir("/proc") if p.isdigit() and exe(p) == home + "/bin/belay-agent"]:
+        while not [
+            p for p in os.listdir("/proc") if p.isdigit() and exe(p) == home + "/bin/belay-agent"
+        ]:
             self.assertIsNone(m.process.poll(), m.said())
             self.assertLess(time.monotonic(), end)
             time.sleep(0.02)  # there is nothing that would tell
@@ -285,11 +330,17 @@ class Boot(unittest.TestCase):
                     self.assertIn("trying again", m.said())
                     self.assertIn("within 5 s", m.said())
                     self.assertEqual([n for n in os.listdir(m.dir) if n.startswith("node")], [])
-                    self.assertEqual(self.d.call("GET", "/agent/v1/bundle/sha256?arch=" + ARCH, token=token)[0], 200)
+                    self.assertEqual(
+                        self.d.call("GET", "/agent/v1/bundle/sha256?arch=" + ARCH, token=token)[0],
+                        200,
+                    )
 
     def test_the_systems_authorities_are_not_trusted_either(self):
         """On a machine whose own store has an authority that signs for belayd's name."""
-        if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL).returncode:
+        if (
+            os.geteuid() != 0
+            or subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL).returncode
+        ):
             self.skipTest("a store of its own needs root and a mount namespace")
         store = tempfile.mkdtemp(prefix="belay-store.")
         self.addCleanup(shutil.rmtree, store)
@@ -297,9 +348,22 @@ class Boot(unittest.TestCase):
         for name in "ca-certificates.crt", name:
             shutil.copy(self.ca, os.path.join(store, name))
         unshare, mount = (shutil.which(name, path=PATH) for name in ("unshare", "mount"))
-        inside = [unshare, "--mount", "/bin/sh", "-c", "%s --bind %s /etc/ssl/certs && exec \"$@\"" % (mount, store), "sh"]
-        subprocess.run([*inside, "curl", "-sSf", self.d.url + "/healthz"], stdout=subprocess.DEVNULL, check=True)
-        subprocess.run([*inside, "wget", "-q", "-O", "/dev/null", self.d.url + "/healthz"], check=True)
+        inside = [
+            unshare,
+            "--mount",
+            "/bin/sh",
+            "-c",
+            '%s --bind %s /etc/ssl/certs && exec "$@"' % (mount, store),
+            "sh",
+        ]
+        subprocess.run(
+            [*inside, "curl", "-sSf", self.d.url + "/healthz"],
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        subprocess.run(
+            [*inside, "wget", "-q", "-O", "/dev/null", self.d.url + "/healthz"], check=True
+        )
         with Belayd() as other:
             wrong = os.path.join(other.state, "ca.pem")
             for tool in "curl", "wget", "python3":
@@ -312,8 +376,25 @@ class Boot(unittest.TestCase):
     def test_half_a_bundle_is_refused(self):
         keys = Keys(self.d)
         key, cert = keys.path("liar.key"), keys.path("liar.pem")
-        keys.run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
-                 "-out", cert, "-subj", "/CN=liar", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2")
+        keys.run(
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-keyout",
+            key,
+            "-out",
+            cert,
+            "-subj",
+            "/CN=liar",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-days",
+            "2",
+        )
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(cert, key)
@@ -325,7 +406,11 @@ class Boot(unittest.TestCase):
         thread.start()
         try:
             m = self.machine("curl")
-            m.boot(self.script("i1.00", server="https://127.0.0.1:%d" % server.server_port, ca=cert, boot_s=3))
+            m.boot(
+                self.script(
+                    "i1.00", server="https://127.0.0.1:%d" % server.server_port, ca=cert, boot_s=3
+                )
+            )
             self.assertEqual(m.wait(), 1)
         finally:
             server.shutdown()
@@ -337,7 +422,13 @@ class Boot(unittest.TestCase):
 
     def real(self, m, script):
         """The script for a real machine, in a directory."""
-        for path in "/var/lib/belay-agent", "/opt/belay", "/run/systemd/system", "/etc/systemd/system", "/var/log":
+        for path in (
+            "/var/lib/belay-agent",
+            "/opt/belay",
+            "/run/systemd/system",
+            "/etc/systemd/system",
+            "/var/log",
+        ):
             self.assertIn(path, script)
             script = script.replace(path, m.dir + path)
             os.makedirs(os.path.dirname(m.dir + path), exist_ok=True)
@@ -346,7 +437,7 @@ class Boot(unittest.TestCase):
 
     def test_a_real_machine_powers_off_when_it_cannot_become_a_node(self):
         m = self.machine("curl")
-        m.stub("shutdown", "echo \"$@\" >%s/off\n" % m.dir)
+        m.stub("shutdown", 'echo "$@" >%s/off\n' % m.dir)
         m.boot(self.real(m, self.script("i1." + 64 * "0")), emulated=False)
         self.assertEqual(m.wait(), 1)
         self.assertEqual(m.read("off"), "-h now\n")
@@ -363,27 +454,44 @@ class Boot(unittest.TestCase):
         return server
 
     def test_where_off_is_not_the_end_it_deletes_itself_and_tries_again(self):
-        gcp, azure = "/compute/v1/projects/my-project/zones/us-central1-a/instances/belay-lab-17", Cloud.NODE
-        for provider, tool, path in (("gcp", "curl", gcp), ("gcp", "wget", gcp), ("gcp", "python3", gcp),
-                                     ("azure", "curl", azure + "?api-version=2022-08-01"),
-                                     ("azure", "python3", azure + "?api-version=2022-08-01")):
+        gcp, azure = (
+            "/compute/v1/projects/my-project/zones/us-central1-a/instances/belay-lab-17",
+            Cloud.NODE,
+        )
+        for provider, tool, path in (
+            ("gcp", "curl", gcp),
+            ("gcp", "wget", gcp),
+            ("gcp", "python3", gcp),
+            ("azure", "curl", azure + "?api-version=2022-08-01"),
+            ("azure", "python3", azure + "?api-version=2022-08-01"),
+        ):
             for gives_tokens in True, False:
                 with self.subTest(provider + " " + tool, gives_tokens=gives_tokens):
                     m, server = self.machine(tool, "mktemp"), self.cloud()
                     server.gives_tokens = gives_tokens
-                    m.stub("shutdown", "echo \"$@\" >%s/off\n" % m.dir)
-                    m.boot(self.real(m, self.script("i1." + 64 * "0", cloud=(
-                        provider, "http://127.0.0.1:%d" % server.server_port))), emulated=False)
+                    m.stub("shutdown", 'echo "$@" >%s/off\n' % m.dir)
+                    m.boot(
+                        self.real(
+                            m,
+                            self.script(
+                                "i1." + 64 * "0",
+                                cloud=(provider, "http://127.0.0.1:%d" % server.server_port),
+                            ),
+                        ),
+                        emulated=False,
+                    )
                     self.assertEqual(m.wait(), 1)
                     self.assertEqual(server.deleted, [path, path] if gives_tokens else [])
                     self.assertEqual(m.read("off"), "-h now\n")
                     self.assertNotIn(Cloud.TOKEN, m.said())
-                    self.assertIn("is being deleted" if gives_tokens else "cannot delete itself", m.said())
+                    self.assertIn(
+                        "is being deleted" if gives_tokens else "cannot delete itself", m.said()
+                    )
                     self.assertEqual("trying again in" in m.said(), gives_tokens)
 
     def test_a_script_that_breaks_down_powers_off_too(self):
         m = self.machine("curl")
-        m.stub("shutdown", "echo \"$@\" >%s/off\n" % m.dir)
+        m.stub("shutdown", 'echo "$@" >%s/off\n' % m.dir)
         m.stub("sed", "exit 1\n")
         m.boot(self.real(m, self.script(self.token())), emulated=False)
         self.assertNotEqual(m.wait(), 0)
@@ -394,13 +502,19 @@ class Boot(unittest.TestCase):
         m = self.machine("curl")
         os.makedirs(m.path("run/systemd/system"))
         os.makedirs(m.path("etc/systemd/system"))
-        m.stub("systemctl", "echo \"$@\" >>%s/systemctl.log\n" % m.dir)
+        m.stub("systemctl", 'echo "$@" >>%s/systemctl.log\n' % m.dir)
         m.boot(self.real(m, self.script(self.token())), emulated=False)
         self.assertEqual(m.wait(), 0, m.said())
-        self.assertEqual(m.read("systemctl.log"), "daemon-reload\nenable belay-agent\nstart --no-block belay-agent\n")
+        self.assertEqual(
+            m.read("systemctl.log"),
+            "daemon-reload\nenable belay-agent\nstart --no-block belay-agent\n",
+        )
         unit = m.read("etc/systemd/system/belay-agent.service")
-        self.assertIn("\nExecStart=%s/opt/belay/%s/bin/belay-agent --config %s/var/lib/belay-agent/agent.yaml\n"
-                      % (m.dir, VERSION, m.dir), unit)
+        self.assertIn(
+            "\nExecStart=%s/opt/belay/%s/bin/belay-agent --config %s/var/lib/belay-agent/agent.yaml\n"
+            % (m.dir, VERSION, m.dir),
+            unit,
+        )
         self.assertIn("\nKillMode=process\n", unit)
         # A shutdown: stopped before the network and shared file systems go, with time for saves.
         self.assertRegex(unit, r"\nAfter=network\.target network-online\.target remote-fs\.target ")
@@ -408,28 +522,37 @@ class Boot(unittest.TestCase):
         self.assertNotIn("@", unit.split("[Unit]")[1])
         analyze = shutil.which("systemd-analyze", path=PATH)
         if analyze:  # its exit status is 0 whatever it finds
-            done = subprocess.run([analyze, "verify", "--man=no",
-                                   m.path("etc/systemd/system/belay-agent.service")],
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  universal_newlines=True)
+            done = subprocess.run(
+                [analyze, "verify", "--man=no", m.path("etc/systemd/system/belay-agent.service")],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                universal_newlines=True,
+            )
             self.assertNotIn("belay-agent.service", done.stdout)
-        self.assertIn("\npower_off: \"sh '%s/var/lib/belay-agent/power-off'\"\n" % m.dir,
-                      m.read("var/lib/belay-agent/agent.yaml"))
-        m.stub("shutdown", "echo \"$@\" >%s/off\n" % m.dir)
-        subprocess.run([m.shell, m.path("var/lib/belay-agent/power-off")], env={"PATH": m.bin}, check=True)
+        self.assertIn(
+            "\npower_off: \"sh '%s/var/lib/belay-agent/power-off'\"\n" % m.dir,
+            m.read("var/lib/belay-agent/agent.yaml"),
+        )
+        m.stub("shutdown", 'echo "$@" >%s/off\n' % m.dir)
+        subprocess.run(
+            [m.shell, m.path("var/lib/belay-agent/power-off")], env={"PATH": m.bin}, check=True
+        )
         self.assertEqual(m.read("off"), "-h now\n")
 
     def test_without_systemd_it_runs_in_a_session_of_its_own(self):
         m = self.machine("curl")
-        m.stub("setsid", "echo \"$4\" \"$5\" >%s/kept\n" % m.dir)
+        m.stub("setsid", 'echo "$4" "$5" >%s/kept\n' % m.dir)
         m.boot(self.real(m, self.script(self.token())), emulated=False)
         self.assertEqual(m.wait(), 0, m.said())
         end = time.monotonic() + WAIT_S
         while not os.path.exists(m.path("kept")) or not m.read("kept"):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.01)  # nobody tells of it: the script has ended
-        self.assertEqual(m.read("kept"), "%s/opt/belay/%s/bin/belay-agent %s/var/lib/belay-agent/agent.yaml\n"
-                         % (m.dir, VERSION, m.dir))
+        self.assertEqual(
+            m.read("kept"),
+            "%s/opt/belay/%s/bin/belay-agent %s/var/lib/belay-agent/agent.yaml\n"
+            % (m.dir, VERSION, m.dir),
+        )
 
     def test_what_a_former_node_has_left_in_the_image_goes(self):
         m = self.machine("curl")
@@ -446,8 +569,11 @@ class Boot(unittest.TestCase):
         for version, fetched in (VERSION, False), ("0.0.1", True):
             with self.subTest(version):
                 m = self.machine("curl")
-                m.stub("belay-agent", "[ $1 = --version ] && echo belay-agent %s && exit\necho \"$@\" >%s/started\n"
-                       % (version, m.dir))
+                m.stub(
+                    "belay-agent",
+                    '[ $1 = --version ] && echo belay-agent %s && exit\necho "$@" >%s/started\n'
+                    % (version, m.dir),
+                )
                 before = len(self.nodes())
                 m.boot(self.script(self.token()))
                 if fetched:

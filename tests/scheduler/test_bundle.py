@@ -30,9 +30,19 @@ class Bundle(unittest.TestCase):
 
     def join(self, token):
         key = self.keys.key()
-        status, body, _ = self.d.call("POST", "/agent/v1/join", {
-            "token": token, "csr_pem": self.keys.request(key), "host": "n", "version": "1", "cpus": 2,
-            "memory_mib": 100}, tls=True)
+        status, body, _ = self.d.call(
+            "POST",
+            "/agent/v1/join",
+            {
+                "token": token,
+                "csr_pem": self.keys.request(key),
+                "host": "n",
+                "version": "1",
+                "cpus": 2,
+                "memory_mib": 100,
+            },
+            tls=True,
+        )
         self.assertEqual(status, 200, body)
         return self.keys.save(body["cert_pem"]), key
 
@@ -47,7 +57,9 @@ class Bundle(unittest.TestCase):
             self.assertEqual((status, headers["Content-Type"]), (200, "application/gzip"))
             self.assertEqual(body, self.content)
         status, body, _ = self.d.call("GET", HASH, token=token)
-        self.assertEqual((status, body.decode()), (200, hashlib.sha256(self.content).hexdigest() + "\n"))
+        self.assertEqual(
+            (status, body.decode()), (200, hashlib.sha256(self.content).hexdigest() + "\n")
+        )
         cert = self.join(token)
         self.refused(self.d.call("GET", WHERE, token=token), 401, "used already")
         self.refused(self.d.call("GET", HASH, token=token), 401, "used already")
@@ -58,7 +70,11 @@ class Bundle(unittest.TestCase):
         shown = max(self.d.call("GET", "/api/v1/tokens")[1]["tokens"], key=lambda t: t["id"])
         self.assertEqual(self.d.call("POST", "/api/v1/tokens/%d/revoke" % shown["id"])[0], 200)
         self.refused(self.d.call("GET", WHERE, token=token), 401, "not one of this cluster's")
-        self.refused(self.d.call("GET", WHERE, token=self.d.token(kind="api", user="ann")), 401, "not one of this")
+        self.refused(
+            self.d.call("GET", WHERE, token=self.d.token(kind="api", user="ann")),
+            401,
+            "not one of this",
+        )
         self.refused(self.d.call("GET", WHERE, tls=True), 401, "join token")
         for token in "nonsense", "i1." + 64 * "0", "i99999999999999999999.0", "":
             self.refused(self.d.call("GET", WHERE, token=token), 401, "join token")
@@ -66,9 +82,17 @@ class Bundle(unittest.TestCase):
     def test_what_makes_no_sense_is_refused(self):
         token = self.d.token(kind="join", pool="base")
         for query in "", "?arch=", "?arch=vax", "?arch=../x86_64":
-            self.refused(self.d.call("GET", "/agent/v1/bundle" + query, token=token), 400, "x86_64 or aarch64")
+            self.refused(
+                self.d.call("GET", "/agent/v1/bundle" + query, token=token),
+                400,
+                "x86_64 or aarch64",
+            )
         other = {"x86_64": "aarch64", "aarch64": "x86_64"}[ARCH]
-        self.refused(self.d.call("GET", "/agent/v1/bundle?arch=" + other, token=token), 404, "no agent for " + other)
+        self.refused(
+            self.d.call("GET", "/agent/v1/bundle?arch=" + other, token=token),
+            404,
+            "no agent for " + other,
+        )
         self.refused(self.d.call("POST", WHERE, {}, token=token), 405, "takes GET")
 
     def test_many_get_it_at_once_and_slow_ones_hold_up_nobody(self):
@@ -78,7 +102,10 @@ class Bundle(unittest.TestCase):
         reply = slow.getresponse()
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             bodies = list(pool.map(lambda _: self.d.call("GET", WHERE, token=token)[1], range(8)))
-        self.assertEqual({hashlib.sha256(b).hexdigest() for b in bodies}, {hashlib.sha256(self.content).hexdigest()})
+        self.assertEqual(
+            {hashlib.sha256(b).hexdigest() for b in bodies},
+            {hashlib.sha256(self.content).hexdigest()},
+        )
         self.assertEqual(self.d.call("GET", "/healthz")[0], 200)
         self.assertEqual(reply.read(), self.content)
         slow.close()
@@ -99,12 +126,21 @@ class Bundle(unittest.TestCase):
     def test_it_holds_what_a_node_needs(self):
         with tarfile.open(fileobj=io.BytesIO(self.content)) as tar:
             members = {m.name: m for m in tar.getmembers()}
-        for name in ("bin/belay", "bin/belay-agent", "bin/belay-supervisor", "lib/private/ld.so", "lib/libbelay.so.0", "relocate"):
+        for name in (
+            "bin/belay",
+            "bin/belay-agent",
+            "bin/belay-supervisor",
+            "lib/private/ld.so",
+            "lib/libbelay.so.0",
+            "relocate",
+        ):
             self.assertEqual(members[name].mode, 0o755, name)
         self.assertEqual(members["share/belay/belay.py"].mode, 0o644)
         for m in members.values():
             self.assertEqual((m.uid, m.gid, m.mtime), (0, 0, 0), m.name)
-            self.assertTrue(m.isfile() or m.isdir() or (m.issym() and m.linkname == "belay"), m.name)
+            self.assertTrue(
+                m.isfile() or m.isdir() or (m.issym() and m.linkname == "belay"), m.name
+            )
         self.assertTrue(members["bin/srun"].issym())
 
 

@@ -30,7 +30,9 @@ class Check(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="belay-test.")
         self.addCleanup(shutil.rmtree, self.dir)
-        self.keys = self.file("credentials", "[default]\naws_access_key_id = A\naws_secret_access_key = B\n")
+        self.keys = self.file(
+            "credentials", "[default]\naws_access_key_id = A\naws_secret_access_key = B\n"
+        )
 
     def file(self, name, text, mode=0o600):
         path = os.path.join(self.dir, name)
@@ -42,17 +44,40 @@ class Check(unittest.TestCase):
     def check(self, text, state=None, prefix=(), check=("--check",)):
         """The exit code, and what was said."""
         config = self.file("belayd.yaml", text)
-        done = subprocess.run([*prefix, BUILD + "/scheduler/belayd", *check, "--config", config, "--state",
-                               state or os.path.join(self.dir, "state")],
-                              capture_output=True, text=True, timeout=WAIT_S, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            [
+                *prefix,
+                BUILD + "/scheduler/belayd",
+                *check,
+                "--config",
+                config,
+                "--state",
+                state or os.path.join(self.dir, "state"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            stdin=subprocess.DEVNULL,
+        )
         return done.returncode, done.stdout + done.stderr
 
     def host(self, hosts):
         """What makes a program one of a host of the name lab-host, with this in /etc/hosts, and without a network."""
-        if os.geteuid() != 0 or subprocess.run(["unshare", "--uts", "--mount", "--net", "true"], capture_output=True).returncode != 0:
+        if (
+            os.geteuid() != 0
+            or subprocess.run(
+                ["unshare", "--uts", "--mount", "--net", "true"], capture_output=True
+            ).returncode
+            != 0
+        ):
             self.skipTest("only root, with namespaces, can be another host")
-        script = "mount --bind %s /etc/hosts; mount --bind %s /etc/nsswitch.conf; echo lab-host >/proc/sys/kernel/hostname; exec \"$@\"" % (
-            self.file("hosts", "127.0.0.1 localhost\n" + hosts, 0o644), self.file("nsswitch", "hosts: files\n", 0o644))
+        script = (
+            'mount --bind %s /etc/hosts; mount --bind %s /etc/nsswitch.conf; echo lab-host >/proc/sys/kernel/hostname; exec "$@"'
+            % (
+                self.file("hosts", "127.0.0.1 localhost\n" + hosts, 0o644),
+                self.file("nsswitch", "hosts: files\n", 0o644),
+            )
+        )
         return ["unshare", "--uts", "--mount", "--net", "sh", "-ec", script, "sh"]
 
     def aws(self, **more):
@@ -62,30 +87,55 @@ class Check(unittest.TestCase):
         before = set(os.listdir("/tmp"))
         self.assertEqual(self.check(self.aws()), (0, "the configuration is fine: 1 pool\n"))
         self.assertFalse(os.path.exists(os.path.join(self.dir, "state")))
-        self.assertFalse([name for name in set(os.listdir("/tmp")) - before if name.startswith("belayd-check.")])
+        self.assertFalse(
+            [name for name in set(os.listdir("/tmp")) - before if name.startswith("belayd-check.")]
+        )
 
     def test_what_a_start_would_refuse_or_never_carry_out(self):
         secret = self.file("secret", "x", 0o644)
         for text, *words in (
-                ("windows:\n  night: {tz: Mars/Phobos, from: \"22:00\", to: \"06:00\"}\n" + CONFIG, "Mars/Phobos"),
-                ("budgets:\n  all: {usd_per_month: 5, tz: Mars/Phobos}\n" + CONFIG, "Mars/Phobos"),
-                (self.aws(zones="us-west-2a"), "pool burst", "us-west-2a is not a zone of region us-east-1"),
-                (self.aws(types="m6i.xlarge, c7g.4xlarge"), "c7g.4xlarge is aarch64", "make a pool for each"),
-                (self.aws(server="localhost"), "pool burst", "server"),
-                (self.aws(server="no-such-host.invalid"), "no-such-host.invalid", "not known here"),
-                (self.aws().replace("0.0.0.0:0", "127.0.0.1:7443"), "listens at 127.0.0.1"),
-                (self.aws(keys=os.path.join(self.dir, "none")), "pool burst", "none"),
-                (CONFIG + "mail: {smtp: 'smtps://mail.example', user: a, password_file: %s/none}\n" % self.dir, "password_file"),
-                (CONFIG + "webhooks:\n  a: {url: 'https://h.example/', secret_file: %s}\n" % secret, "secret_file", "secret"),
-                (CONFIG + "encryption: client\nkey_file: %s\n" % secret, "key_file"),
-                (self.aws().replace("region: us-east-1", "foo: 1"), "belayd.yaml:6: unknown key \"foo\""),
-                (self.aws().replace("image:", "imge:"), "unknown key \"imge\"; did you mean \"image\"?")):
+            (
+                'windows:\n  night: {tz: Mars/Phobos, from: "22:00", to: "06:00"}\n' + CONFIG,
+                "Mars/Phobos",
+            ),
+            ("budgets:\n  all: {usd_per_month: 5, tz: Mars/Phobos}\n" + CONFIG, "Mars/Phobos"),
+            (
+                self.aws(zones="us-west-2a"),
+                "pool burst",
+                "us-west-2a is not a zone of region us-east-1",
+            ),
+            (
+                self.aws(types="m6i.xlarge, c7g.4xlarge"),
+                "c7g.4xlarge is aarch64",
+                "make a pool for each",
+            ),
+            (self.aws(server="localhost"), "pool burst", "server"),
+            (self.aws(server="no-such-host.invalid"), "no-such-host.invalid", "not known here"),
+            (self.aws().replace("0.0.0.0:0", "127.0.0.1:7443"), "listens at 127.0.0.1"),
+            (self.aws(keys=os.path.join(self.dir, "none")), "pool burst", "none"),
+            (
+                CONFIG
+                + "mail: {smtp: 'smtps://mail.example', user: a, password_file: %s/none}\n"
+                % self.dir,
+                "password_file",
+            ),
+            (
+                CONFIG + "webhooks:\n  a: {url: 'https://h.example/', secret_file: %s}\n" % secret,
+                "secret_file",
+                "secret",
+            ),
+            (CONFIG + "encryption: client\nkey_file: %s\n" % secret, "key_file"),
+            (self.aws().replace("region: us-east-1", "foo: 1"), 'belayd.yaml:6: unknown key "foo"'),
+            (self.aws().replace("image:", "imge:"), 'unknown key "imge"; did you mean "image"?'),
+        ):
             code, said = self.check(text)
             self.assertEqual(code, 2, (text, said))
             for word in words:
                 self.assertIn(word, said)
 
-    def test_a_host_name_that_is_loopback_is_refused_at_the_check_at_the_start_and_as_pools_are_applied(self):
+    def test_a_host_name_that_is_loopback_is_refused_at_the_check_at_the_start_and_as_pools_are_applied(
+        self,
+    ):
         """As Debian's installer has it in /etc/hosts: machines of a cloud would dial themselves."""
         host = self.host("127.0.1.1 lab-host\n")
         text = self.aws().replace("server: https://192.0.2.1:7443\n", "")
@@ -95,8 +145,12 @@ class Check(unittest.TestCase):
             self.assertEqual(found, code, words)
             self.assertEqual(words.count(said), 1, words)
             self.assertIn("set server:", words)
-        with Belayd("listen: 0.0.0.0:0\n" + CONFIG.replace("listen: 127.0.0.1:0\n", ""), prefix=host) as d:
-            status, body, _ = d.call("POST", "/api/v1/pools", {"file": "p", "text": text[text.index("pools:"):]})
+        with Belayd(
+            "listen: 0.0.0.0:0\n" + CONFIG.replace("listen: 127.0.0.1:0\n", ""), prefix=host
+        ) as d:
+            status, body, _ = d.call(
+                "POST", "/api/v1/pools", {"file": "p", "text": text[text.index("pools:") :]}
+            )
             self.assertEqual((status, said in body["error"]["text"]), (400, True), body)
 
     def test_a_host_name_that_is_not_known_here_is_warned_of(self):
@@ -108,8 +162,10 @@ class Check(unittest.TestCase):
         self.assertEqual((code, words.count(said)), (2, 1), words)
         with Belayd(text, prefix=host) as d:
             self.assertEqual(d.log().count(said), 1)
-        with Belayd("listen: 0.0.0.0:0\n" + CONFIG.replace("listen: 127.0.0.1:0\n", ""), prefix=host) as d:
-            applied = text[text.index("pools:"):] + "  base: {}\n  spare: {}\n"
+        with Belayd(
+            "listen: 0.0.0.0:0\n" + CONFIG.replace("listen: 127.0.0.1:0\n", ""), prefix=host
+        ) as d:
+            applied = text[text.index("pools:") :] + "  base: {}\n  spare: {}\n"
             status, body, _ = d.call("POST", "/api/v1/pools", {"file": "p", "text": applied})
             self.assertEqual(status, 200, body)
             self.assertEqual(d.log().count(said), 1)
@@ -118,11 +174,21 @@ class Check(unittest.TestCase):
         with Belayd(CONFIG) as d:
             self.assertEqual(self.check(CONFIG, d.state)[0], 0)
             applied = "pools:\n  base: {}\n  spare: {}\n"
-            self.assertEqual(d.call("POST", "/api/v1/pools", {"file": "p", "text": applied})[0], 200)
+            self.assertEqual(
+                d.call("POST", "/api/v1/pools", {"file": "p", "text": applied})[0], 200
+            )
             code, said = self.check(CONFIG, d.state)
             self.assertEqual(code, 0, said)
-            status, body, _ = d.call("POST", "/api/v1/pools", {"file": "p", "text": applied + "  b: {provider: aws, region: us-east-1, "
-                                     "zones: [eu-west-1a], types: [m6i.xlarge], image: i, max_nodes: 0, credentials: %s}\n" % self.keys})
+            status, body, _ = d.call(
+                "POST",
+                "/api/v1/pools",
+                {
+                    "file": "p",
+                    "text": applied + "  b: {provider: aws, region: us-east-1, "
+                    "zones: [eu-west-1a], types: [m6i.xlarge], image: i, max_nodes: 0, credentials: %s}\n"
+                    % self.keys,
+                },
+            )
             self.assertEqual((status, "eu-west-1a" in body["error"]["text"]), (400, True), body)
 
     def tree(self):
@@ -138,14 +204,27 @@ class Check(unittest.TestCase):
         self.file("belayd.yaml", "")
         before = self.tree()
         for text, state, *words in (
-                (CONFIG, plain + "/state", "state: ", plain, "Not a directory"),
-                (CONFIG, plain, "state: ", plain, "Not a directory"),
-                (CONFIG, half, "state: ", "belay.db is not a regular file"),
-                (CONFIG, lone, "ca.pem", "without its key"),
-                (CONFIG + "socket: %s/belayd.sock\n" % none, None, "socket: ", none, "No such file"),
-                (CONFIG + "socket: %s\n" % plain, None, "socket: ", "is no socket"),
-                (CONFIG + "encryption: client\nkey_file: %s/keys\n" % none, None, "key_file: ", none, "No such file"),
-                (CONFIG + "store: file://%s/store\n" % plain, None, "store: ", plain, "Not a directory")):
+            (CONFIG, plain + "/state", "state: ", plain, "Not a directory"),
+            (CONFIG, plain, "state: ", plain, "Not a directory"),
+            (CONFIG, half, "state: ", "belay.db is not a regular file"),
+            (CONFIG, lone, "ca.pem", "without its key"),
+            (CONFIG + "socket: %s/belayd.sock\n" % none, None, "socket: ", none, "No such file"),
+            (CONFIG + "socket: %s\n" % plain, None, "socket: ", "is no socket"),
+            (
+                CONFIG + "encryption: client\nkey_file: %s/keys\n" % none,
+                None,
+                "key_file: ",
+                none,
+                "No such file",
+            ),
+            (
+                CONFIG + "store: file://%s/store\n" % plain,
+                None,
+                "store: ",
+                plain,
+                "Not a directory",
+            ),
+        ):
             code, said = self.check(text, state)
             self.assertEqual(code, 2, (text, state, said))
             for word in words:
@@ -157,8 +236,23 @@ class Check(unittest.TestCase):
             self.skipTest("only root can check as another user")
         os.chmod(self.dir, 0o755)
         config = self.file("belayd.yaml", CONFIG, 0o644)
-        done = subprocess.run([BUILD + "/scheduler/belayd", "--check", "--config", config, "--state", os.path.join(self.dir, "state")],
-                              capture_output=True, text=True, timeout=WAIT_S, stdin=subprocess.DEVNULL, user=65534, group=65534, extra_groups=[])
+        done = subprocess.run(
+            [
+                BUILD + "/scheduler/belayd",
+                "--check",
+                "--config",
+                config,
+                "--state",
+                os.path.join(self.dir, "state"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            stdin=subprocess.DEVNULL,
+            user=65534,
+            group=65534,
+            extra_groups=[],
+        )
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("cannot be made by user nobody: Permission denied", done.stderr)
         state = os.path.join(self.dir, "state")
@@ -192,11 +286,23 @@ class Check(unittest.TestCase):
         self.assertIn("another cluster (uid 0123456789abcdef", said)
         self.assertIn("belay checkpoint adopt", said)
         self.assertEqual(said.count("another cluster"), 1, said)
-        self.assertEqual([f for f in self.files(self.dir) if not f.endswith("belayd.yaml")],
-                         [f for f in before if not f.endswith("belayd.yaml")])
-        started = subprocess.run([BUILD + "/scheduler/belayd", "--config", self.file("belayd.yaml", text), "--state",
-                                  os.path.join(self.dir, "state")], capture_output=True, text=True, timeout=WAIT_S,
-                                 stdin=subprocess.DEVNULL)
+        self.assertEqual(
+            [f for f in self.files(self.dir) if not f.endswith("belayd.yaml")],
+            [f for f in before if not f.endswith("belayd.yaml")],
+        )
+        started = subprocess.run(
+            [
+                BUILD + "/scheduler/belayd",
+                "--config",
+                self.file("belayd.yaml", text),
+                "--state",
+                os.path.join(self.dir, "state"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            stdin=subprocess.DEVNULL,
+        )
         self.assertEqual(started.returncode, 1, started.stderr)
         self.assertIn("another cluster (uid 0123456789abcdef", started.stderr)
 

@@ -43,10 +43,15 @@ class Disk:
             time.sleep(0.01)  # there is nothing to wait on
 
     def is_full(self):
-        return self.d.call("GET", "/healthz")[:2] == (503, b"the disk that holds the state is full\n")
+        return self.d.call("GET", "/healthz")[:2] == (
+            503,
+            b"the disk that holds the state is full\n",
+        )
 
     def names(self):
-        return {j["name"] for j in self.d.call("GET", "/api/v1/jobs?state=all&limit=200")[1]["jobs"]}
+        return {
+            j["name"] for j in self.d.call("GET", "/api/v1/jobs?state=all&limit=200")[1]["jobs"]
+        }
 
 
 class FullDisk(unittest.TestCase):
@@ -58,14 +63,18 @@ class FullDisk(unittest.TestCase):
             # The one that meets the full disk is kept and waits for the outcome; those behind it are refused.
             first = pool.submit(d.call, "POST", "/api/v1/jobs", {**JOB, "name": "kept"})
             disk.wait(disk.is_full, "belayd sees that the disk is full")
-            for method, path, body in (("POST", "/api/v1/jobs", {**JOB, "name": "refused"}),
-                                       ("POST", "/api/v1/jobs/%d/cancel" % before[0], None),
-                                       ("POST", "/api/v1/tokens", {"kind": "api", "user": "ann"})):
+            for method, path, body in (
+                ("POST", "/api/v1/jobs", {**JOB, "name": "refused"}),
+                ("POST", "/api/v1/jobs/%d/cancel" % before[0], None),
+                ("POST", "/api/v1/tokens", {"kind": "api", "user": "ann"}),
+            ):
                 status, reply, _ = d.call(method, path, body)
                 self.assertEqual((status, reply["error"]["kind"]), (507, "no-space"))
                 self.assertIn("free some space", reply["error"]["text"])
             self.assertFalse(first.done())
-            self.assertEqual(d.call("GET", "/api/v1/jobs/%d" % before[0])[1]["job"]["state"], "pending")  # reads go on
+            self.assertEqual(
+                d.call("GET", "/api/v1/jobs/%d" % before[0])[1]["job"]["state"], "pending"
+            )  # reads go on
             self.assertEqual(d.call("GET", "/api/v1/nodes")[0], 200)
             self.assertEqual(d.call("GET", "/api/v1/jobs/%d/why" % before[0])[0], 200)
             self.assertEqual(d.metric("belay_state_disk_full"), 1)
@@ -99,13 +108,25 @@ class FullDisk(unittest.TestCase):
         with Disk() as disk:
             d, keys = disk.d, Keys(disk.d)
             key = keys.key()
-            body = {"token": d.token(kind="join", pool="base"), "csr_pem": keys.request(key), "host": "n", "version": "1",
-                    "cpus": 1, "memory_mib": 1}
+            body = {
+                "token": d.token(kind="join", pool="base"),
+                "csr_pem": keys.request(key),
+                "host": "n",
+                "version": "1",
+                "cpus": 1,
+                "memory_mib": 1,
+            }
             joined = d.call("POST", "/agent/v1/join", body, tls=True)[1]
             cert = (keys.save(joined["cert_pem"]), key)
             job = d.submit()
-            sync = {"incarnation": 1, "notice": {}, "attempts": [{"job": job, "attempt": 1, "phase": "running", "started_at": 1}]}
-            self.assertEqual(d.call("POST", "/agent/v1/sync", {**sync, "seq": 1}, cert=cert)[0], 200)
+            sync = {
+                "incarnation": 1,
+                "notice": {},
+                "attempts": [{"job": job, "attempt": 1, "phase": "running", "started_at": 1}],
+            }
+            self.assertEqual(
+                d.call("POST", "/agent/v1/sync", {**sync, "seq": 1}, cert=cert)[0], 200
+            )
             path = "/agent/v1/output/%d/1?offset=" % job
             self.assertEqual(d.call("POST", path + "0", b"a" * 5000, cert=cert)[1], {"size": 5000})
             disk.fill()
@@ -113,9 +134,13 @@ class FullDisk(unittest.TestCase):
             self.assertEqual((status, reply["error"]["kind"]), (507, "no-space"))
             disk.free()
             kept = d.call("POST", path + "0", b"", cert=cert)[1]["size"]
-            self.assertGreaterEqual(kept, 5000)  # what fitted may stay: it is what was written there
+            self.assertGreaterEqual(
+                kept, 5000
+            )  # what fitted may stay: it is what was written there
             d.call("POST", path + "%d" % kept, b"b" * (205000 - kept), cert=cert)
-            self.assertEqual(d.call("GET", "/api/v1/jobs/%d/logs" % job)[1], b"a" * 5000 + b"b" * 200000)
+            self.assertEqual(
+                d.call("GET", "/api/v1/jobs/%d/logs" % job)[1], b"a" * 5000 + b"b" * 200000
+            )
 
 
 if __name__ == "__main__":

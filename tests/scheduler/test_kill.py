@@ -19,7 +19,11 @@ from belayd import JOB, WAIT_S, Belayd
 SUBMITS = 1000
 KILLS = 20
 CONNECTIONS = 8
-SEED = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else int.from_bytes(os.urandom(4), "big")
+SEED = (
+    int(sys.argv.pop(1))
+    if len(sys.argv) > 1 and sys.argv[1].isdigit()
+    else int.from_bytes(os.urandom(4), "big")
+)
 
 
 class Load:
@@ -116,16 +120,31 @@ class Kill(unittest.TestCase):
             for t in load.threads:
                 t.join(WAIT_S)
             stored = all_jobs(d)
-            lost = [i for i, name in load.acknowledged.items() if i not in stored or stored[i]["name"] != name]
+            lost = [
+                i
+                for i, name in load.acknowledged.items()
+                if i not in stored or stored[i]["name"] != name
+            ]
             undone = [i for i in load.cancelled if stored[i]["end"] != "user"]
             names = collections.Counter(j["name"] for j in stored.values())
             doubled = [name for name, n in names.items() if n > 1]
             events = d.call("GET", "/api/v1/events?after=0")[1]["events"]
-            print("%d submits acknowledged, %d cancels; %d kills; %d requests unanswered, %d refused while stopping or starting; "
-                  "%d jobs stored" % (len(load.acknowledged), len(load.cancelled), KILLS, load.unanswered,
-                                      sum(load.refused.values()), len(stored)))
-            print("acknowledged and lost: %d; numbers given twice: %d; acknowledged cancels undone: %d"
-                  % (len(lost), len(load.twice), len(undone)))
+            print(
+                "%d submits acknowledged, %d cancels; %d kills; %d requests unanswered, %d refused while stopping or starting; "
+                "%d jobs stored"
+                % (
+                    len(load.acknowledged),
+                    len(load.cancelled),
+                    KILLS,
+                    load.unanswered,
+                    sum(load.refused.values()),
+                    len(stored),
+                )
+            )
+            print(
+                "acknowledged and lost: %d; numbers given twice: %d; acknowledged cancels undone: %d"
+                % (len(lost), len(load.twice), len(undone))
+            )
             self.assertEqual((lost, load.twice, undone, doubled), ([], [], [], []))
             self.assertGreaterEqual(len(load.acknowledged), SUBMITS)
             self.assertGreater(load.unanswered, 0)  # else no kill has hit anything

@@ -36,7 +36,7 @@ pools:
 """
 EC2 = "{http://ec2.amazonaws.com/doc/2016-11-15}"
 # moto looks at the name of the service and at nothing else.
-AUTHORIZATION = ("AWS4-HMAC-SHA256 Credential=A/20260822/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=0")
+AUTHORIZATION = "AWS4-HMAC-SHA256 Credential=A/20260822/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=0"
 
 
 def free_port():
@@ -60,8 +60,13 @@ def until(what, said):
 class Moto(unittest.TestCase):
     def setUp(self):
         self.port = free_port()
-        self.moto = subprocess.Popen(["moto_server", "-H", "127.0.0.1", "-p", str(self.port)], start_new_session=True,
-                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.moto = subprocess.Popen(
+            ["moto_server", "-H", "127.0.0.1", "-p", str(self.port)],
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         self.addCleanup(self.end_moto)
         until(self.answers, "moto_server")
 
@@ -76,16 +81,25 @@ class Moto(unittest.TestCase):
 
     def ask(self, action):
         data = urllib.parse.urlencode({"Action": action, "Version": "2016-11-15"}).encode()
-        asked = urllib.request.Request("http://127.0.0.1:%d/" % self.port, data, {"Authorization": AUTHORIZATION})
+        asked = urllib.request.Request(
+            "http://127.0.0.1:%d/" % self.port, data, {"Authorization": AUTHORIZATION}
+        )
         with urllib.request.urlopen(asked, timeout=WAIT_S) as r:
             return r.read().decode()
 
     def instances(self):
         """State and tags of each instance."""
         root = xml.etree.ElementTree.fromstring(self.ask("DescribeInstances"))
-        return [(i.findtext(EC2 + "instanceState/" + EC2 + "name"),
-                 {t.findtext(EC2 + "key"): t.findtext(EC2 + "value") for t in i.iterfind(EC2 + "tagSet/" + EC2 + "item")})
-                for i in root.iterfind(".//" + EC2 + "instancesSet/" + EC2 + "item")]
+        return [
+            (
+                i.findtext(EC2 + "instanceState/" + EC2 + "name"),
+                {
+                    t.findtext(EC2 + "key"): t.findtext(EC2 + "value")
+                    for t in i.iterfind(EC2 + "tagSet/" + EC2 + "item")
+                },
+            )
+            for i in root.iterfind(".//" + EC2 + "instancesSet/" + EC2 + "item")
+        ]
 
     def live_and_end(self, market, allocation):
         with Belayd() as d:
@@ -96,14 +110,21 @@ class Moto(unittest.TestCase):
             os.chmod(keys, 0o600)
             d.config = CONFIG % (market, allocation, self.port, keys)
             d.start()
-            self.assertEqual(d.call("POST", "/api/v1/jobs", dict(JOB, pool="burst"))[0], 201, d.log())
+            self.assertEqual(
+                d.call("POST", "/api/v1/jobs", dict(JOB, pool="burst"))[0], 201, d.log()
+            )
             state, tags = until(self.instances, "an instance")[0]
             self.assertIn(state, ("pending", "running"))
             self.assertRegex(tags["belay:instance"], "^belay-[0-9a-f]+-1$")
             self.assertEqual(tags["belay:instance"].split("-")[1], tags["belay:cluster"])
             # No agent joins from it: belay ends it, and sees in the list that it is gone.
             until(lambda: {s for s, _ in self.instances()} == {"terminated"}, "its end")
-            until(lambda: not d.call("GET", "/api/v1/pools/detail?name=burst")[1]["pools"][0]["instances"], "no instance")
+            until(
+                lambda: not d.call("GET", "/api/v1/pools/detail?name=burst")[1]["pools"][0][
+                    "instances"
+                ],
+                "no instance",
+            )
             for word in ("could not", "no definite answer", "refused"):
                 self.assertNotIn(word, d.log())
 

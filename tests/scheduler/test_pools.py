@@ -37,7 +37,9 @@ class Pools(unittest.TestCase):
         return "pools:\n" + base + (BURST % (self.keys, n) if n is not None else "") + more
 
     def apply(self, text, **more):
-        return self.d.call("POST", "/api/v1/pools", {"file": "lab/pools.yaml", "text": text, **more})
+        return self.d.call(
+            "POST", "/api/v1/pools", {"file": "lab/pools.yaml", "text": text, **more}
+        )
 
     def applied(self, text, **more):
         status, body, _ = self.apply(text, **more)
@@ -54,8 +56,11 @@ class Pools(unittest.TestCase):
         return {p["name"]: p["max_nodes"] for p in self.d.call("GET", "/api/v1/pools")[1]["pools"]}
 
     def offers(self):
-        return {(o["zone"], o["type"], o["market"]) for o in self.d.call("GET", "/api/v1/offers")[1]["offers"]
-                if not o["withdrawn"]}
+        return {
+            (o["zone"], o["type"], o["market"])
+            for o in self.d.call("GET", "/api/v1/offers")[1]["offers"]
+            if not o["withdrawn"]
+        }
 
     def detail(self, name):
         status, body, _ = self.d.call("GET", "/api/v1/pools/detail?name=" + name)
@@ -69,9 +74,12 @@ class Pools(unittest.TestCase):
         self.assertFalse(seen["applied"])
         self.assertEqual(self.pools(), {"base": None, "spare": None})
         self.assertFalse(os.path.exists(self.d.state + "/pools.yaml"))
-        change, = seen["changes"]["pools"]
+        (change,) = seen["changes"]["pools"]
         self.assertEqual((change["pool"], change["change"]), ("burst", "added"))
-        self.assertEqual(change["offers_added"], ["us-east-1a m6i.xlarge spot", "us-east-1a m6i.xlarge on-demand"])
+        self.assertEqual(
+            change["offers_added"],
+            ["us-east-1a m6i.xlarge spot", "us-east-1a m6i.xlarge on-demand"],
+        )
         done = self.applied(self.text(4), expect=seen["revision"])
         self.assertTrue(done["applied"])
         self.assertEqual(done["changes"], seen["changes"])
@@ -79,9 +87,15 @@ class Pools(unittest.TestCase):
         self.assertEqual(len(self.offers()), 2)
 
         text = self.text(6).replace("[spot, on-demand]", "[spot]").replace("ami-1", "ami-2")
-        change, = self.applied(text)["changes"]["pools"]
-        self.assertEqual({k["key"]: (k["old"], k["new"]) for k in change["keys"]}, {
-            "max_nodes": (4, 6), "image": ("ami-1", "ami-2"), "markets": (["spot", "on-demand"], ["spot"])})
+        (change,) = self.applied(text)["changes"]["pools"]
+        self.assertEqual(
+            {k["key"]: (k["old"], k["new"]) for k in change["keys"]},
+            {
+                "max_nodes": (4, 6),
+                "image": ("ami-1", "ami-2"),
+                "markets": (["spot", "on-demand"], ["spot"]),
+            },
+        )
         self.assertEqual(change["offers_withdrawn"], ["us-east-1a m6i.xlarge on-demand"])
         self.assertEqual(self.offers(), {("us-east-1a", "m6i.xlarge", "spot")})
 
@@ -94,10 +108,13 @@ class Pools(unittest.TestCase):
         self.assertEqual(self.d.submit(pool="spare"), 1)
         self.d.token(kind="join", pool="spare")
         self.applied(self.text(None, base="  base: {}\n"))
-        for path, request in (("jobs", {**JOB, "pool": "spare"}), ("tokens", {"kind": "join", "pool": "spare"})):
+        for path, request in (
+            ("jobs", {**JOB, "pool": "spare"}),
+            ("tokens", {"kind": "join", "pool": "spare"}),
+        ):
             status, body, _ = self.d.call("POST", "/api/v1/" + path, request)
             self.assertEqual(status, 400)
-            self.assertIn("pool \"spare\"", body["error"]["text"])
+            self.assertIn('pool "spare"', body["error"]["text"])
         why = self.d.call("GET", "/api/v1/jobs/1/why")[1]["reasons"]
         self.assertTrue(any("pool 'spare'" in r["text"] for r in why), why)
 
@@ -107,7 +124,9 @@ class Pools(unittest.TestCase):
         self.d.start()
         self.assertEqual(self.pools(), {"base": None, "spare": None, "burst": 4})
         self.assertEqual(self.detail("burst")["limits"]["nodes"], {"max": 4, "used": 0})
-        self.assertEqual(self.d.call("GET", "/api/v1/pools/detail")[1]["limits"]["nodes"], {"max": 3, "used": 0})
+        self.assertEqual(
+            self.d.call("GET", "/api/v1/pools/detail")[1]["limits"]["nodes"], {"max": 3, "used": 0}
+        )
         self.assertIn("belay pools apply", self.d.log())
         self.assertEqual(os.stat(self.d.state + "/pools.yaml").st_mode & 0o777, 0o600)
         self.d.stop()
@@ -116,9 +135,16 @@ class Pools(unittest.TestCase):
         self.assertEqual(self.pools(), {"base": None, "spare": None})
 
     def test_limits_change_and_come_back_to_the_configuration(self):
-        change = self.applied(self.text(4, more="limits: {max_gpus: 8, max_usd_per_hour: 1.5}\n"))["changes"]["limits"]
-        self.assertEqual(change, [{"key": "max_gpus", "old": None, "new": 8},
-                                  {"key": "max_usd_per_hour", "old": None, "new": "1.50"}])
+        change = self.applied(self.text(4, more="limits: {max_gpus: 8, max_usd_per_hour: 1.5}\n"))[
+            "changes"
+        ]["limits"]
+        self.assertEqual(
+            change,
+            [
+                {"key": "max_gpus", "old": None, "new": 8},
+                {"key": "max_usd_per_hour", "old": None, "new": "1.50"},
+            ],
+        )
         limits = self.d.call("GET", "/api/v1/pools/detail")[1]["limits"]
         self.assertEqual(limits["uusd_per_hour"], {"max": 1500000, "used": 0})
         self.assertEqual(len(self.applied(self.text(4))["changes"]["limits"]), 2)
@@ -126,12 +152,23 @@ class Pools(unittest.TestCase):
     # ---- what is refused ----
 
     def test_mistakes_are_refused_with_their_line(self):
-        self.refuse(400, "invalid", self.text(4).replace("m6i.xlarge", "m6i.xlrge"), "lab/pools.yaml:8:",
-                    "did you mean \"m6i.xlarge\"")
+        self.refuse(
+            400,
+            "invalid",
+            self.text(4).replace("m6i.xlarge", "m6i.xlrge"),
+            "lab/pools.yaml:8:",
+            'did you mean "m6i.xlarge"',
+        )
         self.refuse(400, "invalid", self.text(4, more="cluster: x\n"), "lab/pools.yaml:14:")
         self.refuse(400, "invalid", "", "pools:")
-        self.refuse(400, "invalid", self.text(4).replace("    endpoint: http://127.0.0.1:9\n", ""), "pool burst",
-                    "listens at 127.0.0.1", "0.0.0.0:7443")
+        self.refuse(
+            400,
+            "invalid",
+            self.text(4).replace("    endpoint: http://127.0.0.1:9\n", ""),
+            "pool burst",
+            "listens at 127.0.0.1",
+            "0.0.0.0:7443",
+        )
         self.refuse(400, "invalid", "pools: {a: {provider: aws, region: r}}", "lab/pools.yaml:1:")
         self.refuse(400, "invalid", "x" * ((1 << 20) + 1), "text")
         self.refuse(400, "invalid", self.text(4), "file", file="f" * 300)
@@ -154,7 +191,13 @@ class Pools(unittest.TestCase):
 
     def test_a_pool_keeps_its_kind(self):
         self.applied(self.text(4))
-        self.refuse(409, "conflict", self.text(None, base="  base: {}\n  burst: {}\n"), "burst", "another name")
+        self.refuse(
+            409,
+            "conflict",
+            self.text(None, base="  base: {}\n  burst: {}\n"),
+            "burst",
+            "another name",
+        )
         self.assertEqual(self.pools(), {"base": None, "spare": None, "burst": 4})
 
     def test_what_is_put_in_force_is_what_was_seen(self):
@@ -193,11 +236,15 @@ class Pools(unittest.TestCase):
     def test_an_audit_is_for_administrators_and_asks_one_at_a_time(self):
         nothing = {"pools": 0, "machines": 0, "instances": 0, "found": 0, "differences": []}
         self.assertEqual(self.d.call("POST", "/api/v1/audit")[:2], (200, nothing))
-        status, body, _ = self.d.call("POST", "/api/v1/audit", token=self.d.token(kind="api", user="ann"))
+        status, body, _ = self.d.call(
+            "POST", "/api/v1/audit", token=self.d.token(kind="api", user="ann")
+        )
         self.assertEqual((status, body["error"]["kind"]), (403, "denied"))
         self.applied(self.text(4))  # nobody listens at its endpoint
-        found, = self.d.call("POST", "/api/v1/audit")[1]["differences"]
-        self.assertEqual((found["kind"], found["pool"], found["region"]), ("not-listed", "burst", "us-east-1"))
+        (found,) = self.d.call("POST", "/api/v1/audit")[1]["differences"]
+        self.assertEqual(
+            (found["kind"], found["pool"], found["region"]), ("not-listed", "burst", "us-east-1")
+        )
         with concurrent.futures.ThreadPoolExecutor(8) as some:
             done = list(some.map(lambda n: self.d.call("POST", "/api/v1/audit")[0], range(16)))
         self.assertIn(200, done)
@@ -210,18 +257,28 @@ class Pools(unittest.TestCase):
         self.applied(self.text(4))  # nobody listens at its endpoint
         status, body, _ = self.d.call("GET", "/api/v1/forgotten?for_ms=0")
         self.assertEqual((status, [i["code"] for i in body["items"]]), (200, []))
-        why, = body["unlisted"]
-        self.assertEqual((why["pool"], why["provider"], why["region"]), ("burst", "aws", "us-east-1"))
+        (why,) = body["unlisted"]
+        self.assertEqual(
+            (why["pool"], why["provider"], why["region"]), ("burst", "aws", "us-east-1")
+        )
         self.assertIn("aws DescribeVolumes, us-east-1: ", why["text"])
-        self.assertEqual(self.d.call("GET", "/api/v1/forgotten?for_ms=0&volumes=none")[1]["unlisted"], [])
+        self.assertEqual(
+            self.d.call("GET", "/api/v1/forgotten?for_ms=0&volumes=none")[1]["unlisted"], []
+        )
 
     def test_the_end_does_not_wait_for_a_provider_that_is_silent(self):
-        with socket.create_server(("127.0.0.1", 0)) as silent, concurrent.futures.ThreadPoolExecutor(1) as aside:
+        with socket.create_server(
+            ("127.0.0.1", 0)
+        ) as silent, concurrent.futures.ThreadPoolExecutor(1) as aside:
             silent.settimeout(WAIT_S)
-            self.applied(self.text(4).replace("127.0.0.1:9", "127.0.0.1:%d" % silent.getsockname()[1]))
+            self.applied(
+                self.text(4).replace("127.0.0.1:9", "127.0.0.1:%d" % silent.getsockname()[1])
+            )
             asked = aside.submit(self.d.call, "GET", "/api/v1/forgotten?for_ms=0")
             connections = []
-            while not connections or b"Action=DescribeVolumes" not in connections[-1][1]:  # others ask for instances and prices
+            while (
+                not connections or b"Action=DescribeVolumes" not in connections[-1][1]
+            ):  # others ask for instances and prices
                 connection = silent.accept()[0]
                 connection.settimeout(WAIT_S)
                 data = connection.recv(65536)
@@ -235,7 +292,9 @@ class Pools(unittest.TestCase):
 
     # ---- kill -9 ----
 
-    def test_killed_at_any_moment_the_pools_are_the_old_or_the_new_ones_and_never_older_than_answered(self):
+    def test_killed_at_any_moment_the_pools_are_the_old_or_the_new_ones_and_never_older_than_answered(
+        self,
+    ):
         answered = 0
         for n in range(1, 13):
             with concurrent.futures.ThreadPoolExecutor() as some:
@@ -266,9 +325,14 @@ class Pools(unittest.TestCase):
             if text is not None:
                 with open(path, "w") as f:
                     f.write(text)
-            done = subprocess.run([BUILD + "/cli/belay", "pools", *words], stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
-                                  env={**os.environ, "BELAY_SOCKET": self.d.socket})
+            done = subprocess.run(
+                [BUILD + "/cli/belay", "pools", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                universal_newlines=True,
+                env={**os.environ, "BELAY_SOCKET": self.d.socket},
+            )
             return done.returncode, done.stdout, done.stderr
 
         code, out, err = belay("apply", "--dry-run", path, text=self.text(4))
@@ -291,16 +355,21 @@ class Pools(unittest.TestCase):
         self.assertIn(path + ":14:", err)
         code, out, err = belay("show", "burst")
         self.assertEqual((code, err), (0, ""))
-        for line in ("pool burst (elastic)\n", "  max_nodes: 5\n", "  nodes: 0 of 5\n", "EFFECTIVE/H"):
+        for line in (
+            "pool burst (elastic)\n",
+            "  max_nodes: 5\n",
+            "  nodes: 0 of 5\n",
+            "EFFECTIVE/H",
+        ):
             self.assertIn(line, out)
         self.applied(self.text(5).replace("[spot, on-demand]", "[spot]"))
         self.assertNotIn("on-demand ", belay("show", "burst")[1])
         self.assertEqual(belay("show", "nothing")[0], 1)
         self.assertEqual(belay("apply")[0], 2)
         self.assertEqual(belay("apply", "/nowhere")[0], 2)
-        self.assertIn("\"configured\": true", belay("show", "--json", "burst")[1])
+        self.assertIn('"configured": true', belay("show", "--json", "burst")[1])
         self.assertEqual(belay("apply", "--json", path, text=self.text(6))[0], 1)
-        self.assertIn("\"applied\": true", belay("apply", "--json", "--yes", path)[1])
+        self.assertIn('"applied": true', belay("apply", "--json", "--yes", path)[1])
 
 
 if __name__ == "__main__":

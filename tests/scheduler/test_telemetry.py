@@ -17,9 +17,25 @@ telemetry: {minutes: 1h, diagnose: {over: 20m, least: 10s}, advise: {idle_for: 3
 node_types: {small: {watts: {idle: 100, full: 500}}}
 racks: {left: {max_kw: 0.6, nodes: {small: "n,n-2"}}}
 """
-SLOW = {"ms": 60000, "cpu_ms": 3000, "blocked_ms": 50000, "read_bytes": 1 << 30, "memory_bytes": 1 << 20, "node_cpus": 8}
-HOT = {"ms": 60000, "known_ms": 60000, "busy_ms": 59000, "memory_bytes": 1 << 34, "memory_total_bytes": 1 << 35, "energy_mj": 30000000,
-       "temperature_c": 91, "clock_permille_ms": 36000000, "thermal_ms": 40000}
+SLOW = {
+    "ms": 60000,
+    "cpu_ms": 3000,
+    "blocked_ms": 50000,
+    "read_bytes": 1 << 30,
+    "memory_bytes": 1 << 20,
+    "node_cpus": 8,
+}
+HOT = {
+    "ms": 60000,
+    "known_ms": 60000,
+    "busy_ms": 59000,
+    "memory_bytes": 1 << 34,
+    "memory_total_bytes": 1 << 35,
+    "energy_mj": 30000000,
+    "temperature_c": 91,
+    "clock_permille_ms": 36000000,
+    "thermal_ms": 40000,
+}
 
 
 class Telemetry(unittest.TestCase):
@@ -29,16 +45,39 @@ class Telemetry(unittest.TestCase):
         self.addCleanup(self.d.__exit__, None, None, None)
         keys = Keys(self.d)
         key = keys.key()
-        status, body, _ = self.d.call("POST", "/agent/v1/join", {
-            "token": self.d.token(kind="join", pool="base"), "csr_pem": keys.request(key), "host": "n", "version": "1",
-            "cpus": 8, "memory_mib": 1000, "gpus": 2}, tls=True)
+        status, body, _ = self.d.call(
+            "POST",
+            "/agent/v1/join",
+            {
+                "token": self.d.token(kind="join", pool="base"),
+                "csr_pem": keys.request(key),
+                "host": "n",
+                "version": "1",
+                "cpus": 8,
+                "memory_mib": 1000,
+                "gpus": 2,
+            },
+            tls=True,
+        )
         self.assertEqual(status, 200, body)
         self.cert, self.seq, self.no = (keys.save(body["cert_pem"]), key), 0, 0
 
     def sync(self, attempts, wait_ms=0, **more):
         self.seq += 1
-        status, desired, _ = self.d.call("POST", "/agent/v1/sync", {
-            "incarnation": 1, "seq": self.seq, "wait_ms": wait_ms, "notice": {}, "attempts": attempts, **more}, cert=self.cert, tls=True)
+        status, desired, _ = self.d.call(
+            "POST",
+            "/agent/v1/sync",
+            {
+                "incarnation": 1,
+                "seq": self.seq,
+                "wait_ms": wait_ms,
+                "notice": {},
+                "attempts": attempts,
+                **more,
+            },
+            cert=self.cert,
+            tls=True,
+        )
         self.assertEqual(status, 200, desired)
         return desired
 
@@ -48,13 +87,24 @@ class Telemetry(unittest.TestCase):
         end = time.monotonic() + WAIT_S
         while not any(a["job"] == job for a in self.sync(list(others), 1000).get("attempts", [])):
             self.assertLess(time.monotonic(), end)
-        attempt = {"job": job, "attempt": 1, "phase": "running", "started_at": int(time.time() * 1000)}
+        attempt = {
+            "job": job,
+            "attempt": 1,
+            "phase": "running",
+            "started_at": int(time.time() * 1000),
+        }
         self.sync([*others, attempt])
         return job, attempt
 
     def task(self, job, load, at=None, attempt=1):
         self.no += 1
-        return {"no": self.no, "at": int(time.time() * 1000) if at is None else at, "job": job, "attempt": attempt, "load": load}
+        return {
+            "no": self.no,
+            "at": int(time.time() * 1000) if at is None else at,
+            "job": job,
+            "attempt": attempt,
+            "load": load,
+        }
 
     def gpu(self, job, load, gpu="GPU-a"):
         return {**self.task(job, load), "gpu": gpu, "index": 1}
@@ -68,19 +118,36 @@ class Telemetry(unittest.TestCase):
             if until(body):
                 return body
             self.assertLess(time.monotonic(), end, body)
-            self.d.call("GET", "/api/v1/events?after=1000000&wait_ms=200")  # as long as nothing happens
+            self.d.call(
+                "GET", "/api/v1/events?after=1000000&wait_ms=200"
+            )  # as long as nothing happens
 
     def belay(self, *arguments):
         env = {**os.environ, "BELAY_HOME": self.d.state}
-        return subprocess.run([BUILD + "/cli/belay", *arguments], cwd=self.d.dir, env=env, timeout=WAIT_S, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True)
+        return subprocess.run(
+            [BUILD + "/cli/belay", *arguments],
+            cwd=self.d.dir,
+            env=env,
+            timeout=WAIT_S,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+        )
 
     def test_what_reading_its_input_costs_is_told_before_and_billed_at_the_start(self):
         job, _ = self.run_job(cpus=8, time_limit_ms=3600000, input={"bytes": 10 << 30})
-        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["cost_uusd"], 10 * 120000)
+        self.assertEqual(
+            self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["cost_uusd"], 10 * 120000
+        )
         waits = self.d.submit(cpus=8, time_limit_ms=3600000, input={"bytes": 140 << 30})
-        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d/why" % waits)[1]["estimate"]["input_uusd"], 140 * 120000)
-        self.assertIn("where reading its input from elsewhere costs $16.80, at each start", self.belay("why", str(waits)).stdout)
+        self.assertEqual(
+            self.d.call("GET", "/api/v1/jobs/%d/why" % waits)[1]["estimate"]["input_uusd"],
+            140 * 120000,
+        )
+        self.assertIn(
+            "where reading its input from elsewhere costs $16.80, at each start",
+            self.belay("why", str(waits)).stdout,
+        )
 
     def test_from_the_wire_to_the_diagnosis(self):
         job, attempt = self.run_job(gpus=1)
@@ -95,11 +162,16 @@ class Telemetry(unittest.TestCase):
         self.assertTrue(body["enough"])
         self.assertEqual(body["ranks"][0]["ms"], 60001)
         self.assertEqual(body["gpus"][0]["gpu"], "GPU-a")
-        self.assertEqual([f["code"] for f in body["findings"]], ["thermal-throttling"])  # its GPU is busy, so disks do not hold it up
+        self.assertEqual(
+            [f["code"] for f in body["findings"]], ["thermal-throttling"]
+        )  # its GPU is busy, so disks do not hold it up
         self.assertEqual(body["findings"][0]["gpu"], 1)
         self.assertEqual(self.belay("diagnose", str(job), "--json").returncode, 0)
         said = self.belay("diagnose", str(job)).stdout
-        self.assertIn("thermal-throttling: GPU 1 is held back by heat 67 % of the time: 91 degrees, its clock at 60 % of its highest", said)
+        self.assertIn(
+            "thermal-throttling: GPU 1 is held back by heat 67 % of the time: 91 degrees, its clock at 60 % of its highest",
+            said,
+        )
         self.assertIn("    > have the machine's cooling looked at", said)
 
         # The attempt ends, and its last minute comes behind it.
@@ -110,10 +182,19 @@ class Telemetry(unittest.TestCase):
     def test_a_job_that_waits_for_disks(self):
         job, attempt = self.run_job(cpus=2)
         other, running = self.run_job(attempt, cpus=2)
-        self.sync([attempt, running], task_loads=[self.task(job, SLOW), self.task(other, {**SLOW, "blocked_ms": 0, "cpu_ms": 110000})])
+        self.sync(
+            [attempt, running],
+            task_loads=[
+                self.task(job, SLOW),
+                self.task(other, {**SLOW, "blocked_ms": 0, "cpu_ms": 110000}),
+            ],
+        )
         body = self.diagnosis(job, lambda b: b["ranks"])
         self.assertEqual([f["code"] for f in body["findings"]], ["iowait"])
-        self.assertIn("it waits for disks 83 % of the time, and its cpus are 3 % busy", body["findings"][0]["text"])
+        self.assertIn(
+            "it waits for disks 83 % of the time, and its cpus are 3 % busy",
+            body["findings"][0]["text"],
+        )
         self.assertEqual(self.diagnosis(other, lambda b: b["ranks"])["findings"], [])
         self.assertIn("Nothing holds it up", self.belay("diagnose", str(other)).stdout)
 
@@ -129,37 +210,83 @@ class Telemetry(unittest.TestCase):
         while self.d.call("GET", "/api/v1/nodes")[1]["nodes"][0]["watts"] != 575:
             self.assertLess(time.monotonic(), end)
             self.d.call("GET", "/api/v1/events?after=1000000&wait_ms=200")
-        self.assertEqual(self.d.call("GET", "/api/v1/racks")[1]["racks"], [
-            {"name": "left", "max_watts": 600, "idle_watts": 200, "watts": 675, "measured_watts": 275, "nodes": 2, "joined": 1}])
+        self.assertEqual(
+            self.d.call("GET", "/api/v1/racks")[1]["racks"],
+            [
+                {
+                    "name": "left",
+                    "max_watts": 600,
+                    "idle_watts": 200,
+                    "watts": 675,
+                    "measured_watts": 275,
+                    "nodes": 2,
+                    "joined": 1,
+                }
+            ],
+        )
         waits = self.d.submit()
         self.sync([attempt])
         said = self.belay("why", str(waits)).stdout
-        self.assertIn("1 node is held back by heat, power or the board, and given nothing new until that is over: n (heat)", said)
+        self.assertIn(
+            "1 node is held back by heat, power or the board, and given nothing new until that is over: n (heat)",
+            said,
+        )
         self.assertRegex(self.belay("nodes").stdout, r"(?m) left +575 +heat ")
         self.assertRegex(self.belay("nodes", "--racks").stdout, r"(?m)^left +600 +675 +200 +2 +1$")
 
     def test_what_nobody_touches_is_listed_with_its_price(self):
         ends, first = self.run_job(checkpoint={"method": "coop", "after": "last"})
         held, second = self.run_job(first, checkpoint={"method": "coop"})
-        saved = {"sequence": 1, "bytes": 100 << 30, "stored_bytes": 10, "took_ms": 5, "pause_ms": 1, "progress": 3, "saved_at": int(time.time() * 1000), "cause": "program"}
-        self.sync([{**first, "checkpoints": [saved]}, {**second, "checkpoints": [{**saved, "bytes": 200 << 30}]}])
+        saved = {
+            "sequence": 1,
+            "bytes": 100 << 30,
+            "stored_bytes": 10,
+            "took_ms": 5,
+            "pause_ms": 1,
+            "progress": 3,
+            "saved_at": int(time.time() * 1000),
+            "cause": "program",
+        }
+        self.sync(
+            [
+                {**first, "checkpoints": [saved]},
+                {**second, "checkpoints": [{**saved, "bytes": 200 << 30}]},
+            ]
+        )
         self.assertEqual(self.d.call("POST", "/api/v1/jobs/%d/reclaim" % held)[0], 200)
-        self.sync([{**first, "phase": "ended", "end": "succeeded"}, {**second, "phase": "ended", "end": "user"}])
+        self.sync(
+            [
+                {**first, "phase": "ended", "end": "succeeded"},
+                {**second, "phase": "ended", "end": "user"},
+            ]
+        )
         end, items = time.monotonic() + WAIT_S, []
-        while {(i["code"], i["job"]) for i in items} != {("kept-checkpoints", ends), ("held-job", held), ("idle-node", None)}:
+        while {(i["code"], i["job"]) for i in items} != {
+            ("kept-checkpoints", ends),
+            ("held-job", held),
+            ("idle-node", None),
+        }:
             self.assertLess(time.monotonic(), end, items)
             self.d.call("GET", "/api/v1/events?after=1000000&wait_ms=200")
             status, body, _ = self.d.call("GET", "/api/v1/forgotten?for_ms=0")
             self.assertEqual(status, 200, body)
             items = body["items"]
-        self.assertEqual([(i["job"], i["bytes"], i["uusd_per_day"]) for i in items if i["job"]],
-                         [(held, 200 << 30, 2000000), (ends, 100 << 30, 1000000)])  # what costs most first: a cent a GiB and day
-        self.assertEqual(self.d.call("GET", "/api/v1/forgotten")[1], {"items": [], "for_ms": 30 * 86400000, "more": False, "unlisted": []})
+        self.assertEqual(
+            [(i["job"], i["bytes"], i["uusd_per_day"]) for i in items if i["job"]],
+            [(held, 200 << 30, 2000000), (ends, 100 << 30, 1000000)],
+        )  # what costs most first: a cent a GiB and day
+        self.assertEqual(
+            self.d.call("GET", "/api/v1/forgotten")[1],
+            {"items": [], "for_ms": 30 * 86400000, "more": False, "unlisted": []},
+        )
         said = self.belay("advise", "--forgotten", "--for", "0s").stdout
         self.assertRegex(said, r"(?m)^held-job +%d +- +job " % held)
         self.assertIn("3 things that nobody has touched for", said)
         self.assertIn("$3.00 a day", said)
-        self.assertIn("Nothing is there that nobody has touched for 30d", self.belay("advise", "--forgotten").stdout)
+        self.assertIn(
+            "Nothing is there that nobody has touched for 30d",
+            self.belay("advise", "--forgotten").stdout,
+        )
         self.assertNotIn("$$", said)
         self.assertEqual(self.belay("advise", "--for", "1d").returncode, 2)
         self.assertEqual(self.belay("advise", "--volumes", "all").returncode, 2)
@@ -167,18 +294,39 @@ class Telemetry(unittest.TestCase):
 
     def test_whose_volumes_are_looked_for_is_said(self):
         ann = self.d.token(kind="api", user="ann")
-        for query, status in (("volumes=own", 200), ("volumes=all", 200), ("volumes=none", 200), ("volumes=none&user=ann", 200), ("user=ann", 200),
-                              ("volumes=some", 400), ("volumes=", 400), ("volumes=own&user=ann", 400), ("volumes=all&user=ann", 400)):
+        for query, status in (
+            ("volumes=own", 200),
+            ("volumes=all", 200),
+            ("volumes=none", 200),
+            ("volumes=none&user=ann", 200),
+            ("user=ann", 200),
+            ("volumes=some", 400),
+            ("volumes=", 400),
+            ("volumes=own&user=ann", 400),
+            ("volumes=all&user=ann", 400),
+        ):
             self.assertEqual(self.d.call("GET", "/api/v1/forgotten?" + query)[0], status, query)
-        for query, status in (("volumes=own", 200), ("", 200), ("volumes=all", 403)):  # those of others are the administrators'
-            self.assertEqual(self.d.call("GET", "/api/v1/forgotten?" + query, token=ann)[0], status, query)
+        for query, status in (
+            ("volumes=own", 200),
+            ("", 200),
+            ("volumes=all", 403),
+        ):  # those of others are the administrators'
+            self.assertEqual(
+                self.d.call("GET", "/api/v1/forgotten?" + query, token=ann)[0], status, query
+            )
 
     def test_what_cannot_be_is_left_out(self):
         job, attempt = self.run_job()
         strange = self.d.submit(pool="base", hold=True)
         now = int(time.time() * 1000)
-        loads = [self.task(job, SLOW, at=now + 3600000), self.task(job, SLOW, at=1), self.task(strange, SLOW), self.task(99, SLOW),
-                 self.task(job, SLOW, attempt=7), self.task(job, {**SLOW, "ms": 30000})]
+        loads = [
+            self.task(job, SLOW, at=now + 3600000),
+            self.task(job, SLOW, at=1),
+            self.task(strange, SLOW),
+            self.task(99, SLOW),
+            self.task(job, SLOW, attempt=7),
+            self.task(job, {**SLOW, "ms": 30000}),
+        ]
         self.sync([attempt], task_loads=loads)
         self.assertEqual(self.diagnosis(job, lambda b: b["ranks"])["ranks"][0]["ms"], 30000)
         self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d/diagnose" % strange)[1]["ranks"], [])
@@ -188,13 +336,21 @@ class Telemetry(unittest.TestCase):
         while True:
             body = {"items": [], "looked_at": 0, "next": 0}
             while body["next"] is not None:  # page by page, as they come
-                status, page, _ = self.d.call("GET", "/api/v1/advice?after=%d%s" % (body["next"], query))
+                status, page, _ = self.d.call(
+                    "GET", "/api/v1/advice?after=%d%s" % (body["next"], query)
+                )
                 self.assertEqual(status, 200, page)
-                body = {"items": body["items"] + page["items"], "looked_at": body["looked_at"] + page["looked_at"], "next": page["next"]}
+                body = {
+                    "items": body["items"] + page["items"],
+                    "looked_at": body["looked_at"] + page["looked_at"],
+                    "next": page["next"],
+                }
             if until(body):
                 return body
             self.assertLess(time.monotonic(), end, body)
-            self.d.call("GET", "/api/v1/events?after=1000000&wait_ms=200")  # as long as nothing happens
+            self.d.call(
+                "GET", "/api/v1/events?after=1000000&wait_ms=200"
+            )  # as long as nothing happens
 
     def test_what_is_held_and_not_used(self):
         idle, first = self.run_job(gpus=2, checkpoint={"method": "coop"})
@@ -204,11 +360,20 @@ class Telemetry(unittest.TestCase):
         self.assertIn("Nothing stands out: 3 running jobs", self.belay("advise").stdout)
         cold = {**HOT, "busy_ms": 600, "thermal_ms": 0}
         busy = {"ms": 60000, "cpu_ms": 59000, "memory_bytes": 100 << 20}
-        self.sync([first, second, third], task_loads=[
-            self.task(idle, busy), self.task(large, {**busy, "cpu_ms": 60000}), self.task(well, busy)],
-            gpu_loads=[self.gpu(idle, cold), self.gpu(idle, cold, "GPU-b")])
+        self.sync(
+            [first, second, third],
+            task_loads=[
+                self.task(idle, busy),
+                self.task(large, {**busy, "cpu_ms": 60000}),
+                self.task(well, busy),
+            ],
+            gpu_loads=[self.gpu(idle, cold), self.gpu(idle, cold, "GPU-b")],
+        )
         items = self.advice(lambda b: len(b["items"]) >= 3)["items"]
-        self.assertEqual({(i["code"], i["job"]) for i in items}, {("idle-gpus", idle), ("too-much-memory", large), ("too-many-cpus", large)})
+        self.assertEqual(
+            {(i["code"], i["job"]) for i in items},
+            {("idle-gpus", idle), ("too-much-memory", large), ("too-many-cpus", large)},
+        )
         one = next(i for i in items if i["job"] == idle)
         self.assertIn("2 of its 2 GPUs were less than 5 % busy", one["text"])
         self.assertTrue(one["can_reclaim"] and one["cost_uusd"] is not None and one["user"])
@@ -218,12 +383,18 @@ class Telemetry(unittest.TestCase):
             page = self.d.call("GET", "/api/v1/advice?limit=1&after=%d" % after)[1]
             self.assertEqual((page["looked_at"], page["next"]), (1, None if job == well else job))
             one_each += page["items"]
-        self.assertEqual({(i["code"], i["job"]) for i in one_each}, {(i["code"], i["job"]) for i in items})
+        self.assertEqual(
+            {(i["code"], i["job"]) for i in one_each}, {(i["code"], i["job"]) for i in items}
+        )
         for wrong in ("after=-1", "after=x", "limit=0", "limit=501"):
             self.assertEqual(self.d.call("GET", "/api/v1/advice?" + wrong)[0], 400)
         said = self.belay("advise").stdout
         self.assertRegex(said, r"(?m)^idle-gpus +%d +- +job " % idle)
-        self.assertIn("job %d: it used 100 MiB of memory at most, 13 %% of the 800 MiB that it asked for: far too much" % large, said)
+        self.assertIn(
+            "job %d: it used 100 MiB of memory at most, 13 %% of the 800 MiB that it asked for: far too much"
+            % large,
+            said,
+        )
         self.assertEqual(self.belay("advise", "--json").returncode, 0)
 
         # Who takes no part in checkpoints would lose what it did.
@@ -231,18 +402,33 @@ class Telemetry(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("takes no part in checkpoints", done.stderr)
         done = self.belay("advise", "--reclaim", str(idle))
-        self.assertIn("job %d is being saved, and put aside until belay release %d" % (idle, idle), done.stdout)
+        self.assertIn(
+            "job %d is being saved, and put aside until belay release %d" % (idle, idle),
+            done.stdout,
+        )
         # It is stopped once it has saved, and not before.
         asked = self.sync([first, second, third])["attempts"]
-        self.assertEqual({a["job"]: (a["want"], a.get("saves_asked", 0)) for a in asked},
-                         {idle: ("run", 1), large: ("run", 0), well: ("run", 0)})
-        first["checkpoints"] = [{"sequence": 1, "bytes": 1000, "stored_bytes": 500, "took_ms": 5,
-                                 "saved_at": int(time.time() * 1000), "cause": "user"}]
+        self.assertEqual(
+            {a["job"]: (a["want"], a.get("saves_asked", 0)) for a in asked},
+            {idle: ("run", 1), large: ("run", 0), well: ("run", 0)},
+        )
+        first["checkpoints"] = [
+            {
+                "sequence": 1,
+                "bytes": 1000,
+                "stored_bytes": 500,
+                "took_ms": 5,
+                "saved_at": int(time.time() * 1000),
+                "cause": "user",
+            }
+        ]
         self.sync([first, second, third])
         del first["checkpoints"]
         desired = self.sync([first, second, third])
         wants = {a["job"]: (a["want"], a.get("reason")) for a in desired["attempts"]}
-        self.assertEqual(wants, {idle: ("save-stop", "user"), large: ("run", None), well: ("run", None)})
+        self.assertEqual(
+            wants, {idle: ("save-stop", "user"), large: ("run", None), well: ("run", None)}
+        )
         self.sync([{**first, "phase": "ended", "end": wants[idle][1]}, second, third])
         row = self.d.call("GET", "/api/v1/jobs/%d" % idle)[1]["job"]
         self.assertEqual((row["state"], row["hold"]), ("pending", "user"))
@@ -255,13 +441,24 @@ class Telemetry(unittest.TestCase):
         self.d.start()
         job, attempt = self.run_job(checkpoint={"method": "coop"})
         for n in (1, 2, 3):
-            saved = {"sequence": 1, "bytes": 1000, "stored_bytes": 500, "took_ms": 10, "saved_at": int(time.time() * 1000), "cause": "periodic", "progress": 60 - n}
+            saved = {
+                "sequence": 1,
+                "bytes": 1000,
+                "stored_bytes": 500,
+                "took_ms": 10,
+                "saved_at": int(time.time() * 1000),
+                "cause": "periodic",
+                "progress": 60 - n,
+            }
             self.sync([{**attempt, "checkpoints": [saved]}])
             why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]
             self.assertEqual(["in-vain"] * (n > 1), [w["code"] for w in why["warnings"]])
             if n == 3:
                 item = self.advice(lambda b: b["items"])["items"][0]
-                self.assertEqual((item["code"], item["job"], item["waste_uusd_per_hour"]), ("in-vain", job, item["uusd_per_hour"]))
+                self.assertEqual(
+                    (item["code"], item["job"], item["waste_uusd_per_hour"]),
+                    ("in-vain", job, item["uusd_per_hour"]),
+                )
                 self.assertIn("2 times in a row", item["text"])
             self.assertEqual(self.d.call("POST", "/api/v1/jobs/%d/requeue" % job)[0], 200)
             self.sync([{**attempt, "phase": "ended", "end": "user"}])
@@ -270,13 +467,26 @@ class Telemetry(unittest.TestCase):
             end = time.monotonic() + WAIT_S
             while not any(a["attempt"] == n + 1 for a in self.sync([], 1000).get("attempts", [])):
                 self.assertLess(time.monotonic(), end)
-            attempt = {"job": job, "attempt": n + 1, "phase": "running", "started_at": int(time.time() * 1000), "restored_attempt": n, "restored_sequence": 1,
-                       "restored_progress": 60 - n, "first_done": 0, "done": 3, "total": 1000}
+            attempt = {
+                "job": job,
+                "attempt": n + 1,
+                "phase": "running",
+                "started_at": int(time.time() * 1000),
+                "restored_attempt": n,
+                "restored_sequence": 1,
+                "restored_progress": 60 - n,
+                "first_done": 0,
+                "done": 3,
+                "total": 1000,
+            }
             self.sync([attempt])
         row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
         self.assertEqual((row["state"], row["hold"]), ("pending", "user"))
         said = self.belay("why", str(job)).stdout
-        self.assertIn("2 times in a row it was restored and began again from before its checkpoint, and never got beyond step 59", said)
+        self.assertIn(
+            "2 times in a row it was restored and began again from before its checkpoint, and never got beyond step 59",
+            said,
+        )
         kinds = [e["kind"] for e in self.d.call("GET", "/api/v1/jobs/%d/events" % job)[1]["events"]]
         self.assertEqual((kinds.count("in-vain"), kinds.count("held")), (2, 1))
 
@@ -286,7 +496,10 @@ class Telemetry(unittest.TestCase):
         self.d.start()
         self.sync([])
         item = self.advice(lambda b: b["items"])["items"][0]
-        self.assertEqual((item["code"], item["job"], item["user"], item["cost_uusd"]), ("idle-node", None, None, None))
+        self.assertEqual(
+            (item["code"], item["job"], item["user"], item["cost_uusd"]),
+            ("idle-node", None, None, None),
+        )
         self.assertIn("no job has been on it for", item["text"])
         self.assertIn("node n", self.belay("advise").stdout)
 
@@ -296,11 +509,21 @@ class Telemetry(unittest.TestCase):
         self.diagnosis(job, lambda b: b["ranks"])
         self.d.kill()
         self.d.start()
-        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d/diagnose" % job)[1]["ranks"][0]["ms"], 60000)
+        self.assertEqual(
+            self.d.call("GET", "/api/v1/jobs/%d/diagnose" % job)[1]["ranks"][0]["ms"], 60000
+        )
 
     def test_options_that_are_wrong(self):
-        for arguments in (["advise", "what"], ["advise", "--weeks", "2"], ["advise", "reserve", "--user", "ann"], ["advise", "--reclaim", "x"],
-                          ["diagnose"], ["diagnose", "x"], ["diagnose", "1", "--over", "soon"], ["diagnose", "1", "2"]):
+        for arguments in (
+            ["advise", "what"],
+            ["advise", "--weeks", "2"],
+            ["advise", "reserve", "--user", "ann"],
+            ["advise", "--reclaim", "x"],
+            ["diagnose"],
+            ["diagnose", "x"],
+            ["diagnose", "1", "--over", "soon"],
+            ["diagnose", "1", "2"],
+        ):
             self.assertEqual(self.belay(*arguments).returncode, 2, arguments)
         done = self.belay("diagnose", "99")
         self.assertEqual(done.returncode, 1)

@@ -17,12 +17,16 @@ def read(path):
 class Bench(unittest.TestCase):
     def test_every_program_that_is_run_is_built(self):
         text = "".join(read(path) for path in glob.glob(SOURCE + "/bench/*.py"))
-        run = set(re.findall(r"\"(?:/bench/)?(bench_\w+)\"", text.replace("/bench/bench_", "\"bench_")))
+        run = set(
+            re.findall(r"\"(?:/bench/)?(bench_\w+)\"", text.replace("/bench/bench_", '"bench_'))
+        )
         self.assertIn("bench_load", run)
         self.assertLessEqual(run, PROGRAMS)
 
     def test_the_script_builds_them(self):
-        self.assertRegex(read(SOURCE + "/scripts/bench"), r"(?m)^ninja -C build-bench bench-programs\b")
+        self.assertRegex(
+            read(SOURCE + "/scripts/bench"), r"(?m)^ninja -C build-bench bench-programs\b"
+        )
 
 
 if __name__ == "__main__":

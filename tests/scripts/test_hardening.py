@@ -20,13 +20,20 @@ import unittest
 
 SOURCE, COMPILER, FILES = sys.argv[1], sys.argv[2], sys.argv[3:]
 ENDBR64 = b"\xf3\x0f\x1e\xfa"
-BTI = (0xd503245f, 0xd503233f)  # bti c, paciasp
+BTI = (0xD503245F, 0xD503233F)  # bti c, paciasp
 # What an object says of indirect branches and returns. A program says it only where those of the C library do, too.
-NOTE = {"x86_64": r"x86 feature: IBT, SHSTK", "aarch64": r"AArch64 feature: BTI, PAC"}.get(platform.machine())
+NOTE = {"x86_64": r"x86 feature: IBT, SHSTK", "aarch64": r"AArch64 feature: BTI, PAC"}.get(
+    platform.machine()
+)
 
 # Of each program, and of what all of them are linked with: sources that hold buffers and call what _FORTIFY_SOURCE replaces.
 SOURCES = {
-    "scheduler/belayd": ["scheduler/main.c", "scheduler/daemon.c", "scheduler/core/model/text.c", "db/open.c"],
+    "scheduler/belayd": [
+        "scheduler/main.c",
+        "scheduler/daemon.c",
+        "scheduler/core/model/text.c",
+        "db/open.c",
+    ],
     "agent/belay-agent": ["agent/main.c", "agent/task/task_work.c", "agent/config.c"],
     "cli/belay": ["cli/main.c", "cli/checkpoints.c"],
     "cloud/emulator/belay-emulator": ["emulator/main.c", "emulator/config.c"],
@@ -42,7 +49,9 @@ def symbols(path, binding=r"\w+"):
     """Name: value, type and section; of the table of a program that is not stripped, else of what it exports."""
     found = {}
     for line in said("readelf", "-sW", path).splitlines():
-        m = re.match(r"\s*\d+: ([0-9a-f]+)\s+(\d+) (\w+)\s+%s\s+\w+\s+(\w+) ([^\s@]+)" % binding, line)
+        m = re.match(
+            r"\s*\d+: ([0-9a-f]+)\s+(\d+) (\w+)\s+%s\s+\w+\s+(\w+) ([^\s@]+)" % binding, line
+        )
         if m:
             found.setdefault(m[5], (int(m[1], 16), m[3], m[4]))
     return found
@@ -66,8 +75,24 @@ def functions_of_object(path):
 
 def fortify_level():
     """The highest that this compiler and its libc take without a warning."""
-    flags = ["-O2", "-Werror", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3", "-x", "c", "-c", "-", "-o", "/dev/null"]
-    done = subprocess.run([COMPILER, *flags], input="#include <string.h>\nint main(void) { return 0; }\n", text=True, capture_output=True)
+    flags = [
+        "-O2",
+        "-Werror",
+        "-U_FORTIFY_SOURCE",
+        "-D_FORTIFY_SOURCE=3",
+        "-x",
+        "c",
+        "-c",
+        "-",
+        "-o",
+        "/dev/null",
+    ]
+    done = subprocess.run(
+        [COMPILER, *flags],
+        input="#include <string.h>\nint main(void) { return 0; }\n",
+        text=True,
+        capture_output=True,
+    )
     return 3 if done.returncode == 0 else 2
 
 
@@ -77,11 +102,20 @@ def release_programs():
     for told in glob.glob(os.path.join(SOURCE, "build*", "meson-info", "intro-buildoptions.json")):
         with open(told) as f:
             options = {o["name"]: o["value"] for o in json.load(f)}
-        if options["optimization"] in ("0", "plain") or options["b_sanitize"] not in ("none", []) or options.get("fuzz"):
+        if (
+            options["optimization"] in ("0", "plain")
+            or options["b_sanitize"] not in ("none", [])
+            or options.get("fuzz")
+        ):
             continue
         build = os.path.dirname(os.path.dirname(told))
         programs = (os.path.join(build, name) for name in (*SOURCES, "sim/belay-sim"))
-        found += [p for p in programs if os.path.exists(p) and os.path.getmtime(p) > os.path.getmtime(os.path.join(SOURCE, "meson.build"))]
+        found += [
+            p
+            for p in programs
+            if os.path.exists(p)
+            and os.path.getmtime(p) > os.path.getmtime(os.path.join(SOURCE, "meson.build"))
+        ]
     return found
 
 
@@ -101,7 +135,10 @@ def code_at(path, address, n):
 class Hardening(unittest.TestCase):
     def need(self, path, text, pattern, there=True):
         if bool(re.search(pattern, text)) != there:
-            self.fail("%s: %s %r in what readelf says" % (path, "there is no" if there else "there is", pattern))
+            self.fail(
+                "%s: %s %r in what readelf says"
+                % (path, "there is no" if there else "there is", pattern)
+            )
 
     def check_file(self, path, compiled=True):
         """compiled: also what the compiler adds, of which sanitized builds have none."""
@@ -120,8 +157,11 @@ class Hardening(unittest.TestCase):
 
     def check_entries(self, path, found):
         """An indirect branch may end at a function only if that begins so."""
-        functions = [v for name, (v, kind, where) in found.items()
-                     if kind == "FUNC" and where != "UND" and (name == "main" or name.startswith("belay_"))]
+        functions = [
+            v
+            for name, (v, kind, where) in found.items()
+            if kind == "FUNC" and where != "UND" and (name == "main" or name.startswith("belay_"))
+        ]
         self.assertTrue(functions, path)
         for address in functions[:20]:
             self.check_entry(path, code_at(path, address, 4))
@@ -146,18 +186,37 @@ class Hardening(unittest.TestCase):
     def test_what_is_in_the_bundle(self):
         for bundle in [f for f in FILES if f.endswith(".tar.gz")]:
             with tempfile.TemporaryDirectory() as d, tarfile.open(bundle) as t:
-                ours = [m for m in t.getmembers() if m.isfile() and
-                        (re.search(r"(^|/)bin/belay[^/.]*$", m.name) or re.search(r"libbelay\.so", m.name))]
+                ours = [
+                    m
+                    for m in t.getmembers()
+                    if m.isfile()
+                    and (
+                        re.search(r"(^|/)bin/belay[^/.]*$", m.name)
+                        or re.search(r"libbelay\.so", m.name)
+                    )
+                ]
                 self.assertGreaterEqual(len(ours), 4, [m.name for m in ours])
                 for m in ours:
                     t.extract(m, d)
-                    self.check_file(os.path.join(d, m.name), not self.is_sanitized(os.path.join(d, m.name)))
+                    self.check_file(
+                        os.path.join(d, m.name), not self.is_sanitized(os.path.join(d, m.name))
+                    )
 
     def test_what_the_compiler_is_told_for_a_release(self):
-        flags = ["-fstack-protector-strong", "-fstack-clash-protection", "-fPI", "-Wformat-security"]
-        flags += {"x86_64": ["-fcf-protection=full"], "aarch64": ["-mbranch-protection=standard"]}.get(platform.machine(), [])
+        flags = [
+            "-fstack-protector-strong",
+            "-fstack-clash-protection",
+            "-fPI",
+            "-Wformat-security",
+        ]
+        flags += {
+            "x86_64": ["-fcf-protection=full"],
+            "aarch64": ["-mbranch-protection=standard"],
+        }.get(platform.machine(), [])
         with tempfile.TemporaryDirectory() as d:
-            env = {k: v for k, v in os.environ.items() if k not in ("CFLAGS", "CPPFLAGS", "LDFLAGS")}
+            env = {
+                k: v for k, v in os.environ.items() if k not in ("CFLAGS", "CPPFLAGS", "LDFLAGS")
+            }
             said("meson", "setup", "--buildtype=release", d, SOURCE, env={**env, "CC": COMPILER})
             with open(os.path.join(d, "compile_commands.json")) as f:
                 commands = [c["command"] for c in json.load(f)]
@@ -168,7 +227,9 @@ class Hardening(unittest.TestCase):
                         self.fail("there is no %s in %s" % (flag, command))
                 self.assertIn("-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=%d " % fortify_level(), command)
             with open(os.path.join(d, "build.ninja")) as f:
-                library = re.search(r"^build (ckpt/lib/libbelay\.so[.\d]*): c_LINKER", f.read(), re.M)[1]
+                library = re.search(
+                    r"^build (ckpt/lib/libbelay\.so[.\d]*): c_LINKER", f.read(), re.M
+                )[1]
             said("ninja", "-C", d, library, env=env)
             built = os.path.join(d, library)
             self.check_file(built)
@@ -180,9 +241,18 @@ class Hardening(unittest.TestCase):
     def check_objects(self, build, env):
         """To link the programs takes all of their objects, minutes; what the compiler makes of each is in some of them already."""
         with open(os.path.join(build, "compile_commands.json")) as f:
-            objects = {os.path.relpath(os.path.join(c["directory"], c["file"]), SOURCE): c["output"] for c in json.load(f)
-                       if "implicit" not in c["output"]}
-        said("ninja", "-C", build, *(objects[s] for sources in SOURCES.values() for s in sources), env=env)
+            objects = {
+                os.path.relpath(os.path.join(c["directory"], c["file"]), SOURCE): c["output"]
+                for c in json.load(f)
+                if "implicit" not in c["output"]
+            }
+        said(
+            "ninja",
+            "-C",
+            build,
+            *(objects[s] for sources in SOURCES.values() for s in sources),
+            env=env
+        )
         for program, sources in SOURCES.items():
             with self.subTest(program):
                 used = set()

@@ -59,8 +59,15 @@ class Setup(unittest.TestCase):
             upper, work = self.path("upper%d" % n), self.path("work%d" % n)
             os.makedirs(path, exist_ok=True)
             os.mkdir(upper), os.mkdir(work)
-            self.run_command("mount", "-t", "overlay", "overlay", "-o",
-                             "lowerdir=%s,upperdir=%s,workdir=%s" % (path, upper, work), path)
+            self.run_command(
+                "mount",
+                "-t",
+                "overlay",
+                "overlay",
+                "-o",
+                "lowerdir=%s,upperdir=%s,workdir=%s" % (path, upper, work),
+                path,
+            )
             self.addCleanup(self.run_command, "umount", "-l", path)
         os.mkdir(self.path("bin"))
         self.put(self.path("bin/apt-get"), APT_GET)
@@ -71,7 +78,13 @@ class Setup(unittest.TestCase):
             self.put("/usr/lib/systemd/system/%s.service" % name, UNIT)
         if os.path.exists(POLICY):
             os.unlink(POLICY)
-        self.run_command("env", "DPKG_MAINTSCRIPT_PACKAGE=old-package", "deb-systemd-helper", "enable", "old-probe.service")
+        self.run_command(
+            "env",
+            "DPKG_MAINTSCRIPT_PACKAGE=old-package",
+            "deb-systemd-helper",
+            "enable",
+            "old-probe.service",
+        )
         self.run_command("invoke-rc.d", "old-probe", "start")
         self.assertTrue(self.runs("old-probe") and self.is_enabled("old-probe"))
 
@@ -88,7 +101,14 @@ class Setup(unittest.TestCase):
 
     def run_command(self, *command, check=True):
         env = {**os.environ, "PATH": self.path("bin") + ":/usr/sbin:/usr/bin:/sbin:/bin"}
-        return subprocess.run(command, env=env, check=check, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return subprocess.run(
+            command,
+            env=env,
+            check=check,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
     def setup(self, check=True):
         return self.run_command(os.path.join(SOURCE, "scripts", "setup"), "build", check=check)
@@ -139,9 +159,14 @@ def why_not():
     for program in ("unshare", "deb-systemd-helper"):
         if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin"):
             return "there is no program %s" % program
-    probe = ("d=$(mktemp -d) && mount -t tmpfs t $d && mkdir $d/a $d/b && "
-             "mount -t overlay o -o lowerdir=/etc,upperdir=$d/a,workdir=$d/b /etc")
-    if subprocess.run(["unshare", "-m", "sh", "-c", probe], stderr=subprocess.DEVNULL).returncode != 0:
+    probe = (
+        "d=$(mktemp -d) && mount -t tmpfs t $d && mkdir $d/a $d/b && "
+        "mount -t overlay o -o lowerdir=/etc,upperdir=$d/a,workdir=$d/b /etc"
+    )
+    if (
+        subprocess.run(["unshare", "-m", "sh", "-c", probe], stderr=subprocess.DEVNULL).returncode
+        != 0
+    ):
         return "this machine has no overlays in mount namespaces"
     return None
 

@@ -17,8 +17,10 @@ directory, rank = sys.argv[1], int(os.environ["RANK"])
 
 def barrier(step):
     """Returns when the other rank has come here, too."""
+
     def name(of):
         return os.path.join(directory, "step-%d-%d" % (of, step))
+
     with open(name(rank), "w"):
         pass
     while not os.path.exists(name(1 - rank)):

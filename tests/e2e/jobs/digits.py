@@ -30,7 +30,7 @@ if os.environ.get("BELAY_RESTORED") == "1":
     print("resumed at %d" % step, flush=True)
 while step < steps:
     step += 1
-    power = power * 3 % 10 ** 60
+    power = power * 3 % 10**60
     digits += sum(map(int, str(power)))
     time.sleep(0.02 if directory else 0)
     print("step %d %d" % (step, digits), flush=True)

@@ -114,6 +114,7 @@ class Ring:
 
 def main():
     import belay
+
     steps = int(sys.argv[1])
     pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.02
     at = (int(sys.argv[3]), int(sys.argv[4])) if len(sys.argv) > 4 else None
@@ -125,7 +126,10 @@ def main():
     elif belay.restored():
         states = [state_of(belay.restored_dir(k)) for k in range(belay.restored_ranks())]
         step, value = states[0][0], link(states[0][0], rank, [s[1] for s in states])
-    print("rank %d of %d on %s at step %d" % (rank, size, os.environ["BELAY_NODELIST"], step), flush=True)
+    print(
+        "rank %d of %d on %s at step %d" % (rank, size, os.environ["BELAY_NODELIST"], step),
+        flush=True,
+    )
     ring = Ring(rank, size)
     while step < steps:
         told = ring.exchange([step, value, bool(belay.should_checkpoint())])
