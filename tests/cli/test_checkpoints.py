@@ -301,7 +301,7 @@ class Checkpoints(unittest.TestCase):
     # ---- encrypted ones ----
 
     def test_encrypted_ones_are_read_with_the_key_file(self):
-        keys, wrong = self.key_file("lab.keys", 1), self.key_file("other.keys", 2)
+        keys = self.key_file("lab.keys", 1)
         self.save(3, 1, keys)
         for options, env in ((("--key-file", keys), {}), ((), {"BELAY_KEY_FILE": keys})):
             self.assertIn("is whole", self.ok(*options, "verify", "7", env=env))

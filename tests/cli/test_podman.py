@@ -5,7 +5,6 @@ Skipped where podman is not installed, or cannot start anything; scripts/test --
 import ctypes
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile

@@ -8,7 +8,6 @@ import re
 import sys
 import unittest
 
-import lab
 from lab import Lab, undisturbed
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))

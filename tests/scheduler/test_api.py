@@ -1954,7 +1954,7 @@ class LongReads(unittest.TestCase):
 
     def test_others_are_answered_meanwhile_and_who_has_gone_is_not_read_for(self):
         began = time.monotonic()
-        first, second = self.ask(LONG_READ), self.ask(LONG_READ)
+        first, _ = self.ask(LONG_READ), self.ask(LONG_READ)
         third = self.ask("/api/v1/cost?by=team")  # after those two
         for i in range(50):
             self.assertEqual(self.d.call("GET", "/healthz")[0], 200)
