@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libbelay against an agent that is a thread of this test. The library keeps what it last asked in
- * statics, so each test runs in a process of its own.
+ * libbelay against an agent that is a thread of this test. The library keeps its last request in
+ * static variables, so each test runs in a process of its own.
  */
 #include "base/fs.h"
 #include "base/mem.h"
