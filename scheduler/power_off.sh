@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
 #
 # How a machine ends itself; above it stand api, metadata and, where a machine that is switched off still exists at its
 # provider, the provider's end_machine(), which has it deleted. That is tried for two minutes, if the machine has the

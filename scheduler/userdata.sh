@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154 # variables that are set by the text above it
 #
 # What follows is the same for every machine; above it stand server, version, boot_s, token, ca(), configuration(),
 # power_off_script() and unit().
@@ -190,6 +191,7 @@ start_by_systemd() {
     systemctl daemon-reload && systemctl enable belay-agent && systemctl start --no-block belay-agent
 }
 # SIGTERM is the agent's, which ends when it has finished what a shutdown wants (a signal ends a wait early).
+# shellcheck disable=SC2016 # the inner shell expands these
 keep_it_running='
 agent=
 ending=

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
 # Has a job's image fetched, then runs the job's script in it (agent/supervisor/image.h).
 #   image.sh podman|apptainer|file RUNTIME IMAGE CONTROL-DIRECTORY COMMAND...
 kind=$1 runtime=$2 image=$3 control=$4

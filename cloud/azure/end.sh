@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154 # variables that are set by the text above it
 #
 # A machine that is switched off stays, and is billed. This one deletes itself, and with it its disk and interface, if it
 # has a managed identity that may; see docs/clouds/azure.md.

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154 # variables that are set by the text above it
 #
 # An instance that is switched off stays, and its disk is billed. This one deletes itself, if it has a service account
 # that may; see docs/clouds/gcp.md.
