@@ -45,12 +45,12 @@ struct proc_group;
 
 #define PROC_NAME_MAX 100
 
-/* Makes (or re-opens, after the caller's restart) the group `name` (str_is_name, at most PROC_NAME_MAX bytes;
- * ERR_INVALID), below the caller's own cgroups. The calling process becomes a child subreaper in
- * every mode. Falls to the next mode silently; proc_group_mode tells. Limits that the machine does
- * not let us set are left out; proc_group_lacks tells. Where cgroup v2 needs it and systemd has
- * delegated the caller's own cgroup, what is in that moves into a child of it. limits may be
- * NULL. */
+/* Creates the group `name` below the caller's own cgroups, or re-opens it after a restart of the
+ * caller. The name is checked by str_is_name and has at most PROC_NAME_MAX bytes, else ERR_INVALID.
+ * The calling process becomes a child subreaper in every mode. Falls back to the next mode without
+ * an error; proc_group_mode returns the mode. Limits that the machine does not let us set are left
+ * out; proc_group_lacks names them. Where cgroup v2 needs it and systemd has delegated the caller's
+ * own cgroup, the processes in that cgroup move into a child of it. limits may be NULL. */
 int proc_group_open(const char *name, const struct proc_limits *limits,
     struct proc_group **ret_group, struct err *e);
 /* For who makes many: where this process, and what it forks, makes its groups, looked up (and set
