@@ -26,7 +26,8 @@
 #include "base/str.h"
 #include "scheduler/core/forecast/ahead.h"
 #include "scheduler/core/forecast/forecast.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
 #include "scheduler/core/plan.h"
 #include <inttypes.h>
 #include <malloc.h>

@@ -5,7 +5,8 @@
 #ifndef BELAY_SCHEDULER_CORE_PLANNER_H
 #define BELAY_SCHEDULER_CORE_PLANNER_H
 
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/queue_walk.h"
 #include "scheduler/core/plan.h"
 
 /* Room that demand may be put into when it is counted: a node, an instance on its way, or a launch

@@ -3,6 +3,8 @@
 
 #include "base/str.h"
 #include "scheduler/core/planner.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

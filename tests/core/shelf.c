@@ -2,7 +2,10 @@
 #include "tests/core/shelf.h"
 
 #include "base/mem.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/ledger/storage.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/budgets.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

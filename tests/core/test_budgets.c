@@ -5,13 +5,15 @@
  */
 #include "base/str.h"
 #include "scheduler/core/forecast/forecast.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define HOUR_MS 3600000LL
 #define USD 1000000LL

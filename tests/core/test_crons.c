@@ -7,10 +7,13 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/crons.h"
 #include "tests/core/shelf.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)

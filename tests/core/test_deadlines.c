@@ -6,7 +6,8 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/deadlines.h"
 
 #define MINUTE_MS 60000LL
 

@@ -5,11 +5,12 @@
  * (model_check).
  */
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
 #include "tests/core/lab.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define HOUR_MS 3600000LL
 #define ALONE "exclusive=yes"

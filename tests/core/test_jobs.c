@@ -7,7 +7,8 @@
 #include "tests/core/shelf.h"
 
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,10 +4,11 @@
  * cannot is refused, with what to add.
  */
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
 #include "tests/core/lab.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static struct job_spec spec_of(const char *labels)
 {

@@ -4,11 +4,12 @@
  * and it runs as soon as it may. That no placement exceeds a limit is looked at after each (lab.c).
  */
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
 #include "tests/core/lab.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define HOUR_MS 3600000LL

@@ -5,7 +5,10 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/supply/alternatives.h"
+#include "scheduler/core/supply/market.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,11 +4,13 @@
  * beside it, and nobody waits for ever.
  */
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)

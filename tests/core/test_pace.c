@@ -6,9 +6,12 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/model/state.h"
 #include "scheduler/core/deadline/procurement_baseline.h"
 #include "scheduler/core/deadline/procurement_work.h"
+#include <string.h>
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)

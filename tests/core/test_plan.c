@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "scheduler/core/planner.h"
+#include "scheduler/core/model/state.h"
 
 /* ---- placing ---- */
 

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "scheduler/core/forecast/ahead.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
 #include <string.h>
 
 #define REASONS_MAX 16

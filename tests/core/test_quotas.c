@@ -7,9 +7,11 @@
 #include "scheduler/core/planner.h"
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"
+#include "scheduler/core/model/state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)

@@ -4,7 +4,9 @@
  * where they do not delay it.
  */
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/queue.h"
 #include "tests/core/lab.h"
 
 #include <inttypes.h>

@@ -6,8 +6,11 @@
 
 #include "base/prng.h"
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include <stdlib.h>
+#include <string.h>
 
 static void the_legal_transitions_are_those_of_the_diagrams(void **state)
 {

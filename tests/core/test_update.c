@@ -8,9 +8,12 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/dependencies.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define HOUR_MS 3600000LL
 

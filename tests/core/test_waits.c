@@ -5,7 +5,8 @@
 #include "tests/core/shelf.h"
 
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/dependencies.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -5,7 +5,8 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include <string.h>
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)

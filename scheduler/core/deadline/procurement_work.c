@@ -2,7 +2,10 @@
 #include "scheduler/core/deadline/procurement_work.h"
 
 #include "base/minmax.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/ledger/ledger.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/model/state.h"
 
 /* What a program's progress shows of the work that is left may be wrong by so much, and is reckoned
  * with: 5 % once a twentieth is done, five times that at a hundredth, which is the least that

@@ -3,8 +3,11 @@
 
 #include "base/mem.h"
 #include "base/prng.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/state.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KEPT_MAX 8192 /* sightings */
 /* without a machine and for so long without a word: nothing is learned from what was last seen */

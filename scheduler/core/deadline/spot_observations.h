@@ -21,7 +21,7 @@
 #define BELAY_SCHEDULER_CORE_DEADLINE_SPOT_OBSERVATIONS_H
 
 #include "scheduler/core/deadline/deadline.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
 
 #define SIGHTINGS_MARKETS_MAX 32
 #define SIGHTINGS_TABLES_MAX 8

@@ -7,6 +7,11 @@
 
 #include "base/names.h"
 #include "base/str.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/preempt.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/queue_walk.h"
 
 static bool share_a_pool(const struct shape *a, const struct shape *b)
 {

@@ -9,8 +9,24 @@
 #include "base/mem.h"
 #include "base/minmax.h"
 #include "base/str.h"
+#include "scheduler/core/forecast/job_runtimes.h"
+#include "scheduler/core/lifecycle/certificates.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/labels.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/shares.h"
+#include "scheduler/core/queue/windows.h"
+#include "scheduler/core/supply/market.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct imagined {
     struct job job;

@@ -6,6 +6,17 @@
 #include "scheduler/core/forecast/explain_private.h"
 
 #include "base/str.h"
+#include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/preempt.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/supply/market.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "scheduler/core/forecast/ahead.h"
 #include "scheduler/core/forecast/explain.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
 
 struct answer {
     struct reason *out;

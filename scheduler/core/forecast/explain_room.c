@@ -7,6 +7,22 @@
 #include "scheduler/core/forecast/explain_private.h"
 
 #include "base/str.h"
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/gang_resize.h"
+#include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/labels.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/supply/boots.h"
+#include "scheduler/core/supply/market.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,26 @@
 #include "base/mem.h"
 #include "base/minmax.h"
 #include "base/str.h"
+#include "scheduler/core/forecast/job_runtimes.h"
+#include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/queue_walk.h"
+#include "scheduler/core/queue/windows.h"
+#include "scheduler/core/supply/boots.h"
+#include "scheduler/core/supply/market.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NODES_MAX 1024 /* that are looked at one by one */
 #define BEHIND_MAX 64  /* shapes that stand behind it and may go where it does not fit */

@@ -8,7 +8,8 @@
 #include "base/prng.h"
 #include "scheduler/core/forecast/explain.h"
 #include "scheduler/core/forecast/forecast.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
 
 #define GROUPS_MAX 64 /* allowances that are limited; what is beyond them counts as without */
 #define HISTORIES 4   /* of each lot */

@@ -7,6 +7,18 @@
 #include "scheduler/core/forecast/forecast_parts.h"
 
 #include "base/str.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/windows.h"
+#include "scheduler/core/supply/boots.h"
+#include "scheduler/core/supply/market.h"
 #include <inttypes.h>
 
 #define MINUTE_MS 60000LL

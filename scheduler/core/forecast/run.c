@@ -7,7 +7,16 @@
 #include "scheduler/core/forecast/forecast_parts.h"
 
 #include "base/mem.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/supply/boots.h"
+#include "scheduler/core/supply/market.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define STOPPING_MS 10000
 #define COMING_MAX 1024 /* machines that one play launches */

@@ -3,10 +3,14 @@
  * What is remembered of ends, and how much of it is enough to go by.
  */
 #include "scheduler/core/forecast/runtimes.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/forecast/job_runtimes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/shares.h"
 
 #include "base/mem.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define KEY_MAX (2 * CORE_NAME_MAX + 2)
 /* ends after which a name speaks for itself; likewise a user, and all together */

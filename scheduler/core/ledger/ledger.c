@@ -34,7 +34,13 @@
  * again). A node that stood empty while a gang waited for the rest of its nodes waited for that
  * gang.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/ledger/ledger.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/supply/market.h"
 
 #define DAY_MS 86400000
 

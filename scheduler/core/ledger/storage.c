@@ -14,7 +14,10 @@
  * spent that the job matches, unless they are of a pool: when it is written down. Nothing is set
  * aside for it, and nobody is parked for its sake alone.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/ledger/storage.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/budgets.h"
 
 #include "base/mem.h"
 #include <inttypes.h>

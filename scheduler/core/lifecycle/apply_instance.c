@@ -2,7 +2,20 @@
  *
  * Events about pools, offers, and the life of an instance between its intent and its end.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/ledger/ledger.h"
+#include "scheduler/core/lifecycle/certificates.h"
+#include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/supply/alternatives.h"
+#include "scheduler/core/supply/boots.h"
+#include "scheduler/core/supply/market.h"
 #include "scheduler/core/deadline/spot_observations.h"
 
 #include "base/mem.h"

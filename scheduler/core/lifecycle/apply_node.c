@@ -2,7 +2,22 @@
  *
  * Events about nodes: agents that join, are heard of, warn, are drained, vanish and come back.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/ledger/ledger.h"
+#include "scheduler/core/lifecycle/attempts.h"
+#include "scheduler/core/lifecycle/gang_resize.h"
+#include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/supply/boots.h"
 #include "scheduler/core/deadline/spot_observations.h"
 
 #include "base/str.h"

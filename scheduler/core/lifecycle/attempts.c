@@ -3,7 +3,31 @@
  * The end of an attempt: what it counts as, what its time was, and what becomes of its job. Every
  * way in which an attempt can end, as reported or as concluded, goes through attempt_end, once.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/forecast/job_runtimes.h"
+#include "scheduler/core/ledger/ledger.h"
+#include "scheduler/core/ledger/storage.h"
+#include "scheduler/core/lifecycle/attempts.h"
+#include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/gang_resize.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/requeue.h"
+#include "scheduler/core/lifecycle/retry.h"
+#include "scheduler/core/lifecycle/withheld.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/avoid.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/shares.h"
+#include "scheduler/core/queue/windows.h"
 
 #include "base/str.h"
 #include <assert.h>

@@ -4,10 +4,16 @@
  * of the same user, method and script (types.h, script_key) until a newer drill of one of them
  * fails. How old it may be is the pool's to say (shape_may_use), so it carries its date.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/certificates.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/labels.h"
+#include "scheduler/core/queue/queue.h"
 
 #include "base/mem.h"
 #include <stdlib.h>
+#include <string.h>
 
 struct certificate {
     struct wall at;

@@ -13,7 +13,14 @@
  *
  * One at a time: a store is cleaned as fast as it answers, and nobody waits for it.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/ledger/storage.h"
+#include "scheduler/core/lifecycle/ckpt_gc.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/labels.h"
 
 #include "base/mem.h"
 #include <assert.h>

@@ -22,7 +22,15 @@
  * exactly while the attempt it names lives; at most DRILLS_LIVE_MAX are under way, so that looking
  * at all of them costs nothing.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/attempts.h"
+#include "scheduler/core/lifecycle/certificates.h"
+#include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/avoid.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -16,7 +16,13 @@
  *
  * A gang of 8 nodes waits for 8; when the time is over no nodes are kept for it any more.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/gang_resize.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/queue.h"
 
 #include <inttypes.h>
 

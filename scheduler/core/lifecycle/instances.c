@@ -3,7 +3,14 @@
  * Instances in their indexes, and offers to avoid: those that gave no machine, or only short-lived
  * ones.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/certificates.h"
+#include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/supply/market.h"
 #include "scheduler/core/deadline/spot_observations.h"
 
 #include "base/mem.h"

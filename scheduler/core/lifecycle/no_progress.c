@@ -14,7 +14,9 @@
  *     progress alone is told too often for that.
  *  3. Who never tells less than his checkpoint had is not counted, however often his node is taken.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
 
 #include <inttypes.h>
 

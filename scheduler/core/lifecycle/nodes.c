@@ -3,7 +3,16 @@
  * Nodes in their indexes: free capacity, leases, idleness. node_refresh is the only place that
  * decides in which of them a node is; it is called after every change of state or load.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/gang_resize.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/supply/market.h"
 
 #include <assert.h>
 

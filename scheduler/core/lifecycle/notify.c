@@ -7,7 +7,11 @@
  *     (NOTIFY_ARRAY_TASKS).
  *  3. Of how much of a time limit is over is told once an attempt: row.warned.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 
 #include "base/mem.h"
 #include "base/str.h"

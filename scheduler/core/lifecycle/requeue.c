@@ -15,7 +15,15 @@
  * Invariants: requeue_asked_at of an attempt is set exactly while it is in model.requeues. It is
  * that of the lowest rank that has not ended (job_attempt) then, and RUNNING.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/attempts.h"
+#include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/requeue.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/dependencies.h"
 
 #include "base/str.h"
 #include <inttypes.h>

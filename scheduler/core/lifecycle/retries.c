@@ -2,7 +2,8 @@
 #include "scheduler/core/lifecycle/retries.h"
 
 #include "base/str.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -3,7 +3,9 @@
  * Whether a job runs again after an attempt ended. Each end has its own rule and its own budget:
  * what the world did never uses up the retries that are meant for bugs.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/retry.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 
 #include "scheduler/core/lifecycle/retries.h"
 #include <inttypes.h>

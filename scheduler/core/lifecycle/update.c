@@ -16,10 +16,28 @@
  *
  * A job depends on those that were submitted before it only: so no chain of them is ever closed.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/deadlines.h"
+#include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/labels.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/shares.h"
 
 #include "base/str.h"
 #include <inttypes.h>
+#include <string.h>
 
 const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice",
     "deadline_at_ms", "finish_by_ms", "work_ms", "at_once", "max_uusd", "max_uusd_per_hour", "pool",

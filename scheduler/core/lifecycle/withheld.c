@@ -19,7 +19,12 @@
  * again as soon as its agent asks, and ends at the same moment as without the restart. But belayd
  * tries for LEAST_MS in each of its lives, so that one failure after a long stop ends nothing.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/attempts.h"
+#include "scheduler/core/lifecycle/withheld.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 
 #include "base/str.h"
 #include <inttypes.h>

@@ -4,7 +4,9 @@
  * they are asked for; what is final (history, ledger, rows of things that left the model) is copied
  * when it happens.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 
 #include "base/str.h"
 #include "base/mem.h"

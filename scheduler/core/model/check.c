@@ -3,10 +3,27 @@
  * The model's invariants (model.h), checked from scratch. For tests and the simulator: it looks at
  * everything.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/certificates.h"
+#include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/preempt.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/array_dependencies.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/crons.h"
+#include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/queue_walk.h"
 
 #include "base/str.h"
 #include <inttypes.h>
+#include <string.h>
 
 #define BROKEN(...) err_set(e, ERR_INTERNAL, __VA_ARGS__)
 

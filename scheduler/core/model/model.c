@@ -2,7 +2,20 @@
  *
  * The model's own life, its look-ups, and the way from an event to the function that applies it.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/forecast/job_runtimes.h"
+#include "scheduler/core/lifecycle/certificates.h"
+#include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/crons.h"
+#include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/shares.h"
+#include "scheduler/core/supply/boots.h"
 #include "scheduler/core/deadline/spot_observations.h"
 
 #include "base/mem.h"

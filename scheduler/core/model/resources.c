@@ -2,7 +2,8 @@
  *
  * What fits where.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
 
 #include "base/minmax.h"
 

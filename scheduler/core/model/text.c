@@ -2,7 +2,8 @@
  *
  * Texts for people, of bounded length: what does not fit is cut, never within a UTF-8 sequence.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 
 #include "base/str.h"
 #include <stdio.h>

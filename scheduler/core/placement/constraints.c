@@ -12,7 +12,14 @@
  * that could start but for licences keeps what stands behind it in the queue from taking them
  * (plan.c): else jobs that need one could pass for ever one that needs ten.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/placement/reserve.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -21,6 +28,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- the text ---- */
 

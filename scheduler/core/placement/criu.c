@@ -4,7 +4,14 @@
  * pool's machines to come the configuration tells, else the one of them that told last, else nobody
  * knows: then one is launched to see.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/gang_resize.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/queue/limits.h"
 
 #include "base/str.h"
 #include <string.h>

@@ -11,6 +11,15 @@
 #include "scheduler/core/planner.h"
 
 #include "base/mem.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/supply/boots.h"
+#include "scheduler/core/supply/market.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,6 +8,12 @@
 #include "scheduler/core/planner.h"
 
 #include "base/mem.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/supply/market.h"
+#include <string.h>
 
 static int64_t *left_of(const struct work *w, const struct allowance *of)
 {

@@ -20,6 +20,17 @@
 #include "scheduler/core/planner.h"
 
 #include "base/mem.h"
+#include "scheduler/core/lifecycle/attempts.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/preempt.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -17,6 +17,15 @@
 #include "scheduler/core/planner.h"
 
 #include "base/mem.h"
+#include "scheduler/core/ledger/ledger.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/preempt.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/placement/reserve.h"
 #include <stdlib.h>
 
 #define PAUSE_MS (15 * 60000LL)

@@ -12,7 +12,10 @@
  *  3. When a rack draws less, its nodes that were held back by it count as grown: the planner looks
  *     at them again.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/racks.h"
 
 #include "base/mem.h"
 #include "base/str.h"

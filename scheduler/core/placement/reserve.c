@@ -35,6 +35,21 @@
 
 #include "base/mem.h"
 #include "base/minmax.h"
+#include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/preempt.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/queue_walk.h"
+#include "scheduler/core/supply/market.h"
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -14,7 +14,10 @@
  * ended (model_load_task_end). Once all who are followed have ended and nobody is to be given up,
  * nothing is left to wait for, and the array is as any other.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/array_dependencies.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/dependencies.h"
 
 #include "base/mem.h"
 #include <inttypes.h>

@@ -9,7 +9,18 @@
  * is left is stored in PIECES_MAX pieces at most, so that users can cancel some of it: beyond that
  * a task that begins stays in it, and is known to be gone by its row.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/array_dependencies.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/labels.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -4,10 +4,12 @@
  * words.
  */
 #include "scheduler/core/queue/budget.h"
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 
 #include "base/str.h"
 #include <inttypes.h>
+#include <string.h>
 
 #define HOUR_MS 3600000LL
 #define DAY_S 86400LL

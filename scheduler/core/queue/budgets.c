@@ -18,7 +18,18 @@
  *     costs an hour, so that the work does not grow with how many run.
  *  4. Each part is told once a period: the row says which, in the transaction of the letters.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/forecast/job_runtimes.h"
+#include "scheduler/core/ledger/ledger.h"
+#include "scheduler/core/lifecycle/attempts.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/windows.h"
+#include "scheduler/core/supply/market.h"
 
 #include "base/mem.h"
 #include "base/minmax.h"

@@ -15,13 +15,19 @@
  * Invariants: an entry is in crons_due exactly while it has something to be decided; the times of
  * its rows in cron_runs differ, but for those by hand; at most one of its jobs is in the model.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/crons.h"
 
 #include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LATE_MS 60000LL
 #define LOOK_MS 60000LL  /* the wall clock is looked at so often */

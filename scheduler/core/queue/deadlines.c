@@ -7,7 +7,13 @@
  * Invariant: a job is in by_deadline exactly while it has a deadline and is PENDING, in the queue
  * or waiting.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/deadlines.h"
+#include "scheduler/core/queue/dependencies.h"
 
 #include <inttypes.h>
 

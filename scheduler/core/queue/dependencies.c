@@ -8,7 +8,20 @@
  * and then its job is ended by a decision of its own: a long chain is a row of decisions, not a
  * recursion.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/gang_resize.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/array_dependencies.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/deadlines.h"
+#include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/windows.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -8,13 +8,18 @@
  *
  * Tasks of an array have its labels.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/queue/labels.h"
 
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LABELS_JSON_MAX (1 << 20)
 

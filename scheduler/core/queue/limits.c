@@ -15,7 +15,15 @@
  *     itself. A kind that could pay for some nodes stays in the queue, and the others are not for
  *     it. On machines that cost nothing it runs whatever the rest costs.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,16 @@
  * a change moves one job and at most one shape. Only what an account has used changes by itself:
  * then the shapes get new places (queue_order), which are few, and no job is looked at.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/preempt.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/arrays.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
 
 #include "base/str.h"
 #include <assert.h>

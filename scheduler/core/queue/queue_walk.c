@@ -4,7 +4,9 @@
  * it is walked by merging those: a kind is opened when its first shape's turn has come, so that who
  * looks at the first few pays for these.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/queue_walk.h"
 
 #include "base/mem.h"
 #include <stdlib.h>

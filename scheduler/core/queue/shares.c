@@ -8,7 +8,13 @@
  * The shares of a moment are looked at once in a while (EV_ORDER), and only when something has
  * changed since that could make a difference; then shapes move, which are few, and no job.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/shares.h"
 
 #include "base/mem.h"
 #include "base/str.h"

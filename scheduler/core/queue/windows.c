@@ -8,7 +8,13 @@
  * Invariant: a job is in by_park exactly while it has a window that closes and is queued, or runs
  * and is not being stopped.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/attempts.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/windows.h"
 
 #include "base/str.h"
 #include <inttypes.h>

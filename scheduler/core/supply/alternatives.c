@@ -10,7 +10,17 @@
  * Invariant: an alternative never takes more of a limit than the offer decided on, so what was
  * allowed at the decision is not exceeded by the answer.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/ledger/ledger.h"
+#include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/supply/alternatives.h"
+#include "scheduler/core/supply/market.h"
 
 #include "base/str.h"
 #include <inttypes.h>

@@ -21,7 +21,10 @@
  * A machine that its provider reclaimed while it booted is no failure of the pool: its offer is
  * avoided (instances.c).
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/supply/boots.h"
 
 #include "base/minmax.h"
 #include "base/str.h"

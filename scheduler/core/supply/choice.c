@@ -18,6 +18,12 @@
  * before what could be saved by not keeping to it.
  */
 #include "scheduler/core/planner.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/limits.h"
+#include "scheduler/core/supply/market.h"
 
 #define LOOK_MAX 64
 

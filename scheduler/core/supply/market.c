@@ -19,7 +19,12 @@
  * keeps the order transitive, which "equal within 5 %" would not be; an offer without one counts as
  * the middle.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/supply/boots.h"
+#include "scheduler/core/supply/market.h"
 
 #include "scheduler/core/supply/traffic.h"
 

@@ -13,7 +13,16 @@
  * What a store's fault makes avoided is in memory only. After a restart of belayd the next attempt
  * may be placed on the same node, which then is one of the JOB_STORE_MAX that it may have.
  */
-#include "scheduler/core/impl.h"
+#include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/avoid.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/supply/market.h"
 
 #include <inttypes.h>
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checkpoints of jobs that ended.
+ */
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_CKPT_GC_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_CKPT_GC_H
+
+#include "scheduler/core/model/model.h"
+
+struct model;
+
+/* if there is anything */
+void leftover_add(struct model *m, const struct job *j, struct stamp now);
+/* When the next is to be cleaned, or looked at again, and whose it is; MONO_NONE: none, or one is
+ * being cleaned. */
+struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_job);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs: submit, move, finish.
+ */
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_JOBS_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_JOBS_H
+
+#include "scheduler/core/model/model.h"
+
+struct model;
+struct extras;
+
+/* by whoever asked; NULL: ERR_NOT_FOUND is set */
+struct job *job_named(const struct model *m, int64_t id, struct err *e);
+struct job_side *job_make_side(struct job *j); /* if it has none yet */
+bool job_has_to_begin(const struct job *j);    /* it is in by_begin */
+int64_t job_pace_offer(const struct job *j);
+/* All that a submit is refused for, but how many jobs its account has. ret_own: its user, team,
+ * QOS, nice and retries, as they count. */
+int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own,
+    struct extras *ret_extras, struct err *e);
+/* Of those what a row says by itself: numbers out of their range. */
+int job_check_row(const struct job_row *r, struct err *e);
+/* How often it is queued again, as what is asked, its pool and the configuration say, into own;
+ * ERR_INVALID: more than may be, or never, which what else it asks for does not go with. */
+int job_resolve_retries(
+    const struct model *m, const struct job_row *asked, struct job_row *own, struct err *e);
+int job_check_retries(const struct job_row *r, struct err *e); /* of that, the last */
+void job_move(struct model *m, struct job *j, enum job_state to);
+void job_finish(struct model *m, struct job *j, struct stamp now); /* ENDED; leaves the model */
+void attempts_ask_save(struct model *m, struct job *j);            /* all ranks (apply_job.c) */
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of the outbox (notify.h): who is told of a change.
+ */
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NOTICES_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_NOTICES_H
+
+#include "scheduler/core/model/model.h"
+
+struct model;
+
+void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now);
+void notify_ended(struct model *m, const struct job *j, struct stamp now);
+void notify_boots(struct model *m, const struct pool *p, struct stamp now);
+void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd,
+    struct stamp now);
+/* its attempt has started, or was loaded, or a part was told of */
+void notify_watch(struct model *m, struct job *j);
+void notify_unwatch(struct model *m, struct job *j); /* the attempt has ended */
+struct mono notify_due(const struct model *m, struct stamp now, struct event *ret_event);
+void notify_deinit(struct model *m);
+int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_delivered(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+
+#endif

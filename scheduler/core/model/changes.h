@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every change of a row goes through a function that marks it as changed; history and ledger.
+ */
+#ifndef BELAY_SCHEDULER_CORE_MODEL_CHANGES_H
+#define BELAY_SCHEDULER_CORE_MODEL_CHANGES_H
+
+#include "base/mem.h"
+#include "scheduler/core/model/model.h"
+#include <string.h>
+
+struct model;
+
+/* Appends a zeroed element to an array with its count and yields its address; doubles at powers of
+ * two. */
+#define GROW(array, n)                                                                             \
+    ((array) = ((n) & ((n)-1)) == 0 ? mem_resize((array), (n) ? 2 * (n) : 1, sizeof *(array))      \
+                                    : (array),                                                     \
+        memset(&(array)[n], 0, sizeof *(array)), &(array)[(n)++])
+
+/* The same of rows that a tick may change by thousands, not zeroed: their memory is kept from tick
+ * to tick. */
+#define CHANGED(m, rows)                                                                           \
+    ((m)->out.rows = changes_room(                                                                 \
+         (m)->out.rows, (m)->out.n_##rows, &(m)->out.room.rows, sizeof *(m)->out.rows),            \
+        &(m)->out.rows[(m)->out.n_##rows++])
+void *changes_room(void *rows, size_t n, size_t *room, size_t size); /* for one more */
+
+void touch_job(struct model *m, struct job *j);
+void touch_attempt(struct model *m, struct attempt *a);
+void touch_node(struct model *m, struct node *n);
+void touch_instance(struct model *m, struct instance *i);
+void touch_pool(struct model *m, struct pool *p);
+void touch_offer(struct model *m, struct offer *o);
+void touch_account(struct model *m, struct account *a);
+/* The row is written for the last time; the thing is freed. It must be in no index. */
+void retire_job(struct model *m, struct job *j);
+void retire_attempt(struct model *m, struct attempt *a);
+void retire_node(struct model *m, struct node *n);
+void retire_instance(struct model *m, struct instance *i);
+
+/* History. The row's text is what fmt says; the ids come from what is given (NULL: none). */
+struct history_of {
+    const struct job *job;
+    const struct attempt *attempt;
+    const struct node *node;
+    const struct instance *instance;
+    int64_t a, b;
+};
+void history(struct model *m, struct stamp now, const char *kind, struct history_of of,
+    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void ledger_add(struct model *m, const struct ledger_row *row); /* rows of 0 ms are left out */
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arrays whose tasks wait for those of others.
+ */
+#ifndef BELAY_SCHEDULER_CORE_QUEUE_ARRAY_DEPENDENCIES_H
+#define BELAY_SCHEDULER_CORE_QUEUE_ARRAY_DEPENDENCIES_H
+
+#include "scheduler/core/model/model.h"
+
+struct model;
+
+bool array_follows(const struct job *j); /* its tasks wait for those of another */
+/* As waits_check, of one AFTERCORR. */
+int follow_check(
+    const struct model *m, const struct event *submit, const struct depend_ask *a, struct err *e);
+/* Takes it into account; true: there is something to wait for, or to give up. */
+bool follow_attach(struct model *m, struct job *j, const struct depend_ask *a);
+/* a task of it */
+void follow_ended(
+    struct model *m, struct job *array, int32_t index, bool succeeded, struct stamp now);
+/* tasks that will not begin are no more in `left` */
+void follow_dropped(struct model *m, struct job *array, struct stamp now);
+void follow_over(struct model *m, struct job *array, struct stamp now); /* all of it has ended */
+/* nobody, or fewer, of it are to be given up, or are left at all */
+void follow_settle(struct model *m, struct job *j);
+void follow_load(struct model *m, struct job *j); /* all tasks are loaded, and their ends */
+
+#endif

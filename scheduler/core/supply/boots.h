@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Machines that never join.
+ */
+#ifndef BELAY_SCHEDULER_CORE_SUPPLY_BOOTS_H
+#define BELAY_SCHEDULER_CORE_SUPPLY_BOOTS_H
+
+#include "scheduler/core/model/model.h"
+
+struct model;
+
+/* The last machines of the pool did not join: it launches one at a time, after a wait that
+ * grows. */
+bool pool_boots_fail(const struct pool *p);
+/* of such a pool: it may launch one now */
+bool pool_may_probe(const struct pool *p, struct mono now);
+void boots_load(struct pool *p, struct stamp now);
+void boots_failed(struct model *m, struct instance *i, struct stamp now, const char *why);
+void boots_joined(struct model *m, struct instance *i, struct stamp now);
+int apply_boot_console(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_pool_retry(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+
+void instance_reclaimed(struct model *m, struct instance *i, struct stamp now); /* counted once */
+
+#endif
