@@ -169,7 +169,7 @@ static void consider_booting(const struct pool *p, struct mono *best, struct eve
 }
 
 /* When the next instance is to be ended, and the event; MONO_NONE: none. */
-static struct mono next_end(
+static struct mono end_due(
     const struct planner *planner, const struct model *m, struct event *ret_event)
 {
     struct mono best = MONO_NONE;
@@ -183,8 +183,9 @@ static struct mono next_end(
     return best;
 }
 
-static struct mono next_loss(const struct model *m, struct event *ret_event)
+static struct mono loss_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
+    (void)now;
     struct mono best = MONO_NONE;
     consider_leases(m, &best, ret_event);
     return best;
@@ -192,7 +193,7 @@ static struct mono next_loss(const struct model *m, struct event *ret_event)
 
 /* When something of an ended job is to be cleaned, and the event. That the moment to look has come
  * is not enough. */
-static struct mono next_clean(const struct model *m, struct stamp now, struct event *ret_event)
+static struct mono clean_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     *ret_event = (struct event){.type = EV_CLEAN};
     return leftover_due(m, now, &ret_event->clean.job);
@@ -460,53 +461,104 @@ static bool next_place(
 
 /* ---- all together ---- */
 
+/* A gang that holds nodes for its start keeps them from being idle. */
+static bool decide_end(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+{
+    gangs_look(p, m, now);
+    return is_due(end_due(p, m, ret_event), now);
+}
+
+static struct mono end_until(const struct planner *p, const struct model *m)
+{
+    struct event unused;
+    return end_due(p, m, &unused);
+}
+
+static bool decide_launch(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+{
+    *ret_event = (struct event){.type = EV_LAUNCH};
+    return launches_next(p, m, now, &ret_event->launch.offer);
+}
+
+static struct mono launch_until(const struct planner *p, const struct model *m)
+{
+    (void)m;
+    return p->valid_until;
+}
+
+static struct mono preempt_until(const struct planner *p, const struct model *m)
+{
+    (void)m;
+    return p->reclaim_until;
+}
+
+/* One kind of decision. The table is in the order of precedence (plan.h); plan_next asks for the
+ * first that there is, plan_wake for the moment at which one may be due though nothing happens. */
+struct decider {
+    const char *name;
+    /* When the model has one, and which; MONO_NONE: none, as things are. Or, where what the planner
+     * remembers counts too: */
+    struct mono (*when_due)(const struct model *m, struct stamp now, struct event *ret_event);
+    bool (*decide)(
+        struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
+    /* until when a "no" of that holds; NULL: until something happens */
+    struct mono (*holds_until)(const struct planner *p, const struct model *m);
+};
+
+static const struct decider deciders[] = {
+    {"lost nodes", .when_due = loss_due},
+    {"dependencies", .when_due = waits_due},
+    {"deadlines of starts", .when_due = deadlines_due},
+    {"procurement", .when_due = pace_due},
+    {"spot observations", .when_due = sightings_due},
+    {"windows", .when_due = windows_due},
+    {"budgets", .when_due = budgets_next},
+    {"notices to users", .when_due = notify_due},
+    {"gangs that wait for more nodes", .when_due = gang_due},
+    {"requeues", .when_due = requeue_due},
+    {"withheld attempts", .when_due = withheld_due},
+    {"order of the queue", .when_due = order_due},
+    {"cron entries", .when_due = cron_next_due},
+    {"places", .decide = next_place},
+    {"preemption", .decide = reclaim_next, .holds_until = preempt_until},
+    {"ends of machines", .decide = decide_end, .holds_until = end_until},
+    {"drills", .when_due = drill_next},
+    {"avoided nodes", .when_due = avoid_due},
+    {"moves", .decide = moves_next},
+    {"launches", .decide = decide_launch, .holds_until = launch_until},
+    {"gangs that settle for less", .decide = settles_next},
+    {"checkpoints of ended jobs", .when_due = clean_due},
+};
+#define N_DECIDERS (sizeof deciders / sizeof deciders[0])
+
 bool plan_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
-    struct event ev = {0};
-    int64_t offer;
-    bool found = is_due(next_loss(m, &ev), now) || is_due(waits_due(m, now, &ev), now) ||
-                 is_due(deadlines_due(m, now, &ev), now) || is_due(pace_due(m, now, &ev), now) ||
-                 is_due(sightings_due(m, &ev), now) || is_due(windows_due(m, now, &ev), now) ||
-                 is_due(budgets_next(m, now, &ev), now) || is_due(notify_due(m, now, &ev), now) ||
-                 is_due(gang_due(m, &ev), now) || is_due(requeue_due(m, now, &ev), now) ||
-                 is_due(withheld_due(m, now, &ev), now);
-    if (!found && is_due(order_next(m, now), now)) {
-        ev = (struct event){.type = EV_ORDER};
-        found = true;
+    for (size_t k = 0; k < N_DECIDERS; k++) {
+        const struct decider *d = &deciders[k];
+        struct event ev = {0};
+        if (d->decide ? d->decide(p, m, now, &ev) : is_due(d->when_due(m, now, &ev), now)) {
+            ev.now = now;
+            *ret_event = ev;
+            return true;
+        }
     }
-    found = found || is_due(cron_next_due(m, now, &ev), now);
-    found = found || next_place(p, m, now, &ev) || reclaim_next(p, m, now, &ev);
-    if (!found)
-        gangs_look(p, m, now); /* whose nodes are not idle */
-    found = found || is_due(next_end(p, m, &ev), now);
-    found = found || is_due(drill_next(m, now, &ev), now) || is_due(avoid_due(m, &ev), now);
-    found = found || moves_next(p, m, now, &ev);
-    if (!found && launches_next(p, m, now, &offer)) {
-        ev = (struct event){.type = EV_LAUNCH, .launch.offer = offer};
-        found = true;
-    }
-    found = found || settles_next(p, m, &ev) || is_due(next_clean(m, now, &ev), now);
-    if (!found)
-        return false;
-    ev.now = now;
-    *ret_event = ev;
-    return true;
+    return false;
 }
 
 struct mono plan_wake(const struct planner *p, const struct model *m, struct stamp now)
 {
-    struct event unused;
     struct mono wake = MONO_NONE;
-    const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused),
-        next_clean(m, now, &unused), order_next(m, now), drill_next(m, now, &unused),
-        requeue_due(m, now, &unused), withheld_due(m, now, &unused), avoid_due(m, &unused),
-        waits_due(m, now, &unused), deadlines_due(m, now, &unused), pace_due(m, now, &unused),
-        sightings_due(m, &unused), windows_due(m, now, &unused), budgets_next(m, now, &unused),
-        notify_due(m, now, &unused), gang_due(m, &unused), cron_next_due(m, now, &unused),
-        p->valid_until, p->reclaim_until};
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
-        if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
-            wake = all[k];
+    for (size_t k = 0; k < N_DECIDERS; k++) {
+        const struct decider *d = &deciders[k];
+        struct event unused;
+        struct mono due = d->when_due      ? d->when_due(m, now, &unused)
+                          : d->holds_until ? d->holds_until(p, m)
+                                           : MONO_NONE;
+        if (mono_is_set(due) && (!mono_is_set(wake) || due.ms < wake.ms))
+            wake = due;
+    }
     if (mono_is_set(wake) && wake.ms <= now.mono.ms)
         wake.ms = now.mono.ms + 1; /* what is due already, plan_next says; never a busy loop */
     return wake;

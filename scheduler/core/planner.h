@@ -160,7 +160,8 @@ void launches_deinit(struct planner *p);
 bool gang_holds(const struct planner *p, int64_t node);
 /* The next gang that is to start with what there is, or false. After launches_next has said that
  * there is nothing to launch. */
-bool settles_next(const struct planner *p, const struct model *m, struct event *ret_event);
+bool settles_next(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
 void gangs_look(struct planner *p, const struct model *m, struct stamp now);
 
 /* ---- one computation of launches (launch.c) ---- */

@@ -455,8 +455,9 @@ void sightings_want(struct model *m, const int64_t *offers, size_t n,
         want_table(m, n > 1, ask, now);
 }
 
-struct mono sightings_due(const struct model *m, struct event *ret_event)
+struct mono sightings_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
+    (void)now;
     *ret_event = (struct event){.type = EV_TABLE};
     return m->sightings->slice_at;
 }

@@ -66,6 +66,6 @@ const struct finish_chain *sightings_chain(const struct model *m, const struct s
 int64_t sightings_scaled(const struct model *m, int64_t ms);
 
 /* When the next slice of a table is to be made, and the event; MONO_NONE: none is. */
-struct mono sightings_due(const struct model *m, struct event *ret_event);
+struct mono sightings_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif

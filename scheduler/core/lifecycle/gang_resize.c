@@ -169,8 +169,9 @@ void gang_let_go(struct model *m, struct job *j)
         queue_reshape(m, j);
 }
 
-struct mono gang_due(const struct model *m, struct event *ret_event)
+struct mono gang_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
+    (void)now;
     struct link *l = list_first(&m->regroups);
     if (!l)
         return MONO_NONE;

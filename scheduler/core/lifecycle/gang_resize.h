@@ -22,7 +22,7 @@ void gang_queued(struct model *m, struct job *j, struct stamp now);
 /* it runs, or is kept back: nothing is kept for it */
 void gang_let_go(struct model *m, struct job *j);
 /* When the next waits no longer, and the event; MONO_NONE: none. */
-struct mono gang_due(const struct model *m, struct event *ret_event);
+struct mono gang_due(const struct model *m, struct stamp now, struct event *ret_event);
 /* Of a stored job, by the wall clock: as long as it would have been, and no longer than from now
  * on. */
 struct mono gang_until(const struct job_row *r, struct stamp now);

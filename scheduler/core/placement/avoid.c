@@ -101,8 +101,9 @@ void avoid_drop(struct job *j)
         link_remove(&j->side->avoids);
 }
 
-struct mono avoid_due(const struct model *m, struct event *ret_event)
+struct mono avoid_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
+    (void)now;
     const struct link *l = list_first(&m->avoiding);
 
     if (!l)

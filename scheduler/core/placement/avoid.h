@@ -18,6 +18,6 @@ void avoid_set(struct model *m, struct job *j, int64_t node); /* as stored, wher
 void avoid_end(struct model *m, struct job *j);               /* if it avoids one */
 void avoid_drop(struct job *j);                               /* it leaves the model */
 /* When a job stops avoiding its node, and the event; MONO_NONE: none does. */
-struct mono avoid_due(const struct model *m, struct event *ret_event);
+struct mono avoid_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif

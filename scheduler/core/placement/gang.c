@@ -229,9 +229,10 @@ static void cover_gang(struct work *w, struct gang *g)
         *GROW(w->p->settles, w->p->n_settles) = g->job->row.id;
 }
 
-bool settles_next(const struct planner *p, const struct model *m, struct event *ret_event)
+bool settles_next(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
-    (void)m;
+    (void)m, (void)now;
     if (p->n_settles == 0)
         return false;
     *ret_event =

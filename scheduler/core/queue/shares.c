@@ -245,8 +245,9 @@ static void weigh_team(
     }
 }
 
-struct mono order_next(const struct model *m, struct stamp now)
+struct mono order_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
+    *ret_event = (struct event){.type = EV_ORDER};
     if (m->n_queued_accounts < 2 || m->ordered_change == m->rewind + m->arrivals)
         return MONO_NONE;
     if (!mono_is_set(m->ordered_mono))

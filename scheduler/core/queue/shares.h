@@ -20,6 +20,6 @@ void account_imagine(const struct model *m, const char *team, const char *user,
 void account_charge(struct model *m, struct account *a, int64_t mcpu, struct stamp now);
 void accounts_destroy_all(struct model *m);
 /* When the queue is to be put in order; MONO_NONE: not unless something changes. */
-struct mono order_next(const struct model *m, struct stamp now);
+struct mono order_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif
