@@ -25,7 +25,7 @@
 
 struct log_job {
     const char *name, *user, *team, *pool; /* "": not said. The log's */
-    /* what it asks for beside its size (core/extras.h); NULL: nothing. Logs say what it reads
+    /* what it asks for beside its size (core/placement/constraints.h); NULL: nothing. Logs say what it reads
      * only */
     const char *extras;
     /* it ends when it could not be done by finish_by any more (submit --deadline) */

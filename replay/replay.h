@@ -33,7 +33,7 @@ struct replay_offer {
 
 struct replay_job {
     const char *name, *user, *team, *pool; /* NULL: nothing is said. Borrowed */
-    const char *extras;                    /* as core/extras.h has it; likewise */
+    const char *extras;                    /* as core/placement/constraints.h has it; likewise */
     int64_t submit_ms;                     /* after the start, in order */
     struct resources need;
     int32_t nodes; /* 0 is the same as 1 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the API share; included by scheduler/api_*.c only.
+ * What the files of the API share; included by scheduler/api/ only.
  */
 #ifndef BELAY_SCHEDULER_API_API_PRIVATE_H
 #define BELAY_SCHEDULER_API_API_PRIVATE_H

@@ -13,7 +13,7 @@ json_t *json_counts(const struct counts *c); /* {"lego": 4} */
 json_t *json_counts_text(const char *text);  /* the same of job/counts.h's text */
 json_t *json_stock(const struct stock *s);   /* what is free: {"lego": 2} */
 /* The keys gpu_model, gpu_memory_mib, constraint, resources, licences, exclusive, nodelist and
- * exclude of a job into o; text as core/extras.h has it. */
+ * exclude of a job into o; text as core/placement/constraints.h has it. */
 void json_set_extras(json_t *o, const char *text);
 
 #endif

@@ -36,7 +36,7 @@ SOURCES = {
     ],
     "agent/belay-agent": ["agent/main.c", "agent/task/task_work.c", "agent/config.c"],
     "cli/belay": ["cli/main.c", "cli/checkpoints.c"],
-    "cloud/emulator/belay-emulator": ["emulator/main.c", "emulator/config.c"],
+    "emulator/belay-emulator": ["emulator/main.c", "emulator/config.c"],
     "of all": ["base/str.c", "base/fs.c", "ckpt/begin.c", "cloud/call.c"],
 }
 
@@ -109,7 +109,7 @@ def release_programs():
         ):
             continue
         build = os.path.dirname(os.path.dirname(told))
-        programs = (os.path.join(build, name) for name in (*SOURCES, "sim/belay-sim"))
+        programs = (os.path.join(build, name) for name in (*SOURCES, "simtest/belay-sim"))
         found += [
             p
             for p in programs
