@@ -25,8 +25,8 @@
 
 struct log_job {
     const char *name, *user, *team, *pool; /* "": not said. The log's */
-    /* what it asks for beside its size (core/placement/constraints.h); NULL: nothing. Logs say what it reads
-     * only */
+    /* what it asks for beside its size (core/placement/constraints.h); NULL: nothing. Logs say what
+     * it reads only */
     const char *extras;
     /* it ends when it could not be done by finish_by any more (submit --deadline) */
     bool ends_late;

@@ -509,10 +509,10 @@ struct decider {
 
 static const struct decider deciders[] = {
     {"lost nodes", .when_due = loss_due},
-    {"dependencies", .when_due = waits_due},
+    {"dependencies", .when_due = dependencies_due},
     {"deadlines of starts", .when_due = deadlines_due},
     {"procurement", .when_due = pace_due},
-    {"spot observations", .when_due = sightings_due},
+    {"spot observations", .when_due = spot_observations_due},
     {"windows", .when_due = windows_due},
     {"budgets", .when_due = budgets_next},
     {"notices to users", .when_due = notify_due},

@@ -46,7 +46,7 @@ struct victim {
     const struct job *job;
     int64_t over;    /* what its team has beyond its quota, in mcpu; 0 where that does not matter */
     bool saves;      /* it takes part in checkpoints, and is queued again after this end */
-    int64_t unsaved; /* victims_unsaved */
+    int64_t unsaved; /* preemption_victims_unsaved */
 };
 
 struct planner {
@@ -141,12 +141,12 @@ void reclaim_deinit(struct planner *p);
 /* Where a job of the shape could start if some that borrow, or (by_qos) are of classes that its own
  * preempts, gave up their places: s->least nodes into p->claim, the jobs into p->victims. False:
  * nowhere, whoever went. */
-bool victims_choose(
+bool preemption_victims_choose(
     struct planner *p, const struct model *m, const struct shape *s, bool by_qos, struct stamp now);
 /* What a running job would have to do again if it ended now without saving: cpus times
  * milliseconds. */
-int64_t victims_unsaved(const struct job *j, struct wall now);
-void victims_sort(struct victim *list, size_t n); /* who goes first stands first */
+int64_t preemption_victims_unsaved(const struct job *j, struct wall now);
+void preemption_victims_sort(struct victim *list, size_t n); /* who goes first stands first */
 
 /* The next attempt to move, or false: none. */
 bool moves_next(

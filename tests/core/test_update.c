@@ -650,13 +650,14 @@ static void a_new_name_is_waited_for_as_at_a_submit(void **state)
         first = k == 0 ? id : first;
     }
     const struct account *a = model_job(l.m, first)->account;
-    for (id = first + 1; a->n_waits + NAMESAKES + all <= WAITS_OF_ACCOUNT_MAX; id++, all++) {
+    for (id = first + 1; a->n_waits + NAMESAKES + all <= DEPENDENCIES_OF_ACCOUNT_MAX; id++, all++) {
         change(&l, id, BIT(NAME), to);
         assert_int_equal(n_depends(&l, id), NAMESAKES + all);
     }
     assert_in_range(all, 100, RENAMED - 1);
     refuse(&l, id, BIT(NAME), to, ERR_CONFLICT, "allowed");
-    assert_in_range(a->n_waits, WAITS_OF_ACCOUNT_MAX - NAMESAKES - all, WAITS_OF_ACCOUNT_MAX);
+    assert_in_range(
+        a->n_waits, DEPENDENCIES_OF_ACCOUNT_MAX - NAMESAKES - all, DEPENDENCIES_OF_ACCOUNT_MAX);
     refuse_event(&l,
         (struct event){.type = EV_UPDATE,
             .update = {.job = id,
@@ -693,8 +694,8 @@ static void at_the_limit_a_job_may_wait_for_less(void **state)
         last = id;
     const struct account *red = model_job(l.m, last)->account;
     assert_int_equal(l.e.kind, ERR_CONFLICT);
-    assert_true(n_depends(&l, last) > WAITS_OF_ACCOUNT_MAX - red->n_waits);
-    while (red->n_waits < WAITS_OF_ACCOUNT_MAX) {
+    assert_true(n_depends(&l, last) > DEPENDENCIES_OF_ACCOUNT_MAX - red->n_waits);
+    while (red->n_waits < DEPENDENCIES_OF_ACCOUNT_MAX) {
         struct job_row r = lab_job(1);
         const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
         struct event ev = {.type = EV_SUBMIT,
@@ -704,9 +705,9 @@ static void at_the_limit_a_job_may_wait_for_less(void **state)
     refuse(&l, other, BIT(TEAM), to_red, ERR_CONFLICT, "allowed");
     int64_t had = n_depends(&l, last);
     lab_apply(&l, depends(last, &ask, 1, false));
-    assert_int_equal(red->n_waits, WAITS_OF_ACCOUNT_MAX - had + 1);
+    assert_int_equal(red->n_waits, DEPENDENCIES_OF_ACCOUNT_MAX - had + 1);
     change(&l, other, BIT(TEAM), to_red);
-    assert_int_equal(red->n_waits, WAITS_OF_ACCOUNT_MAX - had + 2);
+    assert_int_equal(red->n_waits, DEPENDENCIES_OF_ACCOUNT_MAX - had + 2);
     change(&l, last - 1, BIT(TEAM), to_blue);
     assert_int_equal(model_job(l.m, last - 1)->account->n_waits, n_depends(&l, last - 1));
     lab_deinit(&l);
@@ -746,7 +747,7 @@ static bool waits_for(const struct lab *l, const struct job *j, int64_t on)
         if (d->row.kind != DEPEND_SINGLETON || d->row.on < on)
             continue;
         if (d->row.on == on ||
-            (!d->on->row.depends_any && waits_for_name(d->on) && waits_for(l, d->on, on)))
+            (!d->on->row.depends_any && job_waits_for_name(d->on) && waits_for(l, d->on, on)))
             return true;
     }
     return false;
@@ -756,7 +757,7 @@ static void check_names(const struct lab *l, int64_t last)
 {
     for (int64_t id = 1; id <= last; id++) {
         const struct job *j = model_job(l->m, id), *older;
-        if (!j || j->row.depends_any || !waits_for_name(j))
+        if (!j || j->row.depends_any || !job_waits_for_name(j))
             continue;
         for (int64_t on = 1; on < id; on++)
             if ((older = model_job(l->m, on)) && str_eq(older->row.name, j->row.name) &&

@@ -357,7 +357,7 @@ static void a_users_jobs_wait_for_a_limited_number_of_others(void **state)
     for (; try_after(&l, r, &ask, 1, &id) == 0; last = id)
         sum += ++n;
     assert_int_equal(l.e.kind, ERR_CONFLICT);
-    assert_in_range(sum, WAITS_OF_ACCOUNT_MAX - n, WAITS_OF_ACCOUNT_MAX);
+    assert_in_range(sum, DEPENDENCIES_OF_ACCOUNT_MAX - n, DEPENDENCIES_OF_ACCOUNT_MAX);
     assert_non_null(strstr(l.e.text, "allowed"));
     STR_COPY(r.user, "somebody-else");
     assert_int_equal(try_after(&l, r, &ask, 1, &id), 0); /* is not in their way */

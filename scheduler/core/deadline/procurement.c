@@ -352,14 +352,14 @@ static struct finish_job scaled(const struct model *m, struct finish_job k)
         &k.restart_worst_ms, &k.failed_launch_ms, &k.look_ms, &k.starting_ms, &k.whole_work_ms,
         &k.whole_time_ms};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        *times[i] = sightings_scaled(m, *times[i]);
+        *times[i] = spot_observations_scaled(m, *times[i]);
     k.look_ms = max_i64(k.look_ms, 1);
     return k;
 }
 
-static struct sightings_ask ask(const struct sight *s, const struct finish_job *k)
+static struct spot_observations_ask ask(const struct sight *s, const struct finish_job *k)
 {
-    return (struct sightings_ask){.restart_ms = k->restart_ms,
+    return (struct spot_observations_ask){.restart_ms = k->restart_ms,
         .price = s->n_spot ? (double)s->spot_uusd_h / (double)s->sure_uusd_h : 1,
         .work_ms = k->work_ms,
         .slack_ms = k->left_ms - k->work_ms};
@@ -374,15 +374,15 @@ struct decision {
 /* What is known of the spot offers. */
 static const struct spot_market *recognise(const struct model *m, struct sight *s, struct stamp now)
 {
-    const struct spot_market *k = s->n_spot ? sightings_market(m, s->ids, s->n_spot) : NULL;
+    const struct spot_market *k = s->n_spot ? spot_observations_market(m, s->ids, s->n_spot) : NULL;
     for (size_t i = 0; i < s->n_spot; i++)
-        s->offers[i].is_guess = i != s->on && !(k && sightings_there(k, i));
+        s->offers[i].is_guess = i != s->on && !(k && spot_observations_there(k, i));
     for (size_t i = 0; k && i < s->n_spot; i++) {
         struct mono tried_again = s->of[i]->row.avoid_until;
         struct wall at = mono_is_set(tried_again)
                              ? (struct wall){now.wall.ms - (now.mono.ms - tried_again.ms)}
                              : WALL_NONE;
-        sightings_offer(m, k, i, now.wall, at, &s->offers[i]);
+        spot_observations_offer(m, k, i, now.wall, at, &s->offers[i]);
     }
     return k;
 }
@@ -406,12 +406,12 @@ static void choose(const struct model *m, const struct job *j, const struct work
     const struct spot_market *k = recognise(m, s, now);
     uint16_t market = 0;
     if (k && policy.rule == FINISH_PLANNED) {
-        const struct sightings_ask what = ask(s, job);
-        policy.table = sightings_table(m, k, &what);
-        const size_t favourite = sightings_favourite(k);
+        const struct spot_observations_ask what = ask(s, job);
+        policy.table = spot_observations_table(m, k, &what);
+        const size_t favourite = spot_observations_favourite(k);
         policy.price_uusd_h =
             favourite < s->n_spot ? s->offers[favourite].price_uusd_h : s->spot_uusd_h;
-        market = sightings_class(m, k, now.wall);
+        market = spot_observations_class(m, k, now.wall);
     }
     if (policy.rule == FINISH_PLANNED && !policy.table)
         policy.rule = FINISH_UNIFORM_STICKY;
@@ -516,11 +516,11 @@ struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_
 
 /* By what it is decided now: until there is a table, as choose() has it. */
 static struct finish_policy policy_now(
-    const struct model *m, const struct spot_market *k, const struct sightings_ask *what)
+    const struct model *m, const struct spot_market *k, const struct spot_observations_ask *what)
 {
     struct finish_policy p = {.rule = m->pace.rule, .takes_best = true};
     if (p.rule == FINISH_PLANNED)
-        p.table = sightings_table(m, k, what);
+        p.table = spot_observations_table(m, k, what);
     if (p.rule == FINISH_PLANNED && !p.table)
         p.rule = FINISH_UNIFORM_STICKY;
     return p;
@@ -553,19 +553,19 @@ bool core_pace_expects(
         return false;
     struct work_left w = pace_work_left(m, j, now.wall);
     const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
-    const struct spot_market *k = s.n_spot ? sightings_market(m, s.ids, s.n_spot) : NULL;
-    const struct finish_chain *chain = k ? sightings_chain(m, k) : NULL;
+    const struct spot_market *k = s.n_spot ? spot_observations_market(m, s.ids, s.n_spot) : NULL;
+    const struct finish_chain *chain = k ? spot_observations_chain(m, k) : NULL;
     if (s.n_spot == 0)
         *ret_outlook = without_spot(&s, &job);
     if (s.n_spot == 0 || !chain)
         return s.n_spot == 0;
-    const struct sightings_ask what = ask(&s, &job);
+    const struct spot_observations_ask what = ask(&s, &job);
     const struct finish_policy policy = policy_now(m, k, &what);
     finish_outlook(&policy, chain, &by_steps, what.price,
         s.on == FINISH_NOWHERE ? FINISH_IDLE
         : s.on < s.n_spot      ? FINISH_ON_SPOT
                                : FINISH_ON_SURE,
-        sightings_class(m, k, now.wall), &o);
+        spot_observations_class(m, k, now.wall), &o);
     *ret_outlook = (struct pace_outlook){.median_ms = (int64_t)((double)o.median_ms / scale(m)),
         .late_ms = (int64_t)((double)o.late_ms / scale(m)),
         .uusd = (int64_t)(o.cost * (double)s.sure_uusd_h * (double)m->pace.step_ms / HOUR_MS)};
@@ -714,9 +714,10 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
         return;
     struct work_left w = pace_work_left(m, j, now.wall);
     const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
-    const struct sightings_ask what = ask(&s, &job);
+    const struct spot_observations_ask what = ask(&s, &job);
     if (job.left_ms >= PLANNED_STEPS * m->pace.step_ms)
-        sightings_want(m, s.ids, s.n_spot, m->pace.rule == FINISH_PLANNED ? &what : NULL, now);
+        spot_observations_want(
+            m, s.ids, s.n_spot, m->pace.rule == FINISH_PLANNED ? &what : NULL, now);
     if (m->pace.rule != FINISH_PLANNED)
         return;
     struct rival_row row = rival_now(j, &w, now.wall);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_MAX 8192 /* sightings */
+#define KEPT_MAX 8192 /* spot_observations */
 /* without a machine and for so long without a word: nothing is learned from what was last seen */
 #define UNTOLD_STEPS 6
 #define LEARN_FIRST 36    /* steps until the chains are made anew: a quarter of a day, ... */
@@ -77,7 +77,7 @@ struct made_table {
     int64_t next_number;
 };
 
-struct sightings {
+struct spot_observations {
     struct kept *kept; /* a ring */
     size_t n_kept, first;
     struct learned *learned[2];
@@ -89,14 +89,14 @@ struct sightings {
     struct mono slice_at; /* MONO_NONE: none is being made */
 };
 
-struct sightings *sightings_create(void)
+struct spot_observations *spot_observations_create(void)
 {
-    struct sightings *s = mem_alloc(sizeof *s);
+    struct spot_observations *s = mem_alloc(sizeof *s);
     s->slice_at = MONO_NONE;
     return s;
 }
 
-void sightings_destroy(struct sightings *s)
+void spot_observations_destroy(struct spot_observations *s)
 {
     if (!s)
         return;
@@ -116,7 +116,7 @@ void sightings_destroy(struct sightings *s)
     free(s);
 }
 
-int64_t sightings_scaled(const struct model *m, int64_t ms)
+int64_t spot_observations_scaled(const struct model *m, int64_t ms)
 {
     return (int64_t)((double)ms * FINISH_STEP_MS / (double)m->pace.step_ms);
 }
@@ -131,7 +131,8 @@ static size_t place_in(const struct spot_market *k, int64_t offer)
     return i;
 }
 
-static struct finish_counts *counts_for(const struct sightings *s, const struct spot_market *k)
+static struct finish_counts *counts_for(
+    const struct spot_observations *s, const struct spot_market *k)
 {
     return &s->learned[k->of.n > 1]->counts;
 }
@@ -139,8 +140,8 @@ static struct finish_counts *counts_for(const struct sightings *s, const struct 
 static void look(struct model *m, struct spot_market *k, int64_t at_ms, bool learns)
 {
     k->at_ms = at_ms;
-    finish_market_see(
-        &k->of, sightings_scaled(m, at_ms), k->up, learns ? counts_for(m->sightings, k) : NULL);
+    finish_market_see(&k->of, spot_observations_scaled(m, at_ms), k->up,
+        learns ? counts_for(m->spot_observations, k) : NULL);
 }
 
 /* Time passes. What nobody has told of for a while is not looked at: that gap teaches nothing. */
@@ -171,9 +172,10 @@ static void tell(struct model *m, struct spot_market *k, const struct kept *what
     look(m, k, at_ms, true);
 }
 
-void sightings_note(struct model *m, const struct offer *o, enum sighting what, struct wall at)
+void spot_observations_note(
+    struct model *m, const struct offer *o, enum sighting what, struct wall at)
 {
-    struct sightings *s = m->sightings;
+    struct spot_observations *s = m->spot_observations;
     if (o->row.market != MARKET_SPOT)
         return;
     if (!s->kept)
@@ -190,7 +192,7 @@ void model_load_sighting(struct model *m, int64_t offer, enum sighting what, str
 {
     const struct offer *o = model_offer(m, offer);
     if (o)
-        sightings_note(m, o, what, at);
+        spot_observations_note(m, o, what, at);
 }
 
 /* ---- what is learned ---- */
@@ -234,7 +236,7 @@ static struct learned *begin_learning(size_t n)
     return l;
 }
 
-static bool is_making(const struct sightings *s)
+static bool is_making(const struct spot_observations *s)
 {
     return mono_is_set(s->slice_at);
 }
@@ -242,7 +244,7 @@ static bool is_making(const struct sightings *s)
 /* The chains are as old as they may get. Tables that are being made still read them. */
 static void learn(struct model *m, struct wall now)
 {
-    struct sightings *s = m->sightings;
+    struct spot_observations *s = m->spot_observations;
     if (is_making(s) ||
         (s->learn_steps > 0 && now.ms - s->learned_at_ms < s->learn_steps * m->pace.step_ms))
         return;
@@ -264,7 +266,8 @@ static void learn(struct model *m, struct wall now)
 
 /* ---- markets ---- */
 
-static struct spot_market *find_market(const struct sightings *s, const int64_t *offers, size_t n)
+static struct spot_market *find_market(
+    const struct spot_observations *s, const int64_t *offers, size_t n)
 {
     for (size_t i = 0; i < s->n_markets; i++)
         if (s->markets[i]->of.n == n &&
@@ -273,14 +276,15 @@ static struct spot_market *find_market(const struct sightings *s, const int64_t 
     return NULL;
 }
 
-const struct spot_market *sightings_market(const struct model *m, const int64_t *offers, size_t n)
+const struct spot_market *spot_observations_market(
+    const struct model *m, const int64_t *offers, size_t n)
 {
-    return find_market(m->sightings, offers, n);
+    return find_market(m->spot_observations, offers, n);
 }
 
 static void open_market(struct model *m, const int64_t *offers, size_t n, struct wall now)
 {
-    struct sightings *s = m->sightings;
+    struct spot_observations *s = m->spot_observations;
     if (s->n_markets == SIGHTINGS_MARKETS_MAX)
         return;
     struct spot_market *k = s->markets[s->n_markets++] = mem_alloc(sizeof *k);
@@ -297,25 +301,25 @@ static void open_market(struct model *m, const int64_t *offers, size_t n, struct
 static struct spot_market *want_market(
     struct model *m, const int64_t *offers, size_t n, struct wall now)
 {
-    struct spot_market *k = find_market(m->sightings, offers, n);
+    struct spot_market *k = find_market(m->spot_observations, offers, n);
     if (k)
         return k;
     for (size_t i = 0; n > 1 && i < n; i++)
-        if (!find_market(m->sightings, &offers[i], 1) &&
-            m->sightings->n_markets < SIGHTINGS_MARKETS_MAX / 2)
+        if (!find_market(m->spot_observations, &offers[i], 1) &&
+            m->spot_observations->n_markets < SIGHTINGS_MARKETS_MAX / 2)
             open_market(m, &offers[i], 1, now);
     open_market(m, offers, n, now);
-    return find_market(m->sightings, offers, n);
+    return find_market(m->spot_observations, offers, n);
 }
 
-void sightings_offer(const struct model *m, const struct spot_market *k, size_t i, struct wall now,
-    struct wall tried_again, struct finish_offer *o)
+void spot_observations_offer(const struct model *m, const struct spot_market *k, size_t i,
+    struct wall now, struct wall tried_again, struct finish_offer *o)
 {
     struct finish_watch w = k->of.offers[i];
     int64_t since_ms = k->told_ms[i] > tried_again.ms ? k->told_ms[i] : tried_again.ms,
-            at_ms = sightings_scaled(m, now.ms);
+            at_ms = spot_observations_scaled(m, now.ms);
     if (o->is_up && !k->up[i]) {
-        int64_t up_ms = sightings_scaled(m, since_ms);
+        int64_t up_ms = spot_observations_scaled(m, since_ms);
         up_ms = up_ms < w.at_ms ? w.at_ms : up_ms;
         finish_watch_see(&w, up_ms < at_ms ? up_ms : at_ms > w.at_ms ? at_ms : w.at_ms, true);
     }
@@ -324,26 +328,28 @@ void sightings_offer(const struct model *m, const struct spot_market *k, size_t 
     o->class = finish_market_offer(&k->of, i, &w, &borders, at_ms > w.at_ms ? at_ms : w.at_ms);
 }
 
-size_t sightings_favourite(const struct spot_market *k)
+size_t spot_observations_favourite(const struct spot_market *k)
 {
     return k->of.whole.up ? k->of.favourite : k->of.n;
 }
 
-bool sightings_there(const struct spot_market *k, size_t i)
+bool spot_observations_there(const struct spot_market *k, size_t i)
 {
     return k->up[i];
 }
 
-uint16_t sightings_class(const struct model *m, const struct spot_market *k, struct wall now)
+uint16_t spot_observations_class(
+    const struct model *m, const struct spot_market *k, struct wall now)
 {
-    int64_t at_ms = sightings_scaled(m, now.ms);
+    int64_t at_ms = spot_observations_scaled(m, now.ms);
     return finish_market_class(
         &k->of, &borders, at_ms > k->of.whole.at_ms ? at_ms : k->of.whole.at_ms);
 }
 
-const struct finish_chain *sightings_chain(const struct model *m, const struct spot_market *k)
+const struct finish_chain *spot_observations_chain(
+    const struct model *m, const struct spot_market *k)
 {
-    const struct learned *l = m->sightings->learned[k->of.n > 1];
+    const struct learned *l = m->spot_observations->learned[k->of.n > 1];
     return l && l->is_made ? &l->chain : NULL;
 }
 
@@ -366,9 +372,9 @@ static double steps_of(const struct model *m, int64_t ms)
 }
 
 static struct made_table *find_table(
-    const struct model *m, bool of_several, const struct sightings_ask *ask)
+    const struct model *m, bool of_several, const struct spot_observations_ask *ask)
 {
-    struct sightings *s = m->sightings;
+    struct spot_observations *s = m->spot_observations;
     double restart = NEAREST(restarts, steps_of(m, ask->restart_ms)),
            price = NEAREST(prices, ask->price);
     for (size_t i = 0; i < s->n_tables; i++)
@@ -378,8 +384,8 @@ static struct made_table *find_table(
     return NULL;
 }
 
-const struct finish_table *sightings_table(
-    const struct model *m, const struct spot_market *k, const struct sightings_ask *ask)
+const struct finish_table *spot_observations_table(
+    const struct model *m, const struct spot_market *k, const struct spot_observations_ask *ask)
 {
     const struct made_table *t = find_table(m, k->of.n > 1, ask);
     return t && t->is_made ? &t->table : NULL;
@@ -388,7 +394,7 @@ const struct finish_table *sightings_table(
 /* A place for one more: an empty one, or that of who was not asked for the longest. */
 static struct made_table *table_place(struct model *m, struct stamp now)
 {
-    struct sightings *s = m->sightings;
+    struct spot_observations *s = m->spot_observations;
     struct made_table *oldest = NULL;
     if (s->n_tables < SIGHTINGS_TABLES_MAX)
         return &s->tables[s->n_tables++];
@@ -413,9 +419,9 @@ static size_t grown(size_t has, double need, size_t most)
 }
 
 static void want_table(
-    struct model *m, bool of_several, const struct sightings_ask *ask, struct stamp now)
+    struct model *m, bool of_several, const struct spot_observations_ask *ask, struct stamp now)
 {
-    struct sightings *s = m->sightings;
+    struct spot_observations *s = m->spot_observations;
     const struct learned *l = s->learned[of_several];
     struct made_table *t = find_table(m, of_several, ask);
     if (!t) {
@@ -439,10 +445,10 @@ static void want_table(
         s->slice_at = now.mono;
 }
 
-void sightings_want(struct model *m, const int64_t *offers, size_t n,
-    const struct sightings_ask *ask, struct stamp now)
+void spot_observations_want(struct model *m, const int64_t *offers, size_t n,
+    const struct spot_observations_ask *ask, struct stamp now)
 {
-    struct sightings *s = m->sightings;
+    struct spot_observations *s = m->spot_observations;
     for (size_t i = 0; i < 2; i++)
         s->learned[i] = s->learned[i] ? s->learned[i] : begin_learning(i == 0 ? 1 : 3);
     struct spot_market *k = want_market(m, offers, n, now.wall);
@@ -455,16 +461,16 @@ void sightings_want(struct model *m, const int64_t *offers, size_t n,
         want_table(m, n > 1, ask, now);
 }
 
-struct mono sightings_due(const struct model *m, struct stamp now, struct event *ret_event)
+struct mono spot_observations_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     (void)now;
     *ret_event = (struct event){.type = EV_TABLE};
-    return m->sightings->slice_at;
+    return m->spot_observations->slice_at;
 }
 
 int apply_table(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct sightings *s = m->sightings;
+    struct spot_observations *s = m->spot_observations;
     struct made_table *t = s->tables;
     (void)e;
     ret_outcome->id = CORE_ID_NONE;

@@ -26,14 +26,15 @@
 #define SIGHTINGS_MARKETS_MAX 32
 #define SIGHTINGS_TABLES_MAX 8
 
-struct sightings *sightings_create(void);
-void sightings_destroy(struct sightings *s); /* NULL is fine */
+struct spot_observations *spot_observations_create(void);
+void spot_observations_destroy(struct spot_observations *s); /* NULL is fine */
 
 /* One of them told: from now on this is so. Of offers that are not spot nothing is kept. */
-void sightings_note(struct model *m, const struct offer *o, enum sighting what, struct wall at);
+void spot_observations_note(
+    struct model *m, const struct offer *o, enum sighting what, struct wall at);
 
 /* What a job's decision is to be read from. */
-struct sightings_ask {
+struct spot_observations_ask {
     int64_t restart_ms;
     double price;              /* of spot, on-demand is 1 */
     int64_t work_ms, slack_ms; /* at most */
@@ -41,31 +42,34 @@ struct sightings_ask {
 
 /* A job may use these spot offers (ids ascending, 1 .. FINISH_OFFERS_MAX): from now on there is a
  * market of them, and, unless ask is NULL, a table that is about right will be made. */
-void sightings_want(struct model *m, const int64_t *offers, size_t n,
-    const struct sightings_ask *ask, struct stamp now);
+void spot_observations_want(struct model *m, const int64_t *offers, size_t n,
+    const struct spot_observations_ask *ask, struct stamp now);
 
 /* The market of exactly these, or NULL: nobody has asked for it, or there are too many. */
 struct spot_market;
-const struct spot_market *sightings_market(const struct model *m, const int64_t *offers, size_t n);
+const struct spot_market *spot_observations_market(
+    const struct model *m, const int64_t *offers, size_t n);
 /* The i-th of its offers, if it were to be had now: its class and share. An offer that was refused
  * counts as there again from tried_again on, when it may be asked for: who waits for long then
  * takes it for an old spell. */
-void sightings_offer(const struct model *m, const struct spot_market *k, size_t i, struct wall now,
-    struct wall tried_again, struct finish_offer *o);
+void spot_observations_offer(const struct model *m, const struct spot_market *k, size_t i,
+    struct wall now, struct wall tried_again, struct finish_offer *o);
 /* which of them its class is of; n: none is there */
-size_t sightings_favourite(const struct spot_market *k);
-bool sightings_there(const struct spot_market *k, size_t i); /* so it was seen last */
-uint16_t sightings_class(const struct model *m, const struct spot_market *k, struct wall now);
+size_t spot_observations_favourite(const struct spot_market *k);
+bool spot_observations_there(const struct spot_market *k, size_t i); /* so it was seen last */
+uint16_t spot_observations_class(
+    const struct model *m, const struct spot_market *k, struct wall now);
 /* NULL: it is not made yet. */
-const struct finish_table *sightings_table(
-    const struct model *m, const struct spot_market *k, const struct sightings_ask *ask);
+const struct finish_table *spot_observations_table(
+    const struct model *m, const struct spot_market *k, const struct spot_observations_ask *ask);
 /* NULL likewise */
-const struct finish_chain *sightings_chain(const struct model *m, const struct spot_market *k);
+const struct finish_chain *spot_observations_chain(
+    const struct model *m, const struct spot_market *k);
 
 /* Times as deadline.h counts them: its steps are ten minutes, ours options.pace.step_ms. */
-int64_t sightings_scaled(const struct model *m, int64_t ms);
+int64_t spot_observations_scaled(const struct model *m, int64_t ms);
 
 /* When the next slice of a table is to be made, and the event; MONO_NONE: none is. */
-struct mono sightings_due(const struct model *m, struct stamp now, struct event *ret_event);
+struct mono spot_observations_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif

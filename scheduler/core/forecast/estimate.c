@@ -74,7 +74,7 @@ static void when_met(const struct model *m, const struct depend_ask *d, struct s
     const struct job *on = model_job(m, d->on);
     on = on && d->of_task && on->array ? array_task(on, d->task) : on;
     *ret_at = *ret_latest = NEVER_MS;
-    if (d->has_ended && waits_judge(d->kind, d->end) == DEPEND_MET)
+    if (d->has_ended && dependencies_judge(d->kind, d->end) == DEPEND_MET)
         *ret_at = *ret_latest = d->kind == DEPEND_AFTER && wall_is_set(d->started_at)
                                     ? d->started_at.ms + d->delay_ms
                                     : now.wall.ms;

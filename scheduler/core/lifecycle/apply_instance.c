@@ -321,7 +321,7 @@ int apply_launched(
     }
     instance_set_provider_id(m, i, id);
     if (i->offer && !wall_is_set(i->row.launched_at))
-        sightings_note(m, i->offer, SIGHTING_THERE, ev->now.wall);
+        spot_observations_note(m, i->offer, SIGHTING_THERE, ev->now.wall);
     ledger_launched(m, i, told, ev->now);
     if (i->row.state == INSTANCE_INTENDED)
         instance_move(m, i, INSTANCE_LAUNCHED, ev->now);
@@ -337,7 +337,7 @@ static void instance_end(
 {
     instance_move(m, i, INSTANCE_GONE, now);
     if (i->offer && wall_is_set(i->row.launched_at) && !i->row.reclaimed)
-        sightings_note(m, i->offer, SIGHTING_ENDED, now.wall);
+        spot_observations_note(m, i->offer, SIGHTING_ENDED, now.wall);
     if (!i->row.reclaimed)
         offer_note_life(m, i, now);
     i->row.ended_at = ended_at;
@@ -408,7 +408,7 @@ void instance_reclaimed(struct model *m, struct instance *i, struct stamp now)
     if (!o)
         return;
     if (wall_is_set(i->row.launched_at))
-        sightings_note(m, o, SIGHTING_LOST, now.wall);
+        spot_observations_note(m, o, SIGHTING_LOST, now.wall);
     o->row.reclaims++;
     o->row.rebalances_true += i->row.rebalanced;
     touch_offer(m, o);

@@ -63,7 +63,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     notify_unwatch(m, j);
     notify_ended(m, j, now);
     drill_job_ends(m, j, now);
-    waits_ended(m, j, now);
+    dependencies_ended(m, j, now);
     if (j->parent)
         array_task_ended(m, j, now);
     array_free(j);
@@ -236,7 +236,7 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
         rc = deadline_check(r, ev->now.wall, e);
     if (!rc)
         rc = pace_check(r, ev->now.wall, e);
-    return rc ? rc : waits_check(m, ev, e);
+    return rc ? rc : dependencies_check(m, ev, e);
 }
 
 int apply_submit(
@@ -250,7 +250,7 @@ int apply_submit(
     if (!rc)
         rc = limits_check_submit(account, ev->submit.tasks ? ranges_count(ev->submit.tasks) : 1, e);
     if (!rc)
-        rc = waits_check_room(m, account, ev, e);
+        rc = dependencies_check_room(m, account, ev, e);
     if (rc)
         return rc;
     struct job *j = slab_take(&m->job_slab, sizeof *j);
@@ -316,8 +316,8 @@ int apply_submit(
     queue_adopt(m, j);
     array_attach(m, j, ev);
     limits_submitted(account, job_submitted(j));
-    waits_adopt(m, j);
-    waits_attach(m, j, ev);
+    dependencies_adopt(m, j);
+    dependencies_attach(m, j, ev);
     job_enqueue(m, j, ev->now);
     touch_job(m, j);
     if (ev->submit.spec)
@@ -667,7 +667,7 @@ int apply_started(
     touch_attempt(m, a);
     if (!wall_is_set(j->row.started_at)) {
         j->row.started_at = ev->now.wall;
-        waits_started(m, j, ev->now);
+        dependencies_started(m, j, ev->now);
     }
     touch_job(m, j);
     if (a->row.rank > 0)

@@ -85,7 +85,7 @@ static void from_scratch(struct model *m, struct job *j, const char *by, struct 
     if (a) /* what it saves while it is being stopped would not be used either */
         job_stop(m, j, END_USER, false);
     else if (j->row.hold == HOLD_STORE)
-        waits_release(m, j, now);
+        dependencies_release(m, j, now);
 }
 
 static void requeue(struct model *m, struct job *j, const struct event *ev)

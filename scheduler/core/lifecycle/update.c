@@ -260,7 +260,7 @@ static int check_depends(const struct model *m, const struct event *ev, const st
                 "for it, or submit it again",
                 depend_text(a->kind, a->on, a->of_task, a->task).s, j->row.id);
     }
-    return waits_check(m, &w->submit, e);
+    return dependencies_check(m, &w->submit, e);
 }
 
 /* Into ret_wanted what the job becomes, if it may. */
@@ -328,8 +328,8 @@ static void become(
     if (to != j->account) {
         limits_submitted(j->account, -job_submitted(j));
         limits_submitted(to, job_submitted(j));
-        waits_counted(j->account, -job_side(j)->n_open);
-        waits_counted(to, job_side(j)->n_open);
+        dependencies_counted(j->account, -job_side(j)->n_open);
+        dependencies_counted(to, job_side(j)->n_open);
         j->account = to;
     }
     j->row = w->row;
@@ -348,14 +348,14 @@ static void become(
 static void change_pending(
     struct model *m, struct job *j, struct wanted *w, int32_t fields, struct stamp now)
 {
-    bool anew = (fields & WAITS_ANEW) || ((fields & BIT(NAME)) && waits_for_name(j)),
+    bool anew = (fields & WAITS_ANEW) || ((fields & BIT(NAME)) && job_waits_for_name(j)),
          queued = tree_has(&j->in_shape);
     char name[CORE_NAME_MAX];
     STR_COPY(name, w->row.name);
     STR_COPY(w->row.name, j->row.name); /* until it has the new one */
     deadline_leave(m, j);
     if (anew) {
-        waits_withdraw(m, j);
+        dependencies_withdraw(m, j);
         w->row.regroups_until = j->row.regroups_until;
     }
     if (anew || (fields & OF_SHAPE))
@@ -364,14 +364,14 @@ static void change_pending(
         j->row = w->row;
     pace_look(m, j, now);
     if (fields & BIT(DEPENDS))
-        waits_detach(m, j);
+        dependencies_detach(m, j);
     if ((fields & BIT(NAME)) && !str_eq(name, j->row.name)) {
-        waits_rename(m, j, name, now);
+        dependencies_rename(m, j, name, now);
         queue_reshape(m, j); /* it may count in other budgets */
     }
     if (fields & BIT(DEPENDS)) {
         w->submit.submit.job = &j->row;
-        waits_attach(m, j, &w->submit);
+        dependencies_attach(m, j, &w->submit);
     }
     if (anew)
         job_enqueue(m, j, now);
@@ -392,7 +392,7 @@ static void change_running(
     STR_COPY(j->row.name, name);
     pace_meant(m, j, now);
     if ((fields & BIT(NAME)) && !str_eq(name, w->row.name))
-        waits_rename(m, j, w->row.name, now);
+        dependencies_rename(m, j, w->row.name, now);
     if (limit || (fields & (BIT(NAME) | BIT(FINISH) | BIT(MAX_USD) | BIT(MAX_USD_H))))
         queue_reshape(m, j);
     if (fields & BIT(NAME))
@@ -591,7 +591,7 @@ int apply_update(
     if (!rc)
         rc = check_quota(m, j, &w, job_submitted(j), e);
     if (!rc)
-        rc = waits_check_change(m, j, account_to(m, j, &w), &w.row,
+        rc = dependencies_check_change(m, j, account_to(m, j, &w), &w.row,
             ev->update.fields & BIT(DEPENDS) ? &w.submit : NULL, e);
     if (!rc)
         change(m, ev, j, &w);

@@ -66,7 +66,7 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
         (tree_has(&j->in_shape) && j->is_waiting) || !j->shape)
         return BROKEN("job %" PRId64 " is %s but %s the queue", j->row.id,
             sm_name(&job_sm, (int)j->row.state), pending ? "not in" : "in");
-    bool kept_back = waits_is_kept_back(j);
+    bool kept_back = dependencies_is_kept_back(j);
     if (pending && (kept_back ? tree_has(&j->in_shape) || job_has_to_begin(j)
                               : job_has_to_begin(j) != j->is_waiting))
         return BROKEN(
@@ -239,7 +239,7 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
     int64_t n = 0, walked = 0;
     for (const struct kind *k = queue_kind_at_least(m, before); k; k = queue_next_kind(k)) {
         struct place last = {INT64_MIN, INT64_MIN};
-        if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->standing->link ||
+        if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->entry->link ||
             place_order(k->at, queue_place(k->first)) != 0 || place_order(k->at, before) <= 0)
             return BROKEN("a kind of demand does not stand where its first shape does");
         if (!kind_sums_hold(k))
@@ -248,7 +248,7 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
         for (const struct shape *s = k->first; s; s = queue_next_in_kind(s), n++) {
             if (s->kind != k || !queue_is_in_its_kind(m, s) ||
                 (k->team && s->account->team != k->team) ||
-                place_order(queue_place(s), s->standing->at) != 0 ||
+                place_order(queue_place(s), s->entry->at) != 0 ||
                 place_order(queue_place(s), last) <= 0 ||
                 link_is_in(&s->in_gangs) != (s->nodes > 1))
                 return BROKEN("job %" PRId64 " stands wrong in its kind of demand", s->head);

@@ -191,8 +191,8 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     if (r->state != JOB_UNFOLDED)
         pace_look(m, j, now);
     if (r->array == CORE_ID_NONE)
-        waits_adopt(m, j);
-    waits_set_not_before(m, j, now.wall);
+        dependencies_adopt(m, j);
+    dependencies_set_not_before(m, j, now.wall);
     if (wall_is_set(r->regroups_until))
         job_make_side(j)->regroups_until = gang_until(r, now);
     window_watch(m, j, now.wall);
@@ -243,11 +243,11 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
 static int load_queue(struct model *m, struct err *e)
 {
     for (size_t i = 0; i < m->n_loaded; i++)
-        follow_load(m, m->loaded[i]);
+        array_dependencies_load(m, m->loaded[i]);
     for (size_t i = 0; i < m->n_loaded; i++) {
         struct job *j = m->loaded[i];
         if (j->row.state == JOB_PENDING)
-            waits_load(m, j);
+            dependencies_load(m, j);
         else if (j->row.state != JOB_UNFOLDED && !job_attempt(j))
             return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt",
                 j->row.id, sm_name(&job_sm, (int)j->row.state));

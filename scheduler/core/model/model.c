@@ -35,7 +35,7 @@ struct model *model_create(const struct model_options *o)
     m->ordered_mono = MONO_NONE;
     m->reserve_epoch = 1;
     m->pace = o->pace ? *o->pace : pace_usual;
-    m->sightings = sightings_create();
+    m->spot_observations = spot_observations_create();
     budgets_init(m, o->budgets, o->n_budgets);
     racks_init(m, o->racks, o->n_racks);
     return m;
@@ -66,13 +66,13 @@ void model_destroy(struct model *m)
     budgets_destroy_all(m);
     drills_destroy_all(m);
     accounts_destroy_all(m);
-    waits_destroy_all(m);
+    dependencies_destroy_all(m);
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         array_free(j);
         free(j->side);
     }
     certificates_destroy_all(m);
-    sightings_destroy(m->sightings);
+    spot_observations_destroy(m->spot_observations);
     runtimes_destroy_all(m);
     crons_destroy_all(m);
     map_deinit(&m->jobs);
@@ -91,7 +91,7 @@ void model_destroy(struct model *m)
     slab_deinit(&m->attempt_slab);
     slab_deinit(&m->node_slab);
     slab_deinit(&m->shape_slab);
-    slab_deinit(&m->standings);
+    slab_deinit(&m->queue_entries);
     slab_deinit(&m->kind_slab);
     slab_deinit(&m->free_rooms);
     free_all_strings(&m->pools);

@@ -12,7 +12,8 @@
 struct model {
     struct model_options options;
     struct pace_options pace;
-    struct sightings *sightings;               /* of spot offers (spot_observations.h) */
+    /* of spot offers (spot_observations.h) */
+    struct spot_observations *spot_observations;
     struct map jobs, nodes, instances, offers; /* by id */
     /* struct cron_entry by id; at most CRONS_MAX */
     struct map crons;
@@ -34,7 +35,7 @@ struct model {
     struct list all_nodes, all_instances, all_pools;
     struct tree queue;       /* kinds of which shapes have pending jobs, and are not put aside */
     int64_t n_queued_shapes; /* those */
-    struct slab job_slab, attempt_slab, node_slab, shape_slab, standings, kind_slab, free_rooms;
+    struct slab job_slab, attempt_slab, node_slab, shape_slab, queue_entries, kind_slab, free_rooms;
     struct list by_seen;      /* nodes */
     struct list by_growth;    /* nodes that take work */
     struct list noticed;      /* nodes; elastic ones without attempts first */

@@ -107,7 +107,7 @@ static bool wants_place(const struct model *m, const struct shape *s, bool by_qo
 static bool reclaim_for(struct planner *p, const struct model *m, const struct shape *s,
     bool by_qos, struct stamp now, struct event *ret_event)
 {
-    if (!wants_place(m, s, by_qos, now) || !victims_choose(p, m, s, by_qos, now))
+    if (!wants_place(m, s, by_qos, now) || !preemption_victims_choose(p, m, s, by_qos, now))
         return false;
     if (p->n_victims > p->evict_max) /* it stays where it is when the same is asked again */
         p->evict = mem_resize(p->evict, p->evict_max = 2 * p->n_victims, sizeof *p->evict);

@@ -30,7 +30,7 @@
 
 #define PAUSE_MS (15 * 60000LL)
 
-int64_t victims_unsaved(const struct job *j, struct wall now)
+int64_t preemption_victims_unsaved(const struct job *j, struct wall now)
 {
     const struct attempt *a = job_attempt(j);
     bool saved = attempt_has_saved(a);
@@ -52,7 +52,7 @@ static int compare_victims(const void *x, const void *y)
     return (a->job->row.id < b->job->row.id) - (a->job->row.id > b->job->row.id);
 }
 
-void victims_sort(struct victim *list, size_t n)
+void preemption_victims_sort(struct victim *list, size_t n)
 {
     if (n > 1)
         qsort(list, n, sizeof *list, compare_victims);
@@ -211,7 +211,7 @@ static void spare(const struct search *x, size_t k)
 static void spare_needless(
     const struct search *x, size_t from, const int64_t *nodes, size_t n_nodes)
 {
-    victims_sort(&x->p->victims[from], x->p->n_victims - from);
+    preemption_victims_sort(&x->p->victims[from], x->p->n_victims - from);
     for (size_t k = x->p->n_victims; k-- > from;) {
         struct victim v = x->p->victims[k];
         bool enough = true;
@@ -221,7 +221,7 @@ static void spare_needless(
         if (enough)
             continue;
         choose(x, &v);
-        victims_sort(&x->p->victims[from], x->p->n_victims - from);
+        preemption_victims_sort(&x->p->victims[from], x->p->n_victims - from);
     }
 }
 
@@ -242,7 +242,7 @@ static void sort_offered(const struct search *x)
 {
     struct planner *p = x->p;
     if (x->asking == BY_LOSS)
-        victims_sort(p->offered, p->n_offered);
+        preemption_victims_sort(p->offered, p->n_offered);
     else if (p->n_offered > 1)
         qsort(p->offered, p->n_offered, sizeof *p->offered,
             x->asking == LARGE_FIRST ? compare_large : compare_small);
@@ -261,7 +261,7 @@ static bool clear(const struct search *x, const struct node *n)
             *GROW(p->offered, p->n_offered) = (struct victim){.job = j,
                 .over = x->by_qos ? 0 : *over_of(x, j),
                 .saves = j->row.method != CKPT_NONE,
-                .unsaved = victims_unsaved(j, x->now.wall)};
+                .unsaved = preemption_victims_unsaved(j, x->now.wall)};
     }
     sort_offered(x);
     for (size_t k = 0; k < p->n_offered && !has_room(x, n); k++)
@@ -380,7 +380,7 @@ static bool choose_pool(const struct search *x)
     return best && clear_pool(x, best);
 }
 
-bool victims_choose(
+bool preemption_victims_choose(
     struct planner *p, const struct model *m, const struct shape *s, bool by_qos, struct stamp now)
 {
     struct search x = {.p = p, .m = m, .s = s, .by_qos = by_qos, .now = now, .asking = LARGE_FIRST};

@@ -156,7 +156,7 @@ static int check_tasks(
     return 0;
 }
 
-int follow_check(
+int array_dependencies_check(
     const struct model *m, const struct event *submit, const struct depend_ask *a, struct err *e)
 {
     struct followed f;
@@ -206,11 +206,11 @@ static bool follow(struct array *a, const struct followed *f)
     return !all;
 }
 
-bool follow_attach(struct model *m, struct job *j, const struct depend_ask *a)
+bool array_dependencies_attach(struct model *m, struct job *j, const struct depend_ask *a)
 {
     struct job *on = model_job(m, a->on);
     struct followed f;
-    struct err seen; /* by follow_check */
+    struct err seen; /* by array_dependencies_check */
     if (look(m, a, &f, &seen) != 0)
         return false;
     bool waits = follow(j->array, &f);
@@ -234,7 +234,7 @@ static bool is_ready(const struct job *j, int32_t index)
     return !bits_has(&j->array->never, index);
 }
 
-void follow_ended(
+void array_dependencies_ended(
     struct model *m, struct job *array, int32_t index, bool succeeded, struct stamp now)
 {
     if (succeeded)
@@ -248,12 +248,12 @@ void follow_ended(
             a->n_never += bits_set(&a->never, index);
         else if (is_ready(j, index))
             a->n_ready += bits_set(&a->ready, index);
-        waits_tell_unmeetable(m, j);
+        dependencies_note_unmeetable(m, j);
         array_settle(m, j, now);
     }
 }
 
-void follow_dropped(struct model *m, struct job *array, struct stamp now)
+void array_dependencies_dropped(struct model *m, struct job *array, struct stamp now)
 {
     struct followed f;
     if (list_is_empty(&array->array->followers))
@@ -262,43 +262,43 @@ void follow_dropped(struct model *m, struct job *array, struct stamp now)
     LIST_FOREACH (&array->array->followers, l) {
         struct job *j = LIST_ENTRY(l, struct dependency, on_job)->job;
         follow(j->array, &f);
-        waits_tell_unmeetable(m, j);
+        dependencies_note_unmeetable(m, j);
         array_settle(m, j, now);
     }
     followed_deinit(&f);
 }
 
-void follow_settle(struct model *m, struct job *j)
+void array_dependencies_settle(struct model *m, struct job *j)
 {
     struct array *a = j->array;
     LIST_FOREACH (&job_side(j)->depends, l) {
         struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.kind == DEPEND_AFTERCORR && (a->left.n == 0 || (!d->on && a->n_never == 0)))
-            waits_met(m, d);
+            dependencies_met(m, d);
     }
     if (!array_follows(j)) {
         bits_deinit(&a->ready);
         bits_deinit(&a->never);
         a->n_ready = a->n_never = 0;
     }
-    waits_tell_unmeetable(m, j);
+    dependencies_note_unmeetable(m, j);
 }
 
-void follow_over(struct model *m, struct job *array, struct stamp now)
+void array_dependencies_over(struct model *m, struct job *array, struct stamp now)
 {
     LIST_FOREACH (&array->array->followers, l) {
         struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
         struct job *j = d->job;
         link_remove(&d->on_job);
         d->on = NULL;
-        follow_settle(m, j);
+        array_dependencies_settle(m, j);
         array_settle(m, j, now);
     }
 }
 
 /* ---- recovery ---- */
 
-void follow_load(struct model *m, struct job *j)
+void array_dependencies_load(struct model *m, struct job *j)
 {
     if (!array_follows(j))
         return;
@@ -311,5 +311,5 @@ void follow_load(struct model *m, struct job *j)
         follow(j->array, &f);
         followed_deinit(&f);
     }
-    waits_tell_unmeetable(m, j);
+    dependencies_note_unmeetable(m, j);
 }

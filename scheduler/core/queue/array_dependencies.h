@@ -10,19 +10,21 @@
 struct model;
 
 bool array_follows(const struct job *j); /* its tasks wait for those of another */
-/* As waits_check, of one AFTERCORR. */
-int follow_check(
+/* As dependencies_check, of one AFTERCORR. */
+int array_dependencies_check(
     const struct model *m, const struct event *submit, const struct depend_ask *a, struct err *e);
 /* Takes it into account; true: there is something to wait for, or to give up. */
-bool follow_attach(struct model *m, struct job *j, const struct depend_ask *a);
+bool array_dependencies_attach(struct model *m, struct job *j, const struct depend_ask *a);
 /* a task of it */
-void follow_ended(
+void array_dependencies_ended(
     struct model *m, struct job *array, int32_t index, bool succeeded, struct stamp now);
 /* tasks that will not begin are no more in `left` */
-void follow_dropped(struct model *m, struct job *array, struct stamp now);
-void follow_over(struct model *m, struct job *array, struct stamp now); /* all of it has ended */
+void array_dependencies_dropped(struct model *m, struct job *array, struct stamp now);
+/* all of it has ended */
+void array_dependencies_over(struct model *m, struct job *array, struct stamp now);
 /* nobody, or fewer, of it are to be given up, or are left at all */
-void follow_settle(struct model *m, struct job *j);
-void follow_load(struct model *m, struct job *j); /* all tasks are loaded, and their ends */
+void array_dependencies_settle(struct model *m, struct job *j);
+/* all tasks are loaded, and their ends */
+void array_dependencies_load(struct model *m, struct job *j);
 
 #endif

@@ -231,17 +231,17 @@ static void array_finish(struct model *m, struct job *j, struct stamp now)
 void array_settle(struct model *m, struct job *j, struct stamp now)
 {
     if (j->array->left.n == 0)
-        follow_settle(m, j);
+        array_dependencies_settle(m, j);
     if (is_over(j->array)) {
-        waits_withdraw(m, j);
+        dependencies_withdraw(m, j);
         array_finish(m, j, now);
     } else if (j->row.state == JOB_PENDING && j->array->left.n == 0) {
-        waits_withdraw(m, j);
+        dependencies_withdraw(m, j);
         job_move(m, j, JOB_UNFOLDED);
-        waits_no_more(m, j);
+        dependencies_no_more(m, j);
         pace_leave(m, j);
     } else if (j->row.state == JOB_PENDING && array_is_kept(j) == tree_has(&j->in_shape)) {
-        waits_withdraw(m, j);
+        dependencies_withdraw(m, j);
         job_enqueue(m, j, now);
     } else {
         queue_widen(m, j);
@@ -250,7 +250,7 @@ void array_settle(struct model *m, struct job *j, struct stamp now)
 
 void array_throttle(struct model *m, struct job *j, int32_t at_once, struct stamp now)
 {
-    waits_withdraw(m, j);
+    dependencies_withdraw(m, j);
     j->array->row.at_once = at_once;
     array_write(m, j->array);
     job_enqueue(m, j, now);
@@ -270,7 +270,7 @@ void array_task_ended(struct model *m, struct job *task, struct stamp now)
         r->exit_code = task->row.exit_code;
     }
     array_write(m, j->array);
-    follow_ended(m, j, task->row.array_index, succeeded, now);
+    array_dependencies_ended(m, j, task->row.array_index, succeeded, now);
     array_settle(m, j, now);
 }
 
@@ -283,7 +283,7 @@ static void dropped(struct model *m, struct job *j, int64_t n, enum end_kind end
     if (n > 0 && a->row.end == END_NONE)
         a->row.end = end;
     array_write(m, a);
-    waits_dropped(m, j, now);
+    dependencies_dropped(m, j, now);
 }
 
 int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum end_kind end,
@@ -299,7 +299,7 @@ int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum 
             "longer rows of them",
             j->row.id, RANGES_MAX);
     prune(a);
-    follow_settle(m, j);
+    array_dependencies_settle(m, j);
     dropped(m, j, before - array_left(a), end, now);
     return 0;
 }
@@ -362,7 +362,7 @@ void array_give_up(struct model *m, struct job *j, struct stamp now)
             give_up(m, j, i, now);
     }
     a->n_tasks--;
-    follow_settle(m, j);
+    array_dependencies_settle(m, j);
     array_settle(m, j, now);
 }
 

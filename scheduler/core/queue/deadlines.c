@@ -95,7 +95,7 @@ int apply_deadline(
         return rc;
     }
     j->row.end = END_DEADLINE;
-    waits_withdraw(m, j);
+    dependencies_withdraw(m, j);
     history(m, ev->now, "ended", (struct history_of){.job = j},
         "deadline: with a time limit of %s it cannot have ended by its deadline any more", limit);
     job_finish(m, j, ev->now);

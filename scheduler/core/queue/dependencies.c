@@ -58,7 +58,7 @@ static struct namesakes *namesakes_find(const struct model *m, const struct job_
     return smap_get(&m->namesakes, key);
 }
 
-void waits_adopt(struct model *m, struct job *j)
+void dependencies_adopt(struct model *m, struct job *j)
 {
     char key[NAMESAKES_KEY_MAX];
     namesakes_key(&j->row, key);
@@ -75,7 +75,7 @@ void waits_adopt(struct model *m, struct job *j)
     list_push_back(&s->jobs, &j->namesake);
 }
 
-static void waits_disown(struct model *m, struct job *j)
+static void dependencies_disown(struct model *m, struct job *j)
 {
     if (!link_is_in(&j->namesake))
         return; /* a task: its array is */
@@ -90,7 +90,7 @@ static void waits_disown(struct model *m, struct job *j)
 
 /* ---- dependencies ---- */
 
-enum depend_state waits_judge(enum depend_kind kind, enum end_kind end)
+enum depend_state dependencies_judge(enum depend_kind kind, enum end_kind end)
 {
     bool holds = kind == DEPEND_AFTEROK      ? end == END_SUCCEEDED
                  : kind == DEPEND_AFTERNOTOK ? end != END_SUCCEEDED
@@ -108,7 +108,7 @@ static bool is_of_tasks(const struct dependency *d)
     return d->row.kind == DEPEND_AFTERCORR;
 }
 
-void waits_counted(struct account *a, int64_t n)
+void dependencies_counted(struct account *a, int64_t n)
 {
     a->n_waits += n;
 }
@@ -123,7 +123,7 @@ static void count(const struct dependency *d, int32_t sign)
         s->n_never_of_tasks += is_of_tasks(d) ? sign : 0;
     } else {
         s->n_open += sign;
-        waits_counted(d->job->account, sign);
+        dependencies_counted(d->job->account, sign);
     }
 }
 
@@ -191,7 +191,7 @@ static void meetable(struct job *j)
         link_remove(&j->side->unmeetable);
 }
 
-void waits_no_more(struct model *m, struct job *j)
+void dependencies_no_more(struct model *m, struct job *j)
 {
     meetable(j);
     drop_all(m, j);
@@ -205,7 +205,7 @@ static bool is_unmeetable(const struct job *j)
     return any_never && !(j->row.depends_any && s->n_open > 0);
 }
 
-void waits_tell_unmeetable(struct model *m, struct job *j)
+void dependencies_note_unmeetable(struct model *m, struct job *j)
 {
     bool is = is_unmeetable(j) || (j->array && j->array->n_never > 0);
     if (!is)
@@ -214,7 +214,7 @@ void waits_tell_unmeetable(struct model *m, struct job *j)
         list_push_back(&m->unmeetable, &job_make_side(j)->unmeetable);
 }
 
-void waits_met(struct model *m, struct dependency *d)
+void dependencies_met(struct model *m, struct dependency *d)
 {
     dependency_move(m, d, DEPEND_MET);
 }
@@ -263,7 +263,7 @@ static void dependency_ends(
     dependency_move(m, d, as);
     if (as == DEPEND_MET && j->row.depends_any)
         drop_all(m, j);
-    waits_tell_unmeetable(m, j);
+    dependencies_note_unmeetable(m, j);
     if (!waits_for_jobs(j)) {
         stop_waiting(m, j);
         job_enqueue(m, j, now);
@@ -292,7 +292,7 @@ static struct dependency *task_dependent(
     return NULL;
 }
 
-void waits_started(struct model *m, struct job *j, struct stamp now)
+void dependencies_started(struct model *m, struct job *j, struct stamp now)
 {
     for (struct dependency *d; (d = first_dependent(j)) && d->row.kind == DEPEND_AFTER;)
         dependency_ends(m, d, DEPEND_MET, now);
@@ -300,11 +300,11 @@ void waits_started(struct model *m, struct job *j, struct stamp now)
         dependency_ends(m, d, DEPEND_MET, now);
 }
 
-void waits_dropped(struct model *m, struct job *array, struct stamp now)
+void dependencies_dropped(struct model *m, struct job *array, struct stamp now)
 {
     for (struct dependency *d; (d = task_dependent(array, NULL, false));)
-        dependency_ends(m, d, waits_judge(d->row.kind, END_USER), now);
-    follow_dropped(m, array, now);
+        dependency_ends(m, d, dependencies_judge(d->row.kind, END_USER), now);
+    array_dependencies_dropped(m, array, now);
 }
 
 /* ---- at the submit ---- */
@@ -363,7 +363,7 @@ static int look_at_task(const struct model *m, const struct depend_ask *a,
                 ask_text(a).s, a->task, a->on);
         *ret_end = END_USER;
     }
-    *ret_state = waits_judge(a->kind, *ret_end);
+    *ret_state = dependencies_judge(a->kind, *ret_end);
     return 0;
 }
 
@@ -383,11 +383,11 @@ static int look(const struct model *m, const struct depend_ask *a, enum depend_s
     }
     if (!how_it_ended(m, a, ret_end, ret_started))
         return err_set(e, ERR_NOT_FOUND, "%s: there is no job %" PRId64, ask_text(a).s, a->on);
-    *ret_state = waits_judge(a->kind, *ret_end);
+    *ret_state = dependencies_judge(a->kind, *ret_end);
     return 0;
 }
 
-int waits_check(const struct model *m, const struct event *submit, struct err *e)
+int dependencies_check(const struct model *m, const struct event *submit, struct err *e)
 {
     size_t n = submit->submit.n_depends, n_never = 0;
     bool any = submit->submit.job->depends_any, keeps = submit->submit.job->keep_unmeetable;
@@ -406,7 +406,7 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
         if (a->kind == DEPEND_SINGLETON)
             continue;
         state = DEPEND_WAITS;
-        int rc = a->kind == DEPEND_AFTERCORR ? follow_check(m, submit, a, e)
+        int rc = a->kind == DEPEND_AFTERCORR ? array_dependencies_check(m, submit, a, e)
                                              : look(m, a, &state, &started, &end, e);
         if (rc)
             return rc;
@@ -418,7 +418,7 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
     return 0;
 }
 
-bool waits_for_name(const struct job *j)
+bool job_waits_for_name(const struct job *j)
 {
     LIST_FOREACH (&job_side(j)->depends, l)
         if (LIST_ENTRY(l, struct dependency, of_job)->row.kind == DEPEND_SINGLETON)
@@ -429,7 +429,7 @@ bool waits_for_name(const struct job *j)
 /* For all of them that were there before. */
 static bool waits_for_namesakes(const struct job *j)
 {
-    return !j->row.depends_any && waits_for_name(j);
+    return !j->row.depends_any && job_waits_for_name(j);
 }
 
 /* ---- for how many ---- */
@@ -477,29 +477,29 @@ static int64_t count_of_name(const struct job *j)
 
 static int check_room(const struct account *a, int64_t more, struct err *e)
 {
-    if (more <= 0 || more <= WAITS_OF_ACCOUNT_MAX - a->n_waits)
+    if (more <= 0 || more <= DEPENDENCIES_OF_ACCOUNT_MAX - a->n_waits)
         return 0;
     return err_set(e, ERR_CONFLICT,
         "jobs of %s in team %s wait for %" PRId64 " others already, and this would be %" PRId64
         " more than the %d that are allowed: wait for some to end, have a few jobs stand for many "
         "(a job that waits for all of a step), or use one array with aftercorr",
-        a->row.user, a->row.team, a->n_waits, more - (WAITS_OF_ACCOUNT_MAX - a->n_waits),
-        WAITS_OF_ACCOUNT_MAX);
+        a->row.user, a->row.team, a->n_waits, more - (DEPENDENCIES_OF_ACCOUNT_MAX - a->n_waits),
+        DEPENDENCIES_OF_ACCOUNT_MAX);
 }
 
-int waits_check_room(
+int dependencies_check_room(
     const struct model *m, const struct account *a, const struct event *submit, struct err *e)
 {
     return check_room(a, count_asked(m, submit->submit.job, m->next.next_job, submit), e);
 }
 
-int waits_check_change(const struct model *m, const struct job *j, const struct account *to,
+int dependencies_check_change(const struct model *m, const struct job *j, const struct account *to,
     const struct job_row *becomes, const struct event *replaced, struct err *e)
 {
     int64_t had = job_side(j)->n_open, has = had;
     if (replaced)
         has = count_asked(m, becomes, j->row.id, replaced);
-    else if (!str_eq(becomes->name, j->row.name) && waits_for_name(j))
+    else if (!str_eq(becomes->name, j->row.name) && job_waits_for_name(j))
         has += namesakes_before(m, becomes, j->row.id) - count_of_name(j);
     return check_room(to, to == j->account ? has - had : has, e);
 }
@@ -544,7 +544,7 @@ static bool is_asked_before(const struct event *submit, size_t i)
     return false;
 }
 
-void waits_attach(struct model *m, struct job *j, const struct event *submit)
+void dependencies_attach(struct model *m, struct job *j, const struct event *submit)
 {
     bool met_one = false;
     for (size_t i = 0; i < submit->submit.n_depends; i++) {
@@ -557,7 +557,7 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
             .delay_ms = a->delay_ms};
         enum end_kind end;
         struct wall started = WALL_NONE;
-        struct err seen; /* by waits_check */
+        struct err seen; /* by dependencies_check */
         if (a->kind == DEPEND_SINGLETON && is_asked_before(submit, i))
             continue;
         if (a->kind == DEPEND_SINGLETON) {
@@ -566,7 +566,7 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
             continue;
         }
         if (a->kind == DEPEND_AFTERCORR)
-            r.state = follow_attach(m, j, a) ? DEPEND_WAITS : DEPEND_MET;
+            r.state = array_dependencies_attach(m, j, a) ? DEPEND_WAITS : DEPEND_MET;
         else if (look(m, a, &r.state, &started, &end, &seen) != 0)
             continue;
         if (r.state != DEPEND_MET) {
@@ -581,7 +581,7 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
     }
     if (met_one && j->row.depends_any)
         drop_all(m, j);
-    waits_tell_unmeetable(m, j);
+    dependencies_note_unmeetable(m, j);
 }
 
 /* ---- something else than at the submit ---- */
@@ -603,7 +603,7 @@ static struct job *heir(const struct job *j)
  * the next, and those behind that by way of it. So nothing is waited for more often than before. */
 static void pass_on(struct model *m, struct job *j)
 {
-    struct job *next = waits_for_name(j) ? heir(j) : NULL;
+    struct job *next = job_waits_for_name(j) ? heir(j) : NULL;
     struct map has = {0}; /* what it waits for, of its name */
     if (!next)
         return;
@@ -620,12 +620,12 @@ static void pass_on(struct model *m, struct job *j)
     map_deinit(&has);
 }
 
-void waits_detach(struct model *m, struct job *j)
+void dependencies_detach(struct model *m, struct job *j)
 {
     pass_on(m, j);
     drop_all(m, j);
     if (j->array)
-        follow_settle(m, j);
+        array_dependencies_settle(m, j);
 }
 
 /* Those of its name wait for it no longer. */
@@ -664,17 +664,17 @@ static void be_waited_for(struct model *m, struct job *j, const struct namesakes
         attach_namesake(m, next, j->row.id);
 }
 
-void waits_rename(struct model *m, struct job *j, const char *name, struct stamp now)
+void dependencies_rename(struct model *m, struct job *j, const char *name, struct stamp now)
 {
-    bool waits = waits_for_name(j);
+    bool waits = job_waits_for_name(j);
     if (!link_is_in(&j->namesake)) { /* a task: its array stands for it */
         STR_COPY(j->row.name, name);
         return;
     }
     part_with_namesakes(m, j, now);
-    waits_disown(m, j);
+    dependencies_disown(m, j);
     STR_COPY(j->row.name, name);
-    waits_adopt(m, j);
+    dependencies_adopt(m, j);
     if (waits)
         attach_namesakes(m, j);
     be_waited_for(m, j, namesakes_find(m, &j->row));
@@ -682,12 +682,12 @@ void waits_rename(struct model *m, struct job *j, const char *name, struct stamp
 
 /* ---- into the queue ---- */
 
-bool waits_is_kept_back(const struct job *j)
+bool dependencies_is_kept_back(const struct job *j)
 {
     return j->row.hold != HOLD_NONE || waits_for_jobs(j) || array_is_kept(j);
 }
 
-bool waits_set_not_before(struct model *m, struct job *j, struct wall now)
+bool dependencies_set_not_before(struct model *m, struct job *j, struct wall now)
 {
     struct wall at = window_not_before(m, &j->row, now);
     bool early = at.ms > now.ms;
@@ -698,12 +698,12 @@ bool waits_set_not_before(struct model *m, struct job *j, struct wall now)
 
 void job_enqueue(struct model *m, struct job *j, struct stamp now)
 {
-    bool early = waits_set_not_before(m, j, now.wall);
-    if (waits_is_kept_back(j) || early) {
+    bool early = dependencies_set_not_before(m, j, now.wall);
+    if (dependencies_is_kept_back(j) || early) {
         start_waiting(m, j);
         if (!array_is_full(j)) /* or it has its turn as soon as one of its own has ended */
             j->row.eligible_at = WALL_NONE;
-        if (!waits_is_kept_back(j))
+        if (!dependencies_is_kept_back(j))
             tree_add(&m->by_begin, &j->side->by_begin, j->side, compare_begin);
     } else {
         if (!wall_is_set(j->row.eligible_at))
@@ -718,7 +718,7 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
     touch_job(m, j);
 }
 
-void waits_withdraw(struct model *m, struct job *j)
+void dependencies_withdraw(struct model *m, struct job *j)
 {
     queue_remove(m, j);
     gang_release(m, j);
@@ -726,22 +726,22 @@ void waits_withdraw(struct model *m, struct job *j)
     window_leave(m, j);
 }
 
-void waits_ended(struct model *m, struct job *j, struct stamp now)
+void dependencies_ended(struct model *m, struct job *j, struct stamp now)
 {
     stop_waiting(m, j);
     meetable(j);
     pass_on(m, j);
     drop_all(m, j);
     for (struct dependency *d; (d = first_dependent(j));)
-        dependency_ends(m, d, waits_judge(d->row.kind, j->row.end), now);
+        dependency_ends(m, d, dependencies_judge(d->row.kind, j->row.end), now);
     for (struct dependency *d; j->parent && (d = task_dependent(j->parent, j, false));)
-        dependency_ends(m, d, waits_judge(d->row.kind, j->row.end), now);
+        dependency_ends(m, d, dependencies_judge(d->row.kind, j->row.end), now);
     if (j->array)
-        follow_over(m, j, now);
-    waits_disown(m, j);
+        array_dependencies_over(m, j, now);
+    dependencies_disown(m, j);
 }
 
-struct mono waits_due(const struct model *m, struct stamp now, struct event *ret_event)
+struct mono dependencies_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     struct link *l = list_first(&m->unmeetable);
     if (l) {
@@ -770,7 +770,7 @@ int apply_eligible(
     if (!job_has_to_begin(j) || j->side->not_before.ms > ev->now.wall.ms)
         return err_set(e, ERR_CONFLICT,
             "job %" PRId64 " does not wait for its time to begin (any more)", j->row.id);
-    waits_withdraw(m, j);
+    dependencies_withdraw(m, j);
     job_enqueue(m, j, ev->now);
     if (wall_is_set(j->row.eligible_at))
         history(
@@ -801,7 +801,7 @@ static bool give_up_array(struct model *m, struct job *j, const char *what, stru
     history(m, now, "cancel", (struct history_of){.job = j},
         "those of its tasks that have not begun were given up: %s can never come true", what);
     drop_all(m, j);
-    waits_tell_unmeetable(m, j);
+    dependencies_note_unmeetable(m, j);
     array_settle(m, j, now);
     return true;
 }
@@ -821,7 +821,7 @@ int apply_unmeetable(
         return 0;
     }
     describe_never(j, what, sizeof what);
-    waits_withdraw(m, j);
+    dependencies_withdraw(m, j);
     if (j->array && give_up_array(m, j, what, ev->now))
         return 0;
     j->row.end = END_DEPENDENCY;
@@ -841,7 +841,7 @@ int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (j->row.hold >= to)
         return 0;
     if (j->row.state == JOB_PENDING)
-        waits_withdraw(m, j);
+        dependencies_withdraw(m, j);
     j->row.hold = to;
     touch_job(m, j);
     if (j->row.state == JOB_PENDING)
@@ -851,10 +851,10 @@ int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outc
     return 0;
 }
 
-void waits_release(struct model *m, struct job *j, struct stamp now)
+void dependencies_release(struct model *m, struct job *j, struct stamp now)
 {
     if (j->row.state == JOB_PENDING)
-        waits_withdraw(m, j);
+        dependencies_withdraw(m, j);
     j->row.hold = HOLD_NONE;
     j->row.in_vain = 0; /* somebody has seen to it */
     touch_job(m, j);
@@ -879,7 +879,7 @@ int apply_release(
             "job %" PRId64 " runs: belay requeue --from-scratch %" PRId64, j->row.id, j->row.id);
     if (ev->release.from_scratch)
         again_from_scratch(m, j);
-    waits_release(m, j, ev->now);
+    dependencies_release(m, j, ev->now);
     history(m, ev->now, "released", (struct history_of){.job = j}, "released by %s%s",
         ev->release.by,
         ev->release.from_scratch
@@ -900,27 +900,27 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
         return err_set(e, ERR_CORRUPT,
             "stored dependency of job %" PRId64 " on job %" PRId64 " is not open", r->job, r->on);
     dependency_add(j, r, r->state == DEPEND_WAITS ? on : NULL);
-    waits_tell_unmeetable(m, j);
+    dependencies_note_unmeetable(m, j);
     return 0;
 }
 
-void waits_load(struct model *m, struct job *j)
+void dependencies_load(struct model *m, struct job *j)
 {
     deadline_watch(m, j);
-    if (wall_is_set(j->row.eligible_at) && !waits_is_kept_back(j)) {
+    if (wall_is_set(j->row.eligible_at) && !dependencies_is_kept_back(j)) {
         gang_load(m, j);
         queue_add(m, j);
         return;
     }
     start_waiting(m, j);
-    if (waits_is_kept_back(j))
+    if (dependencies_is_kept_back(j))
         return;
     struct job_side *side = job_make_side(j);
     /* even if its time came while nobody looked: that is a decision */
     tree_add(&m->by_begin, &side->by_begin, side, compare_begin);
 }
 
-void waits_destroy_all(struct model *m)
+void dependencies_destroy_all(struct model *m)
 {
     struct job *j;
     const char *key;

@@ -124,21 +124,21 @@ struct place queue_place(const struct shape *s)
     return (struct place){s->place_16, s->head};
 }
 
-static int compare_standing(const void *key, const struct tree_link *l)
+static int compare_entries(const void *key, const struct tree_link *l)
 {
-    return place_order(*(const struct place *)key, TREE_ENTRY(l, struct standing, link)->at);
+    return place_order(*(const struct place *)key, TREE_ENTRY(l, struct queue_entry, link)->at);
 }
 
 static struct shape *as_shape(struct tree_link *l)
 {
-    return l ? TREE_ENTRY(l, struct standing, link)->shape : NULL;
+    return l ? TREE_ENTRY(l, struct queue_entry, link)->shape : NULL;
 }
 
 /* Files it under its place, in the queue or among those put aside. */
 static void file(struct tree *t, struct shape *s)
 {
-    s->standing->at = queue_place(s);
-    tree_add(t, &s->standing->link, &s->standing->at, compare_standing);
+    s->entry->at = queue_place(s);
+    tree_add(t, &s->entry->link, &s->entry->at, compare_entries);
 }
 
 static int compare_place_in_class(const void *key, const struct tree_link *l)
@@ -270,8 +270,8 @@ static void step_out(struct model *m, struct shape *s)
 {
     struct kind *k = s->kind;
     if (k->first == s)
-        k->first = as_shape(tree_next(&s->standing->link));
-    tree_remove(&k->shapes, &s->standing->link);
+        k->first = as_shape(tree_next(&s->entry->link));
+    tree_remove(&k->shapes, &s->entry->link);
     link_remove(&s->in_gangs);
     m->n_queued_shapes--;
 }
@@ -279,9 +279,9 @@ static void step_out(struct model *m, struct shape *s)
 /* It stands further behind than before, but not behind another of its kind. */
 static bool keeps_its_turn(const struct shape *s)
 {
-    const struct tree_link *next = tree_next(&s->standing->link);
-    return place_order(queue_place(s), s->standing->at) > 0 &&
-           (!next || compare_standing(&(struct place){s->place_16, s->head}, next) < 0);
+    const struct tree_link *next = tree_next(&s->entry->link);
+    return place_order(queue_place(s), s->entry->at) > 0 &&
+           (!next || compare_entries(&(struct place){s->place_16, s->head}, next) < 0);
 }
 
 /* One of it has left. Who stands first now may have nothing left to run with, which was not looked
@@ -300,7 +300,7 @@ static void look_at_first(struct model *m, struct kind *k)
 
 void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
 {
-    bool is_in = tree_has(&s->standing->link) && !s->aside_of;
+    bool is_in = tree_has(&s->entry->link) && !s->aside_of;
     struct kind *from = s->kind;
     if (s->is_apart == is_apart)
         return;
@@ -381,8 +381,8 @@ void queue_adopt(struct model *m, struct job *j)
         s = slab_take(&m->shape_slab, sizeof *s);
         *s = want;
         s->id = m->next_shape++;
-        s->standing = slab_take(&m->standings, sizeof *s->standing);
-        s->standing->shape = s;
+        s->entry = slab_take(&m->queue_entries, sizeof *s->entry);
+        s->entry->shape = s;
         s->kind = kind_of(m, s);
         smap_put(&m->shapes, key, s);
         m->n_constrained += is_constrained(s);
@@ -426,12 +426,12 @@ static bool shape_settle(struct model *m, struct shape *s)
     s->head = at.head;
     s->place_16 = at.at_16;
     if (was_in && first && keeps_its_turn(s)) {
-        s->standing->at = at;
+        s->entry->at = at;
     } else {
         if (was_in)
             step_out(m, s);
         else if (s->aside_of)
-            tree_remove(&s->aside_of->aside, &s->standing->link);
+            tree_remove(&s->aside_of->aside, &s->entry->link);
         if (!first)
             s->aside_of = NULL;
         if (first && s->aside_of)
@@ -463,7 +463,7 @@ void queue_put_aside(struct model *m, struct shape *s, struct allowance *by)
 
 void queue_take_up(struct model *m, struct shape *s)
 {
-    tree_remove(&s->aside_of->aside, &s->standing->link);
+    tree_remove(&s->aside_of->aside, &s->entry->link);
     s->aside_of = NULL;
     stand(m, s);
     kind_settle(m, s->kind);
@@ -504,7 +504,7 @@ struct shape *queue_first_aside(const struct allowance *w)
 
 struct shape *queue_next_aside(const struct shape *s)
 {
-    return as_shape(tree_next(&s->standing->link));
+    return as_shape(tree_next(&s->entry->link));
 }
 
 void queue_order(struct model *m)
@@ -583,7 +583,7 @@ void queue_disown(struct model *m, struct job *j)
     m->n_exclusive -= shape_is_exclusive(s);
     m->n_paying -= shape_pays(s);
     kind_leave(m, s);
-    slab_give(&m->standings, s->standing);
+    slab_give(&m->queue_entries, s->entry);
     slab_give(&m->shape_slab, s);
 }
 
@@ -606,7 +606,7 @@ struct shape *queue_first(const struct model *m)
 
 struct shape *queue_next_in_kind(const struct shape *s)
 {
-    return as_shape(tree_next(&s->standing->link));
+    return as_shape(tree_next(&s->entry->link));
 }
 
 struct kind *queue_kind_at_least(const struct model *m, struct place at)

@@ -21,7 +21,7 @@ struct place {
 
 /* A shape in the queue, or among those put aside: what a search there reads, and nothing else, in
  * one line of the processor's cache. */
-struct standing {
+struct queue_entry {
     struct tree_link link; /* in the shapes of its kind, or in aside of `aside_of` */
     struct place at;       /* as it was filed: that of the shape */
     struct shape *shape;
@@ -68,7 +68,7 @@ struct shape {
     int64_t place_16;
     int64_t head; /* id of the first pending */
     struct kind *kind;
-    struct standing *standing;   /* NULL: it is only a question */
+    struct queue_entry *entry;   /* NULL: it is only a question */
     struct allowance *aside_of;  /* NULL: it is in the queue, if it has pending jobs */
     struct tree_link in_class;   /* in its class's */
     int64_t id;                  /* never given twice */

@@ -115,7 +115,7 @@ int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outc
     ret_outcome->id = j->row.id;
     const struct attempt *a = job_attempt(j);
     if (!a) {
-        waits_withdraw(m, j);
+        dependencies_withdraw(m, j);
         job_enqueue(m, j, ev->now);
         return 0;
     }

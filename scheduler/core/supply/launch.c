@@ -398,11 +398,12 @@ static void cover_returns(struct work *w)
     LIST_FOREACH (&w->m->costly, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, costly);
         if (may_return(w, a))
-            *GROW(p->offered, p->n_offered) = (struct victim){
-                .job = a->job, .saves = true, .unsaved = victims_unsaved(a->job, w->now.wall)};
+            *GROW(p->offered, p->n_offered) = (struct victim){.job = a->job,
+                .saves = true,
+                .unsaved = preemption_victims_unsaved(a->job, w->now.wall)};
     }
     /* where not all can, those go that have the least to lose */
-    victims_sort(p->offered, p->n_offered);
+    preemption_victims_sort(p->offered, p->n_offered);
     for (size_t k = 0; k < p->n_offered; k++)
         cover_return(w, job_attempt(p->offered[k].job));
 }
