@@ -33,7 +33,7 @@ enum {
 #define HISTORY_MAX 200
 
 struct wish {
-    json_t *entry; /* what is to be of it, as docs/api.md */
+    json_t *entry; /* what is to be of it, as docs/reference/api.md */
     struct submission s;
     char *wrap, *user;
     int64_t limit;

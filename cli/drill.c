@@ -250,12 +250,12 @@ static void advise(const json_t *drill)
     else if (str_eq(cli_text(drill, "state"), "failed") && cli_int(drill, "compared_with", 0) > 0)
         cli_error("job %lld came back and made something else: what it saves is not all that its "
                   "result depends on (random numbers, "
-                  "the order of the data; docs/checkpoints.md)",
+                  "the order of the data; docs/reference/checkpoints.md)",
             (long long)cli_int(drill, "job", 0));
     else if (str_eq(cli_text(drill, "state"), "failed"))
         cli_error("job %lld goes on, but would not come through a reclaim as it should: belay show "
                   "%lld and belay logs %lld say "
-                  "more; docs/checkpoints.md says what a program has to do",
+                  "more; docs/reference/checkpoints.md says what a program has to do",
             (long long)cli_int(drill, "job", 0), (long long)cli_int(drill, "job", 0),
             (long long)cli_int(drill, "job", 0));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drills for people (docs/api.md, DRILL).
+ * Drills for people (docs/reference/api.md, DRILL).
  */
 #ifndef BELAY_CLI_DRILL_H
 #define BELAY_CLI_DRILL_H

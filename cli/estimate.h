@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What belayd expects of a job, for people (docs/api.md, *Why it waits*).
+ * What belayd expects of a job, for people (docs/reference/api.md, *Why it waits*).
  */
 #ifndef BELAY_CLI_ESTIMATE_H
 #define BELAY_CLI_ESTIMATE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A session with a running job: a command in one of its ranks, as its user, with its environment,
- * whose standard input, output and error are this process's, over belayd (docs/api.md). All calls
- * block.
+ * whose standard input, output and error are this process's, over belayd (docs/reference/api.md).
+ * All calls block.
  */
 #ifndef BELAY_CLI_SESSION_H
 #define BELAY_CLI_SESSION_H

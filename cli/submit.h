@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 
 struct submission {
-    json_t *spec; /* as docs/api.md; owned */
+    json_t *spec; /* as docs/reference/api.md; owned */
     /* array of [name, value or null] from the command line, applied after the script's own;
      * owned */
     json_t *flags;

@@ -73,7 +73,7 @@ static int write_own_config(const struct up *u, const char *path, struct err *e)
     struct buf text = {0};
     if (fs_exists(path))
         return 0;
-    buf_adds(&text, "# Written by belay up. docs/configuration.md describes every key.\n"
+    buf_adds(&text, "# Written by belay up. docs/reference/configuration.md describes every key.\n"
                     "cluster: local\n"
                     "listen: 127.0.0.1:0\n");
     add_quoted(&text, "state", u->home);

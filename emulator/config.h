@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's configuration: one strict YAML file (docs/emulator.md). With `providers` it has a
- * section for each provider; without, the whole file is the section of the first of fronts[].
+ * The emulator's configuration: one strict YAML file (docs/reference/emulator.md). With `providers`
+ * it has a section for each provider; without, the whole file is the section of the first of
+ * fronts[].
  */
 #ifndef BELAY_EMULATOR_CONFIG_H
 #define BELAY_EMULATOR_CONFIG_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belay-emulator --config FILE [--check] [--port-file FILE]: a cloud on this machine. SIGTERM or
- * SIGINT ends all instances, then the program. See docs/emulator.md.
+ * SIGINT ends all instances, then the program. See docs/reference/emulator.md.
  */
 #include "base/fs.h"
 #include "base/log.h"
@@ -36,8 +36,9 @@ struct program {
 static int parse_arguments(struct program *p, int argc, char **argv)
 {
     int wants_version = 0;
-    const struct poptOption options[] = {{"config", 'c', POPT_ARG_STRING, &p->config_file, 0,
-                                             "configuration, YAML (docs/emulator.md)", "FILE"},
+    const struct poptOption options[] = {
+        {"config", 'c', POPT_ARG_STRING, &p->config_file, 0,
+            "configuration, YAML (docs/reference/emulator.md)", "FILE"},
         {"check", 0, POPT_ARG_NONE, &p->only_check, 0, "check the configuration and end", NULL},
         {"port-file", 0, POPT_ARG_STRING, &p->port_file, 0,
             "write the endpoints here as JSON when ready", "FILE"},
@@ -55,7 +56,8 @@ static int parse_arguments(struct program *p, int argc, char **argv)
     else if (wants_version)
         code = 1;
     else if (!p->config_file)
-        fprintf(stderr, "belay-emulator: --config FILE is required; docs/emulator.md shows one\n");
+        fprintf(stderr,
+            "belay-emulator: --config FILE is required; docs/reference/emulator.md shows one\n");
     else
         code = 0;
     if (code == 1)

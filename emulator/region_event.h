@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What can be done to the emulated region from outside, as POST /events and the config's `events:`
- * say it: an object with one key, the event's name, and its parameters (docs/emulator.md has them
- * all).
+ * say it: an object with one key, the event's name, and its parameters (docs/reference/emulator.md
+ * has them all).
  *
  *     {"reclaim": {"instance": "random", "notice_s": 10}}
  */

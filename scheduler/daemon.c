@@ -54,7 +54,7 @@
 #define PORT_LAST 29999
 #define PORT_TRIES 32
 
-/* Of each listener; docs/api.md states them. A stranger is anybody until a request of the
+/* Of each listener; docs/reference/api.md states them. A stranger is anybody until a request of the
  * connection has shown a token or a node's certificate: half a TLS handshake costs some 25 KiB, and
  * 2048 of them 50 MiB. An address has no cap of its own: people behind one NAT may have all places,
  * and a flood from one keeps no other address out (http_admission.h). */

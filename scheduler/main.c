@@ -29,7 +29,7 @@ static int read_arguments(int argc, const char **argv, struct arguments *a)
 {
     struct poptOption options[] = {
         {"config", 'c', POPT_ARG_STRING, &a->config, 0,
-            "configuration file (default: none; docs/configuration.md)", "FILE"},
+            "configuration file (default: none; docs/reference/configuration.md)", "FILE"},
         {"state", 's', POPT_ARG_STRING, &a->state, 0,
             "state directory (default: the configuration's, or /var/lib/belay)", "DIR"},
         {"check", 0, POPT_ARG_NONE, &a->check, 0, "check the configuration and end", NULL},

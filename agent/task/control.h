@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's side of the file protocol with the program (docs/checkpoints.md), in the task's
- * control directory:
+ * The agent's side of the file protocol with the program (docs/reference/checkpoints.md), in the
+ * task's control directory:
  *
  *     request     the agent wants a checkpoint: {"id", "reason", "deadline_ms"}; there until it has
  *                 one

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libbelay. The protocol is a handful of small files in BELAY_CONTROL_DIR (docs/checkpoints.md);
- * this file reads and writes them. An API without an init call needs the few static variables
- * below: what was last asked and when, in this process.
+ * libbelay. The protocol is a handful of small files in BELAY_CONTROL_DIR
+ * (docs/reference/checkpoints.md); this file reads and writes them. An API without an init call
+ * needs the few static variables below: what was last asked and when, in this process.
  */
 #define _POSIX_C_SOURCE 200809L
 

@@ -17,7 +17,8 @@
  *         }
  *     }
  *
- * The functions may be called from one thread at a time. docs/checkpoints.md is the whole contract.
+ * The functions may be called from one thread at a time. docs/reference/checkpoints.md is the whole
+ * contract.
  */
 #ifndef BELAY_H
 #define BELAY_H
@@ -61,10 +62,10 @@ double belay_seconds_left(void);
  * and as soon as the checkpoint is accepted: a snapshot of the directory stands, and is stored
  * while the program goes on. Then new files may be written and renamed into place; a file of over 1
  * MiB must not be written to in place before it is durable (on most file systems:
- * docs/checkpoints.md), or the checkpoint is lost. When belay is to let go of the node (a notice,
- * an eviction), it returns when it is durable. In a job of several nodes all ranks tell their
- * progress, or none does and the commit is a barrier: it returns when the checkpoint of all is
- * durable. -1: it is not saved, the checkpoint before still stands, and error (may be NULL) says
+ * docs/reference/checkpoints.md), or the checkpoint is lost. When belay is to let go of the node (a
+ * notice, an eviction), it returns when it is durable. In a job of several nodes all ranks tell
+ * their progress, or none does and the commit is a barrier: it returns when the checkpoint of all
+ * is durable. -1: it is not saved, the checkpoint before still stands, and error (may be NULL) says
  * why; going on is right. */
 int belay_commit(long long progress, long long total, char *error, size_t error_size);
 

@@ -16,7 +16,7 @@ Outside belay every call is harmless and says "nothing to do", so a program need
             if belay.stopping():
                 sys.exit(belay.EXIT_CHECKPOINTED)
 
-docs/checkpoints.md is the whole contract.
+docs/reference/checkpoints.md is the whole contract.
 """
 
 import contextlib
@@ -194,7 +194,7 @@ def commit(progress=None, total=None, wait=False):
     """Makes what is in checkpoint_dir() the checkpoint; the directory must not change until this returns. True as soon as
     it is accepted (a snapshot stands, and is stored while the program goes on), or outside belay; with wait, and when belay is to
     let go of the node, when it is durable. Afterwards new files may be written and renamed into place; who writes to a large
-    file in place before it is durable loses the checkpoint (docs/checkpoints.md). False: it is not saved, the checkpoint
+    file in place before it is durable loses the checkpoint (docs/reference/checkpoints.md). False: it is not saved, the checkpoint
     before still stands, a line on stderr says why, and going on is right. In a job of several nodes all ranks give their
     progress, or none does and the commit is a barrier."""
     global _asked_at, _stopping, _durable, _lost

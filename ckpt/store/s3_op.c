@@ -292,9 +292,10 @@ static int say_elsewhere(struct run *run, struct err *e)
 static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
 {
     static const char *const denied[STORE_KEYS_KINDS] = {
-        [STORE_KEYS_AWS] = "docs/clouds/aws.md says what the role of a node needs",
-        [STORE_KEYS_GOOGLE] = "docs/clouds/gcp.md says what the service account of a node needs",
-        [STORE_KEYS_AZURE] = "docs/clouds/azure.md says what the identity of a node needs",
+        [STORE_KEYS_AWS] = "docs/how-to/clouds/aws.md says what the role of a node needs",
+        [STORE_KEYS_GOOGLE] =
+            "docs/how-to/clouds/gcp.md says what the service account of a node needs",
+        [STORE_KEYS_AZURE] = "docs/how-to/clouds/azure.md says what the identity of a node needs",
     };
     const struct s3_place *place = &run->op->client->place;
     switch (meaning) {

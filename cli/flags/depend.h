@@ -9,8 +9,8 @@
 #include "base/json.h"
 
 /* "afterok:17:18_3,after:19+5,singleton", or with '?' instead of ',' when one of them is enough:
- * the job specification's depends and depends_any (docs/api.md). A later call replaces an earlier
- * one's. ERR_INVALID. */
+ * the job specification's depends and depends_any (docs/reference/api.md). A later call replaces an
+ * earlier one's. ERR_INVALID. */
 int depend_parse(const char *text, json_t *spec, struct err *e);
 
 #endif

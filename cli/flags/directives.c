@@ -666,7 +666,8 @@ static const struct flag flags[] = {
         directive_tasks_per_gpu},
     {{"mincpus", 0, "N", "CPUs of each node, at least"}, directive_mincpus},
     {{"output", 'o', "FILE",
-         "write the output there too; %j the job's number, %x its name (docs/slurm.md has all)"},
+         "write the output there too; %j the job's number, %x its name (docs/reference/slurm.md "
+         "has all)"},
         apply_output},
     {{"error", 'e', "FILE", "and what goes to standard error there, instead"}, apply_error},
     {{"input", 'i', "FILE|URI,size=SIZE",

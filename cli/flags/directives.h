@@ -19,7 +19,7 @@
 typedef void (*directive_warn_fn)(void *ctx, const char *text);
 
 /* Applies the directives of script (n bytes; file for error texts) to the specification `spec` (a
- * JSON object as in docs/api.md). ERR_INVALID names file and line. */
+ * JSON object as in docs/reference/api.md). ERR_INVALID names file and line. */
 int directives_apply_script(const char *file, const char *script, size_t n, json_t *spec,
     directive_warn_fn warn, void *warn_ctx, struct err *e);
 

@@ -12,8 +12,8 @@
 int grace_signal(const char *name); /* "USR1", "SIGUSR1" or "10"; 0: it is none */
 
 /* "[B:]USR1[@SECONDS]", with a name or a number: the job specification's launch.grace, and
- * checkpoint.signal if a program can handle it (docs/api.md). Without SECONDS it is a minute.
- * ERR_INVALID, ERR_UNSUPPORTED. */
+ * checkpoint.signal if a program can handle it (docs/reference/api.md). Without SECONDS it is a
+ * minute. ERR_INVALID, ERR_UNSUPPORTED. */
 int grace_parse(const char *value, json_t *spec, struct err *e);
 
 /* Once all of a specification is there: ERR_INVALID when the signal is to ask for checkpoints and

@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/json.h"
 
-/* "failed=2,timeout=1,reclaimed=unlimited": the job specification's retry (docs/api.md). A later
- * word on the same end replaces an earlier one. ERR_INVALID. */
+/* "failed=2,timeout=1,reclaimed=unlimited": the job specification's retry (docs/reference/api.md).
+ * A later word on the same end replaces an earlier one. ERR_INVALID. */
 int retry_parse(const char *text, json_t *spec, struct err *e);
 
 /* "failed 1 of 2 left, timeout none, reclaimed any number": of a job as belayd shows it. */

@@ -12,8 +12,8 @@
 int scontrol_update(struct client *c, char **words, int n);
 
 /* Pure. A word of a job's, "TimeLimit=2:00:00", into the body of an update. job: as it is now (JOB
- * of docs/api.md). ret_told: a warning, to be freed, or NULL. ERR_INVALID, ERR_UNSUPPORTED with the
- * word's own name. */
+ * of docs/reference/api.md). ret_told: a warning, to be freed, or NULL. ERR_INVALID,
+ * ERR_UNSUPPORTED with the word's own name. */
 int scontrol_update_word(
     const char *word, const json_t *job, json_t *changes, char **ret_told, struct err *e);
 

@@ -115,7 +115,7 @@ int slurm_time_parse(const char *text, struct wall now, struct wall *ret_at, str
 /* ---- jobs ---- */
 
 struct slurm_job {
-    const json_t *job;    /* JOB of docs/api.md; borrowed */
+    const json_t *job;    /* JOB of docs/reference/api.md; borrowed */
     const json_t *detail; /* all of GET /jobs/ID, or NULL when only the list was read; borrowed */
     /* where it runs or ran; while it waits all that it may run in, with commas; "": not known;
      * borrowed */

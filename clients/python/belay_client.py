@@ -9,7 +9,7 @@
     print(ended["end"], client.read_log(job).decode())
 
 Every call of the API is a method named as its operationId in GET /api/v1/openapi.json, with the parameters and the members of its
-body as keywords; it gives the answer's JSON as it is (docs/api.md). Below them stand some that do more: jobs, wait, expects, run_in,
+body as keywords; it gives the answer's JSON as it is (docs/reference/api.md). Below them stand some that do more: jobs, wait, expects, run_in,
 send_workdir, read_log, follow_log.
 
 A Client may be used by one thread at a time. Each call is a connection of its own.
@@ -33,7 +33,7 @@ WAIT_MS = 20000  # of a call that waits for something to happen
 
 
 class Error(Exception):
-    """What belayd said no with. kind is stable (docs/api.md), text is for people."""
+    """What belayd said no with. kind is stable (docs/reference/api.md), text is for people."""
 
     def __init__(self, status, kind, text):
         super().__init__(text)
@@ -460,7 +460,7 @@ class Client:
     def list_drills(self, *, user=None, limit=None):
         return self._call("GET", "/api/v1/drills", query=_clean(locals()))
 
-    # ---- sessions: frames in both directions, docs/api.md ----
+    # ---- sessions: frames in both directions, docs/reference/api.md ----
 
     def exec(
         self,
@@ -677,7 +677,7 @@ class Client:
                 time.sleep(1)
 
     def wait(self, id, timeout_s=None, restart_s=60):
-        """The job when it has ended: JOB of docs/api.md. TimeoutError when it has not by then. belayd may be away for restart_s."""
+        """The job when it has ended: JOB of docs/reference/api.md. TimeoutError when it has not by then. belayd may be away for restart_s."""
         end = None if timeout_s is None else time.monotonic() + timeout_s
         after = 0
         while True:
@@ -693,7 +693,7 @@ class Client:
                 raise TimeoutError("job %d has not ended" % id)
 
     def expects(self, id):
-        """How a job with finish_by is expected to go on: why, done_at (in half of the cases), late_at (in 95 of 100) and cost_uusd as in docs/api.md, the
+        """How a job with finish_by is expected to go on: why, done_at (in half of the cases), late_at (in 95 of 100) and cost_uusd as in docs/reference/api.md, the
         times and finish_by as datetimes, None while they are not known; and makes_it, whether it is done by finish_by in 95 of 100 (None: not known).
         None for a job that has ended, or need not be done by any time."""
         shown = self.show_job(id)

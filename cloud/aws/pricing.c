@@ -235,7 +235,7 @@ static bool read_error(
 }
 
 static const struct refusal refusals[] = {
-    {"AccessDenied*", ERR_DENIED, "allow pricing:GetProducts (docs/clouds/aws.md)"},
+    {"AccessDenied*", ERR_DENIED, "allow pricing:GetProducts (docs/how-to/clouds/aws.md)"},
     {"UnrecognizedClient*", ERR_DENIED},
     {"InvalidSignature*", ERR_DENIED},
     {"IncompleteSignature*", ERR_DENIED},

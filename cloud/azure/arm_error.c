@@ -23,7 +23,7 @@ enum {
     RENEW_TOKEN = 4
 };
 
-#define DOCS "docs/clouds/azure.md lists the rights that are needed"
+#define DOCS "docs/how-to/clouds/azure.md lists the rights that are needed"
 
 static const struct refusal refusals[] = {
     {"SkuNotAvailable", ERR_NO_CAPACITY, NULL, IN_MESSAGE},

@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2154 # variables that are set by the text above it
 #
 # A machine that is switched off stays, and is billed. This one deletes itself, and with it its disk and interface, if it
-# has a managed identity that may; see docs/clouds/azure.md.
+# has a managed identity that may; see docs/how-to/clouds/azure.md.
 end_machine() {
     at=$metadata/metadata
     case $api in

@@ -124,7 +124,7 @@ int sas_parse_key(const char *body, size_t n, struct sas_key *ret_key, struct er
 static const struct refusal refusals[] = {
     {"AuthorizationPermissionMismatch", ERR_DENIED,
         "belayd's identity needs the role Storage Blob Delegator on the storage account "
-        "(docs/clouds/azure.md)"},
+        "(docs/how-to/clouds/azure.md)"},
     {"Authorization*", ERR_DENIED},
     {"AuthenticationFailed", ERR_DENIED},
     {"InvalidAuthenticationInfo", ERR_DENIED},

@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2154 # variables that are set by the text above it
 #
 # An instance that is switched off stays, and its disk is billed. This one deletes itself, if it has a service account
-# that may; see docs/clouds/gcp.md.
+# that may; see docs/how-to/clouds/gcp.md.
 end_machine() {
     at=$metadata/computeMetadata/v1
     flavor='Metadata-Flavor: Google'

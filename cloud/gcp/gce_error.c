@@ -16,7 +16,7 @@
 #define QUOTA_HINT                                                                                 \
     "ask Google for more of the quota that it names (GPUS_ALL_REGIONS counts all regions "         \
     "together)"
-#define RIGHTS_HINT "docs/clouds/gcp.md lists the rights that are needed"
+#define RIGHTS_HINT "docs/how-to/clouds/gcp.md lists the rights that are needed"
 
 static const struct refusal refusals[] = {
     {"ZONE_RESOURCE_POOL_EXHAUSTED*", ERR_NO_CAPACITY},

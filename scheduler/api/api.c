@@ -556,8 +556,8 @@ static void refuse_method(
     struct http_exchange *x, const struct http_server_request *r, const char *allowed)
 {
     struct err e;
-    err_set(&e, ERR_INVALID, "%.32s is not for %.200s, which takes %s; see docs/api.md", r->method,
-        r->path, allowed);
+    err_set(&e, ERR_INVALID, "%.32s is not for %.200s, which takes %s; see docs/reference/api.md",
+        r->method, r->path, allowed);
     http_reply_add_header(x, "Allow", allowed);
     reply_status(x, 405, &e);
 }
@@ -588,7 +588,8 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
     if (allowed.len)
         refuse_method(x, r, buf_str(&allowed));
     else
-        api_reply_failure(x, ERR_NOT_FOUND, "there is nothing at %.200s; see docs/api.md", r->path);
+        api_reply_failure(
+            x, ERR_NOT_FOUND, "there is nothing at %.200s; see docs/reference/api.md", r->path);
     buf_deinit(&allowed);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HTTP API (docs/api.md). Reads are answered from the read-only connection: what they show is
- * committed. Writes are posted to the tick and answered after its commit.
+ * The HTTP API (docs/reference/api.md). Reads are answered from the read-only connection: what they
+ * show is committed. Writes are posted to the tick and answered after its commit.
  */
 #ifndef BELAY_SCHEDULER_API_API_H
 #define BELAY_SCHEDULER_API_API_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Job specifications (see jobspec.h): every limit of docs/api.md is checked here and nowhere else.
+ * Job specifications (see jobspec.h): every limit of docs/reference/api.md is checked here and
+ * nowhere else.
  */
 #include "scheduler/api/jobspec.h"
 

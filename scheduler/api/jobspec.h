@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job specification as it comes over the API (docs/api.md) -> a job row and the texts that belong
- * to it. Pure.
+ * A job specification as it comes over the API (docs/reference/api.md) -> a job row and the texts
+ * that belong to it. Pure.
  */
 #ifndef BELAY_SCHEDULER_API_JOBSPEC_H
 #define BELAY_SCHEDULER_API_JOBSPEC_H

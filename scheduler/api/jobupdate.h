@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of a job is to change, as it comes over the API (docs/api.md): members of a job
+ * What of a job is to change, as it comes over the API (docs/reference/api.md): members of a job
  * specification, read as a submit reads them, and together with what the job has already. Pure.
  */
 #ifndef BELAY_SCHEDULER_API_JOBUPDATE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows as the JSON of docs/api.md. What is not known is null.
+ * Rows as the JSON of docs/reference/api.md. What is not known is null.
  */
 #include "scheduler/api/api_private.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belayd's configuration: one strict YAML file, or none (`belay up`). A mistake is refused with
- * file, line, what was expected and the nearest valid name. docs/configuration.md describes every
- * key.
+ * file, line, what was expected and the nearest valid name. docs/reference/configuration.md
+ * describes every key.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_CONFIG_H
 #define BELAY_SCHEDULER_CONFIG_CONFIG_H

@@ -33,7 +33,7 @@ struct notify_facts {
 /* "0123abcd-42": the same for the same change, whoever is told and however often. */
 void notify_id(const struct notify_facts *f, struct buf *out);
 
-/* The body of a webhook, a JSON object (docs/api.md). */
+/* The body of a webhook, a JSON object (docs/reference/api.md). */
 void notify_body(const struct notify_facts *f, struct buf *out);
 
 /* A whole message, its lines ended by eol ("\n" or "\r\n"). Control characters become '?'; a

@@ -341,7 +341,7 @@ int grants_create(const struct grants_options *o, struct grants **ret_grants, st
     }
     if (kind_of(&g->place) == SCOPED_AZURE)
         log_warn("a job's credentials for the store reach every blob of the container: Azure signs "
-                 "nothing smaller (docs/clouds/azure.md)",
+                 "nothing smaller (docs/how-to/clouds/azure.md)",
             log_s("store", g->place.shown));
     *ret_grants = g;
     return 0;

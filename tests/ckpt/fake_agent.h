@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small agent for tests of the job's side: runs one attempt of a program as docs/checkpoints.md
- * promises it, with real saves and restores.
+ * A small agent for tests of the job's side: runs one attempt of a program as
+ * docs/reference/checkpoints.md promises it, with real saves and restores.
  */
 #ifndef BELAY_TESTS_CKPT_FAKE_AGENT_H
 #define BELAY_TESTS_CKPT_FAKE_AGENT_H

@@ -266,7 +266,7 @@ static void what_does_not_pass_is_an_error_that_says_what_to_do(void **state)
         enum err_kind kind;
         const char *says;
     } cases[] = {
-        {"AccessDenied", ERR_DENIED, "docs/clouds/aws.md"},
+        {"AccessDenied", ERR_DENIED, "docs/how-to/clouds/aws.md"},
         {"QuotaExceeded", ERR_NO_SPACE, "QuotaExceeded"},
         {"InsufficientStorage", ERR_NO_SPACE, "507"},
         {"PermanentRedirect", ERR_CONFIG, "region="},

@@ -1413,7 +1413,7 @@ class Local(unittest.TestCase):
 
     def test_the_example_for_python_runs(self):
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-        with open(os.path.join(root, "docs", "api.md")) as f:
+        with open(os.path.join(root, "docs", "reference", "api.md")) as f:
             example = re.search(r"^```python\n(.*?)^```", f.read(), re.S | re.M).group(1)
         env = {
             **self.h.env,

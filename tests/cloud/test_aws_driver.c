@@ -308,7 +308,8 @@ static void volumes_that_are_denied_name_the_permission(void **state)
     finish(g, ERR_DENIED);
     assert_string_equal(g->e.text,
         "aws DescribeVolumes, us-east-1: it needs the permission ec2:DescribeVolumes: EC2 refused: "
-        "UnauthorizedOperation: You are not authorized.; to do: the policy in docs/clouds/aws.md "
+        "UnauthorizedOperation: You are not authorized.; to do: the policy in "
+        "docs/how-to/clouds/aws.md "
         "lists what is needed");
 }
 

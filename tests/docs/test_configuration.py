@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/configuration.md against the programs that read the files: its examples are taken, its mistake is refused in
+"""docs/reference/configuration.md against the programs that read the files: its examples are taken, its mistake is refused in
 the words that stand there, and it describes every key that is read and no other."""
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import manual
 
-PAGE = "docs/configuration.md"
+PAGE = "docs/reference/configuration.md"
 
 
 def keys_read(source):
@@ -53,7 +53,8 @@ class Configuration(unittest.TestCase):
     def test_every_example_is_taken(self):
         n = 0
         pages = [
-            str(p.relative_to(manual.ROOT)) for p in (manual.ROOT / "docs/clouds").glob("*.md")
+            str(p.relative_to(manual.ROOT))
+            for p in (manual.ROOT / "docs/how-to/clouds").glob("*.md")
         ]
         for page in (PAGE, "README.md", *pages):
             for line, text in manual.blocks(page, "yaml"):
@@ -114,7 +115,7 @@ class Configuration(unittest.TestCase):
             with self.subTest(name):
                 self.assertTrue(settings)
                 self.assertLessEqual(
-                    settings, keys_described(manual.read(f"docs/clouds/{name}.md"))
+                    settings, keys_described(manual.read(f"docs/how-to/clouds/{name}.md"))
                 )
                 self.assertIn(f"clouds/{name}.md", manual.read(PAGE))
 

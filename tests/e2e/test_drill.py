@@ -64,7 +64,7 @@ class Drill(unittest.TestCase):
                         drill["text"],
                         r"was at step \d+ after the resume, and its checkpoint 1\.1 at step \d+",
                     )
-                    self.assertIn("docs/checkpoints.md", said)
+                    self.assertIn("docs/reference/checkpoints.md", said)
             self.check_figures(l, coop)
             code, drill, said = self.drill(l, signal, "--without-notice")
             self.assertEqual((code, drill.get("state")), (0, "passed"), (drill, said))

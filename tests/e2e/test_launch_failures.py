@@ -2,7 +2,7 @@
 """Every call that a driver makes in a machine's life fails in every way, one at a time: the job ends well, one machine at a
 time is there for it, nothing is left, and belay audit has nothing to say.
 
-    test_launch_failures.py PROVIDER            compares what came out with docs/clouds/failures.md
+    test_launch_failures.py PROVIDER            compares what came out with docs/reference/cloud-failures.md
     test_launch_failures.py PROVIDER --write    writes it there
     test_launch_failures.py PROVIDER --only TEXT    cases whose call and fault have this text; compares nothing
 """
@@ -25,7 +25,7 @@ import urllib.request
 from lab import ACCESS_KEY, HERE, SECRET_KEY, WAIT_S, Lab
 from proxy import Fault, Proxy
 
-TABLE = os.path.join(HERE, "..", "..", "docs", "clouds", "failures.md")
+TABLE = os.path.join(HERE, "..", "..", "docs", "reference", "cloud-failures.md")
 LANES = 12  # labs side by side; what they wait for is mostly time
 LEFT_S = 45  # Azure's leftovers are left alone for half a minute, in case their machine still comes
 TITLES = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "lambda": "Lambda Cloud"}
@@ -1262,7 +1262,7 @@ def main():
             f.write(text[:start] + table + text[end:])
     elif not problems and text[start:end] != table:
         problems.append(
-            "docs/clouds/failures.md says something else; --write puts this there:\n"
+            "docs/reference/cloud-failures.md says something else; --write puts this there:\n"
             + "".join(
                 difflib.unified_diff(
                     text[start:end].splitlines(True),

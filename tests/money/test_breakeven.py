@@ -49,7 +49,9 @@ class Breakeven(unittest.TestCase):
 
     def test_the_manual_shows_what_its_example_prints(self):
         printed = re.sub(r" +\n", "\n", belay("one-price.yaml"))
-        shown = re.search(r"```text\n(.*?)```", (ROOT / "docs/breakeven.md").read_text(), re.S)[1]
+        shown = re.search(
+            r"```text\n(.*?)```", (ROOT / "docs/how-to/breakeven.md").read_text(), re.S
+        )[1]
         for part in shown.split("...\n"):
             self.assertIn(part.strip(), printed)
 

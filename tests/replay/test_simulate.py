@@ -103,7 +103,7 @@ class Simulate(unittest.TestCase):
         printed = re.sub(r"\s+\n", "\n", example()).strip()
         shown = re.search(
             r"prints, side by side.*?```text\n(.*?)\.\.\.\n",
-            (ROOT / "docs/simulate.md").read_text(),
+            (ROOT / "docs/how-to/simulate.md").read_text(),
             re.S,
         )[1]
         self.assertIn(shown.strip(), printed)
@@ -432,7 +432,7 @@ class Simulate(unittest.TestCase):
         printed = forecast(*words)
         shown = re.search(
             r"## One job: `belay cost forecast`.*?```text\n(.*?)```",
-            (ROOT / "docs/simulate.md").read_text(),
+            (ROOT / "docs/how-to/simulate.md").read_text(),
             re.S,
         )
         for line in shown[1].splitlines():

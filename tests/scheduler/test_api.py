@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API as docs/api.md has it: who may do what, bad input of every kind, and what good input gives."""
+"""The API as docs/reference/api.md has it: who may do what, bad input of every kind, and what good input gives."""
 
 import collections
 import concurrent.futures

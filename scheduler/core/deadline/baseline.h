@@ -42,8 +42,8 @@
 
 #include "scheduler/core/deadline/deadline.h"
 
-/* What was chosen (docs/deadlines.md), for jobs with one spot offer and with several, and what is
- * certain. */
+/* What was chosen (docs/explanation/deadlines.md), for jobs with one spot offer and with several,
+ * and what is certain. */
 extern const struct finish_law finish_law_one, finish_law_several, finish_law_certain;
 /* Of the first two that of a job with so many spot offers. */
 const struct finish_law *finish_law_usual(size_t n_spot);

@@ -184,7 +184,7 @@ static void killed(
     if (!d->row.without_notice && !saved) {
         conclude(m, d, now, DRILL_FAILED,
             "asked to save, it did not: %s. A reclaim would cost everything since its checkpoint "
-            "before, if it has one (docs/checkpoints.md)",
+            "before, if it has one (docs/reference/checkpoints.md)",
             a->save_failed ? "what it committed could not be stored"
                            : "it committed nothing in the time it had");
         return;

@@ -173,7 +173,7 @@ enum update_field {
     UPDATE_INPUT,
     UPDATE_FIELDS /* at most 31: they are bits of an int32_t */
 };
-/* "name" "time_limit_ms" ...: as a submit calls them (docs/api.md); NULL-terminated */
+/* "name" "time_limit_ms" ...: as a submit calls them (docs/reference/api.md); NULL-terminated */
 extern const char *const update_field_names[];
 #define UPDATE_BIT(field) (1 << (field))
 

@@ -940,7 +940,7 @@ struct job_spec {
     const char *env_json;    /* object of strings: what the user gave by name, nothing else */
     const char *cwd;         /* absolute */
     const char *labels_json; /* object of strings */
-    const char *launch_json; /* object: files of input and output, tasks; see docs/api.md */
+    const char *launch_json; /* files of input and output, tasks (docs/reference/api.md) */
     /* what it asks for (constraints.h); NULL or "": nothing. Of a submit; stored with others */
     const char *extras;
     /* object: to whom notices go (scheduler/api/jobspec.h), its URLs sealed; NULL: to nobody */
