@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "money/breakeven.h"
 
-/* All of it, item by item and month by month: docs/how-to/breakeven.md has the members. */
+/* All of it, item by item and month by month: docs/reference/breakeven.md has the members. */
 json_t *breakeven_json(const struct breakeven_plan *p, const struct breakeven_result *r);
 
 extern const char breakeven_html[]; /* the page that shows it: replay/page.h */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Making a plan for breakeven.h: from a file, from single figures and offers of the catalogue, and
- * completed with what stands in for what was not said. docs/how-to/breakeven.md describes the file.
+ * completed with what stands in for what was not said. docs/reference/breakeven.md describes the
+ * file.
  */
 #ifndef BELAY_MONEY_PLAN_H
 #define BELAY_MONEY_PLAN_H

@@ -3,8 +3,8 @@
  * A log of jobs, of belay or of another scheduler: what each asked for, when it came, and how long
  * it ran. Read from
  *
- *   CSV                 columns by the names in its first line (docs/how-to/simulate.md), such as
- *                       the output of sacct --parsable2
+ *   CSV                 columns by the names in its first line (docs/reference/simulate.md), such
+ *                       as the output of sacct --parsable2
  *   .swf                the Standard Workload Format (Feitelson), version 2
  *   JSON                what `belay list --all --json` prints
  *   belayd's database   replay/history.h

@@ -97,7 +97,7 @@ int study_run(const struct study_options *o, struct study *ret_study, struct err
 void study_deinit(struct study *s);
 struct study_use study_use(const struct study *s); /* of all pools */
 
-/* Everything as JSON; docs/how-to/simulate.md has its members. */
+/* Everything as JSON; docs/reference/simulate.md has its members. */
 json_t *study_json(const struct study *studies, size_t n);
 
 #endif
