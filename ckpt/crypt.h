@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The keys of one job's encrypted checkpoints, and bytes sealed with them: AES-256-GCM. What is
- * encrypted and what is not stands in docs/reference/checkpoints.md.
+ * encrypted and what is not stands in docs/reference/stores.md.
  *
  *     master key (master.h) --HMAC of the cluster's uid and the job--> job key
  *     job key --HMAC--> seal key, name key, id
