@@ -54,7 +54,8 @@ class Configuration(unittest.TestCase):
         n = 0
         pages = [
             str(p.relative_to(manual.ROOT))
-            for p in (manual.ROOT / "docs/how-to/clouds").glob("*.md")
+            for folder in ("docs/how-to/clouds", "docs/tutorial")
+            for p in (manual.ROOT / folder).glob("*.md")
         ]
         for page in (PAGE, "README.md", *pages):
             for line, text in manual.blocks(page, "yaml"):
