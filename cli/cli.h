@@ -38,7 +38,7 @@ extern const struct verb *const cli_verbs[]; /* NULL-terminated, in the order of
 
 /* ---- arguments ---- */
 
-#define CLI_JOB_FLAG 1000 /* val of directives_flag(i) is this + i */
+#define CLI_JOB_FLAG 1000 /* val of the flag of job_attributes[i] is this + i */
 
 struct cli_args {
     int json;          /* --json */

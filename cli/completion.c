@@ -24,10 +24,8 @@ static void each_option(const struct verb *v, option_fn fn)
 {
     for (const struct poptOption *o = v->options; o && o->longName; o++)
         fn(v, &(struct option_shown){o->longName, o->shortName, o->argDescrip, o->descrip});
-    for (size_t i = 0; v->job_flags && i < directives_count(); i++) {
-        const struct directive_flag *f = directives_flag(i);
-        fn(v, &(struct option_shown){f->name, f->letter, f->value, f->help});
-    }
+    for (const struct job_attribute *a = NULL; v->job_flags && (a = directives_next(a));)
+        fn(v, &(struct option_shown){a->flag, a->letter, a->takes, a->help});
     fn(v, &(struct option_shown){"json", 0, NULL, "print JSON"});
     fn(v, &(struct option_shown){"help", 'h', NULL, "print the options"});
 }
@@ -68,10 +66,9 @@ static bool takes_file(const struct option_shown *o)
 /* Each key as "KEY=" or what end says, if the verb takes any. */
 static void print_keys(const struct verb *v, const char *before, const char *end)
 {
-    const char *takes, *help;
-    const struct updates_key *k;
-    for (size_t i = 0; v->job_keys && (k = updates_key(i, &takes, &help)); i++)
-        printf("%s%s%s", before, k->key, end);
+    struct updates_shown shown;
+    for (const struct job_attribute *a = NULL; v->job_keys && (a = updates_next(a, &shown));)
+        printf("%s%s%s", before, a->key, end);
 }
 
 /* ---- bash ---- */
@@ -93,13 +90,12 @@ static void print_bash_option(const struct verb *v, const struct option_shown *o
 
 static void print_bash_key_values(const struct verb *v)
 {
-    const char *takes, *help;
-    const struct updates_key *k;
-    for (size_t i = 0; v->job_keys && (k = updates_key(i, &takes, &help)); i++)
-        if (has_choices(takes)) {
-            printf("    \"%s %s\") words=\"", v->name, k->key);
-            print_choices(takes);
-            printf("%s\" ;;\n", k->reset ? " none" : "");
+    struct updates_shown shown;
+    for (const struct job_attribute *a = NULL; v->job_keys && (a = updates_next(a, &shown));)
+        if (has_choices(shown.takes)) {
+            printf("    \"%s %s\") words=\"", v->name, a->key);
+            print_choices(shown.takes);
+            printf("%s\" ;;\n", a->reset ? " none" : "");
         }
 }
 

@@ -59,29 +59,26 @@ enum { VAL_JSON = 900, VAL_HELP };
 /* The flags of jobs as popt sees them; ended. The caller frees. */
 static struct poptOption *job_flag_table(void)
 {
-    size_t n = directives_count();
-    struct poptOption *t = mem_array(n + 1, sizeof(*t));
-    for (size_t i = 0; i < n; i++) {
-        const struct directive_flag *f = directives_flag(i);
-        t[i] = (struct poptOption){.longName = f->name,
-            .shortName = f->letter,
-            .argInfo = f->value ? POPT_ARG_STRING : POPT_ARG_NONE,
-            .val = CLI_JOB_FLAG + (int)i,
-            .descrip = f->help,
-            .argDescrip = f->value};
-    }
+    size_t n = 0;
+    struct poptOption *t = mem_array(job_attributes_count + 1, sizeof(*t));
+    for (const struct job_attribute *a = NULL; (a = directives_next(a));)
+        t[n++] = (struct poptOption){.longName = a->flag,
+            .shortName = a->letter,
+            .argInfo = a->takes ? POPT_ARG_STRING : POPT_ARG_NONE,
+            .val = CLI_JOB_FLAG + (int)(a - job_attributes),
+            .descrip = a->help,
+            .argDescrip = a->takes};
     return t;
 }
 
 static void print_job_keys(void)
 {
-    const char *takes, *help;
-    const struct updates_key *k;
+    struct updates_shown shown;
     puts("\nKeys, with the values of the flags of belay submit (none: as if it had said nothing of "
          "it):");
-    for (size_t i = 0; (k = updates_key(i, &takes, &help)); i++) {
-        char *word = mem_printf("%s=%s", k->key, takes);
-        printf("  %-27s %s\n", word, help);
+    for (const struct job_attribute *a = NULL; (a = updates_next(a, &shown));) {
+        char *word = mem_printf("%s=%s", a->key, shown.takes);
+        printf("  %-27s %s\n", word, shown.help);
         free(word);
     }
 }

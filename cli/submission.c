@@ -58,7 +58,7 @@ void submission_add_named(struct submission *s, const char *name, const char *ar
 
 int submission_add_flag(struct submission *s, int val, const char *arg)
 {
-    submission_add_named(s, directives_flag((size_t)(val - CLI_JOB_FLAG))->name, arg);
+    submission_add_named(s, job_attributes[val - CLI_JOB_FLAG].flag, arg);
     return 0;
 }
 

@@ -279,7 +279,8 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
 struct updating {
     struct world *w;
     int64_t job;
-    int32_t fields, at_once;
+    uint64_t fields;
+    int32_t at_once;
     struct job_row to;
     const char *extras;
     struct submission s; /* what it is to depend on */
@@ -316,7 +317,7 @@ static void on_updated(void *ctx, const struct err *e, int64_t id)
 /* To what it could have been submitted as, so that it comes to an end. */
 static void update_a_job(struct world *w, int64_t job)
 {
-    static const enum update_field all[] = {UPDATE_NAME, UPDATE_TIME_LIMIT, UPDATE_RETRIES,
+    static const enum job_field all[] = {UPDATE_NAME, UPDATE_TIME_LIMIT, UPDATE_RETRIES,
         UPDATE_NICE, UPDATE_DEADLINE, UPDATE_FINISH, UPDATE_WORK, UPDATE_AT_ONCE, UPDATE_POOL,
         UPDATE_TEAM, UPDATE_QOS, UPDATE_BEGIN, UPDATE_DEPENDS, UPDATE_CPUS, UPDATE_MEMORY,
         UPDATE_NODES, UPDATE_ON_LOSS, UPDATE_LICENCES};

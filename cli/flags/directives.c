@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directives and flags of jobs (see directives.h). One table says what every flag means, for #BELAY
- * lines, #SBATCH lines and the command line alike. A #SBATCH flag that would change what the job
- * means and is not known here is refused by name; harmless ones are told and passed over.
+ * Directives and flags of jobs (see directives.h). job/attributes.c says what every flag means, for
+ * #BELAY lines, #SBATCH lines and the command line alike; here are the parsers. A #SBATCH flag that
+ * would change what the job means and is not known is refused by name; harmless ones are told and
+ * passed over.
  */
 #include "cli/flags/directives_private.h"
 
@@ -19,6 +20,7 @@
 #include "cli/flags/grace.h"
 #include "cli/flags/notify.h"
 #include "cli/flags/retry.h"
+#include <assert.h>
 #include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -27,11 +29,6 @@
 #include <unistd.h>
 
 typedef int (*apply_fn)(const struct directive_context *c, const char *value, struct err *e);
-
-struct flag {
-    struct directive_flag shown;
-    apply_fn apply;
-};
 
 void directive_warn(const struct directive_context *c, const char *fmt, ...)
 {
@@ -110,24 +107,6 @@ static int one_of(const char *value, const char *const *names, struct err *e)
     return rc;
 }
 
-static int apply_market(const struct directive_context *c, const char *value, struct err *e)
-{
-    static const char *const names[] = {"any", "spot", "on-demand", NULL};
-    int rc = one_of(value, names, e);
-    if (rc == 0)
-        json_object_set_new(c->spec, "market", json_string(value));
-    return rc;
-}
-
-static int apply_checkpoint(const struct directive_context *c, const char *value, struct err *e)
-{
-    static const char *const names[] = {"none", "signal", "coop", "criu", NULL};
-    int rc = one_of(value, names, e);
-    if (rc == 0)
-        json_object_set_new(directive_object(c->spec, "checkpoint"), "method", json_string(value));
-    return rc;
-}
-
 static int apply_every(const struct directive_context *c, const char *value, struct err *e)
 {
     int64_t ms = 0;
@@ -137,13 +116,6 @@ static int apply_every(const struct directive_context *c, const char *value, str
     if (rc == 0)
         json_object_set_new(directive_object(c->spec, "checkpoint"), "every_ms", json_integer(ms));
     return rc;
-}
-
-static int apply_drill(const struct directive_context *c, const char *value, struct err *e)
-{
-    (void)value, (void)e;
-    json_object_set_new(c->spec, "drill", json_true());
-    return 0;
 }
 
 /* What the clock shows in UTC when it shows this here, on this day. */
@@ -183,55 +155,9 @@ static int apply_at(const struct directive_context *c, const char *value, struct
     return 0;
 }
 
-static int apply_keep(const struct directive_context *c, const char *value, struct err *e)
-{
-    int64_t n;
-    int rc = str_to_i64(value, 1, 1000, "keep", &n, e);
-    if (rc == 0)
-        json_object_set_new(directive_object(c->spec, "checkpoint"), "keep", json_integer(n));
-    return rc;
-}
-
-static int apply_keep_every(const struct directive_context *c, const char *value, struct err *e)
-{
-    int64_t n;
-    int rc = str_to_i64(value, 1, 1000000, "keep-every", &n, e);
-    if (rc == 0)
-        json_object_set_new(directive_object(c->spec, "checkpoint"), "keep_every", json_integer(n));
-    return rc;
-}
-
-static int apply_on_loss(const struct directive_context *c, const char *value, struct err *e)
-{
-    static const char *const names[] = {"shrink", "wait", NULL};
-    int rc = one_of(value, names, e);
-    if (rc == 0)
-        json_object_set_new(c->spec, "on_loss", json_string(value));
-    return rc;
-}
-
-static int apply_after(const struct directive_context *c, const char *value, struct err *e)
-{
-    static const char *const names[] = {"auto", "delete", "last", "all", NULL};
-    int rc = one_of(value, names, e);
-    if (rc == 0)
-        json_object_set_new(directive_object(c->spec, "checkpoint"), "after", json_string(value));
-    return rc;
-}
-
 static int apply_signal(const struct directive_context *c, const char *value, struct err *e)
 {
     return grace_parse(value, c->spec, e);
-}
-
-/* The short form of --retry failed=N. */
-static int apply_retries(const struct directive_context *c, const char *value, struct err *e)
-{
-    int64_t n;
-    int rc = str_to_i64(value, 0, 1000, "retries", &n, e);
-    if (rc == 0)
-        json_object_set_new(directive_object(c->spec, "retry"), "failed", json_integer(n));
-    return rc;
 }
 
 static int apply_mail_type(const struct directive_context *c, const char *value, struct err *e)
@@ -254,20 +180,6 @@ static int apply_retry(const struct directive_context *c, const char *value, str
     return retry_parse(value, c->spec, e);
 }
 
-static int apply_requeue(const struct directive_context *c, const char *value, struct err *e)
-{
-    (void)value, (void)e;
-    json_object_set_new(c->spec, "requeue", json_true());
-    return 0;
-}
-
-static int apply_no_requeue(const struct directive_context *c, const char *value, struct err *e)
-{
-    (void)value, (void)e;
-    json_object_set_new(c->spec, "requeue", json_false());
-    return 0;
-}
-
 static int apply_label(const struct directive_context *c, const char *value, struct err *e)
 {
     const char *eq = strchr(value, '=');
@@ -281,35 +193,12 @@ static int apply_label(const struct directive_context *c, const char *value, str
     return rc;
 }
 
-static int apply_window(const struct directive_context *c, const char *value, struct err *e)
-{
-    if (!str_is_name(value, 63))
-        return err_set(e, ERR_INVALID, "expected a window's name, found %s", SHOWN(value));
-    json_object_set_new(c->spec, "window", json_text(value));
-    return 0;
-}
-
-static int apply_team(const struct directive_context *c, const char *value, struct err *e)
+static int apply_account(const struct directive_context *c, const char *value, struct err *e)
 {
     if (!str_is_name(value, 63))
         return err_set(e, ERR_INVALID, "expected a team's name, found %s", SHOWN(value));
     json_object_set_new(c->spec, "team", json_text(value));
-    return 0;
-}
-
-static int apply_account(const struct directive_context *c, const char *value, struct err *e)
-{
-    int rc = apply_team(c, value, e);
-    if (rc == 0)
-        json_object_set_new(directive_object(c->spec, "labels"), "account", json_text(value));
-    return rc;
-}
-
-static int apply_qos(const struct directive_context *c, const char *value, struct err *e)
-{
-    if (!str_is_name(value, 31))
-        return err_set(e, ERR_INVALID, "expected the name of a QOS, found %s", SHOWN(value));
-    json_object_set_new(c->spec, "qos", json_text(value));
+    json_object_set_new(directive_object(c->spec, "labels"), "account", json_text(value));
     return 0;
 }
 
@@ -366,24 +255,6 @@ static int apply_dependency(const struct directive_context *c, const char *value
     return depend_parse(value, c->spec, e);
 }
 
-static int apply_begin(const struct directive_context *c, const char *value, struct err *e)
-{
-    struct wall at;
-    int rc = begin_parse(value, clock_wall(&clock_system), &at, e);
-    if (rc == 0)
-        json_object_set_new(c->spec, "begin_at_ms", json_integer(at.ms));
-    return rc;
-}
-
-static int apply_deadline(const struct directive_context *c, const char *value, struct err *e)
-{
-    struct wall at;
-    int rc = begin_parse(value, clock_wall(&clock_system), &at, e);
-    if (rc == 0)
-        json_object_set_new(c->spec, "deadline_at_ms", json_integer(at.ms));
-    return rc;
-}
-
 /* a key of the specification that directives_finish takes out again: the time of the day that
  * finish_by_ms was told as */
 #define FINISH_OF_DAY "finish_of_day"
@@ -414,74 +285,6 @@ static int apply_finish_by(const struct directive_context *c, const char *value,
         json_object_set_new(c->spec, FINISH_OF_DAY, json_string(value));
     json_object_set_new(c->spec, from_submit ? "finish_in_ms" : "finish_by_ms",
         json_integer(from_submit ? in_ms : at.ms));
-    return 0;
-}
-
-static int apply_work(const struct directive_context *c, const char *value, struct err *e)
-{
-    int64_t ms;
-    int rc = read_some_time(value, &ms, e);
-    if (rc == 0)
-        json_object_set_new(c->spec, "work_ms", json_integer(ms));
-    return rc;
-}
-
-#define USD_MAX 1000000000LL
-
-static int apply_usd(
-    const struct directive_context *c, const char *key, const char *value, struct err *e)
-{
-    int64_t uusd;
-    char shown[STR_SHOW_MAX];
-    int rc = str_to_uusd(value, &uusd, e);
-    if (rc == 0 && (uusd <= 0 || uusd > USD_MAX * 1000000))
-        rc = err_set(e, ERR_INVALID, "expected more than 0 and at most %lld dollars, found %s",
-            USD_MAX, str_show(value, shown));
-    if (rc == 0)
-        json_object_set_new(c->spec, key, json_integer(uusd));
-    return rc;
-}
-
-static int apply_max_usd(const struct directive_context *c, const char *value, struct err *e)
-{
-    return apply_usd(c, "max_uusd", value, e);
-}
-
-static int apply_max_usd_per_hour(
-    const struct directive_context *c, const char *value, struct err *e)
-{
-    return apply_usd(c, "max_uusd_per_hour", value, e);
-}
-
-static int apply_kill_on_invalid_dep(
-    const struct directive_context *c, const char *value, struct err *e)
-{
-    static const char *const names[] = {"yes", "no", NULL};
-    int rc = one_of(value, names, e);
-    if (rc == 0)
-        json_object_set_new(c->spec, "kill_on_invalid_dep", json_boolean(str_eq(value, "yes")));
-    return rc;
-}
-
-/* What it may be, belayd says. */
-static int apply_array(const struct directive_context *c, const char *value, struct err *e)
-{
-    (void)e;
-    json_object_set_new(c->spec, "array", json_text(value));
-    return 0;
-}
-
-static int apply_hold(const struct directive_context *c, const char *value, struct err *e)
-{
-    (void)value, (void)e;
-    json_object_set_new(c->spec, "hold", json_true());
-    return 0;
-}
-
-static int apply_nothing(const struct directive_context *c, const char *value, struct err *e)
-{
-    (void)value, (void)e;
-    (void)c;
     return 0;
 }
 
@@ -528,218 +331,173 @@ static int apply_open_mode(const struct directive_context *c, const char *value,
     return rc;
 }
 
-/* ---- the table ---- */
+/* ---- options that are of a type ---- */
 
-static const struct flag flags[] = {
-    {{"job-name", 'J', "NAME", "the job's name"}, apply_name},
-    {{"partition", 'p', "POOL,...",
-         "the pool to run in, or several: whichever lets it start first (default: any)"},
-        apply_pool},
-    {{"pool", 0, "POOL,...", "the same"}, apply_pool},
-    {{"cpus-per-task", 'c', "N", "CPUs (default 1)"}, directive_cpus},
-    {{"gpus", 'G', "N|MODEL:N", "GPUs (default 0), of this model: a100:2; or slices: 1g.10gb:2"},
-        directive_gpus_of_job},
-    {{"gpu-memory", 0, "SIZE", "that each GPU has at least: 40G"}, directive_gpu_memory},
-    {{"gres", 0, "gpu:N,NAME:N",
-         "the same, as Slurm writes it, and what nodes have by other names"},
-        directive_gres},
-    {{"constraint", 'C', "FEATURES", "only nodes that have these features: a100&(ib|roce)"},
-        directive_constraint},
-    {{"region", 0, "NAME,...",
-         "only nodes in one of these regions of a provider: us-east-1,us-east-2"},
-        directive_region},
-    {{"zone", 0, "NAME,...", "only nodes in one of these zones: us-east-1a,us-east-1b"},
-        directive_zone},
-    {{"licenses", 'L', "NAME:N,...", "not before so many of the cluster's licences are free"},
-        directive_licences},
-    {{"licences", 0, "NAME:N,...", "the same"}, directive_licences},
-    {{"exclusive", 0, NULL,
-         "nobody else on its nodes, with all that they have; cpus, memory and GPUs are the least"},
-        directive_exclusive},
-    {{"gpus-per-node", 0, "N", "the same"}, directive_gpus},
-    {{"gpus-per-task", 0, "N", "the same for each of --ntasks"}, directive_gpus_per_task},
-    {{"cpus-per-gpu", 0, "N", "CPUs for each GPU"}, directive_cpus_per_gpu},
-    {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, directive_memory},
-    {{"mem-per-cpu", 0, "SIZE", "the same for each CPU"}, directive_memory_per_cpu},
-    {{"mem-per-gpu", 0, "SIZE", "the same for each GPU"}, directive_memory_per_gpu},
-    {{"time", 't', "LIMIT",
-         "time limit of one attempt: 90m, 2h, 1:30:00; a bare number is minutes"},
-        apply_time},
-    {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"},
-        apply_market},
-    {{"checkpoint", 0, "none|signal|coop|criu",
-         "how the program takes part in checkpoints (default none)"},
-        apply_checkpoint},
-    {{"checkpoint-every", 0, "auto|TIME", "time between periodic saves (default auto)"},
-        apply_every},
-    {{"checkpoint-at", 0, "HH:MM,...",
-         "save at these times of the day as well, by this machine's clock; 06:00Z: UTC"},
-        apply_at},
-    {{"keep", 0, "N", "checkpoints kept (default 3)"}, apply_keep},
-    {{"keep-every", 0, "K", "keep every K-th checkpoint of an attempt as well"}, apply_keep_every},
-    {{"checkpoints-after", 0, "auto|delete|last|all",
-         "what of them stays when the job has ended (default auto: all for some days)"},
-        apply_after},
-    {{"drill", 0, NULL,
-         "once it has saved or got somewhere, save, kill and resume it, and certify that it comes "
-         "back"},
-        apply_drill},
-    {{"signal", 0, "[B:]SIG[@SECONDS]",
-         "sent once, so long before the time limit (default 60); B: to the script only. What "
-         "--checkpoint signal sends (default "
-         "USR1)"},
-        apply_signal},
-    {{"retries", 0, "N", "how often a failed program is tried again (default 0)"}, apply_retries},
-    {{"label", 0, "NAME=VALUE", "a label, for the bill; may be repeated"}, apply_label},
-    {{"account", 'A', "NAME", "the team whose share it uses; also --label account=NAME"},
-        apply_account},
-    {{"team", 0, "NAME", "the team whose share it uses"}, apply_team},
-    {{"qos", 'q', "NAME", "the class of the job, as belayd's configuration has them"}, apply_qos},
-    {{"nice", 0, "MINUTES", "it stands in the queue as if submitted so much later", "100"},
-        apply_nice},
-    {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"},
-        directive_export},
-    {{"chdir", 'D', "DIR", "working directory (default: the current one)"}, apply_chdir},
-    {{"workdir", 0, "shared|upload",
-         "upload: send what is in it along, but for what .gitignore and .belayignore name; default "
-         "shared: nodes have it"},
-        apply_workdir},
-    {{"image", 0, "IMAGE",
-         "run the script in this container image, with podman or apptainer: "
-         "docker.io/library/python:3.12, or a .sif file"},
-        apply_image},
-    {{"container-image", 0, "IMAGE", "the same"}, apply_image},
-    {{"array", 'a', "INDEXES",
-         "a job of tasks, 0-99, 1,3,7 or 0-20:5, and %10: at most ten at once"},
-        apply_array},
-    {{"dependency", 'd', "KIND:JOB...",
-         "not before other jobs: afterok:17:18,afterany:19, afternotok:17, after:17+MINUTES, "
-         "aftercorr:17, singleton; ? "
-         "for any of them"},
-        apply_dependency},
-    {{"begin", 'b', "TIME", "not before: now+1hour, 16:00, tomorrow, 2026-12-01T10:00"},
-        apply_begin},
-    {{"kill-on-invalid-dep", 0, "yes|no",
-         "end it when what it depends on can never come true (default), or let it wait"},
-        apply_kill_on_invalid_dep},
-    {{"deadline", 0, "TIME",
-         "end it if it waits when it could not have ended by then any more, by its time limit"},
-        apply_deadline},
-    {{"finish-by", 0, "TIME",
-         "to be done by then, for the least money: on spot while there is time, else on-demand: "
-         "07:00 (of a cron entry each day's, in its zone), +8h, now+2days"},
-        apply_finish_by},
-    {{"work", 0, "TIME",
-         "with --finish-by: how long it would run undisturbed (default: --time); 48h, 90m"},
-        apply_work},
-    {{"max-usd", 0, "USD",
-         "it may cost so much in all: it is saved and parked before it does, until that is raised"},
-        apply_max_usd},
-    {{"max-usd-per-hour", 0, "USD",
-         "only on nodes that cost no more an hour together: it waits for a lower price"},
-        apply_max_usd_per_hour},
-    {{"window", 0, "NAME",
-         "only in this window of belayd's configuration; saved and parked at its end"},
-        apply_window},
-    {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
-    {{"nodes", 'N', "N|MIN-MAX",
-         "nodes, all of which start the job at once (default 1): as many as there are, from MIN to "
-         "MAX"},
-        directive_nodes},
-    {{"nodelist", 'w', "NODES", "only on these nodes: n[1-3,7]"}, directive_nodelist},
-    {{"nodefile", 'F', "FILE", "only on the nodes that are named in this file"},
-        directive_nodefile},
-    {{"exclude", 'x', "NODES", "on none of these nodes"}, directive_exclude},
-    {{"on-loss", 0, "shrink|wait",
-         "when one of MIN-MAX nodes is lost, go on with the others or wait for another (default "
-         "shrink)"},
-        apply_on_loss},
-    {{"script-on", 0, "each|first",
-         "the script starts on each of several nodes (default), or on the first, where srun starts "
-         "tasks on all"},
-        directive_script_on},
-    {{"ntasks", 'n', "N",
-         "tasks that the script starts itself, with srun; CPUs are for each (default 1)"},
-        directive_tasks},
-    {{"ntasks-per-node", 0, "N", "the same"}, directive_tasks_per_node},
-    {{"ntasks-per-gpu", 0, "N", "the same for each GPU; with --ntasks: so many GPUs as that takes"},
-        directive_tasks_per_gpu},
-    {{"mincpus", 0, "N", "CPUs of each node, at least"}, directive_mincpus},
-    {{"output", 'o', "FILE",
-         "write the output there too; %j the job's number, %x its name (docs/reference/slurm.md "
-         "has all)"},
-        apply_output},
-    {{"error", 'e', "FILE", "and what goes to standard error there, instead"}, apply_error},
-    {{"input", 'i', "FILE|URI,size=SIZE",
-         "standard input (default: none); or data that the program reads, whose way to an offer is "
-         "part of that one's price: "
-         "s3://bucket/prefix,size=140G,place=aws/us-east-1"},
-        apply_input},
-    {{"stdin", 0, NULL, "its standard input stays open for belay attach"}, apply_stdin},
-    {{"comment", 0, "TEXT", "accepted for Slurm's scripts; no effect"}, apply_nothing},
-    {{"retry", 0, "END=N,...",
-         "how often it is queued again after an end as failed, timeout, node-lost, reclaimed, "
-         "evicted, drained: a number, or "
-         "unlimited"},
-        apply_retry},
-    {{"requeue", 0, NULL,
-         "queue it again after what the world does to it, whatever belayd's configuration says"},
-        apply_requeue},
-    {{"no-requeue", 0, NULL, "never queue it again, but for what --retry says"}, apply_no_requeue},
-    {{"mail-type", 0, "WHEN,...",
-         "mail at BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, TIME_LIMIT_50, _80, _90; ALL, NONE; "
-         "ARRAY_TASKS: of each task"},
-        apply_mail_type},
-    {{"mail-user", 0, "ADDRESS", "to whom (default: you)"}, apply_mail_user},
-    {{"notify", 0, "URL|@FILE",
-         "a POST with JSON there at the changes of its state; may be repeated"},
-        apply_notify},
-    {{"open-mode", 0, "append|truncate",
-         "of --output at each attempt (default: truncate at the first, then append)"},
-        apply_open_mode},
-    {{"test-only", 0, NULL,
-         "say when and where it would start and what it would cost; nothing is submitted (command "
-         "line only)"},
-        apply_nothing},
-    {{"parsable", 0, NULL, "print the job's number and nothing else (command line only)"},
-        apply_nothing},
+/* "checkpoint.keep" is a member of an object. */
+static void put(const struct directive_context *c, const char *name, json_t *v)
+{
+    const char *dot = strchr(name, '.');
+    char outer[32];
+    snprintf(outer, sizeof(outer), "%.*s", dot ? (int)(dot - name) : 0, name);
+    json_object_set_new(dot ? directive_object(c->spec, outer) : c->spec, dot ? dot + 1 : name, v);
+}
+
+static int read_usd(
+    const struct job_attribute *a, const char *value, int64_t *ret_uusd, struct err *e)
+{
+    int rc = str_to_uusd(value, ret_uusd, e);
+    return rc == 0 && (*ret_uusd <= 0 || *ret_uusd > a->max)
+               ? err_set(e, ERR_INVALID, "expected more than 0 and at most %lld dollars, found %s",
+                     (long long)(a->max / 1000000), SHOWN(value))
+               : rc;
+}
+
+static int read_number(
+    const struct job_attribute *a, const char *value, int64_t *ret_number, struct err *e)
+{
+    struct wall at;
+    int rc;
+    switch (a->type) {
+    case JOB_TYPE_DURATION:
+        return read_some_time(value, ret_number, e);
+    case JOB_TYPE_MONEY:
+        return read_usd(a, value, ret_number, e);
+    case JOB_TYPE_MOMENT:
+        rc = begin_parse(value, clock_wall(&clock_system), &at, e);
+        *ret_number = rc == 0 ? at.ms : 0;
+        return rc;
+    default:
+        return str_to_i64(
+            value, a->flag_min ? a->flag_min : a->min, a->max, a->flag, ret_number, e);
+    }
+}
+
+static int apply_typed(const struct job_attribute *a, const struct directive_context *c,
+    const char *value, struct err *e)
+{
+    static const char *const yes_no[] = {"yes", "no", NULL};
+    int64_t number;
+    int rc = 0;
+    switch (a->type) {
+    case JOB_TYPE_IGNORED:
+        return 0;
+    case JOB_TYPE_TRUE:
+    case JOB_TYPE_FALSE:
+        put(c, a->name, json_boolean(a->type == JOB_TYPE_TRUE));
+        return 0;
+    case JOB_TYPE_BOOL:
+        if ((rc = one_of(value, yes_no, e)) == 0)
+            put(c, a->name, json_boolean(str_eq(value, "yes")));
+        return rc;
+    case JOB_TYPE_TEXT:
+    case JOB_TYPE_NAME:
+    case JOB_TYPE_URL:
+    case JOB_TYPE_ENUM:
+        if ((rc = job_attribute_check(a, value, e)) == 0)
+            put(c, a->name, json_text(value));
+        return rc;
+    default:
+        if ((rc = read_number(a, value, &number, e)) == 0)
+            put(c, a->name, json_integer(number));
+        return rc;
+    }
+}
+
+/* ---- those that are not ---- */
+
+static const struct {
+    const char *flag;
+    apply_fn apply;
+} structured[] = {
+    {"job-name", apply_name},
+    {"partition", apply_pool},
+    {"pool", apply_pool},
+    {"cpus-per-task", directive_cpus},
+    {"gpus", directive_gpus_of_job},
+    {"gpu-memory", directive_gpu_memory},
+    {"gres", directive_gres},
+    {"constraint", directive_constraint},
+    {"region", directive_region},
+    {"zone", directive_zone},
+    {"licenses", directive_licences},
+    {"licences", directive_licences},
+    {"gpus-per-node", directive_gpus},
+    {"gpus-per-task", directive_gpus_per_task},
+    {"cpus-per-gpu", directive_cpus_per_gpu},
+    {"mem", directive_memory},
+    {"mem-per-cpu", directive_memory_per_cpu},
+    {"mem-per-gpu", directive_memory_per_gpu},
+    {"time", apply_time},
+    {"checkpoint-every", apply_every},
+    {"checkpoint-at", apply_at},
+    {"signal", apply_signal},
+    {"label", apply_label},
+    {"account", apply_account},
+    {"nice", apply_nice},
+    {"export", directive_export},
+    {"chdir", apply_chdir},
+    {"workdir", apply_workdir},
+    {"image", apply_image},
+    {"container-image", apply_image},
+    {"dependency", apply_dependency},
+    {"finish-by", apply_finish_by},
+    {"nodes", directive_nodes},
+    {"nodelist", directive_nodelist},
+    {"nodefile", directive_nodefile},
+    {"exclude", directive_exclude},
+    {"script-on", directive_script_on},
+    {"ntasks", directive_tasks},
+    {"ntasks-per-node", directive_tasks_per_node},
+    {"ntasks-per-gpu", directive_tasks_per_gpu},
+    {"mincpus", directive_mincpus},
+    {"output", apply_output},
+    {"error", apply_error},
+    {"input", apply_input},
+    {"stdin", apply_stdin},
+    {"retry", apply_retry},
+    {"mail-type", apply_mail_type},
+    {"mail-user", apply_mail_user},
+    {"notify", apply_notify},
+    {"open-mode", apply_open_mode},
 };
-#define N_FLAGS (sizeof(flags) / sizeof(flags[0]))
+#define N_STRUCTURED (sizeof(structured) / sizeof(structured[0]))
 
-static const struct flag *find(const char *name)
+static int apply_attribute(const struct job_attribute *a, const struct directive_context *c,
+    const char *value, struct err *e)
 {
-    for (size_t i = 0; name && i < N_FLAGS; i++)
-        if (str_eq(flags[i].shown.name, name) ||
-            (name[0] && !name[1] && flags[i].shown.letter == name[0]))
-            return &flags[i];
+    for (size_t i = 0; a->type == JOB_TYPE_STRUCTURED && i < N_STRUCTURED; i++)
+        if (str_eq(structured[i].flag, a->flag))
+            return structured[i].apply(c, value, e);
+    assert(a->type != JOB_TYPE_STRUCTURED);
+    return apply_typed(a, c, value, e);
+}
+
+const struct job_attribute *directives_next(const struct job_attribute *a)
+{
+    const struct job_attribute *end = job_attributes + job_attributes_count;
+    for (a = a ? a + 1 : job_attributes; a < end; a++)
+        if (a->flag)
+            return a;
     return NULL;
-}
-
-size_t directives_count(void)
-{
-    return N_FLAGS;
-}
-
-const struct directive_flag *directives_flag(size_t i)
-{
-    return &flags[i].shown;
 }
 
 bool directives_takes_value(const char *name)
 {
-    const struct flag *f = find(name);
-    const struct foreign *other = f ? NULL : foreign_find(name);
-    const char *value = f ? f->shown.value : other ? other->value : NULL;
+    const struct job_attribute *a = job_attribute_by_flag(name);
+    const struct foreign *other = a ? NULL : foreign_find(name);
+    const char *value = a ? a->takes : other ? other->value : NULL;
     return value && value[0] != '?';
 }
 
 static int refuse_unknown(const struct directive_context *c, const char *name, struct err *e)
 {
-    const char *names[N_FLAGS + 1];
-    for (size_t i = 0; i < N_FLAGS; i++)
-        names[i] = flags[i].shown.name;
-    names[N_FLAGS] = NULL;
+    const char **names = mem_array(job_attributes_count + 1, sizeof(*names));
+    size_t n = 0;
+    for (const struct job_attribute *a = NULL; (a = directives_next(a));)
+        names[n++] = a->flag;
+    names[n] = NULL;
     const char *near = str_nearest(name, names);
+    free(names);
     char flag[80];
     snprintf(flag, sizeof(flag), "%s%s", name[0] && !name[1] ? "-" : "--", name);
     if (foreign_find(name))
@@ -754,24 +512,23 @@ static int refuse_unknown(const struct directive_context *c, const char *name, s
 static int apply(
     const struct directive_context *c, const char *name, const char *value, struct err *e)
 {
-    const struct flag *f = find(name);
-    const struct foreign *other = f ? NULL : foreign_find(name);
+    const struct job_attribute *a = job_attribute_by_flag(name);
+    const struct foreign *other = a ? NULL : foreign_find(name);
     if (other && other->kind != FOREIGN_REFUSED) {
         if (other->kind == FOREIGN_TOLD)
             directive_warn(c, "--%s has no effect in belay", other->name);
         return 0;
     }
-    if (!f)
+    if (!a)
         return refuse_unknown(c, name, e);
-    value = value ? value : f->shown.bare;
-    if (f->shown.value && !value)
+    value = value ? value : a->bare;
+    if (a->takes && !value)
+        return err_set(e, ERR_INVALID, "%s: --%s needs a value (%s)", c->where, a->flag, a->takes);
+    if (!a->takes && value)
         return err_set(
-            e, ERR_INVALID, "%s: --%s needs a value (%s)", c->where, f->shown.name, f->shown.value);
-    if (!f->shown.value && value)
-        return err_set(e, ERR_INVALID, "%s: --%s takes no value, found %s", c->where, f->shown.name,
-            SHOWN(value));
-    int rc = f->apply(c, value, e);
-    return rc == 0 ? 0 : err_wrap(e, "%s: --%s", c->where, f->shown.name);
+            e, ERR_INVALID, "%s: --%s takes no value, found %s", c->where, a->flag, SHOWN(value));
+    int rc = apply_attribute(a, c, value, e);
+    return rc == 0 ? 0 : err_wrap(e, "%s: --%s", c->where, a->flag);
 }
 
 int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch,
@@ -858,9 +615,9 @@ static void split_flag(const char *word, char *name, size_t size, const char **r
 /* Behind one that needs no value it is a number. */
 static bool next_is_value(const char *name, const char *rest)
 {
-    const struct flag *f = find(name);
+    const struct job_attribute *a = job_attribute_by_flag(name);
     return directives_takes_value(name) &&
-           (!f || !f->shown.bare || isdigit((unsigned char)rest[strspn(rest, " \t")]));
+           (!a || !a->bare || isdigit((unsigned char)rest[strspn(rest, " \t")]));
 }
 
 /* The flags of one line; a value may also be the next word. */

@@ -8,6 +8,7 @@
 #define BELAY_CLI_FLAGS_DIRECTIVES_H
 
 #include "base/json.h"
+#include "job/attributes.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,16 +49,8 @@ int directives_finish(json_t *spec, directive_warn_fn warn, void *warn_ctx, stru
 /* True when the flag takes a value; NULL-safe; unknown flags: false. */
 bool directives_takes_value(const char *name);
 
-struct directive_flag {
-    const char *name;
-    char letter;       /* 0: none */
-    const char *value; /* what it takes, for help; NULL: nothing */
-    const char *help;
-    /* what it means without a value, in scripts and to sbatch; NULL: it needs one */
-    const char *bare;
-};
-/* The table of flags, for help, completions and the manual: entries 0 .. directives_count() - 1. */
-size_t directives_count(void);
-const struct directive_flag *directives_flag(size_t i);
+/* The options of a job that have a flag, for help and completions, in their order: the one after a,
+ * or the first with NULL. NULL: there is none any more. */
+const struct job_attribute *directives_next(const struct job_attribute *a);
 
 #endif

@@ -49,7 +49,6 @@ int directive_gpus_per_task(const struct directive_context *c, const char *value
 int directive_gpu_memory(const struct directive_context *c, const char *value, struct err *e);
 int directive_gres(const struct directive_context *c, const char *value, struct err *e);
 int directive_licences(const struct directive_context *c, const char *value, struct err *e);
-int directive_exclusive(const struct directive_context *c, const char *value, struct err *e);
 int directive_constraint(const struct directive_context *c, const char *value, struct err *e);
 int directive_region(const struct directive_context *c, const char *value, struct err *e);
 int directive_zone(const struct directive_context *c, const char *value, struct err *e);

@@ -221,13 +221,6 @@ int directive_licences(const struct directive_context *c, const char *value, str
     return rc;
 }
 
-int directive_exclusive(const struct directive_context *c, const char *value, struct err *e)
-{
-    (void)value, (void)e;
-    json_object_set_new(c->spec, "exclusive", json_true());
-    return 0;
-}
-
 /* In [a|b] they are of all nodes, which have to have the same one: of one node that is (a|b). */
 int directive_constraint(const struct directive_context *c, const char *value, struct err *e)
 {

@@ -5,63 +5,47 @@
 #include "cli/flags/updates.h"
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/str.h"
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-static const struct updates_key keys[] = {{"name", "job-name", NULL},
-    {"time", "time", "{\"time_limit_ms\": 0}"}, {"pool", "partition", "{\"pool\": \"\"}"},
-    {"partition", "partition", "{\"pool\": \"\"}"}, {"market", "market", "{\"market\": \"any\"}"},
-    {"team", "team", "{\"team\": \"\"}"}, {"account", "team", "{\"team\": \"\"}"},
-    {"qos", "qos", "{\"qos\": \"\"}"}, {"nice", "nice", "{\"nice\": 0}"},
-    {"begin", "begin", "{\"begin_at_ms\": 0}"}, {"window", "window", "{\"window\": \"\"}"},
-    {"deadline", "deadline", "{\"deadline_at_ms\": null}"},
-    {"finish-by", "finish-by", "{\"finish_by_ms\": null}"}, {"work", "work", "{\"work_ms\": null}"},
-    {"max-usd", "max-usd", "{\"max_uusd\": 0}"},
-    {"max-usd-per-hour", "max-usd-per-hour", "{\"max_uusd_per_hour\": 0}"},
-    {"nodelist", "nodelist", "{\"nodelist\": \"\"}"}, {"exclude", "exclude", "{\"exclude\": \"\"}"},
-    {"dependency", "dependency", "{\"depends\": []}"}, {"cpus", "cpus-per-task", NULL},
-    {"mem", "mem", "{\"memory_mib\": 0}"},
-    {"gpus", "gpus", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0}"},
-    {"gres", "gres",
-        "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0, \"resources\": {}}"},
-    {"gpu-memory", "gpu-memory", "{\"gpu_memory_mib\": 0}"}, {"nodes", "nodes", NULL},
-    {"on-loss", "on-loss", NULL}, {"constraint", "constraint", "{\"constraint\": \"\"}"},
-    {"region", "region", NULL}, {"zone", "zone", NULL}, {"input", "input", "{\"input\": null}"},
-    {"licenses", "licenses", "{\"licences\": {}}"}, {"licences", "licenses", "{\"licences\": {}}"},
-    {"exclusive", NULL, "{\"exclusive\": false}", "yes|no", "no other job on its nodes"},
-    {"retries", "retries", NULL}, {"retry", "retry", NULL},
-    {"requeue", NULL, NULL, "yes|no", "whether it is queued again when its node is lost"},
-    {"at-once", NULL, "{\"at_once\": 0}", "N", "how many tasks of an array run at once"}};
-#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
-
-const struct updates_key *updates_key(size_t i, const char **ret_takes, const char **ret_help)
+/* The row by whose flag the value is read; NULL: the key is like none. */
+static const struct job_attribute *flag_of(const struct job_attribute *a)
 {
-    const struct updates_key *k = i < N_KEYS ? &keys[i] : NULL;
-    if (!k)
-        return NULL;
-    *ret_takes = k->takes;
-    *ret_help = k->help;
-    for (size_t n = 0; k->flag && n < directives_count(); n++) {
-        const struct directive_flag *f = directives_flag(n);
-        if (str_eq(f->name, k->flag)) {
-            *ret_takes = f->value;
-            *ret_help = f->help;
-        }
+    return a->key_takes ? NULL : a->key_flag ? job_attribute_by_flag(a->key_flag) : a;
+}
+
+const struct job_attribute *updates_next(
+    const struct job_attribute *a, struct updates_shown *ret_shown)
+{
+    const struct job_attribute *end = job_attributes + job_attributes_count;
+    for (a = a ? a + 1 : job_attributes; a < end; a++) {
+        const struct job_attribute *flag = flag_of(a);
+        if (!a->key)
+            continue;
+        ret_shown->takes = flag ? flag->takes : a->key_takes;
+        ret_shown->help = flag ? flag->help : a->key_help;
+        return a;
     }
-    return k;
+    return NULL;
 }
 
 static int unknown(const char *key, struct err *e)
 {
-    const char *names[N_KEYS + 1] = {NULL};
-    char shown[STR_SHOW_MAX];
-    for (size_t i = 0; i < N_KEYS; i++)
-        names[i] = keys[i].key;
+    const char **names = mem_array(job_attributes_count + 1, sizeof(*names));
+    struct updates_shown unused;
     struct buf list = {0};
+    char shown[STR_SHOW_MAX];
+    size_t n = 0;
+    for (const struct job_attribute *a = NULL; (a = updates_next(a, &unused));)
+        names[n++] = a->key;
+    names[n] = NULL;
     str_list_names(&list, key, names);
     int rc = err_set(e, ERR_INVALID, "expected %s, found %s", buf_str(&list), str_show(key, shown));
     buf_deinit(&list);
+    free(names);
     return rc;
 }
 
@@ -86,7 +70,7 @@ static int set_at_once(json_t *changes, const char *value, struct err *e)
     return rc;
 }
 
-static bool is_reset(const struct updates_key *k, const char *value)
+static bool is_reset(const struct job_attribute *k, const char *value)
 {
     bool no_limit =
         str_eq(k->key, "time") && (strcasecmp(value, "unlimited") == 0 ||
@@ -114,9 +98,7 @@ static int set_data(json_t *changes, const char *value, bool slurm, directive_wa
 int updates_put(json_t *changes, const char *key, const char *value, bool slurm,
     directive_warn_fn warn, void *warn_ctx, struct err *e)
 {
-    const struct updates_key *k = NULL;
-    for (size_t i = 0; i < N_KEYS && !k; i++)
-        k = str_eq(keys[i].key, key) ? &keys[i] : NULL;
+    const struct job_attribute *k = job_attribute_by_key(key), *flag = k ? flag_of(k) : NULL;
     if (!k)
         return unknown(key, e);
     if (is_reset(k, value)) {
@@ -132,8 +114,9 @@ int updates_put(json_t *changes, const char *key, const char *value, bool slurm,
             "constraint: [a|b] can be asked for at the submit, of one node, and not changed to");
     if (str_eq(key, "input"))
         return set_data(changes, value, slurm, warn, warn_ctx, e);
-    if (k->flag)
-        return directives_apply_flag("update", k->flag, value, slurm, changes, warn, warn_ctx, e);
+    if (flag)
+        return directives_apply_flag(
+            "update", flag->flag, value, slurm, changes, warn, warn_ctx, e);
     return str_eq(key, "at-once") ? set_at_once(changes, value, e)
                                   : set_switch(changes, key, value, e);
 }

@@ -15,13 +15,13 @@ int updates_put(json_t *changes, const char *key, const char *value, bool slurm,
 /* After all of them, once: works out what hangs on several. */
 int updates_finish(json_t *changes, directive_warn_fn warn, void *warn_ctx, struct err *e);
 
-struct updates_key {
-    const char *key, *flag; /* as which flag of a submit its value is read; NULL: none is like it */
-    const char *reset;      /* JSON: members for "none"; NULL: there has to be a value */
-    /* without a flag: what its value is, and what it is for, for people */
+/* What a key takes and what it is for, for people. */
+struct updates_shown {
     const char *takes, *help;
 };
-/* For help and completions; NULL: there are fewer. ret_takes, ret_help: in either case. */
-const struct updates_key *updates_key(size_t i, const char **ret_takes, const char **ret_help);
+/* The options of a job that have a key, for help and completions: the one after a, or the first
+ * with NULL. NULL: there is none any more. */
+const struct job_attribute *updates_next(
+    const struct job_attribute *a, struct updates_shown *ret_shown);
 
 #endif

@@ -57,12 +57,12 @@ static struct option *build_options(struct buf *letters)
     size_t n = 0, n_foreign = 0;
     while (foreign_flags[n_foreign].name)
         n_foreign++;
-    struct option *o = mem_array(directives_count() + n_foreign + 16, sizeof(*o));
+    struct option *o = mem_array(job_attributes_count + n_foreign + 16, sizeof(*o));
     buf_adds(letters, "+hVQW");
-    for (size_t i = 0; i < directives_count(); i++) {
-        const struct directive_flag *f = directives_flag(i);
-        int argument = !f->value ? no_argument : f->bare ? optional_argument : required_argument;
-        add_option(&o[n++], letters, f->name, f->letter, argument, VAL_FLAG + (int)i);
+    for (const struct job_attribute *a = NULL; (a = directives_next(a));) {
+        int argument = !a->takes ? no_argument : a->bare ? optional_argument : required_argument;
+        add_option(
+            &o[n++], letters, a->flag, a->letter, argument, VAL_FLAG + (int)(a - job_attributes));
     }
     for (size_t i = 0; i < n_foreign; i++) {
         const struct foreign *f = &foreign_flags[i];
@@ -86,9 +86,9 @@ static int val_of(int c)
 {
     if (c > 255)
         return c;
-    for (size_t i = 0; i < directives_count(); i++)
-        if (directives_flag(i)->letter == c)
-            return VAL_FLAG + (int)i;
+    for (const struct job_attribute *a = NULL; (a = directives_next(a));)
+        if (a->letter == c)
+            return VAL_FLAG + (int)(a - job_attributes);
     for (int i = 0; foreign_flags[i].name; i++)
         if (foreign_flags[i].letter == c && !is_own(foreign_flags[i].name))
             return VAL_FOREIGN + i;
@@ -103,12 +103,11 @@ static void help(void)
 {
     puts("Usage: sbatch [OPTION...] SCRIPT [ARG...] | --wrap=COMMAND\n\nSubmits a job script to "
          "belay.\n");
-    for (size_t i = 0; i < directives_count(); i++) {
-        const struct directive_flag *f = directives_flag(i);
+    for (const struct job_attribute *a = NULL; (a = directives_next(a));) {
         char *name =
-            mem_printf("%c%c%c --%s%s%s", f->letter ? '-' : ' ', f->letter ? f->letter : ' ',
-                f->letter ? ',' : ' ', f->name, f->value ? "=" : "", f->value ? f->value : "");
-        printf("  %-34s %s\n", name, f->help);
+            mem_printf("%c%c%c --%s%s%s", a->letter ? '-' : ' ', a->letter ? a->letter : ' ',
+                a->letter ? ',' : ' ', a->flag, a->takes ? "=" : "", a->takes ? a->takes : "");
+        printf("  %-34s %s\n", name, a->help);
         free(name);
     }
     puts("  -W, --wait                         wait for the job's end and return its exit code\n"
@@ -128,7 +127,7 @@ static void add(struct sbatch *u, int val)
         u->s.quiet = true;
     } else {
         submission_add_named(&u->s,
-            val >= VAL_FLAG ? directives_flag((size_t)(val - VAL_FLAG))->name
+            val >= VAL_FLAG ? job_attributes[val - VAL_FLAG].flag
                             : foreign_flags[val - VAL_FOREIGN].name,
             optarg);
     }

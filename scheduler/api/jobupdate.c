@@ -5,29 +5,24 @@
  */
 #include "scheduler/api/jobupdate.h"
 
+#include "base/mem.h"
 #include "base/str.h"
+#include "job/attributes.h"
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/api/json_extras.h"
+#include <stdlib.h>
 #include <string.h>
 
-/* Some belong together. */
-static const struct {
-    const char *key;
-    enum update_field field;
-} keys[] = {{"name", UPDATE_NAME}, {"time_limit_ms", UPDATE_TIME_LIMIT},
-    {"retries", UPDATE_RETRIES}, {"retry", UPDATE_RETRIES}, {"requeue", UPDATE_RETRIES},
-    {"nice", UPDATE_NICE}, {"deadline_at_ms", UPDATE_DEADLINE}, {"finish_by_ms", UPDATE_FINISH},
-    {"finish_in_ms", UPDATE_FINISH}, {"work_ms", UPDATE_WORK}, {"at_once", UPDATE_AT_ONCE},
-    {"max_uusd", UPDATE_MAX_USD}, {"max_uusd_per_hour", UPDATE_MAX_USD_H}, {"pool", UPDATE_POOL},
-    {"market", UPDATE_MARKET}, {"team", UPDATE_TEAM}, {"qos", UPDATE_QOS},
-    {"begin_at_ms", UPDATE_BEGIN}, {"window", UPDATE_WINDOW}, {"depends", UPDATE_DEPENDS},
-    {"depends_any", UPDATE_DEPENDS}, {"cpus", UPDATE_CPUS}, {"memory_mib", UPDATE_MEMORY},
-    {"gpus", UPDATE_GPUS}, {"nodes", UPDATE_NODES}, {"nodes_min", UPDATE_NODES},
-    {"script_on", UPDATE_NODES}, {"on_loss", UPDATE_ON_LOSS}, {"gpu_model", UPDATE_GPU_MODEL},
-    {"gpu_memory_mib", UPDATE_GPU_MEMORY}, {"constraint", UPDATE_CONSTRAINT},
-    {"resources", UPDATE_RESOURCES}, {"licences", UPDATE_LICENCES}, {"exclusive", UPDATE_EXCLUSIVE},
-    {"nodelist", UPDATE_NODELIST}, {"exclude", UPDATE_EXCLUDE}, {"input", UPDATE_INPUT}};
-#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+/* The option with this member that a change may name; NULL: none. */
+static const struct job_attribute *changeable(const char *key)
+{
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        if (a->name && a->field != JOB_FIELD_NONE && str_eq(a->name, key))
+            return a;
+    }
+    return NULL;
+}
 
 /* Of a submit, and what to do instead. */
 static const struct {
@@ -43,33 +38,34 @@ static const struct {
 
 static int refuse_key(const char *key, struct err *e)
 {
-    const char *names[N_KEYS + 2] = {NULL};
     char shown[STR_SHOW_MAX];
     for (size_t i = 0; i < N_FIXED; i++)
         if (str_eq(fixed[i].key, key))
             return err_set(e, ERR_INVALID,
                 "changes.%s: this cannot be changed after the submit: %s", key, fixed[i].instead);
-    for (size_t i = 0; i < N_KEYS; i++)
-        names[i] = keys[i].key;
-    names[N_KEYS] = "tasks";
+    const char **names = mem_array(job_attributes_count + 2, sizeof(*names));
+    size_t n = 0;
+    for (size_t i = 0; i < job_attributes_count; i++)
+        if (job_attributes[i].name && job_attributes[i].field != JOB_FIELD_NONE)
+            names[n++] = job_attributes[i].name;
+    names[n] = "tasks";
     const char *near = str_nearest(key, names);
+    free(names);
     return err_set(e, ERR_INVALID, "changes: %s is nothing of a job that can be changed%s%s%s",
         str_show(key, shown), near ? "; did you mean " : " (docs/reference/api.md lists what can)",
         near ? near : "", near ? "?" : "");
 }
 
-static int read_keys(const json_t *changes, int32_t *ret_fields, struct err *e)
+static int read_keys(const json_t *changes, uint64_t *ret_fields, struct err *e)
 {
     const char *key;
     json_t *value;
     *ret_fields = 0;
     json_object_foreach((json_t *)(uintptr_t)changes, key, value)
     {
-        size_t i = 0;
-        while (i < N_KEYS && !str_eq(keys[i].key, key))
-            i++;
-        if (i < N_KEYS)
-            *ret_fields |= UPDATE_BIT(keys[i].field);
+        const struct job_attribute *a = changeable(key);
+        if (a)
+            *ret_fields |= UPDATE_BIT(a->field);
         else if (!str_eq(key, "tasks"))
             return refuse_key(key, e);
     }
@@ -93,13 +89,13 @@ static int read_own(const json_t *changes, struct jobupdate *u, struct err *e)
     return json_reader_finish_lenient(&r);
 }
 
-static bool changes_any(int32_t fields, int32_t of)
+static bool changes_any(uint64_t fields, uint64_t of)
 {
     return (fields & of) != 0;
 }
 
 /* A specification of the job as it is, as far as what changes has to go with it. */
-static json_t *spec_of(const struct jobupdate_of *of, int32_t fields)
+static json_t *spec_of(const struct jobupdate_of *of, uint64_t fields)
 {
     const struct job_row *row = of->row;
     const char *launch = of->launch_json ? of->launch_json : "{}";
@@ -135,6 +131,23 @@ static void put_changes(json_t *spec, const json_t *changes)
     }
 }
 
+/* Of the options that are only stored: null takes one away. */
+static char *document_patch(const json_t *changes, const char *document_json)
+{
+    json_t *to = document_json ? json_loads(document_json, 0, NULL) : json_object(),
+           *patch = json_object();
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        json_t *value = json_object_get(to, a->name);
+        if ((a->masks & JOB_IN_DOCUMENT) && json_object_get(changes, a->name))
+            json_object_set_new(patch, a->name, value ? json_incref(value) : json_null());
+    }
+    char *text = json_object_size(patch) > 0 ? json_dump_text(patch) : NULL;
+    json_decref(to);
+    json_decref(patch);
+    return text;
+}
+
 int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
     struct jobupdate *ret_update, struct err *e)
 {
@@ -154,6 +167,7 @@ int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
     if (rc != 0)
         return rc;
     u.to.at_once = at_once;
+    u.document = document_patch(changes, u.to.spec.document_json);
     if (u.to.row.begin_at.ms <= 0)
         u.to.row.begin_at = WALL_NONE; /* 0 takes it away */
     *ret_update = u;
@@ -163,6 +177,7 @@ int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
 void jobupdate_deinit(struct jobupdate *u)
 {
     jobspec_deinit(&u->to);
+    free(u->document);
     *u = (struct jobupdate){0};
 }
 
@@ -173,6 +188,7 @@ struct event jobupdate_event(const struct jobupdate *u, int64_t job, const char 
             .fields = u->fields,
             .to = &u->to.row,
             .extras = u->to.spec.extras,
+            .document = u->document,
             .depends = u->to.depends,
             .n_depends = u->to.n_depends,
             .at_once = u->to.at_once,

@@ -18,8 +18,9 @@ struct jobupdate_of {
 };
 
 struct jobupdate {
-    int32_t fields;      /* UPDATE_BIT of each that changes; at least one */
+    uint64_t fields;     /* UPDATE_BIT of each that changes; at least one */
     struct jobspec to;   /* of those fields; jobupdate_deinit */
+    char *document;      /* of event.update; owned */
     struct ranges tasks; /* of an array, only those; none: the job */
 };
 

@@ -765,16 +765,15 @@ static void flags_of_the_command_line_name_it_in_errors(void **state)
 static void the_table_is_one_to_one(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < directives_count(); i++) {
-        const struct directive_flag *f = directives_flag(i);
+    for (const struct job_attribute *f = NULL; (f = directives_next(f));) {
         char letter[2] = {f->letter, '\0'};
         assert_true(f->help[0]);
-        assert_int_equal(directives_takes_value(f->name), f->value != NULL);
+        assert_int_equal(directives_takes_value(f->flag), f->takes != NULL);
         if (f->letter)
-            assert_int_equal(directives_takes_value(letter), f->value != NULL);
-        for (size_t k = 0; k < i; k++) {
-            assert_false(str_eq(directives_flag(k)->name, f->name));
-            assert_true(!f->letter || directives_flag(k)->letter != f->letter);
+            assert_int_equal(directives_takes_value(letter), f->takes != NULL);
+        for (const struct job_attribute *k = NULL; (k = directives_next(k)) != f;) {
+            assert_false(str_eq(k->flag, f->flag));
+            assert_true(!f->letter || k->letter != f->letter);
         }
     }
     assert_false(directives_takes_value(NULL) || directives_takes_value("") ||

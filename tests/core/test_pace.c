@@ -597,7 +597,7 @@ static void what_it_may_not_cost_is_told_with_what_is_expected(void **state)
     lab_deinit(&l);
 }
 
-static void change(struct lab *l, int64_t job, int32_t fields, struct job_row to)
+static void change(struct lab *l, int64_t job, uint64_t fields, struct job_row to)
 {
     lab_apply(l, (struct event){.type = EV_UPDATE,
                      .update = {.job = job, .by = "ann", .fields = fields, .to = &to}});
@@ -607,7 +607,7 @@ static void change(struct lab *l, int64_t job, int32_t fields, struct job_row to
 static void it_may_be_said_changed_and_taken_back_later(void **state)
 {
     (void)state;
-    const int32_t finish = UPDATE_BIT(UPDATE_FINISH), work = UPDATE_BIT(UPDATE_WORK);
+    const uint64_t finish = UPDATE_BIT(UPDATE_FINISH), work = UPDATE_BIT(UPDATE_WORK);
     struct lab l;
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m4", 4);

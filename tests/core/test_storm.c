@@ -175,7 +175,7 @@ static void update(struct storm *st)
     to.max_uusd_h = below(st, 2) ? 0 : 1000 * below(st, 3000);
     for (int k = 0; k < RETRY_KINDS; k++)
         to.retries.n[k] = below(st, 2) ? 0 : below(st, 3) ? (int32_t)below(st, 4) : RETRIES_NEVER;
-    int32_t fields = UPDATE_BIT(below(st, UPDATE_FIELDS));
+    uint64_t fields = UPDATE_BIT(below(st, UPDATE_FIELDS));
     for (int64_t more = below(st, 4); more > 0; more--)
         fields |= UPDATE_BIT(below(st, UPDATE_FIELDS));
     if (below(st, 3) == 0)

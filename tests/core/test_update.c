@@ -18,13 +18,13 @@
 #define HOUR_MS 3600000LL
 
 /* What is to change, by an update that starts as this. */
-static struct event update(int64_t job, int32_t fields, const struct job_row *to)
+static struct event update(int64_t job, uint64_t fields, const struct job_row *to)
 {
     return (struct event){
         .type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = fields, .to = to}};
 }
 
-static void change(struct lab *l, int64_t job, int32_t fields, struct job_row to)
+static void change(struct lab *l, int64_t job, uint64_t fields, struct job_row to)
 {
     lab_apply(l, update(job, fields, &to));
 }
@@ -43,7 +43,7 @@ static void refuse_event(struct lab *l, struct event ev, int kind, const char *w
 }
 
 static void refuse(
-    struct lab *l, int64_t job, int32_t fields, struct job_row to, int kind, const char *why)
+    struct lab *l, int64_t job, uint64_t fields, struct job_row to, int kind, const char *why)
 {
     refuse_event(l, update(job, fields, &to), kind, why);
 }
@@ -395,7 +395,7 @@ static int64_t submit_array(struct lab *l, const char *tasks, int32_t at_once)
 }
 
 static struct event tasks_event(
-    int64_t job, int32_t fields, const struct job_row *to, const char *tasks, struct ranges *set)
+    int64_t job, uint64_t fields, const struct job_row *to, const char *tasks, struct ranges *set)
 {
     struct err e;
     struct event ev = update(job, fields, to);

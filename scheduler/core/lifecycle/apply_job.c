@@ -115,6 +115,14 @@ static struct attempt *live_attempt(
     return job_attempt_on(j, attempt, node);
 }
 
+void job_document_changed(struct model *m, int64_t job, const char *patch_json)
+{
+    if (!patch_json)
+        return;
+    struct document_change *d = GROW(m->out.documents, m->out.n_documents);
+    *d = (struct document_change){.job = job, .patch_json = mem_strdup(patch_json)};
+}
+
 static void copy_spec(struct model *m, int64_t job, const struct job_spec *spec)
 {
     struct spec_change *s = GROW(m->out.specs, m->out.n_specs);
@@ -128,6 +136,7 @@ static void copy_spec(struct model *m, int64_t job, const struct job_spec *spec)
         .launch_json = mem_strdup(spec->launch_json),
         .notify_json = mem_strdup(spec->notify_json),
     };
+    job_document_changed(m, job, spec->document_json);
 }
 
 static int check_tasks(const struct event *ev, struct err *e)

@@ -21,6 +21,8 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     struct extras *ret_extras, struct err *e);
 /* Of those what a row says by itself: numbers out of their range. */
 int job_check_row(const struct job_row *r, struct err *e);
+/* A merge patch of its stored options; NULL: nothing changes. */
+void job_document_changed(struct model *m, int64_t job, const char *patch_json);
 /* How often it is queued again, as what is asked, its pool and the configuration say, into own;
  * ERR_INVALID: more than may be, or never, which what else it asks for does not go with. */
 int job_resolve_retries(

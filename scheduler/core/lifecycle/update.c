@@ -35,32 +35,31 @@
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"
 
+#include "base/json.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice",
-    "deadline_at_ms", "finish_by_ms", "work_ms", "at_once", "max_uusd", "max_uusd_per_hour", "pool",
-    "market", "team", "qos", "begin_at_ms", "window", "depends", "cpus", "memory_mib", "gpus",
-    "nodes", "on_loss", "gpu_model", "gpu_memory_mib", "constraint", "resources", "licences",
-    "exclusive", "nodelist", "exclude", "input", NULL};
+_Static_assert(UPDATE_FIELDS <= 64, "they are bits of a uint64_t");
 
 #define BIT(field) UPDATE_BIT(UPDATE_##field)
-#define WHILE_RUNNING                                                                              \
-    (BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(NICE) | BIT(DEADLINE) | BIT(FINISH) |        \
-        BIT(WORK) | BIT(MAX_USD) | BIT(MAX_USD_H))
-#define OF_EXTRAS                                                                                  \
-    (BIT(GPU_MODEL) | BIT(GPU_MEMORY) | BIT(CONSTRAINT) | BIT(RESOURCES) | BIT(LICENCES) |         \
-        BIT(EXCLUSIVE) | BIT(NODELIST) | BIT(EXCLUDE) | BIT(INPUT))
-#define OF_NODE                                                                                    \
-    (BIT(POOL) | BIT(MARKET) | BIT(CPUS) | BIT(MEMORY) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS)
-/* It may be eligible now, or not, or be somebody else's, or need other nodes than those that are
- * kept for it. */
-#define WAITS_ANEW (OF_NODE | BIT(TEAM) | BIT(BEGIN) | BIT(WINDOW) | BIT(DEPENDS) | BIT(ON_LOSS))
-/* A name may be what a budget is of. */
-#define OF_SHAPE                                                                                   \
-    (OF_NODE | BIT(NAME) | BIT(TEAM) | BIT(QOS) | BIT(NICE) | BIT(TIME_LIMIT) | BIT(RETRIES) |     \
-        BIT(FINISH) | BIT(MAX_USD) | BIT(MAX_USD_H))
+
+/* The fields whose row in job_attributes says mask. */
+static uint64_t fields_that(unsigned mask)
+{
+    uint64_t fields = 0;
+    for (size_t i = 0; i < job_attributes_count; i++)
+        if (job_attributes[i].field != JOB_FIELD_NONE && (job_attributes[i].masks & mask))
+            fields |= UPDATE_BIT(job_attributes[i].field);
+    return fields;
+}
+
+static bool changes(uint64_t fields, unsigned mask)
+{
+    return (fields & fields_that(mask)) != 0;
+}
 
 /* What a job is to become. */
 struct wanted {
@@ -71,15 +70,15 @@ struct wanted {
 
 /* ---- may it be changed ---- */
 
-static const char *first_name(int32_t fields)
+static const char *first_name(uint64_t fields)
 {
     for (int k = 0; k < UPDATE_FIELDS; k++)
         if (fields & UPDATE_BIT(k))
-            return update_field_names[k];
+            return job_field_name((enum job_field)k);
     return "";
 }
 
-static int check_fields(const struct job *j, int32_t fields, struct err *e)
+static int check_fields(const struct job *j, uint64_t fields, struct err *e)
 {
     int64_t id = j->row.id;
     if (j->row.state == JOB_CANCELLING)
@@ -99,28 +98,80 @@ static int check_fields(const struct job *j, int32_t fields, struct err *e)
             "depends: job %" PRId64 " is a task of array %" PRId64
             " that has begun: what it depends on cannot be changed any more",
             id, j->row.array);
-    if (j->row.state == JOB_RUNNING && (fields & ~WHILE_RUNNING))
+    if (j->row.state == JOB_RUNNING && (fields & ~fields_that(JOB_WHILE_RUNNING)))
         return err_set(e, ERR_CONFLICT,
             "%s: job %" PRId64 " runs, and this can be changed only while it waits: hold it, queue "
             "it again (belay requeue), change it and release it",
-            first_name(fields & ~WHILE_RUNNING), id);
+            first_name(fields & ~fields_that(JOB_WHILE_RUNNING)), id);
     return 0;
 }
 
 /* ---- what it becomes ---- */
 
-static void take_names(struct job_row *r, const struct job_row *to, int32_t fields)
+/* How the history shows a member. */
+enum shown_as { AS_NAME_ONLY, AS_TEXT, AS_WORD, AS_YES_NO, AS_INT32, AS_INT64, AS_TIME, AS_USD };
+
+/* Where a field is in struct job_row, or in struct extras; a new value is copied whole. */
+struct member {
+    enum job_field field;
+    bool in_extras;
+    size_t at, size; /* size 0: not copied, it has a rule of its own */
+    enum shown_as as;
+    size_t shown_at;
+    const char *none;         /* AS_TEXT, AS_TIME, AS_USD: in place of "" and 0 */
+    const char *const *words; /* AS_WORD */
+};
+#define SIZE_OF(type, member) sizeof(((struct type *)NULL)->member)
+#define ROW(f, m, as, ...)                                                                         \
+    {                                                                                              \
+        UPDATE_##f, false, offsetof(struct job_row, m), SIZE_OF(job_row, m), as,                   \
+            offsetof(struct job_row, m), __VA_ARGS__                                               \
+    }
+#define EXTRAS(f, m, as, shown, ...)                                                               \
+    {                                                                                              \
+        UPDATE_##f, true, offsetof(struct extras, m), SIZE_OF(extras, m), as,                      \
+            offsetof(struct extras, shown), __VA_ARGS__                                            \
+    }
+static const struct member members[] = {
+    ROW(NAME, name, AS_TEXT, ""),
+    ROW(POOL, pool, AS_TEXT, "any"),
+    ROW(WINDOW, window, AS_TEXT, "none"),
+    ROW(TEAM, team, AS_TEXT, ""),
+    ROW(QOS, qos, AS_TEXT, "none"),
+    ROW(TIME_LIMIT, time_limit_ms, AS_TIME, "none"),
+    ROW(NICE, nice, AS_INT32, NULL),
+    ROW(DEADLINE, deadline_ms, AS_NAME_ONLY, NULL),
+    ROW(WORK, work_ms, AS_NAME_ONLY, NULL),
+    ROW(MAX_USD, max_uusd, AS_USD, "none"),
+    ROW(MAX_USD_H, max_uusd_h, AS_USD, "none"),
+    ROW(MARKET, market, AS_WORD, NULL, market_wish_names),
+    ROW(BEGIN, begin_at, AS_NAME_ONLY, NULL),
+    ROW(DEPENDS, depends_any, AS_NAME_ONLY, NULL),
+    ROW(CPUS, need.cpus, AS_INT32, NULL),
+    ROW(MEMORY, need.memory_mib, AS_INT64, NULL),
+    ROW(GPUS, need.gpus, AS_INT32, NULL),
+    ROW(ON_LOSS, on_loss, AS_WORD, NULL, gang_loss_names),
+    {UPDATE_NODES, false, 0, 0, AS_INT32, offsetof(struct job_row, nodes), NULL, NULL},
+    EXTRAS(GPU_MODEL, gpu.model, AS_TEXT, gpu.model, "any"),
+    EXTRAS(GPU_MEMORY, gpu.memory_mib, AS_INT64, gpu.memory_mib, NULL),
+    EXTRAS(CONSTRAINT, constraint, AS_TEXT, constraint.text, "none"),
+    EXTRAS(RESOURCES, resources, AS_NAME_ONLY, resources, NULL),
+    EXTRAS(LICENCES, licences, AS_NAME_ONLY, licences, NULL),
+    EXTRAS(EXCLUSIVE, exclusive, AS_YES_NO, exclusive, NULL),
+    EXTRAS(NODELIST, nodes, AS_TEXT, nodes, "any"),
+    EXTRAS(EXCLUDE, exclude, AS_TEXT, exclude, "none"),
+    EXTRAS(INPUT, input, AS_INT64, input.bytes, NULL),
+};
+#define N_MEMBERS (sizeof(members) / sizeof(members[0]))
+
+/* The members of a row, or of extras, that fields name. */
+static void take(void *into, const void *from, bool extras, uint64_t fields)
 {
-    if (fields & BIT(NAME))
-        STR_COPY(r->name, to->name);
-    if (fields & BIT(POOL))
-        STR_COPY(r->pool, to->pool);
-    if (fields & BIT(WINDOW))
-        STR_COPY(r->window, to->window);
-    if (fields & BIT(TEAM))
-        STR_COPY(r->team, to->team);
-    if (fields & BIT(QOS))
-        STR_COPY(r->qos, to->qos);
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        const struct member *m = &members[i];
+        if (m->in_extras == extras && (fields & UPDATE_BIT(m->field)))
+            memcpy((char *)into + m->at, (const char *)from + m->at, m->size);
+    }
 }
 
 static void take_nodes(struct job_row *r, const struct job_row *to)
@@ -131,78 +182,30 @@ static void take_nodes(struct job_row *r, const struct job_row *to)
     r->ranks = r->ranks < r->nodes ? r->ranks : r->nodes;
 }
 
-static void take_numbers(struct job_row *r, const struct job_row *to, int32_t fields)
-{
-    if (fields & BIT(TIME_LIMIT))
-        r->time_limit_ms = to->time_limit_ms;
-    if (fields & BIT(NICE))
-        r->nice = to->nice;
-    if (fields & BIT(DEADLINE))
-        r->deadline_ms = to->deadline_ms;
-    if (fields & BIT(WORK))
-        r->work_ms = to->work_ms;
-    if (fields & BIT(MAX_USD))
-        r->max_uusd = to->max_uusd;
-    if (fields & BIT(MAX_USD_H))
-        r->max_uusd_h = to->max_uusd_h;
-    if (fields & BIT(MARKET))
-        r->market = to->market;
-    if (fields & BIT(BEGIN))
-        r->begin_at = to->begin_at;
-    if (fields & BIT(DEPENDS))
-        r->depends_any = to->depends_any;
-    if (fields & BIT(CPUS))
-        r->need.cpus = to->need.cpus;
-    if (fields & BIT(MEMORY))
-        r->need.memory_mib = to->need.memory_mib;
-    if (fields & BIT(GPUS))
-        r->need.gpus = to->need.gpus;
-    if (fields & BIT(NODES))
-        take_nodes(r, to);
-    if (fields & BIT(ON_LOSS))
-        r->on_loss = to->on_loss;
-}
-
 static int take_extras(
     const struct model *m, const struct event *ev, struct wanted *w, struct err *e)
 {
-    int32_t fields = ev->update.fields;
+    uint64_t fields = ev->update.fields;
     const struct extras *old = model_extras(m, w->row.extras);
     struct extras to = {0};
     int rc = ev->update.extras ? extras_parse(ev->update.extras, &to, e) : 0;
     if (rc)
         return rc;
     w->extras = old ? *old : (struct extras){0};
-    if (fields & BIT(GPU_MODEL))
-        STR_COPY(w->extras.gpu.model, to.gpu.model);
-    if (fields & BIT(GPU_MEMORY))
-        w->extras.gpu.memory_mib = to.gpu.memory_mib;
-    if (fields & BIT(CONSTRAINT))
-        w->extras.constraint = to.constraint;
-    if (fields & BIT(RESOURCES))
-        w->extras.resources = to.resources;
-    if (fields & BIT(LICENCES))
-        w->extras.licences = to.licences;
-    if (fields & BIT(EXCLUSIVE))
-        w->extras.exclusive = to.exclusive;
-    if (fields & BIT(NODELIST))
-        STR_COPY(w->extras.nodes, to.nodes);
-    if (fields & BIT(EXCLUDE))
-        STR_COPY(w->extras.exclude, to.exclude);
-    if (fields & BIT(INPUT))
-        w->extras.input = to.input;
+    take(&w->extras, &to, true, fields);
     return 0;
 }
 
 /* ---- as a submit of it would be looked at ---- */
 
 static int check_place(const struct model *m, const struct wanted *w, const struct labels *labels,
-    int32_t fields, struct err *e)
+    uint64_t fields, struct err *e)
 {
-    int rc = fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS)
+    int rc = fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | BIT(NODES) |
+                          fields_that(JOB_OF_CONSTRAINTS))
                  ? extras_check_submit(m, &w->row, &w->extras, e)
                  : 0;
-    if (!rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | OF_EXTRAS)))
+    if (!rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | fields_that(JOB_OF_CONSTRAINTS))))
         rc = labels_check_submit(m, &w->row, &w->extras, labels, e);
     return !rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS)))
                ? criu_check_submit(m, &w->row, e)
@@ -210,7 +213,7 @@ static int check_place(const struct model *m, const struct wanted *w, const stru
 }
 
 /* What of them does not change is not asked for. */
-static int check_order(const struct model *m, struct wanted *w, int32_t fields, struct err *e)
+static int check_order(const struct model *m, struct wanted *w, uint64_t fields, struct err *e)
 {
     struct job_row own = w->row;
     if (!(fields & (BIT(TEAM) | BIT(QOS))))
@@ -221,13 +224,13 @@ static int check_order(const struct model *m, struct wanted *w, int32_t fields, 
         own.qos[0] = '\0';
     int rc = order_resolve(model_order(m), &own, e);
     if (!rc)
-        take_names(&w->row, &own, fields & (BIT(TEAM) | BIT(QOS)));
+        take(&w->row, &own, false, fields & (BIT(TEAM) | BIT(QOS)));
     return rc;
 }
 
 /* Those that the wish names. What was used of one that is less now is used up. */
 static int check_retries(const struct model *m, const struct job_row *to, struct wanted *w,
-    int32_t fields, struct err *e)
+    uint64_t fields, struct err *e)
 {
     struct job_row asked = w->row, own = {0};
     asked.retries = to->retries;
@@ -267,14 +270,15 @@ static int check_depends(const struct model *m, const struct event *ev, const st
 static int check(const struct model *m, const struct event *ev, const struct job *j,
     struct wanted *ret_wanted, struct err *e)
 {
-    int32_t fields = ev->update.fields;
+    uint64_t fields = ev->update.fields;
     struct wanted *w = ret_wanted;
     int rc = check_fields(j, fields, e);
     if (rc)
         return rc;
     *w = (struct wanted){.row = j->row};
-    take_names(&w->row, ev->update.to, fields);
-    take_numbers(&w->row, ev->update.to, fields);
+    take(&w->row, ev->update.to, false, fields);
+    if (fields & BIT(NODES))
+        take_nodes(&w->row, ev->update.to);
     if (fields & BIT(FINISH))
         w->row.finish_ms = pace_finish_ms(ev->update.to, ev->now.wall);
     if ((fields & BIT(FINISH)) && (w->row.finish_ms == 0 || j->row.finish_ms == 0)) {
@@ -320,7 +324,7 @@ static int check_quota(
 
 /* It is in no shape meanwhile. */
 static void become(
-    struct model *m, struct job *j, const struct wanted *w, int32_t fields, struct stamp now)
+    struct model *m, struct job *j, const struct wanted *w, uint64_t fields, struct stamp now)
 {
     int64_t extras = j->row.extras;
     struct account *to = account_to(m, j, w);
@@ -334,7 +338,7 @@ static void become(
     }
     j->row = w->row;
     pace_meant(m, j, now);
-    if (fields & OF_EXTRAS) {
+    if (changes(fields, JOB_OF_CONSTRAINTS)) {
         j->row.extras = extras_hold(m, &w->extras);
         extras_release(m, extras);
     }
@@ -346,9 +350,9 @@ static void become(
 }
 
 static void change_pending(
-    struct model *m, struct job *j, struct wanted *w, int32_t fields, struct stamp now)
+    struct model *m, struct job *j, struct wanted *w, uint64_t fields, struct stamp now)
 {
-    bool anew = (fields & WAITS_ANEW) || ((fields & BIT(NAME)) && job_waits_for_name(j)),
+    bool anew = changes(fields, JOB_WAITS_ANEW) || ((fields & BIT(NAME)) && job_waits_for_name(j)),
          queued = tree_has(&j->in_shape);
     char name[CORE_NAME_MAX];
     STR_COPY(name, w->row.name);
@@ -358,7 +362,7 @@ static void change_pending(
         dependencies_withdraw(m, j);
         w->row.regroups_until = j->row.regroups_until;
     }
-    if (anew || (fields & OF_SHAPE))
+    if (anew || changes(fields, JOB_OF_SHAPE))
         become(m, j, w, fields, now);
     else
         j->row = w->row;
@@ -378,12 +382,12 @@ static void change_pending(
     else if (queued && !tree_has(&j->in_shape))
         queue_add(m, j);
     deadline_watch(m, j);
-    if (anew || (fields & OF_SHAPE))
+    if (anew || changes(fields, JOB_OF_SHAPE))
         m->rewind++; /* it may fit now where it did not */
 }
 
 static void change_running(
-    struct model *m, struct job *j, const struct wanted *w, int32_t fields, struct stamp now)
+    struct model *m, struct job *j, const struct wanted *w, uint64_t fields, struct stamp now)
 {
     char name[CORE_NAME_MAX];
     bool limit = j->row.time_limit_ms != w->row.time_limit_ms;
@@ -412,101 +416,81 @@ static void change_running(
 
 /* ---- for people ---- */
 
-/* What a field that is a word or a text changes to, or NULL. */
-static const char *word_of(const struct wanted *w, enum update_field field)
+/* What a member is now, for the history: " 4", "" of one that is named only. */
+static void member_text(const struct member *m, const struct wanted *w, char *out, size_t size)
 {
-    const struct job_row *r = &w->row;
-    switch (field) {
-    case UPDATE_NAME:
-        return r->name;
-    case UPDATE_POOL:
-        return r->pool[0] ? r->pool : "any";
-    case UPDATE_TEAM:
-        return r->team;
-    case UPDATE_QOS:
-        return r->qos[0] ? r->qos : "none";
-    case UPDATE_WINDOW:
-        return r->window[0] ? r->window : "none";
-    case UPDATE_MARKET:
-        return market_wish_names[r->market];
-    case UPDATE_ON_LOSS:
-        return gang_loss_names[r->on_loss];
-    case UPDATE_GPU_MODEL:
-        return w->extras.gpu.model[0] ? w->extras.gpu.model : "any";
-    case UPDATE_CONSTRAINT:
-        return w->extras.constraint.text[0] ? w->extras.constraint.text : "none";
-    case UPDATE_EXCLUSIVE:
-        return w->extras.exclusive ? "yes" : "no";
-    case UPDATE_NODELIST:
-        return w->extras.nodes[0] ? w->extras.nodes : "any";
-    case UPDATE_EXCLUDE:
-        return w->extras.exclude[0] ? w->extras.exclude : "none";
-    default:
-        return NULL;
-    }
+    const char *at =
+        (m->in_extras ? (const char *)&w->extras : (const char *)&w->row) + m->shown_at;
+    int64_t number = 0;
+    char limit[32];
+    if (m->as == AS_INT64 || m->as == AS_TIME || m->as == AS_USD)
+        memcpy(&number, at, sizeof number);
+    else if (m->as == AS_INT32 || m->as == AS_WORD)
+        number = *(const int32_t *)(const void *)at;
+    if ((m->as == AS_TEXT && !at[0]) || ((m->as == AS_TIME || m->as == AS_USD) && number <= 0))
+        text_format(out, size, " %s", m->none);
+    else if (m->as == AS_TEXT)
+        text_format(out, size, " %s", at);
+    else if (m->as == AS_WORD)
+        text_format(out, size, " %s", m->words[number]);
+    else if (m->as == AS_YES_NO)
+        text_format(out, size, " %s", *(const bool *)at ? "yes" : "no");
+    else if (m->as == AS_TIME) {
+        time_format_duration(number, limit, sizeof limit);
+        text_format(out, size, " %s", limit);
+    } else if (m->as == AS_USD)
+        text_format(out, size, " $%.2f", (double)number / 1e6);
+    else if (m->as != AS_NAME_ONLY && number >= 0)
+        text_format(out, size, " %" PRId64, number);
 }
 
-/* The same of a number; -1: it is none. */
-static int64_t number_of(const struct event *ev, const struct wanted *w, enum update_field field)
+/* "url https://example.org/run/7": of options that are only stored. */
+static void describe_document(const char *patch_json, char out[CORE_TEXT_MAX])
 {
-    switch (field) {
-    case UPDATE_NICE:
-        return w->row.nice;
-    case UPDATE_AT_ONCE:
-        return ev->update.at_once;
-    case UPDATE_CPUS:
-        return w->row.need.cpus;
-    case UPDATE_MEMORY:
-        return w->row.need.memory_mib;
-    case UPDATE_GPUS:
-        return w->row.need.gpus;
-    case UPDATE_NODES:
-        return w->row.nodes;
-    case UPDATE_GPU_MEMORY:
-        return w->extras.gpu.memory_mib;
-    case UPDATE_DEPENDS:
-        return (int64_t)ev->update.n_depends;
-    case UPDATE_INPUT:
-        return w->extras.input.bytes;
-    default:
-        return -1;
+    const char *key;
+    json_t *patch = NULL, *value;
+    if (!patch_json || json_parse(patch_json, strlen(patch_json), SIZE_MAX, &patch, NULL) != 0)
+        return;
+    json_object_foreach(patch, key, value)
+    {
+        char *text = json_is_string(value) ? mem_strdup(json_string_value(value))
+                     : json_is_null(value) ? mem_strdup("none")
+                                           : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        size_t n = strlen(out);
+        text_format(out + n, CORE_TEXT_MAX - n, "%s%s %s", n > 0 ? ", " : "", key, text);
+        free(text);
     }
+    json_decref(patch);
 }
 
 /* As far as there is room. */
 static void describe(const struct event *ev, const struct wanted *w, char out[CORE_TEXT_MAX])
 {
-    char limit[32] = "none", cap[32] = "none", rate[32] = "none";
-    if (w->row.time_limit_ms > 0)
-        time_format_duration(w->row.time_limit_ms, limit, sizeof limit);
-    if (w->row.max_uusd > 0)
-        text_format(cap, sizeof cap, "$%.2f", (double)w->row.max_uusd / 1e6);
-    if (w->row.max_uusd_h > 0)
-        text_format(rate, sizeof rate, "$%.2f", (double)w->row.max_uusd_h / 1e6);
     out[0] = '\0';
     for (int k = 0; k < UPDATE_FIELDS; k++) {
-        const char *word = k == UPDATE_TIME_LIMIT  ? limit
-                           : k == UPDATE_MAX_USD   ? cap
-                           : k == UPDATE_MAX_USD_H ? rate
-                                                   : word_of(w, (enum update_field)k),
-                   *comma = out[0] ? ", " : "";
-        int64_t number = number_of(ev, w, (enum update_field)k);
+        char value[CORE_TEXT_MAX] = "";
         size_t n = strlen(out);
         if (!(ev->update.fields & UPDATE_BIT(k)))
             continue;
-        if (word)
-            text_format(out + n, CORE_TEXT_MAX - n, "%s%s %s", comma, update_field_names[k], word);
-        else if (number >= 0)
-            text_format(
-                out + n, CORE_TEXT_MAX - n, "%s%s %" PRId64, comma, update_field_names[k], number);
-        else
-            text_format(out + n, CORE_TEXT_MAX - n, "%s%s", comma, update_field_names[k]);
+        if (k == UPDATE_DOCUMENT) {
+            describe_document(ev->update.document, out);
+            continue;
+        }
+        for (size_t i = 0; i < N_MEMBERS; i++)
+            if (members[i].field == (enum job_field)k)
+                member_text(&members[i], w, value, sizeof value);
+        if (k == UPDATE_AT_ONCE)
+            text_format(value, sizeof value, " %" PRId32, ev->update.at_once);
+        else if (k == UPDATE_DEPENDS)
+            text_format(value, sizeof value, " %zu", ev->update.n_depends);
+        text_format(out + n, CORE_TEXT_MAX - n, "%s%s%s", out[0] ? ", " : "",
+            job_field_name((enum job_field)k), value);
     }
 }
 
 static void change(struct model *m, const struct event *ev, struct job *j, struct wanted *w)
 {
-    int32_t fields = ev->update.fields;
+    uint64_t fields = ev->update.fields;
     char what[CORE_TEXT_MAX];
     describe(ev, w, what);
     history(m, ev->now, "updated", (struct history_of){.job = j, .attempt = job_attempt(j)},
@@ -516,6 +500,8 @@ static void change(struct model *m, const struct event *ev, struct job *j, struc
         change_pending(m, j, w, fields, ev->now);
     else
         change_running(m, j, w, fields, ev->now);
+    if (fields & BIT(DOCUMENT))
+        job_document_changed(m, j->row.id, ev->update.document);
     if (fields & BIT(AT_ONCE))
         array_throttle(m, j, ev->update.at_once, ev->now);
 }

@@ -203,7 +203,7 @@ bool changes_is_empty(const struct changes *c)
                c->n_history + c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers +
                c->n_stored + c->n_drills + c->n_crons + c->n_cron_jobs + c->n_cron_runs +
                c->n_outbox + c->n_told + c->n_late_costs + c->n_accounts + c->n_budgets +
-               c->n_depends + c->n_arrays + c->n_extras ==
+               c->n_depends + c->n_arrays + c->n_extras + c->n_documents ==
            0;
 }
 
@@ -219,6 +219,9 @@ void changes_deinit(struct changes *c)
         free(s->launch_json);
         free(s->notify_json);
     }
+    for (size_t i = 0; i < c->n_documents; i++)
+        free(c->documents[i].patch_json);
+    free(c->documents);
     free(c->jobs);
     free(c->attempts);
     free(c->nodes);

@@ -6,6 +6,7 @@
 #ifndef BELAY_SCHEDULER_CORE_MODEL_EVENT_H
 #define BELAY_SCHEDULER_CORE_MODEL_EVENT_H
 
+#include "job/attributes.h"
 #include "scheduler/core/model/types.h"
 #include <stddef.h>
 
@@ -136,46 +137,8 @@ struct depend_ask {
     struct array_ends *array;
 };
 
-/* What of a job can be changed after its submit (update.c). */
-enum update_field {
-    /* whether it runs or not */
-    UPDATE_NAME,
-    UPDATE_TIME_LIMIT,
-    UPDATE_RETRIES,
-    UPDATE_NICE,
-    UPDATE_DEADLINE,
-    UPDATE_FINISH,
-    UPDATE_WORK,
-    UPDATE_AT_ONCE, /* of an array */
-    UPDATE_MAX_USD,
-    UPDATE_MAX_USD_H,
-    /* while it waits */
-    UPDATE_POOL,
-    UPDATE_MARKET,
-    UPDATE_TEAM,
-    UPDATE_QOS,
-    UPDATE_BEGIN,
-    UPDATE_WINDOW,
-    UPDATE_DEPENDS,
-    UPDATE_CPUS,
-    UPDATE_MEMORY,
-    UPDATE_GPUS,
-    UPDATE_NODES,
-    UPDATE_ON_LOSS,
-    UPDATE_GPU_MODEL,
-    UPDATE_GPU_MEMORY,
-    UPDATE_CONSTRAINT,
-    UPDATE_RESOURCES,
-    UPDATE_LICENCES,
-    UPDATE_EXCLUSIVE,
-    UPDATE_NODELIST,
-    UPDATE_EXCLUDE,
-    UPDATE_INPUT,
-    UPDATE_FIELDS /* at most 31: they are bits of an int32_t */
-};
-/* "name" "time_limit_ms" ...: as a submit calls them (docs/reference/api.md); NULL-terminated */
-extern const char *const update_field_names[];
-#define UPDATE_BIT(field) (1 << (field))
+/* Of an update: a set of enum job_field (job/attributes.h). */
+#define UPDATE_BIT(field) (UINT64_C(1) << (field))
 
 struct event {
     enum event_type type;
@@ -201,10 +164,11 @@ struct event {
         struct {
             int64_t job;
             char by[CORE_NAME_MAX];
-            int32_t fields; /* UPDATE_BIT of each that changes; all of them do or none */
+            uint64_t fields; /* UPDATE_BIT of each that changes; all of them do or none */
             /* to that; of retries those that it says. Nodes: nodes, nodes_min and script_on */
             const struct job_row *to;
-            const char *extras; /* to those parts of it (constraints.h); NULL: "" */
+            const char *extras;   /* to those parts of it (constraints.h); NULL: "" */
+            const char *document; /* a JSON merge patch of its document; NULL: none */
             /* in place of all that it depends on; with to's depends_any */
             const struct depend_ask *depends;
             size_t n_depends;

@@ -405,6 +405,12 @@ struct spec_change {
     char *script, *args_json, *env_json, *cwd, *labels_json, *launch_json, *notify_json;
 };
 
+/* Options of a job that are only stored: a JSON merge patch (RFC 7396) of its document. */
+struct document_change {
+    int64_t job;
+    char *patch_json;
+};
+
 struct cron_job_change {
     int64_t cron;
     char *job_json;
@@ -431,6 +437,8 @@ struct changes {
     size_t n_ledger;
     struct spec_change *specs;
     size_t n_specs;
+    struct document_change *documents;
+    size_t n_documents;
     struct leftover_row *leftovers;
     size_t n_leftovers; /* of one job the last holds */
     struct stored_row *stored;

@@ -309,6 +309,7 @@ struct job_spec job_spec_copy(const struct job_spec *s)
         .launch_json = mem_strdup(s->launch_json),
         .extras = mem_strdup(s->extras),
         .notify_json = mem_strdup(s->notify_json),
+        .document_json = mem_strdup(s->document_json),
         .finish_of_day = s->finish_of_day,
     };
 }
@@ -323,5 +324,6 @@ void job_spec_deinit(struct job_spec *s)
     free((char *)s->launch_json);
     free((char *)s->extras);
     free((char *)s->notify_json);
+    free((char *)s->document_json);
     *s = (struct job_spec){0};
 }

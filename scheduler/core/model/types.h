@@ -945,6 +945,9 @@ struct job_spec {
     const char *extras;
     /* object: to whom notices go (scheduler/api/jobspec.h), its URLs sealed; NULL: to nobody */
     const char *notify_json;
+    /* object: its options that no decision reads (JOB_IN_DOCUMENT of job/attributes.h), of them
+     * those that differ from the default; NULL: none */
+    const char *document_json;
     /* 1 + the minute of the day that it is to be done by, the next that comes: instead of the row's
      * finish_ms, which is < 0; 0: none */
     int32_t finish_of_day;

@@ -334,7 +334,8 @@ static size_t spec_bytes(const struct job_spec *s)
 {
     return s->script
                ? strlen(s->script) + strlen(s->args_json) + strlen(s->env_json) + strlen(s->cwd) +
-                     strlen(s->labels_json) + (s->launch_json ? strlen(s->launch_json) : 0)
+                     strlen(s->labels_json) + (s->launch_json ? strlen(s->launch_json) : 0) +
+                     (s->document_json ? strlen(s->document_json) : 0)
                : 0;
 }
 

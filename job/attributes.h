@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The options of a job, one row each: what the API and the flags of submit, #BELAY, #SBATCH and
+ * belay update call it, which values it takes, and when it may change. The command line, the API,
+ * its description, the core's updates and the completions walk this table; only what does not fit
+ * a type has code of its own. Pure.
+ *
+ * A new option of a JOB_IN_DOCUMENT row needs nothing else: no column, no member, no parser.
+ */
+#ifndef BELAY_JOB_ATTRIBUTES_H
+#define BELAY_JOB_ATTRIBUTES_H
+
+#include "base/err.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum job_type {
+    JOB_TYPE_STRUCTURED, /* read by a function of its own */
+    JOB_TYPE_IGNORED,    /* accepted, without effect */
+    JOB_TYPE_TEXT,       /* at most `max` bytes of UTF-8; 0: what belayd takes */
+    JOB_TYPE_NAME,       /* a name (base/str.h) of at most `max` bytes; `what` for errors */
+    JOB_TYPE_URL,        /* http or https, at most `max` bytes */
+    JOB_TYPE_INTEGER,    /* `min` .. `max` */
+    JOB_TYPE_DURATION,   /* milliseconds, a second at least */
+    JOB_TYPE_MONEY,      /* micro-dollars, more than 0, at most `max` */
+    JOB_TYPE_MOMENT,     /* milliseconds since 1970, as --begin takes it */
+    JOB_TYPE_ENUM,       /* one of `words` */
+    JOB_TYPE_BOOL,       /* yes or no */
+    JOB_TYPE_TRUE,       /* a flag without a value: true */
+    JOB_TYPE_FALSE       /* a flag without a value: false */
+};
+
+/* What of a job an update changes; some options belong together. The values are bits of a set. */
+enum job_field {
+    JOB_FIELD_NONE = -1,
+    UPDATE_NAME,
+    UPDATE_TIME_LIMIT,
+    UPDATE_RETRIES,
+    UPDATE_NICE,
+    UPDATE_DEADLINE,
+    UPDATE_FINISH,
+    UPDATE_WORK,
+    UPDATE_AT_ONCE, /* of an array */
+    UPDATE_MAX_USD,
+    UPDATE_MAX_USD_H,
+    UPDATE_POOL,
+    UPDATE_MARKET,
+    UPDATE_TEAM,
+    UPDATE_QOS,
+    UPDATE_BEGIN,
+    UPDATE_WINDOW,
+    UPDATE_DEPENDS,
+    UPDATE_CPUS,
+    UPDATE_MEMORY,
+    UPDATE_GPUS,
+    UPDATE_NODES,
+    UPDATE_ON_LOSS,
+    UPDATE_GPU_MODEL,
+    UPDATE_GPU_MEMORY,
+    UPDATE_CONSTRAINT,
+    UPDATE_RESOURCES,
+    UPDATE_LICENCES,
+    UPDATE_EXCLUSIVE,
+    UPDATE_NODELIST,
+    UPDATE_EXCLUDE,
+    UPDATE_INPUT,
+    UPDATE_DOCUMENT, /* all options that are JOB_IN_DOCUMENT */
+    UPDATE_FIELDS
+};
+
+enum job_attribute_mask {
+    JOB_ALIAS = 1 << 0,       /* another flag or member for a row that is there */
+    JOB_IN_DOCUMENT = 1 << 1, /* stored in the job's document of options; no decision reads it */
+    /* of a field; one row of each says so */
+    JOB_WHILE_RUNNING = 1 << 2,  /* may change while the job runs */
+    JOB_OF_NODE = 1 << 3,        /* changes which nodes fit it */
+    JOB_OF_CONSTRAINTS = 1 << 4, /* is part of its constraints (core/placement/constraints.h) */
+    JOB_WAITS_ANEW = 1 << 5,     /* it may be eligible now, or not, or be in another queue */
+    JOB_OF_SHAPE = 1 << 6        /* changes which jobs it is planned together with */
+};
+
+struct job_attribute {
+    const char *name;  /* the API's member, "checkpoint.keep" of an object; NULL: has none itself */
+    const char *flag;  /* without dashes; NULL: no flag */
+    char letter;       /* its short flag; 0: none */
+    const char *takes; /* what the flag takes, for people; NULL: nothing */
+    const char *help;
+    const char *bare;      /* what the flag means without a value; NULL: it needs one */
+    const char *key;       /* of belay update; NULL: none */
+    const char *key_flag;  /* the flag by which the key's value is read; NULL: its own */
+    const char *key_takes; /* a key that is read otherwise than the flag: what it takes ... */
+    const char *key_help;  /* ... and its help */
+    const char *reset;     /* JSON: members that stand for key=none; NULL: it needs a value */
+    const char *what;      /* "a team's name", for errors */
+    const char *const *words;
+    int64_t min, max;
+    int64_t flag_min; /* the least that the flag takes, where that is more than min; 0: min */
+    enum job_type type;
+    enum job_field field; /* what an update of the member changes */
+    unsigned masks;
+};
+
+/* In the order of --help; ends with job_attributes_count. */
+extern const struct job_attribute job_attributes[];
+extern const size_t job_attributes_count;
+
+/* The row with this flag, long or of one letter; NULL: none. */
+const struct job_attribute *job_attribute_by_flag(const char *name);
+/* The row with this member of the API; NULL: none. */
+const struct job_attribute *job_attribute_by_name(const char *name);
+/* The row with this key of belay update; NULL: none. */
+const struct job_attribute *job_attribute_by_key(const char *key);
+
+/* The name of the first member that the field stands for. */
+const char *job_field_name(enum job_field field);
+
+/* Whether a text is a value of a row of type TEXT, NAME, URL or ENUM. ERR_INVALID. */
+int job_attribute_check(const struct job_attribute *a, const char *text, struct err *e);
+
+#endif
