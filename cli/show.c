@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/attributes.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -272,6 +273,21 @@ static void print_finish_by(const json_t *job)
     }
 }
 
+/* Its options that are only stored. */
+static void print_document(const json_t *job)
+{
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        const json_t *v = a->masks & JOB_IN_DOCUMENT ? json_object_get(job, a->name) : NULL;
+        if (json_is_string(v))
+            printf("%-13s %s\n", a->flag, json_string_value(v));
+        else if (json_is_integer(v))
+            printf("%-13s %lld\n", a->flag, (long long)json_integer_value(v));
+        else if (json_is_true(v))
+            printf("%-13s yes\n", a->flag);
+    }
+}
+
 static void print_times(const json_t *job)
 {
     char usd[32];
@@ -391,6 +407,7 @@ static void print_job(const json_t *v)
             : "none");
     print_extras(job);
     print_times(job);
+    print_document(job);
     print_expects(json_object_get(v, "expects"));
     print_launch(v);
     print_grace(v);

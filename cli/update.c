@@ -64,22 +64,29 @@ static int run_words(const struct cli_args *a)
     char tasks[SLURM_TASKS_MAX] = "", shown[STR_SHOW_MAX];
     int64_t id;
     struct err e;
-    if (a->n_rest == 0) {
+    const char *own = getenv("BELAY_JOB_ID"), **changed = a->rest + 1;
+    int n_changed = a->n_rest - 1;
+    const char *job = a->n_rest > 0 ? a->rest[0] : NULL;
+    if (job && strchr(job, '=') && own) { /* the job that this runs in */
+        job = own;
+        changed--;
+        n_changed++;
+    }
+    if (!job) {
         cli_error("which job? belay update JOB KEY=VALUE...");
         return CLI_USAGE;
     }
-    if (!slurm_job_name(a->rest[0], &id, tasks)) {
-        cli_error(
-            "expected a job's number, 42, or a task, 42_7, found %s", str_show(a->rest[0], shown));
+    if (!slurm_job_name(job, &id, tasks)) {
+        cli_error("expected a job's number, 42, or a task, 42_7, found %s", str_show(job, shown));
         return CLI_USAGE;
     }
     json_t *changes = json_object();
-    int rc = read_changes(changes, a->rest + 1, a->n_rest - 1, &e);
+    int rc = read_changes(changes, changed, n_changed, &e);
     if (rc != 0)
         cli_error("%s", e.text);
     if (*tasks)
         json_object_set_new(changes, "tasks", json_text(tasks));
-    rc = rc != 0 ? CLI_USAGE : change(a->rest[0], id, changes, a->json);
+    rc = rc != 0 ? CLI_USAGE : change(job, id, changes, a->json);
     json_decref(changes);
     return rc;
 }
@@ -94,5 +101,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_update = {"update", "[OPTION...] JOB KEY=VALUE...",
+const struct verb verb_update = {"update", "[OPTION...] [JOB] KEY=VALUE...",
     "change what jobs were submitted with", run, NULL, false, true};

@@ -92,6 +92,15 @@ static bool write_labels(struct db *d, const struct changes *c, struct failure *
     return true;
 }
 
+static bool write_documents(struct db *d, const struct changes *c, struct failure *f)
+{
+    for (size_t i = 0; i < c->n_documents; i++)
+        if (!write_of_spec(d, d->document, "job_documents", c->documents[i].job,
+                c->documents[i].patch_json, f))
+            return false;
+    return true;
+}
+
 static bool delete_told(struct db *d, const struct changes *c, struct failure *f)
 {
     for (size_t i = 0; i < c->n_told; i++) {
@@ -170,7 +179,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_NODES, c->nodes, c->n_nodes, f) &&
            WRITE(d, TABLE_JOBS, c->jobs, c->n_jobs, f) &&
            WRITE(d, TABLE_SPECS, c->specs, c->n_specs, f) && write_labels(d, c, f) &&
-           WRITE(d, TABLE_LEFTOVERS, c->leftovers, c->n_leftovers, f) &&
+           write_documents(d, c, f) && WRITE(d, TABLE_LEFTOVERS, c->leftovers, c->n_leftovers, f) &&
            WRITE(d, TABLE_STORED, c->stored, c->n_stored, f) &&
            WRITE(d, TABLE_DRILLS, c->drills, c->n_drills, f) &&
            WRITE(d, TABLE_ACCOUNTS, c->accounts, c->n_accounts, f) &&

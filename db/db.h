@@ -18,7 +18,7 @@
 #include "scheduler/core/model/model.h"
 #include <stdatomic.h>
 
-#define DB_SCHEMA_VERSION 5
+#define DB_SCHEMA_VERSION 6
 
 struct db;
 
@@ -120,6 +120,9 @@ int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct
  * rules). */
 int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec, struct err *e);
 void spec_change_deinit(struct spec_change *s);
+/* The options of a job that are only stored, those that differ from the default: a JSON object, the
+ * caller frees; NULL: none. Of a task that has none of its own those of its array. */
+int db_read_document(struct db_reader *r, int64_t job, char **ret_json, struct err *e);
 
 /* Cron entries, by id: of one user or all (NULL); those that were removed only when they are asked
  * for by id. */

@@ -141,6 +141,12 @@ static int prepare_all(struct db *d, struct err *e)
              "THEN ?2 END) WHERE type = 'text'",
              &d->labels, e)) != 0 ||
         (rc = sql_prepare(d->sql,
+             "INSERT INTO job_documents (job, json) SELECT ?1, json_patch(coalesce("
+             "(SELECT json FROM job_documents WHERE job = ?1), (SELECT a.json FROM jobs AS j JOIN "
+             "job_documents AS a ON a.job = j.array_id WHERE j.id = ?1 AND j.array_id <> 0), '{}'),"
+             " ?2) WHERE true ON CONFLICT (job) DO UPDATE SET json = excluded.json",
+             &d->document, e)) != 0 ||
+        (rc = sql_prepare(d->sql,
              "INSERT INTO job_workdirs SELECT ?1, value FROM json_each(CASE WHEN json_valid(?2) "
              "THEN ?2 END) WHERE key = 'workdir' AND"
              " type = 'text'",
@@ -230,6 +236,7 @@ void db_close(struct db *d)
     sqlite3_finalize(d->end);
     sqlite3_finalize(d->counters);
     sqlite3_finalize(d->labels);
+    sqlite3_finalize(d->document);
     sqlite3_finalize(d->workdirs);
     sqlite3_finalize(d->told);
     sqlite3_finalize(d->late_cost);

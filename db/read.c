@@ -6,6 +6,7 @@
 #include "db/query.h"
 #include "db/reader.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 
 #include <stdlib.h>
@@ -52,6 +53,18 @@ int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec,
         return err_set(e, ERR_NOT_FOUND, "there is no job %lld", (long long)job);
     *ret_spec = row;
     return 0;
+}
+
+int db_read_document(struct db_reader *r, int64_t job, char **ret_json, struct err *e)
+{
+    struct query q;
+    query_init_text(&q, r->statements,
+        "SELECT coalesce((SELECT json FROM job_documents WHERE job = ?1), (SELECT a.json FROM jobs "
+        "AS j JOIN job_documents AS a ON a.job = j.array_id WHERE j.id = ?1 AND j.array_id <> 0))",
+        e);
+    query_i64(&q, 1, job);
+    *ret_json = query_step(&q) ? mem_strdup((const char *)sqlite3_column_text(q.stmt, 0)) : NULL;
+    return query_finish(&q);
 }
 
 int db_workdir_is_wanted(struct db_reader *r, const char *hash, bool *ret_wanted, struct err *e)

@@ -725,7 +725,13 @@ static const char schema_4[] =
 
 static const char schema_5[] = "ALTER TABLE attempts ADD COLUMN requeue_asked_at INTEGER;";
 
-static const char *const migrations[] = {schema_1, schema_2, schema_3, schema_4, schema_5};
+/* Options of jobs that no decision reads (job/attributes.h): a new one needs no version. */
+static const char schema_6[] =
+    "CREATE TABLE job_documents ( job INTEGER PRIMARY KEY, json TEXT NOT "
+    "NULL) STRICT;";
+
+static const char *const migrations[] = {
+    schema_1, schema_2, schema_3, schema_4, schema_5, schema_6};
 _Static_assert(
     sizeof(migrations) / sizeof(migrations[0]) == DB_SCHEMA_VERSION, "one text a version");
 

@@ -535,12 +535,9 @@ void api_health(struct request *q)
         http_reply_text(q->x, 200, "text/plain", "ok\n");
 }
 
-/* openapi.json, as the build embedded it. */
-extern const char openapi_json[];
-
 void api_openapi(struct request *q)
 {
-    http_reply_text(q->x, 200, "application/json", openapi_json);
+    http_reply_text(q->x, 200, "application/json", q->api->openapi);
 }
 
 bool api_route(size_t i, const char **ret_method, const char **ret_path)
@@ -611,6 +608,7 @@ struct api *api_create(const struct api_options *o)
 {
     struct api *a = mem_alloc(sizeof(*a));
     a->o = *o;
+    a->openapi = openapi_text();
     a->asides = asides_create(o->loop, o->timers, o->db_path);
     a->volumes = volumes_create(&(struct volumes_options){.place = volumes_place,
         .ctx = a,
@@ -640,6 +638,7 @@ void api_destroy(struct api *a)
     turns_deinit(&a->turns);
     for (struct link *n; (n = list_pop(&a->laters));)
         free(LIST_ENTRY(n, struct later, in_api));
+    free(a->openapi);
     free(a);
 }
 

@@ -47,6 +47,7 @@ struct api {
     int64_t n_channels;       /* ever */
     int64_t n_requests, n_refused;
     const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */
+    char *openapi;                                          /* scheduler/api/openapi.c */
     struct local_user local; /* who asked last over the UNIX socket */
 };
 
@@ -276,6 +277,9 @@ void api_tokens_list(struct request *q);
 void api_tokens_revoke(struct request *q);
 void api_version(struct request *q);
 void api_openapi(struct request *q);
+/* The description of the API: what the build embedded, and the options of jobs that are stored
+ * only. The caller frees. */
+char *openapi_text(void);
 void api_health(struct request *q);
 void api_metrics(struct request *q);
 void api_agent_bundle(struct request *q);

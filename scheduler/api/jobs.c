@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/attributes.h"
 #include "scheduler/ca.h"
 #include "scheduler/api/jobspec.h"
 #include "scheduler/api/json_extras.h"
@@ -309,6 +310,24 @@ static json_t *pool_used(
     return json_null();
 }
 
+/* Its options that are only stored; null is the default. */
+static void set_document(const struct api *api, int64_t job, json_t *o)
+{
+    char *text = NULL;
+    struct err e;
+    if (db_read_document(api->o.reader, job, &text, &e) != 0)
+        log_error("options of a job cannot be read", log_i("job", job), log_err(&e));
+    json_t *document = text ? json_loads(text, 0, NULL) : NULL;
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const char *name = job_attributes[i].name;
+        json_t *value = name ? json_object_get(document, name) : NULL;
+        if (job_attributes[i].masks & JOB_IN_DOCUMENT)
+            json_object_set_new(o, name, value ? json_incref(value) : json_null());
+    }
+    json_decref(document);
+    free(text);
+}
+
 json_t *api_live_job(const struct api *api, const struct job_row *row, const char *stored_pool)
 {
     const struct job *j =
@@ -322,6 +341,7 @@ json_t *api_live_job(const struct api *api, const struct job_row *row, const cha
     if (row->extras != EXTRAS_NONE && db_read_extras(api->o.reader, row->extras, &extras, &e) != 0)
         log_error("what a job asks for cannot be read", log_i("job", row->id), log_err(&e));
     json_set_extras(o, extras.text);
+    set_document(api, row->id, o);
     return o;
 }
 

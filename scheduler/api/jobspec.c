@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/str.h"
 #include "ckpt/workdir.h"
+#include "job/attributes.h"
 #include "scheduler/core/queue/budget.h"
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/core/queue/order.h"
@@ -530,6 +531,49 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
     return outer->rc == 0 ? json_dump_text(object) : mem_strdup("{}");
 }
 
+/* Appends to o the value of an option that is only stored, unless it is the default. */
+static void read_option(struct json_reader *r, const struct job_attribute *a, json_t *o)
+{
+    struct err why;
+    const char *text;
+    int64_t n;
+    switch (a->type) {
+    case JOB_TYPE_BOOL:
+    case JOB_TYPE_TRUE:
+    case JOB_TYPE_FALSE:
+        if (json_opt_bool(r, a->name, false))
+            json_object_set_new(o, a->name, json_true());
+        return;
+    case JOB_TYPE_TEXT:
+    case JOB_TYPE_NAME:
+    case JOB_TYPE_URL:
+    case JOB_TYPE_ENUM:
+        text = json_opt_str(r, a->name, JOBSPEC_BYTES_MAX, "");
+        if (r->rc != 0 || !text[0])
+            return;
+        if (job_attribute_check(a, text, &why) != 0)
+            json_reader_fail(r, a->name, "%s", why.text);
+        else
+            json_object_set_new(o, a->name, json_text(text));
+        return;
+    default:
+        n = json_opt_i64(r, a->name, a->min, a->max, 0);
+        if (r->rc == 0 && n != 0)
+            json_object_set_new(o, a->name, json_integer(n));
+    }
+}
+
+static char *read_document(struct json_reader *r)
+{
+    json_t *o = json_object();
+    for (size_t i = 0; i < job_attributes_count; i++)
+        if (job_attributes[i].masks & JOB_IN_DOCUMENT)
+            read_option(r, &job_attributes[i], o);
+    char *text = json_object_size(o) > 0 ? json_dump_text(o) : NULL;
+    json_decref(o);
+    return text;
+}
+
 static const char *checked_script(struct json_reader *r)
 {
     const char *script = json_req_str(r, "script", JOBSPEC_SCRIPT_MAX);
@@ -566,6 +610,7 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
     s.spec.launch_json = read_launch(&r, &s.row);
     s.spec.extras = read_extras(&r);
     s.spec.notify_json = read_notify(&r, &s.row);
+    s.spec.document_json = read_document(&r);
     int rc = json_reader_finish(&r);
     if (rc != 0)
         jobspec_deinit(&s);

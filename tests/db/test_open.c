@@ -194,7 +194,7 @@ static void the_newest_version_is_what_was_released(void **state)
     struct err e;
     struct db *d = util_open(*state);
 
-    assert_int_equal(fs_read(TEST_DIR "/schema_v5.sql", 1 << 20, &want, &e), 0);
+    assert_int_equal(fs_read(TEST_DIR "/schema_v6.sql", 1 << 20, &want, &e), 0);
     schema_text(d->sql, &got);
     assert_string_equal(buf_str(&got), buf_str(&want));
     db_close(d);

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct seen {
@@ -193,6 +194,42 @@ static void add_varied_jobs(void)
                 &(struct spec_change){.job = id, .labels_json = strdup(labels[id])});
     }
     util_commit(d, &b);
+}
+
+static void patch_document(int64_t job, const char *json)
+{
+    struct db_batch b = {0};
+    b.changes.documents = calloc(1, sizeof(*b.changes.documents));
+    b.changes.documents[0] = (struct document_change){.job = job, .patch_json = strdup(json)};
+    b.changes.n_documents = 1;
+    util_commit(d, &b);
+}
+
+static void assert_document(int64_t job, const char *want)
+{
+    char *got;
+    assert_int_equal(db_read_document(r, job, &got, &e), 0);
+    if (want)
+        assert_string_equal(got, want);
+    else
+        assert_null(got);
+    free(got);
+}
+
+static void options_that_are_only_stored_are_merged_and_a_task_has_those_of_its_array(void **state)
+{
+    (void)state;
+    add_varied_jobs();
+    assert_document(4, NULL);
+    patch_document(5, "{\"a\":1}");
+    assert_document(5, "{\"a\":1}");
+    assert_document(6, "{\"a\":1}"); /* a task of 5 */
+    patch_document(6, "{\"b\":\"x\"}");
+    assert_document(6, "{\"a\":1,\"b\":\"x\"}");
+    patch_document(5, "{\"a\":null}");
+    assert_document(5, "{}");
+    assert_document(6, "{\"a\":1,\"b\":\"x\"}");
+    assert_document(4, NULL);
 }
 
 static void filters_go_together(void **state)
@@ -1053,6 +1090,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(jobs_are_listed_newest_first_by_filter_and_page),
+        TEST(options_that_are_only_stored_are_merged_and_a_task_has_those_of_its_array),
         TEST(filters_go_together),
         TEST(a_list_is_sorted_and_goes_on_behind_a_job),
         TEST(a_page_looks_at_no_more_than_so_many),

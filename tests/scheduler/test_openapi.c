@@ -15,14 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const char openapi_json[];
-
 static json_t *document(void)
 {
     struct err e;
     json_t *v = NULL;
-    if (json_parse(openapi_json, strlen(openapi_json), 4 << 20, &v, &e) != 0)
+    char *text = openapi_text();
+    if (json_parse(text, strlen(text), 4 << 20, &v, &e) != 0)
         fail_msg("%s", e.text);
+    free(text);
     return v;
 }
 
