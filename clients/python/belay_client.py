@@ -223,6 +223,7 @@ class Client:
         launch=None,
         notify=None,
         labels=None,
+        url=None,
         why=None,
     ):
         spec = _clean(locals())
@@ -283,6 +284,7 @@ class Client:
         launch=None,
         notify=None,
         labels=None,
+        url=None,
     ):
         """When and where the job would start and what it would cost; nothing is submitted."""
         return self._call("POST", "/api/v1/jobs/estimate", body=_clean(locals()))
@@ -421,8 +423,9 @@ class Client:
         work_ms=None,
         max_uusd=None,
         max_uusd_per_hour=None,
+        url=None,
     ):
-        """Of a job that waits, or (name, time limit, retries, nice) runs; all of it or nothing."""
+        """Of a job that waits, or (name, time limit, retries, nice, url) runs; all of it or nothing."""
         members = _clean(locals())
         del members["id"]
         return self._call("POST", "/api/v1/jobs/{id}/update", {"id": id}, body=members)

@@ -735,6 +735,51 @@ class Local(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--max-usd", done.stderr)
 
+    def test_a_job_shows_the_page_of_its_experiment(self):
+        def url(job):
+            return self.json("show", str(job))["job"]["url"]
+
+        page, other = "https://mlflow.example.org/#/experiments/3/runs/7", "http://board:6006/?a=1"
+        script = self.h.script(
+            '#BELAY --url %s\nexec "%s/cli/belay" update url=https://wandb.example.org/a\n'
+            % (page, BUILD),
+            "tracked.sh",
+        )
+        job = self.submit("--hold", "--export", "BELAY_HOME", script)
+        self.assertEqual(url(job), page)
+        self.assertRegex(self.ok("show", str(job)), r"(?m)^url +%s$" % re.escape(page))
+        self.ok("update", str(job), "url=none")
+        self.assertIsNone(url(job))
+        self.ok("update", str(job), "url=" + other, "nice=3")
+        self.assertEqual([j["url"] for j in self.json("list")["jobs"] if j["id"] == job], [other])
+        self.h.client().update(job, url=page)
+        self.assertEqual(self.h.client().show_job(job)["job"]["url"], page)
+        self.ok("release", str(job))
+        self.ok("logs", "-f", str(job))
+        self.assertEqual(url(job), "https://wandb.example.org/a")
+        done = [e["text"] for e in self.h.client().job_events(job)["events"]]
+        self.assertTrue(any("url https://wandb.example.org/a" in text for text in done), done)
+        array = self.submit("--hold", "--array", "0-3", "--url", other, script)
+        self.assertEqual(url(array), other)
+        self.ok("cancel", str(array))
+        longest = "https://" + "x" * 1992
+        for value in ("ftp://x/", "https://", "x", "", "http://a b", longest + "x"):
+            with self.subTest(value):
+                done = self.h.belay("submit", "--hold", "--url=" + value, script)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                self.assertIn("--url", done.stderr)
+        with self.assertRaisesRegex(belay_client.Error, "spec.url"):
+            self.h.client().submit(script="#!/bin/sh\n", cwd="/", url="ftp://x/")
+        with self.assertRaisesRegex(belay_client.Error, "spec.url"):
+            self.h.client().submit(script="#!/bin/sh\n", cwd="/", url=longest + "x")
+        self.ok("cron", "add", "--url", longest, "--export", "BELAY_HOME", "@yearly", script)
+        run = int(self.ok("cron", "run", "tracked.sh").split()[-1])
+        events = self.ok("logs", "-f", str(run))
+        self.assertEqual(url(run), "https://wandb.example.org/a", events)
+        self.ok("cron", "remove", "tracked.sh")
+        self.assertIn("--url", self.ok("completion", "bash"))
+        self.assertIn(" url=", self.ok("completion", "bash"))
+
     def test_what_an_entry_of_cron_starts_may_cost_no_more_either(self):
         script = self.h.script("#BELAY --max-usd 7\nexec true\n", "dear-nightly.sh")
         self.ok("cron", "add", "--max-usd-per-hour", "40", "@yearly", script)
