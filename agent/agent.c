@@ -778,7 +778,7 @@ static void wire_up(struct agent *a)
         .watches = watches_open(a->loop, a->timers),
         .prng = &a->prng,
         .peer = &a->peer,
-        .nursery = nursery_create(a->loop, a->timers, &limits),
+        .supervisors = supervisor_pool_create(a->loop, a->timers, &limits),
         .net = storage_net(a->storage),
         .criu = &a->criu,
         .system_users = a->config->system_users,
@@ -988,15 +988,15 @@ static void stop(struct agent *a)
     telemetry_stop(a->telemetry);
     storage_stop(a->storage);
     uv_http_client_destroy(a->http);
-    nursery_stop(a->room.nursery);
+    supervisor_pool_stop(a->room.supervisors);
     while (!all_idle(a) || !channels_is_idle(&a->channels) || a->sweeping ||
-           !nursery_is_idle(a->room.nursery) || !telemetry_is_idle(a->telemetry))
+           !supervisor_pool_is_idle(a->room.supervisors) || !telemetry_is_idle(a->telemetry))
         uv_run(a->loop, UV_RUN_ONCE);
     for (struct link *n; (n = list_pop(&a->tasks));)
         task_free(task_of_link(n));
     watches_close(a->room.watches);
     telemetry_destroy(a->telemetry);
-    nursery_destroy(a->room.nursery);
+    supervisor_pool_destroy(a->room.supervisors);
     spares_destroy(a->room.spares);
     crew_destroy(a->room.preparers);
     crew_destroy(a->room.removers);

@@ -8,8 +8,8 @@
  *         without a cgroup, and when something surrounds the script (rooms, containers)
  *
  * Without an init the supervisor is the one that waits for the script, and for what that leaves
- * (vigil.h). It knows the group before the script is forked, so there is nothing to write down in
- * between.
+ * (supervise_loop.h). It knows the group before the script is forked, so there is nothing to write
+ * down in between.
  *
  * The init is a subreaper of all that the script starts, holds no files and ignores signals, so
  * that after a supervisor's sudden death the whole tree can still be found below it where there are

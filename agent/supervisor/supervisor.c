@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread; what happens while the program runs is in vigil.c.
+ * One thread; what happens while the program runs is in supervise_loop.c.
  *
  *   locked --> started earlier? --yes--> kill the rest, exit.json "lost"
  *                 | no
@@ -26,10 +26,10 @@
 #include "agent/supervisor/image.h"
 #include "agent/supervisor/launch.h"
 #include "agent/supervisor/namespaces.h"
-#include "agent/supervisor/nursery.h"
-#include "agent/supervisor/vigil.h"
+#include "agent/supervisor/supervisor_pool.h"
+#include "agent/supervisor/supervise_loop.h"
 #include "agent/task/record.h"
-#include "agent/task/scribe.h"
+#include "agent/task/output_writer.h"
 #include "agent/task/workdir.h"
 #include "base/fs.h"
 #include "base/fs_user.h"
@@ -72,7 +72,7 @@
 struct supervisor {
     const struct supervisor_room *room;
     const char *dir, *node;
-    int boss; /* the socket with the agent; -1: that has let go of it */
+    int agent_fd; /* the socket with the agent; -1: that has let go of it */
     struct wire_desired spec;
     const struct wire_desired_attempt *task;
     struct task_state state;
@@ -80,7 +80,7 @@ struct supervisor {
     struct proc_group *group;
     struct launched launched;
     struct namespaces namespaces;
-    struct vigil vigil;
+    struct supervise_loop loop;
     struct task_exit exit;
     int64_t started_at; /* wall ms; 0: it has not */
     int64_t children_before_ms, children_before_user_ms;
@@ -88,7 +88,7 @@ struct supervisor {
      * itself */
     bool is_whole;
     int pid_file;
-    struct scribe scribe;
+    struct output_writer writer;
     char *output, *error, *input; /* files of the user's; NULL: none */
     char *workdir;                /* what was sent with the job; NULL: nothing */
     char **env;                   /* the program's */
@@ -105,7 +105,7 @@ static void tell_agent(struct supervisor *s, const char *text)
 {
     char line[sizeof(((struct err *)0)->text) + 1];
     int n = snprintf(line, sizeof(line), "%s\n", text);
-    if (s->boss >= 0 && send(s->boss, line, (size_t)n, MSG_NOSIGNAL) < 0)
+    if (s->agent_fd >= 0 && send(s->agent_fd, line, (size_t)n, MSG_NOSIGNAL) < 0)
         /* an agent that is gone asks again through ctl.sock */
         log_debug("nobody hears a supervisor", log_s("dir", s->dir));
 }
@@ -156,9 +156,10 @@ static void await_rest(struct supervisor *s)
         s->is_whole = pid < 0 && errno == ECHILD;
         if (pid < 0)
             return;
-        struct pollfd p = {.fd = s->vigil.signals, .events = POLLIN};
+        struct pollfd p = {.fd = s->loop.signals, .events = POLLIN};
         int left = (int)(until - now_ms());
-        if (pid == 0 && (left <= 0 || poll(&p, 1, left) <= 0 || !vigil_take_signal(&s->vigil)))
+        if (pid == 0 &&
+            (left <= 0 || poll(&p, 1, left) <= 0 || !supervise_loop_take_signal(&s->loop)))
             return;
     }
 }
@@ -337,8 +338,8 @@ static void note_no_image(struct supervisor *s)
 
 static void note_report(struct supervisor *s, const struct launch_report *r)
 {
-    s->exit.cause = s->vigil.cause;
-    STR_COPY(s->exit.text, s->vigil.text);
+    s->exit.cause = s->loop.cause;
+    STR_COPY(s->exit.text, s->loop.text);
     if (r->step == LAUNCH_ENDED) {
         note_status(&s->exit, r->value);
         if (s->task->image)
@@ -472,7 +473,7 @@ static bool holds(const struct supervisor *s)
 static bool runs_alone(const struct supervisor *s)
 {
     return proc_group_mode(s->group) != PROC_SUBREAPER && !str_eq(s->task->method, "criu") &&
-           !holds(s) && !s->task->image && s->scribe.pid == 0;
+           !holds(s) && !s->task->image && s->writer.pid == 0;
 }
 
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
@@ -557,7 +558,7 @@ static bool starts_afresh(const struct wire_desired_attempt *t)
     return str_eq(t->open_mode, "truncate") || (!*t->open_mode && t->attempt == 1);
 }
 
-/* Who writes where when errors have a file of their own: see scribe.h. */
+/* Who writes where when errors have a file of their own: see output_writer.h. */
 static int split(struct supervisor *s, int output, int *ret_out, int *ret_error, struct err *e)
 {
     int fds[4] = {open_log("stdout.log", e), open_log("stderr.log", e),
@@ -565,8 +566,10 @@ static int split(struct supervisor *s, int output, int *ret_out, int *ret_error,
     for (int i = 0; i < 4; i++)
         if (fds[i] < 0)
             return fds[i];
-    s->scribe.copies[0] = (struct scribe_copy){fds[2], s->output, starts_afresh(s->task), output};
-    s->scribe.copies[1] = (struct scribe_copy){fds[3], s->error, starts_afresh(s->task), output};
+    s->writer.copies[0] =
+        (struct output_writer_copy){fds[2], s->output, starts_afresh(s->task), output};
+    s->writer.copies[1] =
+        (struct output_writer_copy){fds[3], s->error, starts_afresh(s->task), output};
     *ret_out = fds[0];
     *ret_error = fds[1];
     return 0;
@@ -582,12 +585,12 @@ static int make_pipe(const struct supervisor *s, const char *name)
 }
 
 /* Its standard input, for belay attach. It has no end between two of those who write there, until
- * one asks for it (vigil.h). */
+ * one asks for it (supervise_loop.h). */
 static int open_stdin(struct supervisor *s, struct err *e)
 {
-    s->vigil.input = make_pipe(s, TASK_STDIN);
-    s->vigil.input_end = s->vigil.input < 0 ? -1 : make_pipe(s, TASK_STDIN_END);
-    if (s->vigil.input_end < 0)
+    s->loop.input = make_pipe(s, TASK_STDIN);
+    s->loop.input_end = s->loop.input < 0 ? -1 : make_pipe(s, TASK_STDIN_END);
+    if (s->loop.input_end < 0)
         return err_errno(e, errno, "making the task's standard input");
     free(s->input);
     s->input = mem_printf("%s/" TASK_STDIN, s->dir);
@@ -605,18 +608,19 @@ static int open_files(struct supervisor *s, int *ret_out, int *ret_error, struct
     if (rc || output < 0)
         return rc ? rc : output;
     *ret_out = *ret_error = output;
-    s->scribe.user = &s->user;
-    s->scribe.cwd = work_dir(s);
-    s->scribe.copies[0] = s->scribe.copies[1] = (struct scribe_copy){.from = -1, .also = -1};
+    s->writer.user = &s->user;
+    s->writer.cwd = work_dir(s);
+    s->writer.copies[0] = s->writer.copies[1] = (struct output_writer_copy){.from = -1, .also = -1};
     bool apart = s->error && !(s->output && str_eq(s->error, s->output));
     if (apart) {
         rc = split(s, output, ret_out, ret_error, e);
     } else if (s->output) {
         int from = open_reader("output.log", e);
-        s->scribe.copies[0] = (struct scribe_copy){from, s->output, starts_afresh(s->task), -1};
+        s->writer.copies[0] =
+            (struct output_writer_copy){from, s->output, starts_afresh(s->task), -1};
         rc = from < 0 ? from : 0;
     }
-    return rc || s->scribe.copies[0].from < 0 ? rc : scribe_start(&s->scribe, e);
+    return rc || s->writer.copies[0].from < 0 ? rc : output_writer_start(&s->writer, e);
 }
 
 static int note_start(struct supervisor *s, struct err *e)
@@ -715,28 +719,28 @@ static bool is_asked_by_signal(const struct wire_desired_attempt *t)
     return str_eq(t->method, "signal");
 }
 
-static void keep_vigil(struct supervisor *s)
+static void run_loop(struct supervisor *s)
 {
-    s->vigil.group = s->group;
-    s->vigil.report = s->launched.report;
-    s->vigil.child = s->launched.script;
-    s->vigil.in_image = s->task->image != NULL;
-    s->vigil.time_limit_ms = s->task->time_limit_ms;
-    s->vigil.kill_wait_ms = s->task->kill_wait_ms;
-    s->vigil.grace =
+    s->loop.group = s->group;
+    s->loop.report = s->launched.report;
+    s->loop.child = s->launched.script;
+    s->loop.in_image = s->task->image != NULL;
+    s->loop.time_limit_ms = s->task->time_limit_ms;
+    s->loop.kill_wait_ms = s->task->kill_wait_ms;
+    s->loop.grace =
         (struct grace){.signal = is_asked_by_signal(s->task) ? 0 : (int)s->task->grace_signal,
             .to_script = s->task->grace_to_script,
             .before_ms = s->task->grace_ms,
             .init = s->launched.init,
             .in_room = str_eq(s->task->method, "criu")};
-    s->vigil.shells = (struct shells){.group = s->group,
+    s->loop.shells = (struct shells){.group = s->group,
         .user = &s->user,
         .env = s->env,
         .cwd = work_dir(s),
         .image = s->image.image && !holds(s) ? &s->image : NULL};
     tell_agent(s, "ok");
-    struct launch_report report = vigil_keep(&s->vigil);
-    s->boss = s->vigil.boss;
+    struct launch_report report = supervise_loop_run(&s->loop);
+    s->agent_fd = s->loop.agent_fd;
     note_report(s, &report);
     if (report.step == LAUNCH_ENDED)
         s->launched.init > 0 ? await_init(s) : await_rest(s);
@@ -761,20 +765,20 @@ static int run(struct supervisor *s, struct err *e)
     if (!rc)
         rc = write_pid(s->pid_file, e);
     if (!rc)
-        rc = vigil_open(&s->vigil, e);
+        rc = supervise_loop_open(&s->loop, e);
     if (!rc)
         rc = open_group(s, e);
     if (!rc)
         rc = start_program(s, e);
     if (!rc) {
-        keep_vigil(s);
+        run_loop(s);
     } else {
         s->exit.cause = EXIT_NO_EXEC;
         s->exit.code = 126;
         STR_SHORTEN(s->exit.text, e->text);
     }
     kill_rest(s, *s->state.gpus ? GPU_KILL_WAIT_MS : KILL_WAIT_MS);
-    scribe_finish(&s->scribe);
+    output_writer_finish(&s->writer);
     if (s->group)
         note_usage(s);
     if (s->image.image)
@@ -786,7 +790,7 @@ static int run(struct supervisor *s, struct err *e)
 static bool was_clean(const struct supervisor *s)
 {
     siginfo_t info;
-    bool is_plain = !s->task->image && s->vigil.input < 0 && !str_eq(s->task->method, "criu");
+    bool is_plain = !s->task->image && s->loop.input < 0 && !str_eq(s->task->method, "criu");
     return s->is_whole && is_plain && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
 }
 
@@ -800,7 +804,7 @@ static void deinit(struct supervisor *s)
     free(s->workdir);
     env_free(s->env);
     record_deinit_state(&s->state);
-    close_range(SUPERVISOR_BOSS_FD + 1, ~0U, 0);
+    close_range(SUPERVISOR_AGENT_FD + 1, ~0U, 0);
 }
 
 /* True: it can take another task. */
@@ -809,8 +813,8 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
     struct supervisor s = {.room = room,
         .dir = dir,
         .node = node,
-        .boss = SUPERVISOR_BOSS_FD,
-        .vigil = {.boss = SUPERVISOR_BOSS_FD, .input = -1, .input_end = -1}};
+        .agent_fd = SUPERVISOR_AGENT_FD,
+        .loop = {.agent_fd = SUPERVISOR_AGENT_FD, .input = -1, .input_end = -1}};
     struct err e;
     read_children(&s.children_before_ms, &s.children_before_user_ms);
     int rc = chdir(dir) < 0 ? err_errno(&e, errno, "entering %s", dir) : run(&s, &e);
@@ -818,7 +822,7 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
         log_error("supervising failed", log_s("dir", dir), log_err(&e));
         tell_agent(&s, e.text);
     }
-    bool was = !rc && s.boss >= 0 && was_clean(&s);
+    bool was = !rc && s.agent_fd >= 0 && was_clean(&s);
     was = namespaces_leave(&s.namespaces) && was;
     deinit(&s);
     return was;
@@ -832,12 +836,12 @@ static bool await_task(char *dir, size_t size)
     sigset_t none;
     size_t n = 0;
     prctl(PR_SET_NAME, "belay-spare", 0, 0, 0);
-    if (!slash || chdir("/") < 0 || send(SUPERVISOR_BOSS_FD, "free\n", 5, MSG_NOSIGNAL) < 0)
+    if (!slash || chdir("/") < 0 || send(SUPERVISOR_AGENT_FD, "free\n", 5, MSG_NOSIGNAL) < 0)
         return false;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     while (n < sizeof(line)) {
-        ssize_t got = read(SUPERVISOR_BOSS_FD, line + n, sizeof(line) - n);
+        ssize_t got = read(SUPERVISOR_AGENT_FD, line + n, sizeof(line) - n);
         if (got == 0 || (got < 0 && errno != EINTR))
             return false;
         for (n += got > 0 ? (size_t)got : 0; (end = memchr(line, '\n', n));
@@ -853,11 +857,11 @@ static bool await_task(char *dir, size_t size)
 
 int supervisor_main(const struct supervisor_room *room, const char *first_dir, const char *node)
 {
-    char dir[NURSERY_MESSAGE_MAX];
+    char dir[SUPERVISOR_POOL_MESSAGE_MAX];
     bool is_clean;
     STR_COPY(dir, first_dir);
-    fcntl(SUPERVISOR_BOSS_FD, F_SETFD, FD_CLOEXEC);
-    close_range(SUPERVISOR_BOSS_FD + 1, ~0U, 0);
+    fcntl(SUPERVISOR_AGENT_FD, F_SETFD, FD_CLOEXEC);
+    close_range(SUPERVISOR_AGENT_FD + 1, ~0U, 0);
     do {
         prctl(PR_SET_NAME, "belay-task", 0, 0, 0);
         is_clean = supervise(room, dir, node);

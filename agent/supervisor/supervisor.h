@@ -4,7 +4,7 @@
  * it, enforces its time limit, takes the agent's commands, and when the program ends kills what it
  * left behind and writes exit.json.
  *
- * It is forked by belay-supervisor (nursery.h), with its end of a socket with the agent as
+ * It is forked by belay-supervisor (supervisor_pool.h), with its end of a socket with the agent as
  * descriptor 3. On that it says, a line each:
  *
  *     ok      it has the task, and takes commands
@@ -40,7 +40,7 @@
 #include "agent/tools.h"
 #include "base/uv/proc.h"
 
-#define SUPERVISOR_BOSS_FD 3
+#define SUPERVISOR_AGENT_FD 3
 #define SUPERVISOR_LINE_MAX 64 /* bytes, of "task NAME" */
 
 /* What is the same for every task: looked up once, by who forks them. */

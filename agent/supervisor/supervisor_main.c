@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay-supervisor: one process that belay-agent asks for supervisors (nursery.h), and all of
- * these. Little is linked into it, for what is mapped here is copied with every task.
+ * belay-supervisor: one process that belay-agent asks for supervisors (supervisor_pool.h), and all
+ * of these. Little is linked into it, for what is mapped here is copied with every task.
  */
-#include "agent/supervisor/nursery.h"
+#include "agent/supervisor/supervisor_pool.h"
 #include "agent/supervisor/supervisor.h"
 #include "agent/supervisor/user.h"
 #include "base/log.h"
@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 struct request {
-    char text[NURSERY_MESSAGE_MAX + 2];
+    char text[SUPERVISOR_POOL_MESSAGE_MAX + 2];
     const char *dir, *node;
-    int boss;
+    int agent_fd;
 };
 
 /* -1: there is none. */
@@ -45,17 +45,17 @@ static int receive(struct request *r)
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
-    struct iovec v = {.iov_base = r->text, .iov_len = NURSERY_MESSAGE_MAX};
+    struct iovec v = {.iov_base = r->text, .iov_len = SUPERVISOR_POOL_MESSAGE_MAX};
     struct msghdr m = {
         .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-    ssize_t n = recvmsg(NURSERY_FD, &m, MSG_CMSG_CLOEXEC);
+    ssize_t n = recvmsg(SUPERVISOR_POOL_FD, &m, MSG_CMSG_CLOEXEC);
     if (n <= 0)
         return n < 0 && errno == EINTR ? 0 : -1;
     r->text[n] = r->text[n + 1] = '\0';
     r->dir = r->text;
     r->node = r->text + strlen(r->text) + 1;
-    r->boss = take_fd(&m);
-    return r->boss >= 0;
+    r->agent_fd = take_fd(&m);
+    return r->agent_fd >= 0;
 }
 
 /* In the child. */
@@ -65,7 +65,7 @@ static int become(const struct supervisor_room *room, const struct request *r)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
-    if (dup2(r->boss, SUPERVISOR_BOSS_FD) < 0)
+    if (dup2(r->agent_fd, SUPERVISOR_AGENT_FD) < 0)
         return 1;
     return supervisor_main(room, r->dir, r->node);
 }
@@ -76,8 +76,8 @@ static void fork_one(const struct supervisor_room *room, const struct request *r
     if (pid == 0)
         exit(become(room, r));
     if (pid < 0)
-        dprintf(r->boss, "no process can be made: %s\n", strerror(errno));
-    close(r->boss);
+        dprintf(r->agent_fd, "no process can be made: %s\n", strerror(errno));
+    close(r->agent_fd);
 }
 
 static void reap(int signals)
@@ -114,7 +114,7 @@ static int serve(const struct supervisor_room *room)
 {
     struct request r;
     struct pollfd p[2] = {
-        {.fd = NURSERY_FD, .events = POLLIN}, {.fd = open_signals(), .events = POLLIN}};
+        {.fd = SUPERVISOR_POOL_FD, .events = POLLIN}, {.fd = open_signals(), .events = POLLIN}};
     for (;;) {
         if (poll(p, 2, -1) < 0 && errno != EINTR)
             return 1;
@@ -141,12 +141,13 @@ int main(int argc, char **argv)
     }
     struct supervisor_room room = {0};
     if (!limits_read(argc - 1, argv + 1, &room.limits) ||
-        getsockopt(NURSERY_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_SEQPACKET) {
+        getsockopt(SUPERVISOR_POOL_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||
+        type != SOCK_SEQPACKET) {
         fputs("belay-supervisor: this program is started by belay-agent, and by nobody else\n",
             stderr);
         return 2;
     }
-    fcntl(NURSERY_FD, F_SETFD, FD_CLOEXEC);
+    fcntl(SUPERVISOR_POOL_FD, F_SETFD, FD_CLOEXEC);
     warm_up(&room);
     int code = serve(&room);
     proc_home_free(room.home);

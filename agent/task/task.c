@@ -97,7 +97,7 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     timer_stop(t->room->timers, &t->linger);
     task_accept_drop(t);
     task_saves_end(t);
-    keeper_stop(&t->keeper);
+    supervisor_client_stop(&t->supervisor);
     task_move(t, WIRE_ENDED);
     log_info("attempt ended", log_i("job", t->job), log_i("attempt", t->attempt), log_s("end", end),
         log_i("exit_code", code), log_s("text", text));
@@ -108,8 +108,8 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     }
     if (!end_is_on_disk(t))
         task_persist(t);
-    ship_settle(&t->ship);
-    ship_kick(&t->ship);
+    log_shipper_settle(&t->shipper);
+    log_shipper_kick(&t->shipper);
     task_tell_end(t);
 }
 
@@ -134,7 +134,7 @@ static void tell_now(struct task *t)
 
 void task_tell_end(struct task *t)
 {
-    if (!t->ship.started || ship_is_complete(&t->ship))
+    if (!t->shipper.started || log_shipper_is_complete(&t->shipper))
         tell_now(t);
     else
         timer_start(t->room->timers, &t->tell, tell_wait_ms(t));
@@ -271,7 +271,7 @@ void task_stop(
         task_move(t, WIRE_ENDING);
     else if (t->phase != WIRE_ENDING)
         task_hasten(t); /* there is nothing to save yet */
-    keeper_terminate(&t->keeper, delay_ms, grace_ms);
+    supervisor_client_terminate(&t->supervisor, delay_ms, grace_ms);
     task_changed(t);
 }
 
@@ -322,7 +322,7 @@ void task_remove(struct task *t)
 {
     t->leaving = true;
     timer_stop(t->room->timers, &t->tell);
-    ship_stop(&t->ship);
+    log_shipper_stop(&t->shipper);
     if (task_work_is_busy(&t->work)) /* a clean; it looks again */
         leave_later(t, BUSY_RETRY_MS);
     else
@@ -352,9 +352,9 @@ void task_forget(struct task *t)
     if (t->phase == WIRE_ENDED && !t->dir) {
         t->leaving = t->removed = true;
         t->room->gone(t->room->ctx, t);
-    } else if (t->phase == WIRE_ENDED && t->ship.started) {
+    } else if (t->phase == WIRE_ENDED && t->shipper.started) {
         t->leaving = true;
-        ship_finish(&t->ship);
+        log_shipper_finish(&t->shipper);
     } else if (t->phase == WIRE_ENDED) {
         task_remove(t);
     } else {
@@ -362,7 +362,7 @@ void task_forget(struct task *t)
             log_i("attempt", t->attempt));
         t->killing = true;
         task_hasten(t);
-        keeper_kill(&t->keeper);
+        supervisor_client_kill(&t->supervisor);
     }
 }
 
@@ -531,7 +531,7 @@ void task_status(struct task *t, struct wire_attempt_status *s)
         s->phase = WIRE_ENDING;
         s->end[0] = '\0';
     }
-    s->output_bytes = ship_output_bytes(&t->ship);
+    s->output_bytes = log_shipper_output_bytes(&t->shipper);
     s->secrets = t->secrets.version;
 }
 
@@ -540,7 +540,7 @@ bool task_tail(struct task *t, struct wire_tail *ret)
     size_t n;
     int64_t offset;
     char *rest = t->phase == WIRE_ENDED && t->end_told
-                     ? ship_rest(&t->ship, WIRE_TAIL_MAX, &offset, &n)
+                     ? log_shipper_rest(&t->shipper, WIRE_TAIL_MAX, &offset, &n)
                      : NULL;
     if (!rest)
         return false;
@@ -553,7 +553,7 @@ bool task_tail(struct task *t, struct wire_tail *ret)
 
 int task_shell(struct task *t, int fd)
 {
-    return keeper_shell(&t->keeper, fd);
+    return supervisor_client_shell(&t->supervisor, fd);
 }
 
 /* ---- letting go ---- */
@@ -569,13 +569,13 @@ void task_release(struct task *t)
     timer_stop(t->room->timers, &t->leave);
     timer_stop(t->room->timers, &t->tell);
     task_saves_end(t);
-    keeper_stop(&t->keeper);
-    ship_stop(&t->ship);
+    supervisor_client_stop(&t->supervisor);
+    log_shipper_stop(&t->shipper);
 }
 
 bool task_is_idle(const struct task *t)
 {
-    return !task_work_is_busy(&t->work) && !t->taking.is_busy && ship_is_idle(&t->ship);
+    return !task_work_is_busy(&t->work) && !t->taking.is_busy && log_shipper_is_idle(&t->shipper);
 }
 
 void task_free(struct task *t)

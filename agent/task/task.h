@@ -7,7 +7,7 @@
 
 #include "agent/task/crew.h"
 #include "agent/criu/criu.h"
-#include "agent/supervisor/nursery.h"
+#include "agent/supervisor/supervisor_pool.h"
 #include "agent/task/order.h"
 #include "agent/peer.h"
 #include "agent/gpu/probe.h"
@@ -42,7 +42,7 @@ struct task_room {
     struct watches *watches;
     struct prng *prng;
     struct peer *peer;
-    struct nursery *nursery;
+    struct supervisor_pool *supervisors;
     struct store_net *net; /* for stores over a network */
     const struct criu *criu;
     const char *system_users; /* user_admit() */
@@ -104,7 +104,7 @@ bool task_probe(const struct task *t, struct probe_of *ret_of);
 /* What belayd wants of it now. */
 void task_desired(struct task *t, const struct wire_desired_attempt *d);
 
-/* For a command of a user's in it, as keeper_shell has it. */
+/* For a command of a user's in it, as supervisor_client_shell has it. */
 int task_shell(struct task *t, int fd);
 
 /* belayd does not want it any more: killed if need be, cleared away; room->gone follows. */

@@ -108,5 +108,5 @@ void task_notice(struct task *t, const struct notice *n)
         reclaim(t, n);
     else
         task_ask_save(t, SAVE_REBALANCE, NULL, NULL);
-    ship_kick(&t->ship);
+    log_shipper_kick(&t->shipper);
 }

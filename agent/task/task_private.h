@@ -7,9 +7,9 @@
 #define BELAY_AGENT_TASK_TASK_PRIVATE_H
 
 #include "agent/task/control.h"
-#include "agent/supervisor/keeper.h"
+#include "agent/supervisor/supervisor_client.h"
 #include "agent/task/record.h"
-#include "agent/task/ship.h"
+#include "agent/task/log_shipper.h"
 #include "agent/task/task.h"
 #include "agent/watch.h"
 #include "agent/task/workdir.h"
@@ -158,8 +158,8 @@ struct task {
     struct wire_secrets secrets; /* in memory and in the keyring only; version 0: not had (yet) */
     /* of this job alone, with credentials from belayd; NULL: it had none */
     struct store_net *net;
-    struct keeper keeper;
-    struct ship ship;
+    struct supervisor_client supervisor;
+    struct log_shipper shipper;
     struct watch *control_watch, *checkpoint_watch;
     struct control control;
     struct task_work work;

@@ -97,7 +97,7 @@ static void send_signal(struct task *t)
 {
     int signum = t->spec->ckpt_signal > 0 ? (int)t->spec->ckpt_signal : SIGNAL_DEFAULT;
     if (by_signal(t) && t->is_up && !t->exited)
-        keeper_signal(&t->keeper, signum);
+        supervisor_client_signal(&t->supervisor, signum);
 }
 
 /* 0: none. */
@@ -296,7 +296,7 @@ void task_set_every(struct task *t, int64_t ms)
 void task_tell_limit(struct task *t)
 {
     if (t->state.limit_ms != 0)
-        keeper_limit(&t->keeper, limit_ms(t));
+        supervisor_client_limit(&t->supervisor, limit_ms(t));
 }
 
 void task_set_limit(struct task *t, int64_t ms)

@@ -72,7 +72,7 @@ static void try_older(struct task *t)
     told->restored_attempt = told->restored_sequence = 0;
     t->state.prepared = false;
     task_persist(t);
-    keeper_stop(&t->keeper);
+    supervisor_client_stop(&t->supervisor);
     for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
         path = mem_printf("%s/%s", t->dir, left[i]);
         unlink(path);
@@ -136,11 +136,11 @@ static void on_up(void *ctx)
     t->is_up = true;
     task_tell_limit(t);
     if (is_resuming(t))
-        keeper_await_ready(&t->keeper);
+        supervisor_client_await_ready(&t->supervisor);
     else
         runs(t);
     if (t->killing)
-        keeper_kill(&t->keeper);
+        supervisor_client_kill(&t->supervisor);
     else if (*t->state.stop)
         task_stop(t, t->state.stop, t->state.stop_text, 0, t->spec->kill_wait_ms);
     task_changed(t);
@@ -151,14 +151,14 @@ static void on_signalled(void *ctx, int count)
     task_signalled(ctx, count);
 }
 
-static void start_keeper(struct task *t, bool is_new)
+static void start_supervisor(struct task *t, bool is_new)
 {
     const struct task_room *r = t->room;
     control_open(&t->control, t->dir);
     task_put_notice(t);
-    t->keeper = (struct keeper){.loop = r->loop,
+    t->supervisor = (struct supervisor_client){.loop = r->loop,
         .timers = r->timers,
-        .nursery = r->nursery,
+        .supervisors = r->supervisors,
         .dir = t->dir,
         .node = r->peer->id->node.name,
         .is_new = is_new,
@@ -167,7 +167,7 @@ static void start_keeper(struct task *t, bool is_new)
         .ready = on_ready,
         .ended = on_ended,
         .ctx = t};
-    keeper_start(&t->keeper);
+    supervisor_client_start(&t->supervisor);
 }
 
 static void on_flushed(void *ctx)
@@ -175,10 +175,10 @@ static void on_flushed(void *ctx)
     task_remove(ctx);
 }
 
-static void start_ship(struct task *t, bool is_new)
+static void start_shipper(struct task *t, bool is_new)
 {
     const struct task_room *r = t->room;
-    t->ship = (struct ship){.watches = r->watches,
+    t->shipper = (struct log_shipper){.watches = r->watches,
         .timers = r->timers,
         .prng = r->prng,
         .peer = r->peer,
@@ -188,7 +188,7 @@ static void start_ship(struct task *t, bool is_new)
         .flushed = on_flushed,
         .moved = task_shipped,
         .ctx = t};
-    ship_start(&t->ship, is_new);
+    log_shipper_start(&t->shipper, is_new);
 }
 
 /* ---- preparing ---- */
@@ -325,9 +325,9 @@ static void on_prepared(struct task *t)
     t->state.prepared = true;
     if (task_needs_state(t))
         task_persist(t);
-    if (!t->ship.started)
-        start_ship(t, true);
-    start_keeper(t, true);
+    if (!t->shipper.started)
+        start_shipper(t, true);
+    start_supervisor(t, true);
 }
 
 static bool admit(struct task *t)
@@ -382,7 +382,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     t->job = job;
     t->attempt = attempt;
     control_init(&t->control);
-    t->keeper.dirfd = -1;
+    t->supervisor.dirfd = -1;
     t->hard_at = MONO_NONE;
     t->store_since = MONO_NONE;
     t->usage_at = MONO_NONE;
@@ -408,7 +408,7 @@ static void set_paths(struct task *t)
     t->checkpoint_dir = mem_printf("%s/checkpoint", t->dir);
     t->output_path = mem_printf("%s/output.log", t->dir);
     t->state_path = mem_printf("%s/state.json", t->dir);
-    t->ship.path = t->output_path;
+    t->shipper.path = t->output_path;
 }
 
 /* The texts change hands by a round trip over the wire's own format, so that what is kept is what
@@ -492,7 +492,7 @@ static void on_found(struct task *t)
             answer_gang(t);
     }
     task_persist(t);
-    start_keeper(t, false);
+    start_supervisor(t, false);
     task_changed(t);
 }
 
@@ -502,14 +502,14 @@ static void resume(struct task *t)
     if (*t->state.told.end) {
         t->phase = WIRE_ENDED;
         t->exited = true;
-        start_ship(t, false);
+        start_shipper(t, false);
         task_tell_end(t);
     } else if (!t->state.prepared) {
         t->prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
         timer_start(t->room->timers, &t->retry, 0); /* once it is known what GPUs the others have */
     } else {
         t->phase = is_resuming(t) ? WIRE_RESTORING : WIRE_RUNNING;
-        start_ship(t, false);
+        start_shipper(t, false);
         if (t->state.saving && task_saves(t)) {
             t->work.sequence =
                 t->state.saving_sequence ? t->state.saving_sequence : t->state.sequence;
@@ -518,7 +518,7 @@ static void resume(struct task *t)
             control_open(&t->control, t->dir);
             if (t->control.fd >= 0)
                 control_settle(&t->control, t->attempt, 0);
-            start_keeper(t, false);
+            start_supervisor(t, false);
         }
     }
 }
@@ -600,7 +600,7 @@ struct task *task_adopt(const struct task_room *room, const char *name)
         t->is_damaged = true;
         STR_COPY(t->state.stop, "node-lost");
         STR_SHORTEN(t->state.stop_text, e.text);
-        start_keeper(t, false);
+        start_supervisor(t, false);
     } else {
         if (t->spec->needs_secrets || t->state.needs_secrets)
             find_secrets(t);

@@ -13,7 +13,7 @@
 
 #include "agent/criu/criu_files.h"
 #include "agent/task/place.h"
-#include "agent/task/scribe.h"
+#include "agent/task/output_writer.h"
 #include "agent/task/workdir.h"
 #include "base/fs.h"
 #include "base/fs_user.h"
@@ -600,10 +600,10 @@ static void a_file_of_the_users(void **state)
 /* What the process of a job's output does before it copies. 1: a file could not be opened. */
 static int open_output(void *ctx)
 {
-    const struct scribe *s = ctx;
-    int fds[SCRIBE_SOURCES][SCRIBE_TARGETS], copy;
-    bool is_open = scribe_open_files(s, false, fds, &copy) == 0;
-    for (int i = 0; is_open && i < SCRIBE_SOURCES; i++)
+    const struct output_writer *s = ctx;
+    int fds[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS], copy;
+    bool is_open = output_writer_open_files(s, false, fds, &copy) == 0;
+    for (int i = 0; is_open && i < OUTPUT_WRITER_SOURCES; i++)
         if (write(fds[i][0], OWN_TEXT, strlen(OWN_TEXT)) < 0)
             return 2;
     return is_open ? 0 : 1;
@@ -611,7 +611,7 @@ static int open_output(void *ctx)
 
 /* In a process that has its own user, directory and descriptors, but this one's memory: a copy of
  * that, with a sanitizer's, would take most of the time. */
-static int status_of_output(struct scribe *s)
+static int status_of_output(struct output_writer *s)
 {
     static char stack[256 << 10] __attribute__((aligned(64)));
     int status;
@@ -636,7 +636,7 @@ static void output_files(void **state)
     for (int i = 0; i < TRIES; i++) {
         bool in_d = i % 3 == 2;
         const char *const *files = in_d ? names_in_d : names[i % 2];
-        struct scribe s = {.user = &user,
+        struct output_writer s = {.user = &user,
             .cwd = in_d ? d : p->tree,
             .copies = {{from, files[0], true, -1}, {from, files[1], true, -1}}};
         n += status_of_output(&s) == 0;

@@ -5,7 +5,7 @@
  * the machine's shutdown) can only bring them nearer. The first that wants one is the cause. A
  * SIGTERM waits until the script can hear it.
  */
-#include "agent/supervisor/vigil.h"
+#include "agent/supervisor/supervise_loop.h"
 
 #include "agent/supervisor/env.h"
 #include "agent/supervisor/image.h"
@@ -40,8 +40,8 @@ static int64_t now_ms(void)
 
 /* ---- stopping ---- */
 
-static void stop(
-    struct vigil *v, enum exit_cause cause, const char *text, int64_t delay_ms, int64_t grace_ms)
+static void stop(struct supervise_loop *v, enum exit_cause cause, const char *text,
+    int64_t delay_ms, int64_t grace_ms)
 {
     int64_t term_at = now_ms() + delay_ms;
     if (v->cause == EXIT_BY_ITSELF) {
@@ -53,7 +53,7 @@ static void stop(
     v->kill_at = min_i64(v->kill_at, term_at + grace_ms);
 }
 
-static void on_limit(struct vigil *v)
+static void on_limit(struct supervise_loop *v)
 {
     char limit[32], text[96];
     time_format_duration(v->time_limit_ms, limit, sizeof(limit));
@@ -65,7 +65,7 @@ static void on_limit(struct vigil *v)
 /* What its user sends. In a container the script is not to be told from its programs. */
 static int signal_task(void *ctx, int signum, enum shell_to to)
 {
-    const struct vigil *v = ctx;
+    const struct supervise_loop *v = ctx;
     struct grace g = v->grace;
     g.signal = signum;
     g.to_script = to == SHELL_TO_SCRIPT;
@@ -77,14 +77,14 @@ static int signal_task(void *ctx, int signum, enum shell_to to)
                        : grace_send(&g, v->group);
 }
 
-static int signal_handlers(const struct vigil *v, int signum)
+static int signal_handlers(const struct supervise_loop *v, int signum)
 {
     return v->in_image ? image_signal(v->group, signum, true, v->grace.init, v->grace.script)
                        : proc_group_signal_handlers(v->group, signum);
 }
 
 /* What is stopped (SIGSTOP) could not act on a SIGTERM. */
-static void terminate(struct vigil *v)
+static void terminate(struct supervise_loop *v)
 {
     v->term_sent = true;
     v->term_at = NEVER;
@@ -96,7 +96,7 @@ static void terminate(struct vigil *v)
 }
 
 /* What is being stopped is told so by SIGTERM. */
-static void on_grace(struct vigil *v)
+static void on_grace(struct supervise_loop *v)
 {
     v->grace_at = NEVER;
     if (v->cause != EXIT_BY_ITSELF)
@@ -109,7 +109,7 @@ static void on_grace(struct vigil *v)
             log_i("processes", n));
 }
 
-static void check_times(struct vigil *v)
+static void check_times(struct supervise_loop *v)
 {
     struct err e;
     if (v->is_ready && now_ms() >= v->grace_at && now_ms() < v->limit_at)
@@ -125,18 +125,18 @@ static void check_times(struct vigil *v)
         log_error("a task does not die", log_err(&e));
 }
 
-static int poll_timeout(const struct vigil *v)
+static int poll_timeout(const struct supervise_loop *v)
 {
     int64_t when_ready = v->is_ready ? min_i64(v->term_at, v->grace_at) : NEVER;
     int64_t at = min_i64(v->limit_at, min_i64(when_ready, v->kill_at));
     int64_t left = at == NEVER ? SLEEP_MAX_MS : at - now_ms();
-    int64_t most = v->boss < 0 && v->listener < 0 ? LISTEN_AGAIN_MS : SLEEP_MAX_MS;
+    int64_t most = v->agent_fd < 0 && v->listener < 0 ? LISTEN_AGAIN_MS : SLEEP_MAX_MS;
     return left < 0 ? 0 : left > most ? (int)most : (int)left;
 }
 
 /* ---- commands ---- */
 
-static int parse_terminate(const char *numbers, struct vigil_command *c, struct err *e)
+static int parse_terminate(const char *numbers, struct supervise_loop_command *c, struct err *e)
 {
     char delay[24];
     size_t n = strcspn(numbers, " ");
@@ -144,28 +144,30 @@ static int parse_terminate(const char *numbers, struct vigil_command *c, struct 
         return err_set(e, ERR_INVALID, "expected terminate DELAY GRACE");
     memcpy(delay, numbers, n);
     delay[n] = '\0';
-    int rc = str_to_i64(delay, 0, VIGIL_TIME_MAX_MS, "delay", &c->delay_ms, e);
-    return rc ? rc : str_to_i64(numbers + n + 1, 0, VIGIL_TIME_MAX_MS, "grace", &c->grace_ms, e);
+    int rc = str_to_i64(delay, 0, SUPERVISE_TIME_MAX_MS, "delay", &c->delay_ms, e);
+    return rc ? rc
+              : str_to_i64(numbers + n + 1, 0, SUPERVISE_TIME_MAX_MS, "grace", &c->grace_ms, e);
 }
 
-int vigil_parse(const char *line, struct vigil_command *ret_command, struct err *e)
+int supervise_loop_parse(
+    const char *line, struct supervise_loop_command *ret_command, struct err *e)
 {
-    struct vigil_command c = {.what = VIGIL_KILL};
+    struct supervise_loop_command c = {.what = SUPERVISE_KILL};
     char shown[STR_SHOW_MAX];
     int rc = 0;
     if (str_starts(line, "signal ")) {
-        c.what = VIGIL_SIGNAL;
+        c.what = SUPERVISE_SIGNAL;
         rc = str_to_i64(line + strlen("signal "), 1, 64, "signal", &c.signal, e);
     } else if (str_starts(line, "terminate ")) {
-        c.what = VIGIL_TERMINATE;
+        c.what = SUPERVISE_TERMINATE;
         rc = parse_terminate(line + strlen("terminate "), &c, e);
     } else if (str_starts(line, "limit ")) {
-        c.what = VIGIL_LIMIT;
-        rc = str_to_i64(line + strlen("limit "), 0, VIGIL_TIME_MAX_MS, "limit", &c.limit_ms, e);
+        c.what = SUPERVISE_LIMIT;
+        rc = str_to_i64(line + strlen("limit "), 0, SUPERVISE_TIME_MAX_MS, "limit", &c.limit_ms, e);
     } else if (str_eq(line, "ready")) {
-        c.what = VIGIL_READY;
+        c.what = SUPERVISE_READY;
     } else if (str_eq(line, "shell")) {
-        c.what = VIGIL_SHELL;
+        c.what = SUPERVISE_SHELL;
     } else if (!str_eq(line, "kill")) {
         rc = err_set(e, ERR_INVALID,
             "expected signal, terminate, limit, kill, shell or ready, found %s",
@@ -176,7 +178,7 @@ int vigil_parse(const char *line, struct vigil_command *ret_command, struct err 
     return rc;
 }
 
-static void set_limit(struct vigil *v, int64_t ms)
+static void set_limit(struct supervise_loop *v, int64_t ms)
 {
     v->time_limit_ms = ms;
     v->limit_at = ms > 0 ? v->began + ms : NEVER;
@@ -189,9 +191,9 @@ static void answer(int fd, const char *text)
         log_debug("an answer did not reach the agent");
 }
 
-static void tell_ready(struct vigil *v)
+static void tell_ready(struct supervise_loop *v)
 {
-    for (size_t i = 0; v->is_ready && i < VIGIL_CONNECTIONS; i++)
+    for (size_t i = 0; v->is_ready && i < SUPERVISE_CONNECTIONS; i++)
         if (v->connections[i].fd >= 0 && v->connections[i].wants_ready) {
             v->connections[i].wants_ready = false;
             answer(v->connections[i].fd, "ready\n");
@@ -199,7 +201,7 @@ static void tell_ready(struct vigil *v)
 }
 
 /* Those that came before the script could be joined. */
-static void start_early(struct vigil *v)
+static void start_early(struct supervise_loop *v)
 {
     for (size_t i = 0; i < v->n_early; i++)
         shells_start(&v->shells, v->early[i]);
@@ -207,36 +209,36 @@ static void start_early(struct vigil *v)
 }
 
 /* One that comes with too many is hung up. */
-static void take_shell(struct vigil *v, struct vigil_connection *from)
+static void take_shell(struct supervise_loop *v, struct supervise_loop_connection *from)
 {
     int fd = from->passed;
     from->passed = -1;
     if (fd >= 0 && v->is_ready)
         shells_start(&v->shells, fd);
-    else if (fd >= 0 && v->n_early < VIGIL_CONNECTIONS)
+    else if (fd >= 0 && v->n_early < SUPERVISE_CONNECTIONS)
         v->early[v->n_early++] = fd;
     else if (fd >= 0)
         close(fd);
 }
 
-static void obey(struct vigil *v, struct vigil_connection *from, const char *line)
+static void obey(struct supervise_loop *v, struct supervise_loop_connection *from, const char *line)
 {
-    struct vigil_command c;
+    struct supervise_loop_command c;
     struct err e;
     char text[32] = "ok\n";
-    if (vigil_parse(line, &c, &e)) {
+    if (supervise_loop_parse(line, &c, &e)) {
         log_warn("a command was not understood", log_err(&e));
         snprintf(text, sizeof(text), "unknown\n");
-    } else if (c.what == VIGIL_READY) {
+    } else if (c.what == SUPERVISE_READY) {
         from->wants_ready = true;
         tell_ready(v);
         return;
-    } else if (c.what == VIGIL_SHELL) {
+    } else if (c.what == SUPERVISE_SHELL) {
         take_shell(v, from);
         return;
-    } else if (c.what == VIGIL_SIGNAL) {
+    } else if (c.what == SUPERVISE_SIGNAL) {
         snprintf(text, sizeof(text), "signalled %d\n", signal_handlers(v, (int)c.signal));
-    } else if (c.what == VIGIL_LIMIT) {
+    } else if (c.what == SUPERVISE_LIMIT) {
         /* an agent that comes back says it again */
         if (v->cause == EXIT_BY_ITSELF && c.limit_ms != v->time_limit_ms)
             set_limit(v, c.limit_ms);
@@ -246,18 +248,18 @@ static void obey(struct vigil *v, struct vigil_connection *from, const char *lin
     answer(from->fd, text);
 }
 
-static void drop(struct vigil *v, struct vigil_connection *c)
+static void drop(struct supervise_loop *v, struct supervise_loop_connection *c)
 {
-    if (c->fd == v->boss)
-        v->boss = -1;
+    if (c->fd == v->agent_fd)
+        v->agent_fd = -1;
     close(c->fd);
     if (c->passed >= 0)
         close(c->passed);
-    *c = (struct vigil_connection){.fd = -1, .passed = -1};
+    *c = (struct supervise_loop_connection){.fd = -1, .passed = -1};
 }
 
 /* As recv; a descriptor that comes along stays with the connection. */
-static ssize_t receive(struct vigil_connection *c)
+static ssize_t receive(struct supervise_loop_connection *c)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -279,7 +281,7 @@ static ssize_t receive(struct vigil_connection *c)
     return n;
 }
 
-static void on_input(struct vigil *v, struct vigil_connection *c)
+static void on_input(struct supervise_loop *v, struct supervise_loop_connection *c)
 {
     ssize_t n = receive(c);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -301,21 +303,21 @@ static void on_input(struct vigil *v, struct vigil_connection *c)
 }
 
 /* The newest connection is the living agent's: an older one makes room. */
-static void on_connect(struct vigil *v)
+static void on_connect(struct supervise_loop *v)
 {
     int fd = accept4(v->listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
+    for (size_t i = 0; i < SUPERVISE_CONNECTIONS; i++)
         if (v->connections[i].fd < 0) {
-            v->connections[i] = (struct vigil_connection){.fd = fd, .passed = -1};
+            v->connections[i] = (struct supervise_loop_connection){.fd = fd, .passed = -1};
             return;
         }
     drop(v, &v->connections[0]);
     v->connections[0].fd = fd;
 }
 
-bool vigil_take_signal(struct vigil *v)
+bool supervise_loop_take_signal(struct supervise_loop *v)
 {
     struct signalfd_siginfo info;
     if (read(v->signals, &info, sizeof(info)) != (ssize_t)sizeof(info) || info.ssi_signo == SIGCHLD)
@@ -326,7 +328,7 @@ bool vigil_take_signal(struct vigil *v)
 
 /* A script that is our child: what it said, if anything, is why it could not start. What it has
  * left behind comes to us, as we are its reaper, and goes. */
-static bool has_ended(struct vigil *v, struct launch_report *ret_report)
+static bool has_ended(struct supervise_loop *v, struct launch_report *ret_report)
 {
     bool has = false;
     int status;
@@ -341,20 +343,20 @@ static bool has_ended(struct vigil *v, struct launch_report *ret_report)
 
 /* ---- */
 
-static int open_listener(struct vigil *v, struct err *e)
+static int open_listener(struct supervise_loop *v, struct err *e)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "ctl.sock"};
     unlink(a.sun_path);
     v->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     mode_t old = umask(0177);
     bool bad = v->listener < 0 || bind(v->listener, (struct sockaddr *)&a, sizeof(a)) < 0 ||
-               listen(v->listener, VIGIL_CONNECTIONS) < 0;
+               listen(v->listener, SUPERVISE_CONNECTIONS) < 0;
     int rc = bad ? err_errno(e, errno, "listening on ctl.sock") : 0;
     umask(old);
     return rc;
 }
 
-static int open_signals(struct vigil *v, struct err *e)
+static int open_signals(struct supervise_loop *v, struct err *e)
 {
     sigset_t set;
     signal(SIGPIPE, SIG_IGN);
@@ -368,18 +370,18 @@ static int open_signals(struct vigil *v, struct err *e)
     return v->signals < 0 ? err_errno(e, errno, "making a signalfd") : 0;
 }
 
-int vigil_open(struct vigil *v, struct err *e)
+int supervise_loop_open(struct supervise_loop *v, struct err *e)
 {
     v->listener = -1;
-    int rc = v->boss < 0 ? open_listener(v, e) : 0;
+    int rc = v->agent_fd < 0 ? open_listener(v, e) : 0;
     return rc ? rc : open_signals(v, e);
 }
 
 /* The agent is gone: the next one finds us by this. */
-static void be_found(struct vigil *v)
+static void be_found(struct supervise_loop *v)
 {
     struct err e;
-    if (v->boss < 0 && v->listener < 0 && open_listener(v, &e) != 0) {
+    if (v->agent_fd < 0 && v->listener < 0 && open_listener(v, &e) != 0) {
         log_warn("trying again", log_err(&e));
         if (v->listener >= 0)
             close(v->listener);
@@ -388,7 +390,7 @@ static void be_found(struct vigil *v)
 }
 
 /* What was written is read before it; whoever still writes there holds it open, too. */
-static void end_input(struct vigil *v)
+static void end_input(struct supervise_loop *v)
 {
     unlink(TASK_STDIN_END);
     close(v->input_end);
@@ -396,20 +398,20 @@ static void end_input(struct vigil *v)
     v->input = v->input_end = -1;
 }
 
-static void turn(struct vigil *v, const struct pollfd *p)
+static void turn(struct supervise_loop *v, const struct pollfd *p)
 {
     if (p[3].revents)
         end_input(v);
-    for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
+    for (size_t i = 0; i < SUPERVISE_CONNECTIONS; i++)
         if (p[FIXED + i].revents)
             on_input(v, &v->connections[i]);
     if (p[1].revents)
         on_connect(v);
     if (p[2].revents)
-        vigil_take_signal(v);
+        supervise_loop_take_signal(v);
 }
 
-static bool is_reported(struct vigil *v, struct launch_report *ret_report)
+static bool is_reported(struct supervise_loop *v, struct launch_report *ret_report)
 {
     ssize_t n = read(v->report, ret_report, sizeof(*ret_report));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -425,7 +427,7 @@ static bool is_reported(struct vigil *v, struct launch_report *ret_report)
     return false;
 }
 
-struct launch_report vigil_keep(struct vigil *v)
+struct launch_report supervise_loop_run(struct supervise_loop *v)
 {
     struct launch_report report;
     v->shells.signal = signal_task;
@@ -433,20 +435,20 @@ struct launch_report vigil_keep(struct vigil *v)
     v->began = now_ms();
     set_limit(v, v->time_limit_ms);
     v->term_at = v->kill_at = NEVER;
-    for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
+    for (size_t i = 0; i < SUPERVISE_CONNECTIONS; i++)
         v->connections[i].fd = v->connections[i].passed = -1;
-    v->connections[0].fd = v->boss;
+    v->connections[0].fd = v->agent_fd;
     v->is_ready = v->child > 0; /* signals that end it reach it from its fork on */
     v->grace.script = v->child;
     for (;;) {
         be_found(v);
-        struct pollfd p[FIXED + VIGIL_CONNECTIONS] = {
+        struct pollfd p[FIXED + SUPERVISE_CONNECTIONS] = {
             {.fd = v->child > 0 ? -1 : v->report, .events = POLLIN},
             {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN},
             {.fd = v->is_ready ? v->input_end : -1, .events = POLLIN}};
-        for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)
+        for (size_t i = 0; i < SUPERVISE_CONNECTIONS; i++)
             p[FIXED + i] = (struct pollfd){.fd = v->connections[i].fd, .events = POLLIN};
-        if (poll(p, FIXED + VIGIL_CONNECTIONS, poll_timeout(v)) > 0)
+        if (poll(p, FIXED + SUPERVISE_CONNECTIONS, poll_timeout(v)) > 0)
             turn(v, p);
         if ((p[0].revents && is_reported(v, &report)) || (p[2].revents && has_ended(v, &report)))
             return report;

@@ -11,8 +11,8 @@
  * the agent's standard error, and ends when the agent's end of the socket is closed; the
  * supervisors, in sessions of their own, go on with what they have.
  */
-#ifndef BELAY_AGENT_SUPERVISOR_NURSERY_H
-#define BELAY_AGENT_SUPERVISOR_NURSERY_H
+#ifndef BELAY_AGENT_SUPERVISOR_SUPERVISOR_POOL_H
+#define BELAY_AGENT_SUPERVISOR_SUPERVISOR_POOL_H
 
 #include "agent/supervisor/limits.h"
 #include "base/err.h"
@@ -20,30 +20,31 @@
 #include <stdbool.h>
 #include <uv.h>
 
-#define NURSERY_FD 3
-#define NURSERY_MESSAGE_MAX 8192 /* bytes */
+#define SUPERVISOR_POOL_FD 3
+#define SUPERVISOR_POOL_MESSAGE_MAX 8192 /* bytes */
 
-struct nursery;
+struct supervisor_pool;
 
 /* Starts nothing yet. limits: of all tasks of its supervisors. */
-struct nursery *nursery_create(uv_loop_t *loop, struct timers *timers, const struct limits *limits);
+struct supervisor_pool *supervisor_pool_create(
+    uv_loop_t *loop, struct timers *timers, const struct limits *limits);
 
 /* Asks for a supervisor of the task in dir; does not block. *ret_pipe is on the heap, the caller's,
  * not read yet: what the supervisor says comes there (supervisor.h), and its end without a word is
  * its death. Starts the process when there is none. ERR_IO: there is no process, or it died just
  * now: to be tried again. */
-int nursery_ask(
-    struct nursery *n, const char *dir, const char *node, uv_pipe_t **ret_pipe, struct err *e);
+int supervisor_pool_ask(struct supervisor_pool *n, const char *dir, const char *node,
+    uv_pipe_t **ret_pipe, struct err *e);
 
 /* The supervisor behind it has said "free": it is kept for the next task, or let go when there are
  * enough. Takes the pipe. */
-void nursery_keep(struct nursery *n, uv_pipe_t *pipe);
+void supervisor_pool_keep(struct supervisor_pool *n, uv_pipe_t *pipe);
 
 /* Ends the process; supervisors go on, those without a task end. The loop has to be turned until
- * nursery_is_idle, and then once more. */
-void nursery_stop(struct nursery *n);
-bool nursery_is_idle(const struct nursery *n);
+ * supervisor_pool_is_idle, and then once more. */
+void supervisor_pool_stop(struct supervisor_pool *n);
+bool supervisor_pool_is_idle(const struct supervisor_pool *n);
 
-void nursery_destroy(struct nursery *n); /* NULL is fine */
+void supervisor_pool_destroy(struct supervisor_pool *n); /* NULL is fine */
 
 #endif

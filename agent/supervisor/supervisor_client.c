@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles live on the heap and know their keeper through `data`; NULL there means that the keeper
+ * Handles live on the heap and know their client through `data`; NULL there means that the client
  * has let go, so a callback that comes late finds nothing to do.
  */
-#include "agent/supervisor/keeper.h"
+#include "agent/supervisor/supervisor_client.h"
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -27,7 +27,7 @@
 #define HELD_LATER_MS 1000
 #define ANSWER_WAIT_MS 30000 /* it may have to kill what an earlier one left */
 
-static void look(struct keeper *k);
+static void look(struct supervisor_client *k);
 
 static void on_closed(uv_handle_t *h)
 {
@@ -50,12 +50,12 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
     (void)suggested;
 }
 
-static void later(struct keeper *k, int64_t delay_ms)
+static void later(struct supervisor_client *k, int64_t delay_ms)
 {
     timer_start(k->timers, &k->timer, delay_ms);
 }
 
-static bool has_ended(const struct keeper *k)
+static bool has_ended(const struct supervisor_client *k)
 {
     char *path = mem_printf("%s/exit.json", k->dir);
     bool has = fs_exists(path);
@@ -64,14 +64,14 @@ static bool has_ended(const struct keeper *k)
 }
 
 /* For a short path to the socket: who has its supervisor from here needs none. */
-static void open_dir(struct keeper *k)
+static void open_dir(struct supervisor_client *k)
 {
     if (k->dirfd < 0)
         k->dirfd = open(k->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* Its supervisor lives, but has not noticed yet that it is looked for. */
-static bool is_held(const struct keeper *k)
+static bool is_held(const struct supervisor_client *k)
 {
     int fd = openat(k->dirfd, "supervisor.pid", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     bool is_locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
@@ -80,7 +80,7 @@ static bool is_held(const struct keeper *k)
     return is_locked;
 }
 
-static void end(struct keeper *k, const struct err *e)
+static void end(struct supervisor_client *k, const struct err *e)
 {
     let_go(&k->ctl);
     k->ended(k->ctx, e);
@@ -88,7 +88,7 @@ static void end(struct keeper *k, const struct err *e)
 
 /* ---- a living supervisor ---- */
 
-static void is_up_now(struct keeper *k)
+static void is_up_now(struct supervisor_client *k)
 {
     k->is_up = true;
     k->tries = k->waits = 0;
@@ -97,17 +97,17 @@ static void is_up_now(struct keeper *k)
 }
 
 /* Its task is over, and it takes another. */
-static void is_free_now(struct keeper *k)
+static void is_free_now(struct supervisor_client *k)
 {
     uv_pipe_t *pipe = k->ctl;
     k->ctl = NULL;
     k->is_up = false;
-    nursery_keep(k->nursery, pipe);
+    supervisor_pool_keep(k->supervisors, pipe);
     look(k);
 }
 
 /* False: what it came from is nobody's any more. */
-static bool on_answer(struct keeper *k)
+static bool on_answer(struct supervisor_client *k)
 {
     int count;
     k->line[k->n_line] = '\0';
@@ -127,7 +127,7 @@ static bool on_answer(struct keeper *k)
     return true;
 }
 
-static void on_gone(struct keeper *k)
+static void on_gone(struct supervisor_client *k)
 {
     bool was_up = k->is_up;
     k->is_up = false;
@@ -140,7 +140,7 @@ static void on_gone(struct keeper *k)
 
 static void on_ctl_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 {
-    struct keeper *k = stream->data;
+    struct supervisor_client *k = stream->data;
     bool goes_on = true;
     for (ssize_t i = 0; k && goes_on && i < n; i++) {
         if (b->base[i] == '\n')
@@ -154,11 +154,11 @@ static void on_ctl_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
         on_gone(k);
 }
 
-static void start_supervisor(struct keeper *k);
+static void start_supervisor(struct supervisor_client *k);
 
 static void on_connected(uv_connect_t *request, int status)
 {
-    struct keeper *k = request->handle->data;
+    struct supervisor_client *k = request->handle->data;
     free(request);
     if (!k)
         return;
@@ -177,7 +177,7 @@ static void on_connected(uv_connect_t *request, int status)
     is_up_now(k);
 }
 
-static void connect_ctl(struct keeper *k)
+static void connect_ctl(struct supervisor_client *k)
 {
     char path[64]; /* the directory's own path may be too long for a socket's address */
     open_dir(k);
@@ -191,9 +191,9 @@ static void connect_ctl(struct keeper *k)
 
 /* ---- starting one ---- */
 
-static int request_supervisor(struct keeper *k, struct err *e)
+static int request_supervisor(struct supervisor_client *k, struct err *e)
 {
-    int rc = nursery_ask(k->nursery, k->dir, k->node, &k->ctl, e);
+    int rc = supervisor_pool_ask(k->supervisors, k->dir, k->node, &k->ctl, e);
     if (rc)
         return rc;
     k->is_own = true;
@@ -204,7 +204,7 @@ static int request_supervisor(struct keeper *k, struct err *e)
     return 0;
 }
 
-static void start_supervisor(struct keeper *k)
+static void start_supervisor(struct supervisor_client *k)
 {
     struct err e;
     if (k->tries++ >= TRIES_MAX) {
@@ -220,7 +220,7 @@ static void start_supervisor(struct keeper *k)
 
 /* ---- */
 
-static void look(struct keeper *k)
+static void look(struct supervisor_client *k)
 {
     let_go(&k->ctl); /* of a supervisor that hangs */
     if (has_ended(k)) {
@@ -239,7 +239,7 @@ static void on_timer(struct timer *timer, void *ctx)
     look(ctx);
 }
 
-void keeper_start(struct keeper *k)
+void supervisor_client_start(struct supervisor_client *k)
 {
     timer_init(&k->timer, on_timer, k);
     k->started = true;
@@ -247,7 +247,7 @@ void keeper_start(struct keeper *k)
     later(k, 0); /* without the directory: connecting and starting fail, and that is told */
 }
 
-static void command(struct keeper *k, const char *text)
+static void command(struct supervisor_client *k, const char *text)
 {
     uv_buf_t b = uv_buf_init((char *)(uintptr_t)text, (unsigned)strlen(text));
     if (k->is_up && uv_try_write((uv_stream_t *)k->ctl, &b, 1) != (int)b.len)
@@ -255,38 +255,38 @@ static void command(struct keeper *k, const char *text)
             "a command did not reach the supervisor", log_s("dir", k->dir), log_s("command", text));
 }
 
-void keeper_signal(struct keeper *k, int signum)
+void supervisor_client_signal(struct supervisor_client *k, int signum)
 {
     char text[32];
     snprintf(text, sizeof(text), "signal %d\n", signum);
     command(k, text);
 }
 
-void keeper_terminate(struct keeper *k, int64_t delay_ms, int64_t grace_ms)
+void supervisor_client_terminate(struct supervisor_client *k, int64_t delay_ms, int64_t grace_ms)
 {
     char text[64];
     snprintf(text, sizeof(text), "terminate %lld %lld\n", (long long)delay_ms, (long long)grace_ms);
     command(k, text);
 }
 
-void keeper_limit(struct keeper *k, int64_t ms)
+void supervisor_client_limit(struct supervisor_client *k, int64_t ms)
 {
     char text[32];
     snprintf(text, sizeof(text), "limit %lld\n", (long long)ms);
     command(k, text);
 }
 
-void keeper_kill(struct keeper *k)
+void supervisor_client_kill(struct supervisor_client *k)
 {
     command(k, "kill\n");
 }
 
-void keeper_await_ready(struct keeper *k)
+void supervisor_client_await_ready(struct supervisor_client *k)
 {
     command(k, "ready\n");
 }
 
-int keeper_shell(struct keeper *k, int fd)
+int supervisor_client_shell(struct supervisor_client *k, int fd)
 {
     union {
         struct cmsghdr align;
@@ -309,7 +309,7 @@ int keeper_shell(struct keeper *k, int fd)
     return sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-void keeper_stop(struct keeper *k)
+void supervisor_client_stop(struct supervisor_client *k)
 {
     if (!k->started)
         return;

@@ -4,7 +4,7 @@
  * piece is on its way. Who finishes tries a limited number of times: output is worth less than a
  * task directory that can never be cleared away.
  */
-#include "agent/task/ship.h"
+#include "agent/task/log_shipper.h"
 
 #include "base/json.h"
 #include "base/log.h"
@@ -25,9 +25,9 @@
 #define RETRY_CAP_MS 10000      /* somebody may be reading it as it comes */
 #define FINISH_FAILURES_MAX 100 /* some twelve minutes */
 
-static void pump(struct ship *s);
+static void pump(struct log_shipper *s);
 
-static int64_t look(struct ship *s)
+static int64_t look(struct log_shipper *s)
 {
     struct stat st;
     if (!s->settled)
@@ -36,7 +36,7 @@ static int64_t look(struct ship *s)
     return s->size;
 }
 
-void ship_settle(struct ship *s)
+void log_shipper_settle(struct log_shipper *s)
 {
     if (!s->started)
         return;
@@ -44,7 +44,7 @@ void ship_settle(struct ship *s)
     s->settled = true;
 }
 
-int64_t ship_output_bytes(struct ship *s)
+int64_t log_shipper_output_bytes(struct log_shipper *s)
 {
     if (!s->started)
         return 0;
@@ -52,7 +52,7 @@ int64_t ship_output_bytes(struct ship *s)
     return is_old ? look(s) : s->size;
 }
 
-bool ship_is_complete(struct ship *s)
+bool log_shipper_is_complete(struct log_shipper *s)
 {
     return s->refused || (s->known && look(s) <= s->offset);
 }
@@ -73,7 +73,7 @@ static int parse_size(const struct http_reply *reply, int64_t *ret_size, struct 
     return rc;
 }
 
-static void on_failure(struct ship *s, const struct err *e)
+static void on_failure(struct log_shipper *s, const struct err *e)
 {
     int64_t wait_ms = prng_backoff_ms(s->prng, s->failures++, RETRY_BASE_MS, RETRY_CAP_MS);
     log_debug(
@@ -89,7 +89,7 @@ static void on_failure(struct ship *s, const struct err *e)
 
 static void on_reply(void *ctx, const struct err *failed, const struct http_reply *reply)
 {
-    struct ship *s = ctx;
+    struct log_shipper *s = ctx;
     struct err e;
     int64_t size, hole = s->hole;
     s->call = NULL;
@@ -111,7 +111,7 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     s->moved(s->ctx);
 }
 
-static void post(struct ship *s, const void *p, size_t n)
+static void post(struct log_shipper *s, const void *p, size_t n)
 {
     char path[128];
     int k = snprintf(path, sizeof(path), "/agent/v1/output/%lld/%lld?offset=%lld",
@@ -122,7 +122,7 @@ static void post(struct ship *s, const void *p, size_t n)
 }
 
 /* -1: errno says why. */
-static ssize_t read_output(const struct ship *s, int64_t offset, char *piece, size_t max)
+static ssize_t read_output(const struct log_shipper *s, int64_t offset, char *piece, size_t max)
 {
     int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t n = fd < 0 ? -1 : pread(fd, piece, max, offset);
@@ -134,7 +134,7 @@ static ssize_t read_output(const struct ship *s, int64_t offset, char *piece, si
 }
 
 /* How long the hole is that begins where belayd's copy ends; 0: there is none worth telling. */
-static int64_t find_hole(const struct ship *s)
+static int64_t find_hole(const struct log_shipper *s)
 {
     int fd = s->no_holes ? -1 : open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
@@ -146,7 +146,7 @@ static int64_t find_hole(const struct ship *s)
     return data - s->offset >= HOLE_MIN_BYTES ? data - s->offset : 0;
 }
 
-static void post_piece(struct ship *s)
+static void post_piece(struct log_shipper *s)
 {
     s->hole = find_hole(s);
     if (s->hole > 0) {
@@ -165,9 +165,9 @@ static void post_piece(struct ship *s)
     free(piece);
 }
 
-char *ship_rest(struct ship *s, size_t max, int64_t *ret_offset, size_t *ret_n)
+char *log_shipper_rest(struct log_shipper *s, size_t max, int64_t *ret_offset, size_t *ret_n)
 {
-    if (!s->started || ship_is_complete(s))
+    if (!s->started || log_shipper_is_complete(s))
         return NULL;
     int64_t last = s->size > (int64_t)max ? s->size - (int64_t)max : 0;
     int64_t offset = s->known ? s->offset : last;
@@ -182,11 +182,11 @@ char *ship_rest(struct ship *s, size_t max, int64_t *ret_offset, size_t *ret_n)
     return rest;
 }
 
-static void pump(struct ship *s)
+static void pump(struct log_shipper *s)
 {
     if (!s->started || s->call || timer_is_running(&s->retry))
         return;
-    bool complete = ship_is_complete(s);
+    bool complete = log_shipper_is_complete(s);
     if (complete && s->finishing) {
         s->finishing = false;
         s->flushed(s->ctx);
@@ -210,7 +210,7 @@ static void on_change(void *ctx)
     pump(ctx);
 }
 
-void ship_start(struct ship *s, bool is_new)
+void log_shipper_start(struct log_shipper *s, bool is_new)
 {
     s->started = true;
     s->known = is_new;
@@ -220,12 +220,12 @@ void ship_start(struct ship *s, bool is_new)
     timer_start(s->timers, &s->retry, 0);
 }
 
-void ship_kick(struct ship *s)
+void log_shipper_kick(struct log_shipper *s)
 {
     pump(s);
 }
 
-void ship_finish(struct ship *s)
+void log_shipper_finish(struct log_shipper *s)
 {
     s->finishing = true;
     s->failures = 0;
@@ -233,7 +233,7 @@ void ship_finish(struct ship *s)
         timer_start(s->timers, &s->retry, 0);
 }
 
-void ship_stop(struct ship *s)
+void log_shipper_stop(struct log_shipper *s)
 {
     if (!s->started)
         return;
@@ -244,7 +244,7 @@ void ship_stop(struct ship *s)
     http_cancel(s->peer->http, s->call);
 }
 
-bool ship_is_idle(const struct ship *s)
+bool log_shipper_is_idle(const struct log_shipper *s)
 {
     return s->call == NULL;
 }

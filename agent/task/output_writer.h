@@ -11,51 +11,51 @@
  * A full disk or a file that cannot be written any more ends the copy of that file and nothing
  * else.
  */
-#ifndef BELAY_AGENT_TASK_SCRIBE_H
-#define BELAY_AGENT_TASK_SCRIBE_H
+#ifndef BELAY_AGENT_TASK_OUTPUT_WRITER_H
+#define BELAY_AGENT_TASK_OUTPUT_WRITER_H
 
 #include "agent/supervisor/user.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SCRIBE_SOURCES 2
-#define SCRIBE_TARGETS 2
+#define OUTPUT_WRITER_SOURCES 2
+#define OUTPUT_WRITER_TARGETS 2
 
-struct scribe_copy {
+struct output_writer_copy {
     int from;         /* read only; -1: no such copy */
     const char *file; /* of the user's, relative to cwd; NULL: none */
     bool truncate;    /* it, at the start */
     int also;         /* another descriptor that gets the same, opened to append; -1: none */
 };
 
-struct scribe_progress;
+struct output_writer_progress;
 
-struct scribe {
-    /* to be filled by the caller; the strings and descriptors are borrowed until scribe_finish */
+struct output_writer {
+    /* to be filled by the caller; borrowed until output_writer_finish */
     const struct job_user *user;
     const char *cwd;
-    struct scribe_copy copies[SCRIBE_SOURCES];
+    struct output_writer_copy copies[OUTPUT_WRITER_SOURCES];
     /* private */
     pid_t pid; /* 0: there is none */
     int stop;  /* closed: the program has ended */
-    struct scribe_progress *progress;
+    struct output_writer_progress *progress;
 };
 
 /* What the process does first: becomes the user, for good, enters cwd and opens the files there,
  * those of copy i and what it has `also` in ret_fds[i], -1 for none. again: after another that was
  * killed, so nothing is truncated. 0, or errno and in *ret_copy the copy whose file could not be
  * opened; -1: the user or the directory. Only for a process of its own. */
-int scribe_open_files(
-    const struct scribe *s, bool again, int ret_fds[SCRIBE_SOURCES][SCRIBE_TARGETS], int *ret_copy);
+int output_writer_open_files(const struct output_writer *s, bool again,
+    int ret_fds[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS], int *ret_copy);
 
 /* Starts it; returns when the user's files are open. ERR_CONFIG: one cannot be opened, and why.
  * Blocks up to 30 s. */
-int scribe_start(struct scribe *s, struct err *e);
+int output_writer_start(struct output_writer *s, struct err *e);
 
 /* The program has ended and nothing more will be written: until all is copied, or 10 s have passed.
  * Harmless when zeroed. If the process was killed with the rest of the task, another does what is
  * left. */
-void scribe_finish(struct scribe *s);
+void output_writer_finish(struct output_writer *s);
 
 #endif

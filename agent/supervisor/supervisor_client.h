@@ -12,24 +12,24 @@
  *      |    ask for a supervisor --"ok"--> up ... "free", end --+
  *      +--------+<----------------------------------------------+
  */
-#ifndef BELAY_AGENT_SUPERVISOR_KEEPER_H
-#define BELAY_AGENT_SUPERVISOR_KEEPER_H
+#ifndef BELAY_AGENT_SUPERVISOR_SUPERVISOR_CLIENT_H
+#define BELAY_AGENT_SUPERVISOR_SUPERVISOR_CLIENT_H
 
-#include "agent/supervisor/nursery.h"
+#include "agent/supervisor/supervisor_pool.h"
 #include "base/timers.h"
 #include <uv.h>
 
-struct keeper {
+struct supervisor_client {
     /* to be filled by the caller; borrowed */
     uv_loop_t *loop;
     struct timers *timers;
-    struct nursery *nursery;
+    struct supervisor_pool *supervisors;
     const char *dir;       /* the task's */
     const char *node;      /* this node's name */
     bool is_new;           /* it never had a supervisor */
     void (*up)(void *ctx); /* commands reach the supervisor; the program was or is being started */
-    void (*signalled)(void *ctx, int count); /* the answer to keeper_signal */
-    void (*ready)(void *ctx);                /* the answer to keeper_await_ready */
+    void (*signalled)(void *ctx, int count); /* the answer to supervisor_client_signal */
+    void (*ready)(void *ctx);                /* the answer to supervisor_client_await_ready */
     /* once. NULL: exit.json is there; else no supervisor can be had */
     void (*ended)(void *ctx, const struct err *e);
     void *ctx;
@@ -46,18 +46,19 @@ struct keeper {
 };
 
 /* Completions run later, never inside. */
-void keeper_start(struct keeper *k);
+void supervisor_client_start(struct supervisor_client *k);
 
 /* Commands; lost if the supervisor is not up (its end is told then). */
-void keeper_signal(struct keeper *k, int signum);
-void keeper_terminate(struct keeper *k, int64_t delay_ms, int64_t grace_ms);
-void keeper_limit(struct keeper *k, int64_t ms); /* its time limit, from its start on; 0: none */
-void keeper_kill(struct keeper *k);
-void keeper_await_ready(struct keeper *k);
+void supervisor_client_signal(struct supervisor_client *k, int signum);
+void supervisor_client_terminate(struct supervisor_client *k, int64_t delay_ms, int64_t grace_ms);
+/* The program's time limit, from its start on; 0: none. */
+void supervisor_client_limit(struct supervisor_client *k, int64_t ms);
+void supervisor_client_kill(struct supervisor_client *k);
+void supervisor_client_await_ready(struct supervisor_client *k);
 /* One end of a pair of sockets (shells.h), which stays the caller's. 0 or -errno. */
-int keeper_shell(struct keeper *k, int fd);
+int supervisor_client_shell(struct supervisor_client *k, int fd);
 
 /* Lets go of the supervisor, which goes on. No callback runs after it. */
-void keeper_stop(struct keeper *k);
+void supervisor_client_stop(struct supervisor_client *k);
 
 #endif

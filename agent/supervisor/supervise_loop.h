@@ -4,8 +4,8 @@
  * enforces the time limit and sends the signal before it, passes a shutdown of the machine on,
  * waits for the program's end.
  */
-#ifndef BELAY_AGENT_SUPERVISOR_VIGIL_H
-#define BELAY_AGENT_SUPERVISOR_VIGIL_H
+#ifndef BELAY_AGENT_SUPERVISOR_SUPERVISE_LOOP_H
+#define BELAY_AGENT_SUPERVISOR_SUPERVISE_LOOP_H
 
 #include "agent/task/grace.h"
 #include "agent/supervisor/launch.h"
@@ -13,35 +13,43 @@
 #include "agent/supervisor/shells.h"
 #include "base/uv/proc.h"
 
-#define VIGIL_CONNECTIONS 4
-#define VIGIL_LINE_BYTES 128
-#define VIGIL_TIME_MAX_MS (INT64_C(1) << 53) /* the longest delay or grace of a command */
+#define SUPERVISE_CONNECTIONS 4
+#define SUPERVISE_LINE_BYTES 128
+#define SUPERVISE_TIME_MAX_MS (INT64_C(1) << 53) /* the longest delay or grace of a command */
 
-struct vigil_command {
-    enum { VIGIL_SIGNAL, VIGIL_TERMINATE, VIGIL_KILL, VIGIL_READY, VIGIL_LIMIT, VIGIL_SHELL } what;
+struct supervise_loop_command {
+    enum {
+        SUPERVISE_SIGNAL,
+        SUPERVISE_TERMINATE,
+        SUPERVISE_KILL,
+        SUPERVISE_READY,
+        SUPERVISE_LIMIT,
+        SUPERVISE_SHELL
+    } what;
     int64_t signal;             /* SIGNAL: 1 .. 64 */
-    int64_t delay_ms, grace_ms; /* TERMINATE: 0 .. VIGIL_TIME_MAX_MS */
+    int64_t delay_ms, grace_ms; /* TERMINATE: 0 .. SUPERVISE_TIME_MAX_MS */
     int64_t limit_ms;           /* LIMIT: likewise */
 };
 
 /* Pure: one line of ctl.sock, without its end. ERR_INVALID: it is none. (A task of the agent's own
  * user can reach the socket.) */
-int vigil_parse(const char *line, struct vigil_command *ret_command, struct err *e);
+int supervise_loop_parse(
+    const char *line, struct supervise_loop_command *ret_command, struct err *e);
 
-struct vigil_connection {
+struct supervise_loop_connection {
     int fd; /* -1: free */
     bool wants_ready;
     int passed; /* a descriptor that came with what is read; -1 */
-    char line[VIGIL_LINE_BYTES];
+    char line[SUPERVISE_LINE_BYTES];
     size_t n;
 };
 
-struct vigil {
-    /* to be filled before vigil_open: the socket with the agent; -1 once that has let go of it, or
-     * if there is none */
-    int boss;
-    int listener, signals; /* from vigil_open */
-    /* to be filled by the caller before vigil_keep */
+struct supervise_loop {
+    /* to be filled before supervise_loop_open: the socket with the agent; -1 once that has let
+     * go of it, or if there is none */
+    int agent_fd;
+    int listener, signals; /* from supervise_loop_open */
+    /* to be filled by the caller before supervise_loop_run */
     struct proc_group *group;
     int report; /* of the launch */
     /* the script, of which the report does not tell the end (launch.h); 0: it does */
@@ -57,22 +65,22 @@ struct vigil {
     enum exit_cause cause;
     char text[128];
     /* private */
-    struct vigil_connection connections[VIGIL_CONNECTIONS];
-    /* mono ms; but for the first VIGIL_NEVER */
+    struct supervise_loop_connection connections[SUPERVISE_CONNECTIONS];
+    /* mono ms; but for the first SUPERVISE_NEVER */
     int64_t began, limit_at, grace_at, term_at, kill_at;
-    int early[VIGIL_CONNECTIONS]; /* for shells_start, once it is ready */
+    int early[SUPERVISE_CONNECTIONS]; /* for shells_start, once it is ready */
     size_t n_early;
     bool is_ready, term_sent;
 };
 
-/* Takes over SIGTERM. Without a boss it listens on ctl.sock in the working directory, where an
+/* Takes over SIGTERM. Without an agent_fd it listens on ctl.sock in the working directory, where an
  * agent to come finds it. */
-int vigil_open(struct vigil *v, struct err *e);
+int supervise_loop_open(struct supervise_loop *v, struct err *e);
 
 /* signals is readable: takes one. False: it was the machine's shutdown, and is noted. */
-bool vigil_take_signal(struct vigil *v);
+bool supervise_loop_take_signal(struct supervise_loop *v);
 
 /* Until the program has ended; the report then is LAUNCH_ENDED or why it could not start. */
-struct launch_report vigil_keep(struct vigil *v);
+struct launch_report supervise_loop_run(struct supervise_loop *v);
 
 #endif

@@ -4,7 +4,7 @@
  * can go on where a first was killed. Positions move after the writes: a piece may come twice then,
  * but none is left out.
  */
-#include "agent/task/scribe.h"
+#include "agent/task/output_writer.h"
 
 #include "base/log.h"
 #include "base/time.h"
@@ -29,8 +29,8 @@
 #define LOOK_MS 1000 /* a write that inotify did not tell (the queue was full) is seen after this */
 #define PIECE_BYTES (64 << 10)
 
-struct scribe_progress {
-    off_t at[SCRIBE_SOURCES];
+struct output_writer_progress {
+    off_t at[OUTPUT_WRITER_SOURCES];
 };
 
 /* What the child tells: 0, or which file could not be opened, and errno. */
@@ -64,26 +64,26 @@ static void write_all(int *fd, const char *p, size_t n)
     }
 }
 
-static void copy(int from, off_t *at, int targets[SCRIBE_TARGETS])
+static void copy(int from, off_t *at, int targets[OUTPUT_WRITER_TARGETS])
 {
     char piece[PIECE_BYTES];
     ssize_t n;
     while ((n = pread(from, piece, sizeof(piece), *at)) > 0) {
-        for (int i = 0; i < SCRIBE_TARGETS; i++)
+        for (int i = 0; i < OUTPUT_WRITER_TARGETS; i++)
             write_all(&targets[i], piece, (size_t)n);
         *at += n;
     }
 }
 
-int scribe_open_files(
-    const struct scribe *s, bool again, int ret_fds[SCRIBE_SOURCES][SCRIBE_TARGETS], int *ret_copy)
+int output_writer_open_files(const struct output_writer *s, bool again,
+    int ret_fds[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS], int *ret_copy)
 {
     *ret_copy = -1;
     umask(022);
     if (become(s->user) < 0 || chdir(s->cwd) < 0)
         return errno;
-    for (int i = 0; i < SCRIBE_SOURCES; i++) {
-        const struct scribe_copy *c = &s->copies[i];
+    for (int i = 0; i < OUTPUT_WRITER_SOURCES; i++) {
+        const struct output_writer_copy *c = &s->copies[i];
         int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
                     (c->truncate && !again ? O_TRUNC : 0);
         ret_fds[i][0] = c->from >= 0 && c->file ? open(c->file, flags, 0666) : -1;
@@ -95,11 +95,11 @@ int scribe_open_files(
     return 0;
 }
 
-static int watch_sources(const struct scribe *s)
+static int watch_sources(const struct output_writer *s)
 {
     char path[64];
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    for (int i = 0; fd >= 0 && i < SCRIBE_SOURCES; i++)
+    for (int i = 0; fd >= 0 && i < OUTPUT_WRITER_SOURCES; i++)
         if (s->copies[i].from >= 0) {
             snprintf(path, sizeof(path), "/proc/self/fd/%d", s->copies[i].from);
             inotify_add_watch(fd, path, IN_MODIFY);
@@ -108,16 +108,16 @@ static int watch_sources(const struct scribe *s)
 }
 
 /* The lock, the socket and the pipes of the supervisor must not outlive it here. */
-static void close_others(const struct scribe *s, int stop, int tell)
+static void close_others(const struct output_writer *s, int stop, int tell)
 {
     int last = stop > tell ? stop : tell;
-    for (int i = 0; i < SCRIBE_SOURCES; i++) {
+    for (int i = 0; i < OUTPUT_WRITER_SOURCES; i++) {
         last = s->copies[i].from > last ? s->copies[i].from : last;
         last = s->copies[i].also > last ? s->copies[i].also : last;
     }
     for (int fd = 3; fd <= last; fd++) {
         bool kept = fd == stop || fd == tell;
-        for (int i = 0; i < SCRIBE_SOURCES; i++)
+        for (int i = 0; i < OUTPUT_WRITER_SOURCES; i++)
             kept = kept || fd == s->copies[i].from || fd == s->copies[i].also;
         if (!kept)
             close(fd);
@@ -125,9 +125,9 @@ static void close_others(const struct scribe *s, int stop, int tell)
     close_range((unsigned)last + 1, ~0U, 0);
 }
 
-static _Noreturn void serve(const struct scribe *s, int stop, int tell, bool again)
+static _Noreturn void serve(const struct output_writer *s, int stop, int tell, bool again)
 {
-    int targets[SCRIBE_SOURCES][SCRIBE_TARGETS];
+    int targets[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS];
     char events[4096];
     bool stopped = false;
     for (int n = 1; n < NSIG; n++)
@@ -136,11 +136,11 @@ static _Noreturn void serve(const struct scribe *s, int stop, int tell, bool aga
     close_others(s, stop, tell);
     int watch = watch_sources(s); /* while the sources can be reached */
     struct opened o = {0};
-    o.error = scribe_open_files(s, again, targets, &o.copy);
+    o.error = output_writer_open_files(s, again, targets, &o.copy);
     ssize_t n = write(tell, &o, sizeof(o));
     close(tell);
     while (n == sizeof(o) && o.error == 0) {
-        for (int i = 0; i < SCRIBE_SOURCES; i++)
+        for (int i = 0; i < OUTPUT_WRITER_SOURCES; i++)
             if (s->copies[i].from >= 0)
                 copy(s->copies[i].from, &s->progress->at[i], targets[i]);
         if (stopped)
@@ -156,7 +156,7 @@ static _Noreturn void serve(const struct scribe *s, int stop, int tell, bool aga
 
 /* ---- the supervisor's side ---- */
 
-static int begin(struct scribe *s, bool again, int *ret_tell, struct err *e)
+static int begin(struct output_writer *s, bool again, int *ret_tell, struct err *e)
 {
     int stop[2], tell[2];
     if (pipe2(stop, O_CLOEXEC) < 0)
@@ -187,7 +187,7 @@ static int begin(struct scribe *s, bool again, int *ret_tell, struct err *e)
     return 0;
 }
 
-static int await_opened(const struct scribe *s, int tell, struct err *e)
+static int await_opened(const struct output_writer *s, int tell, struct err *e)
 {
     struct opened o;
     struct pollfd p = {.fd = tell, .events = POLLIN};
@@ -206,7 +206,7 @@ static int await_opened(const struct scribe *s, int tell, struct err *e)
     return 0;
 }
 
-static void drop(struct scribe *s)
+static void drop(struct output_writer *s)
 {
     if (s->stop >= 0)
         close(s->stop);
@@ -214,7 +214,7 @@ static void drop(struct scribe *s)
     s->pid = 0;
 }
 
-int scribe_start(struct scribe *s, struct err *e)
+int output_writer_start(struct output_writer *s, struct err *e)
 {
     int tell;
     s->progress =
@@ -233,7 +233,7 @@ int scribe_start(struct scribe *s, struct err *e)
 }
 
 /* False: it was killed with the task. */
-static bool wait_for(struct scribe *s)
+static bool wait_for(struct output_writer *s)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
     int64_t until = clock_mono(&clock_system).ms + FINISH_WAIT_MS;
@@ -253,7 +253,7 @@ static bool wait_for(struct scribe *s)
     return true;
 }
 
-void scribe_finish(struct scribe *s)
+void output_writer_finish(struct output_writer *s)
 {
     struct err e;
     int tell;

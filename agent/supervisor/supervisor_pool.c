@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/supervisor/nursery.h"
+#include "agent/supervisor/supervisor_pool.h"
 
 #include "agent/supervisor/supervisor.h"
 #include "base/log.h"
@@ -18,7 +18,7 @@
 #define FREE_MAX 256
 #define LOOK_MS 10000 /* who was not needed for so long goes */
 
-struct nursery {
+struct supervisor_pool {
     uv_loop_t *loop;
     struct timers *timers;
     struct limits limits;
@@ -38,14 +38,14 @@ static void on_closed(uv_handle_t *h)
 
 /* ---- supervisors without a task ---- */
 
-static void let_go(struct nursery *n, size_t i)
+static void let_go(struct supervisor_pool *n, size_t i)
 {
     uv_close((uv_handle_t *)n->free_ones[i], on_closed);
     memmove(&n->free_ones[i], &n->free_ones[i + 1], (--n->n_free - i) * sizeof(*n->free_ones));
     n->n_unused = n->n_unused < n->n_free ? n->n_unused : n->n_free;
 }
 
-static void let_all_go(struct nursery *n)
+static void let_all_go(struct supervisor_pool *n)
 {
     while (n->n_free > 0)
         let_go(n, n->n_free - 1);
@@ -53,7 +53,7 @@ static void let_all_go(struct nursery *n)
 
 static void on_look(struct timer *timer, void *ctx)
 {
-    struct nursery *n = ctx;
+    struct supervisor_pool *n = ctx;
     for (size_t i = n->n_unused; i > 0; i--)
         let_go(n, 0);
     n->n_unused = n->n_free;
@@ -70,7 +70,7 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
 /* It has nothing to say now: this is its end. */
 static void on_said(uv_stream_t *stream, ssize_t len, const uv_buf_t *b)
 {
-    struct nursery *n = stream->data;
+    struct supervisor_pool *n = stream->data;
     free(b->base);
     for (size_t i = 0; len != 0 && i < n->n_free; i++)
         if ((uv_stream_t *)n->free_ones[i] == stream) {
@@ -79,7 +79,7 @@ static void on_said(uv_stream_t *stream, ssize_t len, const uv_buf_t *b)
         }
 }
 
-void nursery_keep(struct nursery *n, uv_pipe_t *pipe)
+void supervisor_pool_keep(struct supervisor_pool *n, uv_pipe_t *pipe)
 {
     if (n->n_free == FREE_MAX) {
         uv_close((uv_handle_t *)pipe, on_closed);
@@ -94,7 +94,7 @@ void nursery_keep(struct nursery *n, uv_pipe_t *pipe)
 }
 
 /* True: one of them has been told of the task. */
-static bool ask_free_one(struct nursery *n, const char *dir, uv_pipe_t **ret_pipe)
+static bool ask_free_one(struct supervisor_pool *n, const char *dir, uv_pipe_t **ret_pipe)
 {
     char text[SUPERVISOR_LINE_MAX];
     const char *slash = strrchr(dir, '/');
@@ -114,10 +114,11 @@ static bool ask_free_one(struct nursery *n, const char *dir, uv_pipe_t **ret_pip
     return false;
 }
 
-struct nursery *nursery_create(uv_loop_t *loop, struct timers *timers, const struct limits *limits)
+struct supervisor_pool *supervisor_pool_create(
+    uv_loop_t *loop, struct timers *timers, const struct limits *limits)
 {
-    struct nursery *n = mem_alloc(sizeof(*n));
-    *n = (struct nursery){.loop = loop, .timers = timers, .limits = *limits, .fd = -1};
+    struct supervisor_pool *n = mem_alloc(sizeof(*n));
+    *n = (struct supervisor_pool){.loop = loop, .timers = timers, .limits = *limits, .fd = -1};
     timer_init(&n->look, on_look, n);
     return n;
 }
@@ -126,7 +127,7 @@ struct nursery *nursery_create(uv_loop_t *loop, struct timers *timers, const str
 
 static void forget(uv_process_t *p)
 {
-    struct nursery *n = p->data;
+    struct supervisor_pool *n = p->data;
     if (n && n->process == p)
         n->process = NULL;
     uv_close((uv_handle_t *)p, on_closed);
@@ -148,12 +149,12 @@ static void program(char out[PATH_MAX])
     str_copy(slash ? slash + 1 : out, sizeof(name), name);
 }
 
-static int spawn(struct nursery *n, int theirs)
+static int spawn(struct supervisor_pool *n, int theirs)
 {
     char path[PATH_MAX];
     char words[LIMITS_TEXT_MAX], *args[1 + LIMITS_WORDS_MAX] = {path};
-    uv_stdio_container_t stdio[NURSERY_FD + 1] = {{.flags = UV_IGNORE}, {.flags = UV_IGNORE},
-        {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
+    uv_stdio_container_t stdio[SUPERVISOR_POOL_FD + 1] = {{.flags = UV_IGNORE},
+        {.flags = UV_IGNORE}, {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
         {.flags = UV_INHERIT_FD, .data.fd = theirs}};
     program(path);
     limits_write(&n->limits, words, args + 1);
@@ -162,7 +163,7 @@ static int spawn(struct nursery *n, int theirs)
         .exit_cb = on_exit_of,
         .flags = UV_PROCESS_DETACHED, /* a signal to our group is none to the tasks */
         .stdio = stdio,
-        .stdio_count = NURSERY_FD + 1};
+        .stdio_count = SUPERVISOR_POOL_FD + 1};
     uv_process_t *p = mem_alloc(sizeof(*p));
     int rc = uv_spawn(n->loop, p, &o);
     p->data = n;
@@ -174,7 +175,7 @@ static int spawn(struct nursery *n, int theirs)
     return rc;
 }
 
-static int start(struct nursery *n, struct err *e)
+static int start(struct supervisor_pool *n, struct err *e)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -192,7 +193,7 @@ static int start(struct nursery *n, struct err *e)
 }
 
 /* It ends by itself then. */
-static void give_up(struct nursery *n)
+static void give_up(struct supervisor_pool *n)
 {
     if (n->fd >= 0)
         close(n->fd);
@@ -202,7 +203,7 @@ static void give_up(struct nursery *n)
 /* ---- asking ---- */
 
 /* 0 or -errno. */
-static int send_request(const struct nursery *n, const void *text, size_t len, int fd)
+static int send_request(const struct supervisor_pool *n, const void *text, size_t len, int fd)
 {
     union {
         struct cmsghdr align;
@@ -220,9 +221,10 @@ static int send_request(const struct nursery *n, const void *text, size_t len, i
 }
 
 /* fd: the supervisor's end of its socket. */
-static int fork_one(struct nursery *n, const char *dir, const char *node, int fd, struct err *e)
+static int fork_one(
+    struct supervisor_pool *n, const char *dir, const char *node, int fd, struct err *e)
 {
-    char text[NURSERY_MESSAGE_MAX];
+    char text[SUPERVISOR_POOL_MESSAGE_MAX];
     size_t dir_len = strlen(dir) + 1, node_len = strlen(node) + 1;
     if (dir_len + node_len > sizeof(text))
         return err_set(
@@ -240,8 +242,8 @@ static int fork_one(struct nursery *n, const char *dir, const char *node, int fd
     return failed ? err_errno(e, -failed, "asking belay-supervisor for a process") : 0;
 }
 
-int nursery_ask(
-    struct nursery *n, const char *dir, const char *node, uv_pipe_t **ret_pipe, struct err *e)
+int supervisor_pool_ask(struct supervisor_pool *n, const char *dir, const char *node,
+    uv_pipe_t **ret_pipe, struct err *e)
 {
     int ends[2];
     if (!str_eq(node, n->node))
@@ -264,7 +266,7 @@ int nursery_ask(
     return 0;
 }
 
-void nursery_stop(struct nursery *n)
+void supervisor_pool_stop(struct supervisor_pool *n)
 {
     timer_stop(n->timers, &n->look);
     let_all_go(n);
@@ -273,12 +275,12 @@ void nursery_stop(struct nursery *n)
         uv_process_kill(n->process, SIGKILL);
 }
 
-bool nursery_is_idle(const struct nursery *n)
+bool supervisor_pool_is_idle(const struct supervisor_pool *n)
 {
     return !n->process;
 }
 
-void nursery_destroy(struct nursery *n)
+void supervisor_pool_destroy(struct supervisor_pool *n)
 {
     free(n);
 }

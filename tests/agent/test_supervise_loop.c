@@ -2,7 +2,7 @@
  *
  * The commands that a supervisor takes.
  */
-#include "agent/supervisor/vigil.h"
+#include "agent/supervisor/supervise_loop.h"
 
 #include "base/str.h"
 
@@ -12,23 +12,23 @@
 
 static void the_agents_commands_are_read(void **state)
 {
-    struct vigil_command c;
+    struct supervise_loop_command c;
     struct err e;
     (void)state;
-    assert_int_equal(vigil_parse("signal 10", &c, &e), 0);
-    assert_int_equal(c.what, VIGIL_SIGNAL);
+    assert_int_equal(supervise_loop_parse("signal 10", &c, &e), 0);
+    assert_int_equal(c.what, SUPERVISE_SIGNAL);
     assert_int_equal(c.signal, 10);
-    assert_int_equal(vigil_parse("terminate 200 30000", &c, &e), 0);
-    assert_int_equal(c.what, VIGIL_TERMINATE);
+    assert_int_equal(supervise_loop_parse("terminate 200 30000", &c, &e), 0);
+    assert_int_equal(c.what, SUPERVISE_TERMINATE);
     assert_int_equal(c.delay_ms, 200);
     assert_int_equal(c.grace_ms, 30000);
-    assert_int_equal(vigil_parse("limit 7200000", &c, &e), 0);
-    assert_int_equal(c.what, VIGIL_LIMIT);
+    assert_int_equal(supervise_loop_parse("limit 7200000", &c, &e), 0);
+    assert_int_equal(c.what, SUPERVISE_LIMIT);
     assert_int_equal(c.limit_ms, 7200000);
-    assert_int_equal(vigil_parse("shell", &c, &e), 0);
-    assert_int_equal(c.what, VIGIL_SHELL);
-    assert_int_equal(vigil_parse("kill", &c, &e), 0);
-    assert_int_equal(c.what, VIGIL_KILL);
+    assert_int_equal(supervise_loop_parse("shell", &c, &e), 0);
+    assert_int_equal(c.what, SUPERVISE_SHELL);
+    assert_int_equal(supervise_loop_parse("kill", &c, &e), 0);
+    assert_int_equal(c.what, SUPERVISE_KILL);
     assert_int_equal(c.delay_ms, 0);
     assert_int_equal(c.grace_ms, 0);
 }
@@ -44,9 +44,9 @@ static void what_is_malformed_or_out_of_range_is_refused(void **state)
         "reboot"};
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct vigil_command c;
+        struct supervise_loop_command c;
         struct err e = {0};
-        int rc = vigil_parse(bad[i], &c, &e);
+        int rc = supervise_loop_parse(bad[i], &c, &e);
         if (rc != ERR_INVALID || e.kind != ERR_INVALID || !e.text[0])
             fail_msg("taken, or refused as %d: \"%s\"", rc, bad[i]);
     }
