@@ -201,7 +201,7 @@ static int on_admit(void *ctx, const struct task *t, struct task_state *s, struc
             others[n++] = has;
     }
     if (a->gpus.n > 0)
-        STR_COPY(s->gpu_maker, gpu_is_amd(a->enroll.resources.gpu.model) ? "amd" : "nvidia");
+        s->gpu_maker = gpu_is_amd(a->enroll.resources.gpu.model) ? GPU_MAKER_AMD : GPU_MAKER_NVIDIA;
     int rc = check_alone(a, t, e);
     return rc ? rc : gpus_allot(&a->gpus, &ask, others, n, s->gpus, e);
 }
@@ -295,11 +295,26 @@ static int adopt_all(struct agent *a, struct err *e)
 
 /* ---- the link ---- */
 
+static enum wire_notice_kind kind_on_wire(enum notice_kind kind)
+{
+    switch (kind) {
+    case NOTICE_RECLAIM:
+        return WIRE_NOTICE_RECLAIM;
+    case NOTICE_REBALANCE:
+        return WIRE_NOTICE_REBALANCE;
+    case NOTICE_MAINTENANCE:
+        return WIRE_NOTICE_MAINTENANCE;
+    case NOTICE_NONE:
+        break;
+    }
+    return WIRE_NOTICE_NONE;
+}
+
 static void fill_notice(const struct agent *a, struct wire_notice *n)
 {
     if (a->notice.kind == NOTICE_NONE)
         return;
-    STR_COPY(n->kind, notice_kind_name(a->notice.kind));
+    n->kind = kind_on_wire(a->notice.kind);
     /* By the provider's clock: this machine's may be wrong. */
     int64_t ahead_ms = a->notice.clock_ahead_ms;
     n->deadline = wall_is_set(a->notice.deadline) ? a->notice.deadline.ms - ahead_ms : WIRE_NONE;
@@ -310,7 +325,7 @@ static void on_fill(void *ctx, struct wire_status *s)
 {
     struct agent *a = ctx;
     s->load_milli = resources_load_milli();
-    STR_COPY(s->criu, a->criu.can);
+    s->criu = a->criu.can;
     STR_COPY(s->criu_text, a->criu.text);
     STR_COPY(s->features, a->config->features);
     STR_COPY(s->resources, a->config->resources);
@@ -427,7 +442,7 @@ static void leave(struct agent *a)
 static void stop_all(struct agent *a, const char *text)
 {
     LIST_FOREACH (&a->tasks, n) {
-        task_save_and_stop(task_of_link(n), "node-lost", text, 0);
+        task_save_and_stop(task_of_link(n), WIRE_END_NODE_LOST, text, 0);
     }
 }
 
@@ -876,7 +891,8 @@ static void measure(struct agent *a)
     a->enroll.resources = r;
     criu_probe(a->config->criu, &a->criu);
     criu_trial(&a->criu, a->config->dir);
-    log_info("checkpoints by CRIU", log_s("can", a->criu.can), log_s("criu", a->criu.text));
+    log_info("checkpoints by CRIU", log_s("can", wire_word_name(wire_criu_names, (int)a->criu.can)),
+        log_s("criu", a->criu.text));
 }
 
 static void start_notices(struct agent *a)

@@ -88,7 +88,7 @@ static int join_message(const struct enroll *en, struct buf *out, struct err *e)
         rc = identity_csr(en->id, en->config->name, m.csr_pem, sizeof(m.csr_pem), e);
     STR_COPY(m.host, en->config->name);
     STR_COPY(m.version, BELAY_VERSION);
-    STR_COPY(m.criu, en->criu->can);
+    m.criu = en->criu->can;
     STR_COPY(m.criu_text, en->criu->text);
     STR_COPY(m.features, en->config->features);
     STR_COPY(m.resources, en->config->resources);

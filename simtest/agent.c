@@ -38,13 +38,13 @@ static void urgent(struct sim_agent *a)
         send_status(a, 0);
 }
 
-static void end_attempt(struct sim_attempt *x, const char *end, int64_t exit_code)
+static void end_attempt(struct sim_attempt *x, enum wire_end end, int64_t exit_code)
 {
     struct timers *ts = timers(x->agent);
     if (x->phase == SIM_ENDED)
         return;
     x->phase = SIM_ENDED;
-    STR_COPY(x->end, end);
+    x->end = end;
     x->exit_code = exit_code;
     timer_stop(ts, &x->finish);
     timer_stop(ts, &x->save_done);
@@ -57,9 +57,9 @@ static void on_finish(struct timer *t, void *ctx)
     struct sim_attempt *x = ctx;
     (void)t;
     if (world_job(x->agent->w, x->job)->fails)
-        end_attempt(x, "failed", 3);
+        end_attempt(x, WIRE_END_FAILED, 3);
     else
-        end_attempt(x, "succeeded", 0);
+        end_attempt(x, WIRE_END_SUCCEEDED, 0);
 }
 
 /* By the interval, or at a time of the day. */
@@ -70,14 +70,14 @@ static void start_periodic(struct sim_attempt *x)
     timer_start(timers(x->agent), &x->periodic, daily ? at.ms - now.ms : x->every_ms);
 }
 
-static void start_save(struct sim_attempt *x, const char *cause)
+static void start_save(struct sim_attempt *x, enum wire_cause cause)
 {
     struct world *w = x->agent->w;
     if (x->phase != SIM_RUNNING || x->saving)
         return;
     x->saving = true;
     x->saving_steps = steps_now(x);
-    STR_COPY(x->save_cause, cause);
+    x->save_cause = cause;
     timer_start(
         timers(x->agent), &x->save_done, world_between(w, 50, world_chance(w, 0.1) ? 60000 : 3000));
 }
@@ -98,7 +98,7 @@ static void note_saved(struct sim_attempt *x)
         .pause_ms = 100,
         .progress = x->saving_steps,
         .saved_at = clock_wall(w->vt.timers.clock).ms};
-    STR_COPY(c->cause, x->save_cause);
+    c->cause = x->save_cause;
 }
 
 /* Another rank than 0 does not commit: it learns of what rank 0 has. */
@@ -145,11 +145,11 @@ static void on_save_done(struct timer *t, void *ctx)
 static void on_periodic(struct timer *t, void *ctx)
 {
     (void)t;
-    start_save(ctx, "periodic");
+    start_save(ctx, WIRE_CAUSE_PERIODIC);
 }
 
 /* Saves, then ends; at once if there is nothing to save. */
-static void save_and_stop(struct sim_attempt *x, const char *reason)
+static void save_and_stop(struct sim_attempt *x, enum wire_end reason)
 {
     if (x->phase == SIM_ENDED || x->stop_after_save)
         return;
@@ -161,7 +161,7 @@ static void save_and_stop(struct sim_attempt *x, const char *reason)
         /* as long as there is time */
         timer_start(timers(x->agent), &x->save_done, world_between(x->agent->w, 1000, 60000));
     else
-        start_save(x, "notice"); /* or the save that runs ends it */
+        start_save(x, WIRE_CAUSE_NOTICE); /* or the save that runs ends it */
 }
 
 /* ---- attempts ---- */
@@ -195,7 +195,7 @@ static bool is_refused(struct sim_attempt *x)
         return false;
     x->store_tries++;
     if (--x->refusals == 0 && x->is_refused) {
-        end_attempt(x, world_chance(w, 0.2) ? "store" : "store-away", 0);
+        end_attempt(x, world_chance(w, 0.2) ? WIRE_END_STORE : WIRE_END_STORE_AWAY, 0);
         return true;
     }
     timer_start(timers(x->agent), &x->finish, world_between(w, 500, 30000));
@@ -223,8 +223,8 @@ static void on_restored(struct timer *t, void *ctx)
         timer_start(timers(x->agent), &x->finish, (job->total_steps - x->base_steps) * STEP_MS);
         start_periodic(x);
     }
-    if (str_eq(x->agent->notice.kind, "reclaim"))
-        save_and_stop(x, "reclaimed");
+    if (x->agent->notice.kind == WIRE_NOTICE_RECLAIM)
+        save_and_stop(x, WIRE_END_RECLAIMED);
     urgent(x->agent);
 }
 
@@ -266,7 +266,7 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         struct sim_manifest m = store_restore(w, x->job, x->attempt, d->from_attempt,
             (struct ckpt_ref){d->expect_attempt, d->expect_sequence}, &x->damaged, &lost);
         if (lost) {
-            end_attempt(x, "store", 0);
+            end_attempt(x, WIRE_END_STORE, 0);
             return;
         }
         x->restored = m.ref;
@@ -305,12 +305,9 @@ static void acknowledge(struct sim_attempt *x, int64_t sequence)
     x->acked = sequence;
 }
 
-static const char *static_reason(const char *reason)
+static enum wire_end end_of(enum wire_end reason)
 {
-    for (int i = 0; end_kind_names[i]; i++)
-        if (str_eq(end_kind_names[i], reason))
-            return end_kind_names[i];
-    return "user";
+    return reason == WIRE_END_NONE ? WIRE_END_USER : reason;
 }
 
 /* One under way began too early: the next answer says it again. */
@@ -323,7 +320,7 @@ static void save_for_user(struct sim_attempt *x, int64_t asked)
     if (asked <= x->saves_asked || x->phase != SIM_RUNNING || x->saving)
         return;
     x->saves_asked = asked;
-    start_save(x, "user");
+    start_save(x, WIRE_CAUSE_USER);
 }
 
 /* `said`: the event in which belayd said it. */
@@ -350,9 +347,9 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
             x->every_ms = want->ckpt_every_ms; /* from its next save on */
         save_for_user(x, want->saves_asked);
         if (want->want == WIRE_SAVE_STOP)
-            save_and_stop(x, static_reason(want->reason));
+            save_and_stop(x, end_of(want->reason));
         else if (want->want == WIRE_STOP)
-            end_attempt(x, static_reason(want->reason), 143);
+            end_attempt(x, end_of(want->reason), 143);
     }
     for (size_t i = 0; i < d->n_attempts; i++) {
         const struct wire_desired_attempt *want = &d->attempts[i];
@@ -364,7 +361,7 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
         if (want->want == WIRE_RUN)
             start_attempt(a, want);
         else /* cancelled before it was told of */
-            end_attempt(make_attempt(a, want), static_reason(want->reason), 0);
+            end_attempt(make_attempt(a, want), end_of(want->reason), 0);
     }
 }
 
@@ -406,7 +403,7 @@ static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
     };
     if (s->store_tries > 0)
         snprintf(s->store_error, sizeof(s->store_error), "the simulated store refuses");
-    STR_COPY(s->end, x->end);
+    s->end = x->end;
 }
 
 /* The status as its bytes, read again: what belayd would decode. */
@@ -672,17 +669,17 @@ void agent_boot(struct world *w, struct sim_machine *m)
     timer_start(timers(a), &a->crash, (int64_t)prng_exponential(&w->prng, 1200000));
 }
 
-void agent_notice(struct sim_agent *a, const char *kind, int64_t deadline_ms)
+void agent_notice(struct sim_agent *a, enum wire_notice_kind kind, int64_t deadline_ms)
 {
-    STR_COPY(a->notice.kind, kind);
+    a->notice.kind = kind;
     a->notice.deadline = deadline_ms;
     a->notice.seen = clock_wall(a->w->vt.timers.clock).ms;
     LIST_FOREACH (&a->attempts, l) {
         struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
-        if (str_eq(kind, "reclaim"))
-            save_and_stop(x, "reclaimed");
+        if (kind == WIRE_NOTICE_RECLAIM)
+            save_and_stop(x, WIRE_END_RECLAIMED);
         else
-            start_save(x, "rebalance");
+            start_save(x, WIRE_CAUSE_REBALANCE);
     }
     urgent(a);
 }

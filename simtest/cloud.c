@@ -244,12 +244,13 @@ static void on_reclaim(struct timer *t, void *ctx)
         return;
     w->reclaims++;
     if (m->agent && world_chance(w, 0.15)) {
-        agent_notice(m->agent, "rebalance", WIRE_NONE); /* may come to nothing */
+        agent_notice(m->agent, WIRE_NOTICE_REBALANCE, WIRE_NONE); /* may come to nothing */
         timer_start(&w->vt.timers, &m->reclaim, world_between(w, 10000, 600000));
     } else if (world_chance(w, 0.75)) {
         int64_t notice_ms = world_chance(w, 0.5) ? 120000 : 30000;
         if (m->agent)
-            agent_notice(m->agent, "reclaim", clock_wall(w->vt.timers.clock).ms + notice_ms);
+            agent_notice(
+                m->agent, WIRE_NOTICE_RECLAIM, clock_wall(w->vt.timers.clock).ms + notice_ms);
         timer_start(&w->vt.timers, &m->kill, notice_ms);
     } else {
         cloud_kill(m, true);

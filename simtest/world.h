@@ -200,13 +200,13 @@ struct sim_attempt {
     size_t n_saved;
     bool saving, stop_after_save;
     bool holds; /* it has no script: it ends when it is told to */
-    const char *stop_reason;
-    char save_cause[16];
+    enum wire_end stop_reason;
+    enum wire_cause save_cause;
     int64_t failed_saves;
     int refusals;        /* of the store, that are left before it restores; */
     bool is_refused;     /* or ends for them */
     int64_t store_tries; /* so far */
-    char end[16];
+    enum wire_end end;
     int64_t exit_code;
     struct timer finish, save_done, periodic;
     int64_t every_ms;
@@ -233,7 +233,7 @@ struct sim_agent {
 
 void agent_boot(struct world *w, struct sim_machine *m);
 void agent_kill(struct sim_agent *a); /* with its machine */
-void agent_notice(struct sim_agent *a, const char *kind, int64_t deadline_ms);
+void agent_notice(struct sim_agent *a, enum wire_notice_kind kind, int64_t deadline_ms);
 bool agent_has(struct sim_agent *a, int64_t job, int64_t attempt);
 void agent_destroy_all(struct world *w);
 struct sim_call;

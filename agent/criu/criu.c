@@ -381,7 +381,7 @@ static int probe(const char *path, struct criu *c, struct err *e)
     struct err ignored;
     c->tracks = check(c, "mem_dirty_track", &ignored);
     const char *lacks = lacks_for_gpus(c, major);
-    STR_COPY(c->can, lacks ? "cpu" : "gpu");
+    c->can = lacks ? WIRE_CRIU_CPU : WIRE_CRIU_GPU;
     snprintf(c->text, sizeof(c->text), "%s%s%s%s", version,
         lacks ? "; not for programs with GPUs (" : "", lacks ? lacks : "", lacks ? ")" : "");
     return 0;
@@ -392,7 +392,7 @@ void criu_probe(const char *path, struct criu *ret_criu)
     struct err e;
     *ret_criu = (struct criu){0};
     if (probe(path, ret_criu, &e)) {
-        STR_COPY(ret_criu->can, "no");
+        ret_criu->can = WIRE_CRIU_NO;
         STR_COPY(ret_criu->text, e.text);
     }
 }

@@ -22,6 +22,7 @@
 #define BELAY_AGENT_CRIU_CRIU_H
 
 #include "base/err.h"
+#include "base/wire/wire.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,9 +37,9 @@
 /* What can be done here; as a zeroed struct nothing. */
 struct criu {
     char path[256];
-    char cuda_checkpoint[256]; /* with can "gpu" */
+    char cuda_checkpoint[256]; /* with WIRE_CRIU_GPU */
     bool tracks;               /* memory that changes: a dump before the freeze pays */
-    char can[8];               /* "no" "cpu" "gpu" (wire_join.criu) */
+    enum wire_criu can;        /* never WIRE_CRIU_UNKNOWN */
     char text[256];            /* its version, or why not */
 };
 

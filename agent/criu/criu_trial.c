@@ -66,11 +66,11 @@ static int attempt(const struct criu *c, const char *dir, const char *kind, stru
     return rc;
 }
 
-static void take_back(struct criu *c, const char *can, const char *what, const struct err *e)
+static void take_back(struct criu *c, enum wire_criu can, const char *what, const struct err *e)
 {
     char *text = mem_printf("%s; %s%s", c->text, what, e->text);
     STR_COPY(c->text, text);
-    STR_COPY(c->can, can);
+    c->can = can;
     free(text);
 }
 
@@ -78,10 +78,10 @@ void criu_trial(struct criu *c, const char *dir)
 {
     char *work = mem_printf("%s/criu-trial", dir);
     struct err e, ignored;
-    if (!str_eq(c->can, "no") && attempt(c, work, "cpu", &e))
-        take_back(c, "no", "", &e);
-    if (str_eq(c->can, "gpu") && attempt(c, work, "gpu", &e))
-        take_back(c, "cpu", "not for programs with GPUs: ", &e);
+    if (c->can != WIRE_CRIU_NO && attempt(c, work, "cpu", &e))
+        take_back(c, WIRE_CRIU_NO, "", &e);
+    if (c->can == WIRE_CRIU_GPU && attempt(c, work, "gpu", &e))
+        take_back(c, WIRE_CRIU_CPU, "not for programs with GPUs: ", &e);
     fs_remove_tree(work, &ignored);
     free(work);
 }

@@ -17,7 +17,7 @@
 
 #define CRIU_TRIAL_MS 60000 /* of each of the two; under a second as a rule */
 
-/* Tries what c->can says, and takes back what failed: "gpu" becomes "cpu", that "no", and c->text
+/* Tries what c->can says, and takes back what failed: GPU becomes CPU, that NO, and c->text
  * says why. Works in dir/criu-trial, which is removed. Blocks. */
 void criu_trial(struct criu *c, const char *dir);
 

@@ -117,11 +117,11 @@ static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
  * first variable leaves: a second one would take of that. */
 static void add_gpus(struct list_of_env *l, const struct task_env *t)
 {
-    if (!*t->gpu_maker)
+    if (t->gpu_maker == GPU_MAKER_NONE)
         return;
     const char *slices = strstr(t->gpus, ",MIG-");
     put_text(l, "BELAY_GPUS", t->gpus);
-    if (str_eq(t->gpu_maker, "amd")) {
+    if (t->gpu_maker == GPU_MAKER_AMD) {
         put_text(l, "ROCR_VISIBLE_DEVICES", t->gpus);
         return;
     }

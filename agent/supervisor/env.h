@@ -7,6 +7,7 @@
 #define BELAY_AGENT_SUPERVISOR_ENV_H
 
 #include "agent/supervisor/user.h"
+#include "agent/task/record.h"
 #include "base/wire/wire.h"
 
 #define TASK_STEPS "steps.json" /* in its control directory */
@@ -17,13 +18,14 @@
 struct task_env {
     const struct wire_desired_attempt *spec;
     const struct job_user *user;
-    const char *node;             /* its name */
-    const char *cwd;              /* its working directory, when that was sent with it */
-    const char *dir;              /* the task's, absolute, as the task sees it */
-    const char *checkpoint;       /* the name of BELAY_CHECKPOINT_DIR in it */
-    bool own_tmp;                 /* that is TMPDIR too */
-    const char *bin, *python;     /* struct tools */
-    const char *gpu_maker, *gpus; /* struct task_state; borrowed */
+    const char *node;         /* its name */
+    const char *cwd;          /* its working directory, when that was sent with it */
+    const char *dir;          /* the task's, absolute, as the task sees it */
+    const char *checkpoint;   /* the name of BELAY_CHECKPOINT_DIR in it */
+    bool own_tmp;             /* that is TMPDIR too */
+    const char *bin, *python; /* struct tools */
+    enum gpu_maker gpu_maker; /* as struct task_state has it, like */
+    const char *gpus;         /* borrowed */
     bool restored;
     int64_t restored_ranks; /* what so many ranks have saved is in dir/ranks; 0: nothing is there */
     int64_t grace_ms;       /* for the program to write its state after a notice */

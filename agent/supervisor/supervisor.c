@@ -395,7 +395,7 @@ static int open_group(struct supervisor *s, struct err *e)
         .cpus_milli = s->task->cpus * 1000,
         .pids_max = s->room->limits.pids,
         .denied = denied};
-    if (*s->state.gpu_maker) /* the node has some */
+    if (s->state.gpu_maker != GPU_MAKER_NONE) /* the node has some */
         limits.n_denied = gpu_devices_denied("", s->state.gpus, denied, PROC_DEVICES_MAX);
     group_name(s, s->name, sizeof(s->name));
     int rc = proc_group_open_in(s->room->home, s->name, &limits, &s->group, e);
@@ -454,7 +454,7 @@ static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err 
         .python = s->room->tools.python,
         .env = s->env,
         .is_root = s->user.uid == 0,
-        .gpus = str_eq(s->state.gpu_maker, "nvidia") && *s->state.gpus ? s->state.gpus : NULL};
+        .gpus = s->state.gpu_maker == GPU_MAKER_NVIDIA && *s->state.gpus ? s->state.gpus : NULL};
     struct image_run r = s->image;
     r.runtimes = &runtimes;
     r.argv = argv;
@@ -472,13 +472,13 @@ static bool holds(const struct supervisor *s)
  * which is not the script's. */
 static bool runs_alone(const struct supervisor *s)
 {
-    return proc_group_mode(s->group) != PROC_SUBREAPER && !str_eq(s->task->method, "criu") &&
+    return proc_group_mode(s->group) != PROC_SUBREAPER && s->task->method != WIRE_METHOD_CRIU &&
            !holds(s) && !s->task->image && s->writer.pid == 0;
 }
 
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
 {
-    bool in_room = str_eq(s->task->method, "criu"),
+    bool in_room = s->task->method == WIRE_METHOD_CRIU,
          is_restored = s->state.told.restored_attempt > 0;
     const char *seen = in_room ? CRIU_ROOM : s->dir; /* by the task */
     char *script = mem_printf("%s/script", seen);
@@ -555,7 +555,8 @@ static int expand(const struct supervisor *s, const char *pattern, char **ret_na
 
 static bool starts_afresh(const struct wire_desired_attempt *t)
 {
-    return str_eq(t->open_mode, "truncate") || (!*t->open_mode && t->attempt == 1);
+    return t->open_mode == WIRE_OPEN_TRUNCATE ||
+           (t->open_mode == WIRE_OPEN_UNSAID && t->attempt == 1);
 }
 
 /* Who writes where when errors have a file of their own: see output_writer.h. */
@@ -641,7 +642,8 @@ static void separate(struct supervisor *s)
         .hides_processes = l->hides_processes,
         .shm_mib = memory_limit_mib(s)};
     struct err e;
-    if (geteuid() != 0 || str_eq(s->task->method, "criu") || (!want.ipc && !want.hides_processes))
+    if (geteuid() != 0 || s->task->method == WIRE_METHOD_CRIU ||
+        (!want.ipc && !want.hides_processes))
         return;
     if (namespaces_enter(&s->namespaces, &want, &e))
         log_warn("a task is not separated from the node's shared memory and processes",
@@ -716,7 +718,7 @@ static int clean_up(struct supervisor *s, struct err *e)
 /* The agent asks for a checkpoint by then, with that very signal (task_save.c). */
 static bool is_asked_by_signal(const struct wire_desired_attempt *t)
 {
-    return str_eq(t->method, "signal");
+    return t->method == WIRE_METHOD_SIGNAL;
 }
 
 static void run_loop(struct supervisor *s)
@@ -732,7 +734,7 @@ static void run_loop(struct supervisor *s)
             .to_script = s->task->grace_to_script,
             .before_ms = s->task->grace_ms,
             .init = s->launched.init,
-            .in_room = str_eq(s->task->method, "criu")};
+            .in_room = s->task->method == WIRE_METHOD_CRIU};
     s->loop.shells = (struct shells){.group = s->group,
         .user = &s->user,
         .env = s->env,
@@ -790,7 +792,7 @@ static int run(struct supervisor *s, struct err *e)
 static bool was_clean(const struct supervisor *s)
 {
     siginfo_t info;
-    bool is_plain = !s->task->image && s->loop.input < 0 && !str_eq(s->task->method, "criu");
+    bool is_plain = !s->task->image && s->loop.input < 0 && s->task->method != WIRE_METHOD_CRIU;
     return s->is_whole && is_plain && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
 }
 

@@ -19,7 +19,9 @@
 
 static const char *const cause_names[] = {
     "by-itself", "stopped", "timeout", "no-exec", "shutdown", "lost", "no-restore", NULL};
-static_assert(sizeof(enum exit_cause) == sizeof(int), "the tables write enums through int");
+static const char *const maker_names[] = {"", "nvidia", "amd", NULL};
+static_assert(sizeof(enum exit_cause) == sizeof(int) && sizeof(enum gpu_maker) == sizeof(int),
+    "the tables write enums through int");
 
 static const struct wire_field state_fields[] = {
     {WIRE_FIELD_STRUCT, WIRE_AT(task_state, told), .required = true,
@@ -34,11 +36,11 @@ static const struct wire_field state_fields[] = {
     WIRE_I64_OPT(task_state, limit_ms, WIRE_NO_LIMIT, INT64_MAX),
     WIRE_BOOL_OPT(task_state, needs_secrets),
     WIRE_TEXT_OPT(task_state, criu),
-    WIRE_TEXT_OPT(task_state, gpu_maker),
+    WIRE_WORD_SHORT(task_state, gpu_maker, maker_names),
     WIRE_TEXT_OPT(task_state, gpus),
     WIRE_I64_OPT(task_state, refused_attempt, 0, INT64_MAX),
     WIRE_I64_OPT(task_state, refused_sequence, 0, INT64_MAX),
-    WIRE_TEXT_OPT(task_state, stop),
+    WIRE_WORD_OPT(task_state, stop, wire_end_names),
     WIRE_TEXT_OPT(task_state, stop_text),
     WIRE_END,
 };

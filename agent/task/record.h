@@ -27,6 +27,10 @@
 
 #define EXIT_CHECKPOINTED 85 /* the program's "checkpointed, continue me" */
 
+/* Whose GPUs a node has; a word of state.json. UNKNOWN: it has some, and is treated as NVIDIA but
+ * for what is NVIDIA's alone. */
+enum gpu_maker { GPU_MAKER_NONE, GPU_MAKER_NVIDIA, GPU_MAKER_AMD, GPU_MAKER_UNKNOWN };
+
 struct task_state {
     struct wire_attempt_status told; /* phase and output_bytes are not kept */
     bool prepared;                   /* the restore is over: told.restored_... count */
@@ -39,14 +43,14 @@ struct task_state {
     int64_t saves_asked;     /* by users, that a save has answered */
     /* its time limit, if belayd said another than at its start; WIRE_NO_LIMIT; 0 */
     int64_t limit_ms;
-    bool needs_secrets; /* it had some, whatever its spec says */
-    char criu[256];     /* with the method criu: the program */
-    char gpu_maker[8];  /* "nvidia" "amd": its node has GPUs of theirs; "": none */
+    bool needs_secrets;       /* it had some, whatever its spec says */
+    char criu[256];           /* with the method criu: the program */
+    enum gpu_maker gpu_maker; /* of its node's GPUs */
     /* of them, those that are its own, in it before its program starts (gpus.h) */
     char gpus[GPUS_TEXT_MAX];
     /* the last checkpoint that CRIU could not bring back here; 0: none */
     int64_t refused_attempt, refused_sequence;
-    char stop[16]; /* the end kind with which it was told to stop; "" */
+    enum wire_end stop; /* as what it was told to end; WIRE_END_NONE: it was not */
     char stop_text[256];
 };
 

@@ -81,10 +81,15 @@ static bool end_is_on_disk(const struct task *t)
 
 /* ---- ending ---- */
 
-void task_end(struct task *t, const char *end, int64_t code, const char *text)
+enum wire_end task_end_of(enum wire_end reason)
+{
+    return reason == WIRE_END_NONE || reason == WIRE_END_UNKNOWN ? WIRE_END_USER : reason;
+}
+
+void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
 {
     struct wire_attempt_status *told = &t->state.told;
-    STR_COPY(told->end, end);
+    told->end = end;
     STR_SHORTEN(told->text, text);
     told->exit_code = code;
     t->exited = true;
@@ -99,8 +104,9 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     task_saves_end(t);
     supervisor_client_stop(&t->supervisor);
     task_move(t, WIRE_ENDED);
-    log_info("attempt ended", log_i("job", t->job), log_i("attempt", t->attempt), log_s("end", end),
-        log_i("exit_code", code), log_s("text", text));
+    log_info("attempt ended", log_i("job", t->job), log_i("attempt", t->attempt),
+        log_s("end", wire_word_name(wire_end_names, (int)end)), log_i("exit_code", code),
+        log_s("text", text));
     t->room->ended(t->room->ctx);
     if (t->killing) {
         task_remove(t);
@@ -164,8 +170,9 @@ static bool stop_took_effect(const struct task *t)
 static void end_as_found(struct task *t)
 {
     const struct task_exit *x = &t->exit;
-    const char *stop = *t->state.stop ? t->state.stop : t->ask.stop ? t->ask.end : "";
-    const char *stop_text = *t->state.stop ? t->state.stop_text : t->ask.text;
+    const bool is_told = t->state.stop != WIRE_END_NONE;
+    const enum wire_end stop = is_told ? t->state.stop : t->ask.stop ? t->ask.end : WIRE_END_NONE;
+    const char *stop_text = is_told ? t->state.stop_text : t->ask.text;
     char words[192];
     bool in_vain = x->code == EXIT_CHECKPOINTED && (!task_saves(t) || task_by_criu(t));
     snprintf(words, sizeof(words), "exit code %lld%s%s%s", (long long)x->code,
@@ -177,19 +184,19 @@ static void end_as_found(struct task *t)
                           : "none",
         in_vain ? ": submit it with --checkpoint signal or coop" : "");
     if (x->cause == EXIT_LOST || x->cause == EXIT_SHUTDOWN)
-        task_end(t, "node-lost", x->code, x->text);
+        task_end(t, WIRE_END_NODE_LOST, x->code, x->text);
     else if (x->cause == EXIT_NO_EXEC || x->cause == EXIT_NO_RESTORE)
-        task_end(t, "failed", x->code, x->text);
+        task_end(t, WIRE_END_FAILED, x->code, x->text);
     else if (x->cause == EXIT_TIMEOUT)
-        task_end(t, "timeout", x->code, x->text);
-    else if (*stop && (stop_took_effect(t) || x->code == EXIT_CHECKPOINTED))
+        task_end(t, WIRE_END_TIMEOUT, x->code, x->text);
+    else if (stop != WIRE_END_NONE && (stop_took_effect(t) || x->code == EXIT_CHECKPOINTED))
         task_end(t, stop, x->code, stop_text);
     else if (x->code == 0)
-        task_end(t, "succeeded", 0, "");
+        task_end(t, WIRE_END_SUCCEEDED, 0, "");
     else if (x->code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t))
-        task_end(t, "checkpointed", x->code, words);
+        task_end(t, WIRE_END_CHECKPOINTED, x->code, words);
     else
-        task_end(t, "failed", x->code, *x->text ? x->text : words);
+        task_end(t, WIRE_END_FAILED, x->code, *x->text ? x->text : words);
 }
 
 /* Exit code 85 says that the checkpoint directory is complete. After a save that the stop was
@@ -209,11 +216,12 @@ static bool is_over(const struct task *t)
 
 /* As an attempt that cannot begin with its store (task_start.c): what another node would not find
  * otherwise holds the job at once. */
-static const char *end_of_unsaved(const struct task_work *w)
+static enum wire_end end_of_unsaved(const struct task_work *w)
 {
     if (!w->e.of_store && w->store_fault == STORE_IS_FINE)
-        return "node-lost";
-    return w->rc == ERR_CONFIG || w->store_fault == STORE_IS_ANOTHER ? "store" : "store-away";
+        return WIRE_END_NODE_LOST;
+    return w->rc == ERR_CONFIG || w->store_fault == STORE_IS_ANOTHER ? WIRE_END_STORE
+                                                                     : WIRE_END_STORE_AWAY;
 }
 
 static void end_unsaved(struct task *t)
@@ -259,13 +267,14 @@ static void task_hasten(struct task *t)
 }
 
 void task_stop(
-    struct task *t, const char *end, const char *text, int64_t delay_ms, int64_t grace_ms)
+    struct task *t, enum wire_end end, const char *text, int64_t delay_ms, int64_t grace_ms)
 {
-    if (!*t->state.stop) {
-        STR_COPY(t->state.stop, end);
+    if (t->state.stop == WIRE_END_NONE) {
+        t->state.stop = end;
         STR_SHORTEN(t->state.stop_text, text);
         task_persist(t);
-        log_info("stopping", log_i("job", t->job), log_i("attempt", t->attempt), log_s("end", end));
+        log_info("stopping", log_i("job", t->job), log_i("attempt", t->attempt),
+            log_s("end", wire_word_name(wire_end_names, (int)end)));
     }
     if (t->phase == WIRE_RUNNING || t->phase == WIRE_SAVING)
         task_move(t, WIRE_ENDING);
@@ -310,7 +319,7 @@ static void start_removal(struct task *t)
 {
     const struct wire_attempt_status *told = &t->state.told;
     bool has_some = t->state.sequence > 0 || told->restored_attempt > 0;
-    t->work.keeps = task_saves(t) && has_some && !str_eq(told->end, "succeeded");
+    t->work.keeps = task_saves(t) && has_some && told->end != WIRE_END_SUCCEEDED;
     t->work.spare = (struct spare){0};
     if (!task_saves(t) && spares_wants(t->room->spares))
         snprintf(t->work.spare.name, sizeof(t->work.spare.name), SPARE_PREFIX "%lld-%lld",
@@ -423,12 +432,12 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
         task_leave_gang(t);
     if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->killing)
         return;
-    const char *end = *d->reason ? d->reason : "user";
+    const enum wire_end end = task_end_of(d->reason);
     if (d->want == WIRE_SAVE_STOP)
         task_save_and_stop(t, end, "stopped by belayd", d->stop_by);
     else
         task_leave_gang(t);
-    if (d->want == WIRE_STOP && !*t->state.stop)
+    if (d->want == WIRE_STOP && t->state.stop == WIRE_END_NONE)
         task_stop(t, end, "stopped by belayd", 0, d->kill_wait_ms);
 }
 
@@ -529,7 +538,7 @@ void task_status(struct task *t, struct wire_attempt_status *s)
     s->phase = (enum wire_phase)t->phase;
     if (t->phase == WIRE_ENDED && !t->end_told) {
         s->phase = WIRE_ENDING;
-        s->end[0] = '\0';
+        s->end = WIRE_END_NONE;
     }
     s->output_bytes = log_shipper_output_bytes(&t->shipper);
     s->secrets = t->secrets.version;

@@ -114,7 +114,7 @@ void task_forget(struct task *t);
 void task_notice(struct task *t, const struct notice *n);
 /* The reclaim that it was told of comes sooner. */
 void task_notice_sooner(struct task *t, const struct notice *n);
-void task_save_and_stop(struct task *t, const char *end, const char *text, int64_t stop_by);
+void task_save_and_stop(struct task *t, enum wire_end end, const char *text, int64_t stop_by);
 
 /* At a reclaim saves are stored in an order (order.h). False: t has none that waits or is under
  * way. */

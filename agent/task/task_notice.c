@@ -62,9 +62,9 @@ static void set_hard_deadline(struct task *t, int64_t left)
     timer_start(t->room->timers, &t->deadline, left - last_words - grace);
 }
 
-void task_save_and_stop(struct task *t, const char *end, const char *text, int64_t stop_by)
+void task_save_and_stop(struct task *t, enum wire_end end, const char *text, int64_t stop_by)
 {
-    if (t->phase == WIRE_ENDED || t->killing || *t->state.stop || t->ask.stop)
+    if (t->phase == WIRE_ENDED || t->killing || t->state.stop != WIRE_END_NONE || t->ask.stop)
         return;
     if (stop_by > 0 && !mono_is_set(t->hard_at))
         set_hard_deadline(t, stop_by - clock_wall(t->room->timers->clock).ms);
@@ -77,14 +77,14 @@ void task_save_and_stop(struct task *t, const char *end, const char *text, int64
 static void reclaim(struct task *t, const struct notice *n)
 {
     if (t->phase == WIRE_STARTING || t->phase == WIRE_RESTORING) {
-        task_stop(t, "reclaimed", "", 0, 0);
+        task_stop(t, WIRE_END_RECLAIMED, "", 0, 0);
         return;
     }
-    task_ask_save(t, SAVE_NOTICE, "reclaimed", "");
+    task_ask_save(t, SAVE_NOTICE, WIRE_END_RECLAIMED, "");
     /* no checkpoints: it may run to the last moment, perhaps it ends by itself */
     if (!t->ask.stop) {
         t->ask.stop = true;
-        STR_COPY(t->ask.end, "reclaimed");
+        t->ask.end = WIRE_END_RECLAIMED;
         STR_COPY(t->ask.text, "");
     }
     if (mono_is_set(n->deadline_mono))
@@ -107,6 +107,6 @@ void task_notice(struct task *t, const struct notice *n)
     if (n->kind == NOTICE_RECLAIM)
         reclaim(t, n);
     else
-        task_ask_save(t, SAVE_REBALANCE, NULL, NULL);
+        task_ask_save(t, SAVE_REBALANCE, WIRE_END_NONE, NULL);
     log_shipper_kick(&t->shipper);
 }

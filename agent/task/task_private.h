@@ -110,8 +110,8 @@ struct task_ask {
     bool stop;  /* the task ends when it is served */
     int serial; /* grows with every ask: a save that began before does not serve it */
     enum save_cause cause;
-    int64_t asked; /* by users, the last that was put to the program */
-    char end[16];  /* with stop: how the attempt then ends, and the words */
+    int64_t asked;     /* by users, the last that was put to the program */
+    enum wire_end end; /* with stop: how the attempt then ends, and the words */
     char text[256];
 };
 
@@ -234,11 +234,13 @@ void task_take_secrets(struct task *t, const struct wire_secrets *s);
 void task_move(struct task *t, enum wire_phase to); /* harmless when it is there already */
 void task_persist(struct task *t);
 void task_stop(
-    struct task *t, const char *end, const char *text, int64_t delay_ms, int64_t grace_ms);
+    struct task *t, enum wire_end end, const char *text, int64_t delay_ms, int64_t grace_ms);
 void task_finish(
     struct task *t); /* the program has ended: saves what is to be saved, then ends the attempt */
 bool task_wants_final_save(const struct task *t);
-void task_end(struct task *t, const char *end, int64_t code, const char *text);
+/* As what to end on belayd's word (wire.h). */
+enum wire_end task_end_of(enum wire_end reason);
+void task_end(struct task *t, enum wire_end end, int64_t code, const char *text);
 void task_tell_end(struct task *t); /* once its output is with belayd, or soon */
 void task_shipped(void *ctx);       /* some of the output is there */
 
@@ -252,8 +254,8 @@ void task_put_notice(struct task *t); /* into its file, if there is one */
 bool task_saves(const struct task *t); /* has checkpoints */
 /* they are made without the program; else it takes part */
 bool task_by_criu(const struct task *t);
-/* end NULL: the task goes on after it. */
-void task_ask_save(struct task *t, enum save_cause cause, const char *end, const char *text);
+/* WIRE_END_NONE: the task goes on after it; text is not looked at then. */
+void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text);
 void task_saves_begin(struct task *t); /* the program runs: watch its files, save periodically */
 void task_saves_end(struct task *t);
 void task_set_every(struct task *t, int64_t ms); /* 0: as it is */

@@ -44,33 +44,43 @@
 #define SIGNAL_DEFAULT 10   /* SIGUSR1 */
 
 static const struct {
-    const char *told;    /* to belayd */
-    const char *request; /* to the program */
+    enum wire_cause told; /* to belayd */
+    const char *request;  /* to the program */
 } causes[] = {
-    [SAVE_PERIODIC] = {"periodic", "periodic"},
-    [SAVE_DAILY] = {"daily", "periodic"},
-    [SAVE_LIMIT] = {"limit", "limit"},
-    [SAVE_USER] = {"user", "user"},
-    [SAVE_PROGRAM] = {"program", ""},
-    [SAVE_NOTICE] = {"notice", "notice"},
-    [SAVE_REBALANCE] = {"rebalance", "periodic"},
-    [SAVE_EVICT] = {"drain", "evict"},
-    [SAVE_EXIT] = {"program", ""},
+    [SAVE_PERIODIC] = {WIRE_CAUSE_PERIODIC, "periodic"},
+    [SAVE_DAILY] = {WIRE_CAUSE_DAILY, "periodic"},
+    [SAVE_LIMIT] = {WIRE_CAUSE_LIMIT, "limit"},
+    [SAVE_USER] = {WIRE_CAUSE_USER, "user"},
+    [SAVE_PROGRAM] = {WIRE_CAUSE_PROGRAM, ""},
+    [SAVE_NOTICE] = {WIRE_CAUSE_NOTICE, "notice"},
+    [SAVE_REBALANCE] = {WIRE_CAUSE_REBALANCE, "periodic"},
+    [SAVE_EVICT] = {WIRE_CAUSE_DRAIN, "evict"},
+    [SAVE_EXIT] = {WIRE_CAUSE_PROGRAM, ""},
 };
 
 static bool by_signal(const struct task *t)
 {
-    return str_eq(t->spec->method, "signal");
+    return t->spec->method == WIRE_METHOD_SIGNAL;
 }
 
 bool task_saves(const struct task *t)
 {
-    return by_signal(t) || str_eq(t->spec->method, "coop") || task_by_criu(t);
+    switch (t->spec->method) {
+    case WIRE_METHOD_SIGNAL:
+    case WIRE_METHOD_COOP:
+    case WIRE_METHOD_CRIU:
+        return true;
+    case WIRE_METHOD_UNSAID:
+    case WIRE_METHOD_NONE:
+    case WIRE_METHOD_UNKNOWN:
+        break;
+    }
+    return false;
 }
 
 bool task_by_criu(const struct task *t)
 {
-    return str_eq(t->spec->method, "criu");
+    return t->spec->method == WIRE_METHOD_CRIU;
 }
 
 static struct timers *timers_of(const struct task *t)
@@ -141,9 +151,9 @@ static void limit_wait(struct task *t)
         timer_start(timers_of(t), &t->deadline, STOP_SAVE_MS);
 }
 
-void task_ask_save(struct task *t, enum save_cause cause, const char *end, const char *text)
+void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text)
 {
-    bool wanted_more = end && !t->ask.stop;
+    bool wanted_more = end != WIRE_END_NONE && !t->ask.stop;
     /* the program may be saving already */
     bool anew = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ask.stop);
     if (!task_saves(t) || t->exited || (t->ask.on && !wanted_more && !anew))
@@ -155,7 +165,7 @@ void task_ask_save(struct task *t, enum save_cause cause, const char *end, const
     t->ask.serial++;
     if (wanted_more) {
         t->ask.stop = true;
-        STR_COPY(t->ask.end, end);
+        t->ask.end = end;
         STR_COPY(t->ask.text, text);
     }
     put_request(t);
@@ -171,7 +181,7 @@ void task_asked(struct task *t, int64_t n)
     if (n <= t->ask.asked || n <= t->state.saves_asked)
         return;
     t->ask.asked = n;
-    task_ask_save(t, SAVE_USER, NULL, NULL);
+    task_ask_save(t, SAVE_USER, WIRE_END_NONE, NULL);
 }
 
 /* The program may not have come to install its handler. */
@@ -321,7 +331,7 @@ static void on_periodic(struct timer *timer, void *ctx)
     if (is_early)
         restart_periodic(t);
     else
-        task_ask_save(t, t->due, NULL, NULL);
+        task_ask_save(t, t->due, WIRE_END_NONE, NULL);
 }
 
 /* What belayd checked; one that is newer may know more. */
@@ -518,7 +528,7 @@ static void note_saved(struct task *t, enum save_cause cause)
     note_checkpoint(t, &c);
     if (t->state.told.kept_bytes > 0) /* until that is cleaned again */
         t->state.told.kept_bytes += stats->stored_bytes;
-    STR_COPY(t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause, causes[cause].told);
+    t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause = causes[cause].told;
 }
 
 /* A stop that wanted this save: the task is told to end before the program is told that all is
@@ -649,13 +659,13 @@ static void on_saved(struct task *t)
         task_move(t, WIRE_RUNNING);
     task_changed(t);
     if (t->work.fenced) {
-        task_stop(t, "node-lost", t->work.e.text, 0, 0);
+        task_stop(t, WIRE_END_NODE_LOST, t->work.e.text, 0, 0);
         t->ask.stop = false;
     }
     if (t->exited)
         task_finish(t);
     else if (t->work.rc == 0 && t->spec->rank == 0 && t->room->notice->kind == NOTICE_NONE &&
-             !*t->state.stop && !t->killing)
+             t->state.stop == WIRE_END_NONE && !t->killing)
         task_work_start(t, WORK_CLEAN, on_cleaned);
     else
         task_pump_saves(t);
@@ -672,7 +682,8 @@ static struct control_numbers last_progress(const struct task *t)
 /* It is stored before the task ends. */
 static bool is_for_end(const struct task *t)
 {
-    return (t->ask.on && t->ask.stop) || *t->state.stop || t->exited || mono_is_set(t->hard_at);
+    return (t->ask.on && t->ask.stop) || t->state.stop != WIRE_END_NONE || t->exited ||
+           mono_is_set(t->hard_at);
 }
 
 /* Whether it is answered when it is stored, and not before. step: as the commit itself has told
@@ -769,7 +780,7 @@ static void on_dumped(struct task *t)
     if (t->exited) {
         task_finish(t);
     } else if (t->work.rc == ERR_TIMEOUT || t->work.rc == ERR_CORRUPT) { /* criu left it damaged */
-        task_stop(t, t->ask.stop ? t->ask.end : "node-lost", t->work.e.text, 0, 0);
+        task_stop(t, t->ask.stop ? t->ask.end : WIRE_END_NODE_LOST, t->work.e.text, 0, 0);
         t->ask.stop = false;
     }
 }
@@ -778,7 +789,7 @@ static void on_dumped(struct task *t)
 static void pump_dumps(struct task *t)
 {
     if (!t->ask.on || t->exited || !t->control_watch || timer_is_running(&t->again) ||
-        *t->state.stop)
+        t->state.stop != WIRE_END_NONE)
         return;
     if (t->is_dumped) {
         struct control_numbers n = last_progress(t);

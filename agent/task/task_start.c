@@ -97,7 +97,7 @@ static void on_ended(void *ctx, const struct err *e)
     note_start(t);
     task_saves_end(t);
     if (!rc && t->exit.cause == EXIT_NO_RESTORE && is_resuming(t) && !t->killing &&
-        !*t->state.stop) {
+        t->state.stop == WIRE_END_NONE) {
         try_older(t);
         return;
     }
@@ -141,7 +141,7 @@ static void on_up(void *ctx)
         runs(t);
     if (t->killing)
         supervisor_client_kill(&t->supervisor);
-    else if (*t->state.stop)
+    else if (t->state.stop != WIRE_END_NONE)
         task_stop(t, t->state.stop, t->state.stop_text, 0, t->spec->kill_wait_ms);
     task_changed(t);
 }
@@ -204,8 +204,8 @@ int64_t task_store_wait_ms(const struct task *t)
     return t->spec->store_wait_ms > 0 ? t->spec->store_wait_ms : STORE_WAIT_MS;
 }
 
-/* What another node would not find otherwise holds the job at once ("store"); else another gets its
- * turn ("store-away"). */
+/* What another node would not find otherwise holds the job at once (STORE); else another gets its
+ * turn (STORE_AWAY). */
 static void store_failed(struct task *t)
 {
     struct wire_attempt_status *told = &t->state.told;
@@ -228,7 +228,7 @@ static void store_failed(struct task *t)
     time_format_duration(now - t->store_since.ms, took, sizeof(took));
     snprintf(text, sizeof(text), "tried %lld times in %s: %s", (long long)told->store_tries, took,
         e->text);
-    task_end(t, t->work.rc == ERR_CONFIG ? "store" : "store-away", 0, text);
+    task_end(t, t->work.rc == ERR_CONFIG ? WIRE_END_STORE : WIRE_END_STORE_AWAY, 0, text);
 }
 
 /* A directory may be mounted a little after the agent has started. */
@@ -244,7 +244,7 @@ static bool may_still_come(struct task *t)
 }
 
 /* A store that is missing may be a mount that this node alone lacks: the job is tried on another
- * node ("store-away"). What every node would find holds the job at once ("store"). None begins from
+ * node (STORE_AWAY). What every node would find holds the job at once (STORE). None begins from
  * nothing unless its user asks for that. */
 static void end_for_store(struct task *t)
 {
@@ -263,24 +263,24 @@ static void end_for_store(struct task *t)
     size_t n = strlen(text);
     snprintf(text + n, sizeof(text) - n, ": %s", cure);
     task_log(t, "an attempt cannot use the store", &t->work.e);
-    task_end(t, is_here ? "store-away" : "store", 0, text);
+    task_end(t, is_here ? WIRE_END_STORE_AWAY : WIRE_END_STORE, 0, text);
 }
 
 static void prepare_failed(struct task *t)
 {
     const struct err *e = &t->work.e;
-    if (t->killing || *t->state.stop) {
+    if (t->killing || t->state.stop != WIRE_END_NONE) {
         task_end(t, t->state.stop, 0, t->state.stop_text);
     } else if (t->work.is_unsealed) {
-        task_end(t, "store", 0, e->text);
+        task_end(t, WIRE_END_STORE, 0, e->text);
     } else if (t->work.store_fault != STORE_IS_FINE && !may_still_come(t)) {
         end_for_store(t);
     } else if (t->work.store_failed) {
         store_failed(t);
     } else if (t->work.rc == ERR_CONFIG) {
-        task_end(t, "failed", 126, e->text);
+        task_end(t, WIRE_END_FAILED, 126, e->text);
     } else if (t->work.fenced || clock_mono(t->room->timers->clock).ms >= t->prepare_until.ms) {
-        task_end(t, "node-lost", 0, e->text);
+        task_end(t, WIRE_END_NODE_LOST, 0, e->text);
     } else {
         task_log(t, "an attempt could not be prepared, trying again", e);
         try_again(t);
@@ -311,13 +311,14 @@ static void note_restored(struct task *t)
 static bool task_needs_state(const struct task *t)
 {
     const struct task_state *s = &t->state;
-    return task_saves(t) || *t->spec->workdir || *s->gpus || *s->gpu_maker || *s->stop ||
-           s->limit_ms != 0 || s->needs_secrets || t->spec->needs_secrets;
+    return task_saves(t) || *t->spec->workdir || *s->gpus || s->gpu_maker != GPU_MAKER_NONE ||
+           s->stop != WIRE_END_NONE || s->limit_ms != 0 || s->needs_secrets ||
+           t->spec->needs_secrets;
 }
 
 static void on_prepared(struct task *t)
 {
-    if (t->killing || t->work.rc || *t->state.stop) {
+    if (t->killing || t->work.rc || t->state.stop != WIRE_END_NONE) {
         prepare_failed(t);
         return;
     }
@@ -361,7 +362,7 @@ static void on_retry(struct timer *timer, void *ctx)
 {
     struct task *t = ctx;
     (void)timer;
-    if (*t->state.stop || t->killing)
+    if (t->state.stop != WIRE_END_NONE || t->killing)
         prepare_failed(t);
     else
         prepare(t);
@@ -429,12 +430,12 @@ static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
 }
 
 static struct task *make_ended(const struct task_room *room, const struct wire_desired_attempt *d,
-    const char *end, const char *text)
+    enum wire_end end, const char *text)
 {
     struct task *t = make(room, d->job, d->attempt);
     t->phase = WIRE_ENDED;
     t->end_told = true;
-    STR_COPY(t->state.told.end, end);
+    t->state.told.end = end;
     STR_SHORTEN(t->state.told.text, text);
     return t;
 }
@@ -442,11 +443,12 @@ static struct task *make_ended(const struct task_room *room, const struct wire_d
 struct task *task_create(const struct task_room *room, const struct wire_desired_attempt *d)
 {
     if (d->want != WIRE_RUN)
-        return make_ended(room, d, *d->reason ? d->reason : "user", "it had not started");
+        return make_ended(room, d, task_end_of(d->reason), "it had not started");
     if (!d->script)
-        return make_ended(room, d, "node-lost", "its node has no trace of it any more");
+        return make_ended(room, d, WIRE_END_NODE_LOST, "its node has no trace of it any more");
     if (room->notice->kind == NOTICE_RECLAIM)
-        return make_ended(room, d, "reclaimed", "its node was being reclaimed before it started");
+        return make_ended(
+            room, d, WIRE_END_RECLAIMED, "its node was being reclaimed before it started");
     struct task *t = make(room, d->job, d->attempt);
     copy_spec(t, d);
     set_paths(t);
@@ -485,7 +487,7 @@ static void on_found(struct task *t)
             told->checkpoints = mem_array(WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
         if (told->n_checkpoints < WIRE_CHECKPOINTS_MAX) {
             told->checkpoints[told->n_checkpoints] = t->work.found;
-            STR_COPY(told->checkpoints[told->n_checkpoints++].cause, "program");
+            told->checkpoints[told->n_checkpoints++].cause = WIRE_CAUSE_PROGRAM;
         }
         t->state.last_saved_at = t->work.found.saved_at;
         if (task_is_gang(t))
@@ -499,7 +501,7 @@ static void on_found(struct task *t)
 static void resume(struct task *t)
 {
     log_info("attempt taken over", log_i("job", t->job), log_i("attempt", t->attempt));
-    if (*t->state.told.end) {
+    if (t->state.told.end != WIRE_END_NONE) {
         t->phase = WIRE_ENDED;
         t->exited = true;
         start_shipper(t, false);
@@ -598,7 +600,7 @@ struct task *task_adopt(const struct task_room *room, const char *name)
         task_log(t, "what is known of a task is damaged", &e);
         t->phase = WIRE_RUNNING;
         t->is_damaged = true;
-        STR_COPY(t->state.stop, "node-lost");
+        t->state.stop = WIRE_END_NODE_LOST;
         STR_SHORTEN(t->state.stop_text, e.text);
         start_supervisor(t, false);
     } else {

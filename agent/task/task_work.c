@@ -278,7 +278,7 @@ static int give_ranks(const struct task *t, const struct job_user *u, struct err
 static int prepare_room(struct task *t, const struct job_user *u)
 {
     struct task_work *w = &t->work;
-    if (str_eq(t->room->criu->can, "no"))
+    if (t->room->criu->can == WIRE_CRIU_NO)
         return err_set(&w->e, ERR_UNSUPPORTED, "--checkpoint criu: %s", t->room->criu->text);
     STR_COPY(t->state.criu, t->room->criu->path);
     int rc = criu_room_write_hook(t->dir, &w->e);
@@ -297,7 +297,7 @@ static int dump(struct task *t)
 {
     struct task_work *w = &t->work;
     struct err ignored;
-    bool with_gpus = str_eq(t->room->criu->can, "gpu") && *t->state.gpus;
+    bool with_gpus = t->room->criu->can == WIRE_CRIU_GPU && *t->state.gpus;
     struct criu_dump d = {
         .task_dir = t->dir, .criu = t->room->criu, .step = CRIU_PRE_DUMP, .with_gpus = with_gpus};
     int64_t began = clock_mono(&clock_system).ms;

@@ -21,7 +21,10 @@ enum wire_field_type {
     WIRE_FIELD_END, /* closes a table */
     WIRE_FIELD_I64,
     WIRE_FIELD_BOOL,
-    WIRE_FIELD_ENUM,    /* an enum, sent by name */
+    WIRE_FIELD_ENUM, /* an enum, sent by name; another name is refused */
+    /* an enum, sent by name; names[0] is "", its absent value; another name of at most `max` bytes
+     * is read as the index of the names' NULL, which is not sent */
+    WIRE_FIELD_WORD,
     WIRE_FIELD_TEXT,    /* char[size], sent cut to what fits */
     WIRE_FIELD_STRING,  /* char *, at most `max` bytes; NULL is absent */
     WIRE_FIELD_STRINGS, /* char ** and a count; at most max_items of at most `max` bytes */
@@ -36,6 +39,9 @@ enum wire_text_check {
     WIRE_CHECK_HEX
 };
 
+#define WIRE_WORD_MAX 15 /* bytes; a longer word is refused */
+#define WIRE_WORD_SHORT_MAX 7
+
 struct wire_table;
 
 struct wire_field {
@@ -46,9 +52,9 @@ struct wire_field {
     size_t count_offset; /* STRINGS, STRUCTS: of the size_t */
     size_t max_items;
     size_t size;              /* TEXT: of the array, with its NUL */
-    int64_t min, max;         /* I64: range; STRING, STRINGS: max bytes */
+    int64_t min, max;         /* I64: range; WORD, STRING, STRINGS: max bytes */
     int64_t absent;           /* I64 */
-    const char *const *names; /* ENUM */
+    const char *const *names; /* ENUM, WORD; NULL-terminated */
     enum wire_text_check check;
     bool secret; /* STRING, STRINGS: overwritten before it is freed */
     const struct wire_table *sub;
@@ -74,6 +80,9 @@ struct wire_table {
     {WIRE_FIELD_I64, WIRE_AT(s, m), .min = (lo), .max = (hi), .absent = WIRE_NONE}
 #define WIRE_BOOL_OPT(s, m) {WIRE_FIELD_BOOL, WIRE_AT(s, m)}
 #define WIRE_ENUM_REQ(s, m, n) {WIRE_FIELD_ENUM, WIRE_AT(s, m), .required = true, .names = (n)}
+#define WIRE_WORD_OPT(s, m, n) {WIRE_FIELD_WORD, WIRE_AT(s, m), .names = (n), .max = WIRE_WORD_MAX}
+#define WIRE_WORD_SHORT(s, m, n) /* of a set in which words were always that short */ \
+    {WIRE_FIELD_WORD, WIRE_AT(s, m), .names = (n), .max = WIRE_WORD_SHORT_MAX}
 #define WIRE_TEXT_REQ(s, m) \
     {WIRE_FIELD_TEXT, WIRE_AT(s, m), .required = true, .size = WIRE_SIZE(s, m)}
 #define WIRE_TEXT_OPT(s, m) {WIRE_FIELD_TEXT, WIRE_AT(s, m), .size = WIRE_SIZE(s, m)}

@@ -111,6 +111,10 @@ static bool is_absent(const struct wire_field *f, const char *m)
         return !f->required && *(const int64_t *)(const void *)at == f->absent;
     case WIRE_FIELD_BOOL:
         return !f->required && !*(const bool *)at;
+    case WIRE_FIELD_WORD: {
+        const char *name = f->names[*(const int *)(const void *)at];
+        return !name || !*name;
+    }
     case WIRE_FIELD_TEXT:
         return !f->required && !*at;
     case WIRE_FIELD_STRING:
@@ -137,6 +141,7 @@ static bool write_value(const struct wire_field *f, const char *m, struct buf *o
         buf_adds(out, *(const bool *)at ? "true" : "false");
         break;
     case WIRE_FIELD_ENUM:
+    case WIRE_FIELD_WORD:
         write_text(out, f->names[*(const int *)(const void *)at], SIZE_MAX);
         break;
     case WIRE_FIELD_TEXT:
@@ -367,6 +372,7 @@ static bool read_value(struct cursor *c, const struct wire_field *f, char *m)
     case WIRE_FIELD_BOOL:
         return read_bool(c, at);
     case WIRE_FIELD_ENUM:
+    case WIRE_FIELD_WORD: /* one that is not known is left to fields.c */
         return read_enum(c, f, at);
     case WIRE_FIELD_TEXT:
         return read_text(c, f, at) && wire_text_is_right(f, at);

@@ -24,9 +24,54 @@ static const char *const phase_names[] = {
     "starting", "restoring", "running", "saving", "ending", "ended", NULL};
 static const char *const want_names[] = {"run", "save-stop", "stop", NULL};
 
-/* The tables write enums through int. */
+/* Of a set of words: a name for each value, and NULL for the unknown. The tables write enums
+ * through int. */
+#define WORDS(set, names, unknown)                                                                 \
+    static_assert(sizeof(names) / sizeof(*(names)) == (unknown) + 1, "a name for each");           \
+    static_assert(sizeof(enum set) == sizeof(int), "enum is int")
+
 static_assert(
     sizeof(enum wire_phase) == sizeof(int) && sizeof(enum wire_want) == sizeof(int), "enum is int");
+
+const char *const wire_method_names[] = {"", "none", "signal", "coop", "criu", NULL};
+WORDS(wire_method, wire_method_names, WIRE_METHOD_UNKNOWN);
+
+const char *const wire_end_names[] = {
+    [WIRE_END_NONE] = "",
+    [WIRE_END_SUCCEEDED] = "succeeded",
+    [WIRE_END_FAILED] = "failed",
+    [WIRE_END_USER] = "user",
+    [WIRE_END_TIMEOUT] = "timeout",
+    [WIRE_END_RECLAIMED] = "reclaimed",
+    [WIRE_END_NODE_LOST] = "node-lost",
+    [WIRE_END_CAPACITY] = "capacity",
+    [WIRE_END_EVICTED] = "evicted",
+    [WIRE_END_BUDGET] = "budget",
+    [WIRE_END_WINDOW] = "window",
+    [WIRE_END_DRAINED] = "drained",
+    [WIRE_END_GANG] = "gang",
+    [WIRE_END_CHECKPOINTED] = "checkpointed",
+    [WIRE_END_STORE] = "store",
+    [WIRE_END_STORE_AWAY] = "store-away",
+    [WIRE_END_DRILLED] = "drilled",
+    [WIRE_END_DEPENDENCY] = "dependency",
+    [WIRE_END_DEADLINE] = "deadline",
+    [WIRE_END_UNKNOWN] = NULL,
+};
+WORDS(wire_end, wire_end_names, WIRE_END_UNKNOWN);
+
+const char *const wire_open_mode_names[] = {"", "append", "truncate", NULL};
+WORDS(wire_open_mode, wire_open_mode_names, WIRE_OPEN_UNKNOWN);
+
+const char *const wire_criu_names[] = {"", "no", "cpu", "gpu", NULL};
+WORDS(wire_criu, wire_criu_names, WIRE_CRIU_UNKNOWN);
+
+const char *const wire_notice_kind_names[] = {"", "rebalance", "maintenance", "reclaim", NULL};
+WORDS(wire_notice_kind, wire_notice_kind_names, WIRE_NOTICE_UNKNOWN);
+
+const char *const wire_cause_names[] = {
+    "", "periodic", "daily", "limit", "user", "program", "notice", "rebalance", "drain", NULL};
+WORDS(wire_cause, wire_cause_names, WIRE_CAUSE_UNKNOWN);
 
 static const struct wire_field join_fields[] = {
     WIRE_TEXT_REQ(wire_join, token),
@@ -38,7 +83,7 @@ static const struct wire_field join_fields[] = {
     WIRE_I64_REQ(wire_join, cpus, 1, CPUS_MAX),
     WIRE_I64_REQ(wire_join, memory_mib, 1, MEMORY_MIB_MAX),
     WIRE_I64_OPT(wire_join, gpus, 0, GPUS_MAX),
-    WIRE_TEXT_OPT(wire_join, criu),
+    WIRE_WORD_SHORT(wire_join, criu, wire_criu_names),
     WIRE_TEXT_OPT(wire_join, criu_text),
     WIRE_TEXT_OPT(wire_join, features),
     WIRE_TEXT_OPT(wire_join, resources),
@@ -73,7 +118,7 @@ static const struct wire_field checkpoint_fields[] = {
     WIRE_I64_OR_NONE(wire_checkpoint, pause_ms, 0, TIME_MAX),
     WIRE_I64_OR_NONE(wire_checkpoint, progress, 0, ID_MAX),
     WIRE_I64_REQ(wire_checkpoint, saved_at, 0, TIME_MAX),
-    WIRE_TEXT_OPT(wire_checkpoint, cause),
+    WIRE_WORD_OPT(wire_checkpoint, cause, wire_cause_names),
     WIRE_END,
 };
 static const struct wire_table checkpoint_table = {
@@ -110,7 +155,7 @@ static const struct wire_field attempt_status_fields[] = {
     WIRE_TEXT_OPT(wire_attempt_status, save_error),
     WIRE_I64_OPT(wire_attempt_status, store_tries, 0, COUNT_MAX),
     WIRE_TEXT_OPT(wire_attempt_status, store_error),
-    WIRE_TEXT_OPT(wire_attempt_status, end),
+    WIRE_WORD_OPT(wire_attempt_status, end, wire_end_names),
     WIRE_I64_OPT(wire_attempt_status, exit_code, 0, 255),
     WIRE_TEXT_OPT(wire_attempt_status, text),
     WIRE_I64_OPT(wire_attempt_status, output_bytes, 0, SIZE_MAX_BYTES),
@@ -122,7 +167,7 @@ const struct wire_table wire_attempt_status_table = {
     sizeof(struct wire_attempt_status), attempt_status_fields};
 
 static const struct wire_field notice_fields[] = {
-    WIRE_TEXT_OPT(wire_notice, kind),
+    WIRE_WORD_OPT(wire_notice, kind, wire_notice_kind_names),
     WIRE_I64_OR_NONE(wire_notice, deadline, 0, TIME_MAX),
     WIRE_I64_OPT(wire_notice, seen, 0, TIME_MAX),
     WIRE_END,
@@ -220,7 +265,7 @@ static const struct wire_field status_fields[] = {
     WIRE_I64_OPT(wire_status, load_milli, 0, COUNT_MAX),
     WIRE_I64_OPT(wire_status, cpu_mw, 0, WIRE_NODE_MW_MAX),
     WIRE_STRUCT(wire_status, notice, &notice_table),
-    WIRE_TEXT_OPT(wire_status, criu),
+    WIRE_WORD_SHORT(wire_status, criu, wire_criu_names),
     WIRE_TEXT_OPT(wire_status, criu_text),
     WIRE_TEXT_OPT(wire_status, features),
     WIRE_TEXT_OPT(wire_status, resources),
@@ -267,7 +312,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_REQ(wire_desired_attempt, job, 1, ID_MAX),
     WIRE_I64_REQ(wire_desired_attempt, attempt, 1, ID_MAX),
     WIRE_ENUM_REQ(wire_desired_attempt, want, want_names),
-    WIRE_TEXT_OPT(wire_desired_attempt, reason),
+    WIRE_WORD_OPT(wire_desired_attempt, reason, wire_end_names),
     WIRE_I64_OPT(wire_desired_attempt, stop_by, 0, TIME_MAX),
     WIRE_I64_OPT(wire_desired_attempt, acked_sequence, 0, ID_MAX),
     WIRE_I64_OPT(wire_desired_attempt, ckpt_every_ms, 0, TIME_MAX),
@@ -291,7 +336,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_OPT(wire_desired_attempt, grace_signal, 0, 64),
     WIRE_I64_OPT(wire_desired_attempt, grace_ms, 0, TIME_MAX),
     WIRE_BOOL_OPT(wire_desired_attempt, grace_to_script),
-    WIRE_TEXT_OPT(wire_desired_attempt, method),
+    WIRE_WORD_SHORT(wire_desired_attempt, method, wire_method_names),
     WIRE_I64_OPT(wire_desired_attempt, ckpt_signal, 0, 64),
     WIRE_I64_OPT(wire_desired_attempt, ckpt_keep, 0, 1000000),
     WIRE_I64_OPT(wire_desired_attempt, ckpt_keep_every, 0, 1000000),
@@ -317,7 +362,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_STRING_OPT(wire_desired_attempt, output, WIRE_PATH_MAX),
     WIRE_STRING_OPT(wire_desired_attempt, error, WIRE_PATH_MAX),
     WIRE_STRING_OPT(wire_desired_attempt, input, WIRE_PATH_MAX),
-    WIRE_TEXT_OPT(wire_desired_attempt, open_mode),
+    WIRE_WORD_OPT(wire_desired_attempt, open_mode, wire_open_mode_names),
     WIRE_STRING_OPT(wire_desired_attempt, image, WIRE_IMAGE_MAX),
     WIRE_I64_OPT(wire_desired_attempt, tasks, 0, CPUS_MAX),
     WIRE_I64_OPT(wire_desired_attempt, all_tasks, 0, CPUS_MAX *WIRE_PEERS_MAX),

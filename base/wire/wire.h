@@ -74,6 +74,90 @@
 #define WIRE_NODE_MW_MAX INT64_C(1000000000)
 #define WIRE_NONE INT64_MIN /* "absent" in optional numbers; not sent */
 
+/* Words of closed sets. 0 is "nothing was said", and is not sent. A word that this version does not
+ * know, from one that is newer, is tolerated, if it is no longer than known ones may be: it becomes
+ * the set's ..._UNKNOWN, which stands for all such words and is not sent. What each means then is
+ * said below. The names, by the enum's values, end with NULL at ..._UNKNOWN. */
+
+/* How a job's checkpoints are made. UNKNOWN: its agent makes none. */
+enum wire_method {
+    WIRE_METHOD_UNSAID,
+    WIRE_METHOD_NONE,
+    WIRE_METHOD_SIGNAL,
+    WIRE_METHOD_COOP,
+    WIRE_METHOD_CRIU,
+    WIRE_METHOD_UNKNOWN
+};
+extern const char *const wire_method_names[];
+
+/* How an attempt ended, and as what one that is to be stopped is to end. UNKNOWN, told by an agent:
+ * counted as failed. As a reason to stop: the agent tells USER, as if none was given; belayd knows
+ * what it stopped it for. */
+enum wire_end {
+    WIRE_END_NONE,
+    WIRE_END_SUCCEEDED,
+    WIRE_END_FAILED,
+    WIRE_END_USER,
+    WIRE_END_TIMEOUT,
+    WIRE_END_RECLAIMED,
+    WIRE_END_NODE_LOST,
+    WIRE_END_CAPACITY,
+    WIRE_END_EVICTED,
+    WIRE_END_BUDGET,
+    WIRE_END_WINDOW,
+    WIRE_END_DRAINED,
+    WIRE_END_GANG,
+    WIRE_END_CHECKPOINTED,
+    WIRE_END_STORE,
+    WIRE_END_STORE_AWAY,
+    WIRE_END_DRILLED,
+    WIRE_END_DEPENDENCY,
+    WIRE_END_DEADLINE,
+    WIRE_END_UNKNOWN
+};
+extern const char *const wire_end_names[];
+
+/* What the files of -o and -e begin with. UNSAID: they are emptied by the first attempt, added to
+ * by later ones. UNKNOWN: added to. */
+enum wire_open_mode { WIRE_OPEN_UNSAID, WIRE_OPEN_APPEND, WIRE_OPEN_TRUNCATE, WIRE_OPEN_UNKNOWN };
+extern const char *const wire_open_mode_names[];
+
+/* What CRIU can do on a node, each more than the one before: nothing, programs without GPUs, all.
+ * UNKNOWN: as UNSAID, nothing that is known. */
+enum wire_criu { WIRE_CRIU_UNSAID, WIRE_CRIU_NO, WIRE_CRIU_CPU, WIRE_CRIU_GPU, WIRE_CRIU_UNKNOWN };
+extern const char *const wire_criu_names[];
+
+/* What a provider announces. UNKNOWN: ignored, but it does not take back a notice as NONE does. */
+enum wire_notice_kind {
+    WIRE_NOTICE_NONE,
+    WIRE_NOTICE_REBALANCE,
+    WIRE_NOTICE_MAINTENANCE,
+    WIRE_NOTICE_RECLAIM,
+    WIRE_NOTICE_UNKNOWN
+};
+extern const char *const wire_notice_kind_names[];
+
+/* What a checkpoint was made for. UNKNOWN: shown as "other". */
+enum wire_cause {
+    WIRE_CAUSE_UNSAID,
+    WIRE_CAUSE_PERIODIC,
+    WIRE_CAUSE_DAILY,
+    WIRE_CAUSE_LIMIT,
+    WIRE_CAUSE_USER,
+    WIRE_CAUSE_PROGRAM,
+    WIRE_CAUSE_NOTICE,
+    WIRE_CAUSE_REBALANCE,
+    WIRE_CAUSE_DRAIN,
+    WIRE_CAUSE_UNKNOWN
+};
+extern const char *const wire_cause_names[];
+
+/* The value of a word in a table of names; that of its NULL if it is not there. "" and NULL are 0.
+ */
+int wire_word_find(const char *const *names, const char *word);
+/* For people: "other" for ..._UNKNOWN. */
+const char *wire_word_name(const char *const *names, int value);
+
 struct wire_join {
     char token[129];
     char csr_pem[4096];
@@ -85,8 +169,8 @@ struct wire_join {
     /* of all of them, as job/gpu.h has it; "": not known, or they differ */
     char gpu_model[GPU_MODEL_MAX];
     int64_t gpu_memory_mib; /* of one */
-    char criu[8];           /* what CRIU can do there: "no" "cpu" "gpu"; "": not told */
-    char criu_text[256];    /* its version, or why it cannot */
+    enum wire_criu criu;
+    char criu_text[256]; /* its version, or why it cannot */
     /* that its configuration names, and the machine's architecture (job/feature.h) */
     char features[FEATURES_TEXT_MAX];
     char resources[COUNTS_TEXT_MAX]; /* that its configuration names (job/counts.h) */
@@ -119,7 +203,7 @@ struct wire_checkpoint {
     int64_t pause_ms; /* of took_ms, what the program waited for; WIRE_NONE: all of it */
     int64_t progress; /* WIRE_NONE unknown */
     int64_t saved_at; /* wall ms */
-    char cause[16];
+    enum wire_cause cause;
 };
 
 /* What the processes of an attempt use, as its cgroup counts it, or /proc shows it where there is
@@ -152,7 +236,7 @@ struct wire_attempt_status {
     int64_t store_tries;
     char store_error[256]; /* the last time's words */
     /* phase WIRE_ENDED: */
-    char end[16];      /* one of end_kind_names */
+    enum wire_end end;
     int64_t exit_code; /* 0 .. 255; 128 + signal when killed by one */
     char text[256];
     int64_t output_bytes; /* written so far */
@@ -162,7 +246,7 @@ struct wire_attempt_status {
 };
 
 struct wire_notice {
-    char kind[16];    /* "" none, "reclaim" "rebalance" "maintenance" */
+    enum wire_notice_kind kind;
     int64_t deadline; /* wall ms; WIRE_NONE */
     int64_t seen;
 };
@@ -210,7 +294,8 @@ struct wire_status {
     /* what processors and memory drew in the last minute or so, as they measure it; 0: not known */
     int64_t cpu_mw;
     struct wire_notice notice;
-    char criu[8], criu_text[256]; /* as in the join: found anew at the agent's start */
+    enum wire_criu criu; /* as in the join: found anew at the agent's start */
+    char criu_text[256];
     char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX]; /* likewise */
     char gpu_model[GPU_MODEL_MAX];                                /* likewise */
     int64_t gpu_memory_mib;
@@ -269,7 +354,7 @@ struct wire_desired_attempt {
     enum wire_want want;
     /* with SAVE_STOP: another rank's node goes at this moment, wall ms; 0: there is time */
     int64_t stop_by;
-    char reason[16];        /* end kind to report for SAVE_STOP and STOP */
+    enum wire_end reason;   /* as what to end, with SAVE_STOP and STOP */
     int64_t acked_sequence; /* checkpoints of this attempt that belayd has */
     /* between periodic saves, resolved: as things are now. 0: not told, or method none */
     int64_t ckpt_every_ms;
@@ -298,7 +383,7 @@ struct wire_desired_attempt {
     int64_t grace_signal;            /* sent once, before the time limit; 0: none */
     int64_t grace_ms;                /* so long before it */
     bool grace_to_script;            /* to the script's own process only */
-    char method[8];                  /* "none" "signal" "coop" "criu" */
+    enum wire_method method;
     int64_t ckpt_signal;
     int64_t ckpt_keep;
     int64_t ckpt_keep_every;      /* 0: none */
@@ -331,8 +416,7 @@ struct wire_desired_attempt {
      * output is shipped as well. */
     char *output, *error; /* error NULL: goes where the output goes */
     char *input;          /* NULL: /dev/null */
-    /* "append", "truncate", "": emptied by the first attempt, added to by later ones */
-    char open_mode[16];
+    enum wire_open_mode open_mode;
     char *image; /* of a container, in which the script runs; NULL: none */
     /* on a node, of cpus_per_task CPUs each, which the script starts itself with srun; 0: not
      * told */

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/engine/sessions_words.h"
 #include <stdlib.h>
 #include <string.h>
 

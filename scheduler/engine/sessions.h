@@ -70,8 +70,6 @@ typedef void (*sessions_reply_fn)(void *ctx, const struct err *e, const struct w
  * out. */
 void sessions_read_extras(const char *features, const char *resources,
     char ret_features[FEATURES_TEXT_MAX], char ret_resources[COUNTS_TEXT_MAX]);
-/* By the name that agents tell; CRIU_UNKNOWN for any other. */
-enum criu_ability sessions_criu_ability(const char *name);
 
 /* ERR_NOT_FOUND: no such node (deleted, or its instance is gone): the agent has to end. */
 void sessions_status(struct sessions *s, int64_t node, const struct wire_status *st,

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/core/placement/constraints.h"
+#include "scheduler/engine/sessions_words.h"
 #include <assert.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ static void parse_launch(const char *json, struct wire_desired_attempt *d)
     d->error = text_of(v, "error");
     d->input = text_of(v, "input");
     d->image = text_of(v, "image");
-    STR_COPY(d->open_mode, mode);
+    d->open_mode = (enum wire_open_mode)wire_word_find(wire_open_mode_names, mode);
     STR_COPY(d->workdir, json_string_value(json_object_get(v, "workdir")));
     d->slurm_env = json_is_true(json_object_get(v, "slurm"));
     d->tasks = json_integer_value(json_object_get(v, "tasks"));
@@ -88,7 +89,7 @@ static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
 static void add_expected(
     const struct sessions *s, const struct job_row *j, struct wire_desired_attempt *d)
 {
-    if (!s->o.cluster_uid || str_eq(d->method, ckpt_method_names[CKPT_NONE]))
+    if (!s->o.cluster_uid || d->method == WIRE_METHOD_NONE)
         return;
     STR_COPY(d->store_uid, s->o.cluster_uid);
     static_assert(sizeof(d->ckpt_identity) == CKPT_IDENTITY_MAX, "as the wire carries it");
@@ -111,7 +112,7 @@ static void add_row(const struct model *m, const struct attempt *a, struct wire_
     if (x)
         counts_format(&x->resources, d->resources);
     d->time_limit_ms = j->time_limit_ms;
-    STR_COPY(d->method, ckpt_method_names[j->method]);
+    d->method = sessions_method(j->method);
     d->ckpt_signal = j->ckpt_signal;
     d->ckpt_keep = j->ckpt_keep;
     d->ckpt_keep_every = j->ckpt_keep_every;
@@ -220,7 +221,7 @@ static void add_script_on(const struct attempt *a, struct wire_desired_attempt *
     d->script_on_first = a->job->row.script_on == SCRIPT_ON_FIRST;
     if (!attempt_holds(a))
         return;
-    STR_COPY(d->method, ckpt_method_names[CKPT_NONE]);
+    d->method = WIRE_METHOD_NONE;
     d->ckpt_at[0] = '\0';
     d->time_limit_ms += d->time_limit_ms > 0 ? HOLD_SPARE_MS : 0;
     d->grace_ms += d->grace_signal > 0 ? HOLD_SPARE_MS : 0;
@@ -361,7 +362,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     d->gang_ended = a->job->row.gang_end != END_NONE;
     if (a->row.state == ATTEMPT_STOPPING && !holds_on(a)) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
-        STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);
+        d->reason = sessions_reason(a->row.stop_reason);
         if (a->row.save_first)
             d->stop_by = gang_deadline(a);
         if (a->row.stop_reason == END_DRILLED && !a->row.save_first)

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "scheduler/engine/sessions_words.h"
 
 void sessions_read_extras(const char *features, const char *resources,
     char ret_features[FEATURES_TEXT_MAX], char ret_resources[COUNTS_TEXT_MAX])
@@ -21,15 +22,6 @@ void sessions_read_extras(const char *features, const char *resources,
     if (counts_parse(resources, &counts, NULL) != 0)
         counts = (struct counts){0};
     counts_format(&counts, ret_resources);
-}
-
-enum criu_ability sessions_criu_ability(const char *name)
-{
-    int found = CRIU_UNKNOWN;
-    for (int i = CRIU_NO; criu_ability_names[i]; i++)
-        if (str_eq(criu_ability_names[i], name))
-            found = i;
-    return (enum criu_ability)found;
 }
 
 static void post_checkpoints(
@@ -51,7 +43,7 @@ static void post_checkpoints(
                 .progress = c->progress == WIRE_NONE ? PROGRESS_NONE : c->progress,
                 .saved_at = {c->saved_at}},
         };
-        STR_COPY(ev.checkpoint.cause, c->cause);
+        STR_COPY(ev.checkpoint.cause, wire_word_name(wire_cause_names, (int)c->cause));
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
 }
@@ -89,16 +81,12 @@ static void post_end(
             .attempt = st->attempt,
             .node = a->row.node,
             .exit_code = (int32_t)st->exit_code}};
-    int end = END_NONE;
-    for (int i = 1; end_kind_names[i]; i++)
-        if (str_eq(end_kind_names[i], st->end))
-            end = i;
-    if (end == END_NONE) {
-        log_warn("an agent told an unknown end; counted as failed", log_i("job", st->job),
-            log_s("end", st->end));
-        end = END_FAILED;
+    ev.ended.end = sessions_end(st->end);
+    if (ev.ended.end == END_NONE) {
+        log_warn("an agent told an end of a kind that is not known here; counted as failed",
+            log_i("job", st->job), log_i("attempt", st->attempt));
+        ev.ended.end = END_FAILED;
     }
-    ev.ended.end = (enum end_kind)end;
     ev.ended.cpu_ms = st->usage.cpu_ms;
     ev.ended.cpu_user_ms = st->usage.cpu_user_ms;
     ev.ended.memory_peak = st->usage.memory_peak_bytes;
@@ -252,17 +240,14 @@ static void post_vanished(
 
 static void post_notice(struct sessions *s, const struct node *node, const struct wire_notice *n)
 {
-    int kind = NOTICE_TYPE_NONE;
-    for (int i = 1; notice_type_names[i]; i++)
-        if (str_eq(notice_type_names[i], n->kind))
-            kind = i;
-    bool is_over =
-        !*n->kind && node->row.state == NODE_NOTICED && node->row.instance == CORE_ID_NONE;
-    if (kind <= (int)node->row.notice && !is_over)
+    const enum notice_type kind = sessions_notice(n->kind);
+    bool is_over = n->kind == WIRE_NOTICE_NONE && node->row.state == NODE_NOTICED &&
+                   node->row.instance == CORE_ID_NONE;
+    if (kind <= node->row.notice && !is_over)
         return;
     struct event ev = {.type = EV_NOTICE,
         .notice = {.node = node->row.id,
-            .kind = (enum notice_type)kind,
+            .kind = kind,
             .deadline = {n->deadline == WIRE_NONE ? TIME_NONE_MS : n->deadline}}};
     tick_post(s->o.tick, &ev, NULL, NULL);
 }

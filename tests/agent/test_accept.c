@@ -121,7 +121,7 @@ static void let_go_on(void)
 static struct world *start(void **state)
 {
     struct world *w = create(state);
-    STR_COPY(world_want(w, 1, 1, program)->method, "coop");
+    world_want(w, 1, 1, program)->method = WIRE_METHOD_COOP;
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     return w;
@@ -200,7 +200,7 @@ static struct world *start_rank(void **state, int32_t rank, struct other *o)
     static struct wire_peer peers[2] = {{"a", "127.0.0.1"}, {"b", "127.0.0.1"}};
     struct world *w = create(state);
     struct wire_desired_attempt *a = world_want(w, 1, 1, program);
-    STR_COPY(a->method, "coop");
+    a->method = WIRE_METHOD_COOP;
     a->rank = rank;
     a->peers = peers;
     a->n_peers = 2;
@@ -429,7 +429,7 @@ static void what_a_program_commits_before_it_succeeds_is_stored(void **state)
     assert_false(has_ended(w, 1));
     let_go_on();
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_string_equal(world_told(w, 1)->end, "succeeded");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
     assert_true(is_two_stored(w, 0));
 }
 
@@ -442,7 +442,7 @@ static void what_a_program_commits_before_it_fails_is_stored(void **state)
     await(w, "../exit.json", "");
     let_go_on();
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_string_equal(world_told(w, 1)->end, "failed");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_FAILED);
     assert_non_null(strstr(stored(w), "3 "));
 }
 
@@ -455,7 +455,7 @@ static void exit_85_stores_the_directory_in_place_of_what_is_kept(void **state)
     await(w, "../exit.json", "");
     let_go_on();
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_string_equal(world_told(w, 1)->end, "checkpointed");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_CHECKPOINTED);
     assert_int_equal(stored(w)[0], '4');
 }
 
@@ -473,7 +473,7 @@ static void at_a_notice_the_newest_is_stored_and_only_then_the_program_is_told(v
     await(w, "result.4", "\"stop\":true");
     await(w, "stored.3", "{\"ok\":true,\"attempt\":1,\"sequence\":4}");
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_string_equal(world_told(w, 1)->end, "reclaimed");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_RECLAIMED);
     assert_int_equal(stored(w)[0], '4');
 }
 
@@ -519,7 +519,7 @@ static void or_waits_where_its_files_are_too_large_for_that(void **state)
     char size[] = "40000000", *args[] = {size};
     struct world *w = create(state);
     struct wire_desired_attempt *a = world_want(w, 1, 1, program);
-    STR_COPY(a->method, "coop");
+    a->method = WIRE_METHOD_COOP;
     a->args = args;
     a->n_args = 1;
     world_start_agent(w);
@@ -549,7 +549,7 @@ static const char says_done[] = "#!/bin/sh\n"
 static void done_is_taken_away_when_the_snapshot_stands(void **state)
 {
     struct world *w = create(state);
-    STR_COPY(world_want(w, 1, 1, says_done)->method, "signal");
+    world_want(w, 1, 1, says_done)->method = WIRE_METHOD_SIGNAL;
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     hold_up();
@@ -724,7 +724,7 @@ static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **sta
     assert_false(has_ended(w, 1));
     other_saves(w, &o, 2, 2);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_string_equal(world_told(w, 1)->end, "succeeded");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
     assert_string_equal(stored(w), "2 1 ");
 }
 
@@ -737,7 +737,7 @@ static void or_does_not_once_another_has_ended(void **state)
     world_find(w, 1)->a.gang_ended = true;
     world_go(w);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_string_equal(world_told(w, 1)->end, "succeeded");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
     assert_string_equal(stored(w), "");
 }
 
@@ -750,7 +750,7 @@ static void at_an_eviction_a_rank_stores_the_newest_and_only_then_stops(void **s
     commit_accepted(w, 2);
     struct want *want = world_find(w, 1);
     want->a.want = WIRE_SAVE_STOP;
-    STR_COPY(want->a.reason, "gang");
+    want->a.reason = WIRE_END_GANG;
     world_go(w);
     await(w, "request", "evict");
     commit(w, 3, false);
@@ -760,7 +760,7 @@ static void at_an_eviction_a_rank_stores_the_newest_and_only_then_stops(void **s
     await_stored(w, 1, 3);
     await_stored(w, 2, 3);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_string_equal(world_told(w, 1)->end, "gang");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_GANG);
     assert_string_equal(stored(w), "3 ");
 }
 

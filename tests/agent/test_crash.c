@@ -48,7 +48,7 @@ static bool has_exit_record(struct world *w, int64_t job)
 static void assert_kept(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_told(w, job);
-    assert_string_equal(s->end, "failed");
+    assert_int_equal(s->end, WIRE_END_FAILED);
     assert_int_equal(s->exit_code, 7);
     assert_true(str_ends(world_output(w, job), "first\nsecond\n"));
     assert_int_equal(strlen(world_output(w, job)), s->output_bytes);
@@ -175,10 +175,10 @@ static void who_waits_for_a_gpu_can_be_stopped(void **state)
     world_until(w, lacks_gpus, 1, "it waits for one that is not there");
     struct wire_desired_attempt *a = &world_find(w, 1)->a;
     a->want = WIRE_STOP;
-    STR_COPY(a->reason, "user");
+    a->reason = WIRE_END_USER;
     world_go(w);
     world_until(w, has_ended, 1, "it is stopped");
-    assert_string_equal(world_told(w, 1)->end, "user");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_USER);
     world_forget(w, 1);
     world_go(w);
     world_until(w, is_forgotten, 1, "it is forgotten");
@@ -231,14 +231,14 @@ static void a_stop_that_was_wanted_is_remembered_by_the_next_agent(void **state)
     world_start_agent(w);
     world_until(w, has_set_its_trap, 1, "the task has set its trap");
     a->want = WIRE_STOP;
-    STR_COPY(a->reason, "evicted");
+    a->reason = WIRE_END_EVICTED;
     world_go(w);
     world_until(w, has_got_term, 1, "the program has got its SIGTERM");
     world_kill_agent(w, SIGKILL);
     a->want = WIRE_RUN; /* as if belayd had not got to saying it again */
     world_start_agent(w);
     world_until(w, has_ended, 1, "the task ended");
-    assert_string_equal(world_told(w, 1)->end, "evicted");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_EVICTED);
 }
 
 /* ---- supervisors ---- */
@@ -294,7 +294,7 @@ static void kill_a_supervisor(struct world *w)
     world_until(w, has_three_pids, 1, "all processes are up");
     kill_supervisor(w, 1);
     world_until(w, has_ended, 1, "the end is told");
-    assert_string_equal(world_told(w, 1)->end, "node-lost");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_NODE_LOST);
     assert_string_equal(world_told(w, 1)->text, "supervisor died");
     assert_all_dead(world_output(w, 1));
 }
@@ -429,7 +429,7 @@ static void nothing_outlives_a_killed_init(void **state)
     world_until(w, has_three_pids, 1, "all processes are up");
     assert_int_equal(kill(init_of(w, 1), SIGKILL), 0);
     world_until(w, has_ended, 1, "the end is told");
-    assert_string_equal(world_told(w, 1)->end, "node-lost");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_NODE_LOST);
     assert_all_dead(world_output(w, 1));
 }
 
@@ -459,7 +459,7 @@ static void what_an_agent_was_killed_in_the_middle_of_is_begun_anew(void **state
     world_start_agent(w);
     for (int64_t job = 2; job <= 3; job++) {
         world_until(w, has_ended, job, "it has run");
-        assert_string_equal(world_told(w, job)->end, "succeeded");
+        assert_int_equal(world_told(w, job)->end, WIRE_END_SUCCEEDED);
         assert_string_equal(world_output(w, job), "first\n");
     }
 }

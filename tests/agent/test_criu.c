@@ -232,12 +232,12 @@ static void one_that_says_what_it_dumped_is_damaged_is_believed(void **state)
 
 /* ---- the probe ---- */
 
-static void check_probe(const char *script, const char *can, const char *text)
+static void check_probe(const char *script, enum wire_criu can, const char *text)
 {
     struct criu c;
     criu_probe(player(script), &c);
     assert_string_equal(c.text, text);
-    assert_string_equal(c.can, can);
+    assert_int_equal(c.can, can);
 }
 
 static void the_probe_tells_why_not(void **state)
@@ -245,28 +245,29 @@ static void the_probe_tells_why_not(void **state)
     struct criu c;
     (void)state;
     criu_probe("no", &c);
-    assert_string_equal(c.can, "no");
+    assert_int_equal(c.can, WIRE_CRIU_NO);
     assert_string_equal(c.text, "the agent's configuration says criu: no");
     criu_probe("/nowhere/criu", &c);
-    assert_string_equal(c.can, "no");
+    assert_int_equal(c.can, WIRE_CRIU_NO);
     assert_string_equal(c.text, "the criu of the agent's configuration cannot be executed");
     if (geteuid() != 0) {
-        check_probe("", "no", "the agent does not run as root");
+        check_probe("", WIRE_CRIU_NO, "the agent does not run as root");
         return;
     }
-    check_probe("exit 1", "no", "criu --version failed with exit code 1: it did not say why");
-    check_probe("echo hello", "no", "criu --version does not say which version it is");
-    check_probe("echo Version: 3.11", "no", "criu 3.11 is too old: 3.17 or later");
+    check_probe(
+        "exit 1", WIRE_CRIU_NO, "criu --version failed with exit code 1: it did not say why");
+    check_probe("echo hello", WIRE_CRIU_NO, "criu --version does not say which version it is");
+    check_probe("echo Version: 3.11", WIRE_CRIU_NO, "criu 3.11 is too old: 3.17 or later");
     check_probe(
         "[ $1 = --version ] && echo Version: 3.17.1 && exit; echo 'Error (x.c:1): no vDSO'; exit 1",
-        "no", "criu 3.17.1: criu check failed with exit code 1: no vDSO");
+        WIRE_CRIU_NO, "criu 3.17.1: criu check failed with exit code 1: no vDSO");
     criu_probe(player("echo Version: 4.1"), &c);
     if (access("/proc/sys/kernel/ns_last_pid", W_OK) == 0) {
-        assert_string_not_equal(c.can, "no");
+        assert_int_not_equal(c.can, WIRE_CRIU_NO);
         assert_true(str_starts(c.text, "4.1"));
         assert_true(c.tracks);
         criu_probe(player("[ \"$2\" = --feature ] && exit 1; echo Version: 4.1"), &c);
-        assert_string_not_equal(c.can, "no");
+        assert_int_not_equal(c.can, WIRE_CRIU_NO);
         assert_false(c.tracks);
     }
 }

@@ -125,7 +125,7 @@ static const struct wire_secrets secrets = {
 static struct wire_desired_attempt *want_criu(struct world *w, int64_t attempt, int64_t every_ms)
 {
     struct wire_desired_attempt *a = world_want(w, 1, attempt, script);
-    STR_COPY(a->method, "criu");
+    a->method = WIRE_METHOD_CRIU;
     STR_COPY(a->user, user);
     a->ckpt_every_ms = every_ms;
     a->needs_secrets = true;
@@ -155,7 +155,7 @@ static void drain(struct world *w)
 {
     struct wire_desired_attempt *a = &world_find(w, 1)->a;
     a->want = WIRE_SAVE_STOP;
-    STR_COPY(a->reason, "drained");
+    a->reason = WIRE_END_DRAINED;
     world_go(w);
 }
 
@@ -167,9 +167,9 @@ static void save_and_stop(struct world *w)
     drain(w);
     world_until(w, has_ended, 1, "it was saved and stopped");
     const struct wire_attempt_status *s = world_told(w, 1);
-    assert_string_equal(s->end, "drained");
+    assert_int_equal(s->end, WIRE_END_DRAINED);
     assert_int_equal(s->n_checkpoints, 1);
-    assert_string_equal(s->checkpoints[0].cause, "drain");
+    assert_int_equal(s->checkpoints[0].cause, WIRE_CAUSE_DRAIN);
     assert_true(was_called("--leave-stopped"));
 }
 
@@ -232,8 +232,8 @@ static void a_dump_that_fails_is_told_and_the_program_goes_on(void **state)
     world_write(path, "");
     free(path);
     world_until(w, has_ended, 1, "it ended");
-    assert_string_equal(
-        world_told(w, 1)->end, "failed"); /* 85 means nothing of a program that is not asked */
+    assert_int_equal(world_told(w, 1)->end,
+        WIRE_END_FAILED); /* 85 means nothing of a program that is not asked */
     assert_int_equal(world_told(w, 1)->exit_code, 85);
     next_attempt(w);
     world_until(w, has_failed_save, 1, "that it cannot be resumed is told");
@@ -258,7 +258,7 @@ static struct world *check_refused(
     next_attempt(w);
     world_until(w, has_ended, 1, "it ended");
     const struct wire_attempt_status *s = world_told(w, 1);
-    assert_string_equal(s->end, "store");
+    assert_int_equal(s->end, WIRE_END_STORE);
     assert_non_null(
         strstr(s->text, "it has no other checkpoint: checkpoint 1.1 cannot be resumed"));
     assert_non_null(strstr(s->text, "belay release 1 (--from-scratch: begin again)"));
@@ -315,7 +315,7 @@ static void a_criu_that_has_no_rights_compared_restores_nothing(void **state)
 static void check_held(struct world *w, const char *text)
 {
     world_until(w, has_ended, 1, "it ended");
-    assert_string_equal(world_told(w, 1)->end, "store");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_STORE);
     assert_non_null(strstr(world_told(w, 1)->text, text));
     assert_false(was_called("restore"));
 }

@@ -105,7 +105,7 @@ static bool can_be_tried(void)
     return access(LOCAL "agent", F_OK) == 0;
 }
 
-static void check(const char *can, const char *text)
+static void check(enum wire_criu can, const char *text)
 {
     struct criu c;
     if (!can_be_tried())
@@ -113,14 +113,14 @@ static void check(const char *can, const char *text)
     criu_probe(LOCAL "bin/criu", &c);
     criu_trial(&c, LOCAL "agent");
     assert_string_equal(c.text, text);
-    assert_string_equal(c.can, can);
+    assert_int_equal(c.can, can);
     assert_false(fs_exists(LOCAL "agent/criu-trial")); /* it leaves nothing behind */
 }
 
 static void what_was_saved_and_restored_is_announced(void **state)
 {
     (void)state;
-    check("gpu", "4.1");
+    check(WIRE_CRIU_GPU, "4.1");
 }
 
 static void what_does_not_come_back_is_not_announced_and_says_why(void **state)
@@ -137,13 +137,14 @@ static void what_does_not_come_back_is_not_announced_and_says_why(void **state)
     for (size_t i = 0; can_be_tried() && i < sizeof(cases) / sizeof(*cases); i++) {
         char *text = mem_printf("%s%s", failed, cases[i].why);
         set_mode(cases[i].mode);
-        check("cpu", text);
+        check(WIRE_CRIU_CPU, text);
         free(text);
     }
     set_mode("fails-all");
-    check("no", "4.1; saving and restoring a program on trial failed with exit code 1: criu dump "
-                "failed with exit code 1: "
-                "cannot seize 1000");
+    check(WIRE_CRIU_NO,
+        "4.1; saving and restoring a program on trial failed with exit code 1: criu dump "
+        "failed with exit code 1: "
+        "cannot seize 1000");
 }
 
 static void a_gpu_that_no_program_can_use_is_named(void **state)
@@ -151,9 +152,10 @@ static void a_gpu_that_no_program_can_use_is_named(void **state)
     (void)state;
     if (can_be_tried())
         put(LOCAL "no-gpu", "", 0644);
-    check("cpu", "4.1; not for programs with GPUs: saving and restoring a program on trial failed "
-                 "with exit code 1: no GPU "
-                 "can be used: CUDA error 100");
+    check(WIRE_CRIU_CPU,
+        "4.1; not for programs with GPUs: saving and restoring a program on trial failed "
+        "with exit code 1: no GPU "
+        "can be used: CUDA error 100");
 }
 
 static void drivers_that_lose_programs_are_not_tried(void **state)
@@ -168,7 +170,7 @@ static void drivers_that_lose_programs_are_not_tried(void **state)
     for (size_t i = 0; can_be_tried() && i < sizeof(cases) / sizeof(*cases); i++) {
         char *text = mem_printf("4.1; not for programs with GPUs (%s)", cases[i].why);
         set_gpus(cases[i].csv);
-        check("cpu", text);
+        check(WIRE_CRIU_CPU, text);
         free(text);
     }
 }
@@ -184,8 +186,8 @@ static void programs_are_looked_for_where_criu_looks(void **state)
     assert_int_equal(rename(LOCAL "bin/cuda-checkpoint", LOCAL "elsewhere/cuda-checkpoint"), 0);
     setenv("PATH", path, 1);
     free(path);
-    check("cpu", "4.1; not for programs with GPUs (cuda-checkpoint is not in " CRIU_PATH
-                 ", where criu looks for it)");
+    check(WIRE_CRIU_CPU, "4.1; not for programs with GPUs (cuda-checkpoint is not in " CRIU_PATH
+                         ", where criu looks for it)");
 }
 
 static void device_memory_has_to_fit_into_the_task(void **state)

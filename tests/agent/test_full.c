@@ -50,20 +50,21 @@ static int teardown(void **state)
 }
 
 static struct wire_desired_attempt *want(
-    struct world *w, int64_t attempt, const char *script, const char *method)
+    struct world *w, int64_t attempt, const char *script, enum wire_method method)
 {
     struct wire_desired_attempt *a = world_want(w, 1, attempt, script);
-    STR_COPY(a->method, method);
+    a->method = method;
     a->store_wait_ms = WAIT_MS;
     return a;
 }
 
-static const struct wire_attempt_status *ended(struct world *w, const char *end)
+static const struct wire_attempt_status *ended(struct world *w, enum wire_end end)
 {
     world_until(w, has_ended, 1, "it ended");
     const struct wire_attempt_status *s = world_told(w, 1);
-    if (!str_eq(s->end, end))
-        fail_msg("it ended as %s: %s; its output: %s", s->end, s->text, world_output(w, 1));
+    if (s->end != end)
+        fail_msg("it ended as %s: %s; its output: %s", wire_word_name(wire_end_names, (int)s->end),
+            s->text, world_output(w, 1));
     return s;
 }
 
@@ -72,7 +73,7 @@ static void next(struct world *w, int64_t attempt)
     world_forget(w, 1);
     world_go(w);
     world_until(w, is_forgotten, 1, "the attempt is cleared away");
-    want(w, attempt, commit_once, "coop");
+    want(w, attempt, commit_once, WIRE_METHOD_COOP);
     world_go(w);
 }
 
@@ -86,29 +87,29 @@ static bool is_refused(struct world *w, int64_t job)
 static void an_attempt_that_cannot_have_its_fence_does_not_begin(void **state)
 {
     struct world *w = create(state);
-    want(w, 1, commit_once, "coop");
+    want(w, 1, commit_once, WIRE_METHOD_COOP);
     world_start_agent(w);
-    ended(w, "failed");
+    ended(w, WIRE_END_FAILED);
     assert_true(has_checkpoint(w, 1));
     object_server_order(&server, SERVER_FULL_ONWARD, 1);
     next(w, 2);
     world_until(w, is_refused, 1, "that the store is full is told while it is tried");
-    const struct wire_attempt_status *s = ended(w, "store-away");
+    const struct wire_attempt_status *s = ended(w, WIRE_END_STORE_AWAY);
     assert_non_null(strstr(s->text, "claim job 1 for attempt 2"));
     assert_non_null(strstr(s->text, "InsufficientStorage"));
     assert_string_equal(world_output(w, 1), "");
     object_server_order(&server, SERVER_FINE, 1);
     next(w, 3);
-    ended(w, "succeeded");
+    ended(w, WIRE_END_SUCCEEDED);
     assert_string_equal(world_output(w, 1), "saved\n");
 }
 
 static const struct wire_attempt_status *exit_with(
-    struct world *w, const char *command, enum server_fault fault, const char *end)
+    struct world *w, const char *command, enum server_fault fault, enum wire_end end)
 {
     static char *args[1]; /* read until the end of the test */
     args[0] = (char *)command;
-    struct wire_desired_attempt *a = want(w, 1, leaves, "signal");
+    struct wire_desired_attempt *a = want(w, 1, leaves, WIRE_METHOD_SIGNAL);
     a->args = args;
     a->n_args = 1;
     world_start_agent(w);
@@ -126,7 +127,8 @@ static const struct wire_attempt_status *exit_with(
 static void what_a_full_store_does_not_take_of_an_exit_with_85_is_no_lost_node(void **state)
 {
     struct world *w = create(state);
-    const struct wire_attempt_status *s = exit_with(w, "touch", SERVER_FULL_ONWARD, "store-away");
+    const struct wire_attempt_status *s =
+        exit_with(w, "touch", SERVER_FULL_ONWARD, WIRE_END_STORE_AWAY);
     assert_non_null(strstr(s->text, "InsufficientStorage"));
     assert_true(has_failed_save(w, 1));
 }
@@ -134,7 +136,7 @@ static void what_a_full_store_does_not_take_of_an_exit_with_85_is_no_lost_node(v
 static void what_no_store_could_take_is_no_fault_of_the_store(void **state)
 {
     struct world *w = create(state);
-    const struct wire_attempt_status *s = exit_with(w, "mkfifo", SERVER_FINE, "node-lost");
+    const struct wire_attempt_status *s = exit_with(w, "mkfifo", SERVER_FINE, WIRE_END_NODE_LOST);
     assert_non_null(strstr(s->text, "state"));
 }
 

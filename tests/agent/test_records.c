@@ -45,12 +45,12 @@ static void a_state_survives_a_round_trip(void **state)
     record_init_state(&s, 42, 3);
     s.told.checkpoints = mem_array(1, sizeof(*s.told.checkpoints));
     s.told.checkpoints[0] = (struct wire_checkpoint){
-        .sequence = 4, .progress = WIRE_NONE, .saved_at = 9, .cause = "notice"};
+        .sequence = 4, .progress = WIRE_NONE, .saved_at = 9, .cause = WIRE_CAUSE_NOTICE};
     s.told.n_checkpoints = 1;
     s.prepared = s.saving = true;
     s.sequence = 5;
     s.last_saved_at = 1760000000000;
-    STR_COPY(s.stop, "reclaimed");
+    s.stop = WIRE_END_RECLAIMED;
     STR_COPY(s.gpus, "0,3");
     assert_int_equal(record_write_state("state.json", &s, &e), 0);
     assert_int_equal(record_read_state("state.json", &back, &e), 0);
@@ -58,11 +58,11 @@ static void a_state_survives_a_round_trip(void **state)
     assert_int_equal(back.told.attempt, 3);
     assert_true(back.told.started_at == WIRE_NONE);
     assert_int_equal(back.told.n_checkpoints, 1);
-    assert_string_equal(back.told.checkpoints[0].cause, "notice");
+    assert_int_equal(back.told.checkpoints[0].cause, WIRE_CAUSE_NOTICE);
     assert_true(back.prepared && back.saving);
     assert_int_equal(back.sequence, 5);
     assert_true(back.last_saved_at == s.last_saved_at);
-    assert_string_equal(back.stop, "reclaimed");
+    assert_int_equal(back.stop, WIRE_END_RECLAIMED);
     assert_string_equal(back.gpus, "0,3");
     record_deinit_state(&s);
     record_deinit_state(&back);
@@ -183,7 +183,7 @@ static const char *value_of(char **env, const char *name)
 }
 
 static char **build_on(
-    struct wire_desired_attempt *a, bool restored, const char *gpu_maker, const char *gpus)
+    struct wire_desired_attempt *a, bool restored, enum gpu_maker gpu_maker, const char *gpus)
 {
     static const struct job_user user = {.name = "ann", .home = "/home/ann", .shell = "/bin/zsh"};
     const struct task_env t = {.spec = a,
@@ -200,7 +200,7 @@ static char **build_on(
 
 static char **build(struct wire_desired_attempt *a, bool restored)
 {
-    return build_on(a, restored, "", "");
+    return build_on(a, restored, GPU_MAKER_NONE, "");
 }
 
 static void the_contract_overrides_what_the_job_brings(void **state)
@@ -263,7 +263,7 @@ static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
     struct wire_desired_attempt a = {
         .job = 42, .attempt = 1, .cwd = "/w", .gpus = 2, .slurm_env = true, .env = env, .n_env = 1};
     (void)state;
-    char **e = build_on(&a, false, "nvidia", "1,3");
+    char **e = build_on(&a, false, GPU_MAKER_NVIDIA, "1,3");
     assert_string_equal(value_of(e, "BELAY_GPUS"), "1,3");
     assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "1,3");
     assert_string_equal(value_of(e, "CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
@@ -272,29 +272,29 @@ static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
     assert_string_equal(value_of(e, "SLURM_GPUS_ON_NODE"), "2");
     assert_null(value_of(e, "ROCR_VISIBLE_DEVICES"));
     env_free(e);
-    e = build_on(&a, false, "nvidia", "GPU-1,MIG-1,MIG-2");
+    e = build_on(&a, false, GPU_MAKER_NVIDIA, "GPU-1,MIG-1,MIG-2");
     /* it does not see both kinds */
     assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "GPU-1");
     assert_string_equal(value_of(e, "BELAY_GPUS"), "GPU-1,MIG-1,MIG-2");
     env_free(e);
     a.gpus = 0;
-    e = build_on(&a, false, "nvidia", "MIG-1,MIG-2");
+    e = build_on(&a, false, GPU_MAKER_NVIDIA, "MIG-1,MIG-2");
     assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "MIG-1,MIG-2");
     assert_string_equal(value_of(e, "SLURM_GPUS_ON_NODE"), "2");
     env_free(e);
     a.gpus = 2;
     a.n_env = 0;
-    e = build_on(&a, false, "amd", "1,3");
+    e = build_on(&a, false, GPU_MAKER_AMD, "1,3");
     assert_string_equal(value_of(e, "ROCR_VISIBLE_DEVICES"), "1,3");
     assert_null(value_of(e, "CUDA_VISIBLE_DEVICES")); /* HIP counts by it what ROCm leaves */
     env_free(e);
     a.gpus = 0;
-    e = build_on(&a, false, "nvidia", "");
+    e = build_on(&a, false, GPU_MAKER_NVIDIA, "");
     assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "");
     assert_string_equal(value_of(e, "BELAY_GPUS"), "");
     assert_null(value_of(e, "SLURM_JOB_GPUS"));
     env_free(e);
-    e = build_on(&a, false, "", "");
+    e = build_on(&a, false, GPU_MAKER_NONE, "");
     assert_null(value_of(e, "CUDA_VISIBLE_DEVICES"));
     assert_null(value_of(e, "BELAY_GPUS"));
     env_free(e);

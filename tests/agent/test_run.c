@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 static void assert_end(
-    struct world *w, int64_t job, const char *end, int exit_code, const char *text)
+    struct world *w, int64_t job, enum wire_end end, int exit_code, const char *text)
 {
     const struct wire_attempt_status *s = world_told(w, job);
     assert_non_null(s);
-    assert_string_equal(s->end, end);
+    assert_int_equal(s->end, end);
     if (s->exit_code != exit_code)
         fail_msg("exit code %d: %s", (int)s->exit_code, s->text);
     if (!strstr(s->text, text))
@@ -54,7 +54,7 @@ static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **
     a->slurm_env = true;
     world_start_agent(w);
     world_until(w, has_ended, 42, "the script ended");
-    assert_end(w, 42, "failed", 3, "exit code 3");
+    assert_end(w, 42, WIRE_END_FAILED, 3, "exit code 3");
     assert_true(world_told(w, 42)->started_at > 0);
     const char *out = world_output(w, 42);
     if (!str_starts(out, "a b,,42,1,job,0,7,42,/tmp\noops\n"))
@@ -94,7 +94,7 @@ static void what_a_program_uses_is_told_while_it_runs_and_at_its_end(void **stat
     world_write(path, "");
     free(path);
     world_until(w, has_ended, 42, "it ended");
-    assert_end(w, 42, "succeeded", 0, "");
+    assert_end(w, 42, WIRE_END_SUCCEEDED, 0, "");
     const struct wire_usage *u = &world_told(w, 42)->usage;
     assert_true(u->cpu_ms >= 500 && u->cpu_ms < 15000 && u->cpu_milli == 0);
     assert_true(!counts || (u->cpu_user_ms > 0 && u->cpu_user_ms <= u->cpu_ms));
@@ -135,7 +135,7 @@ static void output_goes_to_the_files_that_were_named_as_well(void **state)
     a->input = input;
     world_start_agent(w);
     world_until(w, has_ended, 42, "the script ended");
-    assert_end(w, 42, "succeeded", 0, "");
+    assert_end(w, 42, WIRE_END_SUCCEEDED, 0, "");
     assert_file(w->dir, "job-42.0", "hello\n");
     assert_file(w->dir, "42.err", "oops\n");
     snprintf(text, sizeof(text), "%s", world_output(w, 42));
@@ -163,7 +163,7 @@ static void a_later_attempt_adds_to_its_file(void **state)
     world_start_agent(w);
     world_until(w, has_ended, 7, "the script ended");
     world_until(w, has_ended, 8, "the other ended");
-    assert_end(w, 7, "failed", 3, "exit code 3");
+    assert_end(w, 7, WIRE_END_FAILED, 3, "exit code 3");
     assert_file(w->dir, "out-7", "first\n300000\ntwo\n");
     assert_file(w->dir, "out-8", "fresh\n");
 }
@@ -177,10 +177,10 @@ static void a_file_that_cannot_be_opened_is_told(void **state)
     world_start_agent(w);
     world_until(w, has_ended, 1, "the first ended");
     world_until(w, has_ended, 2, "the second ended");
-    assert_end(w, 1, "failed", 126,
+    assert_end(w, 1, WIRE_END_FAILED, 126,
         "its output cannot be written to no/such/dir/1.out: No such file or directory");
-    assert_end(
-        w, 2, "failed", 126, "its input nothing.txt cannot be opened: No such file or directory");
+    assert_end(w, 2, WIRE_END_FAILED, 126,
+        "its input nothing.txt cannot be opened: No such file or directory");
     assert_string_equal(world_output(w, 1), "");
 }
 
@@ -220,7 +220,7 @@ static void an_end_that_does_not_wait_for_its_output_has_it_beside_it(void **sta
     world_want(w, 1, 1, "#!/bin/sh\nprintf 'some\\377\\0\\n'\nexit 4\n");
     world_start_agent(w);
     world_until(w, is_told_as_ended, 1, "the script ended");
-    assert_end(w, 1, "failed", 4, "exit code 4");
+    assert_end(w, 1, WIRE_END_FAILED, 4, "exit code 4");
     assert_int_equal(world_told(w, 1)->output_bytes, 7);
     assert_tail(w, 0, "some\377\0\n", 7);
     world_kill_agent(w, SIGKILL);
@@ -271,7 +271,7 @@ static void a_joined_node_does_not_join_again(void **state)
     world_start_agent(w);
     world_want(w, 1, 1, "#!/bin/sh\nexit 0\n");
     world_until(w, has_ended, 1, "the first job ended");
-    assert_end(w, 1, "succeeded", 0, "");
+    assert_end(w, 1, WIRE_END_SUCCEEDED, 0, "");
     world_kill_agent(w, SIGTERM);
     world_want(w, 2, 1, "#!/bin/sh\nexit 0\n");
     world_start_agent(w);
@@ -354,10 +354,10 @@ static void a_stop_sends_sigterm_and_tells_its_reason(void **state)
     world_start_agent(w);
     world_until(w, is_ready, 1, "the job has set its trap");
     a->want = WIRE_STOP;
-    STR_COPY(a->reason, "user");
+    a->reason = WIRE_END_USER;
     world_go(w);
     world_until(w, has_ended, 1, "the job is stopped");
-    assert_end(w, 1, "user", 0, "");
+    assert_end(w, 1, WIRE_END_USER, 0, "");
 }
 
 /* A podman of a few lines, in front of PATH: the agent finds it, and what it is asked to run it
@@ -394,15 +394,15 @@ static void a_script_in_an_image_has_its_environment_its_end_and_its_signals(voi
     a->image = image;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the script ended");
-    assert_end(w, 1, "failed", 3, "exit code 3");
+    assert_end(w, 1, WIRE_END_FAILED, 3, "exit code 3");
     assert_string_equal(world_output(w, 1), "a b,1,/tmp\n1\n");
     assert_non_null(strstr(w->join.features, ",podman,"));
     world_until(w, is_ready, 2, "the other has set its trap");
     a->want = WIRE_STOP;
-    STR_COPY(a->reason, "user");
+    a->reason = WIRE_END_USER;
     world_go(w);
     world_until(w, has_ended, 2, "it is stopped");
-    assert_end(w, 2, "user", 0, "");
+    assert_end(w, 2, WIRE_END_USER, 0, "");
     assert_non_null(strstr(world_output(w, 2), "got TERM"));
 }
 
@@ -417,9 +417,10 @@ static void an_image_that_cannot_be_had_is_told_apart_from_a_node_that_cannot_ru
     world_want(w, 2, 1, "#!/bin/sh\necho never\n")->image = broken;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the bad image is told");
-    assert_end(w, 1, "failed", 125, "the image bad:1 cannot be had: Error: manifest unknown");
+    assert_end(
+        w, 1, WIRE_END_FAILED, 125, "the image bad:1 cannot be had: Error: manifest unknown");
     world_until(w, has_ended, 2, "the node's trouble is told");
-    assert_end(w, 2, "node-lost", 125, "its container could not be started (exit code 125)");
+    assert_end(w, 2, WIRE_END_NODE_LOST, 125, "its container could not be started (exit code 125)");
     assert_non_null(strstr(world_output(w, 2), "no storage"));
 }
 
@@ -428,10 +429,10 @@ static void a_stop_before_the_start_is_told_as_an_end(void **state)
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\n");
     a->want = WIRE_STOP;
-    STR_COPY(a->reason, "user");
+    a->reason = WIRE_END_USER;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is told");
-    assert_end(w, 1, "user", 0, "it had not started");
+    assert_end(w, 1, WIRE_END_USER, 0, "it had not started");
 }
 
 static void an_attempt_that_left_no_trace_is_told_as_lost(void **state)
@@ -440,7 +441,7 @@ static void an_attempt_that_left_no_trace_is_told_as_lost(void **state)
     world_want(w, 1, 1, NULL);
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is told");
-    assert_end(w, 1, "node-lost", 0, "no trace");
+    assert_end(w, 1, WIRE_END_NODE_LOST, 0, "no trace");
 }
 
 static void the_time_limit_ends_what_ignores_sigterm(void **state)
@@ -452,7 +453,7 @@ static void the_time_limit_ends_what_ignores_sigterm(void **state)
     a->kill_wait_ms = 200;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the time limit ends the job");
-    assert_end(w, 1, "timeout", 137, "longer than its time limit of 2");
+    assert_end(w, 1, WIRE_END_TIMEOUT, 137, "longer than its time limit of 2");
 }
 
 static bool has_heard(struct world *w, int64_t job)
@@ -475,14 +476,14 @@ static void another_time_limit_counts_from_the_start(void **state)
     for (int job = 1; job <= 2; job++)
         world_until(w, is_running, job, "it runs");
     world_until(w, has_ended, 3, "it has ended");
-    assert_end(w, 3, "succeeded", 0, "");
+    assert_end(w, 3, WIRE_END_SUCCEEDED, 0, "");
     world_kill_agent(w, SIGKILL);
     world_forget_told(w);
     world_find(w, 1)->a.limit_ms = 1; /* which is over */
     world_find(w, 2)->a.limit_ms = 7200000;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the time limit ends it");
-    assert_end(w, 1, "timeout", 143, "longer than its time limit of");
+    assert_end(w, 1, WIRE_END_TIMEOUT, 143, "longer than its time limit of");
     world_kill_agent(w, SIGKILL);
     char *path = world_task_path(w, 2, 1, "state.json");
     struct task_state s;
@@ -498,7 +499,7 @@ static void another_time_limit_counts_from_the_start(void **state)
     world_find(w, 2)->a.limit_ms = 10;
     world_go(w);
     world_until(w, has_ended, 2, "the time limit ends it");
-    assert_end(w, 2, "timeout", 143, "longer than its time limit of");
+    assert_end(w, 2, WIRE_END_TIMEOUT, 143, "longer than its time limit of");
 }
 
 static void the_signal_comes_before_the_time_limit_that_holds(void **state)
@@ -535,7 +536,7 @@ static void the_script_is_signalled_once_before_its_time_limit(void **state)
     world_forget_told(w);
     world_start_agent(w);
     world_until(w, has_ended, 1, "the time limit ends the job");
-    assert_end(w, 1, "timeout", 143, "longer than its time limit of 4");
+    assert_end(w, 1, WIRE_END_TIMEOUT, 143, "longer than its time limit of 4");
     const char *output = world_output(w, 1);
     assert_null(strstr(strstr(output, "got USR1") + 1, "got USR1"));
     assert_null(strstr(output, "child got it"));
@@ -552,7 +553,7 @@ static void a_sigterm_before_the_time_limit_ends_the_programs_of_a_script(void *
     a->grace_ms = 59500;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job has ended");
-    assert_end(w, 1, "failed", 7, "");
+    assert_end(w, 1, WIRE_END_FAILED, 7, "");
     assert_non_null(strstr(world_output(w, 1), "it ended with 143"));
 }
 
@@ -568,7 +569,7 @@ static void a_signal_before_the_time_limit_waits_for_who_hears_it(void **state)
     a->grace_ms = 60000;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job has ended");
-    assert_end(w, 1, "failed", 3, "");
+    assert_end(w, 1, WIRE_END_FAILED, 3, "");
     assert_true(has_heard(w, 1));
 }
 
@@ -578,7 +579,7 @@ static void a_program_killed_by_a_signal_of_its_own_has_failed(void **state)
     world_want(w, 1, 1, "#!/bin/sh\nkill -SEGV $$\n");
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job ended");
-    assert_end(w, 1, "failed", 139, "signal 11");
+    assert_end(w, 1, WIRE_END_FAILED, 139, "signal 11");
 }
 
 static void what_cannot_start_says_why(void **state)
@@ -591,10 +592,10 @@ static void what_cannot_start_says_why(void **state)
     world_start_agent(w);
     for (int job = 1; job <= 4; job++)
         world_until(w, has_ended, job, "the job ended");
-    assert_end(w, 1, "failed", 127, "/no/such/interpreter");
-    assert_end(w, 2, "failed", 126, "/no/such/dir");
-    assert_end(w, 3, "failed", 126, "nobody-of-that-name");
-    assert_end(w, 4, "failed", 126, "echo no first line");
+    assert_end(w, 1, WIRE_END_FAILED, 127, "/no/such/interpreter");
+    assert_end(w, 2, WIRE_END_FAILED, 126, "/no/such/dir");
+    assert_end(w, 3, WIRE_END_FAILED, 126, "nobody-of-that-name");
+    assert_end(w, 4, WIRE_END_FAILED, 126, "echo no first line");
 }
 
 static bool is_gone(struct world *w, int64_t pid)
@@ -614,7 +615,7 @@ static void leave_a_daemon(struct world *w)
         "exit 4\n");
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job ended");
-    assert_end(w, 1, "failed", 4, "");
+    assert_end(w, 1, WIRE_END_FAILED, 4, "");
     int64_t pid = atoll(world_output(w, 1));
     assert_true(pid > 1);
     world_until(w, is_gone, pid, "the daemon is dead");
@@ -674,14 +675,14 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job ended");
     world_until(w, has_ended, 2, "the other ended");
-    assert_end(w, 1, "succeeded", 0, "");
+    assert_end(w, 1, WIRE_END_SUCCEEDED, 0, "");
     assert_string_equal(world_output(w, 1), "nobody\nnobody\n");
     assert_file(dir, "as-nobody.1", "nobody\nnobody\n");
     snprintf(file, sizeof(file), "%s/as-nobody.1", dir);
     assert_int_equal(stat(file, &st), 0);
     assert_int_equal(st.st_uid, 65534);
-    assert_end(
-        w, 2, "failed", 126, "its output cannot be written to ../as-nobody.2: Permission denied");
+    assert_end(w, 2, WIRE_END_FAILED, 126,
+        "its output cannot be written to ../as-nobody.2: Permission denied");
 }
 
 /* ---- shared memory ---- */
@@ -755,7 +756,7 @@ static void where_namespaces_cannot_be_had_the_agent_says_so_once(void **state)
         world_want(w, job, 1, "#!/bin/sh\n");
         world_go(w);
         world_until(w, has_ended, job, "it has ended");
-        assert_end(w, job, "succeeded", 0, "");
+        assert_end(w, job, WIRE_END_SUCCEEDED, 0, "");
     }
     char *log = world_read(w->log), *first = strstr(log, said);
     assert_true(first && !strstr(first + 1, said) && strstr(log, "CAP_SYS_ADMIN"));

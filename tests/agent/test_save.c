@@ -68,7 +68,7 @@ static bool is_saving(struct world *w, int64_t job)
 static struct wire_desired_attempt *want_coop(struct world *w, int64_t attempt, const char *script)
 {
     struct wire_desired_attempt *a = world_want(w, 1, attempt, script);
-    STR_COPY(a->method, "coop");
+    a->method = WIRE_METHOD_COOP;
     return a;
 }
 
@@ -80,11 +80,12 @@ static void notice_in(struct world *w, int64_t ms)
     buf_printf(&w->action, "{\"action\": \"terminate\", \"time\": \"%.19sZ\"}", iso);
 }
 
-static void assert_end(struct world *w, const char *end)
+static void assert_end(struct world *w, enum wire_end end)
 {
     const struct wire_attempt_status *s = world_told(w, 1);
-    if (!str_eq(s->end, end))
-        fail_msg("ended as %s (%s), output: %s", s->end, s->text, world_output(w, 1));
+    if (s->end != end)
+        fail_msg("ended as %s (%s), output: %s", wire_word_name(wire_end_names, (int)s->end),
+            s->text, world_output(w, 1));
 }
 
 static bool output_has_result(struct world *w, int64_t job)
@@ -102,14 +103,14 @@ static void a_commit_is_stored_told_and_restored(void **state)
     assert_int_equal(c->sequence, 1);
     assert_int_equal(c->progress, 5);
     assert_int_equal(c->bytes, 6);
-    assert_string_equal(c->cause, "program");
+    assert_int_equal(c->cause, WIRE_CAUSE_PROGRAM);
     world_until(w, output_has_result, 1, "the program has its answer");
     assert_non_null(
         strstr(world_output(w, 1), "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}"));
     want_coop(w, 2, resume);
     world_go(w);
     world_until(w, has_ended, 1, "the second attempt ended");
-    assert_end(w, "succeeded");
+    assert_end(w, WIRE_END_SUCCEEDED);
     assert_string_equal(world_output(w, 1), "1 state\n");
     assert_int_equal(world_told(w, 1)->restored_attempt, 1);
     assert_int_equal(world_told(w, 1)->restored_sequence, 1);
@@ -152,7 +153,7 @@ static void the_next_attempt_on_the_same_node_fetches_nothing(void **state)
     want_coop(w, 2, resume);
     world_go(w);
     world_until(w, has_ended, 1, "the second attempt ended");
-    assert_end(w, "succeeded");
+    assert_end(w, WIRE_END_SUCCEEDED);
     assert_string_equal(world_output(w, 1), "1 state\n");
     assert_int_equal(world_told(w, 1)->restored_bytes, 6);
     assert_int_equal(world_told(w, 1)->reused_bytes, 6);
@@ -326,7 +327,7 @@ static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_ag
     a->secrets = secrets;
     world_go(w);
     world_until(w, has_ended, 1, "the second attempt ended");
-    assert_end(w, "succeeded");
+    assert_end(w, WIRE_END_SUCCEEDED);
     assert_string_equal(world_output(w, 1), "1 state-of-the-job\n");
     assert_int_equal(world_told(w, 1)->damaged, 0);
 }
@@ -346,7 +347,7 @@ static void an_exit_that_asks_to_be_continued_needs_a_method(void **state)
     world_want(w, 1, 1, "#!/bin/sh\nexit 85\n");
     world_start_agent(w);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_end(w, "failed");
+    assert_end(w, WIRE_END_FAILED);
     assert_int_equal(world_told(w, 1)->exit_code, 85);
     assert_non_null(strstr(
         world_told(w, 1)->text, "--checkpoint none: submit it with --checkpoint signal or coop"));
@@ -409,7 +410,7 @@ static void saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away(
     a->ckpt_keep_every = 3;
     world_start_agent(w);
     world_until(w, has_two_checkpoints, 1, "several saves are told");
-    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "periodic");
+    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_PERIODIC);
     assert_true(world_told(w, 1)->done > 0);
     assert_int_equal(world_told(w, 1)->total, 100000);
     world_until(w, few_are_stored, 0, "old ones are cleared away");
@@ -438,10 +439,10 @@ static void before_its_time_limit_a_task_is_saved(void **state)
     a->kill_wait_ms = 200;
     world_start_agent(w);
     world_until(w, has_checkpoint, 1, "a checkpoint is told");
-    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "limit");
+    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_LIMIT);
     assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);
     world_until(w, has_ended, 1, "the time limit ends the job");
-    assert_end(w, "timeout");
+    assert_end(w, WIRE_END_TIMEOUT);
     assert_int_equal(world_told(w, 1)->n_checkpoints, 1); /* asked once */
     const char *request = strstr(world_output(w, 1), "\"reason\":\"limit\",\"deadline_ms\":");
     assert_non_null(request);
@@ -452,7 +453,7 @@ static bool has_daily_checkpoint(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_told(w, job);
     return s && s->n_checkpoints > 0 &&
-           strcmp(s->checkpoints[s->n_checkpoints - 1].cause, "daily") == 0;
+           s->checkpoints[s->n_checkpoints - 1].cause == WIRE_CAUSE_DAILY;
 }
 
 static bool has_user_checkpoints(struct world *w, int64_t job)
@@ -460,7 +461,7 @@ static bool has_user_checkpoints(struct world *w, int64_t job)
     const struct wire_attempt_status *s = world_told(w, job);
     int n = 0;
     for (size_t i = 0; s && i < s->n_checkpoints; i++)
-        n += strcmp(s->checkpoints[i].cause, "user") == 0;
+        n += s->checkpoints[i].cause == WIRE_CAUSE_USER;
     return n == world_find(w, job)->a.saves_asked;
 }
 
@@ -591,7 +592,7 @@ static void assert_holds_up_nobody(struct world *w, const char *script)
     world_start_agent(w);
     world_until(w, has_begun, 1, "the first job has begun");
     struct wire_desired_attempt *a = world_want(w, 2, 1, commit_once);
-    STR_COPY(a->method, "coop");
+    a->method = WIRE_METHOD_COOP;
     world_go(w);
     world_until(w, has_checkpoint, 2, "the other job's checkpoint is told");
     world_until(w, output_has_result, 2, "the other job has its answer");
@@ -675,9 +676,9 @@ static void a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed(
     assert_true(took_ms < 1000);
     world_until(w, has_ended, 1, "the attempt ended");
     assert_true(clock_mono(&clock_system).ms - begun < 10000);
-    assert_end(w, "reclaimed");
+    assert_end(w, WIRE_END_RECLAIMED);
     assert_true(has_checkpoint(w, 1));
-    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "notice");
+    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
     assert_non_null(strstr(world_output(w, 1), "\"reason\":\"notice\""));
     assert_non_null(strstr(world_output(w, 1), "\"stop\":true"));
     assert_int_equal(world_told(w, 1)->exit_code, 85);
@@ -689,16 +690,16 @@ static void the_saves_of_two_tasks_at_a_notice_are_both_stored(void **state)
 {
     struct world *w = world_create(state, "token: t\nprovider: aws\n");
     want_coop(w, 1, coop);
-    STR_COPY(world_want(w, 2, 1, coop)->method, "coop");
+    world_want(w, 2, 1, coop)->method = WIRE_METHOD_COOP;
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     world_until(w, is_running, 2, "the other runs");
     notice_in(w, 60000);
     for (int64_t job = 1; job <= 2; job++) {
         world_until(w, has_ended, job, "the attempt ended");
-        assert_string_equal(world_told(w, job)->end, "reclaimed");
+        assert_int_equal(world_told(w, job)->end, WIRE_END_RECLAIMED);
         assert_true(has_checkpoint(w, job));
-        assert_string_equal(world_told(w, job)->checkpoints[0].cause, "notice");
+        assert_int_equal(world_told(w, job)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
     }
 }
 
@@ -712,7 +713,7 @@ static void a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadli
     int64_t deadline = clock_mono(&clock_system).ms + 5000;
     world_until(w, has_ended, 1, "the attempt ended");
     assert_true(clock_mono(&clock_system).ms < deadline);
-    assert_end(w, "reclaimed");
+    assert_end(w, WIRE_END_RECLAIMED);
     assert_int_equal(world_told(w, 1)->exit_code, 137);
 }
 
@@ -725,7 +726,7 @@ static void a_task_without_checkpoints_may_finish_during_a_notice(void **state)
     world_until(w, is_running, 1, "the task runs");
     notice_in(w, 60000);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_end(w, "succeeded");
+    assert_end(w, WIRE_END_SUCCEEDED);
 }
 
 static void a_task_that_is_wanted_after_a_notice_is_not_started(void **state)
@@ -737,7 +738,7 @@ static void a_task_that_is_wanted_after_a_notice_is_not_started(void **state)
     world_want(w, 1, 1, "#!/bin/sh\n");
     world_go(w);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_end(w, "reclaimed");
+    assert_end(w, WIRE_END_RECLAIMED);
 }
 
 /* ---- shutdowns: SIGTERM that is not a restart of the agent ---- */
@@ -749,10 +750,10 @@ static void assert_saved_in_shutdown(struct world *w)
 {
     kill(w->agent, SIGTERM);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_end(w, "reclaimed");
+    assert_end(w, WIRE_END_RECLAIMED);
     assert_true(has_checkpoint(w, 1));
-    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "notice");
-    assert_string_equal(w->status.notice.kind, "reclaim");
+    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+    assert_int_equal(w->status.notice.kind, WIRE_NOTICE_RECLAIM);
     world_forget(w, 1); /* belayd has it durably */
     world_go(w);
     assert_int_equal(world_wait_agent(w), 0);
@@ -806,7 +807,7 @@ static void a_shutdown_under_a_notice_is_the_nearer_deadline(void **state)
     kill(w->agent, SIGTERM);
     world_until(w, has_ended, 1, "the attempt ended");
     assert_true(clock_mono(&clock_system).ms - begun < 5000);
-    assert_end(w, "reclaimed");
+    assert_end(w, WIRE_END_RECLAIMED);
     world_until_said(w, "the machine goes sooner than was announced");
     assert_int_equal(world_wait_agent(w), 0); /* although belayd wants it still */
 }
@@ -825,7 +826,7 @@ static void a_restart_of_the_agent_leaves_the_task(void **state)
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs still");
     assert_false(has_checkpoint(w, 1));
-    assert_false(*w->status.notice.kind);
+    assert_int_equal(w->status.notice.kind, WIRE_NOTICE_NONE);
 }
 
 /* ---- signals ---- */
@@ -851,7 +852,7 @@ static const char on_signal[] = "#!/bin/sh\n"
 static struct wire_desired_attempt *want_signal(struct world *w, char **mode)
 {
     struct wire_desired_attempt *a = world_want(w, 1, 1, on_signal);
-    STR_COPY(a->method, "signal");
+    a->method = WIRE_METHOD_SIGNAL;
     a->ckpt_signal = SIGUSR1;
     a->args = mode;
     a->n_args = 1;
@@ -866,7 +867,7 @@ static void a_signal_asks_and_done_commits(void **state)
     world_start_agent(w);
     world_until(w, has_two_checkpoints, 1, "several saves are told");
     assert_true(is_running(w, 1) || world_told(w, 1)->phase == WIRE_SAVING);
-    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "periodic");
+    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_PERIODIC);
 }
 
 static void exit_85_outside_a_stop_saves_and_ends_checkpointed(void **state)
@@ -876,10 +877,10 @@ static void exit_85_outside_a_stop_saves_and_ends_checkpointed(void **state)
     want_signal(w, modes)->ckpt_every_ms = 300;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_end(w, "checkpointed");
+    assert_end(w, WIRE_END_CHECKPOINTED);
     assert_true(has_checkpoint(w, 1));
     world_want(w, 1, 2, resume);
-    STR_COPY(world_find(w, 1)->a.method, "signal");
+    world_find(w, 1)->a.method = WIRE_METHOD_SIGNAL;
     world_go(w);
     world_until(w, has_ended, 1, "the second attempt ended");
     assert_string_equal(world_output(w, 1), "1 saved\n");
@@ -894,9 +895,9 @@ static void exit_85_during_a_notice_saves_and_ends_reclaimed(void **state)
     world_until(w, is_running, 1, "the task runs");
     notice_in(w, 60000);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_end(w, "reclaimed");
+    assert_end(w, WIRE_END_RECLAIMED);
     assert_true(has_checkpoint(w, 1));
-    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "notice");
+    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
 }
 
 static void done_during_a_notice_saves_and_ends_reclaimed(void **state)
@@ -908,7 +909,7 @@ static void done_during_a_notice_saves_and_ends_reclaimed(void **state)
     world_until(w, is_running, 1, "the task runs");
     notice_in(w, 60000);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_end(w, "reclaimed");
+    assert_end(w, WIRE_END_RECLAIMED);
     assert_true(has_checkpoint(w, 1));
 }
 
@@ -921,11 +922,11 @@ static void a_drain_saves_and_ends_drained(void **state)
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     a->want = WIRE_SAVE_STOP;
-    STR_COPY(a->reason, "drained");
+    a->reason = WIRE_END_DRAINED;
     world_go(w);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_end(w, "drained");
-    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "drain");
+    assert_end(w, WIRE_END_DRAINED);
+    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_DRAIN);
     assert_non_null(strstr(world_output(w, 1), "\"reason\":\"evict\""));
 }
 
@@ -958,7 +959,7 @@ static void a_commit_made_while_there_is_no_agent_is_served_by_the_next(void **s
     world_until(w, has_commit_file, 1, "the program has committed");
     world_start_agent(w);
     world_until(w, has_ended, 1, "the program had its answer");
-    assert_end(w, "succeeded");
+    assert_end(w, WIRE_END_SUCCEEDED);
     assert_int_equal(world_told(w, 1)->checkpoints[0].progress, 5);
 }
 
@@ -1003,7 +1004,7 @@ static void an_older_attempt_cannot_save_over_a_later_one(void **state)
     world_write(path, "{}"); /* makes it commit */
     free(path);
     world_until(w, has_ended, 1, "the stale attempt ended");
-    assert_end(w, "node-lost");
+    assert_end(w, WIRE_END_NODE_LOST);
     assert_non_null(strstr(world_told(w, 1)->text, "fenced"));
     assert_int_equal(stored(w).n, 0);
 }
@@ -1030,7 +1031,7 @@ static void a_node_that_is_left_alone_saves_and_ends(void **state)
 }
 
 /* One attempt that expects the store to be of this cluster. Returns how it ended. */
-static const char *end_with_store(struct world *w, int64_t attempt)
+static enum wire_end end_with_store(struct world *w, int64_t attempt)
 {
     struct wire_desired_attempt *a = want_coop(w, attempt, resume);
     STR_COPY(a->store_uid, "0123456789abcdef");
@@ -1051,11 +1052,11 @@ static void a_store_that_is_not_on_its_node_is_a_fault_of_that_node(void **state
     struct err e;
 
     fs_remove_tree(dir, &e);
-    assert_string_equal(end_with_store(w, 1), "store-away");
+    assert_int_equal(end_with_store(w, 1), WIRE_END_STORE_AWAY);
     assert_non_null(strstr(world_told(w, 1)->text, "no such directory"));
     assert_non_null(strstr(world_told(w, 1)->text, "mount it on this node"));
     assert_int_equal(fs_mkdirs(dir, 0700, &e), 0);
-    assert_string_equal(end_with_store(w, 2), "store-away");
+    assert_int_equal(end_with_store(w, 2), WIRE_END_STORE_AWAY);
     assert_non_null(strstr(world_told(w, 1)->text, "no marker"));
     free(dir);
 }
@@ -1071,7 +1072,7 @@ static void another_clusters_store_is_a_fault_of_no_node(void **state)
     assert_int_equal(
         owner_write(store, "lab", &(struct owner_mark){0}, "fedcba9876543210", 1, &e), 0);
     store_close(store);
-    assert_string_equal(end_with_store(w, 1), "store");
+    assert_int_equal(end_with_store(w, 1), WIRE_END_STORE);
     assert_non_null(strstr(world_told(w, 1)->text, "another cluster"));
     assert_non_null(strstr(world_told(w, 1)->text, "belay release 1"));
 }

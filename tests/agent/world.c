@@ -84,7 +84,7 @@ static void take_status(struct world *w, struct wire_status *st)
     wire_status_deinit(&w->status);
     w->status = *st;
     w->n_status++;
-    if (*st->notice.kind && !w->noticed_at)
+    if (st->notice.kind != WIRE_NOTICE_NONE && !w->noticed_at)
         w->noticed_at = now_ms();
     for (size_t i = 0; i < st->n_attempts; i++) {
         struct want *want = world_find(w, st->attempts[i].job);
@@ -494,7 +494,7 @@ struct wire_desired_attempt *world_want(
         .script = (char *)(uintptr_t)script,
         .cwd = "/tmp",
         .cpus = 1,
-        .method = "none",
+        .method = WIRE_METHOD_NONE,
         .ckpt_keep = 2,
         .kill_wait_ms = 5000};
     return &want->a;

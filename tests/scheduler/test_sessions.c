@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/engine/sessions_words.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ struct answer {
     struct shown {
         int64_t job, attempt, acked;
         enum wire_want want;
-        char reason[16];
+        enum wire_end reason;
         bool script, needs_secrets;
         int64_t secrets; /* their version; 0: none came */
         int64_t every_ms, saves_asked, limit_ms;
@@ -49,12 +50,11 @@ static void on_answer(void *ctx, const struct err *e, const struct wire_desired 
     a->n_scripts = 0;
     for (size_t i = 0; i < d->n_attempts; i++) {
         const struct wire_desired_attempt *x = &d->attempts[i];
-        a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, "",
+        a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, x->reason,
             x->script != NULL, x->needs_secrets, x->secrets.version, x->ckpt_every_ms,
             x->saves_asked, x->limit_ms, x->gang_ended};
         if (x->secrets.version)
             assert_string_equal(x->secrets.checkpoint_keys[0], KEY);
-        STR_COPY(a->shown[i].reason, x->reason);
         a->n_scripts += x->script != NULL;
     }
     wire_desired_encode(d, &text); /* what does not fit the wire would abort here */
@@ -522,7 +522,7 @@ static void a_withheld_attempt_that_is_cancelled_is_told_of_without_secrets(void
     assert_int_equal(f->answer.shown[0].want, WIRE_STOP);
     assert_int_equal(f->answer.shown[0].secrets, 0);
     assert_false(f->answer.shown[0].needs_secrets);
-    STR_COPY(tell(f->agent, 1, 1, WIRE_ENDED)->end, "user");
+    tell(f->agent, 1, 1, WIRE_ENDED)->end = WIRE_END_USER;
     send(f->agent, 0, 0, &f->answer);
     assert_null(job(f, 1));
 }
@@ -543,7 +543,7 @@ static void check_texts(void *ctx, const struct err *e, const struct wire_desire
     assert_string_equal(a->env[0].name, "K");
     assert_string_equal(a->env[0].value, "v");
     assert_string_equal(a->cwd, "/data");
-    assert_string_equal(a->method, "signal");
+    assert_int_equal(a->method, WIRE_METHOD_SIGNAL);
     assert_int_equal(a->ckpt_every_ms, 60000);
     assert_int_equal(a->ckpt_keep, 3);
     assert_string_equal(a->user, "ann");
@@ -572,7 +572,7 @@ static void a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first(void
     lab_turn(f->lab);
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].want, WIRE_SAVE_STOP);
-    assert_string_equal(f->answer.shown[0].reason, "user");
+    assert_int_equal(f->answer.shown[0].reason, WIRE_END_USER);
     lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = 1}}, NULL);
     lab_turn(f->lab);
     send(f->agent, 0, 0, &f->answer);
@@ -585,7 +585,7 @@ static void an_end_that_is_known_is_not_desired_any_more(void **state)
     run_one_job(f);
     f->agent->n_attempts = 0;
     struct wire_attempt_status *st = tell(f->agent, 1, 1, WIRE_ENDED);
-    STR_COPY(st->end, "succeeded");
+    st->end = WIRE_END_SUCCEEDED;
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_attempts, 0);
     assert_null(job(f, 1));
@@ -687,7 +687,7 @@ static void more_attempts_than_a_message_takes_are_no_bug(void **state)
     assert_int_equal(f->answer.n, 0); /* no use in asking again at once */
     for (int i = 0; i < 10; i++) {
         f->agent->attempts[i].phase = WIRE_ENDED;
-        STR_COPY(f->agent->attempts[i].end, "succeeded");
+        f->agent->attempts[i].end = WIRE_END_SUCCEEDED;
     }
     send(f->agent, 0, 0, &f->other);
     assert_int_equal(f->other.n_attempts, WIRE_ATTEMPTS_MAX);
@@ -712,7 +712,7 @@ static void an_older_status_is_answered_and_tells_nothing(void **state)
     run_one_job(f);
     struct wire_attempt_status *st = &f->agent->attempts[0];
     st->phase = WIRE_ENDED;
-    STR_COPY(st->end, "failed");
+    st->end = WIRE_END_FAILED;
     f->agent->seq = 0; /* it comes late */
     send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n == 1 && f->answer.n_attempts == 1);
@@ -735,7 +735,7 @@ static struct wire_checkpoint checkpoint(int64_t sequence, int64_t progress)
         .pause_ms = WIRE_NONE,
         .progress = progress,
         .saved_at = 5000,
-        .cause = "notice"};
+        .cause = WIRE_CAUSE_NOTICE};
 }
 
 static void an_end_never_hides_the_save_that_came_with_it(void **state)
@@ -745,7 +745,7 @@ static void an_end_never_hides_the_save_that_came_with_it(void **state)
     run_one_job(f);
     struct wire_attempt_status *st = &f->agent->attempts[0];
     st->phase = WIRE_ENDED;
-    STR_COPY(st->end, "reclaimed");
+    st->end = WIRE_END_RECLAIMED;
     st->checkpoints = c;
     st->n_checkpoints = 2;
     send(f->agent, 0, 0, &f->answer);
@@ -841,7 +841,7 @@ static void the_other_ranks_are_told_when_one_has_succeeded(void **state)
     lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &spec}}, NULL);
     lab_turn(f->lab);
     tell(f->agent, 1, 1, WIRE_RUNNING);
-    STR_COPY(tell(other, 1, 1, WIRE_ENDED)->end, "succeeded");
+    tell(other, 1, 1, WIRE_ENDED)->end = WIRE_END_SUCCEEDED;
     send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n_attempts == 1 && !f->answer.shown[0].gang_ended);
     send(other, 0, 0, &f->other);
@@ -895,7 +895,7 @@ static void what_is_used_is_known_at_once_and_stored_with_the_end(void **state)
                 a->memory_bytes == 3 << 20 && a->row.memory_peak == 4 << 20);
     assert_int_equal(f->lab->n_commits, commits);
     f->agent->attempts[0].phase = WIRE_ENDED;
-    STR_COPY(f->agent->attempts[0].end, "succeeded");
+    f->agent->attempts[0].end = WIRE_END_SUCCEEDED;
     f->agent->attempts[0].usage =
         (struct wire_usage){.cpu_ms = 1700, .cpu_user_ms = 1500, .memory_peak_bytes = 5 << 20};
     send(f->agent, 0, 0, &f->answer);
@@ -948,13 +948,41 @@ static void a_start_that_is_told_while_it_is_to_stop_counts(void **state)
     assert_true(wall_is_set(job_attempt(job(f, 1))->row.started_at));
 }
 
+/* Both sides have the same words, so a row's name is what the wire says of it. */
+static void the_wire_has_the_words_of_the_core(void **state)
+{
+    (void)state;
+    for (int i = CKPT_NONE; ckpt_method_names[i]; i++)
+        assert_string_equal(
+            wire_method_names[sessions_method((enum ckpt_method)i)], ckpt_method_names[i]);
+    for (int i = END_NONE + 1; end_kind_names[i]; i++) {
+        assert_string_equal(wire_end_names[sessions_reason((enum end_kind)i)], end_kind_names[i]);
+        assert_int_equal(sessions_end(sessions_reason((enum end_kind)i)), i);
+    }
+    assert_int_equal(sessions_reason(END_NONE), WIRE_END_NONE);
+    assert_int_equal(sessions_end(WIRE_END_NONE), END_NONE);
+    assert_int_equal(sessions_end(WIRE_END_UNKNOWN), END_NONE);
+    for (int i = WIRE_END_NONE + 1; i < WIRE_END_UNKNOWN; i++)
+        assert_string_equal(end_kind_names[sessions_end((enum wire_end)i)], wire_end_names[i]);
+    for (int i = WIRE_NOTICE_NONE + 1; i < WIRE_NOTICE_UNKNOWN; i++)
+        assert_string_equal(notice_type_names[sessions_notice((enum wire_notice_kind)i)],
+            wire_notice_kind_names[i]);
+    assert_null(notice_type_names[WIRE_NOTICE_UNKNOWN]);
+    assert_int_equal(sessions_notice(WIRE_NOTICE_UNKNOWN), NOTICE_TYPE_NONE);
+    for (int i = WIRE_CRIU_UNSAID + 1; i < WIRE_CRIU_UNKNOWN; i++)
+        assert_string_equal(
+            criu_ability_names[sessions_criu_ability((enum wire_criu)i)], wire_criu_names[i]);
+    assert_null(criu_ability_names[WIRE_CRIU_UNKNOWN]);
+    assert_int_equal(sessions_criu_ability(WIRE_CRIU_UNKNOWN), CRIU_UNKNOWN);
+}
+
 static void an_unknown_end_counts_as_failed(void **state)
 {
     struct fixture *f = *state;
     run_one_job(f);
     f->agent->attempts[0].phase = WIRE_ENDED;
     f->agent->attempts[0].exit_code = 3;
-    STR_COPY(f->agent->attempts[0].end, "bored");
+    f->agent->attempts[0].end = WIRE_END_UNKNOWN;
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(stored_attempt(f, 1, 1).end, END_FAILED);
     assert_int_equal(stored_attempt(f, 1, 1).exit_code, 3);
@@ -967,7 +995,7 @@ static void what_an_agent_tells_of_others_attempts_changes_nothing(void **state)
     int64_t other = lab_join(f->lab, "other", 1);
     struct agent *liar = agent_of(f->lab, other);
     struct wire_attempt_status *st = tell(liar, 1, 1, WIRE_ENDED);
-    STR_COPY(st->end, "failed");
+    st->end = WIRE_END_FAILED;
     tell(liar, 77, 1, WIRE_RUNNING);
     send(liar, 0, 0, &f->other);
     assert_int_equal(f->other.n_attempts, 0);
@@ -1018,19 +1046,19 @@ static void a_notice_is_taken_and_a_lesser_one_after_it_is_not(void **state)
 {
     struct fixture *f = *state;
     struct node *n = model_node(f->lab->model, f->agent->node);
-    STR_COPY(f->agent->notice.kind, "rebalance");
+    f->agent->notice.kind = WIRE_NOTICE_REBALANCE;
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(n->row.notice, NOTICE_TYPE_REBALANCE);
     assert_int_equal(n->row.state, NODE_UP);
-    STR_COPY(f->agent->notice.kind, "reclaim");
+    f->agent->notice.kind = WIRE_NOTICE_RECLAIM;
     f->agent->notice.deadline = 1800000120000;
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(n->row.state, NODE_NOTICED);
     assert_int_equal(n->row.notice_deadline.ms, 1800000120000);
     int commits = f->lab->n_commits;
-    STR_COPY(f->agent->notice.kind, "rebalance");
+    f->agent->notice.kind = WIRE_NOTICE_REBALANCE;
     send(f->agent, 0, 0, &f->answer);
-    STR_COPY(f->agent->notice.kind, "apocalypse");
+    f->agent->notice.kind = WIRE_NOTICE_UNKNOWN;
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(n->row.notice, NOTICE_TYPE_RECLAIM);
     assert_int_equal(f->lab->n_commits, commits);
@@ -1042,11 +1070,11 @@ static void a_notice_that_the_next_agent_does_not_know_is_over(void **state)
     struct fixture *f = *state;
     struct node *n = model_node(f->lab->model, f->agent->node);
     assert_int_equal(n->row.instance, CORE_ID_NONE);
-    STR_COPY(f->agent->notice.kind, "reclaim");
+    f->agent->notice.kind = WIRE_NOTICE_RECLAIM;
     f->agent->notice.deadline = 1800000120000;
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(n->row.state, NODE_NOTICED);
-    f->agent->notice.kind[0] = '\0';
+    f->agent->notice.kind = WIRE_NOTICE_NONE;
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(n->row.notice, NOTICE_TYPE_NONE);
     assert_int_equal(n->row.state, NODE_UP);
@@ -1064,7 +1092,7 @@ static void what_is_kept_for_a_job_is_unneeded_once_it_has_ended(void **state)
     assert_int_equal(f->answer.unneeded, 77);
     f->agent->n_kept = 1;
     f->agent->attempts[0].phase = WIRE_ENDED;
-    STR_COPY(f->agent->attempts[0].end, "succeeded");
+    f->agent->attempts[0].end = WIRE_END_SUCCEEDED;
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_unneeded, 1);
     assert_int_equal(f->answer.unneeded, 1);
@@ -1123,6 +1151,7 @@ int main(void)
         TEST(what_is_used_is_known_at_once_and_stored_with_the_end),
         TEST(a_failed_save_is_told_once),
         TEST(a_start_that_is_told_while_it_is_to_stop_counts),
+        TEST(the_wire_has_the_words_of_the_core),
         TEST(an_unknown_end_counts_as_failed),
         TEST(what_an_agent_tells_of_others_attempts_changes_nothing),
         TEST(an_attempt_that_the_agent_lost_is_tried_again),

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See sessions_words.h. Where both sides count alike, a cast is the mapping: the compiler holds the
+ * values against each other here, and test_sessions the names.
+ */
+#include "scheduler/engine/sessions_words.h"
+
+#include <assert.h>
+
+#define SAME(of_wire, of_core)                                                                     \
+    static_assert((int)(of_wire) == (int)(of_core), "the wire counts as the core does")
+
+SAME(WIRE_END_NONE, END_NONE);
+SAME(WIRE_END_SUCCEEDED, END_SUCCEEDED);
+SAME(WIRE_END_FAILED, END_FAILED);
+SAME(WIRE_END_USER, END_USER);
+SAME(WIRE_END_TIMEOUT, END_TIMEOUT);
+SAME(WIRE_END_RECLAIMED, END_RECLAIMED);
+SAME(WIRE_END_NODE_LOST, END_NODE_LOST);
+SAME(WIRE_END_CAPACITY, END_CAPACITY);
+SAME(WIRE_END_EVICTED, END_EVICTED);
+SAME(WIRE_END_BUDGET, END_BUDGET);
+SAME(WIRE_END_WINDOW, END_WINDOW);
+SAME(WIRE_END_DRAINED, END_DRAINED);
+SAME(WIRE_END_GANG, END_GANG);
+SAME(WIRE_END_CHECKPOINTED, END_CHECKPOINTED);
+SAME(WIRE_END_STORE, END_STORE);
+SAME(WIRE_END_STORE_AWAY, END_STORE_AWAY);
+SAME(WIRE_END_DRILLED, END_DRILLED);
+SAME(WIRE_END_DEPENDENCY, END_DEPENDENCY);
+SAME(WIRE_END_DEADLINE, END_DEADLINE);
+
+SAME(WIRE_NOTICE_NONE, NOTICE_TYPE_NONE);
+SAME(WIRE_NOTICE_REBALANCE, NOTICE_TYPE_REBALANCE);
+SAME(WIRE_NOTICE_MAINTENANCE, NOTICE_TYPE_MAINTENANCE);
+SAME(WIRE_NOTICE_RECLAIM, NOTICE_TYPE_RECLAIM);
+
+SAME(WIRE_CRIU_UNSAID, CRIU_UNKNOWN);
+SAME(WIRE_CRIU_NO, CRIU_NO);
+SAME(WIRE_CRIU_CPU, CRIU_CPU);
+SAME(WIRE_CRIU_GPU, CRIU_GPU);
+
+enum wire_method sessions_method(enum ckpt_method method)
+{
+    switch (method) {
+    case CKPT_NONE:
+        return WIRE_METHOD_NONE;
+    case CKPT_SIGNAL:
+        return WIRE_METHOD_SIGNAL;
+    case CKPT_COOP:
+        return WIRE_METHOD_COOP;
+    case CKPT_CRIU:
+        return WIRE_METHOD_CRIU;
+    }
+    return WIRE_METHOD_UNSAID;
+}
+
+enum wire_end sessions_reason(enum end_kind end)
+{
+    return (enum wire_end)end;
+}
+
+enum end_kind sessions_end(enum wire_end end)
+{
+    return end == WIRE_END_UNKNOWN ? END_NONE : (enum end_kind)end;
+}
+
+enum notice_type sessions_notice(enum wire_notice_kind kind)
+{
+    return kind == WIRE_NOTICE_UNKNOWN ? NOTICE_TYPE_NONE : (enum notice_type)kind;
+}
+
+enum criu_ability sessions_criu_ability(enum wire_criu can)
+{
+    return can == WIRE_CRIU_UNKNOWN ? CRIU_UNKNOWN : (enum criu_ability)can;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The words of the wire that the core has too, from the one to the other. Each set has the same
+ * words on both sides; what the wire may carry beyond that (nothing, a word that is not known) is
+ * the core's "none".
+ */
+#ifndef BELAY_SCHEDULER_ENGINE_SESSIONS_WORDS_H
+#define BELAY_SCHEDULER_ENGINE_SESSIONS_WORDS_H
+
+#include "base/wire/wire.h"
+#include "scheduler/core/model/types.h"
+
+enum wire_method sessions_method(enum ckpt_method method);
+enum wire_end sessions_reason(enum end_kind end);
+enum end_kind sessions_end(enum wire_end end);                /* else END_NONE */
+enum notice_type sessions_notice(enum wire_notice_kind kind); /* else NOTICE_TYPE_NONE */
+enum criu_ability sessions_criu_ability(enum wire_criu can);  /* else CRIU_UNKNOWN */
+
+#endif
