@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why and how the agent ends: disowned by its cluster, cut off from it, told to end by a signal. A
+ * signal is a restart, which leaves the tasks to the next agent, unless the machine goes: that is
+ * asked of the init and of the metadata service first, and then what runs is saved and told of.
+ *
+ *   SIGTERM --> looking --machine stays--> ended at once
+ *                  +------machine goes---> closing --all told, or time over--> ended
+ */
+#include "agent/agent_private.h"
+
+#include "base/log.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#define ORPHAN_LOOK_MS 5000
+#define LOOK_MS 4000 /* for systemd and the metadata service to say whether the machine goes */
+#define CLOSING_LOOK_MS 100
+#define TELL_MS 10000 /* for belayd, when all tasks have ended in a shutdown */
+#define TELL_LEAST_MS 5000
+#define EXIT_UNWANTED 3 /* the cluster does not know this node */
+
+static void finish(struct agent *a, int exit_code)
+{
+    if (a->ending)
+        return;
+    a->ending = true;
+    a->exit_code = exit_code;
+    uv_stop(a->loop);
+}
+
+static size_t count_running(const struct agent *a)
+{
+    size_t n = 0;
+    LIST_FOREACH (&a->tasks, l)
+        n += !task_has_ended(task_of_link(l));
+    return n;
+}
+
+static bool all_ended(const struct agent *a)
+{
+    return count_running(a) == 0;
+}
+
+static void power_off(const struct agent *a)
+{
+    if (!a->config->power_off)
+        return;
+    log_warn("powering off", log_s("command", a->config->power_off));
+    if (system(a->config->power_off) != 0)
+        log_error("the power_off command failed", log_s("command", a->config->power_off));
+}
+
+static void leave(struct agent *a)
+{
+    finish(a, EXIT_UNWANTED);
+    if (config_is_elastic(a->config))
+        power_off(a);
+}
+
+static void stop_all(struct agent *a, const char *text)
+{
+    LIST_FOREACH (&a->tasks, n) {
+        task_save_and_stop(task_of_link(n), WIRE_END_NODE_LOST, text, 0);
+    }
+}
+
+/* belayd has said that this node is none of its cluster's: its tasks run somewhere else by now. A
+ * reserved node with a token was deleted to be joined again. */
+static void on_disowned(struct agent *a, const struct err *e)
+{
+    log_error("the cluster does not know this node any more: ending its tasks", log_err(e));
+    LIST_FOREACH (&a->tasks, n) {
+        task_forget(task_of_link(n));
+    }
+    if (config_is_elastic(a->config) || !enroll_refused(&a->enroll))
+        timer_start(a->timers, &a->exit_check, 0);
+}
+
+static void on_exit_check(struct timer *timer, void *ctx)
+{
+    struct agent *a = ctx;
+    if (list_is_empty(&a->tasks))
+        leave(a);
+    else
+        timer_start(a->timers, timer, 100);
+}
+
+bool agent_refused(void *ctx, const struct err *e)
+{
+    struct agent *a = ctx;
+    if (e->kind == ERR_NOT_FOUND) {
+        uplink_stop(&a->link);
+        on_disowned(a, e);
+        return true;
+    }
+    if (!enroll_refused(&a->enroll)) {
+        log_error("belayd refuses this node's certificate, and there is no token to join with "
+                  "again: get one with `belay token create --join` and restart the agent",
+            log_err(e));
+        return false;
+    }
+    uplink_stop(&a->link);
+    return true;
+}
+
+/* An elastic node that nobody answers to must not run, and cost, for ever. */
+static void on_orphan_look(struct timer *timer, void *ctx)
+{
+    struct agent *a = ctx;
+    int64_t silent_ms = clock_mono(a->timers->clock).ms - a->link.heard.ms;
+    timer_start(a->timers, timer, ORPHAN_LOOK_MS);
+    if (silent_ms < a->config->orphan_timeout_ms || silent_ms < a->link.lease_ms)
+        return;
+    if (!a->orphaned) {
+        log_error("belayd was not heard of for too long: saving and ending",
+            log_i("silent_ms", silent_ms));
+        a->orphaned = true;
+        stop_all(a, "belayd could not be reached for too long");
+    }
+    if (all_ended(a))
+        leave(a);
+}
+
+/* ---- notices ---- */
+
+static void start_closing(struct agent *a);
+
+/* A second reclaim only counts if it comes sooner: a shutdown under a notice, another event. */
+static void bring_nearer(struct agent *a, const struct notice *n)
+{
+    struct mono at = a->notice.deadline_mono;
+    bool is_sooner =
+        mono_is_set(n->deadline_mono) && (!mono_is_set(at) || n->deadline_mono.ms < at.ms);
+    if (n->kind != NOTICE_RECLAIM || !is_sooner)
+        return;
+    a->notice.deadline = n->deadline;
+    a->notice.deadline_mono = n->deadline_mono;
+    LIST_FOREACH (&a->tasks, l) {
+        task_notice_sooner(task_of_link(l), &a->notice);
+    }
+    log_warn("the machine goes sooner than was announced",
+        log_i("left_ms", n->deadline_mono.ms - clock_mono(a->timers->clock).ms));
+}
+
+void agent_notice(void *ctx, const struct notice *n)
+{
+    struct agent *a = ctx;
+    if (n->kind == NOTICE_NONE)
+        return;
+    if (a->notice.kind == NOTICE_RECLAIM) {
+        bring_nearer(a, n);
+        return;
+    }
+    a->notice = *n;
+    LIST_FOREACH (&a->tasks, l) {
+        task_notice(task_of_link(l), &a->notice);
+    }
+    uplink_changed(&a->link);
+    log_warn("notice", log_s("kind", notice_kind_name(n->kind)), log_s("what", n->what),
+        log_i("left_ms", mono_is_set(n->deadline_mono)
+                             ? n->deadline_mono.ms - clock_mono(a->timers->clock).ms
+                             : -1));
+    agent_acknowledge_reclaim(a);
+    if (a->is_looking && n->kind == NOTICE_RECLAIM)
+        start_closing(a);
+}
+
+/* ---- shutting down ---- */
+
+/* How long what runs here has, if no notice says less. */
+static int64_t shutdown_ms(const struct agent *a)
+{
+    int64_t own = a->config->shutdown_timeout_ms, providers = notice_reader_shutdown_ms(a->notices);
+    return providers > 0 && providers < own ? providers : own;
+}
+
+static bool closing_is_over(struct agent *a, struct mono now)
+{
+    int64_t until = a->closing_since.ms + TELL_LEAST_MS;
+    if (mono_is_set(a->notice.deadline_mono) && a->notice.deadline_mono.ms > until)
+        until = a->notice.deadline_mono.ms;
+    if (!all_ended(a))
+        a->all_ended_since = MONO_NONE;
+    else if (!mono_is_set(a->all_ended_since))
+        a->all_ended_since = now;
+    return list_is_empty(&a->tasks) || now.ms >= until ||
+           (mono_is_set(a->all_ended_since) && now.ms - a->all_ended_since.ms >= TELL_MS);
+}
+
+static void on_closing_look(struct timer *timer, void *ctx)
+{
+    struct agent *a = ctx;
+    struct mono now = clock_mono(a->timers->clock);
+    if (!closing_is_over(a, now)) {
+        timer_start(a->timers, timer, CLOSING_LOOK_MS);
+        return;
+    }
+    if (list_is_empty(&a->tasks))
+        log_info("ending; belayd knows of everything that ran here");
+    else
+        log_warn("ending: time is over, and belayd may not know of everything that ran here",
+            log_i("tasks", (int64_t)agent_count_tasks(a)),
+            log_i("not_ended", (int64_t)count_running(a)));
+    finish(a, 0);
+}
+
+static void start_closing(struct agent *a)
+{
+    if (a->is_closing)
+        return;
+    a->is_closing = true;
+    a->closing_since = clock_mono(a->timers->clock);
+    log_info("told to end while this machine goes: what runs here is saved first",
+        log_i("tasks", (int64_t)agent_count_tasks(a)));
+    timer_start(a->timers, &a->closing, 0);
+}
+
+/* As a notice of the provider's, to the tasks and to belayd: of the time that a shutdown has. */
+static void shut_down(struct agent *a, const char *why)
+{
+    struct wall now = clock_wall(a->timers->clock);
+    int64_t left_ms = shutdown_ms(a);
+    if (a->is_shutdown)
+        return;
+    a->is_shutdown = true;
+    log_warn("this machine shuts down", log_s("known", why), log_i("left_ms", left_ms));
+    agent_notice(a, &(struct notice){
+                        .kind = NOTICE_RECLAIM,
+                        .what = "shutdown",
+                        .deadline = {now.ms + left_ms},
+                        .deadline_mono = {clock_mono(a->timers->clock).ms + left_ms},
+                        .seen = now,
+                    });
+    start_closing(a);
+}
+
+static void end_for_next(struct agent *a)
+{
+    log_info("ending; tasks go on under their supervisors");
+    finish(a, 0);
+}
+
+static void conclude_if_known(struct agent *a)
+{
+    if (!a->is_looking || !a->is_asked || !a->is_looked)
+        return;
+    a->is_looking = false;
+    timer_stop(a->timers, &a->looking);
+    if (!a->is_closing)
+        end_for_next(a);
+}
+
+static void on_init_answer(void *ctx, bool is_shutdown, const char *why)
+{
+    struct agent *a = ctx;
+    a->is_asked = true;
+    if (a->ending)
+        return;
+    if (is_shutdown)
+        shut_down(a, why);
+    conclude_if_known(a);
+}
+
+void agent_looked(void *ctx)
+{
+    struct agent *a = ctx;
+    a->is_looked = true;
+    conclude_if_known(a);
+}
+
+static void on_looking_over(struct timer *timer, void *ctx)
+{
+    struct agent *a = ctx;
+    (void)timer;
+    a->is_asked = a->is_looked = true;
+    conclude_if_known(a);
+}
+
+/* A provider may switch the machine off together with its notice: SIGTERM can be here before it. */
+static void look_whether_machine_goes(struct agent *a)
+{
+    a->is_looking = true;
+    a->is_looked = !a->notices;
+    timer_start(a->timers, &a->looking, LOOK_MS);
+    if (a->notice.kind == NOTICE_RECLAIM)
+        start_closing(a);
+    shutdown_ask(&a->shutdown, a->runner, on_init_answer, a);
+    notice_reader_look(a->notices);
+}
+
+void agent_signal(void *ctx, int signum)
+{
+    struct agent *a = ctx;
+    log_info("told to end", log_i("signal", signum));
+    if (signum != SIGTERM || list_is_empty(&a->tasks))
+        end_for_next(a);
+    else if (!a->is_looking && !a->is_closing)
+        look_whether_machine_goes(a);
+}
+
+/* ---- */
+
+void agent_ending_init(struct agent *a)
+{
+    timer_init(&a->orphan, on_orphan_look, a);
+    timer_init(&a->exit_check, on_exit_check, a);
+    timer_init(&a->looking, on_looking_over, a);
+    timer_init(&a->closing, on_closing_look, a);
+    a->closing_since = a->all_ended_since = MONO_NONE;
+}
+
+void agent_ending_begin(struct agent *a)
+{
+    if (config_is_elastic(a->config))
+        timer_start(a->timers, &a->orphan, ORPHAN_LOOK_MS);
+}
+
+void agent_ending_stop(struct agent *a)
+{
+    timer_stop(a->timers, &a->orphan);
+    timer_stop(a->timers, &a->exit_check);
+    timer_stop(a->timers, &a->looking);
+    timer_stop(a->timers, &a->closing);
+}
