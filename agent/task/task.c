@@ -27,8 +27,7 @@
 #define REMOVE_RETRY_MS 30000 /* a directory that cannot be removed */
 #define BUSY_RETRY_MS 100     /* work that cannot be cancelled is under way */
 #define IDLE_RETRY_MS 20
-#define USAGE_EVERY_MS 2000 /* what ends before costs nothing for it */
-#define TELL_WAIT_MS 2000   /* for the next piece of output to get to belayd */
+#define TELL_WAIT_MS 2000 /* for the next piece of output to get to belayd */
 
 static const char *const phase_names[] = {
     "starting", "restoring", "running", "saving", "ending", "ended", NULL};
@@ -76,7 +75,7 @@ void task_persist(struct task *t)
 /* What an agent to come would find out of exit.json, and say in the same words. */
 static bool end_is_on_disk(const struct task *t)
 {
-    return t->has_exit && !t->has_state && !t->ask.stop;
+    return t->supervision.has_exit && !t->has_state && !t->ckpt.ask.stop;
 }
 
 /* ---- ending ---- */
@@ -92,30 +91,31 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
     told->end = end;
     STR_SHORTEN(told->text, text);
     told->exit_code = code;
-    t->exited = true;
+    t->supervision.exited = true;
     int64_t seen = t->state.told.usage.memory_peak_bytes;
-    t->state.told.usage = (struct wire_usage){.cpu_ms = t->exit.cpu_ms,
-        .cpu_user_ms = t->exit.cpu_user_ms,
-        .memory_peak_bytes = t->exit.memory_peak > 0 ? t->exit.memory_peak : seen};
-    timer_stop(t->room->timers, &t->deadline);
-    timer_stop(t->room->timers, &t->retry);
-    timer_stop(t->room->timers, &t->linger);
+    t->state.told.usage = (struct wire_usage){.cpu_ms = t->supervision.exit.cpu_ms,
+        .cpu_user_ms = t->supervision.exit.cpu_user_ms,
+        .memory_peak_bytes =
+            t->supervision.exit.memory_peak > 0 ? t->supervision.exit.memory_peak : seen};
+    timer_stop(t->room->timers, &t->supervision.deadline);
+    timer_stop(t->room->timers, &t->prep.retry);
+    timer_stop(t->room->timers, &t->ckpt.linger);
     task_accept_drop(t);
     task_saves_end(t);
-    supervisor_client_stop(&t->supervisor);
+    supervisor_client_stop(&t->supervision.client);
     task_move(t, WIRE_ENDED);
     log_info("attempt ended", log_i("job", t->job), log_i("attempt", t->attempt),
         log_s("end", wire_word_name(wire_end_names, (int)end)), log_i("exit_code", code),
         log_s("text", text));
     t->room->ended(t->room->ctx);
-    if (t->killing) {
+    if (t->supervision.killing) {
         task_remove(t);
         return;
     }
     if (!end_is_on_disk(t))
         task_persist(t);
-    log_shipper_settle(&t->shipper);
-    log_shipper_kick(&t->shipper);
+    log_shipper_settle(&t->output.shipper);
+    log_shipper_kick(&t->output.shipper);
     task_tell_end(t);
 }
 
@@ -133,23 +133,23 @@ static int64_t tell_wait_ms(const struct task *t)
 
 static void tell_now(struct task *t)
 {
-    t->end_told = true;
-    timer_stop(t->room->timers, &t->tell);
+    t->output.end_told = true;
+    timer_stop(t->room->timers, &t->output.tell);
     task_changed(t);
 }
 
 void task_tell_end(struct task *t)
 {
-    if (!t->shipper.started || log_shipper_is_complete(&t->shipper))
+    if (!t->output.shipper.started || log_shipper_is_complete(&t->output.shipper))
         tell_now(t);
     else
-        timer_start(t->room->timers, &t->tell, tell_wait_ms(t));
+        timer_start(t->room->timers, &t->output.tell, tell_wait_ms(t));
 }
 
 void task_shipped(void *ctx)
 {
     struct task *t = ctx;
-    if (t->phase == WIRE_ENDED && !t->end_told && !task_is_leaving(t))
+    if (t->phase == WIRE_ENDED && !t->output.end_told && !task_is_leaving(t))
         task_tell_end(t);
 }
 
@@ -163,16 +163,18 @@ static void on_tell(struct timer *timer, void *ctx)
  * effect. */
 static bool stop_took_effect(const struct task *t)
 {
-    return t->exit.cause == EXIT_STOPPED ||
-           (t->exit.signal != 0 && t->exit.cause == EXIT_BY_ITSELF);
+    return t->supervision.exit.cause == EXIT_STOPPED ||
+           (t->supervision.exit.signal != 0 && t->supervision.exit.cause == EXIT_BY_ITSELF);
 }
 
 static void end_as_found(struct task *t)
 {
-    const struct task_exit *x = &t->exit;
+    const struct task_exit *x = &t->supervision.exit;
     const bool is_told = t->state.stop != WIRE_END_NONE;
-    const enum wire_end stop = is_told ? t->state.stop : t->ask.stop ? t->ask.end : WIRE_END_NONE;
-    const char *stop_text = is_told ? t->state.stop_text : t->ask.text;
+    const enum wire_end stop = is_told            ? t->state.stop
+                               : t->ckpt.ask.stop ? t->ckpt.ask.end
+                                                  : WIRE_END_NONE;
+    const char *stop_text = is_told ? t->state.stop_text : t->ckpt.ask.text;
     char words[192];
     bool in_vain = x->code == EXIT_CHECKPOINTED && (!task_saves(t) || task_by_criu(t));
     snprintf(words, sizeof(words), "exit code %lld%s%s%s", (long long)x->code,
@@ -203,15 +205,17 @@ static void end_as_found(struct task *t)
  * waiting for there is nothing newer in it. */
 bool task_wants_final_save(const struct task *t)
 {
-    bool by_itself = t->exit.cause == EXIT_BY_ITSELF;
-    bool for_stop = t->exit.cause == EXIT_STOPPED && t->ask.stop && !t->stop_saved;
-    return t->exit.code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t) &&
-           !t->save.is_final && (by_itself || for_stop);
+    bool by_itself = t->supervision.exit.cause == EXIT_BY_ITSELF;
+    bool for_stop =
+        t->supervision.exit.cause == EXIT_STOPPED && t->ckpt.ask.stop && !t->ckpt.stop_saved;
+    return t->supervision.exit.code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t) &&
+           !t->ckpt.save.is_final && (by_itself || for_stop);
 }
 
 static bool is_over(const struct task *t)
 {
-    return mono_is_set(t->hard_at) && clock_mono(t->room->timers->clock).ms >= t->hard_at.ms;
+    return mono_is_set(t->supervision.hard_at) &&
+           clock_mono(t->room->timers->clock).ms >= t->supervision.hard_at.ms;
 }
 
 /* As an attempt that cannot begin with its store (task_start.c): what another node would not find
@@ -228,20 +232,21 @@ static void end_unsaved(struct task *t)
 {
     struct err e = t->work.e;
     err_wrap(&e, "exit code 85, but its checkpoint could not be stored");
-    task_end(t, t->ask.stop ? t->ask.end : end_of_unsaved(&t->work), t->exit.code, e.text);
+    task_end(t, t->ckpt.ask.stop ? t->ckpt.ask.end : end_of_unsaved(&t->work),
+        t->supervision.exit.code, e.text);
 }
 
 void task_finish(struct task *t)
 {
-    bool tried = t->save.is_final;
-    if (task_work_is_busy(&t->work) || t->taking.is_busy) {
+    bool tried = t->ckpt.save.is_final;
+    if (task_work_is_busy(&t->work) || t->ckpt.taking.is_busy) {
         task_accept_hasten(t);
         return;
     }
-    if (!t->killing && t->exit.code == 0 && !is_over(t) && task_accept_is_wanted(t) &&
-        task_save_queued(t))
+    if (!t->supervision.killing && t->supervision.exit.code == 0 && !is_over(t) &&
+        task_accept_is_wanted(t) && task_save_queued(t))
         return;
-    if (!t->killing && t->exit.code != 0 && !is_over(t)) {
+    if (!t->supervision.killing && t->supervision.exit.code != 0 && !is_over(t)) {
         task_pump_saves(t); /* what it had committed before */
         if (task_work_is_busy(&t->work))
             return;
@@ -262,8 +267,8 @@ void task_finish(struct task *t)
 static void task_hasten(struct task *t)
 {
     task_work_cancel(t);
-    if (timer_is_running(&t->retry))
-        timer_start(t->room->timers, &t->retry, 0);
+    if (timer_is_running(&t->prep.retry))
+        timer_start(t->room->timers, &t->prep.retry, 0);
 }
 
 void task_stop(
@@ -280,7 +285,7 @@ void task_stop(
         task_move(t, WIRE_ENDING);
     else if (t->phase != WIRE_ENDING)
         task_hasten(t); /* there is nothing to save yet */
-    supervisor_client_terminate(&t->supervisor, delay_ms, grace_ms);
+    supervisor_client_terminate(&t->supervision.client, delay_ms, grace_ms);
     task_changed(t);
 }
 
@@ -330,8 +335,8 @@ static void start_removal(struct task *t)
 void task_remove(struct task *t)
 {
     t->leaving = true;
-    timer_stop(t->room->timers, &t->tell);
-    log_shipper_stop(&t->shipper);
+    timer_stop(t->room->timers, &t->output.tell);
+    log_shipper_stop(&t->output.shipper);
     if (task_work_is_busy(&t->work)) /* a clean; it looks again */
         leave_later(t, BUSY_RETRY_MS);
     else
@@ -351,27 +356,27 @@ static void on_leave(struct timer *timer, void *ctx)
 void task_init(struct task *t)
 {
     timer_init(&t->leave, on_leave, t);
-    timer_init(&t->tell, on_tell, t);
+    timer_init(&t->output.tell, on_tell, t);
 }
 
 void task_forget(struct task *t)
 {
-    if (t->leaving || t->killing)
+    if (t->leaving || t->supervision.killing)
         return;
     if (t->phase == WIRE_ENDED && !t->dir) {
         t->leaving = t->removed = true;
         t->room->gone(t->room->ctx, t);
-    } else if (t->phase == WIRE_ENDED && t->shipper.started) {
+    } else if (t->phase == WIRE_ENDED && t->output.shipper.started) {
         t->leaving = true;
-        log_shipper_finish(&t->shipper);
+        log_shipper_finish(&t->output.shipper);
     } else if (t->phase == WIRE_ENDED) {
         task_remove(t);
     } else {
         log_info("belayd does not want this attempt: killing it", log_i("job", t->job),
             log_i("attempt", t->attempt));
-        t->killing = true;
+        t->supervision.killing = true;
         task_hasten(t);
-        supervisor_client_kill(&t->supervisor);
+        supervisor_client_kill(&t->supervision.client);
     }
 }
 
@@ -426,11 +431,12 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
         drop_acked(t, d->acked_sequence);
     task_set_every(t, d->ckpt_every_ms);
     task_set_limit(t, d->limit_ms);
-    if (d->want == WIRE_RUN && t->phase != WIRE_ENDED && !t->killing)
+    if (d->want == WIRE_RUN && t->phase != WIRE_ENDED && !t->supervision.killing)
         task_asked(t, d->saves_asked);
-    if (d->gang_ended && t->exited) /* what it has accepted would wait in vain for that rank */
+    if (d->gang_ended &&
+        t->supervision.exited) /* what it has accepted would wait in vain for that rank */
         task_leave_gang(t);
-    if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->killing)
+    if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->supervision.killing)
         return;
     const enum wire_end end = task_end_of(d->reason);
     if (d->want == WIRE_SAVE_STOP)
@@ -461,8 +467,8 @@ bool task_has_ended(const struct task *t)
 bool task_is_here(const struct task *t)
 {
     /* the latter by an agent before */
-    bool has_begun = t->is_admitted || t->state.prepared || t->is_damaged;
-    return has_begun && !t->exited && t->phase != WIRE_ENDED;
+    bool has_begun = t->prep.is_admitted || t->state.prepared || t->is_damaged;
+    return has_begun && !t->supervision.exited && t->phase != WIRE_ENDED;
 }
 
 const struct wire_desired_attempt *task_spec(const struct task *t)
@@ -486,7 +492,7 @@ bool task_is_prepared(const struct task *t)
 
 bool task_is_leaving(const struct task *t)
 {
-    return t->leaving || t->killing;
+    return t->leaving || t->supervision.killing;
 }
 
 struct link *task_link(struct task *t)
@@ -501,46 +507,28 @@ struct task *task_of_link(struct link *n)
 
 void task_read_usage(struct task *t)
 {
-    struct wire_usage *told = &t->state.told.usage;
-    struct mono now = clock_mono(t->room->timers->clock);
-    struct usage used;
-    if (t->exited || !mono_is_set(t->usage_at) || now.ms - t->usage_at.ms < USAGE_EVERY_MS)
-        return;
-    if (*t->usage.cpu)
-        usage_read(&t->usage, &used);
-    else
-        usage_read_tree((pid_t)t->init_pid, (uint64_t)t->init_ticks, &used);
-    bool is_known = used.cpu_ms > t->usage_cpu_ms && t->usage_cpu_ms >= 0;
-    told->cpu_milli =
-        is_known ? (used.cpu_ms - t->usage_cpu_ms) * 1000 / (now.ms - t->usage_at.ms) : 0;
-    told->cpu_ms = used.cpu_ms > 0 ? used.cpu_ms : 0;
-    told->cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
-    t->usage_cpu_ms = used.cpu_ms;
-    told->memory_bytes = used.memory_bytes > 0 ? used.memory_bytes : 0;
-    /* the most that was seen, where nobody counts */
-    int64_t peak = used.peak_bytes >= 0 ? used.peak_bytes : told->memory_peak_bytes;
-    told->memory_peak_bytes = peak > told->memory_bytes ? peak : told->memory_bytes;
-    t->usage_at = now;
+    task_supervision_read_usage(
+        &t->supervision, clock_mono(t->room->timers->clock), &t->state.told.usage);
 }
 
 bool task_probe(const struct task *t, struct probe_of *ret_of)
 {
-    *ret_of = (struct probe_of){.files = t->usage,
-        .init_pid = t->init_pid,
-        .init_ticks = t->init_ticks,
-        .waited_ms = control_read_waited(&t->control)};
-    return !t->exited && mono_is_set(t->usage_at);
+    *ret_of = (struct probe_of){.files = t->supervision.usage,
+        .init_pid = t->supervision.init_pid,
+        .init_ticks = t->supervision.init_ticks,
+        .waited_ms = control_read_waited(&t->ckpt.control)};
+    return !t->supervision.exited && mono_is_set(t->supervision.usage_at);
 }
 
 void task_status(struct task *t, struct wire_attempt_status *s)
 {
     *s = t->state.told;
     s->phase = (enum wire_phase)t->phase;
-    if (t->phase == WIRE_ENDED && !t->end_told) {
+    if (t->phase == WIRE_ENDED && !t->output.end_told) {
         s->phase = WIRE_ENDING;
         s->end = WIRE_END_NONE;
     }
-    s->output_bytes = log_shipper_output_bytes(&t->shipper);
+    s->output_bytes = log_shipper_output_bytes(&t->output.shipper);
     s->secrets = t->secrets.version;
 }
 
@@ -548,8 +536,8 @@ bool task_tail(struct task *t, struct wire_tail *ret)
 {
     size_t n;
     int64_t offset;
-    char *rest = t->phase == WIRE_ENDED && t->end_told
-                     ? log_shipper_rest(&t->shipper, WIRE_TAIL_MAX, &offset, &n)
+    char *rest = t->phase == WIRE_ENDED && t->output.end_told
+                     ? log_shipper_rest(&t->output.shipper, WIRE_TAIL_MAX, &offset, &n)
                      : NULL;
     if (!rest)
         return false;
@@ -562,7 +550,7 @@ bool task_tail(struct task *t, struct wire_tail *ret)
 
 int task_shell(struct task *t, int fd)
 {
-    return supervisor_client_shell(&t->supervisor, fd);
+    return supervisor_client_shell(&t->supervision.client, fd);
 }
 
 /* ---- letting go ---- */
@@ -571,38 +559,34 @@ void task_release(struct task *t)
 {
     t->released = true;
     task_work_cancel(t);
-    atomic_store(&t->taking.cancel, 1);
-    timer_stop(t->room->timers, &t->retry);
-    timer_stop(t->room->timers, &t->linger);
-    timer_stop(t->room->timers, &t->deadline);
+    atomic_store(&t->ckpt.taking.cancel, 1);
+    timer_stop(t->room->timers, &t->prep.retry);
+    timer_stop(t->room->timers, &t->ckpt.linger);
+    timer_stop(t->room->timers, &t->supervision.deadline);
     timer_stop(t->room->timers, &t->leave);
-    timer_stop(t->room->timers, &t->tell);
+    timer_stop(t->room->timers, &t->output.tell);
     task_saves_end(t);
-    supervisor_client_stop(&t->supervisor);
-    log_shipper_stop(&t->shipper);
+    supervisor_client_stop(&t->supervision.client);
+    log_shipper_stop(&t->output.shipper);
 }
 
 bool task_is_idle(const struct task *t)
 {
-    return !task_work_is_busy(&t->work) && !t->taking.is_busy && log_shipper_is_idle(&t->shipper);
+    return !task_work_is_busy(&t->work) && !t->ckpt.taking.is_busy &&
+           log_shipper_is_idle(&t->output.shipper);
 }
 
 void task_free(struct task *t)
 {
     if (!t)
         return;
-    control_close(&t->control);
+    task_checkpointer_deinit(&t->ckpt);
     wire_desired_deinit(&t->own);
     wire_secrets_wipe(&t->secrets);
     store_net_destroy(t->net);
     record_deinit_state(&t->state);
-    ckpt_seen_destroy(t->seen);
-    ckpt_snapshot_destroy(t->save.snapshot);
-    ckpt_snapshot_destroy(t->taking.save.snapshot);
-    ckpt_snapshot_destroy(t->queued.snapshot);
     free(t->dir);
-    free(t->checkpoint_dir);
-    free(t->output_path);
+    free(t->output.path);
     free(t->state_path);
     free(t);
 }

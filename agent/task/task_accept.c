@@ -37,53 +37,53 @@ static int64_t now_ms(const struct task *t)
 static void take_on_thread(void *ctx)
 {
     struct task *t = ctx;
-    struct task_taking *k = &t->taking;
+    struct task_taking *k = &t->ckpt.taking;
     const struct ckpt_snapshot_how how = {.scratch = t->dir, .in_place = k->in_place};
-    k->rc = ckpt_snapshot_take(
-        t->checkpoint_dir, &how, &k->cancel, &k->save.snapshot, &k->stats, &k->e);
+    k->rc = ckpt_snapshot_take(t->ckpt.dir, &how, &k->cancel, &k->save.snapshot, &k->stats, &k->e);
 }
 
 /* The program goes on. What asked for this save has it, unless it came meanwhile. */
 static void accept_taken(struct task *t)
 {
-    struct task_save *s = &t->taking.save;
+    struct task_save *s = &t->ckpt.taking.save;
     const struct control_answer a = {
         .attempt = t->attempt, .sequence = s->sequence = ++t->state.sequence, .accepted = true};
     s->pause_ms = now_ms(t) - s->begun_ms;
-    ckpt_snapshot_destroy(t->queued.snapshot);
-    t->queued = *s;
+    ckpt_snapshot_destroy(t->ckpt.queued.snapshot);
+    t->ckpt.queued = *s;
     s->snapshot = NULL;
     task_note_queued(t);
     task_persist(t);
-    if (s->is_asked && t->ask.on && t->ask.serial == s->ask_serial)
+    if (s->is_asked && t->ckpt.ask.on && t->ckpt.ask.serial == s->ask_serial)
         task_ask_over(t);
     if (s->commit) {
-        t->untold = t->untold ? t->untold : s->commit;
-        t->accepted = s->commit;
-        control_answer(&t->control, s->commit, &a);
+        t->ckpt.untold = t->ckpt.untold ? t->ckpt.untold : s->commit;
+        t->ckpt.accepted = s->commit;
+        control_answer(&t->ckpt.control, s->commit, &a);
     } else {
         task_done_taken(t);
     }
     log_debug("a checkpoint was accepted", log_i("job", t->job), log_i("attempt", t->attempt),
-        log_i("pause_ms", s->pause_ms), log_i("copied", t->taking.stats.copied_bytes),
-        log_i("cloned", t->taking.stats.cloned_bytes), log_i("held", t->taking.stats.held_bytes));
+        log_i("pause_ms", s->pause_ms), log_i("copied", t->ckpt.taking.stats.copied_bytes),
+        log_i("cloned", t->ckpt.taking.stats.cloned_bytes),
+        log_i("held", t->ckpt.taking.stats.held_bytes));
 }
 
 static void let_wait(struct task *t)
 {
-    struct task_taking *k = &t->taking;
+    struct task_taking *k = &t->ckpt.taking;
     log_debug("a program has to wait until it is saved", log_i("job", t->job),
         log_i("attempt", t->attempt), log_err(&k->e));
     if (k->save.commit)
-        t->must_wait = k->save.commit;
+        t->ckpt.must_wait = k->save.commit;
     else
-        t->done_must_wait = true;
+        t->ckpt.done_must_wait = true;
 }
 
 static void on_taken(void *ctx)
 {
     struct task *t = ctx;
-    struct task_taking *k = &t->taking;
+    struct task_taking *k = &t->ckpt.taking;
     k->is_busy = false;
     if (t->released)
         return; /* task_free has the rest */
@@ -95,7 +95,7 @@ static void on_taken(void *ctx)
         accept_taken(t);
     else if (!k->rc)
         let_wait(t);
-    if (t->exited)
+    if (t->supervision.exited)
         task_finish(t);
     else
         task_pump_saves(t);
@@ -105,23 +105,24 @@ bool task_accept_may_take(const struct task *t)
 {
     const struct task_work *w = &t->work;
     bool nobody_waits = !task_work_is_busy(w) || w->kind == WORK_CLEAN || task_saves_accepted(t);
-    return !t->taking.is_busy && nobody_waits && !(task_is_gang(t) && task_has_queued(t));
+    return !t->ckpt.taking.is_busy && nobody_waits &&
+           !(task_is_gang(t) && task_has_queued(&t->ckpt));
 }
 
 void task_accept_take(struct task *t, int64_t commit, int64_t progress)
 {
-    struct task_taking *k = &t->taking;
+    struct task_taking *k = &t->ckpt.taking;
     k->save = (struct task_save){.commit = commit,
-        .ask_serial = t->ask.serial,
-        .cause = t->ask.on ? t->ask.cause : SAVE_PROGRAM,
-        .is_asked = t->ask.on,
-        .asked = t->ask.asked,
+        .ask_serial = t->ckpt.ask.serial,
+        .cause = t->ckpt.ask.on ? t->ckpt.ask.cause : SAVE_PROGRAM,
+        .is_asked = t->ckpt.ask.on,
+        .asked = t->ckpt.ask.asked,
         .progress = progress,
         .begun_ms = now_ms(t),
         .pause_ms = TASK_WAITS,
         .of_ms = clock_wall(t->room->timers->clock).ms};
     k->is_busy = true;
-    k->in_place = t->in_place;
+    k->in_place = t->ckpt.in_place;
     atomic_store(&k->cancel, 0);
     uv_run_work(t->room->loop, take_on_thread, on_taken, t);
 }
@@ -132,27 +133,27 @@ void task_accept_tell(struct task *t, int64_t upto, const struct err *failed)
 {
     const struct control_answer a = {
         .failed = failed, .attempt = t->attempt, .sequence = t->work.sequence};
-    if (!t->untold || upto < t->untold)
+    if (!t->ckpt.untold || upto < t->ckpt.untold)
         return;
-    control_stored(&t->control, t->untold, upto, &a);
-    t->untold = upto < t->accepted ? upto + 1 : 0;
+    control_stored(&t->ckpt.control, t->ckpt.untold, upto, &a);
+    t->ckpt.untold = upto < t->ckpt.accepted ? upto + 1 : 0;
 }
 
 void task_accept_drop(struct task *t)
 {
-    ckpt_snapshot_destroy(t->queued.snapshot);
-    t->queued = (struct task_save){0};
+    ckpt_snapshot_destroy(t->ckpt.queued.snapshot);
+    t->ckpt.queued = (struct task_save){0};
 }
 
 void task_accept_refuse(struct task *t, const struct task_save *s, const struct err *why)
 {
-    if (task_has_queued(t))
+    if (task_has_queued(&t->ckpt))
         return; /* they wait for this rank until its next commit */
-    t->queued = *s;
-    t->queued.snapshot = NULL;
-    t->queued.sequence = ++t->state.sequence;
-    t->queued.pause_ms = 0;
-    t->queued.refused = *why;
+    t->ckpt.queued = *s;
+    t->ckpt.queued.snapshot = NULL;
+    t->ckpt.queued.sequence = ++t->state.sequence;
+    t->ckpt.queued.pause_ms = 0;
+    t->ckpt.queued.refused = *why;
     task_note_queued(t);
     task_persist(t);
 }
@@ -161,8 +162,10 @@ void task_accept_judge(struct task *t)
 {
     const struct task_work *w = &t->work;
     int64_t left = w->waits || w->lacks ? -1 : ckpt_pace_left_ms(&w->pace),
-            estimate = t->save_took_ms;
-    int64_t time = mono_is_set(t->hard_at) ? t->hard_at.ms - TASK_COMMIT_MS - now_ms(t) : INT64_MAX;
+            estimate = t->ckpt.save_took_ms;
+    int64_t time = mono_is_set(t->supervision.hard_at)
+                       ? t->supervision.hard_at.ms - TASK_COMMIT_MS - now_ms(t)
+                       : INT64_MAX;
     if (!task_saves_accepted(t) || atomic_load(&w->cancel))
         return;
     if (estimate < 0)
@@ -178,7 +181,7 @@ void task_accept_judge(struct task *t)
 
 static bool has_succeeded(const struct task *t)
 {
-    return t->exit.cause == EXIT_BY_ITSELF && t->exit.code == 0;
+    return t->supervision.exit.cause == EXIT_BY_ITSELF && t->supervision.exit.code == 0;
 }
 
 /* Whoever has succeeded needs no checkpoint that belay had asked for, but the other ranks of a gang
@@ -186,23 +189,24 @@ static bool has_succeeded(const struct task *t)
  * says that what is in the directory is the newest. */
 bool task_accept_is_wanted(const struct task *t)
 {
-    if (!task_has_queued(t) || t->killing || t->left_gang)
+    if (!task_has_queued(&t->ckpt) || t->supervision.killing || t->ckpt.left_gang)
         return false;
-    return has_succeeded(t) ? !t->queued.is_asked || task_is_gang(t) : !task_wants_final_save(t);
+    return has_succeeded(t) ? !t->ckpt.queued.is_asked || task_is_gang(t)
+                            : !task_wants_final_save(t);
 }
 
 void task_accept_hasten(struct task *t)
 {
     bool is_accepted = task_saves_accepted(t);
-    bool of_use = is_accepted && (task_is_gang(t) || !(has_succeeded(t) && t->save.is_asked));
-    if (t->killing || (t->exit.code == 0 && !of_use))
+    bool of_use = is_accepted && (task_is_gang(t) || !(has_succeeded(t) && t->ckpt.save.is_asked));
+    if (t->supervision.killing || (t->supervision.exit.code == 0 && !of_use))
         task_work_cancel(t);
     else if (task_wants_final_save(t))
         task_accept_judge(t);
-    if (t->killing)
-        atomic_store(&t->taking.cancel, 1);
-    if (is_accepted && !timer_is_running(&t->linger))
-        timer_start(t->room->timers, &t->linger, LINGER_MS);
+    if (t->supervision.killing)
+        atomic_store(&t->ckpt.taking.cancel, 1);
+    if (is_accepted && !timer_is_running(&t->ckpt.linger))
+        timer_start(t->room->timers, &t->ckpt.linger, LINGER_MS);
 }
 
 static void on_linger(struct timer *timer, void *ctx)
@@ -216,5 +220,5 @@ static void on_linger(struct timer *timer, void *ctx)
 
 void task_accept_init(struct task *t)
 {
-    timer_init(&t->linger, on_linger, t);
+    timer_init(&t->ckpt.linger, on_linger, t);
 }

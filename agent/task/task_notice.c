@@ -18,9 +18,9 @@ void task_put_notice(struct task *t)
 {
     const struct notice *n = t->room->notice;
     struct err e;
-    if (n->kind == NOTICE_NONE || t->control.fd < 0)
+    if (n->kind == NOTICE_NONE || t->ckpt.control.fd < 0)
         return;
-    if (control_notice(&t->control, notice_kind_name(n->kind),
+    if (control_notice(&t->ckpt.control, notice_kind_name(n->kind),
             wall_is_set(n->deadline) ? n->deadline.ms : CONTROL_NONE,
             clock_wall(t->room->timers->clock).ms, &e))
         task_log(t, "a program could not be told of the notice", &e);
@@ -34,22 +34,22 @@ static void on_deadline(struct timer *timer, void *ctx)
     bool saving = t->work.kind == WORK_SAVE || t->work.kind == WORK_DUMP;
     bool waited_for = saving && !task_saves_accepted(t); /* by the program, or its end */
     int64_t now = clock_mono(t->room->timers->clock).ms;
-    int64_t left = mono_is_set(t->hard_at) ? t->hard_at.ms - now : 0;
-    if (left > 0 || (waited_for && !mono_is_set(t->hard_at)))
-        timer_start(t->room->timers, &t->deadline, left > 0 ? left : SAVING_STOP_MS);
-    if (waited_for && timer_is_running(&t->deadline))
+    int64_t left = mono_is_set(t->supervision.hard_at) ? t->supervision.hard_at.ms - now : 0;
+    if (left > 0 || (waited_for && !mono_is_set(t->supervision.hard_at)))
+        timer_start(t->room->timers, &t->supervision.deadline, left > 0 ? left : SAVING_STOP_MS);
+    if (waited_for && timer_is_running(&t->supervision.deadline))
         return; /* let it finish */
-    if (saving && mono_is_set(t->hard_at) && left <= 0)
+    if (saving && mono_is_set(t->supervision.hard_at) && left <= 0)
         task_work_cancel(t);
-    int64_t grace = mono_is_set(t->hard_at) ? left : t->spec->kill_wait_ms;
-    task_stop(t, t->ask.end, t->ask.text, 0, grace < 0 ? 0 : grace);
-    if (t->exited)
+    int64_t grace = mono_is_set(t->supervision.hard_at) ? left : t->spec->kill_wait_ms;
+    task_stop(t, t->ckpt.ask.end, t->ckpt.ask.text, 0, grace < 0 ? 0 : grace);
+    if (t->supervision.exited)
         task_finish(t);
 }
 
 void task_notice_init(struct task *t)
 {
-    timer_init(&t->deadline, on_deadline, t);
+    timer_init(&t->supervision.deadline, on_deadline, t);
 }
 
 static void set_hard_deadline(struct task *t, int64_t left)
@@ -58,15 +58,16 @@ static void set_hard_deadline(struct task *t, int64_t left)
     left = left < 0 ? 0 : left;
     int64_t last_words = left / 10 < LAST_WORDS_MAX_MS ? left / 10 : LAST_WORDS_MAX_MS;
     int64_t grace = t->spec->kill_wait_ms < left / 4 ? t->spec->kill_wait_ms : left / 4;
-    t->hard_at.ms = now + left - last_words;
-    timer_start(t->room->timers, &t->deadline, left - last_words - grace);
+    t->supervision.hard_at.ms = now + left - last_words;
+    timer_start(t->room->timers, &t->supervision.deadline, left - last_words - grace);
 }
 
 void task_save_and_stop(struct task *t, enum wire_end end, const char *text, int64_t stop_by)
 {
-    if (t->phase == WIRE_ENDED || t->killing || t->state.stop != WIRE_END_NONE || t->ask.stop)
+    if (t->phase == WIRE_ENDED || t->supervision.killing || t->state.stop != WIRE_END_NONE ||
+        t->ckpt.ask.stop)
         return;
-    if (stop_by > 0 && !mono_is_set(t->hard_at))
+    if (stop_by > 0 && !mono_is_set(t->supervision.hard_at))
         set_hard_deadline(t, stop_by - clock_wall(t->room->timers->clock).ms);
     if (t->phase != WIRE_STARTING && t->phase != WIRE_RESTORING && task_saves(t))
         task_ask_save(t, SAVE_EVICT, end, text);
@@ -82,10 +83,10 @@ static void reclaim(struct task *t, const struct notice *n)
     }
     task_ask_save(t, SAVE_NOTICE, WIRE_END_RECLAIMED, "");
     /* no checkpoints: it may run to the last moment, perhaps it ends by itself */
-    if (!t->ask.stop) {
-        t->ask.stop = true;
-        t->ask.end = WIRE_END_RECLAIMED;
-        STR_COPY(t->ask.text, "");
+    if (!t->ckpt.ask.stop) {
+        t->ckpt.ask.stop = true;
+        t->ckpt.ask.end = WIRE_END_RECLAIMED;
+        STR_COPY(t->ckpt.ask.text, "");
     }
     if (mono_is_set(n->deadline_mono))
         set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms);
@@ -93,7 +94,7 @@ static void reclaim(struct task *t, const struct notice *n)
 
 void task_notice_sooner(struct task *t, const struct notice *n)
 {
-    if (t->phase == WIRE_ENDED || t->killing || !t->ask.stop)
+    if (t->phase == WIRE_ENDED || t->supervision.killing || !t->ckpt.ask.stop)
         return;
     task_put_notice(t);
     set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms);
@@ -101,12 +102,12 @@ void task_notice_sooner(struct task *t, const struct notice *n)
 
 void task_notice(struct task *t, const struct notice *n)
 {
-    if (t->phase == WIRE_ENDED || t->killing)
+    if (t->phase == WIRE_ENDED || t->supervision.killing)
         return;
     task_put_notice(t);
     if (n->kind == NOTICE_RECLAIM)
         reclaim(t, n);
     else
         task_ask_save(t, SAVE_REBALANCE, WIRE_END_NONE, NULL);
-    log_shipper_kick(&t->shipper);
+    log_shipper_kick(&t->output.shipper);
 }

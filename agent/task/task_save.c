@@ -97,7 +97,7 @@ static int64_t wall_ms(const struct task *t)
 
 static bool has_done(const struct task *t)
 {
-    char *path = mem_printf("%s/.done", t->checkpoint_dir);
+    char *path = mem_printf("%s/.done", t->ckpt.dir);
     bool there = fs_has_name(path);
     free(path);
     return there;
@@ -106,8 +106,8 @@ static bool has_done(const struct task *t)
 static void send_signal(struct task *t)
 {
     int signum = t->spec->ckpt_signal > 0 ? (int)t->spec->ckpt_signal : SIGNAL_DEFAULT;
-    if (by_signal(t) && t->is_up && !t->exited)
-        supervisor_client_signal(&t->supervisor, signum);
+    if (by_signal(t) && t->supervision.is_up && !t->supervision.exited)
+        supervisor_client_signal(&t->supervision.client, signum);
 }
 
 /* 0: none. */
@@ -126,19 +126,20 @@ static int64_t limit_at(const struct task *t)
 
 static int64_t ask_deadline(const struct task *t)
 {
-    if (t->ask.cause == SAVE_LIMIT)
+    if (t->ckpt.ask.cause == SAVE_LIMIT)
         return limit_at(t);
-    if (t->ask.cause == SAVE_NOTICE && wall_is_set(t->room->notice->deadline))
+    if (t->ckpt.ask.cause == SAVE_NOTICE && wall_is_set(t->room->notice->deadline))
         return t->room->notice->deadline.ms;
-    return t->ask.stop ? wall_ms(t) + STOP_SAVE_MS : CONTROL_NONE;
+    return t->ckpt.ask.stop ? wall_ms(t) + STOP_SAVE_MS : CONTROL_NONE;
 }
 
 static void put_request(struct task *t)
 {
     struct err e;
-    if (t->control.fd < 0 || !t->ask.on || task_by_criu(t))
+    if (t->ckpt.control.fd < 0 || !t->ckpt.ask.on || task_by_criu(t))
         return;
-    if (control_request(&t->control, wall_ms(t), causes[t->ask.cause].request, ask_deadline(t), &e))
+    if (control_request(
+            &t->ckpt.control, wall_ms(t), causes[t->ckpt.ask.cause].request, ask_deadline(t), &e))
         log_error(
             "a program could not be asked for a checkpoint", log_i("job", t->job), log_err(&e));
     send_signal(t);
@@ -147,26 +148,26 @@ static void put_request(struct task *t)
 /* A stop without a provider's deadline has one of ours; a notice's are set by task_notice. */
 static void limit_wait(struct task *t)
 {
-    if (t->ask.stop && !mono_is_set(t->hard_at))
-        timer_start(timers_of(t), &t->deadline, STOP_SAVE_MS);
+    if (t->ckpt.ask.stop && !mono_is_set(t->supervision.hard_at))
+        timer_start(timers_of(t), &t->supervision.deadline, STOP_SAVE_MS);
 }
 
 void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text)
 {
-    bool wanted_more = end != WIRE_END_NONE && !t->ask.stop;
+    bool wanted_more = end != WIRE_END_NONE && !t->ckpt.ask.stop;
     /* the program may be saving already */
-    bool anew = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ask.stop);
-    if (!task_saves(t) || t->exited || (t->ask.on && !wanted_more && !anew))
+    bool anew = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ckpt.ask.stop);
+    if (!task_saves(t) || t->supervision.exited || (t->ckpt.ask.on && !wanted_more && !anew))
         return;
     if (cause == SAVE_NOTICE && t->work.kind == WORK_CLEAN)
         task_work_cancel(t); /* the store is needed for this save now */
-    t->ask.on = true;
-    t->ask.cause = cause;
-    t->ask.serial++;
+    t->ckpt.ask.on = true;
+    t->ckpt.ask.cause = cause;
+    t->ckpt.ask.serial++;
     if (wanted_more) {
-        t->ask.stop = true;
-        t->ask.end = end;
-        STR_COPY(t->ask.text, text);
+        t->ckpt.ask.stop = true;
+        t->ckpt.ask.end = end;
+        STR_COPY(t->ckpt.ask.text, text);
     }
     put_request(t);
     limit_wait(t);
@@ -178,38 +179,39 @@ void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, con
  * by the next. */
 void task_asked(struct task *t, int64_t n)
 {
-    if (n <= t->ask.asked || n <= t->state.saves_asked)
+    if (n <= t->ckpt.ask.asked || n <= t->state.saves_asked)
         return;
-    t->ask.asked = n;
+    t->ckpt.ask.asked = n;
     task_ask_save(t, SAVE_USER, WIRE_END_NONE, NULL);
 }
 
 /* The program may not have come to install its handler. */
 void task_signalled(struct task *t, int count)
 {
-    if (count == 0 && t->ask.on)
-        timer_start(timers_of(t), &t->again, t->ask.stop ? ASK_AGAIN_STOP_MS : ASK_AGAIN_MS);
+    if (count == 0 && t->ckpt.ask.on)
+        timer_start(
+            timers_of(t), &t->ckpt.again, t->ckpt.ask.stop ? ASK_AGAIN_STOP_MS : ASK_AGAIN_MS);
 }
 
 static void on_again(struct timer *timer, void *ctx)
 {
     struct task *t = ctx;
     (void)timer;
-    if (t->exited) {
+    if (t->supervision.exited) {
         task_finish(t);
         return;
     }
-    if (by_signal(t) && t->ask.on && !has_done(t))
+    if (by_signal(t) && t->ckpt.ask.on && !has_done(t))
         send_signal(t);
     task_pump_saves(t);
 }
 
 void task_ask_over(struct task *t)
 {
-    t->ask.on = false;
-    timer_stop(timers_of(t), &t->again);
-    if (t->control.fd >= 0)
-        control_request_done(&t->control);
+    t->ckpt.ask.on = false;
+    timer_stop(timers_of(t), &t->ckpt.again);
+    if (t->ckpt.control.fd >= 0)
+        control_request_done(&t->ckpt.control);
 }
 
 /* ---- from time to time ---- */
@@ -235,7 +237,8 @@ static int64_t last_saved(const struct task *t)
 
 static int64_t ms_to_periodic(const struct task *t)
 {
-    int64_t every = t->every_ms > 0 ? t->every_ms : t->spec->ckpt_every_ms, since = last_saved(t);
+    int64_t every = t->ckpt.every_ms > 0 ? t->ckpt.every_ms : t->spec->ckpt_every_ms,
+            since = last_saved(t);
     if (every <= 0)
         return INT64_MAX;
     if (task_is_gang(t))
@@ -249,7 +252,7 @@ static int64_t ms_to_daily(const struct task *t)
 {
     int64_t now = wall_ms(t), since = last_saved(t);
     struct wall at =
-        daily_next(&t->daily, (struct wall){since == WIRE_NONE || since > now ? now : since});
+        daily_next(&t->ckpt.daily, (struct wall){since == WIRE_NONE || since > now ? now : since});
     if (!wall_is_set(at))
         return INT64_MAX;
     return at.ms <= now ? 0 : at.ms - now;
@@ -263,7 +266,7 @@ static int64_t ms_to_limit(const struct task *t)
     int64_t limit = limit_ms(t), at = limit_at(t), now = wall_ms(t);
     if (at == INT64_MAX)
         return INT64_MAX;
-    int64_t took = t->save_took_ms >= 0 ? t->save_took_ms : t->spec->save_ms;
+    int64_t took = t->ckpt.save_took_ms >= 0 ? t->ckpt.save_took_ms : t->spec->save_ms;
     int64_t before = t->spec->grace_signal > 0 ? t->spec->grace_ms : LIMIT_BEFORE_MS;
     if (before < 2 * took + LIMIT_SPARE_MS)
         before = 2 * took + LIMIT_SPARE_MS;
@@ -276,49 +279,49 @@ static int64_t ms_to_limit(const struct task *t)
 static void restart_periodic(struct task *t)
 {
     int64_t left = ms_to_periodic(t), daily = ms_to_daily(t), limit = ms_to_limit(t);
-    if (!task_saves(t) || t->exited)
+    if (!task_saves(t) || t->supervision.exited)
         return;
-    t->due = SAVE_PERIODIC;
+    t->ckpt.due = SAVE_PERIODIC;
     if (daily < left) {
-        t->due = SAVE_DAILY;
+        t->ckpt.due = SAVE_DAILY;
         left = daily;
     }
     if (limit < left) {
-        t->due = SAVE_LIMIT;
+        t->ckpt.due = SAVE_LIMIT;
         left = limit;
     }
     if (left == INT64_MAX)
         return;
-    timer_start(timers_of(t), &t->periodic,
-        t->due != SAVE_PERIODIC && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
+    timer_start(timers_of(t), &t->ckpt.periodic,
+        t->ckpt.due != SAVE_PERIODIC && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
 }
 
 /* The pause after a failed save stands. */
 void task_set_every(struct task *t, int64_t ms)
 {
-    if (ms == 0 || ms == t->every_ms)
+    if (ms == 0 || ms == t->ckpt.every_ms)
         return;
-    t->every_ms = ms;
-    if (t->control_watch && !t->save_failed)
+    t->ckpt.every_ms = ms;
+    if (t->ckpt.control_watch && !t->ckpt.save_failed)
         restart_periodic(t);
 }
 
 void task_tell_limit(struct task *t)
 {
     if (t->state.limit_ms != 0)
-        supervisor_client_limit(&t->supervisor, limit_ms(t));
+        supervisor_client_limit(&t->supervision.client, limit_ms(t));
 }
 
 void task_set_limit(struct task *t, int64_t ms)
 {
-    if (ms == 0 || t->exited || (ms == WIRE_NO_LIMIT ? 0 : ms) == limit_ms(t))
+    if (ms == 0 || t->supervision.exited || (ms == WIRE_NO_LIMIT ? 0 : ms) == limit_ms(t))
         return;
     t->state.limit_ms = ms;
     if (t->state.prepared) /* else it is written with that */
         task_persist(t);
-    if (t->is_up)
+    if (t->supervision.is_up)
         task_tell_limit(t);
-    if (t->control_watch && !t->save_failed)
+    if (t->ckpt.control_watch && !t->ckpt.save_failed)
         restart_periodic(t);
 }
 
@@ -326,19 +329,19 @@ static void on_periodic(struct timer *timer, void *ctx)
 {
     struct task *t = ctx;
     (void)timer;
-    bool is_early = (t->due == SAVE_DAILY && ms_to_daily(t) > 0) ||
-                    (t->due == SAVE_LIMIT && ms_to_limit(t) > 0);
+    bool is_early = (t->ckpt.due == SAVE_DAILY && ms_to_daily(t) > 0) ||
+                    (t->ckpt.due == SAVE_LIMIT && ms_to_limit(t) > 0);
     if (is_early)
         restart_periodic(t);
     else
-        task_ask_save(t, t->due, WIRE_END_NONE, NULL);
+        task_ask_save(t, t->ckpt.due, WIRE_END_NONE, NULL);
 }
 
 /* What belayd checked; one that is newer may know more. */
 static void read_daily(struct task *t)
 {
     struct err e;
-    if (daily_parse(t->spec->ckpt_at, &t->daily, &e) != 0)
+    if (daily_parse(t->spec->ckpt_at, &t->ckpt.daily, &e) != 0)
         task_log(t, "times of the day at which a task is saved cannot be read: there are none", &e);
 }
 
@@ -358,12 +361,12 @@ static void note_met(struct task *t)
 {
     int64_t met = t->work.stats.sequence;
     if (met > 0)
-        t->save.sequence = t->work.sequence = met;
+        t->ckpt.save.sequence = t->work.sequence = met;
     else
-        met = t->save.sequence - 1;
+        met = t->ckpt.save.sequence - 1;
     t->state.sequence = met;
-    if (task_has_queued(t))
-        t->queued.sequence = ++t->state.sequence;
+    if (task_has_queued(&t->ckpt))
+        t->ckpt.queued.sequence = ++t->state.sequence;
 }
 
 /* The first word is kept: whether an attempt goes on where it resumed shows in it, however late
@@ -401,19 +404,19 @@ static void note_saving(struct task *t, const struct task_save *s)
 
 void task_note_queued(struct task *t)
 {
-    if (!t->state.saving && task_has_queued(t))
-        note_saving(t, &t->queued);
+    if (!t->state.saving && task_has_queued(&t->ckpt))
+        note_saving(t, &t->ckpt.queued);
 }
 
 static void store(struct task *t, const struct task_save *s)
 {
-    t->save = *s;
+    t->ckpt.save = *s;
     note_saving(t, s);
     task_persist(t);
     t->work.sequence = s->sequence;
     t->work.progress = s->progress;
     t->work.snapshot = s->snapshot;
-    t->work.refused = s->refused.kind ? &t->save.refused : NULL;
+    t->work.refused = s->refused.kind ? &t->ckpt.save.refused : NULL;
     task_work_start(t, WORK_SAVE, on_saved);
 }
 
@@ -421,38 +424,43 @@ static void store(struct task *t, const struct task_save *s)
 static void save_begin(struct task *t, int64_t commit, int64_t progress, enum save_cause cause)
 {
     const struct task_save s = {.commit = commit,
-        .ask_serial = t->ask.serial,
+        .ask_serial = t->ckpt.ask.serial,
         .cause = cause,
         .is_final = cause == SAVE_EXIT,
-        .is_asked = t->ask.on,
-        .asked = t->ask.asked,
+        .is_asked = t->ckpt.ask.on,
+        .asked = t->ckpt.ask.asked,
         .sequence = next_sequence(t),
         .progress = progress,
         .pause_ms = TASK_WAITS};
     task_accept_drop(t);
-    t->must_wait = 0;
-    t->done_must_wait = false;
+    t->ckpt.must_wait = 0;
+    t->ckpt.done_must_wait = false;
     if (t->phase == WIRE_RUNNING)
         task_move(t, WIRE_SAVING);
     store(t, &s);
 }
 
-bool task_has_queued(const struct task *t)
+void task_checkpointer_deinit(struct task_checkpointer *c)
 {
-    return t->queued.snapshot || t->queued.refused.kind;
+    control_close(&c->control);
+    ckpt_seen_destroy(c->seen);
+    ckpt_snapshot_destroy(c->save.snapshot);
+    ckpt_snapshot_destroy(c->taking.save.snapshot);
+    ckpt_snapshot_destroy(c->queued.snapshot);
+    free(c->dir);
 }
 
 bool task_saves_accepted(const struct task *t)
 {
-    return t->work.kind == WORK_SAVE && t->save.pause_ms != TASK_WAITS;
+    return t->work.kind == WORK_SAVE && t->ckpt.save.pause_ms != TASK_WAITS;
 }
 
 bool task_save_queued(struct task *t)
 {
-    const struct task_save s = t->queued;
-    if (!task_has_queued(t))
+    const struct task_save s = t->ckpt.queued;
+    if (!task_has_queued(&t->ckpt))
         return false;
-    t->queued = (struct task_save){0};
+    t->ckpt.queued = (struct task_save){0};
     store(t, &s);
     return true;
 }
@@ -472,8 +480,8 @@ static void note_checkpoint(struct task *t, const struct wire_checkpoint *c)
 
 void task_done_taken(struct task *t)
 {
-    char *path = mem_printf("%s/.done", t->checkpoint_dir);
-    control_discard(&t->control, AT_FDCWD, path);
+    char *path = mem_printf("%s/.done", t->ckpt.dir);
+    control_discard(&t->ckpt.control, AT_FDCWD, path);
     free(path);
 }
 
@@ -487,7 +495,7 @@ static void on_cleaned(struct task *t)
         task_changed(t);
     }
     task_pump_saves(t);
-    if (t->exited)
+    if (t->supervision.exited)
         task_finish(t);
 }
 
@@ -496,7 +504,7 @@ static void answer(struct task *t, const struct task_save *s, const struct err *
     const struct control_answer a = {
         .failed = failed, .attempt = t->attempt, .sequence = s->sequence, .stop = stop};
     if (s->commit)
-        control_answer(&t->control, s->commit, &a);
+        control_answer(&t->ckpt.control, s->commit, &a);
     else if (!failed && !s->is_final && by_signal(t))
         task_done_taken(t);
 }
@@ -504,27 +512,27 @@ static void answer(struct task *t, const struct task_save *s, const struct err *
 /* What has come of the commits that were accepted before it, or with it. */
 static void tell_accepted(struct task *t, const struct task_save *s, const struct err *failed)
 {
-    if (t->control.fd >= 0)
-        task_accept_tell(t, s->pause_ms == TASK_WAITS ? t->accepted : s->commit, failed);
+    if (t->ckpt.control.fd >= 0)
+        task_accept_tell(t, s->pause_ms == TASK_WAITS ? t->ckpt.accepted : s->commit, failed);
 }
 
 static void note_saved(struct task *t, enum save_cause cause)
 {
     const struct ckpt_stats *stats = &t->work.stats;
-    bool waited = t->save.pause_ms == TASK_WAITS;
+    bool waited = t->ckpt.save.pause_ms == TASK_WAITS;
     int64_t dump_ms = task_by_criu(t) ? t->work.dump_ms : 0;
     const struct wire_checkpoint c = {.sequence = t->work.sequence,
         .bytes = stats->bytes,
         .stored_bytes = stats->stored_bytes,
-        .took_ms = stats->took_ms + (waited ? dump_ms : t->save.pause_ms),
+        .took_ms = stats->took_ms + (waited ? dump_ms : t->ckpt.save.pause_ms),
         .pause_ms = task_by_criu(t) ? dump_ms
                     : waited        ? stats->took_ms
-                                    : t->save.pause_ms,
+                                    : t->ckpt.save.pause_ms,
         .progress = t->work.progress < 0 ? WIRE_NONE : t->work.progress,
-        .saved_at = waited ? wall_ms(t) : t->save.of_ms};
-    t->save_took_ms = stats->took_ms + dump_ms;
-    if (t->save.asked > t->state.saves_asked)
-        t->state.saves_asked = t->save.asked;
+        .saved_at = waited ? wall_ms(t) : t->ckpt.save.of_ms};
+    t->ckpt.save_took_ms = stats->took_ms + dump_ms;
+    if (t->ckpt.save.asked > t->state.saves_asked)
+        t->state.saves_asked = t->ckpt.save.asked;
     note_checkpoint(t, &c);
     if (t->state.told.kept_bytes > 0) /* until that is cleaned again */
         t->state.told.kept_bytes += stats->stored_bytes;
@@ -535,30 +543,32 @@ static void note_saved(struct task *t, enum save_cause cause)
  * saved, so that whatever it does then counts as stopped. */
 static void save_good(struct task *t)
 {
-    bool waits = t->save.pause_ms == TASK_WAITS;
-    bool serves = waits && ((t->ask.on && t->save.ask_serial == t->ask.serial) || t->save.is_final);
-    bool stop = serves && t->ask.on && t->ask.stop;
-    t->save_failed = false;
-    note_saved(t, serves && t->ask.on ? t->ask.cause : t->save.cause);
-    tell_accepted(t, &t->save, NULL); /* while it is on disk that the save's end is not known */
+    bool waits = t->ckpt.save.pause_ms == TASK_WAITS;
+    bool serves = waits && ((t->ckpt.ask.on && t->ckpt.save.ask_serial == t->ckpt.ask.serial) ||
+                               t->ckpt.save.is_final);
+    bool stop = serves && t->ckpt.ask.on && t->ckpt.ask.stop;
+    t->ckpt.save_failed = false;
+    note_saved(t, serves && t->ckpt.ask.on ? t->ckpt.ask.cause : t->ckpt.save.cause);
+    tell_accepted(
+        t, &t->ckpt.save, NULL); /* while it is on disk that the save's end is not known */
     task_persist(t);
     if (serves)
         task_ask_over(t);
     if (stop) {
-        t->stop_saved = true;
+        t->ckpt.stop_saved = true;
         /* What was dumped is not to go on here. */
-        task_stop(t, t->ask.end, t->ask.text, t->save.commit ? LEAVE_MS : 0,
+        task_stop(t, t->ckpt.ask.end, t->ckpt.ask.text, t->ckpt.save.commit ? LEAVE_MS : 0,
             task_by_criu(t) ? 0 : t->spec->kill_wait_ms);
     }
     if (waits)
-        answer(t, &t->save, NULL, stop);
+        answer(t, &t->ckpt.save, NULL, stop);
     restart_periodic(t);
 }
 
 /* A dump costs the program time even if it fails, and will most likely fail again. */
 static int64_t failed_pause_ms(const struct task *t)
 {
-    int64_t every = t->every_ms > 0 ? t->every_ms : t->spec->ckpt_every_ms;
+    int64_t every = t->ckpt.every_ms > 0 ? t->ckpt.every_ms : t->spec->ckpt_every_ms;
     return task_by_criu(t) && every > PERIODIC_RETRY_MS ? every : PERIODIC_RETRY_MS;
 }
 
@@ -583,13 +593,13 @@ static void note_failure(struct task *t, const struct task_save *s, const struct
 {
     uint64_t cause = task_cause(e->text);
     /* Who asked waits for a word, also when the save was accepted and failed only later. */
-    bool is_answer = (t->ask.on && t->ask.cause == SAVE_USER && !t->ask.stop) ||
-                     (s->asked > t->state.saves_asked && s->asked > t->asked_failed);
-    if (s->asked > t->asked_failed)
-        t->asked_failed = s->asked;
-    bool is_known = t->save_failed && t->failure_cause == cause && !is_answer;
-    t->save_failed = true;
-    t->failure_cause = cause;
+    bool is_answer = (t->ckpt.ask.on && t->ckpt.ask.cause == SAVE_USER && !t->ckpt.ask.stop) ||
+                     (s->asked > t->state.saves_asked && s->asked > t->ckpt.asked_failed);
+    if (s->asked > t->ckpt.asked_failed)
+        t->ckpt.asked_failed = s->asked;
+    bool is_known = t->ckpt.save_failed && t->ckpt.failure_cause == cause && !is_answer;
+    t->ckpt.save_failed = true;
+    t->ckpt.failure_cause = cause;
     STR_SHORTEN(t->state.told.save_error, e->text);
     if (is_known) {
         log_debug(
@@ -602,7 +612,7 @@ static void note_failure(struct task *t, const struct task_save *s, const struct
 
 void task_save_failed(struct task *t, const struct task_save *s, const struct err *e)
 {
-    bool waits = s->pause_ms == TASK_WAITS, asked = t->ask.on && !t->ask.stop;
+    bool waits = s->pause_ms == TASK_WAITS, asked = t->ckpt.ask.on && !t->ckpt.ask.stop;
     note_failure(t, s, e);
     if (s->sequence) /* of one that was only to be taken the others are not known yet */
         tell_accepted(t, s, e);
@@ -610,41 +620,41 @@ void task_save_failed(struct task *t, const struct task_save *s, const struct er
     if (waits && asked) /* or the program would try again at its every step */
         task_ask_over(t);
     if (waits ? asked : s->is_asked)
-        timer_start(timers_of(t), &t->periodic, failed_pause_ms(t));
+        timer_start(timers_of(t), &t->ckpt.periodic, failed_pause_ms(t));
     if (!waits)
         return;
     answer(t, s, e, false);
-    if (!s->commit && (!task_by_criu(t) || t->ask.on))
-        timer_start(timers_of(t), &t->again, RETRY_MS);
+    if (!s->commit && (!task_by_criu(t) || t->ckpt.ask.on))
+        timer_start(timers_of(t), &t->ckpt.again, RETRY_MS);
 }
 
 static void snapshot_over(struct task *t)
 {
-    if (!t->in_place && ckpt_snapshot_was_disturbed(t->save.snapshot)) {
-        t->in_place = true;
+    if (!t->ckpt.in_place && ckpt_snapshot_was_disturbed(t->ckpt.save.snapshot)) {
+        t->ckpt.in_place = true;
         log_warn("a program writes in place: from now on none of its files is held, and it waits "
                  "for its large saves",
             log_i("job", t->job), log_i("attempt", t->attempt));
     }
-    ckpt_snapshot_destroy(t->save.snapshot);
-    t->save.snapshot = t->work.snapshot = NULL;
+    ckpt_snapshot_destroy(t->ckpt.save.snapshot);
+    t->ckpt.save.snapshot = t->work.snapshot = NULL;
 }
 
 /* Another has taken its place, or comes to; or the program was told of it before the other ranks
  * were. */
 static bool is_told_already(const struct task *t)
 {
-    bool left_out = t->work.stats.left_out && t->save.pause_ms != TASK_WAITS;
+    bool left_out = t->work.stats.left_out && t->ckpt.save.pause_ms != TASK_WAITS;
     if (left_out)
         log_info("a checkpoint was left out", log_i("job", t->job), log_i("attempt", t->attempt),
             log_err(&t->work.e));
-    return t->work.rc == ERR_CANCELLED || left_out || t->save.refused.kind;
+    return t->work.rc == ERR_CANCELLED || left_out || t->ckpt.save.refused.kind;
 }
 
 static void on_saved(struct task *t)
 {
     t->state.saving = false;
-    if (t->save.snapshot)
+    if (t->ckpt.save.snapshot)
         snapshot_over(t);
     if (task_is_gang(t))
         note_met(t);
@@ -654,18 +664,18 @@ static void on_saved(struct task *t)
     else if (is_told_already(t))
         task_persist(t);
     else
-        task_save_failed(t, &t->save, &t->work.e);
+        task_save_failed(t, &t->ckpt.save, &t->work.e);
     if (t->phase == WIRE_SAVING)
         task_move(t, WIRE_RUNNING);
     task_changed(t);
     if (t->work.fenced) {
         task_stop(t, WIRE_END_NODE_LOST, t->work.e.text, 0, 0);
-        t->ask.stop = false;
+        t->ckpt.ask.stop = false;
     }
-    if (t->exited)
+    if (t->supervision.exited)
         task_finish(t);
     else if (t->work.rc == 0 && t->spec->rank == 0 && t->room->notice->kind == NOTICE_NONE &&
-             t->state.stop == WIRE_END_NONE && !t->killing)
+             t->state.stop == WIRE_END_NONE && !t->supervision.killing)
         task_work_start(t, WORK_CLEAN, on_cleaned);
     else
         task_pump_saves(t);
@@ -682,8 +692,8 @@ static struct control_numbers last_progress(const struct task *t)
 /* It is stored before the task ends. */
 static bool is_for_end(const struct task *t)
 {
-    return (t->ask.on && t->ask.stop) || t->state.stop != WIRE_END_NONE || t->exited ||
-           mono_is_set(t->hard_at);
+    return (t->ckpt.ask.on && t->ckpt.ask.stop) || t->state.stop != WIRE_END_NONE ||
+           t->supervision.exited || mono_is_set(t->supervision.hard_at);
 }
 
 /* Whether it is answered when it is stored, and not before. step: as the commit itself has told
@@ -697,7 +707,7 @@ static bool has_to_wait(const struct task *t, int64_t step)
  * be. */
 static void serve(struct task *t, int64_t commit, int64_t progress, bool waits)
 {
-    bool is_behind = task_is_gang(t) && task_has_queued(t) && !is_for_end(t);
+    bool is_behind = task_is_gang(t) && task_has_queued(&t->ckpt) && !is_for_end(t);
     if (!waits && task_accept_may_take(t))
         task_accept_take(t, commit, progress);
     else if (waits && task_work_is_busy(&t->work))
@@ -712,7 +722,7 @@ static void refuse_commit(struct task *t, int64_t commit, const struct err *why)
     const struct control_answer a = {.failed = why};
     if (task_is_gang(t) && task_saves(t) && !task_by_criu(t))
         task_accept_refuse(t, &(struct task_save){.commit = commit, .progress = -1}, why);
-    control_answer(&t->control, commit, &a);
+    control_answer(&t->ckpt.control, commit, &a);
 }
 
 /* False: it is answered, or gone. */
@@ -720,7 +730,7 @@ static bool serve_or_refuse(struct task *t, int64_t k)
 {
     struct control_numbers n;
     struct err e;
-    int rc = control_read_commit(&t->control, k, &n, &e);
+    int rc = control_read_commit(&t->ckpt.control, k, &n, &e);
     if (rc == ERR_NOT_FOUND) /* the program has taken it back */
         return false;
     if (!rc && (!task_saves(t) || task_by_criu(t)))
@@ -732,7 +742,7 @@ static bool serve_or_refuse(struct task *t, int64_t k)
         return false;
     }
     note_numbers(t, &n);
-    serve(t, k, progress_of(&n), !n.may_go_on || k == t->must_wait || has_to_wait(t, n.done));
+    serve(t, k, progress_of(&n), !n.may_go_on || k == t->ckpt.must_wait || has_to_wait(t, n.done));
     return true;
 }
 
@@ -741,16 +751,16 @@ static bool serve_or_refuse(struct task *t, int64_t k)
  * are answered, and names that cannot be removed. *ret_found: there was something to do. */
 static bool serve_commit(struct task *t, bool *ret_found)
 {
-    int looks = t->exited ? LOOKS_AT_END_MAX : LOOKS_MAX;
-    while (t->control.fd >= 0 && !t->taking.is_busy) {
+    int looks = t->supervision.exited ? LOOKS_AT_END_MAX : LOOKS_MAX;
+    while (t->ckpt.control.fd >= 0 && !t->ckpt.taking.is_busy) {
         int64_t k;
         enum control_found found =
-            looks-- > 0 ? control_next_commit(&t->control, &k) : CONTROL_MORE;
+            looks-- > 0 ? control_next_commit(&t->ckpt.control, &k) : CONTROL_MORE;
         *ret_found |= found != CONTROL_NOTHING;
         if (found == CONTROL_COMMIT && serve_or_refuse(t, k))
             return true;
-        if (found == CONTROL_MORE && (!t->exited || looks < 0)) {
-            watch_again(t->control_watch);
+        if (found == CONTROL_MORE && (!t->supervision.exited || looks < 0)) {
+            watch_again(t->ckpt.control_watch);
             return false;
         }
         if (found == CONTROL_NOTHING)
@@ -763,44 +773,44 @@ static bool serve_commit(struct task *t, bool *ret_found)
 
 static void on_dumped(struct task *t)
 {
-    enum save_cause cause = t->save.cause;
-    int serial = t->save.ask_serial;
+    enum save_cause cause = t->ckpt.save.cause;
+    int serial = t->ckpt.save.ask_serial;
     if (t->work.rc == 0) {
         struct control_numbers n = last_progress(t);
-        t->is_dumped = t->work.dumps_stopped;
+        t->ckpt.is_dumped = t->work.dumps_stopped;
         save_begin(t, 0, progress_of(&n), cause);
-        t->save.ask_serial = serial;
+        t->ckpt.save.ask_serial = serial;
         return;
     }
-    if (!t->exited)
-        task_save_failed(t, &t->save, &t->work.e);
+    if (!t->supervision.exited)
+        task_save_failed(t, &t->ckpt.save, &t->work.e);
     if (t->phase == WIRE_SAVING)
         task_move(t, WIRE_RUNNING);
     t->room->changed(t->room->ctx);
-    if (t->exited) {
+    if (t->supervision.exited) {
         task_finish(t);
     } else if (t->work.rc == ERR_TIMEOUT || t->work.rc == ERR_CORRUPT) { /* criu left it damaged */
-        task_stop(t, t->ask.stop ? t->ask.end : WIRE_END_NODE_LOST, t->work.e.text, 0, 0);
-        t->ask.stop = false;
+        task_stop(t, t->ckpt.ask.stop ? t->ckpt.ask.end : WIRE_END_NODE_LOST, t->work.e.text, 0, 0);
+        t->ckpt.ask.stop = false;
     }
 }
 
 /* A restore is no moment to dump: what is asked for meanwhile has its turn after it. */
 static void pump_dumps(struct task *t)
 {
-    if (!t->ask.on || t->exited || !t->control_watch || timer_is_running(&t->again) ||
-        t->state.stop != WIRE_END_NONE)
+    if (!t->ckpt.ask.on || t->supervision.exited || !t->ckpt.control_watch ||
+        timer_is_running(&t->ckpt.again) || t->state.stop != WIRE_END_NONE)
         return;
-    if (t->is_dumped) {
+    if (t->ckpt.is_dumped) {
         struct control_numbers n = last_progress(t);
-        save_begin(t, 0, progress_of(&n), t->ask.cause);
+        save_begin(t, 0, progress_of(&n), t->ckpt.ask.cause);
         return;
     }
-    t->save = (struct task_save){.ask_serial = t->ask.serial,
-        .cause = t->ask.cause,
+    t->ckpt.save = (struct task_save){.ask_serial = t->ckpt.ask.serial,
+        .cause = t->ckpt.ask.cause,
         .is_asked = true,
         .pause_ms = TASK_WAITS};
-    t->work.dumps_stopped = t->ask.stop;
+    t->work.dumps_stopped = t->ckpt.ask.stop;
     if (t->phase == WIRE_RUNNING)
         task_move(t, WIRE_SAVING);
     task_work_start(t, WORK_DUMP, on_dumped);
@@ -808,10 +818,10 @@ static void pump_dumps(struct task *t)
 
 void task_leave_gang(struct task *t)
 {
-    t->left_gang = task_is_gang(t);
-    if (t->left_gang)
+    t->ckpt.left_gang = task_is_gang(t);
+    if (t->ckpt.left_gang)
         task_accept_drop(t);
-    if (t->left_gang && t->work.kind == WORK_SAVE)
+    if (t->ckpt.left_gang && t->work.kind == WORK_SAVE)
         task_work_cancel(t);
 }
 
@@ -819,10 +829,10 @@ void task_leave_gang(struct task *t)
 static bool serve_program(struct task *t)
 {
     bool found = false;
-    if (!serve_commit(t, &found) && by_signal(t) && !t->exited && !t->taking.is_busy &&
-        !timer_is_running(&t->again) && has_done(t)) {
+    if (!serve_commit(t, &found) && by_signal(t) && !t->supervision.exited &&
+        !t->ckpt.taking.is_busy && !timer_is_running(&t->ckpt.again) && has_done(t)) {
         struct control_numbers n = last_progress(t);
-        serve(t, 0, progress_of(&n), t->done_must_wait || has_to_wait(t, CONTROL_NONE));
+        serve(t, 0, progress_of(&n), t->ckpt.done_must_wait || has_to_wait(t, CONTROL_NONE));
         found = true;
     }
     return found;
@@ -832,13 +842,13 @@ static bool serve_program(struct task *t)
  * timer), and usually finds nothing: if it counted all the same, each commit would cost two. */
 static void pump(struct task *t, bool is_look)
 {
-    if (t->killing || t->left_gang)
+    if (t->supervision.killing || t->ckpt.left_gang)
         return;
-    if (is_look || t->exited)
+    if (is_look || t->supervision.exited)
         serve_program(t);
-    else if (watch_allows(t->control_watch) && serve_program(t))
-        watch_count(t->control_watch);
-    if (!task_work_is_busy(&t->work) && (!t->exited || task_accept_is_wanted(t)))
+    else if (watch_allows(t->ckpt.control_watch) && serve_program(t))
+        watch_count(t->ckpt.control_watch);
+    if (!task_work_is_busy(&t->work) && (!t->supervision.exited || task_accept_is_wanted(t)))
         task_save_queued(t);
     if (task_by_criu(t) && !task_work_is_busy(&t->work))
         pump_dumps(t);
@@ -851,16 +861,16 @@ void task_pump_saves(struct task *t)
 
 bool task_save_final(struct task *t)
 {
-    if (t->left_gang)
+    if (t->ckpt.left_gang)
         return false;
-    if (timer_is_running(&t->again))
+    if (timer_is_running(&t->ckpt.again))
         return true;
     int64_t now = clock_mono(timers_of(t)->clock).ms;
-    if (!mono_is_set(t->final_until))
-        t->final_until.ms = now + task_store_wait_ms(t);
-    else if (now >= t->final_until.ms)
+    if (!mono_is_set(t->ckpt.final_until))
+        t->ckpt.final_until.ms = now + task_store_wait_ms(t);
+    else if (now >= t->ckpt.final_until.ms)
         return false;
-    if (t->final_tries++ >= FINAL_TRIES_MAX)
+    if (t->ckpt.final_tries++ >= FINAL_TRIES_MAX)
         return false;
     struct control_numbers n = last_progress(t);
     save_begin(t, 0, progress_of(&n), SAVE_EXIT);
@@ -874,7 +884,7 @@ static void read_progress(struct task *t)
     struct control_numbers n;
     struct err e;
     struct wire_attempt_status *told = &t->state.told;
-    if (control_read_progress(&t->control, &n, &e) || n.done == CONTROL_NONE)
+    if (control_read_progress(&t->ckpt.control, &n, &e) || n.done == CONTROL_NONE)
         return;
     int64_t total = n.total == CONTROL_NONE ? WIRE_NONE : n.total;
     if (n.done == told->done && total == told->total)
@@ -893,22 +903,22 @@ static void on_files_changed(void *ctx)
 
 void task_saves_init(struct task *t)
 {
-    timer_init(&t->periodic, on_periodic, t);
-    timer_init(&t->again, on_again, t);
+    timer_init(&t->ckpt.periodic, on_periodic, t);
+    timer_init(&t->ckpt.again, on_again, t);
 }
 
 void task_saves_begin(struct task *t)
 {
-    if (t->control_watch) { /* the supervisor's connection was lost and found again */
+    if (t->ckpt.control_watch) { /* the supervisor's connection was lost and found again */
         put_request(t);
         return;
     }
     char *control = mem_printf("%s/control", t->dir);
-    t->control_watch = watch_start(t->room->watches, control,
+    t->ckpt.control_watch = watch_start(t->room->watches, control,
         task_saves(t) ? WATCH_SOON_MS : WATCH_LATER_MS, WATCH_POLL_MS, on_files_changed, t);
     if (by_signal(t))
-        t->checkpoint_watch = watch_start(
-            t->room->watches, t->checkpoint_dir, WATCH_SOON_MS, WATCH_POLL_MS, on_files_changed, t);
+        t->ckpt.checkpoint_watch = watch_start(
+            t->room->watches, t->ckpt.dir, WATCH_SOON_MS, WATCH_POLL_MS, on_files_changed, t);
     read_daily(t);
     put_request(t); /* asked for before it ran */
     restart_periodic(t);
@@ -917,11 +927,11 @@ void task_saves_begin(struct task *t)
 
 void task_saves_end(struct task *t)
 {
-    if (t->control_watch)
+    if (t->ckpt.control_watch)
         read_progress(t);
-    watch_stop(t->control_watch);
-    watch_stop(t->checkpoint_watch);
-    t->control_watch = t->checkpoint_watch = NULL;
-    timer_stop(timers_of(t), &t->periodic);
-    timer_stop(timers_of(t), &t->again);
+    watch_stop(t->ckpt.control_watch);
+    watch_stop(t->ckpt.checkpoint_watch);
+    t->ckpt.control_watch = t->ckpt.checkpoint_watch = NULL;
+    timer_stop(timers_of(t), &t->ckpt.periodic);
+    timer_stop(timers_of(t), &t->ckpt.again);
 }

@@ -37,18 +37,18 @@ static bool is_resuming(const struct task *t)
 
 static void note_start(struct task *t)
 {
-    if (is_resuming(t) || mono_is_set(t->usage_at)) /* it is known already */
+    if (is_resuming(t) || mono_is_set(t->supervision.usage_at)) /* it is known already */
         return;
     struct task_start start;
     struct err e;
     char *path = mem_printf("%s/supervisor.pid", t->dir);
     if (record_read_start(path, &start, &e) == 0) {
         t->state.told.started_at = start.started_at;
-        t->usage = start.usage;
-        t->init_pid = start.init_pid;
-        t->init_ticks = start.init_ticks;
-        t->usage_at = clock_mono(t->room->timers->clock);
-        t->usage_cpu_ms =
+        t->supervision.usage = start.usage;
+        t->supervision.init_pid = start.init_pid;
+        t->supervision.init_ticks = start.init_ticks;
+        t->supervision.usage_at = clock_mono(t->room->timers->clock);
+        t->supervision.usage_cpu_ms =
             clock_wall(t->room->timers->clock).ms - start.started_at < JUST_NOW_MS ? 0 : -1;
     }
     free(path);
@@ -62,25 +62,25 @@ static void try_older(struct task *t)
     struct wire_attempt_status *told = &t->state.told;
     char *path;
     log_warn("CRIU could not bring a job back", log_i("job", t->job), log_i("attempt", t->attempt),
-        log_s("why", t->exit.text));
+        log_s("why", t->supervision.exit.text));
     t->state.refused_attempt = told->restored_attempt;
     t->state.refused_sequence = told->restored_sequence;
     told->failed_saves++;
     snprintf(told->save_error, sizeof(told->save_error),
         "checkpoint %lld.%lld cannot be resumed here: %.200s", (long long)told->restored_attempt,
-        (long long)told->restored_sequence, t->exit.text);
+        (long long)told->restored_sequence, t->supervision.exit.text);
     told->restored_attempt = told->restored_sequence = 0;
     t->state.prepared = false;
     task_persist(t);
-    supervisor_client_stop(&t->supervisor);
+    supervisor_client_stop(&t->supervision.client);
     for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
         path = mem_printf("%s/%s", t->dir, left[i]);
         unlink(path);
         free(path);
     }
-    t->exited = t->has_exit = false;
-    t->exit = (struct task_exit){0};
-    t->usage_at = MONO_NONE;
+    t->supervision.exited = t->supervision.has_exit = false;
+    t->supervision.exit = (struct task_exit){0};
+    t->supervision.usage_at = MONO_NONE;
     prepare(t);
 }
 
@@ -89,22 +89,22 @@ static void on_ended(void *ctx, const struct err *e)
     struct task *t = ctx;
     char *path = mem_printf("%s/exit.json", t->dir);
     struct err why;
-    int rc = e ? e->kind : record_read_exit(path, &t->exit, &why);
-    t->has_exit = rc == 0;
+    int rc = e ? e->kind : record_read_exit(path, &t->supervision.exit, &why);
+    t->supervision.has_exit = rc == 0;
     free(path);
-    t->is_up = false;
-    t->exited = true;
+    t->supervision.is_up = false;
+    t->supervision.exited = true;
     note_start(t);
     task_saves_end(t);
-    if (!rc && t->exit.cause == EXIT_NO_RESTORE && is_resuming(t) && !t->killing &&
-        t->state.stop == WIRE_END_NONE) {
+    if (!rc && t->supervision.exit.cause == EXIT_NO_RESTORE && is_resuming(t) &&
+        !t->supervision.killing && t->state.stop == WIRE_END_NONE) {
         try_older(t);
         return;
     }
     if (rc) {
         task_log(t, "how a task ended is not known", e ? e : &why);
-        t->exit = (struct task_exit){.cause = EXIT_LOST, .code = 137};
-        STR_SHORTEN(t->exit.text, e ? e->text : why.text);
+        t->supervision.exit = (struct task_exit){.cause = EXIT_LOST, .code = 137};
+        STR_SHORTEN(t->supervision.exit.text, e ? e->text : why.text);
     }
     task_finish(t);
 }
@@ -133,14 +133,14 @@ static void on_ready(void *ctx)
 static void on_up(void *ctx)
 {
     struct task *t = ctx;
-    t->is_up = true;
+    t->supervision.is_up = true;
     task_tell_limit(t);
     if (is_resuming(t))
-        supervisor_client_await_ready(&t->supervisor);
+        supervisor_client_await_ready(&t->supervision.client);
     else
         runs(t);
-    if (t->killing)
-        supervisor_client_kill(&t->supervisor);
+    if (t->supervision.killing)
+        supervisor_client_kill(&t->supervision.client);
     else if (t->state.stop != WIRE_END_NONE)
         task_stop(t, t->state.stop, t->state.stop_text, 0, t->spec->kill_wait_ms);
     task_changed(t);
@@ -154,9 +154,9 @@ static void on_signalled(void *ctx, int count)
 static void start_supervisor(struct task *t, bool is_new)
 {
     const struct task_room *r = t->room;
-    control_open(&t->control, t->dir);
+    control_open(&t->ckpt.control, t->dir);
     task_put_notice(t);
-    t->supervisor = (struct supervisor_client){.loop = r->loop,
+    t->supervision.client = (struct supervisor_client){.loop = r->loop,
         .timers = r->timers,
         .supervisors = r->supervisors,
         .dir = t->dir,
@@ -167,7 +167,7 @@ static void start_supervisor(struct task *t, bool is_new)
         .ready = on_ready,
         .ended = on_ended,
         .ctx = t};
-    supervisor_client_start(&t->supervisor);
+    supervisor_client_start(&t->supervision.client);
 }
 
 static void on_flushed(void *ctx)
@@ -178,25 +178,25 @@ static void on_flushed(void *ctx)
 static void start_shipper(struct task *t, bool is_new)
 {
     const struct task_room *r = t->room;
-    t->shipper = (struct log_shipper){.watches = r->watches,
+    t->output.shipper = (struct log_shipper){.watches = r->watches,
         .timers = r->timers,
         .prng = r->prng,
         .peer = r->peer,
         .job = t->job,
         .attempt = t->attempt,
-        .path = t->output_path,
+        .path = t->output.path,
         .flushed = on_flushed,
         .moved = task_shipped,
         .ctx = t};
-    log_shipper_start(&t->shipper, is_new);
+    log_shipper_start(&t->output.shipper, is_new);
 }
 
 /* ---- preparing ---- */
 
 static void try_again(struct task *t)
 {
-    timer_start(t->room->timers, &t->retry,
-        prng_backoff_ms(t->room->prng, t->tries++, RETRY_BASE_MS, RETRY_CAP_MS));
+    timer_start(t->room->timers, &t->prep.retry,
+        prng_backoff_ms(t->room->prng, t->prep.tries++, RETRY_BASE_MS, RETRY_CAP_MS));
 }
 
 int64_t task_store_wait_ms(const struct task *t)
@@ -214,18 +214,18 @@ static void store_failed(struct task *t)
     bool is_answer = t->work.rc == ERR_CONFIG || t->work.rc == ERR_DENIED;
     const int64_t wait_ms = task_store_wait_ms(t);
     char text[ERR_TEXT_MAX + 64], took[32];
-    if (!mono_is_set(t->store_since))
-        t->store_since.ms = now;
+    if (!mono_is_set(t->prep.store_since))
+        t->prep.store_since.ms = now;
     told->store_tries++;
     if (task_cause(told->store_error) != task_cause(e->text))
         STR_SHORTEN(told->store_error, e->text);
     task_log(t, "an attempt cannot use the store of its checkpoints", e);
-    if (now - t->store_since.ms < wait_ms / (is_answer ? REFUSED_PART : 1)) {
+    if (now - t->prep.store_since.ms < wait_ms / (is_answer ? REFUSED_PART : 1)) {
         try_again(t);
         task_changed(t);
         return;
     }
-    time_format_duration(now - t->store_since.ms, took, sizeof(took));
+    time_format_duration(now - t->prep.store_since.ms, took, sizeof(took));
     snprintf(text, sizeof(text), "tried %lld times in %s: %s", (long long)told->store_tries, took,
         e->text);
     task_end(t, t->work.rc == ERR_CONFIG ? WIRE_END_STORE : WIRE_END_STORE_AWAY, 0, text);
@@ -237,10 +237,10 @@ static bool may_still_come(struct task *t)
     int64_t now = clock_mono(t->room->timers->clock).ms;
     if (t->work.store_fault != STORE_IS_MISSING)
         return false;
-    if (!mono_is_set(t->store_until))
-        t->store_until.ms =
+    if (!mono_is_set(t->prep.store_until))
+        t->prep.store_until.ms =
             now + (task_store_wait_ms(t) < STORE_MS ? task_store_wait_ms(t) : STORE_MS);
-    return now < t->store_until.ms;
+    return now < t->prep.store_until.ms;
 }
 
 /* A store that is missing may be a mount that this node alone lacks: the job is tried on another
@@ -269,7 +269,7 @@ static void end_for_store(struct task *t)
 static void prepare_failed(struct task *t)
 {
     const struct err *e = &t->work.e;
-    if (t->killing || t->state.stop != WIRE_END_NONE) {
+    if (t->supervision.killing || t->state.stop != WIRE_END_NONE) {
         task_end(t, t->state.stop, 0, t->state.stop_text);
     } else if (t->work.is_unsealed) {
         task_end(t, WIRE_END_STORE, 0, e->text);
@@ -279,7 +279,8 @@ static void prepare_failed(struct task *t)
         store_failed(t);
     } else if (t->work.rc == ERR_CONFIG) {
         task_end(t, WIRE_END_FAILED, 126, e->text);
-    } else if (t->work.fenced || clock_mono(t->room->timers->clock).ms >= t->prepare_until.ms) {
+    } else if (t->work.fenced ||
+               clock_mono(t->room->timers->clock).ms >= t->prep.prepare_until.ms) {
         task_end(t, WIRE_END_NODE_LOST, 0, e->text);
     } else {
         task_log(t, "an attempt could not be prepared, trying again", e);
@@ -293,7 +294,7 @@ static void note_restored(struct task *t)
     struct wire_attempt_status *told = &t->state.told;
     told->store_tries = 0;
     told->store_error[0] = '\0';
-    t->store_since = MONO_NONE;
+    t->prep.store_since = MONO_NONE;
     told->restored_attempt = r->id.attempt;
     told->restored_sequence = r->id.sequence;
     told->restored_progress = r->id.attempt == 0 || r->progress < 0 ? WIRE_NONE : r->progress;
@@ -318,7 +319,7 @@ static bool task_needs_state(const struct task *t)
 
 static void on_prepared(struct task *t)
 {
-    if (t->killing || t->work.rc || t->state.stop != WIRE_END_NONE) {
+    if (t->supervision.killing || t->work.rc || t->state.stop != WIRE_END_NONE) {
         prepare_failed(t);
         return;
     }
@@ -326,7 +327,7 @@ static void on_prepared(struct task *t)
     t->state.prepared = true;
     if (task_needs_state(t))
         task_persist(t);
-    if (!t->shipper.started)
+    if (!t->output.shipper.started)
         start_shipper(t, true);
     start_supervisor(t, true);
 }
@@ -334,8 +335,8 @@ static void on_prepared(struct task *t)
 static bool admit(struct task *t)
 {
     struct err e;
-    int rc = t->is_admitted ? 0 : t->room->admit(t->room->ctx, t, &t->state, &e);
-    t->is_admitted = rc == 0;
+    int rc = t->prep.is_admitted ? 0 : t->room->admit(t->room->ctx, t, &t->state, &e);
+    t->prep.is_admitted = rc == 0;
     if (rc) {
         t->work.rc = rc;
         t->work.e = e;
@@ -362,7 +363,7 @@ static void on_retry(struct timer *timer, void *ctx)
 {
     struct task *t = ctx;
     (void)timer;
-    if (t->state.stop != WIRE_END_NONE || t->killing)
+    if (t->state.stop != WIRE_END_NONE || t->supervision.killing)
         prepare_failed(t);
     else
         prepare(t);
@@ -370,8 +371,8 @@ static void on_retry(struct timer *timer, void *ctx)
 
 void task_look_again(struct task *t)
 {
-    if (!t->is_admitted && timer_is_running(&t->retry))
-        timer_start(t->room->timers, &t->retry, 0);
+    if (!t->prep.is_admitted && timer_is_running(&t->prep.retry))
+        timer_start(t->room->timers, &t->prep.retry, 0);
 }
 
 /* ---- making one ---- */
@@ -382,19 +383,19 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     t->room = room;
     t->job = job;
     t->attempt = attempt;
-    control_init(&t->control);
-    t->supervisor.dirfd = -1;
-    t->hard_at = MONO_NONE;
-    t->store_since = MONO_NONE;
-    t->usage_at = MONO_NONE;
-    t->store_until = MONO_NONE;
-    t->final_until = MONO_NONE;
-    t->save_took_ms = -1;
+    control_init(&t->ckpt.control);
+    t->supervision.client.dirfd = -1;
+    t->supervision.hard_at = MONO_NONE;
+    t->prep.store_since = MONO_NONE;
+    t->supervision.usage_at = MONO_NONE;
+    t->prep.store_until = MONO_NONE;
+    t->ckpt.final_until = MONO_NONE;
+    t->ckpt.save_took_ms = -1;
     t->own.attempts = mem_alloc(sizeof(*t->own.attempts));
     t->own.n_attempts = 1;
     t->spec = &t->own.attempts[0];
     record_init_state(&t->state, job, attempt);
-    timer_init(&t->retry, on_retry, t);
+    timer_init(&t->prep.retry, on_retry, t);
     task_init(t);
     task_work_init(t);
     task_accept_init(t);
@@ -406,10 +407,10 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
 static void set_paths(struct task *t)
 {
     t->dir = mem_printf("%s/%lld-%lld", t->room->dir, (long long)t->job, (long long)t->attempt);
-    t->checkpoint_dir = mem_printf("%s/checkpoint", t->dir);
-    t->output_path = mem_printf("%s/output.log", t->dir);
+    t->ckpt.dir = mem_printf("%s/checkpoint", t->dir);
+    t->output.path = mem_printf("%s/output.log", t->dir);
     t->state_path = mem_printf("%s/state.json", t->dir);
-    t->shipper.path = t->output_path;
+    t->output.shipper.path = t->output.path;
 }
 
 /* The texts change hands by a round trip over the wire's own format, so that what is kept is what
@@ -434,7 +435,7 @@ static struct task *make_ended(const struct task_room *room, const struct wire_d
 {
     struct task *t = make(room, d->job, d->attempt);
     t->phase = WIRE_ENDED;
-    t->end_told = true;
+    t->output.end_told = true;
     t->state.told.end = end;
     STR_SHORTEN(t->state.told.text, text);
     return t;
@@ -453,7 +454,7 @@ struct task *task_create(const struct task_room *room, const struct wire_desired
     copy_spec(t, d);
     set_paths(t);
     task_take_secrets(t, &d->secrets);
-    t->prepare_until.ms = clock_mono(room->timers->clock).ms + PREPARE_MS;
+    t->prep.prepare_until.ms = clock_mono(room->timers->clock).ms + PREPARE_MS;
     log_info("attempt starts", log_i("job", t->job), log_i("attempt", t->attempt));
     prepare(t);
     return t;
@@ -469,18 +470,18 @@ static void answer_gang(struct task *t)
     int64_t k;
     if (t->state.sequence < a.sequence)
         t->state.sequence = a.sequence;
-    if (t->control.fd >= 0 && t->state.saving_commit &&
-        control_next_commit(&t->control, &k) == CONTROL_COMMIT && k == t->state.saving_commit)
-        control_answer(&t->control, k, &a);
+    if (t->ckpt.control.fd >= 0 && t->state.saving_commit &&
+        control_next_commit(&t->ckpt.control, &k) == CONTROL_COMMIT && k == t->state.saving_commit)
+        control_answer(&t->ckpt.control, k, &a);
 }
 
 /* A save that the agent before began may have been stored: then it has to be told. */
 static void on_found(struct task *t)
 {
     t->state.saving = false;
-    control_open(&t->control, t->dir);
-    if (t->control.fd >= 0)
-        control_settle(&t->control, t->attempt, t->work.rc == 0 ? t->work.found.sequence : 0);
+    control_open(&t->ckpt.control, t->dir);
+    if (t->ckpt.control.fd >= 0)
+        control_settle(&t->ckpt.control, t->attempt, t->work.rc == 0 ? t->work.found.sequence : 0);
     if (t->work.rc == 0 && t->work.found.sequence > 0) {
         struct wire_attempt_status *told = &t->state.told;
         if (!told->checkpoints)
@@ -503,12 +504,13 @@ static void resume(struct task *t)
     log_info("attempt taken over", log_i("job", t->job), log_i("attempt", t->attempt));
     if (t->state.told.end != WIRE_END_NONE) {
         t->phase = WIRE_ENDED;
-        t->exited = true;
+        t->supervision.exited = true;
         start_shipper(t, false);
         task_tell_end(t);
     } else if (!t->state.prepared) {
-        t->prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
-        timer_start(t->room->timers, &t->retry, 0); /* once it is known what GPUs the others have */
+        t->prep.prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
+        timer_start(
+            t->room->timers, &t->prep.retry, 0); /* once it is known what GPUs the others have */
     } else {
         t->phase = is_resuming(t) ? WIRE_RESTORING : WIRE_RUNNING;
         start_shipper(t, false);
@@ -517,9 +519,9 @@ static void resume(struct task *t)
                 t->state.saving_sequence ? t->state.saving_sequence : t->state.sequence;
             task_work_start(t, WORK_FIND, on_found);
         } else {
-            control_open(&t->control, t->dir);
-            if (t->control.fd >= 0)
-                control_settle(&t->control, t->attempt, 0);
+            control_open(&t->ckpt.control, t->dir);
+            if (t->ckpt.control.fd >= 0)
+                control_settle(&t->ckpt.control, t->attempt, 0);
             start_supervisor(t, false);
         }
     }

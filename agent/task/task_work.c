@@ -81,9 +81,9 @@ static int make_image_script(const struct task *t, const struct job_user *u, str
 
 static int make_output(const struct task *t, struct err *e)
 {
-    int fd = open(t->output_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(t->output.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return err_errno(e, errno, "creating %s", t->output_path);
+        return err_errno(e, errno, "creating %s", t->output.path);
     close(fd);
     return 0;
 }
@@ -250,14 +250,13 @@ static int restore_near(struct task *t, const struct ckpt_job *j)
     char *left[CKPT_NEARBY_MAX - 1];
     size_t n = kept_find(r->kept_dir, r->dir, t->job, t->attempt, left, CKPT_NEARBY_MAX - 1);
     char *ranks = mem_printf("%s/ranks", t->dir);
-    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir},
+    struct ckpt_restore_with with = {.nearby = {t->ckpt.dir},
         .gang = gang_of(t),
         .ranks_dir = ranks,
         .from_attempt = t->spec->from_attempt};
     for (size_t i = 0; i < n; i++)
         with.nearby[1 + i] = left[i];
-    int rc =
-        ckpt_restore_with(j, t->attempt, t->checkpoint_dir, &with, &w->cancel, &w->restored, &w->e);
+    int rc = ckpt_restore_with(j, t->attempt, t->ckpt.dir, &with, &w->cancel, &w->restored, &w->e);
     for (size_t i = 0; i < n; i++)
         free(left[i]);
     free(ranks);
@@ -284,7 +283,7 @@ static int prepare_room(struct task *t, const struct job_user *u)
     int rc = criu_room_write_hook(t->dir, &w->e);
     if (rc)
         return rc;
-    return place_scratch(u, t->dir, t->checkpoint_dir, &w->e);
+    return place_scratch(u, t->dir, t->ckpt.dir, &w->e);
 }
 
 static int64_t dump_time_ms(const struct task_work *w)
@@ -303,7 +302,7 @@ static int dump(struct task *t)
     int64_t began = clock_mono(&clock_system).ms;
     int rc = criu_room_prepare_dump(t->dir, &w->e);
     if (!rc && with_gpus)
-        rc = criu_gpu_check_memory(t->state.gpus, t->usage.memory, &w->e);
+        rc = criu_gpu_check_memory(t->state.gpus, t->supervision.usage.memory, &w->e);
     d.timeout_ms = dump_time_ms(w);
     if (!rc && d.criu->tracks && !with_gpus && criu_room_memory(t->dir) >= PRE_DUMP_BYTES) {
         rc = criu_room_dump(&d, &w->e);
@@ -350,12 +349,12 @@ static int restore_older(struct task *t, const struct ckpt_job *j)
     int rc = ERR_CORRUPT;
     while (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND) {
         o.found = (struct ckpt_id){0};
-        rc = fs_remove_tree(t->checkpoint_dir, &w->e);
+        rc = fs_remove_tree(t->ckpt.dir, &w->e);
         if (!rc)
             rc = ckpt_list(j, consider_older, &o, &w->e);
         if (rc || o.found.attempt == 0)
             return rc;
-        rc = ckpt_get(j, o.found, t->checkpoint_dir, &w->cancel, &w->restored.stats, &w->e);
+        rc = ckpt_get(j, o.found, t->ckpt.dir, &w->cancel, &w->restored.stats, &w->e);
         o.below = o.found;
     }
     if (!rc) {
@@ -433,9 +432,9 @@ static int save(struct task *t, const struct ckpt_job *j)
     struct task_work *w = &t->work;
     const struct ckpt_id id = {t->attempt, w->sequence};
     struct err ignored;
-    if (!t->seen)
-        t->seen = ckpt_seen_create();
-    const struct ckpt_save_with with = {.seen = t->seen,
+    if (!t->ckpt.seen)
+        t->ckpt.seen = ckpt_seen_create();
+    const struct ckpt_save_with with = {.seen = t->ckpt.seen,
         .deadline_ms = w->deadline_ms,
         .pace = &w->pace,
         .gang = gang_of(t),
@@ -443,7 +442,7 @@ static int save(struct task *t, const struct ckpt_job *j)
         .keep = keep_of(t)};
     int rc = w->snapshot ? ckpt_save_snapshot(
                                j, id, w->snapshot, w->progress, &w->cancel, &with, &w->stats, &w->e)
-                         : ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with,
+                         : ckpt_save_with(j, id, t->ckpt.dir, w->progress, &w->cancel, &with,
                                &w->stats, &w->e);
     w->fenced = rc == ERR_CONFLICT && ckpt_fence(j, t->attempt, &ignored) == ERR_CONFLICT;
     return rc;
@@ -516,7 +515,7 @@ static int prepare(struct task *t)
     if (!rc && task_by_criu(t))
         return prepare_room(t, &u);
     if (!rc && task_saves(t))
-        rc = place_checkpoint(&u, t->checkpoint_dir, &w->e);
+        rc = place_checkpoint(&u, t->ckpt.dir, &w->e);
     if (!rc && task_saves(t))
         rc = give_ranks(t, &u, &w->e);
     return rc;
@@ -530,7 +529,7 @@ static const char *const plain_files[] = {
 static int remove_all(struct task *t)
 {
     if (t->work.keeps)
-        kept_put(t->room->kept_dir, t->job, t->attempt, t->checkpoint_dir);
+        kept_put(t->room->kept_dir, t->job, t->attempt, t->ckpt.dir);
     t->work.is_spare =
         *t->work.spare.name && spare_make(t->room->dir, &t->work.spare, t->dir, plain_files,
                                    sizeof(plain_files) / sizeof(*plain_files));
@@ -619,13 +618,13 @@ static void begin(struct task *t)
 /* A reclaim is under way: the save has a deadline, and others may be before it. */
 static void wait_for_turn(struct task *t)
 {
-    int64_t deadline = t->hard_at.ms - TASK_COMMIT_MS;
+    int64_t deadline = t->supervision.hard_at.ms - TASK_COMMIT_MS;
     t->work.waits = true;
     t->work.deadline_ms = deadline > 0 ? deadline : 1;
     t->room->order(t->room->ctx);
     if (t->work.waits)
         log_info("a save waits for its turn", log_i("job", t->job), log_i("attempt", t->attempt),
-            log_i("expected_ms", t->save_took_ms));
+            log_i("expected_ms", t->ckpt.save_took_ms));
 }
 
 void task_work_cancel(struct task *t)
@@ -647,12 +646,12 @@ static bool lacks_secrets(const struct task *t)
 static void go_on(struct task *t)
 {
     t->work.lacks = false;
-    if (t->work.kind == WORK_SAVE && mono_is_set(t->hard_at)) {
+    if (t->work.kind == WORK_SAVE && mono_is_set(t->supervision.hard_at)) {
         wait_for_turn(t);
         return;
     }
-    if (t->work.kind == WORK_DUMP && mono_is_set(t->hard_at))
-        t->work.deadline_ms = t->hard_at.ms;
+    if (t->work.kind == WORK_DUMP && mono_is_set(t->supervision.hard_at))
+        t->work.deadline_ms = t->supervision.hard_at.ms;
     begin(t);
 }
 
@@ -681,7 +680,7 @@ bool task_turn(const struct task *t, struct order_save *ret, int64_t *ret_deadli
     if (w->kind != WORK_SAVE || w->lacks)
         return false;
     *ret = (struct order_save){
-        .estimate_ms = t->save_took_ms, .started_ms = w->waits ? -1 : w->started_ms};
+        .estimate_ms = t->ckpt.save_took_ms, .started_ms = w->waits ? -1 : w->started_ms};
     if (w->deadline_ms != 0)
         *ret_deadline_ms = w->deadline_ms;
     return true;
