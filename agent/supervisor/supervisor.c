@@ -18,7 +18,7 @@
  *  3. A script starts only after supervisor.pid says by whom, and below which process or that its
  *     cgroup tells.
  */
-#include "agent/supervisor/supervisor.h"
+#include "agent/supervisor/supervisor_private.h"
 
 #include "agent/criu/criu.h"
 #include "agent/gpu/gpu_devices.h"
@@ -35,7 +35,6 @@
 #include "base/fs_user.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "job/pattern.h"
 #include "base/str.h"
 #include "base/time.h"
 
@@ -68,33 +67,6 @@
 #define FORGET_WAIT_MS 10000
 /* what providers give at best, and what a stop without a notice gives */
 #define NOTICE_WINDOW_MS 120000
-
-struct supervisor {
-    const struct supervisor_room *room;
-    const char *dir, *node;
-    int agent_fd; /* the socket with the agent; -1: that has let go of it */
-    struct wire_desired spec;
-    const struct wire_desired_attempt *task;
-    struct task_state state;
-    struct job_user user;
-    struct proc_group *group;
-    struct launched launched;
-    struct namespaces namespaces;
-    struct supervise_loop loop;
-    struct task_exit exit;
-    int64_t started_at; /* wall ms; 0: it has not */
-    int64_t children_before_ms, children_before_user_ms;
-    /* the end: no process that was below this one is left; the init, if there is one, ended by
-     * itself */
-    bool is_whole;
-    int pid_file;
-    struct output_writer writer;
-    char *output, *error, *input; /* files of the user's; NULL: none */
-    char *workdir;                /* what was sent with the job; NULL: nothing */
-    char **env;                   /* the program's */
-    char name[PROC_NAME_MAX + 1]; /* of its group, and its container */
-    struct image_run image;       /* how its container is made; image NULL: it has none */
-};
 
 static int64_t now_ms(void)
 {
@@ -264,7 +236,7 @@ static void note_status(struct task_exit *x, int status)
     }
 }
 
-static const char *work_dir(const struct supervisor *s)
+const char *supervisor_work_dir(const struct supervisor *s)
 {
     return s->workdir ? s->workdir : *s->task->cwd ? s->task->cwd : s->user.home;
 }
@@ -279,7 +251,8 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
         describe(&s->exit, "the script cannot be executed: %s; its first line is \"%.*s\"", why,
             n > 80 ? 80 : (int)n, s->task->script);
     } else if (r->step == LAUNCH_CWD) {
-        describe(&s->exit, "the working directory %.150s cannot be entered: %s", work_dir(s), why);
+        describe(&s->exit, "the working directory %.150s cannot be entered: %s",
+            supervisor_work_dir(s), why);
     } else if (r->step == LAUNCH_INPUT) {
         describe(&s->exit, "its input %.150s cannot be opened: %s", s->input, why);
     } else if (r->step == LAUNCH_USER) {
@@ -449,7 +422,7 @@ static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err 
     s->image = (struct image_run){.image = s->task->image,
         .name = s->name,
         .dir = s->dir,
-        .cwd = work_dir(s),
+        .cwd = supervisor_work_dir(s),
         .bin = s->room->tools.bin,
         .python = s->room->tools.python,
         .env = s->env,
@@ -463,7 +436,7 @@ static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err 
     return rc;
 }
 
-static bool holds(const struct supervisor *s)
+bool supervisor_holds(const struct supervisor *s)
 {
     return s->task->script_on_first && s->task->rank > 0;
 }
@@ -473,7 +446,7 @@ static bool holds(const struct supervisor *s)
 static bool runs_alone(const struct supervisor *s)
 {
     return proc_group_mode(s->group) != PROC_SUBREAPER && s->task->method != WIRE_METHOD_CRIU &&
-           !holds(s) && !s->task->image && s->writer.pid == 0;
+           !supervisor_holds(s) && !s->task->image && s->writer.pid == 0;
 }
 
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
@@ -486,7 +459,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
     const struct task_env t = {.spec = s->task,
         .user = &s->user,
         .node = s->node,
-        .cwd = work_dir(s),
+        .cwd = supervisor_work_dir(s),
         .dir = seen,
         .checkpoint = in_room ? "scratch" : "checkpoint",
         .own_tmp = in_room,
@@ -506,12 +479,12 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .script = wrapped ? wrapped[0] : script,
         .argv = wrapped ? wrapped : argv,
         .env = env,
-        .cwd = work_dir(s),
+        .cwd = supervisor_work_dir(s),
         .output = output,
         .error = error,
         .input = s->input,
         .alone = runs_alone(s),
-        .holds = holds(s),
+        .holds = supervisor_holds(s),
         .room = in_room ? s->dir : NULL,
         .restore = in_room && is_restored ? s->state.criu : NULL};
     if (!rc)
@@ -520,108 +493,6 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
     free(argv);
     free(script);
     return rc;
-}
-
-/* ---- its files ---- */
-
-static int open_log(const char *name, struct err *e)
-{
-    int fd = open(name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd < 0 ? err_errno(e, errno, "opening %s", name) : fd;
-}
-
-static int open_reader(const char *name, struct err *e)
-{
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    return fd < 0 ? err_errno(e, errno, "opening %s", name) : fd;
-}
-
-/* One file cannot be written by several nodes at once: without a sign that tells them apart it is
- * the first one's. */
-static int expand(const struct supervisor *s, const char *pattern, char **ret_name, struct err *e)
-{
-    const struct pattern_values v = {.job = s->task->job,
-        .array = s->task->array,
-        .index = s->task->array_index,
-        .name = s->task->name,
-        .user = s->user.name,
-        .node = s->node,
-        .rank = s->task->rank,
-        .restarts = s->task->attempt - 1};
-    if (!pattern || holds(s) || (s->task->rank > 0 && !pattern_tells_ranks(pattern)))
-        return 0;
-    return pattern_expand(pattern, &v, ret_name, e);
-}
-
-static bool starts_afresh(const struct wire_desired_attempt *t)
-{
-    return t->open_mode == WIRE_OPEN_TRUNCATE ||
-           (t->open_mode == WIRE_OPEN_UNSAID && t->attempt == 1);
-}
-
-/* Who writes where when errors have a file of their own: see output_writer.h. */
-static int split(struct supervisor *s, int output, int *ret_out, int *ret_error, struct err *e)
-{
-    int fds[4] = {open_log("stdout.log", e), open_log("stderr.log", e),
-        open_reader("stdout.log", e), open_reader("stderr.log", e)};
-    for (int i = 0; i < 4; i++)
-        if (fds[i] < 0)
-            return fds[i];
-    s->writer.copies[0] =
-        (struct output_writer_copy){fds[2], s->output, starts_afresh(s->task), output};
-    s->writer.copies[1] =
-        (struct output_writer_copy){fds[3], s->error, starts_afresh(s->task), output};
-    *ret_out = fds[0];
-    *ret_error = fds[1];
-    return 0;
-}
-
-/* A pipe with a name that the task's user may write to, held open at both ends. */
-static int make_pipe(const struct supervisor *s, const char *name)
-{
-    unlink(name);
-    if (mkfifo(name, 0600) < 0 || (s->user.is_other && lchown(name, s->user.uid, s->user.gid) < 0))
-        return -1;
-    return open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-}
-
-/* Its standard input, for belay attach. It has no end between two of those who write there, until
- * one asks for it (supervise_loop.h). */
-static int open_stdin(struct supervisor *s, struct err *e)
-{
-    s->loop.input = make_pipe(s, TASK_STDIN);
-    s->loop.input_end = s->loop.input < 0 ? -1 : make_pipe(s, TASK_STDIN_END);
-    if (s->loop.input_end < 0)
-        return err_errno(e, errno, "making the task's standard input");
-    free(s->input);
-    s->input = mem_printf("%s/" TASK_STDIN, s->dir);
-    return 0;
-}
-
-/* The descriptors stay open: this process ends with its task. */
-static int open_files(struct supervisor *s, int *ret_out, int *ret_error, struct err *e)
-{
-    int rc = expand(s, s->task->output, &s->output, e), output = open_log("output.log", e);
-    rc = rc ? rc : expand(s, s->task->error, &s->error, e);
-    rc = rc ? rc : expand(s, s->task->input, &s->input, e);
-    if (!rc && str_eq(s->input, WIRE_INPUT_OPEN))
-        rc = open_stdin(s, e);
-    if (rc || output < 0)
-        return rc ? rc : output;
-    *ret_out = *ret_error = output;
-    s->writer.user = &s->user;
-    s->writer.cwd = work_dir(s);
-    s->writer.copies[0] = s->writer.copies[1] = (struct output_writer_copy){.from = -1, .also = -1};
-    bool apart = s->error && !(s->output && str_eq(s->error, s->output));
-    if (apart) {
-        rc = split(s, output, ret_out, ret_error, e);
-    } else if (s->output) {
-        int from = open_reader("output.log", e);
-        s->writer.copies[0] =
-            (struct output_writer_copy){from, s->output, starts_afresh(s->task), -1};
-        rc = from < 0 ? from : 0;
-    }
-    return rc || s->writer.copies[0].from < 0 ? rc : output_writer_start(&s->writer, e);
 }
 
 static int note_start(struct supervisor *s, struct err *e)
@@ -654,7 +525,7 @@ static int start_program(struct supervisor *s, struct err *e)
 {
     int output, error;
     separate(s);
-    int rc = open_files(s, &output, &error, e);
+    int rc = supervisor_open_files(s, &output, &error, e);
     if (rc)
         return rc;
     s->started_at = clock_wall(&clock_system).ms;
@@ -738,8 +609,8 @@ static void run_loop(struct supervisor *s)
     s->loop.shells = (struct shells){.group = s->group,
         .user = &s->user,
         .env = s->env,
-        .cwd = work_dir(s),
-        .image = s->image.image && !holds(s) ? &s->image : NULL};
+        .cwd = supervisor_work_dir(s),
+        .image = s->image.image && !supervisor_holds(s) ? &s->image : NULL};
     tell_agent(s, "ok");
     struct launch_report report = supervise_loop_run(&s->loop);
     s->agent_fd = s->loop.agent_fd;
