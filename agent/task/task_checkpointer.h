@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A task's checkpoints: what was asked of the program, what it has committed, the save that is
- * stored and the one that waits for its turn (task_save.c, task_accept.c).
+ * stored and the one that waits for its turn (task_ask.c, task_save.c, task_accept.c).
  *
  * Invariants.
  *  1. At most one save is stored at a time (`save`, while work.kind is WORK_SAVE or WORK_DUMP), one
@@ -122,27 +122,37 @@ static inline bool task_has_queued(const struct task_checkpointer *c)
 bool task_saves(const struct task *t); /* has checkpoints */
 /* they are made without the program; else it takes part */
 bool task_by_criu(const struct task *t);
+bool task_by_signal(const struct task *t); /* the program is told by a signal, and makes .done */
+
+/* task_ask.c */
 /* WIRE_END_NONE: the task goes on after it; text is not looked at then. */
 void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text);
-void task_saves_begin(struct task *t); /* the program runs: watch its files, save periodically */
-void task_saves_end(struct task *t);
 void task_set_every(struct task *t, int64_t ms); /* 0: as it is */
 void task_set_limit(struct task *t, int64_t ms); /* as wire_desired_attempt has it */
 /* to its supervisor, which is up, if it is another than at the start */
 void task_tell_limit(struct task *t);
 void task_asked(struct task *t, int64_t n); /* how many saves users have asked for */
-void task_pump_saves(struct task *t);
 void task_signalled(struct task *t, int count);
+void task_ask_over(struct task *t);
 bool task_is_gang(const struct task *t); /* one rank of several, or of one that may be several */
-void task_leave_gang(struct task *t);    /* harmless in a job of one node */
-bool task_save_final(struct task *t);    /* true: a save was started or is to be tried again */
-bool task_save_queued(struct task *t);   /* true: it is stored now */
+/* What is asked for, into its file and to the program; harmless when nothing is. */
+void task_put_request(struct task *t);
+void task_read_daily(struct task *t);       /* once the spec is there */
+void task_restart_periodic(struct task *t); /* from now, or from the last save */
+bool task_has_done(const struct task *t);   /* .done is there */
+
+/* task_save.c */
+void task_saves_begin(struct task *t); /* the program runs: watch its files, save periodically */
+void task_saves_end(struct task *t);
+void task_pump_saves(struct task *t);
+void task_leave_gang(struct task *t);  /* harmless in a job of one node */
+bool task_save_final(struct task *t);  /* true: a save was started or is to be tried again */
+bool task_save_queued(struct task *t); /* true: it is stored now */
 /* An agent to come looks for what is queued as for what is being stored, and tells the other ranks
  * of a gang that it is lost. */
 void task_note_queued(struct task *t);
 /* what is stored now is nothing that the program waits for */
 bool task_saves_accepted(const struct task *t);
-void task_ask_over(struct task *t);
 void task_done_taken(struct task *t); /* .done is answered */
 /* Says so to all who should know. s is what the program waits for, or was told that it is
  * accepted. */

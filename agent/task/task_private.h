@@ -56,6 +56,16 @@ struct task {
     bool leaving, removed, released;
 };
 
+static inline struct timers *task_timers(const struct task *t)
+{
+    return t->room->timers;
+}
+
+static inline int64_t task_wall_ms(const struct task *t)
+{
+    return clock_wall(task_timers(t)->clock).ms;
+}
+
 /* task_start.c calls these once; each fills the timers of its file */
 void task_init(struct task *t);
 void task_notice_init(struct task *t);

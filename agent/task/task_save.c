@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A task's checkpoints: asking the program for one, taking what it commits, storing it.
+ * A task's checkpoints: taking what the program commits, storing it. How it is asked for one is in
+ * task_ask.c.
  *
  * Asking and storing are independent: a notice is put to the program at once even while an earlier
  * save is being stored, and that earlier save does not serve it. What the program has committed is
@@ -13,8 +14,6 @@
  */
 #include "agent/task/task_private.h"
 
-#include "base/fs.h"
-#include "base/fs_user.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -23,14 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STOP_SAVE_MS 120000   /* how long a program may take to answer a stop without a deadline */
-#define ASK_AGAIN_STOP_MS 100 /* nobody handles the signal (yet) */
-#define ASK_AGAIN_MS 2000
 #define RETRY_MS 1000 /* a failed save of .done or of an exit */
 #define PERIODIC_RETRY_MS 10000
-#define CLOCK_LOOK_MS 60000   /* before a time of the day: the wall clock may be set */
-#define LIMIT_BEFORE_MS 60000 /* without a wish of the job's */
-#define LIMIT_SPARE_MS 10000
 #define FINAL_TRIES_MAX 60
 /* for a program that commits to end by itself when it is told that it stops */
 #define LEAVE_MS 2000
@@ -41,24 +34,20 @@
 /* at the control directory in one turn of the loop: a malformed commit costs one */
 #define LOOKS_MAX 4
 #define LOOKS_AT_END_MAX 32 /* when the program has ended */
-#define SIGNAL_DEFAULT 10   /* SIGUSR1 */
 
-static const struct {
-    enum wire_cause told; /* to belayd */
-    const char *request;  /* to the program */
-} causes[] = {
-    [SAVE_PERIODIC] = {WIRE_CAUSE_PERIODIC, "periodic"},
-    [SAVE_DAILY] = {WIRE_CAUSE_DAILY, "periodic"},
-    [SAVE_LIMIT] = {WIRE_CAUSE_LIMIT, "limit"},
-    [SAVE_USER] = {WIRE_CAUSE_USER, "user"},
-    [SAVE_PROGRAM] = {WIRE_CAUSE_PROGRAM, ""},
-    [SAVE_NOTICE] = {WIRE_CAUSE_NOTICE, "notice"},
-    [SAVE_REBALANCE] = {WIRE_CAUSE_REBALANCE, "periodic"},
-    [SAVE_EVICT] = {WIRE_CAUSE_DRAIN, "evict"},
-    [SAVE_EXIT] = {WIRE_CAUSE_PROGRAM, ""},
+static const enum wire_cause told_causes[] = {
+    [SAVE_PERIODIC] = WIRE_CAUSE_PERIODIC,
+    [SAVE_DAILY] = WIRE_CAUSE_DAILY,
+    [SAVE_LIMIT] = WIRE_CAUSE_LIMIT,
+    [SAVE_USER] = WIRE_CAUSE_USER,
+    [SAVE_PROGRAM] = WIRE_CAUSE_PROGRAM,
+    [SAVE_NOTICE] = WIRE_CAUSE_NOTICE,
+    [SAVE_REBALANCE] = WIRE_CAUSE_REBALANCE,
+    [SAVE_EVICT] = WIRE_CAUSE_DRAIN,
+    [SAVE_EXIT] = WIRE_CAUSE_PROGRAM,
 };
 
-static bool by_signal(const struct task *t)
+bool task_by_signal(const struct task *t)
 {
     return t->spec->method == WIRE_METHOD_SIGNAL;
 }
@@ -81,268 +70,6 @@ bool task_saves(const struct task *t)
 bool task_by_criu(const struct task *t)
 {
     return t->spec->method == WIRE_METHOD_CRIU;
-}
-
-static struct timers *timers_of(const struct task *t)
-{
-    return t->room->timers;
-}
-
-static int64_t wall_ms(const struct task *t)
-{
-    return clock_wall(timers_of(t)->clock).ms;
-}
-
-/* ---- asking ---- */
-
-static bool has_done(const struct task *t)
-{
-    char *path = mem_printf("%s/.done", t->ckpt.dir);
-    bool there = fs_has_name(path);
-    free(path);
-    return there;
-}
-
-static void send_signal(struct task *t)
-{
-    int signum = t->spec->ckpt_signal > 0 ? (int)t->spec->ckpt_signal : SIGNAL_DEFAULT;
-    if (by_signal(t) && t->supervision.is_up && !t->supervision.exited)
-        supervisor_client_signal(&t->supervision.client, signum);
-}
-
-/* 0: none. */
-static int64_t limit_ms(const struct task *t)
-{
-    int64_t ms = t->state.limit_ms;
-    return ms == 0 ? t->spec->time_limit_ms : ms == WIRE_NO_LIMIT ? 0 : ms;
-}
-
-/* When it runs into its time limit, by the wall clock; INT64_MAX: never, or it has not started. */
-static int64_t limit_at(const struct task *t)
-{
-    int64_t started = t->state.told.started_at;
-    return limit_ms(t) > 0 && started != WIRE_NONE ? started + limit_ms(t) : INT64_MAX;
-}
-
-static int64_t ask_deadline(const struct task *t)
-{
-    if (t->ckpt.ask.cause == SAVE_LIMIT)
-        return limit_at(t);
-    if (t->ckpt.ask.cause == SAVE_NOTICE && wall_is_set(t->room->notice->deadline))
-        return t->room->notice->deadline.ms;
-    return t->ckpt.ask.stop ? wall_ms(t) + STOP_SAVE_MS : CONTROL_NONE;
-}
-
-static void put_request(struct task *t)
-{
-    struct err e;
-    if (t->ckpt.control.fd < 0 || !t->ckpt.ask.on || task_by_criu(t))
-        return;
-    if (control_request(
-            &t->ckpt.control, wall_ms(t), causes[t->ckpt.ask.cause].request, ask_deadline(t), &e))
-        log_error(
-            "a program could not be asked for a checkpoint", log_i("job", t->job), log_err(&e));
-    send_signal(t);
-}
-
-/* A stop without a provider's deadline has one of ours; a notice's are set by task_notice. */
-static void limit_wait(struct task *t)
-{
-    if (t->ckpt.ask.stop && !mono_is_set(t->supervision.hard_at))
-        timer_start(timers_of(t), &t->supervision.deadline, STOP_SAVE_MS);
-}
-
-void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text)
-{
-    bool wanted_more = end != WIRE_END_NONE && !t->ckpt.ask.stop;
-    /* the program may be saving already */
-    bool anew = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ckpt.ask.stop);
-    if (!task_saves(t) || t->supervision.exited || (t->ckpt.ask.on && !wanted_more && !anew))
-        return;
-    if (cause == SAVE_NOTICE && t->work.kind == WORK_CLEAN)
-        task_work_cancel(t); /* the store is needed for this save now */
-    t->ckpt.ask.on = true;
-    t->ckpt.ask.cause = cause;
-    t->ckpt.ask.serial++;
-    if (wanted_more) {
-        t->ckpt.ask.stop = true;
-        t->ckpt.ask.end = end;
-        STR_COPY(t->ckpt.ask.text, text);
-    }
-    put_request(t);
-    limit_wait(t);
-    if (task_by_criu(t))
-        task_pump_saves(t);
-}
-
-/* Each is put to the program once. One that no save has answered when the agent ends is put again
- * by the next. */
-void task_asked(struct task *t, int64_t n)
-{
-    if (n <= t->ckpt.ask.asked || n <= t->state.saves_asked)
-        return;
-    t->ckpt.ask.asked = n;
-    task_ask_save(t, SAVE_USER, WIRE_END_NONE, NULL);
-}
-
-/* The program may not have come to install its handler. */
-void task_signalled(struct task *t, int count)
-{
-    if (count == 0 && t->ckpt.ask.on)
-        timer_start(
-            timers_of(t), &t->ckpt.again, t->ckpt.ask.stop ? ASK_AGAIN_STOP_MS : ASK_AGAIN_MS);
-}
-
-static void on_again(struct timer *timer, void *ctx)
-{
-    struct task *t = ctx;
-    (void)timer;
-    if (t->supervision.exited) {
-        task_finish(t);
-        return;
-    }
-    if (by_signal(t) && t->ckpt.ask.on && !has_done(t))
-        send_signal(t);
-    task_pump_saves(t);
-}
-
-void task_ask_over(struct task *t)
-{
-    t->ckpt.ask.on = false;
-    timer_stop(timers_of(t), &t->ckpt.again);
-    if (t->ckpt.control.fd >= 0)
-        control_request_done(&t->ckpt.control);
-}
-
-/* ---- from time to time ---- */
-
-bool task_is_gang(const struct task *t)
-{
-    return t->spec->n_peers > 0 && !t->spec->script_on_first;
-}
-
-/* All ranks are asked at the same moments, by the wall clock: what one of them is asked for, all
- * have to do. */
-static int64_t left_for_gang(const struct task *t, int64_t every, int64_t since)
-{
-    int64_t now = wall_ms(t), left = every - now % every;
-    return since != WIRE_NONE && now + left - since < every / 2 ? left + every : left;
-}
-
-/* The moment from which on the next save is reckoned; WIRE_NONE: the program has not started. */
-static int64_t last_saved(const struct task *t)
-{
-    return t->state.last_saved_at != WIRE_NONE ? t->state.last_saved_at : t->state.told.started_at;
-}
-
-static int64_t ms_to_periodic(const struct task *t)
-{
-    int64_t every = t->ckpt.every_ms > 0 ? t->ckpt.every_ms : t->spec->ckpt_every_ms,
-            since = last_saved(t);
-    if (every <= 0)
-        return INT64_MAX;
-    if (task_is_gang(t))
-        return left_for_gang(t, every, since);
-    int64_t left = since == WIRE_NONE ? every : since + every - wall_ms(t);
-    return left < 0 ? 0 : left > every ? every : left; /* the wall clock may have jumped */
-}
-
-/* To the first time of the day after the last save: one that was missed is made up for. */
-static int64_t ms_to_daily(const struct task *t)
-{
-    int64_t now = wall_ms(t), since = last_saved(t);
-    struct wall at =
-        daily_next(&t->ckpt.daily, (struct wall){since == WIRE_NONE || since > now ? now : since});
-    if (!wall_is_set(at))
-        return INT64_MAX;
-    return at.ms <= now ? 0 : at.ms - now;
-}
-
-/* What it has done until its time limit is to be kept: a save is asked for when the job wants its
- * signal, or early enough for two saves if that is more, but not before half of its time. One that
- * was made since is it; so nothing has to be remembered. */
-static int64_t ms_to_limit(const struct task *t)
-{
-    int64_t limit = limit_ms(t), at = limit_at(t), now = wall_ms(t);
-    if (at == INT64_MAX)
-        return INT64_MAX;
-    int64_t took = t->ckpt.save_took_ms >= 0 ? t->ckpt.save_took_ms : t->spec->save_ms;
-    int64_t before = t->spec->grace_signal > 0 ? t->spec->grace_ms : LIMIT_BEFORE_MS;
-    if (before < 2 * took + LIMIT_SPARE_MS)
-        before = 2 * took + LIMIT_SPARE_MS;
-    at -= before < limit / 2 ? before : limit / 2;
-    if (t->state.last_saved_at != WIRE_NONE && t->state.last_saved_at >= at)
-        return INT64_MAX;
-    return at <= now ? 0 : at - now;
-}
-
-static void restart_periodic(struct task *t)
-{
-    int64_t left = ms_to_periodic(t), daily = ms_to_daily(t), limit = ms_to_limit(t);
-    if (!task_saves(t) || t->supervision.exited)
-        return;
-    t->ckpt.due = SAVE_PERIODIC;
-    if (daily < left) {
-        t->ckpt.due = SAVE_DAILY;
-        left = daily;
-    }
-    if (limit < left) {
-        t->ckpt.due = SAVE_LIMIT;
-        left = limit;
-    }
-    if (left == INT64_MAX)
-        return;
-    timer_start(timers_of(t), &t->ckpt.periodic,
-        t->ckpt.due != SAVE_PERIODIC && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
-}
-
-/* The pause after a failed save stands. */
-void task_set_every(struct task *t, int64_t ms)
-{
-    if (ms == 0 || ms == t->ckpt.every_ms)
-        return;
-    t->ckpt.every_ms = ms;
-    if (t->ckpt.control_watch && !t->ckpt.save_failed)
-        restart_periodic(t);
-}
-
-void task_tell_limit(struct task *t)
-{
-    if (t->state.limit_ms != 0)
-        supervisor_client_limit(&t->supervision.client, limit_ms(t));
-}
-
-void task_set_limit(struct task *t, int64_t ms)
-{
-    if (ms == 0 || t->supervision.exited || (ms == WIRE_NO_LIMIT ? 0 : ms) == limit_ms(t))
-        return;
-    t->state.limit_ms = ms;
-    if (t->state.prepared) /* else it is written with that */
-        task_persist(t);
-    if (t->supervision.is_up)
-        task_tell_limit(t);
-    if (t->ckpt.control_watch && !t->ckpt.save_failed)
-        restart_periodic(t);
-}
-
-static void on_periodic(struct timer *timer, void *ctx)
-{
-    struct task *t = ctx;
-    (void)timer;
-    bool is_early = (t->ckpt.due == SAVE_DAILY && ms_to_daily(t) > 0) ||
-                    (t->ckpt.due == SAVE_LIMIT && ms_to_limit(t) > 0);
-    if (is_early)
-        restart_periodic(t);
-    else
-        task_ask_save(t, t->ckpt.due, WIRE_END_NONE, NULL);
-}
-
-/* What belayd checked; one that is newer may know more. */
-static void read_daily(struct task *t)
-{
-    struct err e;
-    if (daily_parse(t->spec->ckpt_at, &t->ckpt.daily, &e) != 0)
-        task_log(t, "times of the day at which a task is saved cannot be read: there are none", &e);
 }
 
 /* ---- storing ---- */
@@ -505,7 +232,7 @@ static void answer(struct task *t, const struct task_save *s, const struct err *
         .failed = failed, .attempt = t->attempt, .sequence = s->sequence, .stop = stop};
     if (s->commit)
         control_answer(&t->ckpt.control, s->commit, &a);
-    else if (!failed && !s->is_final && by_signal(t))
+    else if (!failed && !s->is_final && task_by_signal(t))
         task_done_taken(t);
 }
 
@@ -529,14 +256,14 @@ static void note_saved(struct task *t, enum save_cause cause)
                     : waited        ? stats->took_ms
                                     : t->ckpt.save.pause_ms,
         .progress = t->work.progress < 0 ? WIRE_NONE : t->work.progress,
-        .saved_at = waited ? wall_ms(t) : t->ckpt.save.of_ms};
+        .saved_at = waited ? task_wall_ms(t) : t->ckpt.save.of_ms};
     t->ckpt.save_took_ms = stats->took_ms + dump_ms;
     if (t->ckpt.save.asked > t->state.saves_asked)
         t->state.saves_asked = t->ckpt.save.asked;
     note_checkpoint(t, &c);
     if (t->state.told.kept_bytes > 0) /* until that is cleaned again */
         t->state.told.kept_bytes += stats->stored_bytes;
-    t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause = causes[cause].told;
+    t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause = told_causes[cause];
 }
 
 /* A stop that wanted this save: the task is told to end before the program is told that all is
@@ -562,7 +289,7 @@ static void save_good(struct task *t)
     }
     if (waits)
         answer(t, &t->ckpt.save, NULL, stop);
-    restart_periodic(t);
+    task_restart_periodic(t);
 }
 
 /* A dump costs the program time even if it fails, and will most likely fail again. */
@@ -620,12 +347,12 @@ void task_save_failed(struct task *t, const struct task_save *s, const struct er
     if (waits && asked) /* or the program would try again at its every step */
         task_ask_over(t);
     if (waits ? asked : s->is_asked)
-        timer_start(timers_of(t), &t->ckpt.periodic, failed_pause_ms(t));
+        timer_start(task_timers(t), &t->ckpt.periodic, failed_pause_ms(t));
     if (!waits)
         return;
     answer(t, s, e, false);
     if (!s->commit && (!task_by_criu(t) || t->ckpt.ask.on))
-        timer_start(timers_of(t), &t->ckpt.again, RETRY_MS);
+        timer_start(task_timers(t), &t->ckpt.again, RETRY_MS);
 }
 
 static void snapshot_over(struct task *t)
@@ -829,8 +556,8 @@ void task_leave_gang(struct task *t)
 static bool serve_program(struct task *t)
 {
     bool found = false;
-    if (!serve_commit(t, &found) && by_signal(t) && !t->supervision.exited &&
-        !t->ckpt.taking.is_busy && !timer_is_running(&t->ckpt.again) && has_done(t)) {
+    if (!serve_commit(t, &found) && task_by_signal(t) && !t->supervision.exited &&
+        !t->ckpt.taking.is_busy && !timer_is_running(&t->ckpt.again) && task_has_done(t)) {
         struct control_numbers n = last_progress(t);
         serve(t, 0, progress_of(&n), t->ckpt.done_must_wait || has_to_wait(t, CONTROL_NONE));
         found = true;
@@ -865,7 +592,7 @@ bool task_save_final(struct task *t)
         return false;
     if (timer_is_running(&t->ckpt.again))
         return true;
-    int64_t now = clock_mono(timers_of(t)->clock).ms;
+    int64_t now = clock_mono(task_timers(t)->clock).ms;
     if (!mono_is_set(t->ckpt.final_until))
         t->ckpt.final_until.ms = now + task_store_wait_ms(t);
     else if (now >= t->ckpt.final_until.ms)
@@ -901,27 +628,21 @@ static void on_files_changed(void *ctx)
     pump(t, true);
 }
 
-void task_saves_init(struct task *t)
-{
-    timer_init(&t->ckpt.periodic, on_periodic, t);
-    timer_init(&t->ckpt.again, on_again, t);
-}
-
 void task_saves_begin(struct task *t)
 {
     if (t->ckpt.control_watch) { /* the supervisor's connection was lost and found again */
-        put_request(t);
+        task_put_request(t);
         return;
     }
     char *control = mem_printf("%s/control", t->dir);
     t->ckpt.control_watch = watch_start(t->room->watches, control,
         task_saves(t) ? WATCH_SOON_MS : WATCH_LATER_MS, WATCH_POLL_MS, on_files_changed, t);
-    if (by_signal(t))
+    if (task_by_signal(t))
         t->ckpt.checkpoint_watch = watch_start(
             t->room->watches, t->ckpt.dir, WATCH_SOON_MS, WATCH_POLL_MS, on_files_changed, t);
-    read_daily(t);
-    put_request(t); /* asked for before it ran */
-    restart_periodic(t);
+    task_read_daily(t);
+    task_put_request(t); /* asked for before it ran */
+    task_restart_periodic(t);
     free(control);
 }
 
@@ -932,6 +653,6 @@ void task_saves_end(struct task *t)
     watch_stop(t->ckpt.control_watch);
     watch_stop(t->ckpt.checkpoint_watch);
     t->ckpt.control_watch = t->ckpt.checkpoint_watch = NULL;
-    timer_stop(timers_of(t), &t->ckpt.periodic);
-    timer_stop(timers_of(t), &t->ckpt.again);
+    timer_stop(task_timers(t), &t->ckpt.periodic);
+    timer_stop(task_timers(t), &t->ckpt.again);
 }

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When a task is saved, and how its program is asked for that: for a notice, a stop, a user; from
+ * time to time; before its time limit.
+ *
+ * Invariant: nothing of when the next save is due is remembered. It follows from the last save and
+ * from the clocks each time the timer is started, so it is the same after a restart of the agent.
+ */
+#include "agent/task/task_private.h"
+
+#include "base/fs_user.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+
+#define STOP_SAVE_MS 120000   /* how long a program may take to answer a stop without a deadline */
+#define ASK_AGAIN_STOP_MS 100 /* nobody handles the signal (yet) */
+#define ASK_AGAIN_MS 2000
+#define CLOCK_LOOK_MS 60000   /* before a time of the day: the wall clock may be set */
+#define LIMIT_BEFORE_MS 60000 /* without a wish of the job's */
+#define LIMIT_SPARE_MS 10000
+#define SIGNAL_DEFAULT 10 /* SIGUSR1 */
+
+/* As the program reads it (control.h). */
+static const char *const requests[] = {
+    [SAVE_PERIODIC] = "periodic",
+    [SAVE_DAILY] = "periodic",
+    [SAVE_LIMIT] = "limit",
+    [SAVE_USER] = "user",
+    [SAVE_PROGRAM] = "",
+    [SAVE_NOTICE] = "notice",
+    [SAVE_REBALANCE] = "periodic",
+    [SAVE_EVICT] = "evict",
+    [SAVE_EXIT] = "",
+};
+
+/* ---- asking ---- */
+
+bool task_has_done(const struct task *t)
+{
+    char *path = mem_printf("%s/.done", t->ckpt.dir);
+    bool there = fs_has_name(path);
+    free(path);
+    return there;
+}
+
+static void send_signal(struct task *t)
+{
+    int signum = t->spec->ckpt_signal > 0 ? (int)t->spec->ckpt_signal : SIGNAL_DEFAULT;
+    if (task_by_signal(t) && t->supervision.is_up && !t->supervision.exited)
+        supervisor_client_signal(&t->supervision.client, signum);
+}
+
+/* 0: none. */
+static int64_t limit_ms(const struct task *t)
+{
+    int64_t ms = t->state.limit_ms;
+    return ms == 0 ? t->spec->time_limit_ms : ms == WIRE_NO_LIMIT ? 0 : ms;
+}
+
+/* When it runs into its time limit, by the wall clock; INT64_MAX: never, or it has not started. */
+static int64_t limit_at(const struct task *t)
+{
+    int64_t started = t->state.told.started_at;
+    return limit_ms(t) > 0 && started != WIRE_NONE ? started + limit_ms(t) : INT64_MAX;
+}
+
+static int64_t ask_deadline(const struct task *t)
+{
+    if (t->ckpt.ask.cause == SAVE_LIMIT)
+        return limit_at(t);
+    if (t->ckpt.ask.cause == SAVE_NOTICE && wall_is_set(t->room->notice->deadline))
+        return t->room->notice->deadline.ms;
+    return t->ckpt.ask.stop ? task_wall_ms(t) + STOP_SAVE_MS : CONTROL_NONE;
+}
+
+void task_put_request(struct task *t)
+{
+    struct err e;
+    if (t->ckpt.control.fd < 0 || !t->ckpt.ask.on || task_by_criu(t))
+        return;
+    if (control_request(
+            &t->ckpt.control, task_wall_ms(t), requests[t->ckpt.ask.cause], ask_deadline(t), &e))
+        log_error(
+            "a program could not be asked for a checkpoint", log_i("job", t->job), log_err(&e));
+    send_signal(t);
+}
+
+/* A stop without a provider's deadline has one of ours; a notice's are set by task_notice. */
+static void limit_wait(struct task *t)
+{
+    if (t->ckpt.ask.stop && !mono_is_set(t->supervision.hard_at))
+        timer_start(task_timers(t), &t->supervision.deadline, STOP_SAVE_MS);
+}
+
+void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text)
+{
+    bool wanted_more = end != WIRE_END_NONE && !t->ckpt.ask.stop;
+    /* the program may be saving already */
+    bool anew = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ckpt.ask.stop);
+    if (!task_saves(t) || t->supervision.exited || (t->ckpt.ask.on && !wanted_more && !anew))
+        return;
+    if (cause == SAVE_NOTICE && t->work.kind == WORK_CLEAN)
+        task_work_cancel(t); /* the store is needed for this save now */
+    t->ckpt.ask.on = true;
+    t->ckpt.ask.cause = cause;
+    t->ckpt.ask.serial++;
+    if (wanted_more) {
+        t->ckpt.ask.stop = true;
+        t->ckpt.ask.end = end;
+        STR_COPY(t->ckpt.ask.text, text);
+    }
+    task_put_request(t);
+    limit_wait(t);
+    if (task_by_criu(t))
+        task_pump_saves(t);
+}
+
+/* Each is put to the program once. One that no save has answered when the agent ends is put again
+ * by the next. */
+void task_asked(struct task *t, int64_t n)
+{
+    if (n <= t->ckpt.ask.asked || n <= t->state.saves_asked)
+        return;
+    t->ckpt.ask.asked = n;
+    task_ask_save(t, SAVE_USER, WIRE_END_NONE, NULL);
+}
+
+/* The program may not have come to install its handler. */
+void task_signalled(struct task *t, int count)
+{
+    if (count == 0 && t->ckpt.ask.on)
+        timer_start(
+            task_timers(t), &t->ckpt.again, t->ckpt.ask.stop ? ASK_AGAIN_STOP_MS : ASK_AGAIN_MS);
+}
+
+static void on_again(struct timer *timer, void *ctx)
+{
+    struct task *t = ctx;
+    (void)timer;
+    if (t->supervision.exited) {
+        task_finish(t);
+        return;
+    }
+    if (task_by_signal(t) && t->ckpt.ask.on && !task_has_done(t))
+        send_signal(t);
+    task_pump_saves(t);
+}
+
+void task_ask_over(struct task *t)
+{
+    t->ckpt.ask.on = false;
+    timer_stop(task_timers(t), &t->ckpt.again);
+    if (t->ckpt.control.fd >= 0)
+        control_request_done(&t->ckpt.control);
+}
+
+/* ---- from time to time ---- */
+
+bool task_is_gang(const struct task *t)
+{
+    return t->spec->n_peers > 0 && !t->spec->script_on_first;
+}
+
+/* All ranks are asked at the same moments, by the wall clock: what one of them is asked for, all
+ * have to do. */
+static int64_t left_for_gang(const struct task *t, int64_t every, int64_t since)
+{
+    int64_t now = task_wall_ms(t), left = every - now % every;
+    return since != WIRE_NONE && now + left - since < every / 2 ? left + every : left;
+}
+
+/* The moment from which on the next save is reckoned; WIRE_NONE: the program has not started. */
+static int64_t last_saved(const struct task *t)
+{
+    return t->state.last_saved_at != WIRE_NONE ? t->state.last_saved_at : t->state.told.started_at;
+}
+
+static int64_t ms_to_periodic(const struct task *t)
+{
+    int64_t every = t->ckpt.every_ms > 0 ? t->ckpt.every_ms : t->spec->ckpt_every_ms,
+            since = last_saved(t);
+    if (every <= 0)
+        return INT64_MAX;
+    if (task_is_gang(t))
+        return left_for_gang(t, every, since);
+    int64_t left = since == WIRE_NONE ? every : since + every - task_wall_ms(t);
+    return left < 0 ? 0 : left > every ? every : left; /* the wall clock may have jumped */
+}
+
+/* To the first time of the day after the last save: one that was missed is made up for. */
+static int64_t ms_to_daily(const struct task *t)
+{
+    int64_t now = task_wall_ms(t), since = last_saved(t);
+    struct wall at =
+        daily_next(&t->ckpt.daily, (struct wall){since == WIRE_NONE || since > now ? now : since});
+    if (!wall_is_set(at))
+        return INT64_MAX;
+    return at.ms <= now ? 0 : at.ms - now;
+}
+
+/* What it has done until its time limit is to be kept: a save is asked for when the job wants its
+ * signal, or early enough for two saves if that is more, but not before half of its time. One that
+ * was made since is it; so nothing has to be remembered. */
+static int64_t ms_to_limit(const struct task *t)
+{
+    int64_t limit = limit_ms(t), at = limit_at(t), now = task_wall_ms(t);
+    if (at == INT64_MAX)
+        return INT64_MAX;
+    int64_t took = t->ckpt.save_took_ms >= 0 ? t->ckpt.save_took_ms : t->spec->save_ms;
+    int64_t before = t->spec->grace_signal > 0 ? t->spec->grace_ms : LIMIT_BEFORE_MS;
+    if (before < 2 * took + LIMIT_SPARE_MS)
+        before = 2 * took + LIMIT_SPARE_MS;
+    at -= before < limit / 2 ? before : limit / 2;
+    if (t->state.last_saved_at != WIRE_NONE && t->state.last_saved_at >= at)
+        return INT64_MAX;
+    return at <= now ? 0 : at - now;
+}
+
+void task_restart_periodic(struct task *t)
+{
+    int64_t left = ms_to_periodic(t), daily = ms_to_daily(t), limit = ms_to_limit(t);
+    if (!task_saves(t) || t->supervision.exited)
+        return;
+    t->ckpt.due = SAVE_PERIODIC;
+    if (daily < left) {
+        t->ckpt.due = SAVE_DAILY;
+        left = daily;
+    }
+    if (limit < left) {
+        t->ckpt.due = SAVE_LIMIT;
+        left = limit;
+    }
+    if (left == INT64_MAX)
+        return;
+    timer_start(task_timers(t), &t->ckpt.periodic,
+        t->ckpt.due != SAVE_PERIODIC && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
+}
+
+/* The pause after a failed save stands. */
+void task_set_every(struct task *t, int64_t ms)
+{
+    if (ms == 0 || ms == t->ckpt.every_ms)
+        return;
+    t->ckpt.every_ms = ms;
+    if (t->ckpt.control_watch && !t->ckpt.save_failed)
+        task_restart_periodic(t);
+}
+
+void task_tell_limit(struct task *t)
+{
+    if (t->state.limit_ms != 0)
+        supervisor_client_limit(&t->supervision.client, limit_ms(t));
+}
+
+void task_set_limit(struct task *t, int64_t ms)
+{
+    if (ms == 0 || t->supervision.exited || (ms == WIRE_NO_LIMIT ? 0 : ms) == limit_ms(t))
+        return;
+    t->state.limit_ms = ms;
+    if (t->state.prepared) /* else it is written with that */
+        task_persist(t);
+    if (t->supervision.is_up)
+        task_tell_limit(t);
+    if (t->ckpt.control_watch && !t->ckpt.save_failed)
+        task_restart_periodic(t);
+}
+
+static void on_periodic(struct timer *timer, void *ctx)
+{
+    struct task *t = ctx;
+    (void)timer;
+    bool is_early = (t->ckpt.due == SAVE_DAILY && ms_to_daily(t) > 0) ||
+                    (t->ckpt.due == SAVE_LIMIT && ms_to_limit(t) > 0);
+    if (is_early)
+        task_restart_periodic(t);
+    else
+        task_ask_save(t, t->ckpt.due, WIRE_END_NONE, NULL);
+}
+
+/* What belayd checked; one that is newer may know more. */
+void task_read_daily(struct task *t)
+{
+    struct err e;
+    if (daily_parse(t->spec->ckpt_at, &t->ckpt.daily, &e) != 0)
+        task_log(t, "times of the day at which a task is saved cannot be read: there are none", &e);
+}
+
+void task_saves_init(struct task *t)
+{
+    timer_init(&t->ckpt.periodic, on_periodic, t);
+    timer_init(&t->ckpt.again, on_again, t);
+}
