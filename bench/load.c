@@ -7,9 +7,9 @@
  * not be what is measured.
  */
 #include "base/mem.h"
+#include "base/uv/http_reading.h"
 
 #include <errno.h>
-#include <http_parser.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,10 +35,12 @@ struct load {
 
 struct connection {
     struct load *load;
-    http_parser parser;
-    char said[300]; /* of an answer's body, for who reads that it failed */
-    size_t n_said;
+    struct http_reading reading;
 };
+
+/* of an answer's body, to say why it failed */
+#define SAID_BYTES 300
+#define ANSWER_BYTES_MAX ((size_t)16 << 20)
 
 static _Noreturn void die(const char *what)
 {
@@ -90,35 +92,19 @@ static void send_next(struct load *l, int fd)
     }
 }
 
-static int on_body(http_parser *p, const char *at, size_t size)
+static void await_answer(struct connection *c)
 {
-    struct connection *c = p->data;
-    size_t k = size < sizeof c->said - c->n_said ? size : sizeof c->said - c->n_said;
-    memcpy(c->said + c->n_said, at, k);
-    c->n_said += k;
-    return 0;
+    static const struct http_request request = {
+        .method = "POST", .max_reply_bytes = ANSWER_BYTES_MAX};
+    http_reading_init(&c->reading, &request, "bench_load");
 }
 
-static int on_complete(http_parser *p)
-{
-    struct connection *c = p->data;
-    if (p->status_code / 100 != 2) {
-        fprintf(stderr, "bench_load: the answer is %u: %.*s\n", p->status_code, (int)c->n_said,
-            c->said);
-        exit(1);
-    }
-    c->n_said = 0;
-    c->load->n_answered++;
-    return 0;
-}
-
-/* What has come from there; the next request once its answer is whole. */
+/* What has come from there; the next request once its answer is whole. One request is under way on
+ * a connection, so nothing follows an answer. */
 static void receive(struct connection *c, int fd)
 {
-    static const http_parser_settings settings = {
-        .on_body = on_body, .on_message_complete = on_complete};
     char text[65536];
-    size_t before = c->load->n_answered;
+    struct err e;
     ssize_t k = recv(fd, text, sizeof text, 0);
     if (k < 0 && errno == EINTR)
         return;
@@ -126,13 +112,22 @@ static void receive(struct connection *c, int fd)
         errno = 0;
     if (k <= 0)
         die("the server's answer");
-    if (http_parser_execute(&c->parser, &settings, text, (size_t)k) != (size_t)k) {
-        fprintf(stderr, "bench_load: that is no answer: %s\n",
-            http_errno_description(HTTP_PARSER_ERRNO(&c->parser)));
+    if (http_reading_feed(&c->reading, text, (size_t)k, &e) != 0) {
+        fprintf(stderr, "%s\n", e.text);
         exit(1);
     }
-    if (c->load->n_answered > before)
-        send_next(c->load, fd);
+    if (!c->reading.is_done)
+        return;
+    const struct http_reply *r = &c->reading.reply;
+    if (r->status / 100 != 2) {
+        fprintf(stderr, "bench_load: the answer is %d: %.*s\n", r->status, SAID_BYTES,
+            buf_str(&r->body));
+        exit(1);
+    }
+    http_reading_deinit(&c->reading);
+    await_answer(c);
+    c->load->n_answered++;
+    send_next(c->load, fd);
 }
 
 static double now_s(void)
@@ -154,8 +149,7 @@ int main(int argc, char **argv)
     struct load l = read_requests();
     for (int i = 0; i < n; i++) {
         connections[i].load = &l;
-        http_parser_init(&connections[i].parser, HTTP_RESPONSE);
-        connections[i].parser.data = &connections[i];
+        await_answer(&connections[i]);
         fds[i] = (struct pollfd){.fd = connect_to(argv[1]), .events = POLLIN};
     }
     double began = now_s();
@@ -171,8 +165,10 @@ int main(int argc, char **argv)
                 receive(&connections[i], fds[i].fd);
     }
     printf("%.6f\n", now_s() - began);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        http_reading_deinit(&connections[i].reading);
         close(fds[i].fd);
+    }
     for (size_t i = 0; i < l.n; i++)
         free(l.requests[i].text);
     free(l.requests);

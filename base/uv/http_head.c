@@ -37,7 +37,7 @@ static bool is_token(const char *s)
     return *s == '\0';
 }
 
-static bool is_text_char(char c)
+bool http_is_text_char(char c)
 {
     unsigned char u = (unsigned char)c;
     return u == '\t' || (u >= 0x20 && u != 0x7f);
@@ -47,7 +47,7 @@ bool http_field_is_valid(const char *name, const char *value)
 {
     if (!is_token(name))
         return false;
-    while (is_text_char(*value))
+    while (http_is_text_char(*value))
         value++;
     return *value == '\0';
 }
@@ -62,7 +62,7 @@ static bool is_bad(const char *p, size_t i, size_t n)
         return i + 1 < n && p[i + 1] != '\n';
     if (p[i] == '\n')
         return i == 0 || p[i - 1] != '\r';
-    return !is_text_char(p[i]);
+    return !http_is_text_char(p[i]);
 }
 
 int http_head_find(
@@ -128,23 +128,32 @@ static int parse_request_line(
     return 0;
 }
 
-static int parse_field(char *line, struct http_field *f, int *ret_status, struct err *e)
+const char *http_field_parse(char *line, struct http_field *ret_field)
 {
     char *colon = strchr(line, ':');
     if (line[0] == ' ' || line[0] == '\t')
-        return refuse(400, ret_status, e, "a header field is folded over several lines");
+        return "a header field is folded over several lines";
     if (colon)
         *colon = '\0';
     if (!colon || !is_token(line))
-        return refuse(
-            400, ret_status, e, "a header line is not NAME: VALUE (no blank before the colon)");
+        return "a header line is not NAME: VALUE (no blank before the colon)";
     char *value = colon + 1 + strspn(colon + 1, " \t");
     size_t n = strlen(value);
     while (n > 0 && (value[n - 1] == ' ' || value[n - 1] == '\t'))
         n--;
     value[n] = '\0';
-    *f = (struct http_field){line, value};
-    return 0;
+    *ret_field = (struct http_field){line, value};
+    return NULL;
+}
+
+bool http_length_parse(const char *text, uint64_t *ret_length)
+{
+    int64_t n;
+    if (strspn(text, "0123456789") != strlen(text) || strlen(text) > 19 ||
+        str_to_i64(text, 0, INT64_MAX, "Content-Length", &n, NULL) != 0)
+        return false;
+    *ret_length = (uint64_t)n;
+    return true;
 }
 
 const char *http_head_field(const struct http_head *h, const char *name)
@@ -181,7 +190,7 @@ static int set_framing(struct http_head *h, bool is_1_0, int *ret_status, struct
 {
     const char *length = http_head_field(h, "Content-Length");
     const char *coding = http_head_field(h, "Transfer-Encoding");
-    int64_t n = 0;
+    uint64_t n = 0;
     if (length && coding)
         return refuse(400, ret_status, e, "there are both Content-Length and Transfer-Encoding");
     if (coding && is_1_0)
@@ -189,10 +198,9 @@ static int set_framing(struct http_head *h, bool is_1_0, int *ret_status, struct
     if (coding && strcasecmp(coding, "chunked") != 0)
         return refuse(
             501, ret_status, e, "the only Transfer-Encoding that is served is \"chunked\"");
-    if (length && (strspn(length, "0123456789") != strlen(length) || strlen(length) > 19 ||
-                      str_to_i64(length, 0, INT64_MAX, "Content-Length", &n, NULL) != 0))
+    if (length && !http_length_parse(length, &n))
         return refuse(400, ret_status, e, "Content-Length is not a number of 1 to 19 digits");
-    h->content_length = (uint64_t)n;
+    h->content_length = n;
     h->framing = coding ? HTTP_CHUNKED : n > 0 ? HTTP_LENGTH : HTTP_NO_BODY;
     return 0;
 }
@@ -240,7 +248,9 @@ static int parse_lines(char *p, size_t n_lines, struct http_head *h, int *ret_st
     for (size_t i = 1; rc == 0 && i < n_lines; i++) {
         line = next;
         next = line + strlen(line) + 2; /* before NULs are put into the line */
-        rc = parse_field(line, &h->fields[h->n_fields++], ret_status, e);
+        const char *fault = http_field_parse(line, &h->fields[h->n_fields++]);
+        if (fault)
+            rc = refuse(400, ret_status, e, fault);
     }
     return rc == 0 ? interpret(h, is_1_0, ret_status, e) : rc;
 }
@@ -309,7 +319,7 @@ static bool take_extra(struct http_chunks *c, char ch, enum http_chunks_state af
 {
     if (ch == '\r')
         c->state = after_cr;
-    return (ch == '\r' || is_text_char(ch)) && ++c->n_extra <= CHUNK_EXTRA_MAX;
+    return (ch == '\r' || http_is_text_char(ch)) && ++c->n_extra <= CHUNK_EXTRA_MAX;
 }
 
 static bool start_trailer(struct http_chunks *c, char ch)

@@ -12,9 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HTTP_HEAD_BYTES_MAX                                                                        \
-    ((size_t)16 << 10) /* request line, header fields and the empty line   \
-                                                */
+/* request line, header fields and the empty line */
+#define HTTP_HEAD_BYTES_MAX ((size_t)16 << 10)
 #define HTTP_HEAD_FIELDS_MAX 128
 #define HTTP_METHOD_MAX 32
 
@@ -55,6 +54,17 @@ const char *http_head_field(const struct http_head *h, const char *name);
 
 /* A header field that can be sent: a token, and a value without control characters. */
 bool http_field_is_valid(const char *name, const char *value);
+
+/* ---- For heads that are read line by line ---- */
+
+/* Whether a line of a head may hold c: neither a control character but a tab, nor CR or LF. */
+bool http_is_text_char(char c);
+
+/* Splits "NAME: VALUE" in place; *ret_field points into line. Returns NULL, or what is wrong. */
+const char *http_field_parse(char *line, struct http_field *ret_field);
+
+/* 1 to 19 digits, at most INT64_MAX. */
+bool http_length_parse(const char *text, uint64_t *ret_length);
 
 /* ---- Chunked bodies ---- */
 

@@ -28,7 +28,7 @@
 
 #define QUEUE_FULL_MS 10
 #define READ_BYTES 65536
-#define URL_BYTES_MAX 65535 /* http_parser counts in 16 bits */
+#define URL_BYTES_MAX 65535
 
 struct http_local {
     struct http_client api; /* first: a struct http_client * is one of these */
@@ -217,39 +217,47 @@ static int set_address(struct http_call *call, const struct http_request *r, str
     return 0;
 }
 
-/* A part of the URL; empty if it has none. */
-struct part {
-    const char *at;
-    int n;
+/* "http://HOST[PATH][?QUERY]". Whether HOST is one is the server's business: what it is sent is one
+ * line, without blanks. */
+struct url {
+    const char *host, *path, *query; /* path and query may be "" */
+    int n_host, n_path;
 };
 
-static struct part part_of(
-    const char *url, const struct http_parser_url *u, enum http_parser_url_fields field)
+static int split_url(const char *text, struct url *u, const char *method, struct err *e)
 {
-    bool is_there = u->field_set & (1 << field);
-    return (struct part){url + u->field_data[field].off, is_there ? u->field_data[field].len : 0};
+    static const char scheme[] = "http://";
+    for (const char *c = text; *c; c++)
+        if (*c <= ' ' || *c > '~' || c - text >= URL_BYTES_MAX)
+            return err_set(e, ERR_INVALID, "HTTP %s: malformed URL", method);
+    if (!str_starts(text, scheme))
+        return err_set(
+            e, ERR_INVALID, "HTTP %s: the URL's scheme must be http on a UNIX socket", method);
+    u->host = text + strlen(scheme);
+    u->n_host = (int)strcspn(u->host, "/?#");
+    u->path = u->host + u->n_host;
+    u->n_path = (int)strcspn(u->path, "?#");
+    u->query = u->path + u->n_path;
+    if (memchr(u->host, '@', (size_t)u->n_host))
+        return err_set(
+            e, ERR_INVALID, "HTTP %s: a URL must not carry a user name or password", method);
+    if (u->n_host == 0 || strchr(u->query, '#'))
+        return err_set(e, ERR_INVALID, "HTTP %s: malformed URL", method);
+    return 0;
 }
 
 static int make_head(struct http_call *call, const struct http_request *r, struct err *e)
 {
-    struct http_parser_url u;
-    http_parser_url_init(&u);
-    if (strlen(r->url) > URL_BYTES_MAX || http_parser_parse_url(r->url, strlen(r->url), 0, &u) != 0)
-        return err_set(e, ERR_INVALID, "HTTP %s: malformed URL", r->method);
-    struct part scheme = part_of(r->url, &u, UF_SCHEMA), host = part_of(r->url, &u, UF_HOST),
-                path = part_of(r->url, &u, UF_PATH), query = part_of(r->url, &u, UF_QUERY);
-    if (scheme.n != 4 || strncmp(scheme.at, "http", 4) != 0)
-        return err_set(
-            e, ERR_INVALID, "HTTP %s: the URL's scheme must be http on a UNIX socket", r->method);
-    if (u.field_set & (1 << UF_USERINFO))
-        return err_set(
-            e, ERR_INVALID, "HTTP %s: a URL must not carry a user name or password", r->method);
-    snprintf(call->label, sizeof(call->label), "%s http://%.*s%.*s", r->method, host.n, host.at,
-        path.n, path.at);
-    buf_printf(&call->request, "%s %.*s%s%.*s HTTP/1.1\r\n", r->method, path.n ? path.n : 1,
-        path.n ? path.at : "/", query.n ? "?" : "", query.n, query.at);
+    struct url u;
+    int rc = split_url(r->url, &u, r->method, e);
+    if (rc != 0)
+        return rc;
+    snprintf(call->label, sizeof(call->label), "%s http://%.*s%.*s", r->method, u.n_host, u.host,
+        u.n_path, u.path);
+    buf_printf(&call->request, "%s %.*s%s HTTP/1.1\r\n", r->method, u.n_path ? u.n_path : 1,
+        u.n_path ? u.path : "/", u.query);
     if (!http_request_has_header(r, "Host"))
-        buf_printf(&call->request, "Host: %.*s\r\n", host.n, host.at);
+        buf_printf(&call->request, "Host: %.*s\r\n", u.n_host, u.host);
     buf_adds(&call->request, "Accept: */*\r\nConnection: close\r\n");
     return 0;
 }

@@ -24,7 +24,6 @@ LIBRARIES = {
     "uv.h": "libuv",
     "sqlite3.h": "sqlite",
     "curl/": "libcurl",
-    "http_parser.h": "http_parser",
     "glib.h": "glib",
     "gnutls/": "gnutls",
     "openssl/": "openssl",
