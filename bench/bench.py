@@ -2,7 +2,7 @@
 """belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
 
     scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of: submits jobs notice requeue latency queue market agents checkpoint lost fair plan policy flood
+    bench/bench.py NAME...   # some of: submits jobs notice requeue latency startup queue market agents checkpoint lost fair plan policy flood
                              # pace telemetry ledger (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
@@ -349,6 +349,34 @@ def bench_latency():
     )
 
 
+LATE = "libcurl.so.4 libssl.so.3 libcrypto.so.3 libsqlite3.so.0"  # cli/late.h
+
+
+def processor_ms(fn):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    fn()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def bench_startup():
+    """What it is worth that belay loads libraries where it needs them: a list, and one with all of them loaded at the start."""
+    own, linked = [], []
+    with Local("--no-agent") as l:
+        for _ in range(200):
+            own.append(processor_ms(lambda: l.belay("list")))
+            l.env["LD_PRELOAD"] = LATE
+            linked.append(processor_ms(lambda: l.belay("list")))
+            del l.env["LD_PRELOAD"]
+    own, linked = statistics.median(own), statistics.median(linked)
+    say(
+        "belay list, its processor time",
+        "median %.1f ms" % own,
+        "with all its libraries loaded first: %.1f ms" % linked,
+        "%.2f x" % (own / linked),
+    )
+
+
 def stamp(text):
     whole, _, part = text.rstrip("Z").partition(".")
     return time.mktime(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + (part or "0"))
@@ -673,6 +701,7 @@ BENCHES = {
     "notice": bench_notice,
     "requeue": bench_requeue,
     "latency": bench_latency,
+    "startup": bench_startup,
     "queue": bench_queue,
     "restart": bench_restart,
     "market": bench_market,
