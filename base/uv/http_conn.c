@@ -37,7 +37,6 @@
 #define REPLY_BYTES_A_S 1024
 #define LINGER_MS SECONDS_MS(5)
 #define LINGER_BYTES ((uint64_t)16 << 20)
-#define TLS_HANDSHAKE_BYTES ((size_t)32 << 10)
 
 static int64_t now_of(const struct http_server *s)
 {
@@ -75,7 +74,7 @@ static void set_events(struct http_conn *c)
 {
     if (c->phase == CONN_CLOSED)
         return;
-    bool writes = c->tls_wants_write || has_output(c);
+    bool writes = (c->tls && tls_conn_wants_write(c->tls)) || has_output(c);
     bool reads = !writes && c->phase != CONN_WAITING && c->phase != CONN_SENDING;
     int events = (reads ? UV_READABLE : 0) | (writes ? UV_WRITABLE : 0);
     if (events == c->events)
@@ -179,8 +178,7 @@ void http_conn_close(struct http_conn *c)
     http_exchange_destroy(c->x);
     c->x = NULL;
     http_admission_leave(&s->admission, &c->holder);
-    if (c->tls)
-        gnutls_deinit(c->tls);
+    tls_conn_destroy(c->tls);
     free(c->cert);
     if (c->authorization)
         explicit_bzero(c->authorization, strlen(c->authorization));
@@ -195,16 +193,7 @@ void http_conn_close(struct http_conn *c)
 
 /* ---- Bytes in and out ---- */
 
-enum { WOULD_BLOCK = -1, BROKEN = -2 };
-
-static ssize_t tls_result(ssize_t n)
-{
-    if (n >= 0)
-        return n;
-    return n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED || n == GNUTLS_E_WARNING_ALERT_RECEIVED
-               ? WOULD_BLOCK
-               : BROKEN;
-}
+enum { WOULD_BLOCK = TLS_WOULD_BLOCK, BROKEN = TLS_BROKEN };
 
 static ssize_t socket_result(ssize_t n)
 {
@@ -217,36 +206,19 @@ static ssize_t socket_result(ssize_t n)
 static ssize_t receive(struct http_conn *c, char *p, size_t n)
 {
     ssize_t got;
-    if (c->tls) {
-        do
-            got = gnutls_record_recv(c->tls, p, n);
-        while (got == GNUTLS_E_INTERRUPTED || got == GNUTLS_E_WARNING_ALERT_RECEIVED);
-        return tls_result(got);
-    }
+    if (c->tls)
+        return tls_conn_receive(c->tls, p, n);
     do
         got = recv(c->fd, p, n, 0);
     while (got < 0 && errno == EINTR);
     return socket_result(got);
 }
 
-/* GnuTLS keeps a record that it could not send whole, and is then called without data until it is
- * out. */
-static ssize_t send_tls(struct http_conn *c, const char *p, size_t n)
-{
-    ssize_t sent;
-    do
-        sent = c->tls_send_pending ? gnutls_record_send(c->tls, NULL, 0)
-                                   : gnutls_record_send(c->tls, p, n);
-    while (sent == GNUTLS_E_INTERRUPTED);
-    c->tls_send_pending = sent == GNUTLS_E_AGAIN;
-    return tls_result(sent);
-}
-
 static ssize_t send_some(struct http_conn *c, const char *p, size_t n)
 {
     ssize_t sent;
     if (c->tls)
-        return send_tls(c, p, n);
+        return tls_conn_send(c->tls, p, n);
     do
         sent = send(c->fd, p, n, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
@@ -406,7 +378,7 @@ void http_conn_answered(struct http_conn *c)
 static bool end_connection(struct http_conn *c)
 {
     if (c->tls)
-        gnutls_bye(c->tls, GNUTLS_SHUT_WR); /* as far as it goes without waiting */
+        tls_conn_end(c->tls);
     shutdown(c->fd, SHUT_WR);
     if (!c->lingers) {
         http_conn_close(c);
@@ -443,23 +415,14 @@ static void start_first_head(struct http_conn *c)
 static bool start_tls(struct http_conn *c)
 {
     const struct http_server *s = c->server;
-    if (!s->credentials) {
+    if (!s->tls) {
         start_first_head(c);
         return true;
     }
     int64_t began_ms = c->began_ms;
-    if (gnutls_init(&c->tls, GNUTLS_SERVER | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL) < 0)
-        mem_out_of_memory();
-    gnutls_priority_set(c->tls, s->priorities);
-    gnutls_credentials_set(c->tls, GNUTLS_CRD_CERTIFICATE, s->credentials);
-    gnutls_handshake_set_max_packet_length(c->tls, TLS_HANDSHAKE_BYTES);
-    gnutls_handshake_set_timeout(
-        c->tls, GNUTLS_INDEFINITE_TIMEOUT); /* http_conn_check_deadline ends it */
-    if (s->has_client_ca) {
-        gnutls_certificate_server_set_request(c->tls, GNUTLS_CERT_REQUEST);
+    c->tls = tls_conn_create(s->tls, c->fd);
+    if (s->has_client_ca)
         c->cert = mem_alloc(sizeof(*c->cert));
-    }
-    gnutls_transport_set_int(c->tls, c->fd);
     http_conn_set_phase(c, CONN_HANDSHAKE);
     c->began_ms = began_ms;
     return true;
@@ -467,19 +430,12 @@ static bool start_tls(struct http_conn *c)
 
 static bool shake_hands(struct http_conn *c)
 {
-    int rc = gnutls_handshake(c->tls);
-    c->tls_wants_write = false;
-    if (rc == GNUTLS_E_SUCCESS) {
+    int rc = tls_conn_handshake(c->tls);
+    if (rc == 0)
         start_first_head(c);
-        return true;
-    }
-    if (rc == GNUTLS_E_AGAIN || rc == GNUTLS_E_INTERRUPTED || !gnutls_error_is_fatal(rc)) {
-        c->tls_wants_write = gnutls_record_get_direction(c->tls) == 1;
-        return rc != GNUTLS_E_AGAIN;
-    }
-    gnutls_alert_send_appropriate(c->tls, rc);
-    http_conn_close(c);
-    return false;
+    else if (rc == BROKEN)
+        http_conn_close(c);
+    return rc == 0;
 }
 
 /* Looks for a head in c->in. True: there was one, or it was refused. */
@@ -615,7 +571,7 @@ void http_conn_run(struct http_conn *c)
         return;
     set_events(c);
     if ((n == TURN_STEPS || turn >= turn_max) && c->phase != CONN_WAITING)
-        run_soon(c); /* GnuTLS may hold bytes that poll does not see */
+        run_soon(c); /* OpenSSL may hold bytes that poll does not see */
 }
 
 /* ---- Deadlines ---- */
@@ -636,7 +592,7 @@ static void time_out(struct http_conn *c, const char *text)
 {
     struct err e;
     c->server->stats.too_slow++;
-    if (!text || (c->server->credentials && !c->tls)) {
+    if (!text || (c->server->tls && !c->tls)) {
         http_conn_close(c);
         return;
     }

@@ -19,7 +19,7 @@ static void fill_cert(struct http_exchange *x)
     if (!c)
         return;
     if (!c->is_checked)
-        http_peer_check_cert(x->conn->tls, c);
+        http_peer_check_cert(tls_conn_ssl(x->conn->tls), c);
     if (c->error[0])
         r->peer_cert_error = c->error;
     else if (c->cn[0] && clock_wall(&clock_system).ms >= SECONDS_MS(c->verified_until))

@@ -28,6 +28,7 @@
 #include "base/uv/http_admission.h"
 #include "base/uv/http_head.h"
 #include "base/uv/http_peer.h"
+#include "base/uv/tls.h"
 #include "base/uv/http_server.h"
 #include "base/uv/http_target.h"
 #include <sys/stat.h>
@@ -91,8 +92,7 @@ struct http_conn {
     bool is_last;          /* closes after this reply */
     bool lingers;          /* and the client may still be sending */
     bool is_first_head;    /* no head was complete yet: its deadline runs from the accept */
-    bool tls_wants_write, tls_send_pending;
-    gnutls_session_t tls; /* NULL until the first byte, or without TLS */
+    struct tls_conn *tls;  /* NULL until the first byte, or without TLS */
     struct http_peer_cert *cert;
     struct http_server_request peer;         /* address and credentials */
     char stranger_name[HTTP_PARTY_NAME_MAX]; /* its address, or its network in IPv6 */
@@ -128,8 +128,7 @@ struct http_server {
     size_t max_body_bytes;
     int64_t idle_ms;
     bool is_unix, has_client_ca;
-    gnutls_certificate_credentials_t credentials; /* NULL: no TLS */
-    gnutls_priority_t priorities;
+    struct tls_server *tls; /* NULL: no TLS */
     int port;
     char *unix_path;
     struct stat unix_stat;  /* what was at unix_path when we had bound it */

@@ -4,97 +4,86 @@
  * our CA, is within its time and may be used by a client is decided here, and nowhere else.
  */
 #include "base/uv/http_peer.h"
+#include "base/mem.h"
 #include "base/str.h"
-#include <gnutls/x509.h>
 #include <netdb.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
 
-static int import_peer(const gnutls_datum_t *der, gnutls_x509_crt_t *ret_crt)
-{
-    int rc = gnutls_x509_crt_init(ret_crt);
-    if (rc < 0)
-        return rc;
-    rc = gnutls_x509_crt_import(*ret_crt, der, GNUTLS_X509_FMT_DER);
-    if (rc < 0)
-        gnutls_x509_crt_deinit(*ret_crt);
-    return rc;
-}
+/* As OpenSSL counts them: keys and signatures of at least 80 bits, so no MD5 and no SHA-1. */
+#define SECURITY_LEVEL 1
 
 /* Exactly one common name, without a NUL, that fits. */
-static bool read_cn(gnutls_x509_crt_t crt, char *cn, size_t size)
+static bool read_cn(X509 *x, char *cn, size_t size)
 {
-    size_t n = size, n_second = 0;
-    if (gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0, cn, &n) < 0)
+    X509_NAME *subject = X509_get_subject_name(x);
+    int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0)
         return false;
-    if (gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 1, 0, NULL, &n_second) !=
-        GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
-        return false;
-    return n > 0 && strlen(cn) == n && str_is_utf8(cn, n);
+    unsigned char *text = NULL;
+    int n = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    bool ok = n > 0 && (size_t)n < size && !memchr(text, '\0', (size_t)n) &&
+              str_is_utf8((const char *)text, (size_t)n);
+    if (ok) {
+        memcpy(cn, text, (size_t)n);
+        cn[n] = '\0';
+    }
+    OPENSSL_free(text);
+    return ok;
 }
 
 /* The time at which the first certificate of the chain expires. */
-static time_t chain_expiry(const gnutls_datum_t *chain, unsigned n)
+static time_t chain_expiry(STACK_OF(X509) * chain)
 {
     time_t first = 0;
-    for (unsigned i = 0; i < n; i++) {
-        gnutls_x509_crt_t crt;
-        if (import_peer(&chain[i], &crt) < 0)
+    for (int i = 0; i < sk_X509_num(chain); i++) {
+        struct tm tm;
+        if (ASN1_TIME_to_tm(X509_get0_notAfter(sk_X509_value(chain, i)), &tm) != 1)
             return 0;
-        time_t t = gnutls_x509_crt_get_expiration_time(crt);
-        gnutls_x509_crt_deinit(crt);
+        time_t t = timegm(&tm);
         if (i == 0 || t < first)
             first = t;
     }
     return first;
 }
 
-static void set_status_error(struct http_peer_cert *c, unsigned status)
+static void accept_cert(X509 *x, STACK_OF(X509) * chain, struct http_peer_cert *c)
 {
-    gnutls_datum_t text = {0};
-    if (gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &text, 0) < 0) {
-        STR_COPY(c->error, "the client certificate did not verify");
-        return;
-    }
-    STR_COPY(c->error, (const char *)text.data);
-    gnutls_free(text.data);
-    for (size_t n = strlen(c->error); n > 0 && c->error[n - 1] == ' '; n--)
-        c->error[n - 1] = '\0';
-}
-
-static void accept_cert(const gnutls_datum_t *chain, unsigned n, struct http_peer_cert *c)
-{
-    gnutls_x509_crt_t crt;
-    if (import_peer(&chain[0], &crt) < 0) {
-        STR_COPY(c->error, "the client certificate cannot be read");
-        return;
-    }
-    c->verified_until = chain_expiry(chain, n);
-    if (!read_cn(crt, c->cn, sizeof(c->cn))) {
-        c->cn[0] = '\0';
+    c->verified_until = chain_expiry(chain);
+    if (!read_cn(x, c->cn, sizeof(c->cn)))
         STR_COPY(
             c->error, "the client certificate's subject does not have exactly one common name");
-    }
-    gnutls_x509_crt_deinit(crt);
 }
 
-void http_peer_check_cert(gnutls_session_t session, struct http_peer_cert *c)
+/* The store's certificates are trusted, whether or not they have signed themselves. */
+static void verify(X509_STORE *trusted, X509 *x, STACK_OF(X509) * sent, struct http_peer_cert *c)
 {
-    unsigned n = 0, status = 0;
-    *c = (struct http_peer_cert){.is_checked = true};
-    const gnutls_datum_t *chain = gnutls_certificate_get_peers(session, &n);
-    if (!chain || n == 0)
-        return;
-    gnutls_typed_vdata_st purpose = {
-        .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (unsigned char *)GNUTLS_KP_TLS_WWW_CLIENT};
-    int rc = gnutls_certificate_verify_peers(session, &purpose, 1, &status);
-    if (rc < 0)
-        snprintf(c->error, sizeof(c->error), "the client certificate did not verify: %s",
-            gnutls_strerror(rc));
-    else if (status != 0)
-        set_status_error(c, status);
+    X509_STORE_CTX *v = X509_STORE_CTX_new();
+    if (!v || X509_STORE_CTX_init(v, trusted, x, sent) != 1)
+        mem_out_of_memory();
+    X509_VERIFY_PARAM *rules = X509_STORE_CTX_get0_param(v);
+    X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_PARTIAL_CHAIN);
+    X509_VERIFY_PARAM_set_auth_level(rules, SECURITY_LEVEL);
+    X509_STORE_CTX_set_purpose(v, X509_PURPOSE_SSL_CLIENT);
+    if (X509_verify_cert(v) == 1)
+        accept_cert(x, X509_STORE_CTX_get0_chain(v), c);
     else
-        accept_cert(chain, n, c);
+        snprintf(c->error, sizeof(c->error), "the client certificate is NOT trusted: %s",
+            X509_verify_cert_error_string(X509_STORE_CTX_get_error(v)));
+    X509_STORE_CTX_free(v);
+}
+
+void http_peer_check_cert(SSL *ssl, struct http_peer_cert *c)
+{
+    X509 *x = SSL_get0_peer_certificate(ssl);
+    *c = (struct http_peer_cert){.is_checked = true};
+    if (!x)
+        return;
+    ERR_clear_error();
+    verify(SSL_CTX_get_cert_store(SSL_get_SSL_CTX(ssl)), x, SSL_get_peer_cert_chain(ssl), c);
+    ERR_clear_error();
 }
 
 void http_peer_fill_address(int fd, const struct sockaddr *addr, struct http_server_request *r)

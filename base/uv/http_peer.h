@@ -7,7 +7,7 @@
 #define BELAY_BASE_UV_HTTP_PEER_H
 
 #include "base/uv/http_server.h"
-#include <gnutls/gnutls.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -22,9 +22,9 @@ struct http_peer_cert {
     time_t verified_until;
 };
 
-/* After the handshake. The chain is verified against the session's trust list, for use by a TLS
- * client. */
-void http_peer_check_cert(gnutls_session_t session, struct http_peer_cert *c);
+/* After the handshake. The chain is verified against the store of the connection's context, for use
+ * by a TLS client. */
+void http_peer_check_cert(SSL *ssl, struct http_peer_cert *c);
 
 /* Fills is_unix, peer_uid, peer_pid and peer_address. addr may be NULL. */
 void http_peer_fill_address(int fd, const struct sockaddr *addr, struct http_server_request *r);

@@ -155,32 +155,6 @@ static int listen_on(
     return 0;
 }
 
-static const char tls_priorities[] = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1";
-
-static int tls_error(int rc, const char *what, struct err *e)
-{
-    return err_set(e, ERR_CONFIG, "cannot serve HTTPS: %s: %s", what, gnutls_strerror(rc));
-}
-
-static int set_up_tls(const struct http_server_options *o, struct http_server *s, struct err *e)
-{
-    const gnutls_datum_t cert = {(void *)o->cert_pem, (unsigned)strlen(o->cert_pem)};
-    const gnutls_datum_t key = {(void *)o->key_pem, (unsigned)strlen(o->key_pem)};
-    if (gnutls_certificate_allocate_credentials(&s->credentials) < 0)
-        mem_out_of_memory();
-    int rc = gnutls_certificate_set_x509_key_mem(s->credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
-    if (rc < 0)
-        return tls_error(rc, "the certificate and key cannot be used", e);
-    if (o->client_ca_pem) {
-        const gnutls_datum_t ca = {(void *)o->client_ca_pem, (unsigned)strlen(o->client_ca_pem)};
-        rc = gnutls_certificate_set_x509_trust_mem(s->credentials, &ca, GNUTLS_X509_FMT_PEM);
-        if (rc < 0)
-            return tls_error(rc, "the certificate authority of clients cannot be used", e);
-    }
-    rc = gnutls_priority_init(&s->priorities, tls_priorities, NULL);
-    return rc < 0 ? tls_error(rc, tls_priorities, e) : 0;
-}
-
 static void on_finish_timer(struct timer *t, void *ctx);
 
 static void join_loop(struct http_server *s, uv_loop_t *loop)
@@ -223,10 +197,7 @@ static void remove_unix_path(const struct http_server *s)
 
 static void server_free(struct http_server *s)
 {
-    if (s->credentials)
-        gnutls_certificate_free_credentials(s->credentials);
-    if (s->priorities)
-        gnutls_priority_deinit(s->priorities);
+    tls_server_destroy(s->tls);
     http_admission_deinit(&s->admission);
     free(s->unix_path);
     free(s);
@@ -246,7 +217,9 @@ int http_server_start(uv_loop_t *loop, const struct http_server_options *o,
     s->has_client_ca = o->client_ca_pem != NULL;
     s->is_unix = o->unix_path != NULL;
     set_limits(o, s);
-    int rc = o->cert_pem ? set_up_tls(o, s, e) : 0;
+    int rc = 0;
+    if (o->cert_pem)
+        rc = tls_server_create(o->cert_pem, o->key_pem, o->client_ca_pem, &s->tls, e);
     if (rc == 0)
         rc = listen_on(o, s, &s->listen_fd, e);
     if (rc != 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP/1.1 server over TCP, TLS (GnuTLS) and UNIX sockets, on the loop and without threads. A
+ * HTTP/1.1 server over TCP, TLS (OpenSSL) and UNIX sockets, on the loop and without threads. A
  * handler gets a whole request (bounded body) and answers now or later. A connection whose request
  * waits is not read, so a dead peer goes unnoticed; the server itself ends every wait after
  * max_wait_ms with a call of the wait's timeout callback, if the handler has not answered.

@@ -25,7 +25,6 @@ LIBRARIES = {
     "sqlite3.h": "sqlite",
     "curl/": "libcurl",
     "glib.h": "glib",
-    "gnutls/": "gnutls",
     "openssl/": "openssl",
     "jansson.h": "jansson",
     "yaml.h": "libyaml",
