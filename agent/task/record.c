@@ -159,7 +159,10 @@ int record_write_spec(const char *path, const struct wire_desired_attempt *spec,
 
 int record_read_state(const char *path, struct task_state *ret_state, struct err *e)
 {
-    return read_table(&state_table, path, ret_state, e);
+    int rc = read_table(&state_table, path, ret_state, e);
+    if (!rc && ret_state->stop == WIRE_END_UNKNOWN) /* which would not be written again */
+        ret_state->stop = WIRE_END_USER;
+    return rc;
 }
 
 int record_write_state(const char *path, const struct task_state *state, struct err *e)

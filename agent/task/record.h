@@ -50,7 +50,9 @@ struct task_state {
     char gpus[GPUS_TEXT_MAX];
     /* the last checkpoint that CRIU could not bring back here; 0: none */
     int64_t refused_attempt, refused_sequence;
-    enum wire_end stop; /* as what it was told to end; WIRE_END_NONE: it was not */
+    /* as what it was told to end; WIRE_END_NONE: it was not. A word that is not known here is read
+     * as WIRE_END_USER */
+    enum wire_end stop;
     char stop_text[256];
 };
 

@@ -68,6 +68,23 @@ static void a_state_survives_a_round_trip(void **state)
     record_deinit_state(&back);
 }
 
+/* A newer agent's word: the task stays told to stop, however often the state is written. */
+static void a_stop_for_an_unknown_reason_is_still_one(void **state)
+{
+    static const char text[] = "{\"told\":{\"job\":42,\"attempt\":3,\"phase\":\"ending\"},"
+                               "\"stop\":\"whim\"}";
+    struct task_state s, back;
+    struct err e;
+    (void)state;
+    assert_int_equal(record_put("state.json", text, strlen(text), 0600, &e), 0);
+    assert_int_equal(record_read_state("state.json", &s, &e), 0);
+    assert_int_equal(record_write_state("state.json", &s, &e), 0);
+    assert_int_equal(record_read_state("state.json", &back, &e), 0);
+    assert_int_equal(back.stop, WIRE_END_USER);
+    record_deinit_state(&s);
+    record_deinit_state(&back);
+}
+
 static void an_exit_and_a_start_survive_a_round_trip(void **state)
 {
     struct task_exit x = {.cause = EXIT_TIMEOUT,
@@ -358,6 +375,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         dir_test(a_state_survives_a_round_trip),
+        dir_test(a_stop_for_an_unknown_reason_is_still_one),
         dir_test(an_exit_and_a_start_survive_a_round_trip),
         dir_test(a_spec_is_kept_from_others),
         dir_test(what_is_missing_or_malformed_is_told_apart),
