@@ -1,16 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every verb, one file each: cli/<verb>.c.
+ * The list of verbs: each NAME is a file with a `struct verb verb_NAME`. A new verb is a row here,
+ * at its place in `belay --help`, and a line in meson.build.
  */
 #ifndef BELAY_CLI_VERBS_H
 #define BELAY_CLI_VERBS_H
 
 #include "cli/cli.h"
 
-extern const struct verb verb_up, verb_down, verb_submit, verb_run, verb_list, verb_top, verb_show,
-    verb_why, verb_diagnose, verb_exec, verb_attach, verb_logs, verb_cancel, verb_update,
-    verb_requeue, verb_hold, verb_release, verb_drill, verb_checkpoint, verb_nodes, verb_shares,
-    verb_quotas, verb_budget, verb_pools, verb_offers, verb_cost, verb_breakeven, verb_advise,
-    verb_simulate, verb_audit, verb_slurm, verb_token, verb_cron, verb_completion, verb_version;
+/* clang-format off */
+#define VERBS(VERB) \
+    VERB(up) \
+    VERB(down) \
+    VERB(submit) \
+    VERB(run) \
+    VERB(list) \
+    VERB(top) \
+    VERB(show) \
+    VERB(why) \
+    VERB(diagnose) \
+    VERB(exec) \
+    VERB(attach) \
+    VERB(logs) \
+    VERB(cancel) \
+    VERB(update) \
+    VERB(requeue) \
+    VERB(hold) \
+    VERB(release) \
+    VERB(drill) \
+    VERB(cron) \
+    VERB(checkpoint) \
+    VERB(nodes) \
+    VERB(shares) \
+    VERB(quotas) \
+    VERB(budget) \
+    VERB(pools) \
+    VERB(offers) \
+    VERB(cost) \
+    VERB(breakeven) \
+    VERB(advise) \
+    VERB(simulate) \
+    VERB(audit) \
+    VERB(slurm) \
+    VERB(token) \
+    VERB(completion) \
+    VERB(version)
+/* clang-format on */
+
+#define VERB_DECLARE(name) extern const struct verb verb_##name;
+VERBS(VERB_DECLARE)
+#undef VERB_DECLARE
 
 #endif
