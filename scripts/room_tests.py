@@ -5,9 +5,9 @@
     room_tests.py BUILD ROOM       "target PATH" and "test NAME" for each thing to build and to run
     room_tests.py BUILD --unit     the same for the unit tests of all rooms
 
-Every test() in meson.build names its kind (`unit`) and its room (`core`) as suites; a test may belong
-to several rooms. A room is called by the last part of its path: `core` is scheduler/core. Quick tests
-are those of the kinds in QUICK; the others start whole systems.
+Every test() in meson.build names its kind (`unit`) and its room (`core`) as suites; a test may
+belong to several rooms. A room is called by the last part of its path: `core` is scheduler/core.
+Quick tests are those of the kinds in QUICK; the others start whole systems.
 
 Exit code: 0; 2 if no room of that name has quick tests, with the list of those that have.
 """

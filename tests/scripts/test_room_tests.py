@@ -36,7 +36,7 @@ esac
 
 
 def rooms_of_the_table():
-    """By the names under which scripts/test knows them; single modules have the tests of their folder."""
+    """As scripts/test calls them; a single module has the tests of its folder."""
     table, _ = architecture.read_tables((SOURCE / architecture.PAGE).read_text())
     paths = {path for room in table for path in room.paths}
     return {Path(path).name for path in paths if (SOURCE / path).is_dir()}
