@@ -767,7 +767,7 @@ static void where_namespaces_cannot_be_had_the_agent_says_so_once(void **state)
     free(without);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_script_runs_with_its_environment_and_its_output_is_shipped),
@@ -804,5 +804,5 @@ int main(void)
         world_test(where_it_is_not_wanted_a_task_has_the_nodes_shared_memory),
         world_test(where_namespaces_cannot_be_had_the_agent_says_so_once),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -1077,7 +1077,7 @@ static void another_clusters_store_is_a_fault_of_no_node(void **state)
     assert_non_null(strstr(world_told(w, 1)->text, "belay release 1"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_commit_is_stored_told_and_restored),
@@ -1122,5 +1122,5 @@ int main(void)
         world_test(an_older_attempt_cannot_save_over_a_later_one),
         world_test(a_node_that_is_left_alone_saves_and_ends),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -619,3 +619,22 @@ void world_until_said(struct world *w, const char *text)
     w->awaited = text;
     world_until(w, has_said, 0, what);
 }
+
+int world_run(const struct CMUnitTest *tests, size_t n, int argc, char **argv)
+{
+    struct CMUnitTest *part = mem_alloc(n * sizeof(*part));
+    size_t n_part = 0;
+    unsigned first = 1, every = 1;
+    int failed;
+    if (argc > 1 && (sscanf(argv[1], "%u/%u", &first, &every) != 2 || first < 1 || first > every ||
+                        first > n)) {
+        fprintf(stderr, "%s: expected K/N with 1 <= K <= N, found %s\n", argv[0], argv[1]);
+        free(part);
+        return 2;
+    }
+    for (size_t i = first - 1; i < n; i += every)
+        part[n_part++] = tests[i];
+    failed = _cmocka_run_group_tests("tests", part, n_part, NULL, NULL);
+    free(part);
+    return failed;
+}

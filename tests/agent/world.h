@@ -99,4 +99,8 @@ char *world_read(const char *path); /* NULL if it is not there */
 void world_write(const char *path, const char *text);
 bool world_log_has(struct world *w, const char *text);
 
+/* Runs every N-th of the tests from the K-th on, by an argument "K/N"; without one, all of them. To
+ * be returned by main: much of these tests is waiting, and parts can wait side by side. */
+int world_run(const struct CMUnitTest *tests, size_t n, int argc, char **argv);
+
 #endif
