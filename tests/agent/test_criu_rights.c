@@ -132,7 +132,7 @@ static void check_as(const char *name, take_fn take, const char *what, const cha
 
 static void take_open(const char *path, int flags)
 {
-    must(open(path, flags) >= 0);
+    must(open(path, flags, 0600) >= 0);
 }
 
 static void take_map(const char *path, int flags, int prot, int kind)
