@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include <string.h>
 
+#define TEN_YEARS_MS (3660 * 86400000LL)
 #define USD_MAX (1000000000LL * 1000000) /* in micro-dollars */
 
 static const char *const market_words[] = {"any", "spot", "on-demand", NULL};
@@ -48,6 +49,8 @@ const struct job_attribute job_attributes[] = {
         .takes = "N",
         .help = "CPUs (default 1)",
         .key = "cpus",
+        .min = 1,
+        .max = 4096,
         .field = UPDATE_CPUS,
         .masks = JOB_OF_NODE | JOB_WAITS_ANEW | JOB_OF_SHAPE},
     {.name = "gpus",
@@ -57,6 +60,7 @@ const struct job_attribute job_attributes[] = {
         .help = "GPUs (default 0), of this model: a100:2; or slices: 1g.10gb:2",
         .key = "gpus",
         .reset = "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0}",
+        .max = 64,
         .field = UPDATE_GPUS,
         .masks = JOB_OF_NODE | JOB_WAITS_ANEW | JOB_OF_SHAPE},
     {.name = "gpu_model",
@@ -138,6 +142,7 @@ const struct job_attribute job_attributes[] = {
         .help = "memory: 512M, 4G (a bare number is MiB)",
         .key = "mem",
         .reset = "{\"memory_mib\": 0}",
+        .max = 1LL << 30,
         .field = UPDATE_MEMORY,
         .masks = JOB_OF_NODE | JOB_WAITS_ANEW | JOB_OF_SHAPE},
     {.flag = "mem-per-cpu",
@@ -155,6 +160,7 @@ const struct job_attribute job_attributes[] = {
         .help = "time limit of one attempt: 90m, 2h, 1:30:00; a bare number is minutes",
         .key = "time",
         .reset = "{\"time_limit_ms\": 0}",
+        .max = TEN_YEARS_MS,
         .field = UPDATE_TIME_LIMIT,
         .masks = JOB_WHILE_RUNNING | JOB_OF_SHAPE},
     {.name = "market",
@@ -280,6 +286,7 @@ const struct job_attribute job_attributes[] = {
         .bare = "100",
         .key = "nice",
         .reset = "{\"nice\": 0}",
+        .max = 10000000,
         .field = UPDATE_NICE,
         .masks = JOB_WHILE_RUNNING | JOB_OF_SHAPE},
     {.flag = "export",
@@ -336,6 +343,7 @@ const struct job_attribute job_attributes[] = {
         .help = "not before: now+1hour, 16:00, tomorrow, 2026-12-01T10:00",
         .key = "begin",
         .reset = "{\"begin_at_ms\": 0}",
+        .max = INT64_MAX / 2,
         .type = JOB_TYPE_MOMENT,
         .field = UPDATE_BEGIN,
         .masks = JOB_WAITS_ANEW},
@@ -352,6 +360,8 @@ const struct job_attribute job_attributes[] = {
             "end it if it waits when it could not have ended by then any more, by its time limit",
         .key = "deadline",
         .reset = "{\"deadline_at_ms\": null}",
+        .min = 1,
+        .max = INT64_MAX / 2,
         .type = JOB_TYPE_MOMENT,
         .field = UPDATE_DEADLINE,
         .masks = JOB_WHILE_RUNNING},
@@ -372,6 +382,7 @@ const struct job_attribute job_attributes[] = {
         .key = "work",
         .reset = "{\"work_ms\": null}",
         .min = 1000,
+        .max = TEN_YEARS_MS,
         .type = JOB_TYPE_DURATION,
         .field = UPDATE_WORK,
         .masks = JOB_WHILE_RUNNING},
@@ -420,6 +431,8 @@ const struct job_attribute job_attributes[] = {
         .help = "nodes, all of which start the job at once (default 1): as many as there are, from "
                 "MIN to MAX",
         .key = "nodes",
+        .min = 1,
+        .max = 256,
         .field = UPDATE_NODES,
         .masks = JOB_OF_NODE | JOB_WAITS_ANEW | JOB_OF_SHAPE},
     {.name = "nodes_min", .field = UPDATE_NODES, .masks = JOB_ALIAS},
@@ -573,10 +586,16 @@ const struct job_attribute *job_attribute_by_flag(const char *name)
 
 const struct job_attribute *job_attribute_by_name(const char *name)
 {
-    for (size_t i = 0; i < job_attributes_count; i++)
-        if (job_attributes[i].name && str_eq(job_attributes[i].name, name))
-            return &job_attributes[i];
-    return NULL;
+    const struct job_attribute *alias = NULL; /* for a member that has no other row */
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        if (!a->name || !str_eq(a->name, name))
+            continue;
+        if (!(a->masks & JOB_ALIAS))
+            return a;
+        alias = alias ? alias : a;
+    }
+    return alias;
 }
 
 const struct job_attribute *job_attribute_by_key(const char *key)

@@ -15,6 +15,7 @@
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/core/queue/order.h"
 #include "scheduler/notify/notify_seal.h"
+#include <assert.h>
 #include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -246,34 +247,87 @@ static void read_finish(struct json_reader *r, struct job_row *row, int32_t *ret
     row->finish_ms = *at ? -DAY_MS : in_ms > 0 ? -in_ms : by_ms;
 }
 
+/* Options that are members of the row as they are. Their limits are those of job_attributes. */
+enum plain_kind { PLAIN_TEXT, PLAIN_INT32, PLAIN_INT64, PLAIN_BOOL, PLAIN_WORD };
+static const struct plain {
+    const char *name;
+    enum plain_kind kind;
+    size_t at, size;
+    const char *text; /* the default, of a text ... */
+    int64_t number;   /* ... and of a number */
+    const char *const *words;
+} plain[] = {
+#define PLAIN(name, kind, member, ...)                                                             \
+    {                                                                                              \
+        name, PLAIN_##kind, offsetof(struct job_row, member),                                      \
+            sizeof(((struct job_row *)NULL)->member), __VA_ARGS__                                  \
+    }
+    PLAIN("name", TEXT, name, "job"),
+    PLAIN("pool", TEXT, pool, ""),
+    PLAIN("cpus", INT32, need.cpus, NULL, 1),
+    PLAIN("gpus", INT32, need.gpus, NULL),
+    PLAIN("memory_mib", INT64, need.memory_mib, NULL),
+    PLAIN("time_limit_ms", INT64, time_limit_ms, NULL),
+    PLAIN("market", WORD, market, NULL, WISH_ANY, market_wish_names),
+    PLAIN("script_on", WORD, script_on, NULL, SCRIPT_ON_EACH, script_on_names),
+    PLAIN("deadline_at_ms", INT64, deadline_ms, NULL),
+    PLAIN("work_ms", INT64, work_ms, NULL),
+    PLAIN("max_uusd", INT64, max_uusd, NULL),
+    PLAIN("max_uusd_per_hour", INT64, max_uusd_h, NULL),
+    PLAIN("depends_any", BOOL, depends_any, NULL),
+    PLAIN("window", TEXT, window, ""),
+    PLAIN("team", TEXT, team, ""),
+    PLAIN("qos", TEXT, qos, ""),
+    PLAIN("nice", INT32, nice, NULL),
+#undef PLAIN
+};
+_Static_assert(sizeof(enum market_wish) == sizeof(int32_t) && sizeof(enum script_on) == 4,
+    "words are written as numbers of 32 bits");
+
+static void read_plain(struct json_reader *r, const struct plain *p, struct job_row *row)
+{
+    const struct job_attribute *a = job_attribute_by_name(p->name);
+    char *at = (char *)row + p->at;
+    int64_t number;
+    int32_t small;
+    bool yes;
+    assert(a);
+    switch (p->kind) {
+    case PLAIN_TEXT:
+        json_opt_strcpy(r, p->name, at, p->size, p->text);
+        break;
+    case PLAIN_BOOL:
+        yes = json_opt_bool(r, p->name, false);
+        memcpy(at, &yes, sizeof(yes));
+        break;
+    case PLAIN_WORD:
+        small = (int32_t)json_opt_enum(r, p->name, p->words, (int)p->number);
+        memcpy(at, &small, sizeof(small));
+        break;
+    case PLAIN_INT32:
+        small = (int32_t)json_opt_i64(r, p->name, a->min, a->max, p->number);
+        memcpy(at, &small, sizeof(small));
+        break;
+    case PLAIN_INT64:
+        number = json_opt_i64(r, p->name, a->min, a->max, p->number);
+        memcpy(at, &number, sizeof(number));
+        break;
+    }
+}
+
 static void read_row(struct json_reader *r, struct job_row *row)
 {
     struct err why;
-    json_opt_strcpy(r, "name", row->name, sizeof(row->name), "job");
-    json_opt_strcpy(r, "pool", row->pool, sizeof(row->pool), "");
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+        read_plain(r, &plain[i], row);
     row->nodes = (int32_t)json_opt_i64(r, "nodes", 1, JOB_NODES_MAX, 1);
     row->nodes_min = (int32_t)json_opt_i64(r, "nodes_min", 1, row->nodes, row->nodes);
     read_on_loss(r, row);
-    row->script_on = (enum script_on)json_opt_enum(r, "script_on", script_on_names, SCRIPT_ON_EACH);
-    row->need.cpus = (int32_t)json_opt_i64(r, "cpus", 1, 4096, 1);
-    row->need.gpus = (int32_t)json_opt_i64(r, "gpus", 0, 64, 0);
-    row->need.memory_mib = json_opt_i64(r, "memory_mib", 0, 1LL << 30, 0);
-    row->time_limit_ms = json_opt_i64(r, "time_limit_ms", 0, 10 * YEAR_MS, 0);
-    row->market = (enum market_wish)json_opt_enum(r, "market", market_wish_names, WISH_ANY);
     read_retries(r, row);
     row->hold = json_opt_bool(r, "hold", false) ? HOLD_USER : HOLD_NONE;
     row->begin_at.ms = json_opt_i64(r, "begin_at_ms", 0, INT64_MAX / 2, WALL_NONE.ms);
-    row->deadline_ms = json_opt_i64(r, "deadline_at_ms", 1, INT64_MAX / 2, 0);
-    row->work_ms = json_opt_i64(r, "work_ms", 1000, 10 * YEAR_MS, 0);
-    row->max_uusd = json_opt_i64(r, "max_uusd", 0, BUDGET_USD_MAX * 1000000, 0);
-    row->max_uusd_h = json_opt_i64(r, "max_uusd_per_hour", 0, BUDGET_USD_MAX * 1000000, 0);
     row->keep_unmeetable = !json_opt_bool(r, "kill_on_invalid_dep", true);
-    row->depends_any = json_opt_bool(r, "depends_any", false);
     row->drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;
-    json_opt_strcpy(r, "window", row->window, sizeof(row->window), "");
-    json_opt_strcpy(r, "team", row->team, sizeof(row->team), "");
-    json_opt_strcpy(r, "qos", row->qos, sizeof(row->qos), "");
-    row->nice = (int32_t)json_opt_i64(r, "nice", 0, ORDER_NICE_MAX, 0);
     read_checkpoint(r, row);
     if (r->rc == 0 && row->drill_tries > 0 && row->method == CKPT_NONE)
         json_reader_fail(

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/attributes.h"
 #include "scheduler/api/api_private.h"
 #include <stdlib.h>
 #include <string.h>
@@ -183,11 +184,36 @@ static void every_operation_has_the_answers_of_the_http_server(void **state)
     json_decref(doc);
 }
 
+/* What openapi.json says by hand is what a submit is checked by. */
+static void limits_of_a_specification_are_those_of_the_table(void **state)
+{
+    (void)state;
+    json_t *doc = document(), *schemas = json_object_get(doc, "components"), *schema;
+    const char *name;
+    size_t n = 0;
+    schemas = json_object_get(schemas, "schemas");
+    json_object_foreach(
+        json_object_get(json_object_get(schemas, "JobSpec"), "properties"), name, schema)
+    {
+        const struct job_attribute *a = job_attribute_by_name(name);
+        const json_t *max = json_object_get(schema, "maximum");
+        if (!a || !max || a->max == 0)
+            continue;
+        if (json_integer_value(json_object_get(schema, "minimum")) != a->min ||
+            json_integer_value(max) != a->max)
+            fail_msg("%s of JobSpec has other limits than job/attributes.c", name);
+        n++;
+    }
+    assert_true(n >= 5);
+    json_decref(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_route_is_described_and_nothing_else),
         cmocka_unit_test(the_document_is_whole),
+        cmocka_unit_test(limits_of_a_specification_are_those_of_the_table),
         cmocka_unit_test(every_operation_has_the_answers_of_the_http_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
