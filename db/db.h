@@ -18,12 +18,13 @@
 #include "scheduler/core/model/model.h"
 #include <stdatomic.h>
 
-#define DB_SCHEMA_VERSION 6
+#define DB_SCHEMA_VERSION 1 /* schema.c */
 
 struct db;
 
 /* Opens or makes the file (mode 0600), applies missing migrations one transaction each, refuses a
- * newer schema (ERR_CONFIG, says which belay is needed) and a damaged file (ERR_CORRUPT).
+ * newer schema (ERR_CONFIG, says which belay is needed), one of a build before the first release
+ * (ERR_CONFIG, says what to do) and a damaged file (ERR_CORRUPT).
  * ":memory:" for tests. Takes an exclusive lock beside it (path.lock): a second belayd on the same
  * state gets ERR_CONFLICT. */
 int db_open(const char *path, struct db **ret_db, struct err *e);

@@ -9,8 +9,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "db/migrate.h"
 #include "db/query.h"
-#include "db/schema.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -181,7 +181,8 @@ static int open_sql(struct db *d, struct err *e)
     if ((code = sqlite3_open_v2(d->path, &d->sql, flags, NULL)) != SQLITE_OK)
         return sql_err(e, d->sql, code, "open");
     d->statements.sql = d->sql;
-    if ((rc = set_pragmas(d, e)) != 0 || (rc = schema_migrate(d->sql, d->path, e)) != 0)
+    if ((rc = set_pragmas(d, e)) != 0 ||
+        (rc = migrate_to_newest(d->sql, d->path, &belay_schema, e)) != 0)
         return rc;
     return prepare_all(d, e);
 }

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "db/conn.h"
+#include "db/migrate.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -14,12 +15,12 @@
 
 #define CANCEL_OPS 10000 /* of SQLite's machine: some 0.1 ms */
 
-static int check_version(sqlite3 *sql, struct err *e)
+static int check_version(sqlite3 *sql, const char *path, struct err *e)
 {
     int64_t version;
     int rc;
 
-    if ((rc = sql_get_i64(sql, "PRAGMA user_version", &version, e)) != 0)
+    if ((rc = migrate_read_version(sql, path, &version, e)) != 0)
         return rc;
     if (version == DB_SCHEMA_VERSION)
         return 0;
@@ -43,7 +44,7 @@ static int open_sql(struct db_reader *r, const char *path, struct err *e)
              "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF",
              e)) != 0)
         return rc;
-    return check_version(r->own.sql, e);
+    return check_version(r->own.sql, path, e);
 }
 
 int db_reader_open(const char *path, struct db_reader **ret_reader, struct err *e)

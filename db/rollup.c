@@ -18,7 +18,6 @@
  */
 #include "db/rollup.h"
 
-#include "db/query.h"
 #include <time.h>
 
 /* clang-format breaks SQL that is put together from macros into single words. */
@@ -192,63 +191,4 @@ sqlite3_stmt *rollup_jobs(struct rollup *r, const struct job_row *jobs, size_t n
     bind_day(s, day);
     sqlite3_bind_text(s, 2, buf_str(&r->ids), (int)r->ids.len, SQLITE_STATIC);
     return s;
-}
-
-/* ---- all of it anew ---- */
-
-static int add(sqlite3 *sql, sqlite3_stmt *s, struct err *e)
-{
-    int code = sqlite3_step(s);
-    sqlite3_reset(s);
-    return code == SQLITE_DONE ? 0 : sql_err(e, sql, code, "sum up the ledger");
-}
-
-static int add_stretch(struct rollup *r, sqlite3 *sql, const struct ledger_row *row, struct err *e)
-{
-    struct ledger_row piece;
-    int rc = 0;
-    for (int64_t day = INT64_MIN; rc == 0 && day != INT64_MAX;) {
-        rollup_piece(row, &day, &piece);
-        rc = add(sql, rollup_cost(r, &piece), e);
-    }
-    return rc;
-}
-
-static int add_ledger(struct rollup *r, struct statements *s, struct err *e)
-{
-    struct ledger_row row = {0};
-    struct query q;
-    query_init(&q, s, TABLE_LEDGER, "", e);
-    while (query_next(&q, &row) && query_goes_on(&q, add_stretch(r, s->sql, &row, e)))
-        ;
-    return query_finish(&q);
-}
-
-static int add_jobs(struct rollup *r, struct statements *s, struct err *e)
-{
-    struct query q;
-    query_init_text(&q, s, "SELECT id, ended_at FROM jobs WHERE state = 'ended'", e);
-    while (query_step(&q)) {
-        struct job_row j = {.id = sqlite3_column_int64(q.stmt, 0),
-            .state = JOB_ENDED,
-            .ended_at = {sqlite3_column_int64(q.stmt, 1)}};
-        size_t at = 0;
-        if (!query_goes_on(&q, add(s->sql, rollup_jobs(r, &j, 1, &at), e)))
-            break;
-    }
-    return query_finish(&q);
-}
-
-int rollup_all(sqlite3 *sql, struct err *e)
-{
-    struct rollup r = {0};
-    struct statements s = {.sql = sql};
-    int rc = rollup_prepare(&r, sql, e);
-    if (rc == 0)
-        rc = add_ledger(&r, &s, e);
-    if (rc == 0)
-        rc = add_jobs(&r, &s, e);
-    statements_deinit(&s);
-    rollup_deinit(&r);
-    return rc;
 }

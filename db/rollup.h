@@ -32,8 +32,4 @@ int64_t rollup_day(int64_t ms);
 int64_t rollup_month(int64_t day);
 int64_t rollup_next_month(int64_t day);
 
-/* All of them from the ledger and the jobs that have ended, where there are none yet: after a
- * migration, in its transaction. */
-int rollup_all(sqlite3 *sql, struct err *e);
-
 #endif

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The schema's versions. Migrations only go forward.
+ * The schema's versions, as texts. migrate.c applies them.
  */
 #ifndef BELAY_DB_SCHEMA_H
 #define BELAY_DB_SCHEMA_H
 
-#include "base/err.h"
-#include <sqlite3.h>
+struct schema {
+    const char *baseline; /* makes version 1 in an empty database; has the table meta */
+    /* steps[i] takes version i + 1 to i + 2; ends with NULL. No BEGIN or COMMIT in them */
+    const char *const *steps;
+};
 
-#define DB_APPLICATION_ID 0x62656c79 /* "bely": says whose file it is */
-
-/* Brings the file to DB_SCHEMA_VERSION, each version in one transaction. ERR_CONFIG if it is newer,
- * ERR_CORRUPT if it is somebody else's database. */
-int schema_migrate(sqlite3 *sql, const char *path, struct err *e);
+extern const struct schema belay_schema;
 
 #endif

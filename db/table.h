@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How a row struct lies in its table. A column is named once, in columns.c; the statements that
- * write and read a row are made from there, so a new field is one line there and one migration in
+ * write and read a row are made from there, so a new field is one line there and one step in
  * schema.c.
  *
  * States and kinds are stored by their names, not by their numbers: the file stays readable with
@@ -25,7 +25,7 @@ enum column_type {
     COLUMN_NAMED,     /* an enum, stored by name */
     COLUMN_TEXT,      /* char[size] */
     COLUMN_TEXT_HEAP, /* char *, malloc'd; NULL is NULL */
-    /* no member: 1 where no rare column has anything in it. The last of its table */
+    /* no member: 1 where all rare columns are empty. The last of the columns that are not rare */
     COLUMN_PLAIN
 };
 

@@ -20,8 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FILE_MAX (256u << 20)
-
 static struct faulty_plan plan;
 
 static int setup_faulty(void **state)
@@ -37,28 +35,13 @@ static int teardown_faulty(void **state)
     return util_teardown(state);
 }
 
-static void copy_file(const char *from, const char *to, const char *suffix)
-{
-    char *a = mem_printf("%s%s", from, suffix), *b = mem_printf("%s%s", to, suffix);
-    struct buf bytes = {0};
-    struct err e;
-    unlink(b);
-    if (fs_exists(a)) {
-        assert_int_equal(fs_read(a, FILE_MAX, &bytes, &e), 0);
-        assert_int_equal(fs_write_atomic(b, bytes.data, bytes.len, 0600, &e), 0);
-    }
-    buf_deinit(&bytes);
-    free(a);
-    free(b);
-}
-
 /* How many submits a belayd would find that starts on what lies on disk now: jobs and history rows
  * alike. */
 static int64_t jobs_after_a_crash(const char *path)
 {
     char *copy = mem_printf("%s.copy", path), *shm = mem_printf("%s.copy-shm", path);
-    copy_file(path, copy, "");
-    copy_file(path, copy, "-wal");
+    util_copy_file(path, copy, "");
+    util_copy_file(path, copy, "-wal");
     unlink(shm); /* a crash of the machine takes it */
     struct db *d = util_open(copy);
     int64_t n = count_rows(d, TABLE_JOBS);

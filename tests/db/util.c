@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int util_setup(void **state)
 {
@@ -59,6 +60,23 @@ void util_exec(const char *path, const char *text)
     assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
     check(sql_exec(sql, text, &e), &e);
     sqlite3_close(sql);
+}
+
+#define FILE_MAX (256u << 20)
+
+void util_copy_file(const char *path, const char *to, const char *suffix)
+{
+    char *a = mem_printf("%s%s", path, suffix), *b = mem_printf("%s%s", to, suffix);
+    struct buf bytes = {0};
+    struct err e;
+    unlink(b);
+    if (fs_exists(a)) {
+        check(fs_read(a, FILE_MAX, &bytes, &e), &e);
+        check(fs_write_atomic(b, bytes.data, bytes.len, 0600, &e), &e);
+    }
+    buf_deinit(&bytes);
+    free(a);
+    free(b);
 }
 
 void util_commit(struct db *d, struct db_batch *b)

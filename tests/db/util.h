@@ -24,6 +24,8 @@ struct db *util_open(const char *path);
 struct db_reader *util_reader(const char *path);
 /* on a connection of its own, without belay's lock */
 void util_exec(const char *path, const char *sql);
+/* path and suffix, as it lies on disk, to the same suffix of `to`; none where there is none */
+void util_copy_file(const char *path, const char *to, const char *suffix);
 void util_commit(struct db *d, struct db_batch *b); /* must succeed; deinits b */
 
 enum fill { FILL_ZERO, FILL_LOW, FILL_HIGH, FILL_RANDOM, FILL_COUNT };
