@@ -29,21 +29,33 @@ static const struct {
 /* clang-format off */
 #define PIECES \
     "WITH RECURSIVE piece (id, start, d, u, s, a, b, z) AS (" \
-    " SELECT id, start, d, u, d / u, a, " CUT("a") ", z FROM (" \
+    " SELECT id, start, d, u, d / u, a, " CUT("a") ", z" \
+    " FROM (" \
     "  SELECT rowid AS id, start, to_at - start AS d," \
-    "   CASE WHEN to_at - start > 3000000000 THEN 1000 ELSE 1 END AS u," \
-    "   max(start, ?1) AS a, min(to_at, ?2) AS z" \
-    "  FROM (SELECT rowid, min(ifnull(from_at, to_at), to_at) AS start, to_at FROM ledger" \
-    " WHERE to_at >= ?1)" \
-    "  WHERE start < ?2 AND (to_at > ?1 OR start = to_at))" \
-    " UNION ALL SELECT id, start, d, u, s, b, " CUT("b") ", z FROM piece WHERE b < z) "
+    "  CASE WHEN to_at - start > 3000000000 THEN 1000 ELSE 1 END AS u," \
+    "  max(start, ?1) AS a, min(to_at, ?2) AS z" \
+    "  FROM (" \
+    "SELECT rowid, min(ifnull(from_at, to_at), to_at) AS start, to_at" \
+    "   FROM ledger" \
+    "   WHERE to_at >= ?1" \
+    ")" \
+    "  WHERE start < ?2 AND (to_at > ?1 OR start = to_at)" \
+    ")" \
+    " UNION ALL" \
+    " SELECT id, start, d, u, s, b, " CUT("b") ", z" \
+    " FROM piece" \
+    " WHERE b < z" \
+    ") "
 #define CUT(from) "CASE WHEN ?4 THEN min(z, (" from " / 86400000 + 1) * 86400000) ELSE z END"
 
 /* What is due of a value after x ms of the stretch; and so of the piece. */
 #define DUE(value, x) "(" value " / p.s * (" x " / p.u) + " value " %% p.s * (" x " / p.u) / p.s)"
 #define SHARE(value) \
-    "(CASE WHEN p.b - p.start >= p.d THEN " value " ELSE " DUE(value, "(p.b - p.start)") " END" \
-    " - CASE WHEN p.a = p.start THEN 0 ELSE " DUE(value, "(p.a - p.start)") " END)"
+    "(" \
+    "CASE WHEN p.b - p.start >= p.d THEN " value " ELSE " DUE(value, "(p.b - p.start)") " END" \
+    " - " \
+    "CASE WHEN p.a = p.start THEN 0 ELSE " DUE(value, "(p.a - p.start)") " END" \
+    ")"
 /* clang-format on */
 
 static const char *key_of(const char *by, struct err *e)
@@ -82,12 +94,19 @@ int db_read_cost(struct db_reader *r, const char *by, const char *user, struct w
     buf_printf(&text,
         PIECES
         "SELECT %s AS key, count(DISTINCT nullif(l.job, 0)),"
-        " sum(" SHARE("l.uusd") "), sum(" SHARE("l.on_demand_uusd") "),"
+        " sum(" SHARE("l.uusd") "),"
+        " sum(" SHARE("l.on_demand_uusd") "),"
         " sum(CASE l.kind WHEN 'useful' THEN " SHARE("l.ms") " ELSE 0 END),"
-        " sum(CASE l.kind WHEN 'lost' THEN " SHARE("l.ms") " ELSE 0 END), sum(" SHARE("l.ms") ")"
-        " FROM piece p JOIN ledger l ON l.rowid = p.id LEFT JOIN jobs j ON j.id = l.job"
-        " LEFT JOIN nodes n ON n.id = l.node LEFT JOIN instances i ON i.id = l.instance"
-        " %s GROUP BY key ORDER BY key",
+        " sum(CASE l.kind WHEN 'lost' THEN " SHARE("l.ms") " ELSE 0 END),"
+        " sum(" SHARE("l.ms") ")"
+        " FROM piece p"
+        " JOIN ledger l ON l.rowid = p.id"
+        " LEFT JOIN jobs j ON j.id = l.job"
+        " LEFT JOIN nodes n ON n.id = l.node"
+        " LEFT JOIN instances i ON i.id = l.instance"
+        " %s"
+        " GROUP BY key"
+        " ORDER BY key",
         key, user ? "WHERE j.user = ?3" : "");
     /* clang-format on */
     query_init_text(&q, r->statements, buf_str(&text), e);

@@ -67,9 +67,12 @@ static int load_labels(const struct loading *l, struct err *e)
     struct query q;
 
     query_init_text(&q, l->statements,
-        "SELECT j.id, s.labels_json FROM jobs AS j JOIN job_label_sets AS o ON o.job = j.id JOIN "
-        "label_sets AS s ON s.id = o.labels"
-        " WHERE j.state <> 'ended' ORDER BY j.id",
+        "SELECT j.id, s.labels_json"
+        " FROM jobs AS j"
+        " JOIN job_label_sets AS o ON o.job = j.id"
+        " JOIN label_sets AS s ON s.id = o.labels"
+        " WHERE j.state <> 'ended'"
+        " ORDER BY j.id",
         e);
     while (query_step(&q))
         if (!query_goes_on(&q, model_load_labels(l->model, sqlite3_column_int64(q.stmt, 0),
@@ -156,10 +159,14 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
 
     query_init_text(&q, l->statements,
         "SELECT j.id, j.team, j.user, j.name, s.labels_json, j.submitted_at, j.last_good_attempt,"
-        " j.last_good_sequence FROM leftovers AS f JOIN jobs AS j ON j.id = f.job"
-        " LEFT JOIN job_label_sets AS o ON o.job = CASE j.array_id WHEN 0 THEN j.id ELSE "
-        "j.array_id END LEFT JOIN label_sets AS s ON s.id = o.labels"
-        " WHERE f.state <> 'done' ORDER BY j.id",
+        " j.last_good_sequence"
+        " FROM leftovers AS f"
+        " JOIN jobs AS j ON j.id = f.job"
+        " LEFT JOIN job_label_sets AS o"
+        " ON o.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END"
+        " LEFT JOIN label_sets AS s ON s.id = o.labels"
+        " WHERE f.state <> 'done'"
+        " ORDER BY j.id",
         e);
     while (query_step(&q)) {
         row.id = sqlite3_column_int64(q.stmt, 0);
@@ -182,7 +189,8 @@ static int load_extras(const struct loading *l, struct err *e)
     struct query q;
 
     query_init(&q, l->statements, TABLE_EXTRAS,
-        "WHERE id IN (SELECT extras FROM jobs WHERE extras <> 0 AND state <> 'ended') ORDER BY id",
+        "WHERE id IN (SELECT extras FROM jobs WHERE extras <> 0 AND state <> 'ended')"
+        " ORDER BY id",
         e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_extras(l->model, &row, e)))
         ;
@@ -207,7 +215,9 @@ static int load_certificates(const struct loading *l, struct err *e)
     struct query q;
 
     query_init(&q, l->statements, TABLE_DRILLS,
-        "WHERE state = 'passed' AND script_key <> '' AND NOT EXISTS (SELECT 1 FROM drills AS d"
+        "WHERE state = 'passed' AND script_key <> ''"
+        " AND NOT EXISTS ("
+        "SELECT 1 FROM drills AS d"
         " WHERE d.state IN ('passed', 'failed') AND d.script_key = drills.script_key"
         " AND (d.ended_at, d.job, d.number) > (drills.ended_at, drills.job, drills.number))"
         " ORDER BY job, number",
@@ -223,8 +233,8 @@ static int load_arrays(const struct loading *l, struct err *e)
     struct query q;
 
     query_init(&q, l->statements, TABLE_ARRAYS,
-        "WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.id = arrays.job AND jobs.state <> 'ended') "
-        "ORDER BY job",
+        "WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.id = arrays.job AND jobs.state <> 'ended')"
+        " ORDER BY job",
         e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_array(l->model, &row, e)))
         ;
@@ -238,8 +248,9 @@ static int load_dependencies(const struct loading *l, struct err *e)
     struct query q;
 
     query_init(&q, l->statements, TABLE_DEPENDENCIES,
-        "WHERE state IN ('waits', 'never') AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = "
-        "dependencies.job AND jobs.state <> 'ended')"
+        "WHERE state IN ('waits', 'never')"
+        " AND EXISTS ("
+        "SELECT 1 FROM jobs WHERE jobs.id = dependencies.job AND jobs.state <> 'ended')"
         " ORDER BY job, on_job",
         e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_dependency(l->model, &row, e)))
@@ -253,10 +264,13 @@ static int load_task_ends(const struct loading *l, struct err *e)
     struct query q;
 
     query_init_text(&q, l->statements,
-        "SELECT array_id, array_index, end_kind = 'succeeded' FROM jobs WHERE state = 'ended' AND "
-        "array_id <> 0 AND array_id IN"
-        " (SELECT a.id FROM dependencies AS d, jobs AS a WHERE d.kind = 'aftercorr' AND a.id IN "
-        "(d.job, d.on_job) AND a.state <> 'ended') ORDER BY array_id, array_index",
+        "SELECT array_id, array_index, end_kind = 'succeeded'"
+        " FROM jobs"
+        " WHERE state = 'ended' AND array_id <> 0 AND array_id IN ("
+        "SELECT a.id"
+        " FROM dependencies AS d, jobs AS a"
+        " WHERE d.kind = 'aftercorr' AND a.id IN (d.job, d.on_job) AND a.state <> 'ended')"
+        " ORDER BY array_id, array_index",
         e);
     while (query_step(&q)) {
         const struct task_end row = {.array = sqlite3_column_int64(q.stmt, 0),

@@ -23,22 +23,35 @@
 /* clang-format breaks SQL that is put together from macros into single words. */
 /* clang-format off */
 #define LABELS_OF_JOB \
-    " LEFT JOIN job_label_sets s ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END" \
-    " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END" \
+    " LEFT JOIN job_label_sets s" \
+    " ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END" \
+    " LEFT JOIN job_labels t" \
+    " ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END" \
     " AND t.name = 'team'"
 
 /* The type of a node that is not a cloud instance: its hardware. */
 #define TYPE_OF_NODE \
-    "coalesce(nullif(i.type, '')," \
-    " CASE WHEN n.gpus > 0 THEN n.gpus || ' x ' ||" \
-    " CASE n.gpu_model WHEN '' THEN 'GPU' ELSE n.gpu_model END" \
-    " ELSE n.cpus || ' cpus' END, '')"
+    "coalesce(" \
+    "nullif(i.type, '')," \
+    " CASE" \
+    " WHEN n.gpus > 0" \
+    " THEN n.gpus || ' x ' || CASE n.gpu_model WHEN '' THEN 'GPU' ELSE n.gpu_model END" \
+    " ELSE n.cpus || ' cpus'" \
+    " END," \
+    " '')"
 
 /* The sets of sums that a row counts in: day ?1, its month ?10. */
 #define SETS \
-    " CROSS JOIN (SELECT 1 AS span, 7 AS detail, ?1 AS since UNION ALL SELECT 1, 3, ?1" \
-    " UNION ALL SELECT 31, 7, ?10 UNION ALL SELECT 31, 3, ?10 UNION ALL SELECT 31, 2, ?10" \
-    " UNION ALL SELECT 31, 1, ?10) v WHERE true ON CONFLICT DO UPDATE SET"
+    " CROSS JOIN (" \
+    "SELECT 1 AS span, 7 AS detail, ?1 AS since" \
+    " UNION ALL SELECT 1, 3, ?1" \
+    " UNION ALL SELECT 31, 7, ?10" \
+    " UNION ALL SELECT 31, 3, ?10" \
+    " UNION ALL SELECT 31, 2, ?10" \
+    " UNION ALL SELECT 31, 1, ?10" \
+    ") v" \
+    " WHERE true" \
+    " ON CONFLICT DO UPDATE SET"
 #define LABELS(column) "(v.detail = 7) * " column
 #define PEOPLE(column) "iif(v.detail & 1, " column ", '')"
 #define MACHINES(column) "iif(v.detail & 2, " column ", '')"
@@ -48,26 +61,54 @@ static const struct {
     const char *text;
 } statements[] = {
     {ROLLUP_SET,
-        "INSERT INTO label_sets (labels_json) SELECT ?2 WHERE ?2 <> '{}' ON CONFLICT DO NOTHING"},
+        "INSERT INTO label_sets (labels_json)"
+        " SELECT ?2"
+        " WHERE ?2 <> '{}'"
+        " ON CONFLICT DO NOTHING"},
     {ROLLUP_SET_OF_JOB,
-        "INSERT INTO job_label_sets SELECT ?1, id FROM label_sets WHERE labels_json = ?2"},
+        "INSERT INTO job_label_sets"
+        " SELECT ?1, id"
+        " FROM label_sets"
+        " WHERE labels_json = ?2"},
     {ROLLUP_COST,
-        "INSERT INTO cost_sums SELECT v.span, v.detail, v.since, " LABELS("ifnull(s.labels, 0)")
-        ", " PEOPLE("coalesce(t.value, j.team, '')") ", " PEOPLE("ifnull(j.user, '')")
-        ", " MACHINES("coalesce(n.pool, i.pool, '')") ", " MACHINES(TYPE_OF_NODE)
-        ", " MACHINES("coalesce(n.market, i.market, '')") ", ?5, ?6, ?7, ?8, ?9, 0, 0"
-        " FROM (SELECT 1) LEFT JOIN jobs j ON j.id = ?2" LABELS_OF_JOB
-        " LEFT JOIN nodes n ON n.id = ?3 LEFT JOIN instances i ON i.id = ?4" SETS
-        " ms = ms + excluded.ms, node_ms = node_ms + excluded.node_ms,"
-        " uusd = uusd + excluded.uusd, on_demand_uusd = on_demand_uusd + excluded.on_demand_uusd"},
+        "INSERT INTO cost_sums"
+        " SELECT v.span, v.detail, v.since,"
+        " " LABELS("ifnull(s.labels, 0)") ","
+        " " PEOPLE("coalesce(t.value, j.team, '')") ","
+        " " PEOPLE("ifnull(j.user, '')") ","
+        " " MACHINES("coalesce(n.pool, i.pool, '')") ","
+        " " MACHINES(TYPE_OF_NODE) ","
+        " " MACHINES("coalesce(n.market, i.market, '')") ","
+        " ?5, ?6, ?7, ?8, ?9, 0, 0"
+        " FROM (SELECT 1)"
+        " LEFT JOIN jobs j ON j.id = ?2"
+        LABELS_OF_JOB
+        " LEFT JOIN nodes n ON n.id = ?3"
+        " LEFT JOIN instances i ON i.id = ?4"
+        SETS
+        " ms = ms + excluded.ms,"
+        " node_ms = node_ms + excluded.node_ms,"
+        " uusd = uusd + excluded.uusd,"
+        " on_demand_uusd = on_demand_uusd + excluded.on_demand_uusd"},
     {ROLLUP_JOBS,
-        "INSERT INTO cost_sums SELECT v.span, v.detail, v.since, " LABELS("labels")
-        ", " PEOPLE("team") ", " PEOPLE("user") ", '', '', '', '', 0, 0, 0, 0, n, succeeded"
-        " FROM (SELECT ifnull(s.labels, 0) AS labels, ifnull(t.value, j.team) AS team, j.user,"
+        "INSERT INTO cost_sums"
+        " SELECT v.span, v.detail, v.since,"
+        " " LABELS("labels") ","
+        " " PEOPLE("team") ","
+        " " PEOPLE("user") ","
+        " '', '', '', '', 0, 0, 0, 0, n, succeeded"
+        " FROM ("
+        "SELECT ifnull(s.labels, 0) AS labels, ifnull(t.value, j.team) AS team, j.user,"
         " count(*) AS n, sum(j.end_kind = 'succeeded') AS succeeded"
-        " FROM json_each(?2) w CROSS JOIN jobs j ON j.id = w.value" LABELS_OF_JOB
-        " WHERE NOT EXISTS (SELECT 1 FROM arrays WHERE job = j.id) GROUP BY 1, 2, 3)" SETS
-        " ended = ended + excluded.ended, succeeded = succeeded + excluded.succeeded"},
+        " FROM json_each(?2) w"
+        " CROSS JOIN jobs j ON j.id = w.value"
+        LABELS_OF_JOB
+        " WHERE NOT EXISTS (SELECT 1 FROM arrays WHERE job = j.id)"
+        " GROUP BY 1, 2, 3"
+        ")"
+        SETS
+        " ended = ended + excluded.ended,"
+        " succeeded = succeeded + excluded.succeeded"},
 };
 /* clang-format on */
 
