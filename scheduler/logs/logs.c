@@ -405,7 +405,7 @@ static void seam_text(const struct attempt_row *a, char out[SEAM_MAX])
 
 static void add_seam(struct view *v, const struct attempt_row *a)
 {
-    char text[SEAM_MAX] = "\n";
+    char text[1 + SEAM_MAX] = "\n"; /* the seam begins a line of its own */
     char *line = text + v->mid_line;
     int64_t skip;
     if (v->since_at < 0 && wall_is_set(a->started_at) && a->started_at.ms >= v->since.ms)
