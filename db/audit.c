@@ -91,7 +91,7 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
     "coalesce(nullif(user, ''), '-') || ' of ' || coalesce(nullif(team, ''), '-') || ', ' || "     \
     "coalesce(nullif(kind, ''), 'jobs')"
 
-/* Sums by day with all told apart against another set: span ?1, detail ?2. */
+/* The most detailed sums by day against another set: span ?1, detail ?2. */
 static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || ', ' || " NAMED,
     "SELECT CASE ?1 WHEN 1 THEN since ELSE CAST(strftime('%s', since * 86400, 'unixepoch', 'start "
     "of month') AS INTEGER) / 86400 END AS since,"
@@ -103,9 +103,9 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
     "SELECT since, labels, team, user, pool, type, market, kind, " LESS
     " FROM cost_sums WHERE span = ?1 AND detail = ?2");
 
-/* ... and against the ledger and the jobs. What there is in a node may have changed since, so types
- * are not told apart; nor are the teams of what was spent: it stays with the team that a job was in
- * then, and the job may have moved to another. */
+/* ... and against the ledger and the jobs. The hardware of a node may have changed since, so
+ * types are not compared; nor are the teams of what was spent: it stays with the team that the job
+ * was in then, and the job may have moved to another. */
 #define OF_JOB                                                                                     \
     " LEFT JOIN job_label_sets s ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END"  \
     " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND " \

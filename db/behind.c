@@ -13,9 +13,9 @@
 #include "db/reader.h"
 
 /* Of each checkpoint on the way back to the beginning, the time since the start of its attempt. Of
- * one that was never told of (its node was lost first) that of the newest told one before it in its
- * attempt, or 0: what came after is not useful in the ledger. NULL: the start of an attempt on the
- * way is not known. */
+ * one that was never reported (its node was lost first), that of the newest reported one before it
+ * in its attempt, or 0: what came after is not useful in the ledger. NULL: the start of an attempt
+ * on the way is not known. */
 #define DONE                                                                                       \
     "WITH RECURSIVE way (attempt, sequence) AS (SELECT ?2, ?3 UNION ALL SELECT "                   \
     "a.restored_attempt, a.restored_sequence FROM way w"                                           \

@@ -2,7 +2,7 @@
  *
  * Reads the sums that rollup.c keeps. Whole months of the period are read as such unless days or
  * weeks are asked for, what is before and after them by day. Labels, and in months people and
- * machines, are told apart only where one is asked for.
+ * machines, are kept apart only where one is asked for.
  */
 #include "db/cost_sums.h"
 
@@ -13,8 +13,8 @@
 
 #include <string.h>
 
-/* What a key needs besides what is told apart for it (DETAIL_...): days; FROM_LEDGER: of jobs it is
- * not known. */
+/* What a key needs besides the detail that it asks for (DETAIL_...): days; FROM_LEDGER: of jobs it
+ * is not known. */
 enum { FROM_DAY = 8, FROM_LEDGER = 16 };
 
 static const struct key {

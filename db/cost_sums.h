@@ -11,10 +11,10 @@
 #define COST_BY_MAX (COST_KEYS_MAX * (CORE_NAME_MAX + 8))
 
 /* by: one to COST_KEYS_MAX, separated by commas, of user, team (the label of that name, or else
- * whose share a job used), pool, type (of the machine, or what there is in a node that nobody rents
- * out), market, kind, day, week (its Monday), month, label:NAME and project, which is short for
- * label:project; else ERR_INVALID. from and to count by the day that they are in, to by the one
- * before if it is a midnight. user, team, pool: only theirs; NULL: all. */
+ * whose share a job used), pool, type (of the machine, or the hardware of a reserved node), market,
+ * kind, day, week (its Monday), month, label:NAME and project, which is short for label:project;
+ * else ERR_INVALID. from and to count by the day that they are in, to by the one before if it is a
+ * midnight. user, team, pool: only theirs; NULL: all. */
 struct cost_query {
     const char *by, *user, *team, *pool;
     struct wall from, to;

@@ -25,7 +25,7 @@ struct db;
 /* Opens or makes the file (mode 0600), applies missing migrations one transaction each, refuses a
  * newer schema (ERR_CONFIG, says which belay is needed), one of a build before the first release
  * (ERR_CONFIG, says what to do) and a damaged file (ERR_CORRUPT).
- * ":memory:" for tests. Takes an exclusive lock beside it (path.lock): a second belayd on the same
+ * ":memory:" for tests. Takes an exclusive lock next to it (path.lock): a second belayd on the same
  * state gets ERR_CONFLICT. */
 int db_open(const char *path, struct db **ret_db, struct err *e);
 /* As it was when it was made, but for the cluster's name and secret, which stay: for simulations,
@@ -47,7 +47,7 @@ int db_boot(struct db *d, struct db_meta *ret_meta, struct err *e);
 /* Before db_load, and the writer: no job gets a number below `next` from now on. Durable when it
  * returns 0. */
 int db_raise_next_job(struct db *d, struct db_meta *meta, int64_t next, struct err *e);
-/* Whether any job was ever told to have saved a checkpoint. */
+/* Whether a checkpoint of any job was ever recorded. */
 int db_has_checkpoints(struct db *d, bool *ret_has, struct err *e);
 /* The cluster's uid, and that, of a database which may be in use and of another schema. Changes
  * nothing. ERR_NOT_FOUND: there is none. */
@@ -78,7 +78,7 @@ struct db_batch {
 
 void db_batch_deinit(struct db_batch *b);
 
-/* All or nothing. Rows of the outbox replace theirs, and go when they are told. Pools, offers,
+/* All or nothing. Rows of the outbox replace theirs, and go when they are delivered. Pools, offers,
  * instances, nodes, jobs, attempts, leftovers, drills, arrays, dependencies, cron entries and
  * tokens replace their row; specs, checkpoints, runs of cron entries and history are written once
  * (a second time is ERR_INTERNAL). Counters never go down. */
@@ -293,7 +293,7 @@ struct use_pool {
     char pool[CORE_NAME_MAX];
     bool elastic; /* its nodes are instances */
     struct use_sum cpus, gpus;
-    /* what the nodes would have cost on-demand while they were there; 0: nobody said */
+    /* what the nodes would have cost on-demand while they were there; 0: not known */
     int64_t on_demand_uusd;
 };
 struct use_step {
@@ -321,7 +321,7 @@ struct ledger_sum {
 typedef int (*db_ledger_sum_fn)(void *ctx, const struct ledger_sum *sum);
 int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, struct err *e);
 
-/* Nodes that nobody rents out whose rows do not add up to what theirs says is in the ledger. */
+/* Reserved nodes whose ledger rows do not add up to what the node's row says is in the ledger. */
 struct ledger_node {
     int64_t node, ms, row_ms;
 };

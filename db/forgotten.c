@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs that ended have left in the store, and nobody is going to remove.
+ * Checkpoints of ended jobs that are still in the store and that no cleaning will remove.
  */
 #include "base/str.h"
 #include "db/conn.h"

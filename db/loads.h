@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What attempts and GPUs did (base/load.h): a row for each minute, for each ten, and for each hour
- * of it, added to as it is told, so that the finer ones can go first and nothing has to be added up
- * then.
+ * of it, added to as reports come, so that the finer ones can go first and nothing has to be
+ * added up then.
  */
 #ifndef BELAY_DB_LOADS_H
 #define BELAY_DB_LOADS_H
@@ -32,7 +32,7 @@ struct task_load_row {
 };
 
 struct gpu_load_row {
-    int64_t job, attempt; /* 0: nobody had it */
+    int64_t job, attempt; /* 0: no job used it */
     int64_t node;
     char gpu[64]; /* its UUID */
     int64_t span_ms, at;

@@ -64,8 +64,9 @@ static int check_header(const char *path, const char *header, ssize_t n, struct 
     if (n == HEADER_BYTES && memcmp(header, "SQLite format 3", 16) == 0)
         return 0;
     return err_set(e, ERR_CORRUPT,
-        "%s is not a database (%s): move it away to begin anew, or put a backup in its place", path,
-        n < HEADER_BYTES ? "it is too short" : "it does not begin as one");
+        "%s is not a database (%s): move it away to start with an empty one, or restore a backup "
+        "in its place",
+        path, n < HEADER_BYTES ? "it is too short" : "it does not begin as one");
 }
 
 static int check_file(const char *path, struct err *e)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A look into a database that may be another belayd's, of any schema: it is neither locked nor
- * migrated, and nothing is made beside it. While no write-ahead log is there nobody writes, so the
- * file is read as one that does not change; else SQLite would make a log of its own.
+ * migrated, and no files are made next to it. While there is no write-ahead log there is no
+ * writer, so the file is opened as immutable; else SQLite would make a log of its own.
  */
 #include "db/db.h"
 

@@ -6,10 +6,10 @@
  *
  * Invariants.
  *  1. Six sets of sums, each of which adds up to the ledger: by day and by month, with the labels
- *     of jobs told apart and without; and by month for people alone and for machines alone. Sets of
+ *     of jobs kept apart and without; and by month for people alone and for machines alone. Sets of
  *     labels may be as many as jobs, and each user may be on many kinds of machines, so that who
  *     does not ask for those does not pay for them. Each job that has ended counts once in each, in
- *     the rows without a kind; arrays do not count beside their tasks.
+ *     the rows without a kind; of an array only its tasks count.
  *  2. A stretch counts in each UTC day by the share of its time: the share of a day is what was due
  *     at its end less what was due at its beginning, both rounded down, as in cost.c, so nothing is
  *     lost at midnight.

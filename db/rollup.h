@@ -10,7 +10,7 @@
 #define DAY_MS 86400000LL
 #define SPAN_DAY 1 /* cost_sums.span */
 #define SPAN_MONTH 31
-/* cost_sums.detail, bits: what is told apart besides kinds; the rest is "", or 0. */
+/* cost_sums.detail, bits: what is kept apart besides kinds; the rest is "", or 0. */
 #define DETAIL_PEOPLE 1   /* teams and users; alone of months only */
 #define DETAIL_MACHINES 2 /* pools, types and markets; likewise */
 #define DETAIL_ALL 3      /* both */

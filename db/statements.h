@@ -15,7 +15,7 @@
 /* Zeroed but for sql. Whoever may use the connection may use this. */
 struct statements {
     sqlite3 *sql;
-    sqlite3_stmt *idle[STATEMENTS_MAX]; /* that nobody has now, the last used behind */
+    sqlite3_stmt *idle[STATEMENTS_MAX]; /* not in use, the last used one last */
     size_t n;
 };
 
