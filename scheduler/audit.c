@@ -239,7 +239,7 @@ static int64_t span_ms(struct wall from, struct wall to)
     return wall_is_set(from) && wall_is_set(to) && to.ms > from.ms ? to.ms - from.ms : 0;
 }
 
-/* What is in the ledger of it: all of its life once that is over, as core/ledger.c shares it
+/* What is in the ledger of it: all of its life once that is over, as core/ledger/ledger.c shares it
  * out. */
 static void check_ledger(struct audit *a, const struct instance_row *r)
 {

@@ -2,7 +2,8 @@
  *
  * What nodes tell by which something is decided: what holds their GPUs back, and what GPUs,
  * processors and memory draw, as far as they measure it. A node that is held back is given nothing
- * new until that has been over for a while; what it draws counts in its rack (core/rack.h).
+ * new until that has been over for a while; what it draws counts in its rack
+ * (core/placement/rack.h).
  *
  * In memory only: a belayd that was started knows it again within a minute or two.
  */

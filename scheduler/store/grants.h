@@ -7,8 +7,8 @@
  *
  * A failure ends nothing that runs: what the agent has holds until its end. It is tried again with
  * growing pauses for as long as the attempt lives, told once in the job's history and counted each
- * time. An attempt that has not begun waits for its first, as long as it may (core/withheld.c).
- * When the attempt has ended, or was given up, none are made any more.
+ * time. An attempt that has not begun waits for its first, as long as it may
+ * (core/lifecycle/withheld.c). When the attempt has ended, or was given up, none are made any more.
  */
 #ifndef BELAY_SCHEDULER_STORE_GRANTS_H
 #define BELAY_SCHEDULER_STORE_GRANTS_H
