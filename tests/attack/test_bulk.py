@@ -18,7 +18,8 @@ CROWD = 300
 WAITING_MAX = 64  # TURNS_PER_USER_MAX
 READ_MAX = 2 + 8  # READERS, ASIDES_PER_USER_MAX
 JOBS = 300
-BETWEEN_MAX = 20  # of the crowd's answers between another user's question and its answer
+# Of the crowd's answers between another user's question and its answer: far from all that wait.
+BETWEEN_MAX = WAITING_MAX // 2
 SLOWEST_S = 10
 
 

@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "scheduler/core/model/model.h"
 
+#define REASON_TEXT_MAX (2 * CORE_TEXT_MAX) /* the text of a row, and what is said around it */
+
 struct reason {
     /* stable: "no-node-fits", "nodes-busy", "launching", "offer-refused", "offer-reclaims",
      * "pool-full", "no-pool", "max-running", "max-gpus", "max-usd-per-hour", "max-usd", "budget",
@@ -15,7 +17,7 @@ struct reason {
      * "requeue", "drill", "drill-required", "store", "store-away", "store-refused", "queue-ahead",
      * "priority", "reserved", "reserved-for", "market", "too-large" ... */
     char code[32];
-    char text[CORE_TEXT_MAX];
+    char text[REASON_TEXT_MAX];
 };
 
 #define EXPLAIN_REASONS_MAX 64
