@@ -640,19 +640,18 @@ static void explain_pending(
 static void explain_refused(
     struct stamp now, const struct attempt *a, const char *rank, struct answer *out)
 {
-    char why[184], left[32];
+    char left[32];
     int64_t left_ms = a->withheld_until.ms - now.wall.ms;
-    STR_SHORTEN(why, a->row.text);
     if (a->withheld != WITHHELD_NO) {
         time_format_duration(left_ms > 0 ? left_ms : 0, left, sizeof left);
         explain_say(out, "store-refused",
             "attempt %" PRId64 "%s on %s waits %s more for belayd: %s", a->row.attempt, rank,
-            a->node->row.name, left, why);
+            a->node->row.name, left, a->row.text);
         return;
     }
     explain_say(out, "store-refused",
         "attempt %" PRId64 "%s on %s cannot use the store (%" PRId32 " tries so far): %s",
-        a->row.attempt, rank, a->node->row.name, a->store_tries, why);
+        a->row.attempt, rank, a->node->row.name, a->store_tries, a->row.text);
 }
 
 static void explain_running(
