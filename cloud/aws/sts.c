@@ -175,7 +175,7 @@ int sts_parse_assume_role(
 static const struct refusal refusals[] = {
     {"AccessDenied*", ERR_DENIED,
         "belayd's own role or user needs sts:AssumeRole on store_role, whose trust policy has to "
-        "name it (docs/how-to/clouds/aws.md)"},
+        "name it"},
     {"ExpiredToken*", ERR_DENIED, NULL, STS_REMEDY_CREDENTIALS},
     {"InvalidClientTokenId", ERR_DENIED, "check the access key", STS_REMEDY_CREDENTIALS},
     {"InvalidAccessKeyId", ERR_DENIED, "check the access key", STS_REMEDY_CREDENTIALS},
