@@ -419,6 +419,8 @@ static bool start_tls(struct http_conn *c)
         start_first_head(c);
         return true;
     }
+    if (!tls_hello_has_come(c->fd))
+        return false;
     int64_t began_ms = c->began_ms;
     c->tls = tls_conn_create(s->tls, c->fd);
     if (s->has_client_ca)

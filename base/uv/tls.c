@@ -12,10 +12,15 @@
 #include <openssl/pem.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 /* TLS 1.2: at least 128 bits, and a certificate. The suites of TLS 1.3 are OpenSSL's own. */
 static const char ciphers[] = "HIGH:!aNULL:!eNULL:!PSK:!SRP";
+
+/* OpenSSL allocates room for a record to send when a handshake begins, and keeps it until it has
+ * sent something. This much is enough for most; what is longer takes several records. */
+#define HANDSHAKE_FRAGMENT 2048
 
 struct tls_server {
     SSL_CTX *ctx;
@@ -210,6 +215,37 @@ void tls_server_destroy(struct tls_server *s)
 
 /* ---- A connection ---- */
 
+static void set_low_water(int fd, int n)
+{
+    setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n));
+}
+
+/* Bytes of the first record with its header, as far as that can be read; 0: do not wait for it. */
+static int bytes_of_hello(int fd)
+{
+    unsigned char header[SSL3_RT_HEADER_LENGTH];
+    ssize_t n = recv(fd, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
+    if (n <= 0 || header[0] != SSL3_RT_HANDSHAKE)
+        return 0;
+    if ((size_t)n < sizeof(header))
+        return sizeof(header);
+    int length = header[3] << 8 | header[4];
+    return length > SSL3_RT_MAX_PLAIN_LENGTH ? 0 : (int)sizeof(header) + length;
+}
+
+bool tls_hello_has_come(int fd)
+{
+    int n = bytes_of_hello(fd), has = 0, awaited = 0;
+    socklen_t size = sizeof(awaited);
+    if (n > 0 && ioctl(fd, FIONREAD, &has) == 0 && has < n &&
+        getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &awaited, &size) == 0 && awaited != n) {
+        set_low_water(fd, n);
+        return false;
+    }
+    set_low_water(fd, 1);
+    return true;
+}
+
 struct tls_conn *tls_conn_create(struct tls_server *s, int fd)
 {
     struct tls_conn *c = mem_alloc(sizeof(*c));
@@ -222,6 +258,7 @@ struct tls_conn *tls_conn_create(struct tls_server *s, int fd)
     BIO_set_init(b, 1);
     SSL_set_bio(c->ssl, b, b); /* which owns it now */
     SSL_set_accept_state(c->ssl);
+    SSL_set_max_send_fragment(c->ssl, HANDSHAKE_FRAGMENT);
     return c;
 }
 
@@ -250,6 +287,8 @@ int tls_conn_handshake(struct tls_conn *c)
     c->wants_write = false;
     if (rc != 1)
         return result(c, rc) == TLS_WOULD_BLOCK ? TLS_WOULD_BLOCK : TLS_BROKEN;
+    SSL_set_max_send_fragment(c->ssl, SSL3_RT_MAX_PLAIN_LENGTH);
+    SSL_set_split_send_fragment(c->ssl, SSL3_RT_MAX_PLAIN_LENGTH); /* lowered with the other */
     c->is_shaken = true;
     c->n_quiet = 0;
     return 0;

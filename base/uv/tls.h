@@ -32,6 +32,11 @@ int tls_server_create(const char *cert_pem, const char *key_pem, const char *cli
     struct tls_server **ret_server, struct err *e);
 void tls_server_destroy(struct tls_server *s); /* its connections are gone; NULL is fine */
 
+/* Whether the client's first record is in the socket whole, or can be judged without the rest. If
+ * not, the socket becomes readable again when it is, or when the client has ended (SO_RCVLOWAT). So
+ * a client that sends half a record costs no memory but the kernel's. */
+bool tls_hello_has_come(int fd);
+
 /* fd and s are borrowed until tls_conn_destroy. */
 struct tls_conn *tls_conn_create(struct tls_server *s, int fd);
 void tls_conn_destroy(struct tls_conn *c); /* NULL is fine */

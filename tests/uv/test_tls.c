@@ -9,7 +9,9 @@
 #include "base/uv/tls.h"
 #include "tests/uv/certs.h"
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <openssl/pem.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -193,6 +195,76 @@ static void a_handshake_has_a_limit_of_bytes(void **state)
     pair_deinit(&p);
 }
 
+/* fds: the server's, the client's. */
+static void connect_tcp(int fds[2])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(at);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+    fds[1] = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fds[1], (struct sockaddr *)&at, sizeof(at)), 0);
+    fds[0] = accept(listener, NULL, NULL);
+    assert_true(fds[0] >= 0);
+    close(listener);
+}
+
+static bool is_readable(int fd, int wait_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, wait_ms) == 1;
+}
+
+/* After `first` the socket is not readable until `more` has come, or, if NULL, the client has ended.
+ */
+static void expect_hello(const char *first, size_t n, const char *more, size_t n_more)
+{
+    int fds[2];
+    connect_tcp(fds);
+    assert_int_equal(send(fds[1], first, n, 0), n);
+    assert_true(is_readable(fds[0], 10000));
+    assert_false(tls_hello_has_come(fds[0]));
+    assert_false(is_readable(fds[0], 0));
+    if (more)
+        assert_int_equal(send(fds[1], more, n_more, 0), n_more);
+    else
+        assert_int_equal(shutdown(fds[1], SHUT_WR), 0);
+    assert_true(is_readable(fds[0], 10000));
+    while (!tls_hello_has_come(fds[0])) /* the length was not known at first */
+        assert_true(is_readable(fds[0], 10000));
+    assert_true(is_readable(fds[0], 0));
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void half_a_hello_is_left_to_the_kernel(void **state)
+{
+    (void)state;
+    static const char hello[] = "\x16\x03\x01\x00\x08"
+                                "abcdefgh";
+    for (size_t n = 1; n < 13; n++) {
+        expect_hello(hello, n, hello + n, 13 - n);
+        expect_hello(hello, n, NULL, 0);
+    }
+}
+
+static void what_is_no_hello_is_not_awaited(void **state)
+{
+    (void)state;
+    static const char *const starts[] = {"GET / HTTP/1.1\r\n", "\x16\x03\x01\xff\xff", "\x80"};
+    for (size_t i = 0; i < 3; i++) {
+        int fds[2];
+        connect_tcp(fds);
+        assert_int_equal(send(fds[1], starts[i], strlen(starts[i]), 0), strlen(starts[i]));
+        assert_true(is_readable(fds[0], 10000));
+        assert_true(tls_hello_has_come(fds[0]));
+        close(fds[0]);
+        close(fds[1]);
+    }
+}
+
 static void update_key(struct pair *p)
 {
     assert_int_equal(SSL_key_update(p->client, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
@@ -353,6 +425,8 @@ int main(void)
         cmocka_unit_test(a_connection_that_just_ends_is_broken),
         cmocka_unit_test(what_the_socket_does_not_take_is_sent_later),
         cmocka_unit_test(a_handshake_has_a_limit_of_bytes),
+        cmocka_unit_test(half_a_hello_is_left_to_the_kernel),
+        cmocka_unit_test(what_is_no_hello_is_not_awaited),
         cmocka_unit_test(updates_of_keys_without_data_end_the_connection),
         cmocka_unit_test(nothing_is_renegotiated),
         cmocka_unit_test(no_session_is_resumed),
