@@ -8,6 +8,7 @@
 #include "base/uv/loop.h"
 #include "base/yaml.h"
 #include "scheduler/daemon.h"
+#include <malloc.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,12 +113,17 @@ static int check(struct program *p, struct err *e)
     return rc;
 }
 
+/* By default, glibc takes larger and larger blocks from the heap as such are freed. Bodies of
+ * requests would leave holes there, and belayd's memory would stay as large as a flood made it. */
+#define MMAP_THRESHOLD_BYTES (128 << 10)
+
 int main(int argc, char **argv)
 {
     struct program p = {0};
     struct arguments a = {0};
     struct err e = {0};
     int status = 0;
+    mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
     if (read_arguments(argc, (const char **)argv, &a) != 0) {
         status = 2;
     } else if (a.version) {
