@@ -185,7 +185,7 @@ static void submit(struct bench *b, struct prng *prng)
         .need = {.cpus = machine.cpus, .memory_mib = 1024},
         .method = CKPT_COOP,
         .ckpt_keep = 1};
-    struct job_spec spec = {.script = "#!/bin/sh\n",
+    struct job_texts texts = {.script = "#!/bin/sh\n",
         .args_json = "[]",
         .env_json = "{}",
         .cwd = "/",
@@ -193,7 +193,7 @@ static void submit(struct bench *b, struct prng *prng)
     r.begin_at = WALL_NONE;
     r.work_ms = prng_range(prng, 3 * HOUR_MS, 48 * HOUR_MS);
     r.finish_ms = b->now.wall.ms + 2 * r.work_ms + prng_range(prng, 2 * HOUR_MS, 32 * HOUR_MS);
-    apply(b, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec}});
+    apply(b, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .texts = &texts}});
 }
 
 static int by_size(const void *a, const void *b)

@@ -32,8 +32,8 @@ static void check_limits(const struct jobspec *s)
     assert(r->ckpt_every_ms == CKPT_EVERY_AUTO || r->ckpt_every_ms >= 1000);
     assert(r->ckpt_signal >= 1 && r->ckpt_signal <= 64 && r->ckpt_signal != SIGKILL &&
            r->ckpt_signal != SIGSTOP);
-    assert(str_starts(s->spec.script, "#!") && strlen(s->spec.script) <= JOBSPEC_SCRIPT_MAX);
-    assert(s->spec.cwd[0] == '/');
+    assert(str_starts(s->texts.script, "#!") && strlen(s->texts.script) <= JOBSPEC_SCRIPT_MAX);
+    assert(s->texts.cwd[0] == '/');
 }
 
 /* The specification as a body again. */
@@ -41,8 +41,8 @@ static json_t *to_json(const struct jobspec *s)
 {
     const struct job_row *r = &s->row;
     json_t *o = json_object(), *c = json_object(), *retry = json_object();
-    json_object_set_new(o, "script", json_text(s->spec.script));
-    json_object_set_new(o, "cwd", json_text(s->spec.cwd));
+    json_object_set_new(o, "script", json_text(s->texts.script));
+    json_object_set_new(o, "cwd", json_text(s->texts.cwd));
     json_object_set_new(o, "name", json_text(r->name));
     json_object_set_new(o, "pool", json_text(r->pool));
     json_object_set_new(o, "cpus", json_integer(r->need.cpus));
@@ -69,12 +69,12 @@ static json_t *to_json(const struct jobspec *s)
     json_object_set_new(c, "keep_every", json_integer(r->ckpt_keep_every));
     json_object_set_new(c, "signal", json_integer(r->ckpt_signal));
     json_object_set_new(o, "checkpoint", c);
-    json_object_set_new(o, "args", parse_own(s->spec.args_json, JSON_ARRAY));
-    json_object_set_new(o, "env", parse_own(s->spec.env_json, JSON_OBJECT));
-    json_object_set_new(o, "labels", parse_own(s->spec.labels_json, JSON_OBJECT));
-    json_object_set_new(o, "launch", parse_own(s->spec.launch_json, JSON_OBJECT));
-    if (s->spec.notify_json)
-        json_object_set_new(o, "notify", parse_own(s->spec.notify_json, JSON_OBJECT));
+    json_object_set_new(o, "args", parse_own(s->texts.args_json, JSON_ARRAY));
+    json_object_set_new(o, "env", parse_own(s->texts.env_json, JSON_OBJECT));
+    json_object_set_new(o, "labels", parse_own(s->texts.labels_json, JSON_OBJECT));
+    json_object_set_new(o, "launch", parse_own(s->texts.launch_json, JSON_OBJECT));
+    if (s->texts.notify_json)
+        json_object_set_new(o, "notify", parse_own(s->texts.notify_json, JSON_OBJECT));
     return o;
 }
 

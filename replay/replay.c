@@ -234,12 +234,12 @@ static void submit(struct replay *w, const struct replay_job *j)
                    : j->finish_ms > 0 ? j->work_ms
                                       : 0,
         .time_limit_ms = j->time_limit_ms};
-    struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}", .extras = j->extras};
+    struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}", .extras = j->extras};
     STR_COPY(row.name, j->name ? j->name : "job");
     STR_COPY(row.user, j->user ? j->user : "user");
     STR_COPY(row.team, j->team ? j->team : "");
     STR_COPY(row.pool, j->pool ? j->pool : "");
-    int64_t id = replay_apply(w, (struct event){.type = EV_SUBMIT, .submit = {&row, &spec}});
+    int64_t id = replay_apply(w, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}});
     w->jobs[id].submit_ms = clock_mono(&w->vt.clock).ms;
 }
 

@@ -45,11 +45,11 @@ static struct job_row job_row(void)
 }
 
 int crons_read_job(
-    const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e)
+    const char *job_json, struct job_row *ret_job, struct job_texts *ret_texts, struct err *e)
 {
     (void)job_json, (void)e;
     *ret_job = job_row();
-    *ret_spec = job_spec_copy(&(struct job_spec){script, "[]", "{\"B\":\"c\"}", "/tmp", "{}"});
+    *ret_texts = job_texts_copy(&(struct job_texts){script, "[]", "{\"B\":\"c\"}", "/tmp", "{}"});
     return 0;
 }
 
@@ -77,7 +77,7 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
 static void add(struct world *w)
 {
     struct job_row job = job_row();
-    struct job_spec spec = {script, "[]", "{\"B\":\"c\"}", "/tmp", "{}"};
+    struct job_texts texts = {script, "[]", "{\"B\":\"c\"}", "/tmp", "{}"};
     struct cron_row row = {.name = "nightly",
         .user = "ann",
         .schedule = "*/2 * * * *",
@@ -88,7 +88,7 @@ static void add(struct world *w)
         .catch_up = (enum cron_catch_up)(w->seed / 9 % 3),
         .catch_up_max = 3};
     struct event ev = {.type = EV_CRON_PUT,
-        .cron_put = {.row = &row, .job = &job, .spec = &spec, .job_json = "{}"}};
+        .cron_put = {.row = &row, .job = &job, .texts = &texts, .job_json = "{}"}};
     tick_post(w->tick, &ev, on_done, NULL);
 }
 

@@ -27,8 +27,8 @@ static const char script[] = "#!/bin/sh\ntrue\n";
 struct submission {
     struct world *w;
     struct job_row row;
-    struct job_spec spec; /* texts of its own */
-    bool asks, follows;   /* it is after another; and an array, each task of it */
+    struct job_texts texts; /* texts of its own */
+    bool asks, follows;     /* it is after another; and an array, each task of it */
     struct depend_ask after;
     struct ranges tasks; /* none: it is no array */
     int32_t at_once;
@@ -39,7 +39,7 @@ static void submission_free(struct submission *s)
     if (s->after.array)
         bits_deinit(&s->after.array->succeeded);
     free(s->after.array);
-    job_spec_deinit(&s->spec);
+    job_texts_deinit(&s->texts);
     free(s);
 }
 
@@ -138,7 +138,7 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
 {
     struct submission *s = ctx;
     struct event ev = {
-        .type = EV_SUBMIT, .submit = {.job = &s->row, .spec = &s->spec, .depends = &s->after}};
+        .type = EV_SUBMIT, .submit = {.job = &s->row, .texts = &s->texts, .depends = &s->after}};
     if (s->asks && !(s->follows && ask_to_follow(s->w, s)) &&
         !ask_for_an_older_one(s->w, &s->after))
         s->asks = false;
@@ -213,7 +213,7 @@ static void submit(struct world *w)
         .time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0,
         .drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
     char text[EXTRAS_TEXT_MAX];
-    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}",
+    struct job_texts texts = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}",
         .extras = and_more(w, extras_of(w), text)};
     STR_COPY(row.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
@@ -237,7 +237,7 @@ static void submit(struct world *w)
     row.market = (enum market_wish)world_between(w, 0, 2);
     if (w->seed % SIM_REQUIRE == 0 && row.market == WISH_SPOT)
         row.market = WISH_ANY; /* or it may wait for ever */
-    if (spec.extras && strstr(spec.extras, "z2"))
+    if (texts.extras && strstr(texts.extras, "z2"))
         row.market = WISH_ANY; /* likewise */
     if (row.market == WISH_ANY && world_chance(w, 0.1)) {
         row.work_ms = world_between(w, 1000, 1800000);
@@ -245,9 +245,9 @@ static void submit(struct world *w)
     }
     bool asks = world_chance(w, 0.1), is_array = world_chance(w, 0.15);
     if (!is_array)
-        spec.labels_json = paid_labels(w, &row);
+        texts.labels_json = paid_labels(w, &row);
     struct submission *s = mem_alloc(sizeof(*s));
-    *s = (struct submission){.w = w, .row = row, .spec = job_spec_copy(&spec), .asks = asks};
+    *s = (struct submission){.w = w, .row = row, .texts = job_texts_copy(&texts), .asks = asks};
     if (is_array) {
         s->tasks = (struct ranges){1, {{0, (int32_t)world_between(w, 0, 3), 1}}};
         s->at_once = (int32_t)world_between(w, 0, 2);

@@ -248,7 +248,7 @@ void users_stop(struct world *w);
 void crons_init(struct world *w); /* its clock is set */
 void crons_deinit(struct world *w);
 int crons_read_job(
-    const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e);
+    const char *job_json, struct job_row *ret_job, struct job_texts *ret_texts, struct err *e);
 void crons_ask(struct world *w); /* belayd is up */
 bool crons_done(const struct world *w);
 void crons_committed(struct world *w, const struct changes *c);

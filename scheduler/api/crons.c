@@ -91,7 +91,7 @@ static int check_job(const struct request *q, const struct jobspec *s, struct er
                 ? "the moment to be done by out, or say how long after each submit that is, or at "
                   "what time of the day (--finish-by +8h or 07:00; finish_in_ms, finish_at)"
                 : "the time to begin out");
-    if (strstr(s->spec.env_json, "\"BELAY_CRON_TIME\""))
+    if (strstr(s->texts.env_json, "\"BELAY_CRON_TIME\""))
         return err_set(e, ERR_INVALID, "spec.env: BELAY_CRON_TIME is set by belay");
     int rc = api_check_window(q->api, &s->row, e);
     return rc ? rc : api_check_method(q->api, &s->row, e);
@@ -133,7 +133,7 @@ static void put(struct request *q, struct cron_row *row)
         STR_COPY(row->script_key, s.row.script_key);
         text = json_dump_text(job);
         ev.cron_put.job = &s.row;
-        ev.cron_put.spec = &s.spec;
+        ev.cron_put.texts = &s.texts;
         ev.cron_put.job_json = text;
     }
     if (rc == 0)

@@ -123,7 +123,7 @@ struct event api_submit_event(const struct jobspec *s)
 {
     return (struct event){.type = EV_SUBMIT,
         .submit = {.job = &s->row,
-            .spec = &s->spec,
+            .texts = &s->texts,
             .depends = s->depends,
             .n_depends = s->n_depends,
             .tasks = s->tasks.n ? &s->tasks : NULL,
@@ -144,7 +144,7 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
 void api_script_key(struct jobspec *s)
 {
     char *text =
-        mem_printf("%s\n%s\n%s", s->row.user, ckpt_method_names[s->row.method], s->spec.script);
+        mem_printf("%s\n%s\n%s", s->row.user, ckpt_method_names[s->row.method], s->texts.script);
     ca_sha256_hex(text, s->row.script_key);
     free(text);
 }

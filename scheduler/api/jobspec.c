@@ -651,20 +651,20 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
     struct jobspec s = {0};
     struct json_reader r;
     json_reader_init(&r, v, "spec", e);
-    s.spec.script = mem_strdup(checked_script(&r));
-    s.spec.cwd = mem_strdup(checked_cwd(&r));
+    s.texts.script = mem_strdup(checked_script(&r));
+    s.texts.cwd = mem_strdup(checked_cwd(&r));
     read_row(&r, &s.row);
-    read_finish(&r, &s.row, &s.spec.finish_of_day);
+    read_finish(&r, &s.row, &s.texts.finish_of_day);
     read_depends(&r, &s);
     read_array(&r, &s);
-    s.spec.args_json = read_args(&r);
-    s.spec.env_json = read_texts(&r, "env", JOBSPEC_ENV_MAX, is_env_name, "a variable's name");
-    s.spec.labels_json =
+    s.texts.args_json = read_args(&r);
+    s.texts.env_json = read_texts(&r, "env", JOBSPEC_ENV_MAX, is_env_name, "a variable's name");
+    s.texts.labels_json =
         read_texts(&r, "labels", JOBSPEC_LABELS_MAX, is_label_name, "a label's name");
-    s.spec.launch_json = read_launch(&r, &s.row);
-    s.spec.extras = read_extras(&r);
-    s.spec.notify_json = read_notify(&r, &s.row);
-    s.spec.document_json = read_document(&r);
+    s.texts.launch_json = read_launch(&r, &s.row);
+    s.texts.extras = read_extras(&r);
+    s.texts.notify_json = read_notify(&r, &s.row);
+    s.texts.document_json = read_document(&r);
     int rc = json_reader_finish(&r);
     if (rc != 0)
         jobspec_deinit(&s);
@@ -675,13 +675,13 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
 
 void jobspec_deinit(struct jobspec *s)
 {
-    job_spec_deinit(&s->spec);
+    job_texts_deinit(&s->texts);
     depends_free(s);
     *s = (struct jobspec){0};
 }
 
 int jobspec_read(
-    const char *text, struct job_row *ret_row, struct job_spec *ret_spec, struct err *e)
+    const char *text, struct job_row *ret_row, struct job_texts *ret_texts, struct err *e)
 {
     struct jobspec s;
     json_t *v;
@@ -693,7 +693,7 @@ int jobspec_read(
     if (rc != 0)
         return rc;
     *ret_row = s.row;
-    *ret_spec = s.spec;
+    *ret_texts = s.texts;
     depends_free(&s);
     return 0;
 }

@@ -20,7 +20,7 @@
 
 struct jobspec {
     struct job_row row;         /* user unset */
-    struct job_spec spec;       /* members owned: jobspec_deinit */
+    struct job_texts texts;     /* members owned: jobspec_deinit */
     struct depend_ask *depends; /* owned, as what they point to; has_ended unset */
     size_t n_depends;
     struct ranges tasks; /* of an array; none: it is no array */
@@ -32,8 +32,8 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e);
 void jobspec_deinit(struct jobspec *s);
 
 /* The same of a text, as far as a cron entry's job has it: for model_options.read_job. spec's
- * members: job_spec_deinit. */
+ * members: job_texts_deinit. */
 int jobspec_read(
-    const char *text, struct job_row *ret_row, struct job_spec *ret_spec, struct err *e);
+    const char *text, struct job_row *ret_row, struct job_texts *ret_texts, struct err *e);
 
 #endif

@@ -167,7 +167,7 @@ int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
     if (rc != 0)
         return rc;
     u.to.at_once = at_once;
-    u.document = document_patch(changes, u.to.spec.document_json);
+    u.document = document_patch(changes, u.to.texts.document_json);
     if (u.to.row.begin_at.ms <= 0)
         u.to.row.begin_at = WALL_NONE; /* 0 takes it away */
     *ret_update = u;
@@ -187,7 +187,7 @@ struct event jobupdate_event(const struct jobupdate *u, int64_t job, const char 
         .update = {.job = job,
             .fields = u->fields,
             .to = &u->to.row,
-            .extras = u->to.spec.extras,
+            .extras = u->to.texts.extras,
             .document = u->document,
             .depends = u->to.depends,
             .n_depends = u->to.n_depends,

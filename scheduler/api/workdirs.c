@@ -71,7 +71,7 @@ void api_workdirs_add(struct request *q)
 
 int api_hold_workdir(const struct api *a, const struct jobspec *s, struct err *e)
 {
-    json_t *launch = s->spec.launch_json ? json_loads(s->spec.launch_json, 0, NULL) : NULL;
+    json_t *launch = s->texts.launch_json ? json_loads(s->texts.launch_json, 0, NULL) : NULL;
     const char *hash = json_string_value(json_object_get(launch, "workdir"));
     int rc = hash && *hash ? workdirs_hold(a->o.workdirs, s->row.user, hash, e) : 0;
     json_decref(launch);

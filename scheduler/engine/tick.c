@@ -37,8 +37,8 @@ struct post {
             struct job_row job;
         } cron;
     } copy;
-    struct job_spec spec; /* members owned here */
-    char *job_json;       /* of a cron entry */
+    struct job_texts texts; /* members owned here */
+    char *job_json;         /* of a cron entry */
     tick_work_fn work;
     tick_reply_fn reply;
     void *ctx;
@@ -70,7 +70,7 @@ static void start_commit(struct tick *t);
 
 static void post_free(struct post *p)
 {
-    job_spec_deinit(&p->spec);
+    job_texts_deinit(&p->texts);
     free(p->job_json);
     free(p);
 }
@@ -149,10 +149,10 @@ static void copy_cron(struct post *p)
     if (!ev->cron_put.job)
         return;
     p->copy.cron.job = *ev->cron_put.job;
-    p->spec = job_spec_copy(ev->cron_put.spec);
+    p->texts = job_texts_copy(ev->cron_put.texts);
     p->job_json = mem_strdup(ev->cron_put.job_json);
     ev->cron_put.job = &p->copy.cron.job;
-    ev->cron_put.spec = &p->spec;
+    ev->cron_put.texts = &p->texts;
     ev->cron_put.job_json = p->job_json;
 }
 
@@ -162,9 +162,9 @@ static void copy_pointees(struct post *p)
     struct event *ev = &p->ev;
     if (ev->type == EV_SUBMIT) {
         p->copy.job = *ev->submit.job;
-        p->spec = job_spec_copy(ev->submit.spec);
+        p->texts = job_texts_copy(ev->submit.texts);
         ev->submit.job = &p->copy.job;
-        ev->submit.spec = &p->spec;
+        ev->submit.texts = &p->texts;
     } else if (ev->type == EV_CRON_PUT) {
         copy_cron(p);
     } else if (ev->type == EV_JOIN) {

@@ -157,23 +157,23 @@ struct job_row lab_job(int32_t cpus)
 
 int64_t lab_submit(struct lab *l, const struct job_row *row)
 {
-    struct job_spec spec = {.script = "#!/bin/sh\ntrue\n",
+    struct job_texts texts = {.script = "#!/bin/sh\ntrue\n",
         .args_json = "[]",
         .env_json = "{}",
         .cwd = "/",
         .labels_json = "{}"};
-    return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = row, .spec = &spec}});
+    return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = row, .texts = &texts}});
 }
 
 static int try_asking(struct lab *l, const struct job_row *row, const char *extras, int64_t *ret_id)
 {
-    struct job_spec spec = {.script = "#!/bin/sh\ntrue\n",
+    struct job_texts texts = {.script = "#!/bin/sh\ntrue\n",
         .args_json = "[]",
         .env_json = "{}",
         .cwd = "/",
         .labels_json = "{}",
         .extras = extras};
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = row, .spec = &spec}};
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = row, .texts = &texts}};
     return lab_try(l, &ev, ret_id);
 }
 

@@ -12,14 +12,14 @@
 
 static int64_t submit(struct lab *l, const char *tasks, int32_t at_once)
 {
-    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct job_row r = lab_job(1);
     struct ranges set;
     r.retries.n[RETRY_FAILED] = 0;
     assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
     return lab_apply(
         l, (struct event){.type = EV_SUBMIT,
-               .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
+               .submit = {.job = &r, .texts = &texts, .tasks = &set, .at_once = at_once}});
 }
 
 static const struct array *array_of(const struct lab *l, int64_t job)
@@ -116,10 +116,10 @@ static void the_whole_ends_with_its_last_task(void **state)
         int64_t job = submit(&l, "0-2", 0);
         struct depend_ask ask = {.kind = DEPEND_AFTEROK, .on = job};
         struct job_row r = lab_job(1);
-        const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+        const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
         int64_t next = lab_apply(
             &l, (struct event){.type = EV_SUBMIT,
-                    .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}});
+                    .submit = {.job = &r, .texts = &texts, .depends = &ask, .n_depends = 1}});
         lab_plan(&l);
         assert_int_equal(model_job(l.m, job)->row.state, JOB_UNFOLDED);
         end_task(&l, job, 2, END_SUCCEEDED, 0);
@@ -141,17 +141,18 @@ static int64_t after_task(struct lab *l, enum depend_kind kind, int64_t job, int
 {
     struct depend_ask ask = {.kind = kind, .on = job, .of_task = true, .task = index};
     struct job_row r = lab_job(1);
-    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
-    return lab_apply(l, (struct event){.type = EV_SUBMIT,
-                            .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}});
+    const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    return lab_apply(
+        l, (struct event){.type = EV_SUBMIT,
+               .submit = {.job = &r, .texts = &texts, .depends = &ask, .n_depends = 1}});
 }
 
 static int try_after_task(struct lab *l, struct depend_ask ask)
 {
     struct job_row r = lab_job(1);
-    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct event ev = {
-        .type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}};
+        .type = EV_SUBMIT, .submit = {.job = &r, .texts = &texts, .depends = &ask, .n_depends = 1}};
     int64_t id;
     return lab_try(l, &ev, &id);
 }
@@ -214,15 +215,16 @@ static void tasks_of_an_array_that_can_never_begin_have_ended(void **state)
     struct lab l;
     struct ranges set;
     struct job_row r = lab_job(1);
-    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     lab_init(&l);
     lab_join(&l, "n1", 4);
     int64_t first = lab_submit_cpus(&l, 1);
     const struct depend_ask ask = {.kind = DEPEND_AFTEROK, .on = first};
     assert_int_equal(ranges_parse("0-3", &set, &l.e), 0);
-    int64_t array = lab_apply(&l,
-        (struct event){.type = EV_SUBMIT,
-            .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1, .tasks = &set}});
+    int64_t array = lab_apply(
+        &l, (struct event){.type = EV_SUBMIT,
+                .submit = {
+                    .job = &r, .texts = &texts, .depends = &ask, .n_depends = 1, .tasks = &set}});
     int64_t ok = after_task(&l, DEPEND_AFTEROK, array, 2),
             any = after_task(&l, DEPEND_AFTERANY, array, 2);
     cancel(&l, first, NULL);

@@ -334,9 +334,9 @@ static void what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway(vo
     lab_deinit(&l);
 }
 
-static struct job_spec spec_of(const char *labels)
+static struct job_texts spec_of(const char *labels)
 {
-    return (struct job_spec){.script = "#!/bin/sh\ntrue\n",
+    return (struct job_texts){.script = "#!/bin/sh\ntrue\n",
         .args_json = "[]",
         .env_json = "{}",
         .cwd = "/",
@@ -345,16 +345,16 @@ static struct job_spec spec_of(const char *labels)
 
 static uint64_t matched(struct lab *l, const struct job_row *r, const char *labels)
 {
-    struct job_spec spec = spec_of(labels);
+    struct job_texts texts = spec_of(labels);
     int64_t id =
-        lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = r, .spec = &spec}});
+        lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = r, .texts = &texts}});
     return model_job(l->m, id)->shape->in_budgets;
 }
 
 static int refused(struct lab *l, const struct job_row *r, const char *labels)
 {
-    struct job_spec spec = spec_of(labels);
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = r, .spec = &spec}};
+    struct job_texts texts = spec_of(labels);
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = r, .texts = &texts}};
     return lab_try(l, &ev, NULL);
 }
 

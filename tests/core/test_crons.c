@@ -31,13 +31,13 @@ static char *big_script(size_t bytes)
 }
 
 static int read_job(
-    const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e)
+    const char *job_json, struct job_row *ret_job, struct job_texts *ret_texts, struct err *e)
 {
     bool is_big = str_eq(job_json, "{\"the\":\"big\"}");
     if (!is_big && !str_eq(job_json, "{\"the\":\"job\"}"))
         return err_set(e, ERR_INVALID, "this is no job");
     *ret_job = lab_job(1);
-    *ret_spec = (struct job_spec){.script = is_big ? big_script(BIG) : mem_strdup(script),
+    *ret_texts = (struct job_texts){.script = is_big ? big_script(BIG) : mem_strdup(script),
         .args_json = mem_strdup("[]"),
         .env_json = mem_strdup("{}"),
         .cwd = mem_strdup("/"),
@@ -131,12 +131,12 @@ static void bed_take(struct bed *b)
 static int64_t put(struct bed *b)
 {
     struct job_row job = lab_job(1);
-    struct job_spec spec = {
+    struct job_texts texts = {
         .script = script, .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
     return lab_apply(&b->l,
         (struct event){.type = EV_CRON_PUT,
             .cron_put = {
-                .row = &b->row, .job = &job, .spec = &spec, .job_json = "{\"the\":\"job\"}"}});
+                .row = &b->row, .job = &job, .texts = &texts, .job_json = "{\"the\":\"job\"}"}});
 }
 
 static void set(struct bed *b, int64_t id, enum cron_state to)
@@ -443,7 +443,7 @@ static void each_job_is_to_be_done_by_the_next_time_that_it_is_so_late(void **st
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct bed b;
         struct job_row job = lab_job(1);
-        struct job_spec spec = {.script = script,
+        struct job_texts texts = {.script = script,
             .args_json = "[]",
             .env_json = "{}",
             .cwd = "/",
@@ -458,7 +458,7 @@ static void each_job_is_to_be_done_by_the_next_time_that_it_is_so_late(void **st
         lab_apply(&b.l,
             (struct event){.type = EV_CRON_PUT,
                 .cron_put = {
-                    .row = &b.row, .job = &job, .spec = &spec, .job_json = "{\"the\":\"job\"}"}});
+                    .row = &b.row, .job = &job, .texts = &texts, .job_json = "{\"the\":\"job\"}"}});
         live(&b, 20 * HOUR_MS);
         const struct job_row *row = &b.jobs[model_cron(b.l.m, 1)->row.last_job];
         assert_int_equal(row->finish_ms - row->cron_at.ms, cases[k].after_minutes * MINUTE_MS);
@@ -571,12 +571,12 @@ static void an_edit_changes_what_comes_and_keeps_the_job_unless_it_is_given(void
 static void refuse(struct bed *b, int kind, const char *part, bool with_job)
 {
     struct job_row job = lab_job(1);
-    struct job_spec spec = {
+    struct job_texts texts = {
         .script = script, .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
     struct event ev = {.type = EV_CRON_PUT, .cron_put = {.row = &b->row}};
     if (with_job) {
         ev.cron_put.job = &job;
-        ev.cron_put.spec = &spec;
+        ev.cron_put.texts = &texts;
         ev.cron_put.job_json = "{}";
     }
     assert_int_equal(lab_try(&b->l, &ev, NULL), kind);
@@ -621,10 +621,10 @@ static int edit_script(struct bed *b, size_t bytes)
 {
     struct job_row job = lab_job(1);
     char *text = big_script(bytes);
-    struct job_spec spec = {
+    struct job_texts texts = {
         .script = text, .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
     struct event ev = {.type = EV_CRON_PUT,
-        .cron_put = {.row = &b->row, .job = &job, .spec = &spec, .job_json = "{}"}};
+        .cron_put = {.row = &b->row, .job = &job, .texts = &texts, .job_json = "{}"}};
     int rc = lab_try(&b->l, &ev, NULL);
     free(text);
     return rc;

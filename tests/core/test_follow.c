@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+static const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
 
 static struct ranges parse(const char *text)
 {
@@ -29,7 +29,7 @@ static int64_t submit(struct lab *l, const char *tasks, int32_t at_once)
     r.retries.n[RETRY_FAILED] = RETRIES_NEVER;
     return lab_apply(
         l, (struct event){.type = EV_SUBMIT,
-               .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
+               .submit = {.job = &r, .texts = &texts, .tasks = &set, .at_once = at_once}});
 }
 
 static int try_follow(struct lab *l, const char *tasks, const struct depend_ask *asks, size_t n,
@@ -43,7 +43,7 @@ static int try_follow(struct lab *l, const char *tasks, const struct depend_ask 
     r.depends_any = any;
     struct event ev = {.type = EV_SUBMIT,
         .submit = {.job = &r,
-            .spec = &spec,
+            .texts = &texts,
             .tasks = tasks ? &set : NULL,
             .depends = asks,
             .n_depends = n}};
@@ -157,7 +157,7 @@ static void limits_of_both_hold(void **state)
     struct job_row r = lab_job(1);
     int64_t second = lab_apply(&l, (struct event){.type = EV_SUBMIT,
                                        .submit = {.job = &r,
-                                           .spec = &spec,
+                                           .texts = &texts,
                                            .tasks = &tasks,
                                            .at_once = 2,
                                            .depends = &ask,

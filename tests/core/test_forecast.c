@@ -355,8 +355,8 @@ static void what_its_input_would_cost_is_told(void **state)
     static const struct ranges tasks = {1, {{0, 9, 1}}};
     struct lab l;
     struct job_row r = lab_job(4);
-    const struct job_spec spec = {.extras = "input=gcp/us-central1:150323855360"}, none = {0};
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec}};
+    const struct job_texts texts = {.extras = "input=gcp/us-central1:150323855360"}, none = {0};
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &r, .texts = &texts}};
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m5", 4); /* of aws */
     r.time_limit_ms = 2 * HOUR_MS;
@@ -367,17 +367,17 @@ static void what_its_input_would_cost_is_told(void **state)
                          t.expected_uusd > t.input_uusd,
         true);
     int64_t with = t.expected_uusd, near;
-    ev.submit.spec = &none;
+    ev.submit.texts = &none;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     near = t.expected_uusd;
     /* what reclaims are expected to bring reads it again */
     assert_true(with > near + 140 * 120000);
-    ev.submit.spec = &spec;
+    ev.submit.texts = &texts;
     ev.submit.tasks = &tasks;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_int_equal(t.input_uusd, 10 * 140 * 120000);
     struct forecast f;
-    int64_t id = lab_submit_asking(&l, &r, spec.extras); /* nothing is there yet */
+    int64_t id = lab_submit_asking(&l, &r, texts.extras); /* nothing is there yet */
     assert_true(core_forecast(l.m, l.now, id, &f));
     assert_int_equal(f.input_uusd, 140 * 120000);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = id});

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct job_spec spec_of(const char *labels)
+static struct job_texts spec_of(const char *labels)
 {
-    return (struct job_spec){.script = "#!/bin/sh\ntrue\n",
+    return (struct job_texts){.script = "#!/bin/sh\ntrue\n",
         .args_json = "[]",
         .env_json = "{}",
         .cwd = "/",
@@ -21,9 +21,9 @@ static struct job_spec spec_of(const char *labels)
 
 static int try_submit(struct lab *l, const struct job_row *r, const char *labels, int64_t *ret_id)
 {
-    struct job_spec spec = spec_of(labels);
+    struct job_texts texts = spec_of(labels);
     return lab_try(
-        l, &(struct event){.type = EV_SUBMIT, .submit = {.job = r, .spec = &spec}}, ret_id);
+        l, &(struct event){.type = EV_SUBMIT, .submit = {.job = r, .texts = &texts}}, ret_id);
 }
 
 static int64_t submit(struct lab *l, const struct job_row *r, const char *labels)
@@ -131,14 +131,14 @@ static void labels_are_shared_and_those_of_arrays_are_their_tasks(void **state)
     (void)state;
     struct lab l;
     struct job_row r = lab_job(1);
-    struct job_spec spec = spec_of("{\"b\":\"1\",\"a\":\"1\"}");
+    struct job_texts texts = spec_of("{\"b\":\"1\",\"a\":\"1\"}");
     struct ranges tasks;
     lab_init(&l);
     assert_int_equal(ranges_parse("0-3", &tasks, NULL), 0);
     int64_t one = submit(&l, &r, "{\"a\":\"1\",\"b\":\"2\"}"),
             other = submit(&l, &r, "{\"b\":\"x\",\"a\":\"y\"}"), none = submit(&l, &r, "{}");
     int64_t array = lab_apply(&l,
-        (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .tasks = &tasks}});
+        (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .texts = &texts, .tasks = &tasks}});
     assert_ptr_equal(model_job(l.m, one)->labels, model_job(l.m, other)->labels);
     assert_ptr_equal(model_job(l.m, one)->shape, model_job(l.m, other)->shape);
     assert_ptr_equal(model_job(l.m, array)->labels, model_job(l.m, one)->labels);

@@ -96,7 +96,7 @@ static void submit(struct storm *st)
     STR_COPY(r.pool, pools[below(st, 7)]);
     r.drill_tries = below(st, 4) == 0 ? DRILL_TRIES_DEFAULT : 0;
     snprintf(r.script_key, sizeof r.script_key, "%s", (const char *[]){"", "a", "b"}[below(st, 3)]);
-    struct job_spec spec = {.script = "#!",
+    struct job_texts texts = {.script = "#!",
         .args_json = "[]",
         .env_json = "{}",
         .cwd = "/",
@@ -127,7 +127,7 @@ static void submit(struct storm *st)
     r.method = below(st, 8) || r.drill_tries > 0 ? r.method : CKPT_NONE;
     attempt_event(st, (struct event){.type = EV_SUBMIT,
                           .submit = {.job = &r,
-                              .spec = &spec,
+                              .texts = &texts,
                               .tasks = is_array ? &tasks : NULL,
                               .at_once = is_array ? (int32_t)below(st, 3) : 0,
                               .depends = asks,

@@ -324,12 +324,13 @@ static void what_it_depends_on_is_replaced_from_both_ends(void **state)
 
 static int64_t singleton(struct lab *l, const char *name)
 {
-    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct job_row r = lab_job(1);
     const struct depend_ask ask = {.kind = DEPEND_SINGLETON};
     STR_COPY(r.name, name);
-    return lab_apply(l, (struct event){.type = EV_SUBMIT,
-                            .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}});
+    return lab_apply(
+        l, (struct event){.type = EV_SUBMIT,
+               .submit = {.job = &r, .texts = &texts, .depends = &ask, .n_depends = 1}});
 }
 
 static void rename_to(struct lab *l, int64_t job, const char *name)
@@ -385,13 +386,13 @@ static void who_stood_for_others_of_its_name_leaves_them_to_who_waited_for_it(vo
 
 static int64_t submit_array(struct lab *l, const char *tasks, int32_t at_once)
 {
-    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct job_row r = lab_job(1);
     struct ranges set;
     assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
     return lab_apply(
         l, (struct event){.type = EV_SUBMIT,
-               .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
+               .submit = {.job = &r, .texts = &texts, .tasks = &set, .at_once = at_once}});
 }
 
 static struct event tasks_event(
@@ -622,14 +623,14 @@ static int try_unchecked(struct lab *l, struct event ev, int64_t *ret_id)
 
 static int try_named(struct lab *l, const char *name, bool waits, int64_t *ret_id)
 {
-    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     const struct depend_ask ask = {.kind = DEPEND_SINGLETON};
     struct job_row r = lab_job(1);
     STR_COPY(r.name, name);
     r.depends_any = waits;
     return try_unchecked(l,
         (struct event){.type = EV_SUBMIT,
-            .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = waits}},
+            .submit = {.job = &r, .texts = &texts, .depends = &ask, .n_depends = waits}},
         ret_id);
 }
 
@@ -697,9 +698,9 @@ static void at_the_limit_a_job_may_wait_for_less(void **state)
     assert_true(n_depends(&l, last) > DEPENDENCIES_OF_ACCOUNT_MAX - red->n_waits);
     while (red->n_waits < DEPENDENCIES_OF_ACCOUNT_MAX) {
         struct job_row r = lab_job(1);
-        const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+        const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
         struct event ev = {.type = EV_SUBMIT,
-            .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}};
+            .submit = {.job = &r, .texts = &texts, .depends = &ask, .n_depends = 1}};
         assert_int_equal(try_unchecked(&l, ev, &id), 0);
     }
     refuse(&l, other, BIT(TEAM), to_red, ERR_CONFLICT, "allowed");

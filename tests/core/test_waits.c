@@ -13,9 +13,9 @@
 static int try_after(
     struct lab *l, struct job_row r, const struct depend_ask *asks, size_t n, int64_t *ret_id)
 {
-    const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct event ev = {
-        .type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .depends = asks, .n_depends = n}};
+        .type = EV_SUBMIT, .submit = {.job = &r, .texts = &texts, .depends = asks, .n_depends = n}};
     return lab_try(l, &ev, ret_id);
 }
 

@@ -215,12 +215,12 @@ static void submit(struct lab *lab, int32_t cpus, const char *script, struct lab
         .ckpt_signal = SIGUSR1,
         .ckpt_every_ms = 60000,
         .ckpt_keep = 3};
-    struct job_spec spec = {.script = script,
+    struct job_texts texts = {.script = script,
         .args_json = "[\"a\",\"\"]",
         .env_json = "{\"K\":\"v\"}",
         .cwd = "/data",
         .labels_json = "{}"};
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &job, .spec = &spec}};
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &job, .texts = &texts}};
     lab_post(lab, ev, r);
     memset(&job, 0xff, sizeof(job)); /* what was posted was copied */
 }

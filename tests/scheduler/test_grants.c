@@ -77,7 +77,7 @@ static int teardown(void **state)
 /* A job that saves, with a live attempt. */
 static int64_t submit(struct fixture *f, enum ckpt_method method)
 {
-    static const struct job_spec spec = {
+    static const struct job_texts texts = {
         .script = "#!/bin/sh\n", .args_json = "[]", .env_json = "{}", .cwd = "/"};
     const struct job_row row = {.name = "j",
         .user = "u",
@@ -87,7 +87,8 @@ static int64_t submit(struct fixture *f, enum ckpt_method method)
         .ckpt_every_ms = method == CKPT_NONE ? 0 : 60000,
         .ckpt_keep = 3};
     struct lab_reply r = {0};
-    lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {.job = &row, .spec = &spec}}, &r);
+    lab_post(
+        f->lab, (struct event){.type = EV_SUBMIT, .submit = {.job = &row, .texts = &texts}}, &r);
     lab_turn(f->lab);
     if (r.rc != 0)
         fail_msg("%s", r.e.text);

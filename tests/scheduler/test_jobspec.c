@@ -56,12 +56,12 @@ static void only_script_and_cwd_are_required(void **state)
     assert_int_equal(s.row.ckpt_after, AFTER_AUTO);
     assert_int_equal(s.row.ckpt_signal, SIGUSR1);
     assert_int_equal(s.row.retries.n[RETRY_FAILED], 0);
-    assert_string_equal(s.spec.args_json, "[]");
-    assert_string_equal(s.spec.env_json, "{}");
-    assert_string_equal(s.spec.labels_json, "{}");
-    assert_string_equal(s.spec.launch_json, "{}");
+    assert_string_equal(s.texts.args_json, "[]");
+    assert_string_equal(s.texts.env_json, "{}");
+    assert_string_equal(s.texts.labels_json, "{}");
+    assert_string_equal(s.texts.launch_json, "{}");
     jobspec_deinit(&s);
-    assert_null(s.spec.script);
+    assert_null(s.texts.script);
 }
 
 static void everything_of_the_manual_is_read(void **state)
@@ -94,12 +94,12 @@ static void everything_of_the_manual_is_read(void **state)
     assert_int_equal(s.row.ckpt_after, AFTER_LAST);
     assert_int_equal(s.row.ckpt_signal, 12);
     assert_int_equal(s.row.retries.n[RETRY_FAILED], 4);
-    assert_string_equal(s.spec.script, "#!/bin/sh\necho hi\n");
-    assert_string_equal(s.spec.cwd, "/home/ann/exp");
-    assert_string_equal(s.spec.args_json, "[\"--lr\",\"0.1\",\"\"]");
-    assert_string_equal(s.spec.env_json, "{\"SEED\":\"1\",\"_x9\":\"\"}");
-    assert_string_equal(s.spec.labels_json, "{\"team\":\"nlp\"}");
-    assert_string_equal(s.spec.launch_json,
+    assert_string_equal(s.texts.script, "#!/bin/sh\necho hi\n");
+    assert_string_equal(s.texts.cwd, "/home/ann/exp");
+    assert_string_equal(s.texts.args_json, "[\"--lr\",\"0.1\",\"\"]");
+    assert_string_equal(s.texts.env_json, "{\"SEED\":\"1\",\"_x9\":\"\"}");
+    assert_string_equal(s.texts.labels_json, "{\"team\":\"nlp\"}");
+    assert_string_equal(s.texts.launch_json,
         "{\"output\":\"%x-%j.out\",\"all_tasks\":9,\"tasks\":4,\"cpus_per_"
         "task\":2,\"slurm\":true,\"open_mode\":\"append\"}");
     jobspec_deinit(&s);
@@ -260,7 +260,7 @@ static void an_image_asks_for_nodes_that_can_run_it(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char *text = mem_printf("{\"script\": \"#!/bin/sh\\n\", \"cwd\": \"/\", %s}", cases[i][0]);
         struct jobspec s = parsed(text);
-        assert_string_equal(s.spec.extras, cases[i][1]);
+        assert_string_equal(s.texts.extras, cases[i][1]);
         jobspec_deinit(&s);
         free(text);
     }
@@ -272,7 +272,7 @@ static void nodes_and_a_deadline_are_read(void **state)
     struct jobspec s = parsed("{\"script\": \"#!/bin/sh\\n\", \"cwd\": \"/\", \"nodelist\": "
                               "\"n3,n1,n2\", \"exclude\": \"n2\","
                               "\"deadline_at_ms\": 1790000000000, \"kill_on_invalid_dep\": false}");
-    assert_string_equal(s.spec.extras, "nodes=n[1-3] exclude=n2");
+    assert_string_equal(s.texts.extras, "nodes=n[1-3] exclude=n2");
     assert_int_equal(s.row.deadline_ms, 1790000000000);
     assert_true(s.row.keep_unmeetable);
     jobspec_deinit(&s);
@@ -290,7 +290,7 @@ static void what_is_malformed_is_refused_with_its_path(void **state)
         if (!strstr(e.text, refused[i].expected))
             fail_msg(
                 "\"%s\" is not in \"%s\", for %s", refused[i].expected, e.text, refused[i].text);
-        assert_null(s.spec.script);
+        assert_null(s.texts.script);
     }
 }
 

@@ -808,9 +808,9 @@ static void an_automatic_interval_follows_the_last_save(void **state)
         .need = {.cpus = 1},
         .method = CKPT_COOP,
         .ckpt_keep = 3};
-    struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct wire_checkpoint c[] = {checkpoint(1, 10), checkpoint(2, 20)};
-    lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &spec}}, NULL);
+    lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}}, NULL);
     lab_turn(f->lab);
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].every_ms, core_save_interval_ms(0, 0.05));
@@ -836,9 +836,9 @@ static void the_other_ranks_are_told_when_one_has_succeeded(void **state)
         .need = {.cpus = 1},
         .method = CKPT_COOP,
         .ckpt_keep = 3};
-    struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct agent *other = agent_of(f->lab, lab_join(f->lab, "m", 4));
-    lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &spec}}, NULL);
+    lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}}, NULL);
     lab_turn(f->lab);
     tell(f->agent, 1, 1, WIRE_RUNNING);
     tell(other, 1, 1, WIRE_ENDED)->end = WIRE_END_SUCCEEDED;

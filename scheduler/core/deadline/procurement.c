@@ -119,7 +119,7 @@ int64_t pace_finish_ms(const struct job_row *asked, struct wall now)
 
 int64_t pace_finish_submitted(const struct event *ev)
 {
-    const int minute = ev->submit.spec ? ev->submit.spec->finish_of_day - 1 : -1;
+    const int minute = ev->submit.texts ? ev->submit.texts->finish_of_day - 1 : -1;
     if (minute < 0)
         return pace_finish_ms(ev->submit.job, ev->now.wall);
     /* Every day; one on which the clocks skip that minute has it when they have been put forward,

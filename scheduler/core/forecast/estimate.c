@@ -61,7 +61,7 @@ static void imagine(const struct model *m, const struct event *submit, const str
     if (i->labels.names[0])
         j->labels = &i->labels;
     bool asks =
-        submit->submit.spec && submit->submit.spec->extras && submit->submit.spec->extras[0];
+        submit->submit.texts && submit->submit.texts->extras && submit->submit.texts->extras[0];
     queue_describe(m, j, asks ? &i->extras : NULL, &i->shape);
     i->shape.head = j->row.id;
     i->shape.place_16 = shape_place_16(m, &i->shape, job_since_ms(j));

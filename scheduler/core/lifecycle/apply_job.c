@@ -123,20 +123,20 @@ void job_document_changed(struct model *m, int64_t job, const char *patch_json)
     *d = (struct document_change){.job = job, .patch_json = mem_strdup(patch_json)};
 }
 
-static void copy_spec(struct model *m, int64_t job, const struct job_spec *spec)
+static void copy_texts(struct model *m, int64_t job, const struct job_texts *texts)
 {
     struct spec_change *s = GROW(m->out.specs, m->out.n_specs);
     *s = (struct spec_change){
         .job = job,
-        .script = mem_strdup(spec->script),
-        .args_json = mem_strdup(spec->args_json),
-        .env_json = mem_strdup(spec->env_json),
-        .cwd = mem_strdup(spec->cwd),
-        .labels_json = mem_strdup(spec->labels_json),
-        .launch_json = mem_strdup(spec->launch_json),
-        .notify_json = mem_strdup(spec->notify_json),
+        .script = mem_strdup(texts->script),
+        .args_json = mem_strdup(texts->args_json),
+        .env_json = mem_strdup(texts->env_json),
+        .cwd = mem_strdup(texts->cwd),
+        .labels_json = mem_strdup(texts->labels_json),
+        .launch_json = mem_strdup(texts->launch_json),
+        .notify_json = mem_strdup(texts->notify_json),
     };
-    job_document_changed(m, job, spec->document_json);
+    job_document_changed(m, job, texts->document_json);
 }
 
 static int check_tasks(const struct event *ev, struct err *e)
@@ -216,14 +216,14 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     int rc = job_check_row(r, e);
     labels_of_submit(m, ev, &labels);
     *ret_extras = (struct extras){0};
-    if (!rc && ev->submit.spec && ev->submit.spec->extras)
-        rc = extras_parse(ev->submit.spec->extras, ret_extras, e);
+    if (!rc && ev->submit.texts && ev->submit.texts->extras)
+        rc = extras_parse(ev->submit.texts->extras, ret_extras, e);
     if (!rc)
         rc = extras_check_submit(m, r, ret_extras, e);
     if (!rc)
         rc = labels_check_submit(m, r, ret_extras, &labels, e);
     if (!rc)
-        rc = labels_check_team(m, ev->submit.spec, r->user, e);
+        rc = labels_check_team(m, ev->submit.texts, r->user, e);
     if (!rc)
         rc = check_tasks(ev, e);
     *ret_own = (struct job_row){.nice = r->nice};
@@ -319,7 +319,7 @@ int apply_submit(
     j->certified_at = certificate_date(m, j->row.script_key);
     STR_COPY(j->row.ckpt_at, r->ckpt_at);
     j->account = account;
-    j->labels = labels_hold(m, ev->submit.spec ? ev->submit.spec->labels_json : NULL);
+    j->labels = labels_hold(m, ev->submit.texts ? ev->submit.texts->labels_json : NULL);
     map_put(&m->jobs, j->row.id, j);
     j->least = j->row.nodes;
     queue_adopt(m, j);
@@ -329,8 +329,8 @@ int apply_submit(
     dependencies_attach(m, j, ev);
     job_enqueue(m, j, ev->now);
     touch_job(m, j);
-    if (ev->submit.spec)
-        copy_spec(m, j->row.id, ev->submit.spec);
+    if (ev->submit.texts)
+        copy_texts(m, j->row.id, ev->submit.texts);
     history(m, ev->now, "submitted", (struct history_of){.job = j}, "'%s' submitted by %s",
         j->row.name, j->row.user);
     ret_outcome->id = j->row.id;

@@ -146,12 +146,12 @@ struct event {
     union {
         struct {
             const struct job_row *job; /* id, state and counters are set by apply */
-            const struct job_spec *spec;
+            const struct job_texts *texts;
             const struct depend_ask *depends;
             size_t n_depends;
             const struct ranges *tasks; /* of an array; NULL: it is none */
             int32_t at_once;
-            const struct time_zone *zone; /* whose clocks spec's finish_of_day goes by; NULL: UTC */
+            const struct time_zone *zone; /* whose clocks texts' finish_of_day goes by; NULL: UTC */
         } submit;
         struct {
             int64_t job;
@@ -363,8 +363,8 @@ struct event {
             const struct cron_row *row;
             /* what its jobs are submitted with; NULL: as it was, of an entry that is there */
             const struct job_row *job;
-            const struct job_spec *spec; /* with job */
-            const char *job_json;        /* of the same, as it is stored */
+            const struct job_texts *texts; /* with job */
+            const char *job_json;          /* of the same, as it is stored */
         } cron_put;
         struct {
             int64_t cron;

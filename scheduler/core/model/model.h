@@ -391,7 +391,7 @@ struct cron_entry {
     const struct time_zone *zone; /* NULL: this machine does not know it (any more) */
     struct job_row job;           /* what its jobs are submitted with ... */
     /* ... members owned; script NULL: what is stored of it cannot be read */
-    struct job_spec spec;
+    struct job_texts texts;
     char why[CORE_TEXT_MAX]; /* one of these two; else "" */
     struct wall due;         /* when something is to be decided; WALL_NONE: nothing */
     struct tree_link by_due;
@@ -525,9 +525,9 @@ struct model_options {
     /* where zones are looked up by name; borrowed, outlives the model. NULL: there is only UTC */
     struct zones *zones;
     /* Reads what is stored of a cron entry's job, without any I/O: fills what a submit takes;
-     * spec's members are the caller's to free with free(). NULL: entries cannot be loaded. */
+     * texts' members are the caller's to free with free(). NULL: entries cannot be loaded. */
     int (*read_job)(
-        const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e);
+        const char *job_json, struct job_row *ret_job, struct job_texts *ret_texts, struct err *e);
 };
 
 struct model;

@@ -298,9 +298,9 @@ bool job_pools_allow(const char *pools, const char *pool)
     return !pools[0] || names_has(pools, pool);
 }
 
-struct job_spec job_spec_copy(const struct job_spec *s)
+struct job_texts job_texts_copy(const struct job_texts *s)
 {
-    return (struct job_spec){
+    return (struct job_texts){
         .script = mem_strdup(s->script),
         .args_json = mem_strdup(s->args_json),
         .env_json = mem_strdup(s->env_json),
@@ -314,7 +314,7 @@ struct job_spec job_spec_copy(const struct job_spec *s)
     };
 }
 
-void job_spec_deinit(struct job_spec *s)
+void job_texts_deinit(struct job_texts *s)
 {
     free((char *)s->script);
     free((char *)s->args_json);
@@ -325,5 +325,5 @@ void job_spec_deinit(struct job_spec *s)
     free((char *)s->extras);
     free((char *)s->notify_json);
     free((char *)s->document_json);
-    *s = (struct job_spec){0};
+    *s = (struct job_texts){0};
 }

@@ -934,7 +934,7 @@ struct cron_run_row {
 
 /* The parts of a job that only the agent and `show` read: stored, never kept in the model. Texts
  * are JSON where they say so. Borrowed in an event, copied by the change set. */
-struct job_spec {
+struct job_texts {
     const char *script;      /* text, starts with "#!" */
     const char *args_json;   /* array of strings */
     const char *env_json;    /* object of strings: what the user gave by name, nothing else */
@@ -955,7 +955,7 @@ struct job_spec {
 
 bool job_pools_allow(const char *pools, const char *pool); /* pools: as a job has them */
 
-struct job_spec job_spec_copy(const struct job_spec *s); /* texts of its own */
-void job_spec_deinit(struct job_spec *s);                /* of such a copy; a zeroed one is fine */
+struct job_texts job_texts_copy(const struct job_texts *s); /* texts of its own */
+void job_texts_deinit(struct job_texts *s); /* of such a copy; a zeroed one is fine */
 
 #endif

@@ -58,7 +58,7 @@ static struct wall later(struct wall a, struct wall b)
 
 static bool works(const struct cron_entry *c)
 {
-    return c->row.state == CRON_ACTIVE && c->zone && c->spec.script;
+    return c->row.state == CRON_ACTIVE && c->zone && c->texts.script;
 }
 
 static bool is_busy(const struct model *m, const struct cron_entry *c)
@@ -167,12 +167,13 @@ static char *env_with_time(const char *env_json, struct wall at)
 static int submit(struct model *m, struct cron_entry *c, struct wall at, bool by_hand,
     struct stamp now, int64_t *ret_job, struct err *e)
 {
-    char *env = env_with_time(c->spec.env_json, at);
-    struct job_spec spec = c->spec;
-    struct event ev = {
-        .type = EV_SUBMIT, .now = now, .submit = {.job = &c->job, .spec = &spec, .zone = c->zone}};
+    char *env = env_with_time(c->texts.env_json, at);
+    struct job_texts texts = c->texts;
+    struct event ev = {.type = EV_SUBMIT,
+        .now = now,
+        .submit = {.job = &c->job, .texts = &texts, .zone = c->zone}};
     struct outcome out = {0};
-    spec.env_json = env;
+    texts.env_json = env;
     int rc = apply_submit(m, &ev, &out, e);
     free(env);
     if (rc)
@@ -330,7 +331,7 @@ int apply_cron_due(
 
 /* ---- what users ask for ---- */
 
-static size_t spec_bytes(const struct job_spec *s)
+static size_t texts_bytes(const struct job_texts *s)
 {
     return s->script
                ? strlen(s->script) + strlen(s->args_json) + strlen(s->env_json) + strlen(s->cwd) +
@@ -341,13 +342,13 @@ static size_t spec_bytes(const struct job_spec *s)
 
 /* Takes spec. */
 static void set_job(
-    struct model *m, struct cron_entry *c, const struct job_row *job, struct job_spec spec)
+    struct model *m, struct cron_entry *c, const struct job_row *job, struct job_texts texts)
 {
-    m->crons_bytes += spec_bytes(&spec);
-    m->crons_bytes -= spec_bytes(&c->spec);
-    job_spec_deinit(&c->spec);
+    m->crons_bytes += texts_bytes(&texts);
+    m->crons_bytes -= texts_bytes(&c->texts);
+    job_texts_deinit(&c->texts);
     c->job = *job;
-    c->spec = spec;
+    c->texts = texts;
 }
 
 static struct cron_entry *named_cron(const struct model *m, int64_t id, struct err *e)
@@ -365,7 +366,7 @@ static int crons_of(const struct model *m, const char *user, size_t *ret_bytes)
     *ret_bytes = 0;
     for (size_t pos = 0; (c = map_next(&m->crons, &pos, &(int64_t){0})) != NULL;) {
         n += str_eq(c->row.user, user);
-        *ret_bytes += str_eq(c->row.user, user) ? spec_bytes(&c->spec) : 0;
+        *ret_bytes += str_eq(c->row.user, user) ? texts_bytes(&c->texts) : 0;
     }
     return n;
 }
@@ -375,7 +376,7 @@ static int check_put(
 {
     const struct cron_row *r = ev->cron_put.row;
     const struct cron_entry *other;
-    size_t bytes = ev->cron_put.job ? spec_bytes(ev->cron_put.spec) : 0;
+    size_t bytes = ev->cron_put.job ? texts_bytes(ev->cron_put.texts) : 0;
     if (!c && !ev->cron_put.job)
         return err_set(e, ERR_INVALID, "a new cron entry needs a job");
     if (ev->cron_put.job && pace_check(ev->cron_put.job, ev->now.wall, e) != 0)
@@ -384,7 +385,7 @@ static int check_put(
         return err_set(e, ERR_CONFLICT,
             "the cluster has %d cron entries, the most there can be: ask for some to be removed",
             CRONS_MAX);
-    size_t own_bytes, old_bytes = c && bytes ? spec_bytes(&c->spec) : 0;
+    size_t own_bytes, old_bytes = c && bytes ? texts_bytes(&c->texts) : 0;
     int own = crons_of(m, r->user, &own_bytes);
     bool grows = bytes > old_bytes; /* else what there is stays allowed, from before a limit too */
     if (!c && own >= CRONS_OF_USER_MAX)
@@ -476,11 +477,11 @@ int apply_cron_put(
     c->cron = cron;
     c->zone = zone;
     if (ev->cron_put.job) {
-        set_job(m, c, ev->cron_put.job, job_spec_copy(ev->cron_put.spec));
+        set_job(m, c, ev->cron_put.job, job_texts_copy(ev->cron_put.texts));
         *GROW(m->out.cron_jobs, m->out.n_cron_jobs) = (struct cron_job_change){
             .cron = c->row.id, .job_json = mem_strdup(ev->cron_put.job_json)};
     }
-    if (c->spec.script)
+    if (c->texts.script)
         c->why[0] = '\0';
     STR_COPY(c->job.user, c->row.user);
     STR_COPY(c->job.script_key, c->row.script_key);
@@ -494,10 +495,10 @@ int apply_cron_put(
 
 static void cron_free(struct model *m, struct cron_entry *c)
 {
-    m->crons_bytes -= spec_bytes(&c->spec);
+    m->crons_bytes -= texts_bytes(&c->texts);
     tree_remove(&m->crons_due, &c->by_due);
     link_remove(&c->dirty);
-    job_spec_deinit(&c->spec);
+    job_texts_deinit(&c->texts);
     free(c);
 }
 
@@ -536,7 +537,7 @@ int apply_cron_run(
     int64_t job;
     if (!c)
         return ERR_NOT_FOUND;
-    if (!c->spec.script)
+    if (!c->texts.script)
         return err_set(e, ERR_CONFLICT, "%s", c->why);
     if (is_busy(m, c))
         return err_set(e, ERR_CONFLICT,
@@ -565,7 +566,7 @@ int model_load_cron(struct model *m, const struct cron_row *r, const char *job_j
     struct stamp now, struct err *e)
 {
     struct err why;
-    struct job_spec spec = {0};
+    struct job_texts texts = {0};
     struct job_row job = {0};
     (void)now;
     if (r->id < m->next.next_cron || r->state >= CRON_REMOVED)
@@ -582,10 +583,10 @@ int model_load_cron(struct model *m, const struct cron_row *r, const char *job_j
         unreadable(c, "schedule", &why);
     if (!m->options.read_job || !job_json)
         text_format(c->why, sizeof c->why, "its job cannot be read");
-    else if (m->options.read_job(job_json, &job, &spec, &why) != 0)
+    else if (m->options.read_job(job_json, &job, &texts, &why) != 0)
         unreadable(c, "job", &why);
     else
-        set_job(m, c, &job, spec);
+        set_job(m, c, &job, texts);
     STR_COPY(c->job.user, r->user);
     STR_COPY(c->job.script_key, r->script_key);
     cron_settle(m, c);

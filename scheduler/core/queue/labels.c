@@ -79,7 +79,7 @@ static void labels_read(const struct model *m, const char *json, struct labels *
 
 void labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels)
 {
-    labels_read(m, submit->submit.spec ? submit->submit.spec->labels_json : NULL, ret_labels);
+    labels_read(m, submit->submit.texts ? submit->submit.texts->labels_json : NULL, ret_labels);
 }
 
 /* ---- jobs ---- */
@@ -181,13 +181,13 @@ static bool may_hold(
 }
 
 int labels_check_team(
-    const struct model *m, const struct job_spec *spec, const char *user, struct err *e)
+    const struct model *m, const struct job_texts *texts, const char *user, struct err *e)
 {
     const struct order_options *order = model_order(m);
     json_t *o;
     int rc = 0;
-    if (order->n_teams == 0 || !spec || !spec->labels_json ||
-        json_parse(spec->labels_json, strlen(spec->labels_json), LABELS_JSON_MAX, &o, NULL) != 0)
+    if (order->n_teams == 0 || !texts || !texts->labels_json ||
+        json_parse(texts->labels_json, strlen(texts->labels_json), LABELS_JSON_MAX, &o, NULL) != 0)
         return 0;
     const char *team = json_string_value(json_object_get(o, "team"));
     if (team)

@@ -23,7 +23,7 @@ void labels_lacking(const struct labels *l, const struct pool *p, char *out, siz
 /* With teams a job's label `team` is one that its user is in. ERR_INVALID: there is no such team;
  * ERR_DENIED: the user is not a member. */
 int labels_check_team(
-    const struct model *m, const struct job_spec *spec, const char *user, struct err *e);
+    const struct model *m, const struct job_texts *texts, const char *user, struct err *e);
 /* ERR_INVALID, with what is missing: each pool that could hold the job asks for labels that it has
  * not. */
 int labels_check_submit(const struct model *m, const struct job_row *r, const struct extras *x,
