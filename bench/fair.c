@@ -75,32 +75,35 @@ static int64_t between(struct week *w, int64_t from, int64_t to)
 static void submit(struct week *w, int team, enum size kind)
 {
     struct planned j = {.kind = kind, .team = team, .submitted = w->now.wall, .ends = WALL_NONE};
-    struct job_row r = {.name = "job", .nodes = 1, .ckpt_keep = 1, .need = {.memory_mib = 1024}};
+    struct job_row r = {.spec.name = "job",
+        .spec.nodes = 1,
+        .spec.ckpt_keep = 1,
+        .spec.need = {.memory_mib = 1024}};
     switch (j.kind) {
     case SMALL:
-        r.need.cpus = (int32_t)between(w, 1, 8);
+        r.spec.need.cpus = (int32_t)between(w, 1, 8);
         j.runs_ms = between(w, 3, 60) * MINUTE_MS;
         break;
     case WHOLE:
-        r.need.cpus = (int32_t)between(w, 16, CPUS);
+        r.spec.need.cpus = (int32_t)between(w, 16, CPUS);
         j.runs_ms = between(w, 30, 240) * MINUTE_MS;
         break;
     case GANG:
-        r.need.cpus = CPUS;
-        r.nodes = (int32_t)between(w, 2, 8);
+        r.spec.need.cpus = CPUS;
+        r.spec.nodes = (int32_t)between(w, 2, 8);
         j.runs_ms = between(w, 30, 240) * MINUTE_MS;
         break;
     case HUGE:
     case KINDS:
-        r.need.cpus = CPUS;
-        r.nodes = LARGEST;
+        r.spec.need.cpus = CPUS;
+        r.spec.nodes = LARGEST;
         j.runs_ms = between(w, 60, 180) * MINUTE_MS;
         break;
     }
     if (w->says_limits)
-        r.time_limit_ms = j.runs_ms * between(w, 110, 300) / 100;
+        r.spec.time_limit_ms = j.runs_ms * between(w, 110, 300) / 100;
     STR_COPY(r.user, teams[team].name);
-    STR_COPY(r.team, teams[team].name);
+    STR_COPY(r.spec.team, teams[team].name);
     int64_t id = apply(w, (struct event){.type = EV_SUBMIT, .submit.job = &r});
     for (; (int64_t)w->n_jobs <= id;)
         (void)GROW(w->jobs, w->n_jobs);
@@ -143,7 +146,7 @@ static void run_on(struct week *w)
         LIST_FOREACH (&n->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
             const struct planned *j = &w->jobs[a->row.job];
-            int64_t cpu_ms = a->job->row.need.cpus * STEP_MS;
+            int64_t cpu_ms = a->job->row.spec.need.cpus * STEP_MS;
             w->used_ms[j->team] += cpu_ms;
             w->busy_ms += w->now.mono.ms >= RAMP_MS ? cpu_ms : 0;
             if (j->ends.ms <= w->now.wall.ms)

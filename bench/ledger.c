@@ -126,9 +126,9 @@ static void add_job(struct year *y)
         .submitted_at = {at},
         .started_at = {at},
         .last_good_at = WALL_NONE};
-    snprintf(j->name, sizeof(j->name), "train-%lld", (long long)experiment);
+    snprintf(j->spec.name, sizeof(j->spec.name), "train-%lld", (long long)experiment);
     snprintf(j->user, sizeof(j->user), "user-%lld", (long long)user);
-    snprintf(j->team, sizeof(j->team), "team-%lld", (long long)(user % TEAMS));
+    snprintf(j->spec.team, sizeof(j->spec.team), "team-%lld", (long long)(user % TEAMS));
     j->ended_at.ms = add_attempts(y, j, user, at);
     struct spec_change *s = &c->specs[c->n_specs++];
     *s = (struct spec_change){.job = j->id,

@@ -179,20 +179,21 @@ static void set_up(struct bench *b)
 
 static void submit(struct bench *b, struct prng *prng)
 {
-    struct job_row r = {.name = "job",
+    struct job_row r = {.spec.name = "job",
         .user = "ann",
-        .nodes = 1,
-        .need = {.cpus = machine.cpus, .memory_mib = 1024},
-        .method = CKPT_COOP,
-        .ckpt_keep = 1};
+        .spec.nodes = 1,
+        .spec.need = {.cpus = machine.cpus, .memory_mib = 1024},
+        .spec.method = CKPT_COOP,
+        .spec.ckpt_keep = 1};
     struct job_texts texts = {.script = "#!/bin/sh\n",
         .args_json = "[]",
         .env_json = "{}",
         .cwd = "/",
         .labels_json = "{}"};
-    r.begin_at = WALL_NONE;
-    r.work_ms = prng_range(prng, 3 * HOUR_MS, 48 * HOUR_MS);
-    r.finish_ms = b->now.wall.ms + 2 * r.work_ms + prng_range(prng, 2 * HOUR_MS, 32 * HOUR_MS);
+    r.spec.begin_at = WALL_NONE;
+    r.spec.work_ms = prng_range(prng, 3 * HOUR_MS, 48 * HOUR_MS);
+    r.spec.finish_ms =
+        b->now.wall.ms + 2 * r.spec.work_ms + prng_range(prng, 2 * HOUR_MS, 32 * HOUR_MS);
     apply(b, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .texts = &texts}});
 }
 

@@ -85,15 +85,15 @@ static int atoi_of(const char *user)
 
 static void submit(struct bench *b)
 {
-    struct job_row r = {.name = "job", .nodes = 1, .ckpt_keep = 1};
-    r.need.cpus = cpus[prng_below(&b->prng, sizeof cpus / sizeof *cpus)];
-    r.need.memory_mib = 1024 * (1 + (int64_t)prng_below(&b->prng, 2));
-    if (r.need.cpus == CPUS && prng_below(&b->prng, 8) == 0)
-        r.nodes = 2 + (int32_t)prng_below(&b->prng, 7);
-    r.time_limit_ms = HOUR_MS * (1 + (int64_t)prng_below(&b->prng, 24));
+    struct job_row r = {.spec.name = "job", .spec.nodes = 1, .spec.ckpt_keep = 1};
+    r.spec.need.cpus = cpus[prng_below(&b->prng, sizeof cpus / sizeof *cpus)];
+    r.spec.need.memory_mib = 1024 * (1 + (int64_t)prng_below(&b->prng, 2));
+    if (r.spec.need.cpus == CPUS && prng_below(&b->prng, 8) == 0)
+        r.spec.nodes = 2 + (int32_t)prng_below(&b->prng, 7);
+    r.spec.time_limit_ms = HOUR_MS * (1 + (int64_t)prng_below(&b->prng, 24));
     snprintf(r.user, sizeof r.user, "user%d", (int)prng_below(&b->prng, (uint64_t)b->users));
     if (b->has_quotas)
-        snprintf(r.team, sizeof r.team, "team%d", atoi_of(r.user) % TEAMS);
+        snprintf(r.spec.team, sizeof r.spec.team, "team%d", atoi_of(r.user) % TEAMS);
     apply(b, (struct event){.type = EV_SUBMIT, .submit.job = &r});
     b->queued++;
 }

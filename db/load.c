@@ -170,9 +170,9 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
         e);
     while (query_step(&q)) {
         row.id = sqlite3_column_int64(q.stmt, 0);
-        STR_COPY(row.team, (const char *)sqlite3_column_text(q.stmt, 1));
+        STR_COPY(row.spec.team, (const char *)sqlite3_column_text(q.stmt, 1));
         STR_COPY(row.user, (const char *)sqlite3_column_text(q.stmt, 2));
-        STR_COPY(row.name, (const char *)sqlite3_column_text(q.stmt, 3));
+        STR_COPY(row.spec.name, (const char *)sqlite3_column_text(q.stmt, 3));
         row.submitted_at.ms = sqlite3_column_int64(q.stmt, 5);
         row.last_good.attempt = sqlite3_column_int64(q.stmt, 6);
         row.last_good.sequence = sqlite3_column_int64(q.stmt, 7);

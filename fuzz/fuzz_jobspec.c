@@ -25,13 +25,14 @@ static json_t *parse_own(const char *text, json_type type)
 static void check_limits(const struct jobspec *s)
 {
     const struct job_row *r = &s->row;
-    check_line(r->name);
-    assert(!r->pool[0] || str_is_name(r->pool, CORE_NAME_MAX - 1));
-    assert(r->user[0] == '\0' && r->need.cpus >= 1 && r->need.gpus >= 0 && r->need.memory_mib >= 0);
-    assert(r->time_limit_ms >= 0 && r->ckpt_keep >= 1);
-    assert(r->ckpt_every_ms == CKPT_EVERY_AUTO || r->ckpt_every_ms >= 1000);
-    assert(r->ckpt_signal >= 1 && r->ckpt_signal <= 64 && r->ckpt_signal != SIGKILL &&
-           r->ckpt_signal != SIGSTOP);
+    check_line(r->spec.name);
+    assert(!r->spec.pool[0] || str_is_name(r->spec.pool, CORE_NAME_MAX - 1));
+    assert(r->user[0] == '\0' && r->spec.need.cpus >= 1 && r->spec.need.gpus >= 0 &&
+           r->spec.need.memory_mib >= 0);
+    assert(r->spec.time_limit_ms >= 0 && r->spec.ckpt_keep >= 1);
+    assert(r->spec.ckpt_every_ms == CKPT_EVERY_AUTO || r->spec.ckpt_every_ms >= 1000);
+    assert(r->spec.ckpt_signal >= 1 && r->spec.ckpt_signal <= 64 &&
+           r->spec.ckpt_signal != SIGKILL && r->spec.ckpt_signal != SIGSTOP);
     assert(str_starts(s->texts.script, "#!") && strlen(s->texts.script) <= JOBSPEC_SCRIPT_MAX);
     assert(s->texts.cwd[0] == '/');
 }
@@ -43,31 +44,32 @@ static json_t *to_json(const struct jobspec *s)
     json_t *o = json_object(), *c = json_object(), *retry = json_object();
     json_object_set_new(o, "script", json_text(s->texts.script));
     json_object_set_new(o, "cwd", json_text(s->texts.cwd));
-    json_object_set_new(o, "name", json_text(r->name));
-    json_object_set_new(o, "pool", json_text(r->pool));
-    json_object_set_new(o, "cpus", json_integer(r->need.cpus));
-    json_object_set_new(o, "gpus", json_integer(r->need.gpus));
-    json_object_set_new(o, "memory_mib", json_integer(r->need.memory_mib));
-    json_object_set_new(o, "time_limit_ms", json_integer(r->time_limit_ms));
-    json_object_set_new(o, "market", json_string(market_wish_names[r->market]));
+    json_object_set_new(o, "name", json_text(r->spec.name));
+    json_object_set_new(o, "pool", json_text(r->spec.pool));
+    json_object_set_new(o, "cpus", json_integer(r->spec.need.cpus));
+    json_object_set_new(o, "gpus", json_integer(r->spec.need.gpus));
+    json_object_set_new(o, "memory_mib", json_integer(r->spec.need.memory_mib));
+    json_object_set_new(o, "time_limit_ms", json_integer(r->spec.time_limit_ms));
+    json_object_set_new(o, "market", json_string(market_wish_names[r->spec.market]));
     for (int k = 0; k < RETRY_KINDS; k++)
-        if (r->retries.n[k] != 0 && r->retries.n[k] != RETRIES_USUAL)
+        if (r->spec.retries.n[k] != 0 && r->spec.retries.n[k] != RETRIES_USUAL)
             json_object_set_new(retry, retry_kind_names[k],
-                r->retries.n[k] == RETRIES_UNLIMITED
+                r->spec.retries.n[k] == RETRIES_UNLIMITED
                     ? json_null()
-                    : json_integer(r->retries.n[k] == RETRIES_NEVER ? 0 : r->retries.n[k]));
+                    : json_integer(
+                          r->spec.retries.n[k] == RETRIES_NEVER ? 0 : r->spec.retries.n[k]));
     json_object_set_new(o, "retry", retry);
-    json_object_set_new(o, "team", json_text(r->team));
-    json_object_set_new(o, "qos", json_text(r->qos));
-    json_object_set_new(o, "nice", json_integer(r->nice));
-    json_object_set_new(c, "method", json_string(ckpt_method_names[r->method]));
-    json_object_set_new(
-        c, "every_ms", json_integer(r->ckpt_every_ms == CKPT_EVERY_AUTO ? 0 : r->ckpt_every_ms));
-    json_object_set_new(c, "at", json_string(r->ckpt_at));
-    json_object_set_new(c, "keep", json_integer(r->ckpt_keep));
-    json_object_set_new(c, "after", json_string(ckpt_after_names[r->ckpt_after]));
-    json_object_set_new(c, "keep_every", json_integer(r->ckpt_keep_every));
-    json_object_set_new(c, "signal", json_integer(r->ckpt_signal));
+    json_object_set_new(o, "team", json_text(r->spec.team));
+    json_object_set_new(o, "qos", json_text(r->spec.qos));
+    json_object_set_new(o, "nice", json_integer(r->spec.nice));
+    json_object_set_new(c, "method", json_string(ckpt_method_names[r->spec.method]));
+    json_object_set_new(c, "every_ms",
+        json_integer(r->spec.ckpt_every_ms == CKPT_EVERY_AUTO ? 0 : r->spec.ckpt_every_ms));
+    json_object_set_new(c, "at", json_string(r->spec.ckpt_at));
+    json_object_set_new(c, "keep", json_integer(r->spec.ckpt_keep));
+    json_object_set_new(c, "after", json_string(ckpt_after_names[r->spec.ckpt_after]));
+    json_object_set_new(c, "keep_every", json_integer(r->spec.ckpt_keep_every));
+    json_object_set_new(c, "signal", json_integer(r->spec.ckpt_signal));
     json_object_set_new(o, "checkpoint", c);
     json_object_set_new(o, "args", parse_own(s->texts.args_json, JSON_ARRAY));
     json_object_set_new(o, "env", parse_own(s->texts.env_json, JSON_OBJECT));

@@ -14,12 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct job_row row = {.id = 1,
-        .name = "job",
+        .spec.name = "job",
         .user = "ann",
-        .need = {2, 1, 1024},
-        .nodes = 4,
-        .nodes_min = 2,
-        .ckpt_keep = 3};
+        .spec.need = {2, 1, 1024},
+        .spec.nodes = 4,
+        .spec.nodes_min = 2,
+        .spec.ckpt_keep = 3};
     const struct jobupdate_of of = {.row = &row, .extras = "constraint=a&b", .launch_json = "{}"};
     struct jobupdate u;
     struct err e = {0};
@@ -35,9 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const struct job_row *r = &u.to.row;
     assert(u.fields > 0);
-    assert(
-        r->need.cpus >= 1 && r->need.gpus >= 0 && r->need.memory_mib >= 0 && r->time_limit_ms >= 0);
-    assert(r->nodes_min >= 1 && r->nodes >= r->nodes_min && r->nodes <= JOB_NODES_MAX);
+    assert(r->spec.need.cpus >= 1 && r->spec.need.gpus >= 0 && r->spec.need.memory_mib >= 0 &&
+           r->spec.time_limit_ms >= 0);
+    assert(r->spec.nodes_min >= 1 && r->spec.nodes >= r->spec.nodes_min &&
+           r->spec.nodes <= JOB_NODES_MAX);
     const struct event ev = jobupdate_event(&u, row.id, "ann");
     assert(ev.type == EV_UPDATE && ev.update.job == row.id);
     jobupdate_deinit(&u);

@@ -77,26 +77,26 @@ static int on_job(void *ctx, const struct job_row *row)
     struct log_job *j = joblog_add(&r->log);
     if (!j)
         return err_set(r->e, ERR_INVALID, "more than %d jobs", JOBLOG_JOBS_MAX);
-    j->name = text_of(&r->log, row->name);
+    j->name = text_of(&r->log, row->spec.name);
     j->user = text_of(&r->log, row->user);
-    j->team = text_of(&r->log, row->team);
-    j->pool = text_of(&r->log, row->pool);
+    j->team = text_of(&r->log, row->spec.team);
+    j->pool = text_of(&r->log, row->spec.pool);
     j->submit = row->submitted_at;
-    j->ends_late = row->deadline_ms > 0;
-    j->finish_by = row->deadline_ms > 0 ? (struct wall){row->deadline_ms}
-                   : row->finish_ms > 0 ? (struct wall){row->finish_ms}
-                                        : WALL_NONE;
-    j->told_ms = row->work_ms;
+    j->ends_late = row->spec.deadline_ms > 0;
+    j->finish_by = row->spec.deadline_ms > 0 ? (struct wall){row->spec.deadline_ms}
+                   : row->spec.finish_ms > 0 ? (struct wall){row->spec.finish_ms}
+                                             : WALL_NONE;
+    j->told_ms = row->spec.work_ms;
     j->work_ms = work_ms < JOBLOG_RUN_MAX_MS ? work_ms : JOBLOG_RUN_MAX_MS;
-    j->need = row->need;
-    j->nodes = row->nodes;
-    j->wish = row->market;
-    j->time_limit_ms = row->time_limit_ms;
-    if (row->method == CKPT_NONE)
+    j->need = row->spec.need;
+    j->nodes = row->spec.nodes;
+    j->wish = row->spec.market;
+    j->time_limit_ms = row->spec.time_limit_ms;
+    if (row->spec.method == CKPT_NONE)
         j->save_ms = 0;
     else if (row->pause_ms > 0)
         j->save_ms = row->pause_ms;
-    j->every_ms = row->ckpt_every_ms;
+    j->every_ms = row->spec.ckpt_every_ms;
     if (row->ckpt_bytes > 0)
         j->ckpt_bytes = row->ckpt_bytes;
     return read_input(r, row->extras, j);

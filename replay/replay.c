@@ -222,23 +222,23 @@ static void on_wake(struct timer *t, void *ctx)
 
 static void submit(struct replay *w, const struct replay_job *j)
 {
-    struct job_row row = {.nodes = j->nodes > 0 ? j->nodes : 1,
-        .need = j->need,
-        .market = j->wish,
-        .method = j->save_ms > 0 ? CKPT_COOP : CKPT_NONE,
-        .ckpt_every_ms = j->save_ms > 0 ? j->every_ms : 0,
-        .ckpt_keep = REPLAY_KEEP,
-        .deadline_ms = j->deadline_ms > 0 ? w->start.ms + j->deadline_ms : 0,
-        .finish_ms = j->finish_ms > 0 ? w->start.ms + j->finish_ms : 0,
-        .work_ms = j->told_ms > 0     ? j->told_ms
-                   : j->finish_ms > 0 ? j->work_ms
-                                      : 0,
-        .time_limit_ms = j->time_limit_ms};
+    struct job_row row = {.spec.nodes = j->nodes > 0 ? j->nodes : 1,
+        .spec.need = j->need,
+        .spec.market = j->wish,
+        .spec.method = j->save_ms > 0 ? CKPT_COOP : CKPT_NONE,
+        .spec.ckpt_every_ms = j->save_ms > 0 ? j->every_ms : 0,
+        .spec.ckpt_keep = REPLAY_KEEP,
+        .spec.deadline_ms = j->deadline_ms > 0 ? w->start.ms + j->deadline_ms : 0,
+        .spec.finish_ms = j->finish_ms > 0 ? w->start.ms + j->finish_ms : 0,
+        .spec.work_ms = j->told_ms > 0     ? j->told_ms
+                        : j->finish_ms > 0 ? j->work_ms
+                                           : 0,
+        .spec.time_limit_ms = j->time_limit_ms};
     struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}", .extras = j->extras};
-    STR_COPY(row.name, j->name ? j->name : "job");
+    STR_COPY(row.spec.name, j->name ? j->name : "job");
     STR_COPY(row.user, j->user ? j->user : "user");
-    STR_COPY(row.team, j->team ? j->team : "");
-    STR_COPY(row.pool, j->pool ? j->pool : "");
+    STR_COPY(row.spec.team, j->team ? j->team : "");
+    STR_COPY(row.spec.pool, j->pool ? j->pool : "");
     int64_t id = replay_apply(w, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}});
     w->jobs[id].submit_ms = clock_mono(&w->vt.clock).ms;
 }

@@ -275,7 +275,7 @@ static const char *team_of(const struct setup *u, const struct log_job *l, bool 
 {
     struct job_row row = {0};
     STR_COPY(row.user, l->user[0] ? l->user : "user");
-    STR_COPY(row.team, l->team);
+    STR_COPY(row.spec.team, l->team);
     *ret_is_other = order_resolve(&u->o->config->order, &row, NULL) != 0;
     return *ret_is_other ? "" : l->team;
 }

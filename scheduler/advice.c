@@ -17,7 +17,7 @@ struct measured {
 static int look_at(void *ctx, const struct job_row *row)
 {
     struct measured *m = ctx;
-    if (row->save_ms <= 0 || !str_eq(row->name, m->of->name))
+    if (row->save_ms <= 0 || !str_eq(row->spec.name, m->of->spec.name))
         return 0;
     m->job = row->id;
     m->ms = row->save_ms;
@@ -77,13 +77,14 @@ json_t *advice_on_job(const struct pools *p, struct db_reader *r, const struct j
     const struct config *c = pools_in_force(p);
     if (job->state != JOB_ENDED && job->in_vain > 0)
         warn_of_vain(list, job);
-    if (job->state == JOB_ENDED || job->method == CKPT_NONE || job->market == WISH_ON_DEMAND)
+    if (job->state == JOB_ENDED || job->spec.method == CKPT_NONE ||
+        job->spec.market == WISH_ON_DEMAND)
         return list;
     struct measured m = measure(r, job);
     for (size_t i = 0; m.ms > 0 && i < c->n_pools; i++) {
         const struct config_pool *pool = &c->pools[i];
         struct cloud_driver *driver = pools_driver(p, pool);
-        if (driver && has_spot(pool) && job_pools_allow(job->pool, pool->row.name))
+        if (driver && has_spot(pool) && job_pools_allow(job->spec.pool, pool->row.name))
             warn_of_pool(list, &m, pool, driver->ops->spot_notice_ms);
     }
     return list;

@@ -445,7 +445,7 @@ static bool give_secrets(
         /* those of a job do not change while belayd runs */
         ret_secrets->version = (d->meta.boots << 32) + 1;
     const struct job *j = model_job(d->model, job);
-    if (j && j->row.script_on == SCRIPT_ON_FIRST) {
+    if (j && j->row.spec.script_on == SCRIPT_ON_FIRST) {
         char token[129];
         api_step_token(&d->meta, job, attempt, token);
         ret_secrets->step_token = mem_strdup(token);

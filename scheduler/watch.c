@@ -73,9 +73,9 @@ static bool answer_logs(
     bool complete = false, answered = true;
     char number[24];
     int rc = db_read_job(a->o.reader, of->job, &row, &e);
-    if (rc == 0 && of->part.rank >= row.nodes)
+    if (rc == 0 && of->part.rank >= row.spec.nodes)
         rc = err_set(&e, ERR_NOT_FOUND, "job %lld has %d node%s: ranks count from 0",
-            (long long)of->job, (int)row.nodes, row.nodes == 1 ? "" : "s");
+            (long long)of->job, (int)row.spec.nodes, row.spec.nodes == 1 ? "" : "s");
     if (rc == 0)
         rc = logs_read(
             a->o.logs, a->o.reader, &of->part, (size_t)of->max, &out, &next, &complete, &e);

@@ -81,7 +81,7 @@ static void check_eligible(struct world *w, const struct job_row *r, const struc
     if (kind)
         world_fail(w, "job %lld was started before %s:%lld held", (long long)r->id, kind,
             (long long)after->on);
-    if (r->begin_at.ms > world_stamp(w).wall.ms)
+    if (r->spec.begin_at.ms > world_stamp(w).wall.ms)
         world_fail(w, "job %lld was started before its time", (long long)r->id);
 }
 
@@ -132,7 +132,7 @@ static void check_array(struct world *w, const struct array_row *r)
 static void check_tasks(struct world *w, const struct sim_job *j, const struct job_row *r)
 {
     /* though one that ran failed before */
-    bool may_be_given_up = r->deadline_ms > 0 || j->waited_else || j->after.on != CORE_ID_NONE;
+    bool may_be_given_up = r->spec.deadline_ms > 0 || j->waited_else || j->after.on != CORE_ID_NONE;
     if (!j->cancelled && !may_be_given_up && r->end != END_USER && r->end != END_DEPENDENCY &&
         r->end != END_DEADLINE && j->n_tasks_ended != j->n_tasks)
         world_fail(w, "array %lld ended with %lld of its %lld tasks", (long long)r->id,
@@ -195,7 +195,7 @@ static void check_job(struct world *w, const struct job_row *r)
     if (r->last_good.attempt && !store_has(w, r->id, r->last_good))
         world_fail(w, "job %lld: last good %lld.%lld is not in the store", (long long)r->id,
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
-    j->was_gang |= r->nodes > 1;
+    j->was_gang |= r->spec.nodes > 1;
     /* a gang may lose two nodes at once */
     if (!j->was_gang ? r->reclaims != j->losses : r->reclaims > j->losses)
         world_fail(w, "job %lld: %lld reclaims are counted, and it had %lld", (long long)r->id,
@@ -583,13 +583,13 @@ static void check_deadlines(struct world *w)
     for (int i = 0; i < w->n_acked; i++) {
         const struct job *j = model_job(w->model, w->acked[i]);
         struct sim_job *seen = world_job(w, w->acked[i]);
-        if (!j || j->row.finish_ms == 0)
+        if (!j || j->row.spec.finish_ms == 0)
             continue;
-        int64_t whole_ms = j->row.shown_ms > 0  ? j->row.shown_ms
-                           : j->row.work_ms > 0 ? j->row.work_ms
-                                                : j->row.time_limit_ms;
+        int64_t whole_ms = j->row.shown_ms > 0       ? j->row.shown_ms
+                           : j->row.spec.work_ms > 0 ? j->row.spec.work_ms
+                                                     : j->row.spec.time_limit_ms;
         if (j->row.state != JOB_PENDING || (j->row.pace != PACE_WAIT && j->row.pace != PACE_SPOT) ||
-            j->row.finish_ms - now.wall.ms >= whole_ms - j->row.done_ms || is_spot_coming(w)) {
+            j->row.spec.finish_ms - now.wall.ms >= whole_ms - j->row.done_ms || is_spot_coming(w)) {
             seen->waits_since_ms = 0;
             continue;
         }
@@ -599,7 +599,7 @@ static void check_deadlines(struct world *w)
             world_fail(w,
                 "job %lld waits for spot, has %lld ms of work left and %lld ms to be done in",
                 (long long)j->row.id, (long long)(whole_ms - j->row.done_ms),
-                (long long)(j->row.finish_ms - now.wall.ms));
+                (long long)(j->row.spec.finish_ms - now.wall.ms));
     }
 }
 
@@ -637,19 +637,19 @@ void check_model(struct world *w)
 static void check_leftover(struct world *w, const struct job_row *r)
 {
     const struct sim_store_job *s = &w->store[r->id - 1];
-    bool deletes = r->ckpt_after == AFTER_DELETE || r->ckpt_after == AFTER_AUTO;
+    bool deletes = r->spec.ckpt_after == AFTER_DELETE || r->spec.ckpt_after == AFTER_AUTO;
     bool none = deletes && r->end == END_SUCCEEDED;
     if (r->attempts == 0)
         return; /* it has never had anything there */
     if (s->fence != SIM_CLOSED)
         world_fail(w, "job %lld has ended and its store is open", (long long)r->id);
-    if (none ? s->n != 0 : r->ckpt_after != AFTER_ALL && s->n > 1)
+    if (none ? s->n != 0 : r->spec.ckpt_after != AFTER_ALL && s->n > 1)
         world_fail(
             w, "job %lld left %zu checkpoints, against its user's wish", (long long)r->id, s->n);
     if (!none && r->last_good.attempt &&
         (s->n == 0 || compare(s->manifests[s->n - 1].ref, r->last_good) < 0))
         world_fail(w, "job %lld has lost its last checkpoint", (long long)r->id);
-    if (!none && r->ckpt_after == AFTER_ALL && r->last_good.attempt &&
+    if (!none && r->spec.ckpt_after == AFTER_ALL && r->last_good.attempt &&
         !store_has(w, r->id, r->last_good))
         world_fail(w, "job %lld has lost checkpoint %lld.%lld", (long long)r->id,
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
@@ -660,7 +660,7 @@ static bool ran_out(const struct job_row *r)
 {
     for (int k = 0; k < RETRY_KINDS; k++)
         if (str_eq(retry_kind_names[k], end_kind_names[r->end]))
-            return r->used[k] == r->retries.n[k];
+            return r->used[k] == r->spec.retries.n[k];
     return false;
 }
 
@@ -701,7 +701,7 @@ static void check_useful(struct world *w, const struct job_row *r)
     struct err e = {0};
     int64_t ms = 0, need_ms = j->total_steps * STEP_MS;
     bool was = false;
-    if (r->end != END_SUCCEEDED || j->forgets || r->nodes > 1 || j->was_gang)
+    if (r->end != END_SUCCEEDED || j->forgets || r->spec.nodes > 1 || j->was_gang)
         return;
     if (db_read_was_behind(w->reader, r->id, 0, INT64_MAX, &was, &e) != 0 ||
         db_read_ledger(w->reader, r->id, add_useful, &ms, &e) != 0)
@@ -726,7 +726,7 @@ void check_end(struct world *w)
         else if (row.end == END_DEPENDENCY && !j->waited_else && !unmet(w, &j->after, -1))
             world_fail(w, "job %lld was given up, and what it depends on came true", (long long)id);
         else if (row.end == END_DEADLINE && j->n_tasks == 0 &&
-                 row.ended_at.ms + row.time_limit_ms <= row.deadline_ms)
+                 row.ended_at.ms + row.spec.time_limit_ms <= row.spec.deadline_ms)
             world_fail(w, "job %lld was ended for its deadline, and could have been done by then",
                 (long long)id);
         else if (j->n_tasks > 0)

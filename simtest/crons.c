@@ -35,13 +35,13 @@ static int load_zone(void *ctx, const char *name, struct time_zone *ret_zone, st
 
 static struct job_row job_row(void)
 {
-    return (struct job_row){.name = "nightly",
-        .nodes = 1,
-        .nodes_min = 1,
-        .need = {.cpus = 1},
-        .ckpt_keep = 3,
-        .method = CKPT_COOP,
-        .begin_at = WALL_NONE};
+    return (struct job_row){.spec.name = "nightly",
+        .spec.nodes = 1,
+        .spec.nodes_min = 1,
+        .spec.need = {.cpus = 1},
+        .spec.ckpt_keep = 3,
+        .spec.method = CKPT_COOP,
+        .spec.begin_at = WALL_NONE};
 }
 
 int crons_read_job(

@@ -24,22 +24,24 @@ static void add(uint64_t *digest, const int64_t *n, size_t n_n)
 
 static void add_job(uint64_t *d, const struct job_row *j)
 {
-    ADD(d, j->id, j->state, j->end, j->exit_code, j->nodes, j->nodes_min, j->ranks, j->need.cpus,
-        j->need.gpus, j->need.memory_mib, j->time_limit_ms, j->market, j->method);
+    ADD(d, j->id, j->state, j->end, j->exit_code, j->spec.nodes, j->spec.nodes_min, j->ranks,
+        j->spec.need.cpus, j->spec.need.gpus, j->spec.need.memory_mib, j->spec.time_limit_ms,
+        j->spec.market, j->spec.method);
     ADD(d, j->attempts, j->reclaims, j->quick_ends, j->in_vain, j->used_checkpointed, j->gang_end,
-        j->gang_code, j->hold, j->begin_at.ms, j->deadline_ms, j->finish_ms, j->work_ms);
+        j->gang_code, j->hold, j->spec.begin_at.ms, j->spec.deadline_ms, j->spec.finish_ms,
+        j->spec.work_ms);
     for (int k = 0; k < RETRY_KINDS; k++)
-        ADD(d, j->retries.n[k], j->used[k]);
+        ADD(d, j->spec.retries.n[k], j->used[k]);
     ADD(d, j->submitted_at.ms, j->started_at.ms, j->ended_at.ms, j->eligible_at.ms,
         j->evicted_at.ms, j->regroups_until.ms);
     ADD(d, j->last_good.attempt, j->last_good.sequence, j->last_good_progress, j->last_good_at.ms,
         j->best_progress, j->progress, j->progress_total, j->from_attempt);
     ADD(d, j->save_ms, j->pause_ms, j->ckpt_bytes, j->lost_ms, j->lost_steps, j->done_ms,
         j->shown_ms, j->pace);
-    ADD(d, j->cost_uusd, j->on_demand_uusd, j->max_uusd, j->max_uusd_h, j->rival.paid_uusd,
-        j->rival.job_paid_uusd);
-    ADD(d, j->nice, j->drills, j->drill_tries, j->cron, j->cron_at.ms, j->array, j->array_index,
-        j->warned);
+    ADD(d, j->cost_uusd, j->on_demand_uusd, j->spec.max_uusd, j->spec.max_uusd_h,
+        j->rival.paid_uusd, j->rival.job_paid_uusd);
+    ADD(d, j->spec.nice, j->drills, j->spec.drill_tries, j->cron, j->cron_at.ms, j->array,
+        j->array_index, j->warned);
 }
 
 static void add_attempt(uint64_t *d, const struct attempt_row *a)

@@ -55,7 +55,7 @@ bool grants_of_job(
     const struct attempt *a = of ? job_attempt(of) : NULL;
     struct sim_job *j = world_job(w, job);
     (void)ret_secrets; /* version 0: agents here hold none */
-    if (w->seed % SIM_GRANTS != 5 || w->calm || !a || of->row.method == CKPT_NONE)
+    if (w->seed % SIM_GRANTS != 5 || w->calm || !a || of->row.spec.method == CKPT_NONE)
         return true;
     if (j->asked_attempt != attempt)
         begin_attempt(w, j, attempt);

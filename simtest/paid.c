@@ -38,13 +38,13 @@ const struct budget_options *paid_options(struct world *w, size_t *ret_n)
 
 const char *paid_labels(struct world *w, struct job_row *r)
 {
-    bool can_park = r->nodes == 1 && r->method != CKPT_NONE;
+    bool can_park = r->spec.nodes == 1 && r->spec.method != CKPT_NONE;
     for (int k = 0; k < RETRY_KINDS; k++)
-        can_park = can_park && r->retries.n[k] != RETRIES_NEVER;
+        can_park = can_park && r->spec.retries.n[k] != RETRIES_NEVER;
     if (!has_budget(w) || !can_park || w->n_paid == JOBS_MAX)
         return "{}";
     w->n_paid++;
-    r->time_limit_ms = LIMIT_MS;
+    r->spec.time_limit_ms = LIMIT_MS;
     return "{\"paid\":\"yes\"}";
 }
 

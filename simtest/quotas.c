@@ -76,7 +76,7 @@ static struct use use_of(const struct world *w, const char *team, const char *us
     LIST_FOREACH (model_nodes(w->model), ln) {
         LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
-            if (!str_eq(a->job->row.team, team) || (user && !str_eq(a->job->row.user, user)))
+            if (!str_eq(a->job->row.spec.team, team) || (user && !str_eq(a->job->row.user, user)))
                 continue;
             u.jobs += job_attempt(a->job) == a;
             u.mcpu += a->held.cpus * 1000LL;
@@ -106,8 +106,8 @@ static bool is_lent(const struct world *w, const struct node *n)
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         const struct job_row *r = &a->job->row;
-        if (a->row.state == ATTEMPT_STOPPING || r->state != JOB_RUNNING || r->nodes > 1 ||
-            !str_eq(r->team, "grey") ||
+        if (a->row.state == ATTEMPT_STOPPING || r->state != JOB_RUNNING || r->spec.nodes > 1 ||
+            !str_eq(r->spec.team, "grey") ||
             (wall_is_set(r->evicted_at) && now.ms - r->evicted_at.ms < PAUSE_MS))
             return false;
     }
@@ -118,15 +118,15 @@ static bool is_lent(const struct world *w, const struct node *n)
 static bool is_kept_from(const struct world *w, const struct job *j)
 {
     const struct team *t = j->account->team;
-    int64_t mcpu = j->row.need.cpus * 1000LL;
-    if (wants_alone(w, j) || !tree_has(&j->in_shape) || j->row.nodes > 1 || j->row.pool[0] ||
-        job_side(j)->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
+    int64_t mcpu = j->row.spec.need.cpus * 1000LL;
+    if (wants_alone(w, j) || !tree_has(&j->in_shape) || j->row.spec.nodes > 1 ||
+        j->row.spec.pool[0] || job_side(j)->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
         use_of(w, t->name, NULL).mcpu + mcpu > order_quota_mcpu(&w->order, t->name))
         return false;
     LIST_FOREACH (model_nodes(w->model), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (is_lent(w, n) && n->row.total.cpus >= j->row.need.cpus &&
-            n->row.total.memory_mib >= j->row.need.memory_mib)
+        if (is_lent(w, n) && n->row.total.cpus >= j->row.spec.need.cpus &&
+            n->row.total.memory_mib >= j->row.spec.need.memory_mib)
             return true;
     }
     return false;
@@ -198,8 +198,8 @@ static void check_choice(struct world *w, const struct attempt *a, bool by_qos)
     LIST_FOREACH (&a->node->attempts, l) {
         const struct attempt *other = LIST_ENTRY(l, struct attempt, on_node);
         const struct job_row *o = &other->job->row;
-        if (other->row.state == ATTEMPT_STOPPING || o->state != JOB_RUNNING || o->nodes > 1 ||
-            !str_eq(by_qos ? o->qos : o->team, by_qos ? r->qos : r->team) ||
+        if (other->row.state == ATTEMPT_STOPPING || o->state != JOB_RUNNING || o->spec.nodes > 1 ||
+            !str_eq(by_qos ? o->spec.qos : o->spec.team, by_qos ? r->spec.qos : r->spec.team) ||
             o->extras != r->extras || wall_is_set(o->evicted_at) ||
             other->held.cpus < a->held.cpus || other->held.memory_mib < a->held.memory_mib)
             continue;
@@ -227,9 +227,9 @@ void quotas_committed(struct world *w, const struct changes *c)
         w->evictions += is_eviction;
         if (is_eviction)
             check_pause(w, r);
-        if (by_qos && j && !str_eq(j->row.qos, "low"))
-            world_fail(w, "job %lld of QOS '%s' was preempted", (long long)r->job, j->row.qos);
-        if (a && j->row.nodes == 1 && a->row.attempt == r->attempt)
+        if (by_qos && j && !str_eq(j->row.spec.qos, "low"))
+            world_fail(w, "job %lld of QOS '%s' was preempted", (long long)r->job, j->row.spec.qos);
+        if (a && j->row.spec.nodes == 1 && a->row.attempt == r->attempt)
             check_choice(w, a, by_qos);
     }
 }

@@ -199,49 +199,50 @@ static void submit(struct world *w)
     /* counts for nothing where there are no classes */
     static const char *const qos[] = {"", "low", "low", "high"};
     int32_t nodes = world_chance(w, 0.15) ? (int32_t)world_between(w, 2, 3) : 1;
-    struct job_row row = {.nodes = nodes,
-        .nodes_min = world_chance(w, 0.5) ? nodes : (int32_t)world_between(w, 1, nodes),
-        .script_on = world_chance(w, 0.3) ? SCRIPT_ON_FIRST : SCRIPT_ON_EACH,
-        .on_loss = world_chance(w, 0.5) ? LOSS_SHRINK : LOSS_WAIT,
-        .need = {.cpus = (int32_t)world_between(w, 1, 4), .memory_mib = world_between(w, 0, 4096)},
-        .ckpt_keep = 3,
-        .ckpt_signal = SIGUSR1,
-        .method = CKPT_COOP,
-        .ckpt_after = (enum ckpt_after)world_between(w, AFTER_AUTO, AFTER_ALL),
-        .ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000),
+    struct job_row row = {.spec.nodes = nodes,
+        .spec.nodes_min = world_chance(w, 0.5) ? nodes : (int32_t)world_between(w, 1, nodes),
+        .spec.script_on = world_chance(w, 0.3) ? SCRIPT_ON_FIRST : SCRIPT_ON_EACH,
+        .spec.on_loss = world_chance(w, 0.5) ? LOSS_SHRINK : LOSS_WAIT,
+        .spec.need = {.cpus = (int32_t)world_between(w, 1, 4),
+            .memory_mib = world_between(w, 0, 4096)},
+        .spec.ckpt_keep = 3,
+        .spec.ckpt_signal = SIGUSR1,
+        .spec.method = CKPT_COOP,
+        .spec.ckpt_after = (enum ckpt_after)world_between(w, AFTER_AUTO, AFTER_ALL),
+        .spec.ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000),
         /* agents here do not look at it */
-        .time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0,
-        .drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
+        .spec.time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0,
+        .spec.drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
     char text[EXTRAS_TEXT_MAX];
     struct job_texts texts = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}",
         .extras = and_more(w, extras_of(w), text)};
-    STR_COPY(row.name, "sim");
+    STR_COPY(row.spec.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
-    row.retries = some_retries(w);
-    STR_COPY(row.qos, qos[world_between(w, 0, 3)]);
-    row.nice = world_chance(w, 0.2) ? (int32_t)world_between(w, 1, 120) : 0;
+    row.spec.retries = some_retries(w);
+    STR_COPY(row.spec.qos, qos[world_between(w, 0, 3)]);
+    row.spec.nice = world_chance(w, 0.2) ? (int32_t)world_between(w, 1, 120) : 0;
     snprintf(
         row.script_key, sizeof(row.script_key), "script-%lld", (long long)world_between(w, 1, 3));
     if (world_chance(w, 0.3))
-        STR_COPY(row.pool,
+        STR_COPY(row.spec.pool,
             ((const char *[]){"burst", "burst,base", "absent,burst"})[world_between(w, 0, 2)]);
     if (world_chance(w, 0.2))
-        snprintf(
-            row.ckpt_at, sizeof(row.ckpt_at), "%02d:%02d,12:00", (int)world_between(w, 0, 11), 30);
+        snprintf(row.spec.ckpt_at, sizeof(row.spec.ckpt_at), "%02d:%02d,12:00",
+            (int)world_between(w, 0, 11), 30);
     row.hold = world_chance(w, 0.05) ? HOLD_USER : HOLD_NONE;
-    row.begin_at.ms =
+    row.spec.begin_at.ms =
         world_chance(w, 0.05) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
-    row.deadline_ms = world_chance(w, 0.05) ? world_stamp(w).wall.ms + row.time_limit_ms +
-                                                  world_between(w, 60000, 1800000)
-                                            : 0;
-    row.market = (enum market_wish)world_between(w, 0, 2);
-    if (w->seed % SIM_REQUIRE == 0 && row.market == WISH_SPOT)
-        row.market = WISH_ANY; /* or it may wait for ever */
+    row.spec.deadline_ms = world_chance(w, 0.05) ? world_stamp(w).wall.ms + row.spec.time_limit_ms +
+                                                       world_between(w, 60000, 1800000)
+                                                 : 0;
+    row.spec.market = (enum market_wish)world_between(w, 0, 2);
+    if (w->seed % SIM_REQUIRE == 0 && row.spec.market == WISH_SPOT)
+        row.spec.market = WISH_ANY; /* or it may wait for ever */
     if (texts.extras && strstr(texts.extras, "z2"))
-        row.market = WISH_ANY; /* likewise */
-    if (row.market == WISH_ANY && world_chance(w, 0.1)) {
-        row.work_ms = world_between(w, 1000, 1800000);
-        row.finish_ms = world_stamp(w).wall.ms + world_between(w, 1, 4 * row.work_ms);
+        row.spec.market = WISH_ANY; /* likewise */
+    if (row.spec.market == WISH_ANY && world_chance(w, 0.1)) {
+        row.spec.work_ms = world_between(w, 1000, 1800000);
+        row.spec.finish_ms = world_stamp(w).wall.ms + world_between(w, 1, 4 * row.spec.work_ms);
     }
     bool asks = world_chance(w, 0.1), is_array = world_chance(w, 0.15);
     if (!is_array)
@@ -336,27 +337,27 @@ static void update_a_job(struct world *w, int64_t job)
             UPDATE_BIT(UPDATE_RETRIES) | UPDATE_BIT(UPDATE_NODES) | UPDATE_BIT(UPDATE_TIME_LIMIT));
     u->s.follows = world_chance(w, 0.3);
     u->extras = licences[world_between(w, 0, 2)];
-    u->to.nodes = (int32_t)world_between(w, 1, 3);
-    u->to.nodes_min = (int32_t)world_between(w, 0, u->to.nodes);
-    u->to.script_on = world_chance(w, 0.3) ? SCRIPT_ON_FIRST : SCRIPT_ON_EACH;
-    u->to.on_loss = world_chance(w, 0.5) ? LOSS_SHRINK : LOSS_WAIT;
-    u->to.need = (struct resources){
+    u->to.spec.nodes = (int32_t)world_between(w, 1, 3);
+    u->to.spec.nodes_min = (int32_t)world_between(w, 0, u->to.spec.nodes);
+    u->to.spec.script_on = world_chance(w, 0.3) ? SCRIPT_ON_FIRST : SCRIPT_ON_EACH;
+    u->to.spec.on_loss = world_chance(w, 0.5) ? LOSS_SHRINK : LOSS_WAIT;
+    u->to.spec.need = (struct resources){
         .cpus = (int32_t)world_between(w, 1, 4), .memory_mib = world_between(w, 0, 4096)};
-    u->to.time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0;
-    u->to.retries = some_retries(w);
-    u->to.deadline_ms =
+    u->to.spec.time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0;
+    u->to.spec.retries = some_retries(w);
+    u->to.spec.deadline_ms =
         world_chance(w, 0.2) ? world_stamp(w).wall.ms + world_between(w, 1, 4000000) : 0;
-    u->to.finish_ms =
+    u->to.spec.finish_ms =
         world_chance(w, 0.5) ? world_stamp(w).wall.ms + world_between(w, 1, 4000000) : 0;
-    u->to.work_ms = world_chance(w, 0.8) ? world_between(w, 1000, 1200000) : 0;
-    u->to.nice = (int32_t)world_between(w, 0, 120);
-    u->to.begin_at.ms =
+    u->to.spec.work_ms = world_chance(w, 0.8) ? world_between(w, 1000, 1200000) : 0;
+    u->to.spec.nice = (int32_t)world_between(w, 0, 120);
+    u->to.spec.begin_at.ms =
         world_chance(w, 0.5) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
-    STR_COPY(u->to.name, world_chance(w, 0.5) ? "sim" : "sim-2");
-    STR_COPY(
-        u->to.pool, ((const char *[]){"", "", "", "burst", "base,burst"})[world_between(w, 0, 4)]);
-    STR_COPY(u->to.team, world_chance(w, 0.5) ? "red" : "blue");
-    STR_COPY(u->to.qos, qos[world_between(w, 0, 2)]);
+    STR_COPY(u->to.spec.name, world_chance(w, 0.5) ? "sim" : "sim-2");
+    STR_COPY(u->to.spec.pool,
+        ((const char *[]){"", "", "", "burst", "base,burst"})[world_between(w, 0, 4)]);
+    STR_COPY(u->to.spec.team, world_chance(w, 0.5) ? "red" : "blue");
+    STR_COPY(u->to.spec.qos, qos[world_between(w, 0, 2)]);
     tick_post_work(w->tick, apply_updating, on_updated, u);
 }
 

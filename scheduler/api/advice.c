@@ -91,14 +91,14 @@ static void add_item(struct asking *x, const struct job *job, const struct advic
     int64_t cost_uusd, int64_t uusd_h)
 {
     const struct job_row *r = &job->row;
-    json_array_append_new(
-        x->items, json_pack("{s:s,s:I,s:n,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:b}", "code",
-                      advice_code_names[a->code], "job", (json_int_t)r->id, "node", "name",
-                      json_text(r->name), "user", json_text(r->user), "pool",
-                      json_text(job_attempt(job)->node->row.pool), "text", json_text(a->text),
-                      "remedy", json_text(a->remedy), "cost_uusd", (json_int_t)cost_uusd,
-                      "uusd_per_hour", (json_int_t)uusd_h, "waste_uusd_per_hour",
-                      (json_int_t)a->waste_uusd_h, "can_reclaim", (int)(r->method != CKPT_NONE)));
+    json_array_append_new(x->items,
+        json_pack("{s:s,s:I,s:n,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:b}", "code",
+            advice_code_names[a->code], "job", (json_int_t)r->id, "node", "name",
+            json_text(r->spec.name), "user", json_text(r->user), "pool",
+            json_text(job_attempt(job)->node->row.pool), "text", json_text(a->text), "remedy",
+            json_text(a->remedy), "cost_uusd", (json_int_t)cost_uusd, "uusd_per_hour",
+            (json_int_t)uusd_h, "waste_uusd_per_hour", (json_int_t)a->waste_uusd_h, "can_reclaim",
+            (int)(r->spec.method != CKPT_NONE)));
 }
 
 /* All that it costs, since it was last where it is now. */
@@ -146,11 +146,12 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
             gpus[i].busiest_recent = now->busiest;
         }
     }
-    if (job->row.nodes > 1 && db_read_ledger(x->api->o.reader, job->row.id, add_wait, &j, &e) != 0)
+    if (job->row.spec.nodes > 1 &&
+        db_read_ledger(x->api->o.reader, job->row.id, add_wait, &j, &e) != 0)
         log_warn("the ledger of a job cannot be read", log_i("job", job->row.id), log_err(&e));
     LIST_FOREACH (&job->ranks, l)
         add_live(x, LIST_ENTRY(l, struct attempt, in_job), &j);
-    if (job->row.nodes == 1)
+    if (job->row.spec.nodes == 1)
         j.gang_wait_ms = j.total_ms = 0;
     size_t n = advise_job(&j, limits, out);
     if (job->row.in_vain >= IN_VAIN_LEAST)
@@ -296,7 +297,7 @@ static int apply_reclaiming(void *ctx, struct tick *t, int64_t *ret_id, struct e
     if (!job || job->row.state != JOB_RUNNING)
         return err_set(e, ERR_CONFLICT, "job %lld does not run: there is nothing to take back",
             (long long)c->job);
-    if (job->row.method == CKPT_NONE)
+    if (job->row.spec.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
             "job %lld takes no part in checkpoints: what it has done would be lost. Ask its owner, "
             "or belay requeue or belay cancel it all the same",

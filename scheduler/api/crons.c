@@ -78,16 +78,16 @@ static int read_entry(struct request *q, const json_t *body, struct cron_row *ro
 /* What only a job that is submitted once can have. */
 static int check_job(const struct request *q, const struct jobspec *s, struct err *e)
 {
-    if (pools_check_names(q->api->o.pools, s->row.pool, "spec", e) != 0)
+    if (pools_check_names(q->api->o.pools, s->row.spec.pool, "spec", e) != 0)
         return ERR_INVALID;
-    if (s->n_depends > 0 || wall_is_set(s->row.begin_at) || s->row.deadline_ms > 0 ||
-        s->row.finish_ms > 0)
+    if (s->n_depends > 0 || wall_is_set(s->row.spec.begin_at) || s->row.spec.deadline_ms > 0 ||
+        s->row.spec.finish_ms > 0)
         return err_set(e, ERR_INVALID,
             "spec: jobs of a cron entry begin when its schedule says, and depend on no other: "
             "leave %s",
-            s->n_depends > 0         ? "the dependency out"
-            : s->row.deadline_ms > 0 ? "the deadline out"
-            : s->row.finish_ms > 0
+            s->n_depends > 0              ? "the dependency out"
+            : s->row.spec.deadline_ms > 0 ? "the deadline out"
+            : s->row.spec.finish_ms > 0
                 ? "the moment to be done by out, or say how long after each submit that is, or at "
                   "what time of the day (--finish-by +8h or 07:00; finish_in_ms, finish_at)"
                 : "the time to begin out");

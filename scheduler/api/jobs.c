@@ -143,23 +143,23 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
  * script calls, which is not looked at. */
 void api_script_key(struct jobspec *s)
 {
-    char *text =
-        mem_printf("%s\n%s\n%s", s->row.user, ckpt_method_names[s->row.method], s->texts.script);
+    char *text = mem_printf(
+        "%s\n%s\n%s", s->row.user, ckpt_method_names[s->row.spec.method], s->texts.script);
     ca_sha256_hex(text, s->row.script_key);
     free(text);
 }
 
 int api_check_window(const struct api *a, const struct job_row *r, struct err *e)
 {
-    if (!r->window[0] || core_window(tick_model(a->o.tick), r->window))
+    if (!r->spec.window[0] || core_window(tick_model(a->o.tick), r->spec.window))
         return 0;
     return err_set(e, ERR_INVALID,
-        "spec.window: there is no window \"%.63s\" in belayd's configuration", r->window);
+        "spec.window: there is no window \"%.63s\" in belayd's configuration", r->spec.window);
 }
 
 int api_check_method(const struct api *a, const struct job_row *r, struct err *e)
 {
-    if (r->method != CKPT_CRIU || a->o.config->encryption != ENCRYPTION_NONE)
+    if (r->spec.method != CKPT_CRIU || a->o.config->encryption != ENCRYPTION_NONE)
         return 0;
     return err_set(e, ERR_INVALID,
         "spec.checkpoint.method: \"criu\" restores as root what the store holds, so it needs "
@@ -178,7 +178,7 @@ bool api_read_submission(struct request *q, struct jobspec *ret_spec)
     if (rc == 0)
         rc = jobspec_parse(body, &s, &e);
     json_decref(body);
-    if (rc == 0 && (rc = pools_check_names(q->api->o.pools, s.row.pool, "spec", &e)) != 0)
+    if (rc == 0 && (rc = pools_check_names(q->api->o.pools, s.row.spec.pool, "spec", &e)) != 0)
         jobspec_deinit(&s);
     STR_COPY(s.row.user, q->caller.user);
     if (rc == 0 && ((rc = api_check_window(q->api, &s.row, &e)) != 0 ||
@@ -267,7 +267,7 @@ static json_t *job_json(const struct api *api, const struct job_row *row, const 
     json_object_set_new(o, "usage", usage_json(j));
     json_object_set_new(o, "requeue_asked_at", api_json_time(a->row.requeue_asked_at));
     json_object_set_new(o, "attempt_started_at", api_json_time(a->row.started_at));
-    if (row->method != CKPT_NONE) {
+    if (row->spec.method != CKPT_NONE) {
         json_object_set_new(o, "save_interval_ms", json_integer(core_interval_ms(a)));
         json_object_set_new(o, "reclaims_per_hour", json_real(core_job_reclaims_per_hour(j)));
     }

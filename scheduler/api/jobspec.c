@@ -89,7 +89,7 @@ static void read_at(struct json_reader *r, struct job_row *row)
     if (r->rc != 0)
         return;
     if (daily_parse(text, &d, &e) == 0)
-        daily_format(&d, row->ckpt_at);
+        daily_format(&d, row->spec.ckpt_at);
     else
         json_reader_fail(r, "at", "%s", e.text);
 }
@@ -97,24 +97,25 @@ static void read_at(struct json_reader *r, struct job_row *row)
 static void read_checkpoint(struct json_reader *outer, struct job_row *row)
 {
     const json_t *object = json_opt_object(outer, "checkpoint");
-    row->ckpt_keep = 3;
-    row->ckpt_signal = SIGUSR1;
-    row->ckpt_every_ms = CKPT_EVERY_AUTO;
+    row->spec.ckpt_keep = 3;
+    row->spec.ckpt_signal = SIGUSR1;
+    row->spec.ckpt_every_ms = CKPT_EVERY_AUTO;
     if (!object)
         return;
     struct json_reader r;
     json_reader_init(&r, object, "spec.checkpoint", outer->e);
-    row->method = (enum ckpt_method)json_opt_enum(&r, "method", ckpt_method_names, CKPT_NONE);
-    row->ckpt_every_ms = json_opt_i64(&r, "every_ms", 0, YEAR_MS, CKPT_EVERY_AUTO);
+    row->spec.method = (enum ckpt_method)json_opt_enum(&r, "method", ckpt_method_names, CKPT_NONE);
+    row->spec.ckpt_every_ms = json_opt_i64(&r, "every_ms", 0, YEAR_MS, CKPT_EVERY_AUTO);
     read_at(&r, row);
-    row->ckpt_keep = (int32_t)json_opt_i64(&r, "keep", 1, 1000, 3);
-    row->ckpt_keep_every = (int32_t)json_opt_i64(&r, "keep_every", 0, 1000000, 0);
-    row->ckpt_after = (enum ckpt_after)json_opt_enum(&r, "after", ckpt_after_names, AFTER_AUTO);
-    row->ckpt_signal = (int32_t)json_opt_i64(&r, "signal", 1, 64, SIGUSR1);
-    if (r.rc == 0 && row->ckpt_every_ms != CKPT_EVERY_AUTO && row->ckpt_every_ms < 1000)
+    row->spec.ckpt_keep = (int32_t)json_opt_i64(&r, "keep", 1, 1000, 3);
+    row->spec.ckpt_keep_every = (int32_t)json_opt_i64(&r, "keep_every", 0, 1000000, 0);
+    row->spec.ckpt_after =
+        (enum ckpt_after)json_opt_enum(&r, "after", ckpt_after_names, AFTER_AUTO);
+    row->spec.ckpt_signal = (int32_t)json_opt_i64(&r, "signal", 1, 64, SIGUSR1);
+    if (r.rc == 0 && row->spec.ckpt_every_ms != CKPT_EVERY_AUTO && row->spec.ckpt_every_ms < 1000)
         json_reader_fail(&r, "every_ms", "expected 0 (auto) or at least 1000, found %lld",
-            (long long)row->ckpt_every_ms);
-    if (r.rc == 0 && (row->ckpt_signal == SIGKILL || row->ckpt_signal == SIGSTOP))
+            (long long)row->spec.ckpt_every_ms);
+    if (r.rc == 0 && (row->spec.ckpt_signal == SIGKILL || row->spec.ckpt_signal == SIGSTOP))
         json_reader_fail(&r, "signal", "SIGKILL and SIGSTOP cannot be handled by a program");
     int rc = json_reader_finish(&r);
     if (outer->rc == 0)
@@ -186,12 +187,13 @@ static void read_array(struct json_reader *r, struct jobspec *s)
 
 static void read_on_loss(struct json_reader *r, struct job_row *row)
 {
-    row->on_loss = (enum gang_loss)json_opt_enum(r, "on_loss", gang_loss_names, LOSS_SHRINK);
-    if (r->rc == 0 && row->nodes_min == row->nodes && json_object_get(r->object, "on_loss"))
+    row->spec.on_loss = (enum gang_loss)json_opt_enum(r, "on_loss", gang_loss_names, LOSS_SHRINK);
+    if (r->rc == 0 && row->spec.nodes_min == row->spec.nodes &&
+        json_object_get(r->object, "on_loss"))
         json_reader_fail(r, "on_loss",
             "is for jobs whose number of nodes is a range, and this one always has %d: give a "
             "range, as --nodes 2-8 (nodes_min 2, nodes 8), or leave out --on-loss",
-            (int)row->nodes);
+            (int)row->spec.nodes);
 }
 
 /* {"failed": 2, "reclaimed": null}; null: as often as it takes. */
@@ -205,7 +207,7 @@ static void read_retry(struct json_reader *outer, struct job_row *row)
     for (int k = 0; k < RETRY_KINDS; k++) {
         int64_t n = json_opt_i64(&r, retry_kind_names[k], 0, RETRIES_MAX, RETRIES_UNLIMITED);
         if (json_object_get(object, retry_kind_names[k]))
-            row->retries.n[k] = n == 0 ? RETRIES_NEVER : (int32_t)n;
+            row->spec.retries.n[k] = n == 0 ? RETRIES_NEVER : (int32_t)n;
     }
     int rc = json_reader_finish(&r);
     outer->rc = outer->rc ? outer->rc : rc;
@@ -218,13 +220,13 @@ static void read_retries(struct json_reader *r, struct job_row *row)
     bool requeue = json_opt_bool(r, "requeue", false),
          is_said = json_is_boolean(json_object_get(r->object, "requeue"));
     read_retry(r, row);
-    if (r->rc == 0 && failed != RETRIES_UNLIMITED && row->retries.n[RETRY_FAILED] != 0)
+    if (r->rc == 0 && failed != RETRIES_UNLIMITED && row->spec.retries.n[RETRY_FAILED] != 0)
         json_reader_fail(r, "retries", "is the same as retry.failed: expected one of them");
     if (failed != RETRIES_UNLIMITED)
-        row->retries.n[RETRY_FAILED] = failed == 0 ? RETRIES_NEVER : (int32_t)failed;
+        row->spec.retries.n[RETRY_FAILED] = failed == 0 ? RETRIES_NEVER : (int32_t)failed;
     for (int k = 0; is_said && k < RETRY_KINDS; k++)
-        if (row->retries.n[k] == 0 && (!requeue || (k != RETRY_FAILED && k != RETRY_TIMEOUT)))
-            row->retries.n[k] = requeue ? RETRIES_USUAL : RETRIES_NEVER;
+        if (row->spec.retries.n[k] == 0 && (!requeue || (k != RETRY_FAILED && k != RETRY_TIMEOUT)))
+            row->spec.retries.n[k] = requeue ? RETRIES_USUAL : RETRIES_NEVER;
 }
 
 /* By when it is to be done: a moment, so long after the submit, or the next time that it is so late
@@ -244,7 +246,7 @@ static void read_finish(struct json_reader *r, struct job_row *row, int32_t *ret
         json_reader_fail(
             r, "finish_at", "expected a time of the day as 07:00, found %s", str_show(at, shown));
     *ret_of_day = *at ? minute + 1 : 0;
-    row->finish_ms = *at ? -DAY_MS : in_ms > 0 ? -in_ms : by_ms;
+    row->spec.finish_ms = *at ? -DAY_MS : in_ms > 0 ? -in_ms : by_ms;
 }
 
 /* Options that are members of the row as they are. Their limits are those of job_attributes. */
@@ -259,8 +261,8 @@ static const struct plain {
 } plain[] = {
 #define PLAIN(name, kind, member, ...)                                                             \
     {                                                                                              \
-        name, PLAIN_##kind, offsetof(struct job_row, member),                                      \
-            sizeof(((struct job_row *)NULL)->member), __VA_ARGS__                                  \
+        name, PLAIN_##kind, offsetof(struct job_row, spec.member),                                 \
+            sizeof(((struct job_row *)NULL)->spec.member), __VA_ARGS__                             \
     }
     PLAIN("name", TEXT, name, "job"),
     PLAIN("pool", TEXT, pool, ""),
@@ -320,25 +322,26 @@ static void read_row(struct json_reader *r, struct job_row *row)
     struct err why;
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
         read_plain(r, &plain[i], row);
-    row->nodes = (int32_t)json_opt_i64(r, "nodes", 1, JOB_NODES_MAX, 1);
-    row->nodes_min = (int32_t)json_opt_i64(r, "nodes_min", 1, row->nodes, row->nodes);
+    row->spec.nodes = (int32_t)json_opt_i64(r, "nodes", 1, JOB_NODES_MAX, 1);
+    row->spec.nodes_min =
+        (int32_t)json_opt_i64(r, "nodes_min", 1, row->spec.nodes, row->spec.nodes);
     read_on_loss(r, row);
     read_retries(r, row);
     row->hold = json_opt_bool(r, "hold", false) ? HOLD_USER : HOLD_NONE;
-    row->begin_at.ms = json_opt_i64(r, "begin_at_ms", 0, INT64_MAX / 2, WALL_NONE.ms);
-    row->keep_unmeetable = !json_opt_bool(r, "kill_on_invalid_dep", true);
-    row->drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;
+    row->spec.begin_at.ms = json_opt_i64(r, "begin_at_ms", 0, INT64_MAX / 2, WALL_NONE.ms);
+    row->spec.keep_unmeetable = !json_opt_bool(r, "kill_on_invalid_dep", true);
+    row->spec.drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;
     read_checkpoint(r, row);
-    if (r->rc == 0 && row->drill_tries > 0 && row->method == CKPT_NONE)
+    if (r->rc == 0 && row->spec.drill_tries > 0 && row->spec.method == CKPT_NONE)
         json_reader_fail(
             r, "drill", "with checkpoint.method \"none\" nothing is saved: choose signal or coop");
-    if (r->rc == 0 && row->name[0] == '\0')
+    if (r->rc == 0 && row->spec.name[0] == '\0')
         json_reader_fail(r, "name", "must not be empty");
-    if (r->rc == 0 && str_has_control(row->name))
+    if (r->rc == 0 && str_has_control(row->spec.name))
         json_reader_fail(
             r, "name", "must not contain control characters or marks of text direction");
-    if (r->rc == 0 && row->pool[0] &&
-        names_check(row->pool, sizeof(row->pool), "a pool's name", &why) != 0)
+    if (r->rc == 0 && row->spec.pool[0] &&
+        names_check(row->spec.pool, sizeof(row->spec.pool), "a pool's name", &why) != 0)
         json_reader_fail(r, "pool", "%s", why.text);
 }
 
@@ -453,7 +456,7 @@ static void check_workdir(struct json_reader *r, const struct job_row *row)
     if (r->rc == 0 && *hash && !workdir_is_hash(hash))
         json_reader_fail(r, "workdir",
             "expected the hash that belayd gave for a working directory, 64 hex digits");
-    if (r->rc == 0 && *hash && row->method == CKPT_CRIU)
+    if (r->rc == 0 && *hash && row->spec.method == CKPT_CRIU)
         json_reader_fail(r, "workdir",
             "with checkpoint.method \"criu\" the working directory has to be one that all nodes "
             "share");
@@ -467,13 +470,13 @@ static void check_image(struct json_reader *r, const struct job_row *row)
         if (!isgraph((unsigned char)*p))
             json_reader_fail(
                 r, "image", "expected an image as podman or apptainer name it, without blanks");
-    if (r->rc == 0 && image[0] && row->nodes > 1 && row->script_on == SCRIPT_ON_FIRST)
+    if (r->rc == 0 && image[0] && row->spec.nodes > 1 && row->spec.script_on == SCRIPT_ON_FIRST)
         json_reader_fail(r, "image",
             "with script_on first the tasks on the other nodes would not be in it: leave it out, "
             "or start the script on each");
     if (r->rc == 0 && image[0] == '-')
         json_reader_fail(r, "image", "must not begin with -");
-    if (r->rc == 0 && *image && row->method == CKPT_CRIU)
+    if (r->rc == 0 && *image && row->spec.method == CKPT_CRIU)
         json_reader_fail(r, "image", "with checkpoint.method \"criu\" a job runs in no container");
 }
 
@@ -539,11 +542,11 @@ static char *read_notify(struct json_reader *outer, struct job_row *row)
     if (!object || outer->rc != 0)
         return NULL;
     json_reader_init(&r, object, "spec.notify", outer->e);
-    row->mail = mail_types(&r);
+    row->spec.mail = mail_types(&r);
     const char *to = json_opt_str(&r, "mail_user", NOTIFY_ADDRESS_MAX, "");
     if (r.rc == 0 && *to && notify_check_address(to, &why) != 0)
         json_reader_fail(&r, "mail_user", "%s", why.text);
-    row->urls = check_urls(&r);
+    row->spec.urls = check_urls(&r);
     outer->rc = json_reader_finish(&r);
     return outer->rc == 0 ? json_dump_text(object) : NULL;
 }
@@ -568,16 +571,16 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
     int64_t tasks = json_opt_i64(&r, "tasks", 1, 4096, 1);
     int64_t each = json_opt_i64(&r, "cpus_per_task", 1, 4096, 1);
     json_opt_i64(&r, "all_tasks", 1, 4096 * JOB_NODES_MAX, 1);
-    if (r.rc == 0 && row->script_on == SCRIPT_ON_EACH && json_object_get(object, "all_tasks"))
+    if (r.rc == 0 && row->spec.script_on == SCRIPT_ON_EACH && json_object_get(object, "all_tasks"))
         json_reader_fail(&r, "all_tasks",
             "is for jobs of several nodes whose script starts on the first: see script_on");
-    if (r.rc == 0 && tasks * each > row->need.cpus)
+    if (r.rc == 0 && tasks * each > row->spec.need.cpus)
         json_reader_fail(&r, "tasks", "%lld of %lld CPUs each are more than the %d CPUs of a node",
-            (long long)tasks, (long long)each, (int)row->need.cpus);
-    if (r.rc == 0 && json_object_get(object, "error") && row->method == CKPT_CRIU)
+            (long long)tasks, (long long)each, (int)row->spec.need.cpus);
+    if (r.rc == 0 && json_object_get(object, "error") && row->spec.method == CKPT_CRIU)
         json_reader_fail(&r, "error",
             "with checkpoint.method \"criu\" output and errors go to one file: leave it out");
-    if (r.rc == 0 && row->method == CKPT_CRIU &&
+    if (r.rc == 0 && row->spec.method == CKPT_CRIU &&
         str_eq(json_string_value(json_object_get(object, "input")), "-"))
         json_reader_fail(
             &r, "input", "with checkpoint.method \"criu\" nobody can attach to it: leave it out");

@@ -100,12 +100,12 @@ static json_t *spec_of(const struct jobupdate_of *of, uint64_t fields)
     const struct job_row *row = of->row;
     const char *launch = of->launch_json ? of->launch_json : "{}";
     json_t *o = json_pack("{s:s, s:s, s:i, s:i, s:i, s:{s:s}}", "script", "#!/bin/sh\n", "cwd", "/",
-        "cpus", (int)row->need.cpus, "gpus", (int)row->need.gpus, "nodes", (int)row->nodes,
-        "checkpoint", "method", ckpt_method_names[row->method]);
-    if (row->nodes_min < row->nodes)
-        json_object_set_new(o, "nodes_min", json_integer(row->nodes_min));
-    if (row->script_on != SCRIPT_ON_EACH)
-        json_object_set_new(o, "script_on", json_string(script_on_names[row->script_on]));
+        "cpus", (int)row->spec.need.cpus, "gpus", (int)row->spec.need.gpus, "nodes",
+        (int)row->spec.nodes, "checkpoint", "method", ckpt_method_names[row->spec.method]);
+    if (row->spec.nodes_min < row->spec.nodes)
+        json_object_set_new(o, "nodes_min", json_integer(row->spec.nodes_min));
+    if (row->spec.script_on != SCRIPT_ON_EACH)
+        json_object_set_new(o, "script_on", json_string(script_on_names[row->spec.script_on]));
     json_t *launch_json = json_loads(launch, 0, NULL);
     if (launch_json)
         json_object_set_new(o, "launch", launch_json);
@@ -168,8 +168,8 @@ int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
         return rc;
     u.to.at_once = at_once;
     u.document = document_patch(changes, u.to.texts.document_json);
-    if (u.to.row.begin_at.ms <= 0)
-        u.to.row.begin_at = WALL_NONE; /* 0 takes it away */
+    if (u.to.row.spec.begin_at.ms <= 0)
+        u.to.row.spec.begin_at = WALL_NONE; /* 0 takes it away */
     *ret_update = u;
     return 0;
 }

@@ -39,7 +39,7 @@ static int check_names(const struct api *a, const struct jobupdate *u, struct er
 {
     const struct job_row *to = &u->to.row;
     if ((u->fields & UPDATE_BIT(UPDATE_POOL)) &&
-        pools_check_names(a->o.pools, to->pool, "changes", e) != 0)
+        pools_check_names(a->o.pools, to->spec.pool, "changes", e) != 0)
         return ERR_INVALID;
     return u->fields & UPDATE_BIT(UPDATE_WINDOW) ? api_check_window(a, to, e) : 0;
 }

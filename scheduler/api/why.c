@@ -109,7 +109,7 @@ static void warn_of_criu(json_t *list, const struct model *model, const struct j
         "needs criu %s, an agent that runs as root, and a kernel for which `criu check` succeeds "
         "(criu: in the pool says so)",
         pool,
-        row->need.gpus > 0
+        row->spec.need.gpus > 0
             ? "4 or later with its CUDA plugin, cuda-checkpoint, an NVIDIA driver of 570 or later"
             : "3.17 or later");
     json_array_append_new(

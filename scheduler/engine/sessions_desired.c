@@ -103,7 +103,7 @@ static void add_row(const struct model *m, const struct attempt *a, struct wire_
 {
     const struct job_row *j = &a->job->row;
     const struct extras *x = model_extras(m, j->extras);
-    STR_COPY(d->name, j->name);
+    STR_COPY(d->name, j->spec.name);
     STR_COPY(d->user, j->user);
     d->cpus = a->held.cpus;
     d->gpus = a->held.gpus;
@@ -111,12 +111,12 @@ static void add_row(const struct model *m, const struct attempt *a, struct wire_
     d->exclusive = x && x->exclusive;
     if (x)
         counts_format(&x->resources, d->resources);
-    d->time_limit_ms = j->time_limit_ms;
-    d->method = sessions_method(j->method);
-    d->ckpt_signal = j->ckpt_signal;
-    d->ckpt_keep = j->ckpt_keep;
-    d->ckpt_keep_every = j->ckpt_keep_every;
-    STR_COPY(d->ckpt_at, j->ckpt_at);
+    d->time_limit_ms = j->spec.time_limit_ms;
+    d->method = sessions_method(j->spec.method);
+    d->ckpt_signal = j->spec.ckpt_signal;
+    d->ckpt_keep = j->spec.ckpt_keep;
+    d->ckpt_keep_every = j->spec.ckpt_keep_every;
+    STR_COPY(d->ckpt_at, j->spec.ckpt_at);
     d->save_ms = j->save_ms;
 }
 
@@ -195,7 +195,7 @@ static void add_array(const struct job *j, struct wire_desired_attempt *d)
 static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
 {
     d->rank = a->row.rank;
-    if (a->job->row.nodes == 1)
+    if (a->job->row.spec.nodes == 1)
         return;
     d->n_peers = (size_t)a->job->row.ranks;
     d->peers = mem_array(d->n_peers, sizeof(*d->peers));
@@ -210,7 +210,7 @@ static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
 /* It may be another than at the start. */
 static int64_t limit_ms(const struct attempt *a)
 {
-    int64_t ms = a->job->row.time_limit_ms;
+    int64_t ms = a->job->row.spec.time_limit_ms;
     return ms == 0 ? WIRE_NO_LIMIT : attempt_holds(a) ? ms + HOLD_SPARE_MS : ms;
 }
 
@@ -218,7 +218,7 @@ static int64_t limit_ms(const struct attempt *a)
  * the job's; and what is left of it when tasks are to be told is the same. */
 static void add_script_on(const struct attempt *a, struct wire_desired_attempt *d)
 {
-    d->script_on_first = a->job->row.script_on == SCRIPT_ON_FIRST;
+    d->script_on_first = a->job->row.spec.script_on == SCRIPT_ON_FIRST;
     if (!attempt_holds(a))
         return;
     d->method = WIRE_METHOD_NONE;
@@ -309,7 +309,8 @@ static bool add_secrets(struct sessions *s, const struct seen *k, struct message
 static bool may_use_store(
     const struct sessions *s, const struct attempt *a, const struct seen *k, struct err *ret_why)
 {
-    bool needs_it = a->job->row.method != CKPT_NONE && !attempt_holds(a) && !k->told && !k->sent;
+    bool needs_it =
+        a->job->row.spec.method != CKPT_NONE && !attempt_holds(a) && !k->told && !k->sent;
     const char *fault = needs_it && s->o.store_fault ? s->o.store_fault(s->o.store_ctx) : NULL;
     if (fault)
         err_set(ret_why, ERR_UNAVAILABLE, "%s", fault);

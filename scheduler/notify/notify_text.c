@@ -152,9 +152,10 @@ void notify_body(const struct notify_facts *f, struct buf *out)
         json_pack("{s:s,s:s,s:s,s:I,s:I}", "id", buf_str(&id), "event", notify_event_names[r->kind],
             "cluster", f->cluster, "job", (json_int_t)r->job, "attempt", (json_int_t)r->attempt);
     set_time(o, "at", r->at);
-    json_object_set_new(o, "name", json_text(f->job->name));
+    json_object_set_new(o, "name", json_text(f->job->spec.name));
     json_object_set_new(o, "user", json_text(f->job->user));
-    json_object_set_new(o, "team", f->job->team[0] ? json_text(f->job->team) : json_null());
+    json_object_set_new(
+        o, "team", f->job->spec.team[0] ? json_text(f->job->spec.team) : json_null());
     json_object_set_new(
         o, "array", f->job->array == CORE_ID_NONE ? json_null() : json_integer(f->job->array));
     json_object_set_new(o, "array_index",
@@ -193,7 +194,7 @@ static void describe(const struct notify_facts *f, struct buf *out)
         buf_printf(out, "job %" PRId64 "_%d", f->job->array, (int)f->job->array_index);
     else
         buf_printf(out, "job %" PRId64, r->job);
-    buf_printf(out, " \"%s\" of %s %s", f->job->name, f->job->user, words[r->kind]);
+    buf_printf(out, " \"%s\" of %s %s", f->job->spec.name, f->job->user, words[r->kind]);
     if (r->kind == NOTIFY_FAIL || r->kind == NOTIFY_END || r->kind == NOTIFY_REQUEUE)
         buf_printf(out, " (%s)",
             r->kind == NOTIFY_REQUEUE ? "its last attempt ended before its time"

@@ -279,7 +279,7 @@ bool grants_give(
     struct grants *g, int64_t job, int64_t attempt, struct wire_secrets *s, struct err *ret_why)
 {
     const struct attempt *a = live(g, job, attempt);
-    if (!a || a->job->row.method == CKPT_NONE)
+    if (!a || a->job->row.spec.method == CKPT_NONE)
         return true;
     const struct grant *x = grant_of(g, job, attempt);
     int64_t left = left_ms(x);

@@ -146,13 +146,13 @@ void lab_wait(struct lab *l, int64_t ms)
 
 struct job_row lab_job(int32_t cpus)
 {
-    return (struct job_row){.name = "train",
+    return (struct job_row){.spec.name = "train",
         .user = "ann",
-        .nodes = 1,
-        .need = {.cpus = cpus, .memory_mib = 100},
-        .method = CKPT_COOP,
-        .ckpt_keep = 3,
-        .retries.n[RETRY_FAILED] = 1};
+        .spec.nodes = 1,
+        .spec.need = {.cpus = cpus, .memory_mib = 100},
+        .spec.method = CKPT_COOP,
+        .spec.ckpt_keep = 3,
+        .spec.retries.n[RETRY_FAILED] = 1};
 }
 
 int64_t lab_submit(struct lab *l, const struct job_row *row)
@@ -207,8 +207,8 @@ int64_t lab_submit_cpus(struct lab *l, int32_t cpus)
 int64_t lab_submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish)
 {
     struct job_row r = lab_job(cpus);
-    STR_COPY(r.pool, pool);
-    r.market = wish;
+    STR_COPY(r.spec.pool, pool);
+    r.spec.market = wish;
     return lab_submit(l, &r);
 }
 

@@ -15,7 +15,7 @@ static int64_t submit(struct lab *l, const char *tasks, int32_t at_once)
     const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct job_row r = lab_job(1);
     struct ranges set;
-    r.retries.n[RETRY_FAILED] = 0;
+    r.spec.retries.n[RETRY_FAILED] = 0;
     assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
     return lab_apply(
         l, (struct event){.type = EV_SUBMIT,
@@ -181,7 +181,7 @@ static void a_job_waits_for_one_task(void **state)
     core_explain(l.m, l.now, ok, r, EXPLAIN_REASONS_MAX);
     snprintf(text, sizeof(text),
         "afterok:%" PRId64 "_1: that task of job %" PRId64 " '%s' has not run yet", job, job,
-        model_job(l.m, job)->row.name);
+        model_job(l.m, job)->row.spec.name);
     assert_string_equal(r[0].text, text);
     lab_plan(&l); /* 0 and 1 begin */
     assert_false(is_queued(&l, ok));

@@ -185,7 +185,7 @@ static void a_gang_is_probed_for_as_well(void **state)
     struct lab l;
     start(&l, 0);
     struct job_row r = lab_job(4);
-    r.nodes = r.nodes_min = 4;
+    r.spec.nodes = r.spec.nodes_min = 4;
     lab_submit(&l, &r);
     lab_plan(&l);
     assert_int_equal(fail_all(&l), 4);
@@ -302,7 +302,7 @@ static void no_start_is_promised_where_launches_are_refused_each_time(void **sta
     lab_init(&l);
     lab_elastic(&l, "burst", 20, "m5", 4);
     struct job_row r = lab_job(4);
-    r.market = WISH_SPOT;
+    r.spec.market = WISH_SPOT;
     int64_t job = lab_submit(&l, &r);
     for (int k = 0; k < 3; k++) {
         lab_plan(&l);

@@ -48,7 +48,7 @@ static struct job_row job_of(const char *user, int32_t cpus, int64_t limit_ms)
 {
     struct job_row r = lab_job(cpus);
     STR_COPY(r.user, user);
-    r.time_limit_ms = limit_ms;
+    r.spec.time_limit_ms = limit_ms;
     return r;
 }
 
@@ -174,7 +174,7 @@ static void what_is_to_be_read_is_set_aside_until_it_is(void **state)
     assert_true(says(&l, 1, "budget",
         "it would cost $16.00 at $1.00 an hour, with $15.00 for reading its input, and budget all "
         "has $10.00 for all of a month: machines nearer to what it reads would help"));
-    capped.max_uusd = 5 * USD;
+    capped.spec.max_uusd = 5 * USD;
     int64_t second = lab_submit_asking(&l, &capped, "input=store:10737418240");
     lab_plan(&l);
     assert_false(runs(&l, second)); /* $5, and its first ten minutes */
@@ -251,7 +251,7 @@ static void what_the_store_keeps_is_spent(void **state)
     lab_apply(&l, (struct event){.type = EV_POOL, .pool = &free_pool});
     lab_join(&l, "a", 8);
     struct job_row r = job_of("ann", 8, 0);
-    r.ckpt_after = AFTER_ALL;
+    r.spec.ckpt_after = AFTER_ALL;
     int64_t id = lab_submit(&l, &r);
     lab_plan(&l);
     lab_started(&l, id);
@@ -295,7 +295,7 @@ static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **
     lab_set_pool(&l, base);
     lab_join(&l, "a", 8);
     struct job_row r = job_of("ann", 8, 100 * HOUR_MS);
-    r.method = CKPT_COOP;
+    r.spec.method = CKPT_COOP;
     for (int k = 0; k < 5; k++) { /* each time $8 are held for its input, and given back */
         int64_t id = lab_submit_asking(&l, &r, "input=store:17179869184");
         lab_plan(&l);
@@ -389,14 +389,14 @@ static void a_job_counts_where_all_that_is_said_matches(void **state)
     l = (struct lab){
         .m = model_create(&o), .p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};
     struct job_row ann = job_of("ann", 1, 0), bob = job_of("bob", 1, 0), nlp = job_of("cho", 1, 0);
-    STR_COPY(nlp.team, "nlp");
-    STR_COPY(nlp.name, "other");
+    STR_COPY(nlp.spec.team, "nlp");
+    STR_COPY(nlp.spec.name, "other");
     assert_int_equal(matched(&l, &ann, "{}"), 1 << 1 | 1 << 4);
     assert_int_equal(matched(&l, &bob, "{}"), 1 << 3 | 1 << 4);
     assert_int_equal(matched(&l, &bob, "{\"project\":\"x\"}"), 1 << 3 | 1 << 4);
     assert_int_equal(matched(&l, &nlp, "{}"), 1 << 0 | 1 << 4);
     STR_COPY(nlp.user, "ann"); /* a member of both */
-    STR_COPY(nlp.team, "rest");
+    STR_COPY(nlp.spec.team, "rest");
     /* the label says whose money it is */
     assert_int_equal(matched(&l, &nlp, "{\"team\":\"nlp\"}"), 1 << 0 | 1 << 1 | 1 << 4);
     assert_int_equal(matched(&l, &ann, "{\"project\":\"x\",\"team\":\"nlp\"}"),
@@ -440,7 +440,7 @@ static void launches_are_for_what_can_be_paid(void **state)
     lab_elastic(&l, "burst", 50, "m5.large", 4); /* spot at $1 */
     for (int k = 0; k < 40; k++) {
         struct job_row r = job_of("ann", 4, 2 * HOUR_MS);
-        STR_COPY(r.pool, "burst");
+        STR_COPY(r.spec.pool, "burst");
         lab_submit(&l, &r);
     }
     lab_plan(&l);
@@ -502,7 +502,7 @@ static void who_cannot_be_saved_is_not_stopped_and_is_paid_for(void **state)
     lab_join(&l, "a", 8);
     lab_join(&l, "b", 8);
     struct job_row none = job_of("ann", 8, 12 * HOUR_MS);
-    none.method = CKPT_NONE;
+    none.spec.method = CKPT_NONE;
     int64_t stays = lab_submit(&l, &none), goes = submit(&l, "ann", 8, 0), late;
     lab_plan(&l);
     lab_started(&l, stays);
@@ -580,7 +580,7 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     begin(&l, NULL, 0);
     lab_join(&l, "a", 8);
     struct job_row r = job_of("ann", 8, 0);
-    r.max_uusd = 3 * USD;
+    r.spec.max_uusd = 3 * USD;
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     lab_started(&l, job);
@@ -595,13 +595,13 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     struct forecast f;
     assert_true(core_forecast(l.m, l.now, job, &f));
     assert_false(wall_is_set(f.median)); /* nobody knows whether it will be */
-    r.max_uusd = 5 * USD;
+    r.spec.max_uusd = 5 * USD;
     lab_apply(&l, (struct event){.type = EV_UPDATE,
                       .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
     lab_plan(&l);
     assert_true(runs(&l, job));
     lab_started(&l, job);
-    r.max_uusd = 4 * USD; /* while it runs */
+    r.spec.max_uusd = 4 * USD; /* while it runs */
     lab_apply(&l, (struct event){.type = EV_UPDATE,
                       .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
     run_for(&l, 4 * HOUR_MS);
@@ -609,16 +609,16 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     assert_true(model_job(l.m, job)->row.cost_uusd <= 4 * USD &&
                 model_job(l.m, job)->row.cost_uusd > 4 * USD - USD / 25);
     struct job_row tiny = job_of("ann", 8, 0);
-    tiny.max_uusd = 100;
+    tiny.spec.max_uusd = 100;
     job = lab_submit(&l, &tiny);
     lab_plan(&l);
     assert_true(says(&l, job, "max-usd", "it has cost $0.00, and may cost $0.0001 (--max-usd)"));
     r = job_of("ann", 1, 0);
-    r.max_uusd = -1;
+    r.spec.max_uusd = -1;
     lab_refused(&l, &r, "what it may cost is not in 0 .. 1000000000 dollars");
-    r.max_uusd = USD;
+    r.spec.max_uusd = USD;
     for (int k = 0; k < RETRY_KINDS; k++)
-        r.retries.n[k] = RETRIES_NEVER;
+        r.spec.retries.n[k] = RETRIES_NEVER;
     lab_refused(&l, &r, "cannot have a cap of its own (max_usd): it would end when that is spent");
     lab_deinit(&l);
 }
@@ -630,7 +630,7 @@ static void a_job_waits_for_a_price_that_it_takes(void **state)
     begin(&l, NULL, 0);
     lab_elastic(&l, "burst", 4, "m5.large", 4); /* spot at $1, on-demand at $3 */
     struct job_row r = job_of("ann", 4, 0);
-    r.max_uusd_h = USD / 2;
+    r.spec.max_uusd_h = USD / 2;
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     assert_null(list_first(model_instances(l.m)));

@@ -21,8 +21,8 @@ static int64_t init(struct lab *l, struct resources big, int64_t uusd_h)
 static void submit(struct lab *l, int32_t cpus, int32_t gpus, int64_t memory_mib)
 {
     struct job_row r = lab_job(cpus);
-    r.need.gpus = gpus;
-    r.need.memory_mib = memory_mib;
+    r.spec.need.gpus = gpus;
+    r.spec.need.memory_mib = memory_mib;
     lab_submit(l, &r);
 }
 

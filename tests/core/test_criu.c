@@ -17,15 +17,15 @@ static void tell(struct lab *l, int64_t node, enum criu_ability can, const char 
 static struct job_row criu_job(int32_t gpus)
 {
     struct job_row r = lab_job(1);
-    r.method = CKPT_CRIU;
-    r.need.gpus = gpus;
+    r.spec.method = CKPT_CRIU;
+    r.spec.need.gpus = gpus;
     return r;
 }
 
 static int64_t submit(struct lab *l, const char *pool)
 {
     struct job_row r = criu_job(0);
-    STR_COPY(r.pool, pool);
+    STR_COPY(r.spec.pool, pool);
     return lab_submit(l, &r);
 }
 
@@ -96,12 +96,12 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
         "check failed with exit code "
         "1: no vDSO");
     struct job_row several = criu_job(0);
-    several.nodes = 2;
+    several.spec.nodes = 2;
     refused(&l, several,
         "--checkpoint criu is for jobs of one node: the connections between several cannot be "
         "saved");
     struct job_row large = criu_job(0);
-    large.need.cpus = 64; /* waits for a larger one, as any other */
+    large.spec.need.cpus = 64; /* waits for a larger one, as any other */
     lab_submit(&l, &large);
     lab_elastic(&l, "burst", 3, "m5", 16);
     submit(&l, "");
@@ -109,7 +109,7 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
     p.criu = CRIU_NO;
     lab_set_pool(&l, p);
     struct job_row r = criu_job(0);
-    STR_COPY(r.pool, "burst");
+    STR_COPY(r.spec.pool, "burst");
     refused(&l, r,
         "--checkpoint criu: no machine that the job may use can do that; burst: its configuration "
         "says criu: no");

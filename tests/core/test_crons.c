@@ -451,8 +451,8 @@ static void each_job_is_to_be_done_by_the_next_time_that_it_is_so_late(void **st
             .finish_of_day = 1 + cases[k].minute};
         bed_init(&b);
         b.forward_s = 1700006400 + cases[k].forward_s;
-        job.finish_ms = -DAY_MS;
-        job.work_ms = HOUR_MS;
+        job.spec.finish_ms = -DAY_MS;
+        job.spec.work_ms = HOUR_MS;
         STR_COPY(b.row.zone, cases[k].zone);
         STR_COPY(b.row.schedule, cases[k].schedule);
         lab_apply(&b.l,
@@ -461,7 +461,7 @@ static void each_job_is_to_be_done_by_the_next_time_that_it_is_so_late(void **st
                     .row = &b.row, .job = &job, .texts = &texts, .job_json = "{\"the\":\"job\"}"}});
         live(&b, 20 * HOUR_MS);
         const struct job_row *row = &b.jobs[model_cron(b.l.m, 1)->row.last_job];
-        assert_int_equal(row->finish_ms - row->cron_at.ms, cases[k].after_minutes * MINUTE_MS);
+        assert_int_equal(row->spec.finish_ms - row->cron_at.ms, cases[k].after_minutes * MINUTE_MS);
         bed_deinit(&b);
     }
 }

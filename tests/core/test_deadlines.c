@@ -14,9 +14,9 @@
 static struct job_row job_by(const struct lab *l, int64_t limit_ms, int64_t in_ms)
 {
     struct job_row r = lab_job(1);
-    r.begin_at = WALL_NONE;
-    r.time_limit_ms = limit_ms;
-    r.deadline_ms = l->now.wall.ms + in_ms;
+    r.spec.begin_at = WALL_NONE;
+    r.spec.time_limit_ms = limit_ms;
+    r.spec.deadline_ms = l->now.wall.ms + in_ms;
     return r;
 }
 
@@ -112,9 +112,9 @@ static void what_could_never_be_in_time_is_refused(void **state)
     lab_refused(
         &l, &r, "with a time limit of 10m00s it cannot have ended by its deadline, in 9m59s");
     lab_refused(&l, &over, "its deadline is over");
-    late.begin_at.ms = l.now.wall.ms + 6 * MINUTE_MS;
+    late.spec.begin_at.ms = l.now.wall.ms + 6 * MINUTE_MS;
     lab_refused(&l, &late, "with a time limit of 5m00s, and its time to begin, it cannot");
-    r.deadline_ms++;
+    r.spec.deadline_ms++;
     lab_submit(&l, &r);
     lab_deinit(&l);
 }

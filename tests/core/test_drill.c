@@ -184,12 +184,12 @@ static void a_job_that_fails_after_the_resume_is_not(void **state)
     (void)state;
     struct drilled d;
     start_with(&d,
-        (struct job_row){.nodes = 1,
-            .name = "x",
+        (struct job_row){.spec.nodes = 1,
+            .spec.name = "x",
             .user = "u",
-            .need = {4, 0, 100},
-            .method = CKPT_COOP,
-            .ckpt_keep = 1},
+            .spec.need = {4, 0, 100},
+            .spec.method = CKPT_COOP,
+            .spec.ckpt_keep = 1},
         true);
     drill(&d);
     save_and_die(&d);
@@ -383,7 +383,7 @@ static void a_job_submitted_so_is_drilled_once(void **state)
     for (int how = 0; how < 3; how++) {
         struct drilled d;
         struct job_row r = lab_job(4);
-        r.drill_tries = DRILL_TRIES_DEFAULT;
+        r.spec.drill_tries = DRILL_TRIES_DEFAULT;
         start_with(&d, r, true);
         assert_int_equal(lab_plan(&d.l), 0);
         if (how == 0) {
@@ -407,7 +407,7 @@ static void a_job_submitted_so_is_drilled_once(void **state)
         resume(&d);
         tell(&d, 400);
         assert_int_equal(row(&d).state, DRILL_PASSED);
-        assert_int_equal(model_job(d.l.m, d.job)->row.drill_tries, 0);
+        assert_int_equal(model_job(d.l.m, d.job)->row.spec.drill_tries, 0);
         lab_saved(&d.l, d.job, 1, 500);
         assert_int_equal(lab_plan(&d.l), 0);
         end(&d);
@@ -419,7 +419,7 @@ static void one_that_is_interrupted_is_tried_three_times(void **state)
     (void)state;
     struct drilled d;
     struct job_row r = lab_job(4);
-    r.drill_tries = DRILL_TRIES_DEFAULT;
+    r.spec.drill_tries = DRILL_TRIES_DEFAULT;
     start_with(&d, r, true);
     for (int k = 0; k < 4; k++) {
         lab_saved(&d.l, d.job, 1, 100 + k);
@@ -447,15 +447,19 @@ static void what_cannot_be_drilled_is_refused(void **state)
     end(&d);
 
     start_with(&d,
-        (struct job_row){.nodes = 1, .name = "x", .user = "u", .need = {4, 0, 100}, .ckpt_keep = 1},
+        (struct job_row){.spec.nodes = 1,
+            .spec.name = "x",
+            .user = "u",
+            .spec.need = {4, 0, 100},
+            .spec.ckpt_keep = 1},
         true);
     assert_int_equal(try_drill(&d, false), ERR_CONFLICT); /* it saves nothing */
-    struct job_row r = {.nodes = 1,
-        .name = "x",
+    struct job_row r = {.spec.nodes = 1,
+        .spec.name = "x",
         .user = "u",
-        .need = {4, 0, 100},
-        .ckpt_keep = 1,
-        .drill_tries = 1};
+        .spec.need = {4, 0, 100},
+        .spec.ckpt_keep = 1,
+        .spec.drill_tries = 1};
     struct event ev = {.type = EV_SUBMIT, .submit.job = &r};
     assert_int_equal(lab_try(&d.l, &ev, NULL), ERR_INVALID);
     end(&d);
@@ -558,7 +562,7 @@ static int64_t submit_of(struct lab *l, const char *key, enum market_wish wish)
 {
     struct job_row r = lab_job(4);
     STR_COPY(r.script_key, key);
-    r.market = wish;
+    r.spec.market = wish;
     return lab_submit(l, &r);
 }
 

@@ -70,7 +70,7 @@ static int64_t pause_of(struct running *r, enum end_kind end)
 {
     lab_ended(&r->l, r->job, end, 1);
     lab_plan(&r->l);
-    return row(r)->state == JOB_RUNNING ? 0 : row(r)->begin_at.ms - r->l.now.wall.ms;
+    return row(r)->state == JOB_RUNNING ? 0 : row(r)->spec.begin_at.ms - r->l.now.wall.ms;
 }
 
 static void what_fails_at_once_is_tried_again_ever_later(void **state)
@@ -78,7 +78,7 @@ static void what_fails_at_once_is_tried_again_ever_later(void **state)
     (void)state;
     struct running r;
     start(&r);
-    row(&r)->retries.n[RETRY_FAILED] = 1000;
+    row(&r)->spec.retries.n[RETRY_FAILED] = 1000;
     assert_int_equal(pause_of(&r, END_NODE_LOST), 0);
     for (int64_t k = 0, least = 2000; k < 12;
          k++, least = least * 2 < 300000 ? least * 2 : 300000) {
@@ -99,7 +99,7 @@ static void what_fails_at_once_is_tried_again_ever_later(void **state)
     lab_heartbeats(&r.l);
     assert_int_equal(pause_of(&r, END_FAILED), 0);
     assert_int_equal(pause_of(&r, END_FAILED), 0);
-    row(&r)->finish_ms = r.l.now.wall.ms + 86400000;
+    row(&r)->spec.finish_ms = r.l.now.wall.ms + 86400000;
     assert_int_equal(pause_of(&r, END_FAILED), 0);
     lab_deinit(&r.l);
 }
@@ -124,7 +124,7 @@ static void start_with(struct running *r, struct retries wish)
     lab_init(&r->l);
     r->node = lab_join(&r->l, "n1", 4);
     struct job_row row = lab_job(4);
-    row.retries = wish;
+    row.spec.retries = wish;
     r->job = lab_submit(&r->l, &row);
     lab_plan(&r->l);
     lab_wait(&r->l, 1000);
@@ -178,11 +178,11 @@ static void what_would_queue_it_again_is_refused_without_requeue(void **state)
     start(&r);
     struct job_row j = lab_job(1);
     for (int k = 0; k < RETRY_KINDS; k++)
-        j.retries.n[k] = RETRIES_NEVER;
-    j.drill_tries = 1;
+        j.spec.retries.n[k] = RETRIES_NEVER;
+    j.spec.drill_tries = 1;
     struct event submit = {.type = EV_SUBMIT, .submit.job = &j};
     assert_int_equal(lab_try(&r.l, &submit, NULL), ERR_INVALID);
-    j.drill_tries = 0;
+    j.spec.drill_tries = 0;
     assert_int_equal(lab_try(&r.l, &submit, NULL), 0);
     lab_deinit(&r.l);
 }
@@ -202,9 +202,9 @@ static void who_wants_to_know_is_told_once_it_is_delivered(void **state)
     lab_init(&r.l);
     r.node = lab_join(&r.l, "n1", 4);
     struct job_row row = lab_job(4);
-    row.mail = 1 << NOTIFY_FAIL;
-    row.urls = 2;
-    row.retries.n[RETRY_FAILED] = RETRIES_NEVER;
+    row.spec.mail = 1 << NOTIFY_FAIL;
+    row.spec.urls = 2;
+    row.spec.retries.n[RETRY_FAILED] = RETRIES_NEVER;
     r.job = lab_submit(&r.l, &row);
     lab_plan(&r.l);
     lab_take(&r.l);
@@ -245,8 +245,8 @@ static void parts_of_the_time_limit_are_told_once(void **state)
     lab_init(&r.l);
     r.node = lab_join(&r.l, "n1", 4);
     struct job_row row = lab_job(4);
-    row.mail = 1 << NOTIFY_TIME_LIMIT_50 | 1 << NOTIFY_TIME_LIMIT_90;
-    row.time_limit_ms = 10000; /* less than a lease */
+    row.spec.mail = 1 << NOTIFY_TIME_LIMIT_50 | 1 << NOTIFY_TIME_LIMIT_90;
+    row.spec.time_limit_ms = 10000; /* less than a lease */
     r.job = lab_submit(&r.l, &row);
     lab_plan(&r.l);
     lab_started(&r.l, r.job);
@@ -477,8 +477,8 @@ static void a_job_whose_nodes_cannot_use_the_store_is_held_after_three(void **st
         assert_int_equal(row(&r)->used[RETRY_FAILED] + row(&r)->used[RETRY_NODE_LOST], 0);
         if (n == JOB_STORE_MAX)
             break;
-        assert_true(row(&r)->begin_at.ms - r.l.now.wall.ms > waited_ms);
-        waited_ms = row(&r)->begin_at.ms - r.l.now.wall.ms;
+        assert_true(row(&r)->spec.begin_at.ms - r.l.now.wall.ms > waited_ms);
+        waited_ms = row(&r)->spec.begin_at.ms - r.l.now.wall.ms;
         lab_wait(&r.l, waited_ms);
         lab_heartbeats(&r.l);
         lab_plan(&r.l);
@@ -492,7 +492,7 @@ static void cannot_use_store(struct running *r)
 {
     lab_ended(&r->l, r->job, END_STORE_AWAY, 0);
     assert_int_equal(row(r)->state, JOB_PENDING);
-    lab_wait(&r->l, row(r)->begin_at.ms - r->l.now.wall.ms);
+    lab_wait(&r->l, row(r)->spec.begin_at.ms - r->l.now.wall.ms);
     lab_heartbeats(&r->l);
     lab_plan(&r->l);
 }
@@ -646,7 +646,7 @@ static void a_job_is_held_after_three_withheld_attempts(void **state)
     for (int n = 1; n < JOB_STORE_MAX; n++) {
         assert_int_equal(ends_in_s(&r, 700), 120);
         assert_int_equal(row(&r)->hold, HOLD_NONE);
-        lab_wait(&r.l, row(&r)->begin_at.ms - r.l.now.wall.ms);
+        lab_wait(&r.l, row(&r)->spec.begin_at.ms - r.l.now.wall.ms);
         lab_heartbeats(&r.l);
         lab_plan(&r.l);
         withhold(&r, WITHHELD_DENIED, "nobody gives any");

@@ -40,8 +40,8 @@ static int64_t submit(
     struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms, const char *extras)
 {
     struct job_row r = lab_job(cpus);
-    r.nodes = nodes;
-    r.time_limit_ms = limit_ms;
+    r.spec.nodes = nodes;
+    r.spec.time_limit_ms = limit_ms;
     return lab_submit_asking(l, &r, extras);
 }
 
@@ -171,7 +171,7 @@ static void limits_count_what_it_holds(void **state)
     begin(&l, &o);
     join_gpus(&l, "large", 64, 8);
     struct job_row r = lab_job(1);
-    r.need.gpus = 1;
+    r.spec.need.gpus = 1;
     int64_t alone = lab_submit_asking(&l, &r, ALONE);
     lab_plan(&l);
     assert_true(says(&l, alone, "too-large-for-limit",

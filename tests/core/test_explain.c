@@ -185,7 +185,7 @@ static void who_is_ahead_is_told_with_why(void **state)
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
     struct job_row r = lab_job(4), nice = lab_job(4);
-    nice.nice = 5;
+    nice.spec.nice = 5;
     int64_t first = lab_submit(&l, &r), late = lab_submit(&l, &nice);
     lab_wait(&l, 10000);
     int64_t job = lab_submit(&l, &r), after = lab_submit_cpus(&l, 3);
@@ -214,12 +214,12 @@ static void changes_that_work_are_found(void **state)
     lab_init(&l);
     lab_join(&l, "n1", 4);
     lab_join(&l, "n2", 4);
-    r.time_limit_ms = half.time_limit_ms = 3600000;
+    r.spec.time_limit_ms = half.spec.time_limit_ms = 3600000;
     lab_submit(&l, &r);
     lab_submit(&l, &half);
     lab_plan(&l);
-    gang.nodes = gang.nodes_min = 2;
-    r.time_limit_ms = 4 * 3600000;
+    gang.spec.nodes = gang.spec.nodes_min = 2;
+    r.spec.time_limit_ms = 4 * 3600000;
     int64_t wide = lab_submit(&l, &r), two = lab_submit(&l, &gang),
             too_large = lab_submit(&l, &large);
     lab_plan(&l);
@@ -241,15 +241,15 @@ static void a_shorter_time_limit_is_found(void **state)
     struct job_row runs = lab_job(2), wide = lab_job(4), tiny = lab_job(1), small = lab_job(1);
     lab_init(&l);
     lab_join(&l, "n1", 4);
-    runs.time_limit_ms = 2 * 3600000;
-    tiny.time_limit_ms = 60000;
-    small.time_limit_ms = 8 * 3600000;
+    runs.spec.time_limit_ms = 2 * 3600000;
+    tiny.spec.time_limit_ms = 60000;
+    small.spec.time_limit_ms = 8 * 3600000;
     lab_submit(&l, &runs);
     lab_submit(&l, &wide);
     lab_submit(&l, &tiny);
     lab_plan(&l);
     int64_t job = lab_submit(&l, &small);
-    small.time_limit_ms = 0;
+    small.spec.time_limit_ms = 0;
     int64_t endless = lab_submit(&l, &small);
     lab_plan(&l);
     assert_string_equal(

@@ -92,7 +92,7 @@ static void a_job_goes_where_its_gpus_are(void **state)
     struct job_row r = lab_job(1);
     (void)state;
     lab_init(&l);
-    r.need.gpus = 1;
+    r.spec.need.gpus = 1;
     struct node_row n = {.pool = "base",
         .total = {8, 2, 32768},
         .name = "old",
@@ -113,7 +113,7 @@ static void a_job_goes_where_its_gpus_are(void **state)
     assert_non_null(strstr(l.e.text, "GPUs of the model \"a10\"; did you mean \"a100\"?"));
     assert_int_equal(lab_try_asking(&l, &r, "gpu=v100 gpu-memory=32768"), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "more than 16384"));
-    r.need.gpus = 0;
+    r.spec.need.gpus = 0;
     assert_int_equal(lab_try_asking(&l, &r, "gpu=a100"), ERR_INVALID);
     lab_deinit(&l);
 }
@@ -147,7 +147,7 @@ static void what_could_never_be_is_refused(void **state)
     refused(&l, &r, "constraint=a|", "expected a feature's name");
     assert_int_equal(lab_try_asking(&l, &r, "constraint=m5.2xlarge&spot&z1&r1&aws"), 0);
     assert_int_equal(lab_try_asking(&l, &r, "constraint=avx512|nothing"), 0);
-    STR_COPY(r.pool, "burst");
+    STR_COPY(r.spec.pool, "burst");
     refused(&l, &r, "constraint=avx512", "feature \"avx512\"");
     lab_deinit(&l);
 }
@@ -171,7 +171,7 @@ static void a_job_runs_only_on_the_nodes_that_it_names(void **state)
     struct forecast f;
     core_forecast(l.m, l.now, c, &f);
     assert_true(wall_is_set(f.median) && f.node == n2);
-    pair.nodes = 2;
+    pair.spec.nodes = 2;
     int64_t g = lab_submit_asking(&l, &pair, "nodes=n[1-2]");
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, g), CORE_ID_NONE);
@@ -216,13 +216,13 @@ static void names_that_no_node_has_are_refused(void **state)
     refused(&l, &r, "nodes=node[1-3]", "there is no node \"node3\"; did you mean \"node1\"?");
     refused(&l, &r, "exclude=mode2", "there is no node \"mode2\"; did you mean \"node2\"?");
     refused(&l, &r, "nodes=node1 exclude=node[1-2]", "it excludes as well");
-    r.nodes = 2;
+    r.spec.nodes = 2;
     refused(&l, &r, "nodes=node1",
         "needs 2 nodes at once, and of those that it names, node1, it may have 1");
     refused(&l, &r, "nodes=node[1-2] exclude=node2", "it may have 1");
     assert_int_equal(lab_try_asking(&l, &r, "nodes=node[1-2]"), 0);
     lab_elastic(&l, "burst", 4, "m5.2xlarge", 8);
-    STR_COPY(r.pool, "burst");
+    STR_COPY(r.spec.pool, "burst");
     refused(&l, &r, "nodes=node[1-2]",
         "none of the nodes node[1-2] is in pool burst, where it may run");
     lab_deinit(&l);

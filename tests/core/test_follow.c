@@ -26,7 +26,7 @@ static int64_t submit(struct lab *l, const char *tasks, int32_t at_once)
 {
     struct job_row r = lab_job(1);
     const struct ranges set = parse(tasks);
-    r.retries.n[RETRY_FAILED] = RETRIES_NEVER;
+    r.spec.retries.n[RETRY_FAILED] = RETRIES_NEVER;
     return lab_apply(
         l, (struct event){.type = EV_SUBMIT,
                .submit = {.job = &r, .texts = &texts, .tasks = &set, .at_once = at_once}});
@@ -39,8 +39,8 @@ static int try_follow(struct lab *l, const char *tasks, const struct depend_ask 
     struct ranges set;
     if (tasks)
         set = parse(tasks);
-    r.retries.n[RETRY_FAILED] = RETRIES_NEVER;
-    r.depends_any = any;
+    r.spec.retries.n[RETRY_FAILED] = RETRIES_NEVER;
+    r.spec.depends_any = any;
     struct event ev = {.type = EV_SUBMIT,
         .submit = {.job = &r,
             .texts = &texts,

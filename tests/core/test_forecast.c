@@ -90,7 +90,8 @@ static bool one_end(struct town *t)
     for (struct link *l = list_first(&j->ranks), *next; l; l = next) {
         const struct attempt *r = LIST_ENTRY(l, struct attempt, in_job);
         next = list_next(&j->ranks, l);
-        bool whole = t->runs_ms[r->row.job] >= j->row.time_limit_ms && j->row.time_limit_ms > 0;
+        bool whole =
+            t->runs_ms[r->row.job] >= j->row.spec.time_limit_ms && j->row.spec.time_limit_ms > 0;
         apply(t, (struct event){.type = EV_ATTEMPT_ENDED,
                      .ended = {.job = r->row.job,
                          .attempt = r->row.attempt,
@@ -133,20 +134,23 @@ static int64_t submit(struct town *t)
 {
     static const int32_t cpus[] = {1, 1, 2, 4, CPUS};
     static const int64_t limits[] = {10, 20, 30, 60, 120, 240};
-    struct job_row r = {
-        .name = "job", .nodes = 1, .ckpt_keep = 1, .retries.n[RETRY_TIMEOUT] = RETRIES_NEVER};
+    struct job_row r = {.spec.name = "job",
+        .spec.nodes = 1,
+        .spec.ckpt_keep = 1,
+        .spec.retries.n[RETRY_TIMEOUT] = RETRIES_NEVER};
     int user = (int)prng_below(&t->prng, USERS);
     double from = 0.15 * user, part = from + 0.3 * prng_unit(&t->prng);
-    r.need.cpus = cpus[prng_below(&t->prng, sizeof cpus / sizeof *cpus)];
-    r.need.memory_mib = 100;
-    if (r.need.cpus == CPUS && prng_below(&t->prng, 3) == 0)
-        r.nodes = 2;
-    r.time_limit_ms = MINUTE_MS * limits[prng_below(&t->prng, sizeof limits / sizeof *limits)];
+    r.spec.need.cpus = cpus[prng_below(&t->prng, sizeof cpus / sizeof *cpus)];
+    r.spec.need.memory_mib = 100;
+    if (r.spec.need.cpus == CPUS && prng_below(&t->prng, 3) == 0)
+        r.spec.nodes = 2;
+    r.spec.time_limit_ms = MINUTE_MS * limits[prng_below(&t->prng, sizeof limits / sizeof *limits)];
     snprintf(r.user, sizeof r.user, "user%d", user);
     int64_t job = apply(t, (struct event){.type = EV_SUBMIT, .submit.job = &r});
     assert_true(job < JOBS_MAX);
-    t->runs_ms[job] = prng_chance(&t->prng, 0.1) ? r.time_limit_ms
-                                                 : (int64_t)(part * (double)r.time_limit_ms) + 1;
+    t->runs_ms[job] = prng_chance(&t->prng, 0.1)
+                          ? r.spec.time_limit_ms
+                          : (int64_t)(part * (double)r.spec.time_limit_ms) + 1;
     t->n_jobs = job;
     return job;
 }
@@ -279,10 +283,10 @@ static void who_may_not_begin_yet_starts_no_earlier(void **state)
     struct job_row r = lab_job(1), runs = lab_job(4);
     lab_init(&l);
     lab_join(&l, "n1", 4);
-    r.begin_at.ms = l.now.wall.ms + HOUR_MS;
+    r.spec.begin_at.ms = l.now.wall.ms + HOUR_MS;
     int64_t job = lab_submit(&l, &r);
-    assert_int_equal(told(&l, job).median.ms, r.begin_at.ms);
-    runs.time_limit_ms = 3 * HOUR_MS;
+    assert_int_equal(told(&l, job).median.ms, r.spec.begin_at.ms);
+    runs.spec.time_limit_ms = 3 * HOUR_MS;
     lab_submit(&l, &runs);
     lab_plan(&l);
     assert_int_equal(told(&l, job).latest.ms, l.now.wall.ms + 3 * HOUR_MS);
@@ -300,7 +304,7 @@ static void a_limit_is_waited_for(void **state)
     order.each_user.is_set[LIMIT_RUNNING] = true;
     lab_init_order(&l, &order);
     lab_join(&l, "n1", 4);
-    r.time_limit_ms = HOUR_MS;
+    r.spec.time_limit_ms = HOUR_MS;
     lab_submit(&l, &r);
     lab_submit(&l, &r);
     int64_t third = lab_submit(&l, &r);
@@ -326,11 +330,11 @@ static void what_ran_before_says_how_long_it_takes(void **state)
     struct job_row r = lab_job(1), ended;
     lab_init(&l);
     lab_join(&l, "n1", 4);
-    r.time_limit_ms = 4 * HOUR_MS;
+    r.spec.time_limit_ms = 4 * HOUR_MS;
     assert_int_equal(ask(&l, &r, &t), 0);
     assert_int_equal(t.expected_ms, 2 * HOUR_MS); /* nobody knows */
     ended = r;
-    ended.time_limit_ms = HOUR_MS;
+    ended.spec.time_limit_ms = HOUR_MS;
     ended.end = END_SUCCEEDED;
     for (int k = 0; k < 3; k++)
         model_load_runtime(l.m, &ended, HOUR_MS / 4);
@@ -340,7 +344,7 @@ static void what_ran_before_says_how_long_it_takes(void **state)
     assert_int_equal(t.expected_ms, HOUR_MS);
     assert_int_equal(t.least_ms, HOUR_MS);
     assert_int_equal(t.most_ms, 4 * HOUR_MS);
-    STR_COPY(r.name, "other");
+    STR_COPY(r.spec.name, "other");
     assert_int_equal(ask(&l, &r, &t), 0);
     assert_int_equal(t.expected_ms, 2 * HOUR_MS); /* three are too few for all others */
     lab_deinit(&l);
@@ -359,7 +363,7 @@ static void what_its_input_would_cost_is_told(void **state)
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = &r, .texts = &texts}};
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m5", 4); /* of aws */
-    r.time_limit_ms = 2 * HOUR_MS;
+    r.spec.time_limit_ms = 2 * HOUR_MS;
     ev.now = l.now;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_int_equal(t.input_uusd, 140 * 120000);
@@ -396,7 +400,7 @@ static void a_submit_can_be_asked_about(void **state)
     struct job_row r = lab_job(2);
     lab_init(&l);
     int64_t node = lab_join(&l, "n1", 4);
-    r.time_limit_ms = 2 * HOUR_MS;
+    r.spec.time_limit_ms = 2 * HOUR_MS;
     assert_int_equal(ask(&l, &r, &t), 0);
     assert_int_equal(t.job, 1);
     assert_true(t.start.is_now);
@@ -409,14 +413,14 @@ static void a_submit_can_be_asked_about(void **state)
     model_counts(l.m, &c);
     assert_int_equal(c.pending + c.shapes, 0);
     struct job_row whole = lab_job(4);
-    whole.time_limit_ms = HOUR_MS;
+    whole.spec.time_limit_ms = HOUR_MS;
     lab_submit(&l, &whole);
     lab_plan(&l);
     assert_int_equal(ask(&l, &r, &t), 0);
     assert_false(t.start.is_now);
     assert_int_equal(t.start.latest.ms, l.now.wall.ms + HOUR_MS);
     assert_true(t.n_reasons > 0);
-    r.need.cpus = 0;
+    r.spec.need.cpus = 0;
     assert_int_equal(ask(&l, &r, &t), ERR_INVALID);
     lab_deinit(&l);
 }
@@ -430,7 +434,7 @@ static void what_a_submit_would_wait_for_is_asked_about_too(void **state)
     struct job_row r = lab_job(1);
     lab_init(&l);
     lab_join(&l, "n1", 4);
-    r.time_limit_ms = HOUR_MS;
+    r.spec.time_limit_ms = HOUR_MS;
     int64_t runs = lab_submit(&l, &r);
     lab_plan(&l);
     r.hold = HOLD_USER;
@@ -442,7 +446,7 @@ static void what_a_submit_would_wait_for_is_asked_about_too(void **state)
         .type = EV_SUBMIT, .now = l.now, .submit = {.job = &r, .depends = on, .n_depends = 2}};
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_non_null(strstr(t.start.why, "which has not started"));
-    r.depends_any = true;
+    r.spec.depends_any = true;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_string_equal(t.start.why, "");
     assert_int_equal(t.start.latest.ms, l.now.wall.ms + HOUR_MS);

@@ -11,7 +11,7 @@
 static int64_t submit_gang(struct lab *l, int32_t nodes, int32_t cpus)
 {
     struct job_row r = lab_job(cpus);
-    r.nodes = nodes;
+    r.spec.nodes = nodes;
     return lab_submit(l, &r);
 }
 
@@ -153,7 +153,7 @@ static void a_gang_is_launched_in_one_zone_while_that_has_machines(void **state)
         p.spread_pct = 10;
         lab_set_pool(&l, p);
         struct job_row r = lab_job(4);
-        r.nodes = 4;
+        r.spec.nodes = 4;
         int64_t job = lab_submit_asking(&l, &r, asked[i]);
         lab_plan(&l);
         assert_int_equal(lab_launches(&l, 1), i == 2 ? 0 : 4);
@@ -483,8 +483,8 @@ static void a_gang_is_drilled_as_a_whole(void **state)
 static void start_first(struct trio *t)
 {
     struct job_row r = lab_job(2);
-    r.nodes = 3;
-    r.script_on = SCRIPT_ON_FIRST;
+    r.spec.nodes = 3;
+    r.spec.script_on = SCRIPT_ON_FIRST;
     lab_init(&t->l);
     lab_join(&t->l, "a", 4);
     lab_join(&t->l, "b", 4);
@@ -579,10 +579,10 @@ static void of_one_node_there_is_no_first(void **state)
     (void)state;
     struct lab l;
     struct job_row r = lab_job(2);
-    r.script_on = SCRIPT_ON_FIRST;
+    r.spec.script_on = SCRIPT_ON_FIRST;
     lab_init(&l);
     int64_t job = lab_submit(&l, &r);
-    assert_int_equal(model_job(l.m, job)->row.script_on, SCRIPT_ON_EACH);
+    assert_int_equal(model_job(l.m, job)->row.spec.script_on, SCRIPT_ON_EACH);
     lab_deinit(&l);
 }
 
@@ -591,9 +591,9 @@ static void of_one_node_there_is_no_first(void **state)
 static int64_t submit_elastic(struct lab *l, int32_t least, int32_t most, enum gang_loss on_loss)
 {
     struct job_row r = lab_job(4);
-    r.nodes = most;
-    r.nodes_min = least;
-    r.on_loss = on_loss;
+    r.spec.nodes = most;
+    r.spec.nodes_min = least;
+    r.spec.on_loss = on_loss;
     return lab_submit(l, &r);
 }
 
@@ -871,9 +871,9 @@ static void a_bad_range_is_refused(void **state)
     struct lab l;
     lab_init(&l);
     struct job_row r = lab_job(1);
-    r.nodes = 2;
+    r.spec.nodes = 2;
     for (int k = 0; k < 2; k++) {
-        r.nodes_min = k ? 3 : -1;
+        r.spec.nodes_min = k ? 3 : -1;
         assert_int_equal(
             lab_try(&l, &(struct event){.type = EV_SUBMIT, .submit.job = &r}, NULL), ERR_INVALID);
     }

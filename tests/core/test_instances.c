@@ -136,7 +136,7 @@ static void a_refused_offer_is_avoided_for_a_time_that_doubles(void **state)
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m5", 4);
     struct job_row r = lab_job(4);
-    r.market = WISH_SPOT;
+    r.spec.market = WISH_SPOT;
     lab_submit(&l, &r);
     int64_t ms = LAB_BACKOFF_MS;
     for (int k = 1; k <= 9; k++) {
@@ -206,7 +206,7 @@ static void an_offer_that_reclaims_right_after_the_boot_is_avoided_for_a_time_th
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m5", 4);
     struct job_row r = lab_job(4);
-    r.market = WISH_SPOT;
+    r.spec.market = WISH_SPOT;
     int64_t job = lab_submit(&l, &r), ms = LAB_BACKOFF_MS, instance = 1;
     for (int k = 1; k <= 9; k++) {
         assert_int_equal(live_and_be_reclaimed(&l, instance++, 60000, 59999), ms);

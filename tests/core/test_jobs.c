@@ -48,10 +48,10 @@ static void submit_refuses_what_no_node_could_hold(void **state)
     struct lab l;
     lab_init(&l);
     struct job_row bad[] = {lab_job(0), lab_job(1), lab_job(1), lab_job(1), lab_job(1)};
-    bad[1].need.gpus = -1;
-    bad[2].need.memory_mib = -1;
-    bad[3].ckpt_keep = 0;
-    bad[4].time_limit_ms = -1;
+    bad[1].spec.need.gpus = -1;
+    bad[2].spec.need.memory_mib = -1;
+    bad[3].spec.ckpt_keep = 0;
+    bad[4].spec.time_limit_ms = -1;
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         struct event ev = {.type = EV_SUBMIT, .submit.job = &bad[k]};
         assert_int_equal(lab_try(&l, &ev, NULL), ERR_INVALID);
@@ -158,7 +158,7 @@ static void a_save_is_asked_for_while_there_is_something_to_save(void **state)
     assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.saves_asked, 0);
     lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
     assert_int_equal(ask_to_save(&r), ERR_CONFLICT); /* nobody wants it any more */
-    model_job(r.l.m, r.job)->row.method = CKPT_NONE;
+    model_job(r.l.m, r.job)->row.spec.method = CKPT_NONE;
     assert_int_equal(ask_to_save(&r), ERR_CONFLICT);
     lab_deinit(&r.l);
 }
@@ -308,7 +308,7 @@ static void what_saves_nothing_is_requeued_at_once(void **state)
     (void)state;
     struct running r;
     start(&r);
-    model_job(r.l.m, r.job)->row.method = CKPT_NONE;
+    model_job(r.l.m, r.job)->row.spec.method = CKPT_NONE;
     ask_requeue(&r, false);
     assert_int_equal(attempt_of(&r)->state, ATTEMPT_STOPPING);
     lab_deinit(&r.l);

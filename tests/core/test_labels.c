@@ -86,7 +86,7 @@ static void who_could_run_nowhere_else_is_refused_with_what_to_add(void **state)
     lab_elastic(&l, "burst", 4, "m5.large", 4);
     lab_join(&l, "n1", 2);
     ask(&l, "burst", ",team,project,");
-    STR_COPY(there.pool, "burst");
+    STR_COPY(there.spec.pool, "burst");
     assert_int_equal(try_submit(&l, &large, "{\"team\":\"a\"}", NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "pool burst takes only jobs that say these as well: project "
                                      "(--label NAME=VALUE, for each); no other pool"));

@@ -450,7 +450,7 @@ static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
     struct lab l;
     lab_init(&l);
     struct job_row gang = lab_job(4);
-    gang.nodes = 3;
+    gang.spec.nodes = 3;
     lab_join(&l, "n1", 4);
     lab_wait(&l, 10000); /* nobody wants it yet */
     lab_submit(&l, &gang);
@@ -647,7 +647,7 @@ static void of_a_gang_each_rank_reads_its_part(void **state)
     (void)state;
     struct lab l;
     struct job_row gang = lab_job(4);
-    gang.nodes = 3;
+    gang.spec.nodes = 3;
     lab_init(&l);
     struct pool_row base = lab_pool(&l, "base");
     base.egress_uusd_gib = 100000;
@@ -710,7 +710,7 @@ static void jobs_together_never_pay_more_than_their_machine(void **state)
     lab_init(&l);
     lab_elastic(&l, "burst", 1, "m5", 4);
     struct job_row cpus = lab_job(3), memory = lab_job(1);
-    memory.need.memory_mib = 14000;
+    memory.spec.need.memory_mib = 14000;
     lab_submit(&l, &cpus);
     lab_submit(&l, &memory);
     lab_plan(&l);

@@ -23,8 +23,8 @@ static void init(struct lab *l)
 static int64_t ended_job(struct lab *l, enum ckpt_after after, enum end_kind end)
 {
     struct job_row row = lab_job(1);
-    row.ckpt_after = after;
-    row.retries.n[RETRY_FAILED] = 0;
+    row.spec.ckpt_after = after;
+    row.spec.retries.n[RETRY_FAILED] = 0;
     int64_t job = lab_submit(l, &row);
     struct event ev;
     while (lab_decision(l, &ev))
@@ -132,7 +132,7 @@ static void a_job_that_has_nothing_in_the_store_leaves_nothing(void **state)
     int64_t job = lab_submit(&l, &row);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = job}); /* before it ran */
     lab_join(&l, "n1", 4);
-    row.method = CKPT_NONE;
+    row.spec.method = CKPT_NONE;
     job = lab_submit(&l, &row);
     lab_plan(&l);
     lab_started(&l, job);
@@ -151,7 +151,7 @@ static void an_ended_job_cannot_be_queued_again_and_a_queued_one_is_not_cleaned(
     init(&l);
     lab_join(&l, "n1", 4);
     struct job_row row = lab_job(1);
-    row.ckpt_after = AFTER_DELETE;
+    row.spec.ckpt_after = AFTER_DELETE;
     int64_t job = lab_submit(&l, &row);
     lab_plan(&l);
     lab_started(&l, job);

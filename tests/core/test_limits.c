@@ -164,8 +164,8 @@ static void a_gpu_limit_lets_jobs_without_gpus_run(void **state)
     struct job_row two = job_of("ann", 1), one = job_of("ann", 1);
     begin(&l, &o, 0);
     join_gpus(&l, "a", 16, 8);
-    two.need.gpus = 2;
-    one.need.gpus = 1;
+    two.spec.need.gpus = 2;
+    one.spec.need.gpus = 1;
     int64_t first = lab_submit(&l, &two), second = lab_submit(&l, &two),
             third = lab_submit(&l, &one);
     int64_t without = submit(&l, "ann", 1);
@@ -191,10 +191,10 @@ static void a_gang_takes_the_nodes_that_its_limit_allows(void **state)
     begin(&l, &o, 0);
     for (int k = 0; k < 4; k++)
         join_gpus(&l, (const char *[]){"a", "b", "c", "d"}[k], 8, 4);
-    gang.need.gpus = fixed.need.gpus = 2;
-    gang.nodes = 4;
-    gang.nodes_min = 1;
-    fixed.nodes = fixed.nodes_min = 3;
+    gang.spec.need.gpus = fixed.spec.need.gpus = 2;
+    gang.spec.nodes = 4;
+    gang.spec.nodes_min = 1;
+    fixed.spec.nodes = fixed.spec.nodes_min = 3;
     int64_t never = lab_submit(&l, &fixed), some = lab_submit(&l, &gang);
     lab_plan(&l);
     assert_false(runs(&l, never));
@@ -292,9 +292,9 @@ static void nothing_is_launched_for_what_may_not_run(void **state)
     begin(&l, &o, 1000000);
     lab_elastic(&l, "burst", 50, "m5", 4);
     struct job_row gang = job_of("ann", 4);
-    gang.nodes = gang.nodes_min = 3;
+    gang.spec.nodes = gang.spec.nodes_min = 3;
     int64_t dear = lab_submit(&l, &gang);
-    gang.nodes = gang.nodes_min = 2;
+    gang.spec.nodes = gang.spec.nodes_min = 2;
     lab_submit(&l, &gang);
     assert_int_equal(lab_plan(&l), 2);
     assert_true(
@@ -406,7 +406,7 @@ static double turns(int64_t anns, int n)
         lab_join(&l, name, 16);
     }
     for (int64_t k = 0; k < anns; k++) {
-        ann.need.memory_mib = 1 + k % 5000;
+        ann.spec.need.memory_mib = 1 + k % 5000;
         ev = (struct event){.type = EV_SUBMIT, .now = l.now, .submit.job = &ann};
         assert_int_equal(core_apply(l.m, &ev, NULL, &l.e), 0);
     }

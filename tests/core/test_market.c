@@ -184,7 +184,7 @@ static void data_that_lies_elsewhere_is_paid_for(void **state)
 static int64_t submit_input(struct lab *l, const char *input, int64_t limit_ms)
 {
     struct job_row r = lab_job(4);
-    r.time_limit_ms = limit_ms;
+    r.spec.time_limit_ms = limit_ms;
     return lab_submit_asking(l, &r, input);
 }
 
@@ -289,7 +289,7 @@ static void who_reads_goes_to_the_free_nodes_that_are_near(void **state)
             struct lab l;
             idle_nodes(&l, 2);
             struct job_row r = lab_job(2);
-            r.nodes = nodes;
+            r.spec.nodes = nodes;
             int64_t job = lab_submit_asking(&l, &r, cases[i].input);
             lab_plan(&l);
             assert_string_equal(pool_of(&l, job), nodes == 1 ? cases[i].alone : cases[i].gang);
@@ -439,7 +439,7 @@ static void gpus_are_limited_too(void **state)
     lab_set_pool(&l, p);
     for (int k = 0; k < 4; k++) {
         struct job_row j = lab_job(1);
-        j.need.gpus = 4;
+        j.spec.need.gpus = 4;
         lab_submit(&l, &j);
     }
     lab_plan(&l);
@@ -621,7 +621,7 @@ static void who_asked_for_on_demand_stays(void **state)
     p.return_ms = 60000;
     lab_set_pool(&l, p);
     struct job_row j = lab_job(4);
-    j.market = WISH_ON_DEMAND;
+    j.spec.market = WISH_ON_DEMAND;
     lab_submit(&l, &j);
     lab_plan(&l);
     lab_bring_up(&l, 1, 4);

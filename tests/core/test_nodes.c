@@ -362,7 +362,7 @@ static void only_an_empty_node_is_deleted_and_its_instance_with_it(void **state)
     lab_elastic(&l, "burst", 2, "m5", 4);
     int64_t id = lab_join(&l, "n1", 2), job = lab_submit_cpus(&l, 2);
     struct job_row wants_burst = lab_job(1);
-    STR_COPY(wants_burst.pool, "burst");
+    STR_COPY(wants_burst.spec.pool, "burst");
     lab_submit(&l, &wants_burst);
     lab_plan(&l);
     int64_t elastic = lab_join_instance(&l, 1, 4);

@@ -185,9 +185,9 @@ static int try(struct lab *l, const char *user, const char *team, const char *qo
 {
     struct job_row r = lab_job(1);
     STR_COPY(r.user, user);
-    STR_COPY(r.team, team);
-    STR_COPY(r.qos, qos);
-    r.nice = nice;
+    STR_COPY(r.spec.team, team);
+    STR_COPY(r.spec.qos, qos);
+    r.spec.nice = nice;
     struct event ev = {.type = EV_SUBMIT, .submit.job = &r};
     return lab_try(l, &ev, NULL);
 }
@@ -207,16 +207,16 @@ static void teams_and_classes_are_those_configured(void **state)
     assert_int_equal(try(&l, "ann", "", "fast", 0), ERR_INVALID);
     assert_int_equal(try(&l, "ann", "", "", -1), ERR_INVALID);
     assert_int_equal(try(&l, "ann", "", "", ORDER_NICE_MAX), 0);
-    assert_string_equal(model_job(l.m, 3)->row.team, "red");
+    assert_string_equal(model_job(l.m, 3)->row.spec.team, "red");
     assert_int_equal(try(&l, "dee", "", "", 0), 0);
-    assert_string_equal(model_job(l.m, 4)->row.team, "dee");
+    assert_string_equal(model_job(l.m, 4)->row.spec.team, "dee");
     assert_int_equal(try(&l, "dee", "", "normal", 0), 0); /* Slurm's word for none */
-    assert_string_equal(model_job(l.m, 5)->row.qos, "");
+    assert_string_equal(model_job(l.m, 5)->row.spec.qos, "");
     lab_deinit(&l);
     begin(&l, NULL); /* without any, what a script names is no obstacle */
     assert_int_equal(try(&l, "ann", "proj-7", "normal", 0), 0);
-    assert_string_equal(model_job(l.m, 1)->row.team, "ann");
-    assert_string_equal(model_job(l.m, 1)->row.qos, "");
+    assert_string_equal(model_job(l.m, 1)->row.spec.team, "ann");
+    assert_string_equal(model_job(l.m, 1)->row.spec.qos, "");
     lab_deinit(&l);
 }
 
@@ -224,8 +224,8 @@ static int64_t submit_as(struct lab *l, const char *user, const char *qos, int32
 {
     struct job_row r = lab_job(4);
     STR_COPY(r.user, user);
-    STR_COPY(r.qos, qos);
-    r.nice = nice;
+    STR_COPY(r.spec.qos, qos);
+    r.spec.nice = nice;
     return lab_submit(l, &r);
 }
 

@@ -21,9 +21,9 @@ enum { SPOT = 1, ON_DEMAND };
 static struct job_row job_by(const struct lab *l, int64_t work_ms, int64_t in_ms)
 {
     struct job_row r = lab_job(4);
-    r.begin_at = WALL_NONE;
-    r.work_ms = work_ms;
-    r.finish_ms = l->now.wall.ms + in_ms;
+    r.spec.begin_at = WALL_NONE;
+    r.spec.work_ms = work_ms;
+    r.spec.finish_ms = l->now.wall.ms + in_ms;
     return r;
 }
 
@@ -119,7 +119,7 @@ static void who_waits_in_vain_is_not_late(void **state)
         struct job_row r = job_by(&l, HOUR_MS, in_ms);
         int64_t job = lab_submit(&l, &r), first = CORE_ID_NONE, asked_at = 0;
         lab_plan(&l);
-        while (!job_attempt(model_job(l.m, job)) && l.now.wall.ms < r.finish_ms) {
+        while (!job_attempt(model_job(l.m, job)) && l.now.wall.ms < r.spec.finish_ms) {
             int64_t sure = intended(&l, MARKET_ON_DEMAND);
             if (sure != CORE_ID_NONE && first == CORE_ID_NONE)
                 lab_launched(&l, first = sure);
@@ -133,7 +133,8 @@ static void who_waits_in_vain_is_not_late(void **state)
                                   .gone = {.instance = first, .ended_at = WALL_NONE}});
             no_spot_for_a_while(&l);
         }
-        assert_true(job_attempt(model_job(l.m, job)) && l.now.wall.ms + HOUR_MS <= r.finish_ms);
+        assert_true(
+            job_attempt(model_job(l.m, job)) && l.now.wall.ms + HOUR_MS <= r.spec.finish_ms);
         lab_deinit(&l);
     }
 }
@@ -513,9 +514,9 @@ static void what_is_told_is_so(void **state)
     lab_elastic(&l, "burst", 2, "m4", 4);
     struct job_row r = job_by(&l, HOUR_MS, 10 * HOUR_MS);
     int64_t waits = lab_submit(&l, &r);
-    r.finish_ms = l.now.wall.ms + 30 * MINUTE_MS;
+    r.spec.finish_ms = l.now.wall.ms + 30 * MINUTE_MS;
     int64_t late = lab_submit(&l, &r);
-    r.finish_ms = l.now.wall.ms + HOUR_MS + 10 * MINUTE_MS;
+    r.spec.finish_ms = l.now.wall.ms + HOUR_MS + 10 * MINUTE_MS;
     int64_t sure = lab_submit(&l, &r);
     lab_plan(&l);
     const int64_t jobs[] = {waits, late, sure};
@@ -547,8 +548,8 @@ static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
         lab_init(&l);
         lab_elastic(&l, "burst", 2, "m4", 4);
         struct job_row r = job_by(&l, HOUR_MS, HOUR_MS + 10 * MINUTE_MS);
-        r.need.cpus = cpus;
-        r.max_uusd_h = 2000000;
+        r.spec.need.cpus = cpus;
+        r.spec.max_uusd_h = 2000000;
         int64_t job = lab_submit(&l, &r);
         lab_plan(&l);
         bool is_sure = cpus == 2;
@@ -567,7 +568,7 @@ static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
     struct resources dear = {.cpus = 4, .memory_mib = 4 * 4096};
     lab_offer(&l, "burst", "m4x", MARKET_SPOT, 0, dear, 900000);
     struct job_row r = job_by(&l, HOUR_MS, 10 * HOUR_MS);
-    r.max_uusd_h = 3000000;
+    r.spec.max_uusd_h = 3000000;
     int64_t job = lab_submit(&l, &r);
     struct event price = {.type = EV_PRICE,
         .price = {
@@ -587,8 +588,8 @@ static void what_it_may_not_cost_is_told_with_what_is_expected(void **state)
     lab_elastic(&l, "burst", 2, "m4", 4);
     struct job_row r = job_by(&l, HOUR_MS, HOUR_MS + 10 * MINUTE_MS);
     int64_t free = lab_submit(&l, &r);
-    r.max_uusd = 2000000;
-    r.method = CKPT_COOP;
+    r.spec.max_uusd = 2000000;
+    r.spec.method = CKPT_COOP;
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     assert_null(strstr(reason_of(&l, free, "expected")->text, "more than"));
@@ -632,7 +633,7 @@ static void it_may_be_said_changed_and_taken_back_later(void **state)
     assert_false(pace_is_looked_at(model_job(l.m, job)));
     lab_wait(&l, MINUTE_MS);
     lab_saved(&l, job, 1, 10);
-    to.finish_ms += 20 * HOUR_MS;
+    to.spec.finish_ms += 20 * HOUR_MS;
     change(&l, job, finish, to);
     assert_true(pace_is_looked_at(model_job(l.m, job)));
     assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
@@ -642,12 +643,12 @@ static void it_may_be_said_changed_and_taken_back_later(void **state)
         .type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = work, .to = &r}};
     assert_int_equal(lab_try(&l, &bad, NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "say --work 6h, or --time"));
-    r.finish_ms = l.now.wall.ms - 1;
+    r.spec.finish_ms = l.now.wall.ms - 1;
     bad.update.fields = finish;
     assert_int_equal(lab_try(&l, &bad, NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "is over"));
     l.e = before;
-    assert_int_equal(model_job(l.m, job)->row.finish_ms, to.finish_ms);
+    assert_int_equal(model_job(l.m, job)->row.spec.finish_ms, to.spec.finish_ms);
     lab_deinit(&l);
 }
 
@@ -658,16 +659,16 @@ static void so_long_counts_from_the_submit_and_from_the_change(void **state)
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m4", 4);
     struct job_row r = job_by(&l, HOUR_MS, 0);
-    r.finish_ms = -5 * HOUR_MS;
+    r.spec.finish_ms = -5 * HOUR_MS;
     lab_wait(&l, MINUTE_MS);
     int64_t job = lab_submit(&l, &r);
-    assert_int_equal(model_job(l.m, job)->row.finish_ms, l.now.wall.ms + 5 * HOUR_MS);
+    assert_int_equal(model_job(l.m, job)->row.spec.finish_ms, l.now.wall.ms + 5 * HOUR_MS);
     lab_plan(&l);
     assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
     lab_wait(&l, HOUR_MS);
     change(&l, job, UPDATE_BIT(UPDATE_FINISH), r);
-    assert_int_equal(model_job(l.m, job)->row.finish_ms, l.now.wall.ms + 5 * HOUR_MS);
-    r.market = WISH_SPOT;
+    assert_int_equal(model_job(l.m, job)->row.spec.finish_ms, l.now.wall.ms + 5 * HOUR_MS);
+    r.spec.market = WISH_SPOT;
     lab_refused(&l, &r, "leave --market out");
     lab_deinit(&l);
 }
@@ -679,11 +680,11 @@ static void what_cannot_be_meant_is_refused(void **state)
     lab_init(&l);
     struct job_row over = job_by(&l, HOUR_MS, -1), spot = job_by(&l, HOUR_MS, HOUR_MS),
                    unknown = job_by(&l, 0, HOUR_MS);
-    spot.market = WISH_SPOT;
+    spot.spec.market = WISH_SPOT;
     lab_refused(&l, &over, "is over");
     lab_refused(&l, &spot, "leave --market out");
     lab_refused(&l, &unknown, "say --work 6h, or --time");
-    unknown.time_limit_ms = HOUR_MS;
+    unknown.spec.time_limit_ms = HOUR_MS;
     lab_submit(&l, &unknown);
     lab_deinit(&l);
 }

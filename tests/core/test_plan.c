@@ -75,7 +75,7 @@ static void jobs_without_gpus_stay_away_from_them(void **state)
     int64_t without = lab_join(&l, "n", 32);
     int64_t plain = lab_submit_cpus(&l, 4);
     struct job_row r = lab_job(1);
-    r.need.gpus = 1;
+    r.spec.need.gpus = 1;
     int64_t wants = lab_submit(&l, &r);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, plain), without);
@@ -103,7 +103,7 @@ static void a_node_short_of_memory_is_passed_over(void **state)
     struct node_row large = {.name = "m", .key_hash = "m", .pool = "base", .total = {3, 0, 200}};
     int64_t id = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &large}});
     struct job_row r = lab_job(2);
-    r.need.memory_mib = 200;
+    r.spec.need.memory_mib = 200;
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, job), id);
@@ -593,7 +593,7 @@ static void queue_many(struct lab *l, int shapes)
 {
     struct job_row r = lab_job(4);
     for (int k = 0; k < shapes; k++) {
-        r.need.memory_mib = 1 + k;
+        r.spec.need.memory_mib = 1 + k;
         lab_submit(l, &r);
     }
 }
@@ -609,7 +609,7 @@ static void where_no_machine_can_be_launched_the_queue_is_not_looked_through(voi
     lab_join_instance(&l, 1, 4);
     queue_many(&l, 50);
     struct job_row gang = lab_job(2);
-    gang.nodes = gang.nodes_min = 2;
+    gang.spec.nodes = gang.spec.nodes_min = 2;
     lab_submit(&l, &gang);
     lab_plan(&l);
     assert_true(lab_node_of(&l, first) && lab_node_of(&l, second));

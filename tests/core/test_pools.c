@@ -90,8 +90,8 @@ static void a_gang_is_in_one_of_its_pools(void **state)
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, other), machine);
     lab_ended(&l, other, END_SUCCEEDED, 0);
-    r.nodes = r.nodes_min = 2;
-    STR_COPY(r.pool, "base,burst");
+    r.spec.nodes = r.spec.nodes_min = 2;
+    STR_COPY(r.spec.pool, "base,burst");
     int64_t gang = lab_submit(&l, &r);
     lab_plan(&l); /* a node of each has room, which is not two of one */
     assert_int_equal(lab_node_of(&l, gang), CORE_ID_NONE);
@@ -117,14 +117,14 @@ static void each_pool_keeps_its_own_rules(void **state)
     struct pool_row burst = lab_pool(&l, "burst");
     STR_COPY(burst.retries, "failed=1,timeout=5");
     lab_set_pool(&l, burst);
-    STR_COPY(r.pool, "strict");
+    STR_COPY(r.spec.pool, "strict");
     lab_refused(&l, &r, "pool strict takes only jobs that say these as well: project");
-    STR_COPY(r.pool, "strict,burst");
-    r.retries = (struct retries){0};
+    STR_COPY(r.spec.pool, "strict,burst");
+    r.spec.retries = (struct retries){0};
     int64_t j = lab_submit(&l, &r);
     /* the first that says something */
-    assert_int_equal(model_job(l.m, j)->row.retries.n[RETRY_FAILED], 3);
-    assert_int_equal(model_job(l.m, j)->row.retries.n[RETRY_TIMEOUT], 5);
+    assert_int_equal(model_job(l.m, j)->row.spec.retries.n[RETRY_FAILED], 3);
+    assert_int_equal(model_job(l.m, j)->row.spec.retries.n[RETRY_TIMEOUT], 5);
     lab_plan(&l);
     assert_int_equal(launches_in(&l, "strict"), 0);
     assert_int_equal(launches_in(&l, "burst"), 1);

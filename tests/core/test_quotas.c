@@ -47,7 +47,7 @@ static void begin(struct lab *l, const struct order_options *order, int n_nodes,
 static struct job_row job_of(const char *team, int32_t cpus)
 {
     struct job_row r = lab_job(cpus);
-    STR_COPY(r.team, team);
+    STR_COPY(r.spec.team, team);
     STR_COPY(r.user, team);
     return r;
 }
@@ -135,7 +135,7 @@ static void the_victim_has_the_least_to_lose(void **state)
     const struct order_options o = options();
     struct job_row none = job_of("grey", 4);
     begin(&l, &o, 6, 4);
-    none.method = CKPT_NONE;
+    none.spec.method = CKPT_NONE;
     int64_t cannot = lab_submit(&l, &none);
     lab_plan(&l);
     int64_t reds[3], greys[2];
@@ -182,7 +182,7 @@ static void nobody_goes_for_what_could_not_start_or_is_not_owed(void **state)
     submit(&l, "blue", 6); /* no node is so large */
     submit(&l, "grey", 4); /* has no quota */
     struct job_row gang = job_of("blue", 4);
-    gang.nodes = gang.nodes_min = 3; /* 12 cpus, of 8 */
+    gang.spec.nodes = gang.spec.nodes_min = 3; /* 12 cpus, of 8 */
     lab_submit(&l, &gang);
     submit(&l, "red", 1); /* its own team's */
     lab_plan(&l);
@@ -256,12 +256,12 @@ static void a_gang_gets_all_its_nodes_or_nobody_goes(void **state)
     const struct order_options o = options();
     struct job_row gang = job_of("blue", 4), other = job_of("grey", 2);
     begin(&l, &o, 4, 4);
-    other.nodes = other.nodes_min = 2;
+    other.spec.nodes = other.spec.nodes_min = 2;
     int64_t pair = lab_submit(&l, &other), whole[3];
     for (int k = 0; k < 2; k++)
         whole[k] = submit(&l, "grey", 4);
     lab_plan(&l);
-    gang.nodes = gang.nodes_min = 2;
+    gang.spec.nodes = gang.spec.nodes_min = 2;
     int64_t blue = lab_submit(&l, &gang);
     lab_plan(&l);
     assert_true(is_evicted(&l, pair) != (is_evicted(&l, whole[0]) && is_evicted(&l, whole[1])));
@@ -324,7 +324,7 @@ static void nobody_drives_another_around(void **state)
             } else if (a->row.state == ATTEMPT_ASSIGNED) {
                 lab_started(&l, j);
             } else if ((minute + j) % 7 == 0) {
-                const char *team = model_job(l.m, j)->row.team;
+                const char *team = model_job(l.m, j)->row.spec.team;
                 char was[CORE_NAME_MAX];
                 STR_COPY(was, team);
                 lab_ended(&l, j, END_SUCCEEDED, 0);
@@ -464,7 +464,7 @@ static struct order_options class_options(bool quotas)
 static int64_t submit_class(struct lab *l, const char *team, const char *qos, int32_t cpus)
 {
     struct job_row r = job_of(team, cpus);
-    STR_COPY(r.qos, qos);
+    STR_COPY(r.spec.qos, qos);
     return lab_submit(l, &r);
 }
 
@@ -559,12 +559,12 @@ static void a_gang_of_a_class_gets_all_its_nodes(void **state)
         spares[k] = submit_class(&l, "red", "spare", 4);
     int64_t none = submit(&l, "red", 4);
     lab_plan(&l);
-    STR_COPY(gang.qos, "urgent");
-    gang.nodes = gang.nodes_min = 3;
+    STR_COPY(gang.spec.qos, "urgent");
+    gang.spec.nodes = gang.spec.nodes_min = 3;
     lab_submit(&l, &gang);
     lab_plan(&l);
     assert_false(is_evicted(&l, spares[0]) || is_evicted(&l, spares[1])); /* it could not start */
-    gang.nodes = gang.nodes_min = 2;
+    gang.spec.nodes = gang.spec.nodes_min = 2;
     int64_t pair = lab_submit(&l, &gang);
     lab_plan(&l);
     gone(&l, spares[0]);
@@ -658,7 +658,7 @@ static int64_t tried_before_one_that_fits(int kinds)
     lab_plan(&l);
     for (int k = 0; k < kinds; k++) {
         struct job_row r = job_of(teams[k % 3].name, 4);
-        r.time_limit_ms = (k + 1) * HOUR_MS;
+        r.spec.time_limit_ms = (k + 1) * HOUR_MS;
         lab_submit(&l, &r);
     }
     int64_t behind = submit(&l, "grey", 2);

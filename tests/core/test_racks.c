@@ -21,8 +21,8 @@
 static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms)
 {
     struct job_row r = lab_job(cpus);
-    r.nodes = nodes;
-    r.time_limit_ms = limit_ms;
+    r.spec.nodes = nodes;
+    r.spec.time_limit_ms = limit_ms;
     return lab_submit(l, &r);
 }
 
@@ -119,7 +119,7 @@ static void what_takes_all_gpus_counts_as_the_whole_node(void **state)
         .name = "power-gpu", .key_hash = "gpu", .pool = "base", .total = {64, 8, 1 << 20}};
     int64_t node = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &n}});
     struct job_row r = lab_job(1);
-    r.need.gpus = 8;
+    r.spec.need.gpus = 8;
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, job), node);
@@ -320,7 +320,7 @@ static void no_more_machines_are_launched_than_have_places(void **state)
     lab_elastic(&l, "racked", 8, "m5", 8);
     for (int k = 0; k < 5; k++) {
         struct job_row r = lab_job(1);
-        r.need.memory_mib = 8 * 4096; /* one a machine, of 50 W */
+        r.spec.need.memory_mib = 8 * 4096; /* one a machine, of 50 W */
         last = lab_submit(&l, &r);
     }
     lab_plan(&l);
@@ -456,20 +456,20 @@ static void places_are_made_where_there_is_power_then(void **state)
     lab_join(&l, "power1", 4);
     lab_join(&l, "power2", 4);
     struct job_row r = lab_job(4);
-    STR_COPY(r.qos, "low");
+    STR_COPY(r.spec.qos, "low");
     int64_t whole = lab_submit(&l, &r);
     lab_plan(&l);
     lab_started(&l, whole);
     lab_wait(&l, HOUR_MS / 2);
     lab_heartbeats(&l);
     r = lab_job(2);
-    STR_COPY(r.qos, "low");
+    STR_COPY(r.spec.qos, "low");
     int64_t half = lab_submit(&l, &r);
     lab_plan(&l);
     lab_started(&l, half);
     assert_int_equal(view(&l).draw_w, 1000);
     r = lab_job(4);
-    STR_COPY(r.qos, "high");
+    STR_COPY(r.spec.qos, "high");
     int64_t high = lab_submit(&l, &r);
     lab_plan(&l);
     assert_int_equal(job_attempt(model_job(l.m, whole))->row.state, ATTEMPT_STOPPING);
@@ -486,7 +486,7 @@ static void a_lost_node_counts_on_until_it_is_heard_of(void **state)
     struct lab l;
     begin(&l);
     struct job_row r = lab_job(4);
-    r.retries.n[RETRY_NODE_LOST] = RETRIES_NEVER;
+    r.spec.retries.n[RETRY_NODE_LOST] = RETRIES_NEVER;
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     int64_t node = lab_node_of(&l, job);
@@ -617,7 +617,7 @@ static void a_node_that_is_held_back_is_given_nothing_new(void **state)
 static int64_t submit_for(struct lab *l, int32_t cpus, int64_t limit_ms)
 {
     struct job_row r = lab_job(cpus);
-    r.time_limit_ms = limit_ms;
+    r.spec.time_limit_ms = limit_ms;
     return lab_submit(l, &r);
 }
 

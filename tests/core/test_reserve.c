@@ -28,8 +28,8 @@ static void begin(struct lab *l, const struct order_options *order)
 static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms)
 {
     struct job_row r = lab_job(cpus);
-    r.nodes = nodes;
-    r.time_limit_ms = limit_ms;
+    r.spec.nodes = nodes;
+    r.spec.time_limit_ms = limit_ms;
     return lab_submit(l, &r);
 }
 
@@ -199,7 +199,7 @@ static void who_stands_before_it_takes_the_room(void **state)
     assert_int_equal(lab_node_of(&p.l, small), p.a);
     assert_int_equal(kept_for(&p.l, p.b), p.big);
     struct job_row r = lab_job(1);
-    STR_COPY(r.qos, "urgent");
+    STR_COPY(r.spec.qos, "urgent");
     int64_t urgent_one = lab_submit(&p.l, &r);
     lab_plan(&p.l);
     assert_int_equal(lab_node_of(&p.l, urgent_one), p.b);
@@ -336,7 +336,7 @@ static void end_those_due(struct load *w)
         LIST_FOREACH (&n->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
             /* between half of its limit and all of it */
-            int64_t limit = a->job->row.time_limit_ms,
+            int64_t limit = a->job->row.spec.time_limit_ms,
                     ran = w->l.now.wall.ms - a->row.assigned_at.ms;
             if (ran >= limit / 2 + (a->row.job * 7919) % 100 * limit / 200)
                 apply(w,
@@ -358,7 +358,7 @@ static void keep_busy(struct load *w)
     struct model_counts c;
     for (model_counts(w->l.m, &c); c.pending < 40; c.pending++) {
         struct job_row r = lab_job((int32_t)(1 + draw(w, 3)));
-        r.time_limit_ms = (1 + (int64_t)draw(w, 6)) * 20 * MINUTE_MS;
+        r.spec.time_limit_ms = (1 + (int64_t)draw(w, 6)) * 20 * MINUTE_MS;
         apply(w, (struct event){.type = EV_SUBMIT, .submit.job = &r});
     }
 }
@@ -410,7 +410,7 @@ static int64_t last_end(const struct load *w)
     LIST_FOREACH (model_nodes(w->l.m), ln) {
         LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
-            int64_t end = a->row.assigned_at.ms + a->job->row.time_limit_ms;
+            int64_t end = a->row.assigned_at.ms + a->job->row.spec.time_limit_ms;
             last = end > last ? end : last;
         }
     }

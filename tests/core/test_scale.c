@@ -40,8 +40,8 @@ static void fill_queue(struct lab *l, int n_shapes)
 {
     struct job_row r = lab_job(1);
     for (int k = 0; k < JOBS; k++) {
-        r.need.cpus = 1 + k % 8;
-        r.need.memory_mib = 1 + k % n_shapes;
+        r.spec.need.cpus = 1 + k % 8;
+        r.spec.need.memory_mib = 1 + k % n_shapes;
         struct event ev = {.type = EV_SUBMIT, .submit.job = &r};
         apply(l, &ev);
     }
@@ -148,8 +148,8 @@ static void a_mixed_queue_is_packed_in_time(void **state)
     }
     struct job_row r = lab_job(1);
     for (int k = 0; k < 10000; k++) {
-        r.need.cpus = 1 + k % 7;
-        r.need.memory_mib = 1000 + k % 5000;
+        r.spec.need.cpus = 1 + k % 7;
+        r.spec.need.memory_mib = 1000 + k % 5000;
         struct event ev = {.type = EV_SUBMIT, .submit.job = &r};
         apply(&l, &ev);
     }
@@ -172,12 +172,12 @@ static void who_waits_for_a_name_costs_each_of_the_name_once(void **state)
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = &r, .depends = asks, .n_depends = 2}};
     lab_init(&l);
     fill_queue(&l, 1);
-    r.depends_any = true;
+    r.spec.depends_any = true;
     double from = now_s();
     apply(&l, &ev);
     int64_t any = JOBS + 1, all = JOBS + 2;
     assert_int_equal(job_side(model_job(l.m, any))->n_open, JOBS);
-    r.depends_any = false;
+    r.spec.depends_any = false;
     apply(&l, &ev);
     assert_int_equal(job_side(model_job(l.m, all))->n_open, JOBS + 1);
     ev = (struct event){.type = EV_CANCEL, .cancel = {.job = any, .by = "ann"}};

@@ -24,7 +24,7 @@ static void init(struct lab *l, int64_t price)
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
     lab_join(l, "n1", 4);
     struct job_row row = lab_job(1);
-    row.ckpt_after = AFTER_ALL;
+    row.spec.ckpt_after = AFTER_ALL;
     lab_submit(l, &row);
     lab_plan(l);
     lab_started(l, 1);

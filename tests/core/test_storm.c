@@ -86,15 +86,15 @@ static void submit(struct storm *st)
     struct job_row r = lab_job((int32_t)(1 + below(st, 6)));
     STR_COPY(r.user, below(st, 2) ? "ann" : "bob");
     static const char *const classes[] = {"", "high", "middle", "low"};
-    STR_COPY(r.qos, classes[below(st, 4)]);
-    r.market = (enum market_wish)below(st, 3);
-    r.need.gpus = below(st, 5) == 0;
-    r.nodes = below(st, 5) ? 1 : (int32_t)(2 + below(st, 2));
-    r.retries.n[RETRY_FAILED] = (int32_t)below(st, 3);
+    STR_COPY(r.spec.qos, classes[below(st, 4)]);
+    r.spec.market = (enum market_wish)below(st, 3);
+    r.spec.need.gpus = below(st, 5) == 0;
+    r.spec.nodes = below(st, 5) ? 1 : (int32_t)(2 + below(st, 2));
+    r.spec.retries.n[RETRY_FAILED] = (int32_t)below(st, 3);
     static const char *const pools[] = {
         "", "", "base", "burst", "absent", "base,burst", "absent,burst"};
-    STR_COPY(r.pool, pools[below(st, 7)]);
-    r.drill_tries = below(st, 4) == 0 ? DRILL_TRIES_DEFAULT : 0;
+    STR_COPY(r.spec.pool, pools[below(st, 7)]);
+    r.spec.drill_tries = below(st, 4) == 0 ? DRILL_TRIES_DEFAULT : 0;
     snprintf(r.script_key, sizeof r.script_key, "%s", (const char *[]){"", "a", "b"}[below(st, 3)]);
     struct job_texts texts = {.script = "#!",
         .args_json = "[]",
@@ -114,17 +114,18 @@ static void submit(struct storm *st)
     if (is_array && below(st, 2))
         follow_one(st, &tasks, &asks[0]);
     r.hold = below(st, 8) ? HOLD_NONE : HOLD_USER;
-    r.begin_at.ms = below(st, 8) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
-    r.depends_any = below(st, 2);
-    r.keep_unmeetable = below(st, 8) == 0;
-    if (r.market == WISH_ANY && below(st, 4) == 0) {
-        r.work_ms = 1000 + below(st, 100000);
-        r.finish_ms = st->l.now.wall.ms + 1 + below(st, 200000);
+    r.spec.begin_at.ms = below(st, 8) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
+    r.spec.depends_any = below(st, 2);
+    r.spec.keep_unmeetable = below(st, 8) == 0;
+    if (r.spec.market == WISH_ANY && below(st, 4) == 0) {
+        r.spec.work_ms = 1000 + below(st, 100000);
+        r.spec.finish_ms = st->l.now.wall.ms + 1 + below(st, 200000);
     }
-    r.deadline_ms = below(st, 8) ? 0 : st->l.now.wall.ms + r.time_limit_ms + below(st, 60000);
-    r.max_uusd = below(st, 6) ? 0 : 1000 * below(st, 1000);
-    r.max_uusd_h = below(st, 6) ? 0 : 1000 * below(st, 3000);
-    r.method = below(st, 8) || r.drill_tries > 0 ? r.method : CKPT_NONE;
+    r.spec.deadline_ms =
+        below(st, 8) ? 0 : st->l.now.wall.ms + r.spec.time_limit_ms + below(st, 60000);
+    r.spec.max_uusd = below(st, 6) ? 0 : 1000 * below(st, 1000);
+    r.spec.max_uusd_h = below(st, 6) ? 0 : 1000 * below(st, 3000);
+    r.spec.method = below(st, 8) || r.spec.drill_tries > 0 ? r.spec.method : CKPT_NONE;
     attempt_event(st, (struct event){.type = EV_SUBMIT,
                           .submit = {.job = &r,
                               .texts = &texts,
@@ -156,25 +157,27 @@ static void update(struct storm *st)
             .on = any_id(st, (int64_t)st->s.n_jobs + 1)};
     asks[1].on = any_id(st, (int64_t)st->s.n_jobs + 1);
     asks[1].delay_ms = asks[1].kind == DEPEND_AFTER ? below(st, 20000) : 0;
-    STR_COPY(to.pool, pools[below(st, 5)]);
-    STR_COPY(to.qos, classes[below(st, 5)]);
-    STR_COPY(to.name, names[below(st, 4)]);
-    STR_COPY(to.team, teams[below(st, 3)]);
-    to.market = (enum market_wish)below(st, 3);
-    to.need.gpus = below(st, 5) == 0;
-    to.nodes = (int32_t)(1 + below(st, 3));
-    to.nodes_min = (int32_t)below(st, 4);
-    to.time_limit_ms = below(st, 3) ? below(st, 100000) : 0;
-    to.nice = (int32_t)below(st, 30) - 1;
-    to.begin_at.ms = below(st, 2) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
-    to.deadline_ms = below(st, 2) ? 0 : st->l.now.wall.ms + below(st, 300000);
-    to.finish_ms = below(st, 2) ? 0 : st->l.now.wall.ms + below(st, 600000);
-    to.work_ms = below(st, 3) ? 1000 + below(st, 100000) : 0;
-    to.depends_any = below(st, 2);
-    to.max_uusd = below(st, 2) ? 0 : 1000 * below(st, 2000);
-    to.max_uusd_h = below(st, 2) ? 0 : 1000 * below(st, 3000);
+    STR_COPY(to.spec.pool, pools[below(st, 5)]);
+    STR_COPY(to.spec.qos, classes[below(st, 5)]);
+    STR_COPY(to.spec.name, names[below(st, 4)]);
+    STR_COPY(to.spec.team, teams[below(st, 3)]);
+    to.spec.market = (enum market_wish)below(st, 3);
+    to.spec.need.gpus = below(st, 5) == 0;
+    to.spec.nodes = (int32_t)(1 + below(st, 3));
+    to.spec.nodes_min = (int32_t)below(st, 4);
+    to.spec.time_limit_ms = below(st, 3) ? below(st, 100000) : 0;
+    to.spec.nice = (int32_t)below(st, 30) - 1;
+    to.spec.begin_at.ms = below(st, 2) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
+    to.spec.deadline_ms = below(st, 2) ? 0 : st->l.now.wall.ms + below(st, 300000);
+    to.spec.finish_ms = below(st, 2) ? 0 : st->l.now.wall.ms + below(st, 600000);
+    to.spec.work_ms = below(st, 3) ? 1000 + below(st, 100000) : 0;
+    to.spec.depends_any = below(st, 2);
+    to.spec.max_uusd = below(st, 2) ? 0 : 1000 * below(st, 2000);
+    to.spec.max_uusd_h = below(st, 2) ? 0 : 1000 * below(st, 3000);
     for (int k = 0; k < RETRY_KINDS; k++)
-        to.retries.n[k] = below(st, 2) ? 0 : below(st, 3) ? (int32_t)below(st, 4) : RETRIES_NEVER;
+        to.spec.retries.n[k] = below(st, 2)   ? 0
+                               : below(st, 3) ? (int32_t)below(st, 4)
+                                              : RETRIES_NEVER;
     uint64_t fields = UPDATE_BIT(below(st, UPDATE_FIELDS));
     for (int64_t more = below(st, 4); more > 0; more--)
         fields |= UPDATE_BIT(below(st, UPDATE_FIELDS));
@@ -220,7 +223,7 @@ static void join(struct storm *st)
 
 static const struct attempt *any_rank(struct storm *st, const struct job *j)
 {
-    int64_t skip = below(st, j->row.nodes);
+    int64_t skip = below(st, j->row.spec.nodes);
     const struct attempt *a = NULL;
     LIST_FOREACH (&j->ranks, l) {
         a = LIST_ENTRY(l, struct attempt, in_job);

@@ -58,8 +58,8 @@ static bool runs(const struct lab *l, int64_t job)
 static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms)
 {
     struct job_row r = lab_job(cpus);
-    r.nodes = nodes;
-    r.time_limit_ms = limit_ms;
+    r.spec.nodes = nodes;
+    r.spec.time_limit_ms = limit_ms;
     return lab_submit(l, &r);
 }
 
@@ -84,11 +84,11 @@ static void a_waiting_job_runs_where_it_fits_by_then(void **state)
     int64_t node = lab_join(&l, "n1", 4), big = lab_submit_cpus(&l, 8);
     assert_int_equal(lab_plan(&l), 0);
     change(&l, big, BIT(CPUS) | BIT(MEMORY) | BIT(NAME),
-        (struct job_row){.need = {.cpus = 3, .memory_mib = 7}, .name = "less"});
+        (struct job_row){.spec.need = {.cpus = 3, .memory_mib = 7}, .spec.name = "less"});
     const struct job_row *r = &model_job(l.m, big)->row;
-    assert_int_equal(r->need.cpus, 3);
-    assert_int_equal(r->need.memory_mib, 7);
-    assert_string_equal(r->name, "less");
+    assert_int_equal(r->spec.need.cpus, 3);
+    assert_int_equal(r->spec.need.memory_mib, 7);
+    assert_string_equal(r->spec.name, "less");
     lab_take(&l);
     assert_non_null(lab_row(&l, big));
     assert_string_equal(
@@ -111,12 +111,12 @@ static void it_keeps_its_place_among_those_that_ask_for_the_same(void **state)
     lab_join(&l, "n1", 2);
     lab_plan(&l);
     assert_true(runs(&l, first) && !runs(&l, second));
-    change(&l, second, BIT(NICE), (struct job_row){.nice = 60});
+    change(&l, second, BIT(NICE), (struct job_row){.spec.nice = 60});
     int64_t third = lab_submit_cpus(&l, 2);
     lab_join(&l, "n2", 2);
     lab_plan(&l);
     assert_true(runs(&l, third) && !runs(&l, second));
-    change(&l, second, BIT(NICE), (struct job_row){.nice = 0});
+    change(&l, second, BIT(NICE), (struct job_row){.spec.nice = 0});
     lab_join(&l, "n3", 2);
     lab_plan(&l);
     assert_true(runs(&l, second));
@@ -130,22 +130,25 @@ static void all_of_it_changes_or_nothing(void **state)
     lab_init(&l);
     lab_join_with(&l, "n1", 4, ",ib,", "lego:2");
     int64_t j = lab_submit_asking(&l,
-        &(struct job_row){
-            .name = "a", .user = "ann", .nodes = 1, .need = {2, 0, 5}, .ckpt_keep = 1},
+        &(struct job_row){.spec.name = "a",
+            .user = "ann",
+            .spec.nodes = 1,
+            .spec.need = {2, 0, 5},
+            .spec.ckpt_keep = 1},
         "constraint=ib licences=matlab:1");
     struct job_row to = lab_job(3);
-    to.time_limit_ms = 1;
-    to.need.cpus = 0;
+    to.spec.time_limit_ms = 1;
+    to.spec.need.cpus = 0;
     refuse(&l, j, BIT(TIME_LIMIT) | BIT(CPUS), to, ERR_INVALID, "at least 1 cpu");
-    to.need.cpus = 3;
-    to.nice = -1;
+    to.spec.need.cpus = 3;
+    to.spec.nice = -1;
     refuse(&l, j, BIT(TIME_LIMIT) | BIT(CPUS) | BIT(NICE), to, ERR_INVALID, "nice");
-    to.nice = 0;
-    to.nodes = 2;
-    to.nodes_min = 3;
+    to.spec.nice = 0;
+    to.spec.nodes = 2;
+    to.spec.nodes_min = 3;
     refuse(&l, j, BIT(TIME_LIMIT) | BIT(NODES), to, ERR_INVALID, "nodes at least");
-    refuse(&l, j, BIT(NAME) | BIT(TIME_LIMIT), (struct job_row){.time_limit_ms = 5}, ERR_INVALID,
-        "name: expected a name");
+    refuse(&l, j, BIT(NAME) | BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = 5},
+        ERR_INVALID, "name: expected a name");
     refuse(&l, j, 0, to, ERR_INVALID, "nothing is to be changed");
     struct event ev = update(j, BIT(CPUS) | BIT(CONSTRAINT), &to);
     ev.update.extras = "constraint=never";
@@ -200,15 +203,15 @@ static void what_runs_changes_in_what_does_not_touch_its_place(void **state)
     refuse(&l, j, BIT(AT_ONCE), lab_job(1), ERR_CONFLICT, "no array");
     lab_take(&l);
     struct job_row to = lab_job(1);
-    to.time_limit_ms = 2 * HOUR_MS;
-    STR_COPY(to.name, "longer");
-    to.retries.n[RETRY_FAILED] = 3;
+    to.spec.time_limit_ms = 2 * HOUR_MS;
+    STR_COPY(to.spec.name, "longer");
+    to.spec.retries.n[RETRY_FAILED] = 3;
     change(&l, j, BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES), to);
     lab_take(&l);
     assert_int_equal(l.c.n_attempts, 1); /* so that its agent is told */
-    assert_int_equal(lab_row(&l, j)->time_limit_ms, 2 * HOUR_MS);
-    assert_int_equal(lab_row(&l, j)->retries.n[RETRY_FAILED], 3);
-    assert_string_equal(lab_row(&l, j)->name, "longer");
+    assert_int_equal(lab_row(&l, j)->spec.time_limit_ms, 2 * HOUR_MS);
+    assert_int_equal(lab_row(&l, j)->spec.retries.n[RETRY_FAILED], 3);
+    assert_string_equal(lab_row(&l, j)->spec.name, "longer");
     lab_ended(&l, j, END_TIMEOUT, 143);
     refuse(&l, j, BIT(NAME), to, ERR_NOT_FOUND, "neither queued nor running");
     lab_deinit(&l);
@@ -238,7 +241,7 @@ static void a_reservation_that_its_time_limit_breaks_is_made_anew(void **state)
     int64_t big = submit(&l, 1, 4, HOUR_MS), small = submit(&l, 1, 1, HOUR_MS / 2);
     lab_plan(&l);
     assert_true(model_node(l.m, a)->reserved_for == model_job(l.m, big)->shape && runs(&l, small));
-    change(&l, on_a, BIT(TIME_LIMIT), (struct job_row){.time_limit_ms = 3 * HOUR_MS});
+    change(&l, on_a, BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = 3 * HOUR_MS});
     lab_ended(&l, small, END_SUCCEEDED, 0);
     int64_t next = submit(&l, 1, 1, 2 * HOUR_MS);
     lab_plan(&l); /* two hours pass in the three that it has now */
@@ -247,7 +250,7 @@ static void a_reservation_that_its_time_limit_breaks_is_made_anew(void **state)
     int64_t late = submit(&l, 1, 1, 4 * HOUR_MS);
     lab_plan(&l);
     assert_false(runs(&l, late));
-    change(&l, late, BIT(TIME_LIMIT), (struct job_row){.time_limit_ms = HOUR_MS});
+    change(&l, late, BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = HOUR_MS});
     lab_plan(&l);
     assert_true(runs(&l, late));
     lab_deinit(&l);
@@ -256,7 +259,7 @@ static void a_reservation_that_its_time_limit_breaks_is_made_anew(void **state)
 static struct event depends(int64_t job, const struct depend_ask *asks, size_t n, bool any)
 {
     static struct job_row to;
-    to.depends_any = any;
+    to.spec.depends_any = any;
     struct event ev = update(job, BIT(DEPENDS), &to);
     ev.update.depends = asks;
     ev.update.n_depends = n;
@@ -327,7 +330,7 @@ static int64_t singleton(struct lab *l, const char *name)
     const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct job_row r = lab_job(1);
     const struct depend_ask ask = {.kind = DEPEND_SINGLETON};
-    STR_COPY(r.name, name);
+    STR_COPY(r.spec.name, name);
     return lab_apply(
         l, (struct event){.type = EV_SUBMIT,
                .submit = {.job = &r, .texts = &texts, .depends = &ask, .n_depends = 1}});
@@ -336,7 +339,7 @@ static int64_t singleton(struct lab *l, const char *name)
 static void rename_to(struct lab *l, int64_t job, const char *name)
 {
     struct job_row to = {0};
-    STR_COPY(to.name, name);
+    STR_COPY(to.spec.name, name);
     change(l, job, BIT(NAME), to);
 }
 
@@ -449,19 +452,19 @@ static void an_array_changes_as_far_as_it_has_not_begun(void **state)
     lab_join(&l, "n1", 2);
     int64_t j = submit_array(&l, "0-3", 0);
     assert_int_equal(lab_plan(&l), 2);
-    struct job_row to = {.time_limit_ms = HOUR_MS, .need.cpus = 2};
+    struct job_row to = {.spec.time_limit_ms = HOUR_MS, .spec.need.cpus = 2};
     change(&l, j, BIT(TIME_LIMIT) | BIT(CPUS), to);
     const struct job *parent = model_job(l.m, j);
-    assert_int_equal(array_task(parent, 0)->row.time_limit_ms, 0);
+    assert_int_equal(array_task(parent, 0)->row.spec.time_limit_ms, 0);
     refuse_event(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "0-2", &set), ERR_CONFLICT,
         "task 2 of array 1 has not begun");
     refuse_event(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "9", &set), ERR_NOT_FOUND, "no task 9");
     refuse_event(&l, tasks_event(j, BIT(CPUS), &to, "0", &set), ERR_CONFLICT, "cpus: job 2 runs");
-    assert_int_equal(array_task(parent, 0)->row.time_limit_ms, 0);
-    to.time_limit_ms = 2 * HOUR_MS;
+    assert_int_equal(array_task(parent, 0)->row.spec.time_limit_ms, 0);
+    to.spec.time_limit_ms = 2 * HOUR_MS;
     lab_apply(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "0-1", &set));
-    assert_int_equal(array_task(parent, 0)->row.time_limit_ms, 2 * HOUR_MS);
-    assert_int_equal(array_task(parent, 1)->row.time_limit_ms, 2 * HOUR_MS);
+    assert_int_equal(array_task(parent, 0)->row.spec.time_limit_ms, 2 * HOUR_MS);
+    assert_int_equal(array_task(parent, 1)->row.spec.time_limit_ms, 2 * HOUR_MS);
     for (int32_t i = 0; i < 2; i++) {
         int64_t t = array_task(parent, i)->row.id;
         lab_started(&l, t);
@@ -469,15 +472,15 @@ static void an_array_changes_as_far_as_it_has_not_begun(void **state)
     }
     refuse_event(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "0", &set), ERR_CONFLICT, "has ended");
     assert_int_equal(lab_plan(&l), 1); /* of two cpus now */
-    assert_int_equal(array_task(parent, 2)->row.time_limit_ms, HOUR_MS);
+    assert_int_equal(array_task(parent, 2)->row.spec.time_limit_ms, HOUR_MS);
     int64_t alone = array_task(parent, 2)->row.id;
     lab_started(&l, alone);
     lab_ended(&l, alone, END_FAILED, 1); /* it waits, to be tried again */
     refuse_event(&l, depends(alone, NULL, 0, false), ERR_CONFLICT, "is a task of array 1");
-    to.need.cpus = 1;
+    to.spec.need.cpus = 1;
     change(&l, alone, BIT(CPUS), to);
-    assert_int_equal(model_job(l.m, alone)->row.need.cpus, 1);
-    assert_int_equal(parent->row.need.cpus, 2);
+    assert_int_equal(model_job(l.m, alone)->row.spec.need.cpus, 1);
+    assert_int_equal(parent->row.spec.need.cpus, 2);
     lab_deinit(&l);
 }
 
@@ -561,18 +564,19 @@ static void in_another_team_it_counts_there(void **state)
     lab_init_order(&l, &o);
     int64_t a = lab_submit_cpus(&l, 1), b = lab_submit_cpus(&l, 1),
             array = submit_array(&l, "0-1", 0);
-    assert_string_equal(model_job(l.m, a)->row.team, "red");
-    change(&l, a, BIT(TEAM) | BIT(QOS), (struct job_row){.team = "blue", .qos = "high"});
-    refuse(&l, b, BIT(TEAM), (struct job_row){.team = "green"}, ERR_DENIED, "not a member");
-    refuse(&l, b, BIT(TEAM), (struct job_row){.team = "grey"}, ERR_INVALID, "no team 'grey'");
-    refuse(&l, b, BIT(QOS), (struct job_row){.qos = "low"}, ERR_INVALID, "no QOS 'low'");
-    refuse(&l, array, BIT(TEAM), (struct job_row){.team = "blue"}, ERR_CONFLICT, "max_submitted");
-    change(&l, b, BIT(TEAM), (struct job_row){.team = "blue"});
+    assert_string_equal(model_job(l.m, a)->row.spec.team, "red");
+    change(&l, a, BIT(TEAM) | BIT(QOS), (struct job_row){.spec.team = "blue", .spec.qos = "high"});
+    refuse(&l, b, BIT(TEAM), (struct job_row){.spec.team = "green"}, ERR_DENIED, "not a member");
+    refuse(&l, b, BIT(TEAM), (struct job_row){.spec.team = "grey"}, ERR_INVALID, "no team 'grey'");
+    refuse(&l, b, BIT(QOS), (struct job_row){.spec.qos = "low"}, ERR_INVALID, "no QOS 'low'");
+    refuse(
+        &l, array, BIT(TEAM), (struct job_row){.spec.team = "blue"}, ERR_CONFLICT, "max_submitted");
+    change(&l, b, BIT(TEAM), (struct job_row){.spec.team = "blue"});
     restart(&l, &s);
     lab_join(&l, "n1", 4);
     lab_plan(&l);
     assert_true(runs(&l, a) && !runs(&l, b)); /* of blue one runs at a time */
-    change(&l, b, BIT(TEAM), (struct job_row){.team = "red"});
+    change(&l, b, BIT(TEAM), (struct job_row){.spec.team = "red"});
     lab_plan(&l);
     assert_true(runs(&l, b));
     shelf_deinit(&s);
@@ -599,13 +603,13 @@ static void in_another_team_what_it_waits_for_counts_there(void **state)
     lab_apply(&l, depends(job, asks, 2, false));
     const struct account *red = model_job(l.m, job)->account;
     assert_int_equal(red->n_waits, 2);
-    change(&l, job, BIT(TEAM), (struct job_row){.team = "blue"});
+    change(&l, job, BIT(TEAM), (struct job_row){.spec.team = "blue"});
     assert_int_equal(red->n_waits, 0);
     assert_int_equal(model_job(l.m, job)->account->n_waits, 2);
     restart(&l, &s);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = second, .by = "ann"}});
     assert_int_equal(model_job(l.m, job)->account->n_waits, 1);
-    change(&l, job, BIT(TEAM), (struct job_row){.team = "red"});
+    change(&l, job, BIT(TEAM), (struct job_row){.spec.team = "red"});
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann"}});
     shelf_deinit(&s);
     lab_deinit(&l);
@@ -626,8 +630,8 @@ static int try_named(struct lab *l, const char *name, bool waits, int64_t *ret_i
     const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     const struct depend_ask ask = {.kind = DEPEND_SINGLETON};
     struct job_row r = lab_job(1);
-    STR_COPY(r.name, name);
-    r.depends_any = waits;
+    STR_COPY(r.spec.name, name);
+    r.spec.depends_any = waits;
     return try_unchecked(l,
         (struct event){.type = EV_SUBMIT,
             .submit = {.job = &r, .texts = &texts, .depends = &ask, .n_depends = waits}},
@@ -641,7 +645,7 @@ static void a_new_name_is_waited_for_as_at_a_submit(void **state)
 {
     (void)state;
     struct lab l;
-    struct job_row to = {.name = "train"};
+    struct job_row to = {.spec.name = "train"};
     int64_t id, first = 0, all = 0;
     lab_init(&l);
     for (int k = 0; k < NAMESAKES; k++)
@@ -664,11 +668,11 @@ static void a_new_name_is_waited_for_as_at_a_submit(void **state)
             .update = {.job = id,
                 .by = "ann",
                 .fields = BIT(NAME) | BIT(DEPENDS),
-                .to = &(struct job_row){.name = "train", .depends_any = true},
+                .to = &(struct job_row){.spec.name = "train", .spec.depends_any = true},
                 .depends = &(struct depend_ask){.kind = DEPEND_SINGLETON},
                 .n_depends = 1}},
         ERR_CONFLICT, "allowed");
-    change(&l, id, BIT(NAME), (struct job_row){.name = "another"}); /* for nobody */
+    change(&l, id, BIT(NAME), (struct job_row){.spec.name = "another"}); /* for nobody */
     assert_false(waits(&l, id));
     lab_deinit(&l);
 }
@@ -682,7 +686,7 @@ static void at_the_limit_a_job_may_wait_for_less(void **state)
         {.name = "blue", .shares = 1, .users = users, .n_users = 1}};
     struct order_options o = order_defaults;
     struct lab l;
-    struct job_row to_red = {.team = "red"}, to_blue = {.team = "blue"};
+    struct job_row to_red = {.spec.team = "red"}, to_blue = {.spec.team = "blue"};
     int64_t last = 0, id;
     o.teams = teams;
     o.n_teams = 2;
@@ -748,7 +752,7 @@ static bool waits_for(const struct lab *l, const struct job *j, int64_t on)
         if (d->row.kind != DEPEND_SINGLETON || d->row.on < on)
             continue;
         if (d->row.on == on ||
-            (!d->on->row.depends_any && job_waits_for_name(d->on) && waits_for(l, d->on, on)))
+            (!d->on->row.spec.depends_any && job_waits_for_name(d->on) && waits_for(l, d->on, on)))
             return true;
     }
     return false;
@@ -758,13 +762,13 @@ static void check_names(const struct lab *l, int64_t last)
 {
     for (int64_t id = 1; id <= last; id++) {
         const struct job *j = model_job(l->m, id), *older;
-        if (!j || j->row.depends_any || !job_waits_for_name(j))
+        if (!j || j->row.spec.depends_any || !job_waits_for_name(j))
             continue;
         for (int64_t on = 1; on < id; on++)
-            if ((older = model_job(l->m, on)) && str_eq(older->row.name, j->row.name) &&
+            if ((older = model_job(l->m, on)) && str_eq(older->row.spec.name, j->row.spec.name) &&
                 !waits_for(l, j, on))
                 fail_msg("job %" PRId64 " of name %s does not wait for job %" PRId64, id,
-                    j->row.name, on);
+                    j->row.spec.name, on);
     }
 }
 
@@ -781,8 +785,8 @@ static void who_waits_for_all_of_its_name_does_so_whatever_changes(void **state)
         lab_init(&l);
         for (int k = 0; k < 120; k++) {
             int64_t what = (int64_t)prng_below(&p, 10);
-            struct job_row to = {.depends_any = prng_below(&p, 4) == 0};
-            STR_COPY(to.name, names[prng_below(&p, 2)]);
+            struct job_row to = {.spec.depends_any = prng_below(&p, 4) == 0};
+            STR_COPY(to.spec.name, names[prng_below(&p, 2)]);
             id = 1 + (int64_t)prng_below(&p, (uint64_t)last + 1);
             struct event ev = update(id,
                 what < 6   ? BIT(NAME)
@@ -792,7 +796,7 @@ static void who_waits_for_all_of_its_name_does_so_whatever_changes(void **state)
             ev.update.depends = &by_name;
             ev.update.n_depends = what == 6 ? 0 : 1;
             if (last < 6 || (what < 4 && last < 30))
-                assert_int_equal(try_named(&l, to.name, to.depends_any, &last), 0);
+                assert_int_equal(try_named(&l, to.spec.name, to.spec.depends_any, &last), 0);
             else if (what < 9)
                 (void)lab_try(&l, &ev, NULL); /* or it has ended */
             else if (model_job(l.m, id))
@@ -811,7 +815,7 @@ static void it_is_queued_again_as_often_as_is_said_last(void **state)
     lab_init(&l);
     lab_join(&l, "n1", 1);
     struct job_row r = lab_job(1), never = {0};
-    r.retries.n[RETRY_FAILED] = 3;
+    r.spec.retries.n[RETRY_FAILED] = 3;
     int64_t j = lab_submit(&l, &r);
     for (int k = 0; k < 2; k++) {
         lab_plan(&l);
@@ -823,7 +827,7 @@ static void it_is_queued_again_as_often_as_is_said_last(void **state)
     lab_plan(&l);
     lab_started(&l, j);
     for (int k = 0; k < RETRY_KINDS; k++)
-        never.retries.n[k] = RETRIES_NEVER;
+        never.spec.retries.n[k] = RETRIES_NEVER;
     change(&l, j, BIT(RETRIES), never);
     restart(&l, &s);
     assert_true(retries_are_none(&model_job(l.m, j)->row));
@@ -843,21 +847,21 @@ static void a_job_of_several_nodes_may_need_others(void **state)
     lab_join(&l, "n2", 2);
     int64_t j = submit(&l, 3, 2, 0);
     assert_int_equal(lab_plan(&l), 0);
-    change(&l, j, BIT(NODES), (struct job_row){.nodes = 2});
+    change(&l, j, BIT(NODES), (struct job_row){.spec.nodes = 2});
     lab_plan(&l);
     assert_int_equal(model_job(l.m, j)->row.ranks, 2);
     lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = j, .by = "ann"}});
     lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue = {.job = j, .by = "ann"}});
     while (job_attempt(model_job(l.m, j)))
         lab_ended(&l, j, END_USER, 0);
-    change(&l, j, BIT(NODES) | BIT(CPUS), (struct job_row){.nodes = 1, .need.cpus = 1});
+    change(&l, j, BIT(NODES) | BIT(CPUS), (struct job_row){.spec.nodes = 1, .spec.need.cpus = 1});
     restart(&l, &s);
     lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = j, .by = "ann"}});
     int64_t other = lab_submit_cpus(&l, 2);
     lab_plan(&l);
     assert_int_equal(model_job(l.m, j)->row.ranks, 1);
     assert_true(runs(&l, other)); /* nothing is kept for it any more */
-    change(&l, j, BIT(TIME_LIMIT), (struct job_row){.time_limit_ms = 1});
+    change(&l, j, BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = 1});
     shelf_deinit(&s);
     lab_deinit(&l);
 }
@@ -869,10 +873,10 @@ static void its_time_to_begin_is_another(void **state)
     lab_init(&l);
     lab_join(&l, "n1", 1);
     struct job_row r = lab_job(1);
-    r.begin_at.ms = l.now.wall.ms + 10 * HOUR_MS;
+    r.spec.begin_at.ms = l.now.wall.ms + 10 * HOUR_MS;
     int64_t j = lab_submit(&l, &r);
     assert_int_equal(lab_plan(&l), 0);
-    change(&l, j, BIT(BEGIN), (struct job_row){.begin_at.ms = l.now.wall.ms + HOUR_MS});
+    change(&l, j, BIT(BEGIN), (struct job_row){.spec.begin_at.ms = l.now.wall.ms + HOUR_MS});
     lab_heartbeats(&l);
     assert_int_equal(plan_wake(l.p, l.m, l.now).ms, l.now.mono.ms + LAB_LEASE_MS);
     lab_wait(&l, HOUR_MS);
@@ -880,7 +884,7 @@ static void its_time_to_begin_is_another(void **state)
     lab_plan(&l);
     assert_true(runs(&l, j));
     int64_t other = lab_submit(&l, &r);
-    change(&l, other, BIT(BEGIN), (struct job_row){.begin_at = WALL_NONE});
+    change(&l, other, BIT(BEGIN), (struct job_row){.spec.begin_at = WALL_NONE});
     assert_false(waits(&l, other));
     lab_deinit(&l);
 }

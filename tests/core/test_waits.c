@@ -129,7 +129,7 @@ static void a_job_begins_at_its_time(void **state)
     lab_init(&l);
     lab_join(&l, "n1", 4);
     struct job_row r = lab_job(1);
-    r.begin_at.ms = l.now.wall.ms + 60000;
+    r.spec.begin_at.ms = l.now.wall.ms + 60000;
     int64_t job = lab_submit(&l, &r);
     assert_int_equal(lab_plan(&l), 0);
     lab_check_wake(&l);
@@ -159,7 +159,7 @@ static void each_kind_waits_for_its_end(void **state)
         lab_init(&l);
         lab_join(&l, "n1", 4);
         struct job_row r = lab_job(1);
-        r.retries.n[RETRY_FAILED] = 0;
+        r.spec.retries.n[RETRY_FAILED] = 0;
         int64_t first = lab_submit(&l, &r), second = after(&l, all[k].kind, first);
         assert_true(is_waiting(&l, second));
         assert_true(has_reason(&l, second, "dependency", "job 1 'train' has not run yet"));
@@ -232,7 +232,7 @@ static void all_or_any(void **state)
         {.kind = DEPEND_AFTERNOTOK, .on = a}, {.kind = DEPEND_AFTERNOTOK, .on = b}};
     struct job_row r = lab_job(1);
     assert_int_equal(try_after(&l, r, both, 3, &all), 0);
-    r.depends_any = true;
+    r.spec.depends_any = true;
     assert_int_equal(try_after(&l, r, both, 2, &any), 0);
     assert_int_equal(try_after(&l, r, never, 2, &none), 0);
     lab_plan(&l);
@@ -268,7 +268,7 @@ static void what_can_never_come_true_is_refused_at_once(void **state)
     assert_int_equal(try_after(&l, r, &negative, 1, NULL), ERR_INVALID);
     assert_int_equal(try_after(&l, r, &nobody, 1, NULL), ERR_INVALID);
     assert_int_equal(try_after(&l, r, &failed, DEPENDS_MAX + 1, NULL), ERR_INVALID);
-    r.depends_any = true;
+    r.spec.depends_any = true;
     const struct depend_ask one_left[] = {
         failed, {.kind = DEPEND_AFTEROK, .on = 2, .has_ended = true, .end = END_SUCCEEDED}};
     int64_t id = 0;
@@ -289,7 +289,7 @@ static void who_wants_to_waits_for_what_can_never_come_true(void **state)
     struct job_row r = lab_job(1);
     int64_t at_once = 0, later = 0, first = lab_submit_cpus(&l, 1);
     const struct depend_ask on_first = {.kind = DEPEND_AFTERNOTOK, .on = first};
-    r.keep_unmeetable = true;
+    r.spec.keep_unmeetable = true;
     assert_int_equal(try_after(&l, r, &failed, 1, &at_once), 0);
     assert_int_equal(try_after(&l, r, &on_first, 1, &later), 0);
     lab_plan(&l);
@@ -327,7 +327,7 @@ static void singletons_run_one_after_the_other(void **state)
     lab_init(&l);
     lab_join(&l, "n1", 4);
     struct job_row other = lab_job(1);
-    STR_COPY(other.name, "eval");
+    STR_COPY(other.spec.name, "eval");
     int64_t first = lab_submit_cpus(&l, 1), second = after(&l, DEPEND_SINGLETON, CORE_ID_NONE),
             third = after(&l, DEPEND_SINGLETON, CORE_ID_NONE);
     struct depend_ask ask = {.kind = DEPEND_SINGLETON};
@@ -353,7 +353,7 @@ static void a_users_jobs_wait_for_a_limited_number_of_others(void **state)
     int64_t n = 0, sum = 0, id = 0, last = 0;
     lab_init(&l);
     lab_submit_cpus(&l, 1); /* which nothing runs */
-    r.depends_any = true;
+    r.spec.depends_any = true;
     for (; try_after(&l, r, &ask, 1, &id) == 0; last = id)
         sum += ++n;
     assert_int_equal(l.e.kind, ERR_CONFLICT);
@@ -376,7 +376,7 @@ static void what_waits_still_waits_after_a_restart(void **state)
     int64_t first = lab_submit_cpus(&l, 1), second = after(&l, DEPEND_AFTEROK, first),
             third = after(&l, DEPEND_AFTEROK, second);
     struct job_row r = lab_job(1);
-    r.begin_at.ms = l.now.wall.ms + 1000;
+    r.spec.begin_at.ms = l.now.wall.ms + 1000;
     int64_t timed = lab_submit(&l, &r), also = lab_submit(&l, &r);
     hold(&l, EV_HOLD, first, false);
     lab_take(&l);

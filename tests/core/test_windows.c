@@ -31,8 +31,8 @@ static void set_up(struct lab *l, const char *iso)
 static int64_t submit(struct lab *l, const char *window)
 {
     struct job_row r = lab_job(1);
-    r.begin_at = WALL_NONE;
-    STR_COPY(r.window, window);
+    r.spec.begin_at = WALL_NONE;
+    STR_COPY(r.spec.window, window);
     return lab_submit(l, &r);
 }
 
@@ -112,8 +112,8 @@ static void what_is_queued_leaves_the_queue_when_the_window_closes(void **state)
     set_up(&l, "2023-11-17T22:00:00Z"); /* a Friday */
     int64_t first = submit(&l, ""), job;
     struct job_row large = lab_job(4);
-    large.begin_at = WALL_NONE;
-    STR_COPY(large.window, "overnight");
+    large.spec.begin_at = WALL_NONE;
+    STR_COPY(large.spec.window, "overnight");
     job = lab_submit(&l, &large);
     lab_plan(&l);
     assert_false(runs(&l, job));

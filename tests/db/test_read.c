@@ -178,8 +178,11 @@ static void add_varied_jobs(void)
             .array = id == 6 ? 5 : 0,
             .array_index = id == 6 ? 7 : 0};
         snprintf(row.user, sizeof(row.user), "%s", id % 2 ? "ada" : "bob");
-        snprintf(row.team, sizeof(row.team), "%s", id <= 2 ? "red" : "");
-        snprintf(row.pool, sizeof(row.pool), "%s", id == 3 ? "big,gpu" : id == 6 ? "gpu,base" : "");
+        snprintf(row.spec.team, sizeof(row.spec.team), "%s", id <= 2 ? "red" : "");
+        snprintf(row.spec.pool, sizeof(row.spec.pool), "%s",
+            id == 3   ? "big,gpu"
+            : id == 6 ? "gpu,base"
+                      : "");
         row.attempts = id == 3 || id == 5 ? 0 : 2;
         struct attempt_row attempt = {.job = id, .attempt = row.attempts, .node = id == 4 ? 1 : 2},
                            before = {.job = id, .attempt = 1, .node = 1};
@@ -187,7 +190,7 @@ static void add_varied_jobs(void)
             batch_add(&b, TABLE_ATTEMPTS, &attempt);
             batch_add(&b, TABLE_ATTEMPTS, &before);
         }
-        snprintf(row.name, sizeof(row.name), "%s", names[id]);
+        snprintf(row.spec.name, sizeof(row.spec.name), "%s", names[id]);
         batch_add(&b, TABLE_JOBS, &row);
         if (id <= 5 && labels[id])
             batch_add(&b, TABLE_SPECS,
@@ -308,7 +311,7 @@ static void a_page_looks_at_no_more_than_so_many(void **state)
 
     for (int64_t id = 1; id <= N; id++) {
         struct job_row row = {.id = id, .state = JOB_ENDED, .ended_at = at_ms(1000 + id / 3)};
-        STR_COPY(row.team, id == 1 || id == N / 2 || id == N ? "red" : "blue");
+        STR_COPY(row.spec.team, id == 1 || id == N / 2 || id == N ? "red" : "blue");
         batch_add(&b, TABLE_JOBS, &row);
     }
     util_commit(d, &b);
@@ -834,7 +837,7 @@ static void add_use_job(struct db_batch *b, int64_t id, int32_t gpus, int64_t ex
         &(struct job_row){.id = id,
             .user = "ada",
             .state = JOB_RUNNING,
-            .need = {.cpus = 2, .gpus = gpus},
+            .spec.need = {.cpus = 2, .gpus = gpus},
             .extras = extras});
 }
 

@@ -26,7 +26,7 @@ static void add_job(
         .ended_at = end == END_NONE ? WALL_NONE : (struct wall){(40 + id % 2) * DAY_MS},
         .last_good_at = WALL_NONE};
     STR_COPY(j.user, user);
-    STR_COPY(j.team, "shared");
+    STR_COPY(j.spec.team, "shared");
     batch_add(b, TABLE_JOBS, &j);
     if (labels)
         batch_add(
@@ -419,7 +419,7 @@ static void what_was_spent_stays_with_the_team_of_then(void **state)
     add_row(&b, 1, LEDGER_USEFUL, 0, 1000, 10);
     util_commit(d, &b);
     add_job(&b, 1, "ada", NULL, END_SUCCEEDED);
-    STR_COPY(b.changes.jobs[0].team, "other");
+    STR_COPY(b.changes.jobs[0].spec.team, "other");
     add_row(&b, 1, LEDGER_USEFUL, 1000, 500, 5);
     util_commit(d, &b);
     assert_int_equal(db_reader_of(d, &r, &e), 0);

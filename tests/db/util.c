@@ -247,8 +247,8 @@ void batch_add(struct db_batch *b, enum table_id t, const void *row)
 void batch_add_submit(struct db_batch *b, int64_t id)
 {
     struct job_row job = {.id = id,
-        .ckpt_keep = 3,
-        .ckpt_keep_every = 10,
+        .spec.ckpt_keep = 3,
+        .spec.ckpt_keep_every = 10,
         .submitted_at = at_ms(id),
         .started_at = WALL_NONE,
         .ended_at = WALL_NONE,
@@ -256,12 +256,12 @@ void batch_add_submit(struct db_batch *b, int64_t id)
         .last_good_progress = PROGRESS_NONE,
         .progress = PROGRESS_NONE,
         .progress_total = PROGRESS_NONE,
-        .nodes = 1,
-        .nodes_min = 1,
+        .spec.nodes = 1,
+        .spec.nodes_min = 1,
         .ranks = 1,
-        .need = {.cpus = 1, .memory_mib = 512}};
+        .spec.need = {.cpus = 1, .memory_mib = 512}};
     struct history_row history = {.id = id, .job = id, .at = at_ms(id), .kind = "submitted"};
-    snprintf(job.name, sizeof(job.name), "job-%lld", (long long)id);
+    snprintf(job.spec.name, sizeof(job.spec.name), "job-%lld", (long long)id);
     STR_COPY(job.user, "ada");
     batch_add(b, TABLE_JOBS, &job);
     batch_add(b, TABLE_HISTORY, &history);

@@ -46,15 +46,15 @@ static void add_job(
     prng_init(&p, 1);
     fill_row(TABLE_JOBS, &r, FILL_ZERO, &p, id);
     r.state = state;
-    r.method = method;
-    r.nodes = r.ranks = nodes;
-    r.need = (struct resources){.cpus = 4, .memory_mib = 1024};
+    r.spec.method = method;
+    r.spec.nodes = r.ranks = nodes;
+    r.spec.need = (struct resources){.cpus = 4, .memory_mib = 1024};
     r.pause_ms = 3000;
-    r.ckpt_every_ms = 60000;
+    r.spec.ckpt_every_ms = 60000;
     r.ckpt_bytes = 1 << 20;
     r.submitted_at = at_ms(START + id * MINUTE);
     STR_COPY(r.user, "ann");
-    STR_COPY(r.team, "nlp");
+    STR_COPY(r.spec.team, "nlp");
     batch_add(b, TABLE_JOBS, &r);
 }
 

@@ -207,14 +207,14 @@ void lab_post(struct lab *lab, struct event ev, struct lab_reply *r)
 
 static void submit(struct lab *lab, int32_t cpus, const char *script, struct lab_reply *r)
 {
-    struct job_row job = {.name = "job",
+    struct job_row job = {.spec.name = "job",
         .user = "ann",
-        .nodes = 1,
-        .need = {.cpus = cpus},
-        .method = CKPT_SIGNAL,
-        .ckpt_signal = SIGUSR1,
-        .ckpt_every_ms = 60000,
-        .ckpt_keep = 3};
+        .spec.nodes = 1,
+        .spec.need = {.cpus = cpus},
+        .spec.method = CKPT_SIGNAL,
+        .spec.ckpt_signal = SIGUSR1,
+        .spec.ckpt_every_ms = 60000,
+        .spec.ckpt_keep = 3};
     struct job_texts texts = {.script = script,
         .args_json = "[\"a\",\"\"]",
         .env_json = "{\"K\":\"v\"}",

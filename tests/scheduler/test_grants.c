@@ -79,13 +79,13 @@ static int64_t submit(struct fixture *f, enum ckpt_method method)
 {
     static const struct job_texts texts = {
         .script = "#!/bin/sh\n", .args_json = "[]", .env_json = "{}", .cwd = "/"};
-    const struct job_row row = {.name = "j",
+    const struct job_row row = {.spec.name = "j",
         .user = "u",
-        .need = {.cpus = 1},
-        .nodes = 1,
-        .method = method,
-        .ckpt_every_ms = method == CKPT_NONE ? 0 : 60000,
-        .ckpt_keep = 3};
+        .spec.need = {.cpus = 1},
+        .spec.nodes = 1,
+        .spec.method = method,
+        .spec.ckpt_every_ms = method == CKPT_NONE ? 0 : 60000,
+        .spec.ckpt_keep = 3};
     struct lab_reply r = {0};
     lab_post(
         f->lab, (struct event){.type = EV_SUBMIT, .submit = {.job = &row, .texts = &texts}}, &r);

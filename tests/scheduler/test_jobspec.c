@@ -41,21 +41,21 @@ static void only_script_and_cwd_are_required(void **state)
 {
     (void)state;
     struct jobspec s = parsed("{\"script\": \"#!/bin/sh\\n\", \"cwd\": \"/\"}");
-    assert_string_equal(s.row.name, "job");
+    assert_string_equal(s.row.spec.name, "job");
     assert_string_equal(s.row.user, "");
-    assert_string_equal(s.row.pool, "");
-    assert_int_equal(s.row.need.cpus, 1);
-    assert_int_equal(s.row.need.gpus, 0);
-    assert_int_equal(s.row.need.memory_mib, 0);
-    assert_int_equal(s.row.time_limit_ms, 0);
-    assert_int_equal(s.row.market, WISH_ANY);
-    assert_int_equal(s.row.method, CKPT_NONE);
-    assert_int_equal(s.row.ckpt_every_ms, CKPT_EVERY_AUTO);
-    assert_int_equal(s.row.ckpt_keep, 3);
-    assert_int_equal(s.row.ckpt_keep_every, 0);
-    assert_int_equal(s.row.ckpt_after, AFTER_AUTO);
-    assert_int_equal(s.row.ckpt_signal, SIGUSR1);
-    assert_int_equal(s.row.retries.n[RETRY_FAILED], 0);
+    assert_string_equal(s.row.spec.pool, "");
+    assert_int_equal(s.row.spec.need.cpus, 1);
+    assert_int_equal(s.row.spec.need.gpus, 0);
+    assert_int_equal(s.row.spec.need.memory_mib, 0);
+    assert_int_equal(s.row.spec.time_limit_ms, 0);
+    assert_int_equal(s.row.spec.market, WISH_ANY);
+    assert_int_equal(s.row.spec.method, CKPT_NONE);
+    assert_int_equal(s.row.spec.ckpt_every_ms, CKPT_EVERY_AUTO);
+    assert_int_equal(s.row.spec.ckpt_keep, 3);
+    assert_int_equal(s.row.spec.ckpt_keep_every, 0);
+    assert_int_equal(s.row.spec.ckpt_after, AFTER_AUTO);
+    assert_int_equal(s.row.spec.ckpt_signal, SIGUSR1);
+    assert_int_equal(s.row.spec.retries.n[RETRY_FAILED], 0);
     assert_string_equal(s.texts.args_json, "[]");
     assert_string_equal(s.texts.env_json, "{}");
     assert_string_equal(s.texts.labels_json, "{}");
@@ -77,23 +77,23 @@ static void everything_of_the_manual_is_read(void **state)
         "\"labels\": {\"team\": \"nlp\"},"
         " \"launch\": {\"output\": \"%x-%j.out\", \"all_tasks\": 9, \"tasks\": 4, "
         "\"cpus_per_task\": 2, \"slurm\": true, \"open_mode\": \"append\"}}");
-    assert_string_equal(s.row.name, "train");
-    assert_string_equal(s.row.pool, "burst");
-    assert_int_equal(s.row.need.cpus, 8);
-    assert_int_equal(s.row.need.gpus, 2);
-    assert_int_equal(s.row.nodes_min, 2);
-    assert_int_equal(s.row.on_loss, LOSS_WAIT);
-    assert_int_equal(s.row.script_on, SCRIPT_ON_FIRST);
-    assert_int_equal(s.row.need.memory_mib, 1024);
-    assert_int_equal(s.row.time_limit_ms, 3600000);
-    assert_int_equal(s.row.market, WISH_SPOT);
-    assert_int_equal(s.row.method, CKPT_COOP);
-    assert_int_equal(s.row.ckpt_every_ms, 60000);
-    assert_int_equal(s.row.ckpt_keep, 5);
-    assert_int_equal(s.row.ckpt_keep_every, 7);
-    assert_int_equal(s.row.ckpt_after, AFTER_LAST);
-    assert_int_equal(s.row.ckpt_signal, 12);
-    assert_int_equal(s.row.retries.n[RETRY_FAILED], 4);
+    assert_string_equal(s.row.spec.name, "train");
+    assert_string_equal(s.row.spec.pool, "burst");
+    assert_int_equal(s.row.spec.need.cpus, 8);
+    assert_int_equal(s.row.spec.need.gpus, 2);
+    assert_int_equal(s.row.spec.nodes_min, 2);
+    assert_int_equal(s.row.spec.on_loss, LOSS_WAIT);
+    assert_int_equal(s.row.spec.script_on, SCRIPT_ON_FIRST);
+    assert_int_equal(s.row.spec.need.memory_mib, 1024);
+    assert_int_equal(s.row.spec.time_limit_ms, 3600000);
+    assert_int_equal(s.row.spec.market, WISH_SPOT);
+    assert_int_equal(s.row.spec.method, CKPT_COOP);
+    assert_int_equal(s.row.spec.ckpt_every_ms, 60000);
+    assert_int_equal(s.row.spec.ckpt_keep, 5);
+    assert_int_equal(s.row.spec.ckpt_keep_every, 7);
+    assert_int_equal(s.row.spec.ckpt_after, AFTER_LAST);
+    assert_int_equal(s.row.spec.ckpt_signal, 12);
+    assert_int_equal(s.row.spec.retries.n[RETRY_FAILED], 4);
     assert_string_equal(s.texts.script, "#!/bin/sh\necho hi\n");
     assert_string_equal(s.texts.cwd, "/home/ann/exp");
     assert_string_equal(s.texts.args_json, "[\"--lr\",\"0.1\",\"\"]");
@@ -273,8 +273,8 @@ static void nodes_and_a_deadline_are_read(void **state)
                               "\"n3,n1,n2\", \"exclude\": \"n2\","
                               "\"deadline_at_ms\": 1790000000000, \"kill_on_invalid_dep\": false}");
     assert_string_equal(s.texts.extras, "nodes=n[1-3] exclude=n2");
-    assert_int_equal(s.row.deadline_ms, 1790000000000);
-    assert_true(s.row.keep_unmeetable);
+    assert_int_equal(s.row.spec.deadline_ms, 1790000000000);
+    assert_true(s.row.spec.keep_unmeetable);
     jobspec_deinit(&s);
 }
 
@@ -406,8 +406,8 @@ static void numbers_are_taken_up_to_their_limit(void **state)
     struct jobspec s =
         parsed(WITH("\"cpus\": 4096, \"gpus\": 64, \"memory_mib\": 1073741824, \"retries\": 1000,"
                     "\"checkpoint\": {\"every_ms\": 1000, \"keep\": 1000, \"signal\": 64}"));
-    assert_int_equal(s.row.need.cpus, 4096);
-    assert_int_equal(s.row.need.memory_mib, 1073741824);
+    assert_int_equal(s.row.spec.need.cpus, 4096);
+    assert_int_equal(s.row.spec.need.memory_mib, 1073741824);
     jobspec_deinit(&s);
 }
 

@@ -206,7 +206,7 @@ static void a_mail_has_no_headers_but_ours(void **state)
 {
     (void)state;
     struct job_row job = {.id = 42,
-        .name = "a\nBcc: all@example.com\r\n\r\nbody",
+        .spec.name = "a\nBcc: all@example.com\r\n\r\nbody",
         .user = "ann",
         .cron_at = WALL_NONE};
     const struct notify_facts f = {"0123", "lab", &row, &job};
@@ -229,7 +229,7 @@ static void a_subject_that_is_not_ascii_is_encoded(void **state)
 {
     (void)state;
     struct job_row job = {.id = 42,
-        .name = "\xc3\xa4\xc3\xb6\xc3\xbc-training-of-the-very-long-name-\xe2\x82\xac",
+        .spec.name = "\xc3\xa4\xc3\xb6\xc3\xbc-training-of-the-very-long-name-\xe2\x82\xac",
         .user = "ann"};
     const struct notify_facts f = {"0123", "lab", &row, &job};
     struct buf out = {0};
@@ -246,8 +246,11 @@ static void a_subject_that_is_not_ascii_is_encoded(void **state)
 static void a_body_is_json(void **state)
 {
     (void)state;
-    struct job_row job = {
-        .id = 42, .name = "tr\"ain", .user = "ann", .submitted_at = {1}, .started_at = WALL_NONE};
+    struct job_row job = {.id = 42,
+        .spec.name = "tr\"ain",
+        .user = "ann",
+        .submitted_at = {1},
+        .started_at = WALL_NONE};
     const struct notify_facts f = {"0123", "lab", &row, &job};
     struct buf out = {0};
     json_t *v;

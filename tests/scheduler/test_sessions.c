@@ -774,7 +774,7 @@ static void a_save_that_was_asked_for_is_told_over_a_restart(void **state)
 static void another_time_limit_is_told_over_a_restart(void **state)
 {
     struct fixture *f = *state;
-    const struct job_row to = {.time_limit_ms = 7200000}, none = {0};
+    const struct job_row to = {.spec.time_limit_ms = 7200000}, none = {0};
     run_one_job(f);
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].limit_ms, WIRE_NO_LIMIT);
@@ -802,12 +802,12 @@ static void another_time_limit_is_told_over_a_restart(void **state)
 static void an_automatic_interval_follows_the_last_save(void **state)
 {
     struct fixture *f = *state;
-    struct job_row row = {.name = "job",
+    struct job_row row = {.spec.name = "job",
         .user = "ann",
-        .nodes = 1,
-        .need = {.cpus = 1},
-        .method = CKPT_COOP,
-        .ckpt_keep = 3};
+        .spec.nodes = 1,
+        .spec.need = {.cpus = 1},
+        .spec.method = CKPT_COOP,
+        .spec.ckpt_keep = 3};
     struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct wire_checkpoint c[] = {checkpoint(1, 10), checkpoint(2, 20)};
     lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}}, NULL);
@@ -830,12 +830,12 @@ static void an_automatic_interval_follows_the_last_save(void **state)
 static void the_other_ranks_are_told_when_one_has_succeeded(void **state)
 {
     struct fixture *f = *state;
-    struct job_row row = {.name = "job",
+    struct job_row row = {.spec.name = "job",
         .user = "ann",
-        .nodes = 2,
-        .need = {.cpus = 1},
-        .method = CKPT_COOP,
-        .ckpt_keep = 3};
+        .spec.nodes = 2,
+        .spec.need = {.cpus = 1},
+        .spec.method = CKPT_COOP,
+        .spec.ckpt_keep = 3};
     struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct agent *other = agent_of(f->lab, lab_join(f->lab, "m", 4));
     lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}}, NULL);

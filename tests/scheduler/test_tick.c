@@ -46,7 +46,7 @@ static void what_was_answered_is_in_the_database(void **state)
     lab_submit(lab, 3, &r);
     lab_turn(lab);
     assert_int_equal(db_read_job(lab->reader, r.id, &row, &e), 0);
-    assert_int_equal(row.need.cpus, 3);
+    assert_int_equal(row.spec.need.cpus, 3);
     assert_string_equal(row.user, "ann");
     assert_int_equal(db_read_spec(lab->reader, r.id, &spec, &e), 0);
     assert_string_equal(spec.script, "#!/bin/sh\ntrue\n");

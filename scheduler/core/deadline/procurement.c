@@ -81,7 +81,7 @@ static void look_at(struct model *m, struct job *j, int64_t mono_ms)
 
 void pace_look(struct model *m, struct job *j, struct stamp now)
 {
-    if (j->row.finish_ms > 0)
+    if (j->row.spec.finish_ms > 0)
         look_at(m, j, now.mono.ms);
 }
 
@@ -94,7 +94,7 @@ void pace_leave(struct model *m, struct job *j)
 void pace_meant(struct model *m, struct job *j, struct stamp now)
 {
     pace_look(m, j, now);
-    if (j->row.finish_ms > 0 || !j->side)
+    if (j->row.spec.finish_ms > 0 || !j->side)
         return;
     pace_leave(m, j);
     j->side->pace_offer = CORE_ID_NONE;
@@ -114,7 +114,7 @@ bool pace_allows(enum pace pace, enum market market)
 
 int64_t pace_finish_ms(const struct job_row *asked, struct wall now)
 {
-    return asked->finish_ms < 0 ? now.ms - asked->finish_ms : asked->finish_ms;
+    return asked->spec.finish_ms < 0 ? now.ms - asked->spec.finish_ms : asked->spec.finish_ms;
 }
 
 int64_t pace_finish_submitted(const struct event *ev)
@@ -138,21 +138,21 @@ int64_t pace_finish_submitted(const struct event *ev)
 
 int pace_check(const struct job_row *r, struct wall now, struct err *e)
 {
-    if (r->finish_ms == 0)
+    if (r->spec.finish_ms == 0)
         return 0;
     if (pace_finish_ms(r, now) <= now.ms)
         return err_set(
-            e, ERR_INVALID, "job '%s': the time that it is to be done by is over", r->name);
-    if (r->market != WISH_ANY)
+            e, ERR_INVALID, "job '%s': the time that it is to be done by is over", r->spec.name);
+    if (r->spec.market != WISH_ANY)
         return err_set(e, ERR_INVALID,
             "job '%s': with --finish-by belay chooses between spot and on-demand: leave --market "
             "out",
-            r->name);
-    if (r->work_ms == 0 && r->time_limit_ms == 0)
+            r->spec.name);
+    if (r->spec.work_ms == 0 && r->spec.time_limit_ms == 0)
         return err_set(e, ERR_INVALID,
             "job '%s': to be done by a time, belay has to know how much there is to do: say --work "
             "6h, or --time",
-            r->name);
+            r->spec.name);
     return 0;
 }
 
@@ -303,8 +303,8 @@ static void look_around(
 static int64_t loss_ms(const struct job *j, const struct work_left *w, int64_t save_ms)
 {
     const struct attempt *a = job_attempt(j);
-    int64_t every = j->row.ckpt_every_ms;
-    if (j->row.method == CKPT_NONE)
+    int64_t every = j->row.spec.ckpt_every_ms;
+    if (j->row.spec.method == CKPT_NONE)
         return w->unsaved_ms;
     if (a)
         every = core_interval_ms(a);
@@ -327,7 +327,7 @@ static struct finish_job know(const struct model *m, const struct job *j, const 
             max_i64((s->is_booted ? placed_ms : restart_ms) - (now.ms - s->starting_since_ms), 1);
     struct finish_job k = {.work_ms = w->ms,
         .work_worst_ms = w->worst_ms,
-        .left_ms = j->row.finish_ms - now.ms,
+        .left_ms = j->row.spec.finish_ms - now.ms,
         .restart_ms = restart_ms,
         .restart_worst_ms = worst_ms,
         .failed_launch_ms = s->failed_ms + m->pace.look_ms, /* and until that is seen */
@@ -335,7 +335,7 @@ static struct finish_job know(const struct model *m, const struct job *j, const 
         .last = FINISH_NOWHERE,
         .starting_ms = starting_ms,
         .whole_work_ms = max_i64(w->whole_ms, 1),
-        .whole_time_ms = max_i64(j->row.finish_ms - j->row.submitted_at.ms, 1)};
+        .whole_time_ms = max_i64(j->row.spec.finish_ms - j->row.submitted_at.ms, 1)};
     k.look_ms =
         (k.left_ms - k.work_worst_ms - k.restart_worst_ms - k.failed_launch_ms) / LOOKS_IN_SLACK;
     bool is_on_spot = s->on < s->n_spot && !s->starting_since_ms; /* else it looks for some */
@@ -480,7 +480,7 @@ static void describe(const struct decision *d, const struct work_left *w, const 
         [PACE_SURE] = "on-demand from now on"};
     char work[32], left[32];
     time_format_duration(w->ms, work, sizeof work);
-    time_format_duration(max_i64(j->row.finish_ms - now.ms, 0), left, sizeof left);
+    time_format_duration(max_i64(j->row.spec.finish_ms - now.ms, 0), left, sizeof left);
     text_format(out, size, "%s: about %s of work, and %s to do it in", what[d->pace], work, left);
 }
 
@@ -744,7 +744,7 @@ static void let_go(struct model *m, struct job *j, struct stamp now)
         pace_allows(j->row.pace, a->node->row.market) ||
         (j->row.pace == PACE_SPOT && is_on_demand(a)))
         return;
-    bool never_saves = j->row.method == CKPT_NONE && j->row.pace == PACE_SURE;
+    bool never_saves = j->row.spec.method == CKPT_NONE && j->row.pace == PACE_SURE;
     if (!never_saves && !attempt_can_move(a))
         return;
     job_stop(m, j, END_EVICTED, !never_saves);

@@ -67,7 +67,7 @@ void pace_progressed(const struct model *m, struct job *j, struct wall at)
 {
     struct job_row *r = &j->row;
     const struct attempt *a = job_attempt(j);
-    if (r->finish_ms <= 0 || r->progress < 0 || r->progress_total <= 0 || !a)
+    if (r->spec.finish_ms <= 0 || r->progress < 0 || r->progress_total <= 0 || !a)
         return;
     struct work_seen *seen = &job_make_side(j)->seen;
     if (seen->attempt != a->row.attempt || r->progress < seen->last) {
@@ -145,15 +145,15 @@ struct work_left pace_work_left(const struct model *m, const struct job *j, stru
 {
     const struct job_row *r = &j->row;
     int64_t ran = done_ms(j, now), done = max_i64(ran - warmed_ms(j, now), 0);
-    int64_t told = r->work_ms > 0 ? r->work_ms : r->time_limit_ms,
-            margin = r->work_ms > 0 ? over_ms(told, m->pace.work_margin_pct) : 0;
+    int64_t told = r->spec.work_ms > 0 ? r->spec.work_ms : r->spec.time_limit_ms,
+            margin = r->spec.work_ms > 0 ? over_ms(told, m->pace.work_margin_pct) : 0;
     /* better than anybody could have known before */
     int64_t whole = r->shown_ms > 0 ? r->shown_ms : told;
     int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + margin;
     if (r->shown_ms > 0)
         worst = done + left + shown_margin_ms(r, left);
-    if (r->time_limit_ms > 0 && worst > r->time_limit_ms)
-        worst = r->time_limit_ms; /* it is ended then */
+    if (r->spec.time_limit_ms > 0 && worst > r->spec.time_limit_ms)
+        worst = r->spec.time_limit_ms; /* it is ended then */
     return (struct work_left){.ms = left,
         .worst_ms = max_i64(left, worst - done),
         .whole_ms = whole,

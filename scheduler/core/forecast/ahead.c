@@ -49,7 +49,7 @@ static void tell(const struct model *m, struct stamp now, const struct job *othe
 {
     struct ahead_job *f = &a->first[a->n_first++];
     f->job = other->row.id;
-    STR_COPY(f->name, other->row.name);
+    STR_COPY(f->name, other->row.spec.name);
     STR_COPY(f->user, other->row.user);
     compare(m, now, other, j, f->why, sizeof f->why);
 }

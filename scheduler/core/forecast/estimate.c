@@ -45,15 +45,15 @@ static void imagine(const struct model *m, const struct event *submit, const str
     j->row = *r;
     j->row.id = m->next.next_job;
     j->row.state = JOB_PENDING;
-    j->row.nodes_min = r->nodes_min ? r->nodes_min : r->nodes;
+    j->row.spec.nodes_min = r->spec.nodes_min ? r->spec.nodes_min : r->spec.nodes;
     j->row.eligible_at = submit->now.wall;
-    STR_COPY(j->row.team, own->team);
-    STR_COPY(j->row.qos, own->qos);
+    STR_COPY(j->row.spec.team, own->spec.team);
+    STR_COPY(j->row.spec.qos, own->spec.qos);
     j->certified_at = certificate_date(m, r->script_key);
-    j->least = j->row.nodes_min; /* what it settles for */
-    j->account = account_find(m, own->team, own->user);
+    j->least = j->row.spec.nodes_min; /* what it settles for */
+    j->account = account_find(m, own->spec.team, own->user);
     if (!j->account) {
-        account_imagine(m, own->team, own->user, &i->account, &i->team);
+        account_imagine(m, own->spec.team, own->user, &i->account, &i->team);
         j->account = &i->account;
     }
     j->shape = &i->shape;
@@ -103,9 +103,9 @@ static bool wait_for_jobs(
     }
     if (n == 0)
         return true;
-    a->from_ms = max_i64(a->from_ms, submit->submit.job->depends_any ? any : all);
+    a->from_ms = max_i64(a->from_ms, submit->submit.job->spec.depends_any ? any : all);
     a->latest_from_ms =
-        max_i64(a->latest_from_ms, submit->submit.job->depends_any ? any_latest : all_latest);
+        max_i64(a->latest_from_ms, submit->submit.job->spec.depends_any ? any_latest : all_latest);
     if (a->from_ms < NEVER_MS)
         return true;
     text_format(
@@ -125,7 +125,7 @@ static bool wait_for(const struct model *m, const struct event *submit, struct i
     if (!wait_for_jobs(m, submit, a, why))
         return false;
     struct wall begin = window_not_before(m, &i->job.row, now.wall);
-    if (i->job.row.window[0] && begin.ms >= WALL_NEVER.ms) {
+    if (i->job.row.spec.window[0] && begin.ms >= WALL_NEVER.ms) {
         text_format(why, CORE_TEXT_MAX, "its window never opens");
         return false;
     }
@@ -190,8 +190,8 @@ static void answer(
     t->start = (struct forecast){.median = WALL_NONE, .latest = WALL_NONE};
     if (wait_for(m, submit, i, &a, t->start.why))
         forecast_for(m, submit->now, &a, &t->start);
-    runtimes_range(history, i->job.row.time_limit_ms, &t->least_ms, &t->most_ms);
-    t->expected_ms = t->most_ms > 0 ? runtimes_mean(history, i->job.row.time_limit_ms, 0) : 0;
+    runtimes_range(history, i->job.row.spec.time_limit_ms, &t->least_ms, &t->most_ms);
+    t->expected_ms = t->most_ms > 0 ? runtimes_mean(history, i->job.row.spec.time_limit_ms, 0) : 0;
     price(m, i, t);
     bool waits =
         a.from_ms > submit->now.wall.ms || (t->start.why[0] && !wall_is_set(t->start.median));

@@ -203,7 +203,7 @@ static void explain_limit(
     } else if (kind == LIMIT_GPUS) {
         explain_say(a, "max-gpus",
             "it needs %" PRId64 " GPUs; %s uses %" PRId64 ", and may use %" PRId64 " (max_gpus)",
-            (int64_t)j->row.need.gpus * j->least, who, w->used[kind], w->most[kind]);
+            (int64_t)j->row.spec.need.gpus * j->least, who, w->used[kind], w->most[kind]);
     } else if (kind == LIMIT_MCPU) {
         cpus_text(j->shape->mcpu * j->least, need, sizeof need);
         cpus_text(w->used[kind], used, sizeof used);
@@ -330,7 +330,7 @@ static void explain_money(const struct job *j, const struct survey *v, struct an
         explain_say(a, "max-usd",
             "it has cost %s, and may cost %s (--max-usd): what is left does not pay for %s at %s "
             "an hour%s; belay update %" PRId64 " max-usd=USD lets it go on",
-            money(j->row.cost_uusd).s, money(j->row.max_uusd).s,
+            money(j->row.cost_uusd).s, money(j->row.spec.max_uusd).s,
             s->expect_ms < BUDGET_SLICE_MS ? "all of it" : "ten minutes", money(v->unpaid_uusd_h).s,
             with_input(pool_input_uusd(v->unpaid_in, s->extras), input, sizeof input), j->row.id);
     else if (b)
@@ -386,7 +386,7 @@ static void explain_never(const struct job *j, struct answer *a)
 static void explain_dependencies(const struct job *j, struct answer *a)
 {
     int64_t n = 0;
-    if (j->row.keep_unmeetable)
+    if (j->row.spec.keep_unmeetable)
         explain_never(j, a);
     LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
@@ -395,27 +395,27 @@ static void explain_dependencies(const struct job *j, struct answer *a)
         const struct job *on = d->row.of_task ? array_task(d->on, d->row.task) : d->on;
         explain_say(a, "dependency", "%s: %s %" PRId64 " '%s' %s",
             depend_text(d->row.kind, d->row.on, d->row.of_task, d->row.task).s,
-            d->row.of_task ? "that task of job" : "job", d->row.on, d->on->row.name,
+            d->row.of_task ? "that task of job" : "job", d->row.on, d->on->row.spec.name,
             !on || on->row.state == JOB_PENDING ? "has not run yet" : "runs");
     }
     if (n > DEPENDS_TOLD)
         explain_say(a, "dependency", "and %" PRId64 " more jobs%s", n - DEPENDS_TOLD,
-            j->row.depends_any ? ", of all of which one is enough" : "");
+            j->row.spec.depends_any ? ", of all of which one is enough" : "");
 }
 
 static void explain_window(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     char in[32];
-    if (!j->row.window[0] || job_side(j)->not_before.ms <= now.wall.ms)
+    if (!j->row.spec.window[0] || job_side(j)->not_before.ms <= now.wall.ms)
         return;
     time_format_duration(job_side(j)->not_before.ms - now.wall.ms, in, sizeof in);
-    if (!core_window(m, j->row.window))
-        explain_say(
-            a, "no-window", "belayd's configuration has no window %s (any more)", j->row.window);
+    if (!core_window(m, j->row.spec.window))
+        explain_say(a, "no-window", "belayd's configuration has no window %s (any more)",
+            j->row.spec.window);
     else
         explain_say(a, "window", "its window %s is closed, or about to close; it opens in %s",
-            j->row.window, in);
+            j->row.spec.window, in);
 }
 
 /* Of an array whose tasks wait for those of others, one by one. */
@@ -428,7 +428,7 @@ static void explain_followed(const struct job *j, int64_t left, struct answer *a
                 "%s: %" PRId64 " of its tasks wait until those of job %" PRId64
                 " '%s' with the same index have succeeded",
                 depend_text(d->row.kind, d->row.on, false, 0).s, left - j->array->n_ready,
-                d->row.on, d->on->row.name);
+                d->row.on, d->on->row.spec.name);
     }
 }
 
@@ -468,7 +468,7 @@ static void explain_retries(const struct job *j, struct answer *a)
         if (j->row.used[k] == 0 || left == RETRIES_UNLIMITED)
             continue;
         text_format(text + n, sizeof text - n, "%s%" PRId32 " of %" PRId32 " after an end as %s",
-            n ? ", " : "", left, j->row.retries.n[k], retry_kind_names[k]);
+            n ? ", " : "", left, j->row.spec.retries.n[k], retry_kind_names[k]);
         n = strlen(text);
     }
     if (n > 0)
@@ -498,11 +498,11 @@ static void explain_waiting(
             j->row.hold == HOLD_OPERATOR ? " by an operator" : "", j->row.id,
             j->row.hold == HOLD_OPERATOR ? ", by an operator" : "");
     explain_dependencies(j, a);
-    if (j->row.begin_at.ms <= now.wall.ms) {
+    if (j->row.spec.begin_at.ms <= now.wall.ms) {
         explain_window(m, now, j, a);
         return;
     }
-    time_format_duration(j->row.begin_at.ms - now.wall.ms, in, sizeof in);
+    time_format_duration(j->row.spec.begin_at.ms - now.wall.ms, in, sizeof in);
     if (j->row.end == END_STORE_AWAY)
         explain_say(a, "store-away",
             "attempt %" PRId64 " could not use the store of its checkpoints: tried again %s from "
@@ -521,13 +521,13 @@ static void explain_waiting(
 static void explain_deadline(struct stamp now, const struct job *j, struct answer *a)
 {
     char in[32];
-    int64_t left_ms = j->row.deadline_ms - j->row.time_limit_ms - now.wall.ms;
-    if (j->row.deadline_ms == 0)
+    int64_t left_ms = j->row.spec.deadline_ms - j->row.spec.time_limit_ms - now.wall.ms;
+    if (j->row.spec.deadline_ms == 0)
         return;
     time_format_duration(left_ms > 0 ? left_ms : 0, in, sizeof in);
     explain_say(a, "deadline",
         "unless it has started in %s it ends then: %s it could not have ended by its deadline", in,
-        j->row.time_limit_ms > 0 ? "with its time limit" : "after that");
+        j->row.spec.time_limit_ms > 0 ? "with its time limit" : "after that");
 }
 
 struct not_paid {
@@ -541,10 +541,10 @@ static struct not_paid not_paid(const struct job *j, int64_t uusd)
     const struct shape *s = j->shape;
     struct not_paid t = {""};
     uint64_t mask = job_attempt(j) ? 0 : s->in_budgets;
-    if (j->row.max_uusd > 0 && uusd > j->row.max_uusd - j->row.cost_uusd)
+    if (j->row.spec.max_uusd > 0 && uusd > j->row.spec.max_uusd - j->row.cost_uusd)
         text_format(t.s, sizeof t.s,
             ": more than is left of the %s that it may cost (--max-usd), so it is parked before",
-            money(j->row.max_uusd).s);
+            money(j->row.spec.max_uusd).s);
     for (int k = 0; !t.s[0] && k < BUDGETS_MAX && mask >> k; k++)
         if ((mask >> k & 1) && budgets_left(&s->budgets[k]) < uusd)
             text_format(t.s, sizeof t.s, ": more than is left of budget %s, %s",
@@ -571,7 +571,7 @@ static void explain_pace(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     char in[32], takes[32], why[CORE_TEXT_MAX];
-    int64_t takes_ms, left_ms = j->row.finish_ms - now.wall.ms;
+    int64_t takes_ms, left_ms = j->row.spec.finish_ms - now.wall.ms;
     if (a->n == a->max || !core_pace_why(m, j, now, why, sizeof why))
         return;
     time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
@@ -620,7 +620,7 @@ static void explain_pending(
     explain_class(j, a);
     explain_regroup(j, now, a);
     explain_licences(m, j, a);
-    if (j->row.nodes > 1)
+    if (j->row.spec.nodes > 1)
         explain_gang(m, j, a);
     else if (v.ready && !licences_lack(m, j->shape->extras))
         explain_say(a, "ready", "%" PRId64 " node%s room for it: it is placed next", v.ready,
@@ -661,7 +661,7 @@ static void explain_running(
     LIST_FOREACH (&j->ranks, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
         char rank[32] = "";
-        if (j->row.nodes > 1)
+        if (j->row.spec.nodes > 1)
             text_format(rank, sizeof rank, ", rank %" PRId32 ",", a->row.rank);
         if (j->row.state == JOB_RUNNING && a->row.state == ATTEMPT_ASSIGNED && a->row.text[0])
             explain_refused(now, a, rank, out);
@@ -676,11 +676,11 @@ static void explain_running(
         explain_say(out, "requeue",
             "it is being saved; when that has succeeded it is stopped and queued again, as was "
             "asked for");
-    if (j->row.ranks < j->row.nodes && j->row.state == JOB_RUNNING)
+    if (j->row.ranks < j->row.spec.nodes && j->row.state == JOB_RUNNING)
         explain_say(out, "fewer-nodes",
             "it runs on %" PRId32 " nodes of at most %" PRId32
             ", and on as many as there are when it starts again",
-            j->row.ranks, j->row.nodes);
+            j->row.ranks, j->row.spec.nodes);
     explain_survey_offers(m, j->shape, &v);
     if (v.uncertified > 0 && j->row.state == JOB_RUNNING)
         explain_uncertified(&v, j, false, out);
@@ -727,7 +727,7 @@ size_t core_explain_with(const struct model *m, struct stamp now, int64_t job,
 static bool is_like_its_shape(const struct job *j)
 {
     return j->row.state == JOB_PENDING && j->shape && !j->is_waiting && !j->array &&
-           j->row.nodes == 1 && job_side(j)->avoid == CORE_ID_NONE &&
+           j->row.spec.nodes == 1 && job_side(j)->avoid == CORE_ID_NONE &&
            !link_is_in(&job_side(j)->regroups) && j->shape->head != j->row.id;
 }
 

@@ -214,13 +214,13 @@ void explain_uncertified(const struct survey *v, const struct job *j, bool only,
     const char *until =
         only ? "and there are no others for it: submit it with --market any, where there are others"
              : "until then it runs on others";
-    if (j->row.method == CKPT_NONE)
+    if (j->row.spec.method == CKPT_NONE)
         explain_say(a, "drill-required",
             "pool %s keeps its spot machines for jobs that a drill has certified, %s. It saves "
             "nothing (--checkpoint none), so "
             "it cannot be",
             v->asks, until);
-    else if (job_side(j)->drill || j->row.drill_tries > 0)
+    else if (job_side(j)->drill || j->row.spec.drill_tries > 0)
         explain_say(a, "drill-required",
             "pool %s keeps its spot machines for jobs that a drill has certified, %s; it %s",
             v->asks, until,
@@ -521,17 +521,17 @@ void explain_gang(const struct model *m, const struct job *j, struct answer *a)
         most = nodes > most ? nodes : most;
         most_ready = nodes > 0 && ready > most_ready ? ready : most_ready;
     }
-    if (most < j->row.nodes_min)
+    if (most < j->row.spec.nodes_min)
         explain_say(a, "too-many-nodes",
             "it needs %" PRId32 " nodes of one pool at once; the largest pool can have %" PRId64,
-            j->row.nodes_min, most);
+            j->row.spec.nodes_min, most);
     else
         explain_say(a, "nodes-together",
             "%" PRId64 " of the %" PRId32 " nodes that it %s at once, of one pool, have room",
             most_ready, j->least,
-            j->gathers                    ? "would like"
-            : j->least > j->row.nodes_min ? "had and waits for again"
-                                          : "needs");
+            j->gathers                         ? "would like"
+            : j->least > j->row.spec.nodes_min ? "had and waits for again"
+                                               : "needs");
     if (most_ready < j->least && power.n > 0)
         say_rack(power.first, power.n, j->shape, true, a);
 }
@@ -550,9 +550,9 @@ void explain_regroup(const struct job *j, struct stamp now, struct answer *a)
     if (kept > 0)
         explain_say(a, "nodes-kept", "%" PRId64 " node%s it ran on %s kept for it, for at most %s",
             kept, kept == 1 ? " that" : "s that", kept == 1 ? "is" : "are", left);
-    if (j->least > j->row.nodes_min)
+    if (j->least > j->row.spec.nodes_min)
         explain_say(a, "fewer-nodes", "with %" PRId32 " or more it starts in at most %s%s",
-            j->row.nodes_min, left, j->gathers ? ", or as soon as no more are to be had" : "");
+            j->row.spec.nodes_min, left, j->gathers ? ", or as soon as no more are to be had" : "");
 }
 
 /* "in 2h05m", by the time limits of what runs there. */

@@ -377,8 +377,9 @@ static void add_run(struct picture *p, const struct attempt *a, int32_t cell)
         .job = j->row.id,
         .is_stopping = a->row.state == ATTEMPT_STOPPING,
         .history = named ? runtimes_of(p->m, j) : runtimes_of_account(p->m, j->account)};
-    *r = (struct run){
-        .limit_ms = j->row.time_limit_ms > 0 ? g->began_ms + j->row.time_limit_ms : NEVER_MS,
+    *r = (struct run){.limit_ms = j->row.spec.time_limit_ms > 0
+                                      ? g->began_ms + j->row.spec.time_limit_ms
+                                      : NEVER_MS,
         .shape = j->shape,
         .uusd_h = a->uusd_h,
         .cell = cell,
@@ -721,13 +722,14 @@ static int64_t mean_end(const struct model *m, const struct job *j, struct stamp
     const struct runtimes *r = runtimes_of(m, j);
     int64_t elapsed = now.wall.ms - a->row.assigned_at.ms;
     return a->row.assigned_at.ms +
-           runtimes_mean(r, j->row.time_limit_ms, elapsed > 0 ? elapsed : 0);
+           runtimes_mean(r, j->row.spec.time_limit_ms, elapsed > 0 ? elapsed : 0);
 }
 
 static int64_t latest_end(const struct job *j)
 {
-    return j->row.time_limit_ms > 0 ? job_attempt(j)->row.assigned_at.ms + j->row.time_limit_ms
-                                    : NEVER_MS;
+    return j->row.spec.time_limit_ms > 0
+               ? job_attempt(j)->row.assigned_at.ms + j->row.spec.time_limit_ms
+               : NEVER_MS;
 }
 
 bool forecast_dependency(const struct model *m, const struct job *on, enum depend_kind kind,
@@ -766,8 +768,9 @@ static bool wait_for_dependencies(
         all = max_i64(all, at);
         all_latest = max_i64(all_latest, latest);
     }
-    a->from_ms = max_i64(a->from_ms, j->row.depends_any ? any : all);
-    a->latest_from_ms = max_i64(a->latest_from_ms, j->row.depends_any ? any_latest : all_latest);
+    a->from_ms = max_i64(a->from_ms, j->row.spec.depends_any ? any : all);
+    a->latest_from_ms =
+        max_i64(a->latest_from_ms, j->row.spec.depends_any ? any_latest : all_latest);
     if (a->from_ms < NEVER_MS)
         return true;
     text_format(why, CORE_TEXT_MAX, "it waits for job %" PRId64 ", which has not started", unknown);
@@ -811,7 +814,7 @@ static bool wait_for(
     if (!wait_for_task(m, j, now, a, why))
         return false;
     struct wall begin = window_not_before(m, &j->row, now.wall);
-    if (j->row.window[0] && begin.ms >= WALL_NEVER.ms) {
+    if (j->row.spec.window[0] && begin.ms >= WALL_NEVER.ms) {
         text_format(why, CORE_TEXT_MAX, "its window never opens");
         return false;
     }

@@ -104,7 +104,7 @@ static void try_time(struct remedies *r)
 {
     static const int64_t minutes[] = {
         4320, 2880, 1440, 720, 480, 360, 240, 180, 120, 90, 60, 45, 30, 20, 15, 10, 5};
-    int64_t limit_ms = r->job->row.time_limit_ms;
+    int64_t limit_ms = r->job->row.spec.time_limit_ms;
     struct variant v;
     vary(r, &v);
     for (size_t k = 0; k < sizeof minutes / sizeof minutes[0]; k++) {
@@ -400,9 +400,9 @@ static void try_waits(struct remedies *r)
     const struct job_row *row = &r->job->row;
     struct variant v;
     vary(r, &v);
-    bool begins = row->begin_at.ms > r->now.wall.ms;
+    bool begins = row->spec.begin_at.ms > r->now.wall.ms;
     struct job_row other = *row;
-    other.begin_at = WALL_NONE;
+    other.spec.begin_at = WALL_NONE;
     bool is_shut = window_not_before(r->m, &other, r->now.wall).ms > r->now.wall.ms;
     if (!list_is_empty(&job_side(r->job)->depends) ||
         (row->hold != HOLD_NONE) + begins + is_shut != 1 || !starts(r, &v.shape))

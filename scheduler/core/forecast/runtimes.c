@@ -121,7 +121,7 @@ void runtimes_range(
 
 static void key_of(const struct job_row *r, char *out)
 {
-    text_format(out, KEY_MAX, "%s\n%s", r->user, r->name);
+    text_format(out, KEY_MAX, "%s\n%s", r->user, r->spec.name);
 }
 
 static struct runtimes *of_name(struct model *m, const struct job_row *r)
@@ -154,21 +154,21 @@ static bool says_how_long(enum end_kind end)
 
 void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_ms)
 {
-    struct account *a = account_find(m, r->team, r->user);
+    struct account *a = account_find(m, r->spec.team, r->user);
     if (!says_how_long(r->end) || used_ms < 0)
         return;
-    runtimes_add(of_name(m, r), used_ms, r->time_limit_ms);
+    runtimes_add(of_name(m, r), used_ms, r->spec.time_limit_ms);
     if (a)
-        runtimes_add(&a->ends, used_ms, r->time_limit_ms);
-    runtimes_add(&m->runtimes, used_ms, r->time_limit_ms);
+        runtimes_add(&a->ends, used_ms, r->spec.time_limit_ms);
+    runtimes_add(&m->runtimes, used_ms, r->spec.time_limit_ms);
 }
 
 void runtimes_note(struct model *m, const struct job *j, enum end_kind end, int64_t used_ms)
 {
-    struct job_row r = {.end = end, .time_limit_ms = j->row.time_limit_ms};
+    struct job_row r = {.end = end, .spec.time_limit_ms = j->row.spec.time_limit_ms};
     memcpy(r.user, j->row.user, sizeof r.user);
-    memcpy(r.team, j->row.team, sizeof r.team);
-    memcpy(r.name, j->row.name, sizeof r.name);
+    memcpy(r.spec.team, j->row.spec.team, sizeof r.spec.team);
+    memcpy(r.spec.name, j->row.spec.name, sizeof r.spec.name);
     model_load_runtime(m, &r, used_ms);
 }
 

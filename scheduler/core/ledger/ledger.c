@@ -178,7 +178,7 @@ bool attempt_has_saved(const struct attempt *a)
 
 bool attempt_holds(const struct attempt *a)
 {
-    return a->row.rank > 0 && a->job->row.script_on == SCRIPT_ON_FIRST;
+    return a->row.rank > 0 && a->job->row.spec.script_on == SCRIPT_ON_FIRST;
 }
 
 /* What happened after the last state that was kept, from `from` on when nothing was. */
@@ -282,7 +282,7 @@ void ledger_started(struct model *m, struct attempt *a, struct stamp now)
         core_bytes_uusd(
             a->row.restored_bytes - a->row.nearby_bytes, a->node->pool->row.egress_uusd_gib) +
             ledger_input_uusd(a));
-    if (j->row.ranks < 2 || j->row.script_on == SCRIPT_ON_FIRST)
+    if (j->row.ranks < 2 || j->row.spec.script_on == SCRIPT_ON_FIRST)
         return;
     LIST_FOREACH (&j->ranks, l)
         if (!wall_is_set(LIST_ENTRY(l, struct attempt, in_job)->row.started_at))
@@ -323,7 +323,7 @@ static struct wall paid_until(const struct attempt *a)
 static int64_t wait_ms(const struct attempt *a)
 {
     const struct job_row *j = &a->job->row;
-    if (j->ranks < 2 || j->script_on == SCRIPT_ON_FIRST)
+    if (j->ranks < 2 || j->spec.script_on == SCRIPT_ON_FIRST)
         return 0;
     return span_ms(
         a->row.started_at, wall_is_set(a->row.gathered_at) ? a->row.gathered_at : a->row.ended_at);

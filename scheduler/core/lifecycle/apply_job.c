@@ -144,47 +144,48 @@ static int check_tasks(const struct event *ev, struct err *e)
     const struct ranges *tasks = ev->submit.tasks;
     if (tasks ? tasks->n == 0 || ev->submit.at_once < 0 : ev->submit.at_once != 0)
         return err_set(
-            e, ERR_INVALID, "job '%s': an array has at least one task", ev->submit.job->name);
+            e, ERR_INVALID, "job '%s': an array has at least one task", ev->submit.job->spec.name);
     return 0;
 }
 
 int job_check_row(const struct job_row *r, struct err *e)
 {
-    if (r->need.cpus < 1 || r->need.gpus < 0 || r->need.memory_mib < 0)
+    if (r->spec.need.cpus < 1 || r->spec.need.gpus < 0 || r->spec.need.memory_mib < 0)
+        return err_set(e, ERR_INVALID,
+            "job '%s': it needs at least 1 cpu and no negative resources", r->spec.name);
+    if (r->spec.nodes < 1 || r->spec.nodes > JOB_NODES_MAX)
         return err_set(
-            e, ERR_INVALID, "job '%s': it needs at least 1 cpu and no negative resources", r->name);
-    if (r->nodes < 1 || r->nodes > JOB_NODES_MAX)
-        return err_set(
-            e, ERR_INVALID, "job '%s': it can have 1 to %d nodes", r->name, JOB_NODES_MAX);
-    if (r->nodes_min < 0 || r->nodes_min > r->nodes)
+            e, ERR_INVALID, "job '%s': it can have 1 to %d nodes", r->spec.name, JOB_NODES_MAX);
+    if (r->spec.nodes_min < 0 || r->spec.nodes_min > r->spec.nodes)
         return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %" PRId32 " nodes at least",
-            r->name, r->nodes);
-    if (r->time_limit_ms < 0 || r->ckpt_every_ms < 0 || r->ckpt_keep < 1 ||
-        r->ckpt_keep_every < 0 || r->drill_tries < 0)
+            r->spec.name, r->spec.nodes);
+    if (r->spec.time_limit_ms < 0 || r->spec.ckpt_every_ms < 0 || r->spec.ckpt_keep < 1 ||
+        r->spec.ckpt_keep_every < 0 || r->spec.drill_tries < 0)
         return err_set(
-            e, ERR_INVALID, "job '%s': a time or a count to keep is below its range", r->name);
-    if (r->nice < 0 || r->nice > ORDER_NICE_MAX)
+            e, ERR_INVALID, "job '%s': a time or a count to keep is below its range", r->spec.name);
+    if (r->spec.nice < 0 || r->spec.nice > ORDER_NICE_MAX)
         return err_set(
-            e, ERR_INVALID, "job '%s': its nice is not in 0 .. %d", r->name, ORDER_NICE_MAX);
-    if (r->max_uusd < 0 || r->max_uusd > BUDGET_USD_MAX * 1000000 || r->max_uusd_h < 0 ||
-        r->max_uusd_h > BUDGET_USD_MAX * 1000000)
+            e, ERR_INVALID, "job '%s': its nice is not in 0 .. %d", r->spec.name, ORDER_NICE_MAX);
+    if (r->spec.max_uusd < 0 || r->spec.max_uusd > BUDGET_USD_MAX * 1000000 ||
+        r->spec.max_uusd_h < 0 || r->spec.max_uusd_h > BUDGET_USD_MAX * 1000000)
         return err_set(e, ERR_INVALID, "job '%s': what it may cost is not in 0 .. %lld dollars",
-            r->name, BUDGET_USD_MAX);
-    if (r->drill_tries > 0 && r->method == CKPT_NONE)
-        return err_set(
-            e, ERR_INVALID, "job '%s': it saves nothing, so there is nothing to drill", r->name);
+            r->spec.name, BUDGET_USD_MAX);
+    if (r->spec.drill_tries > 0 && r->spec.method == CKPT_NONE)
+        return err_set(e, ERR_INVALID, "job '%s': it saves nothing, so there is nothing to drill",
+            r->spec.name);
     return 0;
 }
 
 int job_check_retries(const struct job_row *r, struct err *e)
 {
-    if (!retries_are_none(r) || (r->drill_tries == 0 && !r->window[0] && r->max_uusd == 0))
+    if (!retries_are_none(r) ||
+        (r->spec.drill_tries == 0 && !r->spec.window[0] && r->spec.max_uusd == 0))
         return 0;
     return err_set(e, ERR_INVALID, "job '%s': a job that is never queued again cannot have %s",
-        r->name,
-        r->window[0]      ? "a window: it would end when that closes"
-        : r->max_uusd > 0 ? "a cap of its own (max_usd): it would end when that is spent"
-                          : "a drill: it would end with that");
+        r->spec.name,
+        r->spec.window[0]      ? "a window: it would end when that closes"
+        : r->spec.max_uusd > 0 ? "a cap of its own (max_usd): it would end when that is spent"
+                               : "a drill: it would end with that");
 }
 
 /* What its user, its pools and the configuration say: of several pools the first that says
@@ -196,16 +197,16 @@ int job_resolve_retries(
     struct retries of_pools = {0}, own_of;
     char name[CORE_NAME_MAX];
     int rc = 0;
-    for (const char *at = asked->pool; !rc && names_next(&at, name, sizeof name);) {
+    for (const char *at = asked->spec.pool; !rc && names_next(&at, name, sizeof name);) {
         const struct pool *p = model_pool(m, name);
         rc = p ? retries_parse(p->row.retries, &own_of, e) : 0;
         for (int k = 0; p && !rc && k < RETRY_KINDS; k++)
             of_pools.n[k] = of_pools.n[k] ? of_pools.n[k] : own_of.n[k];
     }
     if (!rc)
-        rc = retries_resolve(&asked->retries, &of_pools,
-            m->options.retries ? m->options.retries : &none, &own->retries, e);
-    return rc ? err_wrap(e, "job '%s'", asked->name) : 0;
+        rc = retries_resolve(&asked->spec.retries, &of_pools,
+            m->options.retries ? m->options.retries : &none, &own->spec.retries, e);
+    return rc ? err_wrap(e, "job '%s'", asked->spec.name) : 0;
 }
 
 int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own,
@@ -226,17 +227,17 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
         rc = labels_check_team(m, ev->submit.texts, r->user, e);
     if (!rc)
         rc = check_tasks(ev, e);
-    *ret_own = (struct job_row){.nice = r->nice};
+    *ret_own = (struct job_row){.spec.nice = r->spec.nice};
     STR_COPY(ret_own->user, r->user);
-    STR_COPY(ret_own->team, r->team);
-    STR_COPY(ret_own->qos, r->qos);
+    STR_COPY(ret_own->spec.team, r->spec.team);
+    STR_COPY(ret_own->spec.qos, r->spec.qos);
     if (!rc)
         rc = order_resolve(model_order(m), ret_own, e);
     if (!rc)
         rc = job_resolve_retries(m, r, ret_own, e);
     if (!rc) {
         struct job_row again = *r;
-        again.retries = ret_own->retries;
+        again.spec.retries = ret_own->spec.retries;
         rc = job_check_retries(&again, e);
     }
     if (!rc)
@@ -248,6 +249,17 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     return rc ? rc : dependencies_check(m, ev, e);
 }
 
+/* What of it the cluster decides; own: what of that was looked up. */
+static void resolve_spec(struct job_spec *s, const struct job_spec *own, const struct event *ev)
+{
+    s->nodes_min = s->nodes_min ? s->nodes_min : s->nodes;
+    s->script_on = s->nodes > 1 ? s->script_on : SCRIPT_ON_EACH;
+    s->retries = own->retries;
+    s->finish_ms = pace_finish_submitted(ev);
+    STR_COPY(s->team, own->team);
+    STR_COPY(s->qos, own->qos);
+}
+
 int apply_submit(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
@@ -255,7 +267,7 @@ int apply_submit(
     struct job_row own;
     struct extras extras;
     int rc = submit_check(m, ev, &own, &extras, e);
-    struct account *account = rc ? NULL : account_of(m, own.team, own.user);
+    struct account *account = rc ? NULL : account_of(m, own.spec.team, own.user);
     if (!rc)
         rc = limits_check_submit(account, ev->submit.tasks ? ranges_count(ev->submit.tasks) : 1, e);
     if (!rc)
@@ -266,35 +278,11 @@ int apply_submit(
     j->row = (struct job_row){
         .id = m->next.next_job++,
         .state = JOB_PENDING,
-        .need = r->need,
+        .spec = r->spec,
         .extras = extras_hold(m, &extras),
-        .nodes = r->nodes,
-        .nodes_min = r->nodes_min ? r->nodes_min : r->nodes,
-        .on_loss = r->on_loss,
-        .script_on = r->nodes > 1 ? r->script_on : SCRIPT_ON_EACH,
-        .time_limit_ms = r->time_limit_ms,
-        .market = r->market,
-        .method = r->method,
-        .ckpt_signal = r->ckpt_signal,
-        .ckpt_every_ms = r->ckpt_every_ms,
-        .ckpt_keep = r->ckpt_keep,
-        .ckpt_keep_every = r->ckpt_keep_every,
-        .ckpt_after = r->ckpt_after,
-        .retries = own.retries,
-        .drill_tries = r->drill_tries,
-        .nice = r->nice,
-        .mail = r->mail,
-        .urls = r->urls,
         .hold = r->hold,
-        .begin_at = r->begin_at,
-        .deadline_ms = r->deadline_ms,
-        .finish_ms = pace_finish_submitted(ev),
-        .max_uusd = r->max_uusd,
-        .max_uusd_h = r->max_uusd_h,
-        .work_ms = r->work_ms,
-        .pace = r->finish_ms != 0 ? PACE_WAIT : PACE_FREE, /* decided before anything else is */
-        .keep_unmeetable = r->keep_unmeetable,
-        .depends_any = r->depends_any,
+        .pace =
+            r->spec.finish_ms != 0 ? PACE_WAIT : PACE_FREE, /* decided before anything else is */
         .eligible_at = WALL_NONE,
         .submitted_at = ev->now.wall,
         .regroups_until = WALL_NONE,
@@ -309,19 +297,14 @@ int apply_submit(
         .evicted_at = WALL_NONE,
         .queued_mono = ev->now.mono,
     };
-    STR_COPY(j->row.name, r->name);
     STR_COPY(j->row.user, r->user);
-    STR_COPY(j->row.pool, r->pool);
-    STR_COPY(j->row.window, r->window);
-    STR_COPY(j->row.team, own.team);
-    STR_COPY(j->row.qos, own.qos);
     STR_COPY(j->row.script_key, r->script_key);
+    resolve_spec(&j->row.spec, &own.spec, ev);
     j->certified_at = certificate_date(m, j->row.script_key);
-    STR_COPY(j->row.ckpt_at, r->ckpt_at);
     j->account = account;
     j->labels = labels_hold(m, ev->submit.texts ? ev->submit.texts->labels_json : NULL);
     map_put(&m->jobs, j->row.id, j);
-    j->least = j->row.nodes;
+    j->least = j->row.spec.nodes;
     queue_adopt(m, j);
     array_attach(m, j, ev);
     limits_submitted(account, job_submitted(j));
@@ -332,7 +315,7 @@ int apply_submit(
     if (ev->submit.texts)
         copy_texts(m, j->row.id, ev->submit.texts);
     history(m, ev->now, "submitted", (struct history_of){.job = j}, "'%s' submitted by %s",
-        j->row.name, j->row.user);
+        j->row.spec.name, j->row.user);
     ret_outcome->id = j->row.id;
     return 0;
 }
@@ -404,7 +387,7 @@ int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (!j)
         return ERR_NOT_FOUND;
     const struct attempt *a = job_attempt(j);
-    if (j->row.method == CKPT_NONE)
+    if (j->row.spec.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
             "job %" PRId64 " takes no part in checkpoints: submit it with --checkpoint signal or "
             "coop, and it can be saved",
@@ -428,7 +411,7 @@ int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_out
     const struct job *j = job_named(m, ev->enter.job, e);
     if (!j)
         return ERR_NOT_FOUND;
-    if (j->row.method == CKPT_CRIU)
+    if (j->row.spec.method == CKPT_CRIU)
         return err_set(e, ERR_CONFLICT,
             "job %" PRId64 " is checkpointed by CRIU, which knows only what the script has "
             "started: no command can be run in it",
@@ -473,8 +456,8 @@ static int check_place(
 {
     size_t ranks = ev->place.n_more + 1;
     int64_t nodes[JOB_NODES_MAX];
-    bool may = tree_has(&j->in_shape) && ranks >= (size_t)j->row.nodes_min &&
-               ranks <= (size_t)j->row.nodes && !licences_lack(m, j->shape->extras);
+    bool may = tree_has(&j->in_shape) && ranks >= (size_t)j->row.spec.nodes_min &&
+               ranks <= (size_t)j->row.spec.nodes && !licences_lack(m, j->shape->extras);
     for (size_t rank = 0; may && rank < ranks; rank++) {
         const struct node *n = node_of_rank(m, ev, j, rank);
         may = n && rack_has_room_beside(m, n, j->shape, nodes, (int32_t)rank);
@@ -547,9 +530,9 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     char others[64] = "";
     if (j->row.ranks > 1)
         text_format(others, sizeof others, " and %" PRId32 " more", j->row.ranks - 1);
-    if (j->row.ranks < j->row.nodes)
+    if (j->row.ranks < j->row.spec.nodes)
         text_format(others + strlen(others), sizeof others - strlen(others),
-            ", of at most %" PRId32, j->row.nodes);
+            ", of at most %" PRId32, j->row.spec.nodes);
     history(m, ev->now, "placed", (struct history_of){.attempt = a, .node = a->node},
         "attempt %" PRId64 " on %s (%s)%s", a->row.attempt, a->node->row.name,
         market_names[a->node->row.market], others);
@@ -593,7 +576,8 @@ static void describe_start(const struct attempt_row *a, char *out, size_t size)
 static void note_saved(struct model *m, const struct attempt *a)
 {
     if (a->row.state == ATTEMPT_STOPPING ||
-        (a->job->row.nodes > 1 ? !list_is_empty(&m->noticed) : a->node->row.state == NODE_NOTICED))
+        (a->job->row.spec.nodes > 1 ? !list_is_empty(&m->noticed)
+                                    : a->node->row.state == NODE_NOTICED))
         m->change++;
 }
 
@@ -640,7 +624,7 @@ static void begin_notified(struct model *m, struct job *j, struct stamp now)
     struct job *array = j->parent;
     notify(m, j, NOTIFY_BEGIN, now);
     notify_watch(m, j);
-    if (!array || (array->row.warned & begun) || (array->row.mail & NOTIFY_ARRAY_TASKS))
+    if (!array || (array->row.warned & begun) || (array->row.spec.mail & NOTIFY_ARRAY_TASKS))
         return;
     array->row.warned |= begun;
     touch_job(m, array);

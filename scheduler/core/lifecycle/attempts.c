@@ -206,7 +206,7 @@ static void gang_note(struct attempt *a, enum end_kind end, int32_t exit_code)
     struct job *j = a->job;
     enum end_kind so_far = j->row.gang_end;
     bool is_loss = end == END_RECLAIMED || end == END_NODE_LOST,
-         has_first = j->row.script_on == SCRIPT_ON_FIRST;
+         has_first = j->row.spec.script_on == SCRIPT_ON_FIRST;
     bool decides = so_far == END_NONE || (so_far == END_SUCCEEDED && !has_first) ||
                    (has_first && a->row.rank == 0 && end == END_SUCCEEDED) ||
                    (so_far == END_GANG && end != END_SUCCEEDED) ||
@@ -232,7 +232,7 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     touch_job(m, a->job);
     char what[CORE_TEXT_MAX], which[32] = "";
     describe_end(&a->row, what, sizeof what);
-    if (a->job->row.nodes > 1)
+    if (a->job->row.spec.nodes > 1)
         text_format(which, sizeof which, "rank %" PRId32 ": ", a->row.rank);
     history(m, now, "ended",
         (struct history_of){.attempt = a, .a = exit_code, .b = again ? lost_ms : 0}, "%s%s", which,
@@ -272,9 +272,9 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
 {
     struct job *j = a->job;
     enum end_kind own = counts_as(a, reported);
-    bool is_gang = j->row.nodes > 1, is_last = list_first(&j->ranks) == list_last(&j->ranks);
+    bool is_gang = j->row.spec.nodes > 1, is_last = list_first(&j->ranks) == list_last(&j->ranks);
     bool ends_all =
-        own != END_SUCCEEDED || (j->row.script_on == SCRIPT_ON_FIRST && a->row.rank == 0);
+        own != END_SUCCEEDED || (j->row.spec.script_on == SCRIPT_ON_FIRST && a->row.rank == 0);
     gang_note(a, own, exit_code); /* stored with the rank's end */
     if (!is_last) {
         rank_end(m, now, a, own, exit_code, text, false);
@@ -289,7 +289,7 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
         retry_pause(&j->row, v.end, saved || j->node_went, now.wall.ms - a->row.assigned_at.ms);
     if (v.again && pause_ms > 0)
         /* the time to begin that it was submitted with has come */
-        j->row.begin_at = (struct wall){now.wall.ms + pause_ms};
+        j->row.spec.begin_at = (struct wall){now.wall.ms + pause_ms};
     licences_give(m, j);
     const int64_t node = a->row.node;
     int64_t lost_ms = rank_end(m, now, a, is_gang ? own : v.end, exit_code,

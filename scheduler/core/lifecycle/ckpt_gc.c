@@ -74,7 +74,7 @@ void leftover_add(struct model *m, const struct job *of, struct stamp now)
 {
     const struct job_row *j = &of->row;
     storage_settle(m, j->id, now.wall);
-    if (j->method == CKPT_NONE || j->attempts == 0) {
+    if (j->spec.method == CKPT_NONE || j->attempts == 0) {
         storage_forget(m, j->id, now.wall);
         return; /* it has nothing in the store, not even a fence */
     }
@@ -85,10 +85,10 @@ void leftover_add(struct model *m, const struct job *of, struct stamp now)
     l->row = (struct leftover_row){
         .job = j->id,
         .state = LEFTOVER_WAITING,
-        .after = j->ckpt_after,
+        .after = j->spec.ckpt_after,
         .succeeded = j->end == END_SUCCEEDED,
         .due_at = now.wall,
-        .last_at = j->ckpt_after == AFTER_AUTO
+        .last_at = j->spec.ckpt_after == AFTER_AUTO
                        ? (struct wall){now.wall.ms + m->options.retention_ms}
                        : WALL_NONE,
     };

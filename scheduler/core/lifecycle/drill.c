@@ -82,7 +82,7 @@ static void drill_free(struct drill *d)
 /* By start; when they are loaded nobody knows it better than by number. */
 static void wait_to_be_drilled(struct model *m, struct attempt *a)
 {
-    if (a->job->row.drill_tries > 0 && !job_side(a->job)->drill &&
+    if (a->job->row.spec.drill_tries > 0 && !job_side(a->job)->drill &&
         a->row.state == ATTEMPT_RUNNING && wall_is_set(a->row.started_at) &&
         !link_is_in(&a->undrilled))
         list_push_back(&m->undrilled, &a->undrilled);
@@ -112,8 +112,8 @@ static void conclude(
         d->row.text);
     if (how != DRILL_INTERRUPTED)
         certificate_note(m, &d->row);
-    if (j->row.drill_tries > 0)
-        j->row.drill_tries = how == DRILL_INTERRUPTED ? j->row.drill_tries - 1 : 0;
+    if (j->row.spec.drill_tries > 0)
+        j->row.spec.drill_tries = how == DRILL_INTERRUPTED ? j->row.spec.drill_tries - 1 : 0;
     touch_job(m, j);
     drill_free(d);
     if (job_attempt(j))
@@ -146,7 +146,7 @@ static void pass(struct model *m, struct drill *d, struct stamp now)
     conclude(m, d, now, DRILL_PASSED,
         "resumes in %s%s, loses %s: %s, saved in %s, were restored on %s", took, at, lost, bytes,
         saved,
-        d->job->row.nodes > 1        ? "its nodes"
+        d->job->row.spec.nodes > 1   ? "its nodes"
         : r->resumed_node == r->node ? "the same node, as there was no other"
                                      : "another node");
 }
@@ -338,7 +338,7 @@ static int check_drill(
     if (!j)
         return err_set(e, ERR_NOT_FOUND, "job %" PRId64 " is neither queued nor running", id);
     const struct attempt *a = job_attempt(j);
-    if (j->row.method == CKPT_NONE)
+    if (j->row.spec.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
             "job %" PRId64
             " saves nothing, so it cannot resume: submit it with --checkpoint signal or coop",
@@ -377,7 +377,7 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
     d->row = (struct drill_row){
         .job = j->row.id,
         .number = ++j->row.drills,
-        .method = j->row.method,
+        .method = j->row.spec.method,
         .state = DRILL_STOPPING,
         .without_notice = ev->drill.without_notice,
         .method_version = DRILL_METHOD_VERSION,
@@ -395,7 +395,7 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
     };
     STR_COPY(d->row.script_key, j->row.script_key);
     STR_COPY(d->row.user, j->row.user);
-    STR_COPY(d->row.name, j->row.name);
+    STR_COPY(d->row.name, j->row.spec.name);
     STR_COPY(d->row.by, ev->drill.by);
     STR_COPY(d->row.version, BELAY_VERSION);
     drill_link(m, d, j);

@@ -35,8 +35,8 @@ bool node_is_kept_from(const struct node *n, const struct shape *s)
 
 void gang_keep(struct model *m, struct job *j, struct node *n)
 {
-    if (j->row.nodes == 1 || j->row.state != JOB_RUNNING || !node_takes_work(n) || n->kept_for ||
-        n->claims > 0)
+    if (j->row.spec.nodes == 1 || j->row.state != JOB_RUNNING || !node_takes_work(n) ||
+        n->kept_for || n->claims > 0)
         return;
     n->kept_for = j;
     n->row.kept_for = j->row.id;
@@ -88,15 +88,16 @@ static bool is_loss(enum end_kind end)
 static int32_t least_after(const struct job_row *r, enum end_kind end)
 {
     if (!is_loss(end))
-        return r->nodes;
-    return r->on_loss == LOSS_WAIT && r->ranks > r->nodes_min ? r->ranks : r->nodes_min;
+        return r->spec.nodes;
+    return r->spec.on_loss == LOSS_WAIT && r->ranks > r->spec.nodes_min ? r->ranks
+                                                                        : r->spec.nodes_min;
 }
 
 /* waits: else it takes what it needs at least. */
 static void set_wish(struct model *m, struct job *j, bool waits)
 {
-    bool is_fixed = j->row.nodes_min == j->row.nodes;
-    j->least = is_fixed || !waits ? j->row.nodes_min : least_after(&j->row, j->row.end);
+    bool is_fixed = j->row.spec.nodes_min == j->row.spec.nodes;
+    j->least = is_fixed || !waits ? j->row.spec.nodes_min : least_after(&j->row, j->row.end);
     j->gathers = waits && !is_fixed && !is_loss(j->row.end);
     queue_reshape(m, j);
 }
@@ -118,11 +119,11 @@ static void wait_until(struct model *m, struct job *j, struct mono until)
 
 void gang_queued(struct model *m, struct job *j, struct stamp now)
 {
-    if (j->row.nodes == 1)
+    if (j->row.spec.nodes == 1)
         return;
     set_wish(m, j, true);
     leave_line(j);
-    bool waits = j->least > j->row.nodes_min || !list_is_empty(&job_side(j)->kept);
+    bool waits = j->least > j->row.spec.nodes_min || !list_is_empty(&job_side(j)->kept);
     set_until(m, j, waits ? (struct wall){now.wall.ms + KEEP_MS} : WALL_NONE);
     if (waits)
         wait_until(m, j, (struct mono){now.mono.ms + KEEP_MS});
@@ -140,7 +141,7 @@ struct mono gang_until(const struct job_row *r, struct stamp now)
 void gang_load(struct model *m, struct job *j)
 {
     bool waits = wall_is_set(j->row.regroups_until);
-    if (j->row.nodes == 1)
+    if (j->row.spec.nodes == 1)
         return;
     set_wish(m, j, waits);
     if (waits)
@@ -152,7 +153,7 @@ int gang_load_kept(struct model *m, struct node *n, struct err *e)
     struct job *j = model_job(m, n->row.kept_for);
     if (n->row.kept_for == CORE_ID_NONE)
         return 0;
-    if (!j || j->row.nodes == 1 || !node_takes_work(n) ||
+    if (!j || j->row.spec.nodes == 1 || !node_takes_work(n) ||
         (j->row.state == JOB_PENDING && !wall_is_set(j->row.regroups_until)))
         return err_set(e, ERR_CORRUPT,
             "stored node %" PRId64 " is kept for job %" PRId64 ", which has no use for it",
@@ -189,15 +190,15 @@ int apply_settle(
             ev->settle.job);
     const char *why =
         ev->settle.nothing_more ? "no more are to be had now" : "it has waited for ten minutes";
-    if (j->least > j->row.nodes_min)
+    if (j->least > j->row.spec.nodes_min)
         history(m, ev->now, "settled", (struct history_of){.job = j},
             "starts with %" PRId32 " nodes or more, no longer with %" PRId32 " only: %s",
-            j->row.nodes_min, j->least, why);
+            j->row.spec.nodes_min, j->least, why);
     else
         history(m, ev->now, "settled", (struct history_of){.job = j},
             "no nodes are kept for it any more: %s", why);
     gang_release(m, j);
-    j->least = j->row.nodes_min;
+    j->least = j->row.spec.nodes_min;
     j->gathers = false;
     queue_reshape(m, j);
     ret_outcome->id = j->row.id;

@@ -28,10 +28,10 @@ int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour)
 int64_t core_interval_ms(const struct attempt *a)
 {
     const struct job_row *j = &a->job->row;
-    if (j->method == CKPT_NONE)
+    if (j->spec.method == CKPT_NONE)
         return 0;
-    if (j->ckpt_every_ms != CKPT_EVERY_AUTO)
-        return j->ckpt_every_ms;
+    if (j->spec.ckpt_every_ms != CKPT_EVERY_AUTO)
+        return j->spec.ckpt_every_ms;
     double rate = core_job_reclaims_per_hour(a->job);
     if (j->save_ms <= 0)
         return core_save_interval_ms(0, rate);

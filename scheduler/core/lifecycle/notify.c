@@ -158,14 +158,14 @@ static int address(struct model *m, const struct job_row *j, enum notify_event k
     struct outbox_row *row)
 {
     int left_out = 0;
-    bool of_tasks = !is_task || (j->mail & NOTIFY_ARRAY_TASKS) != 0;
-    if (of_tasks && is_wanted(j->mail, kind)) {
+    bool of_tasks = !is_task || (j->spec.mail & NOTIFY_ARRAY_TASKS) != 0;
+    if (of_tasks && is_wanted(j->spec.mail, kind)) {
         STR_COPY(row->target, "mail");
         left_out += !add(m, row);
     }
     /* of those only if they are asked for */
-    bool of_urls = of_tasks && (!(BIT(kind) & PARTS) || (j->mail & BIT(kind)));
-    for (int32_t k = 0; of_urls && k < j->urls; k++) {
+    bool of_urls = of_tasks && (!(BIT(kind) & PARTS) || (j->spec.mail & BIT(kind)));
+    for (int32_t k = 0; of_urls && k < j->spec.urls; k++) {
         text_format(row->target, sizeof row->target, "url:%" PRId32, k);
         left_out += !add(m, row);
     }
@@ -269,7 +269,7 @@ static int cmp_warn(const void *key, const struct tree_link *n)
 
 static int32_t wanted_parts(const struct model *m, const struct job *j)
 {
-    int32_t events = j->parent && !(j->row.mail & NOTIFY_ARRAY_TASKS) ? 0 : j->row.mail;
+    int32_t events = j->parent && !(j->row.spec.mail & NOTIFY_ARRAY_TASKS) ? 0 : j->row.spec.mail;
     for (size_t k = 0; k < m->options.n_hooks; k++)
         if (!j->parent || (m->options.hooks[k].events & NOTIFY_ARRAY_TASKS))
             events |= m->options.hooks[k].events;
@@ -281,13 +281,13 @@ void notify_watch(struct model *m, struct job *j)
     const struct attempt *a = job_attempt(j);
     int32_t wanted = wanted_parts(m, j);
     notify_unwatch(m, j);
-    if (!a || !wall_is_set(a->row.started_at) || j->row.time_limit_ms == 0 ||
+    if (!a || !wall_is_set(a->row.started_at) || j->row.spec.time_limit_ms == 0 ||
         j->row.state != JOB_RUNNING)
         return;
     for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
         if (wanted & BIT(parts[k].event)) {
             struct job_side *t = job_make_side(j);
-            t->warn_at.ms = a->row.started_at.ms + j->row.time_limit_ms / 100 * parts[k].pct;
+            t->warn_at.ms = a->row.started_at.ms + j->row.spec.time_limit_ms / 100 * parts[k].pct;
             tree_add(&m->by_warn, &t->by_warn, t, cmp_warn);
             return;
         }
@@ -318,7 +318,7 @@ int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outc
         return err_set(e, ERR_CONFLICT,
             "there is nothing to tell of the time limit of job %" PRId64 " (any more)",
             ev->warn.job);
-    int64_t started = job_attempt(j)->row.started_at.ms, step = j->row.time_limit_ms / 100;
+    int64_t started = job_attempt(j)->row.started_at.ms, step = j->row.spec.time_limit_ms / 100;
     int32_t wanted = wanted_parts(m, j);
     size_t last = 0;
     for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)

@@ -98,7 +98,7 @@ static void requeue(struct model *m, struct job *j, const struct event *ev)
     }
     if (!a || a->row.state == ATTEMPT_STOPPING)
         return; /* it is, or is about to be, in the queue */
-    if (j->row.method != CKPT_NONE && !ev->requeue.force && all_run(j)) {
+    if (j->row.spec.method != CKPT_NONE && !ev->requeue.force && all_run(j)) {
         ask_first(m, j, by, ev->now);
         return;
     }

@@ -9,16 +9,6 @@
 
 #define WORD_MAX 32
 
-const char *const retry_kind_names[] = {
-    "failed", "timeout", "node-lost", "reclaimed", "evicted", "drained", NULL};
-
-const struct retries retries_usual = {{[RETRY_FAILED] = 0,
-    [RETRY_TIMEOUT] = 0,
-    [RETRY_NODE_LOST] = 100,
-    [RETRY_RECLAIMED] = RETRIES_UNLIMITED,
-    [RETRY_EVICTED] = RETRIES_UNLIMITED,
-    [RETRY_DRAINED] = RETRIES_UNLIMITED}};
-
 /* ---- texts ---- */
 
 int retries_parse_number(const char *text, int32_t *ret_n, struct err *e)
@@ -127,13 +117,13 @@ int retries_resolve(const struct retries *job, const struct retries *pool,
 bool retries_are_none(const struct job_row *j)
 {
     for (int k = 0; k < RETRY_KINDS; k++)
-        if (j->retries.n[k] > 0)
+        if (j->spec.retries.n[k] > 0)
             return false;
     return true;
 }
 
 int32_t retries_left(const struct job_row *j, enum retry_kind kind)
 {
-    int32_t n = j->retries.n[kind];
+    int32_t n = j->spec.retries.n[kind];
     return n == RETRIES_UNLIMITED ? n : j->used[kind] < n ? n - j->used[kind] : 0;
 }

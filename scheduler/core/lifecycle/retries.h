@@ -10,10 +10,6 @@
 #include "base/err.h"
 #include "scheduler/core/model/types.h"
 
-/* Without any word: programs that fail or run into their time limit are not tried again, what the
- * world did is. */
-extern const struct retries retries_usual;
-
 struct retry_options {
     struct retries usual; /* a wish */
     struct retries most;  /* 0: there is no such limit; RETRIES_NEVER: not once */

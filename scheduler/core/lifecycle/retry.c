@@ -41,7 +41,7 @@ static const struct {
 /* A program that failed or took too long says so itself. */
 static void describe_over(const struct job_row *j, enum retry_kind kind, char out[CORE_TEXT_MAX])
 {
-    int32_t n = j->retries.n[kind];
+    int32_t n = j->spec.retries.n[kind];
     if (n == 0 && kind != RETRY_FAILED && kind != RETRY_TIMEOUT)
         text_format(out, CORE_TEXT_MAX, "it is not to be queued again after that%s",
             retries_are_none(j) ? " (--no-requeue)" : "");
@@ -56,7 +56,7 @@ static void describe_over(const struct job_row *j, enum retry_kind kind, char ou
 
 static struct verdict judge_budget(struct job_row *j, enum end_kind end, enum retry_kind kind)
 {
-    struct verdict v = {.end = end, .again = j->used[kind] < j->retries.n[kind]};
+    struct verdict v = {.end = end, .again = j->used[kind] < j->spec.retries.n[kind]};
     if (v.again)
         j->used[kind]++;
     else
@@ -122,14 +122,14 @@ int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t 
 {
     if (end == END_STORE_AWAY) {
         j->quick_ends = store_ends(j) + 1;
-        if (j->finish_ms != 0)
+        if (j->spec.finish_ms != 0)
             return 0;
         return (PAUSE_STORE_MS << (j->quick_ends - 1)) +
                (int64_t)((uint64_t)j->id * 2654435761u % (PAUSE_STORE_MS / 4));
     }
     bool quick = (end == END_FAILED || end == END_NODE_LOST) && !excused && ran_ms < QUICK_MS;
     j->quick_ends = quick ? j->quick_ends + 1 : 0;
-    if (j->quick_ends < 2 || j->finish_ms != 0)
+    if (j->quick_ends < 2 || j->spec.finish_ms != 0)
         return 0;
     int64_t pause = PAUSE_FIRST_MS;
     for (int32_t k = 2; k < j->quick_ends && pause < PAUSE_MAX_MS; k++)

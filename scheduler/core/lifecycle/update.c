@@ -124,8 +124,8 @@ struct member {
 #define SIZE_OF(type, member) sizeof(((struct type *)NULL)->member)
 #define ROW(f, m, as, ...)                                                                         \
     {                                                                                              \
-        UPDATE_##f, false, offsetof(struct job_row, m), SIZE_OF(job_row, m), as,                   \
-            offsetof(struct job_row, m), __VA_ARGS__                                               \
+        UPDATE_##f, false, offsetof(struct job_row, spec.m), SIZE_OF(job_row, spec.m), as,         \
+            offsetof(struct job_row, spec.m), __VA_ARGS__                                          \
     }
 #define EXTRAS(f, m, as, shown, ...)                                                               \
     {                                                                                              \
@@ -151,7 +151,7 @@ static const struct member members[] = {
     ROW(MEMORY, need.memory_mib, AS_INT64, NULL),
     ROW(GPUS, need.gpus, AS_INT32, NULL),
     ROW(ON_LOSS, on_loss, AS_WORD, NULL, gang_loss_names),
-    {UPDATE_NODES, false, 0, 0, AS_INT32, offsetof(struct job_row, nodes), NULL, NULL},
+    {UPDATE_NODES, false, 0, 0, AS_INT32, offsetof(struct job_row, spec.nodes), NULL, NULL},
     EXTRAS(GPU_MODEL, gpu.model, AS_TEXT, gpu.model, "any"),
     EXTRAS(GPU_MEMORY, gpu.memory_mib, AS_INT64, gpu.memory_mib, NULL),
     EXTRAS(CONSTRAINT, constraint, AS_TEXT, constraint.text, "none"),
@@ -176,10 +176,10 @@ static void take(void *into, const void *from, bool extras, uint64_t fields)
 
 static void take_nodes(struct job_row *r, const struct job_row *to)
 {
-    r->nodes = to->nodes;
-    r->nodes_min = to->nodes_min ? to->nodes_min : to->nodes;
-    r->script_on = r->nodes > 1 ? to->script_on : SCRIPT_ON_EACH;
-    r->ranks = r->ranks < r->nodes ? r->ranks : r->nodes;
+    r->spec.nodes = to->spec.nodes;
+    r->spec.nodes_min = to->spec.nodes_min ? to->spec.nodes_min : to->spec.nodes;
+    r->spec.script_on = r->spec.nodes > 1 ? to->spec.script_on : SCRIPT_ON_EACH;
+    r->ranks = r->ranks < r->spec.nodes ? r->ranks : r->spec.nodes;
 }
 
 static int take_extras(
@@ -219,9 +219,9 @@ static int check_order(const struct model *m, struct wanted *w, uint64_t fields,
     if (!(fields & (BIT(TEAM) | BIT(QOS))))
         return 0;
     if (!(fields & BIT(TEAM)))
-        own.team[0] = '\0';
+        own.spec.team[0] = '\0';
     if (!(fields & BIT(QOS)))
-        own.qos[0] = '\0';
+        own.spec.qos[0] = '\0';
     int rc = order_resolve(model_order(m), &own, e);
     if (!rc)
         take(&w->row, &own, false, fields & (BIT(TEAM) | BIT(QOS)));
@@ -233,11 +233,11 @@ static int check_retries(const struct model *m, const struct job_row *to, struct
     uint64_t fields, struct err *e)
 {
     struct job_row asked = w->row, own = {0};
-    asked.retries = to->retries;
+    asked.spec.retries = to->spec.retries;
     int rc = fields & BIT(RETRIES) ? job_resolve_retries(m, &asked, &own, e) : 0;
     for (int k = 0; !rc && (fields & BIT(RETRIES)) && k < RETRY_KINDS; k++) {
-        int32_t n = to->retries.n[k] ? own.retries.n[k] : w->row.retries.n[k];
-        w->row.retries.n[k] = n;
+        int32_t n = to->spec.retries.n[k] ? own.spec.retries.n[k] : w->row.spec.retries.n[k];
+        w->row.spec.retries.n[k] = n;
         w->row.used[k] = w->row.used[k] < n ? w->row.used[k] : n;
     }
     return !rc && (fields & (BIT(RETRIES) | BIT(WINDOW) | BIT(MAX_USD)))
@@ -280,15 +280,16 @@ static int check(const struct model *m, const struct event *ev, const struct job
     if (fields & BIT(NODES))
         take_nodes(&w->row, ev->update.to);
     if (fields & BIT(FINISH))
-        w->row.finish_ms = pace_finish_ms(ev->update.to, ev->now.wall);
-    if ((fields & BIT(FINISH)) && (w->row.finish_ms == 0 || j->row.finish_ms == 0)) {
+        w->row.spec.finish_ms = pace_finish_ms(ev->update.to, ev->now.wall);
+    if ((fields & BIT(FINISH)) && (w->row.spec.finish_ms == 0 || j->row.spec.finish_ms == 0)) {
         /* until it is decided: at once */
-        w->row.pace = w->row.finish_ms > 0 && j->row.state == JOB_PENDING ? PACE_WAIT : PACE_FREE;
+        w->row.pace =
+            w->row.spec.finish_ms > 0 && j->row.state == JOB_PENDING ? PACE_WAIT : PACE_FREE;
         w->row.rival = (struct rival_row){0};
     }
-    if (!w->row.name[0] || ((fields & BIT(AT_ONCE)) && ev->update.at_once < 0))
-        return err_set(e, ERR_INVALID, "%s: expected %s", w->row.name[0] ? "at_once" : "name",
-            w->row.name[0] ? "how many tasks may run at once, 0 for any number" : "a name");
+    if (!w->row.spec.name[0] || ((fields & BIT(AT_ONCE)) && ev->update.at_once < 0))
+        return err_set(e, ERR_INVALID, "%s: expected %s", w->row.spec.name[0] ? "at_once" : "name",
+            w->row.spec.name[0] ? "how many tasks may run at once, 0 for any number" : "a name");
     rc = job_check_row(&w->row, e);
     if (!rc)
         rc = take_extras(m, ev, w, e);
@@ -309,7 +310,9 @@ static int check(const struct model *m, const struct event *ev, const struct job
 
 static struct account *account_to(struct model *m, const struct job *j, const struct wanted *w)
 {
-    return str_eq(w->row.team, j->row.team) ? j->account : account_of(m, w->row.team, w->row.user);
+    return str_eq(w->row.spec.team, j->row.spec.team)
+               ? j->account
+               : account_of(m, w->row.spec.team, w->row.user);
 }
 
 /* In another team it counts there. n: that are changed so together. */
@@ -343,7 +346,7 @@ static void become(
         extras_release(m, extras);
     }
     if (fields & BIT(NODES)) {
-        j->least = j->row.nodes;
+        j->least = j->row.spec.nodes;
         j->gathers = false;
     }
     queue_adopt(m, j);
@@ -355,8 +358,8 @@ static void change_pending(
     bool anew = changes(fields, JOB_WAITS_ANEW) || ((fields & BIT(NAME)) && job_waits_for_name(j)),
          queued = tree_has(&j->in_shape);
     char name[CORE_NAME_MAX];
-    STR_COPY(name, w->row.name);
-    STR_COPY(w->row.name, j->row.name); /* until it has the new one */
+    STR_COPY(name, w->row.spec.name);
+    STR_COPY(w->row.spec.name, j->row.spec.name); /* until it has the new one */
     deadline_leave(m, j);
     if (anew) {
         dependencies_withdraw(m, j);
@@ -369,7 +372,7 @@ static void change_pending(
     pace_look(m, j, now);
     if (fields & BIT(DEPENDS))
         dependencies_detach(m, j);
-    if ((fields & BIT(NAME)) && !str_eq(name, j->row.name)) {
+    if ((fields & BIT(NAME)) && !str_eq(name, j->row.spec.name)) {
         dependencies_rename(m, j, name, now);
         queue_reshape(m, j); /* it may count in other budgets */
     }
@@ -390,13 +393,13 @@ static void change_running(
     struct model *m, struct job *j, const struct wanted *w, uint64_t fields, struct stamp now)
 {
     char name[CORE_NAME_MAX];
-    bool limit = j->row.time_limit_ms != w->row.time_limit_ms;
-    STR_COPY(name, j->row.name);
+    bool limit = j->row.spec.time_limit_ms != w->row.spec.time_limit_ms;
+    STR_COPY(name, j->row.spec.name);
     j->row = w->row;
-    STR_COPY(j->row.name, name);
+    STR_COPY(j->row.spec.name, name);
     pace_meant(m, j, now);
-    if ((fields & BIT(NAME)) && !str_eq(name, w->row.name))
-        dependencies_rename(m, j, w->row.name, now);
+    if ((fields & BIT(NAME)) && !str_eq(name, w->row.spec.name))
+        dependencies_rename(m, j, w->row.spec.name, now);
     if (limit || (fields & (BIT(NAME) | BIT(FINISH) | BIT(MAX_USD) | BIT(MAX_USD_H))))
         queue_reshape(m, j);
     if (fields & BIT(NAME))
@@ -549,7 +552,7 @@ static int update_tasks(struct model *m, const struct event *ev, struct job *arr
         for (int32_t i = next_index(which, &k, -1); i >= 0; i = next_index(which, &k, i)) {
             struct job *t = task_of(array, i, e);
             int rc = t ? check(m, ev, t, &w, e) : e->kind;
-            if (!rc && pass == 0 && !str_eq(w.row.team, t->row.team))
+            if (!rc && pass == 0 && !str_eq(w.row.spec.team, t->row.spec.team))
                 rc = check_quota(m, t, &w, ++moving, e);
             if (rc)
                 return rc;

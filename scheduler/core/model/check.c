@@ -39,9 +39,9 @@ static int check_ranks(const struct model *m, const struct job *j, struct err *e
         if (!a->node || model_node(m, a->row.node) != a->node)
             return BROKEN("job %" PRId64 "'s attempt is on node %" PRId64 ", which does not exist",
                 j->row.id, a->row.node);
-        if (!job_pools_allow(j->row.pool, a->node->row.pool))
+        if (!job_pools_allow(j->row.spec.pool, a->node->row.pool))
             return BROKEN("job %" PRId64 "'s attempt is in pool %s, and it may run in %s",
-                j->row.id, a->node->row.pool, j->row.pool);
+                j->row.id, a->node->row.pool, j->row.spec.pool);
         if (a->row.rank <= last || a->row.rank >= j->row.ranks ||
             job_attempt_on(j, a->row.attempt, a->row.node) != a)
             return BROKEN("job %" PRId64 "'s rank %" PRId32
@@ -73,11 +73,11 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
             "job %" PRId64 " waits for something else than what it is listed for", j->row.id);
     if (tree_has(&j->in_shape) && !wall_is_set(j->row.eligible_at))
         return BROKEN("job %" PRId64 " is queued, but it is not known since when", j->row.id);
-    if (tree_has(&j->in_shape) &&
-        (j->least < j->row.nodes_min || j->least > j->row.nodes || j->shape->least != j->least))
+    if (tree_has(&j->in_shape) && (j->least < j->row.spec.nodes_min ||
+                                      j->least > j->row.spec.nodes || j->shape->least != j->least))
         return BROKEN("job %" PRId64 " waits for %" PRId32 " nodes, its shape for %" PRId32,
             j->row.id, j->least, j->shape->least);
-    if (a && (j->row.ranks < j->row.nodes_min || j->row.ranks > j->row.nodes))
+    if (a && (j->row.ranks < j->row.spec.nodes_min || j->row.ranks > j->row.spec.nodes))
         return BROKEN("job %" PRId64 " runs on %" PRId32 " nodes", j->row.id, j->row.ranks);
     if (link_is_in(&job_side(j)->regroups) && !tree_has(&j->in_shape))
         return BROKEN("job %" PRId64 " waits for more nodes, but not in the queue", j->row.id);
@@ -107,7 +107,7 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
         never_of_tasks != job_side(j)->n_never_of_tasks)
         return BROKEN("job %" PRId64 ": its dependencies are counted wrong", j->row.id);
     for (int k = 0; k < RETRY_KINDS; k++)
-        if (j->row.used[k] > j->row.retries.n[k])
+        if (j->row.used[k] > j->row.spec.retries.n[k])
             return err_set(e, ERR_INTERNAL,
                 "job %" PRId64 ": queued again after an end as %s more often than it may be",
                 j->row.id, retry_kind_names[k]);
@@ -277,8 +277,8 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
 
 static int check_pace(const struct job *j, struct err *e)
 {
-    bool has = j->row.finish_ms > 0 && j->row.state != JOB_UNFOLDED;
-    if (pace_is_looked_at(j) != has || (j->row.finish_ms == 0 && j->row.pace != PACE_FREE) ||
+    bool has = j->row.spec.finish_ms > 0 && j->row.state != JOB_UNFOLDED;
+    if (pace_is_looked_at(j) != has || (j->row.spec.finish_ms == 0 && j->row.pace != PACE_FREE) ||
         j->shape->pace != j->row.pace || j->shape->pace_offer != job_pace_offer(j))
         return BROKEN("job %" PRId64
                       " is %slooked at for the time it is to be done by, and its pace is %s",
@@ -717,7 +717,7 @@ static int check_requeues(const struct model *m, struct err *e)
                 return BROKEN("job %" PRId64 " is %sto be saved and queued again, and is looked at "
                               "as if it were%s",
                     j->row.id, is_asked ? "" : "not ", is_asked ? " not" : "");
-            if (is_asked && (a->row.state != ATTEMPT_RUNNING || j->row.method == CKPT_NONE ||
+            if (is_asked && (a->row.state != ATTEMPT_RUNNING || j->row.spec.method == CKPT_NONE ||
                                 job_attempt(j) != a))
                 return BROKEN("job %" PRId64 " is to be saved and queued again, and is %s",
                     j->row.id, sm_name(&attempt_sm, (int)a->row.state));

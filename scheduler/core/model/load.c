@@ -157,12 +157,12 @@ int model_load_account(struct model *m, const struct account_row *r, struct err 
 
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e)
 {
-    if (r->nodes_min < 1 || r->nodes < r->nodes_min || r->nodes > JOB_NODES_MAX || r->ranks < 0 ||
-        r->ranks > r->nodes)
+    if (r->spec.nodes_min < 1 || r->spec.nodes < r->spec.nodes_min ||
+        r->spec.nodes > JOB_NODES_MAX || r->ranks < 0 || r->ranks > r->spec.nodes)
         return err_set(e, ERR_CORRUPT,
             "stored job %" PRId64 " is for %" PRId32 " to %" PRId32 " nodes and runs on %" PRId32,
-            r->id, r->nodes_min, r->nodes, r->ranks);
-    if (r->pace != PACE_FREE && r->finish_ms == 0)
+            r->id, r->spec.nodes_min, r->spec.nodes, r->ranks);
+    if (r->pace != PACE_FREE && r->spec.finish_ms == 0)
         return err_set(e, ERR_CORRUPT,
             "stored job %" PRId64 " has a pace, and need not be done by any time", r->id);
     if (r->state < JOB_PENDING || r->state >= JOB_ENDED)
@@ -179,13 +179,13 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     j->row = *r;
     j->row.queued_mono = now.mono;
     j->certified_at = certificate_date(m, r->script_key);
-    j->account =
-        account_of(m, r->team[0] ? r->team : order_team_of(model_order(m), r->user), r->user);
+    j->account = account_of(
+        m, r->spec.team[0] ? r->spec.team : order_team_of(model_order(m), r->user), r->user);
     const struct job *array = model_job(m, r->array);
     j->labels = array ? labels_hold_again(array->labels) : map_remove(&m->loaded_labels, r->id);
     map_put(&m->jobs, r->id, j);
     *GROW(m->loaded, m->n_loaded) = j;
-    j->least = r->nodes;
+    j->least = r->spec.nodes;
     queue_adopt(m, j);
     limits_submitted(j->account, job_submitted(j));
     if (r->state != JOB_UNFOLDED)
@@ -212,7 +212,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
             "stored attempt %" PRId64 " and its job %" PRId64 " contradict each other", r->attempt,
             r->job);
     bool shares = n && !list_is_empty(&n->attempts);
-    if (!n || n->row.state == NODE_LOST || !resources_fit(&j->row.need, &n->free) ||
+    if (!n || n->row.state == NODE_LOST || !resources_fit(&j->row.spec.need, &n->free) ||
         (shares && shape_is_exclusive(j->shape)))
         return err_set(e, ERR_CORRUPT,
             "stored attempt %" PRId64 " of job %" PRId64 " cannot be on node %" PRId64, r->attempt,

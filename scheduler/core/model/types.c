@@ -144,13 +144,8 @@ const char *const hold_names[] = {"none", "store", "user", "operator", NULL};
 const char *const depend_kind_names[] = {
     "after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
-const char *const market_wish_names[] = {"any", "spot", "on-demand", NULL};
-const char *const ckpt_method_names[] = {"none", "signal", "coop", "criu", NULL};
 const char *const criu_ability_names[] = {"unknown", "no", "cpu", "gpu", NULL};
-const char *const ckpt_after_names[] = {"auto", "delete", "last", "all", NULL};
 const char *const leftover_keep_names[] = {"all", "last", "none", NULL};
-const char *const gang_loss_names[] = {"shrink", "wait", NULL};
-const char *const script_on_names[] = {"each", "first", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit",
     "time-limit-50", "time-limit-80", "time-limit-90", "invalid-depend", "budget", "boots-fail",

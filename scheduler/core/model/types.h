@@ -9,10 +9,10 @@
 
 #include "job/counts.h"
 #include "job/cron.h"
-#include "job/daily.h"
 #include "job/feature.h"
 #include "job/gpu.h"
 #include "job/ranges.h"
+#include "job/spec.h"
 #include "base/sm.h"
 #include "base/time.h"
 #include "job/window.h"
@@ -122,29 +122,14 @@ extern const char *const end_kind_names[]; /* "none" "succeeded" ...; NULL-termi
 
 enum market { MARKET_OWNED, MARKET_SPOT, MARKET_ON_DEMAND };
 extern const char *const market_names[]; /* "owned" "spot" "on-demand" */
-enum market_wish { WISH_ANY, WISH_SPOT, WISH_ON_DEMAND };
-extern const char *const market_wish_names[]; /* "any" "spot" "on-demand" */
 /* What a job that is to be done by some moment may be given now, beside what is owned: anything,
  * nothing, spot, on-demand. */
 enum pace { PACE_FREE, PACE_WAIT, PACE_SPOT, PACE_SURE };
 extern const char *const pace_names[]; /* "free" "wait" "spot" "on-demand" */
-enum ckpt_method { CKPT_NONE, CKPT_SIGNAL, CKPT_COOP, CKPT_CRIU };
-extern const char *const ckpt_method_names[]; /* "none" "signal" "coop" "criu" */
 /* What CRIU can do on a machine, each more than the one before: nothing that is known, nothing,
  * programs without GPUs, all. */
 enum criu_ability { CRIU_UNKNOWN, CRIU_NO, CRIU_CPU, CRIU_GPU };
 extern const char *const criu_ability_names[]; /* "unknown" "no" "cpu" "gpu" */
-enum ckpt_after { AFTER_AUTO, AFTER_DELETE, AFTER_LAST, AFTER_ALL };
-extern const char *const ckpt_after_names[]; /* "auto" "delete" "last" "all" */
-/* What a gang whose number of nodes is a range does when it has lost one: it goes on with those
- * that are left, or waits for another for a while. */
-enum gang_loss { LOSS_SHRINK, LOSS_WAIT };
-extern const char *const gang_loss_names[]; /* "shrink" "wait" */
-/* Where the script of a job of several nodes starts: on each of them, or on the first alone, which
- * starts tasks on the others itself (srun) while their ranks hold the place: no program, only what
- * such tasks run in. */
-enum script_on { SCRIPT_ON_EACH, SCRIPT_ON_FIRST };
-extern const char *const script_on_names[]; /* "each" "first" */
 enum notice_type {
     NOTICE_TYPE_NONE,
     NOTICE_TYPE_REBALANCE,
@@ -164,12 +149,6 @@ extern const char *const throttle_names[]; /* "none" "heat" "power" "board" */
 enum hold { HOLD_NONE, HOLD_STORE, HOLD_USER, HOLD_OPERATOR };
 extern const char *const hold_names[]; /* "none" "store" "user" "operator" */
 
-struct resources {
-    int32_t cpus;
-    int32_t gpus;
-    int64_t memory_mib;
-};
-
 #define EXTRAS_NONE 0
 #define EXTRAS_TEXT_MAX 2560
 
@@ -183,34 +162,6 @@ struct extras_row {
 struct ckpt_ref {
     int64_t attempt; /* 0: none */
     int64_t sequence;
-};
-
-#define JOB_NODES_MAX 256
-#define CKPT_EVERY_AUTO 0 /* Young/Daly from the measured save time and the observed reclaim rate */
-
-/* Ends of attempts after which a job is queued again so many times and no more, each kind by a
- * budget of its own (retry.c). */
-enum retry_kind {
-    RETRY_FAILED,
-    RETRY_TIMEOUT,
-    RETRY_NODE_LOST,
-    RETRY_RECLAIMED,
-    RETRY_EVICTED,
-    RETRY_DRAINED,
-    RETRY_KINDS
-};
-/* "failed" "timeout" "node-lost" "reclaimed" "evicted" "drained" */
-extern const char *const retry_kind_names[];
-
-#define RETRIES_MAX 1000
-#define RETRIES_UNLIMITED 1000000 /* as often as it takes: nothing is tried so often */
-#define RETRIES_NEVER (-1)        /* these two in a wish only: not once; */
-#define RETRIES_USUAL (-2)        /* as often as without a configuration */
-
-/* By retry_kind. In a wish (at a submit, in a configuration) 0: nothing is said. In a row: how
- * often, 0 .. RETRIES_UNLIMITED. */
-struct retries {
-    int32_t n[RETRY_KINDS];
 };
 
 /* attempts in a row that could not use the store: then the job is held */
@@ -255,35 +206,16 @@ struct rival_row {
 
 struct job_row {
     int64_t id;
-    char name[CORE_NAME_MAX];
     char user[CORE_NAME_MAX];
-    /* it may run in any of those that are named (base/names.h); "": in any there is */
-    char pool[CORE_NAME_MAX];
     enum job_state state;
-    enum end_kind end;     /* of the last attempt that ended; END_NONE before */
-    int32_t exit_code;     /* of that attempt; 128 + signal when killed */
-    struct resources need; /* of each of its nodes */
+    struct job_spec spec; /* what it asks for */
+    enum end_kind end;    /* of the last attempt that ended; END_NONE before */
+    int32_t exit_code;    /* of that attempt; 128 + signal when killed */
     /* and what it asks for beside that; EXTRAS_NONE. Not of a submit, which has it in its spec */
     int64_t extras;
-    /* that an attempt runs on, all at once, at most: 1 .. JOB_NODES_MAX; over 1 it is a gang */
-    int32_t nodes;
-    int32_t nodes_min;        /* and at least: 1 .. nodes. At a submit 0 is the same as nodes */
-    enum gang_loss on_loss;   /* where nodes_min < nodes */
-    enum script_on script_on; /* SCRIPT_ON_EACH where nodes is 1 */
     /* of the newest attempt: nodes that it was started on; 0 before the first */
     int32_t ranks;
-    int64_t time_limit_ms; /* 0: none */
-    enum market_wish market;
-    enum ckpt_method method;
-    int32_t ckpt_signal;          /* for CKPT_SIGNAL */
-    int64_t ckpt_every_ms;        /* CKPT_EVERY_AUTO or >= 1000 */
-    int32_t ckpt_keep;            /* >= 1 */
-    int32_t ckpt_keep_every;      /* every so many-th of an attempt stays too; 0: none */
-    enum ckpt_after ckpt_after;   /* what stays once the job has ended */
-    char ckpt_at[DAILY_TEXT_MAX]; /* also saved at these times of the day (job/daily.h) */
-    /* how many times it is queued again after which end; at a submit a wish */
-    struct retries retries;
-    int32_t used[RETRY_KINDS]; /* of them */
+    int32_t used[RETRY_KINDS]; /* of spec.retries */
     int32_t used_checkpointed; /* ends with code 85 in a row without a new checkpoint */
     /* attempts in a row that failed, or could not be run on their node, soon after they were
      * placed, with nothing saved; or that all ended as END_STORE_AWAY */
@@ -300,28 +232,13 @@ struct job_row {
     int64_t reclaims;                               /* attempts that ended RECLAIMED or NODE_LOST */
     struct wall submitted_at, started_at, ended_at; /* started_at: first attempt's start */
     enum hold hold;
-    struct wall begin_at; /* not started before that; WALL_NONE: at any time */
-    /* by the wall clock: not started when it could not have ended by then; 0: none */
-    int64_t deadline_ms;
-    /* by the wall clock: to be done by then, for the least money (procurement.c); 0: whenever. Of
-     * what is asked for, at a submit, in a change and of a cron entry, < 0: so long after the
-     * submit or change */
-    int64_t finish_ms;
-    /* there is to do until then, as was told: on one of its nodes, undisturbed; 0: nothing was
-     * told */
-    int64_t work_ms;
-    int64_t done_ms; /* of it, what the last good checkpoint has */
+    int64_t done_ms; /* of spec.work_ms, what the last good checkpoint has */
     /* what its progress showed, when it was told last, that there is to do in all; 0: nothing
      * yet */
     int64_t shown_ms;
     struct rival_row rival; /* with a finish_ms */
-    /* it may cost so much in all, and is parked before it does; 0: no limit (budget.h) */
-    int64_t max_uusd;
-    int64_t max_uusd_h; /* it is given no places that cost more an hour together; 0: any */
     /* PACE_FREE exactly where finish_ms is 0, or nothing it could use is always to be had */
     enum pace pace;
-    bool keep_unmeetable; /* a dependency that can never come true does not end it */
-    bool depends_any;     /* one of its dependencies is enough */
     /* since when only room keeps it from running; WALL_NONE: hold, begin_at or a dependency does */
     struct wall eligible_at;
     struct ckpt_ref last_good;
@@ -335,22 +252,12 @@ struct job_row {
     int64_t lost_steps; /* the same in the program's own steps where it reports them */
     /* what it cost; what the same seconds cost on-demand without reclaims */
     int64_t cost_uusd, on_demand_uusd;
-    char team[CORE_NAME_MAX]; /* set at submit: whose share it uses */
-    char qos[32];             /* "": none */
-    int32_t nice;             /* as if submitted so many minutes later */
     /* what a certificate is for: SHA-256 of user, method and script, hex; "" is covered by none */
     char script_key[65];
     int64_t drills; /* begun so far */
-    /* drilled of itself, at most so many times until one is not interrupted */
-    int32_t drill_tries;
-    char window[WINDOW_NAME_MAX]; /* runs in it only; "": at any time */
-    int64_t cron;                 /* the entry that started it; CORE_ID_NONE */
+    int64_t cron;   /* the entry that started it; CORE_ID_NONE */
     /* the time of its schedule that this is the job of; WALL_NONE: none, or by hand */
     struct wall cron_at;
-    /* 1 << enum notify_event: of what its user wants mail; and NOTIFY_ARRAY_TASKS */
-    int32_t mail;
-    /* so many URLs of its user's are told of each change, 0 .. NOTIFY_URLS_MAX */
-    int32_t urls;
     /* 1 << enum notify_event: of which parts of the live attempt's time limit was told; of an array
      * also that it has begun */
     int32_t warned;

@@ -78,7 +78,7 @@ void avoid_end(struct model *m, struct job *j)
 
 bool avoid_begin(struct model *m, struct job *j, int64_t node, struct stamp now)
 {
-    if (j->row.nodes > 1)
+    if (j->row.spec.nodes > 1)
         return false;
     avoid_set(m, j, node);
     if (is_elsewhere(m, j->shape, now))

@@ -511,21 +511,21 @@ static void know_all(const struct model *m, struct known *k)
 {
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (job_pools_allow(k->job->pool, n->row.pool) &&
-            wish_allows(k->job->market, n->row.market))
+        if (job_pools_allow(k->job->spec.pool, n->row.pool) &&
+            wish_allows(k->job->spec.market, n->row.market))
             know(k, n->row.name, &n->gpu, n->features, &n->resources);
     }
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         struct counts own;
-        if (!job_pools_allow(k->job->pool, p->row.name))
+        if (!job_pools_allow(k->job->spec.pool, p->row.name))
             continue;
         merge("", p->row.resources, &own);
         if (!p->row.elastic)
             know(k, NULL, &(struct gpu_kind){0}, p->row.features, &own); /* nodes may join it yet */
         LIST_FOREACH (&p->offers, l) {
             const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
-            if (o->row.rank != OFFER_WITHDRAWN && wish_allows(k->job->market, o->row.market))
+            if (o->row.rank != OFFER_WITHDRAWN && wish_allows(k->job->spec.market, o->row.market))
                 know(k, NULL, &o->row.gpu, o->features, &o->resources);
         }
     }
@@ -670,7 +670,8 @@ static int check_names(const struct model *m, const char *list, bool may_be_gone
 static int check_nodes(
     const struct model *m, const struct job_row *j, const struct extras *x, struct err *e)
 {
-    int64_t least = j->nodes_min ? j->nodes_min : j->nodes, n_allowed = 0, n_here = 0;
+    int64_t least = j->spec.nodes_min ? j->spec.nodes_min : j->spec.nodes, n_allowed = 0,
+            n_here = 0;
     int rc = check_names(m, x->nodes, false, e);
     if (!rc)
         rc = check_names(m, x->exclude, true, e);
@@ -680,16 +681,16 @@ static int check_nodes(
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         bool allowed = extras_allow(x, n->row.name);
         n_allowed += allowed;
-        n_here += allowed && job_pools_allow(j->pool, n->row.pool) &&
-                  wish_allows(j->market, n->row.market);
+        n_here += allowed && job_pools_allow(j->spec.pool, n->row.pool) &&
+                  wish_allows(j->spec.market, n->row.market);
     }
     if (n_allowed == 0)
         return err_set(e, ERR_INVALID,
             "each of the nodes that it is to run on, %s, it excludes as well", x->nodes);
     if (n_here == 0)
         return err_set(e, ERR_INVALID, "none of the nodes %s is %s%s, where it may run", x->nodes,
-            j->pool[0] ? "in pool " : "of the market ",
-            j->pool[0] ? j->pool : market_wish_names[j->market]);
+            j->spec.pool[0] ? "in pool " : "of the market ",
+            j->spec.pool[0] ? j->spec.pool : market_wish_names[j->spec.market]);
     if (n_here < least)
         return err_set(e, ERR_INVALID,
             "it needs %" PRId64
@@ -708,7 +709,7 @@ int extras_check_submit(
     if (rc || (x->constraint.n_names == 0 && x->resources.n == 0 && !x->gpu.model[0] &&
                   x->gpu.memory_mib == 0))
         return rc;
-    if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && j->need.gpus == 0)
+    if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && j->spec.need.gpus == 0)
         return err_set(e, ERR_INVALID, "a model or a memory of GPUs, but it asks for no GPUs");
     know_all(m, &k);
     if (k.suitable > 0)

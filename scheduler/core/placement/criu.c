@@ -18,9 +18,9 @@
 
 enum criu_ability criu_needed(const struct job_row *j)
 {
-    if (j->method != CKPT_CRIU)
+    if (j->spec.method != CKPT_CRIU)
         return CRIU_UNKNOWN;
-    return j->need.gpus > 0 ? CRIU_GPU : CRIU_CPU;
+    return j->spec.need.gpus > 0 ? CRIU_GPU : CRIU_CPU;
 }
 
 bool node_can_criu(const struct node *n, enum criu_ability need)
@@ -87,7 +87,7 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j)
         return NULL;
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        bool mine = job_pools_allow(j->pool, p->row.name);
+        bool mine = job_pools_allow(j->spec.pool, p->row.name);
         if (mine && p->row.elastic && p->row.max_nodes > 0 && expected(p) == CRIU_UNKNOWN &&
             !untried)
             untried = p->row.name;
@@ -96,7 +96,7 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j)
     }
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (job_pools_allow(j->pool, n->row.pool) && node_can_criu(n, need))
+        if (job_pools_allow(j->spec.pool, n->row.pool) && node_can_criu(n, need))
             return NULL;
     }
     return untried;
@@ -124,7 +124,7 @@ static void weigh_nodes(
 {
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (n->pool == p && resources_fit(&j->need, &n->row.total))
+        if (n->pool == p && resources_fit(&j->spec.need, &n->row.total))
             weigh(r, node_can_criu(n, criu_needed(j)), n->row.name, n->row.criu_text);
     }
 }
@@ -134,8 +134,8 @@ static void weigh_offers(const struct pool *p, const struct job_row *j, struct r
     LIST_FOREACH (&p->offers, l) {
         const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
         struct resources total = offer_total(o);
-        if (o->row.rank != OFFER_WITHDRAWN && resources_fit(&j->need, &total) &&
-            wish_allows(j->market, o->row.market))
+        if (o->row.rank != OFFER_WITHDRAWN && resources_fit(&j->spec.need, &total) &&
+            wish_allows(j->spec.market, o->row.market))
             weigh(r, pool_may_criu(p, criu_needed(j)), p->row.name, pool_criu_why(p));
     }
 }
@@ -145,13 +145,13 @@ int criu_check_submit(const struct model *m, const struct job_row *j, struct err
     struct refusal r = {0};
     if (criu_needed(j) == CRIU_UNKNOWN)
         return 0;
-    if (j->nodes > 1)
+    if (j->spec.nodes > 1)
         return err_set(e, ERR_UNSUPPORTED,
             "--checkpoint criu is for jobs of one node: the connections between several cannot be "
             "saved");
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (!job_pools_allow(j->pool, p->row.name))
+        if (!job_pools_allow(j->spec.pool, p->row.name))
             continue;
         if (p->row.elastic)
             weigh_offers(p, j, &r);
@@ -162,5 +162,5 @@ int criu_check_submit(const struct model *m, const struct job_row *j, struct err
         return 0;
     return err_set(e, ERR_UNSUPPORTED,
         "--checkpoint criu%s: no machine that the job may use can do that; %s: %.180s",
-        j->need.gpus > 0 ? " with GPUs" : "", r.who, r.why);
+        j->spec.need.gpus > 0 ? " with GPUs" : "", r.who, r.why);
 }

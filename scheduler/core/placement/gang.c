@@ -262,8 +262,8 @@ static bool is_first_to_go(const struct attempt *a)
 /* One that goes on with what is left of it needs another node only if too few are left. */
 static void cover_mover(struct work *w, const struct job *j)
 {
-    bool shrinks = j->row.nodes_min < j->row.nodes && j->row.on_loss == LOSS_SHRINK;
-    int32_t n = shrinks ? j->row.nodes_min : j->row.ranks;
+    bool shrinks = j->row.spec.nodes_min < j->row.spec.nodes && j->row.spec.on_loss == LOSS_SHRINK;
+    int32_t n = shrinks ? j->row.spec.nodes_min : j->row.ranks;
     cover_gang(
         w, &(struct gang){.shape = j->shape, .job = j, .is_moving = true, .target = n, .floor = n});
 }
@@ -274,7 +274,7 @@ static void cover_moving(struct work *w)
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
         LIST_FOREACH (&n->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
-            if (a->job->row.nodes > 1 && a->job->row.state == JOB_RUNNING && is_first_to_go(a))
+            if (a->job->row.spec.nodes > 1 && a->job->row.state == JOB_RUNNING && is_first_to_go(a))
                 cover_mover(w, a->job);
         }
     }
@@ -291,7 +291,7 @@ static void cover_waiting(struct work *w, const struct shape *s)
         cover_gang(w, &(struct gang){.shape = s,
                           .job = j,
                           .target = s->least,
-                          .floor = j->gathers ? j->row.nodes_min : s->least});
+                          .floor = j->gathers ? j->row.spec.nodes_min : s->least});
     }
 }
 

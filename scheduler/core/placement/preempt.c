@@ -241,7 +241,7 @@ static void evict(
         history(m, now, "preempt", (struct history_of){.attempt = a},
             "jobs of QOS %s go before those of QOS %s: its place is for job %" PRId64
             ", and it goes on elsewhere or later",
-            by->class->qos->name, j->row.qos, by->head);
+            by->class->qos->name, j->row.spec.qos, by->head);
     else
         history(m, now, "reclaim", (struct history_of){.attempt = a},
             "team %s gets back what it is owed: its place is for job %" PRId64

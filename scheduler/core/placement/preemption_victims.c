@@ -260,7 +260,7 @@ static bool clear(const struct search *x, const struct node *n)
         if (!is_chosen(x, j) && may_evict(x, j))
             *GROW(p->offered, p->n_offered) = (struct victim){.job = j,
                 .over = x->by_qos ? 0 : *over_of(x, j),
-                .saves = j->row.method != CKPT_NONE,
+                .saves = j->row.spec.method != CKPT_NONE,
                 .unsaved = preemption_victims_unsaved(j, x->now.wall)};
     }
     sort_offered(x);

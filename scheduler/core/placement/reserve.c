@@ -73,7 +73,7 @@ static int64_t end_of(const struct attempt *a)
 {
     return a->row.state == ATTEMPT_STOPPING
                ? 0
-               : end_after(a->row.assigned_at.ms, a->job->row.time_limit_ms);
+               : end_after(a->row.assigned_at.ms, a->job->row.spec.time_limit_ms);
 }
 
 static void give_back(struct resources *free, struct stock *stock, const struct attempt *a)

@@ -166,7 +166,7 @@ int array_dependencies_check(
             " is for arrays, each task of which waits for the one of job %" PRId64
             " with its index: submit one (--array), or use afterok:%" PRId64,
             a->on, a->on, a->on);
-    if (submit->submit.job->depends_any && submit->submit.n_depends > 1)
+    if (submit->submit.job->spec.depends_any && submit->submit.n_depends > 1)
         return err_set(e, ERR_INVALID,
             "aftercorr cannot be one of several dependencies of which any is enough: join them by "
             "commas");

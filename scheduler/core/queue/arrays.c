@@ -174,12 +174,12 @@ static struct job *task_create(struct model *m, const struct job *parent, int32_
     t->row.id = m->next.next_job++;
     t->row.state = JOB_PENDING;
     t->row.hold = HOLD_NONE;
-    t->row.begin_at = WALL_NONE;
-    t->row.depends_any = false;
+    t->row.spec.begin_at = WALL_NONE;
+    t->row.spec.depends_any = false;
     t->row.warned = 0;
     t->row.array = parent->row.id;
     t->row.array_index = index;
-    t->least = t->row.nodes;
+    t->least = t->row.spec.nodes;
     t->account = parent->account;
     t->certified_at = parent->certified_at;
     return t;

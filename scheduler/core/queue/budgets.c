@@ -74,11 +74,11 @@ uint64_t budgets_of(const struct model *m, const struct job *j)
         const struct budget_options *o = m->budgets[k].options;
         const struct labels *l = j->labels;
         uint64_t bit = 1ULL << k;
-        bool team = !o->team[0] ||
-                    (l && l->has_team ? (l->team_of & bit) != 0 : str_eq(o->team, j->row.team));
+        bool team = !o->team[0] || (l && l->has_team ? (l->team_of & bit) != 0
+                                                     : str_eq(o->team, j->row.spec.team));
         bool labels = o->n_labels == 0 || (l && (l->matches & bit));
         if (team && labels && (!o->user[0] || str_eq(o->user, j->row.user)) &&
-            (!o->job[0] || str_eq(o->job, j->row.name)))
+            (!o->job[0] || str_eq(o->job, j->row.spec.name)))
             mask |= bit;
     }
     return mask;
@@ -87,17 +87,17 @@ uint64_t budgets_of(const struct model *m, const struct job *j)
 /* It can be saved and stopped at any time, and goes on later. */
 static bool can_park(const struct job_row *r)
 {
-    return r->method != CKPT_NONE && !retries_are_none(r);
+    return r->spec.method != CKPT_NONE && !retries_are_none(r);
 }
 
 /* From its placement to its end, at most, as far as is known. */
 static int64_t expected_ms(const struct model *m, const struct job *j)
 {
     int64_t least_ms = 0, most_ms = 0;
-    if (j->row.time_limit_ms == 0)
+    if (j->row.spec.time_limit_ms == 0)
         runtimes_range(runtimes_of(m, j), 0, &least_ms, &most_ms);
     else
-        most_ms = j->row.time_limit_ms;
+        most_ms = j->row.spec.time_limit_ms;
     return most_ms <= 0 ? EXPECT_MS : most_ms < EXPECT_MOST_MS ? most_ms : EXPECT_MOST_MS;
 }
 
@@ -110,11 +110,11 @@ void budgets_describe(const struct model *m, const struct job *j, struct shape *
 {
     want->budgets = m->budgets;
     want->in_budgets = budgets_of(m, j);
-    want->max_uusd_h = j->row.max_uusd_h;
-    want->is_capped = j->row.max_uusd > 0;
+    want->max_uusd_h = j->row.spec.max_uusd_h;
+    want->is_capped = j->row.spec.max_uusd > 0;
     if (want->is_capped)
         want->left_uusd =
-            j->row.max_uusd > j->row.cost_uusd ? j->row.max_uusd - j->row.cost_uusd : 0;
+            j->row.spec.max_uusd > j->row.cost_uusd ? j->row.spec.max_uusd - j->row.cost_uusd : 0;
     if (!want->in_budgets && !want->is_capped)
         return;
     want->can_park = can_park(&j->row);
@@ -203,7 +203,7 @@ static bool is_parked_by(const struct budget *b, const struct job *j)
 /* From the decision to its end; nothing where nothing is saved. */
 static int64_t lead_ms(const struct job_row *r)
 {
-    return r->method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
+    return r->spec.method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
 }
 
 /* For how long from now on money is to be set aside. */
@@ -213,7 +213,7 @@ static int64_t aside_ms(const struct model *m, const struct stake *s, struct wal
     const struct job *j = s->attempt->job;
     int64_t ran_ms = now.ms - s->attempt->row.assigned_at.ms, ms = expected_ms(m, j) - ran_ms;
     if (ms < LOOK_LEAST_MS)
-        ms = j->row.time_limit_ms > 0 ? LOOK_LEAST_MS : BUDGET_SLICE_MS;
+        ms = j->row.spec.time_limit_ms > 0 ? LOOK_LEAST_MS : BUDGET_SLICE_MS;
     if (is_parked_by(b, j))
         ms = min_i64(ms, BUDGET_SLICE_MS);
     return wall_is_set(b->row.until)
@@ -409,7 +409,7 @@ static struct budget *cap_new(struct job *j)
 {
     const struct budget cap = {.job = j,
         .index = -1,
-        .cap_uusd = j->row.max_uusd,
+        .cap_uusd = j->row.spec.max_uusd,
         .at_limit = BUDGET_PARK,
         .is_open = true,
         .is_loaded = true,
@@ -419,7 +419,7 @@ static struct budget *cap_new(struct job *j)
 
 static struct budget *own_cap(struct model *m, struct job *j, struct wall now)
 {
-    if (!job_side(j)->cap && j->row.max_uusd > 0) {
+    if (!job_side(j)->cap && j->row.spec.max_uusd > 0) {
         job_make_side(j)->cap = cap_new(j);
         look(m, job_side(j)->cap, now);
     }
@@ -492,13 +492,13 @@ void budgets_repriced(struct model *m, struct attempt *a)
 
 void budgets_recapped(struct model *m, struct job *j, struct wall now)
 {
-    if (!job_side(j)->cap && j->row.max_uusd > 0 && own_cap(m, j, now)) {
+    if (!job_side(j)->cap && j->row.spec.max_uusd > 0 && own_cap(m, j, now)) {
         LIST_FOREACH (&j->ranks, l)
             stake_add(m, job_side(j)->cap, LIST_ENTRY(l, struct attempt, in_job), now);
     }
     if (!job_side(j)->cap)
         return;
-    job_side(j)->cap->cap_uusd = j->row.max_uusd > 0 ? j->row.max_uusd : INT64_MAX;
+    job_side(j)->cap->cap_uusd = j->row.spec.max_uusd > 0 ? j->row.spec.max_uusd : INT64_MAX;
     job_side(j)->cap->row.is_closed = false;
     look_soon(m, job_side(j)->cap);
 }
@@ -589,12 +589,13 @@ static void park(struct model *m, struct budget *b, struct stamp now)
         if (b->job)
             history(m, now, "park", (struct history_of){.attempt = a},
                 "it has cost nearly all of $%.2f (--max-usd): it is %s", (double)b->cap_uusd / 1e6,
-                j->row.method == CKPT_NONE ? "stopped" : "saved, and goes on when that is raised");
+                j->row.spec.method == CKPT_NONE ? "stopped"
+                                                : "saved, and goes on when that is raised");
         else
             history(m, now, "park", (struct history_of){.attempt = a},
                 "budget %s is used up: it is saved, and goes on when there is money again",
                 b->row.name);
-        job_stop(m, j, END_BUDGET, j->row.method != CKPT_NONE);
+        job_stop(m, j, END_BUDGET, j->row.spec.method != CKPT_NONE);
         m->change++;
     }
 }
@@ -704,7 +705,7 @@ void budgets_attach(struct model *m, struct attempt *a)
     for (size_t k = 0; k < m->n_budgets; k++)
         if ((mask >> k & 1) && is_of_pool(&m->budgets[k], a->node->pool))
             stake_new(&m->budgets[k], a);
-    if (a->job->row.max_uusd == 0)
+    if (a->job->row.spec.max_uusd == 0)
         return;
     if (!job_side(a->job)->cap)
         job_make_side(a->job)->cap = cap_new(a->job);

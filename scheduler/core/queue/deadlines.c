@@ -20,7 +20,7 @@
 /* The last moment at which it may start: as long as its limit allows before the deadline. */
 static int64_t last_start_ms(const struct job_row *r)
 {
-    return r->deadline_ms - r->time_limit_ms;
+    return r->spec.deadline_ms - r->spec.time_limit_ms;
 }
 
 static int compare_deadline(const void *key, const struct tree_link *l)
@@ -33,16 +33,16 @@ static int compare_deadline(const void *key, const struct tree_link *l)
 int deadline_check(const struct job_row *r, struct wall now, struct err *e)
 {
     char in[32], limit[32];
-    int64_t from_ms = r->begin_at.ms > now.ms ? r->begin_at.ms : now.ms;
-    if (r->deadline_ms == 0 || from_ms <= last_start_ms(r))
+    int64_t from_ms = r->spec.begin_at.ms > now.ms ? r->spec.begin_at.ms : now.ms;
+    if (r->spec.deadline_ms == 0 || from_ms <= last_start_ms(r))
         return 0;
-    time_format_duration(r->time_limit_ms, limit, sizeof limit);
-    if (r->deadline_ms <= now.ms)
-        return err_set(e, ERR_INVALID, "job '%s': its deadline is over", r->name);
-    time_format_duration(r->deadline_ms - now.ms, in, sizeof in);
+    time_format_duration(r->spec.time_limit_ms, limit, sizeof limit);
+    if (r->spec.deadline_ms <= now.ms)
+        return err_set(e, ERR_INVALID, "job '%s': its deadline is over", r->spec.name);
+    time_format_duration(r->spec.deadline_ms - now.ms, in, sizeof in);
     return err_set(e, ERR_INVALID,
-        "job '%s': with a time limit of %s%s it cannot have ended by its deadline, in %s", r->name,
-        limit, r->begin_at.ms > now.ms ? ", and its time to begin," : "", in);
+        "job '%s': with a time limit of %s%s it cannot have ended by its deadline, in %s",
+        r->spec.name, limit, r->spec.begin_at.ms > now.ms ? ", and its time to begin," : "", in);
 }
 
 static bool is_watched(const struct job *j)
@@ -52,7 +52,7 @@ static bool is_watched(const struct job *j)
 
 void deadline_watch(struct model *m, struct job *j)
 {
-    if (j->row.deadline_ms > 0 && !is_watched(j))
+    if (j->row.spec.deadline_ms > 0 && !is_watched(j))
         tree_add(&m->by_deadline, &job_make_side(j)->by_deadline, &j->row, compare_deadline);
 }
 
@@ -84,7 +84,7 @@ int apply_deadline(
     if (!is_watched(j) || ev->now.wall.ms <= last_start_ms(&j->row))
         return err_set(
             e, ERR_CONFLICT, "job %" PRId64 " may still have ended by its deadline", j->row.id);
-    time_format_duration(j->row.time_limit_ms, limit, sizeof limit);
+    time_format_duration(j->row.spec.time_limit_ms, limit, sizeof limit);
     if (j->array) {
         history(m, ev->now, "cancel", (struct history_of){.job = j},
             "%" PRId64 " of its tasks were given up: with a time limit of %s they cannot have "

@@ -48,7 +48,7 @@ static void namesakes_key(const struct job_row *r, char *out)
 {
     char *at = stpcpy(out, r->user);
     *at++ = '\n';
-    stpcpy(at, r->name);
+    stpcpy(at, r->spec.name);
 }
 
 static struct namesakes *namesakes_find(const struct model *m, const struct job_row *r)
@@ -201,8 +201,8 @@ void dependencies_no_more(struct model *m, struct job *j)
 static bool is_unmeetable(const struct job *j)
 {
     const struct job_side *s = job_side(j);
-    bool any_never = (j->row.keep_unmeetable ? s->n_never_of_tasks : s->n_never) > 0;
-    return any_never && !(j->row.depends_any && s->n_open > 0);
+    bool any_never = (j->row.spec.keep_unmeetable ? s->n_never_of_tasks : s->n_never) > 0;
+    return any_never && !(j->row.spec.depends_any && s->n_open > 0);
 }
 
 void dependencies_note_unmeetable(struct model *m, struct job *j)
@@ -248,8 +248,8 @@ static void start_waiting(struct model *m, struct job *j)
 
 static void not_before(struct job *j, struct wall started_at, int64_t delay_ms)
 {
-    if (delay_ms > 0 && j->row.begin_at.ms < started_at.ms + delay_ms)
-        j->row.begin_at.ms = started_at.ms + delay_ms; /* WALL_NONE is before all */
+    if (delay_ms > 0 && j->row.spec.begin_at.ms < started_at.ms + delay_ms)
+        j->row.spec.begin_at.ms = started_at.ms + delay_ms; /* WALL_NONE is before all */
 }
 
 static void dependency_ends(
@@ -261,7 +261,7 @@ static void dependency_ends(
         touch_job(m, j);
     }
     dependency_move(m, d, as);
-    if (as == DEPEND_MET && j->row.depends_any)
+    if (as == DEPEND_MET && j->row.spec.depends_any)
         drop_all(m, j);
     dependencies_note_unmeetable(m, j);
     if (!waits_for_jobs(j)) {
@@ -390,7 +390,8 @@ static int look(const struct model *m, const struct depend_ask *a, enum depend_s
 int dependencies_check(const struct model *m, const struct event *submit, struct err *e)
 {
     size_t n = submit->submit.n_depends, n_never = 0;
-    bool any = submit->submit.job->depends_any, keeps = submit->submit.job->keep_unmeetable;
+    bool any = submit->submit.job->spec.depends_any,
+         keeps = submit->submit.job->spec.keep_unmeetable;
     if (n > DEPENDS_MAX)
         return err_set(e, ERR_INVALID, "a job can depend on at most %d others", DEPENDS_MAX);
     for (size_t i = 0; i < n; i++) {
@@ -429,7 +430,7 @@ bool job_waits_for_name(const struct job *j)
 /* For all of them that were there before. */
 static bool waits_for_namesakes(const struct job *j)
 {
-    return !j->row.depends_any && job_waits_for_name(j);
+    return !j->row.spec.depends_any && job_waits_for_name(j);
 }
 
 /* ---- for how many ---- */
@@ -499,7 +500,7 @@ int dependencies_check_change(const struct model *m, const struct job *j, const 
     int64_t had = job_side(j)->n_open, has = had;
     if (replaced)
         has = count_asked(m, becomes, j->row.id, replaced);
-    else if (!str_eq(becomes->name, j->row.name) && job_waits_for_name(j))
+    else if (!str_eq(becomes->spec.name, j->row.spec.name) && job_waits_for_name(j))
         has += namesakes_before(m, becomes, j->row.id) - count_of_name(j);
     return check_room(to, to == j->account ? has - had : has, e);
 }
@@ -579,7 +580,7 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
         met_one = true;
         *GROW(m->out.depends, m->out.n_depends) = r;
     }
-    if (met_one && j->row.depends_any)
+    if (met_one && j->row.spec.depends_any)
         drop_all(m, j);
     dependencies_note_unmeetable(m, j);
 }
@@ -592,7 +593,7 @@ static struct job *heir(const struct job *j)
     struct job *next = NULL;
     LIST_FOREACH (&job_side(j)->dependents, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
-        if (d->row.kind == DEPEND_SINGLETON && !d->job->row.depends_any &&
+        if (d->row.kind == DEPEND_SINGLETON && !d->job->row.spec.depends_any &&
             (!next || d->job->row.id < next->row.id))
             next = d->job;
     }
@@ -668,12 +669,12 @@ void dependencies_rename(struct model *m, struct job *j, const char *name, struc
 {
     bool waits = job_waits_for_name(j);
     if (!link_is_in(&j->namesake)) { /* a task: its array stands for it */
-        STR_COPY(j->row.name, name);
+        STR_COPY(j->row.spec.name, name);
         return;
     }
     part_with_namesakes(m, j, now);
     dependencies_disown(m, j);
-    STR_COPY(j->row.name, name);
+    STR_COPY(j->row.spec.name, name);
     dependencies_adopt(m, j);
     if (waits)
         attach_namesakes(m, j);

@@ -152,7 +152,7 @@ void labels_lacking(const struct labels *l, const struct pool *p, char *out, siz
 
 static bool fits(const struct job_row *r, const struct resources *total, enum market market)
 {
-    return resources_fit(&r->need, total) && wish_allows(r->market, market);
+    return resources_fit(&r->spec.need, total) && wish_allows(r->spec.market, market);
 }
 
 /* It has, or could have, a machine for such a job. Of a reserved pool without any nobody knows. */
@@ -203,7 +203,7 @@ int labels_check_submit(const struct model *m, const struct job_row *r, const st
     char names[CORE_TEXT_MAX];
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (!job_pools_allow(r->pool, p->row.name) || !may_hold(m, p, r, x))
+        if (!job_pools_allow(r->spec.pool, p->row.name) || !may_hold(m, p, r, x))
             continue;
         if (labels_suffice(own, p))
             return 0;
@@ -215,5 +215,6 @@ int labels_check_submit(const struct model *m, const struct job_row *r, const st
     return err_set(e, ERR_INVALID,
         "labels: pool %s takes only jobs that say these as well: %s (--label NAME=VALUE, for "
         "each)%s",
-        asks->row.name, names, r->pool[0] ? "" : "; no other pool has a machine for it without");
+        asks->row.name, names,
+        r->spec.pool[0] ? "" : "; no other pool has a machine for it without");
 }

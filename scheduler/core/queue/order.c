@@ -75,9 +75,9 @@ int order_check_member(
 
 static int resolve_team(const struct order_options *o, struct job_row *r, struct err *e)
 {
-    if (o->n_teams > 0 && r->team[0])
-        return order_check_member(o, r->team, r->user, e);
-    STR_COPY(r->team, order_team_of(o, r->user));
+    if (o->n_teams > 0 && r->spec.team[0])
+        return order_check_member(o, r->spec.team, r->user, e);
+    STR_COPY(r->spec.team, order_team_of(o, r->user));
     return 0;
 }
 
@@ -86,10 +86,10 @@ int order_resolve(const struct order_options *o, struct job_row *r, struct err *
     int rc = resolve_team(o, r, e);
     if (rc)
         return rc;
-    if (o->n_qos == 0 || (str_eq(r->qos, "normal") && !order_qos(o, r->qos)))
-        r->qos[0] = '\0'; /* Slurm's default, which scripts name, is that of who has none */
-    if (r->qos[0] && !order_qos(o, r->qos))
-        return err_set(e, ERR_INVALID, "there is no QOS '%s'; there is '%s'%s", r->qos,
+    if (o->n_qos == 0 || (str_eq(r->spec.qos, "normal") && !order_qos(o, r->spec.qos)))
+        r->spec.qos[0] = '\0'; /* Slurm's default, which scripts name, is that of who has none */
+    if (r->spec.qos[0] && !order_qos(o, r->spec.qos))
+        return err_set(e, ERR_INVALID, "there is no QOS '%s'; there is '%s'%s", r->spec.qos,
             o->qos[0].name, o->n_qos > 1 ? " and others (qos: in belayd's configuration)" : "");
     return 0;
 }
@@ -125,14 +125,14 @@ int64_t order_mcpu(const struct order_options *o, const struct resources *need)
 
 int64_t order_qos_ms(const struct order_options *o, const struct job_row *r)
 {
-    const struct order_qos *q = r->qos[0] ? order_qos(o, r->qos) : NULL;
+    const struct order_qos *q = r->spec.qos[0] ? order_qos(o, r->spec.qos) : NULL;
     return q ? q->boost_ms : 0;
 }
 
 int64_t order_size_ms(const struct order_options *o, const struct job_row *r)
 {
     int64_t doublings = 0;
-    for (int64_t cpus = order_mcpu(o, &r->need) * r->nodes / 1000; cpus > 1; cpus /= 2)
+    for (int64_t cpus = order_mcpu(o, &r->spec.need) * r->spec.nodes / 1000; cpus > 1; cpus /= 2)
         doublings++;
     return doublings * o->size_ms;
 }

@@ -346,23 +346,23 @@ static bool is_constrained(const struct shape *s)
 void queue_describe(const struct model *m, const struct job *j, const struct extras *extras,
     struct shape *ret_shape)
 {
-    struct shape want = {.need = j->row.need,
+    struct shape want = {.need = j->row.spec.need,
         .extras = extras,
         .labels = j->labels,
-        .nodes = j->row.nodes,
+        .nodes = j->row.spec.nodes,
         .least = j->least,
         .owner = list_is_empty(&job_side(j)->kept) ? CORE_ID_NONE : j->row.id,
-        .wish = j->row.market,
+        .wish = j->row.spec.market,
         .pace = j->row.pace,
         .pace_offer = job_pace_offer(j),
         .criu = criu_needed(&j->row),
         .avoid = job_side(j)->avoid,
         .certified_at = j->certified_at,
         .account = j->account,
-        .limit_ms = queue_round_up(j->row.time_limit_ms, LIMIT_BITS),
+        .limit_ms = queue_round_up(j->row.spec.time_limit_ms, LIMIT_BITS),
         .order = model_order(m)};
-    STR_COPY(want.pool, j->row.pool);
-    const struct order_qos *qos = order_qos(want.order, j->row.qos);
+    STR_COPY(want.pool, j->row.spec.pool);
+    const struct order_qos *qos = order_qos(want.order, j->row.spec.qos);
     want.class = qos ? &m->classes[qos - want.order->qos] : NULL;
     want.mcpu = order_mcpu(want.order, &want.need);
     budgets_describe(m, j, &want);

@@ -276,7 +276,7 @@ int apply_order(struct model *m, const struct event *ev, struct outcome *ret_out
 
 int64_t job_since_ms(const struct job *j)
 {
-    return j->row.eligible_at.ms + j->row.nice * 60000LL;
+    return j->row.eligible_at.ms + j->row.spec.nice * 60000LL;
 }
 
 int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms)
@@ -299,7 +299,7 @@ void core_priority(
         .fair_ms = j->account->fair_ms,
         .qos_ms = order_qos_ms(o, &j->row),
         .size_ms = order_size_ms(o, &j->row),
-        .nice_ms = -60000LL * j->row.nice,
+        .nice_ms = -60000LL * j->row.spec.nice,
     };
     p.total_ms = order_age_16(o, now.ms - job_since_ms(j)) / 16 + p.fair_ms + p.qos_ms + p.size_ms;
     p.age_ms = p.total_ms - p.fair_ms - p.qos_ms - p.size_ms - p.nice_ms;

@@ -39,14 +39,14 @@ const struct window *core_window(const struct model *m, const char *name)
 /* So long before the end the last save is begun. */
 static int64_t lead_ms(const struct job_row *r)
 {
-    return r->method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
+    return r->spec.method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
 }
 
 /* Open for it, with time to begin something; until when it may run: WALL_NONE: for ever. */
 static bool is_open_for(const struct model *m, const struct job_row *r, struct wall now,
     struct wall *ret_park, struct wall *ret_next)
 {
-    const struct window *w = core_window(m, r->window);
+    const struct window *w = core_window(m, r->spec.window);
     struct wall change;
     *ret_park = WALL_NONE;
     *ret_next = WALL_NEVER;
@@ -68,8 +68,8 @@ static bool is_open_for(const struct model *m, const struct job_row *r, struct w
 
 struct wall window_not_before(const struct model *m, const struct job_row *r, struct wall now)
 {
-    struct wall park, next = r->begin_at;
-    if (!r->window[0] || r->begin_at.ms > now.ms) /* then it is asked again */
+    struct wall park, next = r->spec.begin_at;
+    if (!r->spec.window[0] || r->spec.begin_at.ms > now.ms) /* then it is asked again */
         return next;
     return is_open_for(m, r, now, &park, &next) ? now : next;
 }
@@ -85,8 +85,9 @@ void window_watch(struct model *m, struct job *j, struct wall now)
     struct wall next;
     window_leave(m, j);
     const struct attempt *a = job_attempt(j);
-    if (!j->row.window[0] || (a ? j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING
-                                : !wall_is_set(j->row.eligible_at)))
+    if (!j->row.spec.window[0] ||
+        (a ? j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING
+           : !wall_is_set(j->row.eligible_at)))
         return;
     struct job_side *t = job_make_side(j);
     if (!is_open_for(m, &j->row, now, &t->park_at, &next))
@@ -125,6 +126,6 @@ int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outc
     job_stop(m, j, END_WINDOW, true);
     m->change++;
     history(m, ev->now, "park", (struct history_of){.attempt = a},
-        "window %s closes: it is saved, and goes on when that opens again", j->row.window);
+        "window %s closes: it is saved, and goes on when that opens again", j->row.spec.window);
     return 0;
 }

@@ -219,7 +219,7 @@ static void add_mover(struct planner *p, struct map *places, const struct job *j
 
 static bool is_moving(const struct attempt *a)
 {
-    return a->job->row.nodes == 1 && a->row.state == ATTEMPT_STOPPING &&
+    return a->job->row.spec.nodes == 1 && a->row.state == ATTEMPT_STOPPING &&
            a->row.stop_reason == END_EVICTED && a->job->row.state == JOB_RUNNING;
 }
 
@@ -232,7 +232,7 @@ static void gather_movers(struct work *w)
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
         LIST_FOREACH (&n->attempts, la) {
             const struct job *j = LIST_ENTRY(la, struct attempt, on_node)->job;
-            if (j->row.state == JOB_RUNNING && j->row.nodes == 1)
+            if (j->row.state == JOB_RUNNING && j->row.spec.nodes == 1)
                 add_mover(w->p, &places, j);
         }
     }
@@ -329,7 +329,7 @@ static void cover_by_launches(struct work *w)
 
 bool attempt_can_move(const struct attempt *a)
 {
-    return a->job->row.nodes == 1 && a->row.state == ATTEMPT_RUNNING &&
+    return a->job->row.spec.nodes == 1 && a->row.state == ATTEMPT_RUNNING &&
            a->job->row.state == JOB_RUNNING && a->row.sequence > 0 && !a->save_failed &&
            a->node->row.state == NODE_UP && retries_left(&a->job->row, RETRY_EVICTED) > 0;
 }
@@ -378,7 +378,7 @@ static void cover_return(struct work *w, const struct attempt *a)
 
 static bool may_return(struct work *w, const struct attempt *a)
 {
-    return a->job->row.market == WISH_ANY && attempt_can_move(a) &&
+    return a->job->row.spec.market == WISH_ANY && attempt_can_move(a) &&
            (a->job->row.pace == PACE_FREE ? is_due(w, a) : a->job->row.pace == PACE_SPOT);
 }
 

@@ -106,7 +106,7 @@ int64_t pool_input_uusd(const struct pool *p, const struct extras *x)
 /* For how long a start of it serves: as far as its user says. */
 static int64_t served_ms(const struct job_row *j)
 {
-    int64_t ms = j->work_ms > 0 ? j->work_ms : j->time_limit_ms;
+    int64_t ms = j->spec.work_ms > 0 ? j->spec.work_ms : j->spec.time_limit_ms;
     return ms > 0 ? ms : HOUR_MS;
 }
 
