@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay why JOB: every reason why it waits, when it will start, and what would let it start now.
+ * belay why JOB: every reason why it waits, who is ahead of it, when it will start, and what would
+ * let it start now.
  */
 #include "cli/estimate.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,12 +17,34 @@ static int no_options(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
+/* In place of the reason "queue-ahead", which is the same in one line. Of many jobs the answer has
+ * the first few. */
+static void print_ahead(const json_t *ahead)
+{
+    const json_t *first = json_object_get(ahead, "first"), *j;
+    int64_t more = cli_int(ahead, "count", 0) - (int64_t)json_array_size(first);
+    size_t i;
+    json_array_foreach(first, i, j)
+        printf("  < job %lld '%s' of %s is ahead: %s\n", (long long)cli_int(j, "id", 0),
+            cli_text(j, "name"), cli_text(j, "user"), cli_text(j, "why"));
+    if (more > 0)
+        printf("  < and %s%lld more\n",
+            json_is_true(json_object_get(ahead, "exact")) ? "" : "about ", (long long)more);
+}
+
 static void print_reasons(const json_t *v)
 {
+    const json_t *ahead = json_object_get(v, "ahead");
+    const bool has_ahead = json_array_size(json_object_get(ahead, "first")) > 0;
     size_t i;
     json_t *r;
     printf("job %lld is %s\n", (long long)cli_int(v, "id", 0), cli_text(v, "state"));
-    json_array_foreach(json_object_get(v, "reasons"), i, r) printf("  - %s\n", cli_text(r, "text"));
+    json_array_foreach(json_object_get(v, "reasons"), i, r)
+    {
+        if (!has_ahead || !str_eq(cli_text(r, "code"), "queue-ahead"))
+            printf("  - %s\n", cli_text(r, "text"));
+    }
+    print_ahead(ahead);
     json_array_foreach(json_object_get(v, "warnings"), i, r)
         printf("  ! %s\n", cli_text(r, "text"));
     estimate_print(json_object_get(v, "estimate"), false);

@@ -867,6 +867,28 @@ class Local(unittest.TestCase):
         self.assertEqual(self.json("why", job)["reasons"][0]["code"], "too-large")
         self.ok("cancel", job)
 
+    def test_why_names_the_jobs_ahead(self):
+        cpus = str(self.json("nodes")["nodes"][0]["cpus"])
+        wanted = ("-c", cpus, "--wrap")
+        filler = self.submit(*wanted, "echo up; exec sleep 1000")
+        self.wait_log(filler, "^up$")
+        before = [self.submit("-J", "ahead-%d" % n, *wanted, "true") for n in range(5)]
+        last = self.submit(*wanted, "true")
+        user = self.json("show", str(last))["job"]["user"]
+        lines = [
+            "  < job %d 'ahead-%d' of %s is ahead: has waited for longer" % (job, n, user)
+            for n, job in enumerate(before)
+        ]
+        for job, expected in (
+            (before[0], []),
+            (before[2], lines[:2]),
+            (last, lines[:3] + ["  < and 2 more"]),
+        ):
+            said = self.ok("why", str(job)).splitlines()
+            self.assertEqual([line for line in said if line.startswith("  < ")], expected, said)
+            self.assertNotRegex("".join(said), "waits? before it")  # the same once more
+        self.ok("cancel", *map(str, [last, *before, filler]))
+
     # ---- what is printed ----
 
     def test_every_verb_speaks_json(self):
