@@ -4,6 +4,7 @@
  */
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/inside.h"
 #include "cli/slurm/slurm.h"
 #include "cli/flags/updates.h"
 #include "cli/verbs.h"
@@ -45,10 +46,38 @@ static int read_changes(json_t *changes, const char **words, int n, struct err *
     return rc ? rc : updates_finish(changes, on_warning, NULL, e);
 }
 
+/* By the token of the attempt that this runs in. False: it has none, or that is not for this. */
+static bool send_inside(int64_t id, const char *path, const json_t *changes, json_t **ret_answer)
+{
+    struct client *c;
+    struct err e;
+    if (inside_job() != id || !inside_allows(changes) || inside_client(&c, &e) != 0)
+        return false;
+    if (client_json(c, "POST", path, changes, ret_answer, &e) != 0)
+        cli_error("%s", e.text);
+    client_destroy(c);
+    return true;
+}
+
+static json_t *send_as_user(int64_t id, const char *path, const json_t *changes)
+{
+    struct buf keys = {0};
+    json_t *v = cli_post(path, changes);
+    if (!v && inside_job() == id && !inside_allows(changes)) {
+        inside_keys(&keys);
+        cli_error("inside a job its user's credentials are needed to change anything but %s",
+            buf_str(&keys));
+    }
+    buf_deinit(&keys);
+    return v;
+}
+
 static int change(const char *word, int64_t id, const json_t *changes, bool json)
 {
     char *path = mem_printf("/api/v1/jobs/%lld/update", (long long)id);
-    json_t *v = cli_post(path, changes);
+    json_t *v = NULL;
+    if (!send_inside(id, path, changes, &v))
+        v = send_as_user(id, path, changes);
     int rc = v ? CLI_OK : CLI_FAILED;
     free(path);
     if (v && json)

@@ -72,6 +72,9 @@ enum job_field {
 enum job_attribute_mask {
     JOB_ALIAS = 1 << 0,       /* another flag or member for a row that is there */
     JOB_IN_DOCUMENT = 1 << 1, /* stored in the job's document of options; no decision reads it */
+    /* what runs in the job may change it with the token of its attempt: no decision reads it, and
+     * it gives nobody anything */
+    JOB_UPDATE_INSIDE = 1 << 16,
     /* of a field; one row of each says so */
     JOB_WHILE_RUNNING = 1 << 2,  /* may change while the job runs */
     JOB_OF_NODE = 1 << 3,        /* changes which nodes fit it */

@@ -444,14 +444,14 @@ static bool give_secrets(
     if (ret_secrets->n_checkpoint_keys > 0)
         /* those of a job do not change while belayd runs */
         ret_secrets->version = (d->meta.boots << 32) + 1;
-    const struct job *j = model_job(d->model, job);
-    if (j && j->row.spec.script_on == SCRIPT_ON_FIRST) {
-        char token[129];
-        api_step_token(&d->meta, job, attempt, token);
-        ret_secrets->step_token = mem_strdup(token);
-        ret_secrets->version = (d->meta.boots << 32) + 1;
-    }
     return !d->grants || grants_give(d->grants, job, attempt, ret_secrets, ret_why);
+}
+
+static void give_job_token(
+    void *ctx, int64_t job, int64_t attempt, char out[WIRE_JOB_TOKEN_MAX + 1])
+{
+    struct daemon *d = ctx;
+    api_job_token(&d->meta, job, attempt, out);
 }
 
 static void on_grant(void *ctx, int64_t node)
@@ -528,6 +528,8 @@ static int make_parts(struct daemon *d, struct err *e)
         .store_wait_ms = c->store_wait_ms,
         .secrets = give_secrets,
         .secrets_ctx = d,
+        .job_token = give_job_token,
+        .job_token_ctx = d,
         .loads = take_loads,
         .loads_ctx = d});
     d->provision = provision_create(&(struct provision_options){.tick = d->tick,

@@ -10,8 +10,10 @@
 #include "agent/task/record.h"
 #include "base/wire/wire.h"
 
-#define TASK_STEPS "steps.json" /* in its control directory */
-#define TASK_STDIN "stdin"      /* in the task's directory: a pipe, where belay attach writes */
+/* in its control directory: where belayd is and the token of the attempt; the same and the nodes */
+#define TASK_JOB "job.json"
+#define TASK_STEPS "steps.json"
+#define TASK_STDIN "stdin" /* in the task's directory: a pipe, where belay attach writes */
 /* beside it: a pipe, a byte in which ends the input; there until then */
 #define TASK_STDIN_END TASK_STDIN ".end"
 

@@ -149,6 +149,7 @@ int record_write_spec(const char *path, const struct wire_desired_attempt *spec,
     struct wire_desired d = {.rev = 1, .lease_ms = 1, .attempts = &one, .n_attempts = 1};
     struct buf text = {0};
     one.secrets = (struct wire_secrets){0};
+    one.job_token = NULL;
     wire_desired_encode(&d, &text);
     int rc = record_put_new(path, text.data, text.len, RECORD_MODE, e);
     if (rc)

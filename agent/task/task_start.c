@@ -414,7 +414,7 @@ static void set_paths(struct task *t)
 }
 
 /* The texts change hands by a round trip over the wire's own format, so that what is kept is what
- * would be read: without secrets. */
+ * would be read: without secrets, but for the token that its files are made with. */
 static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
 {
     struct wire_desired_attempt one = *d;
@@ -427,7 +427,7 @@ static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
     int rc = wire_desired_decode(text.data, text.len, &t->own, &e);
     assert(rc == 0);
     t->spec = &t->own.attempts[0];
-    buf_deinit(&text);
+    buf_wipe(&text);
 }
 
 static struct task *make_ended(const struct task_room *room, const struct wire_desired_attempt *d,

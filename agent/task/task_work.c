@@ -88,26 +88,45 @@ static int make_output(const struct task *t, struct err *e)
     return 0;
 }
 
-/* With what srun starts tasks on the other nodes (cli/slurm/parts.h), for the job's user alone. */
-static int make_steps(const struct task *t, const struct job_user *u, struct err *e)
+/* For the job's user alone. Takes v. */
+static int put_secret(
+    const struct task *t, const struct job_user *u, const char *name, json_t *v, struct err *e)
 {
-    const struct wire_desired_attempt *s = t->spec;
-    const struct config *c = t->room->peer->config;
-    if (!s->script_on_first || s->rank > 0 || !t->work.secrets.step_token)
-        return 0;
-    json_t *nodes = json_array();
-    for (size_t i = 0; i < s->n_peers; i++)
-        json_array_append_new(nodes, json_text(s->peers[i].name));
-    json_t *v = json_pack("{s:o,s:o,s:o,s:o,s:o}", "server", json_text(c->server), "ca",
-        json_text(c->ca_pem), "token", json_text(t->work.secrets.step_token), "address",
-        json_text(s->peers[0].address), "nodes", nodes);
     char *text = json_dump_text(v), *control = mem_printf("%s/control", t->dir);
-    int rc = place_file(u, control, TASK_STEPS, text, strlen(text), e);
+    int rc = place_file(u, control, name, text, strlen(text), e);
     explicit_bzero(text, strlen(text));
     free(text);
     free(control);
     json_wipe(v);
     return rc;
+}
+
+/* With what the job speaks of itself to belayd (cli/inside.h). */
+static int make_token(const struct task *t, const struct job_user *u, struct err *e)
+{
+    const struct config *c = t->room->peer->config;
+    if (!t->spec->job_token)
+        return 0;
+    return put_secret(t, u, TASK_JOB,
+        json_pack("{s:o,s:o,s:o}", "server", json_text(c->server), "ca", json_text(c->ca_pem),
+            "token", json_text(t->spec->job_token)),
+        e);
+}
+
+/* With what srun starts tasks on the other nodes (cli/slurm/parts.h). */
+static int make_steps(const struct task *t, const struct job_user *u, struct err *e)
+{
+    const struct wire_desired_attempt *s = t->spec;
+    const struct config *c = t->room->peer->config;
+    if (!s->script_on_first || s->rank > 0 || !s->job_token)
+        return 0;
+    json_t *nodes = json_array();
+    for (size_t i = 0; i < s->n_peers; i++)
+        json_array_append_new(nodes, json_text(s->peers[i].name));
+    json_t *v = json_pack("{s:o,s:o,s:o,s:o,s:o}", "server", json_text(c->server), "ca",
+        json_text(c->ca_pem), "token", json_text(s->job_token), "address",
+        json_text(s->peers[0].address), "nodes", nodes);
+    return put_secret(t, u, TASK_STEPS, v, e);
 }
 
 static int make_dir(const struct task *t, const struct job_user *u, struct err *e)
@@ -125,6 +144,8 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
         rc = make_output(t, e);
     if (!rc && !is_spare)
         rc = make_sub(t, u, "control", e);
+    if (!rc)
+        rc = make_token(t, u, e);
     if (!rc)
         rc = make_steps(t, u, e);
     if (!rc && !is_spare && !task_by_criu(t))

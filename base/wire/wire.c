@@ -296,7 +296,6 @@ static const struct wire_field secrets_fields[] = {
     WIRE_STRING_SECRET(wire_secrets, store_secret_key, WIRE_STORE_KEY_MAX),
     WIRE_STRING_SECRET(wire_secrets, store_token, WIRE_STORE_TOKEN_MAX),
     WIRE_I64_OPT(wire_secrets, store_left_ms, 0, TIME_MAX),
-    WIRE_STRING_SECRET(wire_secrets, step_token, WIRE_STEP_TOKEN_MAX),
     WIRE_END,
 };
 static const struct wire_table secrets_table = {sizeof(struct wire_secrets), secrets_fields};
@@ -320,6 +319,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_OPT(wire_desired_attempt, limit_ms, WIRE_NO_LIMIT, TIME_MAX),
     WIRE_BOOL_OPT(wire_desired_attempt, gang_ended),
     WIRE_STRUCT(wire_desired_attempt, secrets, &secrets_table),
+    WIRE_STRING_SECRET(wire_desired_attempt, job_token, WIRE_JOB_TOKEN_MAX),
     WIRE_TEXT_OPT(wire_desired_attempt, name),
     WIRE_TEXT_OPT(wire_desired_attempt, user),
     WIRE_STRING_OPT(wire_desired_attempt, script, WIRE_SCRIPT_MAX),
@@ -433,7 +433,6 @@ void wire_secrets_copy(const struct wire_secrets *m, struct wire_secrets *ret_m)
     ret_m->store_access_key = mem_strdup(m->store_access_key);
     ret_m->store_secret_key = mem_strdup(m->store_secret_key);
     ret_m->store_token = mem_strdup(m->store_token);
-    ret_m->step_token = mem_strdup(m->step_token);
 }
 
 void wire_secrets_wipe(struct wire_secrets *m)

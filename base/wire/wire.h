@@ -67,7 +67,7 @@
 #define WIRE_KEYS_MAX 8
 #define WIRE_STORE_KEY_MAX 256
 #define WIRE_STORE_TOKEN_MAX 8192
-#define WIRE_STEP_TOKEN_MAX 128
+#define WIRE_JOB_TOKEN_MAX 128
 #define WIRE_OUTPUT_MAX (256u << 10) /* one piece of output */
 #define WIRE_TAILS_MAX 16
 #define WIRE_TAIL_MAX (64u << 10) /* bytes of output in one */
@@ -337,9 +337,6 @@ struct wire_secrets {
      * store. store_token NULL: there are none. They end store_left_ms after this was sent. */
     char *store_access_key, *store_secret_key, *store_token;
     int64_t store_left_ms;
-    /* With which srun may start tasks on the other nodes of this attempt, and nothing else; NULL:
-     * none. It is the job's own: the agent gives it to the script's user as a file. */
-    char *step_token;
 };
 
 /* The node of one rank of a job that runs on several. */
@@ -365,6 +362,9 @@ struct wire_desired_attempt {
     bool gang_ended; /* another rank has ended: there is no further checkpoint of all of them */
     struct wire_secrets secrets;
     /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
+    /* With which the job speaks of itself to belayd (scheduler/api/api_private.h); NULL: none. It
+     * is the job's own: the agent gives it to the script's user as a file. */
+    char *job_token;
     char name[64];
     char user[64];
     char *script; /* NULL: not sent */

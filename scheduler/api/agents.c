@@ -38,10 +38,10 @@ void api_instance_token(const struct db_meta *meta, int64_t instance, char out[1
     snprintf(out, 129, "i%lld.%s", (long long)instance, mac);
 }
 
-void api_step_token(const struct db_meta *meta, int64_t job, int64_t attempt, char out[129])
+void api_job_token(const struct db_meta *meta, int64_t job, int64_t attempt, char out[129])
 {
     char text[64], mac[65];
-    snprintf(text, sizeof(text), "step:%lld.%lld", (long long)job, (long long)attempt);
+    snprintf(text, sizeof(text), "job:%lld.%lld", (long long)job, (long long)attempt);
     ca_hmac_hex(meta->secret, text, mac);
     snprintf(out, 129, "j%lld.%lld.%s", (long long)job, (long long)attempt, mac);
 }

@@ -14,8 +14,17 @@
 #include <string.h>
 
 /* NEED_WRITER: a user, for what is stored; not for what ends something. NEED_SESSION: a user, or a
- * job that starts tasks on its nodes. NEED_MACHINE: a node, or who could become one. */
-enum need { NEED_NOTHING, NEED_USER, NEED_WRITER, NEED_SESSION, NEED_MACHINE, NEED_NODE };
+ * job that starts tasks on its nodes. NEED_OWN_WRITER: as NEED_WRITER, or a job, for itself.
+ * NEED_MACHINE: a node, or who could become one. */
+enum need {
+    NEED_NOTHING,
+    NEED_USER,
+    NEED_WRITER,
+    NEED_OWN_WRITER,
+    NEED_SESSION,
+    NEED_MACHINE,
+    NEED_NODE
+};
 
 struct route {
     const char *method;
@@ -37,7 +46,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
     {"POST", "/api/v1/jobs/#/reclaim", NEED_USER, api_jobs_reclaim},
     {"POST", "/api/v1/jobs/#/requeue", NEED_WRITER, api_jobs_requeue},
-    {"POST", "/api/v1/jobs/#/update", NEED_WRITER, api_jobs_update},
+    {"POST", "/api/v1/jobs/#/update", NEED_OWN_WRITER, api_jobs_update},
     {"POST", "/api/v1/jobs/#/hold", NEED_WRITER, api_jobs_hold},
     {"POST", "/api/v1/jobs/#/release", NEED_WRITER, api_jobs_release},
     {"POST", "/api/v1/jobs/#/drill", NEED_WRITER, api_jobs_drill},
@@ -340,8 +349,13 @@ static int find_token(const struct api *a, const char *token, struct token_row *
     return rc;
 }
 
+bool api_attempt_lives(const struct job *j, int64_t attempt)
+{
+    return j && j->row.attempts == attempt && job_attempt(j);
+}
+
 /* Of an attempt that runs now. */
-static bool find_step(const struct api *a, const char *token, struct caller *ret_caller)
+static bool find_attempt(const struct api *a, const char *token, struct caller *ret_caller)
 {
     char copy[129], expected[129], *mac, *end;
     str_copy(copy, sizeof(copy), token);
@@ -352,9 +366,9 @@ static bool find_step(const struct api *a, const char *token, struct caller *ret
     if (str_to_i64(copy + 1, 1, INT64_MAX, "job", &job, NULL) != 0 ||
         str_to_i64(end + 1, 1, INT64_MAX, "attempt", &attempt, NULL) != 0)
         return false;
-    api_step_token(a->o.meta, job, attempt, expected);
+    api_job_token(a->o.meta, job, attempt, expected);
     const struct job *j = model_job(tick_model(a->o.tick), job);
-    if (!str_secret_eq(expected, token) || !j || j->row.attempts != attempt || !job_attempt(j))
+    if (!str_secret_eq(expected, token) || !api_attempt_lives(j, attempt))
         return false;
     *ret_caller = (struct caller){.job = job, .attempt = attempt};
     STR_COPY(ret_caller->user, j->row.user);
@@ -384,14 +398,14 @@ static bool identify_by_token(struct request *q)
     return true;
 }
 
-static bool identify_session(struct request *q)
+static bool identify_user_or_job(struct request *q)
 {
     const char *token = bearer(q->x);
     if (!token || token[0] != 'j' || !strchr(token, '.'))
         return identify_by_token(q);
-    return find_step(q->api, token, &q->caller) ||
+    return find_attempt(q->api, token, &q->caller) ||
            refuse(q, "this is not the token of an attempt that runs: a job may start tasks in "
-                     "itself as long as it does");
+                     "itself, and change itself, as long as it does");
 }
 
 static bool has_node_cert(const struct http_server_request *r)
@@ -409,7 +423,7 @@ void api_identify(void *ctx, struct http_exchange *x, const struct http_server_r
     struct http_identity *ret)
 {
     struct token_row t;
-    struct caller step;
+    struct caller attempt;
     const char *token = bearer(x);
     if (is_node(ctx, r)) {
         ret->class = HTTP_NODE;
@@ -417,9 +431,9 @@ void api_identify(void *ctx, struct http_exchange *x, const struct http_server_r
     } else if (token && find_token(ctx, token, &t, NULL) == 0) {
         ret->class = HTTP_USER;
         STR_COPY(ret->name, t.user);
-    } else if (token && find_step(ctx, token, &step)) {
+    } else if (token && find_attempt(ctx, token, &attempt)) {
         ret->class = HTTP_USER;
-        STR_COPY(ret->name, step.user);
+        STR_COPY(ret->name, attempt.user);
     } else {
         ret->max_body_bytes = API_STRANGER_BODY_MAX;
     }
@@ -474,7 +488,8 @@ static bool identify(struct request *q, enum need need)
         identify_local(q);
         return true;
     }
-    return need == NEED_SESSION ? identify_session(q) : identify_by_token(q);
+    return need == NEED_SESSION || need == NEED_OWN_WRITER ? identify_user_or_job(q)
+                                                           : identify_by_token(q);
 }
 
 /* ---- what users may have stored ---- */
@@ -487,7 +502,7 @@ static bool charge(struct request *q)
     struct wall now = clock_wall(q->api->o.timers->clock);
     int64_t n = (int64_t)q->r->body_len + ROWS_BYTES;
     char limit[32];
-    if (q->caller.admin || q->caller.job)
+    if (q->caller.admin)
         return true;
     if (n <= log_quota_user_room(q->api->stored, q->caller.user, now)) {
         log_quota_user_add(q->api->stored, q->caller.user, n, now);
@@ -574,8 +589,10 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
         }
         q.id = ids[0];
         q.id2 = ids[1];
-        bool stores = routes[i].need == NEED_WRITER || routes[i].handle == api_jobs_exec;
-        if (!identify(&q, routes[i].need))
+        bool is_known = identify(&q, routes[i].need);
+        bool stores = routes[i].need == NEED_WRITER || routes[i].need == NEED_OWN_WRITER ||
+                      (routes[i].handle == api_jobs_exec && !q.caller.job);
+        if (!is_known)
             q.api->n_refused++;
         else if (!stores || charge(&q))
             routes[i].handle(&q);

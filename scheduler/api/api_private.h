@@ -55,7 +55,7 @@ struct api {
 struct caller {
     char user[CORE_NAME_MAX];
     bool admin;
-    /* it is this attempt's script, which may start tasks in its own job; 0: a person */
+    /* it is what runs in this attempt (api_job_token); 0: a person */
     int64_t job, attempt;
 };
 
@@ -296,8 +296,11 @@ int64_t api_node_of_cn(const char *cn);
  * secret. */
 void api_instance_token(const struct db_meta *meta, int64_t instance, char out[129]);
 
-/* With which the script of an attempt starts tasks on its other nodes, and nothing else:
+/* With which what runs in an attempt changes those options of its own job that JOB_UPDATE_INSIDE
+ * allows and, where the script is on the first node only, starts tasks on the others. Nothing else:
  * "j<job>.<attempt>.<hmac>", good while it runs. */
-void api_step_token(const struct db_meta *meta, int64_t job, int64_t attempt, char out[129]);
+void api_job_token(const struct db_meta *meta, int64_t job, int64_t attempt, char out[129]);
+/* Whether that token is still good for anything. j may be NULL. */
+bool api_attempt_lives(const struct job *j, int64_t attempt);
 
 #endif

@@ -477,11 +477,18 @@ static bool read_exec(struct request *q, struct channel *ch, char text[CORE_TEXT
     return rc == 0;
 }
 
+static bool starts_steps(const struct request *q)
+{
+    const struct job *j = model_job(tick_model(q->api->o.tick), q->caller.job);
+    return j && j->row.spec.script_on == SCRIPT_ON_FIRST;
+}
+
 void api_jobs_exec(struct request *q)
 {
-    if (q->caller.job && q->caller.job != q->id) {
-        api_reply_failure(
-            q->x, ERR_DENIED, "job %lld may start tasks in itself only", (long long)q->caller.job);
+    if (q->caller.job && (q->caller.job != q->id || !starts_steps(q))) {
+        api_reply_failure(q->x, ERR_DENIED,
+            "job %lld may start tasks in itself only, and on nodes where its script is not",
+            (long long)q->caller.job);
         return;
     }
     if (!q->caller.job && !api_may_change_job(q, "run a command in"))

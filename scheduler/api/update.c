@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/attributes.h"
 #include "scheduler/api/jobupdate.h"
 #include <stdlib.h>
 
@@ -14,15 +15,49 @@ struct updating {
     struct api *api;
     struct jobupdate u;
     int64_t job;
+    int64_t attempt; /* that asks; 0: a person does */
     char by[CORE_NAME_MAX];
     struct later *later;
 };
+
+/* What the token of an attempt is good for. */
+static int check_inside(const struct caller *caller, int64_t id, const json_t *body, struct err *e)
+{
+    const char *key;
+    json_t *value;
+    if (!caller->job)
+        return 0;
+    if (caller->job != id)
+        return err_set(e, ERR_DENIED, "job %lld may change itself only", (long long)caller->job);
+    json_object_foreach((json_t *)(uintptr_t)body, key, value)
+    {
+        const struct job_attribute *a = job_attribute_by_name(key);
+        char shown[STR_SHOW_MAX];
+        if (!a || !(a->masks & JOB_UPDATE_INSIDE))
+            return err_set(e, ERR_DENIED,
+                "changes: %s is not for the job itself to change: its user may, with a token of "
+                "their "
+                "own",
+                str_show(key, shown));
+    }
+    return 0;
+}
+
+static int check_attempt(const struct updating *x, const struct model *m, struct err *e)
+{
+    if (!x->attempt || api_attempt_lives(model_job(m, x->job), x->attempt))
+        return 0;
+    return err_set(e, ERR_DENIED, "attempt %lld of job %lld has ended", (long long)x->attempt,
+        (long long)x->job);
+}
 
 static int apply(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct updating *x = ctx;
     struct event ev = jobupdate_event(&x->u, x->job, x->by);
-    int rc = api_look_up_ended(x->api, &x->u.to, e);
+    int rc = check_attempt(x, tick_model(t), e);
+    if (rc == 0)
+        rc = api_look_up_ended(x->api, &x->u.to, e);
     return rc != 0 ? rc : tick_apply(t, &ev, ret_id, e);
 }
 
@@ -71,7 +106,9 @@ void api_jobs_update(struct request *q)
     json_t *body = api_body(q, JOBUPDATE_BYTES_MAX);
     if (!body)
         return;
-    int rc = parse(q->api, &row, body, &u, &e);
+    int rc = check_inside(&q->caller, q->id, body, &e);
+    if (rc == 0)
+        rc = parse(q->api, &row, body, &u, &e);
     json_decref(body);
     if (rc != 0) {
         http_reply_err(q->x, &e);
@@ -81,6 +118,7 @@ void api_jobs_update(struct request *q)
     *x = (struct updating){.api = q->api,
         .u = u,
         .job = q->id,
+        .attempt = q->caller.attempt,
         .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};
     STR_COPY(x->by, q->caller.user);
     tick_post_work(q->api->o.tick, apply, on_done, x);

@@ -27,6 +27,10 @@ struct sessions;
 typedef bool (*sessions_secrets_fn)(
     void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why);
 
+/* The token with which this attempt speaks of itself. */
+typedef void (*sessions_job_token_fn)(
+    void *ctx, int64_t job, int64_t attempt, char out[WIRE_JOB_TOKEN_MAX + 1]);
+
 /* Adds the sessions of users that this node is to have (channels, of WIRE_CHANNELS_MAX). */
 typedef void (*sessions_channels_fn)(void *ctx, int64_t node, struct wire_desired *d);
 
@@ -54,6 +58,8 @@ struct sessions_options {
     void *store_ctx;
     sessions_secrets_fn secrets; /* NULL: there are none */
     void *secrets_ctx;
+    sessions_job_token_fn job_token; /* NULL: attempts have none */
+    void *job_token_ctx;
     sessions_channels_fn channels; /* NULL: there are none */
     void *channels_ctx;
     sessions_loads_fn loads; /* NULL: nobody wants them */

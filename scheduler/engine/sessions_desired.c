@@ -131,8 +131,7 @@ static size_t json_bytes(const char *s)
 
 static size_t secrets_bytes(const struct wire_secrets *x)
 {
-    const char *const texts[] = {
-        x->store_access_key, x->store_secret_key, x->store_token, x->step_token};
+    const char *const texts[] = {x->store_access_key, x->store_secret_key, x->store_token};
     size_t n = x->n_checkpoint_keys * (WIRE_KEY_HEX + 4) + 256; /* and the names, and numbers */
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         n += texts[i] ? json_bytes(texts[i]) : 0;
@@ -251,6 +250,16 @@ static int64_t gang_deadline(const struct attempt *a)
     return first;
 }
 
+static void add_token(const struct sessions *s, struct wire_desired_attempt *d)
+{
+    char token[WIRE_JOB_TOKEN_MAX + 1];
+    if (!s->o.job_token)
+        return;
+    s->o.job_token(s->o.job_token_ctx, d->job, d->attempt, token);
+    d->job_token = mem_strdup(token);
+    explicit_bzero(token, sizeof(token));
+}
+
 /* What the agent needs to start it. The texts were checked when they came in and are read from our
  * own database: if they do not load, the file is damaged. False: it cannot be sent (now). */
 static bool add_start(struct sessions *s, const struct attempt *a, bool must, struct message *m,
@@ -273,6 +282,7 @@ static bool add_start(struct sessions *s, const struct attempt *a, bool must, st
         STR_COPY(d->pool, a->node->row.pool);
         STR_COPY(d->cluster, s->o.cluster ? s->o.cluster : "");
         add_spec(d, &spec);
+        add_token(s, d);
         add_script_on(a, d);
         add_expected(s, &a->job->row, d);
     }

@@ -120,12 +120,13 @@ static void an_exit_and_a_start_survive_a_round_trip(void **state)
 
 static void a_spec_is_kept_from_others(void **state)
 {
-    char script[] = "#!/bin/sh\n", key[] = "5ec4e7", *keys[] = {key};
+    char script[] = "#!/bin/sh\n", key[] = "5ec4e7", *keys[] = {key}, token[] = "j1.1.70ce";
     struct wire_desired_attempt a = {.job = 1,
         .attempt = 1,
         .script = script,
         .cwd = "/",
         .needs_secrets = true,
+        .job_token = token,
         .secrets = {
             .version = 7, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true}};
     struct wire_desired back;
@@ -142,6 +143,7 @@ static void a_spec_is_kept_from_others(void **state)
     assert_int_equal(back.attempts[0].secrets.version, 0);
     assert_int_equal(fs_read("spec.json", 1 << 20, &text, &e), 0);
     assert_null(strstr(buf_str(&text), key));
+    assert_null(strstr(buf_str(&text), token));
     buf_deinit(&text);
     wire_desired_deinit(&back);
 }

@@ -206,6 +206,7 @@ static struct wire_desired desired_of_everything(void)
     a[0].secrets.store_secret_key = mem_strdup("s");
     a[0].secrets.store_token = mem_strdup("t");
     a[0].secrets.store_left_ms = 3600000;
+    a[0].job_token = mem_strdup("j1.2.abc");
     a[0].args = mem_array(2, sizeof(char *));
     a[0].n_args = 2;
     a[0].args[0] = mem_strdup("--lr");
@@ -263,6 +264,8 @@ static void desired_survives_a_round_trip(void **state)
     assert_int_equal(back.attempts[1].secrets.n_checkpoint_keys, 0);
     assert_string_equal(back.attempts[0].secrets.store_token, "t");
     assert_int_equal(back.attempts[0].secrets.store_left_ms, 3600000);
+    assert_string_equal(back.attempts[0].job_token, "j1.2.abc");
+    assert_null(back.attempts[1].job_token);
     assert_null(back.attempts[1].script);
     assert_int_equal(back.attempts[1].want, WIRE_SAVE_STOP);
     assert_int_equal(back.task_loads_taken, 12);
