@@ -80,8 +80,9 @@ static int apply_flags(struct submission *s, struct err *e)
 /* SBATCH_TIMELIMIT and its like: less than a flag, more than the script. */
 static int apply_variables(struct submission *s, struct err *e)
 {
+    struct slurm_variable *all = slurm_variables(s->slurm);
     int rc = 0;
-    for (const struct slurm_variable *v = slurm_variables(s->slurm); rc == 0 && v->name; v++) {
+    for (const struct slurm_variable *v = all; rc == 0 && v->name[0]; v++) {
         const char *value = slurm_variable_value(v);
         if (value && str_eq(v->flag, "wait"))
             s->wait = true;
@@ -89,6 +90,7 @@ static int apply_variables(struct submission *s, struct err *e)
             rc = directives_apply_flag(v->name, v->flag, v->kind == VARIABLE_SWITCH ? NULL : value,
                 true, s->spec, on_warning, s, e);
     }
+    free(all);
     return rc;
 }
 

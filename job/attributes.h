@@ -84,9 +84,12 @@ enum job_attribute_mask {
 };
 
 struct job_attribute {
-    const char *name;  /* the API's member, "checkpoint.keep" of an object; NULL: has none itself */
-    const char *flag;  /* without dashes; NULL: no flag */
-    char letter;       /* its short flag; 0: none */
+    const char *name; /* the API's member, "checkpoint.keep" of an object; NULL: has none itself */
+    const char *flag; /* without dashes; NULL: no flag */
+    char letter;      /* its short flag; 0: none */
+    /* variables of Slurm that stand for the flag, with blanks between: those of sbatch begin with
+     * SBATCH_, of salloc with SALLOC_, of srun with SLURM_ or SRUN_; NULL: none */
+    const char *env;
     const char *takes; /* what the flag takes, for people; NULL: nothing */
     const char *help;
     const char *bare;      /* what the flag means without a value; NULL: it needs one */

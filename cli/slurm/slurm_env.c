@@ -3,65 +3,48 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/attributes.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/slurm_programs.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* What the three ways to ask for a job have in common. */
-#define OF_JOBS(p)                                                                                 \
-    {p "ACCOUNT", "account", VARIABLE_VALUE}, {p "CONSTRAINT", "constraint", VARIABLE_VALUE},      \
-        {p "CORE_SPEC", "core-spec", VARIABLE_VALUE},                                              \
-        {p "CPUS_PER_GPU", "cpus-per-gpu", VARIABLE_VALUE},                                        \
-        {p "DELAY_BOOT", "delay-boot", VARIABLE_VALUE},                                            \
-        {p "EXCLUSIVE", "exclusive", VARIABLE_SWITCH}, {p "GPUS", "gpus", VARIABLE_VALUE},         \
-        {p "GPUS_PER_NODE", "gpus-per-node", VARIABLE_VALUE},                                      \
-        {p "GPUS_PER_TASK", "gpus-per-task", VARIABLE_VALUE}, {p "GRES", "gres", VARIABLE_VALUE},  \
-        {p "MEM_PER_CPU", "mem-per-cpu", VARIABLE_VALUE},                                          \
-        {p "MEM_PER_GPU", "mem-per-gpu", VARIABLE_VALUE},                                          \
-        {p "MEM_PER_NODE", "mem", VARIABLE_VALUE}, {p "NO_KILL", "no-kill", VARIABLE_SWITCH},      \
+/* Flags that belay has not (flags/foreign.h), and those of jobs have no row. */
+#define FOREIGN_OF_JOBS(p)                                                                         \
+    {p "CORE_SPEC", "core-spec", VARIABLE_VALUE}, {p "DELAY_BOOT", "delay-boot", VARIABLE_VALUE},  \
+        {p "NO_KILL", "no-kill", VARIABLE_SWITCH},                                                 \
         {p "OVERCOMMIT", "overcommit", VARIABLE_SWITCH},                                           \
-        {p "PARTITION", "partition", VARIABLE_VALUE}, {p "QOS", "qos", VARIABLE_VALUE},            \
         {p "REQ_SWITCH", "switches", VARIABLE_VALUE},                                              \
-        {p "RESERVATION", "reservation", VARIABLE_VALUE}, {p "SIGNAL", "signal", VARIABLE_VALUE},  \
+        {p "RESERVATION", "reservation", VARIABLE_VALUE},                                          \
         {p "SPREAD_JOB", "spread-job", VARIABLE_SWITCH},                                           \
-        {p "THREAD_SPEC", "thread-spec", VARIABLE_VALUE}, {p "TIMELIMIT", "time", VARIABLE_VALUE}, \
+        {p "THREAD_SPEC", "thread-spec", VARIABLE_VALUE},                                          \
         {p "USE_MIN_NODES", "use-min-nodes", VARIABLE_SWITCH},                                     \
     {                                                                                              \
         "SLURM_CLUSTERS", "clusters", VARIABLE_VALUE                                               \
     }
 
-static const struct slurm_variable of_sbatch[] = {OF_JOBS("SBATCH_"),
-    {"SBATCH_ARRAY_INX", "array", VARIABLE_VALUE}, {"SBATCH_BATCH", "batch", VARIABLE_VALUE},
-    {"SBATCH_CLUSTERS", "clusters", VARIABLE_VALUE},
-    {"SBATCH_CONTAINER", "container", VARIABLE_VALUE}, {"SBATCH_ERROR", "error", VARIABLE_VALUE},
-    {"SBATCH_EXPORT", "export", VARIABLE_VALUE},
+static const struct slurm_variable of_sbatch[] = {FOREIGN_OF_JOBS("SBATCH_"),
+    {"SBATCH_BATCH", "batch", VARIABLE_VALUE}, {"SBATCH_CLUSTERS", "clusters", VARIABLE_VALUE},
+    {"SBATCH_CONTAINER", "container", VARIABLE_VALUE},
     {"SBATCH_GET_USER_ENV", "get-user-env", VARIABLE_SWITCH},
-    {"SBATCH_INPUT", "input", VARIABLE_VALUE}, {"SBATCH_JOB_NAME", "job-name", VARIABLE_VALUE},
-    {"SBATCH_NO_REQUEUE", "no-requeue", VARIABLE_SWITCH},
-    {"SBATCH_OPEN_MODE", "open-mode", VARIABLE_VALUE}, {"SBATCH_OUTPUT", "output", VARIABLE_VALUE},
-    {"SBATCH_REQUEUE", "requeue", VARIABLE_SWITCH}, {"SBATCH_WAIT", "wait", VARIABLE_SWITCH},
-    {NULL, NULL, VARIABLE_VALUE}};
+    {"SBATCH_WAIT", "wait", VARIABLE_SWITCH}, {"", NULL, VARIABLE_VALUE}};
 
-static const struct slurm_variable of_salloc[] = {OF_JOBS("SALLOC_"),
+static const struct slurm_variable of_salloc[] = {FOREIGN_OF_JOBS("SALLOC_"),
     {"SALLOC_BURST_BUFFER", "bb", VARIABLE_VALUE}, {"SALLOC_CLUSTERS", "clusters", VARIABLE_VALUE},
-    {"SALLOC_CONTAINER", "container", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
+    {"SALLOC_CONTAINER", "container", VARIABLE_VALUE}, {"", NULL, VARIABLE_VALUE}};
 
-static const struct slurm_variable of_srun[] = {OF_JOBS("SLURM_"),
-    {"SLURM_BURST_BUFFER", "bb", VARIABLE_VALUE},
-    {"SLURM_DEPENDENCY", "dependency", VARIABLE_VALUE},
-    {"SLURM_EXPORT_ENV", "export", VARIABLE_VALUE}, {"SLURM_JOB_NAME", "job-name", VARIABLE_VALUE},
-    {"SRUN_CONTAINER", "container", VARIABLE_VALUE},
-    {"SRUN_CPUS_PER_TASK", "cpus-per-task", VARIABLE_VALUE},
-    {"SRUN_EXPORT_ENV", "export", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
+static const struct slurm_variable of_srun[] = {FOREIGN_OF_JOBS("SLURM_"),
+    {"SLURM_BURST_BUFFER", "bb", VARIABLE_VALUE}, {"SRUN_CONTAINER", "container", VARIABLE_VALUE},
+    {"", NULL, VARIABLE_VALUE}};
 
 static const struct slurm_variable of_squeue[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED},
     {"SQUEUE_ACCOUNT", "account", VARIABLE_VALUE}, {"SQUEUE_FORMAT2", "Format", VARIABLE_VALUE},
     {"SQUEUE_LICENSES", "licenses", VARIABLE_REFUSED}, {"SQUEUE_NAMES", "name", VARIABLE_VALUE},
     {"SQUEUE_PARTITION", "partition", VARIABLE_VALUE}, {"SQUEUE_QOS", "qos", VARIABLE_VALUE},
     {"SQUEUE_SORT", "sort", VARIABLE_VALUE}, {"SQUEUE_STATES", "states", VARIABLE_VALUE},
-    {"SQUEUE_USERS", "user", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
+    {"SQUEUE_USERS", "user", VARIABLE_VALUE}, {"", NULL, VARIABLE_VALUE}};
 
 static const struct slurm_variable of_scancel[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED},
     {"SCANCEL_ACCOUNT", "account", VARIABLE_REFUSED},
@@ -69,14 +52,14 @@ static const struct slurm_variable of_scancel[] = {{"SLURM_CLUSTERS", "clusters"
     {"SCANCEL_NAME", "name", VARIABLE_VALUE}, {"SCANCEL_PARTITION", "partition", VARIABLE_VALUE},
     {"SCANCEL_QOS", "qos", VARIABLE_REFUSED}, {"SCANCEL_STATE", "state", VARIABLE_VALUE},
     {"SCANCEL_USER", "user", VARIABLE_VALUE}, {"SCANCEL_VERBOSE", "verbose", VARIABLE_SWITCH},
-    {"SCANCEL_WCKEY", "wckey", VARIABLE_REFUSED}, {NULL, NULL, VARIABLE_VALUE}};
+    {"SCANCEL_WCKEY", "wckey", VARIABLE_REFUSED}, {"", NULL, VARIABLE_VALUE}};
 
 static const struct slurm_variable of_sinfo[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED},
-    {"SINFO_PARTITION", "partition", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
+    {"SINFO_PARTITION", "partition", VARIABLE_VALUE}, {"", NULL, VARIABLE_VALUE}};
 
-static const struct slurm_variable none[] = {{NULL, NULL, VARIABLE_VALUE}};
+static const struct slurm_variable none[] = {{"", NULL, VARIABLE_VALUE}};
 
-const struct slurm_variable *slurm_variables(const char *program)
+static const struct slurm_variable *own_of(const char *program)
 {
     return str_eq(program, "sbatch")    ? of_sbatch
            : str_eq(program, "salloc")  ? of_salloc
@@ -85,6 +68,55 @@ const struct slurm_variable *slurm_variables(const char *program)
            : str_eq(program, "scancel") ? of_scancel
            : str_eq(program, "sinfo")   ? of_sinfo
                                         : none;
+}
+
+static bool is_of(const char *name, const char *program)
+{
+    return str_eq(program, "sbatch")   ? str_starts(name, "SBATCH_")
+           : str_eq(program, "salloc") ? str_starts(name, "SALLOC_")
+                                       : str_eq(program, "srun") && (str_starts(name, "SLURM_") ||
+                                                                        str_starts(name, "SRUN_"));
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct slurm_variable *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+/* The next word from *text on; false at the end. */
+static bool next_name(const char **text, char out[SLURM_VARIABLE_MAX])
+{
+    size_t n = *text ? strcspn(*text, " ") : 0;
+    if (n == 0)
+        return false;
+    snprintf(out, SLURM_VARIABLE_MAX, "%.*s", (int)n, *text);
+    *text += n + ((*text)[n] == ' ');
+    return true;
+}
+
+struct slurm_variable *slurm_variables(const char *program)
+{
+    const struct slurm_variable *own = own_of(program);
+    size_t n = 0, n_own = 0;
+    while (own[n_own].name[0])
+        n_own++;
+    struct slurm_variable *all = mem_array(n_own + 3 * job_attributes_count + 1, sizeof(*all));
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        const char *names = a->env;
+        char name[SLURM_VARIABLE_MAX];
+        while (next_name(&names, name)) {
+            if (!is_of(name, program))
+                continue;
+            all[n] = (struct slurm_variable){
+                .flag = a->flag, .kind = a->takes ? VARIABLE_VALUE : VARIABLE_SWITCH};
+            STR_COPY(all[n++].name, name);
+        }
+    }
+    memcpy(all + n, own, n_own * sizeof(*own));
+    qsort(all, n + n_own, sizeof(*all), by_name); /* of two that say different the later counts */
+    return all;
 }
 
 /* Slurm takes "0", "no" and "false" for one that is not set. */
@@ -115,25 +147,30 @@ static int check_times(const char *program, struct err *e)
 /* Words of flags for what is set; ends with NULL. The caller's. */
 static int make_words(const char *program, char ***ret_words, struct err *e)
 {
-    const struct slurm_variable *all = slurm_variables(program);
     size_t n = 0;
     int rc = check_times(program, e);
-    for (const struct slurm_variable *v = all; rc == 0 && v->name; v++, n++)
+    if (rc)
+        return rc;
+    struct slurm_variable *all = slurm_variables(program);
+    for (const struct slurm_variable *v = all; rc == 0 && v->name[0]; v++, n++)
         if (v->kind == VARIABLE_REFUSED && slurm_variable_value(v))
             rc = err_set(e, ERR_INVALID,
                 "%s is not supported, as --%s is not: unset it if the command is right without it",
                 v->name, v->flag);
-    if (rc)
+    if (rc) {
+        free(all);
         return rc;
+    }
     char **words = mem_array(n + 1, sizeof(*words));
     n = 0;
-    for (const struct slurm_variable *v = all; v->name; v++) {
+    for (const struct slurm_variable *v = all; v->name[0]; v++) {
         const char *value = slurm_variable_value(v);
         if (value)
             words[n++] = v->kind == VARIABLE_SWITCH ? mem_printf("--%s", v->flag)
                                                     : mem_printf("--%s=%s", v->flag, value);
     }
     words[n] = NULL;
+    free(all);
     *ret_words = words;
     return 0;
 }

@@ -13,15 +13,19 @@ enum slurm_variable_kind {
     VARIABLE_REFUSED
 };
 
+#define SLURM_VARIABLE_MAX 32
+
 struct slurm_variable {
-    const char *name, *flag;
+    char name[SLURM_VARIABLE_MAX];
+    const char *flag;
     enum slurm_variable_kind kind;
 };
 
 /* Of this program: squeue, scancel, sinfo, and sbatch, salloc and srun (outside of a job), whose
- * flags are those of jobs and refused where they are read (directives.h). Ended by name NULL; what
- * changes nothing in belay is not there. */
-const struct slurm_variable *slurm_variables(const char *program);
+ * flags are those of jobs (the rows of job/attributes.h say which variables stand for them) and
+ * refused where they are read (directives.h). In the order of their names; ended by an empty name;
+ * what changes nothing in belay is not there. The caller frees. */
+struct slurm_variable *slurm_variables(const char *program);
 /* NULL: it is not set, or to nothing; a switch also to 0, no or false. */
 const char *slurm_variable_value(const struct slurm_variable *v);
 

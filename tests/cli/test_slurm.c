@@ -16,6 +16,7 @@
 #include "cli/flags/directives.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/slurm_env.h"
+#include "cli/submit.h"
 #include "cli/flags/updates.h"
 #include <stdlib.h>
 #include <string.h>
@@ -75,8 +76,9 @@ static void variables_stand_for_flags(void **state)
     static const struct slurm_variable a_switch = {"BELAY_TEST_VARIABLE", "x", VARIABLE_SWITCH},
                                        a_value = {"BELAY_TEST_VARIABLE", "x", VARIABLE_VALUE};
     (void)state;
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-        for (const struct slurm_variable *v = slurm_variables(programs[i]); v->name; v++) {
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        struct slurm_variable *all = slurm_variables(programs[i]);
+        for (const struct slurm_variable *v = all; v->name[0]; v++) {
             json_t *spec = json_object();
             struct err e = {0};
             directives_be_slurms(spec);
@@ -89,7 +91,11 @@ static void variables_stand_for_flags(void **state)
                 fail_msg("%s: %s", v->name, e.text);
             json_decref(spec);
         }
-    assert_null(slurm_variables("sacct")->name);
+        free(all);
+    }
+    struct slurm_variable *of_sacct = slurm_variables("sacct");
+    assert_int_equal(of_sacct->name[0], '\0');
+    free(of_sacct);
     unsetenv("BELAY_TEST_VARIABLE");
     assert_null(slurm_variable_value(&a_value));
     setenv("BELAY_TEST_VARIABLE", "", 1);
@@ -100,6 +106,87 @@ static void variables_stand_for_flags(void **state)
     setenv("BELAY_TEST_VARIABLE", "user", 1);
     assert_string_equal(slurm_variable_value(&a_switch), "user");
     unsetenv("BELAY_TEST_VARIABLE");
+}
+
+/* A value of each flag that a variable stands for; and a flag that it needs. */
+static const struct {
+    const char *flag, *value, *with[2];
+} values[] = {{"account", "vision", {NULL}}, {"array", "0-3", {NULL}}, {"constraint", "ib", {NULL}},
+    {"cpus-per-gpu", "3", {"gpus", "2"}}, {"cpus-per-task", "5", {NULL}},
+    {"dependency", "afterok:17", {NULL}}, {"error", "e.txt", {NULL}}, {"exclusive", NULL, {NULL}},
+    {"export", "HOME", {NULL}}, {"gpus", "2", {NULL}}, {"gpus-per-node", "2", {NULL}},
+    {"gpus-per-task", "2", {NULL}}, {"gres", "lego:2", {NULL}}, {"input", "i.txt", {NULL}},
+    {"job-name", "other", {NULL}}, {"mem", "4G", {NULL}}, {"mem-per-cpu", "4G", {NULL}},
+    {"mem-per-gpu", "4G", {"gpus", "2"}}, {"no-requeue", NULL, {NULL}},
+    {"open-mode", "append", {NULL}}, {"output", "o.txt", {NULL}}, {"partition", "burst", {NULL}},
+    {"qos", "high", {NULL}}, {"requeue", NULL, {NULL}}, {"signal", "USR2@99", {NULL}},
+    {"time", "1:30:00", {NULL}}};
+
+/* The specification that this program makes of the flag, or of the variable; of neither with
+ * NULL. */
+static json_t *spec_by(const char *program, size_t at, const char *flag, const char *variable)
+{
+    static const char script[] = "#!/bin/sh\ntrue\n";
+    struct submission s;
+    struct err e = {0};
+    submission_init(&s);
+    s.slurm = program;
+    if (values[at].with[0])
+        submission_add_named(&s, values[at].with[0], values[at].with[1]);
+    if (flag)
+        submission_add_named(&s, flag, values[at].value);
+    if (variable)
+        setenv(variable, values[at].value ? values[at].value : "1", 1);
+    int rc = submission_build(&s, "x.sh", script, sizeof(script) - 1, "x", NULL, 0, &e);
+    if (rc != 0)
+        fail_msg("%s: %s %s", program, variable ? variable : "", e.text);
+    if (variable) {
+        unsetenv(variable);
+        if (!str_starts(
+                variable, "SLURM_")) /* those are never passed on: it is what a job is told */
+            json_object_del(json_object_get(s.spec, "env"), variable);
+    }
+    json_t *spec = json_incref(s.spec);
+    submission_deinit(&s);
+    return spec;
+}
+
+static size_t value_of(const char *flag)
+{
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        if (str_eq(values[i].flag, flag))
+            return i;
+    fail_msg("no value for --%s", flag);
+    return 0;
+}
+
+static void check_variable(const struct job_attribute *a, const char *name)
+{
+    const char *program = str_starts(name, "SBATCH_")   ? "sbatch"
+                          : str_starts(name, "SALLOC_") ? "salloc"
+                                                        : "srun";
+    size_t at = value_of(a->flag);
+    json_t *none = spec_by(program, at, NULL, NULL), *by_flag = spec_by(program, at, a->flag, NULL),
+           *by_variable = spec_by(program, at, NULL, name);
+    if (!json_equal(by_flag, by_variable) || json_equal(none, by_variable))
+        fail_msg("%s is not as --%s of %s", name, a->flag, program);
+    json_decref(none);
+    json_decref(by_flag);
+    json_decref(by_variable);
+}
+
+static void each_variable_of_the_table_is_as_its_flag(void **state)
+{
+    size_t n = 0;
+    (void)state;
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        char *names = mem_strdup(job_attributes[i].env), *rest = NULL;
+        for (char *name = names ? strtok_r(names, " ", &rest) : NULL; name;
+             name = strtok_r(NULL, " ", &rest), n++)
+            check_variable(&job_attributes[i], name);
+        free(names);
+    }
+    assert_true(n > 55);
 }
 
 static void letters_have_widths_sides_and_text_between(void **state)
@@ -585,6 +672,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(variables_stand_for_flags),
+        cmocka_unit_test(each_variable_of_the_table_is_as_its_flag),
         cmocka_unit_test(letters_have_widths_sides_and_text_between),
         cmocka_unit_test(names_have_widths_of_twenty),
         cmocka_unit_test(memory_is_of_a_node_or_of_all),

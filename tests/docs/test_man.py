@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import unittest
+from pathlib import Path
 
 import manual
 
@@ -92,7 +93,9 @@ class Man(unittest.TestCase):
         if not shutil.which("groff"):
             print("SKIP: groff is not installed")
             return
-        for page in sorted((manual.ROOT / "docs/man").iterdir()):
+        for page in sorted((manual.ROOT / "docs/man").glob("*.[18]")) + [
+            Path(os.environ["BELAY_SLURM_1"])
+        ]:
             with self.subTest(page.name):
                 code, _, err = manual.run("groff", "-mdoc", "-Tutf8", "-ww", "-z", page)
                 self.assertEqual((code, err), (0, ""))
