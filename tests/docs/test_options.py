@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of jobs as the manual and the documents have them, against the table that the
+programs read them by (job/attributes.c): which there are, what each takes, its range and default."""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+import manual
+
+TABLE = json.loads(subprocess.check_output([os.environ["PRINT_ATTRIBUTES"]]))
+FLAGS = {row["flag"]: row for row in TABLE if "flag" in row}
+
+
+def plain(line):
+    """What an item of a list shows: ".It Fl c Ar N , Fl Fl cpus Ns = Ns Ar N" is "-c N, --cpus=N"."""
+    text, joined = "", True
+    for word in line.split()[1:]:
+        if word == "Ns":
+            joined = True
+        elif word == "Fl":
+            text += "-" if joined or text.endswith("-") else " -"
+            joined = True
+        elif word == ",":
+            text, joined = text + ",", False
+        elif word not in ("Ar", "Cm"):
+            text += word if joined else " " + word
+            joined = False
+    return text
+
+
+MACROS = "Ar Cm Dq Ev Fl Li Nm No Ns Op Pa Pq Sq Sx Xr".split()
+
+
+class Item:
+    """Flags that are described together, what each takes, and the text."""
+
+    def __init__(self, line):
+        self.lines, self.flags = [], {}
+        for long, value, letter, argument in re.findall(
+            r"--([a-z-]+)(?:=(\S+?))?(?=, -|$)|(?<!-)-([A-Za-z])(?: (\S+?))?(?=, -|$)", plain(line)
+        ):
+            self.flags[long or letter] = value or argument or None
+
+    def text(self):
+        """Without macros, in one line."""
+        words = " ".join(re.sub(r"^\.[A-Z][a-z]\b ?", "", line) for line in self.lines).split()
+        text = " ".join(word for word in words if word not in MACROS)
+        return re.sub(r" ([,.;:)])", r"\1", text.replace("( ", "("))
+
+
+def limits(row):
+    """The range of a row, as the manual has to say it."""
+    kind, low, high, name = row["type"], row["min"], row["max"], row.get("name", "")
+    if high == 0 or kind == "moment":
+        return None
+    if kind in ("text", "name", "url"):
+        return "at most %d bytes" % high
+    if kind == "money":
+        return "at most %d dollars" % (high // 1000000)
+    if name.endswith("_ms"):
+        return ("1 second" if low == 1000 else str(low)) + " to %d days" % (high // 86400000)
+    if name.endswith("_mib"):
+        return "up to %d TiB" % (high >> 20)
+    return "%d to %d" % (low, high)
+
+
+def defaults(row):
+    """What its help line calls the default."""
+    return re.findall(r"default:? ([\w.$]+)", row["help"])
+
+
+def items():
+    """Of the section on the flags of jobs."""
+    text = manual.read("docs/man/belay.1").split("\n.Sh THE FLAGS OF JOBS\n")[1]
+    found, depth = [], 0
+    for line in text.split("\n.Sh ")[0].splitlines():
+        depth += line.startswith(".Bl ") - line.startswith(".El")
+        if line.startswith(".It ") and depth == 1:
+            found.append(Item(line))
+        elif found:
+            found[-1].lines.append(line)
+    return found
+
+
+class Options(unittest.TestCase):
+    def test_the_manual_describes_what_each_flag_takes(self):
+        described = {}
+        for item in items():
+            for name, takes in item.flags.items():
+                self.assertNotIn(name, described)
+                described[name] = takes
+        expected = {name: row.get("takes") for name, row in FLAGS.items()}
+        expected.update(
+            {row["letter"]: row.get("takes") for row in FLAGS.values() if "letter" in row}
+        )
+        self.assertEqual(described.keys(), expected.keys())
+        for name, takes in expected.items():
+            with self.subTest(name):
+                self.assertEqual(described[name], takes)
+
+    def test_the_manual_has_the_range_and_the_default_of_each(self):
+        n = 0
+        for item in items():
+            for row in (FLAGS[name] for name in item.flags if len(name) > 1):
+                text = item.text()
+                if "alias" not in row["masks"] and limits(row):
+                    n += 1
+                    with self.subTest(row["flag"]):
+                        self.assertIn(limits(row), text)
+                for value in defaults(row):
+                    n += 1
+                    with self.subTest(row["flag"]):
+                        self.assertRegex(text, r"[Dd]efault:? %s\b|%s \(default\)" % (value, value))
+        self.assertGreater(n, 25)
+
+    def check_keys(self, text, expected):
+        """Words behind Cm, but the values of one."""
+        found = set()
+        for words in re.findall(r"\bCm ([a-z-]+(?: , [a-z-]+)*)(?![a-z-])", text):
+            found |= set(words.split(" , "))
+        self.assertEqual(found - {"yes", "no"}, expected)
+
+    def test_the_manual_lists_the_keys_of_update(self):
+        section = manual.read("docs/man/belay.1").split("\n.Ss belay update ")[1]
+        waits, runs = section.split("\n.Ss ")[0].split("\nOf a job that runs:\n")
+        waits = waits.split("\nOf a job that waits:\n")[1]
+        keys = {row["key"]: row for row in TABLE if "key" in row}
+        members = {row["name"]: row for row in TABLE if row["changes"]}
+        running = {
+            key
+            for key, row in keys.items()
+            if members.get(row.get("name"), members.get(key, row))["changes_while_running"]
+        }
+        self.check_keys(waits, set(keys))
+        self.check_keys(runs.split("\nAn array is changed")[0], running)
+
+    def test_the_documents_have_the_variables_of_slurm(self):
+        """docs/reference/slurm.md; the manual page has them from the table."""
+        page = manual.read("docs/reference/slurm.md").split("\n## Variables in place of flags\n")[1]
+        rows = [line for line in page.splitlines() if line.startswith("| `S")]
+        first, second = rows[0].split("|")[1], rows[1].split("|")[1]
+        prefixes, names = re.findall(r"`(S\w+_)X`", first), re.findall(r"`([A-Z_ ]+)`", first)[-1]
+        described = [prefix + name for prefix in prefixes for name in names.split()]
+        described += " ".join(re.findall(r"`([^`]+)`", second)).split()
+        described.remove("SBATCH_WAIT")  # no flag of jobs
+        expected = [name for row in TABLE for name in row.get("env", "").split()]
+        self.assertEqual(sorted(described), sorted(expected))
+        built = Path(os.environ["BELAY_SLURM_1"]).read_text()
+        for name in expected:
+            self.assertRegex(built, r"(?m)^\.It Ev .*\b%s\b" % name)
+
+
+if __name__ == "__main__":
+    unittest.main()
