@@ -72,6 +72,8 @@ int main(int argc, char **argv)
         return criu_room_dump_main(argc, argv);
     if (argc == 2 && strcmp(argv[1], "criu-files") == 0)
         return criu_room_files_main();
+    if (argc == 2 && strcmp(argv[1], "criu-give") == 0)
+        return criu_room_give_main();
     if (argc == 2 && strcmp(argv[1], "criu-rights") == 0)
         return criu_rights_main();
     if (argc >= 2 && strcmp(argv[1], "criu-trial") == 0)

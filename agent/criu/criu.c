@@ -91,10 +91,12 @@ void criu_last_error(const char *log, size_t n, char *ret_text, size_t size)
 /* ---- what it is told ---- */
 
 /* Both ways the same: control groups are the supervisor's, connections over TCP are closed, files
- * that were removed or replaced are kept, locks too, what other processes listen on by UNIX sockets
- * is connected to again. */
-static const char *const common[] = {"--manage-cgroups=ignore", "--tcp-close", "--link-remap",
-    "--file-locks", "--ext-unix-sk", "--ghost-limit", CRIU_GHOST_LIMIT, "-v3"};
+ * without any name are kept, locks too, what other processes listen on by UNIX sockets is connected
+ * to again. Not --link-remap: for a file that has lost the name it was opened by and has another
+ * one, criu makes a hard link as root in a directory of the user's, and takes it away again where
+ * the processes go on. Such a link is on no other node. */
+static const char *const common[] = {"--manage-cgroups=ignore", "--tcp-close", "--file-locks",
+    "--ext-unix-sk", "--ghost-limit", CRIU_GHOST_LIMIT, "-v3"};
 
 /* In whole seconds, as criu takes it. */
 static int64_t own_timeout_s(int64_t timeout_ms)

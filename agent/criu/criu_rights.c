@@ -134,6 +134,17 @@ static bool is_output(const struct criu_rights *r, const struct held *h)
            lstat(r->output, &st) == 0 && st.st_dev == h->st.st_dev && st.st_ino == h->st.st_ino;
 }
 
+/* Nobody else has been in it since it was restored from a checkpoint. */
+static bool is_in_scratch(const struct criu_rights *r, const struct held *h)
+{
+    struct stat top, st;
+    size_t n = r->scratch ? strlen(r->scratch) : 0;
+    if (!r->scratch || strncmp(h->path, r->scratch, n) != 0 || (h->path[n] && h->path[n] != '/'))
+        return false;
+    return lstat(r->scratch, &top) == 0 && top.st_uid == 0 && (top.st_mode & 0077) == 0 &&
+           lstat(h->path, &st) == 0 && st.st_dev == h->st.st_dev && st.st_ino == h->st.st_ino;
+}
+
 /* Not the same file, but the same opening of it. */
 static bool is_criu_own(const struct criu_rights *r, const struct held *h)
 {
@@ -162,7 +173,7 @@ static int judge(const struct criu_rights *r, const struct held *h, struct err *
 {
     bool has_right = false, reaches = false;
     int rc = compare(r, h, &has_right, &reaches, e);
-    if (rc || (has_right && reaches) || is_output(r, h) || is_criu_own(r, h))
+    if (rc || (has_right && reaches) || is_output(r, h) || is_in_scratch(r, h) || is_criu_own(r, h))
         return rc;
     return refuse(r, h, has_right ? "cannot reach it by its name" : "has no right to that", e);
 }
@@ -479,7 +490,8 @@ int criu_rights_check_all(const struct criu_rights *r, struct err *e)
 
 int criu_rights_main(void)
 {
-    struct criu_rights r = {.output = CRIU_ROOM "/output.log", .criu = getppid()};
+    struct criu_rights r = {
+        .output = CRIU_ROOM "/output.log", .scratch = CRIU_ROOM "/scratch", .criu = getppid()};
     struct wire_desired spec;
     struct err e;
     int rc = record_read_spec(CRIU_ROOM "/spec.json", &spec, &e);

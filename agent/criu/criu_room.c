@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/criu/criu_room.h"
 
+#include "agent/criu/criu_created.h"
 #include "agent/criu/criu_files.h"
 #include "agent/criu/criu_gpu.h"
 #include "agent/criu/criu_rights.h"
+#include "agent/task/place.h"
 #include "agent/task/record.h"
 #include "base/fs.h"
 #include "base/fs_user.h"
@@ -86,11 +88,22 @@ static int restore_files(const struct job_user *u, struct err *e)
     return status == 0 ? 0 : err_set(e, ERR_IO, "the job's open files could not be put back");
 }
 
+static bool is_scratch_given(const struct job_user *u)
+{
+    struct stat st;
+    return lstat(CRIU_ROOM "/scratch", &st) == 0 && st.st_uid == u->uid;
+}
+
 int criu_room_restore(const char *criu, const struct job_user *u, struct err *e)
 {
     struct criu c = {0};
     STR_COPY(c.path, criu);
-    int rc = restore_files(u, e);
+    int rc = u->is_other ? criu_created_check(CRIU_IMAGES "/dump", NULL, e) : 0;
+    if (rc) {
+        write_reason(e);
+        return rc;
+    }
+    rc = restore_files(u, e);
     if (rc)
         return rc;
     unlink(CRIU_ROOM "/" CRIU_RIGHTS_MARK);
@@ -100,6 +113,8 @@ int criu_room_restore(const char *criu, const struct job_user *u, struct err *e)
     if (!rc && !fs_has_name(CRIU_ROOM "/" CRIU_RIGHTS_MARK))
         rc = err_set(e, ERR_IO,
             "criu restore ended without calling its action script, which compares rights");
+    if (!rc && !is_scratch_given(u))
+        rc = err_set(e, ERR_IO, "the job's BELAY_CHECKPOINT_DIR was not given to %s", u->name);
     if (rc)
         write_reason(e);
     return rc;
@@ -120,7 +135,9 @@ int criu_room_write_hook(const char *task_dir, struct err *e)
     str_shell_quote(&text, own);
     buf_adds(&text, " criu-files ;;\npost-restore) exec ");
     str_shell_quote(&text, own);
-    buf_adds(&text, " criu-rights ;;\nesac\n");
+    buf_adds(&text, " criu-rights ;;\npre-resume) exec ");
+    str_shell_quote(&text, own);
+    buf_adds(&text, " criu-give ;;\nesac\n");
     int rc = record_put(path, buf_str(&text), text.len, 0700, e);
     free(path);
     buf_deinit(&text);
@@ -290,6 +307,22 @@ int criu_room_dump_main(int argc, char **argv)
     _exit(code);
 }
 
+/* Called by criu in the room, when it does no more by name and before the processes run. */
+int criu_room_give_main(void)
+{
+    struct wire_desired spec;
+    struct job_user u;
+    struct err e;
+    int rc = record_read_spec(CRIU_ROOM "/spec.json", &spec, &e);
+    if (rc)
+        return fail(&e);
+    rc = user_resolve(spec.attempts[0].user, &u, &e);
+    if (!rc)
+        rc = place_give(&u, CRIU_ROOM "/scratch", &e);
+    wire_desired_deinit(&spec);
+    return rc ? fail(&e) : 0;
+}
+
 /* Called by criu in the room, while everything is frozen. */
 int criu_room_files_main(void)
 {
@@ -302,6 +335,8 @@ int criu_room_files_main(void)
         return fail(&e);
     const struct wire_desired_attempt *a = &spec.attempts[0];
     rc = user_resolve(a->user, &u, &e);
+    if (!rc && u.is_other)
+        rc = criu_created_check(CRIU_IMAGES "/dump", CRIU_ROOM "/scratch", &e);
     if (!rc)
         rc = criu_files_find(CRIU_ROOT_PID, u.uid, *a->cwd ? a->cwd : u.home, &files, &e);
     if (!rc) {

@@ -6,7 +6,7 @@
  *     supervisor --fork--> init --fork--> first process of the room (pid 1 of its namespace)
  *       first process --> script (pid CRIU_ROOT_PID)
  *                    \--> criu restore --> the processes of the script
- *                                     \--> belay-agent criu-rights
+ *                                     \--> belay-agent criu-rights, belay-agent criu-give
  *     agent --> belay-agent criu-dump --fork--> (in the room) criu dump
  *       criu dump --> belay-agent criu-files, while all processes are frozen
  */
@@ -26,8 +26,10 @@ int criu_room_separate(void);
 int criu_room_enter(const char *task_dir);
 /* There: the next child gets CRIU_ROOT_PID. -1 and errno. */
 int criu_room_prepare_pid(void);
-/* There: brings back what was dumped; its processes become our children. They run only after the
- * action script compared what they hold with the user's rights (criu_rights.h). On an error
+/* There: brings back what was dumped; its processes become our children. What criu would create by
+ * name is judged first (criu_created.h). The processes run only after the action script compared
+ * what they hold with the user's rights (criu_rights.h) and gave CRIU_ROOM/scratch to the user:
+ * until criu is done with names, only root can reach that. On an error
  * CRIU_ROOM/restore.log says why; the caller ends, with which everything in the room is killed. */
 int criu_room_restore(const char *criu, const struct job_user *u, struct err *e);
 
@@ -60,8 +62,10 @@ int64_t criu_room_memory(const char *task_dir);
  *
  *     belay-agent criu-dump DIR CRIU STEP PARENT TIMEOUT_MS CUDA_CHECKPOINT
  *     belay-agent criu-files
+ *     belay-agent criu-give
  */
 int criu_room_dump_main(int argc, char **argv);
 int criu_room_files_main(void);
+int criu_room_give_main(void);
 
 #endif

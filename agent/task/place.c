@@ -31,14 +31,12 @@ int place_checkpoint(const struct job_user *u, const char *dir, struct err *e)
 
 /* While it is below a directory that only the agent's user can enter. What was saved may have
  * had any mode. */
-static int take_scratch(
-    const struct job_user *u, const char *saved, const char *scratch, struct err *e)
+static int take_scratch(const char *saved, const char *scratch, struct err *e)
 {
     int fd = open(saved, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int rc = fd < 0 || fchmod(fd, 0700) < 0 ? err_errno(e, errno, "taking %s", saved) : 0;
     if (fd >= 0)
         close(fd);
-    rc = rc ? rc : place_give(u, saved, e);
     return !rc && rename(saved, scratch) < 0 ? err_errno(e, errno, "moving %s", saved) : rc;
 }
 
@@ -55,7 +53,7 @@ int place_scratch(
          *saved = mem_printf("%s/scratch", checkpoint_dir);
     int rc = fs_remove_tree(scratch, e);
     if (!rc)
-        rc = fs_has_name(saved) ? take_scratch(u, saved, scratch, e) : make_scratch(u, scratch, e);
+        rc = fs_has_name(saved) ? take_scratch(saved, scratch, e) : make_scratch(u, scratch, e);
     free(saved);
     free(scratch);
     return rc;

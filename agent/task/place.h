@@ -21,8 +21,9 @@ int place_give(const struct job_user *u, const char *path, struct err *e);
  * agent before. */
 int place_checkpoint(const struct job_user *u, const char *dir, struct err *e);
 
-/* Makes task_dir/scratch the user's: the copy in checkpoint_dir/scratch if one was restored,
- * else an empty directory. */
+/* Makes task_dir/scratch: the copy in checkpoint_dir/scratch if one was restored, else an empty
+ * directory. Only the empty one is the user's: the copy is given when criu has restored into it
+ * (criu_room.h). */
 int place_scratch(
     const struct job_user *u, const char *task_dir, const char *checkpoint_dir, struct err *e);
 

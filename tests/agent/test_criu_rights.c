@@ -12,6 +12,7 @@
 
 #include "agent/criu/criu_rights.h"
 #include "base/fs.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include <fcntl.h>
 #include <grp.h>
@@ -560,6 +561,36 @@ static void what_was_handed_over_is_known_by_its_identity(void **state)
     inherited = -1;
 }
 
+static void file_in_scratch(void)
+{
+    take_open(in("scratch/state"), O_RDWR);
+}
+
+static void file_beside_scratch(void)
+{
+    take_open(in("scratchy"), O_RDWR);
+}
+
+static void current_in_scratch(void)
+{
+    must(chdir(in("scratch")) == 0);
+}
+
+static void what_is_about_to_be_given_counts_as_the_users(void **state)
+{
+    char *scratch = mem_strdup(in("scratch"));
+    (void)state;
+    REFUSED(file_in_scratch, "scratch/state is open for reading and writing", NO_RIGHT);
+    rights.scratch = scratch;
+    ALLOWED(file_in_scratch);
+    ALLOWED(current_in_scratch);
+    REFUSED(file_beside_scratch, "scratchy is open for reading and writing", NO_RIGHT);
+    assert_int_equal(chmod(scratch, 0711), 0); /* somebody may have been in it */
+    REFUSED(file_in_scratch, "scratch/state is open for reading and writing", NO_RIGHT);
+    rights.scratch = NULL;
+    free(scratch);
+}
+
 /* ---- what /proc shows ---- */
 
 static void show(pid_t pid, const char *stat)
@@ -638,6 +669,9 @@ static int make_files(void **state)
     assert_int_equal(fs_mkdirs(in("own-directory"), 0755, &e), 0);
     assert_int_equal(fs_mkdirs(in("searchable"), 0755, &e), 0);
     assert_int_equal(chmod(in("searchable"), 0711), 0);
+    assert_int_equal(mkdir(in("scratch"), 0700), 0);
+    put(in("scratch/state"), 0, 0600);
+    put(in("scratchy"), 0, 0600);
     put(in("secret"), 0, 0600);
     put(in("output.log"), 0, 0600);
     put(in("readable"), 0, 0644);
@@ -695,6 +729,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(objects_without_a_name_are_allowed),
         cmocka_unit_test(sockets_give_no_more_than_the_user_has),
         cmocka_unit_test(what_was_handed_over_is_known_by_its_identity),
+        cmocka_unit_test(what_is_about_to_be_given_counts_as_the_users),
         cmocka_unit_test(a_process_that_cannot_be_looked_at_is_not_passed_over),
     };
     if (geteuid() != 0)

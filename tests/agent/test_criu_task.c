@@ -4,6 +4,7 @@
  * it dumps nothing, and restores a shell. Rooms are real, so this needs root and namespaces, and is
  * skipped without.
  */
+#include "criu_image.h"
 #include "world.h"
 
 #include "base/fs.h"
@@ -46,7 +47,10 @@ static const char player[] =
     "'dump hookless') CRTOOLS_SCRIPT_ACTION=pre-dump $room/hook ;;\n"
     "dump*)\n"
     "  echo image >$room/checkpoint/images/dump/core-1000.img\n"
-    "  CRTOOLS_SCRIPT_ACTION=post-dump $room/hook || exit 1 ;;\n"
+    "  here=$(dirname \"$0\")\n"
+    "  [ \"$mode\" != removed ] || cp \"$here\"/*.img $room/checkpoint/images/dump\n"
+    "  CRTOOLS_SCRIPT_ACTION=post-dump $room/hook >$room/dump.log 2>&1 || exit 1\n"
+    "  [ \"$mode\" != unlooked ] || cp \"$here\"/*.img $room/checkpoint/images/dump ;;\n"
     "'restore missing')\n"
     "  echo '(00.01) Error (criu/image.c:1): Unable to open inventory.img: No such file' "
     ">$room/restore.log\n"
@@ -67,6 +71,7 @@ static const char player[] =
     "      exit 1\n"
     "    }\n"
     "  fi\n"
+    "  [ \"$mode\" = ungiven ] || CRTOOLS_SCRIPT_ACTION=pre-resume $room/hook || exit 1\n"
     "  echo continue >>\"$(dirname \"$0\")/calls\"\n"
     "  kill -CONT 1000\n"
     "  ;;\n"
@@ -312,6 +317,73 @@ static void a_criu_that_has_no_rights_compared_restores_nothing(void **state)
         "script, which compares rights");
 }
 
+/* ---- what was open without a name ---- */
+
+static void put_images_of(const char *path)
+{
+    struct err e;
+    assert_int_equal(image_write_ghost("/tmp/belay-test-criu", path, &e), 0);
+}
+
+static void a_removed_file_where_the_user_can_write_is_not_saved(void **state)
+{
+    struct world *w = begin(state, "removed");
+    user = "nobody";
+    put_images_of("/tmp/belay-test-criu-gone");
+    want_criu(w, 1, 1000);
+    world_start_agent(w);
+    world_until(w, has_failed_save, 1, "the failure is told");
+    assert_string_equal(world_told(w, 1)->save_error,
+        "criu dump failed with exit code 1: /tmp/belay-test-criu-gone was removed while open: CRIU "
+        "restores such a file safely only below $TMPDIR");
+    /* where it is root's alone during a restore */
+    put_images_of("/run/belay-task/scratch/gone");
+    world_until(w, has_checkpoint, 1, "the next one is stored");
+}
+
+/* As it is left by an agent that did not look. */
+static void a_removed_file_of_an_older_checkpoint_is_not_made_again(void **state)
+{
+    struct world *w = begin(state, "unlooked");
+    user = "nobody";
+    put_images_of("/tmp/belay-test-criu-gone");
+    save_and_stop(w);
+    set_mode("");
+    next_attempt(w);
+    world_until(w, has_ended, 1, "it ended");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_STORE);
+    assert_non_null(strstr(world_told(w, 1)->save_error,
+        "checkpoint 1.1 cannot be resumed here: /tmp/belay-test-criu-gone was removed while"));
+    assert_false(was_called("restore"));
+}
+
+static void what_the_users_program_removed_in_its_scratch_comes_back(void **state)
+{
+    struct world *w = begin(state, "removed");
+    user = "nobody";
+    put_images_of("/run/belay-task/scratch/gone");
+    save_and_stop(w);
+    next_attempt(w);
+    world_until(w, is_back, 1, "it is back");
+    world_until(w, is_running, 1, "and told as running");
+}
+
+static void a_criu_that_does_not_give_the_scratch_restores_nothing(void **state)
+{
+    check_refused(state, "ungiven", "nobody",
+        "checkpoint 1.1 cannot be resumed here: the job's BELAY_CHECKPOINT_DIR was not given to "
+        "nobody");
+}
+
+static void a_removed_file_of_a_job_of_root_comes_back(void **state)
+{
+    struct world *w = begin(state, "removed");
+    put_images_of("/tmp/belay-test-criu-gone");
+    save_and_stop(w);
+    next_attempt(w);
+    world_until(w, is_back, 1, "it is back");
+}
+
 static void check_held(struct world *w, const char *text)
 {
     world_until(w, has_ended, 1, "it ended");
@@ -369,6 +441,11 @@ int main(void)
         cmocka_unit_test_teardown(
             a_file_that_the_user_has_no_right_to_is_refused_before_the_program_runs, end),
         cmocka_unit_test_teardown(a_criu_that_has_no_rights_compared_restores_nothing, end),
+        cmocka_unit_test_teardown(a_removed_file_where_the_user_can_write_is_not_saved, end),
+        cmocka_unit_test_teardown(a_removed_file_of_an_older_checkpoint_is_not_made_again, end),
+        cmocka_unit_test_teardown(what_the_users_program_removed_in_its_scratch_comes_back, end),
+        cmocka_unit_test_teardown(a_criu_that_does_not_give_the_scratch_restores_nothing, end),
+        cmocka_unit_test_teardown(a_removed_file_of_a_job_of_root_comes_back, end),
         cmocka_unit_test_teardown(without_encryption_nothing_starts, end),
         cmocka_unit_test_teardown(what_is_not_encrypted_is_not_restored, end),
     };

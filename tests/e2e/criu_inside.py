@@ -13,12 +13,15 @@ SEED = int(os.environ.get("BELAY_PROGRAMS_SEED") or random.SystemRandom().randra
 RECLAIMS = int(os.environ.get("BELAY_CRIU_RECLAIMS") or 10)
 NOTICE_S = 30
 RUN_S = 90  # an emulated machine is slow
-# What programs often hold: temporary files without a name, memory, sockets among themselves.
+CWD = "/home/job"
+# What programs often hold: temporary files without a name, memory, sockets among themselves. Of a
+# user who is not root those with a name, and what has lost its own, are saved only below TMPDIR.
 HOLDS = """#!%s
 import mmap, os, select, socket, tempfile, time
 temporary = tempfile.TemporaryFile()
 temporary.write(b"kept")
 temporary.flush()
+os.chdir(os.environ["TMPDIR"])
 removed = open("removed", "w+")
 os.unlink("removed")
 memory = mmap.mmap(-1, 4096)
@@ -29,6 +32,7 @@ a, b = socket.socketpair()
 server, client = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2)]
 server.bind(os.path.abspath("server.sock"))
 client.connect(os.path.abspath("server.sock"))
+os.chdir("%s")
 poll = select.epoll()
 poll.register(b, select.EPOLLIN)
 null = open("/dev/null", "r+")
@@ -45,9 +49,9 @@ print("holds", temporary.read(), memory[:4], poll.poll(10) == [(b.fileno(), sele
 """ % (
     PYTHON,
     PYTHON,
+    CWD,
 )
 SLOW = {"lease": "20s", "kill_wait": "5s", "settle": "10s", "encryption": "client"}
-CWD = "/home/job"
 
 
 def undisturbed(*args):
@@ -246,6 +250,31 @@ class Criu(unittest.TestCase):
             shown = l.wait_ended(job, timeout_s=RUN_S)
             self.assertIsNotNone(shown["attempts"][1]["restored"])
             self.assertIn("holds b'kept' b'kept' True b'kept' b'kept' b'ELF'\n", l.log(job))
+
+    def test_a_removed_file_where_the_user_can_write_is_not_saved(self):
+        os.chown(CWD, 1000, 1000)
+        self.addCleanup(os.chown, CWD, 0, 0)
+        script = (
+            "#!/bin/sh\nexec 5>removed\nrm removed\necho ready\n"
+            "while [ ! -e go ]; do sleep 1; done\n"
+        )
+        with Lab(belayd=SLOW) as l:
+            os.chmod(l.dir, 0o755)
+            os.chmod(l.home, 0o755)
+            job = as_user(
+                lambda: l.post(
+                    "/jobs",
+                    {
+                        "name": "removed",
+                        "script": script,
+                        "cwd": CWD,
+                        "checkpoint": {"method": "criu", "every_ms": 1000},
+                    },
+                )["id"]
+            )
+            text = l.wait_event(job, "save-failed", timeout_s=RUN_S)["text"]
+            self.assertRegex(text, "%s/removed was removed while open: CRIU restores such" % CWD)
+            self.assertEqual(l.job(job)["state"], "running")
 
     def test_a_file_of_root_in_the_place_of_the_users_own_is_refused(self):
         theirs, secret = "/home/ann", "/root/secret"

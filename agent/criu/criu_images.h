@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What criu's images say that a restore creates by name, as root: open or mapped files without a
+ * name ("ghosts"), hard links to those whose name is gone, and UNIX sockets that are bound to one.
+ *
+ * Source: criu/files-reg.c, criu/sk-unix.c and images/ of criu 3.17.1 and 4.2. An image begins with
+ * two numbers of four bytes and goes on with messages of protocol buffers, each after its length in
+ * four bytes, little-endian:
+ *
+ *     remap-fpath.img  {orig_id=1, remap_id=2, remap_type=3}: the file orig_id is a ghost or a link
+ *     files.img        {type=1, id=2, reg=3 {name=6}, usk=16 {uflags=6, name=11, name_dir=14}}
+ */
+#ifndef BELAY_AGENT_CRIU_CRIU_IMAGES_H
+#define BELAY_AGENT_CRIU_CRIU_IMAGES_H
+
+#include "base/err.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CRIU_IMAGE_BYTES_MAX (64u << 20)
+#define CRIU_CREATED_MAX 4096
+
+struct criu_created {
+    char *path; /* as in the images: of a socket it may be relative */
+    bool is_socket;
+};
+
+struct criu_created_list {
+    struct criu_created *items;
+    size_t n;
+};
+
+void criu_created_deinit(struct criu_created_list *l);
+
+/* Of the contents of both images; n == 0: there is no such image, as criu takes it. Pure.
+ * ERR_UNSUPPORTED: it is not understood, and so nothing can be said of what is created. */
+int criu_images_parse(const char *files, size_t n_files, const char *remaps, size_t n_remaps,
+    struct criu_created_list *ret_list, struct err *e);
+
+/* Of the images in dir. Blocks. */
+int criu_images_read(const char *dir, struct criu_created_list *ret_list, struct err *e);
+
+#endif
