@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,7 +59,7 @@ static const char player[] =
     "'restore dies') kill -9 $$ ;;\n"
     "restore*)\n"
     "  cd /\n"
-    "  [ \"$mode\" != secret ] || exec 5</tmp/belay-test-criu/secret\n"
+    "  [ \"$mode\" != secret ] || exec 5<\"$(dirname \"$0\")/secret\"\n"
     "  echo 999 >/proc/sys/kernel/ns_last_pid\n"
     "  sh -c 'kill -STOP $$; echo back with $(cat /run/belay-task/scratch/state); exec sleep 1000' "
     "</dev/null >>$room/output.log 2>&1 &\n"
@@ -94,10 +95,22 @@ static bool can_have_rooms(void)
     return status == 0;
 }
 
+static char home[64]; /* of the player, for one test */
+
+/* Valid until four more are asked for. */
+static const char *at_home(const char *name)
+{
+    static char paths[4][128];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof(paths[0]), "%s/%s", home, name);
+    return path;
+}
+
 static void set_mode(const char *mode)
 {
     struct err e;
-    assert_int_equal(fs_write_atomic("/tmp/belay-test-criu/mode", mode, strlen(mode), 0644, &e), 0);
+    assert_int_equal(fs_write_atomic(at_home("mode"), mode, strlen(mode), 0644, &e), 0);
 }
 
 static const char *user; /* of the job; "": root, as the agent */
@@ -107,19 +120,22 @@ static struct world *begin(void **state, const char *mode)
     struct err e;
     if (!can_have_rooms())
         skip();
-    fs_remove_tree("/tmp/belay-test-criu", &e);
-    assert_int_equal(fs_mkdirs("/tmp/belay-test-criu", 0755, &e), 0);
-    assert_int_equal(
-        fs_write_atomic("/tmp/belay-test-criu/criu", player, sizeof(player) - 1, 0755, &e), 0);
+    STR_COPY(home, "/tmp/belay-test-criu-XXXXXX");
+    assert_non_null(mkdtemp(home));
+    assert_int_equal(chmod(home, 0755), 0);
+    assert_int_equal(fs_write_atomic(at_home("criu"), player, sizeof(player) - 1, 0755, &e), 0);
     set_mode(mode);
     user = "";
-    return world_create(state, "token: t\ncriu: /tmp/belay-test-criu/criu\n");
+    char *config = mem_printf("token: t\ncriu: %s\n", at_home("criu"));
+    struct world *w = world_create(state, config);
+    free(config);
+    return w;
 }
 
 static int end(void **state)
 {
     struct err e;
-    return fs_remove_tree("/tmp/belay-test-criu", &e) | world_teardown(state);
+    return fs_remove_tree(home, &e) | world_teardown(state);
 }
 
 static char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -150,7 +166,7 @@ static bool is_back(struct world *w, int64_t job)
 
 static bool was_called(const char *words)
 {
-    char *calls = world_read("/tmp/belay-test-criu/calls");
+    char *calls = world_read(at_home("calls"));
     bool found = calls && strstr(calls, words);
     free(calls);
     return found;
@@ -248,7 +264,15 @@ static void a_dump_that_fails_is_told_and_the_program_goes_on(void **state)
 static void put_secret(void)
 {
     struct err e;
-    assert_int_equal(fs_write_atomic("/tmp/belay-test-criu/secret", "x", 1, 0600, &e), 0);
+    assert_int_equal(fs_write_atomic(at_home("secret"), "x", 1, 0600, &e), 0);
+}
+
+/* The text with the name of home for its "%s", if it has one. */
+static char *with_home(const char *text)
+{
+    const char *mark = strstr(text, "%s");
+    return mark ? mem_printf("%.*s%s%s", (int)(mark - text), text, home, mark + 2)
+                : mem_strdup(text);
 }
 
 /* Its only checkpoint does not come back: its work is given up by its user, or not at all. */
@@ -269,7 +293,9 @@ static struct world *check_refused(
     assert_non_null(strstr(s->text, "belay release 1 (--from-scratch: begin again)"));
     assert_int_equal(s->restored_attempt, 0);
     assert_int_equal(s->failed_saves, 1);
-    assert_string_equal(s->save_error, why);
+    char *expected = with_home(why);
+    assert_string_equal(s->save_error, expected);
+    free(expected);
     assert_null(strstr(world_output(w, 1), "start "));
     return w;
 }
@@ -304,8 +330,7 @@ static void a_file_that_the_user_has_no_right_to_is_refused_before_the_program_r
 {
     struct world *w = check_refused(state, "secret", "nobody",
         "checkpoint 1.1 cannot be resumed here: criu restore failed with exit code 1: "
-        "/tmp/belay-test-criu/secret is open for reading in process 1000, and nobody has no right "
-        "to that");
+        "%s/secret is open for reading in process 1000, and nobody has no right to that");
     assert_false(was_called("continue"));
     assert_null(strstr(world_output(w, 1), "back with"));
 }
@@ -322,7 +347,7 @@ static void a_criu_that_has_no_rights_compared_restores_nothing(void **state)
 static void put_images_of(const char *path)
 {
     struct err e;
-    assert_int_equal(image_write_ghost("/tmp/belay-test-criu", path, &e), 0);
+    assert_int_equal(image_write_ghost(home, path, &e), 0);
 }
 
 static void a_removed_file_where_the_user_can_write_is_not_saved(void **state)
