@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * struct agent, for agent.c (its run: what it is made of, joining), agent_start.c (what is found
- * and set right before anything runs), agent_tasks.c (its tasks, and what of them is told and
- * wanted) and agent_ending.c (why and how it ends).
+ * struct agent, shared by agent.c (construction, joining, the run), agent_start.c (checks and
+ * set-up before anything runs), agent_tasks.c (its tasks: what belayd wants and what is reported of
+ * them) and agent_ending.c (why and how it ends).
  *
- * One is on the stack of agent_run and owns all that it points to, but for the loop and the
- * configuration, which are borrowed. All of it is the loop's thread's.
+ * agent_run has one on its stack. It owns everything that it points to except the loop and the
+ * configuration, which are borrowed. Only the loop's thread uses it.
  */
 #ifndef BELAY_AGENT_AGENT_PRIVATE_H
 #define BELAY_AGENT_AGENT_PRIVATE_H
@@ -50,13 +50,13 @@ struct agent {
     struct telemetry *telemetry;
     struct timer identity_wait, orphan, exit_check, sweep, looking, closing;
     struct runner *runner;
-    struct shutdown shutdown; /* the question */
-    bool is_looking;          /* after SIGTERM, until it is known whether the machine goes */
-    bool is_asked;            /* the init has answered */
-    bool is_looked;           /* the metadata service has */
+    struct shutdown shutdown; /* whether the machine is shutting down */
+    bool is_looking; /* after SIGTERM, until it is known whether the machine is going away */
+    bool is_asked;   /* the init has answered */
+    bool is_looked;  /* the metadata service has */
     bool is_closing, is_shutdown;
-    struct mono closing_since, all_ended_since; /* MONO_NONE: not yet */
-    struct kept unneeded[WIRE_KEPT_MAX];        /* belayd's last word */
+    struct mono closing_since, all_ended_since; /* MONO_NONE = not yet */
+    struct kept unneeded[WIRE_KEPT_MAX];        /* as last reported by belayd */
     size_t n_unneeded;
     bool joining, ending, orphaned, sweeping;
     int64_t incarnation;
@@ -65,21 +65,23 @@ struct agent {
 
 /* ---- agent_start.c: before the loop runs; they block ---- */
 
-/* The state directory, locked: one agent a directory (ERR_CONFLICT). */
+/* Opens and locks the state directory. ERR_CONFLICT: another agent uses it. */
 int agent_open_dirs(struct agent *a, struct err *e);
-/* What jobs may not reach. Before any can start; those of the agent before have run under the
- * same. */
+/* Blocks what jobs must not reach. Called before any job can start; jobs adopted from an earlier
+ * agent already ran under the same rules. */
 int agent_guard_node(struct agent *a, struct err *e);
-/* What the node has and can do, into enroll.resources, gpus, criu and the configuration's features
- * and resources. */
+/* Measures what the node has and can do. Fills enroll.resources, gpus, criu and the configuration's
+ * features and resources. */
 void agent_measure(struct agent *a);
 
 /* ---- agent_tasks.c ---- */
 
 void agent_tasks_init(struct agent *a);
-void agent_tasks_begin(struct agent *a); /* from now on what is kept and of no use is removed */
-int agent_adopt_tasks(struct agent *a, struct err *e); /* those of the agent before */
-struct task *agent_find_task(const struct agent *a, int64_t job, int64_t attempt); /* or NULL */
+/* starts removing kept directories that are of no more use */
+void agent_tasks_begin(struct agent *a);
+int agent_adopt_tasks(struct agent *a, struct err *e); /* tasks of the previous agent */
+/* NULL if there is none */
+struct task *agent_find_task(const struct agent *a, int64_t job, int64_t attempt);
 size_t agent_count_tasks(const struct agent *a);
 void agent_acknowledge_reclaim(struct agent *a); /* to the provider, if no task is left */
 
@@ -97,7 +99,7 @@ void agent_list_tasks(void *ctx, struct telemetry *telemetry);
 /* ---- agent_ending.c ---- */
 
 void agent_ending_init(struct agent *a);
-void agent_ending_begin(struct agent *a); /* from now on silence of belayd's is noticed */
+void agent_ending_begin(struct agent *a); /* starts the check for belayd's silence */
 void agent_ending_stop(struct agent *a);
 
 bool agent_refused(void *ctx, const struct err *e);   /* struct uplink */

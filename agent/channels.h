@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions of users with the tasks of this node (belay exec). belayd names those that are wanted
- * with what else it desires; each is claimed once, which gives its command, so that one is never
- * run twice. From then on two streams of frames (base/frames.h) go over calls of this side: output
- * is posted in pieces at offsets, which belayd answers when it has room, and input is what a parked
- * call is answered with. What is wanted no longer, or that belayd does not know (it was restarted),
- * is hung up.
+ * Sessions of users with the tasks of this node (belay exec). belayd lists the wanted sessions in
+ * the desired state. Each is claimed once, and the claim returns its command, so no command runs
+ * twice. Then two streams of frames (base/frames.h) run over HTTP calls made from here: output is
+ * posted in pieces at offsets, which belayd answers when it has room; input arrives as the answer
+ * to a parked call. A session that is no longer wanted, or that belayd does not know (after a
+ * restart), is hung up.
  */
 #ifndef BELAY_AGENT_CHANNELS_H
 #define BELAY_AGENT_CHANNELS_H
@@ -17,12 +17,12 @@
 #include <uv.h>
 
 struct channels {
-    /* to be filled by the caller; borrowed */
+    /* set by the caller; borrowed */
     uv_loop_t *loop;
     struct timers *timers;
     const struct peer *peer;
-    /* Passes fd, one end of a pair of sockets, to who starts commands in this attempt (shells.h). 0
-     * or -errno. */
+    /* Passes fd, one end of a socket pair, to the process that starts commands in this attempt
+     * (shells.h). Returns 0 or -errno. */
     int (*shell)(void *ctx, int64_t job, int64_t attempt, int fd);
     void *ctx;
     /* private */
@@ -31,7 +31,7 @@ struct channels {
 
 void channels_desired(struct channels *c, const struct wire_desired *d);
 
-/* Hangs all up. The loop has to be turned until channels_is_idle, and then once more. */
+/* Hangs up all sessions. Run the loop until channels_is_idle, and then once more. */
 void channels_stop(struct channels *c);
 bool channels_is_idle(const struct channels *c);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `belay-agent host`: a machine of a pool with `provider: static`, which belayd runs over ssh
- * (cloud/static/protocol.h has the other side). One request comes in on standard input, one reply
- * goes out on standard output; both are JSON:
+ * `belay-agent host`: runs on a machine of a pool with `provider: static`, started by belayd over
+ * ssh (the other side is cloud/static/protocol.h). One request on standard input, one reply on
+ * standard output, both JSON:
  *
  *     {"host":1,"do":"list"}
  *     {"host":1,"do":"claim","token":"belay-lab-17","cluster":"lab","user_data":"#!/bin/sh\n..."}
@@ -12,13 +12,13 @@
  *      "claim":{"id":...,"token":...,"cluster":...,"state":"running","since_ms":...}}
  *     {"host":1,"error":"conflict","text":"..."}                           (with exit code 1)
  *
- * A host has one claim at most. What a claim runs stands below one process of its own, the holder,
- * which outlives the connection. In the directory:
+ * A host has at most one claim. All processes of a claim are descendants of one process, the
+ * holder, which outlives the connection. In the directory:
  *
  *     claim.json   the claim: created whole, and only if there is none (of several requests one
  *                  wins)
  *     last.json    the claim that was released last
- *     lock         held by a request that changes something; another is told ERR_UNAVAILABLE
+ *     lock         held by a request that changes something; a second one gets ERR_UNAVAILABLE
  *     hold         held by the holder as long as it lives; its lock says which process it is
  *     script, console, node/   the user data, what it prints, and BELAY_NODE_DIR; node.opt/ may
  *                              hold an agent that it fetched
@@ -37,11 +37,11 @@ struct host_request {
     char *user_data; /* holds a one-use secret */
 };
 
-/* ERR_INVALID. ret_request is freed with host_request_deinit. */
+/* Returns 0 or ERR_INVALID. Free ret_request with host_request_deinit. */
 int host_request_parse(const char *text, size_t n, struct host_request *ret_request, struct err *e);
 void host_request_deinit(struct host_request *r);
 
-/* belay-agent host [--dir DIR], and for itself: belay-agent hold DIR. */
+/* Runs `belay-agent host [--dir DIR]`, and the internal `belay-agent hold DIR`. */
 int host_main(int argc, char **argv);
 int host_hold_main(const char *dir);
 

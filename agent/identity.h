@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who this node is: its key, which never leaves it, and what belayd gave for it. Files in the state
- * directory:
+ * The node's identity: its private key, which never leaves the node, and what belayd issued for it.
+ * Files in the state directory:
  *
  *     key.pem    EC P-256, mode 0600, made once
  *     node.json  struct wire_joined: node number, name, cluster, certificate, store; absent before
@@ -16,12 +16,12 @@
 struct identity {
     char *dir;
     char *key_pem;
-    struct wire_joined node;           /* node.node 0: not joined */
+    struct wire_joined node;           /* node.node 0 = not joined */
     struct wall not_before, not_after; /* of the certificate */
 };
 
-/* Loads the key, or makes and stores it, and what a join left. A node.json that is damaged or does
- * not fit the key counts as not joined (logged). */
+/* Loads the key, creating it if there is none, and the result of an earlier join. A node.json that
+ * is damaged or does not fit the key counts as not joined (logged). */
 int identity_open(const char *dir, struct identity *ret_id, struct err *e);
 void identity_deinit(struct identity *id);
 
@@ -31,12 +31,11 @@ bool identity_is_joined(const struct identity *id);
 int identity_csr(
     const struct identity *id, const char *name, char *ret_pem, size_t size, struct err *e);
 
-/* Takes what a join or a renewal gave, durably. ERR_INVALID if the certificate is not for our
+/* Stores the result of a join or a renewal durably. ERR_INVALID if the certificate is not for our
  * key. */
 int identity_accept(struct identity *id, const struct wire_joined *joined, struct err *e);
 
-/* Forgets the certificate (it was refused): the next join makes a new node or finds the old one by
- * its key.
+/* Deletes a refused certificate. The next join creates a new node, or finds the old one by its key.
  */
 void identity_forget(struct identity *id);
 

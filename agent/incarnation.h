@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The number of this run of the agent: greater than that of every earlier run with the same
- * directory, also when the wall clock was set back meanwhile, because belayd takes what a lesser
- * one says for old news.
+ * The number of this run of the agent. It is greater than that of every earlier run with the same
+ * directory, even if the wall clock was set back, because belayd ignores messages with a lower
+ * number as stale.
  */
 #ifndef BELAY_AGENT_INCARNATION_H
 #define BELAY_AGENT_INCARNATION_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests to belayd: over TLS, trusting exactly the configured authority, with the node's
- * certificate once it has one.
+ * Requests to belayd: over TLS, trusting only the configured authority, with the node's certificate
+ * after the join.
  */
 #ifndef BELAY_AGENT_PEER_H
 #define BELAY_AGENT_PEER_H
@@ -16,12 +16,12 @@ struct peer {
     const struct identity *id;
 };
 
-/* POSTs body (copied) to path. done as in http.h. */
+/* POSTs body (copied) to path. `done` runs as http.h says. */
 struct http_call *peer_post(const struct peer *p, const char *path, const void *body, size_t n,
     int64_t timeout_ms, http_done_fn done, void *ctx);
 
-/* 0 if the reply is a 200; otherwise what went wrong, in belayd's own words where it gave any:
- * ERR_DENIED for 401 and 403, ERR_NOT_FOUND only if belayd itself said so. */
+/* Returns 0 for a 200. Otherwise fills e, with belayd's error text if the reply has one: ERR_DENIED
+ * for 401 and 403, ERR_NOT_FOUND only if belayd itself said so. */
 int peer_check(const struct err *failed, const struct http_reply *reply, struct err *e);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The link to belayd (protocol: base/wire/wire.h): one parked sync brings news down; when something
- * changes here while it is parked, an urgent sync that does not wait takes it up on another
- * connection. Both directions tell states, so a lost or repeated message does no harm, and there is
- * no queue: a status is made when it is sent.
+ * The link to belayd (protocol: base/wire/wire.h): one parked sync brings belayd's changes down.
+ * When something changes here meanwhile, an urgent sync, which belayd answers at once, reports it
+ * on another connection. Both directions carry whole states, so a lost or repeated message does no
+ * harm and no queue is needed: a status is built when it is sent.
  */
 #ifndef BELAY_AGENT_UPLINK_H
 #define BELAY_AGENT_UPLINK_H
@@ -15,11 +15,11 @@
 struct uplink_slot {
     struct uplink *owner;
     struct http_call *call;
-    bool waits; /* the parked one */
+    bool waits; /* the parked sync */
 };
 
 struct uplink {
-    /* to be filled by the caller */
+    /* set by the caller */
     struct peer *peer;
     struct timers *timers;
     struct prng *prng;
@@ -27,18 +27,18 @@ struct uplink {
     /* Fills notice, load, attempts and kept (shallow arrays, freed by the link with free()), and
      * tails (freed with their texts). */
     void (*fill)(void *ctx, struct wire_status *status);
-    /* A desired that is not older than one seen before. */
+    /* Called with a desired state that is not older than any before. */
     void (*desired)(void *ctx, const struct wire_desired *d);
-    /* belayd refuses us: ERR_DENIED the certificate, ERR_NOT_FOUND the node. False: the link goes
-     * on trying.
+    /* belayd refuses the certificate (ERR_DENIED) or does not know the node (ERR_NOT_FOUND). Return
+     * false to keep the link retrying.
      */
     bool (*refused)(void *ctx, const struct err *e);
     void *ctx;
     /* readable */
-    /* The last answer of a belayd that is there: a good one, or that it can do nothing for now (its
-     * disk is full). The start before. */
+    /* When belayd was last heard: a good answer, or one that says it is unavailable (its disk is
+     * full). Initially the start. */
     struct mono heard;
-    int64_t lease_ms; /* 0: not told yet */
+    int64_t lease_ms; /* 0 = not known yet */
     /* private */
     int64_t seq, rev, sync_ms;
     struct uplink_slot parked, urgent;
@@ -48,12 +48,12 @@ struct uplink {
 };
 
 void uplink_init(struct uplink *u);
-void uplink_start(struct uplink *u); /* harmless when running */
-/* Stops talking; the object must live until the HTTP client is destroyed. */
+void uplink_start(struct uplink *u); /* no-op when running */
+/* Stops the link; the object must live until the HTTP client is destroyed. */
 void uplink_stop(struct uplink *u);
 
-/* Something that belayd should know has changed: told at once, or (later) within a second with what
- * else changes. */
+/* Something that belayd should know has changed. Reported at once, or with `later` within a second,
+ * together with other changes. */
 void uplink_changed(struct uplink *u);
 void uplink_changed_later(struct uplink *u);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches files and directories of jobs: says "look" soon after something changed, and now and then
- * anyway, because notifications can be lost (another file system, a directory that was replaced, no
- * watches left).
+ * Watches files and directories of jobs: runs a callback (a look) soon after a change, and
+ * periodically anyway, because notifications can be lost (another file system, a replaced
+ * directory, no watches left).
  *
- * A job may change its files as often as it can. What that costs the event loop is bounded:
+ * A job may change its files as often as it likes. The cost to the event loop is bounded:
  *  - inotify reports one change per look (IN_ONESHOT); further changes cost nothing until the next
  *    look.
  *  - One watch causes WATCH_BURST looks at once, then one every WATCH_REFILL_MS.
- *  - All watches of a loop together have WATCH_SHARE_PERCENT of its time, at most WATCH_TURN_MS at
- *    once. Those that are due are served in turn, each once.
+ *  - All watches of a loop together get WATCH_SHARE_PERCENT of its time, at most WATCH_TURN_MS at
+ *    once. Watches that are due are served round robin.
  */
 #ifndef BELAY_AGENT_WATCH_H
 #define BELAY_AGENT_WATCH_H
@@ -21,33 +21,32 @@
 #define WATCH_REFILL_MS 20
 #define WATCH_SHARE_PERCENT 25
 #define WATCH_TURN_MS 5
-#define WATCH_DEBT_MAX_MS 50 /* one slow look pauses the others for no more than this costs */
+#define WATCH_DEBT_MAX_MS 50 /* upper limit of the pause after one slow look */
 
-/* All watches of a loop. Close it after the last watch was stopped; run the loop once more after
- * that. */
+/* All watches of a loop. Close it after stopping the last watch, then run the loop once more. */
 struct watches;
 struct watches *watches_open(uv_loop_t *loop, struct timers *timers);
-void watches_close(struct watches *ws); /* NULL is fine */
+void watches_close(struct watches *ws); /* NULL is allowed */
 
 struct watch;
 typedef void (*watch_fn)(void *ctx);
 
-/* fn runs coalesce_ms after a change (later changes until then are covered) and every poll_ms,
- * later under load as said above. It may stop its own watch. What it does must be bounded: the time
- * it takes is measured only afterwards. */
+/* fn runs coalesce_ms after a change (covering all changes until then) and every poll_ms, later
+ * under load as described above. It may stop its own watch. Its work must be bounded, because its
+ * time is measured only afterwards. */
 struct watch *watch_start(struct watches *ws, const char *path, int64_t coalesce_ms,
     int64_t poll_ms, watch_fn fn, void *ctx);
-void watch_stop(struct watch *w); /* NULL is fine; fn does not run after it */
+void watch_stop(struct watch *w); /* NULL is allowed; fn does not run afterwards */
 
-/* fn runs soon, as after a change: there is more to do than one look may. NULL is fine. */
+/* Makes fn run soon, as after a change, to continue work that exceeds one look. NULL is allowed. */
 void watch_again(struct watch *w);
 
-/* For work of fn's kind that has another occasion. True: it may be done now. False: the allowance
- * is spent, fn runs when there is some. NULL: true. */
+/* For the same work as fn's, started from elsewhere. True: do it now. False: the allowance is
+ * spent, and fn will run when there is some again. True for NULL. */
 bool watch_allows(struct watch *w);
 
-/* What was allowed has found something to do, and counts as a look. Who finds nothing needs no call
- * if its occasions are rarer than looks. NULL is fine. */
+/* Counts work allowed by watch_allows as a look, because it found something to do. Work that found
+ * nothing need not be counted if it is rarer than looks. NULL is allowed. */
 void watch_count(struct watch *w);
 
 #endif
