@@ -59,7 +59,7 @@ struct config {
     char server[512]; /* without a slash at the end */
     char *ca_pem;
     char token[129];   /* "" = none, or not yet read from token_file */
-    char *token_file;  /* NULL: none */
+    char *token_file;  /* NULL if none */
     char *dir;         /* absolute */
     char provider[16]; /* one of notice_provider_names */
     char metadata[512];
@@ -71,7 +71,7 @@ struct config {
     int64_t look_ms, telemetry_ms;
     int64_t orphan_timeout_ms;
     int64_t shutdown_timeout_ms;      /* time for saves during a shutdown of the machine */
-    char *power_off;                  /* NULL: none */
+    char *power_off;                  /* NULL if none */
     char criu[256];                   /* absolute path, "no", or "" = search for it */
     char features[FEATURES_TEXT_MAX]; /* job/feature.h */
     enum metadata_guard metadata_guard;

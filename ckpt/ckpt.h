@@ -70,7 +70,7 @@ struct ckpt_job {
     struct store *store;
     const char *cluster; /* a name (str_is_name), at most 64 bytes */
     int64_t job;
-    /* The job's keys; NULL: none. Unencrypted checkpoints are read in any case, unless the keys
+    /* The job's keys; NULL if none. Unencrypted checkpoints are read in any case, unless the keys
      * refuse them. */
     const struct ckpt_crypt *crypt;
     /* before a checkpoint is committed it is looked that the store is this cluster's (owner.h), by
@@ -137,7 +137,7 @@ int ckpt_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);
 /* True if the store of the job is closed. */
 int ckpt_is_closed(const struct ckpt_job *j, bool *ret_closed, struct err *e);
 
-/* Saves the tree `dir` as checkpoint `id`. progress is stored in the manifest (-1: unknown).
+/* Saves the tree `dir` as checkpoint `id`. progress is stored in the manifest (-1 = unknown).
  * Regular files and their hard links, symbolic links, directories, modes (without set-user and
  * set-group bits), modification times, holes and user.* attributes; other file types and names that
  * are not UTF-8 are ERR_UNSUPPORTED naming the file, and so is a file or directory that is not the
@@ -153,17 +153,17 @@ int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int6
  * relied upon). For one attempt on one node, and one save at a time. 72 bytes a chunk. */
 struct ckpt_seen;
 struct ckpt_seen *ckpt_seen_create(void);
-void ckpt_seen_destroy(struct ckpt_seen *seen); /* NULL is fine */
+void ckpt_seen_destroy(struct ckpt_seen *seen); /* NULL is allowed */
 
 struct ckpt_keep {
     int newest; /* so many of those whose manifests are intact, >= 0 */
-    int every;  /* and those whose sequence it divides; 0: none beyond the newest */
+    int every;  /* and those whose sequence it divides; 0 = none beyond the newest */
 };
 
 struct ckpt_save_with {
-    /* CLOCK_MONOTONIC, in ms; 0: none. As soon as what was stored so far tells that the rest cannot
-     * be in time by far, or when it has passed: ERR_TIMEOUT "1.2 of 4.0 GiB were stored in 27s; 1.9
-     * GiB too much for this notice". What was stored is found by the next save. */
+    /* CLOCK_MONOTONIC, in ms; 0 = none. As soon as what was stored so far shows that the rest
+     * cannot be in time by far, or when it has passed: ERR_TIMEOUT "1.2 of 4.0 GiB were stored in
+     * 27s; 1.9 GiB too much for this notice". What was stored is found by the next save. */
     int64_t deadline_ms;
     struct ckpt_seen *seen; /* NULL: everything is read */
     struct ckpt_pace *pace; /* NULL: nobody wants to know */
@@ -187,12 +187,12 @@ struct ckpt_save_with {
 
 /* How far a save is, to be looked at by another thread. */
 struct ckpt_pace {
-    atomic_int_least64_t total_bytes; /* to be read and stored; -1: not known yet */
+    atomic_int_least64_t total_bytes; /* to be read and stored; -1 = not known yet */
     atomic_int_least64_t done_bytes;
     atomic_int_least64_t started_ms; /* CLOCK_MONOTONIC; valid once total_bytes is known */
 };
 
-/* How long it will still take at the speed so far; -1: not known (nothing is done yet). */
+/* How long it will still take at the speed so far; -1 = not known (nothing is done yet). */
 int64_t ckpt_pace_left_ms(const struct ckpt_pace *pace);
 
 /* As an agent begins, of a gang: what the one before had under way, up to this number, was lost.
@@ -236,11 +236,11 @@ int ckpt_save_snapshot(const struct ckpt_job *j, struct ckpt_id id, struct ckpt_
     int64_t progress, const atomic_int *cancel, const struct ckpt_save_with *with,
     struct ckpt_stats *ret_stats, struct err *e);
 bool ckpt_snapshot_was_disturbed(const struct ckpt_snapshot *snapshot);
-void ckpt_snapshot_destroy(struct ckpt_snapshot *snapshot); /* NULL is fine */
+void ckpt_snapshot_destroy(struct ckpt_snapshot *snapshot); /* NULL is allowed */
 
 struct ckpt_restored {
     struct ckpt_id id; /* attempt 0: there was none, dir is empty */
-    int64_t progress;  /* -1: unknown */
+    int64_t progress;  /* -1 = unknown */
     struct ckpt_stats stats;
     int32_t ranks;    /* that saved it; 0: it is not a gang's */
     int damaged;      /* checkpoints newer than id that failed verification and were set aside */
@@ -292,7 +292,7 @@ struct ckpt_info {
     struct ckpt_id id;
     int64_t bytes;
     int64_t files;
-    int64_t progress; /* -1: unknown */
+    int64_t progress; /* -1 = unknown */
     struct wall saved_at;
     bool pinned;
     /* encrypted with a key that is not here, or by a later belay: only id and pinned are known */

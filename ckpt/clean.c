@@ -69,8 +69,7 @@ static int put_back(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
     return move(j, &from, &to, e);
 }
 
-/* What is condemned and pinned goes back where it was; ret_left (NULL: none is wanted) is the
- * rest. */
+/* What is condemned and pinned goes back where it was; ret_left (may be NULL) is the rest. */
 static int put_back_pinned(const struct ckpt_job *j, struct layout_ids *ret_left, struct err *e)
 {
     struct layout_ids removing = {0}, pins = {0};

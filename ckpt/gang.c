@@ -104,11 +104,11 @@ static int wait_on(struct wait *w, struct err *e)
 struct found {
     size_t skip; /* bytes of the prefix */
     int32_t rank;
-    int64_t newest; /* that is open; 0: none */
+    int64_t newest; /* that is open; 0 = none */
     int64_t wanted; /* what follows is of this save */
     int32_t n_parts;
     bool parts[CKPT_GANG_MAX];
-    int32_t failed; /* a rank; -1: none */
+    int32_t failed; /* a rank; -1 = none */
     bool has_told;  /* this rank has stored its part, or failed */
 };
 

@@ -53,7 +53,7 @@ struct gang_meeting {
     struct ckpt_gang gang;
     /* sequence: what this rank has counted; from gang_join on what rank 0 has */
     struct ckpt_id id;
-    int64_t progress;          /* -1: not known */
+    int64_t progress;          /* -1 = not known */
     bool has_gone_on;          /* the program does not wait for it */
     const struct err *refused; /* NULL: it is to be saved; else why this rank cannot */
     int64_t deadline_ms;       /* CLOCK_MONOTONIC */

@@ -69,7 +69,7 @@ struct manifest_extra {
 struct manifest_entry {
     const char *path;             /* relative, UTF-8 */
     const char *target;           /* of a link; of a hard link the path of the file; else NULL */
-    struct manifest_extra *extra; /* NULL: none */
+    struct manifest_extra *extra; /* NULL if none */
     int64_t mtime_ns;             /* since 1970; 0 for a hard link */
     int64_t size;                 /* of a file, holes included, else 0 */
     int64_t offset;               /* in the stream; derived by manifest_lay_out */
@@ -89,7 +89,7 @@ struct manifest {
     int64_t job;
     struct ckpt_id id;
     struct wall saved_at;
-    int64_t progress;            /* -1: unknown */
+    int64_t progress;            /* -1 = unknown */
     char sha256[CHUNK_HEX_SIZE]; /* its own, of one that was parsed */
     /* of it and its chunks in the store, borrowed; NULL: not encrypted */
     const struct crypt_key *key;

@@ -8,7 +8,7 @@
 struct reading {
     int root_fd;
     char *content;
-    const struct manifest_entry *file; /* that fd is open on; NULL: none */
+    const struct manifest_entry *file; /* that fd is open on; NULL if none */
     int fd;
 };
 

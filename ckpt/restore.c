@@ -197,7 +197,7 @@ struct writing {
     const struct restore *restore;
     struct direct_choice *choice;
     const char *content;
-    const struct manifest_entry *file; /* that fd is open on; NULL: none */
+    const struct manifest_entry *file; /* that fd is open on; NULL if none */
     int fd;
 };
 

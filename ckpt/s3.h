@@ -71,7 +71,7 @@ struct s3_header {
 struct s3_request {
     const char *method;
     const char *key;                          /* below the prefix; NULL: the bucket itself */
-    const char *query;                        /* encoded; "" or NULL: none */
+    const char *query;                        /* encoded; "" or NULL if none */
     struct s3_header headers[S3_HEADERS_MAX]; /* ends at the first without a name */
     const void *body;
     size_t n;
@@ -120,7 +120,7 @@ void s3_write_list_query(
 /* ---- Replies ---- */
 
 struct s3_error {
-    char code[64]; /* "": there is none */
+    char code[64]; /* "" = none */
     char message[256];
     char region[64];      /* where the bucket is, if it said so */
     char key[S3_KEY_MAX]; /* of an entry of s3_read_delete */

@@ -51,7 +51,7 @@ struct save {
     struct smap previous_chunks; /* hash -> its struct manifest_chunk */
     atomic_int_least64_t stored_bytes, reused_bytes, unread_bytes;
     struct seen_save seen;
-    int64_t deadline_ms, started_ms;  /* of the storing; deadline 0: none */
+    int64_t deadline_ms, started_ms;  /* of the storing; deadline 0 = none */
     int64_t total_bytes, read_bytes;  /* of content, and of it what has to be read */
     struct ckpt_pace own_pace, *pace; /* its done_bytes are of read_bytes */
     struct gang_meeting gang;         /* job NULL: there are no other ranks */
@@ -130,7 +130,7 @@ struct reading {
     struct save *save;
     size_t chunk;
     struct chunk_work *work;
-    const struct manifest_entry *file; /* that fd is open on; NULL: none */
+    const struct manifest_entry *file; /* that fd is open on; NULL if none */
     int fd;
 };
 

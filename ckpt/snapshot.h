@@ -37,7 +37,7 @@ struct ckpt_snapshot {
     struct seen_save seen;
     struct snapshot_file *files; /* of the entries */
     size_t n_files, n_held;
-    int spool;         /* -1: there is none */
+    int spool;         /* -1 = none */
     int64_t spool_end; /* where there is room */
     struct ckpt_snapshot_stats stats;
     atomic_bool disturbed;

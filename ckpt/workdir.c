@@ -138,7 +138,7 @@ static int wrong(const struct reading *r, const char *what)
         r->number, what, str_show(r->line, shown));
 }
 
-/* The word up to a blank, which becomes its end. NULL: there is none. */
+/* The word up to a blank, which becomes its end. NULL if there is none. */
 static char *word(struct reading *r)
 {
     char *begin = r->at, *blank = strchr(begin, ' ');

@@ -57,7 +57,7 @@ struct workdir {
     int64_t bytes; /* of all files */
 };
 
-void workdir_deinit(struct workdir *w); /* a zeroed one is fine */
+void workdir_deinit(struct workdir *w); /* a zeroed one is allowed */
 
 /* ERR_INVALID names the line. */
 int workdir_parse(const char *p, size_t n, struct workdir *ret_workdir, struct err *e);

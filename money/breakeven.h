@@ -78,7 +78,7 @@ struct figure_info {
     const char *source;         /* of the fallback */
     bool whole;                 /* no decimals */
     unsigned markets;           /* RENT_BITs of those that it is of; 0: all */
-    int needs;                  /* 1 + the figure without which it does not count; 0: none */
+    int needs;                  /* 1 + the figure without which it does not count; 0 = none */
 };
 
 enum own_figure {
@@ -238,7 +238,7 @@ struct breakeven_versus {
     /* at the end of which owning has been paid less for than renting, from 1; 0: not within
      * BREAKEVEN_MONTHS */
     int month;
-    int behind_again; /* a later one in which that is no longer so; 0: none */
+    int behind_again; /* a later one in which that is no longer so; 0 = none */
 };
 
 struct breakeven_outcome { /* of a what-if */

@@ -8,7 +8,7 @@
 #define NUMBER_MAX (INT64_C(1) << 58)
 #define DIGITS_MAX 20
 
-/* The number that a text begins with, whatever follows; -1: none, or too great. */
+/* The number that a text begins with, whatever follows; -1 = none, or too great. */
 int64_t kernel_number(const char *p)
 {
     char digits[DIGITS_MAX];

@@ -45,7 +45,7 @@ bool nvml_take(struct nvml *n, struct nvml_look *v, size_t *ret_n, int64_t *ret_
 int64_t nvml_cpu_ns(struct nvml *n);
 bool nvml_is_stuck(struct nvml *n, int64_t now_ms);
 /* Waits for a look under way, but not for one that does not end: its thread is left alone then.
- * NULL is fine. */
+ * NULL is allowed. */
 void nvml_destroy(struct nvml *n);
 
 #endif

@@ -39,8 +39,8 @@ struct counters {
 struct probe {
     bool began;                   /* it was looked at */
     int64_t init_pid, init_ticks; /* as they were then */
-    char group[USAGE_PATH_MAX];   /* the directory of its v2 group; "": none was found */
-    /* one of its processes, which has a network of its own; 0: none has */
+    char group[USAGE_PATH_MAX];   /* the directory of its v2 group; "" = none was found */
+    /* one of its processes, which has a network of its own; 0 = none */
     int64_t net_pid;
     struct counters last;
     int64_t waited_at_ms;        /* when waited_ms grew, or the first look was */

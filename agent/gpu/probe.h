@@ -37,7 +37,7 @@ struct probe_of {
 
 struct probe;
 struct probe *probe_create(void);
-void probe_destroy(struct probe *p); /* NULL is fine */
+void probe_destroy(struct probe *p); /* NULL is allowed */
 /* What it did since the read before; the first, and one of other processes than before, gives
  * nothing (ms 0). before and now: looks at the machine at those two moments. */
 void probe_read(struct probe *p, const struct probe_of *of, const struct probe_node *before,

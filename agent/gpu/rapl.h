@@ -30,9 +30,9 @@ struct rapl {
     int64_t at_ms; /* of the last look */
 };
 
-/* Which there are. n 0: none. */
+/* Finds the counters. n is 0 if there are none. */
 void rapl_open(struct rapl *r, const char *dir);
-/* Microjoules since the look before, now being so late on a monotonic clock; -1: not known, as at
+/* Microjoules since the look before, now being so late on a monotonic clock; -1 = not known, as at
  * the first look, after a gap, or where one of them cannot be read. */
 int64_t rapl_look(struct rapl *r, int64_t now_ms);
 

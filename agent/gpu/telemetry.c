@@ -49,16 +49,16 @@ struct telemetry {
     struct nvml *nvml;
     struct list tasks, gpus;
     struct rapl rapl;
-    int64_t look_uj;            /* by the last look; -1: not known */
+    int64_t look_uj;            /* by the last look; -1 = not known */
     int64_t drawn_uj, drawn_ms; /* of the window, as far as it is known */
-    int64_t cpu_mw;             /* of the window before; 0: not known */
+    int64_t cpu_mw;             /* of the window before; 0 = not known */
     struct probe_node before, now;
     bool looking, stopped, has_before, told_stuck;
     int64_t look_cpu_us, tasks_cpu_us; /* of the last look; of all of them */
     int64_t gpu_cpu_us;                /* that the GPUs' looks had used by the last */
     struct mono window;
     struct wall window_at;
-    int64_t gpus_at_ms;    /* of the look before; 0: none */
+    int64_t gpus_at_ms;    /* of the look before; 0 = none */
     struct errors *errors; /* by what was seen in it */
     size_t n_errors;
     int64_t task_no, gpu_no;

@@ -53,6 +53,6 @@ int64_t telemetry_cpu_us(const struct telemetry *t);
 /* Looks no more. To be destroyed when it is idle. */
 void telemetry_stop(struct telemetry *t);
 bool telemetry_is_idle(const struct telemetry *t);
-void telemetry_destroy(struct telemetry *t); /* NULL is fine */
+void telemetry_destroy(struct telemetry *t); /* NULL is allowed */
 
 #endif

@@ -27,7 +27,7 @@
 #define IMAGE_WORDS ".image"     /* there: "bad ..." or "node ...", why it was not fetched */
 
 struct image_runtimes {
-    char *podman, *apptainer; /* absolute paths; NULL: there is none */
+    char *podman, *apptainer; /* absolute paths; NULL if there is none */
 };
 
 /* Those in PATH. */
@@ -40,10 +40,10 @@ struct image_run {
     const char *name; /* of its container, the task's own */
     const char *dir;  /* the task's, absolute, with image.sh and script in it */
     const char *cwd;
-    const char *bin, *python; /* struct tools; NULL: none */
+    const char *bin, *python; /* struct tools; NULL if none */
     char *const *env;         /* of the job */
     bool is_root;             /* the job's user */
-    const char *gpus;         /* "0,2", of NVIDIA's; NULL: none */
+    const char *gpus;         /* "0,2", of NVIDIA's; NULL if none */
     char *const *argv;        /* of the script; argv[0] is its path */
 };
 

@@ -34,7 +34,7 @@ struct launch {
     int error;         /* becomes stderr; the same as output, or without a room another */
     const char *input; /* becomes stdin, opened by the user in cwd; NULL: /dev/null */
     /* the task's directory: the script gets a room of its own (criu_room.h), in which script and
-     * output.log are looked for; NULL: none */
+     * output.log are looked for; NULL if none */
     const char *room;
     bool alone; /* without an init; never with a room or holds */
     /* no script: a process that waits to be killed, so that others may be started beside it */
@@ -70,7 +70,7 @@ struct launch_report {
 };
 
 struct launched {
-    pid_t init;   /* 0: there is none */
+    pid_t init;   /* 0 = none */
     pid_t script; /* without an init */
     int report;   /* read end, non-blocking */
     /* write a byte to let the script start; closed without one it never does. -1: it does at once,

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 struct limits {
-    int64_t memory_mib; /* of a job that asked for no memory; 0: none */
-    int64_t pids;       /* processes and threads of a task; 0: none */
+    int64_t memory_mib; /* of a job that asked for no memory; 0 = none */
+    int64_t pids;       /* processes and threads of a task; 0 = none */
     bool no_new_privs;  /* set-uid programs and file capabilities give a task nothing (prctl(2)) */
     bool private_ipc;   /* each task has its own shared memory (namespaces.h) */
     bool hides_processes; /* a task sees no processes of other users (namespaces.h) */

@@ -122,7 +122,7 @@ static void report(int fd, enum shell_step step, int value)
         _exit(126); /* nobody listens any more */
 }
 
-/* The environment of the task, with the terminal of who asks. session: an entry; "": none. */
+/* The environment of the task, with the terminal of who asks. session: an entry; "" = none. */
 static char **env_of(const struct shells *s, const struct shell_order *o, const char *session)
 {
     size_t n = 0, kept = 0;
@@ -289,7 +289,7 @@ static void send_signal(
         log_debug("nobody hears that a signal was sent");
 }
 
-/* A free place; NULL: there is none. Those that have ended are reaped. */
+/* A free place; NULL if there is none. Those that have ended are reaped. */
 static pid_t *place(struct shells *s)
 {
     pid_t *free_one = NULL;

@@ -9,7 +9,7 @@
  * "programs"}, or "script" or "all" (grace.h). The supervisor sends it itself. The reported exit
  * code is 0, or 1 if no process received it.
  *
- * With the supervisor's command "shell" (supervisor.h) comes one end of a pair of sockets
+ * With the supervisor's command "shell" (supervisor.h) comes one end of a socket pair
  * (SOCK_SEQPACKET). On it is one message {"command": [...], "tty": false, "term": "xterm"} with
  * four descriptors, which become its standard input, output and error, and a socket
  * (SOCK_SEQPACKET) between the agent and the process that minds it: a byte to it is a signal for
@@ -47,7 +47,7 @@ struct shell_order {
     int signal;     /* ... this one, 1 .. 64 */
     enum shell_to to;
     bool tty;
-    char term[64]; /* "": none */
+    char term[64]; /* "" = none */
 };
 
 /* Pure: a message. ERR_INVALID. Free with shell_order_deinit. */
@@ -58,7 +58,7 @@ char *shell_format(const char *const *command, bool tty, const char *term);
 char *shell_format_signal(int signum, enum shell_to to);
 
 struct shells {
-    /* to be filled by the caller; borrowed */
+    /* set by the caller; borrowed */
     struct proc_group *group;
     const struct job_user *user;
     char *const *env;

@@ -23,12 +23,12 @@ struct spares;
 
 /* dir: the one of all tasks, borrowed. Removes what an earlier agent has left there. Blocks. */
 struct spares *spares_create(const char *dir);
-void spares_destroy(struct spares *s); /* and removes them. NULL is fine. Blocks */
+void spares_destroy(struct spares *s); /* and removes them. NULL is allowed. Blocks */
 
 /* ---- the loop ---- */
 
 struct spare {
-    char name[SPARE_NAME_MAX]; /* "": there is none */
+    char name[SPARE_NAME_MAX]; /* "" = none */
     uid_t uid;                 /* whose its inner directories are */
     gid_t gid;
 };

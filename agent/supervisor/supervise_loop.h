@@ -45,21 +45,21 @@ struct supervise_loop_connection {
 };
 
 struct supervise_loop {
-    /* to be filled before supervise_loop_open: the socket with the agent; -1 once that has let
+    /* set before supervise_loop_open: the socket with the agent; -1 once that has let
      * go of it, or if there is none */
     int agent_fd;
     int listener, signals; /* from supervise_loop_open */
-    /* to be filled by the caller before supervise_loop_run */
+    /* set by the caller before supervise_loop_run */
     struct proc_group *group;
     int report; /* of the launch */
     /* the script, of which the report does not tell the end (launch.h); 0: it does */
     pid_t child;
-    int64_t time_limit_ms; /* 0: none */
+    int64_t time_limit_ms; /* 0 = none */
     int64_t kill_wait_ms;
     bool in_image;      /* the script runs in a container: what is around it gets no signals */
     struct grace grace; /* but for script */
     struct shells shells;
-    /* -1: none. The task's input, open until there is something in the other (env.h) */
+    /* -1 = none. The task's input, open until there is something in the other (env.h) */
     int input, input_end;
     /* out: why it was stopped, if it was (else EXIT_BY_ITSELF), and words for it */
     enum exit_cause cause;

@@ -20,7 +20,7 @@
 #include <uv.h>
 
 struct supervisor_client {
-    /* to be filled by the caller; borrowed */
+    /* set by the caller; borrowed */
     uv_loop_t *loop;
     struct timers *timers;
     struct supervisor_pool *supervisors;
@@ -51,11 +51,11 @@ void supervisor_client_start(struct supervisor_client *k);
 /* Commands; lost if the supervisor is not up (its end is told then). */
 void supervisor_client_signal(struct supervisor_client *k, int signum);
 void supervisor_client_terminate(struct supervisor_client *k, int64_t delay_ms, int64_t grace_ms);
-/* The program's time limit, from its start on; 0: none. */
+/* The program's time limit, from its start on; 0 = none. */
 void supervisor_client_limit(struct supervisor_client *k, int64_t ms);
 void supervisor_client_kill(struct supervisor_client *k);
 void supervisor_client_await_ready(struct supervisor_client *k);
-/* One end of a pair of sockets (shells.h), which stays the caller's. 0 or -errno. */
+/* One end of a socket pair (shells.h), which stays the caller's. 0 or -errno. */
 int supervisor_client_shell(struct supervisor_client *k, int fd);
 
 /* Lets go of the supervisor, which goes on. No callback runs after it. */

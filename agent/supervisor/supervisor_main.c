@@ -27,7 +27,7 @@ struct request {
     int agent_fd;
 };
 
-/* -1: there is none. */
+/* -1 = none. */
 static int take_fd(struct msghdr *m)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(m);
@@ -38,7 +38,7 @@ static int take_fd(struct msghdr *m)
     return fd;
 }
 
-/* 1: a request, 0: none that can be understood, -1: the agent has ended. */
+/* 1: a request, 0 = none that can be understood, -1: the agent has ended. */
 static int receive(struct request *r)
 {
     union {

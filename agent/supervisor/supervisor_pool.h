@@ -45,6 +45,6 @@ void supervisor_pool_keep(struct supervisor_pool *n, uv_pipe_t *pipe);
 void supervisor_pool_stop(struct supervisor_pool *n);
 bool supervisor_pool_is_idle(const struct supervisor_pool *n);
 
-void supervisor_pool_destroy(struct supervisor_pool *n); /* NULL is fine */
+void supervisor_pool_destroy(struct supervisor_pool *n); /* NULL is allowed */
 
 #endif

@@ -38,7 +38,7 @@ struct supervisor {
     bool is_whole;
     int pid_file;
     struct output_writer writer;
-    char *output, *error, *input; /* files of the user's; NULL: none */
+    char *output, *error, *input; /* files of the user's; NULL if none */
     char *workdir;                /* what was sent with the job; NULL: nothing */
     char **env;                   /* the program's */
     char name[PROC_NAME_MAX + 1]; /* of its group, and its container */

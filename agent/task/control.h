@@ -38,7 +38,7 @@
 #define CONTROL_LOOK_MAX 256   /* names in one look; what is done about one counts as several */
 
 struct control_numbers {
-    int64_t done, total; /* CONTROL_NONE: not given */
+    int64_t done, total; /* CONTROL_NONE = not given */
     bool may_go_on;      /* of a commit: it is content with being accepted */
 };
 
@@ -46,10 +46,10 @@ struct control {
     int fd; /* -1: not open */
     /* private */
     int task_fd;            /* the task's directory, in which the program has no rights */
-    DIR *scan;              /* a look that is not complete; NULL: none */
+    DIR *scan;              /* a look that is not complete; NULL if none */
     bool is_clearing;       /* its second part: old results are removed */
-    int64_t first;          /* of it: the smallest commit; 0: none so far */
-    int64_t newest, oldest; /* results; 0: none so far */
+    int64_t first;          /* of it: the smallest commit; 0 = none so far */
+    int64_t newest, oldest; /* results; 0 = none so far */
     uint64_t discarded;
     bool is_warned; /* of an answer that could not be written */
 };
@@ -105,7 +105,7 @@ void control_answer(struct control *c, int64_t k, const struct control_answer *a
 void control_stored(struct control *c, int64_t first, int64_t last, const struct control_answer *a);
 
 /* As an agent begins: commits which the one before has accepted, and not told what came of them.
- * Those up to `sequence` (of attempt; 0: none) are durable, the others were lost. Reads so many
+ * Those up to `sequence` (of attempt; 0 = none) are durable, the others were lost. Reads so many
  * names that only a program that does not keep to the protocol has more. */
 void control_settle(struct control *c, int64_t attempt, int64_t sequence);
 

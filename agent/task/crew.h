@@ -16,7 +16,7 @@
 struct crew;
 
 struct crew *crew_create(uv_loop_t *loop, struct timers *timers);
-/* Nothing may be under way. NULL is fine. */
+/* Nothing may be under way. NULL is allowed. */
 void crew_destroy(struct crew *c);
 
 /* As uv_run_work: work on a thread, then done on the loop, once each and never inside. */

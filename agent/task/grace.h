@@ -10,13 +10,13 @@
 #include "base/uv/proc.h"
 
 struct grace {
-    int signal;        /* 0: none is wanted */
+    int signal;        /* 0 = none wanted */
     bool to_script;    /* and to nobody else */
     bool to_programs;  /* not to the script, although it catches it */
     bool to_all;       /* to the script as to everybody below it */
     int64_t before_ms; /* the time limit */
     pid_t init;        /* above all of the job (agent/supervisor/launch.h) */
-    pid_t script;      /* 0: not known yet */
+    pid_t script;      /* 0 = not known yet */
     bool in_room;      /* script is its number in a namespace of its own */
 };
 

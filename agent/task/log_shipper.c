@@ -133,7 +133,7 @@ static ssize_t read_output(const struct log_shipper *s, int64_t offset, char *pi
     return n;
 }
 
-/* How long the hole is that begins where belayd's copy ends; 0: there is none worth telling. */
+/* How long the hole is that begins where belayd's copy ends; 0 = none worth telling. */
 static int64_t find_hole(const struct log_shipper *s)
 {
     int fd = s->no_holes ? -1 : open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

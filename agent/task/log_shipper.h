@@ -12,7 +12,7 @@
 #include "base/prng.h"
 
 struct log_shipper {
-    /* to be filled by the caller; borrowed */
+    /* set by the caller; borrowed */
     struct watches *watches;
     struct timers *timers;
     struct prng *prng;
@@ -28,7 +28,7 @@ struct log_shipper {
     struct timer retry;
     struct http_call *call;
     int64_t offset;          /* what belayd has */
-    int64_t hole;            /* in the output there that is being told; 0: none is */
+    int64_t hole;            /* hole in belayd's copy that is being reported; 0 = none */
     bool known;              /* belayd has told the offset */
     bool no_holes;           /* belayd takes none: it is an older one */
     bool refused;            /* belayd does not know the attempt: no more of it */

@@ -24,20 +24,20 @@
 
 struct output_writer_copy {
     int from;         /* read only; -1: no such copy */
-    const char *file; /* of the user's, relative to cwd; NULL: none */
+    const char *file; /* of the user's, relative to cwd; NULL if none */
     bool truncate;    /* it, at the start */
-    int also;         /* another descriptor that gets the same, opened to append; -1: none */
+    int also;         /* another descriptor that gets the same, opened to append; -1 = none */
 };
 
 struct output_writer_progress;
 
 struct output_writer {
-    /* to be filled by the caller; borrowed until output_writer_finish */
+    /* set by the caller; borrowed until output_writer_finish */
     const struct job_user *user;
     const char *cwd;
     struct output_writer_copy copies[OUTPUT_WRITER_SOURCES];
     /* private */
-    pid_t pid; /* 0: there is none */
+    pid_t pid; /* 0 = none */
     int stop;  /* closed: the program has ended */
     struct output_writer_progress *progress;
 };

@@ -38,7 +38,7 @@ struct task_state {
     /* the last number that a save took; a gang's takes it when the ranks have met */
     int64_t sequence;
     int64_t saving_sequence; /* with saving; 0: sequence */
-    int64_t saving_commit;   /* with saving: the commit that waits for it; 0: none does */
+    int64_t saving_commit;   /* with saving: the commit that waits for it; 0 = none */
     int64_t last_saved_at;   /* wall ms; WIRE_NONE */
     int64_t saves_asked;     /* by users, that a save has answered */
     /* its time limit, if belayd said another than at its start; WIRE_NO_LIMIT; 0 */
@@ -48,7 +48,7 @@ struct task_state {
     enum gpu_maker gpu_maker; /* of its node's GPUs */
     /* of them, those that are its own, in it before its program starts (gpus.h) */
     char gpus[GPUS_TEXT_MAX];
-    /* the last checkpoint that CRIU could not bring back here; 0: none */
+    /* the last checkpoint that CRIU could not bring back here; 0 = none */
     int64_t refused_attempt, refused_sequence;
     /* as what it was told to end; WIRE_END_NONE: it was not. A word that is not known here is read
      * as WIRE_END_USER */

@@ -34,7 +34,7 @@ void storage_give_job(struct store_net *net, const char *url, const struct wire_
 
 /* Nothing is got any more, and who waits for it is told so. Before the HTTP client goes. */
 void storage_stop(struct storage *s);
-/* After it was stopped and no store is open. Run the loop afterwards. NULL is fine. */
+/* After it was stopped and no store is open. Run the loop afterwards. NULL is allowed. */
 void storage_destroy(struct storage *s);
 
 #endif

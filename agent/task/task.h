@@ -80,7 +80,7 @@ int64_t task_attempt(const struct task *t);
 bool task_has_ended(const struct task *t);
 bool task_is_here(const struct task *t); /* it was admitted, and something of it may run */
 const struct wire_desired_attempt *task_spec(const struct task *t); /* what it is to be; borrowed */
-/* Those that it has, until nothing of it runs (gpus.h); "": none. */
+/* Those that it has, until nothing of it runs (gpus.h); "" = none. */
 const char *task_gpus(const struct task *t);
 /* another one has ended: if it waits to be admitted, it looks again */
 void task_look_again(struct task *t);

@@ -53,14 +53,14 @@ static void send_signal(struct task *t)
         supervisor_client_signal(&t->supervision.client, signum);
 }
 
-/* 0: none. */
+/* 0 = none. */
 static int64_t limit_ms(const struct task *t)
 {
     int64_t ms = t->state.limit_ms;
     return ms == 0 ? t->spec->time_limit_ms : ms == WIRE_NO_LIMIT ? 0 : ms;
 }
 
-/* When it runs into its time limit, by the wall clock; INT64_MAX: never, or it has not started. */
+/* When it runs into its time limit, by the wall clock; INT64_MAX = never, or it has not started. */
 static int64_t limit_at(const struct task *t)
 {
     int64_t started = t->state.told.started_at;

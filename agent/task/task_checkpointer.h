@@ -88,9 +88,9 @@ struct task_checkpointer {
     int64_t must_wait;   /* a commit of which no snapshot can be had; 0 none */
     bool done_must_wait; /* and .done */
     bool in_place;       /* it was seen writing to a held file */
-    /* by this agent's saves of it; NULL: none yet; the thread's while it works */
+    /* by this agent's saves of it; NULL if none yet; the thread's while it works */
     struct ckpt_seen *seen;
-    int64_t save_took_ms; /* the last that was stored; -1: none by this agent */
+    int64_t save_took_ms; /* the last that was stored; -1 = none by this agent */
     /* between periodic saves, as belayd last said; 0: it has not, the spec's */
     int64_t every_ms;
     struct daily daily;     /* times of the day at which it is saved too */

@@ -38,7 +38,7 @@ struct task {
     struct wire_desired own;
     const struct wire_desired_attempt *spec; /* all empty when it is not known */
     int phase;                               /* enum wire_phase */
-    char *dir;                               /* NULL: there is none, it is only told as ended */
+    char *dir;                               /* NULL for a task that is only reported as ended */
     char *state_path;
     struct task_state state;
     bool has_state;              /* state.json is there */

@@ -35,7 +35,7 @@ struct task_supervision {
     /* above all of its processes, for where no group does; 0: it does not run */
     int64_t init_pid, init_ticks;
     struct mono usage_at; /* the last reading, or when it was found running; MONO_NONE */
-    int64_t usage_cpu_ms; /* what it had used by then; -1: not known */
+    int64_t usage_cpu_ms; /* what it had used by then; -1 = not known */
 };
 
 /* Reads what it uses into *told, at most every few seconds. Blocks for a few reads of files. */

@@ -53,7 +53,7 @@ struct task_work {
     int64_t started_ms; /* monotonic */
     void (*done)(struct task *t);
     /* in */
-    int64_t deadline_ms; /* of a save or a dump, monotonic; 0: none */
+    int64_t deadline_ms; /* of a save or a dump, monotonic; 0 = none */
     bool dumps_stopped;  /* the processes stay stopped after the dump */
     char store[1024], cluster[64];
     int64_t sequence, progress; /* -1 unknown */

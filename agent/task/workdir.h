@@ -28,7 +28,7 @@ struct workdir_source {
 /* On the loop; deinit on any thread. */
 void workdir_source_init(struct workdir_source *s, const struct peer *p, int64_t job,
     int64_t attempt, const char *hash, const char *cache);
-void workdir_source_deinit(struct workdir_source *s); /* a zeroed one is fine */
+void workdir_source_deinit(struct workdir_source *s); /* a zeroed one is allowed */
 
 /* Makes it at path, where nothing else may be that is of use, from what the cache has and belayd
  * gives; a try goes on where the one before ended. Every piece is checked when it comes and when it

@@ -29,9 +29,9 @@
 #define RANKS_MAX 10000 /* their directories have numbers of four digits */
 #define ACCEPTED_MAX 8  /* the agent keeps no more answers */
 
-static long long asked_ms, told_ms; /* 0: not yet */
+static long long asked_ms, told_ms; /* 0 = not yet */
 static int asked_answer, is_stopping;
-static long long waited_told_ms; /* 0: not yet */
+static long long waited_told_ms; /* 0 = not yet */
 static double waited_s;
 
 /* Commits that were accepted, in their order, and what came of the last that was settled. */

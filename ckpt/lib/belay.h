@@ -58,10 +58,10 @@ int belay_should_checkpoint(void);
 double belay_seconds_left(void);
 
 /* Makes what is in belay_checkpoint_dir() the checkpoint: the directory must not change until this
- * returns. progress and total count the program's own steps (-1: unknown). Returns 0 outside belay,
- * and as soon as the checkpoint is accepted: a snapshot of the directory stands, and is stored
- * while the program goes on. Then new files may be written and renamed into place; a file of over 1
- * MiB must not be written to in place before it is durable (on most file systems:
+ * returns. progress and total count the program's own steps (-1 = unknown). Returns 0 outside of
+ * belay, and as soon as the checkpoint is accepted: a snapshot of the directory stands, and is
+ * stored while the program goes on. Then new files may be written and renamed into place; a file of
+ * over 1 MiB must not be written to in place before it is durable (on most file systems:
  * docs/reference/checkpoints.md), or the checkpoint is lost. When belay is to let go of the node (a
  * notice, an eviction), it returns when it is durable. In a job of several nodes all ranks tell
  * their progress, or none does and the commit is a barrier: it returns when the checkpoint of all
@@ -81,7 +81,7 @@ int belay_wait(char *error, size_t error_size);
  * has consumed, say) asks here. */
 int belay_last_durable(long long *progress);
 
-/* Tells belay how far the program is (total -1: unknown). At most 5 times a second reach the disk;
+/* Tells belay how far the program is (total -1 = unknown). At most 5 times a second reach the disk;
  * the last one, done == total, always does. 0, or -1 with errno. */
 int belay_progress(long long done, long long total);
 

@@ -34,7 +34,7 @@ struct owner_mark {
     int64_t created_at_ms; /* wall */
 };
 
-/* The marker that counts; generation 0: there is none. ERR_CORRUPT: it cannot be read as one, or
+/* The marker that counts; generation 0 = none. ERR_CORRUPT: it cannot be read as one, or
  * has over OWNER_BYTES_MAX; then ret_mark has its generation alone, so that it can be given up. */
 int owner_read(struct store *s, const char *cluster, struct owner_mark *ret_mark, struct err *e);
 
@@ -48,7 +48,7 @@ int owner_write(struct store *s, const char *cluster, const struct owner_mark *o
 int owner_check(struct store *s, const char *cluster, const char *uid, struct err *e);
 
 struct owner_contents {
-    int64_t last_job; /* the highest number of a job that has anything there; 0: none has */
+    int64_t last_job; /* the highest number of a job that has anything there; 0 = none */
     int64_t jobs;     /* that have a checkpoint */
     int64_t checkpoints;
 };

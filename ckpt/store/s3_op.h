@@ -15,7 +15,7 @@ struct s3_client {
     struct http_pool *http;
     struct store_auth *auth;
     struct store_facts *facts;
-    const atomic_int *cancel; /* NULL: none */
+    const atomic_int *cancel; /* NULL if none */
 };
 
 struct s3_op {

@@ -75,7 +75,7 @@ int store_open(
     const char *url, const struct store_options *o, struct store **ret_store, struct err *e);
 /* Whether url could be opened, by its form alone. ERR_INVALID. */
 int store_check_url(const char *url, struct err *e);
-void store_close(struct store *s); /* NULL is fine */
+void store_close(struct store *s); /* NULL is allowed */
 
 static inline int store_put(
     struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)

@@ -16,7 +16,7 @@
 struct store_auth {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct store_keys keys; /* number 0: none yet */
+    struct store_keys keys; /* number 0 = none yet */
     struct err failure;     /* the last one */
     uint64_t n_failures;
     bool is_refused; /* keys, and take_refusal was not told */

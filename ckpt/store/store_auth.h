@@ -26,7 +26,7 @@ struct store_keys {
     bool is_signature;
     char access_key[129]; /* these two of STORE_KEYS_AWS only */
     char secret_key[257];
-    char token[8193];    /* "": none */
+    char token[8193];    /* "" = none */
     struct wall expires; /* WALL_NONE: they last */
     uint64_t number;     /* the holder's: 1 for the first it was given, and so on */
 };
@@ -46,7 +46,7 @@ typedef void (*store_auth_want_fn)(void *ctx);
 
 /* want NULL: nobody gets new ones; what is set counts. */
 struct store_auth *store_auth_create(store_auth_want_fn want, void *ctx);
-void store_auth_destroy(struct store_auth *a); /* NULL is fine */
+void store_auth_destroy(struct store_auth *a); /* NULL is allowed */
 
 /* copies; k->number does not matter */
 void store_auth_set(struct store_auth *a, const struct store_keys *k);
@@ -59,7 +59,7 @@ void store_auth_fail(struct store_auth *a, const struct err *why);
 bool store_auth_take_refusal(struct store_auth *a);
 
 /* The credentials, waiting for them as long as timeout_ms. refused: the number of those that the
- * store did not take (0: none); they do not count. cancel may be NULL. Errors: store_auth_fail's,
+ * store did not take (0 = none); they do not count. cancel may be NULL. Errors: store_auth_fail's,
  * ERR_CONFIG (nobody has set any), ERR_TIMEOUT, ERR_CANCELLED, ERR_DENIED (refused, and no others
  * to be had). Wipe *ret_keys. */
 int store_auth_get(struct store_auth *a, uint64_t refused, int64_t timeout_ms,

@@ -28,7 +28,7 @@ typedef void (*store_net_want_fn)(void *ctx, enum store_keys_kind kind);
 
 /* It has a holder for each kind of credentials; want as of store_auth_create. */
 struct store_net *store_net_create(store_net_want_fn want, void *ctx);
-/* every store that was opened with it is closed; NULL is fine */
+/* every store that was opened with it is closed; NULL is allowed */
 void store_net_destroy(struct store_net *n);
 
 /* All of these are valid until destroy. */

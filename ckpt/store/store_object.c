@@ -33,7 +33,7 @@ void object_note_no_conditions(atomic_bool *fact, const struct s3_client *c, con
 
 /* ---- What is there ---- */
 
-/* S3_DONE with size and checksum ("": not known), or S3_MISSING. */
+/* S3_DONE with size and checksum ("" = not known), or S3_MISSING. */
 static int look(struct store *s, const char *name, enum s3_meaning *ret_meaning, int64_t *ret_size,
     char ret_sha256[S3_BASE64_MAX], struct err *e)
 {
