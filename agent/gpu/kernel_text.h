@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel's files say of processes, groups and the machine (proc(5), cgroups(7), PSI).
- * Pure; a text that does not say it, or not in a form that is known, gives -1 or false.
+ * Parsers of the kernel's files about processes, cgroups and the machine (proc(5), cgroups(7),
+ * PSI). Pure; a missing value or an unknown form gives -1 or false.
  */
 #ifndef BELAY_AGENT_GPU_KERNEL_TEXT_H
 #define BELAY_AGENT_GPU_KERNEL_TEXT_H
@@ -12,43 +12,43 @@
 
 #define KERNEL_NAME_MAX 32
 
-/* /proc/PID/stat, and that of a thread. */
+/* /proc/PID/stat, of a process or a thread. */
 struct kernel_stat {
-    char state; /* 'D': it waits for a disk, as a rule */
+    char state; /* 'D' = usually waiting for a disk */
     int64_t start_ticks;
-    int64_t cpu_ticks; /* its own */
-    int64_t faults;    /* that needed a disk */
+    int64_t cpu_ticks; /* of this process or thread */
+    int64_t faults;    /* major faults (that needed a disk) */
     int64_t threads;
-    int64_t pages; /* resident */
-    /* it waited for disks; 0 too where the kernel does not count that (delayacct) */
+    int64_t pages; /* resident pages */
+    /* time waiting for disks; also 0 where the kernel does not count it (delayacct) */
     int64_t blocked_ticks;
 };
 bool kernel_stat(const char *text, struct kernel_stat *ret_stat);
 
-/* What a text begins with. */
+/* The number at the start of a text. */
 int64_t kernel_number(const char *text);
 
-/* Of the line that begins with key, its number: memory.stat, vmstat ("pgmajfault 12"),
- * /proc/PID/io, status, meminfo ("VmSwap:  12 kB"). */
+/* The number on the line that begins with key: memory.stat, vmstat ("pgmajfault 12"), /proc/PID/io,
+ * status, meminfo ("VmSwap: 12 kB"). */
 int64_t kernel_value(const char *text, const char *key);
 
 /* The total of the line "some" of a pressure file, in milliseconds. */
 int64_t kernel_pressure_ms(const char *text);
 
-/* io.stat of a v2 group: of all disks. False: none is told. */
+/* io.stat of a v2 group: sums over all disks. False if none is listed. */
 bool kernel_io(const char *text, int64_t *ret_read_bytes, int64_t *ret_write_bytes);
 
 /* The first line of /proc/stat, in ticks of all cpus together. */
 bool kernel_cpu(const char *text, int64_t *ret_busy_ticks, int64_t *ret_iowait_ticks);
 
-/* The next interface of /proc/net/dev; *at begins as the text. */
+/* The next interface of /proc/net/dev; *at starts as the text. */
 struct kernel_net {
     char name[KERNEL_NAME_MAX];
     int64_t in_bytes, out_bytes;
 };
 bool kernel_net_next(const char **at, struct kernel_net *ret_net);
 
-/* The path in the v2 hierarchy of /proc/PID/cgroup. False: there is none, or it has no room, or it
+/* The path in the v2 hierarchy of /proc/PID/cgroup. False if there is none, it does not fit, or it
  * is the root. */
 bool kernel_group(const char *text, char *out, size_t size);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NVIDIA's management library, loaded at run time where there is one: what each GPU, and each MIG
- * slice, does at a moment.
+ * NVIDIA's management library, loaded at run time if present: a sample of what each GPU and each
+ * MIG slice is doing.
  *
- * All calls into it are made on a thread of its own, which nobody waits for: a driver that is stuck
- * makes looks old, and nothing else. Without the library, or without a GPU, there is nothing to
- * see.
+ * All calls into it are made on a separate thread that nothing waits for: a stuck driver only makes
+ * samples old. Without the library, or without a GPU, there are no samples.
  */
 #ifndef BELAY_AGENT_GPU_NVML_H
 #define BELAY_AGENT_GPU_NVML_H
@@ -14,21 +13,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* a look that takes longer is not waited for any more: until it ends there are none */
+/* a sample that takes longer is given up: until it ends there are no new ones */
 #define NVML_STUCK_MS 30000
 #define NVML_LOOKS_MAX GPUS_DEVICES_MAX
 
-/* One GPU, or a slice; what it does not tell is 0. */
+/* A sample of one GPU or slice; unknown values are 0. */
 struct nvml_look {
     char id[GPUS_ID_MAX]; /* its UUID */
-    int64_t index;        /* of the GPU, which a slice is a part of */
+    int64_t index;        /* of the GPU; for a slice, of its GPU */
     bool is_slice;
-    bool knows_busy; /* slices do not, nor some older GPUs */
+    bool knows_busy; /* false for slices and some older GPUs */
     int64_t busy_percent;
     int64_t memory_bytes, memory_total_bytes;
     int64_t power_mw, power_limit_mw, temperature_c;
-    int64_t clock_permille; /* of the highest that it has */
-    /* what holds its clocks back: heat, a limit of power, the board whatever for */
+    int64_t clock_permille; /* of its highest clock */
+    /* why its clocks are throttled: heat, a power limit, or the board for another reason */
     bool thermal, power, slowed;
     int64_t ecc_corrected, ecc_uncorrected; /* since the driver was loaded */
     int64_t processes;
@@ -36,16 +35,16 @@ struct nvml_look {
 
 struct nvml;
 struct nvml *nvml_create(void);
-/* Begins a look unless one is under way. Never blocks. */
+/* Starts a sample unless one is under way. Never blocks. */
 void nvml_ask(struct nvml *n);
-/* What the last look saw, once: *ret_n of them into v (NVML_LOOKS_MAX), *ret_at_ms the monotonic
- * time of it. False: there is no new one. Never blocks. */
+/* Takes the last sample, once: *ret_n entries into v (NVML_LOOKS_MAX), with its monotonic time in
+ * *ret_at_ms. False if there is no new one. Never blocks. */
 bool nvml_take(struct nvml *n, struct nvml_look *v, size_t *ret_n, int64_t *ret_at_ms);
-/* What its thread has used of the processor. */
+/* CPU time of its thread. */
 int64_t nvml_cpu_ns(struct nvml *n);
 bool nvml_is_stuck(struct nvml *n, int64_t now_ms);
-/* Waits for a look under way, but not for one that does not end: its thread is left alone then.
- * NULL is allowed. */
+/* Waits for a sample under way, but not for a stuck one, whose thread is abandoned. NULL is
+ * allowed. */
 void nvml_destroy(struct nvml *n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this machine has to give.
+ * The resources of this machine.
  */
 #ifndef BELAY_AGENT_GPU_RESOURCES_H
 #define BELAY_AGENT_GPU_RESOURCES_H
@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 struct node_resources {
-    int64_t cpus;        /* that this process may run on */
+    int64_t cpus;        /* CPUs that this process may run on */
     int64_t memory_mib;  /* MemTotal; 1 if it cannot be read */
-    int64_t gpus;        /* /dev/nvidia[0-9]*; of an agent, those that it gives out whole */
-    struct gpu_kind gpu; /* of all of them; what differs, or is not told, is "" or 0 */
+    int64_t gpus;        /* /dev/nvidia[0-9]*; in the agent, those that it allots whole */
+    struct gpu_kind gpu; /* common to all GPUs; fields that differ or are unknown are "" or 0 */
     char arch[16];       /* "x86_64", "aarch64" */
 };
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tasks, GPUs and the processors' supply do: looked at every few seconds, added up for a
- * minute or so (base/load.h), and told to belayd with the status until it has taken that.
+ * Telemetry of tasks, GPUs and processor power: sampled every few seconds, summed over about a
+ * minute (base/load.h), and reported to belayd with the status until it acknowledges.
  *
  *   look (timer) --> files of the kernel, on a thread -----> sums
  *               \--> NVML, on a thread of its own --------------^
  *   sums --> window over: a numbered load --> sent --> acknowledged
  *                         (power drawn in this window, until the next one)
  *
- * It is cheap by construction: the next look waits at least LOOK_COSTS_PART times what the last one
- * used of the processor. What is not taken is kept, TELEMETRY_KEPT_MAX of each kind; beyond that
- * the oldest go.
+ * Its cost is bounded: the next sample waits at least LOOK_COSTS_PART times the CPU time that the
+ * last one used. Loads that are not acknowledged are kept, TELEMETRY_KEPT_MAX of each kind; beyond
+ * that the oldest are dropped.
  */
 #ifndef BELAY_AGENT_GPU_TELEMETRY_H
 #define BELAY_AGENT_GPU_TELEMETRY_H
@@ -30,27 +30,27 @@ struct telemetry;
 struct telemetry_options {
     uv_loop_t *loop;
     struct timers *timers;
-    int64_t look_ms, every_ms; /* between looks; of a window. every_ms 0: nothing is looked at */
-    /* where the kernel's files of energy are; borrowed. NULL: RAPL_DIR */
+    int64_t look_ms, every_ms; /* sampling interval; length of a window. every_ms 0 = off */
+    /* directory of the kernel's energy files; borrowed. NULL for RAPL_DIR */
     const char *powercap;
-    void (*list)(void *ctx, struct telemetry *t); /* calls telemetry_task for each that runs */
-    void (*changed)(void *ctx);                   /* there is something to tell */
+    void (*list)(void *ctx, struct telemetry *t); /* calls telemetry_task for each running task */
+    void (*changed)(void *ctx);                   /* there is something to report */
     void *ctx;
 };
 
 struct telemetry *telemetry_create(const struct telemetry_options *o);
-/* In a call of list only. gpus: those that it has, as gpus.h writes them. */
+/* Only during a call of `list`. gpus: those that the task has, as in gpus.h. */
 void telemetry_task(
     struct telemetry *t, int64_t job, int64_t attempt, const struct probe_of *of, const char *gpus);
 
-/* Into the status what is to be told; shallow arrays, freed by the caller. */
+/* Fills the status with what is to be reported; shallow arrays, freed by the caller. */
 void telemetry_fill(const struct telemetry *t, struct wire_status *s);
 void telemetry_taken(struct telemetry *t, int64_t task_loads, int64_t gpu_loads);
 
-/* What all looks together have used of the processor, of the looks so far. */
+/* CPU time used by all samples so far. */
 int64_t telemetry_cpu_us(const struct telemetry *t);
 
-/* Looks no more. To be destroyed when it is idle. */
+/* Stops sampling. Destroy it when it is idle. */
 void telemetry_stop(struct telemetry *t);
 bool telemetry_is_idle(const struct telemetry *t);
 void telemetry_destroy(struct telemetry *t); /* NULL is allowed */
