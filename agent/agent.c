@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *   open state dir --> take over tasks --> (metadata: who am I) --> join --> link <--> tasks
- *   notices --> tasks, then belayd
+ *   open state dir --> take over tasks --> (metadata: own id) --> join --> link <--> tasks notices
+ *   --> tasks, then belayd
  *
  * Invariants.
- *  1. One agent a state directory (lock).
- *  2. A notice reaches the programs before anybody else is told of it.
- *  3. Attempts are started and forgotten only on belayd's word.
- *  4. SIGTERM is a restart of the agent, which leaves the tasks to the next one, unless a reclaim
- *     is announced or the machine shuts down: then the agent ends when every task is saved, has
- *     ended and is told of, or when the time is over.
+ *  1. One agent per state directory (lock).
+ *  2. A notice reaches the programs before it is reported to belayd.
+ *  3. Attempts are started and removed only on belayd's order.
+ *  4. SIGTERM means a restart of the agent, which leaves the tasks to the next one, unless a
+ *     reclaim is announced or the machine shuts down: then the agent ends when every task is saved,
+ *     has ended and is reported, or when the time is over.
  */
 #include "agent/agent_private.h"
 
@@ -52,7 +52,7 @@ static void on_identity(void *ctx, const struct err *e, const struct notice_iden
 {
     struct agent *a = ctx;
     if (e) {
-        log_error("the metadata service does not say who this machine is",
+        log_error("the metadata service does not report this machine's identity",
             log_s("metadata", a->config->metadata), log_err(e));
     } else {
         STR_COPY(a->enroll.provider, id->provider);
@@ -229,7 +229,7 @@ int agent_run(uv_loop_t *loop, struct config *config)
 {
     struct agent a = {.loop = loop, .config = config, .lock_fd = -1};
     struct err e;
-    /* whatever user data came with: other users' jobs have to get to their directories */
+    /* independent of user data's umask: jobs of other users must reach their directories */
     umask(geteuid() == 0 ? 022 : 077);
     int rc = start(&a, &e);
     if (rc) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why and how the agent ends: disowned by its cluster, cut off from it, told to end by a signal. A
- * signal is a restart, which leaves the tasks to the next agent, unless the machine goes: that is
- * asked of the init and of the metadata service first, and then what runs is saved and told of.
+ * Why and how the agent ends: disowned by its cluster, cut off from it, or signalled. A signal
+ * means a restart, which leaves the tasks to the next agent, unless the machine is going away. The
+ * init and the metadata service are asked first; if it is, the tasks are saved and reported.
  *
- *   SIGTERM --> looking --machine stays--> ended at once
- *                  +------machine goes---> closing --all told, or time over--> ended
+ *   SIGTERM --> looking --machine stays--> ended at once +------machine goes---> closing --all
+ *   reported, or time over--> ended
  */
 #include "agent/agent_private.h"
 
@@ -15,9 +15,9 @@
 #include <stdlib.h>
 
 #define ORPHAN_LOOK_MS 5000
-#define LOOK_MS 4000 /* for systemd and the metadata service to say whether the machine goes */
+#define LOOK_MS 4000 /* for the answers of systemd and the metadata service */
 #define CLOSING_LOOK_MS 100
-#define TELL_MS 10000 /* for belayd, when all tasks have ended in a shutdown */
+#define TELL_MS 10000 /* to report to belayd when all tasks have ended in a shutdown */
 #define TELL_LEAST_MS 5000
 #define EXIT_UNWANTED 3 /* the cluster does not know this node */
 
@@ -66,11 +66,11 @@ static void stop_all(struct agent *a, const char *text)
     }
 }
 
-/* belayd has said that this node is none of its cluster's: its tasks run somewhere else by now. A
- * reserved node with a token was deleted to be joined again. */
+/* belayd has said that this node is not in its cluster: its tasks run elsewhere by now. A reserved
+ * node with a token was deleted to be joined again. */
 static void on_disowned(struct agent *a, const struct err *e)
 {
-    log_error("the cluster does not know this node any more: ending its tasks", log_err(e));
+    log_error("the cluster no longer knows this node: ending its tasks", log_err(e));
     LIST_FOREACH (&a->tasks, n) {
         task_forget(task_of_link(n));
     }
@@ -105,7 +105,7 @@ bool agent_refused(void *ctx, const struct err *e)
     return true;
 }
 
-/* An elastic node that nobody answers to must not run, and cost, for ever. */
+/* An elastic node without a cluster must not run, and cost money, for ever. */
 static void on_orphan_look(struct timer *timer, void *ctx)
 {
     struct agent *a = ctx;
@@ -114,10 +114,10 @@ static void on_orphan_look(struct timer *timer, void *ctx)
     if (silent_ms < a->config->orphan_timeout_ms || silent_ms < a->link.lease_ms)
         return;
     if (!a->orphaned) {
-        log_error("belayd was not heard of for too long: saving and ending",
+        log_error("no contact with belayd for too long: saving tasks and ending",
             log_i("silent_ms", silent_ms));
         a->orphaned = true;
-        stop_all(a, "belayd could not be reached for too long");
+        stop_all(a, "no contact with belayd for too long");
     }
     if (all_ended(a))
         leave(a);
@@ -127,7 +127,8 @@ static void on_orphan_look(struct timer *timer, void *ctx)
 
 static void start_closing(struct agent *a);
 
-/* A second reclaim only counts if it comes sooner: a shutdown under a notice, another event. */
+/* A second reclaim counts only if its deadline is earlier (a shutdown during a notice, another
+ * event). */
 static void bring_nearer(struct agent *a, const struct notice *n)
 {
     struct mono at = a->notice.deadline_mono;
@@ -169,7 +170,7 @@ void agent_notice(void *ctx, const struct notice *n)
 
 /* ---- shutting down ---- */
 
-/* How long what runs here has, if no notice says less. */
+/* Time that the tasks have, if no notice says less. */
 static int64_t shutdown_ms(const struct agent *a)
 {
     int64_t own = a->config->shutdown_timeout_ms, providers = notice_reader_shutdown_ms(a->notices);
@@ -198,9 +199,9 @@ static void on_closing_look(struct timer *timer, void *ctx)
         return;
     }
     if (list_is_empty(&a->tasks))
-        log_info("ending; belayd knows of everything that ran here");
+        log_info("ending; everything that ran here is reported to belayd");
     else
-        log_warn("ending: time is over, and belayd may not know of everything that ran here",
+        log_warn("ending: out of time, and belayd may not know of everything that ran here",
             log_i("tasks", (int64_t)agent_count_tasks(a)),
             log_i("not_ended", (int64_t)count_running(a)));
     finish(a, 0);
@@ -212,12 +213,13 @@ static void start_closing(struct agent *a)
         return;
     a->is_closing = true;
     a->closing_since = clock_mono(a->timers->clock);
-    log_info("told to end while this machine goes: what runs here is saved first",
+    log_info("asked to end while this machine goes down: saving tasks first",
         log_i("tasks", (int64_t)agent_count_tasks(a)));
     timer_start(a->timers, &a->closing, 0);
 }
 
-/* As a notice of the provider's, to the tasks and to belayd: of the time that a shutdown has. */
+/* Handles the shutdown like a provider's notice, towards tasks and belayd, with the time of a
+ * shutdown. */
 static void shut_down(struct agent *a, const char *why)
 {
     struct wall now = clock_wall(a->timers->clock);
@@ -238,7 +240,7 @@ static void shut_down(struct agent *a, const char *why)
 
 static void end_for_next(struct agent *a)
 {
-    log_info("ending; tasks go on under their supervisors");
+    log_info("ending; tasks keep running under their supervisors");
     finish(a, 0);
 }
 
@@ -278,7 +280,7 @@ static void on_looking_over(struct timer *timer, void *ctx)
     conclude_if_known(a);
 }
 
-/* A provider may switch the machine off together with its notice: SIGTERM can be here before it. */
+/* A provider may shut the machine down together with its notice, so SIGTERM can arrive first. */
 static void look_whether_machine_goes(struct agent *a)
 {
     a->is_looking = true;
@@ -293,7 +295,7 @@ static void look_whether_machine_goes(struct agent *a)
 void agent_signal(void *ctx, int signum)
 {
     struct agent *a = ctx;
-    log_info("told to end", log_i("signal", signum));
+    log_info("asked to end", log_i("signal", signum));
     if (signum != SIGTERM || list_is_empty(&a->tasks))
         end_for_next(a);
     else if (!a->is_looking && !a->is_closing)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is done once, before the agent's loop runs: its directories, what jobs on this node may not
- * reach, and what the node has.
+ * Done once, before the agent's loop runs: opens its directories, blocks what jobs must not reach,
+ * and measures the node.
  */
 #include "agent/agent_private.h"
 
@@ -27,22 +27,22 @@
 
 #define GPUS_LISTING_MAX 32768
 
-/* Has ext4 spread the tasks over the disk. In one place each new file would have to step over all
- * inodes that were freed in the last minutes (it does not use them again so soon): a node that runs
- * many short jobs does little else then. */
+/* Makes ext4 spread the tasks over the disk. In one block group each new file would skip all inodes
+ * freed in the last minutes (ext4 does not reuse them so soon), which costs a node with many short
+ * jobs most of its time. */
 static void spread(const char *dir)
 {
     int flags, fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && !(flags & FS_TOPDIR_FL)) {
         flags |= FS_TOPDIR_FL;
         if (ioctl(fd, FS_IOC_SETFLAGS, &flags) < 0)
-            log_debug("this file system does not spread the tasks", log_s("dir", dir));
+            log_debug("this file system cannot spread the tasks' directories", log_s("dir", dir));
     }
     if (fd >= 0)
         close(fd);
 }
 
-/* Others must be able to pass through to the directories of their jobs. */
+/* Other users must be able to traverse it to the directories of their jobs. */
 int agent_open_dirs(struct agent *a, struct err *e)
 {
     mode_t mode = geteuid() == 0 ? 0711 : 0700;
@@ -64,7 +64,8 @@ int agent_open_dirs(struct agent *a, struct err *e)
     return rc;
 }
 
-/* With which containers can be run, for who asks for one (scheduler/api/jobspec.c). */
+/* Adds a feature for each container runtime, which jobs with an image require
+ * (scheduler/api/jobspec.c). */
 static void add_runtimes(struct config *c)
 {
     struct image_runtimes found;
@@ -76,7 +77,7 @@ static void add_runtimes(struct config *c)
     image_runtimes_deinit(&found);
 }
 
-/* What the driver's own program lists; without it what devices there are. */
+/* Lists GPUs with the driver's own program, or without it by device files. */
 static void find_gpus(struct agent *a, struct node_resources *r)
 {
     char program[256], *listing = mem_alloc(GPUS_LISTING_MAX);
@@ -122,14 +123,14 @@ void agent_measure(struct agent *a)
         log_s("criu", a->criu.text));
 }
 
-/* What cannot be had is said here, once: each task would fail anew. */
+/* Logs here, once, which namespaces are not available, instead of at each task. */
 static void try_separation(struct agent *a)
 {
     const struct namespaces_want ipc = {.ipc = true}, proc = {.hides_processes = true};
     struct err why;
     if (a->config->private_ipc && namespaces_try(&ipc, &why)) {
-        log_warn(
-            "tasks use the node's shared memory, and what they leave there stays (see private_ipc)",
+        log_warn("tasks use the node's shared memory, and segments that they leave remain (see "
+                 "private_ipc)",
             log_err(&why));
         a->config->private_ipc = false;
     }
@@ -139,7 +140,7 @@ static void try_separation(struct agent *a)
     }
 }
 
-/* Before any job can start; those of the agent before have run under the same. */
+/* Called before any job can start; jobs of an earlier agent already ran under the same rules. */
 int agent_guard_node(struct agent *a, struct err *e)
 {
     struct err why;

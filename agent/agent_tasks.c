@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's tasks: taken over from the agent before, begun and forgotten on belayd's word, and
- * what of them is told. Who may begin, whose save is next, and what is kept for a job's next
+ * The agent's tasks: taken over from an earlier agent, started and removed on belayd's order, and
+ * reported. Decides which task may start, whose save is next, and what is kept for a job's next
  * attempt.
  */
 #include "agent/agent_private.h"
@@ -44,7 +44,7 @@ void agent_changed_later(void *ctx)
     uplink_changed_later(&a->link);
 }
 
-/* A task is gone once belayd has its end durably, and with it what was saved. */
+/* A task is removed once belayd has recorded its end, and with it what was saved. */
 void agent_acknowledge_reclaim(struct agent *a)
 {
     if (a->notice.kind == NOTICE_RECLAIM && list_is_empty(&a->tasks))
@@ -58,13 +58,13 @@ void agent_task_gone(void *ctx, struct task *t)
     task_free(t);
     agent_acknowledge_reclaim(a);
     struct kept one;
-    if (kept_list(a->kept_dir, &one, 1) > 0) /* belayd knows whether it is of use */
+    if (kept_list(a->kept_dir, &one, 1) > 0) /* belayd knows whether it is still useful */
         uplink_changed_later(&a->link);
 }
 
 #define IN_ORDER_MAX WIRE_ATTEMPTS_MAX
 
-/* Starts what may be stored now of the saves that wait for their turn. */
+/* Starts those of the waiting saves that may be stored now. */
 void agent_order_saves(void *ctx)
 {
     struct agent *a = ctx;
@@ -82,9 +82,10 @@ void agent_order_saves(void *ctx)
     }
 }
 
-/* ---- who may begin ---- */
+/* ---- admission ---- */
 
-/* What belayd has given up may still run for a moment; beside it nobody is alone. */
+/* An attempt that belayd has given up may still run for a moment; until it ends, no task has the
+ * node exclusively. */
 static int check_alone(const struct agent *a, const struct task *t, struct err *e)
 {
     LIST_FOREACH (&a->tasks, l) {
@@ -93,7 +94,7 @@ static int check_alone(const struct agent *a, const struct task *t, struct err *
             !(task_spec(t)->exclusive || task_spec(other)->exclusive))
             continue;
         return err_set(e, ERR_UNAVAILABLE,
-            "job %lld is to have this node for itself, and job %lld has not ended here yet",
+            "job %lld needs this node exclusively, and job %lld has not ended here yet",
             (long long)task_job(task_spec(t)->exclusive ? t : other),
             (long long)task_job(task_spec(t)->exclusive ? other : t));
     }
@@ -103,7 +104,7 @@ static int check_alone(const struct agent *a, const struct task *t, struct err *
 int agent_admit(void *ctx, const struct task *t, struct task_state *s, struct err *e)
 {
     const struct agent *a = ctx;
-    /* no more have GPUs, unless one is said to have all of them */
+    /* upper limit of tasks with GPUs, except those with GPUS_ALL */
     const char *others[WIRE_ATTEMPTS_MAX];
     size_t n = 0;
     struct counts slices;
@@ -129,7 +130,7 @@ void agent_task_ended(void *ctx)
         task_look_again(task_of_link(l));
 }
 
-/* ---- what is kept ---- */
+/* ---- kept directories ---- */
 
 struct sweep {
     struct agent *a;
@@ -231,7 +232,7 @@ static void fill_notice(const struct agent *a, struct wire_notice *n)
     if (a->notice.kind == NOTICE_NONE)
         return;
     n->kind = kind_on_wire(a->notice.kind);
-    /* By the provider's clock: this machine's may be wrong. */
+    /* By the provider's clock, because this machine's may be wrong. */
     int64_t ahead_ms = a->notice.clock_ahead_ms;
     n->deadline = wall_is_set(a->notice.deadline) ? a->notice.deadline.ms - ahead_ms : WIRE_NONE;
     n->seen = a->notice.seen.ms - ahead_ms;

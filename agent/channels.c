@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *     claim --> command started --> streams --> its end is told --> all output is there --> freed
+ *     claim --> command started --> streams --> end reported  --> all output sent   --> freed
  *       |             |               |                                                       ^
- *       +-------------+---------------+-- belayd does not know it, or wants it no longer -----+
+ *       +-------------+---------------+-- belayd does not know it, or no longer wants it -----+
  *
  * A channel is freed when none of its calls is under way.
  */
@@ -25,9 +25,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PIECE_MAX 65536         /* bytes of one call */
-#define PENDING_MAX (256 << 10) /* of output that belayd has not taken: no more is read meanwhile */
-#define INPUT_MAX (256 << 10)   /* that the command has not taken: no more is asked for */
+#define PIECE_MAX 65536         /* bytes per call */
+#define PENDING_MAX (256 << 10) /* unsent output, beyond which no more is read */
+/* input not yet read by the command, beyond which no more is requested */
+#define INPUT_MAX (256 << 10)
 #define WAIT_MS 20000
 #define CALL_MS (WAIT_MS + 15000)
 #define RETRY_MS 500
@@ -40,7 +41,7 @@ struct channel;
 
 struct watcher {
     uv_poll_t poll;
-    struct channel *channel; /* NULL: it is being closed */
+    struct channel *channel; /* NULL while closing */
     int which;
 };
 
@@ -48,12 +49,12 @@ struct channel {
     struct link in_all;
     struct channels *of;
     int64_t id, job, attempt;
-    bool tty, is_signal, is_over; /* is_over: nothing of it is wanted any more */
-    int fds[N_FDS];               /* -1: closed. With a terminal OUT and IN are two of the same */
+    bool tty, is_signal, is_over; /* is_over: the session is no longer wanted */
+    int fds[N_FDS];               /* -1 = closed. With a terminal OUT and IN refer to the same */
     struct watcher *watchers[N_FDS];
     struct http_call *claiming, *posting, *asking;
-    struct buf out, in; /* frames that belayd has not taken; bytes that the command has not */
-    struct buf frames;  /* that came, up to a whole one */
+    struct buf out, in; /* frames not yet sent to belayd; bytes not yet read by the command */
+    struct buf frames;  /* received, up to a complete frame */
     int64_t out_offset, in_offset;
     bool in_ends, ends, end_posted;
     int failures;
@@ -119,7 +120,7 @@ static void free_if_done(struct channel *ch)
     free(ch);
 }
 
-/* Its processes are hung up by the end of AGENT. */
+/* Closing AGENT hangs up its processes. */
 static void give_up(struct channel *ch)
 {
     struct http_client *http = ch->of->peer->http;
@@ -136,7 +137,7 @@ static void give_up(struct channel *ch)
         http_cancel(http, ch->asking);
 }
 
-/* The last frame. */
+/* Queues the last frame. */
 static void end(struct channel *ch, enum frame_type type, const void *p, size_t n)
 {
     if (ch->ends)
@@ -165,7 +166,7 @@ static void fail(struct channel *ch, const char *fmt, ...)
 
 /* ---- output ---- */
 
-/* False: nothing more is there (now). */
+/* False if there is nothing more (now). */
 static bool read_some(struct channel *ch, int which)
 {
     char text[16384];
@@ -187,7 +188,8 @@ static void on_output(struct channel *ch, int which)
     post_output(ch);
 }
 
-/* What it wrote before it ended; what others hold open is not waited for. */
+/* Reads what the command wrote before it ended, without waiting for others that hold the pipe
+ * open. */
 static void read_rest(struct channel *ch)
 {
     while (read_some(ch, OUT) || read_some(ch, ERR))
@@ -208,8 +210,8 @@ static void tell_end(struct channel *ch, const struct shell_report *r)
         fail(ch, "the job's working directory cannot be entered: %s", why);
     } else if (r->step == SHELL_REFUSED) {
         fail(ch,
-            r->value ? "there are %d commands in this task already"
-                     : "the task's supervisor did not take it",
+            r->value ? "this task already has the maximum of %d commands"
+                     : "the task's supervisor refused it",
             SHELLS_MAX);
     } else {
         fail(ch, "the command cannot be started: %s", why);
@@ -226,7 +228,7 @@ static void on_report(struct channel *ch)
     if (n == (ssize_t)sizeof(r))
         tell_end(ch, &r);
     else
-        fail(ch, "the job has ended, and with it this session");
+        fail(ch, "the job has ended, and this session with it");
 }
 
 static void again_later(struct channel *ch)
@@ -237,7 +239,7 @@ static void again_later(struct channel *ch)
         timer_start(ch->of->timers, &ch->retry, RETRY_MS * ch->failures);
 }
 
-/* True: the call has gone wrong, and what follows from that is done. */
+/* True if the call failed; the failure is then handled. */
 static bool has_failed(struct channel *ch, const struct err *failed, const struct http_reply *reply)
 {
     struct err e;
@@ -307,7 +309,7 @@ static void flush_input(struct channel *ch)
             return;
         }
         if (n < 0 && errno != EINTR) {
-            close_fd(ch, IN); /* nobody reads it */
+            close_fd(ch, IN); /* no process reads it */
             buf_clear(&ch->in);
         } else if (n > 0) {
             buf_remove_front(&ch->in, (size_t)n);
@@ -338,7 +340,7 @@ static void take_frame(struct channel *ch, const struct frame *f)
     }
 }
 
-/* False: they were none. */
+/* False if they are malformed. */
 static bool take_frames(struct channel *ch)
 {
     struct frame f;
@@ -367,8 +369,8 @@ static void on_input(void *ctx, const struct err *failed, const struct http_repl
     free_if_done(ch);
 }
 
-/* Also how belayd knows that this node is there, and how it says that the session is not wanted any
- * more. */
+/* This call also shows belayd that the node is alive, and its answer says when the session is no
+ * longer wanted. */
 static void ask_input(struct channel *ch)
 {
     char path[128];
@@ -442,7 +444,7 @@ static int make_terminal(struct channel *ch, const struct winsize *size, int the
     return 0;
 }
 
-/* Our end; -1 and errno. */
+/* Returns our end, or -1 and errno. */
 static int connect_shell(const struct channel *ch)
 {
     int ends[2];
@@ -524,7 +526,7 @@ static void take_order(struct channel *ch, const char *text, size_t n)
     const json_t *list, *word;
     json_t *v = NULL;
     if (json_parse(text, n, SHELL_MESSAGE_MAX, &v, &e) != 0) {
-        fail(ch, "what belayd wants is not understood: %.150s", e.text);
+        fail(ch, "malformed request from belayd: %.150s", e.text);
         return;
     }
     json_reader_init(&r, v, "order", &e);
@@ -538,7 +540,7 @@ static void take_order(struct channel *ch, const char *text, size_t n)
     json_array_foreach(list, i, word) words[i] =
         json_string_value(word) ? json_string_value(word) : "";
     if (json_reader_finish_lenient(&r) != 0) {
-        fail(ch, "what belayd wants is not understood: %.150s", e.text);
+        fail(ch, "malformed request from belayd: %.150s", e.text);
     } else {
         char *order = signum ? shell_format_signal(signum, to) : shell_format(words, ch->tty, term);
         ch->is_signal = signum != 0;
@@ -554,7 +556,7 @@ static void on_claimed(void *ctx, const struct err *failed, const struct http_re
     struct err e;
     ch->claiming = NULL;
     if (peer_check(failed, reply, &e) != 0)
-        give_up(ch); /* whether it was claimed is not known: it is not run */
+        give_up(ch); /* unknown whether it was claimed, so it is not run */
     else if (!ch->is_over)
         take_order(ch, buf_str(&reply->body), reply->body.len);
     free_if_done(ch);
@@ -572,7 +574,7 @@ static void claim(struct channels *c, const struct wire_channel *w)
     ch->claiming = peer_post(c->peer, path, "", 0, CALL_MS, on_claimed, ch);
 }
 
-/* ---- all of them ---- */
+/* ---- the list ---- */
 
 void channels_desired(struct channels *c, const struct wire_desired *d)
 {

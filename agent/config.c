@@ -32,13 +32,13 @@
 #define LOOK_MOST_MS 60000
 #define EVERY_MOST_MS 600000
 #define DIR_DEFAULT "/var/lib/belay-agent"
-#define PIDS_MOST 4194304 /* the kernel has no more */
+#define PIDS_MOST 4194304 /* the kernel's maximum */
 #define METADATA_URL "http://169.254.169.254"
 
 static void strip_slashes(char *url)
 {
     size_t n = strlen(url);
-    while (n > 1 && url[n - 1] == '/') /* "/" is a directory too */
+    while (n > 1 && url[n - 1] == '/') /* but not the root directory */
         url[--n] = '\0';
 }
 
@@ -99,8 +99,7 @@ static void check_telemetry(
                 c->telemetry_ms >= c->look_ms && c->telemetry_ms <= EVERY_MOST_MS;
     if (r->rc == 0 && c->telemetry_ms != 0 && !fits)
         yaml_reader_fail(r, at,
-            "expected looks every %dms to %ds, and what is told of them no more often, nor more "
-            "seldom than every %ds",
+            "expected look from %dms to %ds, and every no shorter than look and at most %ds",
             LOOK_LEAST_MS, LOOK_MOST_MS / 1000, EVERY_MOST_MS / 1000);
 }
 
@@ -130,7 +129,7 @@ static void read_telemetry(struct yaml_reader *root, struct config *c)
     check_telemetry(root, yaml_opt(root, "server"), c);
 }
 
-/* As belay launched it, not the emulator: this whole machine is there for jobs. */
+/* Launched by belay, not by the emulator: the whole machine is for jobs. */
 static bool is_launched(const struct config *c)
 {
     const char *dir = getenv("BELAY_NODE_DIR");

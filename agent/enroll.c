@@ -6,7 +6,7 @@
  *                 ^                            ^  ^                              |  ^     | failed:
  *                 +------ refused, expired ----+  +------------ renewed ---------+  +-----+ backoff
  *
- * One request at a time; the timer is either the wait for the next try or the wait for the renewal.
+ * One request at a time; the timer waits either for the next try or for the renewal.
  */
 #include "agent/enroll.h"
 
@@ -19,7 +19,8 @@
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
 #define RETRY_CAP_MS 60000
-#define RENEW_SLEEP_MAX_MS SECONDS_MS(3600) /* the wall clock may jump: look again now and then */
+/* recheck periodically, because the wall clock may jump */
+#define RENEW_SLEEP_MAX_MS SECONDS_MS(3600)
 
 static void on_timer(struct timer *timer, void *ctx);
 
@@ -123,7 +124,7 @@ static void on_renew_reply(void *ctx, const struct err *failed, const struct htt
     en->call = NULL;
     if (en->stopped)
         return;
-    if (!en->renewing) { /* refused meanwhile */
+    if (!en->renewing) { /* the certificate was refused meanwhile */
         timer_start(en->timers, &en->timer, 0);
         return;
     }
@@ -178,7 +179,7 @@ bool enroll_refused(struct enroll *en)
     char token[129];
     struct err e;
     if (!en->renewing)
-        return true; /* joining already */
+        return true; /* already joining */
     if (config_token(en->config, token, sizeof(token), &e))
         return false;
     OPENSSL_cleanse(token, sizeof(token));

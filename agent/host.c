@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A host's claim (see host.h). Invariants:
- *  1. A claim is there before anything runs for it, and goes only when nothing runs for it any
- *     more. So a host without a claim is a host on which nothing of ours lives.
- *  2. Repeated under its token, a claim is the same one. It is started once: a host that was
- *     started again has lost what it ran, and says so ("ended"), until the claim is released.
+ *  1. A claim is stored before anything runs for it, and removed only when nothing runs for it any
+ *     more. So on a host without a claim nothing of ours runs.
+ *  2. A request repeated with the same token returns the same claim. A claim is started once: after
+ *     a reboot the host reports it as "ended" until it is released.
  */
 #include "agent/host.h"
 
@@ -66,7 +66,7 @@ int host_request_parse(const char *text, size_t n, struct host_request *ret_requ
         json_req_strcpy(&r, "id", q.id, sizeof(q.id));
     }
     rc = json_reader_finish(&r);
-    json_wipe(root); /* user data holds a one-use secret */
+    json_wipe(root); /* because user data holds a one-use secret */
     if (rc != 0)
         host_request_deinit(&q);
     else
@@ -102,7 +102,7 @@ static char *path_of(const char *dir, const char *name)
     return mem_printf("%s/%s", dir, name);
 }
 
-/* ERR_NOT_FOUND: there is none. */
+/* ERR_NOT_FOUND if there is none. */
 static int read_claim(const char *dir, const char *name, struct claim *ret_claim, struct err *e)
 {
     struct buf text = {0};
@@ -158,7 +158,7 @@ static int open_hold(const char *dir, struct err *e)
     return fd;
 }
 
-/* Whose lock is on it; 0: nobody's. */
+/* The pid that holds its lock; 0 = none. */
 static pid_t holder_of(int hold)
 {
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -182,7 +182,7 @@ static void leave_connection(const char *dir)
         _exit(1);
 }
 
-/* Starts a process of its own session, which says on its descriptor 3 that it holds. */
+/* Starts the holder in its own session. It reports on descriptor 3 that it holds the lock. */
 static int start_holder(const char *dir, struct err *e)
 {
     int ready[2];
@@ -208,12 +208,12 @@ static int start_holder(const char *dir, struct err *e)
     close(ready[0]);
     if (is_ready)
         return 0;
-    if (pid > 0 && kill(pid, SIGKILL) == 0) /* it shall not come up later */
+    if (pid > 0 && kill(pid, SIGKILL) == 0) /* so that it cannot start later */
         waitpid(pid, NULL, 0);
     return err_set(e, ERR_IO, "the holder did not start; %s/console may say why", dir);
 }
 
-/* True if the process has this text in its environment. */
+/* Whether the process has this text in its environment. */
 static bool has_variable(pid_t pid, const char *variable)
 {
     char path[64];
@@ -234,8 +234,8 @@ static bool has_variable(pid_t pid, const char *variable)
     return found;
 }
 
-/* What a holder left that was killed itself: the agent and its supervisors have the directory in
- * their environment, and the tasks are below them. */
+/* Kills what a killed holder left: the agent and its supervisors have the directory in their
+ * environment, and the tasks are their descendants. */
 static int kill_leftovers(const char *dir, struct err *e)
 {
     char *variable = mem_printf("BELAY_NODE_DIR=%s/node", dir);
@@ -253,7 +253,7 @@ static int kill_leftovers(const char *dir, struct err *e)
 
 /* ---- claim ---- */
 
-/* The node's directory, and where its boot script works, with the join token. */
+/* Removes the node's directory, and the boot script's with the join token. */
 static int remove_node(const char *dir, struct err *e)
 {
     char *node = path_of(dir, "node"), *work = path_of(dir, "node.boot");
@@ -292,7 +292,7 @@ static int start_claim(const char *dir, const struct host_request *q, struct err
     return rc == 0 ? start_holder(dir, e) : rc;
 }
 
-/* A claim that could not be started is none: the error says that nothing is here. */
+/* Removes a claim that could not be started, so that an error means that nothing runs here. */
 static int undo_claim(const char *dir, int rc)
 {
     char *path = path_of(dir, "claim.json");
@@ -302,7 +302,7 @@ static int undo_claim(const char *dir, int rc)
     return rc;
 }
 
-/* Of another's claim nothing changes: the reply shows it. */
+/* Does not change another token's claim; the reply shows it. */
 static int claim(const char *dir, const struct host_request *q, int hold, struct err *e)
 {
     struct claim c = {0};
@@ -328,10 +328,10 @@ static void on_alarm(int signum)
     (void)signum;
 }
 
-/* Waits until nobody holds. False: it took too long. */
+/* Waits until the lock is free. False on timeout. */
 static bool wait_for_end(int hold)
 {
-    struct sigaction sa = {.sa_handler = on_alarm}; /* no SA_RESTART: the wait ends */
+    struct sigaction sa = {.sa_handler = on_alarm}; /* no SA_RESTART, so that the wait ends */
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     sigaction(SIGALRM, &sa, NULL);
     alarm(END_WAIT_S);
@@ -428,13 +428,13 @@ static int show(const char *dir, int hold, struct buf *out, struct err *e)
     return 0;
 }
 
-/* Does it, and puts the reply (of either form) into out. Blocks, at most about a minute. Returns 0
- * or the error's kind. */
+/* Serves the request, and writes the reply (of either form) to out. Blocks for at most about a
+ * minute. Returns 0 or the error's kind. */
 static int serve(const char *dir, const struct host_request *q, struct buf *out)
 {
     struct err e = {0};
     int hold = -1,
-        /* jobs of other users pass through */
+        /* jobs of other users must traverse it */
         rc = fs_mkdirs(dir, geteuid() == 0 ? 0711 : 0700, &e);
     if (rc == 0 && (hold = open_hold(dir, &e)) < 0)
         rc = (int)e.kind;

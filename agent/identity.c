@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenSSL is used here and nowhere else in the agent. The private key's text is wiped when it is
- * freed.
+ * The only file of the agent that uses OpenSSL. The private key's text is wiped when it is freed.
  */
 #include "agent/identity.h"
 
@@ -117,7 +116,7 @@ static int check_cert(const struct identity *id, const char *pem, struct wall *r
     EVP_PKEY *key = key_of(id);
     int rc = 0;
     if (!cert)
-        rc = ssl_fail(e, ERR_INVALID, "the certificate that belayd gave does not parse");
+        rc = ssl_fail(e, ERR_INVALID, "the certificate from belayd does not parse");
     else if (!key || X509_check_private_key(cert, key) != 1)
         rc = ssl_fail(e, ERR_INVALID, "the certificate is not for this node's key");
     else if (wall_of(X509_get0_notBefore(cert), ret_from) ||
@@ -142,8 +141,8 @@ static int load_node(struct identity *id, struct err *e)
     if (!rc)
         id->node = joined;
     else if (rc != ERR_NOT_FOUND)
-        log_error(
-            "what the last join left is of no use, joining again", log_s("file", path), log_err(e));
+        log_error("the result of the last join is unusable, joining again", log_s("file", path),
+            log_err(e));
     buf_deinit(&text);
     free(path);
     return rc == ERR_INVALID || rc == ERR_NOT_FOUND ? 0 : rc;

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LAST_MAX (INT64_C(1) << 52) /* beyond, the file is not ours */
+#define LAST_MAX (INT64_C(1) << 52) /* larger numbers are not ours */
 
-/* 0 if there is none, or none that makes sense. */
+/* 0 if there is none, or a malformed one. */
 static int64_t read_last(const char *path)
 {
     struct buf text = {0};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See keyring.h. A key is "user" data (keyrings(7)): when it was put, a newline, and the secrets in
- * the form that they have on the wire. It is linked to the user's keyring by itself and not to a
- * session's, which ends with the agent under systemd; so nobody possesses it, and its permissions
- * are the user's.
+ * See keyring.h. A key is of type "user" (keyrings(7)): the time of storing, a newline, and the
+ * secrets in wire format. It is linked to the user's keyring, not to a session's, which ends with
+ * the agent under systemd; so no process possesses it, and the user's permissions apply.
  */
 #include "agent/keyring.h"
 
@@ -16,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAYLOAD_MAX 32767L /* the kernel's, for this type */
-/* all of the possessor's and of the user's; none of the group's and of others' */
+#define PAYLOAD_MAX 32767L /* the kernel's limit for this type */
+/* all for possessor and user; none for group and others */
 #define PERMISSIONS 0x3f3f0000L
 #define TYPE "user"
 
@@ -26,7 +25,7 @@ static char *name_of(const char *dir)
     return mem_printf("belay:%s", dir);
 }
 
-/* Its number, or -1 with errno. */
+/* Returns its serial number, or -1 and errno. */
 static long find(const char *dir)
 {
     char *name = name_of(dir);
@@ -41,7 +40,7 @@ static int failed(struct err *e, const char *what)
     case ENOSYS:
     case EOPNOTSUPP:
         return err_set(e, ERR_UNSUPPORTED, "%s: this kernel has no keyrings", what);
-    case EPERM: /* a container's filter, most often */
+    case EPERM: /* usually a container's seccomp filter */
     case EACCES:
         return err_set(e, ERR_DENIED, "%s: not allowed here", what);
     case EDQUOT:
@@ -50,7 +49,7 @@ static int failed(struct err *e, const char *what)
     case ENOKEY:
     case EKEYEXPIRED:
     case EKEYREVOKED:
-        return err_set(e, ERR_NOT_FOUND, "%s: there are none", what);
+        return err_set(e, ERR_NOT_FOUND, "%s: no entry", what);
     default:
         return err_errno(e, errno, "%s", what);
     }
@@ -64,14 +63,14 @@ int keyring_put(const char *dir, const struct wire_secrets *s, struct wall now, 
     struct buf text = {0};
     char *name = name_of(dir);
     long key;
-    /* so that it does not move, which would leave a copy behind */
+    /* so that it is not moved, which would leave a copy */
     buf_reserve(&text, (size_t)PAYLOAD_MAX);
     buf_printf(&text, "%" PRId64 "\n", now.ms);
     wire_desired_encode(&whole, &text);
     if (text.len > (size_t)PAYLOAD_MAX) {
         buf_wipe(&text);
         free(name);
-        return err_set(e, ERR_INVALID, "%s: they are too large", what);
+        return err_set(e, ERR_INVALID, "%s: too large", what);
     }
     key = syscall(SYS_add_key, TYPE, name, text.data, text.len, (long)KEY_SPEC_USER_KEYRING);
     int rc = key < 0 ? failed(e, what) : 0;
@@ -85,16 +84,16 @@ int keyring_put(const char *dir, const struct wire_secrets *s, struct wall now, 
     return rc;
 }
 
-/* The clock may have been set back meanwhile: they do not last longer for that. */
+/* A clock set back must not extend their life. */
 static int age(struct wire_secrets *s, int64_t put_ms, struct wall now, struct err *e)
 {
     int64_t passed = now.ms > put_ms ? now.ms - put_ms : 0;
     if (!s->store_token)
         return 0;
     s->store_left_ms -= passed;
-    return s->store_left_ms > 0
-               ? 0
-               : err_set(e, ERR_NOT_FOUND, "what the kernel's keyring has of the store has ended");
+    return s->store_left_ms > 0 ? 0
+                                : err_set(e, ERR_NOT_FOUND,
+                                      "the store credentials in the kernel's keyring have expired");
 }
 
 static int decode(

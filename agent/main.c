@@ -24,14 +24,14 @@ static const char usage[] =
     "  -h, --help             this text\n"
     "  -V, --version          the version\n"
     "\n"
-    "SIGTERM ends the agent; running tasks go on and are taken over by the next one. While the\n"
+    "SIGTERM ends the agent; running tasks continue and are taken over by the next one. While the\n"
     "machine shuts down or a reclaim is announced, they are saved and ended first.\n";
 
 static int run_loop(struct config *config)
 {
     uv_loop_t loop;
     setenv("UV_THREADPOOL_SIZE", "16",
-        0); /* each save has a thread to its end, and a program waits for its snapshot */
+        0); /* each save occupies a thread until its end, and programs wait for snapshots */
     uv_loop_init(&loop);
     return agent_run(&loop, config);
 }

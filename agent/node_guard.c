@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routing rules, in the order in which the kernel asks them (rtnetlink(7), linux/fib_rules.h). For
- * each address:
+ * Routing rules, in the order in which the kernel evaluates them (rtnetlink(7), linux/fib_rules.h).
+ * For each address:
  *
- *     1  from this machine, uid 0         as if there were none of these rules
+ *     1  from this machine, uid 0         skip these rules
  *     2  TCP port 53                      likewise
  *     3  TCP                              prohibited
  *
- * Rule 0 is the kernel's own, for the machine's own addresses: a metadata service at one of these
- * cannot be guarded so.
+ * Rule 0 is the kernel's own, for local addresses: a metadata service at a local address cannot be
+ * guarded in this way.
  */
 #include "agent/node_guard.h"
 
@@ -27,9 +27,10 @@
 #define ANSWER_S 5
 #define HTTP_PORT 80
 #define DNS_PORT 53
-#define SOMEBODY 65534 /* any uid but root's */
+#define SOMEBODY 65534 /* any uid other than root's */
 
-/* All providers' on each machine: none of these addresses means anything else anywhere. */
+/* Every machine guards the addresses of all providers, as none of them is used for anything
+ * else. */
 static const struct service {
     const char *address;
     int family;
@@ -67,7 +68,8 @@ static unsigned char add_address(struct request *r, unsigned short type, const s
     return (unsigned char)(8 * n);
 }
 
-/* Sends it, and what comes back is in *r. 0 or an errno, the kernel's own answer among them. */
+/* Sends the request and receives the reply into *r. Returns 0 or an errno, which may be the
+ * kernel's answer. */
 static int ask(int fd, struct request *r, size_t size)
 {
     if (send(fd, r, r->head.nlmsg_len, 0) < 0)
@@ -100,7 +102,8 @@ static int add_rule(int fd, const struct service *s, enum rule which)
     add(&r, FRA_PRIORITY, &priority, sizeof(priority));
     if (which == RULE_ROOT) {
         add(&r, FRA_IIFNAME, "lo",
-            sizeof("lo")); /* what is forwarded comes from elsewhere, and counts as root's */
+            /* forwarded packets come from another interface, and would count as root's */
+            sizeof("lo"));
         add(&r, FRA_UID_RANGE, &root, sizeof(root));
     } else {
         add(&r, FRA_IP_PROTO, &tcp, sizeof(tcp));
@@ -111,7 +114,7 @@ static int add_rule(int fd, const struct service *s, enum rule which)
     return rc == EEXIST ? 0 : rc;
 }
 
-/* What the kernel would do with a connection of somebody's. */
+/* Whether the kernel would refuse a connection of a user other than root. */
 static bool is_closed(int fd, const struct service *s)
 {
     struct request r = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(r.of.route)),
@@ -136,7 +139,7 @@ static int guard(int fd, const struct service *s, struct err *e)
     for (enum rule which = RULE_ROOT; which <= RULE_PROHIBIT; which++) {
         int rc = add_rule(fd, s, which);
         if (s->family == AF_INET6 && (rc == EAFNOSUPPORT || rc == EOPNOTSUPP))
-            return 0; /* there is no IPv6 */
+            return 0; /* no IPv6 */
         if (rc)
             return err_set(e, ERR_UNSUPPORTED,
                 "setting a routing rule for the metadata service at %s: %s", s->address,
@@ -144,7 +147,7 @@ static int guard(int fd, const struct service *s, struct err *e)
     }
     if (!is_closed(fd, s))
         return err_set(e, ERR_UNSUPPORTED,
-            "routing rules were set for the metadata service at %s, and others than root still "
+            "routing rules are set for the metadata service at %s, but users other than root still "
             "reach it",
             s->address);
     return 0;

@@ -46,8 +46,8 @@ static enum err_kind kind_of_status(int status)
     return status >= 500 ? ERR_UNAVAILABLE : ERR_INVALID;
 }
 
-/* {"error":{"kind":"...","text":"..."}}. A 404 of somebody in between (a proxy, another server) has
- * no such body and must not be taken for belayd's word. */
+/* {"error":{"kind":"...","text":"..."}}. A 404 of an intermediary (a proxy, another server) has no
+ * such body and must not be mistaken for belayd's answer. */
 static int told_error(const struct http_reply *reply, struct err *e)
 {
     json_t *v = NULL;

@@ -23,7 +23,7 @@ enum shutdown_answer shutdown_read_answer(const char *text, size_t n)
     return SHUTDOWN_UNKNOWN;
 }
 
-/* Of inits that keep one. */
+/* For inits that record a run level. */
 static bool run_level_is_down(void)
 {
     const struct utmpx query = {.ut_type = RUN_LVL};
@@ -40,7 +40,7 @@ static void on_answer(void *ctx, const struct err *e, const struct runner_result
     enum shutdown_answer answer = SHUTDOWN_UNKNOWN;
     s->run = NULL;
     if (e && e->kind == ERR_CANCELLED) {
-        s->done(s->ctx, false, "it was not waited for");
+        s->done(s->ctx, false, "cancelled");
         return;
     }
     if (result)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first of the places, relative to own, that holds the file, as an absolute path; NULL:
+/* The first of the places, relative to own, that has the file, as an absolute path; NULL if
  * none. */
 static char *find(const char *own, const char *const places[2], const char *file)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *   idle --start--> parked sync <--> answered: sent again at once
+ *   idle --start--> parked sync <--> answered: repeated at once
  *                      |  ^
  *         changed:     |  | reply
  *      urgent sync     |  |
  *      beside it       v  |
  *                failed: both wait a full-jitter backoff, then the parked one goes first
  *
- * Invariant: after a change there is a status on its way that was made later than the change, or
- * `dirty` is set and something (a call's end, the timer) will send one.
+ * Invariant: after a change either a status built after it is in flight, or `dirty` is set and an
+ * event (a call's end, the timer) will send one.
  */
 #include "agent/uplink.h"
 
@@ -16,10 +16,11 @@
 
 #include <stdlib.h>
 
-#define WAIT_MS 20000     /* until belayd says otherwise */
-#define CALL_MS 15000     /* beyond the wait */
+#define WAIT_MS 20000     /* unless belayd says otherwise */
+#define CALL_MS 15000     /* in addition to the wait */
 #define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
-/* or a third of the lease: a belayd that was away is to hear of us before it takes us for lost */
+/* or a third of the lease, so that a restarted belayd hears from this node before it counts as
+ * lost */
 #define RETRY_CAP_MS 10000
 #define COALESCE_MS 1000
 
@@ -98,7 +99,7 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     slot->call = NULL;
     if (!u->running)
         return;
-    if (failed && failed->kind == ERR_CANCELLED) { /* of before a stop and a new start */
+    if (failed && failed->kind == ERR_CANCELLED) { /* from before a stop and restart */
         pump(u);
         return;
     }
@@ -106,7 +107,7 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     if (!rc)
         rc = wire_desired_decode(buf_str(&reply->body), reply->body.len, &d, &e);
     if (rc) {
-        /* in trouble, but not gone */
+        /* belayd is unavailable, but running */
         if (reply && (e.kind == ERR_NO_SPACE || e.kind == ERR_UNAVAILABLE))
             u->heard = clock_mono(u->timers->clock);
         on_failure(u, &e);
@@ -142,7 +143,7 @@ void uplink_init(struct uplink *u)
 void uplink_start(struct uplink *u)
 {
     u->running = true;
-    u->rev = 0; /* another node's, or another belayd's */
+    u->rev = 0; /* it was of another node or another belayd */
     pump(u);
 }
 

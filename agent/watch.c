@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A watch waits (its timer runs), is due (in the queue), or looks. inotify is not libuv's: that one
- * reads events until there are none, which a job that changes its directory all the time can
- * prevent for ever, and all its watches share a queue that one job can make overflow.
+ * A watch waits (its timer runs), is due (in the queue), or looks. inotify is not used through
+ * libuv: that reads events until there are none, which a job that changes its directory all the
+ * time can prevent for ever, and all its watches share one queue that a single job can overflow.
  */
 #include "agent/watch.h"
 
@@ -16,17 +16,17 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#define EVENT_BYTES 4096 /* read in one turn of the loop */
+#define EVENT_BYTES 4096 /* read per turn of the loop */
 #define NS_PER_MS 1000000
 #define NONE (-1)
 
 struct watches {
     uv_poll_t events;
-    int fd; /* of inotify; NONE: there is none, looks are made by the clock */
+    int fd; /* of inotify; NONE = not available, look only periodically */
     struct timers *timers;
     struct timer pause;
     struct list all, due;
-    int64_t credit_ns; /* what looks may take now */
+    int64_t credit_ns; /* time that looks may take now */
     int64_t credited_ns;
 };
 
@@ -35,8 +35,8 @@ struct watch {
     struct link in_all, in_due;
     struct timer timer;
     int64_t coalesce_ms, poll_ms;
-    int wd;        /* NONE: not armed */
-    bool soon;     /* the timer runs for a change, not for the poll */
+    int wd;        /* NONE = not armed */
+    bool soon;     /* the timer was started by a change, not for the poll */
     int allowance; /* looks */
     int64_t refilled_ms;
     char *path;
@@ -63,7 +63,7 @@ static void refill(struct watch *w)
     }
 }
 
-/* Until a look is allowed. */
+/* Time until a look is allowed. */
 static int64_t allowed_in_ms(struct watch *w)
 {
     refill(w);
@@ -116,7 +116,7 @@ static void arm(struct watch *w)
             IN_ONESHOT);
     if (w->wd != wd)
         disarm(w);
-    w->wd = wd < 0 ? NONE : wd; /* without it there is still the poll */
+    w->wd = wd < 0 ? NONE : wd; /* the poll remains */
 }
 
 void watch_again(struct watch *w)
@@ -130,7 +130,7 @@ void watch_again(struct watch *w)
 
 static void on_change(struct watches *ws, const struct inotify_event *event)
 {
-    bool is_lost = event->mask & IN_Q_OVERFLOW; /* any may have changed */
+    bool is_lost = event->mask & IN_Q_OVERFLOW; /* any directory may have changed */
     LIST_FOREACH (&ws->all, n) {
         struct watch *w = LIST_ENTRY(n, struct watch, in_all);
         if (!is_lost && w->wd != event->wd)
@@ -145,7 +145,7 @@ static void on_readable(uv_poll_t *poll, int status, int what)
     struct watches *ws = poll->data;
     _Alignas(struct inotify_event) char text[EVENT_BYTES];
     (void)status, (void)what;
-    ssize_t n = read(ws->fd, text, sizeof(text)); /* the rest keeps it readable for the next turn */
+    ssize_t n = read(ws->fd, text, sizeof(text)); /* a rest keeps it readable for the next turn */
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *event = (const struct inotify_event *)(text + at);
         on_change(ws, event);
@@ -162,7 +162,7 @@ static void look(struct watch *w)
     w->soon = false;
     refill(w);
     watch_count(w);
-    arm(w); /* before the look, or what changes during it is lost */
+    arm(w); /* before the look, or changes during it are lost */
     timer_start(ws->timers, &w->timer, w->poll_ms);
     w->fn(w->ctx); /* may free w */
     spend(ws, since_ns);
@@ -257,8 +257,7 @@ struct watches *watches_open(uv_loop_t *loop, struct timers *timers)
     ws->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (ws->fd < 0) {
         err_errno(&e, errno, "watching the files of jobs (fs.inotify.max_user_instances?)");
-        log_warn(
-            "changes in jobs' directories are found only by looking now and then", log_err(&e));
+        log_warn("changes in jobs' directories are found only by polling", log_err(&e));
         ws->fd = NONE;
         return ws;
     }

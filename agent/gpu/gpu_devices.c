@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * /dev/nvidiaN is character device 195:N (the driver's README, "Device Nodes"). Numbers go by the
- * bus, minors by what the driver found first; /proc/driver/nvidia/gpus/BUS/information says which
- * has which.
+ * bus, minors by what the driver found first; /proc/driver/nvidia/gpus/BUS/information maps one to
+ * the other.
  */
 #include "agent/gpu/gpu_devices.h"
 
@@ -17,7 +17,7 @@
 
 #define NVIDIA_MAJOR 195
 
-/* The line "Device Minor: \t 0"; fallback where there is none. */
+/* Reads the line "Device Minor: \t 0"; returns fallback if there is none. */
 static unsigned read_minor(const char *path, unsigned fallback)
 {
     FILE *f = fopen(path, "re");
@@ -31,7 +31,7 @@ static unsigned read_minor(const char *path, unsigned fallback)
     return minor;
 }
 
-/* By number; where the driver says nothing a number is a minor. */
+/* Minors by GPU number; without the driver's files, the number is taken as the minor. */
 static size_t list_minors(const char *root, unsigned out[GPUS_MAX])
 {
     char *pattern = mem_printf("%s/proc/driver/nvidia/gpus/*/information", root);

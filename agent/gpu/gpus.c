@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what there is ---- */
+/* ---- the list ---- */
 
 static void add(struct gpus *g, const char *id, const char *slice)
 {
@@ -39,7 +39,7 @@ void gpus_number(struct gpus *g, int64_t n)
     *g = all;
 }
 
-/* "... (UUID: GPU-5d5b)": what stands there, if it is nothing but letters, digits, - and /. */
+/* "... (UUID: GPU-5d5b)": reads the value if it consists only of letters, digits, - and /. */
 static bool read_uuid(const char *line, size_t n, char out[GPUS_ID_MAX])
 {
     static const char mark[] = "(UUID: ";
@@ -63,8 +63,8 @@ static bool read_uuid(const char *line, size_t n, char out[GPUS_ID_MAX])
 /* One GPU of the listing, and its slices. */
 struct reading {
     struct gpus whole, slices;
-    char uuids[GPUS_MAX][GPUS_ID_MAX]; /* of those in whole */
-    bool is_sliced;                    /* the last GPU, which was in whole before */
+    char uuids[GPUS_MAX][GPUS_ID_MAX]; /* UUIDs of the GPUs in `whole` */
+    bool is_sliced;                    /* the last GPU has slices, and is removed from `whole` */
 };
 
 static void read_line(struct reading *r, const char *line, size_t n)
@@ -122,7 +122,7 @@ void gpus_count_slices(const struct gpus *g, const struct counts *others, struct
     *ret_counts = c;
 }
 
-/* ---- who gets what ---- */
+/* ---- allotting ---- */
 
 bool gpus_text_has(const char *text, const char *id)
 {
@@ -143,7 +143,7 @@ static bool is_free(const char *id, const char *const *others, size_t n_others)
     return true;
 }
 
-/* False: there is no room for it. */
+/* False if it does not fit. */
 static bool append(char text[GPUS_TEXT_MAX], const char *id)
 {
     size_t n = strlen(text), len = strlen(id), comma = n > 0;
@@ -162,7 +162,7 @@ static int64_t count(const struct gpus *g, const char *slice)
     return n;
 }
 
-/* n of those with this profile; "": whole ones. */
+/* Allots n with this profile; "" = whole GPUs. */
 static int give(const struct gpus *g, const char *slice, int64_t n, const char *const *others,
     size_t n_others, char text[GPUS_TEXT_MAX], struct err *e)
 {
@@ -173,10 +173,8 @@ static int give(const struct gpus *g, const char *slice, int64_t n, const char *
     if (given == n)
         return 0;
     return err_set(e, ERR_UNAVAILABLE,
-        "it needs %lld GPUs%s%s of this node, which has %lld, and %lld of them are free of what "
-        "has not ended there yet",
-        (long long)n, slice[0] ? " of the profile " : "", slice, (long long)count(g, slice),
-        (long long)given);
+        "it needs %lld GPUs%s%s of this node, which has %lld, of which %lld are free", (long long)n,
+        slice[0] ? " with the profile " : "", slice, (long long)count(g, slice), (long long)given);
 }
 
 int gpus_allot(const struct gpus *g, const struct gpus_ask *ask, const char *const *others,

@@ -8,7 +8,7 @@
 #define NUMBER_MAX (INT64_C(1) << 58)
 #define DIGITS_MAX 20
 
-/* The number that a text begins with, whatever follows; -1 = none, or too great. */
+/* The number at the start of a text, whatever follows; -1 = none, or too large. */
 int64_t kernel_number(const char *p)
 {
     char digits[DIGITS_MAX];
@@ -27,7 +27,7 @@ static const char *next_line(const char *p)
     return p + (*p == '\n');
 }
 
-/* Behind n blanks; NULL: there are fewer in this line. */
+/* The text after n blanks; NULL if this line has fewer. */
 static const char *skip_words(const char *p, int n)
 {
     for (; p && n > 0; n--) {
@@ -45,7 +45,7 @@ static int64_t word(const char *p, int n)
 
 bool kernel_stat(const char *text, struct kernel_stat *ret_stat)
 {
-    const char *after = strrchr(text, ')'); /* the name before it is the program's choice */
+    const char *after = strrchr(text, ')'); /* the last ')', because the program chooses its name */
     if (!after || after[1] != ' ' || !after[2] || after[3] != ' ')
         return false;
     const char *p = after + 2; /* field 3 of proc(5) */
@@ -72,7 +72,7 @@ int64_t kernel_value(const char *text, const char *key)
     return -1;
 }
 
-/* Of "KEY=N" in the line; -1. */
+/* N of "KEY=N" in the line; -1 = none. */
 static int64_t pair(const char *line, const char *key)
 {
     size_t n = strlen(key);

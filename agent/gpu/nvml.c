@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The little of NVML's interface that is used is declared here, as NVIDIA's reference has it (NVML
- * API Reference Guide), so that the library is needed neither to build nor to run. A function that
- * it does not have, or that a GPU does not support, tells nothing.
+ * The part of NVML's interface that is used is declared here, after NVIDIA's NVML API Reference
+ * Guide, so that the library is needed neither to build nor to run. A function that the library
+ * lacks, or a GPU does not support, leaves its values unknown.
  *
- * Invariant: functions of the library are called on the thread only.
+ * Invariant: only the thread calls functions of the library.
  */
 #include "agent/gpu/nvml.h"
 
@@ -23,7 +23,7 @@
 
 /* ---- the interface ---- */
 
-struct nvml_device; /* what an nvmlDevice_t points to: only the library looks into it */
+struct nvml_device; /* what an nvmlDevice_t points to; opaque */
 
 #define NVML_OK 0
 #define NVML_INSUFFICIENT_SIZE 7
@@ -34,7 +34,7 @@ struct nvml_device; /* what an nvmlDevice_t points to: only the library looks in
 #define NVML_ECC_VOLATILE 0 /* since the driver was loaded */
 #define NVML_MIG_ENABLED 1
 
-/* Reasons for which clocks are not as high as they could be. */
+/* Reasons for throttled clocks. */
 #define REASON_SW_POWER_CAP 0x4ULL
 #define REASON_HW_SLOWDOWN 0x8ULL
 #define REASON_SW_THERMAL 0x20ULL
@@ -70,14 +70,14 @@ struct library {
     int (*slice)(struct nvml_device *d, unsigned i, struct nvml_device **ret);
 };
 
-/* The first is looked for where the loader looks; the others are where containers and providers put
+/* The first is found by the loader's search path; the others are where containers and providers put
  * it. */
 static const char *const paths[] = {"libnvidia-ml.so.1",
     "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
     "/usr/lib64/libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
     "/usr/lib/wsl/lib/libnvidia-ml.so.1"};
 
-/* Functions are found as data; what a pointer to one is to them POSIX promises. */
+/* dlsym returns a data pointer; POSIX guarantees that it can be converted to a function pointer. */
 static void find(struct library *l, void *ret_function, const char *name)
 {
     void *symbol = dlsym(l->handle, name);
@@ -148,7 +148,7 @@ static void look_at(const struct library *l, struct nvml_device *d, struct nvml_
         k->memory_bytes = (int64_t)m.used;
         k->memory_total_bytes = (int64_t)m.total;
     }
-    /* With no room for them only how many there are is told, whatever they look like. */
+    /* With no room for entries only their number is returned, whatever their format. */
     int rc = l->processes ? l->processes(d, &n, NULL) : -1;
     k->processes = rc == NVML_OK || rc == NVML_INSUFFICIENT_SIZE ? (int64_t)n : 0;
     if (k->is_slice)
@@ -209,7 +209,7 @@ static size_t look_at_all(const struct library *l, struct nvml_look *v)
 
 struct nvml {
     pthread_t thread;
-    pthread_mutex_t mutex; /* guards what follows */
+    pthread_mutex_t mutex; /* guards the members below */
     pthread_cond_t changed;
     bool asked, looking, fresh, stop;
     int64_t began_ms, at_ms, cpu_ns;
@@ -273,7 +273,7 @@ struct nvml *nvml_create(void)
     sigset_t all, old;
     pthread_mutex_init(&n->mutex, NULL);
     pthread_cond_init(&n->changed, NULL);
-    sigfillset(&all); /* signals are the loop's */
+    sigfillset(&all); /* signals are handled by the loop */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     if (pthread_create(&n->thread, NULL, run, n) != 0)
         mem_out_of_memory();
@@ -331,8 +331,8 @@ void nvml_destroy(struct nvml *n)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += CLOSE_MS / 1000;
     if (pthread_timedjoin_np(n->thread, NULL, &until) != 0) {
-        log_warn("a call to the GPUs' driver does not end: it is left alone");
-        pthread_detach(n->thread); /* and n with it */
+        log_warn("a call to the GPU driver hangs: its thread is abandoned");
+        pthread_detach(n->thread); /* n is leaked with it */
         return;
     }
     pthread_cond_destroy(&n->changed);

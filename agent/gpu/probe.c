@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariant: a counter that went back, since processes ended or a group was made anew, has counted
- * nothing, never less than that.
+ * Invariant: a counter that decreased, because processes ended or a cgroup was recreated, counts as
+ * unchanged, never as negative.
  */
 #include "agent/gpu/probe.h"
 
@@ -19,31 +19,31 @@
 #include <unistd.h>
 
 #define TEXT_MAX 16384
-/* vmstat counts in pages; those of the few machines with larger ones are taken for less */
+/* vmstat counts in pages; on the few machines with larger pages the result is too low */
 #define PAGE_SWAPPED 4096
-/* a process that used less than one cpu by this has no thread that is worth a look */
+/* threads are read only of processes that used at least one cpu divided by this */
 #define BUSY_PART 2
 
-/* What one process, or thread, had done by the last look. */
+/* Counters of a process or thread at the last sample. */
 struct seen {
     int64_t id, start_ticks;
     int64_t cpu_ticks, faults, blocked_ticks, read_bytes, write_bytes;
 };
 
-/* What a task has counted by a look; -1: nobody tells. */
+/* Counters of a task at a sample; -1 = not available. */
 struct counters {
     int64_t cpu_ms, blocked_ms, stall_ms, waited_ms, read_bytes, write_bytes, faults, refaults,
         net_in, net_out;
 };
 
 struct probe {
-    bool began;                   /* it was looked at */
-    int64_t init_pid, init_ticks; /* as they were then */
-    char group[USAGE_PATH_MAX];   /* the directory of its v2 group; "" = none was found */
-    /* one of its processes, which has a network of its own; 0 = none */
+    bool began;                   /* there was a first sample */
+    int64_t init_pid, init_ticks; /* as of that sample */
+    char group[USAGE_PATH_MAX];   /* directory of its v2 cgroup; "" = none found */
+    /* one of its processes with a separate network namespace; 0 = none */
     int64_t net_pid;
     struct counters last;
-    int64_t waited_at_ms;        /* when waited_ms grew, or the first look was */
+    int64_t waited_at_ms;        /* when waited_ms last grew, or the first sample */
     struct seen *seen, *threads; /* by id */
     size_t n_seen, n_threads;
 };
@@ -158,7 +158,7 @@ static const struct seen *find_seen(const struct seen *v, size_t n, int64_t id, 
     return found && found->start_ticks == start_ticks ? found : NULL;
 }
 
-/* Of the group whose file this is. */
+/* Lists the processes of the cgroup that has this file. */
 static size_t list_group(const char *file, pid_t *pids, size_t max)
 {
     char path[USAGE_PATH_MAX + 40];
@@ -175,17 +175,17 @@ static size_t list_group(const char *file, pid_t *pids, size_t max)
     return n;
 }
 
-/* One look at a task's processes. */
+/* One sample of a task's processes. */
 struct look {
     struct probe *p;
     bool wants_io, wants_swap;
     int64_t elapsed_ms;
     struct seen *seen, *threads;
     size_t n_seen, n_threads;
-    /* what they did since the look before */
+    /* what they did since the last sample */
     int64_t cpu_ticks, faults, blocked_ticks, read_bytes, write_bytes, busiest_ticks;
     int64_t pages, swap_bytes;
-    bool waits; /* one of them waits for a disk at this moment */
+    bool waits; /* one of them is waiting for a disk now */
 };
 
 static void look_at_thread(struct look *l, int64_t pid, const char *tid)
@@ -237,7 +237,7 @@ static void look_at_process(struct look *l, int64_t pid)
     l->pages += s.pages;
     l->waits = l->waits || s.state == 'D';
     const struct seen none = {0}, *was = find_seen(l->p->seen, l->p->n_seen, pid, s.start_ticks);
-    was = was ? was : &none; /* it began since */
+    was = was ? was : &none; /* started since the last sample */
     int64_t used = since(s.cpu_ticks, was->cpu_ticks);
     l->cpu_ticks += used;
     l->faults += since(s.faults, was->faults);
@@ -270,7 +270,7 @@ static void look_at_processes(struct look *l, const pid_t *pids, size_t n)
 
 /* ---- a task ---- */
 
-/* The v2 group that it has for itself, by where its processes are and the agent is not. */
+/* Finds the task's own v2 cgroup: one that its processes are in and the agent is not. */
 static void find_group(struct probe *p, const struct probe_of *of, int64_t pid)
 {
     static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
@@ -301,8 +301,8 @@ static bool has_own_network(int64_t pid)
            readlink(path, its, sizeof(its) - 1) > 0 && !str_eq(own, its);
 }
 
-/* What is found out of its processes, once there are some: the last began last, in its container if
- * it has one. */
+/* Finds its cgroup and network from its processes. The last process started last, so it is inside
+ * the container if there is one. */
 static void find_places(struct probe *p, const struct probe_of *of, const pid_t *pids, size_t n)
 {
     if (n > 0 && !p->group[0])
@@ -329,8 +329,8 @@ static void begin(struct probe *p, const struct probe_of *of, int64_t now_ms)
         .waited_at_ms = now_ms};
 }
 
-/* memory.stat, of v2, or of v1 with what is below it. What is in use is without the page cache,
- * which would give way. */
+/* memory.stat of v2, or of v1 including its descendants. Memory in use excludes the page cache,
+ * which can be reclaimed. */
 static void read_memory_stat(const char *text, struct counters *c, struct task_load *levels)
 {
     int64_t anon = kernel_value(text, "anon"), shared = kernel_value(text, "shmem");
@@ -348,7 +348,7 @@ static void read_memory_stat(const char *text, struct counters *c, struct task_l
     levels->memory_bytes = anon < 0 ? -1 : anon + (shared > 0 ? shared : 0);
 }
 
-/* The file beside one of a group. */
+/* Reads another file of the same cgroup. */
 static bool read_beside(const char *file, const char *name, char out[TEXT_MAX])
 {
     char path[USAGE_PATH_MAX + 40];
@@ -358,7 +358,7 @@ static bool read_beside(const char *file, const char *name, char out[TEXT_MAX])
     return end && read_text(path, out);
 }
 
-/* What its groups count; the rest is -1. */
+/* Reads what its cgroups count; the rest is -1. */
 static void read_counters(
     const struct probe *p, const struct probe_of *of, struct counters *c, struct task_load *levels)
 {
@@ -380,7 +380,7 @@ static void read_counters(
     levels->swap_bytes = read_in_group(p, "memory.swap.current", text) ? kernel_number(text) : -1;
 }
 
-/* Of all its interfaces but the loopback. */
+/* Sums all its interfaces except the loopback. */
 static void read_own_network(const struct probe *p, struct counters *c)
 {
     char text[TEXT_MAX];
@@ -406,7 +406,7 @@ static void fill_node(
     t->link_bytes_s = now->link_bytes_s;
 }
 
-/* What groups count, else what was seen of the processes. */
+/* Uses the cgroups' counters, or else those of the processes. */
 static void fill_sums(struct task_load *t, const struct counters *c, const struct counters *last,
     const struct look *l)
 {
@@ -423,7 +423,8 @@ static void fill_sums(struct task_load *t, const struct counters *c, const struc
     else if (l->blocked_ticks > 0)
         t->blocked_ms = ticks_ms(l->blocked_ticks);
     else
-        t->blocked_ms = l->waits ? t->ms : 0; /* who waits now is taken to have waited */
+        /* a task that waits now is assumed to have waited all the time */
+        t->blocked_ms = l->waits ? t->ms : 0;
     t->blocked_ms = t->blocked_ms < t->ms ? t->blocked_ms : t->ms;
     t->stall_ms = t->stall_ms < t->ms ? t->stall_ms : t->ms;
 }
@@ -438,8 +439,8 @@ static void fill_network(struct task_load *t, const struct counters *c, const st
                                        : since(c->net_out, last->net_out);
 }
 
-/* A wait is told when it is over, or a second later: it may have begun before this look, but not
- * before the one in which it was told last. */
+/* The program reports a wait at its end, or up to a second later: it may have begun before the last
+ * sample, but not before the sample that saw the last report. */
 static void fill_waited(struct probe *p, struct task_load *t, int64_t told_ms, int64_t now_ms)
 {
     int64_t more = since(told_ms, p->last.waited_ms), most = now_ms - p->waited_at_ms;

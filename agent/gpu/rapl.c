@@ -32,8 +32,8 @@ static int64_t read_number(const struct rapl *r, const char *zone, const char *n
     return read_file(r, zone, name, text) ? kernel_number(text) : -1;
 }
 
-/* "intel-rapl:0", or with `parts` "intel-rapl:0:1". The same packages come again as
- * intel-rapl-mmio:0, and a whole machine's psys has them in it. */
+/* "intel-rapl:0", or with `parts` "intel-rapl:0:1". intel-rapl-mmio:0 repeats the same packages,
+ * and psys includes them. */
 static bool is_zone(const char *name, int parts)
 {
     static const char prefix[] = "intel-rapl";
@@ -46,7 +46,7 @@ static bool is_zone(const char *name, int parts)
     return !*p && parts == 0;
 }
 
-/* A package itself, or the memory of one. What else is below a package is part of it. */
+/* A package, or the memory of one. Other zones below a package are included in it. */
 static bool counts(const struct rapl *r, const char *zone)
 {
     char name[TEXT_MAX];
@@ -77,7 +77,7 @@ int64_t rapl_used_uj(int64_t before_uj, int64_t now_uj, int64_t range_uj)
         return -1;
     if (now_uj >= before_uj)
         return now_uj - before_uj;
-    /* it has come round, where it is known at what */
+    /* the counter wrapped; usable if its range is known */
     return range_uj >= before_uj ? range_uj - before_uj + now_uj : -1;
 }
 

@@ -18,7 +18,7 @@ static int64_t count_cpus(void)
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) == 0)
         return CPU_COUNT(&set);
-    long n = sysconf(_SC_NPROCESSORS_ONLN); /* more than CPU_SETSIZE of them */
+    long n = sysconf(_SC_NPROCESSORS_ONLN); /* for more than CPU_SETSIZE cpus */
     return n > 0 ? n : 1;
 }
 
@@ -65,7 +65,7 @@ static struct gpu_kind read_kind(const char *path)
     return k;
 }
 
-/* What the driver tells in files of the GPUs. */
+/* Reads the driver's files of the GPUs. */
 static struct gpu_kind gpu_kind(void)
 {
     struct gpu_kind all = {.memory_mib = 0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Invariants.
- *  1. A look is read on a thread from copies; entries are the loop's, and those of a look under way
- *     stay.
- *  2. Numbers grow by one with each load; what was taken is not told again.
+ *  1. A sample is taken on a thread from copies. Entries belong to the loop, and are kept while a
+ *     sample that uses them is under way.
+ *  2. Each load has the next number; an acknowledged one is not sent again.
  */
 #include "agent/gpu/telemetry.h"
 
@@ -20,24 +20,24 @@
 #include <string.h>
 #include <time.h>
 
-/* A task, from the look that first sees it to the end of the window in which it ends. */
+/* A task, from the first sample that sees it to the end of the window in which it ends. */
 struct entry {
     struct link in_all;
     int64_t job, attempt;
     char gpus[GPUS_TEXT_MAX];
     struct probe *probe;
     struct probe_of of;
-    struct task_load sum, last; /* of the window; of the look */
-    bool runs;                  /* in the look that is under way, or was last */
+    struct task_load sum, last; /* of the window; of the last sample */
+    bool runs;                  /* runs in the current or last sample */
 };
 
-/* A GPU while somebody has it, likewise. */
+/* A GPU while a task has it, likewise. */
 struct gpu {
     struct link in_all;
-    struct wire_gpu_load told; /* its load is the window's sum */
+    struct wire_gpu_load told; /* its load is the sum of the window */
 };
 
-/* What a GPU had counted of errors by the look before. */
+/* Error counters of a GPU at the last sample. */
 struct errors {
     char id[GPUS_ID_MAX];
     int64_t corrected, uncorrected;
@@ -49,20 +49,20 @@ struct telemetry {
     struct nvml *nvml;
     struct list tasks, gpus;
     struct rapl rapl;
-    int64_t look_uj;            /* by the last look; -1 = not known */
-    int64_t drawn_uj, drawn_ms; /* of the window, as far as it is known */
-    int64_t cpu_mw;             /* of the window before; 0 = not known */
+    int64_t look_uj;            /* energy of the last sample; -1 = not known */
+    int64_t drawn_uj, drawn_ms; /* energy and time of the window, as far as known */
+    int64_t cpu_mw;             /* of the previous window; 0 = not known */
     struct probe_node before, now;
     bool looking, stopped, has_before, told_stuck;
-    int64_t look_cpu_us, tasks_cpu_us; /* of the last look; of all of them */
-    int64_t gpu_cpu_us;                /* that the GPUs' looks had used by the last */
+    int64_t look_cpu_us, tasks_cpu_us; /* CPU time of the last sample; of all samples */
+    int64_t gpu_cpu_us;                /* CPU time of GPU samples up to the last one */
     struct mono window;
     struct wall window_at;
-    int64_t gpus_at_ms;    /* of the look before; 0 = none */
-    struct errors *errors; /* by what was seen in it */
+    int64_t gpus_at_ms;    /* time of the last GPU sample; 0 = none */
+    struct errors *errors; /* counters in that sample */
     size_t n_errors;
     int64_t task_no, gpu_no;
-    struct wire_task_load *task_loads; /* that are not taken, by number */
+    struct wire_task_load *task_loads; /* not acknowledged, by number */
     struct wire_gpu_load *gpu_loads;
     size_t n_task_loads, n_gpu_loads;
 };
@@ -173,7 +173,7 @@ static struct gpu_load load_of(const struct nvml_look *k, int64_t ms)
         .processes = k->processes};
 }
 
-/* Errors since the look before; the first one only tells where counting begins. */
+/* Adds the errors since the last sample; the first sample only sets the baseline. */
 static void add_errors(const struct telemetry *t, const struct nvml_look *k, struct gpu_load *l)
 {
     for (size_t i = 0; i < t->n_errors; i++) {
@@ -215,8 +215,8 @@ static void add_gpus(struct telemetry *t)
     }
     if (nvml_is_stuck(t->nvml, mono_ms(t)) != t->told_stuck) {
         t->told_stuck = !t->told_stuck;
-        log_warn(t->told_stuck ? "the GPUs' driver does not answer: what they do is not known"
-                               : "the GPUs' driver answers again");
+        log_warn(t->told_stuck ? "the GPU driver does not answer: no GPU telemetry"
+                               : "the GPU driver answers again");
     }
     free(v);
 }
@@ -300,7 +300,7 @@ static void on_looked(void *ctx)
         if (n->runs)
             task_load_add(&n->sum, &n->last);
     }
-    /* more is no reading */
+    /* larger values are invalid */
     if (t->has_before && t->look_uj >= 0 && t->look_uj < WIRE_NODE_MW_MAX * RAPL_GAP_MS) {
         t->drawn_uj += t->look_uj;
         t->drawn_ms += t->now.at_ms - t->before.at_ms;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PORT_FIRST 30000 /* above those of services, below those of connections going out */
+#define PORT_FIRST 30000 /* above the ports of services, below ephemeral ports */
 #define PORTS 2700
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -62,7 +62,7 @@ static void add_basics(struct list_of_env *l, const struct job_user *u)
     put_text(l, "TMPDIR", "/tmp");
 }
 
-/* Behind what is there: the job's own programs and modules come first. */
+/* Appends dir, so that the job's own programs and modules come first. */
 static void add_dir(struct list_of_env *l, const char *name, const char *dir)
 {
     size_t n = strlen(name);
@@ -91,8 +91,8 @@ static int64_t n_nodes(const struct task_env *t)
     return t->spec->n_peers ? (int64_t)t->spec->n_peers : 1;
 }
 
-/* What torch.distributed and its like find each other by; a launcher on each node gives its workers
- * numbers of their own. */
+/* The rendezvous variables of torch.distributed and similar; a launcher on each node numbers its
+ * own workers. */
 static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
 {
     const struct wire_desired_attempt *s = t->spec;
@@ -101,7 +101,7 @@ static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
     put_text(l, "MASTER_ADDR", s->peers[0].address);
     put_number(l, "MASTER_PORT", PORT_FIRST + (s->job * 31 + s->attempt) % PORTS);
     if (s->script_on_first)
-        return; /* who is which is told to the tasks of a step */
+        return; /* the tasks of a step get their ranks from srun */
     put_number(l, "WORLD_SIZE", (int64_t)s->n_peers);
     put_number(l, "RANK", s->rank);
     put_number(l, "LOCAL_RANK", 0);
@@ -112,9 +112,9 @@ static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
         put_path(l, "BELAY_RESTORED_DIR", t->dir, "ranks");
 }
 
-/* All programs look at one of these, so who has no GPU on a node with some sees none. Numbers mean
- * the same GPUs to all of them only in one order, which is the bus's. ROCm counts anew what the
- * first variable leaves: a second one would take of that. */
+/* Every program reads one of these, so a task without GPUs on a node that has some sees none.
+ * Numbers mean the same GPUs to all programs only in bus order. ROCm renumbers the GPUs that the
+ * first variable leaves, so a second variable would select among those. */
 static void add_gpus(struct list_of_env *l, const struct task_env *t)
 {
     if (t->gpu_maker == GPU_MAKER_NONE)
@@ -125,7 +125,7 @@ static void add_gpus(struct list_of_env *l, const struct task_env *t)
         put_text(l, "ROCR_VISIBLE_DEVICES", t->gpus);
         return;
     }
-    /* CUDA does not see both kinds at once: the whole ones */
+    /* CUDA cannot use whole GPUs and slices together: pass the whole ones */
     if (slices && !str_starts(t->gpus, "MIG-"))
         put(l, mem_printf("CUDA_VISIBLE_DEVICES=%.*s", (int)(slices - t->gpus), t->gpus));
     else
@@ -188,8 +188,7 @@ static void put_counts(
     buf_deinit(&text);
 }
 
-/* As Slurm has it: how many tasks there are is told when the job has said it, and srun is told
- * so. */
+/* As in Slurm: the number of tasks is set only if the job states it, and srun reads it. */
 static void add_slurm_tasks_of_first(struct list_of_env *l, const struct task_env *t)
 {
     const struct wire_desired_attempt *s = t->spec;
@@ -232,7 +231,7 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     char *nodes = node_list(t);
     char host[HOST_NAME_MAX + 1] = "";
     if (gethostname(host, sizeof(host) - 1) == 0)
-        put_text(l, "HOSTNAME", host); /* not that of the submit, which shells would keep */
+        put_text(l, "HOSTNAME", host); /* overrides the submit host's, which shells would keep */
     put_text(l, "ENVIRONMENT", "BATCH");
     put_number(l, "SLURM_JOB_ID", s->job);
     put_number(l, "SLURM_JOBID", s->job);

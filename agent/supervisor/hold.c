@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The holder of a host's claim (see host.h): everything that the user data starts is below it, for
- * it is a child subreaper. It ends when the script does, or on SIGTERM, and before that ends
- * whatever is below it; the lock on `hold` goes with it. So who finds nobody holding knows that
- * nothing runs, unless the holder itself was killed.
+ * The holder of a host's claim (see host.h): as a child subreaper it is an ancestor of everything
+ * that the user data starts. It ends when the script does, or on SIGTERM, after it has killed all
+ * its descendants; its lock on `hold` ends with it. So an unlocked `hold` means that nothing runs,
+ * unless the holder itself was killed.
  */
 #include "agent/host.h"
 
@@ -24,7 +24,7 @@
 #define READY_FD 3
 #define KILL_WAIT_MS 15000
 
-/* In the child: the agent that stands beside this one comes first. */
+/* In the child: puts this program's directory first in PATH, so that its agent is used. */
 static void set_environment(const char *dir)
 {
     char exe[4096] = "";
@@ -64,7 +64,7 @@ static int take_hold(const char *dir)
     char *path = mem_printf("%s/hold", dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     free(path);
-    return fd >= 0 && fcntl(fd, F_SETLK, &l) == 0 ? 0 : -1; /* open as long as we live */
+    return fd >= 0 && fcntl(fd, F_SETLK, &l) == 0 ? 0 : -1; /* stays open until this process ends */
 }
 
 static int open_signals(void)
@@ -80,7 +80,7 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* Reaps what ended; true: the script is among it. */
+/* Reaps ended children; true if the script is among them. */
 static bool has_ended(pid_t script)
 {
     bool ended = false;
@@ -111,7 +111,8 @@ int host_hold_main(const char *dir)
     int signals = open_signals();
     if (signals < 0 || take_hold(dir) < 0 ||
         proc_group_open_mode("belay-host", NULL, PROC_SUBREAPER, &all, &e) != 0) {
-        log_error("this host is held already, or cannot be", log_s("dir", dir));
+        log_error(
+            "this host already has a holder, or a holder cannot be set up", log_s("dir", dir));
         return 1;
     }
     pid_t script = fork();
@@ -121,9 +122,9 @@ int host_hold_main(const char *dir)
         close(READY_FD);
         wait_for_end(signals, script);
     }
-    /* As long as it takes: while something lives, the host is not free. */
+    /* Without limit: while a process is alive, the host is not free. */
     while (proc_group_kill_all(all, 0, KILL_WAIT_MS, &e) != 0)
-        log_warn("processes will not die", log_s("dir", dir), log_err(&e));
+        log_warn("processes cannot be killed", log_s("dir", dir), log_err(&e));
     proc_group_close(all, false);
     return 0;
 }

@@ -20,12 +20,12 @@
     "PATH=\"${PATH:-/usr/local/bin:/usr/bin:/bin}:" INSIDE                                         \
     "/bin\"; PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}" INSIDE "/python\"; "                        \
     "export PATH PYTHONPATH; "
-/* The shell stays until the script has ended, whatever it is sent meanwhile, and hands the end
- * on. */
+/* The shell survives TERM, INT and HUP, stays until the script has ended, and returns its exit
+ * code. */
 #define COMMAND                                                                                    \
     PATHS ": >\"$BELAY_CONTROL_DIR/" IMAGE_INSIDE "\"; trap : TERM INT HUP; \"$@\"; exit $?"
 
-extern const char image_sh[]; /* as the build embedded it, without its lines of comments */
+extern const char image_sh[]; /* embedded by the build, without comment lines */
 
 char *image_script(void)
 {
@@ -106,7 +106,7 @@ static void bind_all(struct words *w, const struct image_run *r, bool podman)
         bind(w, podman, r->cwd, r->cwd, "");
     if (belay)
         bind(w, podman, belay, INSIDE "/bin/belay", ":ro");
-    if (real) { /* of the bundle: its libraries, and its loader by its own path */
+    if (real) { /* in a bundle: its libraries, and its loader by its own path */
         bind(w, podman, real, INSIDE "/lib/private", ":ro");
         bind(w, podman, real, real, ":ro");
     }
@@ -117,7 +117,7 @@ static void bind_all(struct words *w, const struct image_run *r, bool podman)
     free(real);
 }
 
-/* What says how this machine is, and not what the job is to do. */
+/* Variables that describe this machine, not the job. */
 static bool is_of_machine(const char *entry)
 {
     static const char *const names[] = {"PATH=", "HOME=", "SHELL=", "TMPDIR=", "LD_LIBRARY_PATH=",
@@ -128,7 +128,7 @@ static bool is_of_machine(const char *entry)
     return false;
 }
 
-/* By name alone: values are in the environment, and command lines are everybody's to read. */
+/* Passes names only: values stay in the environment, because every user can read command lines. */
 static void pass_env(struct words *w, const struct image_run *r)
 {
     for (char *const *p = r->env; *p; p++)
@@ -150,8 +150,8 @@ static void pass_gpus(struct words *w, const char *gpus)
 
 static void add_podman(struct words *w, const struct image_run *r)
 {
-    /* Its own cgroups would not be the task's. Signals come to the job's processes by
-     * themselves. */
+    /* No cgroups of podman's own, which would not be the task's. No signal proxy: the job's
+     * processes are signalled directly. */
     static const char *const how[] = {"--cgroup-manager=cgroupfs", "run", "--rm", "--pull=never",
         "--cgroups=disabled", "--network=host", "--ipc=host", "--uts=host", "--ulimit=host",
         "--security-opt=label=disable", "--log-driver=none", "--interactive", "--sig-proxy=false",
@@ -212,7 +212,7 @@ int image_command(const struct image_run *r, char ***ret_argv, struct err *e)
     return 0;
 }
 
-/* Its environment is that of the container, and what is of the session alone. */
+/* Passes only the variables of the session; the rest of the environment is the container's. */
 static void enter_podman(struct words *w, const struct image_run *r, bool tty)
 {
     add(w, mem_strdup(r->runtimes->podman));
@@ -322,7 +322,7 @@ static bool is_of_session(void *ctx, pid_t pid)
     if (!is_inside(NULL, pid) || fs_read(path, ENVIRON_MAX, &all, NULL) != 0)
         return false;
     const char *p = buf_str(&all), *end = p + all.len;
-    for (; p < end && !found; p += strlen(p) + 1) /* there is a NUL behind the last one */
+    for (; p < end && !found; p += strlen(p) + 1) /* a NUL follows the last one */
         found = str_eq(p, entry);
     buf_deinit(&all);
     return found;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# Has a job's image fetched, then runs the job's script in it (agent/supervisor/image.h).
+# Fetches a job's image, then runs the job's script in it (agent/supervisor/image.h).
 #   image.sh podman|apptainer|file RUNTIME IMAGE CONTROL-DIRECTORY COMMAND...
 kind=$1 runtime=$2 image=$3 control=$4
 shift 4
@@ -8,10 +8,10 @@ PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 unset LD_PRELOAD LD_LIBRARY_PATH
 
-# give_up bad|node WORDS: of a bad image no node has a better one.
+# give_up bad|node REASON: bad = the image is at fault, so another node would fail too.
 give_up() {
-	printf '%s the image %s cannot be had: %s\n' "$1" "$image" "$2" | tr '\n' ' ' >"$control/.image"
-	echo "belay: the image $image cannot be had: $2" >&2
+	printf '%s the image %s is not available: %s\n' "$1" "$image" "$2" | tr '\n' ' ' >"$control/.image"
+	echo "belay: the image $image is not available: $2" >&2
 	exit 125
 }
 

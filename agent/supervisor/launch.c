@@ -20,7 +20,7 @@
 static void report(int fd, enum launch_step step, int value)
 {
     const struct launch_report r = {.step = step, .value = value};
-    ssize_t n = write(fd, &r, sizeof(r)); /* smaller than PIPE_BUF: whole or not at all */
+    ssize_t n = write(fd, &r, sizeof(r)); /* smaller than PIPE_BUF, so atomic */
     (void)n;
 }
 
@@ -47,12 +47,12 @@ int launch_become_user(const struct job_user *u)
     return 0;
 }
 
-/* In a room by its name there: the one that the supervisor has open would be a file of nowhere
- * else. */
+/* In a room opens it by its path there: the supervisor's descriptor belongs to another mount
+ * namespace. */
 static int open_output(const struct launch *l)
 {
     int fd = l->room ? open(CRIU_ROOM "/output.log", O_WRONLY | O_APPEND | O_NOFOLLOW) : l->output;
-    /* not one of those that are given anew */
+    /* above the descriptors that are reassigned */
     int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 10);
     if (l->room && fd >= 0)
         close(fd);
@@ -79,8 +79,8 @@ static int open_input(const struct launch *l)
     return fd < 0 || dup2(fd, 0) < 0 ? -1 : 0;
 }
 
-/* The file may still be open for writing in a process that was just forked elsewhere in the agent
- * and has not come to its exec. */
+/* The file may still be open for writing in a child that the agent just forked and that has not
+ * reached its exec. */
 static void exec_script(const struct launch *l)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
@@ -92,7 +92,7 @@ static void exec_script(const struct launch *l)
     }
 }
 
-/* In no directory, and under a name by which it is known. */
+/* Keeps no directory busy, and has a recognisable process name. */
 static void hold(void)
 {
     if (chdir("/") == 0)
@@ -202,7 +202,8 @@ static void run_first(const struct launch *l, int to_supervisor)
     start_script(l, to_supervisor);
 }
 
-/* The report is the first process's then: with it ends all that is in the room. */
+/* From then on the room's first process reports: when it ends, the kernel ends everything in the
+ * room. */
 static void make_room(const struct launch *l, int to_supervisor)
 {
     pid_t first = criu_room_separate() < 0 ? -1 : fork();
@@ -235,7 +236,7 @@ static void run_init(const struct launch *l, int to_supervisor, int gate, int en
     start_script(l, to_supervisor);
 }
 
-/* -1: there is no such pipe, and errno. */
+/* The gate is -1 where none is needed. Returns -1 and errno on failure. */
 static int make_pipes(const struct launch *l, int up[2], int gate[2])
 {
     gate[0] = gate[1] = -1;

@@ -14,7 +14,7 @@
 
 #define OOM_FILE "/proc/self/oom_score_adj"
 #define OOM_SPARED                                                                                 \
-    "-900" /* -1000 would be: never, and a leak of the agent's could then take the machine down */
+    "-900" /* -1000 would mean never, and then a leak in the agent could take the machine down */
 
 #define RESERVE_LEAST_MIB 256
 #define RESERVE_MOST_MIB 4096
@@ -92,13 +92,14 @@ void limits_warn(struct limits_warned *w, const struct proc_group *g)
     int why = proc_group_lacks(g, PROC_DEVICES);
     list_lacks(g, &lacks);
     if (lacks.len > 0 && !atomic_exchange(&w->limits, true))
-        log_warn("limits of tasks cannot be set here: a job can take what it did not ask for, or "
-                 "all of the machine; run the agent as root, under systemd with Delegate=yes, on a "
+        log_warn("limits of tasks cannot be set here: a job can use more than it requested, or the "
+                 "whole machine; run the agent as root, under systemd with Delegate=yes, on a "
                  "kernel with these cgroup controllers (for swap: swapaccount=1, or no swap)",
             log_s("not_limited", buf_str(&lacks)));
     if (why && !atomic_exchange(&w->devices, true))
-        log_warn("no task can be kept from the GPUs of others here: run the agent as root, on "
-                 "Linux 4.15 or later with cgroup v2, or with a v1 devices hierarchy",
+        log_warn(
+            "tasks cannot be denied access to each other's GPUs here: run the agent as root, on "
+            "Linux 4.15 or later with cgroup v2, or with a v1 devices hierarchy",
             log_s("error", strerror(why)));
     buf_deinit(&lacks);
 }
@@ -108,7 +109,8 @@ void limits_warn(struct limits_warned *w, const struct proc_group *g)
 static void write_score(int fd, const char *score)
 {
     ssize_t n =
-        write(fd, score, strlen(score)); /* not where it may not: then it is as all others are */
+        /* without the right to, the score stays as for other processes */
+        write(fd, score, strlen(score));
     (void)n;
 }
 

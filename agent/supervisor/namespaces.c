@@ -31,10 +31,9 @@ static void close_namespaces(struct namespaces *n)
     n->ipc = n->mounts = -1;
 }
 
-/* What is mounted outside later on appears inside too where the node's mounts are shared, as
- * systemd makes them; never the other way round. Inside they are shared among what the task makes
- * of them:
- * rootless podman warns where `/` is not. */
+/* Later mounts outside appear inside too where the node's mounts are shared (systemd's default);
+ * never the other way round. Inside, mounts are shared among the task's own mount namespaces,
+ * because rootless podman warns if `/` is not shared. */
 static int separate_mounts(void)
 {
     return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
@@ -49,7 +48,7 @@ static int mount_shm(int64_t mib)
     struct stat st;
     if (mib > 0)
         snprintf(options, sizeof(options), "mode=1777,size=%lldm", (long long)mib);
-    if (lstat(SHM, &st) < 0 || !S_ISDIR(st.st_mode)) /* there is none, or it leads somewhere else */
+    if (lstat(SHM, &st) < 0 || !S_ISDIR(st.st_mode)) /* missing, or a symbolic link */
         return 0;
     return mount("belay-shm", SHM, "tmpfs", MS_NOSUID | MS_NODEV, options);
 }
@@ -61,7 +60,7 @@ static int fill(const struct namespaces_want *want)
     return want->hides_processes ? proc_mount_cover() : 0;
 }
 
-/* 0 or errno; then nothing has changed. */
+/* Returns 0, or errno with nothing changed. */
 static int enter(struct namespaces *n, const struct namespaces_want *want)
 {
     int why = 0, here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -87,8 +86,8 @@ static int explain(int why, const struct namespaces_want *want, struct err *e)
         return 0;
     if (why == EPERM)
         return err_set(e, ERR_UNSUPPORTED,
-            "separating a task from the node: %s: the agent needs CAP_SYS_ADMIN; if it may not "
-            "have that, set %s",
+            "separating a task from the node: %s: the agent needs CAP_SYS_ADMIN; without it, set "
+            "%s",
             strerror(why), option);
     if (why == ENOSPC)
         return err_set(e, ERR_UNSUPPORTED,
@@ -97,8 +96,8 @@ static int explain(int why, const struct namespaces_want *want, struct err *e)
             strerror(why));
     if (why == ENOTSUP)
         return err_set(e, ERR_UNSUPPORTED,
-            "separating a task from the node: a /proc of its own needs Linux 5.8: set "
-            "hide_processes: yes (the node's /proc is mounted anew), or no");
+            "separating a task from the node: a separate /proc needs Linux 5.8: set "
+            "hide_processes: yes (remounts the node's /proc), or no");
     return err_set(e, ERR_UNSUPPORTED, "separating a task from the node: %s", strerror(why));
 }
 

@@ -15,7 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define BELOW_MAX 256 /* mounts below /proc: a container has some ten */
+#define BELOW_MAX 256 /* mounts below /proc; a container has about ten */
 #define HIDDEN "hidepid=2"
 
 static int usual_flags(unsigned long *ret_flags)
@@ -39,7 +39,7 @@ int proc_mount_hide(struct err *e)
 {
     unsigned long flags;
     if (usual_flags(&flags) < 0)
-        return err_errno(e, errno, "looking at /proc");
+        return err_errno(e, errno, "reading the mounts of /proc");
     return mount("proc", "/proc", "proc", MS_REMOUNT | flags, HIDDEN) < 0
                ? err_errno(e, errno, "mounting /proc with " HIDDEN)
                : 0;
@@ -48,13 +48,13 @@ int proc_mount_hide(struct err *e)
 /* ---- what is mounted ---- */
 
 struct mounts {
-    bool is_hidden; /* in the uppermost /proc */
+    bool is_hidden; /* hidden in the topmost /proc */
     char *below[BELOW_MAX];
     int fds[BELOW_MAX];
     size_t n;
 };
 
-/* options: of the file system, as the kernel shows them. */
+/* options: the file system's options as the kernel lists them. */
 static bool hides(const char *options)
 {
     static const char *const values[] = {"2", "invisible", "4", "ptraceable", NULL};
@@ -68,14 +68,14 @@ static bool hides(const char *options)
     return false;
 }
 
-/* A job needs nothing that is mounted there, and an automount cannot be bound. */
+/* Skipped: jobs do not need it, and an automount cannot be bind-mounted. */
 static bool is_left_out(const char *type)
 {
     return str_eq(type, "autofs") || str_eq(type, "binfmt_misc");
 }
 
-/* line: of mountinfo, proc(5). Later ones of the same place are above earlier ones. opens: what is
- * below /proc. */
+/* line: of mountinfo, proc(5). Later mounts of the same place cover earlier ones. opens: also open
+ * the mounts below /proc. */
 static int note(struct mounts *m, const char *line, bool opens)
 {
     char at[1024], type[64];
@@ -134,7 +134,7 @@ static int put_back(const struct mounts *m)
     return 0;
 }
 
-/* A kernel that knows no options of a single mount ignores them. */
+/* A kernel without per-mount options ignores them, so the result is checked. */
 static int check_hidden(void)
 {
     struct mounts now;

@@ -2,8 +2,8 @@
  *
  *     supervisor --fork--> minder --fork--> command
  *
- * The minder tells the command's end, passes signals on, and hangs the command up when the agent
- * lets go. Both are in the task's group, so that neither outlives it.
+ * The minder reports the command's end, forwards signals, and hangs up the command when the agent
+ * closes the connection. Both are in the task's cgroup, so neither outlives it.
  */
 #include "agent/supervisor/shells.h"
 
@@ -119,10 +119,10 @@ static void report(int fd, enum shell_step step, int value)
 {
     const struct shell_report r = {.step = step, .value = value};
     if (send(fd, &r, sizeof(r), MSG_NOSIGNAL) < 0)
-        _exit(126); /* nobody listens any more */
+        _exit(126); /* the agent has closed the connection */
 }
 
-/* The environment of the task, with the terminal of who asks. session: an entry; "" = none. */
+/* The task's environment, with the caller's terminal. session: an entry; "" = none. */
 static char **env_of(const struct shells *s, const struct shell_order *o, const char *session)
 {
     size_t n = 0, kept = 0;
@@ -147,8 +147,7 @@ static const char *path_of(char *const *env)
     return "/usr/local/bin:/usr/bin:/bin";
 }
 
-/* What is there to run it in its container is looked up now: it may have been installed since the
- * agent's start. */
+/* The runtime is looked up now, because it may have been installed since the agent's start. */
 static char **in_container(const struct shells *s, const struct shell_order *o)
 {
     struct image_runtimes runtimes;
@@ -177,7 +176,7 @@ static void run_command(const struct shells *s, const struct shell_order *o, con
         dup2(files[i], i);
     if (o->tty && (ioctl(0, TIOCSCTTY, 0) < 0 ||
                       (s->user->is_other && fchown(0, s->user->uid, s->user->gid) < 0)))
-        log_debug("the terminal of a command is not its own");
+        log_debug("a command's terminal could not be made its controlling terminal");
     setenv("PATH", path_of(env), 1); /* where execvpe looks */
     if (!argv)
         report(to_agent, SHELL_EXEC, ENOENT);
@@ -197,7 +196,8 @@ static void on_child(int signum)
     (void)signum;
 }
 
-/* In a container it is what is inside; what is around that gets it while there is nothing (yet). */
+/* In a container signals the processes inside; the runtime gets the signal while there are none
+ * (yet). */
 static void pass_on(const struct shells *s, const char *session, pid_t command, int signum)
 {
     if (!*session || image_signal_session(s->group, signum, session) <= 0)
@@ -220,7 +220,7 @@ static void hang_up(const struct shells *s, const char *session, pid_t command)
     _exit(0);
 }
 
-/* Until the command has ended, or the agent is not there any more. */
+/* Runs until the command has ended, or the agent has closed the connection. */
 static void mind(const struct shells *s, const char *session, pid_t command, int agent)
 {
     sigset_t none;
@@ -278,7 +278,7 @@ static void run_minder(
 
 /* ---- the supervisor ---- */
 
-/* Waits for nobody, so that it needs no minder. */
+/* Does not wait, so it needs no minder. */
 static void send_signal(
     const struct shells *s, const struct shell_order *o, const int fds[SHELL_FDS])
 {
@@ -286,10 +286,10 @@ static void send_signal(
     const struct shell_report r = n < 0 ? (struct shell_report){SHELL_EXEC, -n}
                                         : (struct shell_report){SHELL_ENDED, W_EXITCODE(n == 0, 0)};
     if (send(fds[3], &r, sizeof(r), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        log_debug("nobody hears that a signal was sent");
+        log_debug("the result of a signal could not be reported");
 }
 
-/* A free place; NULL if there is none. Those that have ended are reaped. */
+/* A free place, after reaping minders that have ended; NULL if there is none. */
 static pid_t *place(struct shells *s)
 {
     pid_t *free_one = NULL;
@@ -302,7 +302,7 @@ static pid_t *place(struct shells *s)
     return free_one;
 }
 
-/* Bytes of the message; -1. Of its descriptors those that did not come are -1. */
+/* Returns the length of the message, or -1. Descriptors that did not come are -1. */
 static ssize_t receive(int connection, char *text, size_t size, int fds[SHELL_FDS])
 {
     union {
@@ -343,7 +343,7 @@ static void start(struct shells *s, const char *text, size_t n, const int fds[SH
     if (pid > 0)
         *minder = pid;
     else if (send(fds[3], &refused, sizeof(refused), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        log_debug("nobody hears that a command was refused");
+        log_debug("the refusal of a command could not be reported");
     shell_order_deinit(&o);
 }
 

@@ -29,7 +29,7 @@ struct kept_one {
 
 struct spares {
     const char *dir;
-    /* the newest last: what was used last is what the kernel still knows */
+    /* newest last, because the kernel still caches the most recently used */
     struct kept_one all[SPARES_MAX];
     size_t n;
 };
@@ -39,8 +39,7 @@ static void remove_one(const char *dir, const char *name)
     char *path = mem_printf("%s/%s", dir, name);
     struct err e;
     if (fs_remove_tree(path, &e) != 0)
-        log_warn("a directory that was kept for a task could not be removed", log_s("dir", path),
-            log_err(&e));
+        log_warn("a spare task directory could not be removed", log_s("dir", path), log_err(&e));
     free(path);
 }
 
@@ -85,7 +84,7 @@ bool spares_wants(const struct spares *s)
 
 void spares_keep(struct spares *s, const char *user, const struct spare *spare)
 {
-    if (!spares_wants(s)) { /* several were on their way */
+    if (!spares_wants(s)) { /* several were under way at once */
         remove_one(s->dir, spare->name);
         return;
     }
@@ -98,7 +97,7 @@ bool spare_use(
     const char *tasks_dir, const struct spare *spare, const char *dir, const struct job_user *u)
 {
     char *from = mem_printf("%s/%s", tasks_dir, spare->name);
-    /* the user's number may be another now */
+    /* the user's uid may have changed */
     bool is_theirs = spare->uid == u->uid && (!u->is_other || spare->gid == u->gid);
     bool is = is_theirs && rename(from, dir) == 0;
     free(from);
@@ -107,8 +106,8 @@ bool spare_use(
     return is;
 }
 
-/* Calls fn with what is in a directory until that says false. False: it did, or the directory
- * cannot be read. */
+/* Calls fn with each name in a directory until it returns false. Returns false if it did, or if the
+ * directory cannot be read. */
 static bool for_each_in(int fd, bool (*fn)(void *ctx, const char *name), void *ctx)
 {
     union {
@@ -138,7 +137,7 @@ static int open_in(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* As it was made. */
+/* Whether it is as it was made. */
 static bool is_untouched(int at, const char *name, struct stat *ret_stat)
 {
     int fd = open_in(at, name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One poll loop. The signal before the time limit is sent until somebody has got it, and then never
- * again. A stop is two moments, term_at and kill_at; whatever wants one (a command, the time limit,
- * the machine's shutdown) can only bring them nearer. The first that wants one is the cause. A
- * SIGTERM waits until the script can hear it.
+ * One poll loop. The signal before the time limit is retried until a process has received it, and
+ * then never sent again. A stop has two moments, term_at and kill_at; each cause (a command, the
+ * time limit, the machine's shutdown) can only move them forward. The first cause is the one
+ * recorded. A SIGTERM waits until the script can receive it.
  */
 #include "agent/supervisor/supervise_loop.h"
 
@@ -28,10 +28,10 @@
 
 #define NEVER INT64_MAX
 #define KILL_WAIT_MS 10000
-#define GRACE_AGAIN_MS 250 /* nobody hears it yet */
+#define GRACE_AGAIN_MS 250 /* retry while no process handles it */
 #define SLEEP_MAX_MS 3600000
 #define LISTEN_AGAIN_MS 1000
-#define FIXED 4 /* descriptors that are waited for, before the connections */
+#define FIXED 4 /* polled descriptors before the connections */
 
 static int64_t now_ms(void)
 {
@@ -62,7 +62,7 @@ static void on_limit(struct supervise_loop *v)
     stop(v, EXIT_TIMEOUT, text, 0, v->kill_wait_ms);
 }
 
-/* What its user sends. In a container the script is not to be told from its programs. */
+/* Sends a user's signal. In a container the script cannot be distinguished from its programs. */
 static int signal_task(void *ctx, int signum, enum shell_to to)
 {
     const struct supervise_loop *v = ctx;
@@ -83,7 +83,7 @@ static int signal_handlers(const struct supervise_loop *v, int signum)
                        : proc_group_signal_handlers(v->group, signum);
 }
 
-/* What is stopped (SIGSTOP) could not act on a SIGTERM. */
+/* Continues stopped processes (SIGSTOP), which could not act on SIGTERM. */
 static void terminate(struct supervise_loop *v)
 {
     v->term_sent = true;
@@ -95,7 +95,7 @@ static void terminate(struct supervise_loop *v)
     proc_group_signal(v->group, SIGCONT);
 }
 
-/* What is being stopped is told so by SIGTERM. */
+/* No grace signal during a stop, which sends SIGTERM. */
 static void on_grace(struct supervise_loop *v)
 {
     v->grace_at = NEVER;
@@ -122,7 +122,7 @@ static void check_times(struct supervise_loop *v)
         return;
     v->kill_at = NEVER;
     if (proc_group_kill_all(v->group, v->child, KILL_WAIT_MS, &e))
-        log_error("a task does not die", log_err(&e));
+        log_error("a task could not be killed", log_err(&e));
 }
 
 static int poll_timeout(const struct supervise_loop *v)
@@ -200,7 +200,7 @@ static void tell_ready(struct supervise_loop *v)
         }
 }
 
-/* Those that came before the script could be joined. */
+/* Starts the commands that came before the script was ready. */
 static void start_early(struct supervise_loop *v)
 {
     for (size_t i = 0; i < v->n_early; i++)
@@ -208,7 +208,7 @@ static void start_early(struct supervise_loop *v)
     v->n_early = 0;
 }
 
-/* One that comes with too many is hung up. */
+/* A command beyond the limit is hung up. */
 static void take_shell(struct supervise_loop *v, struct supervise_loop_connection *from)
 {
     int fd = from->passed;
@@ -239,7 +239,7 @@ static void obey(struct supervise_loop *v, struct supervise_loop_connection *fro
     } else if (c.what == SUPERVISE_SIGNAL) {
         snprintf(text, sizeof(text), "signalled %d\n", signal_handlers(v, (int)c.signal));
     } else if (c.what == SUPERVISE_LIMIT) {
-        /* an agent that comes back says it again */
+        /* a restarted agent repeats the command */
         if (v->cause == EXIT_BY_ITSELF && c.limit_ms != v->time_limit_ms)
             set_limit(v, c.limit_ms);
     } else {
@@ -258,7 +258,7 @@ static void drop(struct supervise_loop *v, struct supervise_loop_connection *c)
     *c = (struct supervise_loop_connection){.fd = -1, .passed = -1};
 }
 
-/* As recv; a descriptor that comes along stays with the connection. */
+/* As recv; a descriptor received with the data stays with the connection. */
 static ssize_t receive(struct supervise_loop_connection *c)
 {
     union {
@@ -302,7 +302,8 @@ static void on_input(struct supervise_loop *v, struct supervise_loop_connection 
         drop(v, c);
 }
 
-/* The newest connection is the living agent's: an older one makes room. */
+/* The newest connection belongs to the running agent, so an older one is closed if there is no
+ * room. */
 static void on_connect(struct supervise_loop *v)
 {
     int fd = accept4(v->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -326,8 +327,8 @@ bool supervise_loop_take_signal(struct supervise_loop *v)
     return false;
 }
 
-/* A script that is our child: what it said, if anything, is why it could not start. What it has
- * left behind comes to us, as we are its reaper, and goes. */
+/* For a script that is our child: its report, if any, says why it could not start. As subreaper we
+ * inherit the processes that it left, and reap them. */
 static bool has_ended(struct supervise_loop *v, struct launch_report *ret_report)
 {
     bool has = false;
@@ -377,7 +378,7 @@ int supervise_loop_open(struct supervise_loop *v, struct err *e)
     return rc ? rc : open_signals(v, e);
 }
 
-/* The agent is gone: the next one finds us by this. */
+/* The agent has closed the socket: listens so that the next one can connect. */
 static void be_found(struct supervise_loop *v)
 {
     struct err e;
@@ -389,7 +390,8 @@ static void be_found(struct supervise_loop *v)
     }
 }
 
-/* What was written is read before it; whoever still writes there holds it open, too. */
+/* Data already written is read before the end of file; a writer that is still there keeps the pipe
+ * open. */
 static void end_input(struct supervise_loop *v)
 {
     unlink(TASK_STDIN_END);
@@ -438,7 +440,7 @@ struct launch_report supervise_loop_run(struct supervise_loop *v)
     for (size_t i = 0; i < SUPERVISE_CONNECTIONS; i++)
         v->connections[i].fd = v->connections[i].passed = -1;
     v->connections[0].fd = v->agent_fd;
-    v->is_ready = v->child > 0; /* signals that end it reach it from its fork on */
+    v->is_ready = v->child > 0; /* fatal signals reach it from its fork on */
     v->grace.script = v->child;
     for (;;) {
         be_found(v);

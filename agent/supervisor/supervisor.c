@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread; what happens while the program runs is in supervise_loop.c.
+ * One thread; the loop while the program runs is in supervise_loop.c.
  *
  *   locked --> started earlier? --yes--> kill the rest, exit.json "lost"
  *                 | no
@@ -12,11 +12,11 @@
  *                                                                  nothing had to be killed
  *
  * Invariants.
- *  1. exit.json exists only when nothing of the task is left (or what is left would not die, which
- *     it says).
- *  2. One supervisor a task: it has supervisor.pid locked.
- *  3. A script starts only after supervisor.pid says by whom, and below which process or that its
- *     cgroup tells.
+ *  1. exit.json exists only when no process of the task is left (or it says that one could not be
+ *     killed).
+ *  2. One supervisor per task: it holds the lock on supervisor.pid.
+ *  3. A script starts only after supervisor.pid records who starts it, and how its processes are
+ *     found: below which process, or by the cgroup.
  */
 #include "agent/supervisor/supervisor_private.h"
 
@@ -56,16 +56,16 @@
 #include <unistd.h>
 
 #define RESTORE_LOG_MAX 65536
-#define LOCK_WAIT_MS 1000 /* a dead supervisor's init lets go of it at once */
+#define LOCK_WAIT_MS 1000 /* a dead supervisor's init releases it at once */
 #define KILL_WAIT_MS 10000
-/* what has a GPU keeps it until it is dead: the next would get it */
+/* a process keeps its GPU until it is dead, and the next task would get that GPU */
 #define GPU_KILL_WAIT_MS 300000
-/* what ran for less may be run again, should the machine crash the moment after */
+/* exit.json is not synced after a shorter run, which may be repeated if the machine crashes */
 #define SYNC_WORTH_MS 10000
-/* nothing is left when it ends by itself; it does so at once, or waits for what the script left */
+/* the init ends by itself, at once or after the script's last process */
 #define INIT_WAIT_MS 10
 #define FORGET_WAIT_MS 10000
-/* what providers give at best, and what a stop without a notice gives */
+/* longest notice of a provider, and the time of a stop without a notice */
 #define NOTICE_WINDOW_MS 120000
 
 static int64_t now_ms(void)
@@ -78,8 +78,8 @@ static void tell_agent(struct supervisor *s, const char *text)
     char line[sizeof(((struct err *)0)->text) + 1];
     int n = snprintf(line, sizeof(line), "%s\n", text);
     if (s->agent_fd >= 0 && send(s->agent_fd, line, (size_t)n, MSG_NOSIGNAL) < 0)
-        /* an agent that is gone asks again through ctl.sock */
-        log_debug("nobody hears a supervisor", log_s("dir", s->dir));
+        /* a restarted agent asks again through ctl.sock */
+        log_debug("a supervisor has no agent to report to", log_s("dir", s->dir));
 }
 
 static void describe(struct task_exit *x, const char *fmt, ...)
@@ -97,11 +97,12 @@ static void describe(struct task_exit *x, const char *fmt, ...)
 static int write_exit(struct supervisor *s, struct err *e)
 {
     s->exit.ended_at = clock_wall(&clock_system).ms;
-    bool sync = s->exit.ended_at - s->started_at >= SYNC_WORTH_MS; /* or the wall clock was set */
+    /* also true if the wall clock was set */
+    bool sync = s->exit.ended_at - s->started_at >= SYNC_WORTH_MS;
     return record_write_exit("exit.json", &s->exit, sync, e);
 }
 
-/* False: it did not end in time. */
+/* False if it did not end in time. */
 static bool await_child(pid_t pid, int wait_ms, int *ret_status)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -119,7 +120,7 @@ static void await_init(struct supervisor *s)
         s->is_whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Without an init: what the script has left is below us. */
+/* Without an init: the processes that the script left are our children. */
 static void await_rest(struct supervisor *s)
 {
     int64_t until = now_ms() + INIT_WAIT_MS;
@@ -136,15 +137,14 @@ static void await_rest(struct supervisor *s)
     }
 }
 
-/* A process that would not die (state D) is no reason to keep the job waiting, but has to be
- * told. */
+/* A process that cannot be killed (state D) must not delay the job's end, but must be reported. */
 static void kill_rest(struct supervisor *s, int64_t wait_ms)
 {
     struct err e;
     if (s->is_whole && proc_group_is_empty(s->group))
         return;
     if (s->group && proc_group_kill_all(s->group, 0, wait_ms, &e)) {
-        log_error("something of the task is left", log_s("dir", s->dir), log_err(&e));
+        log_error("some of the task's processes are left", log_s("dir", s->dir), log_err(&e));
         if (!*s->exit.text)
             STR_SHORTEN(s->exit.text, e.text);
     }
@@ -179,8 +179,7 @@ static void forget_container(struct supervisor *s)
     waitpid(pid, NULL, 0);
 }
 
-/* What all that were below it and were waited for used, those of the tasks before among them: what
- * there is where no group counts. */
+/* Usage of all reaped descendants, including those of earlier tasks, for where no cgroup counts. */
 static void read_children(int64_t *ret_cpu_ms, int64_t *ret_user_ms)
 {
     struct rusage r = {0};
@@ -199,7 +198,7 @@ static void note_usage(struct supervisor *s)
     struct usage_files files;
     struct usage used;
     proc_group_usage_files(s->group, &files);
-    files.memory[0] = '\0'; /* nothing is there any more */
+    files.memory[0] = '\0'; /* the cgroup is gone */
     usage_read(&files, &used);
     if (used.cpu_ms < 0) {
         read_children(&used.cpu_ms, &used.user_ms);
@@ -210,7 +209,7 @@ static void note_usage(struct supervisor *s)
     s->exit.cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
     s->exit.memory_peak = used.peak_bytes > 0 ? used.peak_bytes : 0;
     bool unasked = s->exit.cause == EXIT_BY_ITSELF || s->exit.cause == EXIT_LOST;
-    /* itself, or what its shell waited for */
+    /* the script itself, or a program that its shell waited for */
     bool killed = s->exit.signal == SIGKILL || s->exit.code == 128 + SIGKILL;
     int64_t limit_mib = memory_limit_mib(s);
     if (killed && unasked && limit_mib > 0 && s->exit.memory_peak >= (limit_mib << 20) / 100 * 98) {
@@ -218,8 +217,8 @@ static void note_usage(struct supervisor *s)
         describe(&s->exit,
             s->task->memory_mib > 0
                 ? "killed: it used all of the %lld MiB of memory that it asked for"
-                : "killed: it used all of the %lld MiB of memory that a job may have here; ask for "
-                  "what it needs (--memory)",
+                : "killed: it used all of the %lld MiB of memory that a job gets here by default; "
+                  "ask for what it needs (--memory)",
             (long long)limit_mib);
     }
 }
@@ -259,13 +258,13 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
         describe(&s->exit, "cannot become the user %s: %s", s->user.name, why);
     } else if (r->step == LAUNCH_ROOM) {
         describe(
-            &s->exit, "no namespaces can be made for it, which --checkpoint criu needs: %s", why);
+            &s->exit, "its namespaces cannot be created, which --checkpoint criu needs: %s", why);
     } else {
         describe(&s->exit, "the program cannot be started (step %d): %s", (int)r->step, why);
     }
 }
 
-/* In the last lines of criu's log, or in ours. */
+/* The reason is in the last lines of criu's log, or of ours. */
 static void note_no_restore(struct task_exit *x)
 {
     struct buf log = {0};
@@ -281,7 +280,7 @@ static void note_no_restore(struct task_exit *x)
     buf_deinit(&log);
 }
 
-/* How the program ended is not known, or would have: what was killed is ours, not the job's. */
+/* The program's end is unknown, because our init was killed, not the job. */
 static void note_silence(struct task_exit *x)
 {
     x->signal = SIGKILL;
@@ -289,10 +288,10 @@ static void note_silence(struct task_exit *x)
     if (x->cause != EXIT_BY_ITSELF)
         return;
     x->cause = EXIT_LOST;
-    describe(x, "the process that held it together was killed");
+    describe(x, "its init process was killed");
 }
 
-/* Nothing of the job has run: the image is to blame, or else this node. */
+/* Nothing of the job has run: the image or the node is at fault. */
 static void note_no_image(struct supervisor *s)
 {
     char why[200];
@@ -343,15 +342,15 @@ static int take_lock(int *ret_fd, struct err *e)
     return 0;
 }
 
-/* A supervisor was here before us, or began to say so. */
+/* An earlier supervisor took the task, or began to record it. */
 static bool was_taken(int pid_file)
 {
     struct stat st;
     return fstat(pid_file, &st) < 0 || st.st_size > 0;
 }
 
-/* Jobs of several clusters (or of several agents in a test) may run on one machine: the directory
- * tells them apart. */
+/* Jobs of several clusters (or of several agents in a test) may run on one machine: a hash of the
+ * directory distinguishes them. */
 static void group_name(const struct supervisor *s, char *out, size_t size)
 {
     uint64_t h = 14695981039346656037u; /* FNV-1a */
@@ -368,7 +367,7 @@ static int open_group(struct supervisor *s, struct err *e)
         .cpus_milli = s->task->cpus * 1000,
         .pids_max = s->room->limits.pids,
         .denied = denied};
-    if (s->state.gpu_maker != GPU_MAKER_NONE) /* the node has some */
+    if (s->state.gpu_maker != GPU_MAKER_NONE) /* the node has GPUs */
         limits.n_denied = gpu_devices_denied("", s->state.gpus, denied, PROC_DEVICES_MAX);
     group_name(s, s->name, sizeof(s->name));
     int rc = proc_group_open_in(s->room->home, s->name, &limits, &s->group, e);
@@ -394,14 +393,14 @@ static char **build_argv(const struct supervisor *s, char *script)
     return argv;
 }
 
-/* What a save takes besides the program's own writing comes off the notice. */
+/* The notice minus the time that a save needs besides the program's own writing. */
 static int64_t grace_ms(const struct supervisor *s)
 {
     int64_t grace = NOTICE_WINDOW_MS - s->task->save_ms;
     return grace < 1000 ? 1000 : grace;
 }
 
-/* Of a checkpoint that more or fewer ranks made than there are now (struct ckpt_restore_with). */
+/* Of a checkpoint made by another number of ranks (struct ckpt_restore_with). */
 static int64_t restored_ranks(void)
 {
     int64_t n = 0;
@@ -413,8 +412,8 @@ static int64_t restored_ranks(void)
     return n;
 }
 
-/* In its container. What is there is looked up now: it may have been installed since the agent's
- * start. */
+/* Wraps the command to run in its container. The runtime is looked up now, because it may have been
+ * installed since the agent's start. */
 static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err *e)
 {
     struct image_runtimes runtimes;
@@ -441,8 +440,8 @@ bool supervisor_holds(const struct supervisor *s)
     return s->task->script_on_first && s->task->rank > 0;
 }
 
-/* Nothing but its cgroup is needed to hold it together. Copies of its output are made by a child,
- * which is not the script's. */
+/* Whether its cgroup suffices to contain it, without an init. Not with an output writer, which is a
+ * child of ours besides the script. */
 static bool runs_alone(const struct supervisor *s)
 {
     return proc_group_mode(s->group) != PROC_SUBREAPER && s->task->method != WIRE_METHOD_CRIU &&
@@ -453,7 +452,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
 {
     bool in_room = s->task->method == WIRE_METHOD_CRIU,
          is_restored = s->state.told.restored_attempt > 0;
-    const char *seen = in_room ? CRIU_ROOM : s->dir; /* by the task */
+    const char *seen = in_room ? CRIU_ROOM : s->dir; /* path as the task sees it */
     char *script = mem_printf("%s/script", seen);
     char **argv = build_argv(s, script);
     const struct task_env t = {.spec = s->task,
@@ -471,7 +470,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .restored_ranks = restored_ranks(),
         .grace_ms = grace_ms(s)};
     char **env = env_build(&t);
-    s->env = env; /* for what users run in it: this process ends with its task */
+    s->env = env; /* kept for users' commands, until this process ends with its task */
     char **wrapped = NULL;
     int rc = s->task->image ? wrap(s, argv, &wrapped, e) : 0;
     const struct launch l = {.group = s->group,
@@ -504,11 +503,12 @@ static int note_start(struct supervisor *s, struct err *e)
     return record_add_start(s->pid_file, &start, e);
 }
 
-/* Whatever is started for the task from here on is inside. CRIU's images are of the node's. */
+/* Everything started for the task from here on is inside the namespaces. Not for CRIU, whose images
+ * expect the node's. */
 static void separate(struct supervisor *s)
 {
     const struct limits *l = &s->room->limits;
-    /* a /dev/shm of its own would cover the task's own files there */
+    /* a private /dev/shm would cover the task's own directory there */
     const struct namespaces_want want = {.ipc = l->private_ipc && !str_starts(s->dir, "/dev/shm/"),
         .hides_processes = l->hides_processes,
         .shm_mib = memory_limit_mib(s)};
@@ -517,7 +517,7 @@ static void separate(struct supervisor *s)
         (!want.ipc && !want.hides_processes))
         return;
     if (namespaces_enter(&s->namespaces, &want, &e))
-        log_warn("a task is not separated from the node's shared memory and processes",
+        log_warn("a task is not isolated from the node's shared memory and processes",
             log_i("job", s->task->job), log_err(&e));
 }
 
@@ -555,16 +555,15 @@ static int read_records(struct supervisor *s, struct err *e)
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
-/* Nothing runs on GPUs that are not written down as its own. */
+/* A task starts only on GPUs that are recorded as its own. */
 static int check_gpus(const struct supervisor *s, struct err *e)
 {
     if (s->task->gpus > 0 && !*s->state.gpus)
-        return err_set(
-            e, ERR_INTERNAL, "it is not written down which GPUs of the node are its own");
+        return err_set(e, ERR_INTERNAL, "the task's GPUs are not recorded");
     return 0;
 }
 
-/* An earlier supervisor died: nothing that it started may live on. */
+/* An earlier supervisor died: kills every process that it started. */
 static int clean_up(struct supervisor *s, struct err *e)
 {
     struct task_start start;
@@ -575,7 +574,7 @@ static int clean_up(struct supervisor *s, struct err *e)
     s->exit.code = 137;
     describe(&s->exit, "supervisor died");
     if (proc_group_mode(s->group) != PROC_SUBREAPER)
-        kill_rest(s, KILL_WAIT_MS); /* the agent waits */
+        kill_rest(s, KILL_WAIT_MS); /* the agent waits for it */
     if (record_read_start("supervisor.pid", &start, e) == 0 &&
         proc_start_ticks((pid_t)start.init_pid) == (uint64_t)start.init_ticks &&
         start.init_ticks > 0)
@@ -586,7 +585,7 @@ static int clean_up(struct supervisor *s, struct err *e)
     return rc;
 }
 
-/* The agent asks for a checkpoint by then, with that very signal (task_save.c). */
+/* The agent's request for a checkpoint before the limit uses the same signal (task_save.c). */
 static bool is_asked_by_signal(const struct wire_desired_attempt *t)
 {
     return t->method == WIRE_METHOD_SIGNAL;
@@ -659,7 +658,7 @@ static int run(struct supervisor *s, struct err *e)
     return write_exit(s, e);
 }
 
-/* Whether nothing of it is left is beyond doubt, in the system and here. */
+/* Whether certainly nothing of the task is left, in the system and in this process. */
 static bool was_clean(const struct supervisor *s)
 {
     siginfo_t info;
@@ -680,7 +679,7 @@ static void deinit(struct supervisor *s)
     close_range(SUPERVISOR_AGENT_FD + 1, ~0U, 0);
 }
 
-/* True: it can take another task. */
+/* Returns true if it can take another task. */
 static bool supervise(const struct supervisor_room *room, const char *dir, const char *node)
 {
     struct supervisor s = {.room = room,
@@ -701,8 +700,8 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
     return was;
 }
 
-/* Into dir, in place of the task before. False: there is no agent any more, or none that makes
- * sense. Until then SIGTERM ends it. */
+/* Reads the next task's name into dir. False if the agent is gone, or its message is malformed.
+ * SIGTERM ends this process meanwhile. */
 static bool await_task(char *dir, size_t size)
 {
     char line[SUPERVISOR_LINE_MAX], *slash = strrchr(dir, '/'), *end;
@@ -723,7 +722,7 @@ static bool await_task(char *dir, size_t size)
             n -= (size_t)(end - line) + 1;
             if (str_starts(line, "task ") && str_is_name(line + 5, sizeof(line)))
                 return str_copy(slash + 1, size - (size_t)(slash + 1 - dir), line + 5);
-        } /* what is something else was meant for the task before */
+        } /* other messages were meant for the previous task */
     }
     return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles live on the heap and know their client through `data`; NULL there means that the client
- * has let go, so a callback that comes late finds nothing to do.
+ * Handles are on the heap and point to their client with `data`. It is NULL once the client has
+ * detached, so that a late callback does nothing.
  */
 #include "agent/supervisor/supervisor_client.h"
 
@@ -20,12 +20,13 @@
 #include <unistd.h>
 
 #define TRIES_MAX 12
-#define RETRY_MS 100   /* x try */
-#define HELD_LOOKS 600 /* who lives is worth ten minutes: to give it up is to lose what it runs */
+#define RETRY_MS 100 /* x try */
+/* x RETRY_MS; a live supervisor is worth waiting for, because giving it up loses its program */
+#define HELD_LOOKS 600
 #define HELD_LOOKS_SOON 40
 #define HELD_LOOK_MS 50
 #define HELD_LATER_MS 1000
-#define ANSWER_WAIT_MS 30000 /* it may have to kill what an earlier one left */
+#define ANSWER_WAIT_MS 30000 /* it may first have to kill processes of an earlier one */
 
 static void look(struct supervisor_client *k);
 
@@ -63,14 +64,14 @@ static bool has_ended(const struct supervisor_client *k)
     return has;
 }
 
-/* For a short path to the socket: who has its supervisor from here needs none. */
+/* For a short path to ctl.sock; not needed when the supervisor was started from here. */
 static void open_dir(struct supervisor_client *k)
 {
     if (k->dirfd < 0)
         k->dirfd = open(k->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Its supervisor lives, but has not noticed yet that it is looked for. */
+/* Its supervisor is alive, but does not listen on ctl.sock yet. */
 static bool is_held(const struct supervisor_client *k)
 {
     int fd = openat(k->dirfd, "supervisor.pid", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -96,7 +97,7 @@ static void is_up_now(struct supervisor_client *k)
     k->up(k->ctx);
 }
 
-/* Its task is over, and it takes another. */
+/* The supervisor's task is over, and it can take another. */
 static void is_free_now(struct supervisor_client *k)
 {
     uv_pipe_t *pipe = k->ctl;
@@ -106,7 +107,7 @@ static void is_free_now(struct supervisor_client *k)
     look(k);
 }
 
-/* False: what it came from is nobody's any more. */
+/* False if the pipe no longer belongs to the client. */
 static bool on_answer(struct supervisor_client *k)
 {
     int count;
@@ -147,7 +148,7 @@ static void on_ctl_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
             goes_on = on_answer(k);
         else if (k->n_line < sizeof(k->line) - 1)
             k->line[k->n_line++] = b->base[i];
-        k = goes_on ? stream->data : NULL; /* the answer may have made the caller let go */
+        k = goes_on ? stream->data : NULL; /* the callback may have detached the client */
     }
     free(b->base);
     if (k && n < 0)
@@ -164,7 +165,7 @@ static void on_connected(uv_connect_t *request, int status)
         return;
     if (status < 0) {
         let_go(&k->ctl);
-        if (has_ended(k)) /* meanwhile */
+        if (has_ended(k)) /* it has ended meanwhile */
             end(k, NULL);
         else if (is_held(k) && k->waits++ < HELD_LOOKS)
             later(k, k->waits < HELD_LOOKS_SOON ? HELD_LOOK_MS : HELD_LATER_MS);
@@ -222,7 +223,7 @@ static void start_supervisor(struct supervisor_client *k)
 
 static void look(struct supervisor_client *k)
 {
-    let_go(&k->ctl); /* of a supervisor that hangs */
+    let_go(&k->ctl); /* the supervisor hangs */
     if (has_ended(k)) {
         end(k, NULL);
     } else if (k->is_new) {
@@ -244,7 +245,7 @@ void supervisor_client_start(struct supervisor_client *k)
     timer_init(&k->timer, on_timer, k);
     k->started = true;
     k->dirfd = -1;
-    later(k, 0); /* without the directory: connecting and starting fail, and that is told */
+    later(k, 0); /* without the directory, connecting and starting fail and report it */
 }
 
 static void command(struct supervisor_client *k, const char *text)

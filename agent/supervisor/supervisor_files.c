@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a task's program reads and writes: the log that is shipped, the user's own files, its
- * standard input.
+ * The files of a task's program: the log that is shipped, the user's own files, and standard input.
  */
 #include "agent/supervisor/supervisor_private.h"
 
@@ -28,8 +27,8 @@ static int open_reader(const char *name, struct err *e)
     return fd < 0 ? err_errno(e, errno, "opening %s", name) : fd;
 }
 
-/* One file cannot be written by several nodes at once: without a sign that tells them apart it is
- * the first one's. */
+/* Several nodes cannot write one file: if the pattern has no %-sequence that differs per node, only
+ * the first node writes it. */
 static int expand(const struct supervisor *s, const char *pattern, char **ret_name, struct err *e)
 {
     const struct pattern_values v = {.job = s->task->job,
@@ -51,7 +50,7 @@ static bool starts_afresh(const struct wire_desired_attempt *t)
            (t->open_mode == WIRE_OPEN_UNSAID && t->attempt == 1);
 }
 
-/* Who writes where when errors have a file of their own: see output_writer.h. */
+/* Sets up the copies when errors have a separate file: see output_writer.h. */
 static int split(struct supervisor *s, int output, int *ret_out, int *ret_error, struct err *e)
 {
     int fds[4] = {open_log("stdout.log", e), open_log("stderr.log", e),
@@ -77,8 +76,8 @@ static int make_pipe(const struct supervisor *s, const char *name)
     return open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Its standard input, for belay attach. It has no end between two of those who write there, until
- * one asks for it (supervise_loop.h). */
+/* Standard input for belay attach. It does not end between two writers, until one of them ends it
+ * (supervise_loop.h). */
 static int open_stdin(struct supervisor *s, struct err *e)
 {
     s->loop.input = make_pipe(s, TASK_STDIN);

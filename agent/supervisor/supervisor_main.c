@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay-supervisor: one process that belay-agent asks for supervisors (supervisor_pool.h), and all
- * of these. Little is linked into it, for what is mapped here is copied with every task.
+ * belay-supervisor: the process that belay-agent asks for supervisors (supervisor_pool.h), and the
+ * supervisors forked from it. Little is linked into it, because every fork copies its mappings.
  */
 #include "agent/supervisor/supervisor_pool.h"
 #include "agent/supervisor/supervisor.h"
@@ -38,7 +38,7 @@ static int take_fd(struct msghdr *m)
     return fd;
 }
 
-/* 1: a request, 0 = none that can be understood, -1: the agent has ended. */
+/* Returns 1 for a request, 0 for a malformed one, -1 when the agent has ended. */
 static int receive(struct request *r)
 {
     union {
@@ -76,7 +76,7 @@ static void fork_one(const struct supervisor_room *room, const struct request *r
     if (pid == 0)
         exit(become(room, r));
     if (pid < 0)
-        dprintf(r->agent_fd, "no process can be made: %s\n", strerror(errno));
+        dprintf(r->agent_fd, "cannot fork: %s\n", strerror(errno));
     close(r->agent_fd);
 }
 
@@ -98,7 +98,7 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* What the start of every task looks up is looked up, and loaded, before the first. */
+/* Looks up and loads in advance what the start of every task needs. */
 static void warm_up(struct supervisor_room *ret_room)
 {
     struct job_user ignored;
@@ -109,7 +109,7 @@ static void warm_up(struct supervisor_room *ret_room)
     ret_room->warned = limits_warned_create();
 }
 
-/* Until the agent ends. */
+/* Runs until the agent ends. */
 static int serve(const struct supervisor_room *room)
 {
     struct request r;
@@ -143,8 +143,7 @@ int main(int argc, char **argv)
     if (!limits_read(argc - 1, argv + 1, &room.limits) ||
         getsockopt(SUPERVISOR_POOL_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||
         type != SOCK_SEQPACKET) {
-        fputs("belay-supervisor: this program is started by belay-agent, and by nobody else\n",
-            stderr);
+        fputs("belay-supervisor: only belay-agent can start this program\n", stderr);
         return 2;
     }
     fcntl(SUPERVISOR_POOL_FD, F_SETFD, FD_CLOEXEC);

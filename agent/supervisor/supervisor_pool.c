@@ -16,18 +16,18 @@
 #include <unistd.h>
 
 #define FREE_MAX 256
-#define LOOK_MS 10000 /* who was not needed for so long goes */
+#define LOOK_MS 10000 /* a supervisor idle for so long is let go */
 
 struct supervisor_pool {
     uv_loop_t *loop;
     struct timers *timers;
     struct limits limits;
-    int fd;                /* our end; -1: there is no process, or it is ending */
-    uv_process_t *process; /* NULL: the last one has ended */
-    /* of supervisors without a task, the last one that had one last */
+    int fd;                /* our end; -1 = no process, or it is ending */
+    uv_process_t *process; /* NULL once the last one has ended */
+    /* of supervisors without a task; the most recently used one is last */
     uv_pipe_t *free_ones[FREE_MAX];
-    size_t n_free, n_unused; /* n_unused: the fewest since the last look */
-    char node[256];          /* what they were told */
+    size_t n_free, n_unused; /* n_unused: the minimum since the last check */
+    char node[256];          /* name that they were given */
     struct timer look;
 };
 
@@ -67,7 +67,7 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
     *b = uv_buf_init(mem_alloc(16), 16);
 }
 
-/* It has nothing to say now: this is its end. */
+/* A free supervisor sends nothing, so this is its end. */
 static void on_said(uv_stream_t *stream, ssize_t len, const uv_buf_t *b)
 {
     struct supervisor_pool *n = stream->data;
@@ -93,7 +93,7 @@ void supervisor_pool_keep(struct supervisor_pool *n, uv_pipe_t *pipe)
         timer_start(n->timers, &n->look, LOOK_MS);
 }
 
-/* True: one of them has been told of the task. */
+/* True if a free supervisor has been given the task. */
 static bool ask_free_one(struct supervisor_pool *n, const char *dir, uv_pipe_t **ret_pipe)
 {
     char text[SUPERVISOR_LINE_MAX];
@@ -133,7 +133,7 @@ static void forget(uv_process_t *p)
     uv_close((uv_handle_t *)p, on_closed);
 }
 
-/* Who asks next finds out by the socket. */
+/* The next request finds out by the socket. */
 static void on_exit_of(uv_process_t *p, int64_t status, int signum)
 {
     (void)status, (void)signum;
@@ -161,7 +161,7 @@ static int spawn(struct supervisor_pool *n, int theirs)
     uv_process_options_t o = {.file = path,
         .args = args,
         .exit_cb = on_exit_of,
-        .flags = UV_PROCESS_DETACHED, /* a signal to our group is none to the tasks */
+        .flags = UV_PROCESS_DETACHED, /* keeps signals to our process group from the tasks */
         .stdio = stdio,
         .stdio_count = SUPERVISOR_POOL_FD + 1};
     uv_process_t *p = mem_alloc(sizeof(*p));
@@ -185,14 +185,14 @@ static int start(struct supervisor_pool *n, struct err *e)
     if (rc < 0) {
         close(ends[0]);
         return err_set(e, ERR_IO,
-            "belay-supervisor, which has to be beside belay-agent, cannot be started: %s",
+            "cannot start belay-supervisor, which must be in the same directory as belay-agent: %s",
             uv_strerror(rc));
     }
     n->fd = ends[0];
     return 0;
 }
 
-/* It ends by itself then. */
+/* belay-supervisor then ends by itself. */
 static void give_up(struct supervisor_pool *n)
 {
     if (n->fd >= 0)
@@ -220,7 +220,7 @@ static int send_request(const struct supervisor_pool *n, const void *text, size_
     return sendmsg(n->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* fd: the supervisor's end of its socket. */
+/* fd: the supervisor's end of the socket. */
 static int fork_one(
     struct supervisor_pool *n, const char *dir, const char *node, int fd, struct err *e)
 {
@@ -232,7 +232,7 @@ static int fork_one(
     memcpy(text, dir, dir_len);
     memcpy(text + dir_len, node, node_len);
     int failed = n->fd < 0 ? -EPIPE : send_request(n, text, dir_len + node_len, fd);
-    if (failed && failed != -EAGAIN) { /* it is not there, or not any more */
+    if (failed && failed != -EAGAIN) { /* the process is not running, or no longer */
         give_up(n);
         int rc = start(n, e);
         if (rc)
@@ -247,7 +247,7 @@ int supervisor_pool_ask(struct supervisor_pool *n, const char *dir, const char *
 {
     int ends[2];
     if (!str_eq(node, n->node))
-        let_all_go(n); /* it has joined under another name */
+        let_all_go(n); /* the node has joined under another name */
     STR_COPY(n->node, node);
     if (ask_free_one(n, dir, ret_pipe))
         return 0;

@@ -26,7 +26,7 @@ static int look_up(const char *name, struct passwd *pw, char *text, struct err *
             "the user \"%s\" does not exist on this node: create it here, or submit as a user that "
             "does",
             name);
-    if (!found) { /* a container without a passwd entry for us */
+    if (!found) { /* e.g. a container without a passwd entry for us */
         *pw = (struct passwd){.pw_name = (char *)"belay",
             .pw_dir = (char *)"/",
             .pw_shell = (char *)"/bin/sh",
@@ -45,8 +45,8 @@ int user_resolve(const char *name, struct job_user *ret_user, struct err *e)
         return rc;
     if (geteuid() != 0 && pw.pw_uid != geteuid())
         return err_set(e, ERR_CONFIG,
-            "the job is of user \"%s\", but the agent of this node is not root and runs only jobs "
-            "of its own user",
+            "the job belongs to user \"%s\", but the agent of this node is not root and runs only "
+            "its own user's jobs",
             name);
     *ret_user =
         (struct job_user){.uid = pw.pw_uid, .gid = pw.pw_gid, .is_other = pw.pw_uid != geteuid()};
@@ -56,7 +56,7 @@ int user_resolve(const char *name, struct job_user *ret_user, struct err *e)
     return 0;
 }
 
-/* The least uid of a person, as the machine's own tools give them out. */
+/* The lowest uid that the machine's tools assign to people. */
 static uid_t read_uid_min(void)
 {
     FILE *f = fopen(LOGIN_DEFS, "re");
@@ -76,8 +76,8 @@ int user_admit(const struct job_user *u, const char *system_users, struct err *e
         features_has(system_users ? system_users : "", u->name))
         return 0;
     return err_set(e, ERR_CONFIG,
-        "the job is of user \"%s\" (uid %lu), and this node runs no jobs of root and of system "
-        "users: submit as another user, or have "
-        "system_users: [%s] put into the node's own configuration",
+        "the job belongs to user \"%s\" (uid %lu), and this node runs no jobs of root or system "
+        "users: submit as another user, or have system_users: [%s] added to the node's own "
+        "configuration",
         u->name, (unsigned long)u->uid, u->name);
 }

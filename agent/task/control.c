@@ -235,7 +235,7 @@ void control_stored(struct control *c, int64_t first, int64_t last, const struct
     for (int64_t k = first > last - RESULTS_KEPT ? first : last - RESULTS_KEPT + 1; k <= last; k++)
         if (link_result(c, "stored.", k, make_answer(a), &e) && !c->is_warned) {
             c->is_warned = true;
-            log_warn("a program could not be told that it is stored", log_err(&e));
+            log_warn("the outcome of a commit could not be written", log_err(&e));
         }
 }
 
@@ -374,7 +374,7 @@ static int read_numbers(const struct control *c, const char *name, const char *f
     char text[FILE_BYTES_MAX];
     size_t n = 0;
     struct stat st;
-    int rc = fstat(c->fd, &st) < 0 ? err_errno(e, errno, "looking at the task's control directory")
+    int rc = fstat(c->fd, &st) < 0 ? err_errno(e, errno, "reading the task's control directory")
                                    : read_small(c->fd, name, st.st_uid, text, sizeof(text), &n, e);
     if (!rc)
         rc = control_parse_numbers(text, n, first_key, ret_n, e);

@@ -81,10 +81,10 @@ static void drop(const char *dir, const struct kept *k, const char *why)
 {
     struct err e;
     char *path = path_of(dir, k);
-    log_info("what an attempt left is removed", log_i("job", k->job), log_i("attempt", k->attempt),
-        log_s("why", why));
+    log_info("removed a kept checkpoint directory", log_i("job", k->job),
+        log_i("attempt", k->attempt), log_s("why", why));
     if (fs_remove_tree(path, &e) != 0)
-        log_warn("what an attempt left could not be removed", log_err(&e));
+        log_warn("a kept checkpoint directory could not be removed", log_err(&e));
     free(path);
 }
 
@@ -110,16 +110,16 @@ void kept_sweep(const char *dir, const struct kept *v, size_t n, int free_percen
     int64_t now_s = clock_wall(&clock_system).ms / 1000;
     for (size_t i = 0; i < found; i++) {
         if (is_of_no_use(&all[i], v, n))
-            drop(dir, &all[i], "nobody needs it");
+            drop(dir, &all[i], "no longer needed");
         else if (now_s - all[i].since_s > AGE_MAX_S)
-            drop(dir, &all[i], "it is old");
+            drop(dir, &all[i], "too old");
         else if (left == KEPT_MAX)
-            drop(dir, &all[i], "there are newer ones");
+            drop(dir, &all[i], "too many");
         else
             all[left++] = all[i];
     }
     while (left > 0 && is_short(dir, free_percent))
-        drop(dir, &all[--left], "the disk is short");
+        drop(dir, &all[--left], "low disk space");
 }
 
 static size_t add_earlier(

@@ -79,7 +79,7 @@ static void on_failure(struct log_shipper *s, const struct err *e)
     log_debug(
         "output was not shipped", log_i("job", s->job), log_err(e), log_i("retry_in_ms", wait_ms));
     if (e->kind == ERR_NOT_FOUND || (s->finishing && s->failures >= FINISH_FAILURES_MAX)) {
-        log_warn("output is given up", log_i("job", s->job), log_i("attempt", s->attempt),
+        log_warn("giving up on shipping output", log_i("job", s->job), log_i("attempt", s->attempt),
             log_i("unshipped_bytes", look(s) - s->offset), log_err(e));
         s->refused = true;
         wait_ms = 0;

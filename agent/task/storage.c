@@ -49,7 +49,7 @@ static void give(struct storage *s, struct store_keys *k)
 {
     store_auth_set(holder(s, k->kind), k);
     store_keys_wipe(k);
-    log_debug("credentials for the store are there");
+    log_debug("got credentials for the store");
 }
 
 /* Other providers' metadata services have no credentials of this one. NULL: its usual address. */

@@ -372,7 +372,7 @@ void task_forget(struct task *t)
     } else if (t->phase == WIRE_ENDED) {
         task_remove(t);
     } else {
-        log_info("belayd does not want this attempt: killing it", log_i("job", t->job),
+        log_info("belayd has dropped this attempt: killing it", log_i("job", t->job),
             log_i("attempt", t->attempt));
         t->supervision.killing = true;
         task_hasten(t);
@@ -399,7 +399,7 @@ static void keep_secrets(struct task *t, const struct wire_secrets *s)
     struct err e;
     if (keyring_put(t->dir, s, clock_wall(t->room->timers->clock), &e) != 0 &&
         t->secrets.version == 0)
-        log_warn("an agent that is restarted will need belayd before it can save this attempt",
+        log_warn("a restarted agent will need belayd before it can save this attempt",
             log_i("job", t->job), log_i("attempt", t->attempt), log_err(&e));
 }
 

@@ -72,7 +72,7 @@ static void accept_taken(struct task *t)
 static void let_wait(struct task *t)
 {
     struct task_taking *k = &t->ckpt.taking;
-    log_debug("a program has to wait until it is saved", log_i("job", t->job),
+    log_debug("no snapshot: the program waits until its checkpoint is stored", log_i("job", t->job),
         log_i("attempt", t->attempt), log_err(&k->e));
     if (k->save.commit)
         t->ckpt.must_wait = k->save.commit;
@@ -172,7 +172,7 @@ void task_accept_judge(struct task *t)
         estimate = now_ms(t) - w->started_ms + left;
     if (!order_gives_way(left, estimate, time))
         return;
-    log_info("a save gives way to a newer one", log_i("job", t->job), log_i("attempt", t->attempt),
+    log_info("giving up a save for a newer one", log_i("job", t->job), log_i("attempt", t->attempt),
         log_i("left_ms", left), log_i("newer_ms", estimate), log_i("time_ms", time));
     task_work_cancel(t);
 }

@@ -285,7 +285,7 @@ void task_read_daily(struct task *t)
 {
     struct err e;
     if (daily_parse(t->spec->ckpt_at, &t->ckpt.daily, &e) != 0)
-        task_log(t, "times of the day at which a task is saved cannot be read: there are none", &e);
+        task_log(t, "a task's daily save times cannot be read and are ignored", &e);
 }
 
 void task_saves_init(struct task *t)

@@ -23,7 +23,7 @@ void task_put_notice(struct task *t)
     if (control_notice(&t->ckpt.control, notice_kind_name(n->kind),
             wall_is_set(n->deadline) ? n->deadline.ms : CONTROL_NONE,
             clock_wall(t->room->timers->clock).ms, &e))
-        task_log(t, "a program could not be told of the notice", &e);
+        task_log(t, "a notice could not be passed to the program", &e);
 }
 
 /* The program did not answer in time, or the last moment of a reclaim has come. */

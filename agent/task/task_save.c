@@ -215,8 +215,7 @@ void task_done_taken(struct task *t)
 static void on_cleaned(struct task *t)
 {
     if (t->work.rc && t->work.rc != ERR_CANCELLED)
-        log_warn(
-            "old checkpoints could not be cleared away", log_i("job", t->job), log_err(&t->work.e));
+        log_warn("old checkpoints could not be removed", log_i("job", t->job), log_err(&t->work.e));
     if (t->work.rc == 0 && t->state.told.kept_bytes != t->work.kept_bytes) {
         t->state.told.kept_bytes = t->work.kept_bytes;
         task_changed(t);
@@ -359,8 +358,8 @@ static void snapshot_over(struct task *t)
 {
     if (!t->ckpt.in_place && ckpt_snapshot_was_disturbed(t->ckpt.save.snapshot)) {
         t->ckpt.in_place = true;
-        log_warn("a program writes in place: from now on none of its files is held, and it waits "
-                 "for its large saves",
+        log_warn("a program writes in place: its files are no longer held open, and it waits for "
+                 "its large saves",
             log_i("job", t->job), log_i("attempt", t->attempt));
     }
     ckpt_snapshot_destroy(t->ckpt.save.snapshot);
@@ -373,7 +372,7 @@ static bool is_told_already(const struct task *t)
 {
     bool left_out = t->work.stats.left_out && t->ckpt.save.pause_ms != TASK_WAITS;
     if (left_out)
-        log_info("a checkpoint was left out", log_i("job", t->job), log_i("attempt", t->attempt),
+        log_info("a checkpoint was skipped", log_i("job", t->job), log_i("attempt", t->attempt),
             log_err(&t->work.e));
     return t->work.rc == ERR_CANCELLED || left_out || t->ckpt.save.refused.kind;
 }

@@ -61,7 +61,7 @@ static void try_older(struct task *t)
     static const char *const left[] = {"exit.json", "supervisor.pid", "ctl.sock"};
     struct wire_attempt_status *told = &t->state.told;
     char *path;
-    log_warn("CRIU could not bring a job back", log_i("job", t->job), log_i("attempt", t->attempt),
+    log_warn("CRIU could not restore a job", log_i("job", t->job), log_i("attempt", t->attempt),
         log_s("why", t->supervision.exit.text));
     t->state.refused_attempt = told->restored_attempt;
     t->state.refused_sequence = told->restored_sequence;
@@ -102,7 +102,7 @@ static void on_ended(void *ctx, const struct err *e)
         return;
     }
     if (rc) {
-        task_log(t, "how a task ended is not known", e ? e : &why);
+        task_log(t, "a task's end is unknown", e ? e : &why);
         t->supervision.exit = (struct task_exit){.cause = EXIT_LOST, .code = 137};
         STR_SHORTEN(t->supervision.exit.text, e ? e->text : why.text);
     }
@@ -249,12 +249,12 @@ static bool may_still_come(struct task *t)
 static void end_for_store(struct task *t)
 {
     static const char *const cures[] = {
-        [STORE_IS_MISSING] = "mount it on this node, or bring it back",
-        [STORE_IS_ANOTHER] = "mend it, then belay release %lld; or submit the job again",
+        [STORE_IS_MISSING] = "mount it on this node, or restore it",
+        [STORE_IS_ANOTHER] = "fix it, then belay release %lld; or submit the job again",
         [STORE_HAS_LOST_IT] =
-            "bring it back, then belay release %lld (with --from-scratch: begin again)",
-        [STORE_IS_DAMAGED] = "belay release --from-scratch %lld begins again",
-        [STORE_IS_REFUSED] = "mend that, then belay release %lld (--from-scratch: begin again)",
+            "restore it, then belay release %lld (with --from-scratch: start over)",
+        [STORE_IS_DAMAGED] = "belay release --from-scratch %lld starts over",
+        [STORE_IS_REFUSED] = "fix that, then belay release %lld (--from-scratch: start over)",
     };
     char cure[96], text[256];
     const bool is_here = t->work.store_fault == STORE_IS_MISSING;
@@ -446,7 +446,7 @@ struct task *task_create(const struct task_room *room, const struct wire_desired
     if (d->want != WIRE_RUN)
         return make_ended(room, d, task_end_of(d->reason), "it had not started");
     if (!d->script)
-        return make_ended(room, d, WIRE_END_NODE_LOST, "its node has no trace of it any more");
+        return make_ended(room, d, WIRE_END_NODE_LOST, "its node has no record of it");
     if (room->notice->kind == NOTICE_RECLAIM)
         return make_ended(
             room, d, WIRE_END_RECLAIMED, "its node was being reclaimed before it started");
@@ -599,7 +599,7 @@ struct task *task_adopt(const struct task_room *room, const char *name)
         return NULL;
     }
     if (rc) {
-        task_log(t, "what is known of a task is damaged", &e);
+        task_log(t, "a task's records are damaged", &e);
         t->phase = WIRE_RUNNING;
         t->is_damaged = true;
         t->state.stop = WIRE_END_NODE_LOST;

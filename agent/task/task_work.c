@@ -164,7 +164,7 @@ static int take_keys(const struct wire_secrets *s, struct ckpt_crypt *c, struct 
     for (size_t i = 0; rc == 0 && i < s->n_checkpoint_keys; i++)
         rc = crypt_add(c, s->checkpoint_keys[i], e);
     if (rc == 0 && s->encrypts && c->n == 0)
-        rc = err_set(e, ERR_INVALID, "checkpoints are to be encrypted, and there is no key");
+        rc = err_set(e, ERR_INVALID, "checkpoints must be encrypted, but there is no key");
     c->encrypts = s->encrypts;
     c->refuses_plain = s->refuses_plain;
     return rc ? err_wrap(e, "belayd's keys of this job's checkpoints") : 0;
@@ -241,8 +241,8 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
     struct store *store;
     if (t->work.needs_secrets && t->work.secrets.version == 0)
         return err_set(&t->work.e, ERR_UNAVAILABLE,
-            "what this job's checkpoints need is not here: this agent was restarted, and belayd, "
-            "which has it, does not answer");
+            "the keys or credentials of this job's checkpoints are missing: this agent was "
+            "restarted, and belayd, which has them, does not answer");
     int rc = open_store(t, &store);
     t->work.store_failed = rc != 0;
     if (rc)
@@ -494,8 +494,8 @@ static int find(struct task *t, const struct ckpt_job *j)
     int rc = ckpt_list(j, note_found, t, &t->work.e);
     if (!rc && task_is_gang(t) &&
         ckpt_gang_lost(j, (struct ckpt_id){t->attempt, t->state.sequence}, &gang, &e))
-        log_warn(
-            "the other ranks could not be told what was lost", log_i("job", t->job), log_err(&e));
+        log_warn("a lost save could not be reported to the other ranks", log_i("job", t->job),
+            log_err(&e));
     return rc;
 }
 

@@ -132,7 +132,7 @@ static int read_cached(const struct bringing *b, const char *hash, size_t max, s
         chunk_hash(buf_str(out), out->len, actual);
         if (!str_eq(actual, hash)) {
             unlink(path);
-            rc = err_set(b->e, ERR_CORRUPT, "%s does not have its hash: it is removed", path);
+            rc = err_set(b->e, ERR_CORRUPT, "%s does not match its hash and is removed", path);
         }
     }
     free(path);
@@ -154,8 +154,8 @@ static int fetch_text(struct bringing *b, struct buf *out)
     if (rc == 0) {
         chunk_hash(buf_str(&reply.body), reply.body.len, actual);
         if (!str_eq(actual, b->s->hash))
-            rc = err_set(b->e, ERR_CORRUPT,
-                "belayd gave a working directory that has another hash than the job's");
+            rc = err_set(
+                b->e, ERR_CORRUPT, "belayd sent a working directory whose hash is not the job's");
     }
     if (rc == 0)
         rc = cache(b, b->s->hash, reply.body.data, reply.body.len);
@@ -198,7 +198,7 @@ static int fetch_some(const struct bringing *b, struct smap *wanted)
         rc = keep_pack(b, &reply.body, wanted, &n);
     if (rc == 0 && n == 0)
         rc = err_set(b->e, ERR_UNAVAILABLE,
-            "belayd gave nothing of what it was asked for of a working directory");
+            "belayd sent none of the requested pieces of a working directory");
     http_reply_deinit(&reply);
     buf_deinit(&body);
     return rc;
@@ -228,7 +228,7 @@ static int make_file(const struct bringing *b, const char *path, const struct wo
         rc = read_cached(b, b->d.hashes[x->piece + i], WORKDIR_PIECE_BYTES, &piece);
         if (rc == 0 && piece.len != workdir_piece_bytes(x->size, i))
             rc = err_set(b->e, ERR_CORRUPT,
-                "%s: a piece of another size than the working directory says", x->path);
+                "%s: the size of a piece is not what the working directory states", x->path);
         if (rc == 0)
             rc = fs_write_all(fd, piece.data, piece.len, b->e);
     }
@@ -245,7 +245,7 @@ static int make_entry(const struct bringing *b, const char *root, const struct w
     char *path = mem_printf("%s/%s", root, x->path);
     int rc = 0;
     if (b->cancel && atomic_load(b->cancel))
-        rc = err_set(b->e, ERR_CANCELLED, "bringing a working directory was cancelled");
+        rc = err_set(b->e, ERR_CANCELLED, "fetching a working directory was cancelled");
     else if (x->kind == WORKDIR_FILE)
         rc = make_file(b, path, x);
     else if (x->kind == WORKDIR_DIR ? mkdir(path, 0700) < 0 : symlink(x->target, path) < 0)
@@ -298,7 +298,7 @@ int workdir_bring(
     struct buf text = {0};
     int rc = workdir_is_hash(s->hash)
                  ? fs_mkdirs(s->cache, 0700, e)
-                 : err_set(e, ERR_INVALID, "the hash of a working directory is none");
+                 : err_set(e, ERR_INVALID, "not the hash of a working directory");
     b.pool = http_pool_create();
     if (rc == 0)
         rc = fetch_text(&b, &text);

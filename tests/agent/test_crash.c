@@ -148,8 +148,7 @@ static bool waits_to_be_alone(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_told(w, job);
     return s && s->phase == WIRE_STARTING &&
-           world_log_has(
-               w, "job 2 is to have this node for itself, and job 1 has not ended here yet");
+           world_log_has(w, "job 2 needs this node exclusively, and job 1 has not ended here yet");
 }
 
 static void who_is_to_have_the_node_for_itself_waits_until_it_is_alone(void **state)

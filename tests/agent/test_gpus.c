@@ -54,8 +54,7 @@ static void who_gets_none_is_told_how_many_there_are(void **state)
     (void)state;
     gpus_number(&g, 2);
     gpus_allot(&g, &(struct gpus_ask){.whole = 2}, others, N(others), out, &e);
-    assert_string_equal(e.text, "it needs 2 GPUs of this node, which has 2, and 1 of them are free "
-                                "of what has not ended there yet");
+    assert_string_equal(e.text, "it needs 2 GPUs of this node, which has 2, of which 1 are free");
 }
 
 static void all_of_the_largest_node_have_room_in_a_text(void **state)
@@ -235,7 +234,7 @@ static void limits_that_are_not_in_force_are_said_once(void **state)
     if (pid == 0) {
         limits_warn(w, g[1]); /* was said */
         limits_warn(w, g[2]);
-        _exit(h.warnings == 2 && strstr(h.last, "from the GPUs of others") ? 0 : 1);
+        _exit(h.warnings == 2 && strstr(h.last, "access to each other's GPUs") ? 0 : 1);
     }
     int status = -1;
     assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -214,10 +214,10 @@ static void an_image_that_nobody_has_is_the_images_fault(void **state)
             "unknown' >&2\nexit 125\n"),
         125);
     assert_true(why(p, text, sizeof(text)));
-    has(text, "the image x:1 cannot be had: Error: manifest unknown");
+    has(text, "the image x:1 is not available: Error: manifest unknown");
     assert_int_equal(run(p, "file", "/no/such.sif", "#!/bin/sh\n"), 125);
     assert_true(why(p, text, sizeof(text)));
-    has(text, "/no/such.sif cannot be had: there is no such file");
+    has(text, "/no/such.sif is not available: there is no such file");
 }
 
 static void a_registry_that_is_away_is_tried_again_and_then_the_nodes_trouble(void **state)
@@ -232,7 +232,7 @@ static void a_registry_that_is_away_is_tried_again_and_then_the_nodes_trouble(vo
             ">&2\nexit 125\n"),
         125);
     assert_false(why(p, text, sizeof(text)));
-    has(text, "the image x:1 cannot be had: dial tcp: i/o timeout (after 3 tries)");
+    has(text, "the image x:1 is not available: dial tcp: i/o timeout (after 3 tries)");
     assert_int_equal(fs_read(tries, 100, &n, &e), 0);
     assert_int_equal(n.len, 3);
     buf_deinit(&n);

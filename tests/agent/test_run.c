@@ -418,7 +418,7 @@ static void an_image_that_cannot_be_had_is_told_apart_from_a_node_that_cannot_ru
     world_start_agent(w);
     world_until(w, has_ended, 1, "the bad image is told");
     assert_end(
-        w, 1, WIRE_END_FAILED, 125, "the image bad:1 cannot be had: Error: manifest unknown");
+        w, 1, WIRE_END_FAILED, 125, "the image bad:1 is not available: Error: manifest unknown");
     world_until(w, has_ended, 2, "the node's trouble is told");
     assert_end(w, 2, WIRE_END_NODE_LOST, 125, "its container could not be started (exit code 125)");
     assert_non_null(strstr(world_output(w, 2), "no storage"));
@@ -737,7 +737,7 @@ static void where_it_is_not_wanted_a_task_has_the_nodes_shared_memory(void **sta
 
 static void where_namespaces_cannot_be_had_the_agent_says_so_once(void **state)
 {
-    static const char said[] = "what they leave there stays";
+    static const char said[] = "segments that they leave remain";
     struct world *w = world_create(state, "token: t\n");
     const char *agent = getenv("BELAY_AGENT");
     if (!may_unshare())

@@ -165,7 +165,7 @@ class Podman(unittest.TestCase):
         done = self.h.belay("submit", "--wait", "--image", "none:1", "--wrap", "true")
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(
-            self.h.belay("logs", "1").stdout, r"belay: the image none:1 cannot be had: ."
+            self.h.belay("logs", "1").stdout, r"belay: the image none:1 is not available: ."
         )
 
     def test_exit_codes_and_signals_are_the_scripts(self):
