@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One chunk of content: its name (SHA-256 of the content) and its stored form, which is the content
- * itself or, if that is smaller, one zstd frame. The two are told apart by the size: stored <
- * content means a frame.
+ * itself or, if that is smaller, one zstd frame. The size distinguishes them: stored < content
+ * means a frame.
  */
 #ifndef BELAY_CKPT_CHUNK_H
 #define BELAY_CKPT_CHUNK_H
@@ -11,23 +11,23 @@
 #include "ckpt/ckpt.h"
 #include <stdatomic.h>
 
-#define CHUNK_HEX_SIZE 65 /* of a SHA-256, with the NUL */
+#define CHUNK_HEX_SIZE 65 /* of a SHA-256, including the NUL */
 
 /* Lower-case hex of the SHA-256 of n bytes. */
 void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE]);
 
-/* One thread's working memory; all of it begins at a page. */
+/* One thread's working memory; all buffers are page-aligned. */
 struct chunk_work {
     void *content; /* CKPT_CHUNK_BYTES, and CRYPT_MORE */
     void *packed;  /* room for a frame of the worst case, and CRYPT_MORE */
     struct evp_md_ctx_st *hash;
     struct ZSTD_CCtx_s *cctx;
     struct ZSTD_DCtx_s *dctx;
-    struct buf object; /* what was read from the store */
+    struct buf object; /* read from the store */
 };
 
-/* The hash of content that comes in pieces, each while it is still in the processor's cache: begin,
- * add each, end. */
+/* Hashes content that comes in pieces, each while it is still in the CPU cache: begin, add each
+ * piece, end. */
 void chunk_hash_begin(struct chunk_work *w);
 void chunk_hash_add(struct chunk_work *w, const void *p, size_t n);
 void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE]);
@@ -37,14 +37,14 @@ void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE]);
  * and only if a sample of the chunk, and then the chunk, shrinks by 5 % or more. */
 void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored);
 
-/* The inverse: w->object into w->content. Checks that it is exactly n bytes with this hash, else
- * ERR_CORRUPT. *ret_p is borrowed until the next call with w. */
+/* The inverse: unpacks w->object into w->content. ERR_CORRUPT unless it is exactly n bytes with
+ * this hash. *ret_p is borrowed until the next call with w. */
 int chunk_unpack(
     struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e);
 
-/* Runs fn for 0 .. n-1 on a few threads (the caller's is one), each with its own memory. Stops at
- * the first error, or with ERR_CANCELLED once *cancel (may be NULL) is not 0; which items ran then
- * is open. Returns when all threads are done. */
+/* Runs fn for 0 .. n-1 on a few threads, the caller's included, each with its own memory. Stops at
+ * the first error, or with ERR_CANCELLED once *cancel (may be NULL) is not 0; it is then undefined
+ * which items ran. Returns when all threads are done. */
 typedef int (*chunk_fn)(void *ctx, struct chunk_work *w, size_t i, struct err *e);
 int chunk_for_each(size_t n, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e);
 

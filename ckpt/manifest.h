@@ -4,10 +4,10 @@
  *
  * The content of all files, in the order of the entries, is one stream; the chunks are pieces of
  * that stream, in order. So a chunk may hold many small files, and a large file spans many chunks;
- * where the cuts are is the writer's choice (manifest_cut) and the reader takes them as they come.
+ * the writer chooses where to cut (manifest_cut), and the reader accepts any cuts.
  *
- * Text: one JSON object. It is written, and has to be, with one line for each entry and each chunk,
- * so that it is read and written without a tree of it in memory:
+ * Text: one JSON object, which must have one line for each entry and each chunk, so that it is read
+ * and written without building a tree in memory:
  *     {"format":"belay-checkpoint","version":2,"cluster":"lab","job":42,"attempt":3,"sequence":7,
  *      "saved_at":"2026-08-22T12:02:00Z","progress":1200,"entries":[
  *     {"path":"model","type":"dir","mode":493,"mtime_ns":1,"xattrs":{"user.origin":"6162"}},
@@ -21,8 +21,8 @@
  * All up to "entries":[ is one line; without "progress" it is unknown. "hard" is another name of
  * the inode of a file that comes before it; "data" says where in a sparse file its content is (in
  * order, not overlapping; the rest are holes); "xattrs" are in the order of their names, their
- * values in hex. Version 1, still read, has none of the three, and is one line. Version 3 is this
- * one, encrypted: sealed.h. Everything here is pure: no I/O.
+ * values in hex. Version 1, which is still read, has none of the three, and is one line. Version 3
+ * is version 2 encrypted: sealed.h. Everything here is pure: no I/O.
  */
 #ifndef BELAY_CKPT_MANIFEST_H
 #define BELAY_CKPT_MANIFEST_H
@@ -34,8 +34,8 @@
 #include "ckpt/crypt.h"
 
 #define MANIFEST_VERSION 2
-#define MANIFEST_VERSION_SEALED 3    /* of an encrypted one: sealed.h */
-#define MANIFEST_DEPTH_MAX 64        /* parts of a path */
+#define MANIFEST_VERSION_SEALED 3    /* of an encrypted manifest: sealed.h */
+#define MANIFEST_DEPTH_MAX 64        /* components of a path */
 #define MANIFEST_CUT_BYTES (1 << 20) /* a file of at least this size starts and ends a chunk */
 #define MANIFEST_BYTES_TOTAL_MAX ((int64_t)1 << 50)
 #define MANIFEST_EXTENTS_MAX 4096            /* of one file */
@@ -56,7 +56,7 @@ struct manifest_xattr {
     size_t size;
 };
 
-/* What few entries have. */
+/* Attributes that few entries have. */
 struct manifest_extra {
     bool is_sparse;
     const struct manifest_extent *data; /* of a sparse file, in order, not touching */
@@ -90,10 +90,10 @@ struct manifest {
     struct ckpt_id id;
     struct wall saved_at;
     int64_t progress;            /* -1 = unknown */
-    char sha256[CHUNK_HEX_SIZE]; /* its own, of one that was parsed */
-    /* of it and its chunks in the store, borrowed; NULL: not encrypted */
+    char sha256[CHUNK_HEX_SIZE]; /* hash of the manifest itself, set by manifest_parse */
+    /* key of the manifest and its chunks, borrowed; NULL if not encrypted */
     const struct crypt_key *key;
-    /* by path, in byte order: so a directory comes before what is in it */
+    /* by path, in byte order, so a directory comes before its content */
     struct manifest_entry *entries;
     size_t n_entries, cap_entries;
     struct manifest_chunk *chunks;
@@ -104,7 +104,7 @@ struct manifest {
 
 void manifest_deinit(struct manifest *m); /* zeroed is valid and empty */
 
-/* Frees the entries, for who needs the chunks only. */
+/* Frees the entries, for callers that need only the chunks. */
 void manifest_drop_entries(struct manifest *m);
 
 /* Adds a zeroed entry or chunk at the end; borrowed until the next add. */
@@ -114,21 +114,21 @@ struct manifest_chunk *manifest_add_chunk(struct manifest *m);
 /* A copy of n bytes and a NUL, which lives as long as the entries. */
 const char *manifest_text(struct manifest *m, const char *s, size_t n);
 
-/* Gives an entry its extents or attributes (both copied), which keep the rules above. ERR_INVALID
- * over a limit. */
+/* Gives an entry its extents or attributes (both copied), which must obey the rules above.
+ * ERR_INVALID over a limit. */
 int manifest_set_data(struct manifest *m, struct manifest_entry *entry,
     const struct manifest_extent *v, size_t n, struct err *e);
 int manifest_set_xattrs(struct manifest *m, struct manifest_entry *entry,
     const struct manifest_xattr *v, size_t n, struct err *e);
 
-/* Bytes of an entry in the stream. */
+/* Size of an entry's content in the stream. */
 static inline int64_t manifest_content(const struct manifest_entry *entry)
 {
     return entry->extra && entry->extra->is_sparse ? entry->extra->content : entry->size;
 }
 
-/* 0 if path is safe to make below a directory: relative, 1 .. CKPT_PATH_MAX-1 bytes of UTF-8, no
- * empty, "." or ".." part, no part over 255 bytes, at most MANIFEST_DEPTH_MAX parts.
+/* Returns 0 if path is safe to create below a directory: relative, 1 .. CKPT_PATH_MAX-1 bytes of
+ * UTF-8, no empty, "." or ".." part, no part over 255 bytes, at most MANIFEST_DEPTH_MAX parts.
  * ERR_INVALID. */
 int manifest_check_path(const char *path, struct err *e);
 
@@ -142,10 +142,10 @@ void manifest_cut(struct manifest *m);
 int manifest_lay_out(struct manifest *m, struct err *e);
 
 int64_t manifest_bytes(const struct manifest *m); /* of content */
-int64_t manifest_files(const struct manifest *m); /* regular ones, one with several names once */
+int64_t manifest_files(const struct manifest *m); /* regular files; hard links count once */
 
-/* The files that a chunk holds parts of: calls fn for each, in order, until it returns non-zero,
- * which is then returned. m is laid out. */
+/* Calls fn for each file that a chunk has a part of, in order, until it returns non-zero, which is
+ * then returned. m must be laid out. */
 struct manifest_piece {
     const struct manifest_entry *file;
     int64_t file_offset;
@@ -155,7 +155,7 @@ typedef int (*manifest_piece_fn)(void *ctx, const struct manifest_piece *p, stru
 int manifest_each_piece(const struct manifest *m, const struct manifest_chunk *c,
     manifest_piece_fn fn, void *ctx, struct err *e);
 
-/* The text of m (laid out) into out (cleared first). ERR_INVALID if it would be over
+/* Writes the text of m (laid out) to out (cleared first). ERR_INVALID if it would be over
  * CKPT_MANIFEST_BYTES_MAX.
  */
 int manifest_encode(const struct manifest *m, struct buf *out, struct err *e);
@@ -163,10 +163,10 @@ int manifest_encode(const struct manifest *m, struct buf *out, struct err *e);
 /* The last member, the hash of all text before it. */
 #define MANIFEST_TAIL_BYTES 77
 void manifest_add_tail(struct buf *text);
-bool manifest_tail_fits(const char *text, size_t n); /* false, too, if n is not more than that */
+bool manifest_tail_fits(const char *text, size_t n); /* also false if n is too small */
 
-/* Reads and lays out a manifest. ERR_CORRUPT if it is not exactly what was written, by hash or by
- * form; ERR_UNSUPPORTED if it is intact and of a later version. *ret is untouched on failure. */
+/* Reads and lays out a manifest. ERR_CORRUPT if its hash or form is wrong; ERR_UNSUPPORTED if it is
+ * intact but of a later version. *ret is untouched on failure. */
 int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err *e);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Content of a checkpoint that stands on this machine already: in a tree that an interrupted
- * restore has begun, or that an earlier attempt left. Nothing in such a tree is believed: what is
- * in the way of a path, or not the right bytes, is as if it were missing.
+ * Content of a checkpoint that is already on this machine: in a tree left by an interrupted restore
+ * or an earlier attempt. Such a tree is not trusted: an obstructed path, or wrong bytes, count as
+ * missing.
  */
 #ifndef BELAY_CKPT_NEARBY_H
 #define BELAY_CKPT_NEARBY_H
 
 #include "ckpt/manifest.h"
 
-/* True if the files below the directory root_fd hold the content of chunk c, a chunk of m's: it is
- * then in w->content, all of it, and has the chunk's hash. No link is followed, nothing but regular
- * files is read, nothing waits. Any thread. */
+/* True if the files below the directory root_fd hold the content of chunk c of m: w->content then
+ * has all of it, with the chunk's hash. Follows no links, reads only regular files, never waits.
+ * Any thread. */
 bool nearby_read(
     int root_fd, const struct manifest *m, const struct manifest_chunk *c, struct chunk_work *w);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A directory tree as it is at one moment: the entries a manifest needs, and the stamps by which a
- * change shows.
+ * The state of a directory tree at one moment: the entries for a manifest, and stamps that reveal
+ * changes.
  */
 #ifndef BELAY_CKPT_SCAN_H
 #define BELAY_CKPT_SCAN_H
@@ -17,43 +17,42 @@ struct scan_stamp {
 struct scan {
     struct scan_stamp *stamps; /* of the manifest's entries, in their order */
     size_t n, cap;
-    bool has_owner; /* the root is another user's than ours: nothing but that user's is saved */
+    /* the root belongs to another user than ours: only that user's files are saved */
+    bool has_owner;
     uid_t owner;
 };
 
-/* Nanoseconds since 1970, as stamps have them. */
+/* Nanoseconds since 1970, the unit of stamps. */
 int64_t scan_stamp_ns(const struct timespec *t);
 
-/* Reads the tree below the directory root_fd into m, which has no entries yet, in order; contents
- * are not read, symbolic links not followed. Of the names of one file the first is the file and the
- * others are hard links to it; what a file has of holes of 64 KiB and more, and user attributes, is
- * its extra. ERR_UNSUPPORTED naming what cannot be saved (scan_check_owner included);
- * ERR_UNAVAILABLE if the tree changes under the scan; ERR_INVALID over CKPT_FILES_MAX or a limit of
- * the manifest. */
+/* Reads the tree below the directory root_fd into m, which must have no entries yet, in order. Does
+ * not read contents or follow symbolic links. The first name of a file is the file, the others are
+ * hard links to it; holes of 64 KiB and more, and user attributes, go to its extra. ERR_UNSUPPORTED
+ * naming what cannot be saved (scan_check_owner included); ERR_UNAVAILABLE if the tree changes
+ * under the scan; ERR_INVALID over CKPT_FILES_MAX or a limit of the manifest. */
 int scan_tree(int root_fd, struct manifest *m, struct scan *ret, struct err *e);
 void scan_deinit(struct scan *s);
 
-/* Looks at the tree again. ERR_UNAVAILABLE naming a path that is not as it was when m and s were
+/* Scans the tree again. ERR_UNAVAILABLE naming a path that has changed since m and s were
  * scanned. */
 int scan_check_unchanged(
     int root_fd, const struct manifest *m, const struct scan *s, struct err *e);
 
-/* Opens a file of the tree for reading, without blocking; no link is followed on the way, so what
- * is in the way of a path cannot lead outside. -1 and errno. */
+/* Opens a file of the tree for reading, without blocking. Follows no link in any component, so the
+ * path cannot lead outside. Returns -1 and errno on failure. */
 int scan_open(int root_fd, const char *path);
 
-/* Opens entry i of s, a file at path, for reading: it is the one that was scanned and no other.
- * ERR_UNAVAILABLE if that was replaced or removed; ERR_UNSUPPORTED (scan_check_owner). */
+/* Opens entry i of s, a file at path, for reading, and checks that it is the scanned one.
+ * ERR_UNAVAILABLE if it was replaced or removed; ERR_UNSUPPORTED (scan_check_owner). */
 int scan_open_entry(
     int root_fd, const struct scan *s, size_t i, const char *path, int *ret_fd, struct err *e);
 
-/* Exactly n bytes of a file that is being saved. ERR_UNAVAILABLE if it ends before. */
+/* Reads exactly n bytes of a file that is being saved. ERR_UNAVAILABLE if it is shorter. */
 int scan_read(int fd, char *p, size_t n, int64_t offset, const char *path, struct err *e);
 
-/* Where we save another user's tree, as root does, we can read more than that user, who can make a
- * hard link to any file that is in reach: ERR_UNSUPPORTED for a file or directory that does not
- * belong to the root's owner. Before a byte of a file is read, st has to be of its open
- * descriptor. */
+/* ERR_UNSUPPORTED for a file or directory that does not belong to the root's owner. When root saves
+ * another user's tree, it can read more than that user, who can hard-link any reachable file into
+ * it. Before reading a file, st must come from its open descriptor. */
 int scan_check_owner(const struct scan *s, const struct stat *st, const char *path, struct err *e);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A working directory that is sent with a job: what is in it, as a text, and its content in pieces
- * that have their SHA-256 for a name. Pure; the CLI makes it, belayd stores it, an agent puts it in
- * place.
+ * A working directory sent with a job: a text that lists its entries, and its content in pieces
+ * named by their SHA-256. Pure; the CLI makes it, belayd stores it, an agent puts it in place.
  *
  *     belay-workdir 1
  *     d 755 src
@@ -10,12 +9,12 @@
  *     f 755 5242880 HASH,HASH src/train.py
  *     l latest TAB src/train.py
  *
- * A line an entry, each ended by a newline, in the order of the bytes of their paths; a file's
- * content is cut every WORKDIR_PIECE_BYTES. So the same directory is the same text, and the SHA-256
- * of that names the whole. What stands in it can be made without following a link: a path has no
- * "..", and each of its parents is a directory of the same text.
+ * One line per entry, each ended by a newline, in byte order of the paths; a file's content is cut
+ * every WORKDIR_PIECE_BYTES. So equal directories have equal texts, and the SHA-256 of the text
+ * identifies the directory. It can be created without following a link: a path has no "..", and
+ * each of its parents is a directory in the same text.
  *
- * Pieces travel in packs: "HASH SIZE\n" and SIZE bytes, one after the other.
+ * Pieces are sent in packs: a sequence of "HASH SIZE\n" and SIZE bytes.
  */
 #ifndef BELAY_CKPT_WORKDIR_H
 #define BELAY_CKPT_WORKDIR_H
@@ -27,14 +26,14 @@
 
 #define WORKDIR_PIECE_BYTES (4u << 20)
 #define WORKDIR_PACK_BYTES                                                                         \
-    (WORKDIR_PIECE_BYTES + (1u << 20)) /* of a pack at most: there is always room for a piece */
+    (WORKDIR_PIECE_BYTES + (1u << 20)) /* of a pack at most; a piece always fits */
 #define WORKDIR_TEXT_BYTES (4u << 20)
 #define WORKDIR_ENTRIES_MAX 20000
 #define WORKDIR_BYTES_MAX (INT64_C(2) << 30) /* of all files together */
 #define WORKDIR_PATH_MAX 1023
 #define WORKDIR_DEPTH_MAX 64
 #define WORKDIR_PIECES_MAX (WORKDIR_ENTRIES_MAX + (size_t)(WORKDIR_BYTES_MAX / WORKDIR_PIECE_BYTES))
-#define WORKDIR_ASK_MAX 1024 /* hashes in one question for pieces */
+#define WORKDIR_ASK_MAX 1024 /* hashes in one request for pieces */
 
 enum workdir_kind { WORKDIR_DIR, WORKDIR_FILE, WORKDIR_LINK };
 
@@ -44,14 +43,14 @@ struct workdir_entry {
     int64_t size; /* of a file */
     char *path;
     char *target;         /* of a link */
-    size_t piece, pieces; /* of a file: the first of workdir.hashes, and how many */
+    size_t piece, pieces; /* of a file: index of the first in workdir.hashes, and their number */
 };
 
 struct workdir {
     struct workdir_entry *v;
     size_t n;
     char(*hashes)
-        /* of all files' pieces, one file after the other; the same one may come again */
+        /* of all files' pieces, file by file; may repeat */
         [CHUNK_HEX_SIZE];
     size_t n_hashes;
     int64_t bytes; /* of all files */
@@ -74,8 +73,8 @@ int workdir_add_file(struct buf *out, const char *path, mode_t mode, int64_t siz
     const char (*hashes)[CHUNK_HEX_SIZE], struct err *e);
 int workdir_add_link(struct buf *out, const char *path, const char *target, struct err *e);
 
-/* A path below the directory, in its one form: UTF-8 without control characters, no "", "." or ".."
- * in it, no '/' before or behind it, within the limits. */
+/* Whether s is a path below the directory in canonical form: UTF-8 without control characters, no
+ * "", "." or ".." component, no leading or trailing '/', within the limits. */
 bool workdir_is_path(const char *path);
 bool workdir_is_hash(const char *s); /* 64 lower-case hex digits */
 
@@ -86,11 +85,11 @@ struct workdir_piece {
 };
 
 void workdir_pack(struct buf *out, const char *hash, const void *p, size_t n);
-/* The next piece of *n bytes at *p, which move behind it; its hash is checked. 1, or 0 at the end;
- * ERR_INVALID: it is no pack, ERR_CORRUPT: not what the hash says. */
+/* Reads the next piece from the *n bytes at *p, advances both, and verifies its hash. Returns 1, or
+ * 0 at the end; ERR_INVALID: not a pack; ERR_CORRUPT: wrong hash. */
 int workdir_unpack(const char **p, size_t *n, struct workdir_piece *ret_piece, struct err *e);
 
-/* Hashes with a newline behind each, at most WORKDIR_ASK_MAX; *ret_hashes is the caller's to free.
+/* Parses hashes, each followed by a newline, at most WORKDIR_ASK_MAX. The caller frees *ret_hashes.
  * ERR_INVALID. */
 int workdir_parse_ask(
     const char *p, size_t n, char (**ret_hashes)[CHUNK_HEX_SIZE], size_t *ret_n, struct err *e);

@@ -249,14 +249,14 @@ class Metadata(unittest.TestCase):
         self.addCleanup(run, "ip", "addr", "del", V4 + "/32", "dev", "lo")
         agent, said = self.start_agent("metadata_guard: required\n")
         self.assertEqual(agent.wait(WAIT_S), 1)
-        self.assertIn("others than root still reach it", said)
+        self.assertIn("users other than root still reach it", said)
 
     def test_a_node_that_cannot_be_guarded_says_so(self):
         run("ip", "addr", "add", V4 + "/32", "dev", "lo")
         self.addCleanup(run, "ip", "addr", "del", V4 + "/32", "dev", "lo")
         agent, said = self.start_agent()
         self.assertIsNone(agent.poll())
-        self.assertIn("others than root still reach it", said)
+        self.assertIn("users other than root still reach it", said)
 
     def test_it_can_be_left_open(self):
         self.start_agent("metadata_guard: off\n")
