@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the objects of a job are in its store (the layout of ckpt.h), and what reads and moves them
- * by it.
+ * Names of a job's objects in its store (the layout of ckpt.h), and functions that read and move
+ * objects by these names.
  */
 #ifndef BELAY_CKPT_STORE_LAYOUT_H
 #define BELAY_CKPT_STORE_LAYOUT_H
@@ -14,21 +14,20 @@ struct layout_name {
     char s[STORE_NAME_MAX + 1];
 };
 
-/* "<cluster>/jobs/<job>/" and, below it, what. ERR_INVALID if cluster or job could not be a
- * name. */
+/* "<cluster>/jobs/<job>/" followed by `what`. ERR_INVALID if cluster or job is no valid name. */
 int layout_check_job(const struct ckpt_job *j, struct err *e);
 struct layout_name layout_prefix(
     const struct ckpt_job *j, const char *what); /* what: "", "manifests/", ... */
 struct layout_name layout_manifest(const struct ckpt_job *j, struct ckpt_id id);
 struct layout_name layout_removing(
-    const struct ckpt_job *j, struct ckpt_id id); /* where a condemned one waits */
+    const struct ckpt_job *j, struct ckpt_id id); /* name of a condemned one */
 struct layout_name layout_pin(const struct ckpt_job *j, struct ckpt_id id);
 struct layout_name layout_deleted(const struct ckpt_job *j, struct ckpt_id id);
 struct layout_name layout_fence(const struct ckpt_job *j, int64_t attempt);
-/* key NULL: not encrypted. With sha256 "" the "directory" of the attempt's. */
+/* key is NULL if not encrypted. With sha256 "", the "directory" of the attempt's chunks. */
 struct layout_name layout_chunk(
     const struct ckpt_job *j, const struct crypt_key *key, int64_t attempt, const char *sha256);
-/* Bytes of the object of a chunk whose stored form has so many. */
+/* Size of the object of a chunk with this stored size. */
 static inline int64_t layout_chunk_bytes(const struct crypt_key *key, int64_t stored)
 {
     return stored + (key ? CRYPT_MORE : 0);
@@ -40,8 +39,7 @@ static inline int64_t layout_chunk_bytes(const struct crypt_key *key, int64_t st
 bool layout_parse_id(const char *rest, const char *end, struct ckpt_id *ret_id);
 bool layout_parse_attempt(const char *rest, char end, int64_t *ret_attempt);
 
-/* The highest such number of 10 digits directly after prefix, before `end`; 0 for none. Lists the
- * prefix. */
+/* The highest number of 10 digits between prefix and `end`; 0 = none. Lists the prefix. */
 int layout_find_latest(
     struct store *s, const char *prefix, char end, int64_t *ret_latest, struct err *e);
 
@@ -53,8 +51,8 @@ struct layout_ids {
     size_t n, cap;
 };
 
-/* The ids of the manifests, of those that are condemned, that were set aside as damaged, that
- * somebody deleted while the job had not ended, and of the pins; ids_deinit in every case. */
+/* Lists the ids of manifests, of condemned ones, of damaged ones set aside, of those deleted by a
+ * user before the job ended, and of pins. Call ids_deinit also after an error. */
 int layout_list_ids(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
 int layout_list_removing(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
 int layout_list_damaged(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
@@ -66,21 +64,21 @@ void layout_ids_deinit(struct layout_ids *ids);
 /* ERR_CONFLICT "fenced: ..." if a fence or a manifest of a later attempt exists. */
 int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);
 
-/* What a chunk of this object name is sealed with: where it is, but for its attempt, as it is
- * linked from one to the next. */
+/* The text that a chunk of this object name is sealed with: its name without the attempt, because
+ * chunks are linked from one attempt to the next. */
 struct layout_name layout_chunk_seal(const struct ckpt_job *j, const struct layout_name *chunk);
 
-/* The object of this name has exactly this content. ERR_CORRUPT: it has another, which is believed
- * only if as many bytes came as the store has. ERR_NOT_FOUND, ERR_UNAVAILABLE, ... */
+/* Checks that the object has exactly this content. ERR_CORRUPT if it differs, which is reported
+ * only if the number of bytes read is the store's. ERR_NOT_FOUND, ERR_UNAVAILABLE, ... */
 int layout_expect_text(const struct ckpt_job *j, const char *name, const char *want, struct err *e);
 
-/* Reads, decrypts and verifies one manifest, that it is about this job and id included.
- * ERR_NOT_FOUND, ERR_CORRUPT, ... ERR_UNSUPPORTED: by a later belay, or encrypted with a key that
- * is not here. ret->key is one of j->crypt's. */
+/* Reads, decrypts and verifies one manifest, including its job and id. ERR_NOT_FOUND, ERR_CORRUPT,
+ * ... ERR_UNSUPPORTED: of a later belay, or encrypted with a missing key. ret->key is one of
+ * j->crypt's. */
 int layout_read_manifest(
     const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e);
 
-/* As layout_read_manifest, by the name of the object and what it is sealed as. */
+/* As layout_read_manifest, given the object's name and the text that it is sealed with. */
 int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
     const struct layout_name *seal, struct manifest *ret, struct err *e);
 
@@ -88,7 +86,8 @@ int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct
 int layout_seal_manifest(
     const struct manifest *m, const struct layout_name *seal, struct buf *out, struct err *e);
 
-/* Makes m the checkpoint m->id: all it names is durable. Fenced before and after. */
+/* Commits m as the checkpoint m->id; everything it names must be durable. Checks the fence before
+ * and after. */
 int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err *e);
 
 /* Reads one chunk of m's into w, decrypts and verifies it; *ret_p as chunk_unpack. A missing one is
@@ -96,8 +95,7 @@ int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err
 int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m,
     const struct manifest_chunk *c, struct chunk_work *w, const void **ret_p, struct err *e);
 
-/* Moves a damaged object (a full name) to "damaged/", with a log line; a failure to is only
- * logged. */
+/* Moves a damaged object (a full name) to "damaged/", with a log line; a failure is only logged. */
 void layout_set_aside(const struct ckpt_job *j, const char *name, const struct err *why);
 
 /* Removes names from the store, in batches. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One operation of a store in S3: a request that is sent, and sent again, until there is an answer
- * to it.
+ * One operation on an object store: a request, retried until it has a definite answer.
  */
 #ifndef BELAY_CKPT_STORE_S3_OP_H
 #define BELAY_CKPT_STORE_S3_OP_H
@@ -20,35 +19,35 @@ struct s3_client {
 
 struct s3_op {
     const struct s3_client *client;
-    struct s3_request request; /* set before; what it points at outlives the op */
-    size_t reply_max;          /* bytes of a body; 0: S3_REPLY_MAX */
-    /* a GET of an object: its bytes come here (cleared first), and a body that was torn is asked
-     * for from there on; NULL: the body is in `reply` */
+    struct s3_request request; /* set before the run; what it points to must outlive the op */
+    size_t reply_max;          /* bytes of a body; 0 = S3_REPLY_MAX */
+    /* for a GET of an object: receives its bytes (cleared first), and an interrupted body is
+     * resumed from there; NULL to put the body into `reply` */
     struct buf *resumes;
-    const char *result; /* 200 can be an error: how the element of a good reply
-                                  begins; NULL: it cannot */
-    /* Reads the body of a 200 whole before anything of it counts; NULL: it is not read here.
-     * ERR_INVALID: it is damaged (torn, garbage), and asked for again. */
+    /* where a 200 can be an error: prefix of a good reply's root element; else NULL */
+    const char *result;
+    /* Checks the complete body of a 200; may be NULL. ERR_INVALID: it is damaged (truncated,
+     * garbage), and the request is retried. */
     int (*accept)(void *ctx, const char *body, size_t n, struct err *e);
     void *accept_ctx;
-    bool may_lack; /* S3_NOT_IMPLEMENTED is an answer, not an error */
-    /* The answer. */
+    bool may_lack; /* S3_NOT_IMPLEMENTED is a result, not an error */
+    /* The result. */
     enum s3_meaning meaning;
-    bool is_unsure; /* an earlier try may have been carried out */
+    bool is_unsure; /* an earlier try may have been executed */
     struct http_reply reply;
 };
 
-/* An op whose request has an empty body and no headers. */
+/* Makes an op whose request has an empty body and no headers. */
 struct s3_op s3_op_make(
     const struct s3_client *c, const char *method, const char *key, const char *query);
-/* Its body, borrowed, and room for its hash in hex, or that hash already (known). */
+/* Sets its body, borrowed. sha256 receives the hash in hex, or has it already (known). */
 void s3_op_body(struct s3_op *op, const void *p, size_t n, char sha256[SIGV4_HEX_MAX]);
 void s3_op_body_known(struct s3_op *op, const void *p, size_t n, const char *sha256);
 void s3_op_header(struct s3_op *op, const char *name, const char *value); /* borrowed */
 
 /* Returns 0 if op->meaning is S3_DONE, S3_EXISTS, S3_MISSING or, with may_lack, S3_NOT_IMPLEMENTED;
- * otherwise an error that says what was asked, what was answered, and what to do. Blocks, for
- * S3_OP_MS at most. The op is deinit'ed in either case, and may be run again after that. */
+ * otherwise an error that says what was requested, what the server answered, and what to do. Blocks
+ * for at most S3_OP_MS. Call s3_op_deinit in either case; the op may then be run again. */
 int s3_op_run(struct s3_op *op, struct err *e);
 void s3_op_deinit(struct s3_op *op);
 

@@ -27,53 +27,54 @@ typedef int (*store_each_fn)(void *ctx, const char *name, int64_t size_bytes);
 
 struct store_ops {
     const char *scheme;
-    /* Durable when it returns 0. ERR_CONFLICT if the name exists: nothing was changed. */
+    /* Creates an object, durable when it returns 0. ERR_CONFLICT if the name exists; nothing
+     * changes. */
     int (*create)(struct store *s, const char *name, const void *p, size_t n, struct err *e);
-    /* As create, for many objects: it is there, and durable, only when settle has returned 0, and
-     * may be there before that, always whole. No error either if the name comes to exist meanwhile.
-     * sha256: of p, in lower-case hex, where the caller knows it; else NULL. NULL: create does
-     * it. */
+    /* As create, for many objects: an object exists, durably, once settle has returned 0. It may be
+     * visible before, but always complete. It is no error if the name appears meanwhile. sha256: of
+     * p, in lower-case hex, or NULL if the caller does not know it. The slot may be NULL: create is
+     * used. */
     int (*put)(struct store *s, const char *name, const void *p, size_t n, const char *sha256,
         struct err *e);
-    /* Makes durable what was put and linked under prefix, a "directory" ending in '/', when no put
-     * is under way. NULL: it is. */
+    /* Makes durable what was put and linked under prefix, a "directory" ending in '/'. No put may
+     * be under way. The slot is NULL if puts are durable at once. */
     int (*settle)(struct store *s, const char *prefix, struct err *e);
-    /* The whole object; ERR_NOT_FOUND, ERR_INVALID if larger than max. */
+    /* Reads a whole object; ERR_NOT_FOUND, ERR_INVALID if larger than max. */
     int (*read)(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
-    /* 0 and the size, or ERR_NOT_FOUND. */
+    /* Returns 0 with the size, or ERR_NOT_FOUND. */
     int (*stat)(struct store *s, const char *name, int64_t *ret_size, struct err *e);
-    /* Names under prefix (a "directory" ending in '/', or ""), in byte order; all that were created
-     * before and none that was removed before: fences and what a save need not store again rest on
-     * that. A walk that fn stops is no error. */
+    /* Lists names under prefix (a "directory" ending in '/', or ""), in byte order: all that were
+     * created before and none that was removed before. Fences and the reuse of stored chunks rely
+     * on that. It is no error if fn stops the walk. */
     int (*list)(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e);
-    /* At most STORE_REMOVE_MAX names, gone durably when it returns 0; a missing name is fine. */
+    /* Removes at most STORE_REMOVE_MAX names, durably when it returns 0; a missing name is no
+     * error. */
     int (*remove)(struct store *s, const char *const *names, size_t n, struct err *e);
-    /* Moves an object (for damaged ones), over one that has the name. ERR_NOT_FOUND. */
+    /* Moves an object (for damaged ones), replacing one that has the name. ERR_NOT_FOUND. */
     int (*rename)(struct store *s, const char *from, const char *to, struct err *e);
-    /* Gives the content of `from` the name `to` as well, without its bytes passing through here (a
-     * hard link, a copy inside the store), durably once settle has returned 0. ERR_NOT_FOUND;
-     * ERR_CONFLICT if `to` exists; ERR_UNSUPPORTED if this store cannot: the caller writes the
-     * bytes. */
+    /* Gives the content of `from` also the name `to`, without transferring its bytes (a hard link,
+     * a copy inside the store), durably once settle has returned 0. ERR_NOT_FOUND; ERR_CONFLICT if
+     * `to` exists; ERR_UNSUPPORTED if this store cannot: the caller then writes the bytes. */
     int (*link)(struct store *s, const char *from, const char *to, struct err *e);
     void (*close)(struct store *s);
 };
 
 struct store_options {
-    /* borrowed until the store is closed; NULL: only stores of this machine */
+    /* borrowed until the store is closed; NULL for local stores only */
     struct store_net *net;
-    /* likewise; not 0: whatever the store is waiting for ends with ERR_CANCELLED. May be NULL */
+    /* likewise; non-zero ends the store's waits with ERR_CANCELLED. May be NULL */
     const atomic_int *cancel;
-    bool existing; /* a directory that is missing is not made: ERR_NOT_FOUND */
+    bool existing; /* do not create a missing directory: ERR_NOT_FOUND */
 };
 
 /* "file:///srv/belay": an absolute path, %XX decoded; made if missing, mode 0700.
  * "s3://BUCKET/PREFIX?endpoint=URL&region=NAME&style=path", "gs://BUCKET/PREFIX",
- * "az://ACCOUNT/CONTAINER/PREFIX": see s3_place_parse in s3.h; nobody is asked yet. o may be NULL.
- * ERR_INVALID names what is supported. An error, of this or of the store that it opens, is marked
- * as the store's (of_store). */
+ * "az://ACCOUNT/CONTAINER/PREFIX": see s3_place_parse in s3.h; sends no request yet. o may be NULL.
+ * ERR_INVALID names what is supported. Errors of this call and of the store that it opens are
+ * marked as the store's (of_store). */
 int store_open(
     const char *url, const struct store_options *o, struct store **ret_store, struct err *e);
-/* Whether url could be opened, by its form alone. ERR_INVALID. */
+/* Checks the form of a url. ERR_INVALID. */
 int store_check_url(const char *url, struct err *e);
 void store_close(struct store *s); /* NULL is allowed */
 
@@ -88,7 +89,8 @@ static inline int store_settle(struct store *s, const char *prefix, struct err *
     return s->ops->settle ? s->ops->settle(s, prefix, e) : 0;
 }
 
-/* For stores: true if name keeps the rule above and is at most STORE_NAME_MAX bytes. */
+/* For implementations of stores: whether name follows the rule above and has at most STORE_NAME_MAX
+ * bytes. */
 bool store_name_is_valid(const char *name);
 
 #endif

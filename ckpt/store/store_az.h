@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store in a container of Azure's blobs: what store_s3_open needs of it.
+ * The store in a container of Azure's blobs: the parts that store_s3_open needs.
  */
 #ifndef BELAY_CKPT_STORE_STORE_AZ_H
 #define BELAY_CKPT_STORE_STORE_AZ_H

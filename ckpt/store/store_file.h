@@ -7,9 +7,8 @@
 
 #include "ckpt/store/store.h"
 
-/* root is an absolute path, made if missing unless `existing`: then ERR_NOT_FOUND. It is opened
- * once: what is mounted over it or
- * put in its place afterwards is another store. */
+/* root is an absolute path, created if missing; with `existing`, ERR_NOT_FOUND. It is opened once,
+ * so a later mount over it, or a replacement, has no effect on this store. */
 int store_file_open(const char *root, bool existing, struct store **ret_store, struct err *e);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Marks the errors of a store as the store's (struct err, of_store), so that a full store is not
- * taken for a full disk of this machine, or the other way round.
+ * mistaken for a full disk of this machine, or vice versa.
  */
 #ifndef BELAY_CKPT_STORE_STORE_ORIGIN_H
 #define BELAY_CKPT_STORE_STORE_ORIGIN_H
 
 #include "ckpt/store/store.h"
 
-/* A store that does what inner does and marks its errors. Takes inner, and closes it when it is
- * closed. */
+/* Wraps inner and marks its errors. Takes inner, and closes it when closed. */
 struct store *store_origin_wrap(struct store *inner);
 
 /* For a store that could not be opened. Returns rc. */
