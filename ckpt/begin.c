@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How an attempt begins with the store: ckpt_begin; and how a job ends with it: ckpt_close, which
- * looks at the identity alone. What is looked at, in this order:
+ * How an attempt starts to use the store (ckpt_begin) and how a job ends its use (ckpt_close, which
+ * checks only the identity). Checks, in this order:
  *
- *  1. The job's identity, "<job>/identity": whose the job's part of the store is. The first
- *     attempt that comes there makes it, by conditional create, and only where nobody has left a
- *     checkpoint. So a job never resumes from what another job of its number has saved, whatever
- *     became of the database.
+ *  1. The job's identity, "<job>/identity": the owner of the job's part of the store. The first
+ *     attempt creates it, by conditional create, and only if there is no checkpoint. So a job never
+ *     resumes from a checkpoint of another job with its number, whatever became of the database.
  *  2. The fence (ckpt_fence).
- *  3. The last checkpoint that belayd knows of: it, or a newer one, is there, or it was set
- *     aside since it failed verification, or somebody deleted it.
+ *  3. The last checkpoint that belayd knows of: it or a newer one exists, or it failed verification
+ *     and was set aside, or a user deleted it.
  */
 #include "ckpt/store/layout.h"
 
@@ -26,7 +25,7 @@ static bool reaches(const struct layout_ids *ids, struct ckpt_id last, int64_t b
     return false;
 }
 
-/* Of a manifest that is not there any more: on purpose, or since it was damaged. */
+/* Whether a missing manifest was deleted on purpose, or set aside as damaged. */
 static int is_accounted_for(
     const struct ckpt_job *j, struct ckpt_id last, int64_t before, bool *ret_is, struct err *e)
 {
@@ -85,7 +84,7 @@ static int compare_identity(const struct ckpt_job *j, const char *name, const ch
     return rc == ERR_CORRUPT ? is_anothers(j, ret_doubt, e) : rc;
 }
 
-/* It is there already when an earlier attempt has come so far, or another rank. */
+/* It exists already if an earlier attempt, or another rank, got this far. */
 static int make_identity(const struct ckpt_job *j, const struct ckpt_expected *x, const char *name,
     enum ckpt_doubt *ret_doubt, struct err *e)
 {
@@ -94,8 +93,8 @@ static int make_identity(const struct ckpt_job *j, const struct ckpt_expected *x
     return rc == ERR_CONFLICT ? compare_identity(j, name, x->identity, ret_doubt, e) : rc;
 }
 
-/* A job that began under a belay before identities has checkpoints and none: belayd knows of one
- * of them. */
+/* A job that started under a belay without identities has checkpoints but no identity: belayd knows
+ * one of them. */
 static int check_identity(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
     enum ckpt_doubt *ret_doubt, struct err *e)
 {
@@ -128,7 +127,7 @@ int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expe
     return rc;
 }
 
-/* Without an identity: whether there is anything that belayd does not know to be the job's. */
+/* Without an identity: whether there is anything that belayd cannot attribute to the job. */
 static int has_unknown(const struct ckpt_job *j, struct ckpt_id last, bool *ret_has, struct err *e)
 {
     bool is = false;

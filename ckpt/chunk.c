@@ -16,7 +16,7 @@
 #define LEVEL 1
 #define PACKED_MAX ZSTD_COMPRESSBOUND(CKPT_CHUNK_BYTES)
 #define SAMPLE_BYTES (16u << 10) /* of each of three places */
-/* more than there may be cores: some wait for the disk or the network while others compute */
+/* may exceed the number of cores, because some wait for disk or network while others compute */
 #define THREADS_MAX 6
 
 void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE])
@@ -71,7 +71,7 @@ static bool sample_gains(struct chunk_work *w, size_t n)
     const unsigned char *p = w->content;
 
     if (n <= sizeof(sample))
-        return true; /* the whole chunk is its own sample */
+        return true; /* the sample is the whole chunk */
     memcpy(sample, p, SAMPLE_BYTES);
     memcpy(sample + SAMPLE_BYTES, p + (n - SAMPLE_BYTES) / 2, SAMPLE_BYTES);
     memcpy(sample + 2 * SAMPLE_BYTES, p + n - SAMPLE_BYTES, SAMPLE_BYTES);
@@ -146,7 +146,7 @@ struct crew {
     const atomic_int *cancel;
     atomic_size_t next;
     atomic_bool failed;
-    pthread_mutex_t lock; /* of the first error */
+    pthread_mutex_t lock; /* guards the first error */
     struct err first;
 };
 
@@ -187,7 +187,7 @@ int chunk_for_each(size_t n, chunk_fn fn, void *ctx, const atomic_int *cancel, s
 
     if (n == 0)
         return 0;
-    /* A thread that cannot be started is not missed: this one works too. */
+    /* If a thread cannot be started, the others do its work. */
     while (started + 1 < (n < THREADS_MAX ? n : THREADS_MAX) &&
            pthread_create(&threads[started], NULL, work, &c) == 0)
         started++;

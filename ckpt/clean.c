@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cleaning: which manifests stay is decided first, by reading them; the others are condemned (moved
- * to "removing/"), looked at once more for pins, and removed; then what no kept manifest names. If
- * a kept manifest cannot be read for any reason but damage, nothing is removed at all.
+ * Cleaning first decides which manifests stay, by reading them. The others are condemned (moved to
+ * "removing/"), checked again for pins, and removed; then everything that no kept manifest names.
+ * If a kept manifest cannot be read for another reason than damage, nothing is removed.
  *
  *     manifests/X --- condemn ---> removing/X --- not pinned ---> gone --- then its chunks
  *          ^                           |
  *          +---------- pinned ---------+
  *
  * Invariants 4 to 6 of ckpt.h: manifests are durably gone (remove returns) before a chunk is
- * touched; nothing below the number of a later attempt is touched whatever the lists say; and since
- * pins are looked for after the manifest was moved away, one that was acknowledged before that is
- * seen.
+ * touched; nothing of a later attempt is touched, whatever the lists say; and because pins are read
+ * after the manifest was moved away, a pin acknowledged before that is seen.
  *
- * A cleaning that is killed leaves what it condemned: the next one puts it back if it is pinned and
- * removes it if not. Until then nobody can restore it; it is never one of the newest, unless a user
+ * A killed cleaning leaves what it condemned: the next one puts it back if it is pinned and removes
+ * it otherwise. Until then it cannot be restored; it is never one of the newest, unless a user
  * removed it.
  */
 #include "ckpt/clean.h"
@@ -33,10 +32,10 @@ struct clean {
     int64_t attempt;
     struct ckpt_keep keep;
     const atomic_int *cancel;
-    struct smap kept;         /* full names of manifests and chunks that stay */
+    struct smap kept;         /* full names of kept manifests and chunks */
     struct layout_ids doomed; /* to be condemned; then: condemned */
     size_t skip;              /* bytes of the prefix being listed */
-    int64_t kept_bytes;       /* of manifests and chunks that stay */
+    int64_t kept_bytes;       /* of kept manifests and chunks */
     struct names remove;
 };
 
@@ -52,7 +51,7 @@ static int move(const struct ckpt_job *j, const struct layout_name *from,
 {
     int rc = j->store->ops->rename(j->store, from->s, to->s, e);
 
-    return rc == ERR_NOT_FOUND ? 0 : rc; /* another cleaner's */
+    return rc == ERR_NOT_FOUND ? 0 : rc; /* removed by another cleaner */
 }
 
 static int condemn(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
@@ -69,7 +68,7 @@ static int put_back(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
     return move(j, &from, &to, e);
 }
 
-/* What is condemned and pinned goes back where it was; ret_left (may be NULL) is the rest. */
+/* Moves condemned manifests with a pin back; ret_left (may be NULL) receives the rest. */
 static int put_back_pinned(const struct ckpt_job *j, struct layout_ids *ret_left, struct err *e)
 {
     struct layout_ids removing = {0}, pins = {0};
@@ -109,7 +108,7 @@ static void keep_chunks(struct clean *c, const struct manifest *m)
     }
 }
 
-/* ERR_CORRUPT: it was set aside. */
+/* ERR_CORRUPT: it has been set aside. */
 static int keep_checkpoint(struct clean *c, struct ckpt_id id, struct err *e)
 {
     struct layout_name name = layout_manifest(c->job, id);
@@ -138,7 +137,7 @@ static int choose_kept(struct clean *c, struct err *e)
         bool by_rule = c->keep.every && ids.v[i].sequence % c->keep.every == 0;
 
         if (newest <= 0 && !by_rule && !layout_has_id(&pins, ids.v[i])) {
-            ids.v[c->doomed.n++] = ids.v[i]; /* overtakes nothing: what was looked at already */
+            ids.v[c->doomed.n++] = ids.v[i]; /* writes only to positions already read */
             continue;
         }
         rc = check_cancel(c, e);
@@ -155,7 +154,7 @@ static int choose_kept(struct clean *c, struct err *e)
 
 /* ---- what goes ---- */
 
-/* Manifests, chunks and what a killed create left of either begin with their attempt's number. */
+/* Manifests, chunks and remains of killed creates all start with their attempt's number. */
 static int collect(void *ctx, const char *name, int64_t size_bytes)
 {
     struct clean *c = ctx;
@@ -170,7 +169,7 @@ static int collect(void *ctx, const char *name, int64_t size_bytes)
     return 0;
 }
 
-/* Of manifests only what a killed create left: those that are whole are condemned first. */
+/* Collects only remains of killed creates; complete manifests are condemned first. */
 static int collect_torn(void *ctx, const char *name, int64_t size_bytes)
 {
     struct clean *c = ctx;
@@ -216,7 +215,7 @@ static int sweep(struct clean *c, const char *what, store_each_fn fn, struct err
     return rc;
 }
 
-/* What was pinned meanwhile stays, with its chunks. */
+/* Keeps what was pinned meanwhile, with its chunks. */
 static int keep_rescued(struct clean *c, const struct layout_ids *left, struct err *e)
 {
     int rc = 0;
@@ -226,7 +225,7 @@ static int keep_rescued(struct clean *c, const struct layout_ids *left, struct e
             continue;
         rc = keep_checkpoint(c, c->doomed.v[i], e);
         if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND)
-            rc = 0; /* damaged, or another cleaner has removed it */
+            rc = 0; /* damaged, or removed by another cleaner */
     }
     return rc;
 }
@@ -249,7 +248,7 @@ static int remove_manifests(struct clean *c, struct err *e)
 
             names_add(&c->remove, mem_strdup(name.s));
         }
-    /* A later attempt may have put back what we did not: then what is left is its to sweep. */
+    /* A later attempt may have put manifests back; then it has to sweep the rest. */
     if (!rc)
         rc = layout_check_fence(c->job, c->attempt, e);
     if (!rc)
@@ -289,7 +288,7 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     if (!rc)
         rc = sweep(&c, "chunks/", collect, e);
     if (!rc)
-        /* it cleans only when no save is under way, of any rank */
+        /* cleaning runs only while no rank's save is under way */
         rc = sweep(&c, "gang/", collect, e);
     if (!rc)
         rc = sweep(&c, "fences/", collect_old_fence, e);
@@ -336,7 +335,7 @@ bool clean_for_room(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep 
     return gained;
 }
 
-/* ---- one of them, for a user ---- */
+/* ---- removing one checkpoint for a user ---- */
 
 static int remove_one(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
 {
@@ -349,7 +348,7 @@ static int remove_one(const struct ckpt_job *j, struct ckpt_id id, struct err *e
 
     if (rc == ERR_NOT_FOUND)
         return err_set(e, ERR_NOT_FOUND, "there is no such checkpoint");
-    for (int looks = 0; !rc && looks < 2; looks++) { /* the second is the one that holds */
+    for (int looks = 0; !rc && looks < 2; looks++) { /* the second check is the decisive one */
         int found = j->store->ops->stat(j->store, pin.s, &size, e);
 
         if (found == ERR_NOT_FOUND)
@@ -364,7 +363,7 @@ static int remove_one(const struct ckpt_job *j, struct ckpt_id id, struct err *e
     return j->store->ops->remove(j->store, names, 1, e);
 }
 
-/* The next attempt need not find it. */
+/* Records the deletion, so that the next attempt does not miss it. */
 static int note_deleted(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
 {
     struct layout_name name = layout_deleted(j, id);

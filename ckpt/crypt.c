@@ -93,7 +93,7 @@ void crypt_seal(const struct crypt_key *k, const char *what, void *p, size_t n)
     start(x, k, salt, true);
     ok = EVP_EncryptUpdate(x, NULL, &len, (const unsigned char *)what, (int)strlen(what));
     ok &= EVP_EncryptUpdate(x, p, &len, p, (int)n);
-    ok &= EVP_EncryptFinal_ex(x, salt, &end); /* GCM: adds nothing */
+    ok &= EVP_EncryptFinal_ex(x, salt, &end); /* with GCM adds no bytes */
     ok &= EVP_CIPHER_CTX_ctrl(x, EVP_CTRL_GCM_GET_TAG, TAG_BYTES, tag);
     assert(ok == 1 && (size_t)len == n && end == 0);
     EVP_CIPHER_CTX_free(x);
@@ -120,7 +120,7 @@ int crypt_open(
     ok &= EVP_CIPHER_CTX_ctrl(x, EVP_CTRL_GCM_SET_TAG, TAG_BYTES, tag);
     ok = ok == 1 && EVP_DecryptFinal_ex(x, none, &len) == 1;
     EVP_CIPHER_CTX_free(x);
-    if (!ok) { /* what came out is nobody's word */
+    if (!ok) { /* the output is not authentic */
         OPENSSL_cleanse(p, inner);
         return err_set(e, ERR_CORRUPT, "it was changed, or is another object in this one's place");
     }

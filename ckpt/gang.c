@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the ranks of a job meet in its store (see gang.h).
+ * Messages between the ranks of a job through its store (see gang.h).
  */
 #include "ckpt/gang.h"
 
@@ -17,8 +17,8 @@
 
 #define PAUSE_MS 20
 #define PAUSE_MAX_MS 1000
-#define TOLD_MAX 256 /* bytes of what a rank tells that is no manifest */
-/* How what a rank tells of its failure begins, if its store failed; else with the words. */
+#define TOLD_MAX 256 /* bytes of a rank's message other than a manifest */
+/* Prefixes of a rank's failure message if its store was full, or failed otherwise. */
 #define TOLD_FULL "store-full: "
 #define TOLD_OF_STORE "store: "
 
@@ -32,7 +32,7 @@ static struct layout_name dir_of(const struct gang_meeting *g)
     return layout_prefix(g->job, what);
 }
 
-/* what: "open", "part", "failed"; rank -1: of none. */
+/* what: "open", "part", "failed"; rank -1 = without a rank. */
 static struct layout_name name_of(const struct gang_meeting *g, const char *what, int32_t rank)
 {
     struct layout_name name = dir_of(g);
@@ -55,7 +55,7 @@ static struct layout_name name_of_restored(const struct gang_meeting *g, int rou
     return name;
 }
 
-/* What a part ("gang"), or why it could not be ("gang-failed"), is sealed as. */
+/* The text that a part ("gang"), or the reason of a failure ("gang-failed"), is sealed with. */
 static struct layout_name seal_of(const struct gang_meeting *g, const char *kind, int32_t rank)
 {
     char what[64];
@@ -72,7 +72,7 @@ void gang_rank_dir(int32_t rank, char out[GANG_RANK_DIR_MAX])
 
 /* ---- waiting ---- */
 
-/* A look, then a longer pause before the next. */
+/* Polling with growing pauses. */
 struct wait {
     const struct gang_meeting *g;
     int64_t pause_ms;
@@ -83,7 +83,7 @@ static int64_t now_ms(void)
     return clock_mono(&clock_system).ms;
 }
 
-/* ERR_CANCELLED, or ERR_TIMEOUT without words. */
+/* ERR_CANCELLED, or ERR_TIMEOUT with a generic text. */
 static int wait_on(struct wait *w, struct err *e)
 {
     int64_t left = w->g->deadline_ms - now_ms();
@@ -100,15 +100,15 @@ static int wait_on(struct wait *w, struct err *e)
 
 /* ---- what is there ---- */
 
-/* What the objects tell. */
+/* Result of a listing. */
 struct found {
     size_t skip; /* bytes of the prefix */
     int32_t rank;
-    int64_t newest; /* that is open; 0 = none */
-    int64_t wanted; /* what follows is of this save */
+    int64_t newest; /* newest open save; 0 = none */
+    int64_t wanted; /* the members below are about this save */
     int32_t n_parts;
     bool parts[CKPT_GANG_MAX];
-    int32_t failed; /* a rank; -1 = none */
+    int32_t failed; /* a rank that failed; -1 = none */
     bool has_told;  /* this rank has stored its part, or failed */
 };
 
@@ -159,7 +159,7 @@ static int look(
     return g->job->store->ops->list(g->job->store, dir.s, note, ret_found, e);
 }
 
-/* seal: what it is sealed as; NULL: it is in clear. */
+/* seal: the text that it is sealed with; NULL if it is not encrypted. */
 static int read_told(const struct gang_meeting *g, const struct layout_name *name,
     const struct layout_name *seal, char out[TOLD_MAX], struct err *e)
 {
@@ -192,7 +192,7 @@ static int put_told(const struct gang_meeting *g, const struct layout_name *name
 
     str_copy(text, TOLD_MAX, told);
     n = strlen(text);
-    if (is_sealed(g)) { /* steps, and names of files */
+    if (is_sealed(g)) { /* encrypt, because it contains steps and names of files */
         crypt_seal(&g->job->crypt->keys[0], seal->s, text, n);
         n += CRYPT_MORE;
     }
@@ -214,7 +214,7 @@ static int failed_by(const struct gang_meeting *g, int32_t rank, struct err *e)
 
 /* ---- a save ---- */
 
-/* What rank 0 tells of a save as it opens it: "1200 waits". */
+/* Rank 0's message when it opens a save: "1200 waits". */
 struct opened {
     int64_t progress;
     bool has_gone_on;
@@ -249,8 +249,8 @@ static int put_opened(const struct gang_meeting *g, struct err *e)
     return rc;
 }
 
-/* What is open already was opened by an agent that was killed then, or by a call whose answer was
- * lost: the same commit is the same save, another has the next number. */
+/* A save that is already open was opened by an agent that was killed, or by a call whose answer was
+ * lost: the same commit continues that save, another commit gets the next number. */
 static int open_save(struct gang_meeting *g, struct err *e)
 {
     struct opened o;
@@ -279,8 +279,8 @@ static int err_steps(int32_t rank, int64_t step, int64_t other, struct err *e)
         rank, step, other);
 }
 
-/* Why what is open, and is of the same step as far as is known, cannot be one checkpoint with this
- * rank's; else 0. */
+/* Returns an error if the open save, which may be of the same step, cannot form one checkpoint with
+ * this rank's; otherwise 0. */
 static int check_steps(const struct gang_meeting *g, const struct opened *o, struct err *e)
 {
     bool both_told = g->progress >= 0 && o->progress >= 0,
@@ -294,7 +294,7 @@ static int check_steps(const struct gang_meeting *g, const struct opened *o, str
         g->progress < 0 ? g->gang.rank : 0, g->progress < 0 ? 0 : g->gang.rank);
 }
 
-/* The others need not wait for this rank there: it was somewhere else then. */
+/* Tells the others not to wait for this rank, which is at another step. */
 static void pass(const struct gang_meeting *g, const struct opened *o)
 {
     struct err why;
@@ -309,7 +309,7 @@ static void pass(const struct gang_meeting *g, const struct opened *o)
     gang_fail(g, &why);
 }
 
-/* Both programs wait in their commits, each for the other. */
+/* Both programs wait in their commits, for each other. */
 static int not_together(
     struct gang_meeting *g, const struct gang_meeting *open, const struct opened *o, struct err *e)
 {
@@ -318,8 +318,8 @@ static int not_together(
     return err_steps(g->gang.rank, g->progress, o->progress, e);
 }
 
-/* open: as g, of what rank 0 has opened. Joins it, or is left out; else 0, and it is not this
- * rank's. */
+/* open: as g, for the save that rank 0 has opened. Joins it, or fails as left out; returns 0
+ * without joining if it is not this rank's. */
 static int meet_open(struct gang_meeting *g, const struct gang_meeting *open, struct err *e)
 {
     struct opened o;
@@ -331,7 +331,7 @@ static int meet_open(struct gang_meeting *g, const struct gang_meeting *open, st
         return rc;
     rc = read_opened(open, &o, e);
     if (rc)
-        return rc == ERR_NOT_FOUND ? 0 : rc; /* it was cleared away meanwhile */
+        return rc == ERR_NOT_FOUND ? 0 : rc; /* it was removed meanwhile */
     both_told = o.progress >= 0 && g->progress >= 0;
     if (both_told && o.progress != g->progress && !o.has_gone_on && !g->has_gone_on && f.failed < 0)
         return not_together(g, open, &o, e);
@@ -356,7 +356,7 @@ static int meet_open(struct gang_meeting *g, const struct gang_meeting *open, st
 static int join_open(struct gang_meeting *g, struct err *e)
 {
     struct wait w = {.g = g, .pause_ms = PAUSE_MS};
-    struct gang_meeting open = *g; /* the newest that was looked at */
+    struct gang_meeting open = *g; /* the newest save examined */
     struct found f;
 
     open.id.sequence = 0;
@@ -452,7 +452,7 @@ static int put_part(const struct gang_meeting *g, const struct manifest *own, st
     if (!rc)
         rc = g->job->store->ops->create(g->job->store, name.s, text.data, text.len, e);
     buf_deinit(&text);
-    /* It is there: of an agent that was killed here. The program still waits, so it is the same. */
+    /* It exists: an agent was killed here. The program still waits, so it is the same save. */
     return rc == ERR_CONFLICT ? 0 : rc;
 }
 
@@ -504,7 +504,7 @@ static int add_part(struct manifest *m, int32_t rank, const struct manifest *par
     return rc;
 }
 
-/* Ranks that tell their steps are at the same one. */
+/* Checks that ranks that report their steps are at the same one. */
 static int agree_on_progress(struct manifest *m, int32_t rank, int64_t progress, struct err *e)
 {
     if (progress >= 0 && m->progress >= 0 && progress != m->progress)
@@ -588,8 +588,7 @@ static int await_parts(const struct gang_meeting *g, struct err *e)
     }
 }
 
-/* What tells that there will be none is looked at first: once the manifest is there, rank 0 may go
- * on and clear the rest away. */
+/* Failures are checked first: once the manifest exists, rank 0 may continue and remove the rest. */
 static int await_commit(const struct gang_meeting *g, struct manifest *ret_total, struct err *e)
 {
     struct wait w = {.g = g, .pause_ms = PAUSE_MS};
@@ -664,7 +663,7 @@ static int tell_restored(const struct gang_meeting *g, int round, struct ckpt_id
 
     if (rc != ERR_CONFLICT)
         return rc;
-    rc = told_restored(g, round, g->gang.rank, &before, e); /* by the agent before */
+    rc = told_restored(g, round, g->gang.rank, &before, e); /* by an earlier agent */
     if (!rc && layout_compare_ids(before, own) != 0)
         rc = err_set(e, ERR_CONFLICT,
             "this rank has told the others that it restored %" PRId64 ".%" PRId64, before.attempt,
@@ -672,7 +671,7 @@ static int tell_restored(const struct gang_meeting *g, int round, struct ckpt_id
     return rc;
 }
 
-/* Waits for the rank to tell. */
+/* Waits for the rank's message. */
 static int await_restored(
     const struct gang_meeting *g, int round, int32_t rank, struct ckpt_id *ret_id, struct err *e)
 {
@@ -735,7 +734,7 @@ int32_t gang_ranks(const struct manifest *m)
     return n;
 }
 
-/* The chunks from byte `from` to `to` of the stream; parts share none. */
+/* Keeps the chunks from byte `from` to `to` of the stream; parts share no chunks. */
 static void keep_chunks(struct manifest *m, int64_t from, int64_t to)
 {
     size_t n = 0;

@@ -14,7 +14,7 @@ int late_check(const struct late *l, struct err *e)
     char took[32];
 
     if (l->left_bytes == 0)
-        return 0; /* what is left takes no time */
+        return 0; /* nothing is left to do */
     if (l->time_left_ms > 0) {
         if (l->took_ms < MIN_MS || l->took_ms < (l->took_ms + l->time_left_ms) / PART)
             return 0;

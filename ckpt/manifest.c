@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The manifest as a structure: its rules, its cuts, its pieces. manifest_json.c is its text.
+ * The manifest as a structure: rules, cuts and pieces. Its text is in manifest_json.c.
  */
 #include "ckpt/manifest.h"
 #include "base/mem.h"
@@ -38,7 +38,7 @@ void manifest_deinit(struct manifest *m)
     *m = (struct manifest){0};
 }
 
-/* n bytes that live as long as the entries; align is a power of 2, at most 8. */
+/* Allocates n bytes that live as long as the entries; align is a power of 2, at most 8. */
 static void *alloc(struct manifest *m, size_t n, size_t align)
 {
     struct manifest_block *b = m->blocks;
@@ -132,7 +132,7 @@ int manifest_set_xattrs(struct manifest *m, struct manifest_entry *entry,
     return 0;
 }
 
-/* Makes room for one more; the array's new address, or the old one. */
+/* Makes room for one more; returns the array's address, which may be new. */
 static void *grown(void *v, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -194,7 +194,7 @@ static void cut_here(struct manifest *m, int64_t *open_bytes)
 
 void manifest_cut(struct manifest *m)
 {
-    int64_t open_bytes = 0; /* of the chunk under way */
+    int64_t open_bytes = 0; /* of the current chunk */
 
     m->n_chunks = 0;
     for (size_t i = 0; i < m->n_entries; i++) {
@@ -241,7 +241,7 @@ static int check_parent(const struct manifest *m, size_t i, struct err *e)
     return 0;
 }
 
-/* A further name of a file: that file comes before it. */
+/* A hard link comes after its file. */
 static int check_hard(const struct manifest *m, size_t i, struct err *e)
 {
     const struct manifest_entry *entry = &m->entries[i], *file;
@@ -328,7 +328,7 @@ static size_t first_entry_after(const struct manifest *m, int64_t offset)
     return low;
 }
 
-/* Where in the file its content's byte `at` is, and how many go on from there without a hole. */
+/* The file offset of content byte `at`, and how many bytes follow without a hole. */
 static int64_t place(const struct manifest_entry *file, int64_t at, int64_t *ret_run)
 {
     const struct manifest_extra *extra = file->extra;
@@ -359,9 +359,9 @@ int manifest_each_piece(const struct manifest *m, const struct manifest_chunk *c
         struct manifest_piece p = {.file = file, .chunk_offset = (size_t)(at - c->offset)};
         int64_t run;
 
-        assert(i < m->n_entries); /* laid out: every byte of a chunk is some file's */
+        assert(i < m->n_entries); /* m is laid out, so every byte of a chunk belongs to a file */
         if (at >= file->offset + manifest_content(file)) {
-            i++; /* this one is done, or has no content */
+            i++; /* this file is done, or has no content */
             continue;
         }
         p.file_offset = place(file, at - file->offset, &run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The text of a manifest. The last member is the SHA-256 of everything before it and has a fixed
- * form, so every byte of the text is either under the hash or compared. A line is parsed at a time:
- * a tree of all of a million entries would need a gigabyte.
+ * form, so every byte of the text is either hashed or compared. Parses one line at a time, because
+ * a tree of a million entries would need a gigabyte.
  */
 #include "base/json.h"
 #include "base/mem.h"
@@ -19,13 +19,13 @@
 #define ENTRIES_CLOSE "],\"chunks\":["
 #define CHUNKS_CLOSE "]"
 #define LINE_MAX_BYTES                                                                             \
-    (1u << 20) /* the longest path, 64 KiB of attributes in hex, 4096 extents: half of it */
+    (1u << 20) /* twice the longest path, 64 KiB of attributes in hex and 4096 extents */
 #define TAIL_START ",\"sha256\":\""
 #define TAIL_END "\"}"
 #define TAIL_LEN MANIFEST_TAIL_BYTES
 static_assert(TAIL_LEN == sizeof(TAIL_START TAIL_END) - 1 + CHUNK_HEX_SIZE - 1, "the parts add up");
 #define VERSION_1_BYTES_MAX (64u << 20)
-#define CHUNKS_MAX (CKPT_MANIFEST_BYTES_MAX / 100) /* no chunk's text is shorter */
+#define CHUNKS_MAX (CKPT_MANIFEST_BYTES_MAX / 100) /* the shortest text of a chunk */
 
 static const char *const type_names[] = {"dir", "file", "link", "hard", NULL};
 
@@ -88,7 +88,7 @@ static json_t *chunk_json(const struct manifest_chunk *c)
     return o;
 }
 
-/* All members before the entries, without the brace that ends the object. */
+/* All members before the entries, without the closing brace. */
 static void add_head(struct buf *out, const struct manifest *m)
 {
     char saved_at[TIME_ISO_MAX];
@@ -174,7 +174,7 @@ static bool is_hash(const char *s)
 
 static const char *keep(struct manifest *m, const char *s)
 {
-    return s ? manifest_text(m, s, strlen(s)) : ""; /* NULL: an error is noted */
+    return s ? manifest_text(m, s, strlen(s)) : ""; /* NULL if an error was recorded */
 }
 
 static void parse_data(struct json_reader *r, struct manifest *m, struct manifest_entry *entry)
@@ -182,7 +182,7 @@ static void parse_data(struct json_reader *r, struct manifest *m, struct manifes
     const json_t *a = json_opt_array(r, "data", MANIFEST_EXTENTS_MAX);
     size_t n = json_array_size(a);
     struct manifest_extent *v;
-    int64_t end = -1; /* of the one before */
+    int64_t end = -1; /* of the previous one */
 
     if (!a || r->rc)
         return;
@@ -207,7 +207,7 @@ static void parse_data(struct json_reader *r, struct manifest *m, struct manifes
     free(v);
 }
 
-/* The bytes that lower-case hex stands for, to be freed; NULL if it is none. */
+/* Decodes lower-case hex; the caller frees. NULL if malformed. */
 static char *unhex(const char *hex, size_t *ret_n)
 {
     size_t n = strlen(hex) / 2;
@@ -312,8 +312,7 @@ static int parse_items(
     return rc;
 }
 
-/* Every version begins with its number, so that another's members are not judged by our rules. 0:
- * it does not. */
+/* Reads the version first, so that other versions are not checked by our rules. 0 = not found. */
 static int64_t version_of(const char *text, size_t n)
 {
     int64_t version = 0;
@@ -366,7 +365,7 @@ struct lines {
     const char *at, *end;
 };
 
-/* The next line without its newline; the last needs none. */
+/* The next line without its newline, which the last line may lack. */
 static bool take_line(struct lines *l, const char **ret_line, size_t *ret_n)
 {
     const char *newline = l->at < l->end ? memchr(l->at, '\n', (size_t)(l->end - l->at)) : NULL;
@@ -420,7 +419,7 @@ static int parse_line(const char *line, size_t n, const char *path, parse_item_f
     return rc;
 }
 
-/* One item a line, with a comma at the end of all but the last, up to the line `close`. */
+/* One item per line, with a comma at the end of all but the last, up to the line `close`. */
 static int parse_lines(struct lines *l, const char *close, const char *name, size_t max,
     parse_item_fn fn, struct manifest *m, struct err *e)
 {

@@ -8,7 +8,7 @@
 struct reading {
     int root_fd;
     char *content;
-    const struct manifest_entry *file; /* that fd is open on; NULL if none */
+    const struct manifest_entry *file; /* the file open as fd; NULL if none */
     int fd;
 };
 
@@ -35,7 +35,7 @@ static bool open_file(struct reading *r, const struct manifest_entry *file)
     return true;
 }
 
-/* Non-zero, which is nobody's error: it is not there. */
+/* Non-zero if the content is not there, which is no error. */
 static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     struct reading *r = ctx;

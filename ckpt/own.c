@@ -2,7 +2,7 @@
 #include "ckpt/own.h"
 #include <assert.h>
 
-/* A size, 0 too, as a pointer that is not NULL. */
+/* Encodes a size, including 0, as a non-NULL pointer. */
 static void *pointer_of(int64_t size_bytes)
 {
     assert(size_bytes >= 0 && (uint64_t)size_bytes < UINTPTR_MAX);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pins: an object each, so that they hold whoever cleans, with belayd or without. Invariant 6 of
- * ckpt.h: the manifest is looked for after the pin was written; clean.c looks for the pin after it
- * has moved the manifest.
+ * A pin is an object, so that every cleaner respects it, with belayd or without. Invariant 6 of
+ * ckpt.h: the manifest is checked after the pin was written; clean.c checks the pin after it has
+ * moved the manifest.
  */
 #include "ckpt/store/layout.h"
 #include <inttypes.h>

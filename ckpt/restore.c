@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Restoring: for the newest checkpoint, then the ones before it: read the manifest, build the tree
- * in a directory beside the target while verifying every chunk, and only then exchange the two by a
+ * Restoring: for the newest checkpoint, then for earlier ones: read the manifest, build the tree in
+ * a directory next to the target while verifying every chunk, and only then exchange the two by a
  * rename.
  *
- * Where a chunk comes from, the nearest first: it stands in its place already, from a restore that
- * was interrupted; another tree of this machine has it (with->nearby); the store. Wherever it comes
- * from, its hash decides.
+ * Sources of a chunk, nearest first: already in place, from an interrupted restore; another tree of
+ * this machine (with->nearby); the store. In every case its hash is verified.
  *
  *     dir              what the program sees
- *     dir.restoring    the tree that is being built. Nobody else has ever had it, so its files may
- *                      be gone on with
- *     dir.restores     of which manifest that is, by its hash. Written once the tree is empty and
- *                      removed before it is exchanged: where it says another one, or nothing,
- *                      dir.restoring is not what it should be
+ *     dir.restoring    the tree being built. No other user ever had access, so its files may be
+ *                      completed
+ *     dir.restores     the hash of its manifest. Written once the tree is empty and removed before
+ *                      the exchange: if it differs or is missing, dir.restoring is not used
  *
- * Invariant 3 of ckpt.h is kept here: nothing unverified is ever seen at the target, and a
- * checkpoint is set aside for one reason only, that its data is not what was saved (ERR_CORRUPT).
- * What else goes wrong leaves store and target as they were.
+ * Invariant 3 of ckpt.h is kept here: nothing unverified ever appears at the target, and a
+ * checkpoint is set aside only if its data is not what was saved (ERR_CORRUPT). Any other error
+ * leaves store and target unchanged.
  *
- * The restored files are not fsynced: if this machine goes down, so does the attempt, and the next
- * one restores again. Ownership and attributes other than users' are not kept.
+ * The restored files are not fsynced: a crash of this machine ends the attempt, and the next one
+ * restores again. Ownership and attributes other than user.* are not kept.
  */
 #include "base/fs.h"
 #include "base/log.h"
@@ -43,28 +41,28 @@
 #include <unistd.h>
 
 #define HOLE_BYTES 4096
-#define GANG_ROUNDS_MAX 100 /* each goes back by a checkpoint that did not verify somewhere */
+#define GANG_ROUNDS_MAX 100 /* each goes back by a checkpoint that failed to verify on some rank */
 
 struct restore {
     const struct ckpt_job *job;
-    const char *temp, *dir; /* built here, put in place there */
-    const char *mark;       /* dir.restores; NULL: it is not gone on with */
-    bool is_new;            /* dir may be missing or empty, nothing else */
+    const char *temp, *dir; /* build directory, target */
+    const char *mark;       /* dir.restores; NULL if an interrupted restore is not continued */
+    bool is_new;            /* dir must be missing or empty */
     struct ckpt_gang gang;
-    const char *ranks_dir; /* or NULL */
+    const char *ranks_dir; /* may be NULL */
     int64_t from_attempt;
     const atomic_int *cancel;
     int nearby[CKPT_NEARBY_MAX + 1]; /* directories */
-    size_t n_nearby, n_given;        /* of them, by the caller */
+    size_t n_nearby, n_given;        /* n_given of them by the caller */
     struct manifest manifest;
-    unsigned char *whole; /* of each entry: all its content is in one chunk */
-    int root_fd;          /* of the directory being built; -1: verify only */
-    bool goes_on;         /* it holds what an interrupted restore of this manifest has built */
+    unsigned char *whole; /* per entry: its whole content is in one chunk */
+    int root_fd;          /* of the directory being built; -1 = verify only */
+    bool goes_on;         /* continues an interrupted restore of this manifest */
     struct direct_choice choice;
-    atomic_llong reused; /* bytes of content that did not come from the store */
+    atomic_llong reused; /* bytes of content not read from the store */
 };
 
-/* Which files are made at once when their chunk comes: most, where there are many. */
+/* The files that are written in one go with their chunk: most, if there are many. */
 static unsigned char *find_whole(const struct manifest *m)
 {
     unsigned char *whole = mem_array(m->n_entries + 1, 1);
@@ -83,8 +81,8 @@ static unsigned char *find_whole(const struct manifest *m)
     return whole;
 }
 
-/* Room for a file that has no holes: what does not fit is known before anything is fetched, and
- * several threads may write to it at once. */
+/* Allocates space for a file without holes, so that a full disk is noticed before anything is
+ * fetched, and several threads can write to it at once. */
 static bool allocate(int fd, const struct manifest_entry *entry)
 {
     int rc = 0;
@@ -97,16 +95,16 @@ static bool allocate(int fd, const struct manifest_entry *entry)
     return rc == 0 || errno == EOPNOTSUPP || errno == ENOSYS;
 }
 
-/* Directories, and files that are not whole, empty but of their size: chunks are then written into
- * place in any order. */
+/* Makes directories, and files of several chunks with their size but no content: chunks are then
+ * written into place in any order. */
 static int make_entry(const struct restore *r, const struct manifest_entry *entry, struct err *e)
 {
     int root_fd = r->root_fd, fd, rc = 0;
 
     if (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD)
         return 0;
-    /* What is not there is made below; what cannot be changed cannot be opened there, which says
-     * why. */
+    /* A missing entry is made below; one that cannot be changed cannot be opened there, which
+     * reports why. */
     if (r->goes_on &&
         fchmodat(root_fd, entry->path, entry->type == MANIFEST_DIR ? 0700 : 0600, 0) < 0)
         errno = 0;
@@ -169,9 +167,8 @@ static struct times times_of(const struct manifest_entry *entry)
     return (struct times){{t, t}};
 }
 
-/* Links come after all contents, so no write can go through one; then modes and times, what is
- * inside first. A hard link comes before its file's mode and time, which it has in common with
- * it. */
+/* Links come after all contents, so that no write can go through one; then modes and times,
+ * innermost first. A hard link comes before its file's mode and time, which they share. */
 static int finish_entry(const struct restore *r, const struct manifest_entry *entry, struct err *e)
 {
     struct times times = times_of(entry);
@@ -224,7 +221,7 @@ static int open_file(
     return 0;
 }
 
-/* What finish_entry does for others, while the file is open. */
+/* Does the work of finish_entry while the file is open. */
 static int finish_whole(int fd, const struct manifest_entry *file, struct err *e)
 {
     struct times times = times_of(file);
@@ -240,7 +237,7 @@ static bool is_zero(const char *p, size_t n)
     return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
 }
 
-/* Blocks of zeros stay holes: those that were too small to be told apart when they were saved. */
+/* Leaves blocks of zeros as holes, for holes too small to be recorded by the save. */
 static int write_sparse(
     struct direct_choice *choice, int fd, const char *p, size_t n, int64_t offset, struct err *e)
 {
@@ -280,7 +277,7 @@ static int write_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     return rc || !is_whole ? rc : finish_whole(w->fd, p->file, e);
 }
 
-/* What an interrupted restore may not have come to. */
+/* Finishes what an interrupted restore may have missed. */
 static int finish_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     const struct restore *r = ctx;
@@ -298,7 +295,7 @@ static int finish_piece(void *ctx, const struct manifest_piece *p, struct err *e
     return rc;
 }
 
-/* True if nothing is to be done for the chunk any more. */
+/* True if the chunk is already in place. */
 static bool stands(struct restore *r, const struct manifest_chunk *c, struct chunk_work *w)
 {
     struct err ignored;
@@ -376,7 +373,7 @@ static int remove_mark(const struct restore *r, struct err *e)
                                                          : 0;
 }
 
-/* An empty directory of mode 0700, with a mark that says for what. */
+/* Makes an empty directory of mode 0700, with a mark that names the manifest. */
 static int make_root(const struct restore *r, struct err *e)
 {
     int rc = remove_mark(r, e);
@@ -406,7 +403,7 @@ static int open_root(struct restore *r, struct err *e)
     return r->root_fd < 0 ? err_errno(e, errno, "open directory %s", r->temp) : 0;
 }
 
-/* What was at dir is at temp afterwards, and the other way round. */
+/* Exchanges dir and temp. */
 static int exchange(const char *temp, const char *dir, bool is_new, struct err *e)
 {
     char *old;
@@ -423,7 +420,7 @@ static int exchange(const char *temp, const char *dir, bool is_new, struct err *
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return err_errno(e, errno, "put the checkpoint in place as %s", dir);
-    old = mem_printf("%s.replaced", dir); /* a file system that cannot exchange */
+    old = mem_printf("%s.replaced", dir); /* this file system cannot exchange */
     rc = fs_remove_tree(old, e);
     if (!rc && (rename(dir, old) || rename(temp, dir) || rename(old, temp)))
         rc = err_errno(e, errno, "put the checkpoint in place as %s", dir);
@@ -434,8 +431,8 @@ static int exchange(const char *temp, const char *dir, bool is_new, struct err *
 static int restore_one(
     struct restore *r, struct ckpt_id id, struct ckpt_restored *res, struct err *e);
 
-/* What stays of a restore that failed, for the next: not what was in dir before, and nothing on a
- * full disk. */
+/* Cleans up after a failed restore. The build directory stays for the next restore, except on a
+ * full disk, or if it has the old content of dir. */
 static void clear(struct restore *r, int rc)
 {
     struct err ignored;
@@ -446,8 +443,8 @@ static void clear(struct restore *r, int rc)
     }
 }
 
-/* What all ranks have saved, verified as a whole: what is damaged of one is not resumed from by
- * another. The part of this rank is then near. */
+/* Restores and verifies all ranks' parts, so that no rank resumes if another's part is damaged.
+ * This rank's part can then be copied from there. */
 static int restore_all_ranks(struct restore *r, struct ckpt_id id, struct err *e)
 {
     char dir[GANG_RANK_DIR_MAX], *temp = mem_printf("%s.restoring", r->ranks_dir),
@@ -488,7 +485,7 @@ static int slice(struct restore *r, struct ckpt_id id, int32_t *ret_ranks, struc
     return rc ? rc : gang_slice(&r->manifest, r->gang.rank, e);
 }
 
-/* Builds one checkpoint (id.attempt 0: the empty one) and puts it in place. */
+/* Builds one checkpoint (id.attempt 0 = an empty one) and puts it in place. */
 static int restore_one(
     struct restore *r, struct ckpt_id id, struct ckpt_restored *res, struct err *e)
 {
@@ -522,7 +519,7 @@ static int restore_one(
     return rc;
 }
 
-/* None newer than `newest`, if that is not NULL. */
+/* newest: if not NULL, no newer checkpoint is used. */
 static int restore_newest(struct restore *r, int64_t before_attempt, const struct ckpt_id *newest,
     struct ckpt_restored *res, struct err *e)
 {
@@ -544,7 +541,7 @@ static int restore_newest(struct restore *r, int64_t before_attempt, const struc
             layout_set_aside(r->job, name.s, e);
             rc = 0;
         } else if (rc == ERR_NOT_FOUND && i < ids.n) {
-            rc = 0; /* cleaned away since it was listed */
+            rc = 0; /* cleaned since it was listed */
         } else {
             break;
         }
@@ -553,7 +550,7 @@ static int restore_newest(struct restore *r, int64_t before_attempt, const struc
     return rc;
 }
 
-/* Until all ranks have the same: each goes back to the oldest that one of them has found. */
+/* Repeats until all ranks have the same: each goes back to the oldest that any rank has found. */
 static int restore_gang(
     struct restore *r, int64_t before_attempt, struct ckpt_restored *res, struct err *e)
 {
@@ -661,7 +658,7 @@ int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
     return rc;
 }
 
-/* Known before anything is read; that it still is so, the rename says. */
+/* An early check; the rename checks again. */
 static int check_new(const char *dir, struct err *e)
 {
     const struct dirent *entry;
@@ -687,7 +684,7 @@ int ckpt_get(const struct ckpt_job *j, struct ckpt_id id, const char *dir, const
     struct ckpt_restored res = {0};
     char unique[17];
     random_hex(8, unique);
-    /* dir is a user's: nothing of theirs is in the way */
+    /* dir belongs to a user: a unique name avoids their files */
     char *temp = mem_printf("%s.%s", dir, unique);
     struct restore r = {
         .job = j, .temp = temp, .dir = dir, .is_new = true, .cancel = cancel, .root_fd = -1};

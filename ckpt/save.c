@@ -6,18 +6,16 @@
  * Invariants (of ckpt.h), and where they are kept.
  *  1. The manifest is created after chunk_for_each has returned 0 and the store has settled what
  *     was put, or found, below chunks/<own attempt>/: every chunk it names is durable.
- *  2. The fence is looked at before the work, again right before the manifest is created, and once
- *     more after it: a manifest that slipped in while a later attempt claimed the job is not
- *     acknowledged.
+ *  2. The fence is checked before the work, again right before the manifest is created, and once
+ *     more after it: a manifest created while a later attempt claimed the job is not acknowledged.
  *  4. put_chunk only ever names objects below chunks/<own attempt>/.
- * What is saved is one moment of the directory: if the scan after all reading differs in anything
- * from the scan before, nothing is committed. A chunk that was read by the save before, of files
- * that did not change since (seen.h), is not read.
+ * A save captures one moment of the directory: if the scan after all reading differs from the scan
+ * before, nothing is committed. A chunk of files that have not changed since the last save read it
+ * (seen.h) is not read again.
  *
  * A save that fails or is killed leaves chunks that nothing names; the next save of the attempt
- * finds and uses them, and cleaning removes what is still unnamed then. The directory need not be
- * fsynced by the program: it is read through the page cache, and what counts is durable in the
- * store.
+ * finds and uses them, and cleaning removes what is still unnamed. The program need not fsync the
+ * directory: it is read through the page cache, and the copy in the store is durable.
  */
 #include "base/log.h"
 #include "base/map.h"
@@ -37,28 +35,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STEP_BYTES ((size_t)128 << 10) /* read and hashed at once: stays in the processor's cache */
+#define STEP_BYTES ((size_t)128 << 10) /* read and hashed at a time, to stay in the CPU cache */
 
 struct save {
     const struct ckpt_job *job;
-    const char *dir;                /* what is saved: this, */
-    struct ckpt_snapshot *snapshot; /* or this; else NULL */
+    const char *dir;                /* the source: this directory, */
+    struct ckpt_snapshot *snapshot; /* or this snapshot, or NULL */
     int root_fd;
     struct scan scan;
-    struct manifest manifest;    /* what is being made; scan has the stamps of its entries */
+    struct manifest manifest;    /* being built; scan has the stamps of its entries */
     struct manifest previous;    /* the newest in the store, or empty */
-    struct own own;              /* what is below chunks/<own attempt>/ */
+    struct own own;              /* content of chunks/<own attempt>/ */
     struct smap previous_chunks; /* hash -> its struct manifest_chunk */
     atomic_int_least64_t stored_bytes, reused_bytes, unread_bytes;
     struct seen_save seen;
     int64_t deadline_ms, started_ms;  /* of the storing; deadline 0 = none */
-    int64_t total_bytes, read_bytes;  /* of content, and of it what has to be read */
-    struct ckpt_pace own_pace, *pace; /* its done_bytes are of read_bytes */
-    struct gang_meeting gang;         /* job NULL: there are no other ranks */
-    struct ckpt_keep keep;            /* newest 0: nothing is given up for it */
+    int64_t total_bytes, read_bytes;  /* of content; the part of it to read */
+    struct ckpt_pace own_pace, *pace; /* its done_bytes count towards read_bytes */
+    struct gang_meeting gang;         /* job is NULL without other ranks */
+    struct ckpt_keep keep;            /* newest 0 = no checkpoint is removed early for it */
 };
 
-/* The newest manifest tells which content the store has. Without it (none, damaged, written by a
+/* The newest manifest shows which content the store has. Without it (none, damaged, written by a
  * later belay) the save is a full one. */
 static int load_previous(struct save *s, struct err *e)
 {
@@ -83,7 +81,7 @@ static int load_previous(struct save *s, struct err *e)
         log_warn("the checkpoint before cannot be read: everything is saved anew",
             log_i("job", s->job->job), log_err(&why));
     manifest_drop_entries(&s->previous);
-    /* What another key encrypted, or none, has other bytes. */
+    /* Content encrypted with another key, or unencrypted, has other bytes. */
     for (size_t i = 0; s->previous.key == s->manifest.key && i < s->previous.n_chunks; i++)
         smap_put(&s->previous_chunks, s->previous.chunks[i].sha256, &s->previous.chunks[i]);
     return 0;
@@ -180,9 +178,9 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 
 /* ---- storing ---- */
 
-/* The content's size in the store if our own attempt's object is there, else 0. One of an
- * impossible size, or of another than the manifest before says (expected, 0: any), is damaged: it
- * is set aside, so that it is written again. */
+/* The content's stored size if our own attempt has the object, else 0. An object of an impossible
+ * size, or another than the previous manifest says (expected; 0 = any), is damaged: it is set
+ * aside, so that it is written again. */
 static int64_t find_own(struct save *s, const struct layout_name *name,
     const struct manifest_chunk *c, int64_t expected)
 {
@@ -200,7 +198,7 @@ static int64_t find_own(struct save *s, const struct layout_name *name,
     return 0;
 }
 
-/* The same of what may have come since the store was listed. */
+/* Same for objects created since the store was listed. */
 static int find_new(struct save *s, const struct layout_name *name, const struct manifest_chunk *c,
     int64_t *ret_stored, struct err *e)
 {
@@ -215,8 +213,8 @@ static int find_new(struct save *s, const struct layout_name *name, const struct
     return 0;
 }
 
-/* Gives content that an earlier attempt stored a name below this one, if it is there as its
- * manifest says. */
+/* Links content of an earlier attempt to a name of this one, if it is stored as its manifest
+ * says. */
 static int link_previous(struct save *s, const struct layout_name *name,
     const struct manifest_chunk *known, struct err *e)
 {
@@ -263,7 +261,7 @@ static int write_chunk(struct save *s, struct chunk_work *w, const struct layout
     return 0;
 }
 
-/* Afterwards the content in w is below this attempt, durable once settled, and c says how. */
+/* Stores the content in w below this attempt, durable once settled, and fills c. */
 static int put_chunk(struct save *s, struct chunk_work *w, struct manifest_chunk *c, struct err *e)
 {
     struct layout_name name =
@@ -284,7 +282,7 @@ static int put_chunk(struct save *s, struct chunk_work *w, struct manifest_chunk
     return 0;
 }
 
-/* True if what was read before is still in the store. */
+/* True if the unread chunk is still in the store. */
 static bool find_unread(struct save *s, size_t i)
 {
     struct manifest_chunk *c = &s->manifest.chunks[i];
@@ -322,7 +320,7 @@ static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
     return rc;
 }
 
-/* What an unfinished save put and nobody settled may be among what was found. */
+/* Chunks that were found may come from an unfinished save that did not settle them. */
 static int settle_chunks(struct save *s, struct err *e)
 {
     struct layout_name prefix = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, "");
@@ -344,7 +342,7 @@ static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
         rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
     own_deinit(&s->own);
     if (rc && rc != ERR_CANCELLED)
-        settle_chunks(s, &ignored); /* for the next save to find */
+        settle_chunks(s, &ignored); /* so that the next save finds them */
     if (!rc)
         rc = s->snapshot ? snapshot_check(s->snapshot, &s->manifest, e)
                          : scan_check_unchanged(s->root_fd, &s->manifest, &s->scan, e);
@@ -384,7 +382,8 @@ static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t 
     return layout_check_job(j, e);
 }
 
-/* beside: what is saved, if all of its chunks are there; else NULL, and they go. */
+/* beside: the manifest being saved, if all of its chunks are stored; NULL otherwise, and they are
+ * removed. */
 static bool give_up_oldest(const struct save *s, const struct manifest *beside,
     const atomic_int *cancel, const struct err *full)
 {
@@ -395,7 +394,7 @@ static bool give_up_oldest(const struct save *s, const struct manifest *beside,
     return true;
 }
 
-/* Of a gang, by rank 0: all ranks have stored their parts. */
+/* For rank 0 of a gang, when all ranks have stored their parts. */
 static bool give_up_for_parts(void *ctx, const struct manifest *total, const struct err *full)
 {
     const struct save *s = ctx;
@@ -410,14 +409,14 @@ static int save_planned(struct save *s, const atomic_int *cancel, struct err *e)
     plan_chunks(s);
     rc = store_chunks(s, cancel, e);
     if (rc == ERR_NO_SPACE && !s->gang.job && give_up_oldest(s, NULL, cancel, e)) {
-        /* cleaning has removed what nothing names, of this save too */
+        /* cleaning has removed all unnamed chunks, including this save's */
         atomic_store(&s->pace->done_bytes, 0);
         atomic_store(&s->stored_bytes, 0);
         atomic_store(&s->reused_bytes, 0);
         atomic_store(&s->unread_bytes, 0);
         rc = store_chunks(s, cancel, e);
     }
-    scan_deinit(&s->scan); /* the manifest's text takes its place */
+    scan_deinit(&s->scan); /* its memory is needed for the manifest's text */
     if (rc)
         return rc;
     rc = commit(s, e);
@@ -482,8 +481,8 @@ static int meet(
     return rc;
 }
 
-/* The others may wait for this rank. One that did not meet them, of an error of its own, has most
- * likely counted as they do. */
+/* Whether the others may be waiting for this rank. A rank that failed before it met them has
+ * probably the same count. */
 static bool has_to_tell(const struct save *s, int rc)
 {
     const struct gang_meeting *g = &s->gang;
@@ -492,14 +491,14 @@ static bool has_to_tell(const struct save *s, int rc)
     return g->job && (g->joined || by_itself);
 }
 
-/* Of a gang a save that does not fit has failed: other ranks may be storing chunks that nothing
- * names yet. Room is made for the next one, once it is durable that none of them is to be named; in
- * a store in which not even that fits nothing is given up. */
+/* In a gang a save that does not fit fails, because other ranks may be storing chunks that no
+ * manifest names yet. Room is made for the next save once the failure is recorded durably; if not
+ * even that record fits, nothing is removed. */
 static int fail_gang(const struct save *s, struct err *e)
 {
     const struct gang_meeting *g = &s->gang;
 
-    if (e->kind == ERR_NOT_FOUND) /* rank 0 has made room already: what this one stored is gone */
+    if (e->kind == ERR_NOT_FOUND) /* rank 0 has already made room, and removed this rank's chunks */
         gang_reason(g, e);
     bool is_told = gang_fail(g, e);
     if (is_told && e->kind == ERR_NO_SPACE && g->gang.rank == 0)

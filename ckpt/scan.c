@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading a tree. A directory is entered by its descriptor and never through a link, so a tree that
- * is being rearranged cannot lead outside; and what was linked into it from outside belongs to
- * somebody else.
+ * Reading a tree. Directories are entered by descriptor and never through a link, so a tree that is
+ * being rearranged cannot lead outside; and files hard-linked into it from outside have another
+ * owner.
  *
- * One walk does for both scans: the first adds what it sees, the second looks each entry up and
- * compares.
+ * One walk serves both scans: the first adds entries, the second looks each entry up and compares.
  */
 #include "ckpt/scan.h"
 #include "base/fs_user.h"
@@ -21,16 +20,16 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define HOLE_MIN (64 << 10) /* a smaller one is stored as the zeros that it reads as */
-/* and if there are too many of them, what is smaller than so many times more */
+#define HOLE_MIN (64 << 10) /* smaller ones are stored as zeros */
+/* if there are too many holes, the minimum is multiplied by this */
 #define HOLE_STEP 4
 
 struct walk {
     struct scan *scan;
-    struct manifest *m;            /* where entries are added; NULL: they are compared with */
-    const struct manifest *before; /* these */
+    struct manifest *m;            /* entries are added to m, or if it is NULL */
+    const struct manifest *before; /* compared with these */
     size_t n_same;
-    char *list, *values; /* of attributes: room for all that an entry may have */
+    char *list, *values; /* buffers for all attributes of an entry */
     struct manifest_extent extents[MANIFEST_EXTENTS_MAX];
     size_t n_extents;
     int64_t hole_min;
@@ -64,7 +63,7 @@ int scan_check_owner(const struct scan *s, const struct stat *st, const char *pa
         path, (unsigned)st->st_uid, (unsigned)s->owner);
 }
 
-/* Nothing but a regular file is ever opened: what else may be in its place is only looked at. */
+/* Opens only regular files; anything else in its place is only examined. */
 static int open_regular(int dir, const char *name)
 {
     int found = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1, why = ELOOP;
@@ -89,7 +88,7 @@ int scan_open(int root_fd, const char *path)
         fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         free(name);
         if (dir != root_fd)
-            close(dir); /* which leaves errno alone: nothing is written back */
+            close(dir); /* keeps errno, because nothing is written back */
         if (fd < 0)
             return -1;
         dir = fd;
@@ -129,7 +128,7 @@ int scan_open_entry(
 
     if (fd < 0 && errno != ENOENT && errno != ELOOP && errno != ENOTDIR)
         return err_errno(e, errno, "open '%.300s' of the checkpoint directory", path);
-    /* A link put in the way does not lead outside. */
+    /* A link in the path cannot lead outside. */
     if (fd < 0 || fstat(fd, &st) || st.st_dev != scanned->dev || st.st_ino != scanned->ino)
         rc = err_set(
             e, ERR_UNAVAILABLE, "'%.300s' was replaced or removed while it was being saved", path);
@@ -150,7 +149,8 @@ static int compare_xattrs(const void *a, const void *b)
         ((const struct manifest_xattr *)a)->name, ((const struct manifest_xattr *)b)->name);
 }
 
-/* The user attributes in w->list, n bytes of it, of what `at` leads to, into v. */
+/* Reads the values of the user attributes named in the n bytes of w->list, of the file at `at`,
+ * into v. */
 static int read_values(struct walk *w, const char *at, const char *path, size_t n,
     struct manifest_xattr *v, size_t *ret_n, struct err *e)
 {
@@ -183,7 +183,7 @@ static int read_values(struct walk *w, const char *at, const char *path, size_t 
     return 0;
 }
 
-/* fd: of the entry, and may be O_PATH, of which fgetxattr(2) takes none. */
+/* fd: of the entry; may be O_PATH, which fgetxattr(2) does not accept. */
 static int add_xattrs(struct walk *w, int fd, struct manifest_entry *entry, struct err *e)
 {
     struct manifest_xattr v[MANIFEST_XATTRS_MAX];
@@ -239,7 +239,7 @@ static void add_extent(struct walk *w, int64_t offset, int64_t end)
     }
 }
 
-/* *ret_holes: it has some, be they too small to count as such. */
+/* *ret_holes: whether it has holes, including ones too small to count. */
 static int find_extents(
     struct walk *w, int fd, int64_t size, const char *path, bool *ret_holes, struct err *e)
 {
@@ -252,7 +252,7 @@ static int find_extents(
         int64_t data = lseek(fd, at, SEEK_DATA), end;
 
         if (data < 0 && errno == ENXIO)
-            break; /* nothing but a hole is left */
+            break; /* the rest is a hole */
         end = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
         if (end < 0)
             return err_errno(e, errno, "look for holes in '%.300s'", path);
@@ -267,7 +267,7 @@ static int find_extents(
     return 0;
 }
 
-/* A file that takes less room than it is long. */
+/* For a file with fewer blocks than its size. */
 static int add_holes(struct walk *w, int found, struct manifest_entry *entry, struct err *e)
 {
     int fd = fs_reopen(found), rc;
@@ -394,7 +394,7 @@ static int add_file(struct walk *w, int dir_fd, const char *name, const char *pa
     if (fd < 0)
         return errno == ENOENT ? changed(path, e) : err_errno(e, errno, "open '%.300s'", path);
     if (fstat(fd, &now) || now.st_dev != st->st_dev || now.st_ino != st->st_ino)
-        rc = changed(path, e); /* its owner was looked at, another's not */
+        rc = changed(path, e); /* a replacement's owner was not checked */
     if (!rc) {
         add(w, MANIFEST_FILE, path, st, &entry);
         rc = add_xattrs(w, fd, entry, e);
@@ -475,7 +475,7 @@ static int scan_directory(struct walk *w, int fd, const char *path, struct err *
 
 static int walk(struct walk *w, int root_fd, struct err *e)
 {
-    /* its own position for readdir */
+    /* a separate position for readdir */
     int fd = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
 
@@ -517,7 +517,7 @@ static int by_inode(const void *a, const void *b, void *ctx)
     return i < j ? -1 : i > j;
 }
 
-/* Puts entries and stamps where `from` says, following its cycles; from is used up. */
+/* Permutes entries and stamps by `from`, following its cycles; destroys `from`. */
 static void permute(struct manifest *m, struct scan *s, uint32_t *from)
 {
     for (uint32_t start = 0; start < m->n_entries; start++) {
@@ -549,7 +549,7 @@ static void sort_entries(struct manifest *m, struct scan *s, uint32_t *order)
     permute(m, s, order);
 }
 
-/* The first name of a file stays it, the others become hard links. */
+/* The first name of a file remains the file, the others become hard links. */
 static void link_names(struct manifest *m, struct scan *s, uint32_t *order)
 {
     struct order o = {.m = m, .scan = s};
@@ -625,7 +625,7 @@ int scan_check_unchanged(int root_fd, const struct manifest *m, const struct sca
             rc = changed(m->entries[i].path, e);
     }
     if (!rc && w->n_same != m->n_entries)
-        rc = changed("a file", e); /* it was there and away by turns */
+        rc = changed("a file", e); /* it appeared and disappeared during the scan */
     free(w);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory is by chunk, not by file: 72 bytes for 4 MiB, whatever the number of files. A chunk is
- * known by the SHA-256 of the stamps and places of the pieces of files it is made of.
+ * Entries are per chunk, not per file: 72 bytes for 4 MiB, whatever the number of files. A chunk is
+ * identified by the SHA-256 of the stamps and positions of its pieces of files.
  */
 #include "ckpt/seen.h"
 #include "base/mem.h"
@@ -20,10 +20,10 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 #define NS_PER_SECOND INT64_C(1000000000)
-/* stamps move on with the timer's tick, 10 ms at the most */
+/* stamps advance with the timer tick, at most 10 ms */
 #define GRANULARITY_NS INT64_C(20000000)
 #define COARSE_NS (2 * NS_PER_SECOND)   /* where stamps are whole seconds */
-#define CLOCK_SLACK_NS INT64_C(1000000) /* by which two readings of a distance may differ */
+#define CLOCK_SLACK_NS INT64_C(1000000) /* tolerance between two readings of the difference */
 #define CLOCK_TRIES 16
 
 struct seen_chunk {
@@ -35,7 +35,7 @@ struct seen_chunk {
 struct ckpt_seen {
     struct seen_chunk *v; /* by key */
     size_t n;
-    int64_t distance_ns; /* of the clocks, when it was filled */
+    int64_t distance_ns; /* difference of the clocks when it was filled */
 };
 
 struct ckpt_seen *ckpt_seen_create(void)
@@ -136,7 +136,7 @@ static int plan_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     (void)e;
     x->fits = x->fits && is_settled(x->use, stamp, x->use->start_ns);
     EVP_DigestUpdate(x->hash, what, sizeof(what));
-    return !x->fits; /* no need to go on */
+    return !x->fits; /* no need to continue */
 }
 
 void seen_plan(struct seen_save *u, const struct manifest *m, const struct scan *scan)
@@ -183,8 +183,8 @@ bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c)
     return true;
 }
 
-/* If somebody opens the file for writing just while we have the lease, he waits for these two
- * calls; the signal that then comes is one that nobody notices. */
+/* A process that opens the file for writing while we hold the lease waits for these two calls; the
+ * signal that we then get is ignored. */
 bool seen_has_no_writer(int fd)
 {
     if (fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Taking a snapshot: scan -> per file, copy, clone or hold -> wait until a write would show -> scan
- * again. What the second scan finds unchanged, the program had left alone while its files were
- * looked at: so all of them are of one moment. The content is read afterwards, from what was kept.
+ * Taking a snapshot: scan -> copy, clone or hold each file -> wait until a write would change a
+ * stamp -> scan again. If the second scan finds no change, the program did not touch its files
+ * meanwhile, so all of them are of one moment. The content is read afterwards, from the snapshot.
  */
 #include "ckpt/snapshot.h"
 #include "base/fs.h"
@@ -20,17 +20,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* of all files: tens of milliseconds, and what the page cache takes */
+/* of all files; takes tens of milliseconds, and page cache */
 #define COPIED_MAX (INT64_C(32) << 20)
-#define COPIED_FILE_MAX (INT64_C(1) << 20) /* where a larger one can be cloned or held */
+#define COPIED_FILE_MAX (INT64_C(1) << 20) /* larger files are cloned or held where possible */
 #define COPY_BYTES (256u << 10)
 #define HELD_MAX 512
 #define COPY_ALIGN INT64_C(4096)
 #define CLONE_ALIGN (INT64_C(64) << 10) /* no file system's blocks are larger */
-/* after which a write would still not show: the clock was set */
+/* if a write would still not change a stamp after this, the clock was set */
 #define SETTLE_MS 100
 #define SETTLE_LOOK_NS 2000000
-#define SPOOL_NAME "snapshot.spool" /* for an instant */
+#define SPOOL_NAME "snapshot.spool" /* unlinked at once */
 
 struct taking {
     struct ckpt_snapshot *s;
@@ -40,7 +40,7 @@ struct taking {
     size_t held_max;
     bool can_clone, can_hold;
     char *block;
-    char why[160]; /* there is a file that cannot be kept */
+    char why[160]; /* why a file cannot be kept */
 };
 
 static int64_t now_ms(void)
@@ -58,7 +58,7 @@ static size_t default_held_max(void)
 
 /* ---- the spool ---- */
 
-/* With a name for an instant, since not every file system has O_TMPFILE. */
+/* Created with a name and unlinked at once, because not every file system has O_TMPFILE. */
 static void open_spool(struct taking *t)
 {
     char *path = mem_printf("%s/" SPOOL_NAME, t->how->scratch);
@@ -109,7 +109,7 @@ static int copy_range(struct taking *t, int fd, int64_t to, const struct manifes
     return 0;
 }
 
-/* *ret_kept false: there is no room for it. */
+/* *ret_kept is false if there is no room for it. */
 static int copy(struct taking *t, size_t i, int fd, bool *ret_kept, struct err *e)
 {
     const struct manifest_entry *file = &t->s->manifest.entries[i];
@@ -130,7 +130,7 @@ static int copy(struct taking *t, size_t i, int fd, bool *ret_kept, struct err *
     return 0;
 }
 
-/* False where the file system shares no blocks, or has no room for their list. */
+/* False if the file system cannot share blocks, or has no room for the metadata. */
 static bool clone(struct taking *t, size_t i, int fd)
 {
     struct file_clone_range range = {
@@ -172,8 +172,8 @@ static bool would_notice(const struct ckpt_snapshot *s)
     return true;
 }
 
-/* What was written just now, and is written again within the same tick of the clock, has the stamps
- * it had. */
+/* Waits, because a file written just now, and written again within the same tick of the clock,
+ * keeps its stamps. */
 static void settle(struct taking *t)
 {
     const struct timespec look = {.tv_nsec = SETTLE_LOOK_NS};
@@ -235,7 +235,7 @@ static int doubt_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     return !t->s->files[p->file - t->s->manifest.entries].is_quiet;
 }
 
-/* The chunks of a file that somebody has open for writing are not known by its stamps. */
+/* Chunks of a file that is open for writing cannot be identified by its stamps. */
 static void doubt_written(struct taking *t)
 {
     struct ckpt_snapshot *s = t->s;
@@ -324,7 +324,7 @@ int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how,
 
 /* ---- reading ---- */
 
-/* Giving a name away, or getting one, moves the change time as well. */
+/* Adding or removing a name also changes the change time. */
 static bool is_as_held(const struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file)
 {
     const struct snapshot_file *f = &s->files[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See workdir.h. What comes from outside is checked here, by belayd and by agents alike.
+ * See workdir.h. belayd and agents check input from outside here.
  */
 #include "ckpt/workdir.h"
 
@@ -126,7 +126,7 @@ int workdir_add_link(struct buf *out, const char *path, const char *target, stru
 struct reading {
     struct workdir *w;
     size_t cap, cap_hashes;
-    char *line, *at; /* a copy of the line, and how far it is read */
+    char *line, *at; /* a copy of the line, and the position in it */
     size_t number;   /* of the line */
     struct err *e;
 };
@@ -138,7 +138,7 @@ static int wrong(const struct reading *r, const char *what)
         r->number, what, str_show(r->line, shown));
 }
 
-/* The word up to a blank, which becomes its end. NULL if there is none. */
+/* The word up to a blank, which is overwritten with NUL. NULL if there is none. */
 static char *word(struct reading *r)
 {
     char *begin = r->at, *blank = strchr(begin, ' ');
@@ -201,7 +201,7 @@ static int by_path(const void *key, const void *entry)
     return strcmp(key, ((const struct workdir_entry *)entry)->path);
 }
 
-/* Behind those before it, and in a directory that is one of them. */
+/* Whether it sorts after the previous entries, and its directory is one of them. */
 static bool has_place(const struct workdir *w, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -2,7 +2,7 @@
  *
  * libbelay. The protocol is a handful of small files in BELAY_CONTROL_DIR
  * (docs/reference/checkpoints.md); this file reads and writes them. An API without an init call
- * needs the few static variables below: what was last asked and when, in this process.
+ * needs the few static variables below, which cache the last answers in this process.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -26,7 +26,7 @@
 #define COMMIT_TIMEOUT_S 600 /* BELAY_COMMIT_TIMEOUT_S overrides it */
 #define FILE_BYTES_MAX 4096  /* of any file of the protocol */
 #define PATH_BYTES 4096
-#define RANKS_MAX 10000 /* their directories have numbers of four digits */
+#define RANKS_MAX 10000 /* their directory names have four digits */
 #define ACCEPTED_MAX 8  /* the agent keeps no more answers */
 
 static long long asked_ms, told_ms; /* 0 = not yet */
@@ -34,7 +34,7 @@ static int asked_answer, is_stopping;
 static long long waited_told_ms; /* 0 = not yet */
 static double waited_s;
 
-/* Commits that were accepted, in their order, and what came of the last that was settled. */
+/* Accepted commits in order, and the outcome of the last settled one. */
 static struct {
     long long number, progress;
 } accepted[ACCEPTED_MAX];
@@ -58,7 +58,7 @@ static const char *from_env(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* NULL outside belay, and where the path would leave no room for our names. */
+/* NULL outside belay, or if the path is too long for our file names. */
 static const char *control_dir(void)
 {
     const char *dir = from_env("BELAY_CONTROL_DIR");
@@ -99,7 +99,7 @@ static const char *skip_blanks(const char *p)
     return p + strspn(p, " \t\r\n");
 }
 
-/* p is at the opening quote; the byte after the closing one, or NULL. */
+/* p is at the opening quote; returns the byte after the closing one, or NULL. */
 static const char *skip_string(const char *p)
 {
     for (p++; *p && *p != '"'; p++) {
@@ -109,7 +109,7 @@ static const char *skip_string(const char *p)
     return *p ? p + 1 : NULL;
 }
 
-/* The byte after the value at p, or NULL. */
+/* Returns the byte after the value at p, or NULL. */
 static const char *skip_value(const char *p)
 {
     int depth = 0;
@@ -139,7 +139,7 @@ static const char *skip_value(const char *p)
     return depth == 0 ? p : NULL;
 }
 
-/* Where the value of a top-level key begins, or NULL. */
+/* Returns the start of a top-level key's value, or NULL. */
 static const char *find_value(const char *text, const char *key)
 {
     const char *p = skip_blanks(text);
@@ -244,7 +244,7 @@ static const char *number_text(long long n, char out[32])
     return out;
 }
 
-/* Puts text down at path, whole or not at all. replace 0: errno EEXIST if path is there (link(2)
+/* Writes text to path atomically. replace 0: fails with errno EEXIST if path exists (link(2)
  * decides). */
 static int publish(const char *dir, const char *path, const char *text, int replace)
 {
@@ -277,7 +277,7 @@ const char *belay_checkpoint_dir(void)
     return from_env("BELAY_CHECKPOINT_DIR");
 }
 
-/* fallback: where it is not set, or is no number of a rank's. */
+/* fallback: returned if it is not set, or not a rank's number. */
 static int number_from_env(const char *name, int fallback)
 {
     const char *text = from_env(name);
@@ -333,7 +333,7 @@ double belay_seconds_left(void)
     return left < 0 ? 0 : left / 1000;
 }
 
-/* 1 if what is asked for now is a save to stop on. */
+/* 1 if the pending request is for a save before a stop. */
 static int asked_to_stop(void)
 {
     char path[PATH_BYTES], text[FILE_BYTES_MAX], reason[32];
@@ -356,7 +356,7 @@ static long long number_after(const char *name, const char *prefix)
     return *end || errno ? 0 : value;
 }
 
-/* One more than the greatest number in use; -1 with errno. */
+/* One more than the greatest number in use, or -1 and errno. */
 static long long next_number(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -378,7 +378,7 @@ static long long next_number(const char *dir)
     return greatest + 1;
 }
 
-/* The number of the commit made, or -1 with errno. Two processes of one job never share a
+/* Returns the number of the new commit, or -1 and errno. Two processes of one job never share a
  * number. */
 static long long create_commit(const char *dir, const char *text)
 {
@@ -407,9 +407,9 @@ static long long commit_timeout_ms(void)
 
 static const struct timespec poll_pause = {.tv_nsec = POLL_MS * 1000000L};
 
-/* Waits for the agent's answer to a commit. When the time is over the answer is ours, so that the
- * agent does not come back later and save a directory that we have begun to change; unless it was
- * there first. */
+/* Waits for the agent's answer to a commit. On timeout we write the answer ourselves, unless the
+ * agent was first, so that the agent does not later save a directory that we have begun to
+ * change. */
 static int wait_result(const char *dir, long long number, char text[FILE_BYTES_MAX])
 {
     static const char late[] =
@@ -458,7 +458,7 @@ static void note_durable(long long progress)
     durable_progress = progress;
 }
 
-/* Looks what has come of them. */
+/* Reads their outcomes. */
 static void settle(void)
 {
     char path[PATH_BYTES], name[40], text[FILE_BYTES_MAX];
@@ -496,7 +496,7 @@ static int commit(long long progress, long long total, int wait, char *error, si
         snprintf(why, sizeof(why), "cannot commit through %.2048s: %s", dir, strerror(errno));
         return fail(error, error_size, why);
     }
-    asked_ms = 0; /* the question is open again */
+    asked_ms = 0; /* ask again at once */
     if (!is_true(text, "ok"))
         return fail(error, error_size,
             find_string(text, "error", why, sizeof(why)) ? "the belay agent's answer makes no sense"
@@ -505,7 +505,7 @@ static int commit(long long progress, long long total, int wait, char *error, si
     if (find_value(text, "durable") && !is_true(text, "durable")) {
         remember(number, progress);
     } else {
-        n_accepted = 0; /* this one is newer */
+        n_accepted = 0; /* this commit is newer */
         note_durable(progress);
     }
     return 0;
