@@ -252,9 +252,9 @@ static void end_for_store(struct task *t)
         [STORE_IS_MISSING] = "mount it on this node, or restore it",
         [STORE_IS_ANOTHER] = "fix it, then belay release %lld; or submit the job again",
         [STORE_HAS_LOST_IT] =
-            "restore it, then belay release %lld (with --from-scratch: start over)",
-        [STORE_IS_DAMAGED] = "belay release --from-scratch %lld starts over",
-        [STORE_IS_REFUSED] = "fix that, then belay release %lld (--from-scratch: start over)",
+            "restore it, then belay release %lld (with --from-scratch: begin again)",
+        [STORE_IS_DAMAGED] = "belay release --from-scratch %lld begins again",
+        [STORE_IS_REFUSED] = "fix that, then belay release %lld (--from-scratch: begin again)",
     };
     char cure[96], text[256];
     const bool is_here = t->work.store_fault == STORE_IS_MISSING;

@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE ((size_t)4096)               /* no disk has larger blocks */
-#define DIRECT_MIN ((size_t)(256u << 10)) /* below, the disk's latency costs more than the copy */
+#define PAGE ((size_t)4096) /* at least the block size of every disk */
+/* below, the disk's latency exceeds the cost of the copy */
+#define DIRECT_MIN ((size_t)(256u << 10))
 
-#define TRIED 4        /* so many writes go each way first, */
-#define TRIED_AGAIN 32 /* then every so manieth goes the way that was slower */
+#define TRIED 4        /* first so many writes go each way, */
+#define TRIED_AGAIN 32 /* then every so many writes one goes the slower way */
 
 static bool is_aligned(const void *p)
 {
@@ -27,8 +28,8 @@ static bool set_direct(int fd, bool yes)
     return flags >= 0 && fcntl(fd, F_SETFL, yes ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-/* How much of n whole pages was written. The file system refuses, or the disk is full: whoever
- * writes the rest through the cache is told. */
+/* Returns how much of n whole pages was written. If the file system refuses, or the disk is full,
+ * writing the rest through the cache reports the error. */
 static size_t write_pages(int fd, const char *p, size_t n)
 {
     size_t done = 0;
@@ -58,7 +59,7 @@ int direct_write(int fd, const void *p, size_t n, struct err *e)
         return 0;
     if (fs_write_all(fd, (const char *)p + done, n - done, e))
         return e->kind;
-    sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint: fsync tells of errors */
+    sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a hint; fsync reports errors */
     return 0;
 }
 
@@ -86,7 +87,7 @@ static void learn(struct direct_choice *c, bool past, int64_t took_ns, size_t n)
 {
     long long cost = took_ns / (long long)(1 + (n >> 20)), before = atomic_load(&c->cost[past]);
 
-    /* a lost update is one sample less */
+    /* a lost update only loses one sample */
     atomic_store(&c->cost[past], before ? (7 * before + cost) / 8 : cost);
 }
 
@@ -110,7 +111,7 @@ int direct_write_at(
 
 /* ---- Reading ---- */
 
-/* All of the file, or false: somebody else has to read it. */
+/* Reads the whole file; false if it must be read another way. */
 static bool read_pages(int fd, size_t size, struct buf *out)
 {
     size_t room = (size + PAGE) / PAGE * PAGE, got = 0;

@@ -135,7 +135,7 @@ int layout_compare_ids(struct ckpt_id a, struct ckpt_id b)
 
 struct id_list {
     size_t skip;     /* bytes of the prefix */
-    const char *end; /* of a name */
+    const char *end; /* suffix of a name */
     struct layout_ids ids;
 };
 
@@ -297,7 +297,7 @@ int ckpt_is_closed(const struct ckpt_job *j, bool *ret_closed, struct err *e)
     return 0;
 }
 
-/* The manifest's text, and with which key it was encrypted. */
+/* Decrypts the manifest's text, and returns its key. */
 static int open_manifest(const struct ckpt_job *j, const struct layout_name *seal, struct buf *text,
     const struct crypt_key **ret_key, struct err *e)
 {
@@ -342,24 +342,25 @@ int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err
     return rc;
 }
 
-/* ---- Damage, and what only looks like it ----
+/* ---- Damage, real and apparent ----
  *
- * A checkpoint is set aside for what is wrong in the store, never for what was damaged on its way
- * here: a reply that a proxy or a connection without TLS cut short reads as a damaged object, and
- * may do so several times in a row. So what does not verify is read again, and when the number of
- * bytes that came is not the one that the store has, it is tried a few times more and then the
- * store cannot serve now (ERR_UNAVAILABLE). */
+ * A checkpoint is set aside for damage in the store, never for damage in transit: a reply cut short
+ * by a proxy or a connection without TLS looks like a damaged object, and may do so several times
+ * in a row. So an object that fails verification is read again. If the number of bytes received
+ * differs from the store's size, it is retried a few more times, and then the store counts as
+ * unavailable (ERR_UNAVAILABLE). */
 
-#define READS 2      /* that have to agree */
-#define READS_MAX 5  /* while what came has another size than what is stored */
+#define READS 2      /* reads that must agree */
+#define READS_MAX 5  /* while the size received differs from the stored one */
 #define PAUSE_MS 100 /* before the third; doubles */
 #define NOTHING_CAME SIZE_MAX
 #define TOO_MUCH_CAME (SIZE_MAX - 1)
 
-/* One read, of max bytes at most, that may be damaged: *ret_came is how many it brought. */
+/* One read, of at most max bytes, that may be damaged; *ret_came is the number received. */
 typedef int (*read_fn)(void *ctx, size_t *ret_came, struct err *e);
 
-/* e: of the read, and stays if that is ERR_CORRUPT: it is the store that is damaged. */
+/* e: error of the read; kept if the result is ERR_CORRUPT, which means that the store is
+ * damaged. */
 static int judge_damage(
     const struct ckpt_job *j, const char *name, size_t max, size_t came, struct err *e)
 {
@@ -519,7 +520,7 @@ static int read_chunk(void *ctx, size_t *ret_came, struct err *e)
     const struct crypt_key *key = r->m->key;
     const struct manifest_chunk *c = r->c;
     struct chunk_work *w = r->work;
-    /* for errors: the hash of what is encrypted is nobody's business */
+    /* for errors, which must not contain the hash of encrypted content */
     const char *id = strrchr(r->name.s, '/') + 1;
     size_t n = (size_t)layout_chunk_bytes(key, c->stored);
     int rc = j->store->ops->read(j->store, r->name.s, n, &w->object, e);

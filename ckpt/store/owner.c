@@ -111,7 +111,7 @@ int owner_check(struct store *s, const char *cluster, const char *uid, struct er
     struct owner_mark mark;
     int rc = owner_read(s, cluster, &mark, e);
 
-    if (rc == ERR_NOT_FOUND) /* it was replaced in this moment */
+    if (rc == ERR_NOT_FOUND) /* it was replaced just now */
         rc = owner_read(s, cluster, &mark, e);
     if (rc)
         return rc;
@@ -129,11 +129,11 @@ int owner_check(struct store *s, const char *cluster, const char *uid, struct er
 struct survey {
     size_t skip;
     bool any;
-    int64_t counted; /* the last job of which a checkpoint was */
+    int64_t counted; /* last job that was counted */
     struct owner_contents found;
 };
 
-/* "<job>/manifests/...": names come in byte order, so all of a job come together. */
+/* "<job>/manifests/...": names come in byte order, so those of a job are adjacent. */
 static int note_object(void *ctx, const char *name, int64_t size_bytes)
 {
     struct survey *s = ctx;

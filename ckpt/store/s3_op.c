@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See s3_op.h. What each answer leads to:
+ * See s3_op.h. Reaction to each result:
  *
- *     S3_DONE, S3_EXISTS, S3_MISSING ----------------------> the caller's
- *     S3_AGAIN, a connection that could not be made -------> again, with backoff
+ *     S3_DONE, S3_EXISTS, S3_MISSING ----------------------> to the caller
+ *     S3_AGAIN, a failed connect --------------------------> retry, with backoff
  *     S3_UNSURE, a connection that was lost, a deadline,
- *     a body that cannot be read --------------------------> again, with backoff; sets is_unsure
- *     S3_KEYS, once ---------------------------------------> again, with other credentials
- *     S3_CLOCK, once --------------------------------------> again, by the server's clock
+ *     a body that cannot be read --------------------------> retry, with backoff; sets is_unsure
+ *     S3_KEYS, once ---------------------------------------> retry, with other credentials
+ *     S3_CLOCK, once --------------------------------------> retry, by the server's clock
  *     everything else -------------------------------------> an error
  *
- * Redirects are not followed: a signature is for one region's host, a token is nobody else's
- * business.
+ * Redirects are not followed: a signature is for one region's host, and a token must not reach
+ * another one.
  */
 #include "ckpt/store/s3_op.h"
 #include "base/log.h"
@@ -22,25 +22,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRY_MS SECONDS_MS(30) /* of one try, and more for its bytes: */
-#define BYTES_PER_MS 64       /* the slowest line that is good enough */
+#define TRY_MS SECONDS_MS(30) /* of one try, plus time for its bytes: */
+#define BYTES_PER_MS 64       /* the slowest acceptable line */
 #define CONNECT_MS SECONDS_MS(10)
 #define KEYS_MS SECONDS_MS(60)
 #define BACKOFF_MAX_MS SECONDS_MS(20)
 #define LOOK_MS 100
-#define ERROR_BODY_MAX 65536 /* room for an error's, where the object may be smaller */
+#define ERROR_BODY_MAX 65536 /* room for an error body, where the object may be smaller */
 
 struct run {
     struct s3_op *op;
     char label[S3_KEY_MAX + 128];
     struct s3_error error; /* of the last reply */
-    struct err failure;    /* of the last try that had none */
+    struct err failure;    /* of the last try without a reply */
     int64_t deadline_ms;
     uint64_t refused_keys, used_keys;
     bool had_other_keys, had_clock;
-    bool was_sent; /* the last try: there were credentials to sign it with */
+    bool was_sent; /* the last try was sent: there were credentials */
     struct prng prng;
-    char etag[S3_ETAG_MAX]; /* of the object whose beginning is in op->resumes */
+    char etag[S3_ETAG_MAX]; /* of the object whose first part is in op->resumes */
 };
 
 void s3_op_deinit(struct s3_op *op)
@@ -55,7 +55,7 @@ static struct wall server_now(const struct s3_client *c)
     return (struct wall){clock_wall(&clock_system).ms + atomic_load(&c->facts->clock_ahead_ms)};
 }
 
-/* Sends request, which may be another than the op's. ERR_* of no reply. */
+/* Sends request, which may differ from the op's. Errors only if there is no reply. */
 static int send_request(struct run *run, const struct s3_request *request, size_t reply_max,
     struct buf *memory, struct http_reply *reply, struct err *e)
 {
@@ -88,7 +88,7 @@ static int send_request(struct run *run, const struct s3_request *request, size_
     return rc;
 }
 
-/* A reply to HEAD has no body that says why. The same asked by GET has one. */
+/* A reply to HEAD has no body with a reason, so the same is requested with GET. */
 static enum s3_meaning ask_why(struct run *run, int status)
 {
     const struct s3_request why = {.method = "GET",
@@ -139,9 +139,9 @@ static enum s3_meaning judge_reply(struct run *run)
     return s3_judge(reply->status, &run->error);
 }
 
-/* ---- Objects that come in several pieces ---- */
+/* ---- Resumed reads ---- */
 
-/* Takes the body, or what came of it, over into op->resumes. */
+/* Appends the body, or the part received, to op->resumes. */
 static void collect(struct run *run)
 {
     struct s3_op *op = run->op;
@@ -159,7 +159,7 @@ static void collect(struct run *run)
     op->reply.body = (struct buf){0};
 }
 
-/* Makes r ask for what is missing only, if something is here; the object must be the same still. */
+/* Makes r request only the missing part, if some is here and the object is unchanged. */
 static bool ask_for_rest(const struct run *run, struct s3_request *r, char range[48])
 {
     size_t n = 0;
@@ -175,14 +175,14 @@ static bool ask_for_rest(const struct run *run, struct s3_request *r, char range
 
 /* ---- Trying ---- */
 
-/* Of a try that failed. What stops it for good stays in run->failure. */
+/* Judges a failed try. A permanent failure is in run->failure. */
 static enum s3_meaning judge_failure(const struct run *run, int rc)
 {
     bool is_over = rc == ERR_CANCELLED || rc == ERR_DENIED || rc == ERR_CONFIG || rc == ERR_INVALID;
     if (!run->was_sent)
         return is_over ? S3_REFUSED : S3_AGAIN;
     if (rc == ERR_INVALID && run->op->reply.status == 0)
-        return S3_UNSURE; /* bytes that are not HTTP */
+        return S3_UNSURE; /* the reply is not HTTP */
     if (is_over)
         return S3_REFUSED;
     return rc == ERR_UNAVAILABLE ? S3_AGAIN : S3_UNSURE;
@@ -206,7 +206,7 @@ static enum s3_meaning try_once(struct run *run)
         room = room > op->resumes->len ? room - op->resumes->len : 0;
     if (room < ERROR_BODY_MAX)
         room = ERROR_BODY_MAX;
-    /* An object comes into the memory of the one before. */
+    /* An object is received into the memory of the previous one. */
     int rc =
         send_request(run, &request, room, is_rest ? NULL : op->resumes, &op->reply, &run->failure);
     if (op->resumes && op->reply.status == (is_rest ? 206 : 200))
@@ -215,15 +215,14 @@ static enum s3_meaning try_once(struct run *run)
         return judge_failure(run, rc);
     enum s3_meaning meaning = judge_reply(run);
     if (is_rest && (!is_passing(meaning) || op->reply.status == 200)) {
-        /* another object by now, or a server without ranges: from the beginning */
+        /* the object was replaced, or the server lacks ranges: start over */
         buf_clear(op->resumes);
         return S3_AGAIN;
     }
     return meaning;
 }
 
-/* Waits as long as a try after so many is to wait; ERR_CANCELLED, or ERR_TIMEOUT if there is no
- * time for it. */
+/* Waits before the next try; ERR_CANCELLED, or ERR_TIMEOUT if there is no time left for it. */
 static int wait_before(struct run *run, int tries, struct err *e)
 {
     const struct s3_client *c = run->op->client;
@@ -322,7 +321,7 @@ static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
     }
 }
 
-/* ---- The whole ---- */
+/* ---- The operation ---- */
 
 struct s3_op s3_op_make(
     const struct s3_client *c, const char *method, const char *key, const char *query)
@@ -372,7 +371,7 @@ static bool is_answer(const struct s3_op *op, enum s3_meaning m)
            (m == S3_NOT_IMPLEMENTED && op->may_lack);
 }
 
-/* 0: try again. */
+/* Returns 0 to try again. */
 static int mend(struct run *run, enum s3_meaning meaning, int tries, struct err *e)
 {
     switch (meaning) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What servers answer. Codes are read before statuses: "slow down" comes as 503, an ended token as
- * 400.
+ * Interprets replies. Codes take precedence over statuses: "slow down" comes as 503, an expired
+ * token as 400.
  */
 #include "base/str.h"
 #include "ckpt/s3.h"
@@ -10,7 +10,7 @@
 
 /* ---- Errors ---- */
 
-/* A code goes into logs and comparisons: one word, or nothing. */
+/* Codes are logged and compared, so only a single word is kept. */
 static void keep_word(char *s)
 {
     if (s[0] && !str_is_name(s, 63))
@@ -40,10 +40,10 @@ void s3_read_error(const char *body, size_t n, struct s3_error *ret_error)
     xml_close(&x);
 }
 
-/* ---- Replies that are none ---- */
+/* ---- Malformed replies ---- */
 
-/* The root's name must begin so (a server may say Response for Result); nothing is to be closed
- * otherwise. */
+/* The root element's name must have this prefix (a server may say Response for Result). On failure
+ * x need not be closed. */
 static int open_as(struct xml *x, const char *body, size_t n, const char *element, struct err *e)
 {
     int rc = n > S3_REPLY_MAX ? err_set(e, ERR_INVALID, "a reply of %zu bytes", n)
@@ -188,7 +188,7 @@ int s3_read_delete(const char *body, size_t n, struct s3_error *ret_error, struc
          c = xml_next(c)) {
         read_error(c, ret_error);
         if (!ret_error->code[0])
-            STR_COPY(ret_error->code, "InternalError"); /* an error without a word for it is one */
+            STR_COPY(ret_error->code, "InternalError"); /* an error without a code */
         if (str_eq(ret_error->code, "NoSuchKey"))
             *ret_error = (struct s3_error){0};
     }
@@ -196,7 +196,7 @@ int s3_read_delete(const char *body, size_t n, struct s3_error *ret_error, struc
     return 0;
 }
 
-/* ---- What it means ---- */
+/* ---- Meaning ---- */
 
 static const struct {
     const char *code;
@@ -215,9 +215,9 @@ static const struct {
     {"ServiceUnavailable", S3_AGAIN},
     {"RequestTimeout", S3_AGAIN},
     {"IncompleteBody", S3_AGAIN},
-    {"BadDigest", S3_AGAIN},                  /* the body was damaged on its way */
+    {"BadDigest", S3_AGAIN},                  /* the body was damaged in transit */
     {"XAmzContentSHA256Mismatch", S3_AGAIN},  /* likewise */
-    {"OperationAborted", S3_AGAIN},           /* another is at it */
+    {"OperationAborted", S3_AGAIN},           /* another request is under way */
     {"ConditionalRequestConflict", S3_AGAIN}, /* likewise */
     {"InternalError", S3_UNSURE},
     {"ExpiredToken", S3_KEYS},
@@ -229,15 +229,15 @@ static const struct {
     {"QuotaExceeded", S3_FULL},
     {"InsufficientStorage", S3_FULL},
     {"XMinioStorageFull", S3_FULL},
-    {"AccessDenied", S3_DENIED}, /* of one name among several, too */
+    {"AccessDenied", S3_DENIED}, /* also for one name among several */
     /* Azure's */
     {"BlobAlreadyExists", S3_EXISTS},
     {"ConditionNotMet", S3_EXISTS},
     {"BlobNotFound", S3_MISSING},
-    {"InvalidBlockList", S3_MISSING}, /* another's list came first and dropped the blocks */
+    {"InvalidBlockList", S3_MISSING}, /* another upload's list came first and dropped the blocks */
     {"ContainerNotFound", S3_NO_BUCKET},
     {"Md5Mismatch", S3_AGAIN},
-    {"AuthenticationFailed", S3_KEYS}, /* a signature that has ended */
+    {"AuthenticationFailed", S3_KEYS}, /* an expired signature */
     {"BlobImmutableDueToPolicy", S3_DENIED},
     {"PermanentRedirect", S3_ELSEWHERE},
     {"TemporaryRedirect", S3_ELSEWHERE},
@@ -282,6 +282,6 @@ enum s3_meaning s3_judge(int status, const struct s3_error *error)
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
         if (str_eq(codes[i].code, error->code))
             return codes[i].meaning;
-    /* an error in a reply of 200, in words that are not known here */
+    /* an unknown error code in a reply with status 200 */
     return status < 300 ? S3_UNSURE : judge_status(status);
 }

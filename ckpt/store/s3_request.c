@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * URLs, signing, and the bodies that are sent. Names of objects and prefixes need no encoding: see
- * store.h.
+ * URLs, signing, and request bodies. Names of objects and prefixes need no encoding: see store.h.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -25,7 +24,7 @@
 
 static const struct dialect {
     const char *scheme;
-    const char *const *options; /* of the URL, ends at NULL */
+    const char *const *options; /* allowed in the URL, ends at NULL */
     const char *expected;
 } dialects[STORE_KEYS_KINDS] = {
     [STORE_KEYS_AWS] = {"s3://",
@@ -48,8 +47,7 @@ static bool is_bucket(const char *s)
     return !strchr(".-_", s[0]) && !strchr(".-_", s[n - 1]);
 }
 
-/* The names that all of them have are those of S3; Google's may have '_', Azure's have no '.' and
- * no "--". */
+/* S3's rule for names holds for all; Google's may have '_', Azure's have no '.' and no "--". */
 static bool is_bucket_of(enum store_keys_kind dialect, const char *s)
 {
     if (!is_bucket(s) || (strchr(s, '_') && dialect != STORE_KEYS_GOOGLE))
@@ -79,7 +77,7 @@ static int no_option(const char *name, const char *const *names, struct err *e)
     return rc;
 }
 
-/* An ARN or the id or alias of a key; at Google its whole name. */
+/* An ARN, or the id or alias of a key; for Google the full name. */
 static bool is_kms_key(const char *s)
 {
     return s[0] &&
@@ -94,7 +92,7 @@ static bool is_scope(const char *s)
                strlen(s);
 }
 
-/* False: the value cannot be one. */
+/* False if the value is invalid. */
 static bool take_option(const char *name, const char *value, struct options *o)
 {
     if (str_eq(name, "endpoint"))
@@ -199,7 +197,7 @@ static char *usual_root(const struct s3_place *p)
         "https://s3.%s.amazonaws.com%s", p->region, str_starts(p->region, "cn-") ? ".cn" : "");
 }
 
-/* The place of bucket and options; p->prefix is set. */
+/* Sets the place from bucket and options; p->prefix must be set. */
 static int set_root(struct s3_place *p, const struct options *o, struct err *e)
 {
     char *base = NULL;
@@ -224,7 +222,7 @@ static int set_root(struct s3_place *p, const struct options *o, struct err *e)
     return 0;
 }
 
-/* Cuts the first part off, "" if there is none. */
+/* Removes and returns the first part, "" if there is none. */
 static char *next_part(char **text)
 {
     char *part = *text;
@@ -234,7 +232,7 @@ static char *next_part(char **text)
     return part;
 }
 
-/* text is "[ACCOUNT/]BUCKET[/PREFIX]"; it is changed. */
+/* text is "[ACCOUNT/]BUCKET[/PREFIX]"; it is modified. */
 static int set_names(struct s3_place *p, char *text, struct err *e)
 {
     const struct dialect *d = &dialects[p->dialect];
@@ -438,7 +436,7 @@ void s3_signed_deinit(struct s3_signed *s)
         free(s->headers[i]);
     }
     if (s->url)
-        OPENSSL_cleanse(s->url, strlen(s->url)); /* it may hold a signature */
+        OPENSSL_cleanse(s->url, strlen(s->url)); /* may contain a signature */
     free(s->url);
     *s = (struct s3_signed){0};
 }

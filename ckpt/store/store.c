@@ -99,7 +99,7 @@ static bool is_part_byte(char c)
 
 bool store_name_is_valid(const char *name)
 {
-    bool at_start = true; /* of a part */
+    bool at_start = true; /* of a path component */
     size_t n = 0;
 
     for (; name[n]; n++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See store_auth.h. A wait ends when something is set or fails after it began: an older failure may
- * be over.
+ * See store_auth.h. A wait ends when credentials are set, or fail, after it began: an older failure
+ * may be outdated.
  */
 #include "ckpt/store/store_auth.h"
 #include "base/mem.h"
@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define LOOK_MS 100 /* at cancel */
+#define LOOK_MS 100 /* polling of cancel */
 
 struct store_auth {
     pthread_mutex_t lock;
@@ -19,7 +19,7 @@ struct store_auth {
     struct store_keys keys; /* number 0 = none yet */
     struct err failure;     /* the last one */
     uint64_t n_failures;
-    bool is_refused; /* keys, and take_refusal was not told */
+    bool is_refused; /* keys were refused, and take_refusal has not reported it */
     store_auth_want_fn want;
     void *want_ctx;
 };
@@ -105,7 +105,7 @@ static bool are_good(const struct store_auth *a, uint64_t refused)
     return a->keys.number > refused && left_ms(a) > 0;
 }
 
-/* Until something changes, for LOOK_MS at most. */
+/* Waits for a change, at most LOOK_MS. */
 static void wait_a_little(struct store_auth *a)
 {
     struct timespec at;
@@ -116,7 +116,7 @@ static void wait_a_little(struct store_auth *a)
     pthread_cond_timedwait(&a->changed, &a->lock, &at);
 }
 
-/* Locked. */
+/* Called locked. */
 static int wait_for_keys(struct store_auth *a, uint64_t refused, uint64_t failures_before,
     int64_t timeout_ms, const atomic_int *cancel, struct err *e)
 {
@@ -144,7 +144,7 @@ int store_auth_get(struct store_auth *a, uint64_t refused, int64_t timeout_ms,
     bool wanted = !are_good(a, refused);
     a->is_refused = a->is_refused || (refused > 0 && refused == a->keys.number);
     if (a->want && (wanted || left_ms(a) < STORE_AUTH_EARLY_MS)) {
-        /* Not under the lock: what it calls may wait for a thread that sets. */
+        /* Called without the lock, because it may wait for a thread that sets credentials. */
         pthread_mutex_unlock(&a->lock);
         a->want(a->want_ctx);
         pthread_mutex_lock(&a->lock);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store in a container of Azure's blobs. Its invariants are those of store_s3.c; a blob appears
+ * The store in a container of Azure's blobs. It has the invariants of store_s3.c; a blob appears
  * with Put Blob, or with the Put Block List that ends an upload, both with `If-None-Match: *`.
  *
- * Blocks have random names: those of two who upload one blob at once are never mixed. Blocks of an
- * upload that was given up vanish by themselves after a week.
+ * Blocks have random names, so those of two concurrent uploads of one blob are never mixed. Azure
+ * discards the blocks of an abandoned upload after a week.
  *
- * Not here: copies inside the store. They need a signature or a token for the source, too, so link
- * is left to the caller, who writes the bytes, and rename, which only damaged objects need, reads
- * and writes.
+ * Not here: copies inside the store. They also need a signature or a token for the source. So link
+ * returns ERR_UNSUPPORTED and the caller writes the bytes; rename, which only damaged objects need,
+ * reads and writes.
  */
 #include "ckpt/store/store_az.h"
 #include "base/mem.h"
@@ -21,12 +21,12 @@
 #include <string.h>
 
 #define BLOCKS_MAX 50000
-#define ID_BYTES 24 /* a multiple of 3: its base64 has no '=' */
+#define ID_BYTES 24 /* a multiple of 3, so that its base64 has no '=' */
 
 struct upload {
     struct store *store;
     const char *name;
-    char tag[17]; /* of all its blocks */
+    char tag[17]; /* common to all its blocks */
     char (*ids)[S3_BLOCK_ID_MAX];
     size_t n;
 };
@@ -44,7 +44,7 @@ static int upload_block(struct upload *u, const void *p, size_t n, struct err *e
     s3_md5_base64(p, n, md5);
     if (md5[0])
         s3_op_header(&op, "Content-MD5", md5);
-    object_encrypted(&op); /* of each block, and of the list: they have to agree */
+    object_encrypted(&op); /* for each block and for the list, which must agree */
     int rc = s3_op_finish(&op, e);
     if (rc == 0 && op.meaning != S3_DONE)
         rc = s3_op_refused(&op, ERR_UNAVAILABLE, "a block cannot be put", e);
@@ -54,8 +54,8 @@ static int upload_block(struct upload *u, const void *p, size_t n, struct err *e
     return rc;
 }
 
-/* Some servers look at the condition before they know of the blocks only, so the name is looked up
- * before as well. */
+/* Some servers check the condition only before the blocks are known, so the name is looked up
+ * first, too. */
 static int upload_commit(struct upload *u, const void *p, size_t n, struct err *e)
 {
     char sha256[SIGV4_HEX_MAX];
@@ -105,7 +105,7 @@ static int az_create(struct store *s, const char *name, const void *p, size_t n,
                                  : object_create_whole(s, name, p, n, NULL, e);
 }
 
-/* Over what has the name. */
+/* Replaces the object. */
 static int put_over(struct store *s, const char *name, const struct buf *bytes, struct err *e)
 {
     struct object_put put;

@@ -6,14 +6,14 @@
  *  1. An object appears whole or not at all, and is on disk when create returns: it is written
  *     under another name, fsynced, then linked to its own (link(2) refuses an existing name: that
  *     is the conditional create), then the directory is fsynced, and so is every directory that had
- *     to be made on the way. What is put is written and on its way to the disk at once, and fsynced
- *     and named in batches: a file system that is asked for one file after the other writes its
- *     journal as often. settle names the rest and fsyncs the directory, once for all.
- *  2. An object is never written again. Directories that become empty are removed, so a create that
- *     finds its directory gone makes it again.
+ *     to be made. Objects of put are written at once, and fsynced and named in batches, because the
+ *     file system would write its journal for every single one. settle names the rest and fsyncs
+ *     the directory once.
+ *  2. An object is never rewritten. Empty directories are removed, so a create that finds its
+ *     directory gone makes it again.
  *
- * What a killed create leaves ("name.XXXXXX") is listed like any object and swept by whoever cleans
- * that prefix. This file does not lock: the conditional create is all the agreement its users need,
+ * What a killed create leaves ("name.XXXXXX") is listed like any object and removed by the next
+ * cleaning of that prefix. This file does not lock: its users need only the conditional create,
  * also over NFS.
  */
 #include "ckpt/store/store_file.h"
@@ -32,11 +32,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PARENT_TRIES 4 /* a directory can be removed, as empty, while we put something into it */
+#define PARENT_TRIES 4 /* an empty directory may be removed while we create a file in it */
 #define LIST_DEPTH_MAX 16
 #define PENDING_MAX 16 /* objects */
 
-/* Put, and not named yet. */
+/* Written by put, and not yet named. */
 struct pending {
     char *temporary, *path;
     int fd;
@@ -44,18 +44,17 @@ struct pending {
 
 struct store_file {
     struct store base;
-    char *root; /* as it was named, for people */
-    int fd;     /* of it, from the open to the close; and */
-    /* its name by that: whatever is mounted over the root or moved away from there meanwhile, what
-     * was looked at when the store was opened is what is written to. Where there is no /proc it is
-     * the root */
+    char *root; /* as given, for people */
+    int fd;     /* of the root, from open to close; and */
+    /* the path of that descriptor: later mounts over the root, or renames of it, do not change
+     * where objects are written. Without /proc it is the root */
     char *at;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the members below */
     struct pending pending[PENDING_MAX];
     size_t n_pending;
 };
 
-/* What failed is told by the name that people gave. */
+/* Replaces the descriptor's path in an error by the given root. */
 static int told(struct store *s, int rc, struct err *e)
 {
     struct store_file *f = (struct store_file *)s;
@@ -90,7 +89,7 @@ static int sync_parent(const char *path, struct err *e)
     return rc;
 }
 
-/* Makes the directories between the root and path, each durable in its parent. */
+/* Makes the directories between the root and path, each durably. */
 static int make_parents(struct store *s, const char *path, struct err *e)
 {
     struct store_file *f = (struct store_file *)s;
@@ -109,7 +108,7 @@ static int make_parents(struct store *s, const char *path, struct err *e)
     return rc;
 }
 
-/* fn makes path, and says ERR_NOT_FOUND if its directory is missing. */
+/* fn creates path, and returns ERR_NOT_FOUND if its directory is missing. */
 static int with_parents(struct store *s, const char *path,
     int (*fn)(void *ctx, const char *path, struct err *e), void *ctx, struct err *e)
 {
@@ -152,9 +151,9 @@ static int file_create(struct store *s, const char *name, const void *p, size_t 
     return rc;
 }
 
-/* ---- many at once ---- */
+/* ---- batches ---- */
 
-/* A file beside path, on its way to the disk. */
+/* Writes a temporary file next to path, and starts its write-back. */
 static int write_beside(void *ctx, const char *path, struct err *e)
 {
     const struct content *c = ctx;
@@ -179,8 +178,8 @@ static int write_beside(void *ctx, const char *path, struct err *e)
     return 0;
 }
 
-/* Durable first, then named: the first fsync waits for the disk, and the others have not much left
- * to wait for. The same content may have come from two at once. */
+/* First makes all durable, then names them: the first fsync waits for the disk, the others have
+ * little left to wait for. Two threads may have put the same content. */
 static int name_all(struct pending *v, size_t n, struct err *e)
 {
     int rc = 0;
@@ -199,7 +198,7 @@ static int name_all(struct pending *v, size_t n, struct err *e)
     return rc;
 }
 
-/* Takes what is pending if there is enough of it. */
+/* Takes the pending objects if there are enough. */
 static size_t take_pending(struct store_file *f, size_t enough, struct pending *v)
 {
     size_t n = 0;
@@ -239,7 +238,7 @@ static int file_put(
         made.path = NULL;
     }
     pthread_mutex_unlock(&f->lock);
-    if (made.path) /* others are about to take what is pending */
+    if (made.path) /* another thread is about to take the pending ones */
         rc = name_all(&made, 1, e);
     return rc ? rc : name_all(v, take_pending(f, PENDING_MAX, v), e);
 }
@@ -252,7 +251,7 @@ static int file_settle(struct store *s, const char *prefix, struct err *e)
     int rc = name_all(v, take_pending(f, 1, v), e);
 
     if (!rc && fs_sync_dir(dir, e))
-        rc = e->kind == ERR_NOT_FOUND ? 0 : e->kind; /* nothing was put there */
+        rc = e->kind == ERR_NOT_FOUND ? 0 : e->kind; /* no such directory: nothing was put there */
     free(dir);
     return rc;
 }
@@ -301,7 +300,7 @@ static bool is_directory(DIR *d, const struct dirent *entry)
     return fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The entries of one directory in byte order, those that are directories with a '/' at the end. */
+/* The entries of one directory in byte order; directories end in '/'. */
 static int read_names(const char *path, struct names *l, struct err *e)
 {
     DIR *d = opendir(path);
@@ -371,8 +370,7 @@ static int file_list(
     return walk_prefix(&w, prefix, 0, e);
 }
 
-/* Removes the directories above path that are empty, below the root; what remains is on disk
- * without it. */
+/* Removes the empty directories above path, below the root, and syncs the first that remains. */
 static int prune_and_sync(struct store_file *f, const char *path, struct err *e)
 {
     char *dir = mem_strdup(path);
@@ -383,7 +381,7 @@ static int prune_and_sync(struct store_file *f, const char *path, struct err *e)
     } while (strlen(dir) > strlen(f->at) && (rmdir(dir) == 0 || errno == ENOENT));
     rc = fs_sync_dir(dir, e);
     if (rc == ERR_NOT_FOUND)
-        rc = 0; /* removed by another at this moment: then what was in it is gone too */
+        rc = 0; /* removed concurrently, so its entries are gone too */
     free(dir);
     return rc;
 }
@@ -450,7 +448,7 @@ static int file_rename(struct store *s, const char *from, const char *to, struct
     const char *const names[] = {from};
     int rc = two_paths(s, rename, from, to, e);
 
-    /* The name is gone already; removing it once more prunes and syncs the directory it was in. */
+    /* The name is already gone; removing it again prunes and syncs its directory. */
     return rc ? rc : file_remove(s, names, 1, e);
 }
 
@@ -459,7 +457,7 @@ static int file_link(struct store *s, const char *from, const char *to, struct e
     return two_paths(s, link, from, to, e);
 }
 
-/* ---- as the store's functions ---- */
+/* ---- slots of store_ops ---- */
 
 static int told_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
@@ -512,7 +510,7 @@ static void file_close(struct store *s)
 {
     struct store_file *f = (struct store_file *)s;
 
-    for (size_t i = 0; i < f->n_pending; i++) { /* of a save that did not come to its end */
+    for (size_t i = 0; i < f->n_pending; i++) { /* of an unfinished save */
         unlink(f->pending[i].temporary);
         close(f->pending[i].fd);
         free(f->pending[i].temporary);
@@ -539,7 +537,7 @@ static const struct store_ops file_ops = {
     .close = file_close,
 };
 
-/* Only a look: the directory needs not be readable as a whole. */
+/* A path to the open directory, which need not be readable itself; root where there is no /proc. */
 static char *name_of_fd(int fd, const char *root)
 {
     char *at = mem_printf("/proc/self/fd/%d", fd);

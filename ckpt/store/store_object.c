@@ -31,7 +31,7 @@ void object_note_no_conditions(atomic_bool *fact, const struct s3_client *c, con
             log_s("store", c->place.root), log_s("bucket", c->place.bucket), log_s("for", what));
 }
 
-/* ---- What is there ---- */
+/* ---- Lookups ---- */
 
 /* S3_DONE with size and checksum ("" = not known), or S3_MISSING. */
 static int look(struct store *s, const char *name, enum s3_meaning *ret_meaning, int64_t *ret_size,
@@ -78,8 +78,8 @@ static int read_all(struct store *s, const char *name, size_t max, struct buf *o
     return rc;
 }
 
-/* After a reply that was lost: is what is there what we sent? 0, ERR_CONFLICT, or why that cannot
- * be said. */
+/* After a lost reply: checks whether the object is ours. Returns 0, ERR_CONFLICT, or an error if
+ * that cannot be determined. */
 static int check_ours(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
     char sum[S3_BASE64_MAX], hex[SIGV4_HEX_MAX], ours[S3_BASE64_MAX];
@@ -93,7 +93,7 @@ static int check_ours(struct store *s, const char *name, const void *p, size_t n
         return err_set(e, ERR_UNAVAILABLE, "%s was there, and is gone", name);
     if ((uint64_t)size != n)
         return err_set(e, ERR_CONFLICT, "%s exists", name);
-    /* not that of an upload in parts, which is a hash of hashes */
+    /* not of an upload in parts, whose checksum is a hash of hashes */
     if (sum[0] && !strchr(sum, '-')) {
         sigv4_sha256_hex(p, n, hex);
         s3_base64_of_hex(hex, ours);
@@ -150,8 +150,7 @@ judge:
     return err_set(e, ERR_CONFLICT, "%s exists", name);
 }
 
-/* The bytes as they are sent are checked by the server: Amazon's by the SHA-256, the others' by the
- * MD5. */
+/* Lets the server verify the bytes received: Amazon by SHA-256, the others by MD5. */
 static void add_sum(struct s3_op *op, char sum[S3_BASE64_MAX])
 {
     const struct s3_request *r = &op->request;
@@ -186,7 +185,7 @@ int object_create_whole(
     struct object_put put;
     object_put_op(s, name, p, n, sha256, &put);
     int rc = object_write(s, name, &put.op, p, n, e);
-    if (rc == ERR_NOT_FOUND) /* of a PUT: the bucket, without a word for it */
+    if (rc == ERR_NOT_FOUND) /* of a PUT: the bucket is missing, without an error code */
         e->kind = rc = ERR_CONFIG;
     return rc;
 }
@@ -214,8 +213,8 @@ int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err
     return rc;
 }
 
-/* One page: nothing of it counts before all of it was read, so that one that is torn can be asked
- * for again. */
+/* One page, used only after it was read completely, so that a truncated one can be requested
+ * again. */
 struct listing {
     int (*read)(
         const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *page, struct err *e);
@@ -223,7 +222,7 @@ struct listing {
     const char *prefix;
     char before[S3_TOKEN_MAX]; /* the token of this page */
     struct s3_page page;
-    struct buf names; /* each an int64_t, its size, and the name with its end */
+    struct buf names; /* entries of an int64_t, the size, and the name with its NUL */
 };
 
 static int collect_key(void *ctx, const char *key, int64_t size_bytes)
@@ -247,7 +246,7 @@ static int accept_page(void *ctx, const char *body, size_t n, struct err *e)
     return rc;
 }
 
-/* True if fn has stopped the walk. */
+/* Returns true if fn has stopped the walk. */
 static bool give_names(const struct listing *l, store_each_fn fn, void *ctx)
 {
     bool is_stopped = false;
@@ -289,9 +288,8 @@ int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx
     return rc;
 }
 
-/* Google's and Azure's have batches too, of 100 removals each, as requests within a request;
- * several requests at a time over connections that are kept do as well, and each is tried again by
- * itself. */
+/* Google and Azure have batches of 100 removals, as requests within a request. Parallel requests
+ * over kept-alive connections are as fast, and each is retried by itself. */
 #define REMOVERS 8
 
 struct removal {
@@ -340,7 +338,7 @@ int object_remove_each(struct store *s, const char *const *names, size_t n, stru
         rc = object_check_name(names[i], e);
     if (rc != 0)
         return rc;
-    /* A thread that cannot be started is not missed: this one works too. */
+    /* If a thread cannot be started, the others do its work. */
     while (started < REMOVERS - 1 && started + 1 < n &&
            pthread_create(&threads[started], NULL, remove_some, &r) == 0)
         started++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See store_origin.h. Errors travel up with the mark (err_wrap); who makes a new one of what a
- * store has answered ("it is damaged") says what that means to the caller, and loses it.
+ * See store_origin.h. Errors keep the mark on their way up (err_wrap). Code that makes a new error
+ * from a store's answer ("it is damaged") states what it means to its caller, and drops the mark.
  */
 #include "ckpt/store/store_origin.h"
 #include "base/mem.h"

@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store in a bucket of S3, or of Google's in its XML API.
+ * The store in a bucket of S3, or of Google Cloud Storage by its XML API.
  *
  * Invariants.
- *  1. An object appears whole or not at all, and is durable when create returns: that is S3's own
- *     promise, once the reply to a PUT, or to the completion of an upload, says so.
- *  2. create does not change what is there: `If-None-Match: *`. A reply that was lost leaves open
- *     whether the object is ours; what is there is then compared with what we sent, so that our own
- *     object is never a conflict.
+ *  1. An object appears whole or not at all, and is durable when create returns: S3 guarantees that
+ *     once it has replied to a PUT, or to the completion of an upload.
+ *  2. create does not change an existing object: `If-None-Match: *`. After a lost reply it is
+ *     unknown whether the object is ours; the object is then compared with what we sent, so that
+ *     our own object is never a conflict.
  *  3. What was sent is what is stored: at S3 its SHA-256 is part of the signature, and given as the
  *     object's checksum.
  *
- * Google's bucket takes every object in one request, however large: its uploads in parts know no
- * conditions. Its condition is x-goog-if-generation-match: 0, its check of what was sent is the
- * MD5, and objects are removed one by one.
+ * Google gets every object in one request, however large, because its uploads in parts have no
+ * conditions. Its condition is x-goog-if-generation-match: 0, its checksum is the MD5, and objects
+ * are removed one by one.
  *
- * A server without conditional writes (501) is remembered as such. There, create looks first and
- * then writes, which is not the same if two do it at once. The checkpoints do not rest on it: every
- * name that a commit makes holds the number of its attempt, a number is given to one node only, and
- * a stale attempt finds the fence of the newer one in a listing. Two that write one name at once
- * would be two agents of one node with one attempt, which the lock of the agent's directory rules
- * out.
+ * A server without conditional writes (501) is recorded as such. There, create checks first and
+ * then writes, which is not atomic. Checkpoints do not rely on it: every name that a commit creates
+ * contains the number of its attempt, a number is given to only one node, and a stale attempt finds
+ * the fence of the newer one in a listing. Two concurrent writers of one name would be two agents
+ * of one node with the same attempt, which the lock of the agent's directory rules out.
  *
- * Large objects are sent in parts. Some servers know the condition on a PUT but ignore it when an
- * upload is completed, or of a copy (Ceph), so the name is looked up before as well.
+ * Large objects are sent in parts. Some servers (Ceph) support the condition on a PUT but ignore it
+ * for the completion of an upload, or for a copy, so the name is looked up first, too.
  *
- * Not here: the bodies that are read are not checked against the store's checksum, for every chunk
- * and manifest is checked by its own hash. Uploads whose beginning was answered to nobody stay
- * until the bucket's life-cycle rule for incomplete uploads removes them.
+ * Not here: bodies are not checked against the store's checksum, because every chunk and manifest
+ * is verified by its own hash. An upload whose first reply was lost stays until the bucket's
+ * life-cycle rule for incomplete uploads removes it.
  */
 #include "ckpt/store/store_s3.h"
 #include "base/log.h"
@@ -121,7 +120,7 @@ static int upload_complete(struct upload *u, const void *p, size_t n, struct err
     return rc;
 }
 
-/* So that nobody pays for it. What fails here is left to the bucket's life-cycle rule. */
+/* Aborts, so that it costs no storage. If this fails, the bucket's life-cycle rule does it. */
 static void upload_abort(struct upload *u)
 {
     char *query = mem_printf("uploadId=%s", u->id);
@@ -174,7 +173,7 @@ static int s3_create(struct store *s, const char *name, const void *p, size_t n,
 
 #define REMOVE_TRIES 5
 
-/* *ret_again: some could not be removed now. */
+/* *ret_again: some could not be removed yet. */
 static int remove_once(struct store *s, const char *body, size_t n, bool *ret_again, struct err *e)
 {
     char sha256[SIGV4_HEX_MAX], sum[S3_BASE64_MAX], md5[S3_BASE64_MAX];
@@ -185,7 +184,7 @@ static int remove_once(struct store *s, const char *body, size_t n, bool *ret_ag
     s3_md5_base64(body, n, md5);
     s3_op_header(&op, "Content-Type", XML);
     s3_op_header(&op, "x-amz-checksum-sha256", sum);
-    if (md5[0]) /* older servers insist on it */
+    if (md5[0]) /* required by older servers */
         s3_op_header(&op, "Content-MD5", md5);
     int rc = s3_op_run(&op, e);
     *ret_again = false;
@@ -223,7 +222,7 @@ static int s3_remove(struct store *s, const char *const *names, size_t n, struct
     return rc;
 }
 
-/* Runs a copy of `from` to `to`, conditional or not. op.meaning as of s3_op_run. */
+/* Copies `from` to `to`, conditionally or not. op.meaning as after s3_op_run. */
 static int copy(struct store *s, const char *from, const char *to, bool is_conditional,
     struct s3_op *ret_op, struct err *e)
 {
@@ -237,7 +236,7 @@ static int copy(struct store *s, const char *from, const char *to, bool is_condi
     if (is_conditional)
         object_if_absent(&op);
     op.may_lack = is_conditional;
-    if (is_amazon) /* the others' 200 is one */
+    if (is_amazon) /* at Google a 200 is a success */
         op.result = "CopyObject";
     int rc = s3_op_finish(&op, e);
     free(source);
@@ -259,8 +258,8 @@ static int s3_rename(struct store *s, const char *from, const char *to, struct e
     return rc == 0 ? s3_remove(s, names, 1, e) : rc;
 }
 
-/* A copy whose reply was lost and that finds its own work is done: what has the name is a copy of
- * something, and who asks for one only does so for content that the name stands for. */
+/* A copy that finds the name taken after a lost reply counts as done: callers copy only the content
+ * that the name stands for. */
 static int s3_link(struct store *s, const char *from, const char *to, struct err *e)
 {
     struct s3_client *c = object_client(s);

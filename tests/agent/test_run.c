@@ -441,7 +441,7 @@ static void an_attempt_that_left_no_trace_is_told_as_lost(void **state)
     world_want(w, 1, 1, NULL);
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is told");
-    assert_end(w, 1, WIRE_END_NODE_LOST, 0, "no trace");
+    assert_end(w, 1, WIRE_END_NODE_LOST, 0, "no record");
 }
 
 static void the_time_limit_ends_what_ignores_sigterm(void **state)
