@@ -54,7 +54,7 @@ static int check_last(const struct ckpt_job *j, int64_t attempt, const struct ck
         return rc;
     *ret_doubt = CKPT_LOST;
     return err_set(e, ERR_NOT_FOUND,
-        "checkpoint %" PRId64 ".%" PRId64 " is not in the store, which was emptied or is another",
+        "checkpoint %" PRId64 ".%" PRId64 " is not in the store, which was emptied or replaced",
         x->last.attempt, x->last.sequence);
 }
 

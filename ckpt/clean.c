@@ -326,7 +326,7 @@ bool clean_for_room(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep 
     if (may && !rc)
         rc = layout_list_ids(j, &after, &e);
     if (rc)
-        log_warn("no room could be made in a full store", log_i("job", j->job), log_err(&e));
+        log_warn("could not make room in a full store", log_i("job", j->job), log_err(&e));
     bool gained = may && !rc && after.n < before.n;
     smap_deinit(&c.kept);
     layout_ids_deinit(&c.doomed);

@@ -122,7 +122,7 @@ int crypt_open(
     EVP_CIPHER_CTX_free(x);
     if (!ok) { /* the output is not authentic */
         OPENSSL_cleanse(p, inner);
-        return err_set(e, ERR_CORRUPT, "it was changed, or is another object in this one's place");
+        return err_set(e, ERR_CORRUPT, "it was modified, or another object was put in its place");
     }
     *ret_n = inner;
     return 0;

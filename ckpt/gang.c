@@ -91,7 +91,7 @@ static int wait_on(struct wait *w, struct err *e)
     if (w->g->cancel && atomic_load(w->g->cancel))
         return err_set(e, ERR_CANCELLED, "waiting for the other ranks was cancelled");
     if (left <= 0)
-        return err_set(e, ERR_TIMEOUT, "the time is over");
+        return err_set(e, ERR_TIMEOUT, "timed out");
     int64_t ms = w->pause_ms < left ? w->pause_ms : left;
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
     w->pause_ms = w->pause_ms * 3 / 2 < PAUSE_MAX_MS ? w->pause_ms * 3 / 2 : PAUSE_MAX_MS;
@@ -234,7 +234,7 @@ static int read_opened(const struct gang_meeting *g, struct opened *ret, struct 
     if (!how || (!str_eq(how, "waits") && !str_eq(how, "goes-on")) ||
         str_to_i64(text, -1, INT64_MAX, "progress", &ret->progress, NULL) != 0)
         return err_set(
-            e, ERR_CORRUPT, "what rank 0 told of save %" PRId64 " makes no sense", g->id.sequence);
+            e, ERR_CORRUPT, "rank 0's message about save %" PRId64 " is malformed", g->id.sequence);
     ret->has_gone_on = str_eq(how, "goes-on");
     return 0;
 }
@@ -305,7 +305,7 @@ static void pass(const struct gang_meeting *g, const struct opened *o)
             ", and is past it: all ranks have to commit at the same steps",
             o->progress);
     else
-        err_set(&why, ERR_UNAVAILABLE, "it has gone on to its next checkpoint");
+        err_set(&why, ERR_UNAVAILABLE, "it is already at its next checkpoint");
     gang_fail(g, &why);
 }
 
@@ -372,8 +372,7 @@ static int join_open(struct gang_meeting *g, struct err *e)
         rc = wait_on(&w, e);
         if (rc == ERR_TIMEOUT)
             rc = err_set(e, ERR_TIMEOUT,
-                "rank 0 has not come to this checkpoint: all ranks have to commit at the same "
-                "step");
+                "rank 0 has not reached this checkpoint: all ranks must commit at the same step");
         if (rc)
             return rc;
     }
@@ -403,8 +402,8 @@ bool gang_fail(const struct gang_meeting *g, const struct err *why)
 
     free(text);
     if (rc && rc != ERR_CONFLICT)
-        log_warn("the other ranks could not be told that a save failed", log_i("job", g->job->job),
-            log_err(&e));
+        log_warn("a failed save could not be reported to the other ranks",
+            log_i("job", g->job->job), log_err(&e));
     return !rc || rc == ERR_CONFLICT;
 }
 
@@ -566,7 +565,7 @@ static int missing(const struct gang_meeting *g, const struct found *f, struct e
         return err_set(
             e, ERR_TIMEOUT, "rank 0 has not committed the checkpoint that all ranks have stored");
     return err_set(e, ERR_TIMEOUT,
-        "rank %" PRId32 " has not come to this checkpoint (%" PRId32 " of %" PRId32 " have)", rank,
+        "rank %" PRId32 " has not reached this checkpoint (%" PRId32 " of %" PRId32 " have)", rank,
         f->n_parts, g->gang.nodes);
 }
 
@@ -605,7 +604,7 @@ static int await_commit(const struct gang_meeting *g, struct manifest *ret_total
         if (f.failed >= 0)
             return failed_by(g, f.failed, e);
         if (f.newest > g->id.sequence)
-            return err_set(e, ERR_UNAVAILABLE, "rank 0 has given this save up and begun another");
+            return err_set(e, ERR_UNAVAILABLE, "rank 0 has given up this save and started another");
         rc = layout_check_fence(g->job, g->id.attempt, e);
         if (!rc)
             rc = wait_on(&w, e);
@@ -648,8 +647,8 @@ static int told_restored(
         *dot = '\0';
     if (!dot || str_to_i64(text, 0, CKPT_NUMBER_MAX, "attempt", &ret_id->attempt, NULL) != 0 ||
         str_to_i64(dot + 1, 0, CKPT_NUMBER_MAX, "sequence", &ret_id->sequence, NULL) != 0)
-        return err_set(
-            e, ERR_CORRUPT, "what rank %" PRId32 " told of its restore is no checkpoint", rank);
+        return err_set(e, ERR_CORRUPT,
+            "rank %" PRId32 "'s message about its restore names no checkpoint", rank);
     return 0;
 }
 

@@ -442,7 +442,7 @@ static int parse_lines(struct lines *l, const char *close, const char *name, siz
         comma = n > 0 && line[n - 1] == ',';
         rc = parse_line(line, n - comma, path, fn, m, e);
     }
-    return rc ? rc : err_set(e, ERR_INVALID, "%s: they do not end", name);
+    return rc ? rc : err_set(e, ERR_INVALID, "%s: the list has no end", name);
 }
 
 static int parse_version_2(const char *text, size_t n, struct manifest *m, struct err *e)
@@ -455,7 +455,7 @@ static int parse_version_2(const char *text, size_t n, struct manifest *m, struc
     if (!rc)
         rc = parse_lines(&l, CHUNKS_CLOSE, "chunks", CHUNKS_MAX, parse_chunk, m, e);
     if (!rc && l.at != l.end)
-        rc = err_set(e, ERR_INVALID, "something comes after its chunks");
+        rc = err_set(e, ERR_INVALID, "unexpected text after its chunks");
     return rc;
 }
 

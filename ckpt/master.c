@@ -41,7 +41,7 @@ static int take_key(struct master *m, const char *hex, struct err *e)
     else if (m->n == CRYPT_KEYS_MAX)
         rc = err_set(e, ERR_INVALID, "over %d keys", CRYPT_KEYS_MAX);
     else if (has_key(m, key))
-        rc = err_set(e, ERR_INVALID, "the same key a second time");
+        rc = err_set(e, ERR_INVALID, "duplicate key");
     else
         memcpy(m->keys[m->n++], key, sizeof(key));
     OPENSSL_cleanse(key, sizeof(key));
@@ -76,7 +76,7 @@ int master_parse(const char *file, const char *text, size_t n, struct master *re
 
         number++;
         if (len >= sizeof(line) || memchr(text, 0, len)) {
-            rc = err_set(e, ERR_INVALID, "it is too long, or no text");
+            rc = err_set(e, ERR_INVALID, "it is too long, or not text");
         } else {
             memcpy(line, text, len);
             line[len] = '\0';
@@ -117,8 +117,8 @@ int master_make(const char *path, const char *cluster_uid, struct err *e)
 
     random_hex(CRYPT_KEY_BYTES, hex);
     buf_printf(&text,
-        "# The keys of this cluster's encrypted checkpoints: who has this file can read them, "
-        "without it nobody can.\n"
+        "# The keys of this cluster's encrypted checkpoints: whoever has this file can read them; "
+        "without it they are lost.\n"
         "# Keep a copy where the store is not. The first key is for new checkpoints "
         "(belayd(8)).\n" CLUSTER "%s\n" KEY "%s\n",
         cluster_uid, hex);

@@ -27,7 +27,7 @@ static int write_pin(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
         return rc;
     rc = j->store->ops->stat(j->store, manifest.s, &size, e);
     if (rc == ERR_NOT_FOUND)
-        rc = err_set(e, ERR_CONFLICT, "it is just being removed");
+        rc = err_set(e, ERR_CONFLICT, "it is being removed");
     if (rc && !was_pinned)
         remove_pin(j, id, &ignored);
     return rc;

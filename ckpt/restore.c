@@ -666,7 +666,7 @@ static int check_new(const char *dir, struct err *e)
     int rc = 0;
 
     if (!d && errno == ENOTDIR)
-        return err_set(e, ERR_CONFLICT, "%s is there already and no directory", dir);
+        return err_set(e, ERR_CONFLICT, "%s exists and is not a directory", dir);
     if (!d)
         return errno == ENOENT ? 0 : err_errno(e, errno, "look into %s", dir);
     while (!rc && (entry = readdir(d)))

@@ -78,7 +78,7 @@ static int load_previous(struct save *s, struct err *e)
             newest.attempt, newest.sequence, s->job->job, s->manifest.id.attempt,
             s->manifest.id.sequence);
     if (n && layout_read_manifest(s->job, newest, &s->previous, &why))
-        log_warn("the checkpoint before cannot be read: everything is saved anew",
+        log_warn("the previous checkpoint cannot be read: saving everything",
             log_i("job", s->job->job), log_err(&why));
     manifest_drop_entries(&s->previous);
     /* Content encrypted with another key, or unencrypted, has other bytes. */
@@ -389,7 +389,7 @@ static bool give_up_oldest(const struct save *s, const struct manifest *beside,
 {
     if (!clean_for_room(s->job, s->manifest.id.attempt, s->keep, beside, cancel))
         return false;
-    log_warn("the store is full: the oldest checkpoint was given up for a newer one",
+    log_warn("the store is full: removed the oldest checkpoint to make room for a new one",
         log_i("job", s->job->job), log_i("keep", s->keep.newest), log_err(full));
     return true;
 }

@@ -61,13 +61,13 @@ int sealed_open(const struct ckpt_crypt *c, const char *what, struct buf *stored
     k = crypt_find(c, id);
     if (!k && (!c || c->n == 0))
         return err_set(e, ERR_UNSUPPORTED,
-            "it is encrypted (key %.16s), and no key is here (belay checkpoint takes --key-file "
-            "FILE)",
+            "it is encrypted (key %.16s), and there is no key here (belay checkpoint takes "
+            "--key-file FILE)",
             id);
     if (!k)
         return err_set(e, ERR_UNSUPPORTED,
-            "it is encrypted with the key %.16s; the keys that are here are others, of another "
-            "cluster or job or of another time (the first of them is %s)",
+            "it is encrypted with the key %.16s, which is not among the keys here; they are of "
+            "another cluster, job or time (the first is %s)",
             id, c->keys[0].id);
     buf_truncate(stored, stored->len - MANIFEST_TAIL_BYTES);
     buf_remove_front(stored, HEAD_BYTES);

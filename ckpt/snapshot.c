@@ -344,8 +344,8 @@ static int check_held(
     atomic_store(&s->disturbed, true);
     return err_set(e, ERR_UNAVAILABLE,
         "'%.200s' was written to in place while it was being stored: nothing was committed. From "
-        "now on no file of this attempt is held; to go on while large files are stored, write a "
-        "new file and rename it",
+        "now on no file of this attempt is held open; to continue while large files are stored, "
+        "write a new file and rename it",
         file->path);
 }
 

@@ -113,7 +113,7 @@ int workdir_add_link(struct buf *out, const char *path, const char *target, stru
     int rc = check_path(path, e);
     if (rc == 0 && (!target[0] || !is_plain(target) || strlen(target) > WORKDIR_PATH_MAX))
         rc = err_set(e, ERR_INVALID,
-            "%s cannot be sent: where a link points to is UTF-8 without control characters, and at "
+            "%s cannot be sent: a link's target is UTF-8 without control characters, and at "
             "most %d bytes long",
             str_show(path, shown), WORKDIR_PATH_MAX);
     if (rc == 0)
@@ -250,14 +250,14 @@ static int read_line(struct reading *r)
     char *tab = kind == 'l' ? strchr(r->at, '\t') : NULL;
     if (kind == 'l') {
         if (!tab || !tab[1] || strlen(tab + 1) > WORKDIR_PATH_MAX || !is_plain(tab + 1))
-            return wrong(r, "a link's path, a tab, and where it points to");
+            return wrong(r, "a link's path, a tab, and its target");
         *tab = '\0';
         x.kind = WORKDIR_LINK;
     }
     if (!workdir_is_path(r->at))
         return wrong(r, "a path below the directory");
     if (!has_place(r->w, r->at))
-        return wrong(r, "paths in order, each in a directory that was there before");
+        return wrong(r, "paths in order, each in a directory listed before");
     x.path = mem_strdup(r->at);
     x.target = tab ? mem_strdup(tab + 1) : NULL;
     rc = add_entry(r, &x);
@@ -286,7 +286,7 @@ int workdir_parse(const char *p, size_t n, struct workdir *ret_workdir, struct e
         r.number++;
         if (!eol || memchr(at, '\0', (size_t)(eol - at))) {
             rc = err_set(e, ERR_INVALID,
-                "line %zu of a working directory: it has no end, or a NUL in it", r.number);
+                "line %zu of a working directory: it has no newline, or contains NUL", r.number);
             break;
         }
         r.line = mem_strndup(at, (size_t)(eol - at));
@@ -332,7 +332,7 @@ int workdir_unpack(const char **p, size_t *n, struct workdir_piece *ret_piece, s
     x.n = (size_t)size;
     chunk_hash(x.p, x.n, actual);
     if (!str_eq(actual, x.hash))
-        return err_set(e, ERR_CORRUPT, "a piece that is called %.12s... has another hash", x.hash);
+        return err_set(e, ERR_CORRUPT, "the piece %.12s... does not match its hash", x.hash);
     *p = x.p + x.n;
     *n -= len + 1 + x.n;
     *ret_piece = x;

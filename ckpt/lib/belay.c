@@ -539,7 +539,7 @@ int belay_wait(char *error, size_t error_size)
         settle();
     }
     if (n_accepted > 0)
-        return fail(error, error_size, "it is not stored yet");
+        return fail(error, error_size, "it is not durable yet");
     return is_lost ? fail(error, error_size, lost_why) : 0;
 }
 

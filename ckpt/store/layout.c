@@ -305,7 +305,8 @@ static int open_manifest(const struct ckpt_job *j, const struct layout_name *sea
     if (sealed_is(text))
         return sealed_open(j->crypt, seal->s, text, ret_key, e);
     if (j->crypt && j->crypt->refuses_plain)
-        return err_set(e, ERR_CORRUPT, "it is not encrypted, and this cluster takes no such ones");
+        return err_set(
+            e, ERR_CORRUPT, "it is not encrypted, and this cluster accepts only encrypted ones");
     if (j->crypt && j->crypt->only_sealed)
         return err_set(e, ERR_CONFIG,
             "it is not encrypted, so anybody who can write to the store may have made it: it is "
@@ -377,10 +378,10 @@ static int judge_damage(
     }
     if (came == NOTHING_CAME || came == TOO_MUCH_CAME)
         return err_set(e, ERR_UNAVAILABLE,
-            "the store has %" PRId64 " bytes of it, and its reply to a read was not those: %s",
-            size, why.text);
+            "the store has %" PRId64 " bytes of it, but its reply to a read had others: %s", size,
+            why.text);
     return err_set(e, ERR_UNAVAILABLE,
-        "the store has %" PRId64 " bytes of it and %zu came: the reply was damaged on its way (%s)",
+        "the store has %" PRId64 " bytes of it and %zu came: the reply was damaged in transit (%s)",
         size, came, why.text);
 }
 
@@ -418,7 +419,7 @@ static int read_text(void *ctx, size_t *ret_came, struct err *e)
     if (rc != ERR_NOT_FOUND)
         *ret_came = rc == ERR_INVALID ? TOO_MUCH_CAME : text.len;
     if (rc == ERR_INVALID || (!rc && !str_eq(buf_str(&text), r->want)))
-        rc = err_set(e, ERR_CORRUPT, "%s has another content than is expected", r->name);
+        rc = err_set(e, ERR_CORRUPT, "%s does not have the expected content", r->name);
     buf_deinit(&text);
     return rc;
 }

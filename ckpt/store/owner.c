@@ -39,8 +39,7 @@ int owner_parse(const char *text, size_t n, struct owner_mark *ret_mark, struct 
     rc = json_reader_finish_lenient(&r);
     json_decref(v);
     if (rc)
-        return err_set(
-            e, ERR_CORRUPT, "it is no marker that this belay knows: %s", e ? e->text : "");
+        return err_set(e, ERR_CORRUPT, "not a marker that this belay knows: %s", e ? e->text : "");
     *ret_mark = mark;
     return 0;
 }
@@ -118,10 +117,10 @@ int owner_check(struct store *s, const char *cluster, const char *uid, struct er
     if (mark.generation == 0)
         return err_set(e, ERR_NOT_FOUND,
             "it has no marker of this cluster (%s/owner/): it is not mounted here, was emptied, or "
-            "is another",
+            "is another store",
             cluster);
     if (!str_eq(mark.uid, uid))
-        return err_set(e, ERR_DENIED, "it is that of another cluster of the name %s%s%s", cluster,
+        return err_set(e, ERR_DENIED, "it belongs to another cluster of the name %s%s%s", cluster,
             mark.uid[0] ? ", uid " : ", given up", mark.uid);
     return 0;
 }

@@ -246,7 +246,7 @@ static int set_clock(struct run *run, struct err *e)
     if (run->had_clock ||
         http_date_parse(http_reply_header(&run->op->reply, "date"), &theirs, NULL) != 0)
         return err_set(e, ERR_CONFIG,
-            "%s: the store says that this machine's clock is off; set it (by NTP, for instance)",
+            "%s: the store says that this machine's clock is wrong; set it (for example with NTP)",
             run->label);
     run->had_clock = true;
     int64_t ahead_ms = theirs.ms - clock_wall(&clock_system).ms;
@@ -312,7 +312,7 @@ static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
     case S3_DENIED:
         return say(run, ERR_DENIED, e, denied[place->dialect]);
     case S3_NO_BUCKET:
-        return err_set(e, ERR_CONFIG, "%s: there is no %s %s; make it, or mend the store's URL",
+        return err_set(e, ERR_CONFIG, "%s: there is no %s %s; create it, or fix the store's URL",
             run->label, place->dialect == STORE_KEYS_AZURE ? "container" : "bucket", place->bucket);
     case S3_NOT_IMPLEMENTED:
         return say(run, ERR_UNSUPPORTED, e, "");

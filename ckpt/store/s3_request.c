@@ -122,7 +122,7 @@ static int read_option(char *text, const struct dialect *d, struct options *o, s
         return no_option(text, d->options, e);
     int rc = str_url_decode(&value, equals + 1, strlen(equals + 1), false, e);
     if (rc == 0 && !take_option(text, buf_str(&value), o))
-        rc = err_set(e, ERR_INVALID, "the value of \"%s\" cannot be one", text);
+        rc = err_set(e, ERR_INVALID, "the value of \"%s\" is invalid", text);
     buf_deinit(&value);
     return rc;
 }
@@ -405,7 +405,7 @@ static int add_token(const struct s3_place *p, const struct s3_request *r,
     add_all(&s, r);
     int rc = check_headers(&s, e);
     if (rc == 0 && strpbrk(k->token, " \t\r\n#"))
-        rc = err_set(e, ERR_INVALID, "the token for the store has a character that none has");
+        rc = err_set(e, ERR_INVALID, "the token for the store has an invalid character");
     if (rc == 0) {
         *ret = (struct s3_signed){.url = mem_printf("%s%s%s%s", p->root, target,
                                       !k->is_signature      ? ""
@@ -424,8 +424,8 @@ int s3_sign(const struct s3_place *p, const struct s3_request *r, const struct s
     struct wall now, struct s3_signed *ret_signed, struct err *e)
 {
     if (k->kind != p->dialect || (k->is_signature && p->dialect != STORE_KEYS_AZURE))
-        return err_set(e, ERR_CONFIG, "the credentials that are there are not for %s",
-            dialects[p->dialect].scheme);
+        return err_set(
+            e, ERR_CONFIG, "the credentials are not for %s", dialects[p->dialect].scheme);
     return (p->dialect == STORE_KEYS_AWS ? sign_v4 : add_token)(p, r, k, now, ret_signed, e);
 }
 

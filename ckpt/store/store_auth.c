@@ -127,7 +127,7 @@ static int wait_for_keys(struct store_auth *a, uint64_t refused, uint64_t failur
             return e->kind;
         }
         if (cancel && atomic_load(cancel) != 0)
-            return err_set(e, ERR_CANCELLED, "cancelled while it waited for credentials");
+            return err_set(e, ERR_CANCELLED, "cancelled while waiting for credentials");
         if (clock_mono(&clock_system).ms >= deadline_ms)
             return err_set(e, ERR_TIMEOUT, "no credentials within %lld ms", (long long)timeout_ms);
         wait_a_little(a);
@@ -155,7 +155,7 @@ int store_auth_get(struct store_auth *a, uint64_t refused, int64_t timeout_ms,
         rc = err_set(e, ERR_CONFIG, "there are no credentials for this store");
     else if (wanted)
         rc = err_set(
-            e, ERR_DENIED, "the credentials were refused, or have ended, and there are no others");
+            e, ERR_DENIED, "the credentials were refused or have expired, and there are no others");
     if (rc == 0)
         *ret_keys = a->keys;
     pthread_mutex_unlock(&a->lock);

@@ -47,7 +47,7 @@ static int upload_block(struct upload *u, const void *p, size_t n, struct err *e
     object_encrypted(&op); /* for each block and for the list, which must agree */
     int rc = s3_op_finish(&op, e);
     if (rc == 0 && op.meaning != S3_DONE)
-        rc = s3_op_refused(&op, ERR_UNAVAILABLE, "a block cannot be put", e);
+        rc = s3_op_refused(&op, ERR_UNAVAILABLE, "uploading a block failed", e);
     else if (rc == 0)
         u->n++;
     buf_deinit(&query);

@@ -242,7 +242,7 @@ static int accept_page(void *ctx, const char *body, size_t n, struct err *e)
     buf_clear(&l->names);
     int rc = l->read(body, n, collect_key, l, &l->page, e);
     if (rc == 0 && !l->page.is_last && str_eq(l->page.token, l->before))
-        rc = err_set(e, ERR_INVALID, "the list does not go on: the next page is this one");
+        rc = err_set(e, ERR_INVALID, "the list does not advance: the next page is this one");
     return rc;
 }
 
@@ -307,7 +307,7 @@ static int remove_one(struct store *s, const char *name, struct err *e)
     struct s3_op op = s3_op_make(object_client(s), "DELETE", name, NULL);
     int rc = s3_op_finish(&op, e);
     if (rc == 0 && op.meaning != S3_DONE && op.meaning != S3_MISSING)
-        rc = s3_op_refused(&op, ERR_DENIED, "something holds the object", e);
+        rc = s3_op_refused(&op, ERR_DENIED, "the object is protected", e);
     return rc;
 }
 

@@ -61,7 +61,7 @@ static int upload_begin(struct upload *u, struct err *e)
     object_encrypted(&op);
     int rc = s3_op_run(&op, e);
     if (rc == 0 && op.meaning != S3_DONE)
-        rc = s3_op_refused(&op, ERR_IO, "an upload cannot be begun", e);
+        rc = s3_op_refused(&op, ERR_IO, "starting an upload failed", e);
     if (rc == 0 && s3_read_upload(buf_str(&op.reply.body), op.reply.body.len, id, e) != 0)
         rc = err_wrap(e, "%s: the reply to an upload's beginning", u->name);
     if (rc == 0) {
@@ -127,7 +127,7 @@ static void upload_abort(struct upload *u)
     struct s3_op op = s3_op_make(object_client(u->store), "DELETE", u->name, query);
     struct err e;
     if (s3_op_finish(&op, &e) != 0)
-        log_warn("an unfinished upload stays in the store", log_err(&e));
+        log_warn("an unfinished upload remains in the store", log_err(&e));
     free(query);
 }
 
@@ -323,7 +323,7 @@ int store_s3_open(
     if (!o->net) {
         s3_place_deinit(&place);
         return err_set(
-            e, ERR_UNSUPPORTED, "store '%.200s': there is no network here to reach it over", url);
+            e, ERR_UNSUPPORTED, "store '%.200s': this program has no network stores", url);
     }
     object_open(&place, all[place.dialect], o, ret_store);
     return 0;

@@ -582,7 +582,7 @@ static void a_manifest_in_a_wrong_place_is_damage(void **state)
     r = restore(s, 2);
     assert_int_equal(r.id.sequence, 1);
     assert_int_equal(r.damaged, 1);
-    assert_non_null(strstr(r.damage, s->job.crypt ? "another object in this one's place" : "1-1"));
+    assert_non_null(strstr(r.damage, s->job.crypt ? "another object was put in its place" : "1-1"));
 }
 
 static void a_checkpoint_of_a_later_belay_is_not_passed_over(void **state)

@@ -248,7 +248,7 @@ static void one_that_does_not_come_leaves_nothing(void **state)
         g.ranks[k].deadline_ms = now_ms() + SHORT_MS + GANG_WAIT_MS * (k != 0);
     all(&g, save_rank, RANKS - 1);
     assert_int_equal(g.ranks[0].rc, ERR_TIMEOUT);
-    assert_non_null(strstr(g.ranks[0].e.text, "has not come to this checkpoint"));
+    assert_non_null(strstr(g.ranks[0].e.text, "has not reached this checkpoint"));
     for (int32_t k = 1; k < RANKS - 1; k++)
         assert_int_equal(g.ranks[k].rc, ERR_UNAVAILABLE); /* rank 0 has told them */
     assert_none_committed(s, 0);

@@ -336,7 +336,7 @@ static void a_commit_that_waits_is_durable_at_once(struct room *r)
         accept(r, i, i);
     setenv("BELAY_COMMIT_TIMEOUT_S", "1", 1);
     assert_int_equal(belay_wait(error, sizeof(error)), -1);
-    assert_string_equal(error, "it is not stored yet");
+    assert_string_equal(error, "it is not durable yet");
     for (int i = 5; i <= 12; i++) {
         char name[32];
 

@@ -254,7 +254,7 @@ static void what_does_not_pass_is_an_error_that_says_what_to_do(void **state)
         const char *says;
     } cases[] = {
         {"denied", ERR_DENIED, "docs/how-to/clouds/"},
-        {"no-bucket", ERR_CONFIG, "make it, or mend the store's URL"},
+        {"no-bucket", ERR_CONFIG, "create it, or fix the store's URL"},
         {"moved", ERR_CONFIG, "endpoint="},
         {"bad", ERR_IO, "InvalidArgument"},
         {"full", ERR_NO_SPACE, "507"},

@@ -599,7 +599,7 @@ static void a_reply_that_is_damaged_on_its_way_sets_nothing_aside(void **state)
     fault(SERVER, "drop_reply", "GetObject", "\"how\": \"garbage\", \"count\": 1000");
     struct ckpt_restored r;
     FAILS(ERR_UNAVAILABLE, ckpt_restore(&s.job, 2, s.out, NULL, &r, &e));
-    assert_non_null(strstr(e.text, "damaged on its way"));
+    assert_non_null(strstr(e.text, "damaged in transit"));
     s3_server_event(SERVER, "{\"clear\": {}}");
     OK(DO(list, "lab/jobs/7/damaged/", append_name, &aside, &e));
     assert_string_equal(buf_str(&aside), "");

@@ -321,9 +321,9 @@ class Checkpoints(unittest.TestCase):
         self.save(3, 1, keys)
         for action in ("verify", "show", "get", "export"):
             more = WORDS.get(action, ())
-            self.refused(1, "it is encrypted .*no key is here.*--key-file", action, "7", *more)
+            self.refused(1, "it is encrypted .*there is no key here.*--key-file", action, "7", *more)
             self.refused(
-                1, "the keys that are here are others", "--key-file", wrong, action, "7", *more
+                1, "which is not among the keys here", "--key-file", wrong, action, "7", *more
             )
             self.refused(1, "missing.keys", "--key-file", "missing.keys", action, "7", *more)
         done = self.belay("list", "7")
