@@ -2,8 +2,8 @@
  *
  * See breakeven.h, which has the formulas.
  *
- * Invariant: of whatever is bought, the costs of its months add up to its price less its resale, to
- * the micro-dollar; so after its life what was paid and what it cost are the same.
+ * Invariant: the monthly costs of a purchase add up to its price minus its resale value, to the
+ * micro-dollar; so after its life, cash and cost are equal.
  */
 #include "money/breakeven.h"
 
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of one amount: then all that is ever added up stays within 63 bits. */
+/* Limit of one amount, so that all sums fit into 63 bits. */
 #define AMOUNT_MAX_UUSD 2e15
 #define UTILISATION_MIN 0.01
 
@@ -20,14 +20,14 @@ const char *const breakeven_origin_names[] = {"default", "given", "catalogue", "
 const char *const rent_market_names[] = {"on-demand", "reserved", "spot", NULL};
 const char *const breakeven_where_names[] = {"always", "never", "above", "below", NULL};
 
-/* A plan as it is in one of the worlds that are asked about. */
+/* A plan under one what-if. */
 struct world {
     const struct breakeven_plan *plan;
     const struct breakeven_what_if *w;
     double gpus;
     double productive_h; /* a month */
     double wall_h;
-    bool too_much; /* some amount is beyond AMOUNT_MAX_UUSD */
+    bool too_much; /* an amount exceeds AMOUNT_MAX_UUSD */
 };
 
 /* ---- figures ---- */
@@ -55,7 +55,7 @@ static int64_t amount(struct world *w, double uusd)
     return 0;
 }
 
-/* How much of today's machines does the same work with what can be had in that month. */
+/* The number of machines that do the same work in that month, relative to today's machines. */
 static double size_then(const struct breakeven_what_if *w, int month)
 {
     return month >= w->better_after ? 1 / times(w->better_times) : 1;
@@ -83,7 +83,8 @@ static void pay(struct breakeven_item *i, int month, int64_t uusd)
     i->cost[month] += uusd;
 }
 
-/* Paid in that month, for so many from it on; some of it comes back at their end. */
+/* Books a purchase: paid in that month, used for `life` months from then on; `back_uusd` is
+ * returned at their end. */
 static void buy(struct breakeven_item *i, int month, int life, int64_t uusd, int64_t back_uusd)
 {
     int64_t so_far = 0;
@@ -123,8 +124,8 @@ static int life_of(const struct breakeven_plan *p)
     return (int)lround(value(&p->own[OWN_YEARS]) * 12);
 }
 
-/* What is there grows smaller when better machines are bought in its place: so do the costs that
- * follow its size. */
+/* The fleet shrinks when better machines replace it, and so do the costs that depend on its
+ * size. */
 static void own_hardware(
     struct world *w, struct breakeven_side *s, double ret_size[BREAKEVEN_MONTHS])
 {
@@ -187,7 +188,7 @@ static void own_side(struct world *w, struct breakeven_side *s)
 
 /* ---- renting ---- */
 
-/* Of a GPU-hour, micro-dollars. */
+/* Price of a GPU-hour in micro-dollars. */
 static double price_of(const struct breakeven_rent *r, enum rent_figure usd_hour)
 {
     double discount = usd_hour == RENT_USD_HOUR ? share(&r->f[RENT_DISCOUNT]) : 0;
@@ -210,8 +211,7 @@ static void rent_reserved(struct world *w, const struct breakeven_rent *r, struc
     }
 }
 
-/* What is rented by the hour: in each month `of` micro-dollars, as many as today's machines would
- * take. */
+/* Hourly rental: `of` micro-dollars in each month at today's machines. */
 static double pay_hours(struct world *w, struct breakeven_item *i, double of)
 {
     for (int m = 0; m < BREAKEVEN_MONTHS; m++)
@@ -263,7 +263,7 @@ static void rent_side(struct world *w, const struct breakeven_rent *r, struct br
     }
 }
 
-/* ---- one against the other ---- */
+/* ---- comparison ---- */
 
 struct breakeven_point breakeven_meet(struct breakeven_line own, struct breakeven_line rent)
 {
@@ -311,7 +311,7 @@ static void fill_sides(const struct breakeven_plan *p, const struct breakeven_wh
     s->too_much = of.too_much;
 }
 
-/* From the costs without use and in full use. */
+/* Computed from the costs at no use and at full use. */
 static struct breakeven_line line_of(const struct breakeven_plan *p,
     const struct breakeven_side *idle, const struct breakeven_side *full, unsigned kinds)
 {
@@ -332,7 +332,7 @@ static int64_t cash_in(const struct breakeven_side *s, int month)
 static void find_month(
     const struct breakeven_side *own, const struct breakeven_side *rent, struct breakeven_versus *v)
 {
-    int64_t ahead = 0; /* what owning has been paid less for by then */
+    int64_t ahead = 0; /* by how much less has been paid for owning by then */
     for (int m = 0; m < BREAKEVEN_MONTHS && !v->behind_again; m++) {
         ahead += cash_in(rent, m) - cash_in(own, m);
         if (!v->month && ahead >= 0)
@@ -356,7 +356,7 @@ static void compare(const struct breakeven_plan *p, const struct sides *now,
     find_month(&now->own, &now->rents[i], v);
 }
 
-/* sides[3]: as it is, idle, in full use; idle and full stay those of the world. */
+/* sides[3]: as planned, idle, in full use. idle and full stay those of the world. */
 static bool fill_world(
     const struct breakeven_plan *p, const struct breakeven_what_if *w, struct sides *s)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rent or buy: what GPUs of one's own cost, item by item and month by month, against each way to
- * rent the same work. Pure: no clock, no files, the same plan gives the same numbers.
+ * Rent or buy: the cost of owning GPUs, item by item and month by month, compared with each way to
+ * rent the same work. Pure: no clock, no files; the same plan gives the same numbers.
  *
  * Units. Money is integer micro-dollars where it is added up; rates are doubles. A year has 8760
- * hours and a month 730 (8760 / 12); what is given by the day counts 30 days a month, as bills of
- * storage and egress do. G is the number of GPUs owned, u the utilisation, the share of all their
- * hours that is productive. There are two kinds of hours:
- *     wall hours            G x 730 a month: a GPU that is owned or reserved costs in each
- *     productive hours      G x 730 x u a month: the work, which is the same however it is done
+ * hours and a month 730 (8760 / 12); daily values count 30 days a month, as in bills of storage and
+ * egress. G is the number of GPUs owned, u the utilisation: the productive share of all their
+ * hours. There are two kinds of hours:
+ *     wall hours            G x 730 a month: hours in which an owned or reserved GPU costs
+ *     productive hours      G x 730 x u a month: the work, the same for owning and renting
  *
  * Owning, a month.
  *     hardware              nodes x price x (1 - resale) / months of depreciation       wall
@@ -26,18 +26,18 @@
  *     on-demand             p x productive hours x (1 + share of boot and idle time)
  *     reserved              p x wall hours, used or not, for the term, and then for another
  *     spot                  p x productive hours x (1 + r x (work at risk + restart) + saves), r
- *                           interruptions an hour: to the first order, that is, what is lost is not
- *                           lost again while it is done again. Hours in which there is no spot
- *                           machine cost the on-demand price.
+ *                           interruptions an hour: to first order: repeated work is not
+ *                           interrupted again. Hours without a spot machine cost the on-demand
+ *                           price.
  *     egress, storage, staff, as given
  *
- * Each item has two rows of months: cash, when it is paid, and cost, which spreads what is bought
- * over its life. What cash is ahead of cost is the value that is left. The month of break-even is
- * by cash, all else by cost. Break-even utilisation: both sides' costs are straight lines over u, F
- * + V x u; they meet at (F_own - F_rent) / (V_rent - V_own).
+ * Each item has two rows of months: cash, when it is paid, and cost, which spreads purchases over
+ * their life. Cash minus cost is the remaining value. The month of break-even uses cash, everything
+ * else uses cost. Break-even utilisation: both sides' costs are straight lines over u, F + V x u;
+ * they meet at (F_own - F_rent) / (V_rent - V_own).
  *
- * Left out: interest and taxes (they can be given as other items), and that prices change unless a
- * what-if says so.
+ * Not modelled: interest and taxes (they can be given as other items), and price changes, except by
+ * a what-if.
  */
 #ifndef BELAY_MONEY_BREAKEVEN_H
 #define BELAY_MONEY_BREAKEVEN_H
@@ -58,27 +58,27 @@
 #define BREAKEVEN_NAME_MAX 80
 #define BREAKEVEN_SOURCE_MAX 160
 
-/* ---- what is given ---- */
+/* ---- input ---- */
 
-/* A figure in millionths of its unit, and where it is from. */
+/* A figure in millionths of its unit, and its origin. */
 enum breakeven_origin { FIGURE_DEFAULT, FIGURE_GIVEN, FIGURE_CATALOGUE, FIGURE_MEASURED };
 extern const char *const breakeven_origin_names[];
 
 struct figure {
     int64_t micro;
     enum breakeven_origin origin;
-    char source[BREAKEVEN_SOURCE_MAX]; /* of what was not given: who says so */
+    char source[BREAKEVEN_SOURCE_MAX]; /* source of a figure that was not given */
 };
 
 #define RENT_BIT(market) (1u << (market))
 
 struct figure_info {
     const char *key, *unit;
-    int64_t min, max, fallback; /* millionths too */
-    const char *source;         /* of the fallback */
-    bool whole;                 /* no decimals */
-    unsigned markets;           /* RENT_BITs of those that it is of; 0: all */
-    int needs;                  /* 1 + the figure without which it does not count; 0 = none */
+    int64_t min, max, fallback; /* also in millionths */
+    const char *source;         /* source of the fallback */
+    bool whole;                 /* must be an integer */
+    unsigned markets;           /* RENT_BITs of the markets that it applies to; 0 = all */
+    int needs;                  /* 1 + the figure without which it is ignored; 0 = none */
 };
 
 enum own_figure {
@@ -105,7 +105,7 @@ enum own_figure {
 extern const struct figure_info own_figures[OWN_FIGURES];
 
 enum rent_figure {
-    RENT_USD_HOUR, /* of one machine; a discount is taken off it */
+    RENT_USD_HOUR, /* of one machine, before discounts */
     RENT_GPUS,
     RENT_DISCOUNT,
     RENT_TERM,
@@ -136,7 +136,7 @@ struct breakeven_rent {
     char name[BREAKEVEN_NAME_MAX];
     enum rent_market market;
     struct figure f[RENT_FIGURES];
-    char gpu_model[24]; /* as the catalogue says; "": it does not know the machine */
+    char gpu_model[24]; /* from the catalogue; "" = machine not in the catalogue */
 };
 
 struct breakeven_other {
@@ -144,22 +144,20 @@ struct breakeven_other {
     int64_t once_uusd, month_uusd;
 };
 
-/* What else could be. Of a zeroed one nothing is different; 0 times is read as once. */
+/* A what-if. Zeroed = no change; a factor of 0 means 1. */
 struct breakeven_what_if {
     char name[BREAKEVEN_NAME_MAX];
-    double utilisation_points; /* added; the utilisation stays within 1 and 100 % */
+    double utilisation_points; /* added; the result is limited to 1 .. 100 % */
     double spot_times, power_times;
-    /* machines that do so many times the work for the same money are there to be rented and
-     * bought... */
+    /* machines with this multiple of work per dollar become available to rent and buy ... */
     double better_times;
-    /* ...after so many months. What is owned and reserved stays what it is to the end of its
-     * time */
+    /* ... after this many months. Owned and reserved machines stay until the end of their term */
     int better_after;
 };
 
 struct breakeven_plan {
     struct figure utilisation; /* percent */
-    int months;                /* that costs are averaged over; 1 .. BREAKEVEN_MONTHS */
+    int months;                /* period over which costs are averaged; 1 .. BREAKEVEN_MONTHS */
     struct figure own[OWN_FIGURES];
     struct breakeven_other others[BREAKEVEN_OTHERS_MAX];
     size_t n_others;
@@ -170,7 +168,7 @@ struct breakeven_plan {
     bool what_ifs_given;
 };
 
-/* ---- what comes of it ---- */
+/* ---- output ---- */
 
 enum breakeven_kind {
     ITEM_HARDWARE,
@@ -199,7 +197,7 @@ enum breakeven_kind {
 struct breakeven_item {
     enum breakeven_kind kind;
     char name[BREAKEVEN_NAME_MAX];
-    int64_t cash[BREAKEVEN_MONTHS], cost[BREAKEVEN_MONTHS]; /* micro-dollars of each month */
+    int64_t cash[BREAKEVEN_MONTHS], cost[BREAKEVEN_MONTHS]; /* micro-dollars per month */
 };
 
 /* Owning, or one way to rent. */
@@ -207,7 +205,7 @@ struct breakeven_side {
     char name[BREAKEVEN_NAME_MAX];
     struct breakeven_item items[BREAKEVEN_ITEMS_MAX];
     size_t n_items;
-    /* after each month: what a term that was begun obliges to pay still */
+    /* payments still due after each month for a term that has begun */
     int64_t owed[BREAKEVEN_MONTHS];
 };
 
@@ -221,49 +219,49 @@ enum breakeven_where { OWN_ALWAYS, OWN_NEVER, OWN_ABOVE, OWN_BELOW };
 extern const char *const breakeven_where_names[];
 struct breakeven_point {
     enum breakeven_where where;
-    double utilisation; /* 0 .. 1, of the middle two */
+    double utilisation; /* 0 .. 1, for the middle two */
 };
 
-/* A cost over the utilisation: of each wall hour, and of each productive hour besides;
- * micro-dollars of one GPU. */
+/* Cost as a function of the utilisation: per wall hour, plus per productive hour; micro-dollars per
+ * GPU. */
 struct breakeven_line {
     double fixed, productive;
 };
 struct breakeven_point breakeven_meet(struct breakeven_line own, struct breakeven_line rent);
 
 struct breakeven_versus {
-    struct breakeven_line line; /* of renting */
-    /* the last: of owning nothing but these two */
+    struct breakeven_line line; /* renting */
+    /* hardware_power: owning with only these two costs */
     struct breakeven_point all, without_staff, hardware_power;
-    /* at the end of which owning has been paid less for than renting, from 1; 0: not within
-     * BREAKEVEN_MONTHS */
+    /* first month, from 1, at whose end less has been paid for owning than for renting; 0 = not
+     * within BREAKEVEN_MONTHS */
     int month;
-    int behind_again; /* a later one in which that is no longer so; 0 = none */
+    int behind_again; /* a later month in which that is no longer true; 0 = none */
 };
 
 struct breakeven_outcome { /* of a what-if */
-    double own_uusd_hour;  /* of a productive GPU-hour, over the plan's months */
+    double own_uusd_hour;  /* per productive GPU-hour, over the plan's months */
     double rent_uusd_hour[BREAKEVEN_RENTS_MAX];
     struct breakeven_versus versus[BREAKEVEN_RENTS_MAX];
 };
 
 struct breakeven_result {
     double gpus, utilisation;
-    double productive_hours; /* over the plan's months, of all GPUs */
+    double productive_hours; /* of all GPUs, over the plan's months */
     struct breakeven_side own, rents[BREAKEVEN_RENTS_MAX];
     struct breakeven_line own_line;
     struct breakeven_versus versus[BREAKEVEN_RENTS_MAX];
     struct breakeven_outcome outcomes[BREAKEVEN_WHAT_IFS_MAX];
 };
 
-/* ERR_INVALID: sums beyond what can be added up. *ret_result is large: not for the stack. */
+/* ERR_INVALID: sums too large. *ret_result is too large for the stack. */
 int breakeven_run(
     const struct breakeven_plan *p, struct breakeven_result *ret_result, struct err *e);
 
 /* ---- parts, for tests and texts ---- */
 
-/* GPU-hours lost in each hour of a GPU that is interrupted so often an hour, with so many hours'
- * work at risk each time. */
+/* GPU-hours lost per hour of a GPU with this rate of interruptions per hour, each losing this many
+ * hours of work. */
 double breakeven_lost(double interruptions_h, double at_risk_h);
 
 #endif

@@ -138,7 +138,7 @@ static json_t *outcome_json(
     return o;
 }
 
-/* What a GPU of one's own costs a year, with more and more counted. */
+/* Yearly cost of an owned GPU, adding one kind of cost after the other. */
 static json_t *years_json(const struct breakeven_plan *p, const struct breakeven_result *r)
 {
     json_t *o = json_object();

@@ -5,7 +5,8 @@
 #include "base/json.h"
 #include "money/breakeven.h"
 
-/* All of it, item by item and month by month: docs/reference/breakeven.md has the members. */
+/* The whole result, item by item and month by month; docs/reference/breakeven.md lists the
+ * members. */
 json_t *breakeven_json(const struct breakeven_plan *p, const struct breakeven_result *r);
 
 extern const char breakeven_html[]; /* the page that shows it: replay/page.h */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The figures of a plan: what they are called, within which limits, and what stands in for one that
- * is not given. A stand-in says where it is from, or that it is assumed; what cannot be assumed is
- * not counted, and said to be so.
+ * The figures of a plan: names, limits and defaults. A default names its source, or says that it is
+ * assumed; a figure without a reasonable default is not counted, and reported as such.
  */
 #include "money/breakeven.h"
 

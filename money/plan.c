@@ -107,7 +107,7 @@ static void init_rent(struct breakeven_rent *r, enum rent_market market)
         set_default(&r->f[i], &rent_figures[i]);
 }
 
-/* "aws/p5.48xlarge", with the machine's region if the catalogue has prices of one alone. */
+/* "aws/p5.48xlarge", with the machine's region if the catalogue has prices for only one. */
 static int find_type(const char *text, struct catalogue_type *ret_type, struct err *e)
 {
     static const char *const providers[] = {"aws", "azure", "gcp", "lambda", NULL};
@@ -121,7 +121,7 @@ static int find_type(const char *text, struct catalogue_type *ret_type, struct e
         str_show(text, shown));
 }
 
-/* What the catalogue knows of it, where nothing was given. */
+/* Takes figures that were not given from the catalogue. */
 static void take_from_catalogue(struct breakeven_rent *r, const struct catalogue_type *t)
 {
     bool spot = r->market == RENT_SPOT;
@@ -196,7 +196,7 @@ int plan_add_type(struct breakeven_plan *p, const char *type, struct err *e)
     return rc;
 }
 
-/* Of "36=2.10" what stands before the price; returns the price. */
+/* Reads the term of "36=2.10"; returns the price. */
 static const char *read_term(struct breakeven_rent *r, const char *text, struct err *e)
 {
     const char *equals = strchr(text, '=');
@@ -294,7 +294,7 @@ static void read_own(struct yaml_reader *top, struct breakeven_plan *p)
     yaml_reader_finish_in(top, &r);
 }
 
-/* A market's name on the figures that others have. */
+/* Rejects figures of other markets. */
 static void read_rent_figures(struct yaml_reader *r, struct breakeven_rent *rent)
 {
     for (int i = 0; i < RENT_FIGURES; i++) {
@@ -399,7 +399,7 @@ static void read_rents(struct yaml_reader *top, struct breakeven_plan *p)
     }
 }
 
-/* A number that may be negative; 0 when there is none. */
+/* A number that may be negative; 0 if missing. */
 static double read_number(struct yaml_reader *r, const char *key, double min, double max)
 {
     const struct yaml_node *n = yaml_opt(r, key);
@@ -464,9 +464,9 @@ int plan_read(const char *file, const char *text, size_t n, struct breakeven_pla
     return rc;
 }
 
-/* ---- what follows from it ---- */
+/* ---- derived figures ---- */
 
-/* NVIDIA's data sheets, of the boards that clouds have: SXM where there are two forms. */
+/* From NVIDIA's data sheets, for the boards that clouds use: SXM where there are two forms. */
 static const struct {
     const char *model;
     int64_t watts;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making a plan for breakeven.h: from a file, from single figures and offers of the catalogue, and
- * completed with what stands in for what was not said. docs/reference/breakeven.md describes the
- * file.
+ * Makes a plan for breakeven.h: from a file, from single figures and offers of the catalogue,
+ * completed with defaults. docs/reference/breakeven.md describes the file.
  */
 #ifndef BELAY_MONEY_PLAN_H
 #define BELAY_MONEY_PLAN_H
 
 #include "money/breakeven.h"
 
-/* All stand-ins, nothing to compare with. */
+/* All defaults, nothing to compare with. */
 void plan_init(struct breakeven_plan *ret_plan);
 
-/* Reads a file's n bytes over a plan that was just initialised. ERR_INVALID: with the line, and
- * what to do. */
+/* Reads a file's n bytes into a freshly initialised plan. ERR_INVALID names the line and what to
+ * do. */
 int plan_read(
     const char *file, const char *text, size_t n, struct breakeven_plan *p, struct err *e);
 
-/* One figure from a text, as "0.56"; what it says wins over what was there. ERR_INVALID. */
+/* Sets one figure from a text such as "0.56", replacing its value. ERR_INVALID. */
 int plan_set(struct figure *f, const struct figure_info *info, const char *text, struct err *e);
 
 /* "80%", "80" or "0.8". */
 int plan_set_utilisation(struct breakeven_plan *p, const char *text, struct err *e);
 
-/* What was measured, in millionths of a percent; source says where. Below 1 %: ERR_INVALID. */
+/* Sets a measured utilisation, in millionths of a percent; source names its origin. ERR_INVALID
+ * below 1 %. */
 int plan_measured(
     struct breakeven_plan *p, int64_t micro_percent, const char *source, struct err *e);
 
@@ -32,21 +32,21 @@ int plan_measured(
  * nearest. */
 int plan_add_type(struct breakeven_plan *p, const char *type, struct err *e);
 
-/* Adds GPUs at so much an hour each: "5.25"; reserved ones with their term in months, "36=2.10".
+/* Adds GPUs with a price per hour: "5.25"; reserved ones with their term in months, "36=2.10".
  * ERR_INVALID. */
 int plan_add_price(
     struct breakeven_plan *p, enum rent_market market, const char *usd_gpu_hour, struct err *e);
 
-/* Says of all spot machines that are compared how often they are interrupted; wins over the file.
- * ERR_INVALID: there are none. */
+/* Sets the interruption rate of all compared spot machines; overrides the file. ERR_INVALID: there
+ * are none. */
 int plan_interruptions(
     struct breakeven_plan *p, const struct figure *percent_an_hour, struct err *e);
 
-/* Fills in what depends on what was said, the usual what-ifs if none was given, and says what is
- * missing. ERR_INVALID. */
+/* Computes derived figures, adds the usual what-ifs if none was given, and reports what is missing
+ * (ERR_INVALID). */
 int plan_complete(struct breakeven_plan *p, struct err *e);
 
-/* A figure as people write it: "0.56". */
+/* Formats a figure: "0.56". */
 #define PLAN_NUMBER_MAX 32
 const char *plan_number(int64_t micro, char out[PLAN_NUMBER_MAX]);
 

@@ -32,7 +32,7 @@ struct reserve_point reserve_at(const struct reserve_load *l, int64_t size)
         .beyond_uusd = beyond * l->step_h * l->on_demand_uusd_h};
 }
 
-/* The use falls with the size, so the last that is enough is found by halving. */
+/* The use falls with the size, so binary search finds the largest size with enough use. */
 int64_t reserve_size(const struct reserve_load *l)
 {
     int64_t enough = 0, too_large = reserve_peak(l) + 1;
@@ -52,7 +52,8 @@ static double cost_at(const struct reserve_load *l, int64_t size)
     return p.reserved_uusd + p.beyond_uusd;
 }
 
-/* The cost is convex: one more costs its price, and saves what goes beyond in ever fewer steps. */
+/* The cost is convex: one more unit costs its price, and saves on-demand units in ever fewer
+ * steps. */
 int64_t reserve_cheapest(const struct reserve_load *l)
 {
     int64_t low = 0, high = reserve_peak(l);

@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What running jobs hold and do not use, from what they asked for and what they did (base/load.h).
- * Pure.
+ * Advice on resources that running jobs hold but do not use, from their requests and their load
+ * (base/load.h). Pure.
  *
- * Two times are looked at: a short one, up to now, in which GPUs are idle or not, and a long one,
- * by which sizes are judged. Nothing is said of a job that was not looked at for most of the time.
+ * Uses two intervals up to now: a short one to detect idle GPUs, and a long one to judge sizes. A
+ * job that was not sampled for most of the interval gets no advice.
  */
 #ifndef BELAY_TELEMETRY_ADVISE_H
 #define BELAY_TELEMETRY_ADVISE_H
 
 #include "telemetry/diagnose.h"
 
-/* In percent unless its name says otherwise. */
+/* Values are percentages unless the name says otherwise. */
 struct advise_limits {
-    int64_t idle_ms;       /* a GPU is idle that was for so long, up to now: */
+    int64_t idle_ms;       /* a GPU is idle if for this long, up to now, it was */
     int64_t idle_busy;     /* less busy than this in each minute, */
-    int64_t idle_memory;   /* with more of its memory held than this */
-    int64_t size_ms;       /* sizes are judged by so long, up to now, */
-    int64_t size_least_ms; /* and not by less than this */
-    /* of what was asked for, that was used at most: less is far too much, or too much */
+    int64_t idle_memory;   /* and more of its memory than this was held */
+    int64_t size_ms;       /* interval by which sizes are judged, */
+    int64_t size_least_ms; /* and its minimum */
+    /* maximum use, as part of the request, below which a request is far too large, or too large */
     int64_t memory_far, memory_near;
-    int64_t busy;        /* of cpus and GPUs: less is too many */
-    int64_t gang_wait;   /* of a job's time that its nodes waited for each other */
-    int64_t collectives; /* of a rank's time that its program waited for the others, as it says */
+    int64_t busy;        /* of cpus and GPUs: a lower value means too many */
+    int64_t gang_wait;   /* part of a job's time that its nodes waited for each other */
+    int64_t collectives; /* part of a rank's time that its program reports as waiting for others */
 };
 extern const struct advise_limits advise_usual;
 
 struct advise_gpu {
-    struct gpu_load recent, all; /* of the short time, of the long one */
-    int64_t busiest_recent;      /* percent, in the busiest minute of the short time */
+    struct gpu_load recent, all; /* in the short and in the long interval */
+    int64_t busiest_recent;      /* percent, in the busiest minute of the short interval */
 };
 
 struct advise_job {
-    int64_t cpus, gpus, memory_bytes; /* that it has on each node; memory 0: not limited */
-    /* it has its nodes for itself: what is left of them is of no use to others */
+    int64_t cpus, gpus, memory_bytes; /* on each node; memory 0 = not limited */
+    /* it has its nodes exclusively, so nothing is left for others */
     bool exclusive;
-    const struct diagnose_rank *ranks; /* of the long time */
+    const struct diagnose_rank *ranks; /* in the long interval */
     size_t n_ranks;
-    const struct advise_gpu *gpu; /* those of all its nodes */
+    const struct advise_gpu *gpu; /* of all its nodes */
     size_t n_gpus;
-    int64_t runs_ms;                /* its attempt has run for so long */
-    int64_t gang_wait_ms, total_ms; /* of all its nodes' time, that the ledger has */
-    bool starved;                   /* diagnose finds that its GPUs are */
-    int64_t uusd_h;                 /* what it costs an hour now */
+    int64_t runs_ms;                /* how long its attempt has run */
+    int64_t gang_wait_ms, total_ms; /* of all its nodes' time, from the ledger */
+    bool starved;                   /* diagnose found starved GPUs */
+    int64_t uusd_h;                 /* current cost per hour */
 };
 
 enum advice_code {
@@ -54,8 +54,8 @@ enum advice_code {
     ADVICE_CPUS,
     ADVICE_GANG_WAIT,
     ADVICE_COLLECTIVES,
-    ADVICE_IDLE_NODE, /* not by advise_job: of a node that no job has */
-    ADVICE_IN_VAIN,   /* nor this: each attempt begins again from nothing */
+    ADVICE_IDLE_NODE, /* not by advise_job: a node without a job */
+    ADVICE_IN_VAIN,   /* likewise: each attempt starts from scratch */
     ADVICE_CODES
 };
 extern const char *const advice_code_names[]; /* NULL-terminated */
@@ -65,7 +65,7 @@ extern const char *const advice_code_names[]; /* NULL-terminated */
 struct advice {
     enum advice_code code;
     char text[ADVICE_TEXT_MAX], remedy[ADVICE_TEXT_MAX];
-    /* of what it costs an hour, what goes to what is not used; 0: that cannot be told */
+    /* cost per hour of the unused part; 0 = not known */
     int64_t waste_uusd_h;
 };
 

@@ -5,7 +5,8 @@
 #include <stdio.h>
 
 #define MIB (INT64_C(1) << 20)
-#define WORKS_LEAST 1 /* percent of its memory that a GPU holds which a program works with */
+/* a GPU with less of its memory held than this percentage is not used by a program */
+#define WORKS_LEAST 1
 
 const struct diagnose_limits diagnose_usual = {
     .least_ms = 60000,
@@ -101,14 +102,14 @@ static void keep(struct judge *j, const struct finding *f)
 
 /* ---- one rank ---- */
 
-/* What is known of a rank besides its load. */
+/* Values derived from a rank's load. */
 struct view {
     const struct diagnose_rank *r;
     int64_t cpu; /* percent of its cpus */
     int64_t blocked, stall, thread;
-    bool has_gpus; /* of which it is known how busy they are */
-    int64_t gpu;   /* percent, of all of them */
-    bool works;    /* something of it is on them */
+    bool has_gpus; /* and their utilisation is known */
+    int64_t gpu;   /* percent, mean of all GPUs */
+    bool works;    /* the job has memory on them */
 };
 
 static int64_t per_second(int64_t n, int64_t ms)
@@ -138,7 +139,7 @@ static struct view look(const struct diagnose_input *in, const struct diagnose_r
     return v;
 }
 
-/* What it has paid for is not busy. */
+/* Whether the resources that it pays for are idle. */
 static bool idles(const struct judge *j, const struct view *v)
 {
     return v->has_gpus ? v->gpu < j->limits->gpu_idle : v->cpu < j->limits->cpu_idle;
@@ -151,7 +152,7 @@ static void show_busy(struct finding *f, const struct view *v)
     show(f, "cpu_busy", v->cpu, "%");
 }
 
-/* The same in words: "its GPUs are 20 % busy". */
+/* As text: "its GPUs are 20 % busy". */
 static const char *busy_words(const struct view *v, char out[64])
 {
     snprintf(out, 64, "its %s are %lld %% busy", v->has_gpus ? "GPUs" : "cpus",
@@ -222,7 +223,7 @@ static void judge_iowait(struct judge *j, const struct view *v)
     keep(j, &f);
 }
 
-/* Of the link if its speed is known, else in the way that only a lot of traffic is; the busier
+/* In percent of the link if its speed is known, otherwise by an absolute limit; for the busier
  * direction. */
 static bool is_networked(
     const struct judge *j, const struct view *v, int64_t *ret_bytes_s, int64_t *ret_percent)
@@ -348,7 +349,7 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
         show_gpu(&f, g);
         keep(j, &f);
     }
-    /* At full load a limit of power is reached as a rule; it matters where it costs clock. */
+    /* At full load the power limit is usually reached; it matters only if it lowers the clock. */
     if (power >= j->limits->power && clock > 0 && clock < j->limits->clock) {
         struct finding f = begin(FINDING_POWER, g->rank, power);
         say(&f,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What holds a job up, from what its processes and GPUs did (base/load.h): "slow, but the cpus are
- * idle". Pure.
+ * Finds what slows a job down, from the load of its processes and GPUs (base/load.h): "slow, but
+ * the cpus are idle". Pure.
  *
- * A job is only said to be held up where two things come together: something waits or is held back,
- * and what the job has paid for is not busy for it. So loaders that wait for disks beside GPUs that
- * are busy are as they should be.
+ * A finding needs two conditions: something waits or is throttled, and the resources that the job
+ * pays for are therefore not busy. So loaders that wait for disks while the GPUs are busy are no
+ * finding.
  */
 #ifndef BELAY_TELEMETRY_DIAGNOSE_H
 #define BELAY_TELEMETRY_DIAGNOSE_H
@@ -14,29 +14,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In percent unless its name says otherwise. */
+/* Values are percentages unless the name says otherwise. */
 struct diagnose_limits {
-    int64_t least_ms;      /* of what was looked at: of less nothing is said */
-    int64_t cpu_idle;      /* cpus that are less busy than this are idle */
+    int64_t least_ms;      /* minimum sampled time for a finding */
+    int64_t cpu_idle;      /* cpus less busy than this are idle */
     int64_t gpu_idle;      /* GPUs likewise */
-    int64_t blocked;       /* of the time that something of it waited for a disk */
-    int64_t stall;         /* or for memory */
-    int64_t thread;        /* of a cpu that one thread used */
-    int64_t link;          /* of the network that was used, */
-    int64_t network_mib_s; /* where its speed is not known: so much */
-    int64_t thermal;       /* of the time that a GPU was held back by heat, */
-    int64_t power;         /* or by a limit of power, */
-    int64_t clock;         /* with a clock below this part of its highest */
-    int64_t faults_s;      /* pages that had to come from a disk, a second, */
-    int64_t memory;        /* with so much of its memory in use */
-    int64_t swapped_kib_s; /* in and out, of a node on which some of the job is swapped out */
+    int64_t blocked;       /* part of the time that one of its processes waited for a disk */
+    int64_t stall;         /* likewise, for memory */
+    int64_t thread;        /* part of a cpu used by one thread */
+    int64_t link;          /* used part of the network link, */
+    int64_t network_mib_s; /* or if its speed is not known, its traffic */
+    int64_t thermal;       /* part of the time that a GPU was throttled by heat, */
+    int64_t power;         /* or by its power limit, */
+    int64_t clock;         /* with its clock below this part of the maximum */
+    int64_t faults_s;      /* pages per second read from a disk, */
+    int64_t memory;        /* with this part of its memory in use */
+    int64_t swapped_kib_s; /* in and out, of a node that has swapped out memory of the job */
 };
 extern const struct diagnose_limits diagnose_usual;
 
-/* One rank: what it asked for and what it did. */
+/* One rank: its request and its load. */
 struct diagnose_rank {
     int32_t rank;
-    int64_t cpus, gpus, memory_bytes; /* on its node; memory 0: not limited */
+    int64_t cpus, gpus, memory_bytes; /* on its node; memory 0 = not limited */
     struct task_load load;
 };
 
@@ -66,9 +66,9 @@ extern const char *const finding_code_names[]; /* NULL-terminated */
 
 struct finding {
     enum finding_code code;
-    int32_t rank;     /* where it is worst */
-    int64_t gpu;      /* its number there; -1: it is not one's */
-    int64_t severity; /* what ranks are compared by */
+    int32_t rank;     /* the worst rank */
+    int64_t gpu;      /* number of the GPU there; -1 = not about a GPU */
+    int64_t severity; /* compared between ranks */
     char text[FINDING_TEXT_MAX];
     struct evidence {
         const char *name, *unit;
@@ -86,11 +86,11 @@ struct diagnose_input {
     const struct diagnose_limits *limits;
 };
 
-/* It was looked at for long enough to say something. */
+/* Whether it was sampled long enough for findings. */
 bool diagnose_is_enough(const struct diagnose_input *in);
 
-/* Each code at most once, of the rank where it is worst; what explains others comes first. Returns
- * how many. */
+/* Reports each code at most once, for the worst rank; causes come before effects. Returns how
+ * many. */
 size_t diagnose(const struct diagnose_input *in, struct finding out[FINDING_CODES]);
 
 #endif

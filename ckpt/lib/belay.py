@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taking part in belay's checkpoints, from Python. One file, Python 3.7 or later, no dependencies.
+"""Take part in belay's checkpoints from Python. One file, Python 3.7 or later, no dependencies.
 
-Outside belay every call is harmless and says "nothing to do", so a program needs no second way to run:
+Outside belay every call is a no-op that reports "nothing to do", so a program needs no second code
+path:
 
     import belay
 
@@ -16,7 +17,7 @@ Outside belay every call is harmless and says "nothing to do", so a program need
             if belay.stopping():
                 sys.exit(belay.EXIT_CHECKPOINTED)
 
-docs/reference/checkpoints.md is the whole contract.
+The full contract is docs/reference/checkpoints.md.
 """
 
 import contextlib
@@ -29,7 +30,7 @@ import tempfile
 import time
 
 EXIT_CHECKPOINTED = 85
-"""The exit code that means: checkpointed, continue me elsewhere."""
+"""Exit code: checkpointed, continue this job elsewhere."""
 
 _ASK_EVERY_S = 0.02
 _PROGRESS_EVERY_S = 0.2
@@ -40,14 +41,14 @@ _COMMIT_TIMEOUT_S = 600.0  # BELAY_COMMIT_TIMEOUT_S overrides it
 _STAGE = ".belay-stage"
 _ACCEPTED_MAX = 8  # the agent keeps no more answers
 
-# What was last asked and told by this process.
+# Caches of this process's last requests and reports.
 _asked_at = None
 _asked_answer = False
 _told_at = None
 _waited_s = 0.0
 _waited_told_at = None
 _stopping = False
-# Commits that were accepted, as (number, progress), and what came of the last that was settled.
+# Accepted commits, as (number, progress), and the outcome of the last settled one.
 _accepted = []
 _durable = None
 _lost = None
@@ -60,7 +61,7 @@ def _control(name):
 
 
 def _read(path):
-    """The JSON object in a file, or None if the file is not there or makes no sense."""
+    """The JSON object in a file, or None if the file is missing or malformed."""
     try:
         with open(path, "rb") as f:
             value = json.loads(f.read(65536).decode("utf-8"))
@@ -70,7 +71,7 @@ def _read(path):
 
 
 def _publish(path, value, replace):
-    """Puts a JSON object down at path, whole or not at all. replace False: FileExistsError if path is there."""
+    """Writes a JSON object to path atomically. replace False: FileExistsError if path exists."""
     temp = os.path.join(os.path.dirname(path), ".belay-%d" % os.getpid())
     with open(temp, "w", encoding="utf-8") as f:
         json.dump(value, f)
@@ -90,18 +91,21 @@ def restored():
 
 
 def checkpoint_dir():
-    """Where the state is written and, when restored, found. None outside belay."""
+    """The directory where the program writes its state and, when restored, finds it. None outside
+    belay."""
     return os.environ.get("BELAY_CHECKPOINT_DIR") or None
 
 
 def restored_ranks():
-    """In a job of several nodes: how many of them made the checkpoint that was restored; else 1. 0: nothing was restored."""
+    """In a job of several nodes: the number of nodes that made the restored checkpoint; otherwise
+    1. 0 = nothing restored."""
     return int(os.environ.get("BELAY_RESTORED_RANKS", "1")) if restored() else 0
 
 
 def restored_dir(rank):
-    """What that rank has saved of the restored checkpoint. Every rank's is here if they were more or fewer than there are
-    now, for a program to share it out anew; else only this node's own. None: it is not here."""
+    """The directory of that rank's part of the restored checkpoint. If the number of ranks has
+    changed, every rank's part is available, so that the program can redistribute it; otherwise only
+    this node's own. None if not available."""
     everyone = os.environ.get("BELAY_RESTORED_DIR")
     if not restored():
         return None
@@ -139,7 +143,7 @@ def _asked_to_stop():
 
 
 def _create_commit(progress, total, wait):
-    """The number of the commit made. Two processes of one job never share a number."""
+    """Returns the number of the new commit. Two processes of one job never share a number."""
     how = {} if wait else {"wait": False}
     while True:
         names = os.listdir(os.environ["BELAY_CONTROL_DIR"])
@@ -161,8 +165,8 @@ def _create_commit(progress, total, wait):
 
 
 def _wait_result(number):
-    """The agent's answer. When the time is over the answer is ours, so that the agent does not come back later and
-    save a directory that we have begun to change; unless it was there first."""
+    """Waits for the agent's answer. On timeout we write the answer ourselves, unless the agent was
+    first, so that the agent does not later save a directory that we have begun to change."""
     path = _control("result.%d" % number)
     late = {"ok": False, "error": "the belay agent did not answer in time"}
     end = time.monotonic() + float(os.environ.get("BELAY_COMMIT_TIMEOUT_S") or _COMMIT_TIMEOUT_S)
@@ -176,7 +180,7 @@ def _wait_result(number):
 
 
 def _settle():
-    """Looks what has come of the commits that were accepted."""
+    """Reads the outcomes of accepted commits."""
     global _durable, _lost
     while _accepted and os.path.exists(_control("stored.%d" % _accepted[0][0])):
         number, progress = _accepted.pop(0)
@@ -191,11 +195,13 @@ def _settle():
 
 
 def commit(progress=None, total=None, wait=False):
-    """Makes what is in checkpoint_dir() the checkpoint; the directory must not change until this returns. True as soon as
-    it is accepted (a snapshot stands, and is stored while the program goes on), or outside belay; with wait, and when belay is to
-    let go of the node, when it is durable. Afterwards new files may be written and renamed into place; who writes to a large
-    file in place before it is durable loses the checkpoint (docs/reference/checkpoints.md). False: it is not saved, the checkpoint
-    before still stands, a line on stderr says why, and going on is right. In a job of several nodes all ranks give their
+    """Commits the content of checkpoint_dir() as the checkpoint; the directory must not change
+    until this returns. Returns True outside belay, and as soon as it is accepted (a snapshot
+    exists, and is stored while the program continues); with wait, and when the node will be given
+    up, when it is durable. Afterwards new files may be written and renamed into place; writing to a
+    large file in place before it is durable loses the checkpoint (docs/reference/checkpoints.md).
+    Returns False if the checkpoint is not saved: the previous one is kept, a line on stderr says
+    why, and the program should continue. In a job of several nodes either all ranks give their
     progress, or none does and the commit is a barrier."""
     global _asked_at, _stopping, _durable, _lost
     if _control("") is None:
@@ -222,15 +228,15 @@ def commit(progress=None, total=None, wait=False):
 
 
 def last_durable():
-    """What was given as `progress` to the newest commit of this process that is known to be durable. None: there is
-    none yet. Who may not forget something (consumed input, say) before that asks here."""
+    """The `progress` of the newest commit of this process that is known to be durable, or None. For
+    a program that must keep data until its checkpoint is durable (consumed input, for example)."""
     _settle()
     return _durable[0] if _durable else None
 
 
 def wait_durable(timeout=None):
-    """Waits until the last commit of this process is durable: True. False: it was lost (a line on stderr says why), or the
-    timeout (in seconds; None: as long as commit() waits) has passed."""
+    """Waits until the last commit of this process is durable. Returns False if it was lost (a line
+    on stderr says why), or after the timeout (in seconds; None = as long as commit() waits)."""
     if timeout is None:
         timeout = float(os.environ.get("BELAY_COMMIT_TIMEOUT_S") or _COMMIT_TIMEOUT_S)
     end = time.monotonic() + timeout
@@ -242,7 +248,8 @@ def wait_durable(timeout=None):
 
 
 def progress(done, total=None):
-    """Tells belay how far the program is. At most 5 times a second reach the disk; the last, done == total, does."""
+    """Reports the program's progress. Written to disk at most 5 times a second; the last one, done
+    == total, always is."""
     global _told_at
     path = _control("progress")
     now = time.monotonic()
@@ -256,7 +263,8 @@ def progress(done, total=None):
 
 
 def waited(seconds):
-    """Tells belay that this rank has waited so long more for the others, as waiting() measures it. Of the processes of a node one tells."""
+    """Reports that this rank has waited so many more seconds for the others, as waiting() measures.
+    One process per node should report."""
     global _waited_s, _waited_told_at
     path = _control("waited")
     if path is None or not 0 < seconds < _WAITED_MAX_S:
@@ -272,7 +280,8 @@ def waited(seconds):
 
 @contextlib.contextmanager
 def waiting():
-    """Around what waits for other ranks (a barrier, an all-reduce): `belay advise` then says which rank is waited for."""
+    """Context manager around a wait for other ranks (a barrier, an all-reduce): `belay advise` then
+    says which rank the others wait for."""
     began = time.monotonic()
     try:
         yield
@@ -294,7 +303,7 @@ def _fsync(path):
 
 
 def _move_into_place(stage, directory):
-    """Every file below stage replaces its namesake below directory; each is on disk before."""
+    """Moves every file below stage to the same path below directory, after it is on disk."""
     for root, directories, files in os.walk(stage):
         target = os.path.normpath(os.path.join(directory, os.path.relpath(root, stage)))
         os.makedirs(target, exist_ok=True)
@@ -308,10 +317,13 @@ def _move_into_place(stage, directory):
 
 @contextlib.contextmanager
 def checkpoint(step=None, total=None, wait=False):
-    """Gives a directory to write the new state to. When the block ends without an exception, the files are moved to
-    checkpoint_dir() (each replacing its namesake; others stay) and committed; else they are forgotten. So a program
-    that is killed while it writes leaves the files of the checkpoint before alone. The program may go on at once, and
-    into the next such block; with wait it goes on when the checkpoint is durable. Whether the commit succeeded is said as by commit(); outside belay the files are written to a temporary directory and dropped.
+    """Yields a directory to write the new state to. When the block ends without an exception, the
+    files are moved to checkpoint_dir() (each replaces the file of its name, others stay) and
+    committed; otherwise they are dropped. So a program that is killed while it writes does not
+    damage the previous checkpoint's files. The program may continue, and enter the next such
+    block, at once; with wait it continues when the checkpoint is durable. A failed commit is
+    reported as by commit(). Outside belay the files are written to a temporary directory and
+    dropped.
     """
     directory = checkpoint_dir()
     if directory is None:

@@ -7,9 +7,9 @@
     trainer.fit(model, data, ckpt_path=belay_lightning.restored())
     belay_lightning.exit_if_stopped()
 
-A checkpoint is Lightning's own, with loops, optimizers and schedules; it is made after the batch in which belay asked
-for one. How exactly an epoch is taken up in its middle is Lightning's to say: a loader with state_dict() goes on where
-it was, another begins its epoch again.
+A checkpoint is Lightning's own, with loops, optimizers and schedules; it is made after the batch in
+which belay asked for one. Lightning decides how an epoch is resumed in its middle: a loader with
+state_dict() continues, another one restarts its epoch.
 """
 
 import os
@@ -32,13 +32,14 @@ def restored():
 
 
 def exit_if_stopped():
-    """To be called after fit(): ends the program if it was stopped for belay to continue it elsewhere."""
+    """Call after fit(): ends the program if it was stopped for belay to continue it elsewhere."""
     if belay.stopping():
         sys.exit(belay.EXIT_CHECKPOINTED)
 
 
 class Checkpoints(Callback):
-    """Saves when belay wants it, on all ranks at the same batch, and ends fit() when the node is to be left."""
+    """Saves when belay wants it, on all ranks at the same batch, and ends fit() when the node will
+    be given up."""
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
         step, total = trainer.global_step, trainer.max_steps if trainer.max_steps > 0 else None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch training loops that survive their node. One file beside belay.py; PyTorch 1.13 or later.
+"""PyTorch training loops that survive the loss of a node. One file next to belay.py; PyTorch 1.13
+or later.
 
     import belay_torch
 
@@ -8,21 +9,24 @@
         loss = train_step(model, optimizer, images, labels)
         schedule.step()
 
-That is all: the run continues where the last checkpoint was made, saves when belay wants it, and ends the program when
-the node is to be left. Outside belay it is an ordinary loop.
+That is all: the run continues from the last checkpoint, saves when belay wants it, and ends the
+program when the node will be given up. Outside belay it is an ordinary loop.
 
-A checkpoint holds the step, the `state_dict()` of every part, and the states of the random number generators of torch
-(of the processor and of each GPU), numpy and Python, so that dropout and augmentation go on as they would have. Which
-samples a step trains on is a pure function of the seed and the step, so nothing of the loader needs to be kept. On one
-type of device, with deterministic kernels and without loader workers that draw random numbers of their own, a run that
-was interrupted ends bit for bit like one that was not.
+A checkpoint holds the step, the `state_dict()` of every part, and the states of the random number
+generators of torch (of the CPU and of each GPU), numpy and Python, so that dropout and augmentation
+continue as without an interruption. The samples of a step are a pure function of the seed and the
+step, so no loader state is saved. On one type of device, with deterministic kernels and without
+loader workers that draw their own random numbers, an interrupted run gives bit for bit the same
+result.
 
-With several processes (torch.distributed initialised before) all ranks save and stop at the same step. On each node one
-of them, that of local rank 0, asks belay, and all are told what any was answered: so it is with torchrun on one node, with
-a job of several nodes (belay submit --nodes) whose script is one rank on each, and with torchrun on each of its nodes. The
-parts, which all ranks have alike (DDP), are kept once a node; with `sharded=True` each rank keeps its own (FSDP local
-state), and the run can only go on with as many ranks. Each rank keeps its generators, for as long as there are as many. A
-job of `--nodes 2-8` goes on with another number of ranks: give batches() a global_batch, and a step stays what it was.
+With several processes (torch.distributed initialised before) all ranks save and stop at the same
+step. On each node the process of local rank 0 asks belay, and all processes get the answer if any
+was asked to save. This holds for torchrun on one node, for a job of several nodes (belay submit
+--nodes) whose script is one rank on each, and for torchrun on each of its nodes. The parts, which
+are the same on all ranks (DDP), are saved once per node; with `sharded=True` each rank saves its
+own (FSDP local state), and the run can continue only with the same number of ranks. Each rank saves
+its generators, which are restored if the number of ranks is the same. A job of `--nodes 2-8` may
+continue with another number of ranks: give batches() a global_batch to keep the size of a step.
 """
 
 import contextlib
@@ -48,7 +52,7 @@ def world_size():
 
 
 def leads():
-    """True on the process of each node that speaks with belay for it: the one of local rank 0."""
+    """True on the process of each node that talks to belay: local rank 0."""
     return int(os.environ.get("LOCAL_RANK", rank())) == 0
 
 
@@ -107,7 +111,8 @@ def set_rng_state(state):
 
 
 def _directory_here(directory):
-    """The directory that the process which leads on this node gave; None if one on any node gave none. All must call it."""
+    """The directory given by this node's leading process; None if any node's gave none. All must
+    call it."""
     here = os.environ.get("BELAY_NODE_RANK", "0")
     if world_size() == 1:
         return directory
@@ -118,9 +123,10 @@ def _directory_here(directory):
 
 
 def save_together(step, total, write):
-    """Makes a checkpoint of what write(directory) puts into a directory; all ranks call it, and each calls write with the
-    directory of its node. Returns when the checkpoint is accepted (see belay.commit), or was not made: then a line on stderr
-    says why, the checkpoint before still stands, and going on is right."""
+    """Makes a checkpoint of the files that write(directory) creates; all ranks call it, and each
+    calls write with the directory of its node. Returns when the checkpoint is accepted (see
+    belay.commit) or has failed: then a line on stderr says why, the previous checkpoint is kept,
+    and the program should continue."""
     if not leads():
         directory = _directory_here(None)
         if directory:
@@ -163,9 +169,10 @@ def _say(text):
 class BatchesByStep(Sampler):
     """The batches of steps start .. total - 1, as lists of indices into n samples: a batch sampler for a DataLoader.
 
-    Each epoch is a permutation of its own that follows from (seed, epoch); what does not fill a batch is left out. With
-    several ranks each takes its own part of the step's `batch_size * ranks` samples; or of `global_batch`, which
-    stays the same when the number of ranks changes (it should be a multiple of all of them: DDP gives ranks equal weight).
+    Each epoch is a permutation determined by (seed, epoch); an incomplete batch is dropped. With
+    several ranks each takes its part of the step's `batch_size * ranks` samples; or of
+    `global_batch`, which stays the same when the number of ranks changes (it should be a multiple
+    of every such number, because DDP weights ranks equally).
     """
 
     def __init__(self, n, batch_size, seed, start, total, global_batch=None):
@@ -198,9 +205,10 @@ class BatchesByStep(Sampler):
 
 
 class Run:
-    """A training run of `total` steps over parts that have state_dict() and load_state_dict(). What was saved is
-    loaded here: afterwards `run.step` is the step to go on from, 0 at first, and the parts are as they were then.
-    Whatever the run draws random numbers for before (weights at the start) is to be done before."""
+    """A training run of `total` steps over parts that have state_dict() and load_state_dict().
+    Loads the last checkpoint: afterwards `run.step` is the step to continue from, initially 0, and
+    the parts have their saved states. Do everything that draws random numbers at the start (initial
+    weights) before."""
 
     def __init__(self, total, sharded=False, **parts):
         self.total, self.sharded, self.parts, self.step = total, sharded, parts, 0
@@ -210,7 +218,7 @@ class Run:
     # ---- files ----
 
     def _names(self):
-        """Of this rank: the file of its parts (None: it keeps none), and that of its generators."""
+        """The files of this rank: of its parts (None if it saves none), and of its generators."""
         own = "state-%d.pt" % rank() if self.sharded else "state.pt" if leads() else None
         return own, "generators-%d.pt" % rank()
 
@@ -227,7 +235,8 @@ class Run:
         path = os.path.join(belay.checkpoint_dir(), own or "state.pt")
         if not self.sharded and not os.path.exists(path) and belay.restored_dir(0):
             path = os.path.join(belay.restored_dir(0), "state.pt")  # on a node more than there were
-        # The hash of every byte was verified before the program started, and the file is this job's own.
+        # Every byte was verified by hash before the program started, and the file is this job's
+        # own.
         content = torch.load(path, map_location="cpu", weights_only=False)
         if content.get("format") != _FORMAT:
             raise RuntimeError("%s is not of this version of belay_torch" % path)
@@ -257,7 +266,8 @@ class Run:
         save_together(self.step, self.total, self._write)
 
     def done_step(self):
-        """After each step: counts it, tells belay, saves when that is wanted. True: the program is to end now."""
+        """Call after each step: counts it, reports it to belay, saves when requested. Returns True
+        if the program should end now."""
         self.step += 1
         if leads():
             belay.progress(self.step, self.total)
@@ -269,20 +279,22 @@ class Run:
     # ---- loops ----
 
     def steps(self):
-        """The steps that are left, from 0 to total - 1. Ends the program with belay's exit code when it is to stop."""
+        """Yields the remaining steps, of 0 to total - 1. Ends the program with belay's exit code
+        when it should stop."""
         while self.step < self.total:
             yield self.step
             if self.done_step():
                 sys.exit(belay.EXIT_CHECKPOINTED)
 
     def batches(self, dataset, batch_size=None, seed=1, global_batch=None, **loader):
-        """(step, batch) of the steps that are left, of batch_size samples on each rank or of global_batch on all together;
-        `loader`: further arguments of the DataLoader."""
+        """Yields (step, batch) for the remaining steps, with batch_size samples on each rank or
+        global_batch on all ranks together; `loader`: further arguments of the DataLoader."""
         if not batch_size and not global_batch:
             raise ValueError("either batch_size or global_batch has to be given")
         sampler = BatchesByStep(len(dataset), batch_size, seed, self.step, self.total, global_batch)
         with contextlib.closing(self.steps()) as steps:
-            # The loader's base seed would be drawn from the generator whose state we keep.
+            # Otherwise the loader's base seed would be drawn from the generator whose state is
+            # saved.
             own = torch.Generator()
             own.manual_seed(seed)
             for step, batch in zip(

@@ -7,9 +7,9 @@
     trainer.train(resume_from_checkpoint=belay_transformers.restored())
     belay_transformers.exit_if_stopped()
 
-A checkpoint is the Trainer's own: it is told to save after the step in which belay asked for one, and what it wrote
-below `output_dir` is taken over (as hard links where that can be, so that no byte is written twice). Saves that the
-Trainer makes by its own `save_steps` are committed as well.
+A checkpoint is the Trainer's own: the Trainer saves after the step in which belay asked for one,
+and its files below `output_dir` are taken over (as hard links where possible, so that no byte is
+written twice). Saves that the Trainer makes by its own `save_steps` are committed as well.
 """
 
 import os
@@ -29,7 +29,7 @@ def restored():
 
 
 def exit_if_stopped():
-    """To be called after train(): ends the program if it was stopped for belay to continue it elsewhere."""
+    """Call after train(): ends the program if it was stopped for belay to continue it elsewhere."""
     if belay.stopping():
         sys.exit(belay.EXIT_CHECKPOINTED)
 

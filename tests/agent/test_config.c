@@ -137,7 +137,7 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {LEAST "memory: 4X\n", "agent.yaml:3: memory:"},
         {LEAST "provider: awz\n", "agent.yaml:3: provider:"},
         {LEAST "telemetry: {look: 1ms}\n", "agent.yaml:3: telemetry: expected look from 50ms"},
-        {LEAST "telemetry: {look: 50s, every: 5s}\n", "agent.yaml:3: telemetry: expected looks"},
+        {LEAST "telemetry: {look: 50s, every: 5s}\n", "agent.yaml:3: telemetry: expected look from"},
         {LEAST "telemetry: {evry: 5s}\n", "every"},
         {LEAST "orphan_timeout: soon\n", "agent.yaml:3: orphan_timeout:"},
         {LEAST "shutdown_timeout: 2h\n", "agent.yaml:3: shutdown_timeout: expected 1s to 1h"},
