@@ -20,13 +20,14 @@ import tarfile
 import tempfile
 
 SLURM_NAMES = ("sacct", "salloc", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
-# belay loads them by itself (cli/late.h); others are linked with them. What needs SQLite, belay simulate, is not for nodes.
+# belay loads these at run time (cli/late.h); the other programs are linked with them. SQLite is not
+# included, because nodes do not run `belay simulate`.
 LATE = ("libcrypto.so.3", "libcurl.so.4", "libssl.so.3")
 PROGRAM_BYTES_MAX = 256 << 20
 
 RELOCATE = """\
 #!/bin/sh
-# relocate DIR: makes the programs of this bundle find their loader where it will be, below the absolute path DIR.
+# relocate DIR: sets the loader path in the programs of this bundle, for an installation in the absolute path DIR.
 set -eu
 case $0 in */*) here=${0%%/*} ;; *) here=. ;; esac
 loader=$1/lib/private/ld.so
@@ -42,7 +43,7 @@ place() {
 
 
 def libraries(program):
-    """What the loader finds for it: name -> file. The loader itself is "ld.so"."""
+    """The libraries that the loader finds for it: name -> file. The loader itself is "ld.so"."""
     text = subprocess.run(
         ["ldd", program], stdout=subprocess.PIPE, check=True, universal_newlines=True
     ).stdout
@@ -77,7 +78,7 @@ def read(path):
 
 
 def place_of(data, loader, program):
-    """Where the program names its loader."""
+    """The position of the loader's path in the program."""
     wanted = loader.encode() + b"\0"
     if data.count(wanted) != 1:
         sys.exit(
@@ -137,7 +138,8 @@ def main():
     parser.add_argument("--python", required=True, nargs="+")
     a = parser.parse_args()
     files = contents(a)
-    part = a.output + ".part"  # belayd may have the old one open: it is replaced, not written over
+    # belayd may have the old one open, so it is replaced, not overwritten
+    part = a.output + ".part"
     with open(part, "wb") as out:
         write(files, out)
     os.replace(part, a.output)

@@ -22,7 +22,7 @@ while [ "$step" -lt "$total" ]; do
     if [ -e "${BELAY_CONTROL_DIR:-/nonexistent}/request" ]; then
         echo "$step $sum" >"$BELAY_CHECKPOINT_DIR/state"
         belay checkpoint commit --progress "$step" --total "$total"
-        [ $? -eq 85 ] && exit 85 # durable, and this node is going: continue me elsewhere
+        [ $? -eq 85 ] && exit 85 # durable, and the node will be given up: continue this job elsewhere
     fi
 done
 echo "sum of squares $sum"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job that takes part in checkpoints by a signal alone, without any of belay's libraries: it adds up the digits of
+"""A job that takes part in checkpoints by a signal only, without any of belay's libraries: it adds up the digits of
 the powers of 3. Submit it with:
     belay submit --checkpoint signal --wrap 'python3 examples/on_signal.py 2000000'
 """
@@ -9,14 +9,14 @@ import os
 import signal
 import sys
 
-CHECKPOINTED = 85  # the exit code that means: continue me elsewhere
+CHECKPOINTED = 85  # exit code: continue this job elsewhere
 
 wanted = False
 
 
 def on_signal(number, frame):
     global wanted
-    wanted = True  # the state is only whole between two steps
+    wanted = True  # the state is consistent only between two steps
 
 
 def main():

@@ -9,7 +9,7 @@ weights, bit for bit, as one that was not (on the same type of processor with th
 
 import os
 
-# One thread: the order of a sum decides its last bit. To be set before numpy is loaded.
+# One thread, because the order of a sum affects its last bit. Must be set before numpy is loaded.
 for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR"):
     os.environ[_name + "_NUM_THREADS"] = "1"
 
@@ -87,7 +87,8 @@ def weight_names():
 
 
 class Sampler:
-    """Which images step s trains on: a pure function of the seed and s. Each epoch is a permutation of its own."""
+    """The images of step s: a pure function of the seed and s. Each epoch is another
+    permutation."""
 
     def __init__(self, seed, n):
         self.seed, self.n, self.epoch = seed, n, None
@@ -112,7 +113,7 @@ def forward(state, x):
 
 
 def train_step(state, images, labels):
-    """One step of gradient descent; the loss before it."""
+    """One step of gradient descent; returns the loss before it."""
     activations = forward(state, pixels(images))
     rows = np.arange(len(labels))
     logits = activations[-1] - activations[-1].max(axis=1, keepdims=True)

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The job: belay submit run.sh md.tpr, in this directory (make.sh makes md.tpr). Further arguments are mdrun's.
+# The job: belay submit run.sh md.tpr, in this directory (make.sh makes md.tpr). Further arguments
+# are passed to mdrun.
 #BELAY -J gromacs
 #BELAY -c 1 --mem 1G
 #BELAY --checkpoint signal --checkpoint-every 30m
-# mdrun writes its state and ends when it is told to. All that it writes is in the checkpoint directory, for it goes on only
-# with the very files that belong to its state.
+# mdrun writes its state and ends on a signal. All its output is in the checkpoint directory,
+# because it continues only with exactly the files that belong to its state.
 set -eu
 home=$PWD
 input=$(realpath "$1")
@@ -18,7 +19,7 @@ gmx -quiet -nobackup mdrun -s "$input" -deffnm md -cpi md.cpt -reprod -ntmpi 1 -
 mdrun=$!
 code=0
 wait "$mdrun" || code=$?
-if [ -n "$asked" ]; then # the signal has cut the wait short
+if [ -n "$asked" ]; then # the signal interrupted the wait
     code=0
     wait "$mdrun" || code=$?
     [ $code = 0 ] || exit 85

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The job: belay submit run.sh, in this directory. Arguments are LAMMPS's: run.sh -var steps 10000
+# The job: belay submit run.sh, in this directory. Arguments are passed to LAMMPS:
+# run.sh -var steps 10000
 #BELAY -J lammps
 #BELAY -c 1 --mem 1G
 #BELAY --checkpoint coop --checkpoint-every 5m

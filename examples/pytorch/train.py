@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small convolutional network with dropout on Fashion-MNIST, in PyTorch, and survives its node."""
+"""Trains a small convolutional network with dropout on Fashion-MNIST, in PyTorch, and survives the
+loss of its node."""
 
 import argparse
 import gzip
@@ -72,7 +73,7 @@ def main():
     arguments = parser.parse_args()
 
     torch.manual_seed(1)
-    torch.set_num_threads(1)  # the order of a sum decides its last bit
+    torch.set_num_threads(1)  # the order of a sum affects its last bit
     torch.use_deterministic_algorithms(True)
     distributed = "RANK" in os.environ  # under torchrun
     if distributed:
@@ -82,8 +83,9 @@ def main():
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=200, gamma=0.5)
 
     run = belay_torch.Run(arguments.steps, model=model, optimizer=optimizer, schedule=schedule)
-    # Without find_unused_parameters the gradients are laid out anew after the first step, so also after a resume: with more than
-    # two ranks that changes the order of sums, and with it their last bits.
+    # Without find_unused_parameters, DDP lays out the gradients again after the first step, and so
+    # also after a resume: with more than two ranks that changes the order of sums, and thus their
+    # last bits.
     network = (
         nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
         if distributed

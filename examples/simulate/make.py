@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make.py [DIR [DAYS JOBS]]: writes the traces and the log of jobs of this folder, anew and byte for byte the same, into DIR; or
-others, of so many days and jobs.
+"""make.py [DIR [DAYS JOBS]]: writes the traces and the log of jobs of this folder, byte for byte
+the same each time, into DIR; or others, of so many days and jobs.
 
 The traces are made up. A zone's spot capacity comes and goes in spells, whose lengths are as uneven as published ones are:
 most are short, a few are long, and how likely one is to end falls with its age (a Weibull distribution of shape below 1).
-By day it is scarcer. Prices move slowly around a third of on-demand. Everything follows from the seed."""
+By day it is scarcer. Prices move slowly around a third of on-demand. Everything follows from the
+seed."""
 
 import datetime
 import json
@@ -54,7 +55,8 @@ def trace(r, days, up_h, down_h):
 
 
 def jobs(r, days, count):
-    """A week's rhythm: by day twice as many as by night, at weekends half as many. Runs around two hours, from minutes to days."""
+    """The rhythm of a week: by day twice as many as by night, at weekends half as many. Runs around
+    two hours, from minutes to days."""
     lines, at, number = ["id,name,user,team,submit,run,cpus,gpus,memory,finish_by"], 0.0, 0
     while number < count:
         at += -math.log(1 - r.random()) * days * 0.9 * 86400 / count
