@@ -190,8 +190,8 @@ static void without_the_key_a_checkpoint_stays_and_says_what_it_needs(void **sta
         else
             use_keys(s, OTHER_KEY, NULL);
         FAILS(ERR_UNSUPPORTED, ckpt_restore(&s->job, 2, s->out, NULL, &r, &e));
-        assert_non_null(
-            strstr(e.text, round == 0 ? "there is no key here" : "which is not among the keys here"));
+        assert_non_null(strstr(
+            e.text, round == 0 ? "there is no key here" : "which is not among the keys here"));
         FAILS(ERR_UNSUPPORTED, ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));
         FAILS(ERR_UNSUPPORTED, ckpt_get(&s->job, (struct ckpt_id){1, 1}, s->out, NULL, &stats, &e));
         /* who cannot read what stays removes nothing */

@@ -321,7 +321,9 @@ class Checkpoints(unittest.TestCase):
         self.save(3, 1, keys)
         for action in ("verify", "show", "get", "export"):
             more = WORDS.get(action, ())
-            self.refused(1, "it is encrypted .*there is no key here.*--key-file", action, "7", *more)
+            self.refused(
+                1, "it is encrypted .*there is no key here.*--key-file", action, "7", *more
+            )
             self.refused(
                 1, "which is not among the keys here", "--key-file", wrong, action, "7", *more
             )
