@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `belay checkpoint commit [--progress N] [--total N]` on libbelay alone, for examples/counter.sh.
+ * `belay checkpoint commit [--progress N] [--total N]` with libbelay only, for examples/counter.sh.
  */
 #include "ckpt/lib/belay.h"
 #include <stdio.h>

@@ -110,7 +110,7 @@ static void ask(struct fake *f)
     put(path_in(f->control, "request"), text);
 }
 
-/* A number of a file of the program's, or -1. */
+/* A number from a file of the program, or -1. */
 static int64_t read_number(const char *path, const char *key)
 {
     struct buf text = {0};
@@ -157,14 +157,14 @@ static void tick(struct fake *f)
     snprintf(commit, sizeof(commit), "%s/commit.%d", f->control, (int)f->served + 1);
     snprintf(result, sizeof(result), "%s/result.%d", f->control, (int)f->served + 1);
     if (fs_exists(result)) {
-        f->served++; /* the program has given up on it */
+        f->served++; /* the program no longer waits for it */
     } else if (fs_exists(commit)) {
         serve_commit(f, commit, result);
         f->served++;
     }
 }
 
-/* False at its end. */
+/* False at end of file. */
 static bool read_output(struct fake *f)
 {
     struct pollfd p = {.fd = f->output_fd, .events = POLLIN};
@@ -203,7 +203,7 @@ void fake_attempt_run(struct scratch *s, struct fake_attempt *a)
     progress = read_number(path_in(f.control, "progress"), "done");
     if (progress > a->last_progress)
         a->last_progress = progress;
-    /* the signal method: what is there now is the checkpoint */
+    /* with the signal method the files present now are the checkpoint */
     if (a->signal && a->exit_code == 85) {
         struct ckpt_stats stats;
         struct err e;

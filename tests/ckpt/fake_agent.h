@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small agent for tests of the job's side: runs one attempt of a program as
- * docs/reference/checkpoints.md promises it, with real saves and restores.
+ * A small agent for tests of the job's side: runs one attempt of a program as specified in
+ * docs/reference/checkpoints.md, with real saves and restores.
  */
 #ifndef BELAY_TESTS_CKPT_FAKE_AGENT_H
 #define BELAY_TESTS_CKPT_FAKE_AGENT_H
@@ -11,17 +11,17 @@
 struct fake_attempt {
     int64_t attempt;
     const char *const *argv;
-    const char *cwd;      /* NULL: as we are */
-    const char *path_add; /* put before PATH; NULL: nothing */
-    const char *ask_at;   /* once this is in the output, a save is asked for; NULL: never */
+    const char *cwd;      /* NULL for ours */
+    const char *path_add; /* prepended to PATH; may be NULL */
+    const char *ask_at;   /* a save is requested once this is in the output; NULL = never */
     const char *reason;   /* "notice" or "periodic" */
-    int signal;           /* asked for by this signal; 0: by a request */
-    const char *refuse;   /* commits are answered with this error; NULL: they are served */
-    /* what happened */
-    int exit_code; /* -1: killed by a signal */
+    int signal;           /* request saves by this signal; 0 = by a request file */
+    const char *refuse;   /* answer commits with this error; NULL to serve them */
+    /* results */
+    int exit_code; /* -1 = killed by a signal */
     int commits;   /* served */
     int64_t restored_progress;
-    int64_t last_progress; /* of commits and the progress file; -1: none */
+    int64_t last_progress; /* of commits and the progress file; -1 = none */
     struct buf output;     /* stdout and stderr */
 };
 

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PAGE 8 /* objects of a list */
+#define PAGE 8 /* objects per page of a list */
 #define OBJECTS_MAX 256
 #define HEAD_MAX 16384
 #define BODY_MAX (64u << 20)
@@ -43,9 +43,10 @@ static struct objects objects, taken; /* of the server's process */
 static struct objects parts;          /* of uploads: "ID/PART" */
 static struct server_orders *orders;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned era; /* grows with every command: what was sent before it is not done after it */
+/* incremented by every command: requests sent before it are not executed after it */
+static unsigned era;
 
-/* Where key is, or would be. */
+/* The index of key, or where it would be inserted. */
 static size_t place(const struct objects *o, const char *key)
 {
     size_t i = 0;
@@ -100,15 +101,15 @@ static void copy_all(struct objects *to, const struct objects *from)
 
 struct exchange {
     char method[16], target[4096];
-    const char *path, *query; /* in it */
+    const char *path, *query; /* parts of the request */
     char head[HEAD_MAX];
     struct buf body;
     bool is_azure;
     /* the answer */
     int status;
-    struct buf extra; /* lines of its head */
+    struct buf extra; /* additional header lines */
     struct buf answer;
-    int64_t length; /* of the body that HEAD does not get; -1: the answer's */
+    int64_t length; /* of the body that HEAD omits; -1 = of the answer */
 };
 
 /* The value of a header, or NULL; borrowed until the next call. */
@@ -127,7 +128,7 @@ static const char *header(const struct exchange *x, const char *name)
     return NULL;
 }
 
-/* A decoded part of the query, or NULL; free it. */
+/* A decoded parameter of the query, or NULL; the caller frees it. */
 static char *asked(const struct exchange *x, const char *name)
 {
     size_t n = strlen(name);
@@ -215,7 +216,7 @@ static bool is_there_already(struct exchange *x, const char *key)
     return true;
 }
 
-/* The pieces that the body lists, between open and close, put together. False: one is not there. */
+/* Concatenates the parts that the body lists between open and close. False if one is missing. */
 static bool assemble(
     const struct exchange *x, const char *id, const char *open, const char *close, struct buf *out)
 {
@@ -232,7 +233,7 @@ static bool assemble(
     return true;
 }
 
-/* What was sent of an upload is not needed any more. */
+/* Drops the parts of an upload. */
 static void drop_parts(const char *id)
 {
     for (size_t i = parts.n; i-- > 0;)
@@ -359,7 +360,7 @@ static void list(struct exchange *x)
     free(after);
 }
 
-/* The object of that name, if there is one, is another matter. */
+/* Does not affect an existing object of that name. */
 static void abort_upload(struct exchange *x)
 {
     char *id = asked(x, "uploadId");
@@ -418,7 +419,7 @@ static bool send_bytes(int fd, const char *p, size_t n)
     return true;
 }
 
-/* From here on nobody is there any more to whom it matters. */
+/* Kills the client; the rest of the answer does not matter. */
 static void kill_victim(void)
 {
     kill(atomic_load(&orders->victim), SIGKILL);
@@ -470,7 +471,7 @@ static bool refuses(struct exchange *x, enum server_fault fault)
     return true;
 }
 
-/* Requests that differ in a number or a hash only are of one sort. */
+/* Requests that differ only in a number or a hash are of one sort. */
 static void note_sort(const struct exchange *x, int n)
 {
     char *prefix = asked(x, "prefix"), *comp = asked(x, "comp");
@@ -496,7 +497,7 @@ static bool act_in(struct exchange *x, unsigned its_era)
     return is_now;
 }
 
-/* False: the connection ends. */
+/* False to close the connection. */
 static bool serve(int fd, struct exchange *x, unsigned its_era)
 {
     int n = atomic_fetch_add(&orders->n, 1) + 1, at = atomic_load(&orders->at);
@@ -624,7 +625,7 @@ static void command(struct object_server *s, const char *what)
     int fd = connect_to(s->port),
         n = snprintf(text, sizeof(text), "POST /%s HTTP/1.1\r\n\r\n", what);
     assert_true(send_bytes(fd, text, (size_t)n));
-    assert_true(recv(fd, text, sizeof(text), 0) > 0); /* it is done */
+    assert_true(recv(fd, text, sizeof(text), 0) > 0); /* the command is executed */
     close(fd);
 }
 

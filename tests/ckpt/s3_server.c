@@ -31,7 +31,7 @@ static void *run(void *ctx)
     return NULL;
 }
 
-/* There is only what the test set. */
+/* No new credentials: only those that the test set. */
 static void on_want(void *ctx, enum store_keys_kind kind)
 {
     assert_int_equal(kind, STORE_KEYS_AWS);

@@ -21,7 +21,7 @@ struct s3_server {
     struct emulator_config config;
     int port, control_port, api_port;
     struct store_net *net;
-    atomic_int n_wanted; /* how often credentials were asked for */
+    atomic_int n_wanted; /* how often credentials were requested */
 };
 
 /* s3: the lines of the section besides the buckets (`jobs`), "page: 3" for one. The holder has the
@@ -33,14 +33,14 @@ void s3_server_stop(struct s3_server *s);
 const char *s3_server_url(const struct s3_server *s, const char *prefix, const char *more);
 void s3_server_keys(struct s3_server *s, const char *access, const char *secret);
 
-/* Credentials of a session that may reach what is below prefix (it ends in '/') for life_s seconds:
- * store_keys of what belayd would hand out. */
+/* Credentials of a session that may access objects below prefix (which ends in '/') for life_s
+ * seconds, as belayd would hand out. */
 void s3_server_assume(
     struct s3_server *s, const char *prefix, int life_s, struct store_keys *ret_keys);
 
-/* POST /events, GET /state: fail the test if they do. */
+/* POST /events, GET /state; fail the test on errors. */
 void s3_server_event(struct s3_server *s, const char *json);
-/* "bytes" or "uploads", of what is stored */
+/* what: stored "bytes" or "uploads" */
 int64_t s3_server_count(struct s3_server *s, const char *what);
 
 #endif

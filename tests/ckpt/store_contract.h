@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every store of objects promises (ckpt/store/store.h), as tests of an empty one. Each fails
- * the test that calls it.
+ * The contract of every object store (ckpt/store/store.h), as tests of an empty store. Each fails
+ * the calling test.
  */
 #ifndef BELAY_TESTS_CKPT_STORE_CONTRACT_H
 #define BELAY_TESTS_CKPT_STORE_CONTRACT_H
@@ -10,15 +10,15 @@
 
 void contract_bytes_come_back(struct store *s);
 void contract_a_name_is_created_once(struct store *s);
-/* eight objects: more than a server's page should hold */
+/* eight objects: more than fit a test server's page */
 void contract_a_list_is_ordered(struct store *s);
-/* n are made, listed and removed, in as many removals as that takes; n beyond a page, which is 1000
- * at most servers. */
+/* Creates, lists and removes n objects, in as many removals as necessary; use n larger than a page,
+ * which is 1000 on most servers. */
 void contract_many_objects(struct store *s, int n);
 void contract_remove_rename_link(struct store *s, bool can_link);
 
-/* For further tests: is the object this text?; "name=size " appended to a struct buf, until that
- * holds 1000 bytes; one counted in an int, no more. */
+/* Helpers: checks that the object is this text; appends "name=size " to a struct buf, up to 1000
+ * bytes; counts one entry in an int and stops. */
 void assert_object(struct store *s, const char *name, const char *text);
 int append_name(void *ctx, const char *name, int64_t size_bytes);
 int stop_at_once(void *ctx, const char *name, int64_t size_bytes);

@@ -3,7 +3,7 @@
 #include "ckpt/store/store_origin.h"
 #include <string.h>
 
-/* 0, or the failure of this call; *ret_after: it comes after the work. */
+/* Returns 0, or the failure of this call; *ret_after: it comes after the work. */
 static int enter(struct store_fault *f, const char *name, bool writes, bool *ret_after)
 {
     *ret_after = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How an attempt begins with the store, and whose the store is (begin.c, owner.h).
+ * How an attempt starts to use the store, and the owner of the store (begin.c, owner.h).
  */
 #include "tests/ckpt/tools.h"
 
@@ -22,7 +22,7 @@ static struct ckpt_expected expected(int64_t attempt, int64_t sequence)
     return (struct ckpt_expected){.identity = our_job, .last = {attempt, sequence}};
 }
 
-/* Fails unless beginning `attempt` ends as `kind` and for this doubt. */
+/* Fails unless ckpt_begin of `attempt` returns `kind` and this doubt. */
 static void begins(
     struct scratch *s, int64_t attempt, struct ckpt_expected x, int kind, enum ckpt_doubt doubt)
 {
@@ -39,14 +39,14 @@ static void a_job_goes_on_from_what_it_saved(void **state)
     struct scratch *s = *state;
 
     begins(s, 1, expected(0, 0), 0, CKPT_SURE);
-    begins(s, 1, expected(0, 0), 0, CKPT_SURE); /* tried again, or another rank */
+    begins(s, 1, expected(0, 0), 0, CKPT_SURE); /* a retry, or another rank */
     make_tree(s->tree, 1);
     save(s, 1, 1);
-    begins(s, 2, expected(0, 0), 0, CKPT_SURE); /* belayd was not told of it */
+    begins(s, 2, expected(0, 0), 0, CKPT_SURE); /* it was not reported to belayd */
     begins(s, 2, expected(1, 1), 0, CKPT_SURE);
     make_tree(s->tree, 2);
     save(s, 2, 1);
-    begins(s, 3, expected(1, 1), 0, CKPT_SURE); /* newer than it knows */
+    begins(s, 3, expected(1, 1), 0, CKPT_SURE); /* newer than belayd knows */
     begins(s, 2, expected(1, 1), ERR_CONFLICT, CKPT_SURE);
 }
 
@@ -66,7 +66,8 @@ static void what_another_job_of_its_number_saved_is_not_taken(void **state)
     begins(s, 2, expected(1, 1), 0, CKPT_SURE);
 }
 
-/* By an earlier belay: nobody says whose they are but belayd, if it knows of one. */
+/* Made by an earlier belay: only belayd can identify the owner, if it knows one of the
+ * checkpoints. */
 static void checkpoints_without_an_identity_are_its_own_if_belayd_knows_of_one(void **state)
 {
     struct scratch *s = *state;
@@ -103,7 +104,7 @@ static void an_emptied_store_is_noticed(void **state)
     save(s, 1, 1);
     OK(fs_remove_tree(path_in(s->store, "lab/jobs/7"), &e));
     begins(s, 2, expected(1, 1), ERR_NOT_FOUND, CKPT_LOST);
-    assert_int_equal(find_objects(s, "", NULL, 0), 0); /* nothing was made */
+    assert_int_equal(find_objects(s, "", NULL, 0), 0); /* nothing was created */
     begins(s, 2, anew, 0, CKPT_SURE);
 }
 
@@ -154,7 +155,7 @@ static void what_was_given_up_is_not_restored(void **state)
 
 /* ---- the end ---- */
 
-/* Fails unless closing ends as `kind` and for this doubt. */
+/* Fails unless closing returns `kind` and this doubt. */
 static void closes(struct scratch *s, struct ckpt_expected x, int kind, enum ckpt_doubt doubt)
 {
     enum ckpt_doubt found;
@@ -206,8 +207,8 @@ static void without_an_identity_what_belayd_does_not_know_is_not_closed(void **s
     closes(s, expected(1, 1), 0, CKPT_SURE);
 }
 
-/* Its attempts may never have come there, and the next job of the number must not be fenced by it
- * without a word. */
+/* Its attempts may never have used the store, and the next job of the number must not be fenced by
+ * it without an explanation. */
 static void where_nothing_is_it_is_closed_and_marked(void **state)
 {
     struct scratch *s = *state;
@@ -261,7 +262,7 @@ static void a_store_that_is_given_up_is_nobodys_until_it_is_taken(void **state)
     FAILS(ERR_DENIED, owner_check(s->job.store, "lab", UID, &e));
     OK(owner_read(s->job.store, "lab", &mark, &e));
     assert_string_equal(mark.uid, "");
-    assert_int_equal(find_objects(s, "owner/", NULL, 0), 1); /* the one before is gone */
+    assert_int_equal(find_objects(s, "owner/", NULL, 0), 1); /* the earlier one is removed */
     OK(owner_write(s->job.store, "lab", &mark, ANOTHER, 7, &e));
     OK(owner_check(s->job.store, "lab", ANOTHER, &e));
 }
@@ -291,7 +292,7 @@ static void a_damaged_marker_is_nobodys(void **state)
     FAILS(ERR_CORRUPT, owner_read(s->job.store, "lab", &mark, &e));
     assert_int_equal(mark.generation, 7);
     FAILS(ERR_CORRUPT, owner_check(s->job.store, "lab", UID, &e));
-    /* It can be given up all the same. */
+    /* It can still be given up. */
     OK(owner_write(s->job.store, "lab", &mark, "", 6, &e));
     OK(owner_read(s->job.store, "lab", &mark, &e));
     assert_int_equal(mark.generation, 8);
@@ -339,7 +340,7 @@ static void nothing_is_committed_into_a_store_that_is_not_ours(void **state)
     FAILS(ERR_DENIED, ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, NULL, &stats, &e));
 }
 
-/* A mount that goes: what is opened is what is written to, and an open store makes no other. */
+/* A mount that disappears: an open store writes only to the directory that it opened. */
 static void a_store_is_what_was_opened(void **state)
 {
     struct scratch *s = *state;
@@ -353,7 +354,7 @@ static void a_store_is_what_was_opened(void **state)
     assert_false(fs_exists(s->store));
     assert_true(fs_exists(path_in(away, "lab/x")));
     FAILS(ERR_CONFLICT, s->job.store->ops->create(s->job.store, "lab/x", "x", 1, &e));
-    assert_non_null(strstr(e.text, s->store)); /* by the name that people know */
+    assert_non_null(strstr(e.text, s->store)); /* by the path given by the user */
     char *url = path_in("file://", s->store + 1);
     FAILS(ERR_NOT_FOUND, store_open(url, &(struct store_options){.existing = true}, &again, &e));
     assert_false(fs_exists(s->store));

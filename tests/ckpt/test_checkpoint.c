@@ -43,7 +43,7 @@ static void large_files_span_chunks(void **state)
     write_random(s->tree, "large", 3 * CKPT_CHUNK_BYTES + 12345, 1);
     write_random(s->tree, "sub/exact", CKPT_CHUNK_BYTES, 2);
     stats = save(s, 1, 1);
-    /* large, exact, what is around them */
+    /* large, exact, and the small files around them */
     assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 4 + 1 + 3);
     assert_in_range(stats.stored_bytes, 4 * CKPT_CHUNK_BYTES, 5 * CKPT_CHUNK_BYTES);
     restore(s, 2);
@@ -191,7 +191,7 @@ static void unchanged_content_is_not_stored_again(void **state)
     assert_int_equal(stats.stored_bytes, 0);
     assert_int_equal(stats.reused_bytes, stats.bytes);
     assert_int_equal(find_objects(s, "/chunks/", NULL, 0), n);
-    /* The next attempt gives it names of its own, but does not store it again. */
+    /* The next attempt links it to its own names, but does not store it again. */
     stats = save(s, 2, 1);
     assert_int_equal(stats.stored_bytes, 0);
     assert_int_equal(find_objects(s, "/chunks/0000000002/", NULL, 0), n);
@@ -276,7 +276,7 @@ static void what_is_not_the_job_users_is_not_saved_by_root(void **state)
     save(s, 1, 3);
 }
 
-/* What the scan has seen can be another thing when it is opened. */
+/* A scanned file may have been replaced when it is opened. */
 static void a_file_is_opened_without_following_links(void **state)
 {
     struct scratch *s = *state;
@@ -297,7 +297,7 @@ static void a_file_is_opened_without_following_links(void **state)
     OK(scan_tree(root, &m, &scan, &e));
     OK(scan_check_owner(&scan, &st, "d/e/f", &e));
     scan.has_owner = true;
-    scan.owner = st.st_uid + 1; /* the owner is looked at again, on the file's descriptor */
+    scan.owner = st.st_uid + 1; /* the owner is checked again, on the file's descriptor */
     FAILS(ERR_UNSUPPORTED, scan_check_owner(&scan, &st, "d/e/f", &e));
     scan_deinit(&scan);
     manifest_deinit(&m);
@@ -445,7 +445,7 @@ static void holes_stay_holes_and_are_not_stored(void **state)
     }
 }
 
-/* More extents than a manifest names. */
+/* More extents than a manifest may have. */
 static void a_file_of_very_many_holes_is_saved_with_fewer(void **state)
 {
     struct scratch *s = *state;

@@ -70,7 +70,7 @@ static void what_is_packed_is_unpacked_and_noise_stays_raw(void **state)
         assert_int_equal(trips[i].stored, trips[i].n);
 }
 
-/* Noise at the sampled places: the zeros between them are not worth a look. */
+/* Noise at the sampled positions: the zeros between them are not found. */
 static int pack_with_noisy_samples(void *ctx, struct chunk_work *w, size_t i, struct err *e)
 {
     unsigned char *p = w->content;

@@ -99,7 +99,7 @@ static void every_kth_stays_beside_the_newest(void **state)
     OK(ckpt_clean(&s->job, 1, (struct ckpt_keep){.newest = 2, .every = 4}, NULL, &some, &e));
     OK(ckpt_clean(&s->job, 1, (struct ckpt_keep){.newest = 1}, NULL, &one, &e));
     assert_int_equal(find_objects(s, "/manifests/", NULL, 0), 1);
-    assert_true(one > 0 && some >= 3 * one / 2); /* three of nearly a size, then one */
+    assert_true(one > 0 && some >= 3 * one / 2); /* three of similar size, then one */
     FAILS(ERR_INVALID,
         ckpt_clean(&s->job, 1, (struct ckpt_keep){.newest = 1, .every = -1}, NULL, NULL, &e));
 }
@@ -128,7 +128,7 @@ static void a_pinned_checkpoint_stays_until_it_is_unpinned(void **state)
     OK(ckpt_unpin(&s->job, first, &e));
     OK(ckpt_unpin(&s->job, first, &e));
     OK(clean_job(&s->job, 2, 1, &e));
-    assert_int_equal(find_objects(s, "", NULL, 0), 3); /* of the newest, and the fence */
+    assert_int_equal(find_objects(s, "", NULL, 0), 3); /* the newest, and the fence */
 }
 
 static void a_closed_store_takes_no_save_and_can_be_emptied_but_for_pins(void **state)

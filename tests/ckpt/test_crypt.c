@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Encrypted checkpoints: what the store then holds, and what is made of other keys, swapped objects
- * and checkpoints that are not encrypted. Damaged bytes are in test_damage.c, which runs with
- * encryption, too.
+ * Encrypted checkpoints: the content of the store, and the handling of wrong keys, swapped objects
+ * and unencrypted checkpoints. Damaged bytes are in test_damage.c, which also runs with encryption.
  */
 #include "base/fs.h"
 #include "base/log.h"
@@ -62,7 +61,7 @@ static void what_is_sealed_opens_with_its_key_and_its_name_only(void **state)
         assert_int_equal(p[i], 'x');
     memcpy(p, sealed, sizeof(p));
     FAILS(ERR_CORRUPT, crypt_open(&s->crypt.keys[0], "nama", p, sizeof(p), &n, &e));
-    for (size_t i = 0; i < 100; i++) /* what came out is not there to be used */
+    for (size_t i = 0; i < 100; i++) /* the output is wiped */
         assert_int_equal(p[i], 0);
     memcpy(p, sealed, sizeof(p));
     FAILS(ERR_CORRUPT, crypt_open(&other.keys[0], "name", p, sizeof(p), &n, &e));
@@ -70,7 +69,7 @@ static void what_is_sealed_opens_with_its_key_and_its_name_only(void **state)
         memcpy(p, sealed, sizeof(p));
         FAILS(ERR_CORRUPT, crypt_open(&s->crypt.keys[0], "name", p, cut, &n, &e));
     }
-    memset(p, 0, sizeof(p)); /* nothing can be sealed, too */
+    memset(p, 0, sizeof(p)); /* empty content can be sealed */
     crypt_seal(&s->crypt.keys[0], "name", p, 0);
     OK(crypt_open(&s->crypt.keys[0], "name", p, CRYPT_MORE, &n, &e));
     assert_int_equal(n, 0);
@@ -134,7 +133,7 @@ static void the_store_tells_nothing_of_contents_names_or_hashes(void **state)
     chunk_hash(PLAIN, strlen(PLAIN), hash);
     s->job.crypt = NULL;
     save(s, 1, 1);
-    /* the test can see */
+    /* verifies the test itself */
     assert_true(store_has(s, PLAIN) && store_has(s, FILE_NAME) && store_has(s, hash));
     assert_int_equal(fs_remove_tree(path_in(s->store, "lab"), NULL), 0);
     s->job.crypt = &s->crypt;
@@ -168,7 +167,7 @@ static void content_that_is_there_is_not_sent_again(void **state)
     stats = save(s, 1, 1);
     assert_in_range(stats.stored_bytes, 5 << 20, (5 << 20) + 1000);
     assert_int_equal(save(s, 1, 2).stored_bytes, 0);
-    assert_int_equal(save(s, 2, 1).stored_bytes, 0); /* linked from the attempt before */
+    assert_int_equal(save(s, 2, 1).stored_bytes, 0); /* linked from the previous attempt */
     restore(s, 3);
     assert_same_tree(s->tree, s->out);
 }
@@ -194,7 +193,7 @@ static void without_the_key_a_checkpoint_stays_and_says_what_it_needs(void **sta
             e.text, round == 0 ? "there is no key here" : "which is not among the keys here"));
         FAILS(ERR_UNSUPPORTED, ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));
         FAILS(ERR_UNSUPPORTED, ckpt_get(&s->job, (struct ckpt_id){1, 1}, s->out, NULL, &stats, &e));
-        /* who cannot read what stays removes nothing */
+        /* without the key of a kept manifest nothing is removed */
         FAILS(ERR_UNSUPPORTED, clean_job(&s->job, 1, 1, &e));
         assert_int_equal(find_objects(s, "/damaged/", NULL, 0), 0);
         assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 1);
@@ -220,7 +219,7 @@ static void a_new_key_is_for_new_checkpoints_and_the_old_one_for_old_ones(void *
     OK(ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));
     OK(clean_job(&s->job, 1, 1, &e));
     assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 1);
-    use_keys(s, OTHER_KEY, NULL); /* the old one is of no more use */
+    use_keys(s, OTHER_KEY, NULL); /* the old one is no longer needed */
     assert_int_equal(restore(s, 2).id.sequence, 2);
     assert_same_tree(s->tree, s->out);
 }
@@ -257,7 +256,7 @@ static void where_encryption_is_required_another_checkpoint_counts_as_damaged(vo
     save(s, 1, 1);
     make_tree(s->tree, 2);
     s->crypt.encrypts = false;
-    save(s, 1, 2); /* who can write to the store has put it there */
+    save(s, 1, 2); /* planted by someone who can write to the store */
     assert_int_equal(restore(s, 2).id.sequence, 2);
     s->crypt.encrypts = s->crypt.refuses_plain = true;
     r = restore(s, 2);
@@ -306,7 +305,7 @@ static void a_checkpoint_of_another_job_is_not_taken_for_ones_own(void **state)
     make_tree(s->tree, 1);
     save(s, 1, 1);
     make_tree(s->tree, 2);
-    s->job.job = 8; /* of a cluster whose jobs have one key, so that nothing else is in the way */
+    s->job.job = 8; /* with the same key, so that only the job differs */
     save(s, 1, 1);
     s->job.job = 7;
     assert_int_equal(find_objects(s, "jobs/8/manifests/", names, 2), 1);

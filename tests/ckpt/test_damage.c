@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stored bytes that are not what was written.
+ * Damaged bytes in the store.
  */
 #include "tests/ckpt/tools.h"
 #include "base/log.h"
@@ -24,7 +24,7 @@ static bool has(const struct snapshot *snap, const char *name)
     return false;
 }
 
-/* Small states, since every byte of them is going to be damaged: half compresses. */
+/* Small states, because every byte will be damaged; half of it compresses. */
 static void save_state(struct scratch *s, int number)
 {
     char text[300];
@@ -36,9 +36,9 @@ static void save_state(struct scratch *s, int number)
     save(s, 1, number);
 }
 
-/* Object `victim` of the newest checkpoint holds n other bytes: it is found, set aside, and the one
- * before is used. A change that does not change what comes out (an unused bit of a zstd frame) may
- * pass: true then. */
+/* Object `victim` of the newest checkpoint gets n other bytes: the damage is found, the checkpoint
+ * set aside, and the previous one used. A change without effect (an unused bit of a zstd frame) may
+ * pass: returns true then. */
 static bool restore_damaged(
     struct scratch *s, const struct snapshot *snap, size_t victim, const void *p, size_t n)
 {
@@ -140,7 +140,7 @@ static void what_is_damaged_is_written_again_by_the_next_save(void **state)
     assert_int_equal(stats.reused_bytes, 0);
     restore(s, 3);
     assert_tree_is(s->out, 1);
-    /* Cut short, and found by its size: same attempt. */
+    /* Truncated, and found by its size: same attempt. */
     n = find_objects(s, "/chunks/0000000002/", names, 2);
     assert_int_equal(n, 1);
     write_text(s->store, names[0], "short");
@@ -148,7 +148,7 @@ static void what_is_damaged_is_written_again_by_the_next_save(void **state)
     assert_int_equal(stats.reused_bytes, 0);
     restore(s, 3);
     assert_tree_is(s->out, 1);
-    /* And by its size in the attempt before. */
+    /* And by its size in the previous attempt. */
     write_text(s->store, names[0], "short");
     stats = save(s, 3, 1);
     assert_int_equal(stats.reused_bytes, 0);
@@ -165,7 +165,7 @@ static void a_damaged_chunk_takes_all_checkpoints_that_share_it(void **state)
     make_tree(s->tree, 1);
     save(s, 1, 1);
     find_objects(s, "/chunks/", names, 1);
-    write_random(s->tree, "z", 2u << 20, 1); /* a chunk of its own: the other stays */
+    write_random(s->tree, "z", 2u << 20, 1); /* a separate chunk: the other one is kept */
     save(s, 1, 2);
     save(s, 1, 3);
     assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 2);

@@ -50,7 +50,7 @@ static void goes_and_comes(const char *dir, const char *p, size_t n)
         OK(direct_read(path, n, all[i], &e));
         assert_int_equal(all[i]->len, n);
         assert_memory_equal(buf_str(all[i]), p, n);
-        if (n) /* more than is wanted */
+        if (n) /* more than allowed */
             FAILS(ERR_INVALID, direct_read(path, n - 1, all[i], &e));
         buf_deinit(all[i]);
     }
@@ -61,8 +61,8 @@ static void bytes_come_back_whatever_their_number_and_place(void **state)
 {
     static const size_t sizes[] = {
         0, 1, 4096, (256 << 10) - 1, 256 << 10, (256 << 10) + 1, LARGE - 4096, LARGE + 28};
-    const char *const dirs[] = {
-        ((struct scratch *)*state)->dir, "/dev/shm"}; /* the second is where O_DIRECT may not be */
+    const char *const dirs[] = {/* on the second O_DIRECT may not be supported */
+        ((struct scratch *)*state)->dir, "/dev/shm"};
     char *p = content(LARGE + 4096);
 
     for (size_t d = 0; d < 2; d++) {
@@ -70,7 +70,7 @@ static void bytes_come_back_whatever_their_number_and_place(void **state)
 
         snprintf(dir, sizeof(dir), "%s/direct.XXXXXX", dirs[d]);
         if (!mkdtemp(dir))
-            continue; /* no such place here */
+            continue; /* not available here */
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
             goes_and_comes(dir, p, sizes[i]);
             goes_and_comes(dir, p + 16, sizes[i]);
@@ -80,7 +80,7 @@ static void bytes_come_back_whatever_their_number_and_place(void **state)
     free(p);
 }
 
-/* Whichever way each went, and however they lie. */
+/* Whichever way each write takes, and whatever its alignment. */
 static void writes_at_places_add_up(void **state)
 {
     static const size_t steps[] = {LARGE, LARGE - 1, (256 << 10) + 5, 4096, 17};
@@ -127,7 +127,7 @@ static void what_cannot_be_read_is_an_error(void **state)
     buf_deinit(&out);
 }
 
-/* As on a full disk: what there is room for is written, the rest tells. */
+/* As on a full disk: the part that fits is written, the rest reports the error. */
 static void a_file_that_does_not_fit_is_an_error(void **state)
 {
     const struct rlimit small = {LARGE / 2, RLIM_INFINITY};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The programs of examples/ under a small agent with a real store: interrupted and resumed, they
- * end as if nothing had happened.
+ * give the same result as undisturbed.
  */
 #include "tests/ckpt/fake_agent.h"
 #include "base/fs.h"
@@ -45,7 +45,7 @@ static void assert_exit(const struct fake_attempt *a, int exit_code)
     fail();
 }
 
-/* One attempt from the beginning; the line of its result. */
+/* Runs one attempt from scratch; returns the line of its result. */
 static char *undisturbed(const struct fake_attempt *like, const char *result)
 {
     struct fake_attempt a = *like;
@@ -118,8 +118,8 @@ static void the_c_example_resumes_where_it_was(void **state)
     char total[32], *expected, *got;
     struct scratch s;
 
-    /* It would run for minutes: the notice ends it. Then a total a little further on, to see the
-     * end. */
+    /* It would run for minutes, and the notice ends it. The next total is a little larger, so that
+     * it ends. */
     (void)state;
     scratch_init(&s);
     fake_attempt_run(&s, &first);

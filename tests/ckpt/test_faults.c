@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * At every call to the store something else happens meanwhile. (That a call fails is for
+ * At every call to the store something else happens concurrently. (Failing calls are in
  * test_stores.c.)
  */
 #include "tests/ckpt/tools.h"
@@ -107,16 +107,16 @@ static void a_save_is_never_acknowledged_once_a_later_attempt_has_claimed_the_jo
     (void)state;
     for (int at = 1; save_while_fenced(at, &n_there); at++)
         assert_in_range(at, 1, 100);
-    /* Only in the last moment: between the look for fences, the manifest, and the second look. */
+    /* Only at the last moment: between the fence check, the manifest, and the second check. */
     assert_in_range(n_there, 1, 4);
 }
 
 struct successor {
     struct scratch *s;
-    bool damage; /* the newest checkpoint is found damaged by the successor */
+    bool damage; /* the successor finds the newest checkpoint damaged */
 };
 
-/* Attempt 2 starts, resumes, saves something with the same content, and is content. */
+/* Attempt 2 starts, resumes, and saves the same content successfully. */
 static void succeed(void *ctx)
 {
     struct successor *next = ctx;
@@ -152,7 +152,7 @@ static bool clean_while_succeeded(int at, bool damage)
     plant(&s, &f, FAULT_HOOK, at);
     f.hook = succeed;
     f.hook_ctx = &next;
-    clean_job(&s.job, 1, 1, &e); /* whatever it says */
+    clean_job(&s.job, 1, 1, &e); /* the result does not matter */
     unplant(&s, &f);
     struck = atomic_load(&f.struck) > 0;
     if (struck) {
@@ -171,7 +171,7 @@ static void a_stale_clean_cannot_touch_what_a_later_attempt_saved(void **state)
             assert_in_range(at, 1, 100);
 }
 
-/* Pins (by) or cleans, through a store of its own, while the other one is at a call. */
+/* Pins or cleans, through a second store, during a call of the first. */
 struct meanwhile {
     struct scratch *s;
     bool pins;
@@ -187,7 +187,7 @@ static void do_meanwhile(void *ctx)
                     : clean_job(&w->s->job, 1, 1, &e);
 }
 
-/* What was acknowledged as pinned is there, now and after the next cleaning. */
+/* A checkpoint whose pin was acknowledged exists, now and after the next cleaning. */
 static bool pin_against_clean(int at, bool pin_comes_between)
 {
     struct scratch s, direct;
@@ -270,7 +270,7 @@ static void remove_a_file(void *ctx)
     assert_int_equal(unlink(path_in(((struct scratch *)ctx)->tree, "sub/noise")), 0);
 }
 
-/* And returns when the clock that stamps files has moved on, so that a change shows. */
+/* Returns when the file clock has advanced, so that a change alters a stamp. */
 static void make_large_tree(struct scratch *s)
 {
     struct timespec now;
@@ -307,8 +307,7 @@ static bool save_while_changed(int at, void (*change)(void *ctx))
         assert_true(strstr(e.text, "number") || strstr(e.text, "sub") || strstr(e.text, "large"));
         assert_int_equal(find_objects(&s, "/manifests/", NULL, 0), 0);
     } else {
-        /* Before it was first looked at, or after it was looked at for the last time: one of the
-         * two, whole.
+        /* The change came before the first scan or after the last one: either state, but complete.
          */
         restore(&s, 2);
         if (!is_same_tree(s.tree, s.out)) {
@@ -344,7 +343,7 @@ static int save_with(struct scratch *s, int64_t sequence, int keep, struct err *
         &s->job, (struct ckpt_id){1, sequence}, s->tree, sequence, NULL, &with, &stats, e);
 }
 
-/* Each write of a save in turn finds it full, once: the manifest's, the last, too. */
+/* Each write of a save in turn finds the store full, once, including the last, the manifest's. */
 static void a_write_that_does_not_fit_takes_the_oldests_place(void **state)
 {
     (void)state;
@@ -378,7 +377,7 @@ static void a_write_that_does_not_fit_takes_the_oldests_place(void **state)
 
 /* ---- a disk that is really full ---- */
 
-/* This machine's, which is not the store's. */
+/* The disk of this machine, not of the store. */
 static void restore_to_a_full_disk(struct scratch *s)
 {
     struct ckpt_restored r;
@@ -393,7 +392,7 @@ static void restore_to_a_full_disk(struct scratch *s)
     assert_int_equal(umount(path_in(s->dir, "disk")), 0);
 }
 
-/* In a child with a file system of its own: 0 passed, 77 not possible here. */
+/* In a child with a separate file system: 0 = passed, 77 = not possible here. */
 static int fill_a_small_disk(void)
 {
     struct scratch s;
@@ -425,7 +424,7 @@ static int fill_a_small_disk(void)
     restore(&s, 2);
     assert_tree_is(s.out, 3);
     restore_to_a_full_disk(&s);
-    store_close(s.job.store); /* it holds the file system for as long as it is open */
+    store_close(s.job.store); /* an open store keeps the file system busy */
     s.job.store = NULL;
     assert_int_equal(umount(s.store), 0);
     scratch_deinit(&s);

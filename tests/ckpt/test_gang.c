@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints of several ranks: threads that meet in one store.
+ * Checkpoints of several ranks, which are threads with one store.
  */
 #include "ckpt/gang.h"
 #include "base/fs.h"
@@ -28,9 +28,9 @@ struct rank {
     struct ckpt_gang gang;
     struct ckpt_id id;
     int64_t progress, deadline_ms, before;
-    struct ckpt_snapshot *snapshot; /* to be saved, in place of the tree: the program has gone on */
+    struct ckpt_snapshot *snapshot; /* to be saved instead of the tree: the program has continued */
     const struct err *refused;
-    int keep; /* checkpoints; of a full store */
+    int keep; /* checkpoints to keep, in a full store */
     char tree[400], out[400], ranks_dir[420];
     int rc;
     struct err e;
@@ -39,7 +39,7 @@ struct rank {
 };
 
 struct gang {
-    struct rank ranks[RANKS + 1]; /* one that comes later */
+    struct rank ranks[RANKS + 1]; /* and a later one */
 };
 
 static int64_t now_ms(void)
@@ -91,7 +91,7 @@ static void *save_rank(void *ctx)
     return NULL;
 }
 
-/* What the tree is now is what the next save stores. */
+/* Takes a snapshot of the tree for the next save. */
 static void take_snapshot(struct rank *r)
 {
     const struct ckpt_snapshot_how how = {.scratch = r->s->dir};
@@ -168,7 +168,7 @@ static void every_rank_gets_back_what_it_saved(void **state)
     }
 }
 
-/* As one tree, for whoever looks at it without knowing of ranks. */
+/* Seen as one tree by readers that know nothing of ranks. */
 static void a_gangs_checkpoint_is_one_like_any(void **state)
 {
     struct scratch *s = *state;
@@ -183,11 +183,11 @@ static void a_gangs_checkpoint_is_one_like_any(void **state)
     char part[400];
     snprintf(part, sizeof(part), "%s/rank-0002", s->out);
     assert_same_tree(g.ranks[2].tree, part);
-    assert_int_equal(stats.bytes, g.ranks[1].stats.bytes); /* each rank knows of all */
+    assert_int_equal(stats.bytes, g.ranks[1].stats.bytes); /* each rank knows the total */
 }
 
-/* What all ranks hold alike is stored once, and cleaning leaves one checkpoint and nothing of how
- * it was made. */
+/* Content common to all ranks is stored once, and cleaning leaves one checkpoint and no
+ * messages. */
 static void content_is_shared_and_cleaned(void **state)
 {
     struct scratch *s = *state;
@@ -250,9 +250,9 @@ static void one_that_does_not_come_leaves_nothing(void **state)
     assert_int_equal(g.ranks[0].rc, ERR_TIMEOUT);
     assert_non_null(strstr(g.ranks[0].e.text, "has not reached this checkpoint"));
     for (int32_t k = 1; k < RANKS - 1; k++)
-        assert_int_equal(g.ranks[k].rc, ERR_UNAVAILABLE); /* rank 0 has told them */
+        assert_int_equal(g.ranks[k].rc, ERR_UNAVAILABLE); /* rank 0 has reported its failure */
     assert_none_committed(s, 0);
-    save_rank(&g.ranks[3]); /* too late: it joins what the others have given up */
+    save_rank(&g.ranks[3]); /* too late: it joins a save that the others have given up */
     assert_int_equal(g.ranks[3].rc, ERR_UNAVAILABLE);
     save_all(&g, 1, 2, 2);
 }
@@ -301,7 +301,7 @@ static void assert_is_gone(struct scratch *s, int64_t sequence)
     FAILS(ERR_NOT_FOUND, ckpt_verify(&s->job, (struct ckpt_id){1, sequence}, &e));
 }
 
-/* All that the others have stored by then stays. */
+/* Everything that the others have stored by then is kept. */
 static void a_manifest_that_does_not_fit_takes_the_oldests_place(void **state)
 {
     struct scratch *s = *state;
@@ -320,7 +320,7 @@ static void a_manifest_that_does_not_fit_takes_the_oldests_place(void **state)
     assert_all_resume_from(&g, 3);
 }
 
-/* Whichever rank finds it full: all are told so, and the next save has room. */
+/* Whichever rank finds the store full, all get that error, and the next save has room. */
 static void a_chunk_that_does_not_fit_makes_room_for_the_next_save(void **state)
 {
     struct scratch *s = *state;
@@ -346,7 +346,7 @@ static void a_chunk_that_does_not_fit_makes_room_for_the_next_save(void **state)
     }
 }
 
-/* An agent that is restarted might take such a save up again, so what it names must stay. */
+/* A restarted agent might resume such a save, so the chunks that it names must be kept. */
 static void a_failure_that_cannot_be_told_gives_nothing_up(void **state)
 {
     struct scratch *s = *state;
@@ -399,8 +399,8 @@ static void a_fenced_gang_cannot_commit(void **state)
     assert_none_committed(s, 0);
 }
 
-/* Only rank 1 can see that its content of the newest is damaged; all go back. */
-/* The content that only this rank has, of checkpoint 1.2. */
+/* Only rank 1 can detect that its content of the newest is damaged; all go back. */
+/* Damages the content that only this rank has in checkpoint 1.2. */
 static void damage_own(struct scratch *s, int32_t rank)
 {
     struct manifest m;
@@ -442,7 +442,7 @@ static void all_resume_from_the_same_checkpoint(void **state)
     assert_int_equal(damaged, 1);
 }
 
-/* Each rank gets what it had, and all that the others had, to share it out anew. */
+/* Each rank gets its own part, and all others' parts, for redistribution. */
 static void restore_with_others(struct gang *g, int64_t before, int32_t nodes, int32_t saved_by)
 {
     char part[460];
@@ -484,10 +484,10 @@ static void fewer_or_more_ranks_find_what_all_have_saved(void **state)
     restore_with_others(&g, 2, RANKS - 1, RANKS);
     restore_with_others(&g, 3, RANKS + 1, RANKS);
     restore_with_others(&g, 4, 1, RANKS);
-    restore_with_others(&g, 5, RANKS, RANKS); /* and what was put there for others is gone */
+    restore_with_others(&g, 5, RANKS, RANKS); /* and the parts of others are gone */
 }
 
-/* A gang that is down to one rank saves as a gang. */
+/* A gang of only one rank saves as a gang. */
 static void one_rank_alone_saves_as_a_gang(void **state)
 {
     struct scratch *s = *state;
@@ -502,7 +502,7 @@ static void one_rank_alone_saves_as_a_gang(void **state)
     restore_with_others(&g, 2, 2, 1);
 }
 
-/* Whoever resumes, resumes from what was verified as a whole. */
+/* A gang resumes only from a checkpoint that was verified completely. */
 static void damage_to_a_rank_that_is_no_more_counts(void **state)
 {
     struct scratch *s = *state;
@@ -530,18 +530,17 @@ static void a_first_start_is_agreed_upon_too(void **state)
         must(&g.ranks[k]);
         assert_int_equal(g.ranks[k].restored.id.attempt, 0);
     }
-    all(&g, restore_rank, RANKS); /* an agent that was restarted in between tells the same */
+    all(&g, restore_rank, RANKS); /* a restarted agent reports the same */
     for (int32_t k = 0; k < RANKS; k++)
         must(&g.ranks[k]);
 }
 
-/* ---- programs that go on, each at its own pace ---- */
+/* ---- programs that continue, each at its own speed ---- */
 
 #define SAVES 3
-#define NOT_THERE (-2) /* as the step of a save that a rank does not make */
+#define NOT_THERE (-2) /* step of a save that a rank skips */
 
-/* What one rank does, one save after the other: the step of each, what it counts it as, and what
- * came of it. */
+/* The saves of one rank in order: step, own count and result of each. */
 struct course {
     struct rank *rank;
     pthread_t thread;
@@ -588,7 +587,7 @@ static void courses_init(struct courses *all_of, struct gang *g, struct scratch 
     }
 }
 
-/* A small one, of that step. */
+/* Sets the rank's tree to a small state of that step. */
 static void be_at(struct rank *r, int64_t step)
 {
     make_tree(r->tree, step * 10 + r->gang.rank);
@@ -643,7 +642,7 @@ static void assert_failed(const struct course *c, int i, const char *why)
         fail_msg("%s, expected %s", c->e[i].text, why);
 }
 
-/* What the ranks restore is what each had at that step. */
+/* Each rank restores its state of that step. */
 static void assert_resumes_at(struct gang *g, int64_t step)
 {
     all(g, restore_rank, RANKS);
@@ -667,7 +666,7 @@ static void ranks_of_different_speeds_save_the_same_steps(void **state)
     assert_resumes_at(&g, SAVES);
 }
 
-/* Its program could not write the state of step 1, say. */
+/* For example because its program could not write the state of step 1. */
 static void one_that_was_not_there_meets_the_others_at_the_next(void **state)
 {
     struct courses c;
@@ -676,7 +675,7 @@ static void one_that_was_not_there_meets_the_others_at_the_next(void **state)
     courses_init(&c, &g, *state);
     c.of[3] = (struct course){.rank = &g.ranks[3], .steps = {NOT_THERE, 2, 3}, .counts = {0, 1, 2}};
     run_courses(&c);
-    /* Who is late finds that rank 0, having heard of it, has gone on. */
+    /* A late rank finds that rank 0, which knew of the failure, has continued. */
     for (int32_t k = 0; k < 3; k++)
         assert_failed(&c.of[k], 0,
             k == 0 ? "rank 3 could not save: it has none of step 1, and is past it"
@@ -704,7 +703,7 @@ static void what_rank_0_was_not_there_for_is_left_out(void **state)
     assert_resumes_at(&g, 3);
 }
 
-/* At a notice two ranks drop what waited for its turn, and two have not heard of it yet. */
+/* At a notice two ranks drop their queued save, and two have not got the notice yet. */
 static void what_some_ranks_drop_is_none_for_all(void **state)
 {
     struct courses c;
@@ -749,7 +748,7 @@ static void what_a_rank_cannot_even_take_fails_for_all_at_once(void **state)
         if (k != 2)
             take_snapshot(&g.ranks[k]);
     g.ranks[2].refused = &why;
-    g.ranks[2].progress = -1; /* nor what step it was */
+    g.ranks[2].progress = -1; /* nor its step */
     all(&g, save_rank, RANKS);
     assert_true(now_ms() - before < GANG_WAIT_MS / 4);
     assert_int_equal(g.ranks[2].rc, ERR_UNSUPPORTED);
@@ -762,7 +761,7 @@ static void what_a_rank_cannot_even_take_fails_for_all_at_once(void **state)
     assert_none_committed(*state, 1);
 }
 
-/* Of ranks that go on, two moments would become one checkpoint. */
+/* Ranks that continue would combine two moments into one checkpoint. */
 static void ranks_that_go_on_have_to_tell_their_step(void **state)
 {
     struct gang g;
@@ -778,7 +777,7 @@ static void ranks_that_go_on_have_to_tell_their_step(void **state)
             g.ranks[k].e.text, "rank 1 does not tell its step with the commit, and rank 0 does"));
     }
     assert_none_committed(*state, 0);
-    save_all(&g, 1, 2, -1); /* and need not where all wait */
+    save_all(&g, 1, 2, -1); /* and need not if all wait */
     assert_none_committed(*state, 1);
 }
 
@@ -815,7 +814,7 @@ static void die(void *ctx)
     kill(getpid(), SIGKILL);
 }
 
-/* As the agent after it: tells what was lost, and saves the next step. */
+/* Like a restarted agent: reports lost saves, and saves the next step. */
 static void come_back(struct rank *r)
 {
     struct err e;
@@ -825,7 +824,7 @@ static void come_back(struct rank *r)
     must(r);
 }
 
-/* Rank `doomed` is killed before call `at` of its first save. False: it made fewer. */
+/* Rank `doomed` is killed before call `at` of its first save. False if it made fewer calls. */
 static bool killed_at(int32_t doomed, int at)
 {
     struct scratch s;
@@ -887,7 +886,7 @@ static bool killed_at(int32_t doomed, int at)
 static void killed_at_any_call_it_meets_the_others_again(void **state)
 {
     (void)state;
-    if (getenv("BELAY_TEST_ENCRYPT")) /* the calls are the same */
+    if (getenv("BELAY_TEST_ENCRYPT")) /* makes the same calls */
         return;
     for (int32_t doomed = 0; doomed < FEW; doomed++) {
         int at = 1;

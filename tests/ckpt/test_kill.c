@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kill -9 in the middle of saves: afterwards the newest checkpoint is the last acknowledged one, or
- * the one that was under way, whole.
+ * the complete one that was under way.
  */
 #include "tests/ckpt/tools.h"
 #include "base/fs.h"
@@ -23,7 +23,7 @@ static void make_state(struct scratch *s, int64_t number)
     write_random(s->tree, "large", (2u << 20) + (size_t)number, (uint64_t)number);
 }
 
-/* The child: saves state after state, and says the number of each when it is acknowledged. */
+/* The child: saves state after state, and reports the number of each when it is acknowledged. */
 _Noreturn static void save_for_ever(struct scratch *s, int64_t number, int fd)
 {
     struct ckpt_stats stats;
@@ -48,7 +48,7 @@ static int64_t read_acknowledged(int fd, int64_t last)
     return last;
 }
 
-/* What is restored is state `acknowledged` or the next one; its number. */
+/* Checks that state `acknowledged` or the next one is restored; returns its number. */
 static int64_t check_restored(struct scratch *s, int64_t acknowledged)
 {
     struct ckpt_restored r = restore(s, 2);
@@ -72,7 +72,7 @@ static void killed_at_any_moment_the_last_acknowledged_or_the_next_is_there_whol
     int64_t newest = 0;
 
     prng_init(&prng, 11);
-    /* On a busy machine the moments come later, until some saves have really been made. */
+    /* On a busy machine kills come later, until some saves have completed. */
     for (int64_t i = 0; i < KILLS || newest <= 5; i++) {
         int fds[2], status;
         int64_t ns = prng_range(&prng, 0, 40000000) * (1 + i / KILLS);
@@ -87,7 +87,7 @@ static void killed_at_any_moment_the_last_acknowledged_or_the_next_is_there_whol
         if (pid == 0)
             save_for_ever(s, newest + 1, fds[1]);
         close(fds[1]);
-        nanosleep(&moment, NULL); /* not to wait for anything: the random moment itself */
+        nanosleep(&moment, NULL); /* the random moment of the kill, not a wait for an event */
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFSIGNALED(status));
@@ -102,7 +102,7 @@ struct last_act {
     int fd;
 };
 
-/* With pins, the last thing is that somebody pins what is being cleaned away. */
+/* With pins, pins the checkpoint being cleaned before the kill. */
 static void pin_and_die(void *ctx)
 {
     struct last_act *act = ctx;
@@ -133,12 +133,11 @@ static void check_cleaned(struct scratch *s, bool pinned)
     }
     assert_int_equal(find_objects(s, "/removing/", NULL, 0), 0);
     assert_int_equal(find_objects(s, "/manifests/", NULL, 0), 2 + pinned);
-    /* one is in all */
+    /* one chunk is in all */
     assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 1 + 2 * (2 + pinned));
 }
 
-/* False once the cleaning makes fewer calls than `at`. Before anything else, what must stay is
- * looked at. */
+/* False once the cleaning makes fewer calls than `at`. First checks what must be kept. */
 static bool clean_killed_at_call(int at, bool pins)
 {
     struct scratch s;

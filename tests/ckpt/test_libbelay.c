@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * libbelay against an agent that is a thread of this test. The library keeps its last request in
- * static variables, so each test runs in a process of its own.
+ * static variables, so each test runs in a separate process.
  */
 #include "base/fs.h"
 #include "base/mem.h"
@@ -57,7 +57,7 @@ static void assert_text(const struct room *r, const char *name, const char *expe
     buf_deinit(&text);
 }
 
-/* Answers commit.<number> with result as soon as it is there. */
+/* Answers commit.<number> with result as soon as it exists. */
 struct answer {
     struct room *room;
     int number;
@@ -128,7 +128,7 @@ static void a_request_is_seen_and_gone_after_the_commit(struct room *r)
     assert_int_equal(belay_stopping(), 0);
 }
 
-/* Of rank 0 .. 2, as one text each. */
+/* The directories of ranks 0 .. 2, as one text each. */
 static void assert_dirs(const char *of_0, const char *of_1, const char *of_2)
 {
     const char *expected[] = {of_0, of_1, of_2};
@@ -151,7 +151,7 @@ static void what_each_rank_had_saved_is_found(struct room *r)
     snprintf(everyone, sizeof(everyone), "%s/everyone", r->s.dir);
     assert_int_equal(belay_restored_ranks(), 1);
     assert_dirs(r->s.tree, NULL, NULL);
-    setenv("BELAY_RESTORED_RANKS", "3", 1); /* as many as there are now */
+    setenv("BELAY_RESTORED_RANKS", "3", 1); /* the same as now */
     setenv("BELAY_NODE_RANK", "2", 1);
     assert_int_equal(belay_restored_ranks(), 3);
     assert_dirs(NULL, NULL, r->s.tree);
@@ -236,7 +236,7 @@ static void a_commit_without_an_agent_is_given_up_for_good(struct room *r)
     assert_int_equal(belay_commit(1, -1, error, sizeof(error)), -1);
     assert_non_null(strstr(error, "did not answer"));
     assert_text(r, "commit.1", "{\"progress\":1,\"total\":null,\"wait\":false}\n");
-    /* An agent that comes back finds the answer there. */
+    /* A restarted agent finds that the answer exists. */
     FAILS(ERR_CONFLICT, fs_create_atomic(path_in(r->control, "result.1"), "x", 1, 0600, &e));
     assert_int_equal(commit_answered(r, 2, "{\"ok\":true}", error, sizeof(error)), 0);
     assert_int_equal(rmdir(r->control), -1);
@@ -298,7 +298,7 @@ static void an_accepted_commit_is_durable_or_lost_later(struct room *r)
     pthread_t thread;
 
     assert_int_equal(belay_last_durable(&progress), 0);
-    assert_int_equal(belay_wait(error, sizeof(error)), 0); /* there is nothing to wait for */
+    assert_int_equal(belay_wait(error, sizeof(error)), 0); /* nothing to wait for */
     accept(r, 1, 11);
     accept(r, 2, 22);
     assert_int_equal(belay_last_durable(&progress), 0);
@@ -331,7 +331,7 @@ static void a_commit_that_waits_is_durable_at_once(struct room *r)
     assert_text(r, "commit.2", "{\"progress\":22,\"total\":100}\n");
     assert_int_equal(belay_last_durable(&progress), 1);
     assert_int_equal(progress, 22);
-    assert_int_equal(belay_wait(NULL, 0), 0); /* it is newer than the first */
+    assert_int_equal(belay_wait(NULL, 0), 0); /* newer than the first */
     for (int i = 3; i <= 12; i++)
         accept(r, i, i);
     setenv("BELAY_COMMIT_TIMEOUT_S", "1", 1);
@@ -340,7 +340,7 @@ static void a_commit_that_waits_is_durable_at_once(struct room *r)
     for (int i = 5; i <= 12; i++) {
         char name[32];
 
-        snprintf(name, sizeof(name), "stored.%d", i); /* those before are not remembered */
+        snprintf(name, sizeof(name), "stored.%d", i); /* earlier ones are not remembered */
         put(r, name, "{\"ok\":true}");
     }
     assert_int_equal(belay_wait(NULL, 0), 0);
@@ -410,7 +410,7 @@ static void waits_for_other_ranks_add_up(struct room *r)
     assert_int_equal(belay_waited(NAN), 0);
     assert_int_equal(belay_waited(INFINITY), 0);
     assert_int_equal(belay_waited(0.5), 0);
-    while (!says_waited(r, "{\"ms\":750}\n")) { /* once a second it is told */
+    while (!says_waited(r, "{\"ms\":750}\n")) { /* reported once a second */
         assert_int_equal(belay_waited(1e-9), 0);
         assert_true(clock_mono(&clock_system).ms - start < 60000);
     }

@@ -110,7 +110,7 @@ static void any_changed_byte_is_found(void **state)
     buf_deinit(&text);
 }
 
-/* A text with a right hash: what comes after "chunks" is added here. */
+/* A text with a valid hash; the rest after "chunks" is added here. */
 static int parse_body(const char *body, struct err *e)
 {
     struct manifest m = {0};

@@ -59,7 +59,7 @@ static void jobs_clusters_and_keys_have_keys_of_their_own(void **state)
     for (int i = 0; i < 5; i++)
         for (int j = 0; j < i; j++)
             assert_string_not_equal(keys[i], keys[j]);
-    /* What one release derived, the next does: else it could read nothing of it. */
+    /* Every release must derive the same keys, or it could not read earlier checkpoints. */
     assert_string_equal(
         keys[0], "5b6a818444f51105dc4aa25b60410d1099cf02ee68486a7ecd70042b8af40185");
     master_job_crypt(&m, 7, &c);
@@ -67,7 +67,7 @@ static void jobs_clusters_and_keys_have_keys_of_their_own(void **state)
     assert_false(c.encrypts);
     crypt_name(&c.keys[0], hash, first);
     memset(&c, 0, sizeof(c));
-    OK(crypt_add(&c, keys[0], &e)); /* what an agent gets is what the cluster's file gives */
+    OK(crypt_add(&c, keys[0], &e)); /* an agent's keys equal those from the cluster's file */
     crypt_name(&c.keys[0], hash, second);
     assert_string_equal(first, second);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stands on this machine is not fetched again, whatever it is believed only by its hashes, and
- * a restore that is killed at any moment is gone on with.
+ * Content on this machine is not fetched again, it is trusted only by its hashes, and a restore
+ * killed at any moment is continued.
  */
 #include "tests/ckpt/tools.h"
 #include "base/fs.h"
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LARGE_BYTES ((9u << 20) + 17) /* three chunks, of 13 MiB in four */
+#define LARGE_BYTES ((9u << 20) + 17) /* three chunks; 13 MiB in four in total */
 #define KILLS 30
 
 static char *beside(const struct scratch *s, const char *end)
@@ -90,7 +90,7 @@ static void what_another_tree_has_otherwise_is_fetched(void **state)
 
     saved(s);
     snprintf(near, sizeof(near), "%s/near", s->dir);
-    r = restore_near(s, near); /* there is none */
+    r = restore_near(s, near); /* no such directory */
     assert_int_equal(r.stats.reused_bytes, 0);
     assert_int_equal(rename(s->out, near), 0);
     r = restore_near(s, near);
@@ -130,7 +130,7 @@ static void what_is_in_the_way_is_not_followed_and_never_waited_for(void **state
     assert_int_equal(unlink(path_in(near, "large")), 0);
     assert_int_equal(mkdir(path_in(near, "large"), 0700), 0);
     restore_near(s, near);
-    restore_near(s, path_in(near, "locked")); /* no directory */
+    restore_near(s, path_in(near, "locked")); /* unreadable directory */
 }
 
 /* ---- interrupted ---- */
@@ -155,7 +155,7 @@ static void what_failed_in_the_middle_is_gone_on_with(void **state)
     assert_in_range(r.stats.reused_bytes, 1, r.stats.bytes - 1);
 }
 
-/* All of it stands, and not one chunk is in the store. */
+/* Everything is in place, and no chunk is in the store. */
 static void only_what_is_missing_is_fetched(void **state)
 {
     struct scratch *s = *state;
@@ -173,7 +173,7 @@ static void only_what_is_missing_is_fetched(void **state)
         assert_int_equal(rename(s->out, beside(s, ".restoring")), 0);
         write_text(s->dir, "out.restores", sha256);
         if (round == 1)
-            /* one of the small ones */
+            /* one of the small files */
             write_text(beside(s, ".restoring"), "common", "not what it was");
         r = restore_near(s, "/nowhere");
         if (round == 0)
@@ -181,7 +181,7 @@ static void only_what_is_missing_is_fetched(void **state)
         else
             assert_in_range(r.stats.reused_bytes, LARGE_BYTES, r.stats.bytes - 1);
     }
-    /* Of another manifest, or nobody knows of which. */
+    /* Of another or an unknown manifest. */
     for (int round = 0; round < 2; round++) {
         assert_int_equal(rename(s->out, beside(s, ".restoring")), 0);
         write_text(beside(s, ".restoring"), "stranger", "x");
@@ -219,8 +219,8 @@ static void die(void *ctx)
     kill(getpid(), SIGKILL);
 }
 
-/* Restores in a child, which is killed at call `at` of the store, or (0) after some time. False: it
- * came to its end. */
+/* Restores in a child, which is killed at call `at` of the store, or (0) after some time. False if
+ * it finished. */
 static bool killed(struct scratch *s, int at, int64_t ns)
 {
     struct timespec moment = {.tv_nsec = ns};
@@ -258,7 +258,7 @@ static void killed_at_any_call_it_is_gone_on_with(void **state)
 
     saved(s);
     for (at = 1; killed(s, at, 0); at++) {
-        restore_near(s, "/nowhere"); /* how much stands depends on the threads */
+        restore_near(s, "/nowhere"); /* how much is in place depends on the threads */
         OK(fs_remove_tree(s->out, &e));
     }
     assert_in_range(at, 5, 20);
@@ -279,9 +279,9 @@ static void killed_at_any_moment_it_is_gone_on_with(void **state)
 
         assert_true(i < 20 * KILLS);
         n_killed += was_killed;
-        /* half come to their end */
+        /* aims at half of them finishing */
         limit_ns += was_killed && limit_ns < 900000000 ? limit_ns / 20 : -limit_ns / 10;
-        if (i % 3 == 0) /* else once more where it is */
+        if (i % 3 == 0) /* otherwise continue in the same place */
             continue;
         reused += restore_near(s, "/nowhere").stats.reused_bytes;
         OK(fs_remove_tree(s->out, &e));

@@ -27,7 +27,7 @@ static char *name_of(int i)
     return path_in("large", (const char *[]){"0", "1", "2", "3", "4"}[i]);
 }
 
-/* Until what was written before is older than the clock of stamps can tell. */
+/* Waits until earlier writes are older than the granularity of stamps. */
 static void let_settle(void)
 {
     struct timespec start, now;
@@ -84,13 +84,13 @@ static void what_did_not_change_is_not_read_again(void **state)
     stats = save_seen(s, 2, seen);
     assert_int_equal(stats.unread_bytes, N_FILES * FILE_BYTES);
     assert_int_equal(stats.stored_bytes, 0);
-    /* Same name, size, inode and modification time: the change time is its own. */
+    /* Same name, size, inode and modification time: only the change time differs. */
     write_random(s->tree, name_of(2), FILE_BYTES, 77);
-    let_settle(); /* or a busy machine decides whether the next save trusts it */
+    let_settle(); /* otherwise the machine's load decides whether the next save trusts it */
     stats = save_seen(s, 3, seen);
     assert_int_equal(stats.unread_bytes, (N_FILES - 1) * FILE_BYTES);
     assert_in_range(stats.stored_bytes, FILE_BYTES, FILE_BYTES + 1000);
-    /* Another name is another file only if it is one. */
+    /* A rename does not make it another file. */
     assert_int_equal(rename(path_in(s->tree, name_of(0)), path_in(s->tree, "z")), 0);
     let_settle();
     assert_int_equal(save_seen(s, 4, seen).unread_bytes, (N_FILES - 1) * FILE_BYTES);
@@ -150,7 +150,7 @@ static void what_somebody_may_be_writing_is_read_again(void **state)
     p = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     assert_true(p != MAP_FAILED);
     close(fd);
-    p[0]++; /* the page is dirty: the next change of it leaves no stamp */
+    p[0]++; /* the page is dirty, so the next change of it sets no stamp */
     let_settle();
     save_seen(s, 1, seen);
     p[0]++;
@@ -229,12 +229,12 @@ static void what_was_stored_before_the_deadline_is_found_by_the_next_save(void *
         snprintf(name, sizeof(name), "f%02d", i);
         write_random(s->tree, name, FILE_BYTES, (uint64_t)i + 1);
     }
-    /* The calls before are the lists and the manifest; each file has a look and a put. */
+    /* The calls before are lists and the manifest; each file takes a lookup and a put. */
     store_fault_init(&f, s->job.store, FAULT_HOOK_ONWARD, 20);
     f.hook = wait_for_deadline;
     f.hook_ctx = &w;
     s->job.store = &f.base;
-    w.until_ms = clock_mono(&clock_system).ms + 1500; /* enough for seven of them */
+    w.until_ms = clock_mono(&clock_system).ms + 1500; /* enough for seven files */
     FAILS(ERR_TIMEOUT, ckpt_save_with(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, NULL,
                            &(struct ckpt_save_with){.deadline_ms = w.until_ms}, &stats, &e));
     s->job.store = f.inner;
@@ -260,6 +260,6 @@ int main(void)
         cmocka_unit_test(a_save_is_given_up_when_it_cannot_be_in_time),
         TEST(what_was_stored_before_the_deadline_is_found_by_the_next_save),
     };
-    setenv("TMPDIR", "/var/tmp", 0); /* not the usual tmpfs */
+    setenv("TMPDIR", "/var/tmp", 0); /* instead of the usual tmpfs */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saves of a moment of a tree, while the tree goes on changing.
+ * Saves of a snapshot of a tree while the tree changes.
  */
 #include "ckpt/snapshot.h"
 #include "base/fs.h"
@@ -45,7 +45,7 @@ static void make_state(const struct scratch *s, int64_t number)
     write_random(s->tree, "sub/larger", LARGE + 77, (uint64_t)number + 1000);
 }
 
-/* NULL: it cannot be had. */
+/* NULL if no snapshot is possible. */
 static struct ckpt_snapshot *take(const struct scratch *s, struct ckpt_snapshot_how how,
     struct ckpt_snapshot_stats *ret_stats, struct err *ret_why)
 {
@@ -90,7 +90,7 @@ static void assert_saved_is_then(struct scratch *s, int64_t sequence)
     char then[400];
 
     assert_int_equal(restore(s, 2).id.sequence, sequence);
-    snprintf(then, sizeof(then), "%s/then", s->dir); /* path_in's do not last */
+    snprintf(then, sizeof(then), "%s/then", s->dir); /* path_in's results are reused */
     assert_same_tree(then, s->out);
 }
 
@@ -133,7 +133,7 @@ static void what_is_saved_is_the_moment_whatever_is_replaced_and_removed_meanwhi
     assert_int_equal(unlink(path_in(s->tree, "sub/again")), 0);
     make_state(s, 2);
     OK(store_it(s, 2, snapshot, NULL, &saved, &e));
-    assert_int_equal(saved.reused_bytes, saved.bytes); /* it is what was remembered */
+    assert_int_equal(saved.reused_bytes, saved.bytes); /* equals the remembered copy */
     ckpt_snapshot_destroy(snapshot);
     assert_saved_is_then(s, 2);
 }
@@ -149,7 +149,7 @@ static void small_files_are_copied_and_may_be_written_in_place(void **state)
 
     make_tree(s->tree, 1);
     remember(s);
-    fd = open(path_in(s->tree, "common"), O_RDWR); /* somebody may be writing all the time */
+    fd = open(path_in(s->tree, "common"), O_RDWR); /* a process may be writing all the time */
     snapshot = must_take(s, (struct ckpt_snapshot_how){0}, &stats);
     assert_int_equal(stats.held_bytes, 0);
     write_text(s->tree, "common", "something else");
@@ -249,7 +249,7 @@ static void a_held_file_that_is_written_in_place_is_noticed(void **state)
 
         make_state(s, 2);
         snapshot = must_take(s, (struct ckpt_snapshot_how){0}, &stats);
-        /* at once: within the same tick of the clock if need be */
+        /* at once, perhaps within the same tick of the clock */
         ways[i](path_in(s->tree, "large"));
         FAILS(ERR_UNAVAILABLE, store_it(s, 2, snapshot, NULL, &saved, &e));
         assert_true(ckpt_snapshot_was_disturbed(snapshot));
@@ -324,7 +324,7 @@ static void what_cannot_be_saved_is_said_at_once(void **state)
     assert_non_null(strstr(e.text, "'pipe'"));
     FAILS(ERR_NOT_FOUND, ckpt_snapshot_take(s->out, &how, NULL, &snapshot, &stats, &e));
     assert_int_equal(unlink(path_in(s->tree, "pipe")), 0);
-    how.scratch = s->out; /* which is not there */
+    how.scratch = s->out; /* which does not exist */
     OK(ckpt_snapshot_take(s->tree, &how, NULL, &snapshot, &stats, &e));
     assert_null(snapshot);
     assert_non_null(strstr(e.text, "no file could be made"));
@@ -420,7 +420,7 @@ static void killed_between_any_two_calls_nothing_is_half_and_nothing_is_left(voi
     assert_in_range(at, 10, 100);
 }
 
-/* ---- file systems of our own ---- */
+/* ---- separate file systems ---- */
 
 static int in_child(int (*fn)(void))
 {
@@ -493,7 +493,7 @@ static void a_disk_without_room_for_copies_leaves_the_other_ways(void **state)
         assert_int_equal(rc, 0);
 }
 
-/* On XFS in a file. */
+/* On an XFS image file. */
 static int clone_files(void)
 {
     struct ckpt_snapshot_stats stats;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stores in Google's buckets, Azure's containers and S3 servers that others wrote: what every
- * store promises, and, where there is somebody to make the server fail, every way in which it may.
+ * The stores in Google's buckets, Azure's containers and third-party S3 servers: the contract of
+ * every store and, where the server supports faults, every way in which it may fail.
  *
  *     test_store_clouds URL TOKEN CONTROL
  *
- * TOKEN is a bearer token, or a shared access signature if it has a '='; for s3:// it is not looked
- * at, and the keys are in the environment. CONTROL is where faults are ordered, "-": nowhere.
+ * TOKEN is a bearer token, or a shared access signature if it has a '='; for s3:// it is ignored,
+ * and the keys are in the environment. CONTROL is the address for ordering faults, "-" = none.
  * test_store_clouds.py and s3server.py start the servers.
  */
 #include "base/fs.h"
@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGE_BYTES ((size_t)17 << 20) /* so much goes in blocks at Azure */
+#define LARGE_BYTES ((size_t)17 << 20) /* large enough for blocks at Azure */
 #define PATIENCE_MS 20000
 
 static const char *url, *token, *control;
@@ -141,8 +141,8 @@ static void objects_are_removed_moved_and_linked(void **state)
     contract_remove_rename_link(STORE, kind() != STORE_KEYS_AZURE);
 }
 
-/* Servers that others wrote have pages of 1000; those without conditional writes (Swift) would take
- * minutes for so many. */
+/* Third-party servers have pages of 1000; those without conditional writes (Swift) would take
+ * minutes for that many. */
 static void many_objects_come_and_go(void **state)
 {
     struct s3_place place;
@@ -203,7 +203,7 @@ static void a_checkpoint_goes_and_comes(void **state)
     OK(fs_remove_tree(s.dir, &e));
 }
 
-/* ---- What goes wrong ---- */
+/* ---- Failures ---- */
 
 static void work_all(void **state, const char *tag)
 {
@@ -293,8 +293,7 @@ static void of_many_that_are_removed_one_that_is_refused_is_told(void **state)
     buf_deinit(&out);
 }
 
-/* A page that cannot be read is asked for again; one that never can is a store that cannot serve
- * now. */
+/* A malformed page is requested again; if it stays malformed, the store is unavailable. */
 static void a_malformed_list_is_asked_for_again(void **state)
 {
     static const char *const hows[] = {"list-html", "list-other", "list-size"};
@@ -315,7 +314,7 @@ static void a_malformed_list_is_asked_for_again(void **state)
         fault(NET, "GET", "list-html");
     FAILS(ERR_UNAVAILABLE, DO(list, "", append_name, &out, &e));
     assert_non_null(strstr(e.text, "the reply cannot be read"));
-    for (int i = 0; i < S3_OP_TRIES + 1; i++) /* the first page is one */
+    for (int i = 0; i < S3_OP_TRIES + 1; i++) /* the first page counts */
         fault(NET, "GET", "list-again");
     FAILS(ERR_UNAVAILABLE, DO(list, "", append_name, &out, &e));
     assert_non_null(strstr(e.text, "the next page is this one"));

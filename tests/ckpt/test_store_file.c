@@ -65,7 +65,7 @@ static void what_is_put_is_there_when_it_is_settled(void **state)
         snprintf(name, sizeof(name), "put/%d", i);
         OK(DO(put, name, name, strlen(name), NULL, &e));
     }
-    OK(DO(put, "put/49", "again", 5, NULL, &e)); /* not known yet: either is fine */
+    OK(DO(put, "put/49", "again", 5, NULL, &e)); /* not known yet: either is allowed */
     OK(DO(settle, "put/", &e));
     OK(DO(list, "put/", count, &n, &e));
     assert_int_equal(n, 50);
@@ -81,7 +81,7 @@ static void what_is_put_is_there_when_it_is_settled(void **state)
     OK(store_open(url, NULL, &s->job.store, &e));
     n = 0;
     OK(DO(list, "put/", count, &n, &e));
-    assert_int_equal(n, 50); /* and nothing beside them */
+    assert_int_equal(n, 50); /* and nothing else */
     buf_deinit(&out);
 }
 
@@ -228,7 +228,7 @@ static void a_url_that_is_not_supported_is_refused_with_what_is(void **state)
     assert_true(e.of_store);
 }
 
-/* Another has cleaned it away: it must not count as durable. */
+/* Another process has removed it: it must not count as durable. */
 static void what_was_put_and_is_gone_is_not_settled(void **state)
 {
     struct scratch *s = *state;
@@ -244,7 +244,7 @@ static void what_was_put_and_is_gone_is_not_settled(void **state)
     OK(store_settle(store, "nothing/", &e));
 }
 
-/* Not of this machine, whatever they are. */
+/* Never as errors of this machine. */
 static void errors_are_marked_as_the_stores(void **state)
 {
     struct scratch *scratch = *state;

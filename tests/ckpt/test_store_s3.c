@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store in S3 against the emulator's, with every way in which a server may fail.
+ * The store in S3 against the emulator, with every way in which a server may fail.
  */
 #include "base/fs.h"
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGE_BYTES ((size_t)17 << 20) /* so much is sent in parts */
+#define LARGE_BYTES ((size_t)17 << 20) /* large enough to be sent in parts */
 
 struct world {
     struct s3_server server;
@@ -94,7 +94,7 @@ static void a_name_is_created_once(void **state)
     contract_a_name_is_created_once(STORE);
 }
 
-/* Three to a page. */
+/* Three objects per page. */
 static void a_list_goes_on_over_pages(void **state)
 {
     contract_a_list_is_ordered(STORE);
@@ -139,7 +139,7 @@ static void what_the_bucket_wants_encrypted_is_made_so_in_every_way(void **state
     char *p = mem_alloc(LARGE_BYTES);
     struct store *s;
     struct err e;
-    FAILS(ERR_DENIED, DO(create, "n", "x", 1, &e)); /* the URL does not say so */
+    FAILS(ERR_DENIED, DO(create, "n", "x", 1, &e)); /* the URL does not request it */
     OK(store_open(s3_server_url(SERVER, "lab/x", "&sse=s3"), &o, &s, &e));
     FAILS(ERR_DENIED, s->ops->create(s, "n", "x", 1, &e));
     store_close(s);
@@ -200,7 +200,7 @@ static void a_bucket_may_be_in_the_host_name(void **state)
     store_close(s);
 }
 
-/* ---- What goes wrong ---- */
+/* ---- Failures ---- */
 
 static void work_all(void **state, const char *tag)
 {
@@ -221,7 +221,7 @@ static void work_all(void **state, const char *tag)
     buf_deinit(&out);
 }
 
-/* Each action fails once in each way that passes; every operation does its work all the same. */
+/* Each action fails once in each transient way; every operation still succeeds. */
 static void what_passes_is_tried_again(void **state)
 {
     static const char *const actions[] = {
@@ -246,7 +246,7 @@ static void what_passes_is_tried_again(void **state)
     work_all(state, "t");
 }
 
-/* The object that a lost reply left there is ours, and no conflict; another's is one. */
+/* After a lost reply our own object is no conflict; another's is. */
 static void a_create_whose_reply_was_lost_knows_its_own_object(void **state)
 {
     struct err e;
@@ -283,7 +283,7 @@ static void what_does_not_pass_is_an_error_that_says_what_to_do(void **state)
             fail_msg("%s", e.text);
         free(code);
     }
-    /* HEAD has no words for it; they are asked for */
+    /* HEAD has no body; the error is requested with GET */
     fault(SERVER, "refuse", "HeadObject", "\"code\": \"AccessDenied\"");
     fault(SERVER, "refuse", "GetObject", "\"code\": \"AccessDenied\"");
     FAILS(ERR_DENIED, DO(stat, "n", &size, &e));
@@ -413,7 +413,7 @@ static void a_holder_gives_nothing_that_has_ended(void **state)
     store_auth_destroy(a);
 }
 
-/* All that a store does, with the credentials of one job's session, and nothing beyond that job's
+/* All operations of a store with the credentials of one job's session, and none outside that job's
  * part. */
 static void a_session_reaches_its_jobs_part_only(void **state)
 {
@@ -452,14 +452,15 @@ static void a_session_reaches_its_jobs_part_only(void **state)
     buf_deinit(&bytes);
 }
 
-/* The holder has no others: the store's user is told so, and goes on when there are some. */
+/* The holder has no others: the operation fails with that reason, and works again when there are
+ * new ones. */
 static void a_session_that_has_ended_is_refused(void **state)
 {
     struct store_keys k;
     struct err e;
     int64_t size;
     s3_server_assume(SERVER, "lab/x/", 1, &k);
-    k.expires = WALL_NONE; /* this side does not know: the server does */
+    k.expires = WALL_NONE; /* only the server knows that they have expired */
     struct store *s;
     struct store_net *alone = store_net_create(NULL, NULL);
     store_auth_set(store_net_auth(alone, STORE_KEYS_AWS), &k);
@@ -531,7 +532,7 @@ static int save_random(struct scratch *s, int sequence, int keep, struct err *e)
         &s->job, (struct ckpt_id){1, sequence}, s->tree, -1, NULL, &with, &stats, e);
 }
 
-/* There is room for three. */
+/* There is room for three checkpoints. */
 static void a_full_store_gives_up_the_oldest_that_would_go_anyway(void **state)
 {
     struct scratch s;
@@ -546,14 +547,14 @@ static void a_full_store_gives_up_the_oldest_that_would_go_anyway(void **state)
     FAILS(ERR_NOT_FOUND, ckpt_verify(&s.job, (struct ckpt_id){1, 1}, &e));
     for (int i = 2; i <= 4; i++)
         OK(ckpt_verify(&s.job, (struct ckpt_id){1, i}, &e));
-    FAILS(ERR_NO_SPACE, save_random(&s, 5, 4, &e)); /* four were to be kept: none goes */
+    FAILS(ERR_NO_SPACE, save_random(&s, 5, 4, &e)); /* four should be kept, so none is removed */
     for (int i = 2; i <= 4; i++)
         OK(ckpt_verify(&s.job, (struct ckpt_id){1, i}, &e));
     assert_int_equal(restore(&s, 2).id.sequence, 4);
     OK(fs_remove_tree(s.dir, &e));
 }
 
-/* Neither the one before nor one that is pinned is given up, whatever that costs. */
+/* Neither the previous checkpoint nor a pinned one is ever removed. */
 static void a_full_store_keeps_the_last_and_what_is_pinned(void **state)
 {
     struct scratch s;
@@ -578,7 +579,7 @@ static void a_full_store_keeps_the_last_and_what_is_pinned(void **state)
     OK(fs_remove_tree(s.dir, &e));
 }
 
-/* What a proxy puts in a manifest's place is no damage of the store: nothing is set aside, and the
+/* A proxy's reply in place of a manifest is no damage in the store: nothing is set aside, and the
  * newest is used. */
 static void a_reply_that_is_damaged_on_its_way_sets_nothing_aside(void **state)
 {

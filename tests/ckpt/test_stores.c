@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One table of what is done to a store, one of how a store may fail, and every kind of store:
- * whichever call fails, in whichever way, or kills who made it, afterwards the newest committed
- * checkpoint or the one before is there, bit for bit, and what was begun can be done again. And
- * every byte of every object may be another one.
+ * A table of operations, a table of failures, and every kind of store: whichever call fails, in
+ * whichever way, or kills its caller, afterwards the newest committed checkpoint or the previous
+ * one exists, bit for bit, and the operation can be repeated. Also, every byte of every object may
+ * be damaged.
  *
  *     test_stores file|s3|swift|gs|az [thorough]
  */
@@ -25,17 +25,17 @@
 #include <unistd.h>
 
 #define MIB (1u << 20)
-#define PART_BYTES (MIB / 2) /* so that a chunk may be large enough for three */
-#define CALLS_MAX 120        /* of one deed: else something goes on for ever */
+#define PART_BYTES (MIB / 2) /* so that a chunk can have three */
+#define CALLS_MAX 120        /* per operation; more means an endless loop */
 
 /* ---- kinds of store ---- */
 
 struct kind {
     const char *name;
-    const char *url; /* of a server at the port that follows; NULL: files */
+    const char *url; /* of a server, followed by its port; NULL for files */
     enum store_keys_kind keys;
     bool is_unconditional;
-    bool sweeps; /* not only every sort of request is killed, but every one */
+    bool sweeps; /* kill at every request, not only at every sort */
     bool has_parts;
 };
 
@@ -49,20 +49,20 @@ static const struct kind kinds[] = {
 
 struct world {
     const struct kind *kind;
-    struct scratch s; /* s.job.store: opened anew for each deed */
+    struct scratch s; /* s.job.store is reopened for each operation */
     struct object_server server;
     struct store_net *net;
-    struct snapshot files; /* of the store in files */
-    char first[400];       /* a tree: of 1.1 */
+    struct snapshot files; /* content of the store in files */
+    char first[400];       /* the tree of checkpoint 1.1 */
     bool is_thorough;
-    char sorts[SERVER_SORTS_MAX][64]; /* of a deed's requests */
+    char sorts[SERVER_SORTS_MAX][64]; /* of an operation's requests */
     int n_rehearsed;
     struct smap tried;
 };
 
 static struct world world;
 
-static struct doing { /* for who reads of a failure */
+static struct doing { /* printed with a failure */
     const char *deed, *how;
     int at;
 } doing;
@@ -100,7 +100,7 @@ static void close_store(struct world *w)
     w->net = NULL;
 }
 
-/* What is there is what every case of a deed begins with. */
+/* Records the initial state of every case of an operation. */
 static void take(struct world *w)
 {
     if (w->kind->url)
@@ -128,9 +128,9 @@ static void clear(struct world *w)
         OK(fs_remove_tree(path_in(w->s.store, "lab"), &e));
 }
 
-/* ---- how it fails ---- */
+/* ---- failures ---- */
 
-/* Of files a call fails, of servers a request. */
+/* With files a call fails, with servers a request. */
 struct fault {
     const char *name;
     enum server_fault server;
@@ -165,13 +165,13 @@ static void die(void *ctx)
     kill(getpid(), SIGKILL);
 }
 
-/* ---- what is done ---- */
+/* ---- operations ---- */
 
 struct deed {
     const char *name;
     void (*prepare)(struct world *w);
     int (*act)(struct world *w, struct err *e);
-    /* is_done: it came to its end, and said that it was done. Without faults. */
+    /* Checks the state, without faults. is_done: the operation returned success. */
     void (*check)(struct world *w, bool is_done);
     bool needs_parts;
 };
@@ -228,7 +228,7 @@ static void check_is_one_of(struct world *w, struct ckpt_id newest, bool is_newe
     }
 }
 
-/* Again, under the next number, as an agent does it. */
+/* Repeats the save with the next number, as an agent does. */
 static void check_save(struct world *w, bool is_done)
 {
     check_is_one_of(w, (struct ckpt_id){1, 2}, is_done);
@@ -244,13 +244,13 @@ static void prepare_second(struct world *w)
 
     prepare_one(w);
     write_text(w->s.tree, "new", "x");
-    /* a chunk of its own, which the other one does not take along */
+    /* in a separate chunk, not shared with the other file */
     write_random(w->s.tree, "large", MIB, 1);
     save(&w->s, 1, 2);
     OK(ckpt_fence(&w->s.job, 2, &e));
 }
 
-/* Content that an earlier attempt has saved. */
+/* Content saved by an earlier attempt. */
 static int act_link(struct world *w, struct err *e)
 {
     struct ckpt_stats stats;
@@ -302,7 +302,7 @@ static int act_restore(struct world *w, struct err *e)
                                     : err_set(e, ERR_CORRUPT, "restored %d", (int)r.id.sequence);
 }
 
-/* Nothing is wrong with the store: so nothing is set aside, and what is there is the newest. */
+/* The store is intact, so nothing is set aside, and the newest is restored. */
 static void check_restore(struct world *w, bool is_done)
 {
     if (is_done || fs_exists(w->s.out))
@@ -346,7 +346,7 @@ static void check_fall_back(struct world *w, bool is_done)
     FAILS(ERR_NOT_FOUND, ckpt_verify(&w->s.job, (struct ckpt_id){1, 2}, &e));
 }
 
-/* Two of one attempt, of which the first is pinned, and one of the next. */
+/* Two checkpoints of one attempt, the first of them pinned, and one of the next attempt. */
 static void prepare_many(struct world *w)
 {
     struct err e;
@@ -370,7 +370,7 @@ static int count_names(void *ctx, const char *name, int64_t size_bytes)
     return 0;
 }
 
-/* Of n checkpoints with a manifest and a chunk each, and one pin. */
+/* Expects n checkpoints with a manifest and a chunk each, and one pin. */
 static void assert_only(struct world *w, int n_checkpoints)
 {
     struct store *s = w->s.job.store;
@@ -412,7 +412,7 @@ static void check_end(struct world *w, bool is_done)
     FAILS(ERR_CONFLICT, act_save(w, &e));
 }
 
-/* Its chunk goes in parts: as a manifest of very many files does. */
+/* Its chunk is sent in parts, like a manifest of very many files. */
 static void prepare_large(struct world *w)
 {
     prepare_one(w);
@@ -447,7 +447,7 @@ static const struct deed deeds[] = {
     {"save in parts", prepare_large, act_save, check_large, .needs_parts = true},
 };
 
-/* ---- every fault at every call of every deed ---- */
+/* ---- every fault at every call of every operation ---- */
 
 /* In a child, which may be killed. */
 static bool act_in_child(struct world *w, const struct deed *d, const struct fault *f, int at)
@@ -478,7 +478,7 @@ static bool act_in_child(struct world *w, const struct deed *d, const struct fau
     return WIFSIGNALED(status);
 }
 
-/* True if the fault came to pass. */
+/* True if the fault occurred. */
 static bool act_here(
     struct world *w, const struct deed *d, const struct fault *f, int at, int *ret_rc)
 {
@@ -522,9 +522,8 @@ static bool run_case(struct world *w, const struct deed *d, const struct fault *
     return struck;
 }
 
-/* What passes is tried again in one place, whatever went before: it is done to every sort of
- * request once. What ends the deed is done to every request; a kill of every kind of store, the
- * rest where it need not know which it is. */
+/* Transient faults are retried in one place, so they hit every sort of request only once. Faults
+ * that end the operation hit every request: kills with every kind of store, the others with one. */
 static bool is_new(struct world *w, const struct fault *f, int at, int n)
 {
     char text[200];
@@ -540,7 +539,7 @@ static bool is_new(struct world *w, const struct fault *f, int at, int n)
     return true;
 }
 
-/* What the deed asks for when nothing fails; how often. */
+/* Records the operation's requests without faults; returns their number. */
 static int rehearse(struct world *w, const struct deed *d)
 {
     static const struct fault none = {.name = "none"};
@@ -625,8 +624,8 @@ static void prepare_for_damage(struct world *w)
     make_tree(w->first, 1);
 }
 
-/* What is found is set aside, told, and the one before is used; what is not of the newest is not
- * looked at. */
+/* Damage is set aside and reported, and the previous checkpoint is used; checkpoints other than the
+ * newest are not read. */
 static void check_damage(struct world *w, bool first_is_bad, bool second_is_bad)
 {
     struct ckpt_restored r = restored(w, 2);
@@ -644,7 +643,7 @@ static void check_damage(struct world *w, bool first_is_bad, bool second_is_bad)
     assert_int_equal(restored(w, 2).damaged, 0);
 }
 
-/* Fences and pins hold by their names. */
+/* The names alone of fences and pins are effective. */
 static void check_claims(struct world *w)
 {
     struct err e;

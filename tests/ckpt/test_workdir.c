@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is in a working directory, as a text, and its content in packs.
+ * The list of a working directory, as a text, and its content in packs.
  */
 #include "ckpt/workdir.h"
 #include "base/mem.h"
@@ -58,7 +58,7 @@ static void what_could_leave_the_directory_is_refused(void **state)
     static const char *const texts[] = {
         "l a\t/etc\nf 644 0 - a/passwd\n", /* through a link */
         "f 644 0 - a\nf 644 0 - a/b\n",    /* in a file */
-        "f 644 0 - a/b\n",                 /* in nothing */
+        "f 644 0 - a/b\n",                 /* without a parent */
         "d 755 ../a\n",
         "d 755 /a\n",
         "f 644 0 - a/../b\n",

@@ -36,7 +36,7 @@ void scratch_init(struct scratch *s)
     struct err e;
     char url[400];
 
-    if (!base) /* thousands of fsyncs: without a disk where that is possible */
+    if (!base) /* avoid a disk if possible, because of thousands of fsyncs */
         base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     memset(s, 0, sizeof(*s));
     snprintf(s->dir, sizeof(s->dir), "%s/belay-test-XXXXXX", base);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of ckpt share: a scratch directory with a store and trees in it.
+ * Shared by the tests of ckpt: a scratch directory with a store and trees.
  */
 #ifndef BELAY_TESTS_CKPT_TOOLS_H
 #define BELAY_TESTS_CKPT_TOOLS_H
@@ -22,11 +22,11 @@ void check_kind(
 
 struct scratch {
     char dir[256];   /* removed by scratch_deinit */
-    char tree[300];  /* dir/tree: what is saved */
-    char out[300];   /* dir/out: where it is restored to */
+    char tree[300];  /* dir/tree: the source of saves */
+    char out[300];   /* dir/out: the target of restores */
     char store[300]; /* dir/store: the store's root */
     struct ckpt_job job;
-    /* job.crypt, if BELAY_TEST_ENCRYPT is in the environment: all is encrypted then */
+    /* job.crypt, if BELAY_TEST_ENCRYPT is in the environment: then everything is encrypted */
     struct ckpt_crypt crypt;
 };
 
@@ -35,12 +35,12 @@ struct scratch {
 /* An empty tree and an open store; job 7 of cluster "lab". */
 void scratch_init(struct scratch *s);
 void scratch_deinit(struct scratch *s);
-/* cmocka's setup and teardown of one: *state is a struct scratch. */
+/* Setup and teardown for cmocka: *state is a struct scratch. */
 int scratch_setup(void **state);
 int scratch_teardown(void **state);
 
 char *path_in(const char *dir, const char *name); /* borrowed until the 8th next call */
-/* Files written are as of 2001: what is written twice is the same. */
+/* Files get times of 2001, so writing twice gives the same file. */
 void write_text(const char *dir, const char *name, const char *text);
 void write_bytes(const char *dir, const char *name, const void *p, size_t n);
 void make_dir(const char *dir, const char *name);
@@ -58,23 +58,23 @@ bool is_same_tree(const char *a, const char *b);
 /* Fails unless dir is what make_tree(number) makes. */
 void assert_tree_is(const char *dir, int64_t number);
 
-/* the tree; fails on errors */
+/* saves the tree; fails on errors */
 struct ckpt_stats save(struct scratch *s, int64_t attempt, int64_t sequence);
-/* to out; fails on errors */
+/* restores to out; fails on errors */
 struct ckpt_restored restore(struct scratch *s, int64_t before_attempt);
 
-/* ckpt_clean of the newest */
+/* ckpt_clean with keep.newest = keep */
 int clean_job(const struct ckpt_job *j, int64_t attempt, int keep, struct err *e);
 
-/* All objects of the store in files, to put them back as they were. Zeroed is empty. */
+/* A copy of all objects of the store in files, to restore them. Zeroed is empty. */
 #define SNAPSHOT_MAX 32
 struct snapshot {
     char names[SNAPSHOT_MAX][600];
     struct buf content[SNAPSHOT_MAX];
     size_t n;
 };
-void snapshot_take(struct scratch *s, struct snapshot *snap); /* snap is empty */
-/* and nothing else is there */
+void snapshot_take(struct scratch *s, struct snapshot *snap); /* snap must be empty */
+/* removes everything else */
 void snapshot_put_back(struct scratch *s, const struct snapshot *snap);
 void snapshot_deinit(struct snapshot *snap);
 
