@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud whose machines never join, as with a wrong server name: each is paid for. How many are launched is bounded, over a
-kill of belayd too; belayd says so and shows what the machine's console ended with. Mended, the pool works again."""
+"""A cloud whose machines never join, as with a wrong server name, although each is paid for. The
+number of launches is bounded, also across a kill of belayd; belayd reports it and shows the end of
+the machine's console. After a fix the pool works again."""
 
 import http.server
 import json
@@ -16,13 +17,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from lab import Lab  # noqa: E402
 
 NOWHERE = "https://127.0.0.1:1"
-WORDS = "127.0.0.1"  # of the program that fetches the agent: it cannot connect
+WORDS = "127.0.0.1"  # in the error of the program that fetches the agent: it cannot connect
 BROKEN = {"belayd": {"server": NOWHERE}, "pool": {"refusal_backoff": "500ms", "boot_timeout": "3s"}}
 WAITS_S = (3, 6)  # six times refusal_backoff, then twice that
 
 
 class Taker:
-    """A webhook's end on loopback: what came, as (event in its header, body)."""
+    """A webhook receiver on loopback: records (event from the header, body)."""
 
     def __init__(self):
         taken = self.taken = queue.Queue()
@@ -66,7 +67,7 @@ class Boots(unittest.TestCase):
             return [line for line in f if text in line]
 
     def never_join(self, lab):
-        """Until three have failed and the console was read: the job."""
+        """Waits until three have failed and the console was read; returns the job."""
         job = lab.post("/jobs", {"script": "#!/bin/sh\ntrue\n", "cwd": "/"})["id"]
         lab.wait(
             lambda: self.boots(lab)["failed"] >= 3 and self.boots(lab)["console"],
@@ -97,7 +98,7 @@ class Boots(unittest.TestCase):
             self.assertEqual(self.metric(lab, "belay_pool_boots_fail"), 1)
             offers = lab.get("/offers")["offers"]
             self.assertTrue(offers)
-            for offer in offers:  # of all, also of those that were never launched
+            for offer in offers:  # all of them, also those never launched
                 self.assertGreaterEqual(offer["failed_boots_of_pool"], failed)
             self.assertRegex(lab.belay("offers"), r"FAILED BOOTS")
             event, body = taker.taken.get(timeout=60)
@@ -137,7 +138,7 @@ class Boots(unittest.TestCase):
             lab.up()
             self.assertEqual(
                 (self.boots(lab)["failed"], self.launches(lab)), (5, 5)
-            )  # its wait goes on
+            )  # its wait continues
             lab.belay(
                 "pools", "apply", "--yes", lab.write("pools.yaml", {"pools": config["pools"]})
             )

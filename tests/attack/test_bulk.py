@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One user asks in bulk what takes belayd long to answer: another user's question and agents' syncs
-are answered between, and what is too much is refused."""
+"""One user sends many requests that take belayd long to answer: another user's request and agents'
+syncs are answered in between, and the excess is refused."""
 
 import asyncio
 import os
@@ -18,7 +18,8 @@ CROWD = 300
 WAITING_MAX = 64  # TURNS_PER_USER_MAX
 READ_MAX = 2 + 8  # READERS, ASIDES_PER_USER_MAX
 JOBS = 300
-# Of those that wait, answered before another user's question: in the order of arrival all would be.
+# Waiting requests that are answered before another user's: in order of arrival it would be all of
+# them.
 BETWEEN_MAX = WAITING_MAX * 3 // 4
 SLOWEST_S = 10
 
@@ -28,7 +29,7 @@ class Bulk(unittest.TestCase):
         self.d = Belayd()
         self.d.start()
         self.addCleanup(self.d.__exit__, None, None, None)
-        self.answers = []  # statuses, in the order in which they came
+        self.answers = []  # statuses in order of arrival
         self.came = asyncio.Semaphore(0)
 
     def ca(self):
@@ -36,7 +37,8 @@ class Bulk(unittest.TestCase):
             return f.read()
 
     async def ask(self, path, token, ready=None, go=None, method="GET", body=b""):
-        """The status. With go: connects, says that it is ready, and asks when it is told to."""
+        """Returns the status. With go: connects, reports ready, and sends the request on a
+        signal."""
         tls = ssl.create_default_context(cadata=self.ca())
         reader, writer = await asyncio.open_connection("127.0.0.1", self.d.port, ssl=tls)
         try:
@@ -69,7 +71,7 @@ class Bulk(unittest.TestCase):
         return asyncio.gather(*crowd)
 
     async def answers_of_the_crowd_before(self, answer, go):
-        """That come between another user's question, asked over a connection that is open, and its
+        """Answers that come between another user's request, sent over an open connection, and its
         answer."""
         before = self.answers.count(200)
         go.set()
@@ -90,7 +92,7 @@ class Bulk(unittest.TestCase):
             answer = asyncio.create_task(self.ask(path, other, ready, go))
             await ready.acquire()
             crowd = await self.ask_at_once(CROWD, path, hostile)
-            while len(self.answers) < CROWD - WAITING_MAX:  # those that are refused are answered
+            while len(self.answers) < CROWD - WAITING_MAX:  # the refused ones are answered
                 await asyncio.sleep(0)
             left = CROWD - len(self.answers)
             self.assertGreater(left, BETWEEN_MAX)
@@ -116,7 +118,7 @@ class Bulk(unittest.TestCase):
         self.assertGreaterEqual(self.answers.count(200), WAITING_MAX)
 
     def refused_of_many(self, path, **more):
-        """Of CROWD at once by one user, none of which fails in another way."""
+        """Of CROWD concurrent requests by one user, none fails in another way."""
         token = self.d.token(kind="api", user="mallory")
 
         async def play():
@@ -128,7 +130,8 @@ class Bulk(unittest.TestCase):
         return self.answers.count(429)
 
     def test_questions_to_the_database_are_limited(self):
-        """Those that are not refused take minutes: how many are refused does not depend on the machine."""
+        """Accepted requests take minutes, so the number of refused ones does not depend on the
+        machine."""
         self.d.fill_ledger()
         token = self.d.token(kind="api", user="mallory", admin=True)
 

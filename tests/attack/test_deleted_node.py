@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that was deleted from the cluster keeps its certificate and goes on using it: every route of agents answers
-that the node is gone, and nothing of a job changes. A certificate of a node that lives writes for attempts of its own."""
+"""A machine that was deleted from the cluster keeps its certificate and continues to use it: every
+agent route answers that the node is gone, and no job changes. The certificate of an existing node
+writes only for its own attempts."""
 
 import os
 import re
@@ -67,7 +68,7 @@ class DeletedNode(unittest.TestCase):
         return self.d.call("GET", "/api/v1/jobs/%d/logs" % job)[1]
 
     def routes(self):
-        """The agents' routes that need a certificate, as the program's own table has them."""
+        """The agent routes that need a certificate, from the program's own table."""
         path = os.path.join(
             os.path.dirname(os.path.abspath(__file__)), "..", "..", "scheduler", "api", "api.c"
         )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user fills belayd's disk, or its memory: with the output of one job, of many jobs, of a job that
-claims to have written much, with working directories, with the input of a session that nobody reads,
-and with one submit that is a million jobs. What is kept has a limit each time, jobs go on and end as
-ever, and others lose nothing."""
+"""A user fills belayd's disk, or its memory: with the output of one job, of many jobs, of a job
+that claims to have written much, with working directories, with unread input of a session, and with
+one submit of a million jobs. Each time the stored amount is limited, jobs continue and end
+normally, and other users lose nothing."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ os.write(1, b"last\\n")
 
 
 def stored(path):
-    """Bytes that files below it take on the disk."""
+    """Disk usage in bytes of the files below it."""
     return sum(
         os.stat(os.path.join(at, name)).st_blocks * 512
         for at, _, names in os.walk(path)
@@ -38,7 +38,7 @@ def stored(path):
 
 
 class Output(unittest.TestCase):
-    """The agents are this test: what they send is what jobs have written."""
+    """The test plays the agents: it sends the output of jobs."""
 
     def setUp(self):
         self.d = Belayd(CONFIG + LIMITS)
@@ -98,7 +98,8 @@ class Output(unittest.TestCase):
         return body["size"]
 
     def flood(self, job, most):
-        """Until belayd wants no more, at most so many bytes; how many it took."""
+        """Sends until belayd accepts no more, at most this many bytes; returns how many it
+        accepted."""
         offset, piece = 0, b"x" * (128 << 10)
         while offset < most:
             size = self.write(job, offset, piece)
@@ -123,7 +124,7 @@ class Output(unittest.TestCase):
         self.assertLessEqual(self.flood(job, 5 * MIB), MIB)
         self.end(job, 100 * MIB)
         text, complete = self.log(job)
-        self.assertTrue(complete)  # nobody waits for what does not come
+        self.assertTrue(complete)  # so that readers do not wait for more
         self.assertIn("---- belay: output is not kept from here on: the job has written all", text)
         self.assertIn("output.log", text)
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
@@ -174,7 +175,7 @@ class Output(unittest.TestCase):
         self.assertEqual(status, 201, body)
         path, piece = "/api/v1/channels/%d/input" % body["id"], b"x" * (64 << 10)
         size, waiting = 0, None
-        for n in range(64):  # never waiting for room: each post ends the wait of the one before
+        for n in range(64):  # never waits for room: each post ends the wait of the previous one
             c = self.d.connect(tls=True)
             c.request(
                 "POST",
@@ -214,7 +215,7 @@ class Output(unittest.TestCase):
 
 
 class Workdirs(unittest.TestCase):
-    """Many small files, and lists of files that need no content at all."""
+    """Many small files, and lists of files without content."""
 
     def fill(self, d, user, path, body_of):
         token = d.token(kind="api", user=user)
@@ -280,7 +281,7 @@ class Requests(unittest.TestCase):
             self.assertLessEqual(self.until_refused(d, "mallory", self.changes), 512)
             full = d.token(
                 kind="api", user="mallory"
-            )  # what costs money can be stopped all the same
+            )  # jobs, which cost money, can still be stopped
             job = d.call("GET", "/api/v1/jobs?user=mallory", token=full)[1]["jobs"][0]
             self.assertEqual(job["user"], "mallory")
             path = "/api/v1/jobs/%d/" % job["id"]

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile connections by the hundred against belayd's HTTPS listener, from the same address as
-everybody else: agents' syncs and users' submits go on, machines join, and the listener is not deaf
-afterwards.
-
-The limits of the times are those of a sanitizer's build on a busy machine; scripts/bench flood
-measures them."""
+"""Hundreds of hostile connections to belayd's HTTPS listener, from the same address as all clients:
+agents' syncs and users' submits continue, machines join, and the listener still accepts afterwards.
+The time limits suit a sanitizer build on a busy machine; scripts/bench flood measures the times."""
 
 import asyncio
 import contextlib
@@ -24,7 +21,7 @@ from belayd import Belayd, Keys  # noqa: E402
 
 CROWD, SECONDS = 500, 10
 SLOWEST_S = 10
-STRANGERS = 2048  # of the listener
+STRANGERS = 2048  # the listener's limit
 OPEN_FILES = 2 * STRANGERS
 
 
@@ -76,7 +73,7 @@ class Flood(unittest.TestCase):
         end = time.monotonic() + 60
         while sum(self.connections()) < n:
             self.assertLess(time.monotonic(), end, "connections: %s" % self.connections())
-            await asyncio.sleep(0.2)  # nothing tells of it
+            await asyncio.sleep(0.2)  # there is no event for it
 
     def connections(self):
         return [
@@ -104,8 +101,8 @@ class Flood(unittest.TestCase):
         self.assertLess(time.monotonic() - began, SLOWEST_S)
 
     def test_held_bodies_are_cut_off(self):
-        """Bodies that never end, of strangers and of one user, up to all that they may hold: another
-        user's large submit and a join are taken, and belayd drops what comes too slowly."""
+        """Bodies that never end, of unauthenticated clients and of one user, up to their limits:
+        another user's large submit and a join are accepted, and belayd drops slow bodies."""
         hostile, other = (self.d.token(kind="api", user=name) for name in ("mallory", "ann"))
         tls = ssl.create_default_context(cadata=self.ca())
         held = []
@@ -143,8 +140,8 @@ class Flood(unittest.TestCase):
         self.assertLessEqual(set(answers), {408, 429, 503})
 
     def test_the_listener_is_not_left_deaf(self):
-        """More connections than there may be, then none: the next one is served at once. Several
-        times, for whether a listener that rests at its limit hears again depends on chance."""
+        """More connections than allowed, then none: the next one is served at once. Repeated,
+        because it depends on chance whether a listener paused at its limit resumes."""
         for _ in range(20):
             crowd = []
             for _ in range(STRANGERS + 200):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests whose end a proxy and belayd could see at different places: each must be refused, and the
-connection closed, so that what an attacker put behind it is never taken for a request. Over TLS and
+"""Requests whose end a proxy and belayd could place differently: each must be refused, and the
+connection closed, so that an attacker's bytes after it are never taken for a request. Over TLS and
 the UNIX socket."""
 
 import os
@@ -15,7 +15,7 @@ SMUGGLED = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 HELLO = b"5\r\nhello\r\n0\r\n\r\n"
 
-# What is sent before the smuggled request.
+# Sent before the smuggled request.
 HOSTILE = {
     "both framings": POST + b"Content-Length: 15\r\n" + CHUNKED + HELLO,
     "both, the other way round": POST + CHUNKED[:-2] + b"Content-Length: 15\r\n\r\n" + HELLO,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job that asked for nothing takes all it can get: processes and memory have an end, set-uid programs give it nothing where the node
-says so, and the kernel would rather kill the job than what watches over it."""
+"""A job that requested nothing takes all that it can get: processes and memory are limited, set-uid
+programs give it no rights if the node forbids them, and the OOM killer prefers the job to its
+supervisor."""
 
 import glob
 import json
@@ -19,7 +20,7 @@ case $2 in */agent.yaml) grep -q ^task_pids "$2" || printf 'task_pids: %d\\nno_n
     % PIDS
 )
 
-# A machine whose cgroups are out of reach: what hides them is seen by the agent and its tasks alone.
+# A machine without usable cgroups: they are hidden only from the agent and its tasks.
 NO_CGROUPS = """\
 if [ -z "$BELAY_TEST_HIDDEN" ]; then
   export BELAY_TEST_HIDDEN=1
@@ -27,7 +28,8 @@ if [ -z "$BELAY_TEST_HIDDEN" ]; then
 fi
 """
 
-# What it finds, on one line. It holds what it could start until the test has looked at its supervisor.
+# Prints its findings on one line. It keeps its processes until the test has examined its
+# supervisor.
 JOB = r"""#!/usr/bin/python3
 import json, os, re, signal, sys, time
 def groups():
@@ -96,7 +98,7 @@ class Limits(unittest.TestCase):
             scores = {
                 int(read("/proc/%d/oom_score_adj" % pid)) for pid in l.agents() + l.supervisors()
             }
-            other = l.wait_ended(l.submit("plain.sh", 1))  # beside it
+            other = l.wait_ended(l.submit("plain.sh", 1))  # in parallel with it
             with open(seen, "w"):
                 pass
             l.wait_ended(job)
@@ -126,7 +128,7 @@ class Limits(unittest.TestCase):
             self.assertEqual(self.said(l), [])
 
     def said(self, l):
-        """Of limits, by all agents."""
+        """Warnings about limits, by all agents."""
         return [
             line
             for path in glob.glob(l.dir + "/machines/*.console")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job asks the metadata service for the credentials of its node's role: on a machine that belay launched only root gets there.
-
-A real agent on a machine (a network namespace) with a metadata service at the real addresses in another, and a container with a
-network of its own behind the machine. Nothing outside these namespaces is reached or changed.
-"""
+"""A job asks the metadata service for the credentials of its node's role: on a machine launched by
+belay only root can reach it. A real agent on a machine (a network namespace) with a metadata
+service at the real addresses in another, and a container with its own network behind the machine.
+Nothing outside these namespaces is reached or changed."""
 
 import contextlib
 import ctypes
@@ -27,7 +26,7 @@ V4, WIRE, V6 = "169.254.169.254", "168.63.129.16", "fd00:ec2::254"
 NOBODY = 65534
 CLONE_NEWNET = 0x40000000
 
-# At the start of the agent there is nothing but its configuration.
+# The agent starts with only its configuration.
 CONFIG = """\
 server: https://127.0.0.1:1
 token: none
@@ -46,7 +45,8 @@ def run(*command, check=True):
 
 
 def attempt(uid, address, port, payload=None):
-    """0, or the errno of a connection (of a datagram's way, with a payload) from here, made by that user in a process of its own."""
+    """Returns 0, or the errno of a connection (with a payload, of sending a datagram) from here,
+    made by that user in a separate process."""
     pid = os.fork()
     if pid == 0:
         code = 255
@@ -70,7 +70,7 @@ def attempt(uid, address, port, payload=None):
 
 
 class Namespace:
-    """A process in a network namespace of its own, and what it does there."""
+    """A process in its own network namespace, and its operations there."""
 
     def __init__(self, work):
         ready, told = os.pipe()
@@ -109,7 +109,7 @@ class Namespace:
 
 
 def serve(told):
-    """A byte for whoever comes."""
+    """Sends a byte to every client."""
     poll, sockets = select.poll(), {}
     for address, port, kind in (
         (V4, 80, socket.SOCK_STREAM),
@@ -188,7 +188,7 @@ class Metadata(unittest.TestCase):
         self.cloud.start()
 
     def start_agent(self, more=""):
-        """Until it has said how it begins; then it waits for its identity."""
+        """Waits until it has logged the result of the guard; then it waits for its identity."""
         config = os.path.join(self.dir, "agent.yaml")
         with open(config, "w") as f:
             f.write(more + CONFIG % self.dir)
@@ -227,13 +227,13 @@ class Metadata(unittest.TestCase):
         for address in V4, WIRE, V6:
             self.assertEqual(attempt(NOBODY, address, 80), 0, address)
         self.assertEqual(self.from_the_container(V4), 0)
-        for again in range(2):  # an agent that is restarted finds what it has set
+        for again in range(2):  # a restarted agent finds its own rules
             agent, said = self.start_agent()
             self.assertNotIn("still reach", said)
             for address in V4, WIRE, V6:
                 self.assertEqual(attempt(0, address, 80), 0, address)
                 self.assertEqual(attempt(NOBODY, address, 80), errno.EACCES, address)
-            for uid in 0, NOBODY:  # name servers have the same address
+            for uid in 0, NOBODY:  # name servers share the address
                 self.assertEqual(attempt(uid, V4, 53), 0)
                 self.assertEqual(attempt(uid, V4, 53, b"name?"), 0)
             self.assertNotEqual(self.from_the_container(V4), 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's job looks for the arguments of another user's job on the same node: it does not even see the processes, on any node
-whose agent is root, without anything of the node being changed."""
+"""A user's job looks for the arguments of another user's job on the same node: it does not even see
+the processes, on any node with a root agent, without changes to the node."""
 
 import os
 import pwd
@@ -12,7 +12,9 @@ from test_system_user import PERSON, Submitter
 
 OTHER = pwd.getpwnam("daemon").pw_uid
 SECRET = "secret-of-another"
-HOLDER = "#!/bin/sh\necho up\nsleep 1000\necho over\n"  # the shell stays, with its arguments
+HOLDER = (
+    "#!/bin/sh\necho up\nsleep 1000\necho over\n"  # the shell keeps running, with its arguments
+)
 SPY = """#!/bin/sh
 with=$(grep -las 's[e]cret-of-another' /proc/[0-9]*/cmdline | wc -l)
 others=$(find /proc -maxdepth 1 -name '[0-9]*' ! -user nobody 2>/dev/null | wc -l)
@@ -24,7 +26,7 @@ case $2 in */agent.yaml) grep -q ^hide_processes "$2" || printf '%s\\n' >>"$2" ;
 
 
 def with_secret():
-    """The processes that everybody can see outside of jobs."""
+    """The processes that every user can see outside of jobs."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -40,7 +42,7 @@ class Processes(unittest.TestCase):
         """How many processes a user's job sees with the secret in their arguments, and how many of other users."""
         with Submitter(pool={"max_nodes": 1}, agent_prelude=PRELUDE % more) as l:
             first = l.post("/jobs", {"script": HOLDER, "cwd": "/"})["id"]
-            l.wait_log(first, "^up$")  # there is a node now, and it stays
+            l.wait_log(first, "^up$")  # now there is a node, and it stays
             for at, dirs, _ in os.walk(l.dir):
                 os.chmod(at, 0o755)
                 dirs[:] = [

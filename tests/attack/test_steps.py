@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stranger on the network of a step that runs on two nodes: reads along, floods the port at which
-srun waits for the other node, says what an older belay said, forges output, and plays a recorded
-beginning again. The step has its tasks' output and nothing else, and what was recorded says nothing."""
+"""An attacker on the network of a step that runs on two nodes: captures traffic, floods the port at
+which srun waits for the other node, speaks the protocol of an older belay, forges output, and
+replays a recorded start. The step gets only its tasks' output, and the capture reveals nothing."""
 
 import contextlib
 import ctypes
@@ -37,7 +37,7 @@ echo "code $?"
 
 
 def listeners(pid):
-    """Ports of TCP at which the process listens."""
+    """TCP ports on which the process listens."""
     inodes, ports = set(), []
     with contextlib.suppress(OSError):
         for fd in os.listdir("/proc/%d/fd" % pid):
@@ -53,7 +53,7 @@ def listeners(pid):
 
 
 class Recorder:
-    """What goes over the loopback from and to a port."""
+    """Captures loopback traffic from and to a port."""
 
     def __init__(self, port):
         self.port, self.sent, self.streams = port, 0, {}
@@ -66,7 +66,8 @@ class Recorder:
         self.thread.start()
 
     def filter(self, port):
-        """TCP of IPv4 with this port on either side: the rest of the machine is busy too."""
+        """Filters IPv4 TCP with this port on either side, because the rest of the machine is busy
+        too."""
         program = [
             (0x28, 0, 0, 12),
             (0x15, 0, 8, 0x0800),
@@ -91,7 +92,7 @@ class Recorder:
                 continue
             packet, address = self.socket.recvfrom(65536 + 100)
             if address[2] == socket.PACKET_OUTGOING:
-                continue  # the same once more
+                continue  # a duplicate
             at = 14 + (packet[14] & 15) * 4
             source, target = struct.unpack_from(">HH", packet, at)
             end = 14 + struct.unpack_from(">H", packet, 16)[0]
@@ -102,7 +103,7 @@ class Recorder:
                     self.came.notify()
 
     def hellos(self):
-        """What was said to the port by those who speak TLS, once there is some."""
+        """What TLS clients sent to the port, once there is some."""
 
         def look():
             return [
@@ -125,7 +126,7 @@ class Steps(unittest.TestCase):
         return socket.create_connection(("127.0.0.1", port), timeout=lab.WAIT_S)
 
     def is_hung_up(self, s):
-        """Without a word that is worth one: an alert of TLS at most."""
+        """Checks that there is no useful answer: at most a TLS alert."""
         s.settimeout(lab.WAIT_S)
         said = b""
         with contextlib.suppress(ConnectionError):
@@ -151,7 +152,7 @@ class Steps(unittest.TestCase):
                     ports = listeners(pid)
                     if ports:
                         return ports[0]
-            time.sleep(0.005)  # nobody tells of it
+            time.sleep(0.005)  # there is no event for it
         raise AssertionError("srun does not listen")
 
     def attack(self, port):
@@ -159,14 +160,16 @@ class Steps(unittest.TestCase):
         self.check_refused(port, random.randbytes(5000))
         self.check_refused(port, b"GET / HTTP/1.1\r\n\r\n")
         frame = b"\x01" + struct.pack(">I", len(FORGED)) + FORGED
-        self.check_refused(port, b"0" * 64 + frame)  # as an older belay began: a key, then frames
+        self.check_refused(
+            port, b"0" * 64 + frame
+        )  # the start of an older belay: a key, then frames
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with self.assertRaises((ssl.SSLError, ConnectionError)), self.connect(port) as s:
             context.wrap_socket(s).sendall(frame)
 
     def replay(self, port, recorder):
-        """All that the part has said so far, once more."""
+        """Replays everything that the part has sent so far."""
         said = recorder.hellos()
         self.assertGreater(len(said), 0)
         for data in said[:3]:
@@ -210,7 +213,7 @@ class Steps(unittest.TestCase):
                 self.assertEqual(lines, [begins + str(n) for n in range(1, LINES + 1)])
             self.assertNotIn(FORGED.decode(), text)
             recorded = b"".join(recorder.streams.values())
-            self.assertGreater(len(recorded), LINES * len(MARK))  # it has seen it go by
+            self.assertGreater(len(recorded), LINES * len(MARK))  # the capture has it
             self.assertNotIn(MARK.encode(), recorded)
             self.assertEqual(l.wait_ended(job)["job"]["exit_code"], 0)
 

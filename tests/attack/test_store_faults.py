@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store that answers badly: it refuses at a restore, has no bucket any more, tears its replies, is full, or only reads.
-No job ends for it, nothing that is good is set aside, nothing is said thirty times, and no rented machine waits for ever."""
+"""A store with faults: it refuses a restore, its bucket is gone, it truncates replies, is full, or
+read-only. No job ends because of it, no intact checkpoint is set aside, no message is repeated
+thirty times, and no rented machine waits for ever."""
 
 import os
 import re
@@ -19,7 +20,7 @@ ACTIONS = ("PutObject", "GetObject", "HeadObject", "ListObjectsV2")
 STATE_BYTES = 1 << 20  # of a checkpoint, new each time
 COMMITS = 30
 
-# Commits at its every step, whatever becomes of it, when it may.
+# Commits at every step when allowed, whatever the result.
 COMMITTER = (
     """\
 #!/bin/sh
@@ -48,7 +49,7 @@ class Faulty(S3Lab):
 
 
 class Listener:
-    """Takes connections, and keeps what the first bytes of each were."""
+    """Accepts connections, and keeps the first bytes of each."""
 
     def __init__(self):
         self.heard = []
@@ -71,7 +72,8 @@ class Listener:
 
 
 class ForeignTokens(TokenLab):
-    """Nodes take their Google credentials from the file of foreign(), once there is one; belayd has its own."""
+    """Nodes take their Google credentials from the file of foreign(), once it exists; belayd has
+    its own."""
 
     def __init__(self):
         super().__init__("gs", False)
@@ -109,7 +111,7 @@ class StoreFaults(unittest.TestCase):
             l.refuse("NoSuchBucket")
             l.cloud({"reclaim": {"instance": l.instance_of(job), "without_notice": True}})
 
-            # A bucket that is gone: another node would not find it either.
+            # The bucket is gone: another node would not find it either.
             told = l.wait_event(job, "store-refused")
             self.assertIn("there is no bucket jobs", told["text"])
             l.wait_event(job, "held")
@@ -121,7 +123,8 @@ class StoreFaults(unittest.TestCase):
             self.assertIn("belay release %d" % job, reason)
             self.check_given_back(l)
 
-            # The rights are gone: it may be this node's alone, so another is tried, but not for ever.
+            # The rights are gone: perhaps only this node's, so another one is tried, but not for
+            # ever.
             l.cloud({"clear": {}})
             l.refuse("AccessDenied")
             l.post("/jobs/%d/release" % job)
@@ -144,7 +147,7 @@ class StoreFaults(unittest.TestCase):
             )
             self.check_given_back(l)
 
-            # It answers again, with a list and a manifest that were damaged on their way.
+            # It answers again, with a list and a manifest that were damaged in transit.
             l.cloud(
                 [
                     {"clear": {}},
@@ -193,14 +196,14 @@ class StoreFaults(unittest.TestCase):
             self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "store"))
             self.assertIn(
                 "goes nowhere else", shown["attempts"][-1]["text"]
-            )  # its beginning may be cut
+            )  # its start may be cut off
             self.assertLessEqual({a["end"] for a in shown["attempts"][1:]}, {"store", "store-away"})
             self.assertIn("goes nowhere else", self.reason_of(l, job, "store"))
             self.check_given_back(l)
             self.assertEqual(listener.heard, [])
             self.assertEqual(l.leaks(b"assertion="), [])
 
-            # Mended, it goes on where it was.
+            # After the repair it continues where it was.
             os.unlink(os.path.join(l.dir, "google.json"))
             l.post("/jobs/%d/release" % job)
             shown = l.wait_ended(job)
@@ -212,7 +215,7 @@ class StoreFaults(unittest.TestCase):
         return {r["code"]: r["text"] for r in l.get("/jobs/%d/why" % job)["reasons"]}
 
     def wait_reason(self, l, job, code):
-        """What `belay why` says of it, as soon as it does."""
+        """Waits for the text of `belay why`."""
         return l.wait(lambda: self.reasons(l, job).get(code), "belay why says %s" % code)
 
     def reason_of(self, l, job, code):
@@ -242,8 +245,8 @@ class StoreFaults(unittest.TestCase):
             l.post("/jobs/%d/cancel" % job)
 
     def test_a_job_that_belayd_can_make_no_credentials_for_gives_its_machine_back(self):
-        """Its agent never hears of the attempt: nobody but belayd can end it."""
-        with JobLab(store_wait="30s") as l:  # a fifth of it, for it is refused
+        """Its agent never learns of the attempt: only belayd can end it."""
+        with JobLab(store_wait="30s") as l:  # a fifth of it, because the store refuses
             refuse = {"refuse": {"action": "AssumeRole", "code": "AccessDenied", "count": 100000}}
             l.cloud(refuse)
             job = l.submit("chain.py", 5, method="coop")
@@ -251,7 +254,7 @@ class StoreFaults(unittest.TestCase):
             self.assertIn(cure, l.wait_event(job, "store-refused")["text"])
             reasons = {r["code"]: r["text"] for r in l.get("/jobs/%d/why" % job)["reasons"]}
             self.assertIn(cure, reasons["store-refused"])
-            l.kill_belayd()  # it is not forgotten
+            l.kill_belayd()  # belayd remembers it
             l.up()
             l.wait_event(job, "held")
             shown = l.show(job)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store that is not what it was: moved away, emptied, another cluster's, or full of what other jobs of the same
-numbers saved. No job begins again from nothing unless somebody says so, and none resumes what it has not saved."""
+"""A store that was replaced: moved away, emptied, of another cluster, or with checkpoints of other
+jobs with the same numbers. No job starts from scratch unless its user asks for it, and none resumes
+from a checkpoint of another job."""
 
 import os
 import shutil
@@ -13,11 +14,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from lab import BUILD, WAIT_S, Lab, all_gone, nothing_is_left  # noqa: E402
 from test_s3 import S3Lab  # noqa: E402
 
-STEPS = 3000  # of 20 ms: longer than all that a test waits for
+STEPS = 3000  # of 20 ms: longer than any wait of a test
 
 
 def run_belayd(lab, state, config, *options):
-    """One beside the lab's that ought to end by itself. Its exit code and its words."""
+    """Starts a second belayd that should end by itself. Returns its exit code and its log."""
     path = lab.write("other.yaml", {**lab.belayd_config, **config})
     done = subprocess.run(
         [BUILD + "/scheduler/belayd", "--config", path, "--state", state, *options],
@@ -37,7 +38,7 @@ class StoreLab(Lab):
         return os.path.join(self.home, "store")
 
     def begin(self):
-        """A job that has saved, and then waits for its release: nobody is on the store."""
+        """A job that has saved, and then waits for its release, so that nothing uses the store."""
         job = self.submit("chain.py", STEPS, method="coop", every_ms=1000)
         self.wait_event(job, "saved")
         self.post("/jobs/%d/hold" % job)
@@ -59,7 +60,7 @@ class StoreLab(Lab):
             raise AssertionError("belayd does not end")
 
     def lose(self, *names):
-        """Of its state; belayd does not run. What it tells of events begins anew."""
+        """Replaces its state while belayd is down. Its events start again from the beginning."""
         for name in os.listdir(self.home):
             if name.startswith(names):
                 os.remove(os.path.join(self.home, name))
@@ -73,7 +74,7 @@ class StoreLab(Lab):
         return run_belayd(self, state, {"store": "file://" + self.store, **config})
 
     def content_of(self, job):
-        """What the store has of it, but for where its ranks meet: names and bytes."""
+        """What the store has of it, except messages of its ranks: names and bytes."""
         found = {}
         for folder, _, names in os.walk(self.store_of(job)):
             for name in names:
@@ -90,7 +91,8 @@ class StoreLab(Lab):
 
 class StoreOwner(unittest.TestCase):
     def check_away(self, lab):
-        """It is tried on three nodes and then held, no agent makes anything anew, and it resumes when the store is back."""
+        """It is tried on three nodes and then held, no agent creates anything, and it resumes when
+        the store is back."""
         job = lab.begin()
         saved = lab.job(job)["last_checkpoint"]
         os.rename(lab.store, lab.store + ".away")
@@ -109,7 +111,7 @@ class StoreOwner(unittest.TestCase):
         return job
 
     def check_another_directory(self, lab, job):
-        """What an unmounted path shows is a directory of the local disk: a running job saves nothing there."""
+        """An unmounted path is a directory of the local disk: a running job saves nothing there."""
         os.rename(lab.store, lab.store + ".away")
         os.mkdir(lab.store, 0o700)
         self.assertIn("no marker", lab.wait_event(job, "save-failed")["text"])
@@ -120,7 +122,7 @@ class StoreOwner(unittest.TestCase):
         lab.end_job(job)
 
     def check_emptied(self, lab):
-        """It begins again from nothing only when somebody says so."""
+        """It starts from scratch only on request."""
         job = lab.begin()
         shutil.rmtree(lab.store_of(job))
         lab.post("/jobs/%d/release" % job)
@@ -134,7 +136,7 @@ class StoreOwner(unittest.TestCase):
         lab.wait_event(job, "saved", 1 + lab.kinds(job).count("saved"))
         lab.post("/jobs/%d/requeue" % job)
         self.assertIn("resumed at step", lab.wait_event(job, "started", 3)["text"])
-        # What is given up is not resumed, though it is there.
+        # A discarded checkpoint is not resumed from, although it exists.
         lab.belay("requeue", "--from-scratch", str(job))
         self.assertEqual(lab.wait_event(job, "started", 4)["text"], "started from the beginning")
         lab.end_job(job)
@@ -290,8 +292,9 @@ class StoreOwner(unittest.TestCase):
             self.assertEqual(lab.objects(), before)
 
     def test_a_number_that_was_given_twice_takes_nothing_of_the_first(self):
-        """As after a backup of the database was put back: the store has jobs that it does not know. The second job of a
-        number resumes nothing of the first, and when it is cancelled and its retention is over, nothing of it is removed.
+        """As after restoring a backup of the database: the store has jobs that it does not know.
+        The second job of a number does not resume from the first one's checkpoints, and when it is
+        cancelled and its retention is over, none of them is removed.
         """
         with StoreLab(belayd={"retention": "1s"}) as lab:
             backup = os.path.join(lab.dir, "backup.db")

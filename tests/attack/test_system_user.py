@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of root and of system users, submitted by belayd's administrator and by such a user itself: a node whose own configuration
-does not name the user runs nothing of them, and jobs of other users as before."""
+"""Jobs of root and of system users, submitted by belayd's administrator and by such a user itself:
+a node whose own configuration does not name the user runs none of them, and jobs of other users as
+before."""
 
 import json
 import os
@@ -23,7 +24,7 @@ class Submitter(lab.Lab):
         os.chmod(self.home, 0o711)
 
     def submit_as(self, uid, script, **spec):
-        """From a process of that user's, as belayd knows by the socket."""
+        """From a process of that user, which belayd identifies by the socket."""
         out, into = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -70,7 +71,7 @@ class SystemUser(unittest.TestCase):
             self.check(l, 1, "failed")
             shown = l.wait_ended(
                 l.submit_as(PERSON, "#!/bin/sh\n")
-            )  # it gets as far as the directory, which is root's alone
+            )  # it gets as far as the directory, which only root can enter
             self.assertNotIn("system_users", json.dumps(shown))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's job swaps, in directories that an agent as root makes for other jobs of that user, a
-directory for a symbolic link to root's files. It must not be given them: neither with a working
-directory that was sent, nor with a checkpoint that is restored. The same over 10,000 tries on each
-path, without belayd: tests/agent/test_race.c."""
+"""A user's job replaces a directory by a symbolic link to root's files, inside directories that a
+root agent makes for other jobs of that user. It must not get ownership of them: neither with a sent
+working directory, nor with a restored checkpoint. The same with 10,000 tries on each path, without
+belayd: tests/agent/test_race.c."""
 
 import os
 import subprocess
@@ -17,7 +17,8 @@ FILES = 400
 WORKDIRS = 12
 RESTORES = 4
 
-# Whichever of these directories appears: d in it becomes a link to root's files, as soon as can be.
+# In whichever of these directories appears, replaces d by a link to root's files as soon as
+# possible.
 RACER = """#!/usr/bin/env python3
 import os, sys
 tasks, victim = os.path.dirname(os.path.dirname(os.environ["BELAY_CONTROL_DIR"])), %(victim)r
@@ -41,7 +42,7 @@ while True:
             pass
 """
 
-# Attempt 1 saves a tree and wants to be put back; attempt 2 has it restored.
+# Attempt 1 saves a tree and exits to be requeued; attempt 2 gets it restored.
 SAVER = (
     """#!/bin/sh
 if [ "$BELAY_ATTEMPT" = 1 ]; then
@@ -59,7 +60,7 @@ exit 0
 
 
 def as_nobody(fn):
-    """What fn returns (a number), when it is called in a process of that user."""
+    """The result of fn (a number), called in a process of that user."""
     answer, to = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -79,7 +80,7 @@ def as_nobody(fn):
 
 class Trees(unittest.TestCase):
     def reach(self, l):
-        """The user of a node reaches the directories of its tasks."""
+        """Lets the node's user reach the directories of its tasks."""
         for at, dirs, _ in os.walk(l.dir):
             os.chmod(at, 0o755)
             dirs[:] = [d for d in dirs if d not in ("tasks", "kept", "workdirs", "store")]
@@ -105,7 +106,7 @@ class Trees(unittest.TestCase):
         self.assertEqual((st.st_uid, st.st_mode & 0o7777), (0, 0o755))
 
     def send(self, l):
-        """A directory of the user's, to be sent with jobs."""
+        """A directory of the user, to be sent with jobs."""
         path = os.path.join(l.dir, "sent")
         os.makedirs(os.path.join(path, "d"))
         names = ["a%03d" % i for i in range(FILES)] + ["d/secret"]
@@ -154,7 +155,7 @@ class Trees(unittest.TestCase):
             spec = {"cwd": "/", "checkpoint": {"method": "none"}}
             script = "#!/bin/sh\necho up; exec sleep 1000\n"
             holder = l.post("/jobs", {"name": "holder", "script": script, **spec})["id"]
-            l.wait_log(holder, "^up$")  # there is a node now, and it stays
+            l.wait_log(holder, "^up$")  # now there is a node, and it stays
             self.reach(l)
             script = RACER % {"victim": victim, "last": 2 * (WORKDIRS + RESTORES)}
             spec = {"name": "racer", "script": script, **spec}
@@ -181,7 +182,7 @@ class Trees(unittest.TestCase):
                 ends = [a["end"] for a in l.wait_ended(job)["attempts"]]
                 self.assertEqual(ends, ["checkpointed", "succeeded"])
                 self.check(victim)
-            l.wait_log(racer, "^swapped")  # else it had no chance
+            l.wait_log(racer, "^swapped")  # otherwise it had no chance
             l.post("/jobs/%d/cancel" % racer)
             l.wait_ended(racer)
             self.check(victim)

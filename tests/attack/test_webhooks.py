@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user registers webhooks that lead inside: belayd's own addresses, private ones, the metadata service, in every form
-that an address has. None of them is connected to, and what the job's events say does not depend on what is there.
-
-Runs in a network namespace of its own, where these addresses are the loopback interface's.
-"""
+"""A user registers webhooks to internal addresses: belayd's own, private ones, the metadata
+service, in every notation. belayd connects to none of them, and the job's events do not reveal
+whether anything is there. Runs in its own network namespace, where these addresses belong to the
+loopback interface."""
 
 import json
 import os
@@ -23,7 +22,8 @@ OWN, PRIVATE, METADATA, CARRIER = "198.51.100.7", "10.1.2.3", "169.254.169.254",
 
 
 class Taker:
-    """Listens on every address of the namespace; says who was connected to. Answers 404."""
+    """Listens on every address of the namespace; records which ones got a connection. Answers
+    404."""
 
     def __init__(self):
         self.taken = queue.Queue()
@@ -58,7 +58,7 @@ class Webhooks(unittest.TestCase):
         return job
 
     def told(self, d, job):
-        """What the job's events say of the URL: it was given up."""
+        """The event of the job that says that the URL was given up."""
         deadline, last = time.monotonic() + WAIT_S, 0
         while time.monotonic() < deadline:
             for e in d.call("GET", "/api/v1/jobs/%d/events?after=%d&wait_ms=5000" % (job, last))[1][
@@ -97,7 +97,7 @@ class Webhooks(unittest.TestCase):
                     for port in (taker.port, closed)
                 ]
                 there, nobody = (self.told(d, job) for job in jobs)
-                self.assertEqual(there, nobody, host)  # whether something is there is not told
+                self.assertEqual(there, nobody, host)  # does not reveal whether something is there
                 self.assertNotIn("404", there)
             self.assertEqual(taker.taken.qsize(), 0, list(taker.taken.queue))
 
