@@ -37,7 +37,7 @@ int counts_add(struct counts *c, const char *name, int64_t n, struct err *e)
     return 0;
 }
 
-/* One piece, "lego:4". */
+/* One entry, "lego:4". */
 static int add_piece(struct counts *c, const char *p, size_t n, struct err *e)
 {
     char piece[COUNTS_NAME_MAX + 16], shown[STR_SHOW_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A few things by name and how many of each, as people write them: "lego:4,shmem:2", of a node, a
- * job or a cluster. Sorted by name, no name twice. Zeroed is valid and empty.
+ * Named counts ("lego:4,shmem:2"): countable resources of a node, a job or a cluster. Sorted by
+ * name, names are unique. Zeroed is valid and empty.
  */
 #ifndef BELAY_JOB_COUNTS_H
 #define BELAY_JOB_COUNTS_H
@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #define COUNTS_MAX 8
-#define COUNTS_NAME_MAX 32 /* with its NUL; str_is_name */
+#define COUNTS_NAME_MAX 32 /* including its NUL; str_is_name */
 #define COUNTS_NUMBER_MAX 1000000
-#define COUNTS_TEXT_MAX (COUNTS_MAX * (COUNTS_NAME_MAX + 8)) /* with the NUL */
+#define COUNTS_TEXT_MAX (COUNTS_MAX * (COUNTS_NAME_MAX + 8)) /* including the NUL */
 
 struct count {
     char name[COUNTS_NAME_MAX];
@@ -26,16 +26,16 @@ struct counts {
     struct count v[COUNTS_MAX];
 };
 
-/* "lego:4,shmem:2"; without a number it is 1; "" is empty. ERR_INVALID: not that, a name twice, or
- * more than COUNTS_MAX. */
+/* "lego:4,shmem:2"; a missing number is 1; "" is empty. ERR_INVALID: malformed, a duplicate name,
+ * or more than COUNTS_MAX. */
 int counts_parse(const char *text, struct counts *ret_counts, struct err *e);
 void counts_format(const struct counts *c, char out[COUNTS_TEXT_MAX]);
 /* n: 1 .. COUNTS_NUMBER_MAX. ERR_INVALID: as above. */
 int counts_add(struct counts *c, const char *name, int64_t n, struct err *e);
-int64_t counts_of(const struct counts *c, const char *name); /* 0: none */
-/* Each of need's is there at least so often. */
+int64_t counts_of(const struct counts *c, const char *name); /* 0 if absent */
+/* Whether all has at least the count of each entry of need. */
 bool counts_cover(const struct counts *all, const struct counts *need);
-/* The first of need's of which there are fewer; NULL: they are covered. */
+/* The first entry of need that all does not cover; NULL if it covers all of them. */
 const struct count *counts_short(const struct counts *all, const struct counts *need);
 
 #endif

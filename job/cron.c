@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The next moment is looked for span by span of the zone (base/zone.h), since within one the clocks
- * run evenly: there local seconds differ from UTC by a constant, and the schedule is a question of
- * dates alone.
+ * The next moment is searched span by span of the zone (base/zone.h). Within a span local seconds
+ * differ from UTC by a constant, so the schedule is a matter of dates alone.
  */
 #include "job/cron.h"
 
@@ -88,7 +87,7 @@ static int refuse(const struct field *f, struct word w, const char *why, struct 
         f->names == month_names ? "jan-dec" : "", f->names == weekday_names ? "sun-sat" : "", why);
 }
 
-/* A number, or a name: false, and *at stays, if it is neither. */
+/* Reads a number or a name. False, with *at unchanged, if it is neither. */
 static bool read_value(const struct field *f, const char **at, const char *end, int *ret_value)
 {
     int v = 0, digits = 0;
@@ -108,7 +107,7 @@ static bool read_value(const struct field *f, const char **at, const char *end, 
     return true;
 }
 
-/* One element of a list: sets its bits. */
+/* Parses one element of a list and sets its bits. */
 static int read_element(
     const struct field *f, struct word all, struct word w, uint64_t *bits, struct err *e)
 {
@@ -164,7 +163,7 @@ static int read_field(const struct field *f, struct word w, uint64_t *ret_bits, 
     return 0;
 }
 
-/* No month that it names has a day that it names. Days of the week come to every date. */
+/* True if none of its months has one of its days. A day of the week occurs on every date. */
 static bool never_comes(const struct cron *c)
 {
     for (int month = 1; c->both && month <= 12; month++)
@@ -221,7 +220,7 @@ static int read_nickname(struct word w, struct cron *c, struct err *e)
         show(w, shown));
 }
 
-/* "TZ=Europe/Berlin " and the like; *at goes on behind it. */
+/* Reads "TZ=Europe/Berlin " and the like; *at moves past it. */
 static int read_zone(const char **at, struct cron *c, struct err *e)
 {
     const char *p = *at;
@@ -273,7 +272,7 @@ static bool is_day(const struct cron *c, int64_t days, int day)
     return c->both ? in_month && in_week : in_month || in_week;
 }
 
-/* The first minute of the day that it names, from this one on; -1: none. */
+/* The first scheduled minute of the day at or after this one; -1 if none. */
 static int minute_of_day(const struct cron *c, int from)
 {
     for (int hour = from / 60; hour < 24; hour++) {
@@ -285,8 +284,8 @@ static int minute_of_day(const struct cron *c, int from)
     return -1;
 }
 
-/* The first of its minutes that begins at from_s or later but before limit_s, in local seconds;
- * NONE_S: none. */
+/* The first scheduled minute that begins in from_s .. limit_s - 1, in local seconds; NONE_S if
+ * none. */
 static int64_t local_next(const struct cron *c, int64_t from_s, int64_t limit_s)
 {
     int64_t minute = from_s / 60 + (from_s % 60 > 0); /* rounded up */
@@ -313,8 +312,8 @@ static int64_t local_next(const struct cron *c, int64_t from_s, int64_t limit_s)
     return NONE_S;
 }
 
-/* What a zone's clocks show in one span, in local seconds: from .. end. Of it was shown in the span
- * before what is below `again`, and will be in the next what is from `soon` on. */
+/* The local seconds that a zone's clocks show in one span: from .. end. Those below `again` were
+ * also shown in the span before; those from `soon` on will be shown again in the next. */
 struct shown {
     int64_t from, end, again, soon;
 };
@@ -332,8 +331,8 @@ static struct shown shown_in(const struct time_zone *z, size_t k)
     return v;
 }
 
-/* The first of its minutes in the span from from_s on that is done, by what becomes of those that
- * are shown twice. */
+/* The first minute to run in the span at or after from_s, given the rule for minutes shown twice.
+ */
 static int64_t next_in(const struct cron *c, struct shown v, enum cron_twice twice, int64_t from_s)
 {
     bool all = c->hours == ALL_HOURS;
@@ -347,7 +346,7 @@ static int64_t next_in(const struct cron *c, struct shown v, enum cron_twice twi
 struct wall cron_next(const struct cron *c, const struct time_zone *z, enum cron_gap gap,
     enum cron_twice twice, struct wall after)
 {
-    int64_t from_s = after.ms / 1000 + 1; /* the first whole second that is later */
+    int64_t from_s = after.ms / 1000 + 1; /* the first later whole second */
     if (after.ms < 0)
         from_s = 0;
     for (size_t k = zone_span_at(z, from_s); k < z->n; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times of the day at which something is done every day, as texts: "04:00,16:30", in UTC.
+ * Times of the day, repeated daily, as text: "04:00,16:30", in UTC.
  */
 #ifndef BELAY_JOB_DAILY_H
 #define BELAY_JOB_DAILY_H
@@ -13,21 +13,22 @@
 
 struct daily {
     int n;
-    int minutes[DAILY_MAX]; /* since midnight, 0 .. 1439, ascending, no two the same */
+    int minutes[DAILY_MAX]; /* since midnight, 0 .. 1439, ascending, unique */
 };
 
-/* One time, "HH:MM" from "00:00" to "23:59", of the first n bytes of text; false: it is none. */
+/* Parses one time, "HH:MM" from "00:00" to "23:59", from the first n bytes of text; false if
+ * malformed. */
 bool daily_parse_time(const char *text, size_t n, int *ret_minutes);
 
-/* Adds one; two the same are one. False: there are DAILY_MAX already. */
+/* Adds one time; a duplicate is ignored. False if there are DAILY_MAX already. */
 bool daily_add(struct daily *d, int minutes);
 
-/* The text of a list, in any order. ERR_INVALID. "" is none. */
+/* Parses a list in any order; "" is empty. ERR_INVALID. */
 int daily_parse(const char *text, struct daily *ret_daily, struct err *e);
 
-void daily_format(const struct daily *d, char out[DAILY_TEXT_MAX]); /* "" when it is empty */
+void daily_format(const struct daily *d, char out[DAILY_TEXT_MAX]); /* "" if empty */
 
-/* The first of these moments that is later; WALL_NONE: it is empty. */
+/* The first of these times after `after`; WALL_NONE if empty. */
 struct wall daily_next(const struct daily *d, struct wall after);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A constraint is read by recursive descent into a program in postfix order, whose names are
- * offsets: looking whether it holds allocates nothing and is done for many nodes.
+ * A constraint is parsed by recursive descent into a postfix program whose names are offsets.
+ * Evaluating it allocates nothing, because it is done for many nodes.
  */
 #include "job/feature.h"
 
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text is shorter than CONSTRAINT_TEXT_MAX, and so is where a name of it begins: each takes a
- * separator. */
+/* Offsets of names are smaller than these: a text is shorter than CONSTRAINT_TEXT_MAX, and each
+ * name takes a separator. */
 #define OP_AND 254
 #define OP_OR 255
 
@@ -98,11 +98,11 @@ static void skip(struct reading *r)
 
 static void emit(struct reading *r, uint8_t op)
 {
-    assert(r->c->n_program < sizeof(r->c->program)); /* not more than the text has bytes */
+    assert(r->c->n_program < sizeof(r->c->program)); /* never longer than the text */
     r->c->program[r->c->n_program++] = op;
 }
 
-/* Into the text as it is kept. */
+/* Appends to the normalised text. */
 static void write_char(struct reading *r, char c)
 {
     r->c->text[r->text_len++] = c;
@@ -135,7 +135,7 @@ static int read_name(struct reading *r)
 
 static int read_sum(struct reading *r, char *ret_op);
 
-/* A name, or what stands in parentheses; those around one term are left out. */
+/* Reads a name, or an expression in parentheses; parentheses around a single term are dropped. */
 static int read_term(struct reading *r)
 {
     char op = 0;
@@ -164,7 +164,7 @@ static int read_term(struct reading *r)
     return 0;
 }
 
-/* Terms with one operator between all of them, which is told; 0: there is one term only. */
+/* Reads terms joined by one operator, returned in *ret_op; 0 if there is only one term. */
 static int read_sum(struct reading *r, char *ret_op)
 {
     char op = 0;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Features of nodes, and what a job asks of them, as Slurm's --constraint writes it:
+ * Features of nodes, and a job's constraints on them, in the syntax of Slurm's --constraint:
  *
  *     a100      a100&ib      intel|amd      (intel|amd)&avx512&(ib|roce)
  *
- * & and | side by side need parentheses, since Slurm reads them from left to right and people do
- * not. There is no `!`, no
- * number of nodes (`a*2`) and no `[a|b]`.
+ * Mixing & and | requires parentheses, since Slurm evaluates them from left to right and people
+ * expect precedence. `!`, node counts (`a*2`) and `[a|b]` are not supported.
  *
- * A set of features is a text, ",a100,ib,": each between commas, in any order; "" is the empty one.
+ * A set of features is a text, ",a100,ib,": each between commas, in any order; "" is the empty set.
  */
 #ifndef BELAY_JOB_FEATURE_H
 #define BELAY_JOB_FEATURE_H
@@ -18,35 +17,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FEATURE_MAX 64        /* a name, with its NUL: letters, digits and . _ - + : */
-#define FEATURES_TEXT_MAX 256 /* a set that people write */
+#define FEATURE_MAX 64        /* a name, including its NUL: letters, digits and . _ - + : */
+#define FEATURES_TEXT_MAX 256 /* a set written by a person */
 #define FEATURES_ALL_MAX 1024 /* two such sets, and what is added to them */
 #define CONSTRAINT_TEXT_MAX 256
-#define CONSTRAINT_DEPTH_MAX 16 /* parentheses in parentheses */
+#define CONSTRAINT_DEPTH_MAX 16 /* nesting of parentheses */
 
 struct constraint {
-    /* without blanks and parentheses around one name; "": nothing is asked */
+    /* without blanks and redundant parentheses; "" for no constraint */
     char text[CONSTRAINT_TEXT_MAX];
-    /* NUL between them; in the order in which they stand in text */
+    /* separated by NUL, in the order of text */
     char names[CONSTRAINT_TEXT_MAX + 2];
     size_t n_names;
-    /* in postfix order: where a name begins, or one of two numbers above */
+    /* postfix: the offset of a name, or one of two operators */
     uint8_t program[CONSTRAINT_TEXT_MAX];
     size_t n_program;
 };
 
 bool feature_is_name(const char *s);
 bool features_has(const char *set, const char *name);
-/* Adds it unless it is there; false, and nothing is added: no room in size bytes, or it is no
- * feature's name. */
+/* Adds a feature unless it is there. False, with nothing added, if size bytes are not enough or the
+ * name is invalid. */
 bool features_add(char *set, size_t size, const char *name);
-/* Adds all of another set, as far as there is room. */
+/* Adds another set, as far as there is room. */
 void features_add_all(char *set, size_t size, const char *other);
-/* The name at *pos into out, and *pos goes on behind it; false: there are no more. *pos is 0 at
- * first. */
+/* Copies the name at *pos into out and advances *pos; false at the end. *pos starts at 0. */
 bool features_next(const char *set, size_t *pos, char out[FEATURE_MAX]);
 
-/* ERR_INVALID names the place, counted from 1, and what was expected there. "" asks for nothing. */
+/* ERR_INVALID gives the position, counted from 1, and what was expected there. "" is no constraint.
+ */
 int constraint_parse(const char *text, struct constraint *ret_constraint, struct err *e);
 bool constraint_holds(const struct constraint *c, const char *set);
 /* The i-th name, or NULL. */

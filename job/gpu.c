@@ -15,7 +15,7 @@ static bool is_one_of(const char *word, const char *const *words)
     return *words != NULL;
 }
 
-/* The next word in small letters; false: there is none, or one with other signs. */
+/* The next word in lower case; false if there is none or it has other characters. */
 static bool next_word(const char **p, char out[GPU_MODEL_MAX])
 {
     size_t n = 0;
@@ -33,7 +33,7 @@ void gpu_model(const char *name, char out[GPU_MODEL_MAX])
 {
     static const char *const vendors[] = {
         "nvidia", "amd", "tesla", "geforce", "quadro", "instinct", NULL};
-    /* of which the next word is the model */
+    /* families whose next word is the model */
     static const char *const families[] = {"rtx", "gtx", "titan", NULL};
     char word[GPU_MODEL_MAX];
     out[0] = '\0';
@@ -66,7 +66,7 @@ int64_t gpu_model_mib(const char *name)
     return 0;
 }
 
-/* Digits, and then these. */
+/* Skips digits followed by unit. */
 static bool skip_number(const char **p, const char *unit)
 {
     size_t n = strspn(*p, "0123456789"), len = strlen(unit);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of hosts (hosts.h). Nothing is expanded to see whether a name is in a list, for that is
- * asked of many nodes.
+ * Lists of hosts (hosts.h). Membership is tested without expanding the list, because it is tested
+ * for many nodes.
  */
 #include "job/hosts.h"
 
@@ -16,10 +16,10 @@
 #define DIGITS_MAX 9
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
 
-/* What stands between two commas: all of it is the prefix, or there are numbers between that and
- * the suffix. */
+/* One entry between commas: only a prefix, or a prefix, numbers in brackets and a suffix. */
 struct item {
-    const char *prefix, *parts, *suffix; /* parts: behind the bracket; NULL: there is none */
+    /* parts: after the opening bracket; NULL if there is none */
+    const char *prefix, *parts, *suffix;
     size_t n_prefix, n_parts, n_suffix, length;
 };
 
@@ -38,7 +38,7 @@ static bool is_plain(const char *s, size_t n)
     return true;
 }
 
-/* Whether it may stand there is not looked at. */
+/* Does not validate the entry. */
 static struct item item_at(const char *p)
 {
     struct item it = {.prefix = p};
@@ -64,7 +64,7 @@ static int64_t number(const char *p, size_t n)
     return v;
 }
 
-/* Up to the comma or bracket behind it; false: it is none. */
+/* Parses up to the next comma or bracket; false if malformed. */
 static bool part_at(const char *p, struct part *ret_part)
 {
     size_t width = strspn(p, "0123456789"),
@@ -159,7 +159,7 @@ bool hosts_next(const char *list, struct hosts_at *at, char out[HOSTS_NAME_MAX])
     return true;
 }
 
-/* The number as a name has it, which n_digits are. */
+/* Whether the parts contain a name's number, given as n_digits digits. */
 static bool parts_have(const struct item *it, const char *digits, size_t n_digits)
 {
     struct part part;
@@ -200,7 +200,7 @@ bool hosts_has(const char *list, const char *name)
 
 /* ---- folding ---- */
 
-/* A name around its last number, which is `digits` long; 0: it has none. */
+/* A name split around its last number, which has `digits` digits; 0 = no number. */
 struct split {
     char name[HOSTS_NAME_MAX];
     size_t prefix, digits;
@@ -219,7 +219,7 @@ static void split(struct split *s)
     s->digits = is_number ? end - from : 0;
 }
 
-/* By what is around the numbers; 0: they may share brackets. */
+/* Compares the text around the numbers; 0 means that they may share brackets. */
 static int compare_around(const struct split *x, const struct split *y)
 {
     size_t n = x->prefix < y->prefix ? x->prefix : y->prefix;
@@ -239,7 +239,7 @@ static int compare_split(const void *a, const void *b)
     return c ? c : v != w ? (v > w) - (v < w) : (x->digits > y->digits) - (x->digits < y->digits);
 }
 
-/* y is what a range that holds x goes on with. */
+/* Whether y continues a range that ends with x. */
 static bool follows(const struct split *x, const struct split *y)
 {
     bool natural = x->name[x->prefix] != '0' && y->name[y->prefix] != '0';
@@ -247,7 +247,7 @@ static bool follows(const struct split *x, const struct split *y)
            (x->digits == y->digits || natural);
 }
 
-/* Those of v that may share brackets, n of them, the first in v[0]. */
+/* Writes n names that may share brackets, beginning with v[0]. */
 static void write_group(const struct split *v, size_t n, struct buf *out)
 {
     buf_printf(out, "%s%.*s%s", out->len ? "," : "", (int)v->prefix, v->name, n > 1 ? "[" : "");

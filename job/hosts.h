@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of hosts as Slurm writes them: "n1,n[3-5,8],rack[01-16]-a". One pair of brackets a name,
- * numbers in it as wide as their first is written. What stands between two commas may be empty.
+ * Lists of hosts in Slurm's syntax: "n1,n[3-5,8],rack[01-16]-a". At most one pair of brackets per
+ * name; numbers in it are as wide as the first is written. An entry between commas may be empty.
  */
 #ifndef BELAY_JOB_HOSTS_H
 #define BELAY_JOB_HOSTS_H
@@ -13,26 +13,26 @@
 #include <stdint.h>
 
 #define HOSTS_MAX 65536    /* names in a list */
-#define HOSTS_NAME_MAX 64  /* of one, with its NUL: letters, digits and . _ - */
-#define HOSTS_TEXT_MAX 512 /* of a list that is stored, with its NUL */
+#define HOSTS_NAME_MAX 64  /* a name, including its NUL: letters, digits and . _ - */
+#define HOSTS_TEXT_MAX 512 /* a stored list, including its NUL */
 
-/* Where hosts_next is. Zeroed at first. */
+/* Position of hosts_next. Zeroed at the start. */
 struct hosts_at {
-    size_t item, part; /* offsets: of what is between two commas; in its brackets */
-    int64_t number;    /* the next of that part is so much above its first */
+    size_t item, part; /* offsets of the entry, and of the part in its brackets */
+    int64_t number;    /* offset of the next number from the part's first */
 };
 
-/* ERR_INVALID: it is no such list. ret_n may be NULL: how many names; one that is there twice
- * counts twice. */
+/* ERR_INVALID: malformed. *ret_n (may be NULL) is the number of names, duplicates included. */
 int hosts_check(const char *list, int64_t *ret_n, struct err *e);
-/* Of a list that was checked: the next name; false: there are no more. */
+/* The next name of a checked list; false at the end. */
 bool hosts_next(const char *list, struct hosts_at *at, char out[HOSTS_NAME_MAX]);
-/* The same names, each once, sorted and folded together: two lists of the same hosts become the
- * same text. ERR_INVALID: no list, or longer than fits. Not for lists of many thousands. */
-/* added to out, of any length */
+/* The same names, unique, sorted and folded: equal sets of hosts give equal texts. ERR_INVALID:
+ * malformed, or too long. Not for lists of many thousands. */
+/* appends to out, without a length limit */
 int hosts_fold_into(const char *list, struct buf *out, struct err *e);
 int hosts_fold(const char *list, char ret_list[HOSTS_TEXT_MAX], struct err *e);
-/* The same list names it. Costs what the list is long, whatever it stands for. */
+/* Whether the list contains the name. The cost depends on the length of the text, not on the number
+ * of hosts. */
 bool hosts_has(const char *list, const char *name);
 
 #endif

@@ -6,7 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The letter after % and a width; *ret_width 0: none. NULL: it is no such sign. */
+/* Returns the letter after % and sets *ret_width, 0 if there is none. NULL if it is not a known
+ * pattern. */
 static const char *read_sign(const char *percent, int *ret_width)
 {
     const char *p = percent + 1;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of the files that a job's output goes to, as Slurm writes them: "logs/%x-%j.out". Pure.
+ * File name patterns for a job's output, in Slurm's syntax: "logs/%x-%j.out". Pure.
  *
- *     %j  the job's number          %x  its name              %u  its user
- *     %A  the array's number        %a  the index in it       %J  the job's number, of a step with
- *         it behind a point
- *     %N  the node's short name     %n  the rank of the node  %t  the same
- *     %r  how often it was started again, from 0              %s  the step       %%  "%"
+ *     %j  job number                %x  job name              %u  user
+ *     %A  array number              %a  array index           %J  job number, and for a step
+ *         "." and the step
+ *     %N  short host name           %n  rank of the node      %t  the same
+ *     %r  restarts, from 0          %s  step                  %%  "%"
  *
- * A number between % and the letter is the width to which a number is filled with zeros ("%5j"), at
- * most PATTERN_WIDTH_MAX. Anything else after a % stays as it is. A backslash anywhere turns all of
- * it off, and is left out itself.
+ * A number between % and the letter is the width to which a number is padded with zeros ("%5j"), at
+ * most PATTERN_WIDTH_MAX. Any other text after a % is kept. A backslash anywhere disables all
+ * patterns and is removed.
  */
 #ifndef BELAY_JOB_PATTERN_H
 #define BELAY_JOB_PATTERN_H
@@ -21,21 +21,21 @@
 
 #define PATTERN_WIDTH_MAX 10
 #define PATTERN_PATH_MAX 4095
-#define PATTERN_NO_INDEX 4294967294 /* what Slurm writes for %a of a job that is no array */
+#define PATTERN_NO_INDEX 4294967294 /* Slurm's value of %a for a job that is not an array */
 
 struct pattern_values {
     int64_t job;
-    int64_t array, index;           /* array 0: the job is none */
-    const char *name, *user, *node; /* NULL: nothing */
+    int64_t array, index;           /* array is 0 if the job is not an array task */
+    const char *name, *user, *node; /* NULL for an empty text */
     int64_t rank, restarts;
-    const char *step; /* NULL: "batch", the script itself */
+    const char *step; /* NULL for "batch", the script itself */
 };
 
-/* The caller frees *ret_name. ERR_INVALID: it is longer than PATTERN_PATH_MAX. */
+/* The caller frees *ret_name. ERR_INVALID: longer than PATTERN_PATH_MAX. */
 int pattern_expand(
     const char *pattern, const struct pattern_values *v, char **ret_name, struct err *e);
 
-/* Whether the nodes of a job have files of their own: %N, %n or %t is in it. */
+/* Whether each node of a job has files of its own: the pattern contains %N, %n or %t. */
 bool pattern_tells_ranks(const char *pattern);
 
 #endif

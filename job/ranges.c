@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See ranges.h. Whatever changes more than the first number goes over a map of bits, from which the
- * pieces are made anew.
+ * See ranges.h. Any change beyond removing the first number goes through a bitmap, from which the
+ * ranges are rebuilt.
  */
 #include "job/ranges.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers in one text, duplicates included: it bounds the work. */
+/* Numbers in one text, including duplicates: bounds the work. */
 #define SAID_MAX (2LL * RANGES_NUMBER_MAX)
 
 static void set_range(struct bits *b, const struct range *r)
@@ -20,7 +20,7 @@ static void set_range(struct bits *b, const struct range *r)
         bits_set(b, n);
 }
 
-/* False: they are too many pieces. */
+/* False if there are too many ranges. */
 static bool from_bits(const struct bits *b, struct ranges *ret_set)
 {
     struct ranges s = {0};
@@ -36,7 +36,7 @@ static bool from_bits(const struct bits *b, struct ranges *ret_set)
             next = bits_next(b, next + 1);
         }
         if (r.step > 1 && r.last <= r.first + r.step)
-            r = (struct range){at, at, 1}; /* two numbers are no row */
+            r = (struct range){at, at, 1}; /* two numbers do not make a stepped range */
         s.v[s.n++] = r;
         next = bits_next(b, r.last + 1);
     }
@@ -54,7 +54,7 @@ static int parse_number(const char **text, int32_t *ret_n)
     return *ret_n <= RANGES_NUMBER_MAX ? 0 : ERR_INVALID;
 }
 
-/* Up to a comma or the end. */
+/* Parses up to a comma or the end. */
 static int parse_range(const char **text, struct range *ret_range)
 {
     struct range r = {.step = 1};
@@ -75,7 +75,7 @@ static int parse_range(const char **text, struct range *ret_range)
     return **text == ',' || **text == '\0' ? 0 : ERR_INVALID;
 }
 
-/* Puts all of them into the map, or without one only looks for the greatest. */
+/* Adds all numbers to the bitmap; if b is NULL, only finds the greatest. */
 static int parse_all(const char *text, struct bits *b, int32_t *ret_greatest)
 {
     struct range r;
@@ -190,7 +190,7 @@ bool ranges_take(struct ranges *s, int32_t n, int most)
     return true;
 }
 
-/* It becomes what is in b, which goes; how many it has less than before. */
+/* Replaces *s by the content of b and frees b. Returns how many numbers were removed. */
 static int64_t keep(struct ranges *s, struct bits *b)
 {
     int64_t before = ranges_count(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets of small numbers as people write them, "0-99:2,150": the indices of an array of jobs. Pieces
- * stand in order, and none begins before the one before it has ended. Zeroed is valid and empty.
+ * Sets of small numbers as text, "0-99:2,150": the indices of a job array. Ranges are ordered and
+ * do not overlap. Zeroed is valid and empty.
  */
 #ifndef BELAY_JOB_RANGES_H
 #define BELAY_JOB_RANGES_H
@@ -13,11 +13,11 @@
 #include <stdint.h>
 
 #define RANGES_MAX 32
-#define RANGES_NUMBER_MAX 999999                   /* the greatest that a set may hold */
-#define RANGES_TEXT_MAX (RANGES_MAX * (3 * 6 + 3)) /* "999990-999999:999999," each */
+#define RANGES_NUMBER_MAX 999999                   /* the greatest number in a set */
+#define RANGES_TEXT_MAX (RANGES_MAX * (3 * 6 + 3)) /* "999990-999999:999999," per range */
 
 struct range {
-    int32_t first, last, step; /* step >= 1; last is one of them */
+    int32_t first, last, step; /* step >= 1; last is a member */
 };
 
 struct ranges {
@@ -25,23 +25,23 @@ struct ranges {
     struct range v[RANGES_MAX];
 };
 
-/* "3", "0-7", "0-20:5" with commas between. ERR_INVALID: not that, a number that is too great, or
- * more than RANGES_MAX pieces. A number that is said twice counts once. */
+/* "3", "0-7", "0-20:5", separated by commas. ERR_INVALID: malformed, a number too large, or more
+ * than RANGES_MAX ranges. Duplicates count once. */
 int ranges_parse(const char *text, struct ranges *ret_set, struct err *e);
-void ranges_format(const struct ranges *s, char out[RANGES_TEXT_MAX]); /* "" when it is empty */
+void ranges_format(const struct ranges *s, char out[RANGES_TEXT_MAX]); /* "" if empty */
 
 int64_t ranges_count(const struct ranges *s);
 bool ranges_has(const struct ranges *s, int32_t n);
-int32_t ranges_first(const struct ranges *s); /* s is not empty */
-int32_t ranges_last(const struct ranges *s);  /* likewise */
-/* Takes n out, which is in it. False: what is left would be more than `most` pieces, at most
- * RANGES_MAX; nothing is changed. */
+int32_t ranges_first(const struct ranges *s); /* s must not be empty */
+int32_t ranges_last(const struct ranges *s);  /* s must not be empty */
+/* Removes n, which must be in it. False, with nothing changed, if the rest would take more than
+ * `most` ranges (at most RANGES_MAX). */
 bool ranges_take(struct ranges *s, int32_t n, int most);
-/* Takes out what is in both. Returns how many; -1: what is left would be more than RANGES_MAX
- * pieces, and nothing is changed. */
+/* Removes the numbers that are in both. Returns how many; -1, with nothing changed, if the rest
+ * would take more than RANGES_MAX ranges. */
 int64_t ranges_remove(struct ranges *s, const struct ranges *what);
 int64_t ranges_remove_bits(struct ranges *s, const struct bits *what);
-/* of 0 to its last; the caller's to deinit */
+/* for 0 .. its last number; the caller deinits it */
 void ranges_bits(const struct ranges *s, struct bits *ret_bits);
 
 #endif

@@ -20,7 +20,7 @@ void yaml_opt_features(struct yaml_reader *r, const char *key, char ret_set[FEAT
     }
 }
 
-/* A mapping's own keys are the names. */
+/* The keys of a mapping are the names. */
 static bool read_count(
     struct yaml_reader *r, const char *key, const struct yaml_node *item, struct count *ret_count)
 {
