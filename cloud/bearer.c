@@ -11,11 +11,11 @@
 #define AZURE_LOGIN "https://login.microsoftonline.com"
 #define AZURE_AUDIENCE "https://storage.azure.com"
 #define PREFIX "Authorization: Bearer "
-/* Stores ask for the next one from ten minutes before the end: then it has to be another. */
+/* Stores request the next token ten minutes before the end; by then it must be a new one. */
 #define EARLY_MS SECONDS_MS(10 * 60)
 
 struct bearer {
-    struct gcp_credential_source *gcp; /* or */
+    struct gcp_credential_source *gcp; /* exactly one of gcp and azure is set */
     struct azure_credential_source *azure;
     struct oauth_wait wait;
     bool waiting;

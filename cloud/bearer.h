@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bearer tokens for a store in Google's buckets or Azure's blobs, of whoever this process is: by
- * its environment, or by the identity of this machine. The token is cached by cloud/oauth.h. As
- * with the providers' own tools, the environment may name where to ask: AZURE_AUTHORITY_HOST
+ * Bearer tokens for a store in Google's or Azure's object storage, in the identity of this process:
+ * from its environment, or from the identity of this machine. cloud/oauth.h caches the token. As
+ * with the providers' own tools, the environment may override the address: AZURE_AUTHORITY_HOST
  * (https, or this machine), GCE_METADATA_HOST (HOST[:PORT], unless metadata_url is set).
  */
 #ifndef BELAY_CLOUD_BEARER_H
@@ -14,7 +14,7 @@
 
 struct bearer_options {
     bool is_azure;            /* else Google's */
-    const char *metadata_url; /* NULL: the usual one */
+    const char *metadata_url; /* NULL for the default address */
     struct http_client *http; /* borrowed until destroy, like timers */
     struct timers *timers;
 };
@@ -22,20 +22,20 @@ struct bearer_options {
 struct bearer;
 struct oauth;
 
-/* Copies what it needs; nothing is asked of anybody yet. ERR_CONFIG. */
+/* Copies what it needs; sends no request yet. ERR_CONFIG. */
 int bearer_create(const struct bearer_options *o, struct bearer **ret_bearer, struct err *e);
-void bearer_destroy(struct bearer *b); /* a wait under way is dropped; NULL is fine */
+void bearer_destroy(struct bearer *b); /* drops a pending wait; b may be NULL */
 
-/* Exactly one of e and token is NULL; both borrowed for the call. left_ms: until the token's end,
- * at least. */
+/* Exactly one of e and token is NULL; both are borrowed for the call. left_ms: the token lasts at
+ * least this long. */
 typedef void (*bearer_fn)(void *ctx, const struct err *e, const char *token, int64_t left_ms);
 
-/* done runs once, not inside the call. One wait at a time: while one is under way, false and
- * nothing else happens. */
+/* done runs once, not inside the call. One wait at a time: returns false, and does nothing else,
+ * while one is pending. */
 bool bearer_get(struct bearer *b, bearer_fn done, void *ctx);
-/* The store refused the token that the last wait, now over, was given. */
+/* Reports that the store refused the token given to the last wait, which has ended. */
 void bearer_refused(struct bearer *b);
-/* What is behind it, for who has several waits. */
+/* The underlying token cache, for a caller with several concurrent waits. */
 struct oauth *bearer_tokens(struct bearer *b);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The life of a driver's call (see call.h). Invariants:
- *  1. The completion runs once: in cloud_call_finish or in cloud_calls_cancel, whichever is first.
- *  2. A call that has been reported while its request was under way has no owner; it is freed when
- *     that ends.
+ *   1. The completion runs once: in cloud_call_finish or in cloud_calls_cancel, whichever is first.
+ *   2. A call whose completion ran while its request was in progress has no owner; it is freed when
+ *      the request ends.
  */
 #include "cloud/call.h"
 
@@ -26,7 +26,7 @@ static void free_call(struct cloud_call *c)
     free(c);
 }
 
-/* A provider's filter may be a pattern, or lag: here only our own cluster's machines pass. */
+/* A provider's filter may match by pattern, or lag: keeps only the machines of our own cluster. */
 static size_t keep_own(struct cloud_call *c)
 {
     struct cloud_instance *list = c->instances.list;
@@ -37,7 +37,7 @@ static size_t keep_own(struct cloud_call *c)
     return n;
 }
 
-/* The same of volumes, if not all are wanted. */
+/* The same for volumes, unless all clusters are wanted. */
 static size_t keep_own_volumes(struct cloud_call *c)
 {
     struct cloud_volume *list = c->volumes.list;
@@ -97,7 +97,8 @@ void cloud_calls_cancel(struct cloud_calls *s)
         report(c, &cancelled);
         c->owner = NULL;
         if (c->http)
-            http_cancel(s->http, c->http); /* which holds the call until that ends */
+            /* the HTTP client keeps the call until its request ends */
+            http_cancel(s->http, c->http);
         else
             free_call(c);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One operation of a driver under way: a chain of HTTP requests, with pauses where the provider
- * wants to be polled.
+ * One operation of a driver in progress: a chain of HTTP requests, with pauses where the provider
+ * must be polled.
  *
  *   cloud_call_start --> timer(0) --> step() --> cloud_call_send --> on_reply()
  *                                      ^  ^                           |  |  |
@@ -9,11 +9,11 @@
  *                                      +------- cloud_call_pause --------+  cloud_call_finish
  *                                      +-------- cloud_call_pause ----------+
  *
- * The call owns what every driver would have to get right again: the caller's completion runs once
- * and from the loop, a driver that is destroyed tells its callers ERR_CANCELLED and leaves no
- * request behind that writes into freed memory, and a request that cannot be built is reported like
- * one that was refused. A provider embeds the struct as the first member of its own, which
- * mem_alloc made, and supplies the ops.
+ * The call implements what every driver needs: the caller's completion runs exactly once and from
+ * the loop; destroying a driver completes its calls with ERR_CANCELLED and leaves no request that
+ * writes into freed memory; a request that cannot be built is reported like a refused one. A
+ * provider embeds the struct as the first member of its own, allocated with mem_alloc, and supplies
+ * the ops.
  */
 #ifndef BELAY_CLOUD_CALL_H
 #define BELAY_CLOUD_CALL_H
@@ -24,7 +24,8 @@
 
 struct cloud_call;
 
-/* The calls of one driver. Zeroed but for these three; http and timers borrowed. */
+/* The calls of one driver. Zeroed except for the first three members; http and timers are borrowed.
+ */
 struct cloud_calls {
     const char *provider; /* for errors; static */
     struct http_client *http;
@@ -33,17 +34,18 @@ struct cloud_calls {
 };
 
 struct cloud_call_ops {
-    const char *name; /* of the operation, for errors: "RunInstances" */
-    /* Goes on: gets credentials and sends the next request (cloud_call_send), or finishes. */
+    const char *name; /* the operation, for errors: "RunInstances" */
+    /* Gets credentials and sends the next request (cloud_call_send), or finishes. */
     void (*step)(struct cloud_call *c);
-    /* A reply, of any status; borrowed. */
+    /* Handles a reply of any status; borrowed. */
     void (*on_reply)(struct cloud_call *c, const struct http_reply *reply);
-    /* Frees what the provider's struct holds (not the struct), waits for credentials included.
-     * NULL: nothing. */
+    /* Frees the contents of the provider's struct (not the struct) and cancels waits for
+     * credentials. May be NULL. */
     void (*deinit)(struct cloud_call *c);
-    /* There was no reply, but the HTTP client's error. NULL: the call ends with it. */
+    /* Handles the HTTP client's error when there was no reply. NULL: the call ends with that error.
+     */
     void (*on_silence)(struct cloud_call *c, const struct err *e);
-    /* that it needs, for the error when it is denied. NULL: the refusal says enough */
+    /* the permission it needs, added to a denial; NULL if the provider's text names it */
     const char *permission;
 };
 
@@ -57,17 +59,17 @@ enum cloud_call_kind {
 };
 
 struct cloud_call {
-    /* Results: the one of its kind is handed to the completion when the call finishes without
-     * error. A listing is handed on without what is not of `cluster`. */
+    /* Results: the one of the call's kind is passed to the completion when the call succeeds. A
+     * listing is filtered to `cluster` first. */
     struct cloud_instance instance;
     struct cloud_instances instances;
     struct cloud_prices prices;
     struct cloud_volumes volumes;
-    struct buf console; /* as cloud_console_clean gives it */
+    struct buf console; /* as cleaned by cloud_console_clean */
     char region[CLOUD_NAME_MAX];
-    char *cluster;      /* of a listing; owned. NULL, of volumes: all are wanted */
-    struct err refused; /* kind not ERR_NONE: reported instead of the first step */
-    /* What it is about: ids, types. Added with cloud_call_add_words; owned. */
+    char *cluster;      /* of a listing; owned. For volumes NULL means all clusters */
+    struct err refused; /* if its kind is not ERR_NONE, it is reported instead of the first step */
+    /* Ids or types the call is about. Added with cloud_call_add_words; owned. */
     char **words;
     size_t n_words, next_word;
     struct cloud_calls *owner;
@@ -89,8 +91,8 @@ struct cloud_call {
     struct http_call *http;
 };
 
-/* Start c (zeroed but for what the provider has set) on its way; it frees itself after its
- * completion has run. */
+/* Start c (zeroed except for what the provider has set). It frees itself after its completion has
+ * run. */
 void cloud_call_launch(struct cloud_calls *s, struct cloud_call *c,
     const struct cloud_call_ops *ops, const struct cloud_launch *l, cloud_launch_fn done,
     void *ctx);
@@ -107,21 +109,22 @@ void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c,
 void cloud_call_console(struct cloud_calls *s, struct cloud_call *c,
     const struct cloud_call_ops *ops, const char *region, cloud_console_fn done, void *ctx);
 
-/* Copies them. */
+/* Copies the words. */
 void cloud_call_add_words(struct cloud_call *c, const char *const *words, size_t n);
-/* The next one; NULL: they are through. */
+/* The next word; NULL at the end. */
 const char *cloud_call_word(const struct cloud_call *c);
 
-/* Of a launch, before it finishes: this place gave nothing. */
+/* For a launch, before it finishes: reports a place that gave no instance. */
 void cloud_call_refused(struct cloud_call *c, const struct cloud_place *p, const struct err *e);
 
-/* Exactly one of the four, once for each step and each reply or silence. After finish c is gone. */
+/* Each step and each reply or error must call exactly one of these four. After finish c is freed.
+ */
 void cloud_call_send(struct cloud_call *c, const struct http_request *r);
-void cloud_call_again(struct cloud_call *c);                       /* step() now */
-void cloud_call_pause(struct cloud_call *c, int64_t delay_ms);     /* step() later */
-void cloud_call_finish(struct cloud_call *c, const struct err *e); /* NULL: success */
+void cloud_call_again(struct cloud_call *c);                       /* calls step() now */
+void cloud_call_pause(struct cloud_call *c, int64_t delay_ms);     /* calls step() after delay_ms */
+void cloud_call_finish(struct cloud_call *c, const struct err *e); /* e is NULL on success */
 
-/* Every call ends with ERR_CANCELLED, inside. For the driver's destroy. */
+/* Ends every call with ERR_CANCELLED, inside the function. For the driver's destroy. */
 void cloud_calls_cancel(struct cloud_calls *s);
 
 #endif

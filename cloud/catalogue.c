@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See catalogue.h. Linux, USD. A row: type, vCPUs, memory GiB, GPUs, model, MiB of one GPU,
- * on-demand and typical spot price in micro-dollars an hour (0: unknown).
+ * on-demand and typical spot price in micro-dollars an hour (0 = unknown).
  *
  * AWS, us-east-1. On-demand: the price table of the Karpenter AWS provider, of 2026-07-20. Spot A:
  * on-demand less the 30-day saving of the AWS Spot Instance Advisor on 2025-06-28. Spot B: median
@@ -9,14 +9,14 @@
  * us-west-2).
  *
  * Azure, eastus (ND96isr_H200_v5: westus2). On-demand: the price table of the Karpenter Azure
- * provider, of 2026-06-18. Spot: SkyPilot's public catalogue, taken about 2024 to 2025; 0 too where
- * it was the on-demand price.
+ * provider, of 2026-06-18. Spot: SkyPilot's public catalogue, taken about 2024 to 2025; also 0
+ * where it equalled the on-demand price.
  *
  * GCP, us-central1 (a3-megagpu-8g: us-east4): both from the table of Cyclenerd's
  * google-cloud-pricing-cost-calculator, of 2026-07-30. Google changes spot prices about once a
- * month. N1 and what is attached to it, us-central1. On-demand: Google's list. Spot: SkyPilot's
- * public catalogue, taken between mid-2025 and 2026, in which those of GPUs move by a third and
- * more from one snapshot to the next.
+ * month. N1 and the GPUs attached to it, us-central1. On-demand: Google's list. Spot: SkyPilot's
+ * public catalogue, taken between mid-2025 and 2026, in which GPU prices move by a third and more
+ * between snapshots.
  */
 #include "cloud/catalogue.h"
 #include "base/buf.h"
@@ -110,8 +110,8 @@
     X("c2-standard-16", 16, 64, 0, "", 0, 835200, 398700)                \
     X("c3-highcpu-88", 88, 176, 0, "", 0, 3742300, 917000)
 
-/* The price table of Lambda as SkyPilot's public catalogue had it between mid-2025 and 2026; the
- * same in every region. */
+/* Lambda's price table as in SkyPilot's public catalogue between mid-2025 and 2026; equal in all
+ * regions. */
 #define LAMBDA_TYPES(X) \
     X("gpu_1x_a10", 30, 200, 1, "A10", 24576, 1290000, 0)                  \
     X("gpu_1x_a6000", 14, 100, 1, "RTX A6000", 49152, 1090000, 0)          \
@@ -141,8 +141,8 @@ static const char *const gcp_names[] = {GCP_TYPES(NAME) NULL};
 static const char *const lambda_names[] = {LAMBDA_TYPES(NAME) NULL};
 static const char *const no_names[] = {NULL};
 
-/* The limits are those of Compute Engine's table of GPU models for N1, its limits of memory
- * included: 6.5 GiB for each vCPU is what the largest N1 machines have anyway. */
+/* Limits from Compute Engine's table of GPU models for N1. Its memory limits need no check: they
+ * allow 6.5 GiB per vCPU, as much as the largest N1 machines have. */
 static const struct catalogue_gpu gpus[] = {
     {"p4", "nvidia-tesla-p4", "P4", 8192, 600000, 223600, {24, 48, 96, 0}},
     {"p100", "nvidia-tesla-p100", "P100", 16384, 1460000, 584000, {16, 32, 96, 0}},
@@ -207,7 +207,7 @@ bool catalogue_attach(char *type, size_t size, int64_t n, const char *gpu)
     return true;
 }
 
-/* What stands behind the '+'. There is one way to write it, so that names can be compared. */
+/* Parses the part after '+'. Each name has one spelling, so that names can be compared. */
 static int read_gpus(const char *text, struct catalogue_parts *p, struct err *e)
 {
     char shown[STR_SHOW_MAX];
@@ -346,8 +346,7 @@ const char *catalogue_source(const char *provider, const char *type, bool spot)
     return "list price of 2025 or 2026, all regions";
 }
 
-/* c7g.4xlarge, r8gd.metal: a g behind the generation. Not g5g of g5.xlarge, whose g stands before
- * it. */
+/* c7g.4xlarge, r8gd.metal: a g after the generation. Not g5g or g5.xlarge, whose g precedes it. */
 static bool is_arm_of_aws(const char *type)
 {
     size_t n = strcspn(type, "0123456789");
@@ -355,7 +354,7 @@ static bool is_arm_of_aws(const char *type)
     return type[n] == 'g';
 }
 
-/* Standard_D8ps_v5, Standard_E4pds_v5: a p behind the number of vCPUs. */
+/* Standard_D8ps_v5, Standard_E4pds_v5: a p after the number of vCPUs. */
 static bool is_arm_of_azure(const char *type)
 {
     const char *size = strchr(type, '_');

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an instance type is: its size and its on-demand list price, from the table compiled into the
- * program (catalogue.c; figures with their dates there). A pool file may override the price.
+ * Instance types: size and on-demand list price, from the table compiled into the program
+ * (catalogue.c, which gives the date of each figure). A pool file may override the price.
  *
- * Google sells GPUs apart from the machines that they are attached to. Such a machine is a type
- * like any other here, by the name MACHINE+GPU, or MACHINE+NxGPU for more than one:
- * "n1-standard-8+t4", "n1-standard-16+2xt4". Each has that one name.
+ * Google sells GPUs separately from the machines they are attached to. Here such a machine is a
+ * type like any other, named MACHINE+GPU, or MACHINE+NxGPU for more than one: "n1-standard-8+t4",
+ * "n1-standard-16+2xt4". Names are unique.
  */
 #ifndef BELAY_CLOUD_CATALOGUE_H
 #define BELAY_CLOUD_CATALOGUE_H
@@ -25,36 +25,34 @@ struct catalogue_type {
     int32_t gpus;
     const char *gpu_model;    /* "" without GPUs */
     int64_t gpu_memory_mib;   /* of one GPU */
-    int64_t on_demand_uusd_h; /* in the region the table was made for */
-    int64_t spot_uusd_h;      /* typical; 0: unknown. Only until a price has been read */
+    int64_t on_demand_uusd_h; /* in the table's region */
+    int64_t spot_uusd_h;      /* typical, used until a price has been read; 0 = unknown */
 };
 
-/* ERR_NOT_FOUND, with the nearest name: the table does not have it. ERR_CONFIG: as catalogue_split.
- * The type's texts are static, but for `type`, which may be the one that was given. */
+/* ERR_NOT_FOUND, with the nearest name, if the table does not have the type; ERR_CONFIG as
+ * catalogue_split. The result's texts are static, except `type`, which may be the argument. */
 int catalogue_find(
     const char *provider, const char *type, struct catalogue_type *ret_type, struct err *e);
 
-/* Of its processors, as uname(1) says it: "aarch64" where the provider's way of naming types says
- * so, else "x86_64". Of any type, also one that the table does not have; "" with a provider whose
- * names say nothing of it. */
+/* Processor architecture as uname(1) prints it: "aarch64" if the provider's type name says so, else
+ * "x86_64". Works for types outside the table; "" for a provider whose names do not tell. */
 const char *catalogue_arch(const char *provider, const char *type);
 
-/* Where the table's on-demand price of a type that it has is in force: "us-east-1"; "":
- * everywhere. */
+/* The region in which the table's on-demand price of a type applies: "us-east-1"; "" for all. */
 const char *catalogue_region(const char *provider, const char *type);
-/* Where its on-demand or spot price was taken, and when, for people. */
+/* Region and date of the on-demand or spot price, for people. */
 const char *catalogue_source(const char *provider, const char *type, bool spot);
 
-/* The types of one provider without attached GPUs, NULL-terminated names for str_nearest; borrowed
- * for ever. */
+/* The types of one provider without attached GPUs: NULL-terminated names for str_nearest; static.
+ */
 const char *const *catalogue_names(const char *provider);
 
 /* ---- volumes ---- */
 
-/* What a GiB of a volume of this type costs a month, -1: the table does not have it. *ret_source:
- * where that comes from, for people; static. */
+/* Price of a GiB of this volume type per month; -1 if it is not in the table. *ret_source says
+ * where the price comes from, for people; static. */
 int64_t catalogue_volume_uusd(const char *provider, const char *type, const char **ret_source);
-/* The size that is billed: Azure sells its disks in sizes that double from 4 GiB on. */
+/* The billed size: Azure sells disks in sizes that double from 4 GiB on. */
 int64_t catalogue_volume_billed_gib(const char *provider, const char *type, int64_t gib);
 
 /* ---- attached GPUs ---- */
@@ -63,37 +61,37 @@ int64_t catalogue_volume_billed_gib(const char *provider, const char *type, int6
 
 struct catalogue_gpu {
     const char *name;        /* in the name of a type: "t4" */
-    const char *accelerator; /* the provider's: "nvidia-tesla-t4" */
+    const char *accelerator; /* the provider's name: "nvidia-tesla-t4" */
     const char *model;       /* "T4" */
-    int64_t memory_mib;      /* like the prices, of one */
+    int64_t memory_mib;      /* of one, like the prices */
     int64_t on_demand_uusd_h, spot_uusd_h;
-    /* 1, 2, 4, 8 of them go with machines of so many vCPUs, or fewer; 0: with none. */
+    /* maximum vCPUs of a machine with 1, 2, 4, 8 of them; 0 = not available */
     int32_t max_vcpus[CATALOGUE_GPU_COUNTS];
 };
 
 struct catalogue_parts {
     char machine[CATALOGUE_NAME_MAX];
-    const struct catalogue_gpu *gpu; /* NULL: none is attached */
+    const struct catalogue_gpu *gpu; /* NULL if none is attached */
     int32_t n_gpus;
 };
 
-/* Takes a type's name apart; with a provider that attaches no GPUs it is all machine. The machine
- * need not be in the table. ERR_CONFIG: it is not of this form, there is no such GPU, it cannot be
- * attached to this machine, or not so many. */
+/* Splits a type's name; for a provider that attaches no GPUs all of it is the machine. The machine
+ * need not be in the table. ERR_CONFIG: malformed, an unknown GPU, a machine that takes no GPU, or
+ * too many. */
 int catalogue_split(
     const char *provider, const char *type, struct catalogue_parts *ret_parts, struct err *e);
 
-/* Puts it together again: adds "+GPU" or "+NxGPU" to a machine's name, of n > 0. False, and nothing
- * added: no room. */
+/* The reverse: appends "+GPU" or "+NxGPU" to a machine's name; n > 0. False, with nothing appended,
+ * if there is no room. */
 bool catalogue_attach(char *type, size_t size, int64_t n, const char *gpu);
 
-/* Google's machines that have no GPUs of their own but take some: N1. */
+/* Whether it is one of Google's machines without GPUs of its own that accept some: N1. */
 bool catalogue_takes_gpus(const char *machine);
 
-/* By the provider's name of it; NULL: none. */
+/* Finds a GPU by the provider's name; NULL if unknown. */
 const struct catalogue_gpu *catalogue_gpu_find(const char *accelerator);
 
-/* With n of them a machine has at most so many vCPUs; 0: there is none with n. */
+/* Maximum vCPUs of a machine with n of them; 0 if n is not available. */
 int32_t catalogue_gpu_max_vcpus(const struct catalogue_gpu *g, int64_t n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a GiB of a volume costs a month (see catalogue.h): list prices in micro-dollars, without
- * what some types sell beside it (operations and throughput above what is included). Azure's are
- * those of a disk of 128 GiB; larger Premium ones are some per cent cheaper a GiB.
+ * Price of a GiB of a volume per month (see catalogue.h): list prices in micro-dollars, without
+ * separately billed operations and throughput. Azure's are those of a 128 GiB disk; larger Premium
+ * disks are a few per cent cheaper per GiB.
  */
 #include "cloud/catalogue.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define SECRET_MIN 40
-#define RAW_MAX (16 * CLOUD_CONSOLE_MAX) /* of which the end is looked at */
+#define RAW_MAX (16 * CLOUD_CONSOLE_MAX) /* bytes at the end that are read */
 
-/* Behind an escape sequence that begins at p. */
+/* Returns the end of the escape sequence that begins at p. */
 static const char *skip_escape(const char *p, const char *end)
 {
     p++;
@@ -30,7 +30,7 @@ static bool is_secret_char(char c)
     return isalnum((unsigned char)c) || (c && strchr("_-+/=", c));
 }
 
-/* One line, if there is anything in it. */
+/* Adds a line, unless it is empty. */
 static void add_line(const char *line, size_t n, struct buf *out)
 {
     while (n > 0 && line[n - 1] == ' ')

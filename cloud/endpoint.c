@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include <string.h>
 
-/* What the name or address of a host and its port are written with. */
+/* Characters of a host name, an address and a port. */
 static const char host_bytes[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:[]";
 

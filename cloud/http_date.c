@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See http_date.h. The form has a fixed width, so it is turned into ISO 8601 and read as that.
+ * See http_date.h. The format has a fixed width, so it is converted to ISO 8601 and parsed as that.
  */
 #include "cloud/http_date.h"
 #include "base/str.h"

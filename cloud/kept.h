@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The texts of its settings that a driver keeps for as long as it lives.
+ * Copies of configuration texts that live as long as their driver.
  */
 #ifndef BELAY_CLOUD_KEPT_H
 #define BELAY_CLOUD_KEPT_H
@@ -13,7 +13,7 @@ struct cloud_kept {
     size_t n;
 };
 
-/* A copy, for as long as k; NULL of NULL. No secrets: nothing is wiped. */
+/* Returns a copy that lives as long as k; NULL for NULL. Not for secrets: nothing is wiped. */
 const char *cloud_keep(struct cloud_kept *k, const char *text);
 void cloud_kept_deinit(struct cloud_kept *k);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the readers of all providers have in common (see notice_reader.h): rounds and their backoff,
- * and callbacks in which the reader may be stopped.
+ * Common code of all providers' readers (see notice_reader.h): rounds and their backoff, and
+ * callbacks that may stop the reader.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -37,7 +37,7 @@ static void free_reader(struct notice_reader *r)
     r->provider->destroy(r);
 }
 
-/* After a callback: false when it stopped the reader, which is gone then. */
+/* After a callback: false if the callback stopped the reader, which is then freed. */
 static bool end_call(struct notice_reader *r)
 {
     bool goes_on = !r->stopped;
@@ -72,7 +72,7 @@ bool notice_reader_identity_failed(struct notice_reader *r, const struct err *e)
     return r->identity_told || ++r->identity_tries < IDENTITY_TRIES || tell_identity(r, e);
 }
 
-/* The reply took a while, and the header is cut to a second. */
+/* Tolerance: the reply took a while, and the header is cut to a second. */
 #define CLOCKS_AGREE_MS 2000
 
 struct wall notice_provider_now(const struct notice_reader *r, const char *date, bool *ret_is_dated)
@@ -98,7 +98,7 @@ int64_t notice_left_ms(struct wall at, struct wall provider_now, bool is_dated, 
     return left_ms < 0 ? 0 : left_ms > most_ms ? most_ms : left_ms;
 }
 
-/* "+02:00" or "-0700" at the end of text: its place, and the offset. NULL: there is none. */
+/* Finds "+02:00" or "-0700" at the end of text: its position, and the offset. NULL if absent. */
 static const char *find_offset(const char *text, int64_t *ret_ms)
 {
     size_t n = strlen(text);
@@ -149,7 +149,7 @@ static void count_round(struct notice_reader *r, const struct err *e)
             log_i("failures", r->failures), log_err(e));
 }
 
-/* False when the reader is gone. */
+/* False if the reader was freed. */
 static bool tell_looked(struct notice_reader *r)
 {
     r->look = LOOK_NONE;
@@ -192,7 +192,7 @@ static void on_timer(struct timer *t, void *ctx)
     r->provider->round(r);
 }
 
-/* Those whose nodes are elastic, but go without a word. */
+/* Providers of elastic nodes that give no notice. */
 static bool is_silent(const char *provider)
 {
     return str_eq(provider, "none") || str_eq(provider, "lambda") || str_eq(provider, "static");

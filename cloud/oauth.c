@@ -4,11 +4,11 @@
  *
  *   get --> timer(0) --- cached and fresh ----------------------------> done
  *                 \--- build --> request --> parse --- good ----------> done
- *                                    \         \--- old one not over -> done, with the old one
+ *                                    \         \--- old one valid ----> done, with the old one
  *                                     \-------- else -----------------> done, with the error
  *
- * A token's end is kept on the monotonic clock, from when it was asked for: the wall clock of this
- * machine has no say.
+ * A token's expiry is kept on the monotonic clock, counted from the request, so that a wrong wall
+ * clock does not matter.
  */
 #include "cloud/oauth.h"
 #include "base/json.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* metadata services have a newer one 5 minutes before the end */
+/* metadata services return a newer token from 5 minutes before the end */
 #define RENEW_BEFORE_MS SECONDS_MS(240)
 #define RENEW_PAUSE_MS SECONDS_MS(30)
 #define LIFE_MAX_S 86400
@@ -34,10 +34,10 @@ struct oauth {
     struct list waits;
     struct http_call *call;
     bool answering, destroyed;
-    char header[OAUTH_HEADER_MAX]; /* "": none */
+    char header[OAUTH_HEADER_MAX]; /* "" if none */
     uint64_t generation;
     struct mono asked, until, renew_after;
-    int64_t early_ms; /* 0: the usual */
+    int64_t early_ms; /* 0 = default */
 };
 
 static void free_oauth(struct oauth *o)
@@ -75,12 +75,12 @@ void oauth_destroy(struct oauth *o)
         ;
     o->destroyed = true;
     if (o->call)
-        http_cancel(o->http, o->call); /* which holds it until that ends */
+        http_cancel(o->http, o->call); /* the HTTP client keeps it until its request ends */
     else
         free_oauth(o);
 }
 
-/* Gives everybody who waits now the outcome: the token, or e. */
+/* Gives the outcome, the token or e, to all current waiters. */
 static void answer(struct oauth *o, const struct err *e)
 {
     struct list now = {0};
@@ -217,7 +217,7 @@ static bool is_visible(const char *s)
     return true;
 }
 
-/* usual_s: when it is not said; 0: it has to be. */
+/* usual_s: the default if absent; 0 = required. */
 static int64_t read_life(struct json_reader *r, int64_t usual_s)
 {
     const json_t *v = json_object_get(r->object, "expires_in");

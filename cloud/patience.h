@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long an answer of a metadata service is waited for: a time-out doubles it, up to 30 s, until
- * an answer comes within the usual time. A service that always takes three seconds would never be
- * heard within two.
+ * Adaptive timeout for a metadata service: a timeout doubles it, up to 30 s, until a reply arrives
+ * within the usual time. Without this, a service that always takes three seconds would never be
+ * read with a timeout of two.
  */
 #ifndef BELAY_CLOUD_PATIENCE_H
 #define BELAY_CLOUD_PATIENCE_H
@@ -12,14 +12,15 @@
 
 #define PATIENCE_MAX_MS SECONDS_MS(30)
 
-/* Zeroed: usual. */
+/* Zeroed: the usual timeout. */
 struct patience {
-    int timeouts; /* since an answer came within the usual time */
+    int timeouts; /* since the last reply within the usual time */
     struct mono asked;
     int64_t usual_ms;
 };
 
-/* The time-out for a request that starts now; usual_ms: without trouble, kept if it is longer. */
+/* The timeout for a request that starts now. usual_ms: the normal timeout, also used if it is
+ * longer. */
 static inline int64_t patience_begin(struct patience *p, struct mono now, int64_t usual_ms)
 {
     int64_t ms = usual_ms;
@@ -30,7 +31,7 @@ static inline int64_t patience_begin(struct patience *p, struct mono now, int64_
     return ms;
 }
 
-/* It has ended. e: NULL for an answer, of whatever status. */
+/* Records the end of the request. e is NULL for a reply of any status. */
 static inline void patience_end(struct patience *p, struct mono now, const struct err *e)
 {
     if (e && e->kind == ERR_TIMEOUT && p->timeouts < 16)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What drivers' replies are gathered in, page by page (see driver.h).
+ * The lists in which drivers collect replies, page by page (see driver.h).
  */
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/driver.h"
 #include <stdlib.h>
 
-/* The list, with a place behind its n rows. */
+/* The list, with room for one row after its n rows. */
 static void *with_room(void *list, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -46,7 +46,7 @@ void cloud_volumes_deinit(struct cloud_volumes *l)
     *l = (struct cloud_volumes){0};
 }
 
-/* The lists are short: types of a pool times zones of a region. */
+/* Linear search: the lists are short (types of a pool times zones of a region). */
 int cloud_prices_keep(struct cloud_prices *l, const struct cloud_price *p, struct err *e)
 {
     for (size_t i = 0; i < l->n; i++) {

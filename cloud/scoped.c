@@ -5,7 +5,7 @@
  *   get --> this process's own credentials --> the request, signed or with a bearer token
  *       --> the reply --> done
  *
- * Invariant: a credential goes to the token service alone, which is https, or on this machine.
+ * Invariant: a credential is sent only to the token service, over https or to this machine.
  */
 #include "cloud/scoped.h"
 #include "base/list.h"
@@ -27,29 +27,29 @@
 #define FORM "application/x-www-form-urlencoded"
 #define AUTHORIZATION "Authorization: "
 #define BEARER "Bearer "
-/* a key of Azure's begins so much before now: clocks differ */
+/* an Azure key becomes valid this long before now, to allow for clock skew */
 #define KEY_EARLY_MS SECONDS_MS(15 * 60)
-/* What is exchanged at Google should last nearly as long as it can. */
+/* A token to be exchanged at Google should have nearly its full life left. */
 #define FRESH_MS SECONDS_MS(45 * 60)
 #define AZURE_LIFE_MIN_MS SECONDS_MS(10)
 
 struct scoped {
-    struct scoped_options o; /* its texts are ours */
+    struct scoped_options o; /* owns its texts */
     struct aws_credential_source *keys;
-    struct bearer *bearer; /* instead */
-    int64_t skew_ms;       /* Amazon's clock minus ours, learned from a refusal */
+    struct bearer *bearer; /* used instead of keys */
+    int64_t skew_ms;       /* Amazon's clock minus ours, learned from a refused request */
     struct list calls;
 };
 
 struct scoped_call {
     struct link link;
-    struct scoped *s; /* NULL: dropped, while a request is under way */
+    struct scoped *s; /* NULL: dropped while a request is in progress */
     char *prefix, *name;
     struct aws_credentials_wait keys;
     struct oauth_wait token;
     struct http_call *http;
     struct mono asked;
-    struct wall expiry; /* of Azure: what was asked for */
+    struct wall expiry; /* Azure: the requested expiry */
     int64_t source_left_ms;
     scoped_fn done;
     void *ctx;
@@ -76,7 +76,7 @@ static void finish(
 
 /* ---- replies ---- */
 
-/* The next request goes by their clock. */
+/* Makes later requests use the server's clock. */
 static void mend_clock(struct scoped *s, const struct http_reply *reply)
 {
     struct wall theirs;
@@ -84,7 +84,7 @@ static void mend_clock(struct scoped *s, const struct http_reply *reply)
         s->skew_ms = theirs.ms - clock_wall(s->o.timers->clock).ms;
 }
 
-/* How long until `end`, by the clock of who said it. */
+/* Time until `end`, by the clock of the server that set it. */
 static int64_t left_ms(const struct scoped *s, const struct http_reply *reply, struct wall end)
 {
     struct wall theirs;
@@ -188,7 +188,7 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
 
 /* ---- requests ---- */
 
-/* lines: of the header; wiped and freed. */
+/* lines: header lines; wiped and freed. */
 static void post(
     struct scoped_call *c, const char *url, const struct buf *body, char **lines, size_t n)
 {
@@ -230,7 +230,7 @@ static int sign(const struct scoped_call *c, const struct aws_credentials *keys,
         .timestamp = timestamp, .region = s->o.region, .service = "sts"};
     int rc = sigv4_authorization(
         &request, &scope, keys->access_key, keys->secret_key, &authorization, e);
-    for (size_t i = 1; rc == 0 && i < request.n_headers; i++) /* Host is the client's own */
+    for (size_t i = 1; rc == 0 && i < request.n_headers; i++) /* the HTTP client sets Host itself */
         lines[n++] = mem_printf("%s: %s", headers[i].name, headers[i].value);
     if (rc == 0)
         lines[n++] = mem_printf(AUTHORIZATION "%s", buf_str(&authorization));
@@ -267,7 +267,7 @@ static void on_keys(void *ctx, const struct err *e, const struct aws_credentials
     buf_deinit(&body);
 }
 
-/* token: of this process. */
+/* token: this process's own. */
 static void exchange_google(struct scoped_call *c, const char *token)
 {
     struct buf body = {0};
@@ -349,7 +349,7 @@ void scoped_cancel(struct scoped_call *c)
 
 static int check_aws(const struct scoped_options *o, struct err *e)
 {
-    /* Servers other than Amazon's have limits of their own. */
+    /* Servers other than Amazon's have their own limits. */
     int64_t least_s = o->sts_url ? 1 : STS_LIFE_MIN_S;
     if (!o->role_arn)
         return err_set(e, ERR_INVALID,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading trace files. Everything is checked here, so that the market can index without asking.
+ * Reading trace files. All checks are here, so that the market can index without checks.
  */
 #include "cloud/trace.h"
 #include "base/buf.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See xml.h. expat reads; what it tells becomes an array of nodes in document order, whose names
- * and texts lie in one buffer. All text of an element before its first child is one string; what
- * stands between children is dropped.
+ * See xml.h. expat's events become an array of nodes in document order, whose names and texts share
+ * one buffer. All text of an element before its first child is one string; text between children is
+ * dropped.
  *
- * Why expat: with a store in S3 the agent reads XML, and libxml2 brings ICU's data, which doubles
- * the bundle that every new machine fetches.
+ * Why expat: with a store in S3 the agent reads XML, and libxml2 depends on ICU's data, which
+ * doubles the bundle that every new machine fetches.
  */
 #include "cloud/xml.h"
 #include "base/mem.h"
@@ -17,19 +17,19 @@
 
 struct xml_node {
     const char *name, *text; /* set at the end: until then the buffer moves */
-    size_t name_at, text_at; /* where they begin in it; the name is without its prefix */
-    unsigned n_below;        /* all elements in it; what comes next is behind them */
-    bool is_last;            /* of its siblings */
+    size_t name_at, text_at; /* their offsets in it; the name is without its prefix */
+    unsigned n_below;        /* number of descendants; the next sibling follows them */
+    bool is_last;            /* among its siblings */
     bool has_children;
 };
 
 struct reader {
     XML_Parser parser;
     struct xml *x;
-    size_t open[XML_DEPTH_MAX];     /* indices of the elements that are open */
-    size_t last[XML_DEPTH_MAX + 1]; /* of the last one that was closed at a depth */
+    size_t open[XML_DEPTH_MAX];     /* indices of the open elements */
+    size_t last[XML_DEPTH_MAX + 1]; /* index of the last closed element at each depth */
     unsigned depth;
-    const char *why; /* it was stopped; NULL: not by us */
+    const char *why; /* why parsing was stopped by us; NULL if it was not */
 };
 
 static void stop(struct reader *r, const char *why)
@@ -54,7 +54,7 @@ static struct xml_node *add_node(struct xml *x)
     return node;
 }
 
-/* Texts lie one behind the other, so that of an element ends where something else begins. */
+/* Texts are adjacent, so the text of an element ends where another begins. */
 static void end_text(struct reader *r, const struct xml_node *node)
 {
     if (!node->has_children)
@@ -188,7 +188,8 @@ const struct xml_node *xml_next(const struct xml_node *node)
     return NULL;
 }
 
-/* Copies the child's text as far as it fits; false if it did not, or if there is more than text. */
+/* Copies the child's text as far as it fits; false if it did not fit, or if the child contains
+ * elements. */
 static bool copy_text(const struct xml_node *node, const char *name, char *dst, size_t size)
 {
     const struct xml_node *child = xml_child(node, name);

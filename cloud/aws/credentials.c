@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See credentials.h. One source has one cache and at most one fetch under way; all who wait get its
- * outcome.
+ * See credentials.h. A source has one cache and at most one fetch in progress, whose outcome goes
+ * to all waiters.
  *
  *   get --> timer(0) --- cached and good --------------------------------> done
- *                 \--- environment, else file --- found, or wrong -------> done
+ *                 \--- environment, else file --- found, or malformed ---> done
  *                              \--- none: role name --> role's keys -----> done
  *
- * Role credentials are renewed from 15 minutes before their end (new ones appear 5 minutes before).
- * A renewal that fails, or that brings the same old ones, is tried again a minute later; meanwhile
- * the old ones are handed out, even past their end: when the metadata service lags, the provider
- * usually accepts them longer.
+ * Role credentials are renewed from 15 minutes before they expire (new ones appear 5 minutes
+ * before). A renewal that fails, or that returns the same credentials, is retried a minute later.
+ * Until then the old ones are handed out, even after they have expired: when the metadata service
+ * lags, the provider usually accepts them for longer.
  */
 #include "cloud/aws/credentials.h"
 #include "base/fs.h"
@@ -31,19 +31,19 @@
 #define ROLE_PATH "/latest/meta-data/iam/security-credentials/"
 
 struct aws_credential_source {
-    struct aws_credentials from_env; /* access_key "": none */
-    char *file;                      /* NULL: no home to look in */
+    struct aws_credentials from_env; /* access_key "" = none */
+    char *file;                      /* NULL if there is no home directory */
     char *profile;
-    bool profile_named; /* by the caller or the environment: then it must exist */
+    bool profile_named; /* named by the caller or the environment: then it must exist */
     bool file_named;
-    struct imds *imds; /* NULL: not to be used */
+    struct imds *imds; /* NULL if disabled */
     struct timers *timers;
     struct timer answer_timer;
     struct list waits;
     bool fetching, answering;
-    struct aws_credentials cached; /* access_key "": none */
+    struct aws_credentials cached; /* access_key "" = none */
     bool refused;
-    struct mono renew_after; /* not before, once a renewal has not helped */
+    struct mono renew_after; /* set after a renewal that did not help */
 };
 
 static const char *environment(const char *name)
@@ -66,7 +66,7 @@ void aws_environment_read(struct aws_environment *ret_env)
     };
 }
 
-/* Copies a value that will go into a header line: visible ASCII only. The error never shows it. */
+/* Copies a value that will be put in a header line: visible ASCII only. Errors never show it. */
 static int copy_value(
     char *dst, size_t size, const char *src, size_t n, const char *what, struct err *e)
 {
@@ -147,7 +147,7 @@ void aws_credential_source_destroy(struct aws_credential_source *s)
     free(s);
 }
 
-/* Gives everybody who waits now the outcome: the cached credentials, or e. */
+/* Gives the outcome, the cached credentials or e, to all current waiters. */
 static void answer(struct aws_credential_source *s, const struct err *e)
 {
     struct list now = {0};
@@ -241,7 +241,7 @@ static void on_role_name(void *ctx, const struct err *e, const char *body, size_
     imds_get(s->imds, path, on_role_keys, s);
 }
 
-/* 0, ERR_NOT_FOUND (look elsewhere), or what is wrong. */
+/* Returns 0, ERR_NOT_FOUND (try the next source), or an error. */
 static int read_file(struct aws_credential_source *s, struct aws_credentials *ret, struct err *e)
 {
     struct buf text = {0};
@@ -321,7 +321,7 @@ struct file_parser {
     const char *profile;
     size_t line;
     bool in_profile, found;
-    char nearest[65]; /* the profile seen that is most like the one wanted */
+    char nearest[65]; /* the most similar profile seen */
     struct aws_credentials c;
     struct err *e;
 };
@@ -391,7 +391,7 @@ static int parse_line(struct file_parser *f, const char *p, size_t n)
 {
     if (n > LINE_MAX_BYTES)
         return err_set(f->e, ERR_CONFIG, "line %zu: longer than %d bytes", f->line, LINE_MAX_BYTES);
-    /* belongs to the setting above, which is none of ours */
+    /* belongs to the previous setting, which is not one of ours */
     if (n > 0 && isspace((unsigned char)p[0]))
         return 0;
     trim(&p, &n);
@@ -449,7 +449,7 @@ int aws_credentials_parse_role(
 {
     struct aws_credentials c = {.expires = WALL_NONE};
     struct json_reader r;
-    struct err unsaid; /* JSON's own words might quote a secret */
+    struct err unsaid; /* JSON's error text might quote a secret */
     json_t *object = NULL;
     int rc = json_parse(text, n, IMDS_REPLY_MAX, &object, &unsaid);
     if (rc == 0) {

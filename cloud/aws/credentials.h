@@ -2,9 +2,9 @@
  *
  * AWS credentials: from the environment, else from the shared file (~/.aws/credentials, by
  * profile), else from the instance's role through the metadata service. Temporary ones are renewed
- * before they end.
+ * before they expire.
  *
- * Secrets are wiped when they are replaced or freed and never get into an error or a log line.
+ * Secrets are wiped when replaced or freed and never appear in an error or a log line.
  */
 #ifndef BELAY_CLOUD_AWS_CREDENTIALS_H
 #define BELAY_CLOUD_AWS_CREDENTIALS_H
@@ -19,13 +19,12 @@
 struct aws_credentials {
     char access_key[129];
     char secret_key[257];
-    char session_token[AWS_SESSION_TOKEN_MAX + 1]; /* "": none */
-    struct wall expires;                           /* WALL_NONE: they last */
+    char session_token[AWS_SESSION_TOKEN_MAX + 1]; /* "" if none */
+    struct wall expires;                           /* WALL_NONE if they do not expire */
 };
 
-/* What the environment says; read once, by aws_environment_read. Borrowed strings, NULL where unset
- * or empty.
- */
+/* The relevant environment variables, read once by aws_environment_read. Borrowed strings, NULL
+ * where unset or empty. */
 struct aws_environment {
     const char *access_key, *secret_key, *session_token;
     const char *credentials_file; /* AWS_SHARED_CREDENTIALS_FILE */
@@ -37,9 +36,9 @@ void aws_environment_read(struct aws_environment *ret_env);
 
 struct aws_credential_options {
     struct aws_environment env;
-    const char *credentials_file; /* NULL: the environment's, else ~/.aws/credentials */
-    const char *profile;          /* NULL: the environment's, else "default" */
-    const char *metadata_url;     /* NULL: http://169.254.169.254 */
+    const char *credentials_file; /* NULL for the environment's, else ~/.aws/credentials */
+    const char *profile;          /* NULL for the environment's, else "default" */
+    const char *metadata_url;     /* NULL for http://169.254.169.254 */
     struct http_client *http;     /* borrowed until destroy, like timers */
     struct timers *timers;
 };
@@ -49,40 +48,40 @@ struct aws_credential_source;
 /* Copies what it needs. ERR_CONFIG: half a key pair in the environment, a bad metadata_url. */
 int aws_credential_source_create(const struct aws_credential_options *o,
     struct aws_credential_source **ret_source, struct err *e);
-/* Waits under way are dropped: their done does not run. NULL is fine. */
+/* Drops pending waits: their done does not run. s may be NULL. */
 void aws_credential_source_destroy(struct aws_credential_source *s);
 
-/* e NULL: c, borrowed for the call. ERR_CONFIG: there are none, or the file is wrong;
- * ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_DENIED, ERR_INVALID: the metadata service. */
+/* On success e is NULL and c is borrowed for the call. ERR_CONFIG: there are no credentials, or the
+ * file is malformed; ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_DENIED, ERR_INVALID: from the metadata
+ * service. */
 typedef void (*aws_credentials_fn)(void *ctx, const struct err *e, const struct aws_credentials *c);
 
-/* A wait for credentials; lives in the object that waits. Private. */
+/* A wait for credentials; lives inside the object that waits. Private. */
 struct aws_credentials_wait {
     struct link link;
     aws_credentials_fn done;
     void *ctx;
 };
 
-/* done runs once, not inside the call. Reads the file (blocking, small) or asks the metadata
- * service when nothing usable is cached. */
+/* done runs once, not inside the call. If nothing usable is cached, reads the file (blocking,
+ * small) or asks the metadata service. */
 void aws_credentials_get(struct aws_credential_source *s, struct aws_credentials_wait *w,
     aws_credentials_fn done, void *ctx);
-/* done will not run. Harmless on a wait that is over or zeroed. */
+/* done will not run. No-op on a wait that is over or zeroed. */
 void aws_credentials_cancel(struct aws_credentials_wait *w);
 
-/* The provider refused the ones handed out last: the next get reads them anew. False if that cannot
- * help because they came from the environment. */
+/* Reports that the provider refused the last credentials: the next get reads them again. Returns
+ * false if that cannot help because they came from the environment. */
 bool aws_credentials_refused(struct aws_credential_source *s);
 
 /* Pure: the profile's keys in the text of a shared credentials file. ERR_NOT_FOUND: no such profile
- * (the error names the nearest). ERR_CONFIG: a line that is none (with its number), a profile
- * without keys, a value too long. */
+ * (the error names the nearest). ERR_CONFIG: a malformed line (with its number), a profile without
+ * keys, a value too long. */
 int aws_credentials_parse_file(const char *text, size_t n, const char *profile,
     struct aws_credentials *ret_credentials, struct err *e);
 
-/* Pure: the reply of iam/security-credentials/ROLE. ERR_INVALID; ERR_UNAVAILABLE: its Code is not
- * "Success".
- */
+/* Pure: parses the reply of iam/security-credentials/ROLE. ERR_INVALID; ERR_UNAVAILABLE if its Code
+ * is not "Success". */
 int aws_credentials_parse_role(
     const char *text, size_t n, struct aws_credentials *ret_credentials, struct err *e);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The aws driver: glue between the pure halves (ec2.h, sigv4.h, credentials.h) and an HTTP client.
- * See driver_parts.h for the life of a call.
+ * The aws driver: connects the pure parts (ec2.h, sigv4.h, credentials.h) to an HTTP client. See
+ * driver_parts.h for the life of a call.
  *
- * Invariant: what credentials sign goes to two URLs only, that of EC2 and that of the price list,
- * each as configured or AWS's own; who configures the first alone has no second. They are https, or
- * loopback. Retries are up to the caller.
+ * Invariant: signed requests go to two URLs only, EC2's and the price list's, each as configured or
+ * AWS's own; if only the first is configured, there is no second. They are https, or loopback.
+ * Retries are up to the caller.
  */
 #include "cloud/aws/aws.h"
 #include "base/mem.h"
@@ -55,7 +55,7 @@ struct aws_call *aws_call_new(struct aws_driver *d, const char *region)
 
 void aws_call_clear_request(struct aws_call *c)
 {
-    if (c->request.data) /* user data holds a one-use secret */
+    if (c->request.data) /* user data contains a one-use secret */
         OPENSSL_cleanse(c->request.data, c->request.len);
     buf_clear(&c->request);
 }
@@ -89,7 +89,7 @@ static void post(struct aws_call *c, const char *endpoint, const struct sigv4_he
     char *lines[HTTP_HEADERS_MAX] = {0};
     size_t n = 0;
     for (size_t i = 0; i < n_headers; i++)
-        if (!str_eq(headers[i].name, "Host")) /* the client's own, from the URL */
+        if (!str_eq(headers[i].name, "Host")) /* the HTTP client derives Host from the URL */
             lines[n++] = mem_printf("%s: %s", headers[i].name, headers[i].value);
     lines[n++] = mem_printf("Authorization: %s", authorization);
     for (size_t i = 0; i < n; i++)
@@ -183,8 +183,7 @@ void aws_call_step(struct cloud_call *base)
 
 /* ---- the reply ---- */
 
-/* Takes EC2's clock for true when its refusal says that ours is not; false if its reply has no
- * date. */
+/* Adopts EC2's clock when EC2 refuses a request because of ours; false if its reply has no date. */
 static bool mend_clock(struct aws_call *c, const struct http_reply *reply)
 {
     struct wall theirs;
@@ -243,7 +242,7 @@ void aws_call_on_reply(struct cloud_call *base, const struct http_reply *reply)
 
 void aws_call_on_silence(struct cloud_call *base, const struct err *e)
 {
-    if (e->kind == ERR_CANCELLED) /* the client is being closed: nothing more is to be sent */
+    if (e->kind == ERR_CANCELLED) /* the client is shutting down: send nothing more */
         cloud_call_finish(base, e);
     else
         stage_failed((struct aws_call *)base, e);
@@ -358,8 +357,8 @@ static void aws_destroy(struct cloud_driver *driver)
 static const struct cloud_driver_ops aws_ops = {
     .provider = "aws",
     .spot_notice_ms = SPOT_NOTICE_MS,
-    /* RunInstances: 5 requests, 2 a second from then on, for an account in a region (EC2 API
-     * throttling). A fleet's calls have a larger bucket. */
+    /* RunInstances: 5 requests at once, then 2 a second, per account and region (EC2 API
+     * throttling). Fleet calls have a larger bucket. */
     .launch_burst = 5,
     .launches_per_minute = 120,
     .launch = aws_launch,
@@ -409,7 +408,7 @@ int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_dri
     return rc;
 }
 
-/* ---- as a provider ---- */
+/* ---- the provider ---- */
 
 static const struct cloud_setting aws_settings[] = {
     {"image", CLOUD_SETTING_TEXT, CLOUD_NAME_MAX - 1,

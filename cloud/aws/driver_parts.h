@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the aws driver's files share: the driver, and a call of it as a chain of stages.
+ * Shared by the aws driver's files: the driver, and its calls, each a chain of stages.
  *
  *   stage: request --> credentials --> signed POST --- 200, last page --> next() sets up the next
  *             ^                           |   \                           stage, or finish
  *             |                           |    \--- 200, another page --+
  *             |                           |                             |
  *             +--- the driver's own remedy, each once a call -----------+
- *                  (clock wrong: the reply's Date; keys refused: read anew)
+ *                  (clock wrong: the reply's Date; keys refused: read again)
  *
- * A refusal ends the call, unless the stage excuses it: then it is as if the stage had ended well.
- * A stage that can be done without (forgo) never ends the call, whatever goes wrong in it, no
- * answer included.
+ * A refusal ends the call, unless the stage's excuse() accepts it: then the stage counts as
+ * successful. An optional stage (with forgo) never ends the call, whatever fails in it, including a
+ * missing reply.
  *
- * Each stage names its service, and with it the one host that its request, signed for that service,
- * goes to.
+ * Each stage names its service, and thereby the one host that its request, signed for that service,
+ * is sent to.
  */
 #ifndef BELAY_CLOUD_AWS_DRIVER_PARTS_H
 #define BELAY_CLOUD_AWS_DRIVER_PARTS_H
@@ -27,12 +27,12 @@
 
 struct aws_driver;
 
-/* A service of AWS: how it is asked. */
+/* A service of AWS and its protocol. */
 struct aws_service {
-    const char *name;   /* that signatures are for: "ec2" */
-    const char *region; /* the same; NULL: the call's */
+    const char *name;   /* name in signatures: "ec2" */
+    const char *region; /* region in signatures; NULL for the call's */
     const char *content_type;
-    const char *target; /* X-Amz-Target; NULL: none */
+    const char *target; /* X-Amz-Target; may be NULL */
     int64_t timeout_ms;
     int pages_max;
     /* without the last '/'; free() */
@@ -44,31 +44,31 @@ struct aws_service {
 
 extern const struct aws_service aws_ec2;
 
-/* A call that can be done without: when it may be made again. */
+/* Rate limit for an optional call. */
 struct aws_favour {
-    struct mono not_before; /* MONO_NONE: at any time */
-    int failures;           /* in a row */
-    bool was_denied;        /* in one of them */
+    struct mono not_before; /* MONO_NONE = any time */
+    int failures;           /* consecutive */
+    bool was_denied;        /* one of these failures was a denial */
 };
 
 struct aws_driver {
     struct cloud_driver base;
     struct cloud_calls calls;
     struct cloud_kept kept;
-    struct aws_machine machine; /* its texts are kept */
-    char *endpoint_url;         /* without the last '/'; NULL: by region */
-    /* the same of the price list; NULL: AWS's own, if endpoint_url is NULL too */
+    struct aws_machine machine; /* its texts are in kept */
+    char *endpoint_url;         /* without the last '/'; NULL to derive it from the region */
+    /* the same for the price list; NULL for AWS's own, if endpoint_url is NULL too */
     char *prices_url;
-    const char *endpoint_ca_pem; /* kept */
+    const char *endpoint_ca_pem; /* in kept */
     struct aws_credential_source *credentials;
-    int64_t skew_ms; /* EC2's clock minus ours, learned from a refusal */
-    /* when templates that were left behind were last looked for; MONO_NONE: never */
+    int64_t skew_ms; /* EC2's clock minus ours, learned from a refused request */
+    /* last search for orphaned launch templates; MONO_NONE if never */
     struct mono tidied;
     struct aws_favour scores, list_prices;
     struct prng prng;              /* for pauses */
-    struct aws_list_price *listed; /* prices.c's: what the price list has said */
+    struct aws_list_price *listed; /* prices.c: cached list prices */
     size_t n_listed;
-    struct aws_leftover *leftovers; /* fleet.c's; owned */
+    struct aws_leftover *leftovers; /* fleet.c: launch templates to delete; owned */
     size_t n_leftovers;
 };
 
@@ -77,37 +77,39 @@ struct aws_call {
     struct aws_driver *d;
     struct buf request; /* form body of the stage's first page */
     struct aws_credentials_wait wait;
-    /* Of the stage. */
+    /* Of the current stage. */
     const struct aws_service *service;
     int (*parse)(struct aws_call *c, const char *body, size_t n, struct err *e);
-    bool (*excuse)(struct aws_call *c, const struct err *e); /* goes on all the same? NULL: never */
-    /* told what went wrong; NULL: it has to succeed */
+    /* whether to go on after this error; NULL = never */
+    bool (*excuse)(struct aws_call *c, const struct err *e);
+    /* called with the error of an optional stage; NULL if the stage must succeed */
     void (*forgo)(struct aws_call *c, const struct err *e);
-    bool (*next)(struct aws_call *c); /* another stage? NULL: no */
-    struct err outcome; /* of the call whose last stage ended well; kind ERR_NONE: success */
+    /* sets up another stage and returns true; NULL if this is the last */
+    bool (*next)(struct aws_call *c);
+    struct err outcome; /* outcome of a call whose last stage succeeded; ERR_NONE = success */
     bool clock_mended, credentials_renewed;
     int pages;
     char page[EC2_PAGE_TOKEN_MAX + 1];
-    struct aws_fleet *fleet;   /* fleet.c's; owned */
-    struct aws_prices *prices; /* prices.c's; owned */
+    struct aws_fleet *fleet;   /* fleet.c; owned */
+    struct aws_prices *prices; /* prices.c; owned */
 };
 
 struct aws_call *aws_call_new(struct aws_driver *d, const char *region);
 void aws_call_clear_request(struct aws_call *c);
-/* Of struct cloud_call_ops. */
+/* Members of struct cloud_call_ops. */
 void aws_call_step(struct cloud_call *base);
 void aws_call_on_reply(struct cloud_call *base, const struct http_reply *reply);
 void aws_call_deinit(struct cloud_call *base);
 void aws_call_on_silence(struct cloud_call *base, const struct err *e);
 
 /* ---- fleet.c ---- */
-/* Could the machine be anywhere else? With a subnet, only what is in its zone. */
+/* Whether the launch has alternative places: with a subnet, only those in the subnet's zone. */
 bool aws_fleet_wanted(const struct aws_driver *d, const struct cloud_launch *l);
 void aws_fleet_launch(
     struct aws_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
 void aws_fleet_free(struct aws_call *c);
-/* The last stage of a listing: launch templates that it shows not to be needed any more are
- * deleted, in calls of their own. */
+/* The last stage of a listing: deletes launch templates that the listing shows to be unneeded, in
+ * separate calls. */
 bool aws_fleet_listed(struct aws_call *c);
 
 /* ---- prices.c ---- */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The EC2 Query API, version 2016-11-15, without any I/O: requests as form bodies, replies read
+ * The EC2 Query API, version 2016-11-15, without any I/O: requests as form bodies, replies parsed
  * from bytes.
  *
- * A reply must be the XML document that the action answers with. HTML, truncated XML, another root,
- * an element of the wrong shape, a document type declaration: ERR_INVALID that says which. Refusals
- * are told apart by their Code, never by the HTTP status ("no capacity" and "throttled" arrive as
- * 5xx).
+ * A reply must be the XML document of its action. HTML, truncated XML, another root, a malformed
+ * element or a document type declaration is ERR_INVALID, and the error says which. Refusals are
+ * classified by their Code, never by the HTTP status ("no capacity" and "throttled" arrive as 5xx).
  */
 #ifndef BELAY_CLOUD_AWS_EC2_H
 #define BELAY_CLOUD_AWS_EC2_H
@@ -26,29 +25,29 @@
 #define EC2_NAMES_MAX 20
 #define EC2_ZONES_MAX 64
 #define EC2_SCORE_MAX 10
-/* With fewer types than this, the score is low whatever the market. */
+/* With fewer types than this, the score is low in any market. */
 #define EC2_SCORED_TYPES_MIN 3
 
 #define EC2_TAG_CLUSTER "belay:cluster"
 #define EC2_TAG_INSTANCE "belay:instance"
 
-/* ---- requests: the form body is appended to out; ERR_CONFIG when a value cannot be sent ---- */
+/* ---- requests: append the form body to out; ERR_CONFIG if a value cannot be sent ---- */
 
 int ec2_build_run_instances(
     const struct cloud_launch *l, const struct aws_machine *m, struct buf *out, struct err *e);
-/* The launch template that holds all of a machine but its type and place; name gets its name, which
- * is derived from what is in it. */
+/* The launch template with all of a machine except its type and place. name receives the template's
+ * name, derived from its content. */
 int ec2_build_create_template(const struct cloud_launch *l, const struct aws_machine *m,
     char name[EC2_TEMPLATE_NAME_MAX], struct buf *out, struct err *e);
-/* One instance at one of the places (the alternatives of l are not looked at). With a subnet, all
- * places are in it. */
+/* One instance at one of the places (l's alternatives are ignored). With a subnet, all places are
+ * in it. */
 int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machine *m,
     const char *template, const struct cloud_place *places, size_t n_places, struct buf *out,
     struct err *e);
 void ec2_build_delete_template(const char *name, struct buf *out);
 void ec2_build_describe_templates(const char *cluster, struct buf *out);
 void ec2_build_describe_instances(const char *cluster, struct buf *out);
-/* The volumes that are attached to nothing; cluster NULL: whoever's. */
+/* The unattached volumes; cluster NULL: of any cluster. */
 void ec2_build_describe_volumes(const char *cluster, struct buf *out);
 void ec2_build_get_console_output(const char *id, struct buf *out);
 int ec2_build_terminate_instances(
@@ -56,63 +55,63 @@ int ec2_build_terminate_instances(
 /* The prices in force at `at`. */
 int ec2_build_spot_prices(
     const char *const *types, size_t n_types, struct wall at, struct buf *out, struct err *e);
-/* How likely one spot machine of any of these types can be had now, zone by zone. */
+/* How likely a spot machine of any of these types can be launched now, by zone. */
 int ec2_build_placement_scores(
     const char *const *types, size_t n_types, const char *region, struct buf *out, struct err *e);
-/* Asks for the page that a reply's token names: goes behind the body of the first page. */
+/* Requests the page named by a reply's token: appended to the body of the first page. */
 void ec2_add_page(const char *page, struct buf *out);
 
 /* ---- replies with HTTP status 200 ---- */
 
-/* The one instance. Tags that the reply does not carry yet stay "". */
+/* The one instance. Tags missing from the reply stay "". */
 int ec2_parse_run_instances(
     const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
 
-/* One pool of EC2's that gave nothing. */
+/* One EC2 capacity pool that gave no instance. */
 struct ec2_fleet_error {
-    char zone[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX]; /* zone "": whichever */
-    /* NO_CAPACITY, QUOTA, DENIED or CONFIG: it is over, and the same token gives the same answer */
+    char zone[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX]; /* zone "" = any */
+    /* NO_CAPACITY, QUOTA, DENIED or CONFIG: final, the same token gives the same answer */
     struct err e;
 };
 
-/* What a fleet came to: errors may stand beside an instance. */
+/* The outcome of a fleet: there may be errors next to an instance. */
 struct ec2_fleet {
-    /* id "": none. No token, cluster, market; zone "" if the reply does not say */
+    /* id "" = none. Without token, cluster and market; zone "" if the reply has none */
     struct cloud_instance instance;
-    /* the first ones; one without a type is of all types */
+    /* the first of them; an error without a type applies to all types */
     struct ec2_fleet_error errors[EC2_FLEET_ERRORS_MAX];
     size_t n_errors;
 };
-/* *ret_fleet is untouched on failure. */
+/* *ret_fleet is unchanged on failure. */
 int ec2_parse_create_fleet(const char *body, size_t n, struct ec2_fleet *ret_fleet, struct err *e);
 
 struct ec2_names {
     char list[EC2_NAMES_MAX][CLOUD_NAME_MAX * 2];
     size_t n;
 };
-/* Our launch templates that were made before this time; the first ones of many. */
+/* Our launch templates created before this time; the first of them, if there are many. */
 int ec2_parse_launch_templates(
     const char *body, size_t n, struct wall before, struct ec2_names *ret_names, struct err *e);
 
-/* A reply of which nothing but its root is of interest. */
+/* A reply of which only the root is checked. */
 int ec2_parse_done(const char *body, size_t n, const char *root, struct err *e);
 
-/* page, of EC2_PAGE_TOKEN_MAX + 1 bytes, gets the next page's token, "" after the last. */
+/* page (EC2_PAGE_TOKEN_MAX + 1 bytes) receives the next page's token, "" after the last. */
 int ec2_parse_describe_instances(
     const char *body, size_t n, struct cloud_instances *list, char *page, struct err *e);
 
-/* The same of volumes. Those that are attached, or not there yet or any more, are left out. */
+/* The same for volumes. Attached volumes, and those being created or deleted, are left out. */
 int ec2_parse_describe_volumes(
     const char *body, size_t n, struct cloud_volumes *list, char *page, struct err *e);
 
-/* Appends what the console has shown, cleaned; nothing while there is none. */
+/* Appends the console's output, cleaned; nothing if there is none. */
 int ec2_parse_get_console_output(const char *body, size_t n, struct buf *out, struct err *e);
 
-/* Each of the ids must be among those that the reply says are on their way down. */
+/* Each id must be among those that the reply reports as shutting down. */
 int ec2_parse_terminate_instances(
     const char *body, size_t n, const char *const *ids, size_t n_ids, struct err *e);
 
-/* What zones are called: an account's own names, and the ids that are the same for everyone. */
+/* Names of zones: an account's own names, and the ids common to all accounts. */
 struct ec2_zones {
     struct {
         char name[CLOUD_NAME_MAX], id[CLOUD_NAME_MAX];
@@ -120,7 +119,7 @@ struct ec2_zones {
     size_t n;
 };
 
-/* zones: the reply names those of its prices both ways; NULL: of no interest. */
+/* zones (may be NULL) receives both names of each zone in the reply. */
 int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list,
     struct ec2_zones *zones, char *page, struct err *e);
 
@@ -131,19 +130,19 @@ struct ec2_scores {
     } list[EC2_ZONES_MAX];
     size_t n;
 };
-/* Adds to scores. EC2 tells the best ten zones. */
+/* Adds to scores. EC2 returns the best ten zones. */
 int ec2_parse_placement_scores(
     const char *body, size_t n, struct ec2_scores *scores, char *page, struct err *e);
 
 /* ---- refusals: any other status ---- */
 
-/* What the driver itself can do about a refusal, once, before it hands it on. */
+/* What the driver can do about a refusal itself, once, before passing it on. */
 enum ec2_remedy { EC2_REMEDY_NONE, EC2_REMEDY_CLOCK, EC2_REMEDY_CREDENTIALS };
 
-/* Fills e from the reply: its kind by the Code, its text for people ("EC2 refused: Code: message",
- * with what to do where that is known). A body that is no EC2 error is judged by the status.
+/* Fills e from the reply: the kind from the Code, the text for people ("EC2 refused: Code:
+ * message", with what to do if known). A body that is not an EC2 error is judged by the status.
  * Returns e->kind. */
-/* The same of a code and a message within a reply. */
+/* The same for a code and a message within a reply. */
 int ec2_refusal(const char *code, const char *message, struct err *e);
 int ec2_parse_error(
     int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e);

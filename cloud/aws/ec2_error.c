@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EC2's refusals: one table from Code to what it means for the caller. See ec2.h.
+ * EC2's refusals: a table from Code to error kind and hint. See ec2.h.
  */
 #include "base/str.h"
 #include "cloud/aws/ec2.h"
@@ -88,15 +88,14 @@ static bool read_error(
     return found;
 }
 
-/* message: changed. */
+/* message: modified. */
 static int set_refusal(
     const struct refusal *r, enum err_kind kind, const char *code, char *message, struct err *e)
 {
-    /* This one repeats the canonical request, session token included. */
+    /* its message repeats the canonical request, including the session token */
     if (str_eq(code, "SignatureDoesNotMatch"))
         message[0] = '\0';
-    /* Of no use in a log line, and long; "aws sts decode-authorization-message" wants the
-     * original. */
+    /* Long and useless in a log line; "aws sts decode-authorization-message" needs the original. */
     char *blob = strstr(message, "Encoded authorization failure message");
     if (blob)
         *blob = '\0';
@@ -120,7 +119,7 @@ int ec2_parse_error(
         return refusal_set_stray("EC2", refusal_kind_of_status(refusals, status, ERR_INVALID),
             status, body, n, "not an EC2 error document", e);
     const struct refusal *r = refusal_find(refusals, code);
-    /* One that nobody here has heard of, an operator has to read. */
+    /* an unknown code needs an operator to read it */
     enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     if (r)
         *ret_remedy = (enum ec2_remedy)r->flags;

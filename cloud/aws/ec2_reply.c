@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EC2's replies to rows. See ec2.h. A row that cannot be read fails the whole reply: a listing with
- * a hole in it would say of a machine that exists that it is gone.
+ * Converts EC2's replies to rows. See ec2.h. A row that cannot be parsed fails the whole reply: an
+ * incomplete listing would make an existing machine look gone.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -64,7 +64,7 @@ static int parse_time(
     return rc;
 }
 
-/* The code of <instanceState> or the like, without its opaque high byte. */
+/* The code in <instanceState> and the like, without its opaque high byte. */
 static int parse_state_code(const struct xml_node *state, int64_t *ret_code, struct err *e)
 {
     char text[16];
@@ -77,7 +77,7 @@ static int parse_state_code(const struct xml_node *state, int64_t *ret_code, str
     return rc;
 }
 
-/* A stopped instance counts as on its way down: it still exists, bills its disk, and has to be
+/* A stopped instance counts as stopping: it still exists, its disk is billed, and it has to be
  * terminated. */
 static int parse_state(const struct xml_node *item, enum cloud_state *ret_state, struct err *e)
 {
@@ -106,8 +106,8 @@ static int parse_state(const struct xml_node *item, enum cloud_state *ret_state,
     }
 }
 
-/* EC2 says when only in words for people: "User initiated (2026-08-22 12:02:00 GMT)". Billing ends
- * there, not when the machine is down. Words without a time are no fault. */
+/* EC2 gives the time only inside a text ("User initiated (2026-08-22 12:02:00 GMT)"). Billing ends
+ * at that time, not when the machine is down. A text without a time is not an error. */
 static struct wall parse_transition_time(const char *reason)
 {
     const char *open = strrchr(reason, '(');
@@ -119,7 +119,7 @@ static struct wall parse_transition_time(const char *reason)
     return open[11] == ' ' && time_parse_iso(iso, &at, NULL) == 0 ? at : WALL_NONE;
 }
 
-/* Why and when it is going. `reclaimed` is set from the reason's code, EC2's words are kept for
+/* Reads why and when it ends. `reclaimed` is set from the reason's code; EC2's text is kept for
  * people. */
 static int parse_reason(const struct xml_node *item, struct cloud_instance *i, struct err *e)
 {
@@ -141,8 +141,8 @@ static int parse_reason(const struct xml_node *item, struct cloud_instance *i, s
     return 0;
 }
 
-/* Ours, and, if name is not NULL, what the thing is called (CLOUD_VOLUME_NAME_MAX). Tags that are
- * not ours may be longer than what is kept. */
+/* Reads our tags and, if name is not NULL, the resource's name (CLOUD_VOLUME_NAME_MAX). Other tags
+ * may be longer than our buffers. */
 static int parse_tags(const struct xml_node *item, char cluster[CLOUD_NAME_MAX],
     char token[CLOUD_TOKEN_MAX], char *name, struct err *e)
 {
@@ -212,7 +212,7 @@ int ec2_parse_run_instances(
 
 /* ---- fleets ---- */
 
-/* What a fleet says of itself is over: it will not be tried again under its token. */
+/* A final error of a fleet: retries under its token would give the same. */
 static void make_definite(struct err *e)
 {
     if (e->kind != ERR_QUOTA && e->kind != ERR_DENIED && e->kind != ERR_CONFIG)
@@ -299,7 +299,7 @@ int ec2_parse_launch_templates(
         rc = REQUIRED_TEXT(item, "launchTemplateName", names.list[names.n], e);
         if (rc == 0)
             rc = parse_time(item, "createTime", &made, e);
-        /* Another's with our cluster's tag is not ours to delete. */
+        /* a template of another owner with our cluster's tag is not deleted */
         if (rc == 0 && wall_is_set(made) && made.ms < before.ms &&
             str_starts(names.list[names.n], EC2_TEMPLATE_PREFIX))
             names.n++;
@@ -316,7 +316,7 @@ int ec2_parse_done(const char *body, size_t n, const char *root, struct err *e)
     return rc == 0 ? close_reply(&x, 0, e) : rc;
 }
 
-#define CONSOLE_CODED_MAX (96 * 1024) /* of 64 KiB */
+#define CONSOLE_CODED_MAX (96 * 1024) /* base64 of 64 KiB */
 
 static int decode_console(char *coded, struct buf *out, struct err *e)
 {
@@ -395,14 +395,14 @@ static int parse_volume(const struct xml_node *item, struct cloud_volume *v, str
     if (rc == 0)
         rc = OPTIONAL_TEXT(item, "availabilityZone", v->zone, e);
     if (rc == 0)
-        /* EC2 does not say when it was detached */
+        /* EC2 does not report when it was detached */
         rc = parse_time(item, "createTime", &v->since, e);
     if (rc == 0)
         rc = parse_tags(item, v->cluster, v->token, v->name, e);
     return rc == 0 ? 0 : err_wrap(e, "volume \"%s\"", v->id);
 }
 
-/* With some status, and no attachment. */
+/* Whether the volume has a status and no attachment. */
 static int add_volume(struct cloud_volumes *l, const struct xml_node *item, struct err *e)
 {
     char status[32];

@@ -3,7 +3,7 @@
  * EC2 requests as form bodies: "Action=...&Version=2016-11-15&..." with lists numbered from 1. See
  * ec2.h.
  *
- * The same launch gives the same bytes every time: a repeated ClientToken with other parameters is
+ * The same launch always gives the same bytes: a repeated ClientToken with other parameters is
  * refused.
  */
 #include "base/mem.h"
@@ -16,12 +16,12 @@
 #include <string.h>
 
 #define API_VERSION "2016-11-15"
-/* rows a reply: a few hundred KiB, parsed on the loop without being felt */
+/* rows per reply: a few hundred KiB, parsed on the loop without a noticeable delay */
 #define PAGE_SIZE 500
-#define DISK_GIB_MAX 65536 /* of a gp3 volume */
+#define DISK_GIB_MAX 65536 /* limit of a gp3 volume */
 #define ROOT_DEVICE "/dev/xvda"
 
-#define TAG_VALUE_MAX 256 /* of EC2 */
+#define TAG_VALUE_MAX 256 /* limit of EC2 */
 
 static void add_action(struct buf *out, const char *action)
 {
@@ -34,8 +34,7 @@ static void add(struct buf *out, const char *name, const char *value)
     str_url_encode(out, value, strlen(value));
 }
 
-/* What a machine is like is said in the same words of a call and of a launch template, where each
- * has this before it. */
+/* Prefix of the parameters that describe a machine, in a call and in a launch template. */
 #define IN_CALL ""
 #define IN_TEMPLATE "LaunchTemplateData."
 
@@ -132,7 +131,7 @@ static int check_launch(const struct cloud_launch *l, const struct aws_machine *
     return rc;
 }
 
-/* All that a machine is but its image, type, place and market. */
+/* Adds all of a machine except its image, type, place and market. */
 static void add_machine(
     struct buf *out, const char *where, const struct cloud_launch *l, const struct aws_machine *m)
 {
@@ -145,10 +144,10 @@ static void add_machine(
             m->iam_profile);
     if (l->user_data)
         add_user_data(out, where, l->user_data);
-    /* The default is stop: a machine that powers itself off would go on billing its disk. */
+    /* The default is stop, and a machine that powers itself off would still be billed for its disk.
+     */
     add_in(out, where, "InstanceInitiatedShutdownBehavior", "terminate");
-    /* The default is to use up what somebody has reserved for something else. Spot instances never
-     * do. */
+    /* The default would use up reservations made for other purposes. Spot instances never do. */
     if (l->market == CLOUD_ON_DEMAND)
         add_in(out, where, "CapacityReservationSpecification.CapacityReservationPreference",
             m->uses_reservations ? "open" : "none");
@@ -176,7 +175,7 @@ int ec2_build_run_instances(
     add_number(out, "MinCount", 1);
     add_number(out, "MaxCount", 1);
     add(out, "ClientToken", l->token);
-    /* With a subnet too, so that a subnet of another zone is refused instead of launching there. */
+    /* Also with a subnet, so that a subnet in another zone is refused instead of used. */
     add(out, "Placement.AvailabilityZone", l->zone);
     add_optional(out, "SubnetId", m->subnet);
     add_machine(out, IN_CALL, l, m);
@@ -238,7 +237,7 @@ int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machin
     if (rc != 0)
         return rc;
     add_action(out, "CreateFleet");
-    add(out, "Type", "instant"); /* the default would go on replacing what ends */
+    add(out, "Type", "instant"); /* the default would keep replacing instances that end */
     add(out, "ClientToken", l->token);
     add_number(out, "TargetCapacitySpecification.TotalTargetCapacity", 1);
     add(out, "TargetCapacitySpecification.DefaultTargetCapacityType",
@@ -327,7 +326,7 @@ int ec2_build_spot_prices(
     add_action(out, "DescribeSpotPriceHistory");
     add_list(out, "InstanceType", types, n_types);
     add(out, "ProductDescription.1", "Linux/UNIX");
-    /* the history holds changes; from now on, that is the one in force */
+    /* the history lists changes; starting now returns the prices in force */
     add(out, "StartTime", start);
     add_number(out, "MaxResults", PAGE_SIZE);
     return 0;
@@ -341,7 +340,7 @@ int ec2_build_placement_scores(
             e, ERR_INVALID, "scores of %zu types: 1 to %d at a time", n_types, EC2_TYPES_MAX);
     add_action(out, "GetSpotPlacementScores");
     add_list(out, "InstanceType", types, n_types);
-    add_number(out, "TargetCapacity", 1); /* as we launch */
+    add_number(out, "TargetCapacity", 1); /* as launches do */
     add(out, "TargetCapacityUnitType", "units");
     add(out, "SingleAvailabilityZone", "true");
     add(out, "RegionName.1", region);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A launch that EC2 may answer from several pools of its own: CreateFleet, of type instant.
+ * A launch that EC2 may fill from several capacity pools: CreateFleet, of type instant.
  *
- *   CreateLaunchTemplate --> CreateFleet --> told; then, on its own: DeleteLaunchTemplate
- *     (there already: fine)
+ *   CreateLaunchTemplate --> CreateFleet --> reported; then, separately: DeleteLaunchTemplate
+ *     (existing: ok)
  *
- * A fleet takes what to launch from a launch template and nowhere else, user data included, which
- * is different for each instance. So each launch has a template of its own, named by a hash of what
- * is in it: a repeated launch finds or makes the same one, and the fleet's parameters stay the same
- * under their token.
+ * A fleet takes its machine description only from a launch template, including the user data, which
+ * differs for each instance. So each launch has its own template, named by a hash of its content: a
+ * repeated launch finds or creates the same one, and the fleet's parameters stay the same under
+ * their token.
  *
  * Invariant: a template is deleted as soon as EC2 has given a definite answer, or lists the
- * instance. One whose launch was never answered is deleted some minutes later, and one that a crash
- * left behind an hour later, with the next launch; it costs nothing, and the token in it is good
- * for nothing once its instance has joined.
+ * instance. If the launch was never answered it is deleted some minutes later; if a crash left it
+ * behind, an hour later, with the next launch. A template costs nothing, and the token in it is
+ * useless once its instance has joined.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -24,33 +24,33 @@
 
 #define TIDY_EVERY_MS SECONDS_MS(3600)
 #define LEFT_BEHIND_MS SECONDS_MS(3600)
-#define UNANSWERED_MS SECONDS_MS(600) /* by then its launch has been repeated, or never will be */
+#define UNANSWERED_MS SECONDS_MS(600) /* by then the launch has been repeated, or never will be */
 #define DELETE_BACKOFF_MS SECONDS_MS(1)
 #define DELETE_TRIES 8
 #define LEFTOVERS_MAX 64
 
-/* A template that may be there. */
+/* A template that may exist. */
 struct aws_leftover {
     char name[EC2_TEMPLATE_NAME_MAX], region[CLOUD_NAME_MAX], cluster[CLOUD_NAME_MAX];
-    char token[CLOUD_TOKEN_MAX]; /* of the launch that is not answered yet; "": it is */
-    struct mono due;             /* to be deleted from then on, with a listing */
+    char token[CLOUD_TOKEN_MAX]; /* of a launch without an answer; "" if it was answered */
+    struct mono due;             /* deleted with the first listing from then on */
     int tries;
 };
 
-/* A fleet launch under way; of one that only tidies up, the template and the cluster. */
+/* A fleet launch in progress; for a call that only cleans up, the template and the cluster. */
 struct aws_fleet {
     char template[EC2_TEMPLATE_NAME_MAX];
-    bool may_be_there;  /* the template, and nobody has seen to its deletion */
-    struct buf request; /* CreateFleet's, ready from the start */
+    bool may_be_there;  /* the template, and its deletion is not scheduled */
+    struct buf request; /* the body of CreateFleet, prepared at the start */
     char *cluster, *token;
     enum cloud_market market;
-    /* the first is the one decided on; texts owned */
+    /* the first is the chosen one; texts owned */
     struct cloud_place places[CLOUD_ALTERNATIVES_MAX + 1];
     size_t n_places;
     struct ec2_fleet result;
 };
 
-/* ---- templates that may be there ---- */
+/* ---- templates that may exist ---- */
 
 static struct aws_leftover *find_leftover(struct aws_driver *d, const char *name)
 {
@@ -67,7 +67,7 @@ static void forget(struct aws_driver *d, const char *name)
         *l = d->leftovers[--d->n_leftovers];
 }
 
-/* Beyond the limit the oldest make room: they are found an hour later. */
+/* Beyond the limit the oldest is dropped: it is found an hour later. */
 static struct aws_leftover *remember(
     struct aws_driver *d, const struct aws_fleet *f, const char *region)
 {
@@ -98,7 +98,7 @@ void aws_fleet_free(struct aws_call *c)
     struct aws_fleet *f = c->fleet;
     if (!f)
         return;
-    if (f->may_be_there && c->base.owner) /* else the driver goes too */
+    if (f->may_be_there && c->base.owner) /* else the driver is being destroyed too */
         keep_for_now(c);
     for (size_t i = 0; i < f->n_places; i++) {
         free((char *)f->places[i].zone);
@@ -110,7 +110,7 @@ void aws_fleet_free(struct aws_call *c)
     free(f);
 }
 
-/* ---- templates that are not needed any more ---- */
+/* ---- deleting unneeded templates ---- */
 
 static void on_tidied(void *ctx, const struct err *e)
 {
@@ -137,7 +137,8 @@ static int parse_templates(struct aws_call *c, const char *body, size_t n, struc
     return rc;
 }
 
-/* Gone already, unless it was made a moment ago and is not known everywhere; or another time. */
+/* Not found: already gone, unless it was created a moment ago and is not visible everywhere;
+ * retried later. */
 static bool may_wait(struct aws_call *c, const struct err *e)
 {
     const struct aws_leftover *l = find_leftover(c->d, c->fleet->template);
@@ -211,12 +212,12 @@ bool aws_fleet_listed(struct aws_call *c)
         if (l->tries < DELETE_TRIES)
             tidy(d, l);
         else
-            *l = d->leftovers[--d->n_leftovers]; /* it is found an hour later */
+            *l = d->leftovers[--d->n_leftovers]; /* a search finds it an hour later */
     }
     return false;
 }
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
 static bool is_of(const struct ec2_fleet_error *error, const struct cloud_place *p)
 {
@@ -233,7 +234,7 @@ static const struct ec2_fleet_error *error_of(
     return NULL;
 }
 
-/* Nothing was launched, and nothing will be under this token: whatever EC2 calls it, that is a
+/* Nothing was launched, and nothing will be under this token: whatever EC2's code says, it is a
  * refusal. */
 static void refuse(struct aws_call *c)
 {
@@ -288,8 +289,8 @@ static bool is_definite(const struct err *e)
     return e->kind != ERR_UNAVAILABLE && e->kind != ERR_THROTTLED && e->kind != ERR_TIMEOUT;
 }
 
-/* The call itself was refused: if that is definite, the template has done its work. One that was
- * made a moment ago is not known everywhere yet, which is not definite. */
+/* The call itself was refused: if that is definite, the template is no longer needed. A template
+ * created a moment ago may not be visible everywhere, which is not definite. */
 static bool fleet_refused(struct aws_call *c, const struct err *e)
 {
     c->outcome = *e;
@@ -317,7 +318,7 @@ static int parse_template(struct aws_call *c, const char *body, size_t n, struct
     return ec2_parse_done(body, n, "CreateLaunchTemplateResponse", e);
 }
 
-/* Made by an earlier try: the name says that it holds the same. */
+/* Created by an earlier try: the name implies the same content. */
 static bool template_is_there(struct aws_call *c, const struct err *e)
 {
     c->fleet->may_be_there = e->kind == ERR_CONFLICT || !is_definite(e);

@@ -2,9 +2,9 @@
  *
  * See imds.h. One read:
  *
- *   imds_get --- token live ----------------> GET --- 200, 404, error ---> done
+ *   imds_get --- token valid ---------------> GET --- 200, 404, error ---> done
  *      |                                      | ^
- *      +--- none, or nearly over --> PUT -----|-+
+ *      +--- none, or about to expire -> PUT --|-+
  *                                     ^       |
  *                                     +- 401 -+   once a read
  */
@@ -20,26 +20,26 @@
 
 #define TOKEN_TTL_S 21600
 #define TOKEN_TTL_HEADER "X-aws-ec2-metadata-token-ttl-seconds: 21600"
-#define TOKEN_MARGIN_MS SECONDS_MS(60) /* a token this near to its end is renewed first */
+#define TOKEN_MARGIN_MS SECONDS_MS(60) /* a token this close to its expiry is renewed first */
 #define TOKEN_MAX 1024
 #define PATH_MAX_BYTES 512
-#define TIMEOUT_MS 2000 /* at first, see patience.h */
+#define TIMEOUT_MS 2000 /* initially, see patience.h */
 
 struct imds {
     char *base_url;
     struct http_client *http;
     const struct clock *clock;
-    char token[TOKEN_MAX + 1]; /* "": none */
+    char token[TOKEN_MAX + 1]; /* "" if none */
     struct mono token_until;
     struct patience patience;
     char date[HTTP_DATE_MAX];
-    /* The read under way. */
+    /* The current read. */
     char path[PATH_MAX_BYTES];
-    imds_done_fn done; /* NULL: idle */
+    imds_done_fn done; /* NULL if idle */
     void *ctx;
     struct http_call *call;
-    bool renewed;   /* this read has had its one new token */
-    bool destroyed; /* freed when the call under way has ended */
+    bool renewed;   /* this read has used its one new token */
+    bool destroyed; /* freed when the current request has ended */
 };
 
 static void start_token(struct imds *m);
@@ -87,7 +87,7 @@ static void finish(struct imds *m, const struct err *e, const char *body, size_t
     done(m->ctx, e, body, n);
 }
 
-/* To be called first when the call under way has ended; false if the client went away meanwhile. */
+/* Call first when a request has ended; false if the client was destroyed meanwhile. */
 static bool is_wanted(struct imds *m, const struct err *e, const struct http_reply *reply)
 {
     const char *date = reply ? http_reply_header(reply, "Date") : NULL;
@@ -163,7 +163,7 @@ static void start_get(struct imds *m)
     OPENSSL_cleanse(header, sizeof(header));
 }
 
-/* A token goes into a header line of ours: visible ASCII only. */
+/* A token goes into one of our header lines: visible ASCII only. */
 static bool token_is_valid(const struct buf *body)
 {
     if (body->len == 0 || body->len > TOKEN_MAX)

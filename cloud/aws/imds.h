@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A client of the EC2 instance metadata service, version 2: fetches and renews the session token,
- * reads one path at a time over one keep-alive connection (the service throttles by instance).
- * Version 1, without a token, is never tried: any program that can make this host send a GET could
+ * reads one path at a time over one keep-alive connection (the service throttles per instance).
+ * Version 1, without a token, is never used: any program that can make this host send a GET could
  * read credentials through it.
  */
 #ifndef BELAY_CLOUD_AWS_IMDS_H
@@ -14,10 +14,11 @@
 #define IMDS_URL "http://169.254.169.254"
 #define IMDS_REPLY_MAX 65536
 
-/* e NULL: body (NUL-terminated, n bytes, borrowed) of a 200. ERR_NOT_FOUND: 404, which for many
- * paths is the healthy answer. ERR_DENIED: the service is turned off, or refuses even a new token.
- * ERR_UNAVAILABLE: any other status, or no connection. ERR_TIMEOUT: in a container the token's
- * reply may be dropped for its hop limit. ERR_INVALID: a token that is none. */
+/* On success e is NULL and body is that of a 200 (NUL-terminated, n bytes, borrowed).
+ * ERR_NOT_FOUND: 404, the healthy answer for many paths. ERR_DENIED: the service is turned off, or
+ * refuses even a new token. ERR_UNAVAILABLE: any other status, or no connection. ERR_TIMEOUT: in a
+ * container the token's reply may be dropped because of its hop limit. ERR_INVALID: a malformed
+ * token. */
 typedef void (*imds_done_fn)(void *ctx, const struct err *e, const char *body, size_t n);
 
 struct imds;
@@ -27,14 +28,14 @@ struct imds;
 int imds_create(const char *base_url, struct http_client *http, const struct clock *clock,
     struct imds **ret_imds, struct err *e);
 
-/* Reads "/latest/...". One read at a time: the next only after done has run (inside it is fine).
- * done runs once, not inside the call. path is copied. */
+/* Reads "/latest/...". One read at a time: the next one may start inside done or later. done runs
+ * once, not inside the call. path is copied. */
 void imds_get(struct imds *m, const char *path, imds_done_fn done, void *ctx);
 
-/* The Date header of the reply that done is told of, while it runs; "": it had none. */
+/* The Date header of the current reply, valid while done runs; "" if absent. */
 const char *imds_date(const struct imds *m);
 
-/* A read under way is dropped: its done does not run. NULL is fine. */
+/* Drops a pending read: its done does not run. m may be NULL. */
 void imds_destroy(struct imds *m);
 
 #endif

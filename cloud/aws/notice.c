@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See notice.h. The reader goes round in
+ * See notice.h. The reader repeats
  *
  *   spot/instance-action -> rebalance recommendation -> (identity, until it is known)
  *     -> wait poll_ms -> ...
  *
- * and cuts a round short at the first read that fails. What 404 says: nothing pending; an event
- * seen after it is a new one. What is left is reckoned by the service's clock (the Date of its
- * replies), counts from when the event was first seen and is never more than EC2's two minutes. A
- * new event has all of them where no Date says less, and is never over (notice_left_ms).
+ * and ends a round early at the first read that fails. 404 means nothing pending; an event seen
+ * after it is new. The time left is measured by the service's clock (the Date of its replies),
+ * counts from the first sight of the event, and is at most EC2's two minutes. A new event has the
+ * full two minutes unless a Date says less, and is never over (notice_left_ms).
  */
 #include "cloud/aws/notice.h"
 #include "base/json.h"
@@ -33,16 +33,16 @@
 struct aws_reader {
     struct notice_reader base;
     struct imds *imds;
-    /* The reclaim pending, by the service's clock: WALL_NONE when there is none. */
+    /* The pending reclaim, by the service's clock: WALL_NONE if there is none. */
     struct wall reclaim_seen;
     struct wall reclaim_deadline;
-    bool has_looked; /* one good read at least: what is there now and was not then is new */
-    struct wall rebalance_time; /* of the recommendation reported last; WALL_NONE */
+    bool has_looked;            /* after the first successful read: an event not seen then is new */
+    struct wall rebalance_time; /* of the last reported recommendation; WALL_NONE if none */
 };
 
 /* ---- parsing ---- */
 
-/* The object in body, to be json_decref'ed. */
+/* Parses the object in body; the caller calls json_decref. */
 static int parse_object(
     const char *body, size_t n, struct json_reader *r, json_t **ret_object, struct err *e)
 {
@@ -79,7 +79,7 @@ int aws_notice_parse_action(
             snprintf(found.what, sizeof(found.what), "%s", action);
         if (deadline.ms > now.ms + SPOT_NOTICE_MS)
             deadline.ms = now.ms + SPOT_NOTICE_MS;
-        /* which starts with the notice */
+        /* hibernation begins with the notice */
         if (str_eq(found.what, HIBERNATE) && deadline.ms > now.ms)
             deadline = now;
         found.deadline = deadline;
@@ -125,7 +125,7 @@ static int parse_identity(const char *body, size_t n, struct notice_identity *id
 
 /* ---- the reader ---- */
 
-/* The notices were read; only who this machine is was not. */
+/* The notices were read; only the identity was not. */
 static void end_round_without_identity(struct aws_reader *r, const struct err *e)
 {
     if (notice_reader_identity_failed(&r->base, e))
@@ -158,7 +158,7 @@ static void on_document(void *ctx, const struct err *e, const char *body, size_t
         imds_get(r->imds, LIFE_CYCLE_PATH, on_life_cycle, r);
 }
 
-/* False when the reader is gone. */
+/* False if the reader was freed. */
 static bool see_rebalance(struct aws_reader *r, struct wall at)
 {
     if (wall_is_set(r->rebalance_time) && r->rebalance_time.ms == at.ms)
@@ -194,7 +194,7 @@ static void on_rebalance(void *ctx, const struct err *e, const char *body, size_
         imds_get(r->imds, DOCUMENT_PATH, on_document, r);
 }
 
-/* Whatever is to be done to it, the instance is not to be relied upon. */
+/* Whatever the action is, the instance cannot be relied on. */
 static void log_if_unknown(const char *action)
 {
     if (!str_eq(action, "terminate") && !str_eq(action, "stop") && !str_eq(action, HIBERNATE))
@@ -202,7 +202,7 @@ static void log_if_unknown(const char *action)
             log_s("action", action));
 }
 
-/* n is by the service's clock. False when the reader is gone. Told once, and again only if the
+/* n uses the service's clock. False if the reader was freed. Reports once, and again only if the
  * deadline moves. */
 static bool see_reclaim(struct aws_reader *r, struct notice *n, bool is_new)
 {

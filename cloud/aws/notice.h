@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * EC2's notices, from the instance metadata service: spot/instance-action, and the rebalance
- * recommendation. Polled; EC2 asks for a look every 5 s, we take one a second by default over one
+ * recommendation. EC2 recommends polling every 5 s; the default here is once a second over one
  * keep-alive connection. 404 is the healthy answer.
  */
 #ifndef BELAY_CLOUD_AWS_NOTICE_H
@@ -11,7 +11,8 @@
 
 extern const struct notice_provider aws_notice_provider;
 
-/* Pure parser of spot/instance-action. 0 and *ret_notice, or ERR_INVALID with why. */
+/* Pure parser of spot/instance-action. Returns 0 and *ret_notice, or ERR_INVALID with the reason.
+ */
 int aws_notice_parse_action(
     const char *body, size_t n, struct wall now, struct notice *ret_notice, struct err *e);
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prices in force: what EC2 says of spot, and, each where it is allowed, how likely spot machines
- * can be had and what the price list says of on-demand.
+ * Prices in force: spot prices from EC2 and, where permitted, placement scores and the price list's
+ * on-demand prices.
  *
- *   DescribeSpotPriceHistory --> GetSpotPlacementScores --> GetProducts, a type at a time --> told
+ *   DescribeSpotPriceHistory --> GetSpotPlacementScores --> GetProducts, a type at a time --> done
  *     (must succeed)               (once each time)          (each type once a day)
  *
  * Invariants:
- *  1. The second and the third are favours: whatever becomes of them, the spot prices are told. One
- *     that failed is asked for again with growing pauses, one that is denied (or unknown there)
- *     once a day. It is said once, until it worked again.
- *  2. Scores hold for the moment: they are told with the prices that were read with them, and never
- *     kept. Prices of the list are kept and told each time, for who asks may have forgotten them.
+ *   1. The second and third request are optional: whatever their outcome, spot prices are reported.
+ *      A failed one is retried with growing pauses, a denied one (or one unknown there) once a day.
+ *      The failure is logged once, until it works again.
+ *   2. Scores are only valid now: they are reported with the prices read together with them, and
+ *      never kept. List prices are cached and reported each time, because the caller may have
+ *      forgotten them.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,23 +24,23 @@
 
 #define AGAIN_FIRST_MS SECONDS_MS(600)
 #define AGAIN_DAILY_MS SECONDS_MS(24 * 3600)
-#define FAILURES_MAX 100 /* counted up to here */
+#define FAILURES_MAX 100 /* counted up to this */
 #define LISTED_MAX 1000  /* regions times types; a pool has one region and at most 64 types */
 #define LIST_PAGES_MAX 10
 #define LIST_TIMEOUT_MS SECONDS_MS(20)
 
-/* What the price list said of a type. */
+/* The price list's entry for a type. */
 struct aws_list_price {
     char region[CLOUD_NAME_MAX];
-    struct cloud_price price; /* uusd_h 0: it has none */
+    struct cloud_price price; /* uusd_h 0 = no price */
     struct mono asked;
 };
 
-/* A call under way. */
+/* A call in progress. */
 struct aws_prices {
     struct ec2_zones zones;
     struct ec2_scores scores;
-    struct cloud_prices listed; /* of the type being asked about */
+    struct cloud_prices listed; /* of the current type */
 };
 
 void aws_prices_free(struct aws_prices *p)
@@ -55,8 +56,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorted: the same question every time, for EC2 limits how many different ones it scores in a day.
- * The next word is the first that the price list may have to be asked about. */
+/* Sorted, so that the question is always the same: EC2 limits the number of different questions
+ * scored per day. The next word is the first that may be looked up in the price list. */
 static void keep_types(struct aws_call *c, const char *const *types, size_t n_types)
 {
     cloud_call_add_words(&c->base, types, n_types);
@@ -64,7 +65,7 @@ static void keep_types(struct aws_call *c, const char *const *types, size_t n_ty
     c->prices = mem_alloc(sizeof(*c->prices));
 }
 
-/* ---- favours ---- */
+/* ---- optional requests ---- */
 
 static struct mono now_of(const struct aws_call *c)
 {
@@ -104,7 +105,7 @@ static char *list_endpoint(const struct aws_driver *d, const char *region)
     return mem_strdup(d->prices_url ? d->prices_url : PRICING_HOST);
 }
 
-/* Keys and clock are right, or EC2 had said so a moment ago. */
+/* A credential or clock error is not retried here: EC2 would have reported it a moment ago. */
 static int list_error(
     int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e)
 {
@@ -152,7 +153,7 @@ static int parse_list(struct aws_call *c, const char *body, size_t n, struct err
         body, n, c->base.region, cloud_call_word(&c->base), &p->listed, c->page, e);
 }
 
-/* A price that was known stays until there is another. */
+/* A known price stays until there is a new one. */
 static void keep_listed(struct aws_call *c, const char *type, const struct cloud_prices *found)
 {
     struct aws_driver *d = c->d;
@@ -176,8 +177,8 @@ static void list_failed(struct aws_call *c, const struct err *e)
     c->base.next_word = c->base.n_words;
 }
 
-/* What is known, for the completion. Of its errors there is none that matters: the rows beyond its
- * limit are left out. */
+/* Adds the known prices for the completion. Errors do not matter: rows beyond its limit are left
+ * out. */
 static void tell_listed(struct aws_call *c)
 {
     for (size_t i = 0; i < c->base.n_words; i++) {
@@ -255,8 +256,7 @@ static bool scored(struct aws_call *c)
     return next_listed(c);
 }
 
-/* Without names for the zones of a score, or with too few types for one, there is nothing to
- * ask. */
+/* Without ids for the zones, or with too few types for a score, nothing is requested. */
 static bool next_scores(struct aws_call *c)
 {
     struct aws_prices *p = c->prices;
@@ -271,7 +271,7 @@ static bool next_scores(struct aws_call *c)
     return true;
 }
 
-/* ---- all together ---- */
+/* ---- the whole call ---- */
 
 static int parse_spot(struct aws_call *c, const char *body, size_t n, struct err *e)
 {

@@ -13,13 +13,17 @@
 #define SERVICE "the price list"
 #define MESSAGE_MAX 400
 
-/* What is asked for, beside region and type. */
+/* Attributes requested, apart from region and type. */
 static const struct {
     const char *field, *value;
-    bool is_filter; /* of the request; the rest is looked at here only */
+    bool is_filter; /* sent as a filter; the others are only checked here */
 } wanted[] = {
-    {"operatingSystem", "Linux", true}, {"tenancy", "Shared", true}, {"preInstalledSw", "NA", true},
-    {"capacitystatus", "Used", true}, {"marketoption", "OnDemand", false}, /* not of all products */
+    {"operatingSystem", "Linux", true},
+    {"tenancy", "Shared", true},
+    {"preInstalledSw", "NA", true},
+    /* not all products have it */
+    {"capacitystatus", "Used", true},
+    {"marketoption", "OnDemand", false},
 };
 #define N_WANTED (sizeof(wanted) / sizeof(wanted[0]))
 
@@ -64,14 +68,14 @@ void pricing_add_page(const char *page, struct buf *body)
     json_t *text = json_text(page);
     token = json_dump_text(text);
     json_decref(text);
-    buf_truncate(body, body->len - 1); /* the closing brace */
+    buf_truncate(body, body->len - 1); /* without the closing brace */
     buf_printf(body, ",\"NextToken\":%s}", token);
     free(token);
 }
 
 /* ---- the reply ---- */
 
-/* One product's text. */
+/* The text of one product. */
 struct product {
     const char *region, *type;
     struct cloud_prices *list;
@@ -92,7 +96,7 @@ static bool is_wanted(const struct product *p, const json_t *attributes)
     return ok;
 }
 
-/* The price of an hour, from the first one on, in dollars; 0: this one is something else. */
+/* The hourly price from the first unit on, in dollars; 0 if this is another kind of price. */
 static int read_dimension(const json_t *v, int64_t *ret_uusd_h, struct err *e)
 {
     struct json_reader r;
@@ -105,7 +109,8 @@ static int read_dimension(const json_t *v, int64_t *ret_uusd_h, struct err *e)
     if (rc != 0 || !str_eq(unit, "Hrs") || !str_eq(from, "0"))
         return rc;
     json_reader_init(&r, price, "pricePerUnit", e);
-    const char *usd = json_opt_str(&r, "USD", 64, NULL); /* China's are in its own currency */
+    /* China's prices are in its own currency */
+    const char *usd = json_opt_str(&r, "USD", 64, NULL);
     rc = json_reader_finish_lenient(&r);
     if (rc == 0 && usd && str_to_uusd(usd, ret_uusd_h, e) != 0)
         rc = err_wrap(e, "pricePerUnit.USD");
@@ -120,7 +125,7 @@ static int read_term(const struct product *p, const json_t *term, struct err *e)
     json_t *v;
     json_reader_init(&r, term, "terms.OnDemand", e);
     const char *since = json_req_str(&r, "effectiveDate", TIME_ISO_MAX);
-    /* jansson's loop takes no const */
+    /* jansson's loop macro takes no const */
     json_t *dimensions = (json_t *)json_req_object(&r, "priceDimensions");
     int rc = json_reader_finish_lenient(&r);
     if (rc == 0 && time_parse_iso(since, &row.since, e) != 0)
@@ -218,7 +223,7 @@ static bool is_code(const char *s)
     return *s && strspn(s, letters) == strlen(s);
 }
 
-/* False: it is no error document. message is cut, and made fit for a line of the log. */
+/* False if it is not an error document. message is cut and sanitized for a log line. */
 static bool read_error(
     const char *body, size_t n, char code[EC2_ERROR_CODE_MAX], char message[MESSAGE_MAX])
 {
@@ -249,7 +254,7 @@ static const struct refusal refusals[] = {
 
     {"Internal*", ERR_UNAVAILABLE},
     {"ServiceUnavailable*", ERR_UNAVAILABLE},
-    {"ExpiredNextToken*", ERR_UNAVAILABLE}, /* the first page is asked for again next time */
+    {"ExpiredNextToken*", ERR_UNAVAILABLE}, /* the next try starts with the first page */
     {NULL},
 };
 
@@ -261,7 +266,7 @@ int pricing_parse_error(int status, const char *body, size_t n, struct err *e)
     enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     if (!is_read)
         return refusal_set_stray(SERVICE, kind, status, body, n, "no error of its own", e);
-    /* These repeat the canonical request, session token included. */
+    /* these repeat the canonical request, including the session token */
     if (strstr(code, "Signature"))
         message[0] = '\0';
     return refusal_set(SERVICE, kind, code, message, r, e);

@@ -4,9 +4,9 @@
  *
  *     METHOD \n path \n query \n name:value \n ... \n \n signed;names \n body hash
  *
- * and is built here from the bytes on the wire: what is already encoded is decoded and encoded
+ * and is built here from the bytes on the wire. Anything already encoded is decoded and encoded
  * again in the one canonical way, so that a signer and a checker agree whatever the sender's
- * habits. A '+' in a query is a plus.
+ * encoder does. A '+' in a query is a plus.
  */
 #include "cloud/aws/sigv4.h"
 #include "base/mem.h"
@@ -42,7 +42,7 @@ void sigv4_timestamp(struct wall w, char out[SIGV4_TIMESTAMP_MAX])
         str_copy(out, SIGV4_TIMESTAMP_MAX, "00000000T000000Z");
 }
 
-/* Encodes p again: decoded first, then everything but the unreserved characters becomes %XX. */
+/* Re-encodes p: decodes it, then encodes everything except the unreserved characters as %XX. */
 static int add_reencoded(struct buf *out, struct slice s, struct err *e)
 {
     struct buf plain = {0};
@@ -68,7 +68,7 @@ static bool slice_is(struct slice s, const char *text)
     return s.n == strlen(text) && memcmp(s.p, text, s.n) == 0;
 }
 
-/* S3: each segment encoded once, nothing normalised. */
+/* S3: each segment is encoded once, nothing is normalised. */
 static int add_path_s3(struct buf *out, struct slice path, struct err *e)
 {
     int rc = 0;
@@ -82,7 +82,7 @@ static int add_path_s3(struct buf *out, struct slice path, struct err *e)
     return rc;
 }
 
-/* Everybody else: ".", ".." and empty segments resolved, then the encoded path is encoded once
+/* Other services: ".", ".." and empty segments are resolved, then the encoded path is encoded once
  * more. */
 static int add_path_normal(struct buf *out, struct slice path, struct err *e)
 {
@@ -124,8 +124,8 @@ static int compare_strings(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* "name=value" parameters in encoded form, sorted by name, then value. The name ends in a '\1'
- * while sorting, lower than any encoded character, so that "a=..." sorts before "a-b=...". */
+/* Adds "name=value" parameters in encoded form, sorted by name, then value. While sorting, a name
+ * ends in '\1', lower than any encoded character, so that "a=..." sorts before "a-b=...". */
 static int add_query(struct buf *out, struct slice query, struct err *e)
 {
     char **params = mem_array(SIGV4_PARAMS_MAX, sizeof(*params));
@@ -161,7 +161,7 @@ static int add_query(struct buf *out, struct slice query, struct err *e)
     return rc;
 }
 
-/* The value without blanks around it and with runs of blanks inside as one. */
+/* The value without surrounding blanks and with inner runs of blanks reduced to one. */
 static void add_trimmed(struct buf *out, const char *value)
 {
     bool gap = false, begun = false;
@@ -234,7 +234,7 @@ int sigv4_canonical_hash(const struct sigv4_request *r, const char *service,
     buf_printf(&text, "\n%s\n%s", signed_headers, r->body_sha256);
     if (rc == 0)
         sigv4_sha256_hex(buf_str(&text), text.len, out);
-    if (text.data) /* a session token is among the headers */
+    if (text.data) /* the headers may include a session token */
         OPENSSL_cleanse(text.data, text.len);
     buf_deinit(&text);
     return rc;
@@ -257,7 +257,7 @@ static bool timestamp_is_valid(const char *t)
     return true;
 }
 
-/* The key of one day, region and service; derived from the secret by four HMACs. */
+/* The key of one day, region and service, derived from the secret by four HMACs. */
 static void signing_key(const struct sigv4_scope *scope, const char *secret_key,
     unsigned char out[SHA256_DIGEST_LENGTH])
 {
@@ -295,7 +295,7 @@ int sigv4_signature(const struct sigv4_request *r, const struct sigv4_scope *sco
     return 0;
 }
 
-/* The lower-case names of all headers of r, sorted, each once, with ';' between. */
+/* The lower-case names of all headers of r, sorted and unique, separated by ';'. */
 static int all_names(const struct sigv4_request *r, struct buf *out, struct err *e)
 {
     char *names[SIGV4_HEADERS_MAX];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See sts.h. The session may do what the role may and its policy allows, so both have to allow a
- * thing.
+ * See sts.h. A session may do what both the role and the session policy allow.
  */
 #include "cloud/aws/sts.h"
 #include "base/str.h"
@@ -18,7 +17,7 @@
 
 /* ---- names ---- */
 
-/* Whether arn is of this service, with kind ("role/") at the beginning of its last part. */
+/* Whether arn belongs to this service and its last part begins with kind ("role/"). */
 static bool is_arn(const char *arn, const char *service, const char *kind)
 {
     const char *part = arn;
@@ -59,13 +58,13 @@ int sts_check_kms_key(const char *arn, struct err *e)
                      str_show(arn, shown));
 }
 
-/* The role's: "aws", "aws-cn", "aws-us-gov". */
+/* The role's partition: "aws", "aws-cn", "aws-us-gov". */
 static void partition_of(const char *arn, char out[PARTITION_MAX])
 {
     size_t n = strcspn(arn + 4, ":");
     snprintf(out, PARTITION_MAX, "%.*s", (int)(n < PARTITION_MAX ? n : 0), arn + 4);
     if (!str_starts(out, "aws"))
-        str_copy(out, PARTITION_MAX, "aws"); /* other servers' policies know this one */
+        str_copy(out, PARTITION_MAX, "aws"); /* the partition that other servers' policies use */
 }
 
 /* ---- the request ---- */
@@ -120,7 +119,7 @@ int sts_build_assume_role(const struct sts_session *s, struct buf *out, struct e
 
 /* ---- the reply ---- */
 
-/* A text that goes into a header, or signs one. */
+/* Copies a text that is put in a header, or used for signing. */
 static int read_text(const struct xml_node *node, const char *name, char *dst, size_t size)
 {
     if (xml_text(node, name, dst, size, NULL) != 0 || !*dst)
@@ -160,7 +159,7 @@ int sts_parse_assume_role(
     }
     if (rc == 0)
         *ret_credentials = c;
-    else /* XML's own words might quote a secret */
+    else /* XML's error text might quote a secret */
         rc = err_set(e, ERR_INVALID,
             SERVICE
             "'s reply of %zu bytes is no AssumeRoleResponse with AccessKeyId, SecretAccessKey, "
@@ -200,7 +199,7 @@ static const struct refusal refusals[] = {
     {NULL},
 };
 
-/* <ErrorResponse><Error>, or, of other servers, <Error> alone. */
+/* Reads <ErrorResponse><Error> or, for other servers, only <Error>. */
 static bool read_error(const char *body, size_t n, char code[CODE_MAX], char message[MESSAGE_MAX])
 {
     struct xml x;
@@ -227,7 +226,7 @@ int sts_parse_error(int status, const char *body, size_t n, unsigned *ret_remedi
     *ret_remedies = r ? r->flags : 0;
     if (!is_read)
         return refusal_set_stray(SERVICE, kind, status, body, n, "no error of its own", e);
-    /* These repeat the canonical request, session token included. */
+    /* these repeat the canonical request, including the session token */
     if (strstr(code, "Signature"))
         message[0] = '\0';
     return refusal_set(SERVICE, kind, code, message, r, e);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Azure Resource Manager and the Retail Prices API, without any I/O: requests as paths and JSON
- * bodies, replies read from bytes.
+ * bodies, replies parsed from bytes.
  *
- * A machine is three resources, whose names follow from the token of its launch: NAME, NAME-nic and
- * NAME-os. All carry the tags belay:cluster and belay:instance (the disk has the machine's), and
- * both others are to be deleted with the machine. A network interface or a disk that outlived its
- * machine all the same is a leftover, and is listed as an instance of its own, by its name.
+ * A machine is three resources, whose names are derived from the token of its launch: NAME,
+ * NAME-nic and NAME-os. All carry the tags belay:cluster and belay:instance (the disk has the
+ * machine's), and the latter two are marked for deletion with the machine. A network interface or
+ * disk that outlives its machine all the same is a leftover, and is listed as an instance of its
+ * own, under its name.
  *
- * A reply must be the JSON that was asked for: HTML, truncated JSON, a member of the wrong shape:
- * ERR_INVALID that says which. Refusals are told apart by their code, wherever in the error it
- * stands.
+ * A reply must be the JSON that was requested. HTML, truncated JSON or a malformed member is
+ * ERR_INVALID, and the error says which. Refusals are classified by their code, wherever in the
+ * error it is.
  */
 #ifndef BELAY_CLOUD_AZURE_ARM_H
 #define BELAY_CLOUD_AZURE_ARM_H
@@ -19,10 +20,10 @@
 #include "cloud/azure/azure.h"
 
 #define ARM_REPLY_MAX (16 * 1024 * 1024)
-#define ARM_URL_MAX 8192                  /* of an operation, of a next page, of a console's log */
-#define ARM_CONSOLE_MAX (4 * 1024 * 1024) /* of a console's log; Azure keeps about 1 MiB */
+#define ARM_URL_MAX 8192                  /* of an operation, a next page, a console log */
+#define ARM_CONSOLE_MAX (4 * 1024 * 1024) /* of a console log; Azure keeps about 1 MiB */
 #define ARM_TERMINATE_MAX 1000
-/* bytes of a machine's name: leaves room for what its parts add in CLOUD_NAME_MAX */
+/* bytes of a machine's name: its parts' names must fit in CLOUD_NAME_MAX */
 #define ARM_NAME_MAX 59
 #define ARM_CODE_MAX 96
 
@@ -36,29 +37,29 @@ enum arm_part { ARM_VM, ARM_NIC, ARM_DISK };
 /* ERR_CONFIG: a setting of the pool that cannot be sent. */
 int arm_check_machine(const struct azure_machine *m, struct err *e);
 
-/* The machine launched under a token has it for its name. */
+/* The machine's name is its launch token. */
 void arm_part_name(const char *name, enum arm_part part, char *out, size_t size);
-/* Which part a listed name is of; what does not end like one is a machine's. */
+/* The kind of part that a listed name belongs to; a name without a known suffix is a machine's. */
 enum arm_part arm_part_of(const char *name);
 
-/* For PUT, GET and DELETE; full_name as arm_part_name gave it. */
+/* For PUT, GET and DELETE; full_name as arm_part_name returns it. */
 void arm_path(
     const struct azure_machine *m, enum arm_part part, const char *full_name, struct buf *out);
 void arm_path_vm_status(const struct azure_machine *m, const char *name, struct buf *out);
-/* Ends it at once: the guest is not asked, for it has been told by other ways. */
+/* Ends the machine at once, without a shutdown of the guest: it has been notified in other ways. */
 void arm_path_delete_vm(const struct azure_machine *m, const char *name, struct buf *out);
-/* The machines of the resource group; what is tagged, and the power states, in all of the
+/* The machines of the resource group; the tagged resources, and the power states, of the whole
  * subscription. */
 void arm_path_list_vms(const struct azure_machine *m, struct buf *out);
 void arm_path_list_tagged(const struct azure_machine *m, const char *cluster, struct buf *out);
-/* The disks of the resource group, or of all of the subscription. */
+/* The disks of the resource group, or of the whole subscription. */
 void arm_path_list_disks(const struct azure_machine *m, bool all, struct buf *out);
 void arm_path_list_power(const struct azure_machine *m, struct buf *out);
-/* POST: where the machine's console can be read, for a few minutes. */
+/* POST: returns where the machine's console log can be read for a few minutes. */
 void arm_path_console(const struct azure_machine *m, const char *name, struct buf *out);
 
 void arm_build_nic(const struct cloud_launch *l, const struct azure_machine *m, struct buf *out);
-/* The same launch gives the same bytes. ERR_CONFIG. out holds the user data: wipe it. */
+/* The same launch gives the same bytes. ERR_CONFIG. out contains the user data: wipe it. */
 int arm_build_vm(
     const struct cloud_launch *l, const struct azure_machine *m, struct buf *out, struct err *e);
 
@@ -67,56 +68,58 @@ void arm_path_prices(const char *region, const char *type, struct buf *out);
 
 /* ---- replies ---- */
 
-/* GET or PUT of a machine. */
+/* For GET or PUT of a machine. */
 int arm_parse_vm(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
 
-/* provisioningState of any resource. *ret_done: it is neither being made nor changed. A failed one
- * is what the instanceView in it says, ERR_UNAVAILABLE if it says nothing. */
+/* provisioningState of any resource. *ret_done: it is neither being created nor changed. For a
+ * failed resource the error is from its instanceView, else ERR_UNAVAILABLE. */
 int arm_parse_progress(const char *body, size_t n, bool *ret_done, struct err *e);
 
-/* The reply of an Azure-AsyncOperation. Not done: it goes on. A failed operation is its error
- * (arm_parse_error). */
+/* The reply of an Azure-AsyncOperation. *ret_done is false while it runs. A failed operation gives
+ * its error (arm_parse_error). */
 int arm_parse_operation(const char *body, size_t n, bool *ret_done, struct err *e);
 
-/* One page each. *next gets the URL of the next page (ARM_URL_MAX + 1 bytes), "" after the last. */
+/* One page each. *next receives the URL of the next page (ARM_URL_MAX + 1 bytes), "" after the
+ * last. */
 
-/* Adds the machines that lie in region and carry our tags. */
+/* Adds the machines in region that carry our tags. */
 int arm_parse_vms(const char *body, size_t n, const char *region, struct cloud_instances *list,
     char *next, struct err *e);
 /* Adds the tagged network interfaces and disks of the resource group in region as leftovers: no
  * token, CLOUD_STOPPING. */
 int arm_parse_tagged(const char *body, size_t n, const struct azure_machine *m, const char *region,
     struct cloud_instances *list, char *next, struct err *e);
-/* Puts the power states into the machines of list. A machine that is deallocated was reclaimed:
- * nothing of ours deallocates. */
+/* Sets the power states of the machines in list. A deallocated machine was reclaimed: belay never
+ * deallocates. */
 int arm_parse_power(
     const char *body, size_t n, struct cloud_instances *list, char *next, struct err *e);
-/* Adds the disks that lie in region and are attached to nothing; their names are GROUP/NAME. */
+/* Adds the unattached disks in region; their names are GROUP/NAME. */
 int arm_parse_disks(const char *body, size_t n, const char *region, struct cloud_volumes *list,
     char *next, struct err *e);
-/* Prices for all zones (zone ""). Meters of Windows, dedicated hosts and low priority are left
- * out. */
+/* Prices for all zones (zone ""). Meters of Windows, dedicated hosts and low priority are left out.
+ */
 int arm_parse_prices(const char *body, size_t n, const char *region, const char *type,
     struct cloud_prices *list, char *next, struct err *e);
 
-/* Where the log of a machine's serial console is (ARM_URL_MAX + 1 bytes); "": there is none yet.
- * Whoever has the URL can read it: it is a secret, and in no error. ERR_INVALID: it is none of
- * arm_url_is_blob. */
+/* The URL of a machine's serial console log (ARM_URL_MAX + 1 bytes); "" if there is none yet.
+ * Anyone who has the URL can read the log: it is a secret, and never in an error. ERR_INVALID if it
+ * does not pass arm_url_is_blob. */
 int arm_parse_console(
     const char *body, size_t n, const char *endpoint, char *ret_url, struct err *e);
 
-/* A refusal, or a failed operation (as status 500). Always fills e; its text says code, message and
- * what to do. */
+/* A refusal, or a failed operation (as status 500). Always fills e; its text has the code, the
+ * message and what to do. */
 enum arm_remedy { ARM_REMEDY_NONE, ARM_REMEDY_TOKEN };
 int arm_parse_error(
     int status, const char *body, size_t n, enum arm_remedy *ret_remedy, struct err *e);
-/* The same for a code that came by itself, in the status of a failed machine. */
+/* The same for a bare code, in the status of a failed machine. */
 int arm_refusal(const char *code, const char *message, struct err *e);
 
-/* True if url is one of endpoint (as cloud_endpoint gives it): the only ones that get a token. */
+/* Whether url belongs to endpoint (as cloud_endpoint returns it): only such URLs get a token. */
 bool arm_url_is_ours(const char *url, const char *endpoint);
-/* True if url is at Azure's blob storage, by https: the only place where a console's log is read.
- * Of an endpoint on this machine (plain http): at that endpoint. It gets no token. */
+/* Whether url is in Azure's blob storage, over https: the only place from which a console log is
+ * read. If endpoint is on this machine (plain http): whether it is at that endpoint. Such URLs get
+ * no token. */
 bool arm_url_is_blob(const char *url, const char *endpoint);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Azure's refusals: one table from code to what it means for the caller. See arm.h.
+ * Azure's refusals: a table from code to error kind and hint. See arm.h.
  *
- * The code that says what is wrong may be the outermost, one in details, or only be quoted in the
- * message; what wraps it ("DeploymentFailed", "Conflict") says nothing. So the codes are looked up
- * from the outside in, then words of the message, and what only wraps comes last.
+ * The informative code may be the outermost, one in details, or only be quoted in the message; its
+ * wrappers ("DeploymentFailed", "Conflict") say nothing. So codes are looked up from the outside
+ * in, then words of the message, and wrappers last.
  */
 #include "base/json.h"
 #include "base/str.h"
@@ -18,7 +18,7 @@
 #define DETAILS_MAX 16
 
 enum {
-    IN_MESSAGE = 1, /* also when only the message names it */
+    IN_MESSAGE = 1, /* also matched if only the message names it */
     WRAPS = 2,
     RENEW_TOKEN = 4
 };
@@ -83,7 +83,7 @@ static const struct refusal refusals[] = {
     {"VMMarketplaceInvalidInput", ERR_CONFIG},
     {"ResourcePurchaseValidationFailed", ERR_CONFIG},
 
-    /* Something other than what was asked for is in the way, or one of these says what. */
+    /* Another resource is in the way, or an inner code says what. */
     {"OperationNotAllowed", ERR_CONFIG, NULL, WRAPS},
     {"Conflict", ERR_UNAVAILABLE, NULL, WRAPS},
     {"ConflictingUserInput", ERR_UNAVAILABLE, NULL, WRAPS},
@@ -106,7 +106,7 @@ static bool is_letter(char c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* A code as a word of its own in text. */
+/* Whether text contains code as a whole word. */
 static bool names(const char *text, const char *code)
 {
     size_t n = strlen(code);
@@ -127,11 +127,11 @@ static const struct refusal *find_in_message(const char *message)
 /* ---- reading ---- */
 
 struct found {
-    const struct refusal *refusal; /* the first that is none of those that wrap */
+    const struct refusal *refusal; /* the first that is not a wrapper */
     const struct refusal *wrapper;
     char code[ARM_CODE_MAX];   /* of refusal, else of wrapper, else the outermost */
-    char message[MESSAGE_MAX]; /* that stands beside it */
-    bool quota;                /* a message speaks of one */
+    char message[MESSAGE_MAX]; /* that belongs to the code */
+    bool quota;                /* a message mentions a quota */
 };
 
 static const char *text_of(const json_t *object, const char *key)
@@ -184,7 +184,7 @@ static int set_refusal(
     const struct found *f, int status, enum arm_remedy *ret_remedy, struct err *e)
 {
     const struct refusal *r = f->refusal ? f->refusal : f->wrapper;
-    /* One that nobody here has heard of, an operator has to read. */
+    /* an unknown code needs an operator to read it */
     enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     if (r && (r->flags & WRAPS) && f->quota) /* OperationNotAllowed has other meanings too */
         kind = ERR_QUOTA;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ARM's replies to rows. See arm.h. A row that cannot be read fails the whole reply: a listing with
- * a hole in it would say of a machine that exists that it is gone.
+ * Converts ARM's replies to rows. See arm.h. A row that cannot be parsed fails the whole reply: an
+ * incomplete listing would make an existing machine look gone.
  */
 #include "base/json.h"
 #include "base/str.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#define ITEMS_MAX 100000 /* of a page */
+#define ITEMS_MAX 100000 /* on one page */
 #define TEXT_MAX 1024
 #define PRICE_MAX_USD 1000000.0
 
@@ -27,7 +27,7 @@ static int open_reply(
     return rc;
 }
 
-/* A reader of one member, whose first error is the parent's. */
+/* A reader of one member; its first error becomes the parent's. */
 static void open_member(
     struct json_reader *parent, const json_t *object, const char *path, struct json_reader *r)
 {
@@ -71,7 +71,7 @@ static void read_tag(
         str_copy(dst, size, json_string_value(value));
 }
 
-/* Names of tags are compared without case, as Azure does. */
+/* Names of tags are case-insensitive, as in Azure. */
 static void read_tags(
     struct json_reader *r, char cluster[CLOUD_NAME_MAX], char token[CLOUD_TOKEN_MAX])
 {
@@ -86,8 +86,8 @@ static void read_tags(
     }
 }
 
-/* A code like "PowerState/running": what stands behind the slash, or NULL if it is not of that
- * kind. */
+/* For a code like "PowerState/running": the text after the slash, or NULL if it is of another kind.
+ */
 static const char *status_of(const char *code, const char *kind)
 {
     size_t n = strlen(kind);
@@ -96,7 +96,7 @@ static const char *status_of(const char *code, const char *kind)
 
 /* ---- machines ---- */
 
-/* "": an operation that makes it has not ended. */
+/* "": the operation that creates it has not ended. */
 static enum cloud_state state_of_provisioning(const char *state)
 {
     if (strcasecmp(state, "Creating") == 0 || !*state)
@@ -107,12 +107,12 @@ static enum cloud_state state_of_provisioning(const char *state)
     return CLOUD_RUNNING;
 }
 
-/* What a machine's power says is newer than what became of its last operation. */
+/* A machine's power state is newer than the outcome of its last operation. */
 static void apply_power(struct cloud_instance *i, const char *power)
 {
     if (strcasecmp(power, "running") == 0 && i->state == CLOUD_STOPPING &&
         str_starts(i->reason, "Failed")) {
-        i->state = CLOUD_RUNNING; /* some later operation failed, the machine works */
+        i->state = CLOUD_RUNNING; /* a later operation failed, but the machine works */
         i->reason[0] = '\0';
     } else if (strcasecmp(power, "deallocated") == 0 || strcasecmp(power, "deallocating") == 0) {
         i->state = CLOUD_STOPPING;
@@ -124,7 +124,7 @@ static void apply_power(struct cloud_instance *i, const char *power)
     }
 }
 
-/* The statuses of an instance view. The reason of a failure stands in the code's last part or in
+/* The statuses of an instance view. The reason of a failure is in the last part of the code or in
  * the message. */
 static void read_statuses(struct json_reader *view, struct cloud_instance *i)
 {
@@ -177,7 +177,7 @@ static void read_properties(struct json_reader *vm, struct cloud_instance *i)
     close_member(vm, &r);
 }
 
-/* "1" of zones; a machine in none has its region for one. */
+/* "1" from zones; a machine without a zone has its region instead. */
 static void read_zone(struct json_reader *vm, const char *location, char zone[CLOUD_NAME_MAX])
 {
     const json_t *zones = json_opt_array(vm, "zones", 16);
@@ -226,7 +226,7 @@ static bool is_failure(const char *state)
     return strcasecmp(state, "Failed") == 0 || strcasecmp(state, "Canceled") == 0;
 }
 
-/* Why a machine failed stands in a status like "ProvisioningState/failed/AllocationFailed". */
+/* The reason of a failure is in a status like "ProvisioningState/failed/AllocationFailed". */
 static int failure_in_view(const json_t *properties, const char *state, struct err *e)
 {
     const json_t *view = json_object_get(properties, "instanceView"), *item;
@@ -300,7 +300,7 @@ int arm_parse_console(
     const json_t *found = json_object_get(root, "serialConsoleLogBlobUri");
     const char *url = json_is_null(found) || !found ? "" : json_string_value(found);
     if (rc == 0 &&
-        (!json_is_object(root) || !url)) /* not by a reader, which quotes what it found */
+        (!json_is_object(root) || !url)) /* not with a reader, whose errors quote the value */
         rc = err_set(e, ERR_INVALID, "expected an object with a text serialConsoleLogBlobUri");
     if (rc == 0 && url[0] && !arm_url_is_blob(url, endpoint))
         rc = err_set(e, ERR_INVALID,
@@ -339,7 +339,8 @@ static int parse_page(const char *body, size_t n, const char *items_key, const c
 
 struct listing {
     const char *region;
-    const char *group; /* "/subscriptions/S/resourceGroups/G/": where resources are looked for */
+    /* "/subscriptions/S/resourceGroups/G/": only resources below it are listed */
+    const char *group;
     struct cloud_instances *list;
 };
 
@@ -348,7 +349,7 @@ static int keep_vm(void *ctx, const json_t *item, struct err *e)
     struct listing *l = ctx;
     struct cloud_instance i;
     const char *location;
-    /* A stranger's machine in the group may be anything. */
+    /* another owner's machine in the group may have any form */
     const json_t *tags = json_object_get(item, "tags"), *value;
     const char *key;
     bool ours = false;
@@ -388,13 +389,13 @@ static int keep_leftover(void *ctx, const json_t *item, struct err *e)
         return rc;
     bool nic = strcasecmp(type, "Microsoft.Network/networkInterfaces") == 0;
     bool disk = strcasecmp(type, "Microsoft.Compute/disks") == 0;
-    /* Tagged by somebody else, or after us: only what is named as we name it can be told and
-     * deleted. */
+    /* Tagged by another owner, or later: only resources with our naming scheme can be identified
+     * and deleted. */
     if ((!nic && !disk) || !same_region(location, l->region) ||
         strncasecmp(id, l->group, strlen(l->group)) != 0 ||
         arm_part_of(name) != (nic ? ARM_NIC : ARM_DISK) || !STR_COPY(i.id, name))
         return 0;
-    i.token[0] = '\0'; /* that is the machine's */
+    i.token[0] = '\0'; /* the token is the machine's */
     STR_COPY(i.zone, location);
     snprintf(i.reason, sizeof(i.reason), "a %s whose machine is gone",
         nic ? "network interface" : "disk");
@@ -449,7 +450,7 @@ struct disk_listing {
     struct cloud_volumes *list;
 };
 
-/* "/subscriptions/S/resourceGroups/G/providers/.../NAME" is G/NAME. */
+/* "/subscriptions/S/resourceGroups/G/providers/.../NAME" becomes G/NAME. */
 static void name_disk(
     struct json_reader *r, const char *id, const char *name, struct cloud_volume *v)
 {
@@ -525,7 +526,8 @@ struct pricing {
     struct cloud_prices *list;
 };
 
-/* Windows, dedicated hosts, what comes before spot: other things under the same name. */
+/* Whether it is another product under the same name: Windows, dedicated hosts, the predecessor of
+ * spot. */
 static bool is_other(const char *product, const char *meter, const char *unit, const char *kind)
 {
     return strstr(product, "Windows") || strstr(product, "Dedicated") ||

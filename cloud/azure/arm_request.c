@@ -13,14 +13,14 @@
 
 #define COMPUTE_API "2022-08-01"
 #define DISK_API "2022-07-02"
-#define DISK_LIST_API "2024-03-02" /* says when a disk was detached */
+#define DISK_LIST_API "2024-03-02" /* first version that reports when a disk was detached */
 #define NETWORK_API "2020-11-01"
 #define RESOURCES_API "2021-04-01"
 #define PRICES_API "2023-01-01-preview"
 
-#define DISK_GIB_MAX 4095 /* of an OS disk */
+#define DISK_GIB_MAX 4095 /* limit of an OS disk */
 #define TAG_VALUE_MAX 256
-#define CONSOLE_URL_MINUTES 5 /* it is read at once */
+#define CONSOLE_URL_MINUTES 5 /* the log is read at once */
 #define SSH_KEY_MAX 8192
 
 #define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -50,7 +50,7 @@ static int check_text(
     return 0;
 }
 
-/* They become parts of paths: a "." between slashes would lead elsewhere. */
+/* These become parts of paths: a "." between slashes would change the path. */
 static int check_path(const char *value, const char *what, struct err *e)
 {
     int rc = check_text(value, 1024, ALNUM "-._()/:", what, e);
@@ -180,13 +180,13 @@ static void add_group(const struct azure_machine *m, struct buf *out)
     buf_printf(out, "/subscriptions/%s/resourceGroups/%s", m->subscription, m->resource_group);
 }
 
-/* Of a resource, as another one names it. */
+/* The id by which another resource refers to this one. */
 static void add_id(
     const struct azure_machine *m, enum arm_part part, const char *name, struct buf *out)
 {
     add_group(m, out);
     buf_printf(out, "/providers/%s/", part_types[part]);
-    str_url_encode(out, name, strlen(name)); /* a listed one may be anybody's */
+    str_url_encode(out, name, strlen(name)); /* a listed name may be anything */
 }
 
 void arm_path(
@@ -214,7 +214,7 @@ void arm_path_list_vms(const struct azure_machine *m, struct buf *out)
     buf_printf(out, "/providers/%s?api-version=" COMPUTE_API, part_types[ARM_VM]);
 }
 
-/* A text in a filter stands between quotes, which are doubled in it. */
+/* A text in a filter is quoted; quotes inside it are doubled. */
 static void add_quoted(const char *value, struct buf *out)
 {
     struct buf quoted = {0};
@@ -297,8 +297,8 @@ static json_t *array_of(json_t *only)
     return array;
 }
 
-/* {"id": ...} of a resource given by its id, or by a name (or VNET/SUBNET) in the resource
- * group. */
+/* {"id": ...} of a resource given by its id, or by a name (or VNET/SUBNET) in the resource group.
+ */
 static json_t *reference(
     const struct azure_machine *m, const char *given, const char *type, const char *child)
 {
@@ -424,8 +424,9 @@ static void set_market(json_t *properties, enum cloud_market market)
         return;
     json_t *billing = json_object();
     set_text(properties, "priority", "Spot");
-    set_text(properties, "evictionPolicy", "Delete"); /* the default would go on billing the disk */
-    /* up to on-demand's: never evicted for the price */
+    /* the default would keep the disk, which is billed */
+    set_text(properties, "evictionPolicy", "Delete");
+    /* up to the on-demand price: never evicted for the price */
     set(billing, "maxPrice", json_integer(-1));
     set(properties, "billingProfile", billing);
 }
@@ -438,7 +439,7 @@ static json_t *identity_of(const struct azure_machine *m)
     return identity;
 }
 
-/* The serial console's log, kept by Azure in storage of its own (no storageUri). */
+/* The serial console's log, kept by Azure in its own storage (no storageUri). */
 static json_t *diagnostics(void)
 {
     json_t *boot = json_object(), *profile = json_object();
@@ -466,7 +467,7 @@ int arm_build_vm(
     set(properties, "networkProfile", network_of(l, m));
     set(properties, "diagnosticsProfile", diagnostics());
     set(body, "properties", properties);
-    json_add_secret(out, body); /* in the user data */
+    json_add_secret(out, body); /* the user data contains one */
     return 0;
 }
 
@@ -476,7 +477,7 @@ bool arm_url_is_ours(const char *url, const char *endpoint)
     if (!url || strlen(url) > ARM_URL_MAX || strncasecmp(url, endpoint, n) != 0 ||
         strcspn(url, " \t\r\n#\\") != strlen(url))
         return false;
-    /* Azure likes to name it */
+    /* Azure often adds the default port */
     if (str_starts(endpoint, "https://") && str_starts(url + n, ":443/"))
         n += strlen(":443");
     return url[n] == '/';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See call.h. Invariant: a token goes into requests to one host only, the configured endpoint; URLs
- * from replies are held against it before they come here. The prices' host and the storage that a
- * console's log is in never get one.
+ * from replies are compared with it before use. The prices host and the storage of a console log
+ * never get a token.
  */
 #include "cloud/azure/call.h"
 #include "base/mem.h"
@@ -42,7 +42,7 @@ void azure_call_deinit(struct cloud_call *base)
 {
     struct azure_call *c = (struct azure_call *)base;
     oauth_cancel(&c->wait);
-    buf_wipe(&c->vm); /* user data holds a one-use secret */
+    buf_wipe(&c->vm); /* user data contains a one-use secret */
     explicit_bzero(c->url, sizeof(c->url));
     buf_deinit(&c->nic);
     cloud_instances_deinit(&c->leftovers);
@@ -74,7 +74,7 @@ static void add_part(
     arm_path(&c->d->machine, part, full, url);
 }
 
-/* What the phase asks for, when no reply has named a URL. */
+/* The path of the phase's request, unless a reply has named a URL. */
 static void add_own_path(const struct azure_call *c, struct buf *url)
 {
     const struct azure_machine *m = &c->d->machine;
@@ -116,7 +116,7 @@ static void add_own_path(const struct azure_call *c, struct buf *url)
     case CONSOLE:
         arm_path_console(m, word, url);
         break;
-    case CONSOLE_LOG: /* has no path of its own */
+    case CONSOLE_LOG: /* always has a URL from a reply */
         break;
     case END:
         if (arm_part_of(word) == ARM_VM)
@@ -199,7 +199,8 @@ static void on_token(void *ctx, const struct err *e, const char *header)
 void azure_call_step(struct cloud_call *base)
 {
     struct azure_call *c = (struct azure_call *)base;
-    if (c->phase == PRICES || c->phase == CONSOLE_LOG) /* public, or by the URL's own signature */
+    /* public, or authorised by the URL's own signature */
+    if (c->phase == PRICES || c->phase == CONSOLE_LOG)
         send_request(c, NULL);
     else
         oauth_get(azure_credential_tokens(c->d->credentials), &c->wait, on_token, c);

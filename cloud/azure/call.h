@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operations of the azure driver share; nobody else includes this. A call goes from phase
- * to phase, and a phase is one request, or one that is repeated: page by page, or until an
- * operation is over.
+ * Shared by the azure driver's operations; private to the driver. A call moves from phase to phase.
+ * A phase is one request, possibly repeated: page by page, or until an operation is over.
  */
 #ifndef BELAY_CLOUD_AZURE_CALL_H
 #define BELAY_CLOUD_AZURE_CALL_H
@@ -22,7 +21,7 @@ struct azure_driver {
     struct cloud_driver base;
     struct cloud_calls calls;
     struct cloud_kept kept;
-    struct azure_machine machine; /* its texts are kept */
+    struct azure_machine machine; /* its texts are in kept */
     char *endpoint_url, *login_url, *prices_url;
     struct azure_credential_source *credentials;
     struct lonely *lonely;
@@ -34,7 +33,7 @@ enum azure_phase {
     WAIT_NIC,
     PUT_VM,
     WAIT_VM,
-    DROP_VM, /* what a refused launch has left */
+    DROP_VM, /* cleanup after a refused launch */
     DROP_NIC,
     DROP_DISK,
     LIST_TAGGED,
@@ -42,10 +41,10 @@ enum azure_phase {
     LIST_POWER,
     LIST_DISKS,
     LIST_ALL_DISKS,
-    LIST_DROP,   /* the deallocated machine that the next word names */
-    CONSOLE,     /* where the log is */
-    CONSOLE_LOG, /* at a URL that is its own credential */
-    END,         /* the resource that the next word names */
+    LIST_DROP,   /* delete the deallocated machine named by the next word */
+    CONSOLE,     /* get the log's URL */
+    CONSOLE_LOG, /* read the log; the URL itself is the credential */
+    END,         /* delete the resource named by the next word */
     END_NIC,
     END_DISK,
     PRICES
@@ -58,13 +57,13 @@ struct azure_call {
     struct oauth_wait wait;
     bool token_renewed;
     int pages;
-    /* Of the next page, of the operation, of a console's log; "": the phase's own. Wiped in the
-     * end: the log's is a secret. */
+    /* Of the next page, the operation or a console log; "" for the phase's own. Wiped at the end,
+     * because a log's URL is a secret. */
     char url[ARM_URL_MAX + 1];
-    bool by_location; /* the operation tells by its HTTP status */
+    bool by_location; /* the operation's HTTP status tells its state */
     /* launch */
     char *name;
-    struct buf nic, vm; /* bodies */
+    struct buf nic, vm; /* request bodies */
     struct mono began;
     struct err refusal;
     /* list */
@@ -75,23 +74,24 @@ struct azure_call {
 void azure_call_step(struct cloud_call *base);
 void azure_call_deinit(struct cloud_call *base);
 
-/* A region that is none is refused later, in its completion. */
+/* A malformed region is refused later, in the completion. */
 struct azure_call *azure_call_new(
     struct cloud_driver *d, const char *region, enum azure_phase phase);
-/* Copies 1 to max words; others are refused in the completion. */
+/* Copies 1 to max words; other numbers are refused in the completion. */
 void azure_call_set_words(struct azure_call *c, const char *const *words, size_t n, size_t max);
 
-/* Of these, exactly one for each reply, unless one says otherwise; the call may be gone
- * afterwards. */
+/* Each reply calls exactly one of these, unless stated otherwise; the call may be freed afterwards.
+ */
 
-void azure_call_go_on(struct azure_call *c, enum azure_phase phase); /* to the URL of that phase */
+/* sends the request of that phase */
+void azure_call_go_on(struct azure_call *c, enum azure_phase phase);
 void azure_call_fail(struct azure_call *c, enum err_kind kind, const char *text);
-/* The refusal in a reply. False: the call has found its own remedy, a new token, and goes on. */
+/* Reads the refusal in a reply. False: the call retries by itself with a new token. */
 bool azure_call_read_refusal(struct azure_call *c, const struct http_reply *reply, struct err *e);
-/* which ends the call */
+/* ends the call with the refusal */
 void azure_call_on_refusal(struct azure_call *c, const struct http_reply *reply);
-/* True if url names another page, which is on its way, or the call has failed: it is not at
- * `host`. */
+/* True if url names another page, which is then requested, or if the call has failed because the
+ * page is not at `host`. */
 bool azure_call_next_page(struct azure_call *c, const char *host);
 
 bool azure_call_is_good(int status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See credentials.h. Which of the three it is, the file, the environment or the machine's identity,
- * is settled at creation: one that fails is an error, and never a reason to try as somebody else.
+ * See credentials.h. The source (file, environment or the machine's identity) is chosen at
+ * creation. If it fails, that is an error; no other identity is tried.
  */
 #include "cloud/azure/credentials.h"
 #include "base/fs.h"
@@ -18,10 +18,10 @@
 #define ID_ALPHABET "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-."
 
 struct azure_credential_source {
-    struct azure_principal from_env; /* secret "": none; client_id may name an identity */
-    char *file;                      /* NULL: none */
+    struct azure_principal from_env; /* secret "" = none; client_id may name an identity */
+    char *file;                      /* may be NULL */
     char *login_url, *audience, *metadata_url;
-    bool asked_machine; /* the token asked for last: of the machine's identity */
+    bool asked_machine; /* the last token was requested for the machine's identity */
     struct oauth *tokens;
 };
 
@@ -42,7 +42,7 @@ void azure_environment_read(struct azure_environment *ret_env)
 
 /* ---- principals ---- */
 
-/* Ids become parts of URLs. The error never shows the value. */
+/* Ids become parts of URLs. Errors never show the value. */
 static int copy_id(char *dst, size_t size, const char *src, const char *what, struct err *e)
 {
     size_t n = strlen(src);
@@ -85,7 +85,8 @@ static int read_environment(
     return rc;
 }
 
-/* The first of two keys that is there. NULL, with why, when neither is, or it is no text. */
+/* The first of two keys that is present. NULL, with the reason, if neither is, or it is not a text.
+ */
 static const char *either(const json_t *object, const char *a, const char *b, struct err *e)
 {
     const json_t *v = json_object_get(object, a);
@@ -149,7 +150,7 @@ static int read_file(const char *path, struct azure_principal *ret, struct err *
     return rc;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static void add_value(struct buf *out, const char *key, const char *value)
 {
@@ -207,7 +208,7 @@ static int parse(
         return 0;
     if (!s->asked_machine)
         return err_wrap(e, "Azure credentials: asking %s", s->login_url);
-    /* The service answers these while it starts, or is being updated. */
+    /* The service returns these while it starts or is being updated. */
     if (status == 404 || status == 410)
         rc = e->kind = ERR_UNAVAILABLE;
     if (status == 400)

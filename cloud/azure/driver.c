@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The azure driver: glue between the pure halves (arm.h), bearer tokens (credentials.h) and an HTTP
- * client. Calls are in call.c, launches in launch.c, listings in list.c; here are ends and prices,
- * and the driver itself.
+ * The azure driver: connects the pure parts (arm.h) and bearer tokens (credentials.h) to an HTTP
+ * client. Calls are in call.c, launches in launch.c, listings in list.c; termination, prices and
+ * the driver itself are here.
  *
- *   terminate:  DELETE VM of each; where there is none: DELETE NIC, DELETE disk
+ *   terminate:  DELETE VM of each; if there is none: DELETE NIC, DELETE disk
  *   console:    POST retrieveBootDiagnosticsData --> GET the log that it names
  */
 #include "base/mem.h"
@@ -66,7 +66,8 @@ static void on_disks_reply(struct cloud_call *base, const struct http_reply *rep
         cloud_call_finish(base, NULL);
 }
 
-/* The cluster's own are where its machines are made: rights in the resource group are enough. */
+/* The cluster's own disks are in the group of its machines, so rights in the resource group
+ * suffice. */
 static void azure_volumes(struct cloud_driver *d, const char *region, const char *cluster,
     cloud_volumes_fn done, void *ctx)
 {
@@ -97,13 +98,13 @@ static void on_console_place(struct azure_call *c, const struct http_reply *repl
     }
 }
 
-/* Errors of the storage are its own, and may quote what was signed: only the status is told. */
+/* Storage errors may quote what was signed, so only the status is reported. */
 static void on_console_log(struct azure_call *c, const struct http_reply *reply)
 {
     struct err e;
     if (reply->status == 200)
         cloud_console_clean(buf_str(&reply->body), reply->body.len, &c->base.console);
-    if (reply->status == 200 || reply->status == 404) { /* nothing was written yet */
+    if (reply->status == 200 || reply->status == 404) { /* 404: nothing was written yet */
         cloud_call_finish(&c->base, NULL);
         return;
     }
@@ -181,8 +182,8 @@ static void azure_destroy(struct cloud_driver *driver)
 static const struct cloud_driver_ops azure_ops = {
     .provider = "azure",
     .spot_notice_ms = SPOT_NOTICE_MS,
-    /* Resource Manager takes 200 writes at once and 10 a second from then on, for a subscription in
-     * a region; a launch is two or three. */
+    /* Resource Manager accepts 200 writes at once and then 10 a second, per subscription and
+     * region; a launch is two or three. */
     .launch_burst = 50,
     .launches_per_minute = 200,
     .launch = azure_launch,
@@ -212,7 +213,7 @@ static int set_credentials(struct azure_driver *d, const struct azure_options *o
     struct azure_credential_options credentials = {
         .file = o->credentials_file,
         .login_url = d->login_url,
-        /* One on this machine plays the public cloud. */
+        /* an endpoint on this machine emulates the public cloud */
         .audience = str_starts(d->endpoint_url, "https://") ? d->endpoint_url : AZURE_ENDPOINT,
         .metadata_url = o->metadata_url,
         .http = o->http,
@@ -257,9 +258,9 @@ int azure_driver_create(
     return rc;
 }
 
-/* ---- as a provider ---- */
+/* ---- the provider ---- */
 
-extern const char azure_end_sh[]; /* end.sh */
+extern const char azure_end_sh[]; /* from end.sh */
 
 static const struct cloud_setting azure_settings[] = {
     {"subscription", CLOUD_SETTING_TEXT, 64, "the subscription's id", true},

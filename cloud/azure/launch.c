@@ -3,21 +3,21 @@
  * Launching:
  *
  *   PUT NIC --> its operation --> PUT VM --> its operation, for a while --> the machine
- *                  |               | refused        | failed for good
+ *                  |               | refused        | failed permanently
  *                  |               v                v
  *                  +------> DELETE VM, if there is none DELETE NIC and disk --> the refusal
  *
- * Invariant: a definite refusal leaves nothing of its launch, as far as Azure lets that be done at
- * once. After anything else nothing is undone: the launch is repeated under its token, which names
- * the same resources.
+ * Invariant: a definite refusal leaves nothing of its launch, as far as Azure lets that be deleted
+ * at once. After any other outcome nothing is undone: the launch is repeated under its token, which
+ * names the same resources.
  */
 #include "cloud/azure/call.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <string.h>
 
-/* Refusals for want of capacity come early in a create; the rest of it, minutes of booting, the
- * sweep watches. */
+/* Refusals for lack of capacity come early in a create. The rest of it, minutes of booting, is
+ * watched by the sweep. */
 #define LAUNCH_WAIT_MS SECONDS_MS(45)
 #define POLL_DEFAULT_MS SECONDS_MS(5)
 #define POLL_CAP_MS SECONDS_MS(15)
@@ -38,8 +38,8 @@ static int64_t poll_delay(const struct http_reply *reply)
     return ms < POLL_CAP_MS ? ms : POLL_CAP_MS;
 }
 
-/* A create goes on: what it made so far is asked for again in a while. A machine that has not been
- * refused by now has its place, and only boots. */
+/* The create continues: the existing parts are requested again later. A machine not refused by now
+ * has its place, and only boots. */
 static void wait_on(struct azure_call *c, const struct http_reply *reply)
 {
     int64_t delay_ms = poll_delay(reply);
@@ -51,8 +51,8 @@ static void wait_on(struct azure_call *c, const struct http_reply *reply)
         azure_call_fail(c, ERR_TIMEOUT, "the network interface is not made yet");
 }
 
-/* Where to ask how far the operation is. A URL of another host is not followed, and none need be
- * there: then the resource itself is asked. */
+/* Finds the URL for polling the operation. A URL of another host is not followed, and there may be
+ * none: then the resource itself is polled. */
 static void start_waiting(
     struct azure_call *c, enum azure_phase phase, const struct http_reply *reply)
 {
@@ -65,9 +65,9 @@ static void start_waiting(
     wait_on(c, reply);
 }
 
-/* What a launch names and is not there, the pool's file has to name better. But a network interface
- * of ours that is gone again was taken for a leftover, and so was what goes while it is made: the
- * next try makes another. */
+/* A missing resource that the launch refers to is a mistake in the pool's file. But if our own
+ * network interface is missing, it was removed as a leftover or while being created: the next try
+ * creates another. */
 static void settle_refusal(const struct azure_call *c, struct err *e)
 {
     char nic[CLOUD_NAME_MAX];
@@ -80,7 +80,7 @@ static void settle_refusal(const struct azure_call *c, struct err *e)
                 : ERR_CONFIG;
 }
 
-/* The launch is refused; if for good, what it has made goes first. */
+/* The launch is refused; if that is permanent, everything it has created is deleted first. */
 static void undo_launch(struct azure_call *c, struct err *e)
 {
     settle_refusal(c, e);
@@ -92,11 +92,11 @@ static void undo_launch(struct azure_call *c, struct err *e)
     azure_call_go_on(c, DROP_VM);
 }
 
-/* An operation that failed has ended: nothing comes of it, whatever its code. What is not about the
- * pool is about this place, which is left alone for a while. */
+/* A failed operation has ended, whatever its code. An error that is not about the pool is about
+ * this place, which is avoided for a while. */
 static void undo_failed(struct azure_call *c, struct err *e)
 {
-    if (!is_end(e->kind) && e->kind != ERR_INVALID) /* which is no answer */
+    if (!is_end(e->kind) && e->kind != ERR_INVALID) /* INVALID is not an answer */
         e->kind = ERR_NO_CAPACITY;
     undo_launch(c, e);
 }
@@ -109,7 +109,7 @@ static void on_nic(struct azure_call *c, const struct http_reply *reply)
         if (!azure_call_read_refusal(c, reply, &e))
             return;
         settle_refusal(c, &e);
-        cloud_call_finish(&c->base, &e); /* nothing was made */
+        cloud_call_finish(&c->base, &e); /* nothing was created */
     } else if (arm_parse_progress(buf_str(&reply->body), reply->body.len, &done, &e) != 0) {
         undo_failed(c, &e);
     } else if (done) {
@@ -136,7 +136,7 @@ static void on_vm(struct azure_call *c, const struct http_reply *reply)
     }
 }
 
-/* 0 with *ret_done, or what became of it. */
+/* Returns 0 with *ret_done, or the operation's error. */
 static int read_operation(
     const struct azure_call *c, const struct http_reply *reply, bool *ret_done, struct err *e)
 {
@@ -153,18 +153,18 @@ static void on_operation(struct azure_call *c, const struct http_reply *reply)
     struct err e;
     bool done;
     int status = reply->status;
-    if (status == 429 || status >= 500) { /* it goes on all the same */
+    if (status == 429 || status >= 500) { /* the operation continues all the same */
         wait_on(c, reply);
     } else if (!azure_call_is_good(status) && status != 204) {
         if (!azure_call_read_refusal(c, reply, &e))
             return;
-        if (!c->url[0]) { /* that nobody will say is no failure: the machine may run already */
+        if (!c->url[0]) { /* an unknown outcome is not a failure: the machine may already run */
             err_wrap(&e, "the launch was taken, and what became of it is not known");
             e.kind = ERR_UNAVAILABLE;
             cloud_call_finish(&c->base, &e);
             return;
         }
-        c->url[0] = '\0'; /* forgotten, or not ours to see; the resource knows */
+        c->url[0] = '\0'; /* operation unknown or not visible to us; poll the resource instead */
         wait_on(c, reply);
     } else if (read_operation(c, reply, &done, &e) != 0) {
         undo_failed(c, &e);
@@ -178,9 +178,9 @@ static void on_operation(struct azure_call *c, const struct http_reply *reply)
     }
 }
 
-/* A machine's deletion takes its parts along; without one they are deleted by name. What Azure will
- * not delete now, for it holds a network interface for minutes after a failed create, the sweep
- * finds. */
+/* Deleting a machine deletes its parts; without a machine they are deleted by name. Azure holds a
+ * network interface for minutes after a failed create; the sweep finds what cannot be deleted now.
+ */
 static void on_dropped(struct azure_call *c, const struct http_reply *reply)
 {
     bool gone = reply->status == 204 || reply->status == 404;

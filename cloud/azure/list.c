@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Listing: what is tagged --> the machines --> their power states --> DELETE VM of the deallocated.
+ * Listing: tagged resources --> the machines --> their power states --> DELETE VM of the
+ * deallocated.
  *
- * Invariant: the network interface and the disk go with their machine (deleteOption). What is left
- * all the same is found by its tag, listed when it has been without a machine for a while, and
- * deleted by its name like a machine.
+ * Invariant: the network interface and the disk are deleted with their machine (deleteOption). Any
+ * that remain are found by their tag, listed after they have been without a machine for a while,
+ * and deleted by name like a machine.
  */
 #include "cloud/azure/call.h"
 #include "base/mem.h"
@@ -12,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between the network interface and the machine of a launch lie seconds; a part that was alone for
- * longer is left. */
+/* A launch creates the machine seconds after its network interface; a part alone for longer is a
+ * leftover. */
 #define LEFTOVER_MS SECONDS_MS(30)
 
 static const struct lonely *find_lonely(const struct azure_driver *d, const char *name)
@@ -24,7 +25,7 @@ static const struct lonely *find_lonely(const struct azure_driver *d, const char
     return NULL;
 }
 
-/* A part is never taken for a machine: its name is longer by what makes it one. */
+/* A part is never mistaken for a machine: its name has a suffix. */
 static bool has_machine(const struct azure_call *c, const char *part)
 {
     size_t n = (size_t)(strrchr(part, '-') - part);
@@ -36,8 +37,8 @@ static bool has_machine(const struct azure_call *c, const char *part)
     return false;
 }
 
-/* Adds the parts that have been without a machine for long enough, and remembers since when the
- * others are. */
+/* Adds the parts that have been without a machine for long enough; records since when for the
+ * others. */
 static int add_leftovers(struct azure_call *c, struct err *e)
 {
     struct azure_driver *d = c->d;
@@ -67,8 +68,8 @@ static void end_list(struct azure_call *c)
     cloud_call_finish(&c->base, add_leftovers(c, &e) == 0 ? NULL : &e);
 }
 
-/* A spot machine that was deallocated would stay, and its disk be billed. It counts as on its way
- * out, and is. */
+/* A deallocated spot machine would remain, and its disk would be billed. It is listed as stopping
+ * and deleted. */
 static void drop_deallocated(struct azure_call *c)
 {
     const struct cloud_instances *l = &c->base.instances;
@@ -81,7 +82,7 @@ static void drop_deallocated(struct azure_call *c)
         end_list(c);
 }
 
-/* Whatever came of it: the next listing tells. */
+/* The outcome does not matter: the next listing shows it. */
 static void on_deallocated_dropped(struct azure_call *c)
 {
     if (++c->base.next_word < c->base.n_words)
@@ -110,7 +111,7 @@ static void on_list_reply(struct cloud_call *base, const struct http_reply *repl
     } else if (reply->status != 200) {
         if (!azure_call_read_refusal(c, reply, &e))
             return;
-        if (c->phase == LIST_POWER && e.kind == ERR_DENIED) /* a right that belay can do without */
+        if (c->phase == LIST_POWER && e.kind == ERR_DENIED) /* an optional permission */
             end_list(c);
         else
             cloud_call_finish(base, &e);

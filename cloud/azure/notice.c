@@ -5,15 +5,15 @@
  *   instance (until it is known) --> due acknowledgements --> scheduled events --> wait poll_ms
  *
  * Invariants
- *  1. Deadlines count from when an event was first seen, and what is left is reckoned by the
- *     service's clock (the Date of its replies), so that a wrong clock of this machine makes no
- *     notice longer or shorter. An event that begins keeps the deadline it had. One that was not
- *     there at the look before has 30 s if it has begun, or if its time is past by the Date;
- *     without a Date it has at least what Azure announces of its type. One that the first look
- *     finds begun has none left.
- *  2. Events of other machines are not ours. Only while this machine's name cannot be read is every
- *     event taken for its own: a save too many is cheaper than one too few.
- *  3. Only a reclaim that was told and then acknowledged is started, once.
+ *   1. Deadlines count from the first sight of an event, and the time left is measured by the
+ *      service's clock (the Date of its replies), so that a wrong clock of this machine makes no
+ *      notice longer or shorter. An event that begins keeps its deadline. An event missing from the
+ *      previous reading has 30 s if it has begun, or if its time is past by the Date; without a
+ *      Date it has at least Azure's minimum for its type. An event that the first reading finds
+ *      begun has no time left.
+ *   2. Events of other machines are ignored. Only while this machine's name cannot be read is every
+ *      event treated as its own: one save too many is cheaper than one too few.
+ *   3. Only a reclaim that was reported and then acknowledged is started, once.
  */
 #include "cloud/azure/notice.h"
 #include "cloud/endpoint.h"
@@ -43,8 +43,8 @@ struct pending {
     struct mono seen_mono;
     int64_t clock_ahead_ms;
     bool told;
-    bool asked; /* to be started */
-    int tries;  /* to say so */
+    bool asked; /* to be acknowledged */
+    int tries;  /* failed acknowledgements */
 };
 
 struct azure_reader {
@@ -52,19 +52,19 @@ struct azure_reader {
     char *url;
     struct http_client *http;
     struct http_call *call;
-    bool destroyed; /* freed when the call under way has ended */
-    bool is_on;     /* the service has answered once: what was not there then is new */
+    bool destroyed; /* freed when the current request has ended */
+    bool is_on;     /* the service has answered once: an event not seen then is new */
     struct patience patience;
-    char machine[64];   /* "": not known yet */
+    char machine[64];   /* "" if not known yet */
     struct err unknown; /* why this round could not read it */
     struct pending pending[AZURE_EVENTS_MAX];
     size_t n_pending;
-    struct wall told_deadline; /* of the reclaim told last; WALL_NONE */
+    struct wall told_deadline; /* of the last reported reclaim; WALL_NONE if none */
 };
 
 /* ---- parsing ---- */
 
-/* Azure's own figures: the shortest notice of a type, and the longest that is counted on. */
+/* Azure's figures: the shortest notice of a type, and the longest that is counted on. */
 static const struct event_type {
     const char *name;
     enum notice_kind kind;
@@ -133,7 +133,7 @@ static int read_event(
     if (strcasecmp(status, "Started") == 0)
         event.not_before = WALL_NONE;
     event.kind = known->kind;
-    /* what fails begins at once */
+    /* a failure begins at once */
     event.least_ms = wall_is_set(event.not_before) ? known->least_ms : LEAST_NOTICE_MS;
     event.notice_ms = known->notice_ms;
     events->list[events->n++] = event;
@@ -189,7 +189,7 @@ static int parse_instance(const char *body, size_t n, struct azure_reader *r, st
     json_decref(root);
     if (rc != 0)
         return err_wrap(e, INSTANCE_PATH);
-    if (!id.zone[0]) /* a machine in none has its region for one, as in a pool's file */
+    if (!id.zone[0]) /* a machine without a zone has its region instead, as in a pool's file */
         STR_COPY(id.zone, id.region);
     STR_COPY(id.life_cycle, strcasecmp(priority, "Spot") == 0 ? "spot" : "on-demand");
     STR_COPY(r->machine, id.instance_id);
@@ -205,8 +205,7 @@ static void free_reader(struct azure_reader *r)
     free(r);
 }
 
-/* To be called first when the call under way has ended; false if the reader was stopped
- * meanwhile. */
+/* Call first when a request has ended; false if the reader was stopped meanwhile. */
 static bool is_wanted(struct azure_reader *r, const struct err *failed)
 {
     r->call = NULL;
@@ -265,7 +264,8 @@ static void set_deadline(
     struct wall now = notice_provider_now(&r->base, date, &is_dated);
     struct mono mono = clock_mono(r->base.timers->clock);
     int64_t most_ms = p->seen_mono.ms + p->event.notice_ms - mono.ms;
-    /* past by its Date: a moment that Azure does not keep to, so no more than for any event */
+    /* The moment is past by its own Date: Azure does not keep to it, so only the minimum for any
+     * event applies. */
     int64_t least_ms = is_dated ? LEAST_NOTICE_MS : p->event.least_ms;
     int64_t left_ms = notice_left_ms(p->event.not_before, now, is_dated, is_new, least_ms, most_ms);
     p->deadline.ms = own.ms + left_ms;
@@ -280,8 +280,8 @@ static void log_if_unknown(const struct azure_event *event)
             log_s("type", event->type), log_s("event", event->id));
 }
 
-/* What there is now, with what is known of it. What is gone was not, or is over. date: of the
- * reply; NULL: it had none. */
+/* Replaces the pending events by the current ones, keeping what is known of them; others were
+ * withdrawn or are over. date: of the reply; may be NULL. */
 static void keep(struct azure_reader *r, const struct azure_events *events, const char *date)
 {
     struct pending now[AZURE_EVENTS_MAX];
@@ -319,8 +319,8 @@ static bool tell(struct azure_reader *r, const struct pending *p)
     return notice_reader_tell(&r->base, &n);
 }
 
-/* The reclaim that comes first, when it is another than the one told last; then what has not been
- * told of maintenance. False when the reader is gone. */
+/* Reports the earliest reclaim, if it differs from the last one reported; then maintenance not yet
+ * reported. False if the reader was freed. */
 static bool tell_events(struct azure_reader *r)
 {
     struct pending *first = NULL;
@@ -368,7 +368,7 @@ static void on_events(void *ctx, const struct err *failed, const struct http_rep
     r->is_on = true;
     if (!tell_events(r))
         return;
-    /* The notices were read; only who this machine is was not. */
+    /* The notices were read; only the identity was not. */
     if (r->machine[0] || notice_reader_identity_failed(&r->base, &r->unknown))
         notice_reader_round_ended(&r->base, NULL);
 }
@@ -385,7 +385,7 @@ static bool is_due(const struct pending *p)
     return p->asked && p->tries < ACKNOWLEDGE_TRIES;
 }
 
-/* NULL: nothing is due. To be freed. */
+/* NULL if nothing is due. The caller frees it. */
 static char *start_requests(struct azure_reader *r)
 {
     json_t *list = json_array(), *body = json_object();
@@ -399,7 +399,7 @@ static char *start_requests(struct azure_reader *r)
     return text;
 }
 
-/* Refused for good, or taken: not again. */
+/* Permanently refused, or accepted: not repeated. */
 static void on_acknowledged(void *ctx, const struct err *failed, const struct http_reply *reply)
 {
     struct azure_reader *r = ctx;
@@ -423,7 +423,7 @@ static void acknowledge(struct notice_reader *base)
     struct azure_reader *r = (struct azure_reader *)base;
     for (size_t i = 0; i < r->n_pending; i++)
         r->pending[i].asked |= r->pending[i].event.kind == NOTICE_RECLAIM && r->pending[i].told &&
-                               !r->pending[i].event.is_unknown; /* whatever it would start */
+                               !r->pending[i].event.is_unknown; /* its effect is unknown */
 }
 
 /* ---- rounds ---- */

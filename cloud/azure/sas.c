@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See sas.h. The text that is signed has one line for each of the fields of its version, in their
- * order, empty where a field is not used.
+ * See sas.h. The signed text has one line for each field of its version, in order, empty where a
+ * field is not used.
  */
 #include "cloud/azure/sas.h"
 #include "base/str.h"
@@ -14,13 +14,13 @@
 #include <string.h>
 
 #define SERVICE "Azure's Blob service"
-#define VERSION "2020-12-06" /* of the signature: it fixes the fields below */
-#define PERMISSIONS "rcwdl"  /* in the order that the service wants */
+#define VERSION "2020-12-06" /* of the signature: it determines the fields below */
+#define PERMISSIONS "rcwdl"  /* in the order that the service requires */
 #define CODE_MAX 128
 #define MESSAGE_MAX 300
 #define BOM "\xef\xbb\xbf"
 
-/* Without milliseconds, which the fields cannot have. */
+/* Without milliseconds, which the fields do not allow. */
 static void format_second(struct wall w, char out[TIME_ISO_MAX])
 {
     time_format_iso((struct wall){w.ms / 1000 * 1000}, out);
@@ -39,7 +39,7 @@ void sas_build_key_request(struct wall start, struct wall expiry, struct buf *ou
         from, to);
 }
 
-/* Ids and times: nothing that would begin another line of what is signed. */
+/* Copies ids and times, refusing anything that would start another line in the signed text. */
 static int read_text(const struct xml_node *node, const char *name, char *dst, size_t size)
 {
     if (xml_text(node, name, dst, size, NULL) != 0 || !*dst)
@@ -149,7 +149,7 @@ static bool read_error(const char *body, size_t n, char code[CODE_MAX], char mes
     if (str_eq(xml_name(xml_root(&x)), "Error") &&
         xml_text(xml_root(&x), "Code", code, CODE_MAX, NULL) == 0 && *code) {
         xml_text_cut(xml_root(&x), "Message", message, MESSAGE_MAX);
-        message[strcspn(message, "\n")] = '\0'; /* what follows names the request and the time */
+        message[strcspn(message, "\n")] = '\0'; /* the rest names the request and the time */
         found = true;
     }
     xml_close(&x);
@@ -202,7 +202,7 @@ void sas_sign(const struct sas_key *key, const struct sas_scope *s, struct buf *
     char expiry[TIME_ISO_MAX];
     format_second(s->expiry, expiry);
     add_line(&text, PERMISSIONS);
-    add_line(&text, ""); /* no start: a clock that is behind does not matter */
+    add_line(&text, ""); /* no start time, so a slow clock does not matter */
     add_line(&text, expiry);
     buf_printf(&text, "/blob/%s/%s\n", s->account, s->container);
     add_line(&text, key->oid);
@@ -211,8 +211,8 @@ void sas_sign(const struct sas_key *key, const struct sas_scope *s, struct buf *
     add_line(&text, key->expiry);
     add_line(&text, key->service);
     add_line(&text, key->version);
-    add_line(&text, ""); /* an authorized object's id, */
-    add_line(&text, ""); /* an unauthorized one's: of hierarchical namespaces */
+    add_line(&text, ""); /* an authorized object's id */
+    add_line(&text, ""); /* an unauthorized object's id: hierarchical namespaces only */
     add_line(&text, ""); /* correlation */
     add_line(&text, ""); /* addresses */
     add_line(&text, protocol);
@@ -220,7 +220,7 @@ void sas_sign(const struct sas_key *key, const struct sas_scope *s, struct buf *
     add_line(&text, "c");
     add_line(&text, "");         /* snapshot */
     add_line(&text, "");         /* encryption scope */
-    buf_adds(&text, "\n\n\n\n"); /* the five headers that a reply could be made to have */
+    buf_adds(&text, "\n\n\n\n"); /* the five response headers that could be overridden */
     buf_printf(out, "sv=%s&sr=c&sp=%s", VERSION, PERMISSIONS);
     add_field(out, "se", expiry);
     add_field(out, "spr", protocol);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See call.h. Invariant: a token goes to one host only, the configured endpoint or Google's own,
- * and that is https, or loopback.
+ * over https or to a loopback address.
  */
 #include "cloud/gcp/call.h"
 #include "base/mem.h"
@@ -31,7 +31,7 @@ void gcp_call_deinit(struct cloud_call *base)
 {
     struct gcp_call *c = (struct gcp_call *)base;
     oauth_cancel(&c->wait);
-    buf_wipe(&c->body); /* the start-up script holds a one-use secret */
+    buf_wipe(&c->body); /* the start-up script contains a one-use secret */
 }
 
 void gcp_call_finish(struct gcp_call *c, const struct err *e)
@@ -57,7 +57,7 @@ void gcp_call_fail_asking(struct gcp_call *c, const struct err *e)
 
 /* ---- a request ---- */
 
-/* The early notice is a preview: only the beta API knows it. */
+/* The early notice is a preview: only the beta API supports it. */
 static const char *version_for(const struct gcp_call *c)
 {
     bool is_insert = str_eq(c->stage->method, "POST");

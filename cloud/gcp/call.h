@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operations of the gcp driver share; nobody else includes this. A call is a chain of
- * stages; each is one request, sent again once with a new token when Google refuses the one it
- * carries.
+ * Shared by the gcp driver's operations; private to the driver. A call is a chain of stages. Each
+ * is one request, repeated once with a new token if Google refuses its token.
  */
 #ifndef BELAY_CLOUD_GCP_CALL_H
 #define BELAY_CLOUD_GCP_CALL_H
@@ -17,18 +16,18 @@ struct gcp_driver {
     struct cloud_driver base;
     struct cloud_calls calls;
     struct cloud_kept kept;
-    struct gcp_machine machine; /* its texts are kept */
+    struct gcp_machine machine; /* its texts are in kept */
     char *endpoint_url;
     struct gcp_credential_source *credentials;
-    /* Where this driver has had machines: there it looks for preemptions. */
+    /* Zones in which this driver has had machines: preemptions are looked up there. */
     char zones[GCE_ZONES_MAX][CLOUD_NAME_MAX];
     size_t n_zones;
 };
 
 struct gcp_call;
 
-/* One request of a call, and what becomes of its reply. Each ends with exactly one of the calls of
- * call.h. */
+/* One request of a call, and the handling of its reply. Each handler ends with exactly one of the
+ * calls of call.h. */
 struct stage {
     const char *method;
     void (*path)(struct gcp_call *c, struct buf *out);
@@ -42,7 +41,7 @@ struct gcp_call {
     const struct stage *stage;
     struct oauth_wait wait;
     bool token_renewed;
-    /* launch; zone, token and operation also of a deletion */
+    /* launch; zone, token and operation also for a deletion */
     char token[CLOUD_TOKEN_MAX], zone[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX],
         cluster[CLOUD_NAME_MAX];
     enum cloud_market market;
@@ -51,8 +50,8 @@ struct gcp_call {
     struct gce_operation operation;
     int64_t poll_ms, poll_cap_ms;
     struct mono poll_end;
-    bool is_taken;  /* there is an operation */
-    bool is_replay; /* which was over when the insert was answered */
+    bool is_taken;  /* an operation exists */
+    bool is_replay; /* the operation was over when the insert was answered */
     int replays;
     /* list */
     char page[GCE_PAGE_TOKEN_MAX + 1];
@@ -60,32 +59,32 @@ struct gcp_call {
     size_t next_zone;
 };
 
-/* ops for cloud_call_*: of every operation that has stages. */
+/* ops for cloud_call_*, common to every operation with stages. */
 void gcp_call_step(struct cloud_call *base);
 void gcp_call_on_reply(struct cloud_call *base, const struct http_reply *reply);
 void gcp_call_deinit(struct cloud_call *base);
 
-/* A region that is none is refused later, in its completion. */
+/* A malformed region is refused later, in the completion. */
 struct gcp_call *gcp_call_new(
     struct cloud_driver *d, const char *region, const struct stage *first);
 
-/* Of these, exactly one for each reply; the call may be gone afterwards. */
+/* Each reply calls exactly one of these; the call may be freed afterwards. */
 
-void gcp_call_finish(struct gcp_call *c, const struct err *e); /* NULL: success */
+void gcp_call_finish(struct gcp_call *c, const struct err *e); /* e is NULL on success */
 void gcp_call_go_on(struct gcp_call *c, const struct stage *next);
-/* The launch was not refused: it goes on, or is over by now, and this call cannot tell. */
+/* The launch was not refused: it continues, or is over by now, and this call cannot tell. */
 void gcp_call_fail_asking(struct gcp_call *c, const struct err *e);
-/* a stage's: the refusal ends the call */
+/* on_refused of a stage: the refusal ends the call */
 void gcp_call_on_refused(struct gcp_call *c, const struct err *e);
-/* `poll` later, with growing pauses; ERR_TIMEOUT when the time that gcp_call_start_polling gave is
+/* Sends `poll` later, with growing pauses; ERR_TIMEOUT when the total of gcp_call_start_polling is
  * over. */
 void gcp_call_wait(struct gcp_call *c, const struct stage *poll);
 
 void gcp_call_start_polling(struct gcp_call *c, int64_t first_ms, int64_t cap_ms, int64_t total_ms);
 void gcp_path_operation(
-    struct gcp_call *c, struct buf *out); /* a stage's: the operation that was begun last */
+    struct gcp_call *c, struct buf *out); /* path of a stage: the operation begun last */
 
-/* There may be machines: listings look there for preemptions. */
+/* Machines may exist in this zone: listings look there for preemptions. */
 void gcp_remember_zone(struct gcp_driver *d, const char *zone);
 
 /* launch.c: as in struct cloud_driver_ops. */

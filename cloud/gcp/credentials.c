@@ -25,11 +25,11 @@
 #define METADATA_PATH GCP_METADATA_ROOT "/instance/service-accounts/default/token"
 
 struct gcp_credential_source {
-    char *file; /* NULL: the metadata service */
+    char *file; /* NULL to use the metadata service */
     char *endpoint_url;
     char *metadata_url;
     const struct clock *clock;
-    int64_t skew_ms; /* Google's clock minus ours, learned from a refusal */
+    int64_t skew_ms; /* Google's clock minus ours, learned from a refused request */
     struct oauth *oauth;
 };
 
@@ -98,7 +98,7 @@ static void add_json(struct buf *out, json_t *object)
     json_decref(object);
 }
 
-/* Keys with a passphrase: none is known, and nobody is to be asked for one. */
+/* Callback for keys with a passphrase: none is known, and there is no one to ask. */
 static int no_passphrase(char *out, int size, int writing, void *ctx)
 {
     (void)out;
@@ -174,8 +174,8 @@ int gcp_key_assertion(const struct gcp_key *key, const char *audience, struct wa
     return rc;
 }
 
-/* The host of a URL without the port, n bytes at the return; a user's name before it makes it
- * none. */
+/* The host of a URL without the port, of n bytes; NULL if it is malformed or contains a user name.
+ */
 static const char *host_of(const char *url, size_t *ret_n)
 {
     const char *host = strstr(url, "://");
@@ -248,7 +248,7 @@ static int build(void *ctx, struct oauth_request *r, struct err *e)
     return rc;
 }
 
-/* An assertion from the past or the future is refused; the next one goes by Google's clock. */
+/* An assertion dated in the past or the future is refused; the next one uses Google's clock. */
 static void mend_clock(struct gcp_credential_source *s, const struct http_reply *reply)
 {
     struct wall theirs;

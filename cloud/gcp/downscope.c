@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See downscope.h. A list of objects is not about an object, so the condition names the prefix
+ * See downscope.h. Listing objects is not a request on an object, so the condition names the prefix
  * twice.
  */
 #include "cloud/gcp/downscope.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROLE "inRole:roles/storage.objectUser" /* objects: create, get, list, delete */
+#define ROLE "inRole:roles/storage.objectUser" /* create, get, list, delete objects */
 
 static json_t *make_options(const char *bucket, const char *prefix)
 {

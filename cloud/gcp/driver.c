@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The gcp driver: glue between the pure halves (gce.h, credentials.h) and an HTTP client. Calls are
- * in call.c, launches in launch.c; here are listings and ends, and the driver itself.
+ * The gcp driver: connects the pure parts (gce.h, credentials.h) to an HTTP client. Calls are in
+ * call.c, launches in launch.c; listings, termination and the driver itself are here.
  *
  *   list       pages of instances --> pages of preemptions, zone by zone --> finish
  *   terminate  delete --- operation --> poll it --- DONE, good --> the next, or finish
  *
- * Invariant: what Google did not answer for is an error, never an empty answer.
+ * Invariant: a missing answer from Google is an error, never an empty list.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -16,7 +16,7 @@
 
 #define ENDPOINT "https://compute.googleapis.com"
 #define PAGES_MAX 1000
-/* of one listing: it is a proof where there is one, not what exists */
+/* per listing: preemptions are extra evidence, not the list of instances */
 #define PREEMPTED_PAGES_MAX 20
 #define DELETE_POLL_FIRST_MS 1000
 #define DELETE_POLL_CAP_MS SECONDS_MS(30)
@@ -64,7 +64,7 @@ static void on_preempted(struct gcp_call *c, const char *body, size_t n)
     look_for_preemptions(c);
 }
 
-/* What exists is known. */
+/* The instances are known; the preemptions are optional. */
 static void on_preempted_refused(struct gcp_call *c, const struct err *e)
 {
     (void)e;
@@ -73,7 +73,7 @@ static void on_preempted_refused(struct gcp_call *c, const struct err *e)
 
 static const struct stage preempted = {"GET", path_preempted, on_preempted, on_preempted_refused};
 
-/* False: there is no further page. Else it is asked for, unless there are too many. */
+/* False if there is no further page. Otherwise it is requested, unless there are too many. */
 static bool turn_page(struct gcp_call *c, const char *what)
 {
     struct err e;
@@ -142,7 +142,7 @@ static void gcp_volumes(struct cloud_driver *d, const char *region, const char *
 
 static const struct stage delete, poll_deletion;
 
-/* A repeat within the minute is the same deletion. One after that is a new one: the first may have
+/* A repeat within the minute is the same deletion; a later one is new, because the first may have
  * failed since. */
 static void path_delete(struct gcp_call *c, struct buf *out)
 {
@@ -256,8 +256,8 @@ static void gcp_destroy(struct cloud_driver *driver)
 static const struct cloud_driver_ops gcp_ops = {
     .provider = "gcp",
     .spot_notice_ms = SPOT_NOTICE_MS,
-    /* Requests that change something are limited by the minute, for a project in a region, well
-     * above this. */
+    /* Requests that change something are limited per minute, project and region, well above this.
+     */
     .launch_burst = 20,
     .launches_per_minute = 600,
     .launch = gcp_launch,
@@ -313,9 +313,9 @@ int gcp_driver_create(const struct gcp_options *o, struct cloud_driver **ret_dri
     return rc;
 }
 
-/* ---- as a provider ---- */
+/* ---- the provider ---- */
 
-extern const char gcp_end_sh[]; /* end.sh */
+extern const char gcp_end_sh[]; /* from end.sh */
 
 static const struct cloud_setting gcp_settings[] = {
     {"project", CLOUD_SETTING_TEXT, 128, "the id of the project that its instances belong to",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compute Engine v1 without any I/O: requests as paths and JSON bodies, replies read from bytes.
+ * Compute Engine v1 without any I/O: requests as paths and JSON bodies, replies parsed from bytes.
  *
- * A refusal is told apart by its code or reason; the HTTP status only where there is none. HTTP 200
- * means little: a launch is an operation, and that is over when it is DONE, and good when it is
- * DONE without an error.
+ * Refusals are classified by their code or reason, and by the HTTP status only without one. HTTP
+ * 200 means little: a launch is an operation, which is over when it is DONE, and successful when it
+ * is DONE without an error.
  */
 #ifndef BELAY_CLOUD_GCP_GCE_H
 #define BELAY_CLOUD_GCP_GCE_H
@@ -21,30 +21,31 @@
 #define GCE_LABEL_CLUSTER "belay-cluster"
 #define GCE_LABEL_INSTANCE "belay-instance"
 #define GCE_ATTRIBUTE_NOTICE                                                                       \
-    "belay-early-notice-seconds" /* of the instance's metadata: for the notice reader */
+    "belay-early-notice-seconds" /* in the instance's metadata, for the notice reader */
 
 /* ---- requests ---- */
 
-/* What no launch could be asked for with: ERR_CONFIG. */
+/* ERR_CONFIG: a setting with which no launch can succeed. */
 int gce_check_machine(const struct gcp_machine *m, struct err *e);
 
-/* The body of instances.insert is appended to out. ERR_CONFIG when a value cannot be sent: Google's
+/* Appends the body of instances.insert to out. ERR_CONFIG if a value cannot be sent: Google's
  * alphabets are narrower than ours. */
 int gce_build_insert(
     const struct cloud_launch *l, const struct gcp_machine *m, struct buf *out, struct err *e);
 
-/* A UUID, version 5, from a name: the same for the same. */
+/* A UUID, version 5, derived from a name: equal names give equal UUIDs. */
 void gce_request_id(const char *name, char out[GCE_UUID_MAX]);
 
 /* Paths below /compute/VERSION/projects/PROJECT, appended to out. */
 void gce_path_insert(const char *zone, const char *request_id, struct buf *out);
 void gce_path_operation(const char *zone, const char *name, struct buf *out);
 void gce_path_instance(const char *zone, const char *name, struct buf *out);
-/* of its first serial port: the newest */
+/* of its first serial port, the newest output */
 void gce_path_console(const char *zone, const char *name, struct buf *out);
 void gce_path_delete(const char *zone, const char *name, const char *request_id, struct buf *out);
-void gce_path_list(const char *cluster, const char *page, struct buf *out); /* page "": the first */
-/* Disks; cluster NULL: whoever's. */
+/* page "" = the first */
+void gce_path_list(const char *cluster, const char *page, struct buf *out);
+/* Disks; cluster NULL: of any cluster. */
 void gce_path_disks(const char *cluster, const char *page, struct buf *out);
 void gce_path_preempted(const char *zone, const char *page, struct buf *out);
 
@@ -59,39 +60,38 @@ bool gce_is_zone_of(const char *zone, const char *region);
 struct gce_operation {
     char name[GCE_OPERATION_NAME_MAX];
     bool done;
-    struct err failed; /* kind ERR_NONE: it did not, or is not over */
+    struct err failed; /* ERR_NONE if it succeeded, or is not over */
 };
 
 int gce_parse_operation(
     const char *body, size_t n, struct gce_operation *ret_operation, struct err *e);
 
-/* Appends what a serial port has shown, cleaned. */
+/* Appends a serial port's output, cleaned. */
 int gce_parse_console(const char *body, size_t n, struct buf *out, struct err *e);
 
 int gce_parse_instance(
     const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
 
-/* Adds the instances of the region; page, of GCE_PAGE_TOKEN_MAX + 1 bytes, gets the next page's
- * token, "" after the last. ERR_UNAVAILABLE: a zone of the region did not answer, which is not a
- * zone without instances. */
+/* Adds the instances of the region; page (GCE_PAGE_TOKEN_MAX + 1 bytes) receives the next page's
+ * token, "" after the last. ERR_UNAVAILABLE: a zone of the region did not answer, which differs
+ * from a zone without instances. */
 int gce_parse_list(const char *body, size_t n, const char *region, struct cloud_instances *list,
     char *page, struct err *e);
 
-/* Adds the disks of the region that are attached to nothing; one in several zones is in the region,
- * and of type "regional-TYPE". Else like gce_parse_list. */
+/* Adds the unattached disks of the region. A disk in several zones has the region as its zone and
+ * the type "regional-TYPE". Otherwise as gce_parse_list. */
 int gce_parse_disks(const char *body, size_t n, const char *region, struct cloud_volumes *list,
     char *page, struct err *e);
 
-/* Operations that say "preempted", in one zone. An instance of the cluster (by its name, a token
- * belay-CLUSTER-...) that was not listed is added, gone and reclaimed: once it is deleted, the
- * operation is all that is left of it. */
+/* "preempted" operations in one zone. An instance of the cluster (by its name, a token
+ * belay-CLUSTER-...) that was not listed is added as gone and reclaimed: once it is deleted, only
+ * the operation remains of it. */
 int gce_parse_preempted(const char *body, size_t n, const char *cluster, const char *zone,
     struct cloud_instances *list, char *page, struct err *e);
 
 /* ---- refusals: any other status ---- */
 
-/* Fills e from the reply, its text for people, with what to do where that is known. Returns
- * e->kind. */
+/* Fills e from the reply; its text is for people, with what to do if known. Returns e->kind. */
 int gce_parse_error(int status, const char *body, size_t n, struct err *e);
 
 /* The same for the code of an operation's error. */

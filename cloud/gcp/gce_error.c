@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compute Engine's refusals: one table from code or reason to what it means for the caller. See
- * gce.h.
+ * Compute Engine's refusals: a table from code or reason to error kind and hint. See gce.h.
  */
 #include "base/json.h"
 #include "base/str.h"
@@ -25,7 +24,7 @@ static const struct refusal refusals[] = {
     {"STOCKOUT", ERR_NO_CAPACITY},
     {"GPU_STOCKOUT", ERR_NO_CAPACITY},
     {"insufficientCapacity", ERR_NO_CAPACITY},
-    {"UNSUPPORTED_OPERATION", ERR_NO_CAPACITY}, /* preempted while it was being created */
+    {"UNSUPPORTED_OPERATION", ERR_NO_CAPACITY}, /* preempted while being created */
 
     {"QUOTA_EXCEEDED", ERR_QUOTA, QUOTA_HINT},
     {"quotaExceeded", ERR_QUOTA, QUOTA_HINT},
@@ -66,8 +65,8 @@ static const struct refusal refusals[] = {
     {NULL},
 };
 
-/* A 404 of the instance itself is an answer; one of what it is made of, or lies in, is a mistake in
- * the pool. */
+/* A 404 of the instance itself is an answer; a 404 of its image, network, zone and the like is a
+ * mistake in the pool. */
 static enum err_kind kind_of_not_found(const char *message)
 {
     return strstr(message, "/instances/") ? ERR_NOT_FOUND : ERR_CONFIG;
@@ -81,7 +80,7 @@ int gce_set_error(int status, const char *code, const char *message, struct err 
     STR_COPY(text, message);
     if (str_eq(code, "notFound") || str_eq(code, "NOT_FOUND") || str_eq(code, "RESOURCE_NOT_FOUND"))
         kind = kind_of_not_found(text);
-    /* Invalid values are repeated in the message, and the start-up script holds a secret. */
+    /* Messages repeat invalid values, and the start-up script contains a secret. */
     if (strstr(text, "metadata"))
         text[0] = '\0';
     return refusal_set("Compute Engine", kind, code, text, r, e);

@@ -15,14 +15,14 @@
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 
-/* What follows the last '/' of a URL or path; itself, if there is none. */
+/* The text after the last '/' of a URL or path; all of it, if there is none. */
 static const char *last_segment(const char *url)
 {
     const char *slash = strrchr(url, '/');
     return slash ? slash + 1 : url;
 }
 
-/* A name that goes into our paths: of Google's alphabet, and short enough. */
+/* Copies a name that goes into our paths: Google's alphabet, and short enough. */
 static void copy_name(
     struct json_reader *r, const char *key, const char *name, char *dst, size_t size)
 {
@@ -37,7 +37,7 @@ static void read_name(struct json_reader *r, const char *key, char *dst, size_t 
     copy_name(r, key, json_req_str(r, key, URL_MAX), dst, size);
 }
 
-/* The name of what a URL stands for. */
+/* The name of the resource that a URL refers to. */
 static void read_link(struct json_reader *r, const char *key, char *dst, size_t size)
 {
     const char *url = json_req_str(r, key, URL_MAX);
@@ -122,7 +122,7 @@ static enum cloud_state state_of(const char *status)
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
         if (str_eq(states[i].status, status))
             return states[i].state;
-    return CLOUD_RUNNING; /* RUNNING, REPAIRING; one that is not known yet exists, at least */
+    return CLOUD_RUNNING; /* RUNNING, REPAIRING; an unknown state at least exists */
 }
 
 /* "2026-08-22T05:00:00.000-07:00": RFC 3339, with an offset. */
@@ -168,8 +168,9 @@ static void read_market(struct json_reader *r, struct cloud_instance *i)
     i->market = str_eq(model, "SPOT") ? CLOUD_SPOT : CLOUD_ON_DEMAND;
 }
 
-/* The GPUs that a machine type brings are listed as well, and are no part of its name. Accelerators
- * that cannot be asked for here go into the name as Google calls them: it is nobody's then. */
+/* GPUs built into a machine type are listed as well, and are not part of its name. An accelerator
+ * that belay does not support is added to the name as Google calls it, so that the name matches no
+ * known type. */
 static void read_type(struct json_reader *r, struct cloud_instance *i)
 {
     read_link(r, "machineType", i->type, sizeof(i->type));
@@ -234,7 +235,7 @@ static int read_page(struct json_reader *r, char *page)
     return r->rc;
 }
 
-/* "This zone has no instances" is a warning; all others say that what there is cannot be told. */
+/* "This zone has no instances" is a warning; all others mean that the zone's content is unknown. */
 static int check_warning(const json_t *scope, const char *zone, struct err *e)
 {
     const json_t *warning = json_object_get(scope, "warning");
@@ -263,8 +264,8 @@ static int read_zone(
     return rc;
 }
 
-/* Zones that did not answer, as "projects/P/zones/Z". A warning that names none may be about
- * ours. */
+/* Zones that did not answer, as "projects/P/zones/Z". A warning without a zone may be about ours.
+ */
 static int check_unreachable(struct json_reader *r, const char *region, struct err *e)
 {
     const json_t *list = json_opt_array(r, "unreachables", ITEMS_MAX);
@@ -315,14 +316,14 @@ int gce_parse_list(const char *body, size_t n, const char *region, struct cloud_
 
 /* ---- disks ---- */
 
-/* Attached to something, being made or deleted: of no interest. */
+/* Whether it is attached to nothing and neither being created nor deleted. */
 static bool is_lone(struct json_reader *r)
 {
     const json_t *users = json_opt_array(r, "users", ITEMS_MAX);
     return str_eq(json_req_str(r, "status", 64), "READY") && json_array_size(users) == 0;
 }
 
-/* place: the zone, or the region of one that is in several zones. */
+/* place: the zone, or the region of a disk in several zones. */
 static int read_disk(const json_t *object, const char *place, bool is_regional,
     struct cloud_volume *v, bool *ret_lone, struct err *e)
 {

@@ -20,7 +20,7 @@
 #define SCOPE_DEFAULT "https://www.googleapis.com/auth/cloud-platform"
 #define DISK_TYPE_DEFAULT "pd-balanced"
 
-/* Of Google's resources: [a-z]([-a-z0-9]{0,61}[a-z0-9])? */
+/* Names of Google's resources: [a-z]([-a-z0-9]{0,61}[a-z0-9])? */
 static bool is_name(const char *s)
 {
     size_t n = s ? strlen(s) : 0;
@@ -34,7 +34,7 @@ bool gce_is_zone_of(const char *zone, const char *region)
            zone[strlen(region)] == '-';
 }
 
-/* ---- what is asked for ---- */
+/* ---- validation and bodies ---- */
 
 static bool is_email(const char *s)
 {
@@ -91,7 +91,7 @@ int gce_check_machine(const struct gcp_machine *m, struct err *e)
     return check_max_run(m->max_run, e);
 }
 
-/* A label's value. */
+/* The value of a label. */
 static bool is_label(const char *s)
 {
     size_t n = s ? strlen(s) : 0;
@@ -148,7 +148,7 @@ static bool is_early(const struct cloud_launch *l, const struct gcp_machine *m)
     return l->market == CLOUD_SPOT && m->early_notice && !str_eq(m->early_notice, "0");
 }
 
-/* Machines with GPUs, and spot ones, cannot be moved to another host. */
+/* Machines with GPUs, and spot machines, cannot be migrated to another host. */
 static json_t *build_scheduling(const struct cloud_launch *l, const struct gcp_machine *m)
 {
     struct catalogue_type type;
@@ -156,13 +156,14 @@ static json_t *build_scheduling(const struct cloud_launch *l, const struct gcp_m
                  type.gpus > 0;
     json_t *s = json_object();
     set(s, "provisioningModel", l->market == CLOUD_SPOT ? "SPOT" : "STANDARD");
-    /* the default is STOP, which goes on billing the disk */
+    /* the default is STOP, which keeps the disk and bills it */
     if (l->market == CLOUD_SPOT || m->max_run)
         set(s, "instanceTerminationAction", "DELETE");
     if (m->max_run) {
         int64_t ms = 0;
         json_t *seconds = json_object();
-        time_parse_duration(m->max_run, false, &ms, NULL); /* good: the machine was checked */
+        /* cannot fail: gce_check_machine has parsed it */
+        time_parse_duration(m->max_run, false, &ms, NULL);
         set_new(seconds, "seconds", mem_printf("%lld", (long long)(ms / 1000)));
         json_object_set_new(s, "maxRunDuration", seconds);
     }
@@ -290,7 +291,7 @@ int gce_build_insert(
     }
     json_object_set_new(body, "metadata", build_metadata(l, m));
     json_object_set_new(body, "labels", build_labels(l));
-    json_add_secret(out, body); /* the start-up script holds one */
+    json_add_secret(out, body); /* the start-up script contains one */
     return 0;
 }
 
@@ -343,7 +344,7 @@ void gce_path_delete(const char *zone, const char *name, const char *request_id,
     buf_printf(out, "?requestId=%s", request_id);
 }
 
-/* filter NULL: none. */
+/* filter may be NULL. */
 static void add_query(const char *filter, const char *page, struct buf *out)
 {
     buf_addc(out, '?');

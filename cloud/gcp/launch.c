@@ -3,15 +3,15 @@
  * Launching:
  *
  *   insert --- operation --> poll it --- DONE, good ---> read the instance --> finish
- *      |            ^           |  \--- DONE, refused, only a repeat of what was known --> insert
+ *      |            ^           |  \--- DONE, refused, replay of a known failure --> insert
  *      |            +-- pause --+  \--- DONE, refused ------------------------> finish
- *      +--- there is one of this name ----------------> read the instance, is it ours? --> finish
+ *      +--- the name exists already ------------------> read the instance, is it ours? --> finish
  *
  * Invariants:
- *  1. Request ids follow from the idempotency token, and the name is the token: no repeat makes a
- *     second machine.
- *  2. Once a launch has been taken, only its operation can say that it failed: what goes wrong in
- *     asking is not "refused".
+ *   1. Request ids are derived from the idempotency token, and the name is the token: no repeat
+ *      makes a second machine.
+ *   2. Once a launch has been accepted, only its operation can report that it failed: an error in
+ *      polling is not a refusal.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -20,7 +20,7 @@
 
 #define LAUNCH_POLL_FIRST_MS 500
 #define LAUNCH_POLL_CAP_MS 4000
-/* then the caller repeats it, and finds the operation again */
+/* then the caller repeats the launch, and finds the operation again */
 #define LAUNCH_POLL_TOTAL_MS SECONDS_MS(45)
 #define REPLAYS_MAX 4
 
@@ -41,12 +41,12 @@ static bool is_passing(enum err_kind k)
     return k == ERR_UNAVAILABLE || k == ERR_THROTTLED || k == ERR_TIMEOUT;
 }
 
-/* The same request id gets the same operation for a while, also one that failed for a passing
- * reason: then the next id in the chain is used, which follows from the operation, so that every
- * repeat goes the same way. */
+/* For a while, the same request id returns the same operation, even one that failed for a temporary
+ * reason. Then the next id in the chain is used. It is derived from the operation, so that every
+ * repeat takes the same path. */
 static void on_failed(struct gcp_call *c)
 {
-    if (c->operation.failed.kind == ERR_NOT_FOUND) /* not of an instance: of what one is made of */
+    if (c->operation.failed.kind == ERR_NOT_FOUND) /* not the instance: something it is made of */
         c->operation.failed.kind = ERR_CONFIG;
     if (c->operation.failed.kind == ERR_CONFLICT) {
         gcp_call_go_on(c, &read_known);
@@ -95,12 +95,12 @@ static void on_insert_refused(struct gcp_call *c, const struct err *e)
         gcp_call_go_on(c, &read_known);
         return;
     }
-    if (e->kind == ERR_NOT_FOUND) /* not of an instance: of what one is made of */
+    if (e->kind == ERR_NOT_FOUND) /* not the instance: something it is made of */
         wrong.kind = ERR_CONFIG;
     gcp_call_finish(c, &wrong);
 }
 
-/* The operation made it: what is not there any more has been preempted, or deleted, since. */
+/* The operation created it: if it is missing now, it has been preempted or deleted since. */
 static void on_instance_missing(struct gcp_call *c, const struct err *e)
 {
     struct cloud_instance *i = &c->base.instance;
@@ -110,7 +110,7 @@ static void on_instance_missing(struct gcp_call *c, const struct err *e)
     }
     *i = (struct cloud_instance){
         .state = CLOUD_GONE, .launched_at = WALL_NONE, .ended_at = WALL_NONE, .market = c->market};
-    /* which fits: gce_build_insert has seen to it */
+    /* fits: checked by gce_build_insert */
     char *id = mem_printf("%s/%s", c->zone, c->token);
     STR_COPY(i->id, id);
     free(id);
@@ -142,7 +142,7 @@ static const struct stage insert = {"POST", path_insert, on_inserted, on_insert_
 static const struct stage poll_operation = {
     "GET", gcp_path_operation, on_operation, gcp_call_fail_asking};
 static const struct stage read_instance = {"GET", path_launched, on_instance, on_instance_missing};
-/* One of this name exists. Should it go in between, the next try makes it anew. */
+/* An instance of this name exists. If it vanishes meanwhile, the next try creates it again. */
 static const struct stage read_known = {"GET", path_launched, on_instance, gcp_call_fail_asking};
 
 void gcp_launch(

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See notice.h. Two lanes, so that neither waits for the other:
+ * See notice.h. Two lanes of requests, so that neither waits for the other:
  *
- *   round:  instance/preempted --> (TRUE: told) --> at once again, held until it changes
- *   watch:  name, zone, type, market, early notice --> identity told
- *             --> instance/maintenance-event, held, again ...
+ *   round:  instance/preempted --> (TRUE: reported) --> repeated, held until it changes
+ *   watch:  name, zone, type, market, early notice --> identity reported
+ *             --> instance/maintenance-event, held, repeated ...
  *
- * The first read of a value is not held: a change that came before it would be missed. The ETag of
- * each reply goes into the next request, so what changes between two requests is answered at once.
- * Google says how long there is nowhere: by its documentation 30 s from "preempted", or what the
- * launch asked for, which the driver leaves in an attribute.
+ * The first read of a value is not held, because a change before it would be missed. The ETag of
+ * each reply goes into the next request, so a change between two requests is answered at once. The
+ * metadata service does not give the length of the notice: it is 30 s from "preempted" by Google's
+ * documentation, or the value requested at launch, which the driver stores in an attribute.
  */
 #include "cloud/gcp/notice.h"
 #include "cloud/endpoint.h"
@@ -25,7 +25,7 @@
 #define HELD_S 10
 #define HELD_TIMEOUT_MS SECONDS_MS(HELD_S + 5)
 #define TIMEOUT_MS SECONDS_MS(3)
-#define ROUND_PAUSE_MS 100 /* between held requests: should the service not hold them */
+#define ROUND_PAUSE_MS 100 /* between held requests, in case the service does not hold them */
 #define WATCH_PAUSE_MS SECONDS_MS(1)
 #define SPOT_NOTICE_MS SECONDS_MS(30)
 #define ON_DEMAND_SHUTDOWN_MS SECONDS_MS(90)
@@ -37,17 +37,17 @@
 
 struct gcp_reader;
 
-/* What a read came to; exactly one of e and value is NULL. */
+/* The outcome of a read; exactly one of e and value is NULL. */
 typedef void (*read_fn)(struct gcp_reader *r, const struct err *e, const char *value);
 
-/* One request at a time. Outlives its reader until the request under way has ended. */
+/* One request at a time. It outlives its reader until the current request has ended. */
 struct lane {
-    struct gcp_reader *r; /* NULL: gone */
+    struct gcp_reader *r; /* NULL if freed */
     struct http_call *call;
     const char *path;
     struct patience patience;
-    int64_t clock_ahead_ms;  /* this machine's clock, of the service's at its last reply */
-    char etag[ETAG_MAX + 1]; /* of the value read last; "": none */
+    int64_t clock_ahead_ms;  /* of this machine over the service's, at its last reply */
+    char etag[ETAG_MAX + 1]; /* of the last value read; "" if none */
     read_fn done;
 };
 
@@ -57,10 +57,10 @@ struct gcp_reader {
     char *base_url;
     struct lane *round, *watch;
     struct timer watch_timer;
-    size_t fact; /* of the identity, to be read next */
+    size_t fact; /* index of the next identity fact to read */
     char name[CLOUD_NAME_MAX];
     int64_t early_notice_ms;
-    bool preempted, maintained; /* told */
+    bool preempted, maintained; /* already reported */
 };
 
 /* ---- a lane ---- */
@@ -81,7 +81,7 @@ static void destroy_lane(struct lane *l, struct http_client *http)
         free(l);
 }
 
-/* It goes into a URL of ours. */
+/* The ETag goes into one of our URLs. */
 static void keep_etag(struct lane *l, const char *etag)
 {
     l->etag[0] = '\0';
@@ -92,7 +92,7 @@ static void keep_etag(struct lane *l, const char *etag)
         l->etag[0] = '\0';
 }
 
-/* The value of a good reply: one line of text. */
+/* The value of a successful reply: one line of text. */
 static int read_value(const char *path, const struct http_reply *reply, char *value, struct err *e)
 {
     int rc = gcp_metadata_check(path, reply, e);
@@ -136,7 +136,7 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
     }
 }
 
-/* Held, if there is an ETag to wait with. */
+/* The request is held if there is an ETag. */
 static void start_read(struct lane *l, const char *path, read_fn done)
 {
     struct gcp_reader *r = l->r;
@@ -160,7 +160,7 @@ static void start_read(struct lane *l, const char *path, read_fn done)
 
 /* ---- preempted ---- */
 
-/* False when the reader is gone. */
+/* False if the reader was freed. */
 static bool see_preempted(struct gcp_reader *r, bool is_preempted)
 {
     bool is_new = is_preempted && !r->preempted;
@@ -196,25 +196,25 @@ static void on_preempted(struct gcp_reader *r, const struct err *e, const char *
 static void start_round(struct notice_reader *base)
 {
     struct gcp_reader *r = (struct gcp_reader *)base;
-    if (base->look == LOOK_BEGUN) /* the value that it has now is wanted, not a change */
+    if (base->look == LOOK_BEGUN) /* the current value is wanted, not a change */
         r->round->etag[0] = '\0';
     start_read(r->round, PREEMPTED_PATH, on_preempted);
 }
 
-/* What is held comes back. */
+/* A held request is ended. */
 static void hasten(struct notice_reader *base)
 {
     struct gcp_reader *r = (struct gcp_reader *)base;
     http_cancel(r->http, r->round->call);
 }
 
-/* One that is not known is taken for a spot machine. */
+/* A machine of unknown market is treated as spot. */
 static int64_t shutdown_ms(const struct notice_reader *base)
 {
     return str_eq(base->identity.life_cycle, "on-demand") ? ON_DEMAND_SHUTDOWN_MS : SPOT_NOTICE_MS;
 }
 
-/* ---- who this machine is ---- */
+/* ---- identity ---- */
 
 static const char *last_segment(const char *path)
 {
@@ -268,7 +268,7 @@ static int take_early_notice(struct gcp_reader *r, const char *value)
 
 static const struct {
     const char *path;
-    int (*take)(struct gcp_reader *r, const char *value); /* ERR_INVALID: it is none */
+    int (*take)(struct gcp_reader *r, const char *value); /* ERR_INVALID if it is malformed */
     bool may_be_missing;
 } facts[] = {
     {"/instance/attributes/" GCE_ATTRIBUTE_NOTICE, take_early_notice, true},
@@ -288,7 +288,7 @@ static void on_fact(struct gcp_reader *r, const struct err *e, const char *value
 {
     struct err bad;
     bool is_missing = e && e->kind == ERR_NOT_FOUND && facts[r->fact].may_be_missing;
-    r->watch->etag[0] = '\0'; /* of another value than the next */
+    r->watch->etag[0] = '\0'; /* it belongs to another value */
     if (!e && facts[r->fact].take(r, value) != 0) {
         err_set(&bad, ERR_INVALID, "metadata %s: not what it should be", facts[r->fact].path);
         e = &bad;
@@ -308,10 +308,10 @@ static void on_fact(struct gcp_reader *r, const struct err *e, const char *value
 
 /* ---- maintenance ---- */
 
-/* A host is to be emptied, and this machine cannot move: it will be stopped, in up to an hour. */
+/* The host is to be emptied and this machine cannot migrate: it will be stopped within an hour. */
 static void on_maintenance(struct gcp_reader *r, const struct err *e, const char *value)
 {
-    (void)e; /* then there is no value */
+    (void)e; /* value is NULL then */
     bool is_none = str_eq(value, "NONE") || str_eq(value, "MIGRATE_ON_HOST_MAINTENANCE");
     bool is_known = is_none || str_eq(value, "TERMINATE_ON_HOST_MAINTENANCE");
     bool is_new = value && value[0] && !is_none && !r->maintained;

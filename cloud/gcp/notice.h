@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compute Engine's notices, from the metadata service: instance/preempted, and
- * instance/maintenance-event. Each is a request that is held until the value changes, for 10 s at
- * most, so a lost connection is not waited on for long.
+ * Compute Engine's notices, from the metadata service: instance/preempted and
+ * instance/maintenance-event. Each request is held by the service until the value changes, for 10 s
+ * at most, so that a lost connection is noticed soon.
  */
 #ifndef BELAY_CLOUD_GCP_NOTICE_H
 #define BELAY_CLOUD_GCP_NOTICE_H

@@ -18,7 +18,8 @@
 #define IDS_MAX 1000
 #define REGIONS_MAX 1000
 #define CODE_MAX 96
-#define FROM_BELOW "provider/" /* starts the codes of who runs the machines for Lambda */
+/* prefix of error codes from the operator of the machines behind Lambda */
+#define FROM_BELOW "provider/"
 #define MESSAGE_MAX 300
 #define ERROR_BODY_MAX (64u << 10)
 #define PRICE_CENTS_MAX 100000000
@@ -60,7 +61,7 @@ int lambda_build_launch(
         body, "tags", json_pack("[o, o]", tag(TAG_CLUSTER, l->cluster), tag(TAG_TOKEN, l->token)));
     set_image(body, m);
     json_object_set_new(body, "user_data", json_text(l->user_data));
-    json_add_secret(out, body); /* in the user data */
+    json_add_secret(out, body); /* the user data contains one */
     return 0;
 }
 
@@ -77,7 +78,7 @@ int lambda_build_terminate(const char *const *ids, size_t n_ids, struct buf *out
 
 /* ---- replies ---- */
 
-/* data of {"data": ...}; borrowed from *ret_root, which is the caller's in every case. */
+/* Returns data of {"data": ...}, borrowed from *ret_root, which the caller must always free. */
 static const json_t *read_data(const char *body, size_t n, json_t **ret_root, struct err *e)
 {
     *ret_root = NULL;
@@ -131,7 +132,7 @@ static void set_state(struct cloud_instance *i, const char *status)
     str_sanitize(i->reason, strlen(i->reason));
 }
 
-/* Ours are short; what is longer is not ours. */
+/* Our tags are short; longer ones are not ours. */
 static void set_tags(struct cloud_instance *i, const json_t *tags)
 {
     size_t k;
@@ -331,7 +332,7 @@ int lambda_parse_error(int status, const char *body, size_t n, struct err *e)
     enum err_kind kind =
         r && status != 429 ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     if (kind == ERR_CONFIG && str_starts(code, FROM_BELOW))
-        /* an outage or a shortage there: nothing that the pool could mend */
+        /* an outage or a shortage at Lambda, not a mistake in the pool */
         kind = ERR_NO_CAPACITY;
     return refusal_set("Lambda", kind, code, message, r, e);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See call.h. Invariants:
- *  1. The key goes to one host only, the configured endpoint or Lambda's own, over https, or
- *     loopback.
- *  2. Requests of one driver are spaced as Lambda asks for (one a second, a launch every 12 s, or
- *     what the pool says). Who would have to wait for too long is told ERR_THROTTLED, so that a
- *     launch stays within its caller's patience.
+ *   1. The key goes to one host only, the configured endpoint or Lambda's own, over https, or to
+ *      loopback.
+ *   2. Requests of one driver are spaced as Lambda requires (one a second, a launch every 12 s, or
+ *      as the pool configures). A call that would wait too long ends with ERR_THROTTLED, so that a
+ *      launch stays within its caller's deadline.
  */
 #include "cloud/lambda/call.h"
 
@@ -22,7 +22,7 @@
 #define SETTLE_MS SECONDS_MS(20)
 #define KEY_FILE_MAX 4096
 
-/* ---- launches whose outcome is not known ---- */
+/* ---- launches with an unknown outcome ---- */
 
 static struct mono now(const struct lambda_driver *d)
 {
@@ -82,7 +82,7 @@ void lambda_call_deinit(struct cloud_call *base)
         c->doubt->is_under_way = false;
         c->doubt->until.ms = now(c->d).ms + SETTLE_MS;
     }
-    buf_wipe(&c->request); /* user data holds a one-use secret */
+    buf_wipe(&c->request); /* user data contains a one-use secret */
 }
 
 /* ---- the request ---- */
@@ -135,8 +135,8 @@ void lambda_call_send(
     free(url);
 }
 
-/* Each looks again when it wakes, so that it is what was sent that keeps its distance, not what was
- * planned; those who wait for the same moment wake in the order in which they began to. */
+/* Each call checks again when it wakes, so that the spacing is between requests actually sent.
+ * Calls that wait for the same moment wake in the order in which they began to wait. */
 bool lambda_call_is_turn(struct lambda_call *c, bool is_launch)
 {
     struct lambda_driver *d = c->d;
@@ -167,7 +167,7 @@ int lambda_call_refusal(struct lambda_call *c, const struct http_reply *reply, s
 {
     int rc = lambda_parse_error(reply->status, buf_str(&reply->body), reply->body.len, e);
     if (c->stage == STAGE_ACT && rc == ERR_NOT_FOUND)
-        /* the key, the image or the file system that the pool names */
+        /* a mistake in the pool: the key, the image or the file system */
         rc = (int)(e->kind = ERR_CONFIG);
     return rc;
 }

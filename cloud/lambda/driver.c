@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lambda driver: glue between the bytes (api.h) and an HTTP client. Calls are in call.c,
- * launches in launch.c; here is what is one request (list, prices, terminate), and the driver
- * itself.
+ * The lambda driver: connects the pure part (api.h) to an HTTP client. Calls are in call.c,
+ * launches in launch.c; the operations with one request (list, prices, terminate) and the driver
+ * itself are here.
  */
 #include "cloud/lambda/lambda.h"
 
@@ -18,7 +18,7 @@
 #define LAUNCH_EVERY_MS SECONDS_MS(12)
 #define EVERY_MAX_MS SECONDS_MS(600)
 
-/* ---- the operations that are one request ---- */
+/* ---- operations with one request ---- */
 
 static void finish_with(struct lambda_call *c, const struct http_reply *reply,
     int (*parse)(struct lambda_call *, const char *, size_t, struct err *))
@@ -90,7 +90,7 @@ static void step_prices(struct cloud_call *base)
         lambda_call_send(c, "GET", "/instance-types", NULL);
 }
 
-/* One price for all regions. */
+/* Prices are equal in all regions. */
 static int parse_prices(struct lambda_call *c, const char *body, size_t n, struct err *e)
 {
     struct lambda_types types = {0};
@@ -192,7 +192,7 @@ int lambda_driver_create(
     return rc;
 }
 
-/* ---- as a provider ---- */
+/* ---- the provider ---- */
 
 static const struct cloud_setting lambda_settings[] = {
     {"ssh_key", CLOUD_SETTING_TEXT, 64,
@@ -205,7 +205,7 @@ static const struct cloud_setting lambda_settings[] = {
     {0},
 };
 
-/* 0: the pool does not say. */
+/* 0 if the pool does not set it. */
 static int read_every(const struct cloud_setup *s, const char *key, int64_t *ret_ms, struct err *e)
 {
     const char *text = cloud_setup_get(s, key);

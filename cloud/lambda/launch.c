@@ -3,16 +3,16 @@
  * Launching:
  *
  *   GET /instances --- carries the token ------------------------> that one
- *      | not there                \--- may still come ------------> UNAVAILABLE
+ *      | not there                \--- may still appear ----------> UNAVAILABLE
  *      v
  *   GET /instance-types --- region has none of the type ---------> NO_CAPACITY
  *      |
  *      v
  *   POST /instance-operations/launch ----------------------------> new
  *
- * Invariant: while a launch under a token is under way, and for a while after one that ended
- * without a definite answer, no other is sent under it: that one may have taken effect and not be
- * listed yet.
+ * Invariant: while a launch under a token is in progress, and for a while after one that ended
+ * without a definite answer, no other is sent under it: the first may have taken effect without
+ * being listed yet.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -46,8 +46,8 @@ static void step_launch(struct cloud_call *base)
     }
 }
 
-/* The instance under the call's token: one that lives before one that ended, then the first id, so
- * that all who look find the same. */
+/* The instance with the call's token: live ones before ended ones, then the lowest id, so that
+ * every search finds the same. */
 static bool take_listed(struct lambda_call *c)
 {
     const struct cloud_instance *best = NULL;
@@ -73,7 +73,7 @@ static int look(struct lambda_call *c, const struct buf *body, bool *ret_found, 
     return rc;
 }
 
-/* A type that its region has none of is not asked for: a launch that is refused costs its turn,
+/* Skips a launch of a type without capacity in the region, because a refused launch uses up a turn
  * too. */
 static int check_type(struct lambda_call *c, const struct buf *body, struct err *e)
 {
@@ -105,7 +105,7 @@ static int take_launched(struct lambda_call *c, const struct buf *body, struct e
     return lambda_parse_launch(buf_str(body), body->len, i->id, e);
 }
 
-/* Only these say that nothing was launched. */
+/* Only these kinds mean that nothing was launched. */
 static bool is_definite(int rc)
 {
     return rc != ERR_UNAVAILABLE && rc != ERR_TIMEOUT && rc != ERR_INVALID && rc != ERR_IO;

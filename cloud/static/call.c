@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A call as questions to hosts, each an ssh of its own. See call.h.
+ * A call as queries to hosts, each its own ssh. See call.h.
  */
 #include "cloud/static/call.h"
 
@@ -11,7 +11,7 @@
 #define RUN_TIMEOUT_MS SECONDS_MS(50) /* a release waits for processes to end */
 #define AT_ONCE 16
 
-/* One ssh under way. Outlives its call if that is cancelled. */
+/* One ssh in progress. It outlives a cancelled call. */
 struct asking {
     struct link link; /* in call.asking */
     struct static_call *call;
@@ -20,7 +20,7 @@ struct asking {
     struct run *run;
 };
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static void drop_questions(struct static_call *c)
 {
@@ -31,7 +31,7 @@ static void drop_questions(struct static_call *c)
     c->n_questions = c->n_asked = c->n_answered = 0;
 }
 
-/* Who is silent is told of once, and once when it is back. */
+/* A silent host is logged once, and once more when it answers again. */
 static void note_answer(struct static_host *h, const struct err *e)
 {
     if (e->kind != ERR_NONE && !h->is_silent)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operations of the static driver share: a call that asks hosts, as many at once as it
- * may, and goes on when all of them have answered. Nobody else includes this.
+ * Shared by the static driver's operations; private to the driver. A call queries hosts, several at
+ * once up to a limit, and continues when all have answered.
  */
 #ifndef BELAY_CLOUD_STATIC_CALL_H
 #define BELAY_CLOUD_STATIC_CALL_H
@@ -12,29 +12,29 @@
 #include "cloud/static/protocol.h"
 
 struct static_host {
-    char label[STATIC_HOST_MAX + 1]; /* as the pool's file has it; part of ids */
+    char label[STATIC_HOST_MAX + 1]; /* as in the pool's file; part of ids */
     char name[STATIC_HOST_MAX + 1];
     int port;
-    bool is_hidden;   /* the last listing did not see it, or there was none */
-    bool is_silent;   /* told of in the log */
-    bool is_claiming; /* a launch of ours is at it */
+    bool is_hidden;   /* missing from the last listing, or there was none */
+    bool is_silent;   /* its silence has been logged */
+    bool is_claiming; /* one of our launches is claiming it */
 };
 
 struct static_driver {
     struct cloud_driver base;
     struct cloud_calls calls;
     struct cloud_kept kept;
-    struct static_options o; /* its texts are kept */
+    struct static_options o; /* its texts are in kept */
     struct static_host *hosts;
     size_t n_hosts;
-    struct list doubts; /* launch.c's */
+    struct list doubts; /* launch.c */
 };
 
-/* One host that is asked something, and what it said. */
+/* A query to one host, and its answer. */
 struct static_question {
     size_t host;
     struct buf request;
-    struct err e; /* ERR_NONE: report holds */
+    struct err e; /* ERR_NONE if report is valid */
     struct static_report report;
 };
 
@@ -43,31 +43,31 @@ struct static_call {
     struct static_driver *d;
     struct static_question *questions;
     size_t n_questions, n_asked, n_answered;
-    void (*then)(struct static_call *c); /* all of them have been answered */
-    struct list asking;                  /* struct asking, call.c's */
+    void (*then)(struct static_call *c); /* called after the last answer */
+    struct list asking;                  /* struct asking, call.c */
     char token[CLOUD_TOKEN_MAX], cluster[CLOUD_NAME_MAX];
-    struct buf claim; /* the request; holds a one-use secret */
-    bool *is_free;    /* by host: a launch may try it */
-    size_t at;        /* the host that is being claimed */
+    struct buf claim; /* the request; contains a one-use secret */
+    bool *is_free;    /* by host: whether a launch may try it */
+    size_t at;        /* the host being claimed */
     bool is_claiming;
-    bool is_looking; /* all hosts are asked what is on them */
+    bool is_looking; /* all hosts are being queried */
 };
 
 struct static_call *static_call_new(struct cloud_driver *d);
 void static_call_deinit(struct cloud_call *base);
 
-/* Asks those of the call's questions that nobody was asked yet; c->then follows the last answer. */
+/* Sends the queries of the call that were not sent yet; c->then follows the last answer. */
 void static_call_ask(struct static_call *c);
-/* Asks every host what is on it. Who does not answer is told of in the log. */
+/* Queries every host. Hosts that do not answer are logged. */
 void static_call_ask_all(struct static_call *c, void (*then)(struct static_call *c));
-/* Asks one host, with these bytes, and nobody else. */
+/* Sends these bytes to one host only. */
 void static_call_ask_one(struct static_call *c, size_t host, const struct buf *request,
     void (*then)(struct static_call *c));
 
-/* The host of a claim of this call's may be claimed by others again. */
+/* Lets other calls claim the host of this call's claim again. */
 void static_call_end_claiming(struct static_call *c);
 
-/* As in struct cloud_call_ops: there is no HTTP in these calls. */
+/* For struct cloud_call_ops: these calls use no HTTP. */
 void static_call_no_reply(struct cloud_call *base, const struct http_reply *reply);
 
 /* launch.c */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The static driver: glue between the bytes (protocol.h) and a runner of ssh. Questions to hosts
- * are in call.c, launches in launch.c; here is what is one round of questions (list, terminate),
- * and the driver itself.
+ * The static driver: connects the pure part (protocol.h) to a runner of ssh. Queries to hosts are
+ * in call.c, launches in launch.c; the operations with one round of queries (list, terminate) and
+ * the driver itself are here.
  */
 #include "cloud/static/static.h"
 
@@ -63,7 +63,7 @@ static bool is_at(const char *label, const char *id)
     return claim_id && strlen(label) == n && strncmp(label, id, n) == 0;
 }
 
-/* The host of an id; n_hosts: none of ours. */
+/* The host of an id; n_hosts if it is not one of ours. */
 static size_t host_of(const struct static_driver *d, const char *id)
 {
     size_t i = 0;
@@ -120,7 +120,7 @@ static void static_terminate(struct cloud_driver *d, const char *region, const c
     cloud_call_terminate(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
-/* ---- prices: the pool's file has them ---- */
+/* ---- prices: from the pool's file ---- */
 
 static void step_prices(struct cloud_call *base)
 {
@@ -160,7 +160,7 @@ static const struct cloud_driver_ops static_ops = {
     .destroy = static_destroy,
 };
 
-/* ssh reads blanks, '%' and '~' in paths its own way. */
+/* ssh interprets blanks, '%' and '~' in paths. */
 static int check_path(const char *key, const char *path, struct err *e)
 {
     bool is_plain = *path == '/';
@@ -254,7 +254,7 @@ int static_driver_create(
     return rc;
 }
 
-/* ---- as a provider ---- */
+/* ---- the provider ---- */
 
 static const struct cloud_setting static_settings[] = {
     {"hosts", CLOUD_SETTING_LIST, STATIC_HOSTS_MAX,

@@ -2,19 +2,20 @@
  *
  * Launching:
  *
- *   ask all hosts --- one has the token -----------------------------> that one
- *      |     \--- one where it may be does not answer ---------------> UNAVAILABLE
+ *   query all hosts --- one has the token ---------------------------> that one
+ *      |     \--- one that may have it does not answer --------------> UNAVAILABLE
  *      |      \--- none is free -------------------------------------> NO_CAPACITY
  *      v
  *   claim a free one --- ours ---------------------------------------> new
- *      |     \--- no whole answer: in doubt -------------------------> UNAVAILABLE
- *      +--- taken meanwhile, or cannot: the next free one
+ *      |     \--- no complete answer: in doubt ----------------------> UNAVAILABLE
+ *      +--- taken meanwhile, or unable: the next free one
  *
  * Invariants:
- *  1. A claim without a whole answer is in doubt: until its host has answered, nothing is claimed
- *     elsewhere under its token. A host answers after what it did before, so its answer decides.
- *  2. Free hosts are tried in an order that the token gives. So a belayd that was started again,
- *     and has forgotten the doubt, begins with the same one.
+ *   1. A claim without a complete answer is in doubt: until its host has answered, nothing is
+ *      claimed elsewhere under its token. A host handles requests in order, so its next answer
+ *      decides.
+ *   2. Free hosts are tried in an order derived from the token. So a restarted belayd, which has
+ *      lost the doubt, starts with the same host.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -82,7 +83,7 @@ static void finish_launch(struct static_call *c, size_t host, const struct stati
     cloud_call_finish(&c->base, NULL);
 }
 
-/* The host has ended its work and says that nothing of ours is there. */
+/* The host has finished and reports that it has no claim of ours. */
 static bool is_definite(enum err_kind k)
 {
     return k == ERR_NO_SPACE || k == ERR_IO || k == ERR_DENIED || k == ERR_CONFIG ||
@@ -141,7 +142,7 @@ static void try_next(struct static_call *c)
     cloud_call_finish(&c->base, &e);
 }
 
-/* True: the host where the token may be already has decided, or was asked to. */
+/* True if the host that may have the token has already decided, or was asked to. */
 static bool decide_doubt(struct static_call *c)
 {
     const struct doubt *x = find_doubt(c->d, c->token);
@@ -157,7 +158,7 @@ static bool decide_doubt(struct static_call *c)
         return true;
     }
     if (q->report.claim.id[0]) {
-        drop_doubt(c); /* another's */
+        drop_doubt(c); /* taken by another claim */
         return false;
     }
     claim(c, host);
@@ -174,7 +175,7 @@ static void on_looked(struct static_call *c)
             continue;
         if (is_ours(c, &q->report.claim) && q->report.claim.state == STATIC_STARTING &&
             !c->d->hosts[i].is_claiming) {
-            claim(c, i); /* begun, and cut off: go on */
+            claim(c, i); /* started, but interrupted: repeat the claim */
             return;
         }
         if (is_ours(c, &q->report.claim)) {

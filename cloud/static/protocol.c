@@ -65,7 +65,7 @@ static int read_claim(
     return json_reader_finish_lenient(&r);
 }
 
-/* A reply that says {"claim": null} is one; one without "claim" is not. */
+/* A reply with {"claim": null} is valid; one without "claim" is not. */
 static int read_report(const json_t *root, struct static_report *ret_report, struct err *e)
 {
     struct static_report report = {0};
@@ -84,7 +84,7 @@ static int read_report(const json_t *root, struct static_report *ret_report, str
     return rc;
 }
 
-/* The last line of what ssh said. */
+/* The last line of ssh's standard error. */
 static void last_words(const struct buf *errors, char out[LAST_WORDS_MAX])
 {
     size_t n = errors->len;
@@ -193,7 +193,7 @@ void static_to_instance(const char *host, const struct static_claim *c, struct c
 
 /* ---- ssh ---- */
 
-/* Nothing of the user's configuration, no agent, no forwarding, no question, no unknown host. */
+/* No user configuration, no agent, no forwarding, no prompts, no unknown hosts. */
 static const char *const fixed_words[] = {"ssh", "-F", "none", "-T", "-a", "-x", "-o",
     "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "GlobalKnownHostsFile=/dev/null",
     "-o", "UpdateHostKeys=no", "-o", "ConnectTimeout=10", "-o", "ConnectionAttempts=1", "-o",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the static driver says to `belay-agent host` on a machine (agent/host.h has the other side),
- * and the ssh that carries it. Pure.
+ * The protocol between the static driver and `belay-agent host` on a machine (agent/host.h has the
+ * other side), and the ssh command that carries it. Pure.
  */
 #ifndef BELAY_CLOUD_STATIC_PROTOCOL_H
 #define BELAY_CLOUD_STATIC_PROTOCOL_H
@@ -16,7 +16,7 @@
 enum static_claim_state { STATIC_STARTING, STATIC_RUNNING, STATIC_ENDED, STATIC_RELEASED };
 
 struct static_claim {
-    char id[STATIC_CLAIM_ID + 1]; /* "": there is none */
+    char id[STATIC_CLAIM_ID + 1]; /* "" if there is no claim */
     char token[CLOUD_TOKEN_MAX];
     char cluster[CLOUD_NAME_MAX];
     enum static_claim_state state;
@@ -24,34 +24,35 @@ struct static_claim {
 };
 
 struct static_report {
-    struct static_claim claim, last; /* now; the one released last */
+    struct static_claim claim, last; /* the current claim; the one released last */
 };
 
-/* Requests; a claim holds a one-use secret. ERR_INVALID: user data that is too long. */
+/* Requests; a claim contains a one-use secret. ERR_INVALID: user data too long. */
 void static_build_list(struct buf *out);
 int static_build_claim(const struct cloud_launch *l, struct buf *out, struct err *e);
 void static_build_release(const char *claim_id, struct buf *out);
 
-/* What came back. An exit code that is not 0, with the host's words: its own kind of error where it
- * says one, ERR_UNAVAILABLE for ssh's own (255), ERR_CONFIG when there is no belay-agent.
- * ERR_INVALID: a reply that is none, or not whole. */
+/* Parses the outcome. For an exit code other than 0: the host's own error kind if it gives one,
+ * ERR_UNAVAILABLE for an ssh failure (255), ERR_CONFIG if belay-agent is missing. ERR_INVALID: a
+ * malformed or incomplete reply. */
 int static_parse_reply(
     const struct runner_result *r, struct static_report *ret_report, struct err *e);
 
-/* "HOST", "HOST:PORT" or "[ADDRESS]:PORT", as a pool file has it. port 0: the pool's.
+/* "HOST", "HOST:PORT" or "[ADDRESS]:PORT", as in a pool file. *ret_port 0: the pool's default.
  * ERR_CONFIG. */
 int static_parse_host(
     const char *text, char ret_name[STATIC_HOST_MAX + 1], int *ret_port, struct err *e);
 
-/* "HOST#CLAIM", the id of an instance: where the claim's part begins; NULL: not of that form. */
+/* For an instance id "HOST#CLAIM": where the claim begins; NULL if malformed. */
 const char *static_claim_of_id(const char *id);
 
-/* The row of an instance for a claim of this host. */
+/* Converts a claim on this host to an instance. */
 void static_to_instance(
     const char *host, const struct static_claim *c, struct cloud_instance *ret_instance);
 
 /* ssh's argument vector, NULL-terminated. The words point into o, name and the buffers, which the
- * caller keeps: command gets the remote one, port its number, known "UserKnownHostsFile=...". */
+ * caller keeps alive: command holds the remote command, port the number, known
+ * "UserKnownHostsFile=...". */
 struct static_ssh {
     const char *argv[STATIC_ARGV_MAX];
     char port[8];
