@@ -9,7 +9,7 @@
 
 void b64_encode(struct buf *out, const void *p, size_t n);
 
-/* Appends to out. Line breaks are skipped. ERR_INVALID: any other character, wrong padding. */
+/* Appends to out. Skips line breaks. ERR_INVALID: any other character, wrong padding. */
 int b64_decode(struct buf *out, const char *text, size_t n, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading the configuration. Events in the file are turned into JSON, so that they are read by the
- * same code as those that come to the control endpoint.
+ * Reading the configuration. Events in the file are converted to JSON, so that the same code parses
+ * them and the events sent to the control endpoint.
  */
 #include "emulator/config.h"
 #include "base/fs.h"
@@ -22,7 +22,7 @@
 struct reading {
     struct config_section s;
     struct provider_config *p;
-    const struct yaml_node *pool; /* that is being read */
+    const struct yaml_node *pool; /* the pool being read */
 };
 
 static const struct yaml_node nothing = {.type = YAML_MAPPING};
@@ -43,7 +43,7 @@ static void copy_str(
     str_copy(dst, size, yaml_opt_str(r, key, size - 1, fallback));
 }
 
-/* A word or a list of words: how many there are, and the k-th; NULL after an error was noted. */
+/* A word or a list of words: their number, and the k-th; NULL after an error. */
 static size_t n_words(const struct yaml_node *node)
 {
     return !node ? 0 : node->type == YAML_SCALAR ? 1 : node->n_items;
@@ -66,7 +66,7 @@ static const char *word_at(struct yaml_reader *r, const struct yaml_node *node, 
     return item->text;
 }
 
-/* The same for instance types: some have GPUs attached. */
+/* The same for instance types, some of which have GPUs attached. */
 static const char *type_at(struct reading *rd, const struct yaml_node *node, size_t k)
 {
     const struct yaml_node *item = item_at(node, k);
@@ -144,7 +144,7 @@ static void read_trace(struct reading *rd, struct yaml_reader *r, struct market_
     free(path);
 }
 
-/* spot: or on_demand: of a pool. */
+/* A pool's spot: or on_demand:. */
 static void read_side(struct reading *rd, const struct yaml_node *map, enum cloud_market market,
     struct market_pool *p)
 {
@@ -186,7 +186,7 @@ static void add_pool(struct reading *rd, const struct yaml_node *spot,
     else if (spot)
         yaml_reader_fail(&rd->s.r, spot, "spot: %s has no spot instances", rd->p->front->name);
     else
-        /* of none: its capacity is 0 */
+        /* the price of a market with capacity 0 */
         p.price_uusd_h[CLOUD_SPOT] = p.price_uusd_h[CLOUD_ON_DEMAND];
     c->pools = mem_resize(c->pools, c->n_pools + 1, sizeof(*c->pools));
     c->pools[c->n_pools++] = p;
@@ -366,7 +366,7 @@ static void read_region(struct reading *rd)
     o->surplus = (enum region_surplus)yaml_opt_enum(r, "surplus", surplus, SURPLUS_NEWEST);
 }
 
-/* rd->s.r is its section's reader. */
+/* rd->s.r is the reader of its section. */
 static void read_provider(struct reading *rd, const char *port_key)
 {
     read_region(rd);
@@ -385,7 +385,7 @@ static struct provider_config *add_provider(struct emulator_config *c, const str
     return p;
 }
 
-/* One of `providers`; its errors are the outer reader's. */
+/* One of `providers`; its errors become the outer reader's. */
 static void read_section(
     struct config_section *outer, struct emulator_config *c, const struct yaml_node *map)
 {
@@ -408,7 +408,7 @@ static void read_section(
 
 /* ---- The whole ---- */
 
-/* The directory of belay-agent, first in the PATH of user data. The program itself may be named
+/* The directory of belay-agent, first in the PATH of user data. The program's own path is accepted
  * too. */
 static char *build_path(const char *file, const char *agent_path)
 {

@@ -16,27 +16,27 @@
 
 struct provider_config {
     const struct front *front;
-    int port; /* of the API; 0: any */
+    int port; /* of the API; 0 = any free one */
     char metadata_host[64];
     int metadata_port;
     int64_t role_ttl_ms;
     struct region_options region;
     struct market_pool *pools;
     size_t n_pools;
-    void *options; /* the front's */
+    void *options; /* owned by the front */
 };
 
 struct emulator_config {
     char host[64];
-    int control_port; /* 0: any */
-    char *dir;        /* NULL: a new one below TMPDIR, removed in the end */
+    int control_port; /* 0 = any free one */
+    char *dir;        /* NULL for a new one below TMPDIR, removed at the end */
     char *path;       /* PATH of user data */
     int64_t shutdown_ms;
     struct provider_config providers[CONFIG_PROVIDERS_MAX];
     size_t n_providers; /* >= 1 */
 };
 
-/* file is for messages, and paths in the text are relative to its directory. ERR_INVALID with file
+/* file appears in messages; paths in the text are relative to its directory. ERR_INVALID with file
  * and line. Reads the traces that the text names. */
 int config_parse(const char *file, const char *text, size_t n, struct emulator_config *ret_config,
     struct err *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading one provider's section of the configuration: what config.c and the fronts share.
+ * Reading one provider's section of the configuration: shared by config.c and the fronts.
  */
 #ifndef BELAY_EMULATOR_CONFIG_SECTION_H
 #define BELAY_EMULATOR_CONFIG_SECTION_H
@@ -15,17 +15,16 @@ struct config_section {
     struct err *e;
 };
 
-/* A reader for a mapping below the section; its errors are the section's. */
+/* A reader for a mapping inside the section; its errors become the section's. */
 void config_inner_init(
     struct config_section *s, struct yaml_reader *inner, const struct yaml_node *map);
 void config_inner_finish(struct config_section *s, struct yaml_reader *inner);
 
-/* A list of names, ended by NULL, to be freed with config_names_free; NULL: there is no such
- * key. */
+/* A NULL-terminated list of names, freed with config_names_free; NULL if the key is absent. */
 const char **config_names(struct config_section *s, const char *key);
 void config_names_free(const char **names);
 
-/* A path of the text. The caller's. */
+/* Resolves a path from the text. The caller frees it. */
 char *config_resolve(const char *file, const char *path);
 
 #endif

@@ -3,7 +3,7 @@
  *     GET  /state                           every instance, pool and counter
  *     GET  /events?after=N&max=M&wait_s=S   the journal after entry N, waiting for one up to S
  *          seconds
- *     POST /events                          makes something happen (region_event.h)
+ *     POST /events                          applies events (region_event.h)
  */
 #include "emulator/control.h"
 #include "base/mem.h"
@@ -83,7 +83,7 @@ static json_t *describe_pool(const struct region *r, const struct market_pool *p
     return o;
 }
 
-/* Numbers of several regions add up. */
+/* Sums numbers of several regions. */
 static void add_number(json_t *sums, const char *name, int64_t n)
 {
     json_object_set_new(
@@ -121,7 +121,7 @@ static int64_t add_instances(struct region *r, struct wall now, json_t *instance
     return cost_uusd;
 }
 
-/* Its own sums, which are added to those of all. */
+/* The region's own sums, which are also added to those of all regions. */
 static json_t *describe_region(struct region *r, struct wall now, json_t *all)
 {
     json_t *o = json_object(), *counts = json_object();
@@ -162,8 +162,8 @@ json_t *control_state(struct region *const *regions, size_t n_regions, struct wa
 
 /* ---- POST /events ---- */
 
-/* Whom an event means: the one that it names, the only one there is, or the one that has the
- * instance. */
+/* The region an event applies to: the one it names, the only one, or the one that has the instance.
+ */
 static struct region *choose_region(
     struct region *const *regions, size_t n_regions, const struct region_event *ev, struct err *e)
 {
@@ -249,7 +249,7 @@ static int read_query(struct http_exchange *x, const char *name, int64_t min, in
     return text ? str_to_i64(text, min, max, name, ret_n, e) : 0;
 }
 
-/* ---- GET /events, now or when there are some ---- */
+/* ---- GET /events, at once or when there are some ---- */
 
 struct waiter {
     struct link link; /* in emulator.waiters */

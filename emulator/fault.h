@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Faults waiting to happen to the next calls of an action. "metadata" is the action of an
- * instance's metadata service; "*" stands for every action of the API (not for the metadata
- * service).
+ * Faults queued for the next calls of an action. "metadata" is the action of an instance's metadata
+ * service; "*" matches every action of the API (not the metadata service).
  */
 #ifndef BELAY_EMULATOR_FAULT_H
 #define BELAY_EMULATOR_FAULT_H
@@ -17,8 +16,8 @@
 
 enum fault_kind {
     FAULT_THROTTLE, /* refused with RequestLimitExceeded */
-    FAULT_REFUSE,   /* refused with a code; nothing happened */
-    FAULT_SLOW,     /* takes effect at once, answered ms later */
+    FAULT_REFUSE,   /* refused with a code; no effect */
+    FAULT_SLOW,     /* takes effect at once, the reply is delayed by ms */
     FAULT_DROP      /* takes effect, the reply is lost */
 };
 
@@ -30,7 +29,7 @@ struct fault {
     char code[FAULT_NAME_MAX];
     int64_t ms;
     enum fault_drop drop;
-    int64_t count; /* calls it still happens to, >= 1 */
+    int64_t count; /* remaining calls it applies to, >= 1 */
 };
 
 struct faults {
@@ -38,11 +37,11 @@ struct faults {
     size_t n;
 };
 
-void faults_deinit(struct faults *f); /* also: forget them all */
-/* false: there are FAULTS_MAX already */
+void faults_deinit(struct faults *f); /* also removes all faults */
+/* false if there are FAULTS_MAX already */
 bool faults_add(struct faults *f, const struct fault *fault);
 
-/* The oldest fault of that kind for that action, if there is one; uses up one of its count. */
+/* Takes the oldest fault of that kind for that action, if there is one; decrements its count. */
 bool faults_take(
     struct faults *f, enum fault_kind kind, const char *action, struct fault *ret_fault);
 

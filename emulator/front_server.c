@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A call takes effect in the front first; then its reply may be lost or late.
+ * A call takes effect in the front first; then its reply may be lost or delayed.
  */
 #include "emulator/front_server.h"
 #include "base/list.h"
@@ -17,7 +17,7 @@
 #define HTTP_PORT 80
 #define METADATA_BODY_MAX 8192
 #define API_CONNECTIONS_MAX 1000
-#define BYTES_MAX ((size_t)4 << 30) /* of objects under way, in both directions */
+#define BYTES_MAX ((size_t)4 << 30) /* of objects in transit, in both directions */
 #define METADATA_CONNECTIONS_MAX 100
 
 struct front_server {
@@ -33,8 +33,7 @@ struct headers {
     size_t n;
 };
 
-/* A request that has to wait. What it points at is the exchange's, which lives until it is
- * answered. */
+/* A waiting request. It points into the exchange, which lives until it is answered. */
 struct waiter {
     struct link link;
     struct front_server *server;
@@ -54,7 +53,7 @@ static struct front_site site_of(const struct front_server *s)
         .secret = s->secret};
 }
 
-/* A metadata service dates its replies by the clock that its notices are written by. */
+/* A metadata service dates its replies by the clock that its notices use. */
 static struct wall date_of(const struct front_server *s)
 {
     return s->o.instance ? region_told_time(s->o.region, s->o.now(s->o.ctx)) : WALL_NONE;
@@ -78,7 +77,7 @@ static void ask(
 struct answer {
     struct front_reply reply;
     const struct front *front;
-    struct wall date; /* of the reply; WALL_NONE: the server's own */
+    struct wall date; /* of the reply; WALL_NONE for the server's own */
     bool is_dropped;
     enum fault_drop drop;
 };
@@ -147,8 +146,7 @@ static void drop(const struct front_server *s, const struct fault *fault, struct
     s->o.front->api_error(&site, s->o.front->internal_error, &a->reply);
 }
 
-/* The reply of an API call that was asked for the first time: into the journal, and perhaps
- * lost. */
+/* The reply of a first API call: recorded in the journal, and possibly lost. */
 static void finish_call(const struct front_server *s, struct answer *a)
 {
     struct fault fault;
@@ -161,7 +159,7 @@ static void finish_call(const struct front_server *s, struct answer *a)
         drop(s, &fault, a);
 }
 
-/* ---- Requests that wait ---- */
+/* ---- Waiting requests ---- */
 
 static void waiter_free(struct waiter *w)
 {

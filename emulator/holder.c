@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One loop around poll: commands, SIGCHLD, the deadline. It is a child subreaper, so "no child is
- * left" (ECHILD) means that the whole tree is gone; that is checked after every kill, and is how a
- * power-off is noticed.
+ * One poll loop: commands, SIGCHLD, the deadline. The holder is a child subreaper, so ECHILD ("no
+ * child") means that the whole tree is gone; this is checked after every kill, and is how a
+ * power-off is detected.
  */
 #include "emulator/holder.h"
 #include "base/fs.h"
@@ -28,14 +28,14 @@
 
 struct holder {
     const char *name, *dir, *console, *script;
-    struct proc_group *group; /* the best way to hold them together that the machine has */
+    struct proc_group *group; /* in the best mode that the machine offers */
     struct proc_group *all;   /* everything below this process, by parentage */
     int signals_fd;
     struct mono kill_at;
-    pid_t script_pid; /* 0: it has none */
+    pid_t script_pid; /* 0 = none */
     bool has_script_ended, is_over;
-    bool is_soft_off;  /* it shuts down */
-    bool is_last_term; /* the unit has ended: what is left has got SIGTERM */
+    bool is_soft_off;  /* shutting down */
+    bool is_last_term; /* the unit has ended: the rest has received SIGTERM */
     char line[HOLDER_LINE_MAX];
     size_t n_line;
 };
@@ -47,14 +47,15 @@ void holder_group_name(const char *id, pid_t holder, char out[HOLDER_GROUP_MAX])
 
 /* ---- The script ---- */
 
-/* A deadline is a deadline on a busy machine too. Where we may not, not. */
+/* Deadlines must hold on a busy machine too. Best effort: without the permission it does nothing.
+ */
 static void set_priority(int nice_value)
 {
     if (setpriority(PRIO_PROCESS, 0, nice_value) < 0)
         log_debug("the priority stays", log_i("wanted", nice_value));
 }
 
-/* In the child. */
+/* Runs in the child. */
 static void exec_script(struct holder *h)
 {
     sigset_t none;
@@ -87,7 +88,7 @@ static int start_script(struct holder *h, struct err *e)
     return 0;
 }
 
-/* Reaps; true: not one child is left. */
+/* Reaps; true if no child is left. */
 static bool nothing_is_left(struct holder *h)
 {
     pid_t pid;
@@ -142,7 +143,7 @@ static void kill_by(struct holder *h, int64_t mono_ms)
         h->kill_at.ms = mono_ms;
 }
 
-/* The last unit has stopped: as systemd-shutdown does with what units have left. */
+/* The last unit has stopped: handles the remaining processes as systemd-shutdown does. */
 static void last_term(struct holder *h)
 {
     if (!h->is_soft_off || h->is_last_term || (h->script_pid > 0 && !h->has_script_ended))
@@ -170,7 +171,7 @@ static void obey(struct holder *h, const char *line)
     }
 }
 
-/* false: the emulator is gone. */
+/* False if the emulator is gone. */
 static bool read_commands(struct holder *h)
 {
     char bytes[HOLDER_LINE_MAX];
@@ -216,9 +217,9 @@ static void turn(struct holder *h)
         last_term(h);
 }
 
-/* ---- The whole ---- */
+/* ---- Main ---- */
 
-/* The terminal's and the emulator's signals are not for us; only the pipe ends us. */
+/* Ignores signals of the terminal and the emulator; only the pipe ends the holder. */
 static int block_signals(struct holder *h, struct err *e)
 {
     sigset_t set;

@@ -6,9 +6,8 @@
  *      |                  |  +-- powers off, "stop" --> STOPPING --> STOPPED ------+  |
  *      +------------------+-- powers off, "terminate"; never booted -----------------+
  *
- * Money is charged per millisecond of RUNNING at the price then in force; EC2's minimum of 60 s and
- * its free first hour of a reclaimed instance are not modelled, so that costs add up as one
- * expects.
+ * RUNNING is charged per millisecond at the current price. EC2's minimum of 60 s and its free first
+ * hour of a reclaimed instance are not modelled, so that costs add up predictably.
  */
 #include "emulator/instance.h"
 #include "base/mem.h"

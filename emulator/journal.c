@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The journal is for people and tests; nothing in the emulator reads it back.
+ * The journal is for people and tests; the emulator does not read it.
  */
 #include "emulator/journal.h"
 #include "base/mem.h"

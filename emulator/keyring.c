@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The answers of AWS. EC2: no Authorization at all is MissingParameter (AWSAccessKeyId, the
- * parameter of its first signature version), an unknown key is AuthFailure, a wrong secret
- * SignatureDoesNotMatch, a clock that is off, or keys that have ended, RequestExpired. S3 has other
- * words for the same.
+ * AWS's error codes. EC2: no Authorization is MissingParameter (AWSAccessKeyId, the parameter of
+ * its first signature version), an unknown key is AuthFailure, a wrong secret
+ * SignatureDoesNotMatch, a wrong clock or expired keys RequestExpired. S3 uses other codes for the
+ * same.
  */
 #include "emulator/keyring.h"
 #include "base/mem.h"
@@ -14,7 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define ENDED_KEPT_MS SECONDS_MS(3600) /* so long a session that has ended is still told so */
+/* how long an expired session is still reported as expired */
+#define ENDED_KEPT_MS SECONDS_MS(3600)
 
 void keyring_deinit(struct keyring *k)
 {
@@ -28,7 +29,7 @@ void keyring_deinit(struct keyring *k)
 
 static struct keyring_key *append(struct keyring *k)
 {
-    /* Not mem_resize: the old array would stay in memory unwiped. */
+    /* Not mem_resize: it would leave the old array in memory unwiped. */
     struct keyring_key *keys = mem_array(k->n + 1, sizeof(*keys));
     if (k->n > 0) {
         memcpy(keys, k->keys, k->n * sizeof(*keys));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of a machine: boot makes directory, metadata service and holder; from then on only the
- * holder says when it is gone (its last line, and the end of its process). A holder that ends
- * without that line was killed: its orphans become this process's children (it is a subreaper) and
- * are killed here.
+ * The life of a machine: boot makes the directory, the metadata service and the holder. After that,
+ * only the holder reports its end (by its last line, and the end of its process). A holder that
+ * ends without that line was killed: its orphans become this process's children (it is a subreaper)
+ * and are killed here.
  */
 #include "emulator/machines.h"
 #include "base/fs.h"
@@ -33,12 +33,12 @@ struct machine {
     struct link link;   /* in machines.list */
     struct link holder; /* in options.holders */
     struct machines *machines;
-    struct instance *instance; /* NULL once the region was told that it is gone */
+    struct instance *instance; /* NULL once the region knows that it is gone */
     struct front_server *metadata;
     char *dir, *console, *script;
     uv_process_t process;
     uv_pipe_t commands, reports;
-    int n_open;                 /* handles that are not closed yet */
+    int n_open;                 /* handles not closed yet */
     bool has_exited, has_ended; /* the process; its reports */
     bool is_power_off;
     struct mono died;
@@ -106,7 +106,7 @@ static void on_closed(uv_handle_t *h)
         machine_free(m);
 }
 
-/* The region hears of it when both the process and its last words are here. */
+/* The region is notified when both the process and its last line are here. */
 static void finish_if_gone(struct machine *m)
 {
     if (!m->has_exited || !m->has_ended)
@@ -181,7 +181,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *unused)
 
 static void on_written(uv_write_t *w, int status)
 {
-    (void)status; /* a holder that is gone says so by itself */
+    (void)status; /* its end is reported by its exit */
     free(w);
 }
 
@@ -202,7 +202,7 @@ static void command(struct machine *m, const char *fmt, ...)
         free(c);
 }
 
-/* Made up: nothing of the kind is there, nor does the emulator's own machine lend its GPUs. */
+/* Fictitious devices: none exist, and the host's GPUs are not lent. */
 static char *gpus_variable(const struct machine *m)
 {
     struct catalogue_type t = {.gpus = 0};
@@ -210,8 +210,7 @@ static char *gpus_variable(const struct machine *m)
     return mem_printf("BELAY_NODE_GPUS=%d", (int)t.gpus);
 }
 
-/* Whoever runs the emulator has the machine that its machines are on: jobs of this user run there,
- * root's too. */
+/* The user who runs the emulator owns its machines: jobs run as this user, also root's. */
 static char *users_variable(void)
 {
     const struct passwd *pw = getpwuid(geteuid());
@@ -278,9 +277,8 @@ static void kill_orphans(struct machines *ms)
         fclose(f);
 }
 
-/* What the holder would have removed. Its cgroups, if it had any, are below ours, as they were
- * below its own.
- */
+/* Does the cleanup of a dead holder. Its cgroups, if any, are below ours, as they were below its
+ * own. */
 static void remove_group(const struct machine *m)
 {
     char name[HOLDER_GROUP_MAX];
@@ -307,7 +305,7 @@ static int write_file(const char *path, const struct buf *text, mode_t mode, str
     return rc;
 }
 
-/* So much of its init as an agent asks: whether the machine shuts down. */
+/* A minimal init, as far as an agent queries it: whether the machine is shutting down. */
 static int make_systemctl(const struct machine *m, struct err *e)
 {
     char *sbin = mem_printf("%s/sbin", m->dir), *path = mem_printf("%s/systemctl", sbin);

@@ -26,13 +26,13 @@ struct program {
     struct emulator emulator;
     uv_loop_t loop;
     struct uv_signals *signals;
-    uv_check_t check; /* once a turn: is it over? */
+    uv_check_t check; /* runs once per loop turn to detect the end */
     struct timer stop_timer;
     int only_check;
     bool is_own_dir, is_stopping;
 };
 
-/* 0: go on; 1: done; -1: told what is wrong. */
+/* 0 = continue; 1 = done; -1 = an error was printed. */
 static int parse_arguments(struct program *p, int argc, char **argv)
 {
     int wants_version = 0;
@@ -132,8 +132,7 @@ static void on_check(uv_check_t *c)
     stop_when_empty(c->data);
 }
 
-/* Something does not die (a process in the kernel's hands). Its holder goes on trying without
- * us. */
+/* Something does not die (a process stuck in the kernel). Its holder keeps trying without us. */
 static void on_stop_timer(struct timer *t, void *ctx)
 {
     const struct program *p = ctx;

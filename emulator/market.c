@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The market's arithmetic, all in integers: with k ticks since the start, tick k begins at the
- * first millisecond t with t * speed >= k * gap. Deliberately not here: instances (the owner counts
- * them in in_use) and who is reclaimed.
+ * first millisecond t with t * speed >= k * gap. Not here: instances (the owner counts them in
+ * in_use) and the choice of the instance to reclaim.
  */
 #include "emulator/market.h"
 #include "base/mem.h"
@@ -44,7 +44,7 @@ static void note_price(struct market_pool *p, int64_t uusd_h, struct wall now)
     p->history[p->n_history++] = (struct market_price){.since = now, .uusd_h = uusd_h};
 }
 
-/* The first tick after `ticks` that differs from it; ticks itself: all are alike. */
+/* The first tick after `ticks` with another value; `ticks` itself if all are equal. */
 static int64_t next_change(const struct market_follow *f, int64_t ticks)
 {
     const struct trace *t = &f->trace;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The market: pools (zone x instance type), each with a capacity and a price for spot and for
- * on-demand. What a pool offers is fixed, follows a trace at `speed` times real time, or was set by
- * an event. Pure: time is passed in.
+ * on-demand. A pool's offer is fixed, follows a trace at `speed` times real time, or was set by an
+ * event. Pure: time is a parameter.
  */
 #ifndef BELAY_EMULATOR_MARKET_H
 #define BELAY_EMULATOR_MARKET_H
@@ -13,15 +13,15 @@
 
 #define MARKET_POOLS_MAX 1000
 #define MARKET_UNLIMITED INT64_MAX
-#define MARKET_HISTORY_MAX 10000 /* price changes kept of each pool; older ones are forgotten */
+#define MARKET_HISTORY_MAX 10000 /* price changes kept per pool; older ones are dropped */
 
 /* How a pool follows its trace. The tick at time t is offset + floor((t - start) * speed / gap),
- * from the trace's beginning again after its end. */
+ * modulo the trace's length. */
 struct market_follow {
-    struct trace trace; /* taken; n = 0: none */
+    struct trace trace; /* owned; n = 0 for none */
     int64_t speed;      /* 1 .. 10^6 */
     int64_t offset;     /* ticks, >= 0 */
-    int64_t scale;      /* counts are multiplied by it, >= 1 */
+    int64_t scale;      /* multiplies the counts, >= 1 */
 };
 
 struct market_price {
@@ -35,12 +35,13 @@ struct market_pool {
     struct market_follow follow;
     int64_t capacity[2]; /* by enum cloud_market */
     int64_t price_uusd_h[2];
-    /* counted by the owner: alive instances that are not already on their way out */
+    /* maintained by the owner: live instances not yet on their way out */
     int64_t in_use[2];
     /* private */
-    int64_t tick;                       /* ticks since the start, of what is in force now */
-    int64_t next_tick;                  /* the next that differs; equal to tick: none does */
-    bool capacity_is_set, price_is_set; /* by an event: the trace is not asked */
+    int64_t tick; /* current tick since the start */
+    /* the next tick with another value; equal to tick if none */
+    int64_t next_tick;
+    bool capacity_is_set, price_is_set; /* by an event: overrides the trace */
     struct market_price *history;       /* of the spot price, oldest first */
     size_t n_history;
 };
@@ -51,12 +52,12 @@ struct market {
     struct wall start;
 };
 
-/* Takes the pools' array and their traces. The prices in force at start open the history. */
+/* Takes over the array of pools and their traces. The prices at start begin the history. */
 void market_init(struct market *m, struct market_pool *pools, size_t n_pools, struct wall start);
 void market_deinit(struct market *m);
 
-/* NULL: no such pool. zone NULL: the first pool of that type with room in that market, else the
- * first of the type. */
+/* NULL if there is no such pool. zone NULL: the first pool of that type with room in that market,
+ * else the first of the type. */
 struct market_pool *market_find(
     const struct market *m, const char *zone, const char *type, enum cloud_market market);
 bool market_has_zone(const struct market *m, const char *zone);
@@ -66,15 +67,14 @@ int64_t market_room(
 /* instances that must go */
 int64_t market_surplus(const struct market_pool *p, enum cloud_market market);
 
-/* Moves the pools that follow a trace to now. */
+/* Advances the pools that follow a trace to now. */
 void market_advance(struct market *m, struct wall now);
 
-/* When a pool's capacity or price next changes by itself; WALL_NONE: never. Later than the last
- * advance. */
+/* When a pool's capacity or price next changes by its trace; WALL_NONE if never. Later than the
+ * last advance. */
 struct wall market_next(const struct market *m);
 
-/* By an event. On a pool that follows a trace, market_release_capacity gives the pool back to
- * it. */
+/* Set by an event. market_release_capacity returns a pool to its trace. */
 void market_set_capacity(struct market_pool *p, enum cloud_market market, int64_t n);
 void market_release_capacity(struct market *m, struct market_pool *p, struct wall now);
 void market_set_price(

@@ -99,9 +99,9 @@ void policy_deinit(struct policy *p)
     p->statements = NULL;
 }
 
-/* ---- asking ---- */
+/* ---- evaluation ---- */
 
-/* '*' stands for anything, '?' for one character. */
+/* '*' matches any text, '?' one character. */
 static bool is_like(const char *pattern, const char *text)
 {
     const char *star = NULL, *from = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Invariants
- *  1. pool->in_use[m] is the number of instances with is_counted set; an instance is counted from
- *     its launch until it is noticed or leaves PENDING/RUNNING, so room for new ones opens with the
- *     notice.
- *  2. Every instance in `alive` is PENDING, RUNNING, SHUTTING_DOWN or STOPPING.
- *  3. Prices change only inside a step, after all running instances were billed up to it.
+ *   1. pool->in_use[m] is the number of instances with is_counted set; an instance is counted from
+ *      its launch until its notice or until it leaves PENDING/RUNNING, so room for new ones opens
+ *      with the notice.
+ *   2. Every instance in `alive` is PENDING, RUNNING, SHUTTING_DOWN or STOPPING.
+ *   3. Prices change only inside a step, after all running instances were billed up to it.
  */
 #include "emulator/region.h"
 #include "base/log.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEADLINE_SLACK_MS 100 /* a machine gone so shortly before its deadline was killed by it */
+#define DEADLINE_SLACK_MS 100 /* a machine gone this shortly before its deadline was killed by it */
 
 const char *region_market_name(enum cloud_market m)
 {
@@ -53,7 +53,7 @@ void region_note(struct region *r, struct wall at, const char *what, const struc
         log_s("reason", reason ? reason : ""));
 }
 
-/* Those that the configuration puts there. */
+/* Adds the volumes of the configuration. */
 static void add_first_volumes(struct region *r, struct wall now)
 {
     for (size_t k = 0; k < r->o->n_volumes; k++) {
@@ -129,7 +129,7 @@ static void finish(struct region *r, struct instance *i, struct wall at)
     region_note(r, at, i->state == INSTANCE_STOPPED ? "stopped" : "terminated", i, i->reason_code);
 }
 
-/* Out of PENDING or RUNNING because somebody ends it. stops: it still exists afterwards. */
+/* Leaves PENDING or RUNNING because it is ended from outside. stops: it still exists afterwards. */
 static void end(struct region *r, struct instance *i, bool at_once, bool stops, struct wall at)
 {
     instance_bill(i, at);
@@ -160,7 +160,7 @@ int64_t region_notice_ms(const struct region *r, const struct instance *i)
     return r->o->notice_ms + i->reservation->spec.soft_off_lead_ms;
 }
 
-/* The notice names a whole second, as EC2's does; the deadline is that second exactly. */
+/* The notice names a whole second, as EC2's does; the deadline is exactly that second. */
 void region_mark(
     struct region *r, struct instance *i, int64_t notice_ms, int64_t soft_off_ms, struct wall at)
 {
@@ -266,7 +266,7 @@ static bool is_spot_running(const struct instance *i)
     return instance_is_alive(i) && i->is_counted && i->reservation->spec.market == CLOUD_SPOT;
 }
 
-/* The newest, or one by chance, of the counted spot instances of a pool. */
+/* The newest, or a random one, of the counted spot instances of a pool. */
 static struct instance *pick_victim(struct region *r, const struct market_pool *p)
 {
     struct instance *picked = NULL;
@@ -318,7 +318,7 @@ static void run_script(struct region *r, struct wall at)
     }
 }
 
-/* When one that runs has run for as long as it may; WALL_NONE: there is no such limit. */
+/* When a running instance reaches its maximum run time; WALL_NONE if it has none. */
 static struct wall run_limit(const struct instance *i)
 {
     int64_t max_ms = i->reservation->spec.max_run_ms;
@@ -521,7 +521,7 @@ int region_launch(struct region *r, struct launch_spec *spec, const char *named_
         mem_resize(r->reservations, r->n_reservations + 1, sizeof(struct reservation *));
     r->reservations[r->n_reservations++] = v;
     *ret_reservation = v;
-    region_advance(r, now); /* a boot delay of 0 */
+    region_advance(r, now); /* for a boot delay of 0 */
     return 0;
 }
 

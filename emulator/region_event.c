@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading events. One reader function an event, in a table.
+ * Parsing events: a table with one reader function per event.
  */
 #include "emulator/region_event.h"
 #include "base/str.h"

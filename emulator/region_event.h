@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be done to the emulated region from outside, as POST /events and the config's `events:`
- * say it: an object with one key, the event's name, and its parameters (docs/reference/emulator.md
- * has them all).
+ * Events applied to the emulated region from outside, in the form of POST /events and of the
+ * config's `events:`: an object with one key, the event's name, and its parameters (all listed in
+ * docs/reference/emulator.md).
  *
  *     {"reclaim": {"instance": "random", "notice_s": 10}}
  */
@@ -16,22 +16,22 @@
 enum region_event_kind {
     EVENT_RECLAIM,
     EVENT_REBALANCE,
-    EVENT_SHUTDOWN, /* by somebody at the console, or of the machine's own: no reclaim, no notice */
+    EVENT_SHUTDOWN, /* from the console or the machine itself: no reclaim, no notice */
     EVENT_CAPACITY,
     EVENT_PRICE,
     EVENT_FAULT, /* throttle, refuse, slow, drop_reply */
-    EVENT_CLEAR  /* forget all faults */
+    EVENT_CLEAR  /* remove all faults */
 };
 
 enum region_pick { PICK_ALL, PICK_RANDOM, PICK_ONE };
 
 struct region_event {
     enum region_event_kind kind;
-    char provider[16]; /* whose; "": not said */
-    /* reclaim, rebalance, shutdown: which of the instances that run */
+    char provider[16]; /* "" if not given */
+    /* reclaim, rebalance, shutdown: which of the running instances */
     enum region_pick pick;
-    char instance[CLOUD_NAME_MAX]; /* PICK_ONE */
-    char zone[CLOUD_NAME_MAX];     /* "": any; for capacity and price the pool's */
+    char instance[CLOUD_NAME_MAX]; /* for PICK_ONE */
+    char zone[CLOUD_NAME_MAX];     /* "" = any; for capacity and price the pool's */
     char type[CLOUD_NAME_MAX];
     enum cloud_market market;
     /* reclaim */
@@ -42,13 +42,13 @@ struct region_event {
     /* shutdown */
     int64_t shutdown_ms; /* until it is off in any case */
     /* capacity */
-    bool is_release; /* back to the trace */
+    bool is_release; /* return to the trace */
     int64_t n;
     int64_t price_uusd_h;
     struct fault fault;
 };
 
-/* ERR_INVALID, naming what is wrong and the nearest valid name. */
+/* ERR_INVALID names what is wrong and the nearest valid name. */
 int region_event_parse(const json_t *value, struct region_event *ret_event, struct err *e);
 
 #endif

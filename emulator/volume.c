@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See volume.h. Ids come from a generator of their own, so that a volume more changes no instance's
- * id.
+ * See volume.h. Ids come from a separate generator, so that an extra volume changes no instance id.
  */
 #include "emulator/volume.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routing, versions, throttling: what all calls go through. What they answer with is in
- * arm/reply.c.
+ * Routing, versions, throttling: common to all calls. Replies are in arm/reply.c.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -16,7 +15,7 @@
 
 /* ---- The path ---- */
 
-/* Cuts path at each '/' into segments; false: too many. */
+/* Splits path at each '/' into segments; false if there are too many. */
 static bool cut(char *path, char *segments[ARM_SEGMENTS_MAX], size_t *ret_n)
 {
     size_t n = 0;
@@ -47,7 +46,7 @@ enum route {
     ROUTE_ALL,
     ROUTE_GROUP,
     ROUTE_OPERATION,
-    ROUTE_LIST,     /* of a kind, of the subscription or of a group */
+    ROUTE_LIST,     /* of a kind, in the subscription or a group */
     ROUTE_RESOURCE, /* one of a kind */
     ROUTE_VIEW,
     ROUTE_EVICT,
@@ -68,7 +67,7 @@ static bool find_kind(const char *provider, const char *type, enum arm_kind *ret
     return false;
 }
 
-/* What follows /providers. */
+/* The path after /providers. */
 static enum route route_provider(char *const *s, size_t n, bool in_group, enum arm_kind *ret_kind)
 {
     if (!in_group && n == 5 && is_word(s[1], "locations") && is_word(s[3], "operations") &&
@@ -195,7 +194,7 @@ static int check_version(struct arm_call *c, enum route route, enum arm_kind kin
         return arm_fail(c, "MissingApiVersionParameter",
             "The api-version query parameter (?api-version=) is required for all requests.");
     const char *const *known = versions_of(c, route, kind);
-    /* Operations are asked for with the version of the call that started them. */
+    /* Operations are polled with the version of the call that started them. */
     bool is_any = route == ROUTE_OPERATION;
     if (is_in(version, known) ||
         (is_any && (is_in(version, versions_disks) || is_in(version, versions_network) ||

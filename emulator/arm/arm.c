@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resources and operations, and what becomes of them.
+ * Resources, operations and their lives.
  *
  *              boots                                DELETE              last process gone
  *   CREATING ---------> SUCCEEDED (running, stopped) -----> DELETING ------------------> removed
@@ -10,12 +10,12 @@
  *      +-- no capacity --> FAILED -- DELETE ------------------------------------------------+
  *
  * Invariants
- *  1. A machine whose create failed stays, and so do its network interface and disk, until it is
- *     deleted.
- *  2. What is attached to a machine that is removed goes with it if its deleteOption is Delete;
- *     otherwise it stays, attached to nothing.
- *  3. A machine that is evicted for good takes its disk with it, whatever the disk's deleteOption.
- *  4. A machine powered off from within stays ("stopped"), and so does what is attached to it.
+ *   1. A machine whose create failed stays, with its network interface and disk, until it is
+ *      deleted.
+ *   2. A resource attached to a removed machine is deleted if its deleteOption is Delete; otherwise
+ *      it stays, unattached.
+ *   3. A machine that is evicted for good takes its disk with it, whatever the disk's deleteOption.
+ *   4. A machine powered off from inside stays ("stopped"), with everything attached to it.
  */
 #include "emulator/arm/arm.h"
 #include "base/mem.h"
@@ -50,7 +50,7 @@ static void resource_free(struct arm_resource *v)
     free(v);
 }
 
-/* Those that are there from the start are disks of the first resource group. */
+/* Volumes that exist from the start are disks of the first resource group. */
 void arm_add_volumes(struct arm *a)
 {
     const char *group =
@@ -173,7 +173,7 @@ static void forget_oldest(struct arm *a)
     while (i < a->n_operations && !wall_is_set(a->operations[i]->end))
         i++;
     if (i == a->n_operations)
-        return; /* all are under way, and those are bounded by the resources */
+        return; /* all are in progress, and their number is bounded by the resources */
     free(a->operations[i]);
     memmove(a->operations + i, a->operations + i + 1,
         (--a->n_operations - i) * sizeof(struct arm_operation *));
@@ -209,7 +209,7 @@ struct arm_operation *arm_find_operation(const struct arm *a, const char *id)
     return NULL;
 }
 
-/* ---- What has become of a machine ---- */
+/* ---- State of a machine ---- */
 
 static void end_last(struct arm_resource *v, const char *status, const char *code, struct wall at)
 {
@@ -232,15 +232,15 @@ static bool is_over(const struct instance *i)
     return !i || i->state == INSTANCE_TERMINATED || i->state == INSTANCE_STOPPED;
 }
 
-/* Taken back by the market, not ended by its owner while it was under notice. One that powers
- * itself off under notice is taken at its deadline all the same. */
+/* Whether it was reclaimed by the market, not ended by its owner while under notice. A machine that
+ * powers itself off under notice is still reclaimed at its deadline. */
 static bool is_evicted(const struct instance *i, struct wall now)
 {
     return i && is_over(i) && i->is_reclaimed &&
            (str_eq(i->reason_code, "Server.SpotInstanceTermination") || now.ms >= i->deadline.ms);
 }
 
-/* true: it is gone, and v with it. */
+/* True if the machine is gone, and v was removed with it. */
 static bool settle_evicted(struct arm *a, struct arm_resource *v)
 {
     end_last(v, "Canceled", "OperationPreempted", v->instance->gone_at);
@@ -271,7 +271,7 @@ static void settle_creating(struct arm_resource *v, struct wall now)
     }
 }
 
-/* true: v is gone. */
+/* True if v was removed. */
 static bool settle(struct arm *a, struct arm_resource *v, struct wall now)
 {
     if (v->state == ARM_DELETING && is_over(v->instance)) {
@@ -292,7 +292,7 @@ void arm_advance(struct arm *a, struct wall now)
     for (size_t i = 0; i < a->n_resources;) {
         struct arm_resource *v = a->resources[i];
         if (v->kind == ARM_KIND_VM && settle(a, v, now))
-            i = 0; /* parts of it went too, anywhere in the list */
+            i = 0; /* its parts were removed too, anywhere in the list */
         else
             i++;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A token is HEADER.PAYLOAD.MAC, each in base64url. The MAC is checked before the payload is looked
- * at.
+ * A token is HEADER.PAYLOAD.MAC, each in base64url. The MAC is checked before the payload is
+ * parsed.
  */
 #include "emulator/arm/auth.h"
 #include "base/str.h"
@@ -73,7 +73,7 @@ void arm_auth_token(const struct arm_auth *auth, const char *client_id, const ch
     buf_deinit(&token);
 }
 
-/* The payload of a token with our MAC, NULL otherwise. */
+/* The payload of a token with our MAC, else NULL. */
 static json_t *open_token(const struct arm_auth *auth, const char *token)
 {
     const char *first = strchr(token, '.'), *second = first ? strchr(first + 1, '.') : NULL;

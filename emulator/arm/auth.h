@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who may call the emulated Azure: applications with a secret, and virtual machines with an
- * identity. Access tokens are JSON Web Tokens signed with a key that is made at the start, so
- * nothing has to be remembered.
+ * Authentication of the emulated Azure: applications with a secret, and virtual machines with an
+ * identity. Access tokens are JSON Web Tokens signed with a key made at the start, so nothing has
+ * to be stored.
  */
 #ifndef BELAY_EMULATOR_ARM_AUTH_H
 #define BELAY_EMULATOR_ARM_AUTH_H
@@ -32,12 +32,12 @@ struct arm_auth {
 void arm_auth_token(const struct arm_auth *auth, const char *client_id, const char *audience,
     int64_t ttl_ms, struct wall now, struct buf *out);
 
-/* An Authorization header (NULL: none was sent). NULL: it is good; otherwise ARM's error code, and
- * its message in *ret_text. */
+/* Checks an Authorization header (may be NULL). Returns NULL if it is valid; otherwise ARM's error
+ * code, with its message in *ret_text. */
 const char *arm_auth_check(
     const struct arm_auth *auth, const char *authorization, struct wall now, struct err *ret_text);
 
-/* POST /TENANT/oauth2/v2.0/token. Returns the HTTP status; *ret_body is the caller's. */
+/* POST /TENANT/oauth2/v2.0/token. Returns the HTTP status; the caller frees *ret_body. */
 int arm_auth_grant(const struct arm_auth *auth, const char *tenant, const char *form, size_t n,
     struct wall now, json_t **ret_body);
 

@@ -159,7 +159,7 @@ int arm_check_resource_name(struct arm_call *c, size_t max)
 
 bool arm_is_id(const struct arm *a, const char *id, const char *type)
 {
-    /* The group and the name are whatever stands there. */
+    /* any group and name */
     struct buf text = {0};
     buf_printf(&text, "/subscriptions/%s/resourceGroups/", a->account->subscription);
     size_t n = text.len;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Boot diagnostics: what a machine's serial console has shown. A call of the API gives the URL of a
- * blob, whose query is its own credential for some minutes: a signature over path, end and rights.
- * Real storage is another host; here it is another path.
+ * Boot diagnostics: a machine's serial console output. An API call returns the URL of a blob, whose
+ * query is its own credential for some minutes: a signature over path, expiry and rights. Real
+ * storage is on another host; here it is another path.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -15,7 +15,7 @@
 
 #define BLOB_ROOT "/bootdiagnostics/"
 #define BLOB_END ".serialconsole.log"
-#define LOG_MAX (1024 * 1024) /* the end of it */
+#define LOG_MAX (1024 * 1024) /* kept from the end */
 #define MINUTES_USUAL 120
 #define MINUTES_MAX 1440
 #define MAC_BYTES 32
@@ -108,7 +108,7 @@ static int refuse(struct buf *body, const char **ret_type, int status, const cha
     return status;
 }
 
-/* The query signs this path, and its time is not over. */
+/* Whether the query signs this path and has not expired. */
 static bool is_signed(
     const struct arm *a, const struct arm_request *q, struct form *form, struct wall now)
 {
@@ -146,7 +146,7 @@ int arm_console_blob(struct arm *a, const struct arm_request *q, struct wall now
     form_deinit(&form);
     if (!str_eq(q->method, "GET"))
         return refuse(ret_body, ret_type, 405, "UnsupportedHttpVerb");
-    if (q->authorization) /* a token for the API is none for storage */
+    if (q->authorization) /* a token for the API is not valid for storage */
         return refuse(ret_body, ret_type, 400, "InvalidAuthenticationInfo");
     if (!is_let_in)
         return refuse(ret_body, ret_type, 403, "AuthenticationFailed");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * $filter of Azure's listings, as far as they are used here: terms joined by `and`, each of them
- * FIELD eq 'TEXT', FIELD ne 'TEXT' or contains(FIELD, 'TEXT'). A quote within TEXT is doubled.
+ * $filter of Azure's listings, as far as supported here: terms joined by `and`, each of them FIELD
+ * eq 'TEXT', FIELD ne 'TEXT' or contains(FIELD, 'TEXT'). A quote inside TEXT is doubled.
  */
 #ifndef BELAY_EMULATOR_ARM_FILTER_H
 #define BELAY_EMULATOR_ARM_FILTER_H
@@ -26,11 +26,11 @@ struct arm_filter {
     size_t n;
 };
 
-/* text NULL or "": no terms. names: the fields that there are, NULL-terminated. ERR_INVALID. */
+/* text may be NULL or "": no terms. names: the known fields, NULL-terminated. ERR_INVALID. */
 int arm_filter_parse(
     const char *text, const char *const *names, struct arm_filter *ret_filter, struct err *e);
 
-/* Does this value of that field pass the term? Values are compared as they are written. */
+/* Whether a field's value passes the term. Values are compared verbatim. */
 bool arm_filter_passes(const struct arm_filter_term *t, const char *value);
 
 #endif

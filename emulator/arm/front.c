@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Azure: its keys in the configuration, Azure Resource Manager over arm.h, the metadata service
- * over arm/metadata.h. What are three hosts there (management, login, prices) is one address here;
- * their paths differ.
+ * over arm/metadata.h. Azure's three hosts (management, login, prices) are one address here, with
+ * different paths.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -59,7 +59,7 @@ static void read_clients(struct config_section *s, struct arm_options *o)
             "clients: at least one client_id with its client_secret is needed to call with");
 }
 
-/* Like config_names, of texts that are no names: resource ids, URNs. */
+/* Like config_names, for texts that are not names: resource ids, URNs. */
 static const char **read_texts(struct config_section *s, const char *key)
 {
     const struct yaml_node *seq = yaml_opt_seq(&s->r, key, LIST_MAX);
@@ -165,7 +165,7 @@ static int announce(
 
 /* ---- The API ---- */
 
-/* Takes what is in the inner reply. */
+/* Takes over the content of the inner reply. */
 static void give(struct front_reply *reply, struct arm_reply *inner)
 {
     char *text = arm_reply_text(inner);

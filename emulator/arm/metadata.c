@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everything is drawn from the region when it is asked for; nothing is remembered. A machine is
- * announced to go once in its life, so the number of the document says how far that has come.
+ * Everything is computed from the region on request; nothing is stored. A machine is announced to
+ * end once in its life, so the document's number tells how far that has come.
  */
 #include "emulator/arm/metadata.h"
 #include "base/mem.h"
@@ -59,7 +59,7 @@ void arm_metadata_error(int status, struct arm_metadata_reply *reply)
         NULL);
 }
 
-/* ---- Versions: of each tree, oldest first ---- */
+/* ---- Versions of each tree, oldest first ---- */
 
 static const char *const versions_instance[] = {"2017-04-02", "2017-08-01", "2017-12-01",
     "2018-02-01", "2018-04-02", "2018-10-01", "2019-02-01", "2019-03-11", "2019-04-30",
@@ -102,7 +102,7 @@ static json_t *make_tags(const struct instance *i)
     return list;
 }
 
-/* "eastus-1" and "1" to "1". */
+/* "eastus-1" and "1" give "1". */
 static const char *short_zone(const char *zone)
 {
     const char *dash = strrchr(zone, '-');
@@ -149,7 +149,7 @@ static json_t *make_network(const struct look *l)
         "privateIpAddress", l->instance->private_ip, "publicIpAddress", "", "ipv6", "ipAddress");
 }
 
-/* path: what follows /metadata/instance, "" or "/compute/vmSize". */
+/* path: the text after /metadata/instance, "" or "/compute/vmSize". */
 static void get_instance(const struct look *l, const char *path)
 {
     const char *format = form_get(l->form, "format");
@@ -162,7 +162,7 @@ static void get_instance(const struct look *l, const char *path)
         size_t n = strcspn(++path, "/");
         int64_t k;
         if (n == 0)
-            break; /* a '/' at the end */
+            break; /* trailing '/' */
         snprintf(part, sizeof(part), "%.*s", (int)n, path);
         if (json_is_array(v))
             v = str_to_i64(part, 0, 1000, "index", &k, NULL) == 0 ? json_array_get(v, (size_t)k)
@@ -243,7 +243,7 @@ static void get_events(const struct look *l)
     give(l->reply, 200, o);
 }
 
-/* -1: malformed, or not an event of this machine. */
+/* -1 if malformed, or not an event of this machine. */
 static int read_start(const struct look *l, const json_t *root)
 {
     char id[ARM_UUID_MAX];
@@ -301,7 +301,8 @@ static void set_number(json_t *o, const char *key, int64_t n)
 {
     char text[24];
     snprintf(text, sizeof(text), "%lld", (long long)n);
-    json_object_set_new(o, key, json_string(text)); /* as the service does: numbers are texts */
+    /* numbers are strings, as in the service's reply */
+    json_object_set_new(o, key, json_string(text));
 }
 
 static void get_token(const struct look *l)

@@ -10,7 +10,7 @@
 
 struct arm_metadata_request {
     const char *method, *path, *query;
-    const char *metadata, *forwarded_for; /* headers; NULL: absent */
+    const char *metadata, *forwarded_for; /* headers; NULL if absent */
     const void *body;
     size_t body_len;
 };
@@ -21,12 +21,12 @@ struct arm_metadata_reply {
     struct buf body;
 };
 
-/* i: whose metadata. The region was advanced to now. A StartRequests that is accepted ends the
- * machine. */
+/* i: the instance whose metadata is read. The region has been advanced to now. An accepted
+ * StartRequests ends the machine. */
 void arm_metadata_answer(struct arm *a, struct instance *i, const struct arm_metadata_request *q,
     struct wall now, int64_t token_ttl_ms, struct arm_metadata_reply *ret_reply);
 
-/* An error with this status, as the service sends them. */
+/* An error with this status, in the service's format. */
 void arm_metadata_error(int status, struct arm_metadata_reply *ret_reply);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Network interfaces and disks by themselves: PUT of an interface, DELETE of either. What is
- * attached to a machine cannot be deleted.
+ * Standalone network interfaces and disks: PUT of an interface, DELETE of either. An attached one
+ * cannot be deleted.
  */
 #include "base/str.h"
 #include "emulator/arm/parts.h"
@@ -34,7 +34,7 @@ static int check_nic(struct arm_call *c)
     return 0;
 }
 
-/* Done at once, but told as an operation. */
+/* Done at once, but reported as an operation. */
 static void add_done(struct arm_call *c, bool is_delete)
 {
     struct arm_operation *op = arm_start_operation(c->arm, is_delete, c->now);

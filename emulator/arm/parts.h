@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the arm_*.c share; nobody else includes this.
+ * Shared by the files of arm/; private to them.
  */
 #ifndef BELAY_EMULATOR_ARM_PARTS_H
 #define BELAY_EMULATOR_ARM_PARTS_H
@@ -11,49 +11,49 @@
 #define ARM_TAGS_MAX 50
 #define ARM_ID_MAX 640
 
-/* One call under way. */
+/* One call in progress. */
 struct arm_call {
     struct arm *arm;
     const struct arm_request *q;
     struct wall now;
     struct arm_reply *reply;
     struct form form; /* the query */
-    json_t *body;     /* NULL: none was sent */
-    char *text;       /* of the path, cut up: */
+    json_t *body;     /* NULL if none was sent */
+    char *text;       /* the path, split into: */
     char *segments[ARM_SEGMENTS_MAX];
     size_t n_segments;
-    const char *group, *name; /* from the path; NULL: not there */
+    const char *group, *name; /* from the path; may be NULL */
 };
 
 /* ---- Replies (arm/reply.c) ---- */
 
-/* Turns the reply into an error. Returns -1, so that `return arm_fail(...)` reads well. */
+/* Turns the reply into an error. Returns -1, to allow `return arm_fail(...)`. */
 int arm_fail(struct arm_call *c, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Name borrowed for ever, value copied. */
+/* name is borrowed forever, value is copied. */
 void arm_add_header(struct arm_reply *reply, const char *name, const char *value);
 void arm_add_retry_after(struct arm_reply *reply, int64_t seconds);
-/* The usual words of a code; the code itself if there are none. */
+/* The usual message of a code; the code itself if it has none. */
 const char *arm_usual_text(const char *code);
 void arm_make_uuid(struct prng *p, char out[ARM_UUID_MAX]);
 
-/* A page of a listing. list: all of it, taken. The reply's body is {"value": [...], "nextLink":
- * ...}. */
+/* Replies with a page of a listing. list: all of it, taken over. The reply's body is {"value":
+ * [...], "nextLink": ...}. */
 int arm_reply_page(struct arm_call *c, json_t *list);
 
-/* Where the operation can be asked for (arm/api.c). */
+/* Adds the URL for polling the operation (arm/api.c). */
 void arm_add_operation_headers(struct arm_call *c, const struct arm_operation *op);
 
 /* ---- Resources (arm.c) ---- */
 
 struct arm_resource *arm_find(
     const struct arm *a, enum arm_kind kind, const char *group, const char *name);
-/* By a resource id, whatever its case; NULL: none, or of another kind. */
+/* By a resource id, case-insensitive; NULL if unknown, or of another kind. */
 struct arm_resource *arm_find_id(const struct arm *a, enum arm_kind kind, const char *id);
-/* body is taken. */
+/* body is taken over. */
 struct arm_resource *arm_add(struct arm *a, enum arm_kind kind, const char *group, const char *name,
     json_t *body, struct wall now);
-/* What is attached to it goes too, or is set free, as its deleteOption says. */
+/* Attached resources are removed or detached, as their deleteOption says. */
 void arm_remove(struct arm *a, struct arm_resource *v);
 const char *arm_type(enum arm_kind kind); /* "Microsoft.Compute/virtualMachines" */
 
@@ -64,16 +64,16 @@ struct arm_operation *arm_find_operation(const struct arm *a, const char *id);
 
 /* ---- Bodies (arm/body.c): paths are dotted, "properties.hardwareProfile.vmSize" ---- */
 
-const json_t *arm_at(const json_t *v, const char *path); /* NULL: not there, or null */
+const json_t *arm_at(const json_t *v, const char *path); /* NULL if absent or null */
 const char *arm_str_at(const json_t *v, const char *path, const char *fallback);
-/* 0, or -1 with the refusal: absent (when required), of another type, empty or longer than max
- * bytes. */
+/* Returns 0, or -1 with the refusal: absent (when required), of another type, empty or longer than
+ * max bytes. */
 int arm_need_str(struct arm_call *c, const char *path, size_t max, const char **ret_text);
-/* NULL: absent */
+/* *ret_text is NULL if absent */
 int arm_may_str(struct arm_call *c, const char *path, size_t max, const char **ret_text);
 int arm_may_choice(
     struct arm_call *c, const char *path, const char *const *names, int fallback, int *ret_choice);
-/* Objects along path have only these members; an absent one is fine. */
+/* Checks that the object at path has only these members; it may be absent. */
 int arm_check_members(
     struct arm_call *c, const char *path, const json_t *value, const char *const *names);
 int arm_check_tags(struct arm_call *c, const json_t *tags);
@@ -83,7 +83,7 @@ int arm_check_resource_name(struct arm_call *c, size_t max);
 bool arm_is_id(const struct arm *a, const char *id, const char *type);
 bool arm_is_subnet(const struct arm *a, const char *id); /* ... virtualNetworks/V/subnets/NAME */
 
-/* ---- Calls: 0, or -1 with an error reply ---- */
+/* ---- Calls: return 0, or -1 with an error reply ---- */
 
 int arm_put_vm(struct arm_call *c);
 int arm_delete_vm(struct arm_call *c);
@@ -91,7 +91,7 @@ int arm_evict_vm(struct arm_call *c);
 int arm_boot_diagnostics(struct arm_call *c); /* console.c */
 int arm_put_nic(struct arm_call *c);
 int arm_delete_part(struct arm_call *c, enum arm_kind kind); /* a network interface or a disk */
-/* A network interface that is kept for another machine than `name` (NULL: for any). */
+/* Refuses a network interface reserved for a machine other than `name` (NULL: for any). */
 int arm_check_reserved(struct arm_call *c, const struct arm_resource *nic, const char *name);
 
 int arm_get(struct arm_call *c, enum arm_kind kind);
@@ -100,17 +100,17 @@ int arm_list(struct arm_call *c, enum arm_kind kind);
 int arm_list_all(struct arm_call *c); /* GET /subscriptions/S/resources */
 int arm_list_prices(struct arm_call *c);
 
-/* As it is shown; expand: with the instance view. A new object. */
+/* The resource's JSON; expand: with the instance view. A new object. */
 json_t *arm_show(const struct arm *a, const struct arm_resource *v, bool expand);
-/* "running", "stopped", ...; NULL: none yet */
+/* "running", "stopped", ...; NULL if none yet */
 const char *arm_power_state(const struct arm_resource *vm);
 
-/* The create's checks (arm/vm_read.c): c->body to a launch. */
+/* The checks of a create (arm/vm_read.c): converts c->body to a launch. */
 struct arm_wish {
     struct launch_spec spec;
     bool has_zone;
     const char *computer_name;
-    struct arm_resource *nic; /* of ours, to be attached; NULL: one is to be made */
+    struct arm_resource *nic; /* existing, to be attached; NULL to create one */
     bool keeps_nic, keeps_disk;
     struct buf user_data;
 };

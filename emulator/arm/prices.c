@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Retail Prices API, from the market. Prices hold for a whole location, so a size is listed
- * with those of its first pool. Beside them stand the other meters that Azure lists under the same
- * size, for readers to leave out: Windows, Low Priority, reservations.
+ * The Retail Prices API, from the market. Prices apply to a whole location, so a size has those of
+ * its first pool. The other meters that Azure lists under the same size are included for clients to
+ * filter out: Windows, Low Priority, reservations.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -17,7 +17,7 @@
 struct meter {
     const char *suffix, *product, *kind, *term;
     enum cloud_market market;
-    double factor; /* of the market's price */
+    double factor; /* multiplies the market's price */
 };
 
 static const struct meter meters[] = {
@@ -33,7 +33,7 @@ static const char *const filter_names[] = {"armRegionName", "armSkuName", "servi
     "serviceFamily", "priceType", "meterName", "skuName", "productName", "location", "currencyCode",
     NULL};
 
-/* "Standard_D8s_v5" to "D8s v5". */
+/* "Standard_D8s_v5" becomes "D8s v5". */
 static void short_name(const char *type, char *out, size_t size)
 {
     str_copy(out, size, str_starts(type, PREFIX) ? type + strlen(PREFIX) : type);

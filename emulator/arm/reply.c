@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replies: errors with Azure's status and words, headers, pages.
+ * Replies: errors with Azure's status and message, headers, pages.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -13,7 +13,7 @@
 
 /* ---- Errors ---- */
 
-/* Azure's HTTP status for a code (400 if it is not here), and its words where a test asks for the
+/* Azure's HTTP status for a code (400 if not listed), and its message for tests that request the
  * code alone. */
 static const struct {
     const char *code;
@@ -151,7 +151,7 @@ void arm_reply_deinit(struct arm_reply *reply)
 
 char *arm_reply_text(const struct arm_reply *reply)
 {
-    /* Prices are written as people wrote them: 0.0864, not what is nearest to it in binary. */
+    /* Prices are printed as people write them: 0.0864, not the nearest binary fraction. */
     return reply->body ? json_dumps(reply->body, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resources as Azure shows them: one, its instance view, lists.
+ * Resources as Azure shows them: single, with instance view, in lists.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -247,7 +247,7 @@ static bool passes(
     return !tag || has_tag(v, tag, value);
 }
 
-/* tagValue says nothing without tagName, and both are only compared. */
+/* tagValue requires tagName, and both only support comparison. */
 static bool is_sound(const struct arm_filter *f)
 {
     bool has_name = false, has_value = false, is_eq = true;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is done to virtual machines: PUT, DELETE, simulateEviction.
+ * Calls on virtual machines: PUT, DELETE, simulateEviction.
  *
- * No capacity is told in two ways, as by Azure. A size that its zone does not have at all (a pool
- * whose capacity is 0) is refused at once, with SkuNotAvailable, and nothing was made. A pool that
- * is only full is found out when the machine is placed: the create is accepted, and its operation
- * fails, as long after as a machine takes to boot.
+ * Lack of capacity is reported in two ways, as in Azure. A size that its zone does not have at all
+ * (a pool with capacity 0) is refused at once with SkuNotAvailable, and nothing is created. A pool
+ * that is merely full is found when the machine is placed: the create is accepted, and its
+ * operation fails after the time a machine takes to boot.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -21,15 +21,14 @@
     "an ongoing "                                                                                  \
     "one to complete)."
 
-/* ---- What was asked for ---- */
+/* ---- The request ---- */
 
 static json_t *object_at(json_t *v, const char *path)
 {
     return (json_t *)arm_at(v, path);
 }
 
-/* The body without its secrets: the custom data as its hash, so that a repeated call is known by
- * it. */
+/* The body without its secrets: custom data as its hash, so that a repeated call is recognised. */
 static json_t *make_asked(const struct arm_call *c)
 {
     json_t *asked = json_deep_copy(c->body), *os = object_at(asked, "properties.osProfile");
@@ -60,8 +59,8 @@ static bool is_free(const char *key)
     return false;
 }
 
-/* Every value in `next` is what was asked for at first, or what is there. false: *ret_key is one
- * that is not. */
+/* Whether every value in `next` was requested at first, or is present. If not, *ret_key names one
+ * that is neither. */
 static bool is_same(
     const json_t *next, const json_t *asked, const json_t *there, const char **ret_key)
 {
@@ -82,7 +81,7 @@ static bool is_same(
     return true;
 }
 
-/* ---- What is made ---- */
+/* ---- Creating ---- */
 
 static void set_ref(json_t *o, const char *key, const struct arm *a, const struct arm_resource *v)
 {
@@ -201,7 +200,7 @@ static struct arm_resource *make_vm(struct arm_call *c, struct arm_wish *w)
     return vm;
 }
 
-/* ---- Placing it ---- */
+/* ---- Placement ---- */
 
 static int64_t cores_of(const char *type)
 {
@@ -267,7 +266,8 @@ static int check_market(struct arm_call *c, const struct launch_spec *s)
     return check_cores(c, s);
 }
 
-/* What the operation will fail with; "" if it will not: *ret_instance then. -1: refused at once. */
+/* Places the machine. fails_with is the code the operation will fail with; "" for success, with
+ * *ret_instance. -1 if refused at once. */
 static int place(
     struct arm_call *c, struct arm_wish *w, char fails_with[64], struct instance **ret_instance)
 {
@@ -319,7 +319,7 @@ static int reply_vm(
     return 0;
 }
 
-/* Azure keeps the interface for the machine that it has just refused. */
+/* Azure reserves the interface for the machine that it has just refused. */
 static void reserve(const struct arm_call *c, struct arm_resource *nic)
 {
     if (c->arm->account->nic_reserved_ms == 0)
@@ -346,7 +346,7 @@ static int create(struct arm_call *c, struct arm_resource *failed)
     return rc;
 }
 
-/* ---- PUT on one that is there ---- */
+/* ---- PUT on an existing machine ---- */
 
 static int check_update(struct arm_call *c, const struct arm_resource *vm)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of a virtual machine's PUT: to a launch, with Azure's own refusals. A member that is not
- * known is refused by name; those that make no difference here are accepted.
+ * Converts the body of a virtual machine's PUT to a launch, with Azure's own refusals. Unknown
+ * members are refused by name; known ones without effect here are accepted.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -17,7 +17,7 @@
 #define UUSD 1e6
 #define MAX_PRICE_USD_MAX 1e6
 
-/* In the order that they are checked: an object that stands for itself, and its members. */
+/* Checked in this order: an object and its allowed members. */
 static const struct {
     const char *path;
     const char *names[32];
@@ -57,7 +57,7 @@ static const struct {
     {"identity", {"type", "userAssignedIdentities", "principalId", "tenantId", NULL}},
 };
 
-/* Not here, and not to be ignored: the call would mean something else. */
+/* Not supported, and not ignorable: they would change the meaning of the call. */
 static const char *const unsupported[] = {"properties.availabilitySet",
     "properties.virtualMachineScaleSet", "properties.host", "properties.hostGroup",
     "properties.capacityReservation", "properties.proximityPlacementGroup", NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dispatch, errors, and the small things that all actions share.
+ * Dispatch, errors, and helpers shared by all actions.
  */
 #include "emulator/ec2/api.h"
 #include "base/mem.h"
@@ -37,7 +37,7 @@ static const struct {
 };
 #define N_ACTIONS (sizeof(actions) / sizeof(actions[0]))
 
-/* Where EC2 does not answer 400, and its words where a test may ask for the code alone. */
+/* Codes with an HTTP status other than 400, and messages for tests that request the code alone. */
 static const struct {
     const char *code;
     int status;
@@ -277,7 +277,7 @@ int ec2_read_filters(struct ec2_call *c, struct ec2_filters *ret_filters)
     return 0;
 }
 
-/* Linear: after a failure only the last * is tried again. */
+/* Linear: after a mismatch only the last * is retried. */
 static bool glob_matches(const char *p, const char *s)
 {
     const char *star = NULL, *retry = NULL;
@@ -309,7 +309,7 @@ bool ec2_filter_matches(const struct ec2_filter *f, const char *value)
     return false;
 }
 
-/* ---- Small things ---- */
+/* ---- Helpers ---- */
 
 void ec2_iso(struct buf *b, const char *name, struct wall w)
 {
@@ -322,8 +322,7 @@ void ec2_iso(struct buf *b, const char *name, struct wall w)
 void ec2_zone_id(const char *zone, char *out, size_t size)
 {
     /* "us-east-1a": two letters of the first word, one of each further word, the digits, the zone's
-     * letter.
-     */
+     * letter. */
     char region[32] = "";
     size_t n = 0, word = 0, at = 0;
     const char *p = zone;

@@ -18,23 +18,23 @@ struct ec2_subnet {
     char zone[CLOUD_NAME_MAX];
 };
 
-/* What the account has. NULL-terminated lists; NULL: anything of the right form is accepted. */
+/* The account's resources. NULL-terminated lists; NULL: anything well-formed is accepted. */
 struct ec2_account {
     const char *const *images;
     const char *const *profiles;
     const struct ec2_subnet *subnets;
     size_t n_subnets;
-    /* a second disk that images bring, and that outlives its instance; 0: none */
+    /* a second disk of images, which outlives its instance; 0 = none */
     int64_t image_volume_gib;
-    /* entries on a page at most, whatever MaxResults says; 0: as that says */
+    /* maximum entries per page, whatever MaxResults says; 0 = no limit */
     int64_t page;
-    struct ec2_store *store; /* launch templates and fleets; NULL: there are none */
-    /* The console output of an instance so far, appended to out. NULL: there is none. */
+    struct ec2_store *store; /* launch templates and fleets; may be NULL */
+    /* Appends the console output of an instance so far to out. May be NULL. */
     void (*console)(void *ctx, const struct instance *i, struct buf *out);
     void *console_ctx;
 };
 
-/* What stays between calls besides the region. Zeroed is valid and empty. */
+/* State between calls, apart from the region. Zeroed is valid and empty. */
 struct ec2_store {
     struct ec2_template *templates;
     size_t n_templates;
@@ -42,17 +42,17 @@ struct ec2_store {
     size_t n_fleets;
 };
 void ec2_store_deinit(struct ec2_store *s);
-/* What is there besides instances, for GET /state: the launch templates. A new value. */
+/* Resources besides instances, for GET /state: the launch templates. A new value. */
 json_t *ec2_store_state(const struct ec2_store *s);
 
 struct ec2_reply {
     int status;
     char code[96], message[512]; /* of an error; the message may be cut */
     char request_id[EC2_REQUEST_ID_MAX];
-    struct buf body; /* buf_deinit it */
+    struct buf body; /* freed with buf_deinit */
 };
 
-/* One call under way: what the actions work on. */
+/* One call in progress, passed to the actions. */
 struct ec2_call {
     struct region *region;
     const struct ec2_account *account;
@@ -62,12 +62,11 @@ struct ec2_call {
     struct ec2_reply *reply;
 };
 
-/* The caller has checked who calls. The region is advanced to now first. */
+/* The caller has authenticated the request. The region is advanced to now first. */
 void ec2_api_call(struct region *r, const struct ec2_account *account, struct form *form,
     struct wall now, struct ec2_reply *ret_reply);
 
-/* An error reply by itself: with EC2's HTTP status for the code, and its message if text is
- * NULL. */
+/* An error reply alone: with EC2's HTTP status for the code, and its message if text is NULL. */
 void ec2_api_error(
     struct region *r, const char *code, const char *text, struct ec2_reply *ret_reply);
 
@@ -75,23 +74,22 @@ void ec2_make_request_id(struct region *r, char out[EC2_REQUEST_ID_MAX]);
 
 /* ---- for the actions, in ec2_*.c ---- */
 
-/* Turns the reply into an error. Returns -1, so that `return ec2_fail(...)` reads well. */
+/* Turns the reply into an error. Returns -1, to allow `return ec2_fail(...)`. */
 int ec2_fail(struct ec2_call *c, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* -1 with the error reply in place: a required parameter is absent or empty; a number out of range;
+/* -1 with the error reply set: a required parameter is absent or empty; a number is out of range;
  * not a boolean. */
 int ec2_required(struct ec2_call *c, const char *name, const char **ret_value);
 int ec2_integer(struct ec2_call *c, const char *name, int64_t min, int64_t max, int64_t fallback,
     int64_t *ret_n);
 int ec2_boolean(struct ec2_call *c, const char *name, bool fallback, bool *ret_yes);
 
-/* To be called when all parameters have been asked for: refuses those nobody knew, and ends a dry
- * run. */
+/* Call when all parameters have been read: refuses unknown ones, and ends a dry run. */
 int ec2_params_end(struct ec2_call *c);
 
-/* A page: entries are numbered from 1 in an order that does not change; it starts after `after` and
- * holds at most max. The next page's token is made of its last entry's number. */
+/* A page. Entries are numbered from 1 in a stable order; the page starts after `after` and has at
+ * most max entries. The next page's token is made from its last entry's number. */
 struct ec2_page {
     int64_t after, max;
     bool is_paged; /* MaxResults was given */
@@ -108,12 +106,11 @@ struct ec2_filter {
     size_t n_values;
 };
 struct ec2_filters {
-    struct ec2_filter *list; /* free it */
+    struct ec2_filter *list; /* the caller frees it */
     size_t n;
 };
 int ec2_read_filters(struct ec2_call *c, struct ec2_filters *ret_filters);
-/* Does one of the filter's values match, with * and ? as wildcards and \ before what is meant
- * literally? */
+/* Whether one of the filter's values matches; * and ? are wildcards, \ escapes. */
 bool ec2_filter_matches(const struct ec2_filter *f, const char *value);
 
 /* <name>2026-08-22T12:02:00.000Z</name> */
@@ -124,10 +121,10 @@ void ec2_instance_xml(struct buf *b, const struct instance *i, const char *accou
 void ec2_state_xml(struct buf *b, const char *name, int state);
 void ec2_tags_xml(struct buf *b, const struct tags *tags);
 
-/* The actions: 0, or -1 with an error reply. They write what stands between <requestId/> and the
- * end. */
+/* The actions: return 0, or -1 with an error reply. They write the content between <requestId/> and
+ * the end. */
 int ec2_run_instances(struct ec2_call *c);
-/* The launch that RunInstances' parameters in c->form ask for; the reply stays empty. */
+/* The launch requested by RunInstances' parameters in c->form; the reply stays empty. */
 int ec2_launch(struct ec2_call *c, struct reservation **ret_reservation);
 int ec2_create_launch_template(struct ec2_call *c);
 int ec2_describe_launch_templates(struct ec2_call *c);
@@ -137,7 +134,7 @@ int ec2_describe_instances(struct ec2_call *c);
 int ec2_describe_instance_status(struct ec2_call *c);
 int ec2_terminate_instances(struct ec2_call *c);
 int ec2_describe_volumes(struct ec2_call *c);
-/* Of RunInstances: the disks, which have no tags yet. */
+/* RunInstances' disks; their tags are not set yet. */
 int ec2_read_disks(struct ec2_call *c, struct launch_spec *s);
 int ec2_describe_spot_price_history(struct ec2_call *c);
 int ec2_get_spot_placement_scores(struct ec2_call *c);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launch templates, of one version each, and CreateFleet of type instant over them.
+ * Launch templates, with one version each, and CreateFleet of type instant.
  *
- * A fleet tries its overrides one after the other, spot by price and on-demand by priority, until
- * it has what it was asked for; an override that gives nothing stands in the reply's errors, beside
- * what the others gave. Each try is a RunInstances with the template's parameters and the
- * override's, so a fleet is refused for the same reasons.
+ * A fleet tries its overrides in order, spot by price and on-demand by priority, until it has what
+ * it was asked for. An override that gives nothing is listed in the reply's errors, next to what
+ * the others gave. Each try is a RunInstances with the parameters of the template and the override,
+ * so a fleet is refused for the same reasons.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -30,7 +30,7 @@ struct ec2_template {
 
 struct ec2_fleet_record {
     char token[65], fingerprint[65];
-    struct buf reply; /* what stands between <requestId/> and the end */
+    struct buf reply; /* the content between <requestId/> and the end */
 };
 
 static void template_deinit(struct ec2_template *t)
@@ -75,8 +75,8 @@ static struct ec2_template *find(const struct ec2_store *s, const char *id, cons
     return NULL;
 }
 
-/* The template that PREFIX.LaunchTemplateId or .LaunchTemplateName names. -1: the error reply is
- * there. */
+/* The template named by PREFIX.LaunchTemplateId or .LaunchTemplateName. -1 with the error reply
+ * set. */
 static int read_template(struct ec2_call *c, const char *prefix, struct ec2_template **ret_template)
 {
     const char *id = form_get(c->form, "%sLaunchTemplateId", prefix);
@@ -171,7 +171,7 @@ int ec2_create_launch_template(struct ec2_call *c)
     int rc = need_store(c);
     if (rc == 0 && s->n_templates == TEMPLATES_MAX)
         rc = ec2_fail(c, "TemplateLimitExceeded", "At most %d launch templates.", TEMPLATES_MAX);
-    form_use_all(c->form, "ClientToken"); /* the name is token enough */
+    form_use_all(c->form, "ClientToken"); /* the name already serves as a token */
     form_use_all(c->form, "VersionDescription");
     if (rc < 0 || read_name(c, &t) < 0 || read_template_tags(c, &t) < 0 || read_data(c, &t) < 0 ||
         ec2_params_end(c) < 0) {
@@ -207,7 +207,7 @@ static int check_filters(struct ec2_call *c, const struct ec2_filters *fs)
     return 0;
 }
 
-/* By filters; by name, one at most; not by id. */
+/* By filters; by at most one name; not by id. */
 int ec2_describe_launch_templates(struct ec2_call *c)
 {
     struct ec2_filters fs = {0};
@@ -257,7 +257,7 @@ int ec2_delete_launch_template(struct ec2_call *c)
 /* ---- fleets ---- */
 
 struct override {
-    const char *type, *zone, *subnet; /* NULL: as the template says, or anywhere */
+    const char *type, *zone, *subnet; /* NULL: from the template, or any */
     const struct ec2_template *template;
     int64_t priority, uusd_h;
     size_t config, index; /* from 1 */
@@ -411,7 +411,7 @@ static void override_xml(
     xmlw_leaf(b, "lifecycle", f->is_spot ? "spot" : "on-demand");
 }
 
-/* One instance of this override: 0, or -1 and it stands among the errors. */
+/* Launches one instance of this override: returns 0, or -1 with an entry in the errors. */
 static int try_override(struct ec2_call *c, struct fleet *f, const struct override *o)
 {
     struct buf text = {0};
@@ -489,7 +489,7 @@ static struct ec2_fleet_record *find_fleet(const struct ec2_store *s, const char
     return NULL;
 }
 
-/* The first answer under a token is the only one, the errors in it included. */
+/* The first answer under a token is final, including its errors. */
 static void keep(struct ec2_call *c, const char *token, const char *fingerprint, size_t from)
 {
     struct ec2_store *s = c->account->store;

@@ -163,7 +163,7 @@ static int announce(
 
 /* ---- The API ---- */
 
-/* Takes the body of the inner reply. */
+/* Takes over the body of the inner reply. */
 static void give(struct front_reply *reply, const char *content_type, struct ec2_reply *inner)
 {
     buf_deinit(&reply->body);
@@ -176,8 +176,8 @@ static void give(struct front_reply *reply, const char *content_type, struct ec2
     STR_COPY(reply->request_id, inner->request_id);
 }
 
-/* NULL, or the code of the refusal, with its text in e unless that is the usual one. *ret_caller is
- * borrowed. */
+/* NULL, or the code of the refusal, with its message in e unless it is the usual one. *ret_caller
+ * is borrowed. */
 static const char *check_caller(const struct front_site *s, const struct front_request *r,
     const char *service, const char *region, const struct keyring_key **ret_caller, struct err *e)
 {
@@ -199,13 +199,13 @@ static const char *check_caller(const struct front_site *s, const struct front_r
     return code;
 }
 
-/* Sessions with a policy: what is played of policies knows no action of EC2's. */
+/* Refuses sessions with a policy: the emulated policies know no EC2 action. */
 static bool is_limited(const struct keyring_key *caller)
 {
     return caller->policy.statements != NULL;
 }
 
-/* The parameters of a POST are in its body, of a GET in its query. */
+/* The parameters are in the body of a POST, in the query of a GET. */
 static int read_form(const struct front_request *r, struct form *form, struct err *e)
 {
     if (str_eq(r->method, "POST"))
@@ -214,7 +214,7 @@ static int read_form(const struct front_request *r, struct form *form, struct er
     return form_parse(query, strlen(query), form, e);
 }
 
-/* The same launch again is answered with what it made, whatever capacity there is by then. */
+/* Repeating a launch returns what it created, whatever the capacity is by then. */
 static bool is_repeated(const struct front_site *s, const char *action, struct form *form)
 {
     if (!str_eq(action, "RunInstances"))
@@ -242,7 +242,7 @@ static bool is_refused(
     return true;
 }
 
-/* The price list, which has a host of its own at AWS. */
+/* The price list, which has its own host at AWS. */
 static void price_list(
     const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
@@ -270,7 +270,7 @@ static void price_list(
     give(reply, EC2_PRICING_CONTENT_TYPE, &inner);
 }
 
-/* The Security Token Service, which has one too. */
+/* The Security Token Service, which also has its own host. */
 static bool is_for_sts(const struct front_request *r)
 {
     const char *authorization = front_header(r, "Authorization");

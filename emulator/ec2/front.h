@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The keys of AWS's section of the configuration.
+ * The configuration keys of AWS's section.
  */
 #ifndef BELAY_EMULATOR_EC2_FRONT_H
 #define BELAY_EMULATOR_EC2_FRONT_H
@@ -16,13 +16,13 @@ struct ec2_options {
         char access[KEYRING_ACCESS_MAX], secret[KEYRING_SECRET_MAX];
     } keys[EC2_KEYS_MAX];
     size_t n_keys;
-    const char **images, **profiles; /* NULL-terminated; NULL: any */
+    const char **images, **profiles; /* NULL-terminated; NULL for any */
     struct ec2_subnet *subnets;
     size_t n_subnets;
-    int64_t page;             /* 0: as the caller asks */
-    int64_t image_volume_gib; /* 0: none */
-    const char **roles;       /* that may be assumed; NULL-terminated; NULL: any */
-    int64_t min_session_s;    /* of one that is */
+    int64_t page;             /* 0 = as the caller asks */
+    int64_t image_volume_gib; /* 0 = none */
+    const char **roles;       /* that may be assumed; NULL-terminated; NULL for any */
+    int64_t min_session_s;    /* of a session of an assumed role */
     struct s3_options s3;
 };
 

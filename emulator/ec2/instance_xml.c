@@ -58,7 +58,7 @@ static void metadata_options_xml(struct buf *b, const struct launch_spec *s)
 static void network_xml(struct buf *b, const struct instance *i)
 {
     const struct launch_spec *s = &i->reservation->spec;
-    if (i->state == INSTANCE_TERMINATED) /* EC2 has forgotten its addresses by then */
+    if (i->state == INSTANCE_TERMINATED) /* EC2 no longer returns its addresses */
         return;
     xmlw_leaf(b, "privateIpAddress", i->private_ip);
     if (s->subnet[0])

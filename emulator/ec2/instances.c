@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DescribeInstances, DescribeInstanceStatus, TerminateInstances, CreateTags, GetConsoleOutput: what
- * is said of instances, and done to those that are there.
+ * DescribeInstances, DescribeInstanceStatus, TerminateInstances, CreateTags, GetConsoleOutput:
+ * queries of and actions on existing instances.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -15,7 +15,7 @@
 #define IDS_MAX 1000
 #define PAGE_MIN 5
 #define PAGE_MAX 1000
-#define REMEMBERED_MS SECONDS_MS(3600) /* a terminated instance is shown so long */
+#define REMEMBERED_MS SECONDS_MS(3600) /* how long a terminated instance is shown */
 #define CONSOLE_MAX (64 * 1024)
 
 /* ---- Which instances ---- */
@@ -40,7 +40,7 @@ static const char *market_text(const struct instance *i)
     return i->reservation->spec.market == CLOUD_SPOT ? "spot" : "";
 }
 
-/* The filters whose value is one text. NULL: there is no such filter. */
+/* Filters with a single text as value. NULL for an unknown filter. */
 static const char *filtered_text(
     const struct instance *i, const char *name, char *scratch, size_t size)
 {
@@ -100,9 +100,8 @@ static int check_filters(struct ec2_call *c, const struct ec2_filters *fs)
     return 0;
 }
 
-/* InstanceId.1 ... : *ret_list has one instance an id (free it). -1: one of them is malformed or
- * not there.
- */
+/* InstanceId.1 ... : *ret_list has one instance per id (free it). -1 if one is malformed or
+ * unknown. */
 static int read_ids(struct ec2_call *c, struct instance ***ret_list, size_t *ret_n)
 {
     struct instance **list = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DescribeSpotPriceHistory, DescribeSpotInstanceRequests, DescribeAvailabilityZones: what is said
- * of the market.
+ * Queries of the market: DescribeSpotPriceHistory, DescribeSpotInstanceRequests,
+ * DescribeAvailabilityZones.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -23,7 +23,7 @@ struct price_query {
     size_t n_types;
     const char *zone;
     struct wall from, to;
-    bool is_linux; /* all that there is here */
+    bool is_linux; /* the only product emulated */
     struct ec2_filters filters;
     struct ec2_page page;
 };
@@ -99,7 +99,7 @@ static bool wants_pool(const struct price_query *q, const struct market_pool *p)
 struct price_row {
     const struct market_pool *pool;
     struct market_price price;
-    size_t order; /* to keep the sort stable */
+    size_t order; /* keeps the sort stable */
 };
 
 static int newest_first(const void *a, const void *b)

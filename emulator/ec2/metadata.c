@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tokens carry their own end and a MAC over it under the instance's secret, so nothing has to be
- * remembered: any number of them may be live, as on EC2. The tree of paths is a table; a path that
- * ends in '/' lists what is below it.
+ * Tokens carry their own expiry and a MAC over it under the instance's secret, so nothing has to be
+ * stored: any number of them may be live, as in EC2. The tree of paths is a table; a path that ends
+ * in '/' lists its children.
  */
 #include "emulator/ec2/metadata.h"
 #include "base/str.h"
@@ -94,13 +94,13 @@ static void give_token(const struct ec2_metadata *m, const struct ec2_metadata_r
 
 /* ---- The tree ---- */
 
-/* What a path shows: appended to out. false: there is nothing (404). */
+/* Appends a path's content to out. False if there is none (404). */
 struct look {
     const struct ec2_metadata *m;
     const struct instance *i;
     const struct launch_spec *spec;
     struct wall now;
-    const char *rest; /* of the path, for tables' entries that end in '/' */
+    const char *rest; /* of the path, for table entries that end in '/' */
 };
 typedef bool (*look_fn)(const struct look *l, struct buf *out);
 
@@ -275,8 +275,8 @@ static bool look_document(const struct look *l, struct buf *out)
     return true;
 }
 
-/* Sorted as the lists show them. A path that ends in '/' also answers for any one name below it,
- * its rest. */
+/* Sorted as in the listings. A path that ends in '/' also matches any one name below it, passed as
+ * rest. */
 static const struct {
     const char *path;
     const char *content_type;
@@ -312,7 +312,7 @@ static bool look_below(const char *dir, struct look *l, const char *path, struct
     return str_eq(dir, "meta-data/tags/instance/") ? look_tag(l, out) : look_role_keys(l, out);
 }
 
-/* The names right below dir, one a line, for those of which there is something to see. */
+/* The names directly below dir that have content, one per line. */
 static bool list(const char *dir, const struct look *l, struct buf *out)
 {
     char last[64] = "";
@@ -351,7 +351,7 @@ static bool find(struct look *l, const char *path, struct ec2_metadata_reply *re
     return list(dir, l, &reply->body);
 }
 
-/* "/latest/x" and "/2021-03-23/x" to "x"; NULL: neither. */
+/* "/latest/x" and "/2021-03-23/x" give "x"; NULL for anything else. */
 static const char *below_version(const char *path)
 {
     static const char form[] = "/dddd-dd-dd";

@@ -12,8 +12,8 @@
 #define EC2_METADATA_TOKEN_HEADER "X-aws-ec2-metadata-token"
 #define EC2_METADATA_TTL_HEADER "X-aws-ec2-metadata-token-ttl-seconds"
 
-/* Whose metadata. secret: random, of this instance, so that its tokens are worth nothing at
- * another's. */
+/* The instance whose metadata is read. secret: random, per instance, so that its tokens are invalid
+ * at any other. */
 struct ec2_metadata {
     const struct region *region;
     const struct instance *instance;
@@ -24,21 +24,21 @@ struct ec2_metadata {
 
 struct ec2_metadata_request {
     const char *method, *path;
-    const char *token, *ttl, *forwarded_for; /* headers; NULL: absent */
+    const char *token, *ttl, *forwarded_for; /* headers; NULL if absent */
 };
 
 struct ec2_metadata_reply {
     int status;
     const char *content_type;
-    int64_t ttl_s; /* of the token, for the reply's header; 0: none */
+    int64_t ttl_s; /* of the token, for the reply's header; 0 = none */
     struct buf body;
 };
 
-/* ret_reply->body is the caller's. */
+/* The caller frees ret_reply->body. */
 void ec2_metadata_answer(const struct ec2_metadata *m, const struct ec2_metadata_request *r,
     struct wall now, struct ec2_metadata_reply *ret_reply);
 
-/* An error page with this status, as the service sends them. */
+/* An error page with this status, in the service's format. */
 void ec2_metadata_error(int status, struct ec2_metadata_reply *ret_reply);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GetProducts, from the market. Prices hold for the whole region, so a type is listed with the
- * on-demand price of its first pool. Beside that stand the other products that AWS lists for the
- * same machine, for readers to leave out: Windows, dedicated hosts, databases, reservations that
- * are free when used, capacity blocks.
+ * GetProducts, from the market. Prices apply to the whole region, so a type has the on-demand price
+ * of its first pool. The other products that AWS lists for the same machine are included for
+ * clients to filter out: Windows, dedicated hosts, databases, reservations that are free when used,
+ * capacity blocks.
  */
 #include "emulator/ec2/pricing.h"
 #include "base/json.h"
@@ -22,13 +22,13 @@
 #define PAGE_MAX 100
 #define PAGE_PREFIX "after:"
 #define TEXT_MAX 1024
-/* AWS's codes of "on demand" and "an hour", the same in all price lists. */
+/* AWS's codes of "on demand" and "hourly", the same in all price lists. */
 #define TERM "JRTCKXETXF"
 #define RATE "6YS6EN2CT7"
 
 static const struct variant {
     const char *system, *tenancy, *software, *capacity, *market, *operation;
-    double factor; /* of the price */
+    double factor; /* multiplies the price */
 } variants[] = {
     {"Linux", "Dedicated", "NA", "Used", "OnDemand", "RunInstances", 2},
     {"Windows", "Shared", "NA", "Used", "OnDemand", "RunInstances:0002", 1.9},
@@ -42,7 +42,7 @@ static const struct variant {
 
 /* ---- errors ---- */
 
-/* Usual words; and what is called otherwise at EC2, for faults that are ordered for all actions. */
+/* Usual messages, and EC2's code for the same error, for faults queued for all actions. */
 static const struct {
     const char *code, *ec2, *text;
 } usual[] = {
@@ -111,7 +111,7 @@ static void set(json_t *o, const char *key, const char *value)
     json_object_set_new(o, key, json_text(value));
 }
 
-/* 16 letters and digits that stay the same for the same product. */
+/* 16 letters and digits, stable for the same product. */
 static void make_sku(const char *type, size_t variant, char out[17])
 {
     static const char letters[] = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
@@ -238,7 +238,7 @@ static bool passes(const struct query *q, const json_t *item)
     return true;
 }
 
-/* Those that pass, as texts. */
+/* The matching products, as texts. */
 static json_t *make_list(const struct region *r, const struct query *q)
 {
     const struct market *m = &r->market;

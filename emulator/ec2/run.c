@@ -14,7 +14,7 @@
 #define COUNT_MAX 1000
 #define TAG_SPECIFICATIONS_MAX 10
 
-/* What stands in one call besides the spec. */
+/* Parameters of a call that are not part of the spec. */
 struct wish {
     struct launch_spec spec;
     char named_zone[CLOUD_NAME_MAX];
@@ -22,7 +22,7 @@ struct wish {
     int64_t min, max;
 };
 
-/* Accepted and without effect here. */
+/* Accepted without effect. */
 static const char *const ignored[] = {"AdditionalInfo", "CapacityReservationSpecification",
     "CpuOptions", "CreditSpecification", "DisableApiStop", "DisableApiTermination", "EbsOptimized",
     "EnclaveOptions", "HibernationOptions", "Ipv6Address", "Ipv6AddressCount", "KernelId",
@@ -32,7 +32,7 @@ static const char *const ignored[] = {"AdditionalInfo", "CapacityReservationSpec
     "Placement.Tenancy", "MetadataOptions.HttpPutResponseHopLimit",
     "MetadataOptions.HttpProtocolIpv6", NULL};
 
-/* Not here, and not to be ignored: the call would mean something else. */
+/* Not supported, and not ignorable: they would change the meaning of the call. */
 static const char *const unsupported[] = {
     "LaunchTemplate", "ElasticGpuSpecification", "ElasticInferenceAccelerator", NULL};
 
@@ -190,7 +190,7 @@ static int read_metadata_options(struct ec2_call *c, struct launch_spec *s)
         c, "MetadataOptions.HttpEndpoint", "disabled", "enabled", &s->is_metadata_off);
 }
 
-/* tags NULL: they are of something that is not here. */
+/* tags may be NULL: tags of a resource not emulated here. */
 static int read_tag(struct ec2_call *c, size_t spec, size_t k, struct tags *tags)
 {
     const char *key = form_get(c->form, "TagSpecification.%zu.Tag.%zu.Key", spec, k);
@@ -216,7 +216,7 @@ static int read_tag(struct ec2_call *c, size_t spec, size_t k, struct tags *tags
     return 0;
 }
 
-/* Where the tags of such a resource go; NULL: there is none here. */
+/* The tags of such a resource; NULL if it is not emulated. */
 static struct tags *tags_of(struct launch_spec *s, const char *resource)
 {
     if (str_eq(resource, "instance"))
@@ -244,7 +244,7 @@ static int read_tags(struct ec2_call *c, struct launch_spec *s)
     return 0;
 }
 
-/* All volumes of a call have the same. */
+/* All volumes of a call have the same tags. */
 static void share_volume_tags(struct launch_spec *s)
 {
     const struct tags *tags = &s->disks[0].tags;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GetSpotPlacementScores: from the room that the market has just now for machines of the types
- * asked about. 10: three times what is asked for could be had; 1: nothing. With fewer than three
- * types the score is low whatever the room, as EC2's is.
+ * GetSpotPlacementScores: from the market's current room for machines of the requested types. 10:
+ * three times the request is available; 1: nothing. With fewer than three types the score is low
+ * whatever the room, as in EC2.
  */
 #include "base/str.h"
 #include "emulator/ec2/api.h"
@@ -20,12 +20,12 @@
 struct query {
     size_t n_types;
     int64_t target;
-    bool is_zonal, is_here; /* this region is among those asked about */
+    bool is_zonal, is_here; /* the request includes this region */
     struct ec2_page page;
 };
 
 struct row {
-    const char *zone; /* NULL: the whole region */
+    const char *zone; /* NULL for the whole region */
     int score;
 };
 
@@ -84,7 +84,7 @@ static int score_of(struct ec2_call *c, const struct query *q, const char *zone)
     return q->n_types < TYPES_ENOUGH && score > SCORE_FEW_MAX ? SCORE_FEW_MAX : score;
 }
 
-/* The best first, equals in the order of the market. Returns how many, at most TOLD_MAX. */
+/* Best first, ties in the order of the market. Returns how many, at most TOLD_MAX. */
 static size_t add_row(struct row *rows, size_t n, struct row r)
 {
     size_t at = n;

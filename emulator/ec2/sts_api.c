@@ -8,7 +8,7 @@
 
 #define NAMESPACE "https://sts.amazonaws.com/doc/2011-06-15/"
 #define SESSION_MAX_S (12 * 3600)
-#define CHAINED_MAX_S 3600 /* of a role that a role's session assumes */
+#define CHAINED_MAX_S 3600 /* for a role assumed by a role's session */
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=,.@-"
 
 static const struct {
@@ -196,7 +196,7 @@ void sts_api_call(struct region *r, const struct sts_account *account,
     const struct keyring_key *caller, struct form *form, struct wall now, struct ec2_reply *reply)
 {
     const char *action = form_get(form, "Action"), *version = form_get(form, "Version");
-    /* A copy: a session that is added moves the others. */
+    /* A copy, because adding a session moves the others. */
     struct keyring_key who = *caller;
     struct call c = {
         .region = r, .account = account, .caller = &who, .form = form, .now = now, .reply = reply};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DescribeVolumes, and what RunInstances says of disks. Every image has a root disk of 8 GiB; with
- * `image_volume_gib` of the configuration it brings a second one, which is not deleted with its
+ * DescribeVolumes, and the disks of RunInstances. Every image has a root disk of 8 GiB. With
+ * `image_volume_gib` in the configuration it has a second one, which is not deleted with its
  * instance: that is how AMIs leave volumes behind.
  */
 #include "base/mem.h"
@@ -70,7 +70,7 @@ int ec2_read_disks(struct ec2_call *c, struct launch_spec *s)
         if (read_mapping(c, k, is_root ? &s->disks[0] : add_disk(s, ROOT_GIB, false)) < 0)
             return -1;
     }
-    /* what else can be said of one has no effect here */
+    /* other settings of a disk have no effect here */
     form_use_all(c->form, "BlockDeviceMapping");
     return 0;
 }
@@ -101,7 +101,7 @@ static int read_ids(struct ec2_call *c, struct selection *s)
     return 0;
 }
 
-/* The filters whose value is one text. NULL: there is no such filter. */
+/* Filters with a single text as value. NULL for an unknown filter. */
 static const char *filtered_text(const struct volume *v, const char *name)
 {
     if (str_eq(name, "status"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who calls, what for, and the form of errors; lists are in gce/list.c. Order: the token endpoint
- * has no caller; then the token, the address, the rights, the rate, the faults, the method.
+ * Authentication, dispatch, and the format of errors; lists are in gce/list.c. Order: the token
+ * endpoint has no caller; otherwise token, address, rights, rate, faults, method.
  */
 #include "emulator/gce/api.h"
 #include "base/mem.h"
@@ -165,9 +165,9 @@ static void answer_token(
     form_deinit(&form);
 }
 
-/* ---- Who calls ---- */
+/* ---- Authentication ---- */
 
-/* -1 with the refusal in place. */
+/* -1 with the refusal set. */
 static int check_caller(struct gce_call *c, struct gce_caller *ret_caller)
 {
     const char *header = front_header(c->request, "Authorization");
@@ -212,7 +212,7 @@ static int check_rate(struct gce_call *c, enum gce_group group)
         group == GCE_READ ? "ReadGroup" : "default", c->region->o->account);
 }
 
-/* ---- What for ---- */
+/* ---- Dispatch ---- */
 
 static const struct {
     const char *method, *path; /* below the project; * is any one name */
@@ -237,7 +237,8 @@ static const struct {
 };
 #define N_METHODS (sizeof(methods) / sizeof(methods[0]))
 
-/* Does the path, cut into n segments, fit? Its names are the zone, and what comes after. */
+/* Whether the path, split into n segments, matches. The names in it are the zone and the resource.
+ */
 static bool fits(struct gce_call *c, const char *pattern, char *const *segments, size_t n)
 {
     const char *names[2] = {"", ""};
@@ -259,7 +260,7 @@ static bool fits(struct gce_call *c, const char *pattern, char *const *segments,
     return false;
 }
 
-/* The method, or N_METHODS with the error in place. */
+/* The method, or N_METHODS with the error set. */
 static size_t find_method(struct gce_call *c)
 {
     static const char *const roots[] = {"/compute/v1/projects/", "/compute/beta/projects/"};
@@ -295,7 +296,7 @@ static size_t find_method(struct gce_call *c)
     return N_METHODS;
 }
 
-/* Parameters of the system, with no effect here. */
+/* System parameters without effect here are accepted. */
 static int read_query(struct gce_call *c)
 {
     static const char *const ignored[] = {"alt", "$alt", "prettyPrint", "$prettyPrint", "fields",
@@ -310,12 +311,12 @@ static int read_query(struct gce_call *c)
     return 0;
 }
 
-/* A refusal whose code is an operation's (RESOURCE_POOL_EXHAUSTED) is left to the method. */
+/* A refusal with an operation's code (RESOURCE_POOL_EXHAUSTED) is left to the method. */
 static int take_refusal(struct gce_call *c)
 {
     struct fault fault;
     if (c->request->mark)
-        return 0; /* it waits, and was let in */
+        return 0; /* a waiting request, already admitted */
     if (faults_take(&c->region->faults, FAULT_THROTTLE, c->reply->action, &fault))
         return gce_fail(c, 429, "rateLimitExceeded", "Rate Limit Exceeded");
     bool is_insert = str_eq(c->reply->action, "instances.insert");
@@ -406,7 +407,7 @@ int gce_read_request_id(struct gce_call *c, char out[37])
     return 0;
 }
 
-/* ---- Small things of resources ---- */
+/* ---- Helpers for resources ---- */
 
 void gce_time(json_t *o, const char *key, struct wall w)
 {

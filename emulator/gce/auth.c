@@ -126,7 +126,7 @@ struct jwt {
     json_t *header, *claims;
     struct buf signature;
     const char *text;
-    size_t n_signed; /* bytes of text that are signed */
+    size_t n_signed; /* length of the signed text */
 };
 
 static void jwt_deinit(struct jwt *j)
@@ -169,7 +169,7 @@ static int check_times(const struct jwt *j, struct wall clock, struct err *e)
     return 0;
 }
 
-/* Form, issuer, signature and times: what both uses have in common. */
+/* Checks common to both uses: format, issuer, signature and times. */
 static int check_jwt(const struct gce_auth *a, const struct jwt *j, struct wall clock,
     const struct gce_account **ret_account, struct err *e)
 {
@@ -207,8 +207,8 @@ int gce_auth_check_assertion(const struct gce_auth *a, const char *jwt,
     return rc;
 }
 
-/* iss and sub are the account; either a scope or the service as audience says what it is good
- * for. */
+/* iss and sub are the account; its validity comes from either a scope or the service as audience.
+ */
 static int check_self_signed(const struct gce_auth *a, const char *jwt, struct wall clock,
     struct gce_caller *ret_caller, struct err *e)
 {
@@ -245,7 +245,7 @@ int gce_auth_check_bearer(const struct gce_auth *a, const char *text, struct wal
     return err_set(e, ERR_DENIED, "the token is not known");
 }
 
-/* Those that have expired, and the oldest if there are too many still. */
+/* Drops expired tokens, and the oldest ones beyond the limit. */
 static void forget_tokens(struct gce_auth *a, struct wall now)
 {
     size_t n = 0, surplus = a->n_tokens >= GCE_TOKENS_MAX ? a->n_tokens - GCE_TOKENS_MAX + 1 : 0;
@@ -265,7 +265,7 @@ const struct gce_token *gce_auth_issue(struct gce_auth *a, const struct gce_call
             a->tokens[k].expires.ms - now.ms > ttl_ms / 10)
             return &a->tokens[k];
     forget_tokens(a, now);
-    /* Not mem_resize: the old array would stay in memory unwiped. */
+    /* Not mem_resize: it would leave the old array in memory unwiped. */
     struct gce_token *tokens = mem_array(a->n_tokens + 1, sizeof(*tokens));
     if (a->n_tokens > 0) {
         memcpy(tokens, a->tokens, a->n_tokens * sizeof(*tokens));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Google's service accounts, and who calls: bearer tokens that were given for a signed assertion
- * (RFC 7523) or by the metadata service, and assertions that are shown as they are (self-signed
- * JWTs, as Google's clients send them). A signature is RS256 by the account's key; there is no
- * other.
+ * Google's service accounts, and authentication: bearer tokens issued for a signed assertion (RFC
+ * 7523) or by the metadata service, and self-signed JWTs used directly, as Google's clients send
+ * them. Signatures are RS256 by the account's key only.
  */
 #ifndef BELAY_EMULATOR_GCE_AUTH_H
 #define BELAY_EMULATOR_GCE_AUTH_H
@@ -13,10 +12,10 @@
 #include <openssl/evp.h>
 
 #define GCE_ACCOUNTS_MAX 16
-#define GCE_EMAIL_MAX 128 /* bytes including the NUL, as below */
+#define GCE_EMAIL_MAX 128 /* bytes including the NUL, also below */
 #define GCE_KEY_ID_MAX 41
 #define GCE_TOKEN_MAX 96
-#define GCE_TOKENS_MAX 10000 /* live at a time; the oldest gives way */
+#define GCE_TOKENS_MAX 10000 /* live at a time; the oldest is dropped */
 #define GCE_JWT_MAX 8192
 #define GCE_TOKEN_TTL_S 3600
 
@@ -24,12 +23,12 @@ enum gce_role { GCE_ROLE_ADMIN, GCE_ROLE_VIEWER, GCE_ROLE_NONE };
 
 struct gce_account {
     char email[GCE_EMAIL_MAX];
-    char key_id[GCE_KEY_ID_MAX]; /* "": not known, as of a public key */
+    char key_id[GCE_KEY_ID_MAX]; /* "" if unknown, as for a public key */
     enum gce_role role;
     EVP_PKEY *key; /* with its private half if it was made here */
 };
 
-/* Who calls, and what the token is good for. */
+/* The caller, and the scope of its token. */
 struct gce_caller {
     const struct gce_account *account;
     bool has_scope; /* cloud-platform or compute: every method; else none */
@@ -37,7 +36,7 @@ struct gce_caller {
 
 struct gce_token {
     char text[GCE_TOKEN_MAX];
-    char owner[64]; /* the instance that it was given to; "": for an assertion */
+    char owner[64]; /* the instance it was issued to; "" for an assertion */
     struct gce_caller caller;
     struct wall expires;
 };
@@ -51,29 +50,28 @@ struct gce_auth {
 
 void gce_auth_deinit(struct gce_auth *a); /* wipes the tokens */
 
-/* A key of 2048 bits. */
+/* Makes a key of 2048 bits. */
 int gce_auth_make_key(struct gce_account *account, struct err *e);
-/* A public key, PEM. ERR_INVALID: it is none, none of RSA, or of less than 2048 bits. */
+/* Reads a public key, PEM. ERR_INVALID: malformed, not RSA, or less than 2048 bits. */
 int gce_auth_read_key(struct gce_account *account, const char *pem, size_t n, struct err *e);
-/* The private key, PKCS #8 in PEM, appended to out. */
+/* Appends the private key, PKCS #8 in PEM, to out. */
 int gce_auth_write_key(const struct gce_account *account, struct buf *out, struct err *e);
 
-/* NULL: none */
+/* NULL if unknown */
 const struct gce_account *gce_auth_find(const struct gce_auth *a, const char *email);
 
-bool gce_auth_scope_suffices(const char *scopes); /* words with spaces between them */
+bool gce_auth_scope_suffices(const char *scopes); /* separated by spaces */
 
-/* An assertion for the token endpoint. audiences: NULL-terminated, those that it may be for.
- * ERR_DENIED, with Google's words where they are known. clock: this machine's. */
+/* Checks an assertion for the token endpoint. audiences: the accepted ones, NULL-terminated.
+ * ERR_DENIED, with Google's message where known. clock: this machine's. */
 int gce_auth_check_assertion(const struct gce_auth *a, const char *jwt,
     const char *const *audiences, struct wall clock, struct gce_caller *ret_caller, struct err *e);
 
-/* What stands behind "Bearer ". ERR_DENIED: it is no token that is valid now. now: the region's
- * time. */
+/* Checks the text after "Bearer ". ERR_DENIED: not a token valid now. now: the region's time. */
 int gce_auth_check_bearer(const struct gce_auth *a, const char *text, struct wall now,
     struct wall clock, struct gce_caller *ret_caller, struct err *e);
 
-/* A new token; or, for an owner, the one it was given before, until a tenth of ttl_ms is left.
+/* Issues a new token; for an owner, returns its previous one until a tenth of ttl_ms is left.
  * Borrowed until the next call. */
 const struct gce_token *gce_auth_issue(struct gce_auth *a, const struct gce_caller *caller,
     const char *owner, int64_t ttl_ms, struct wall now);

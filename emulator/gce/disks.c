@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Disks: those that an insert makes, and the list of all there are.
+ * Disks: those created by an insert, and the list of all disks.
  */
 #include "base/str.h"
 #include "emulator/gce/api.h"
@@ -11,7 +11,7 @@
 #define BOOT_GIB 10
 #define FIRST_ID 2000000000000000000LL /* more than 2^53 */
 
-/* ---- of an insert ---- */
+/* ---- insert ---- */
 
 static const char *last_segment(const char *url)
 {
@@ -40,7 +40,7 @@ int gce_add_disk(struct launch_spec *spec, const json_t *disk, struct err *e)
     char name[CLOUD_NAME_MAX];
     if (!params || str_eq(text_of(disk, "type", ""), "SCRATCH") ||
         spec->n_disks == LAUNCH_DISKS_MAX)
-        return 0; /* one that is there already, or goes with the host */
+        return 0; /* an existing disk, or a local one */
     struct disk_spec d = {
         .gib = BOOT_GIB, .stays = !json_is_true(json_object_get(disk, "autoDelete"))};
     if (spec->n_disks == 0)
@@ -58,7 +58,7 @@ int gce_add_disk(struct launch_spec *spec, const json_t *disk, struct err *e)
     return 0;
 }
 
-/* ---- the list ---- */
+/* ---- list ---- */
 
 static json_t *labels_json(const struct tags *tags)
 {

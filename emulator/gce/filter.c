@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text is read anew for each object: filters are short, and so nothing is allocated. Both sides
- * of an AND and an OR are always read, so that an error does not depend on the object.
+ * The text is parsed again for each object: filters are short, and nothing is allocated. Both sides
+ * of an AND and an OR are always parsed, so that an error does not depend on the object.
  */
 #include "emulator/gce/filter.h"
 #include "base/str.h"
@@ -15,7 +15,7 @@ struct parse {
     const char *at;
     const json_t *object;
     int depth, n_terms;
-    bool has_eq, has_other; /* eq and ne are not to be mixed with the others */
+    bool has_eq, has_other; /* eq and ne must not be mixed with the other operators */
     struct err *e;
 };
 
@@ -73,7 +73,7 @@ static int read_word(struct parse *p, char *out)
 
 /* ---- Values ---- */
 
-/* "labels.job" of the object as text; "" and false: there is none. */
+/* The text of "labels.job" and the like in the object; "" and false if absent. */
 static bool look_up(const json_t *object, const char *field, char *out)
 {
     char name[WORD_MAX];
@@ -94,8 +94,8 @@ static bool look_up(const json_t *object, const char *field, char *out)
     return v != NULL;
 }
 
-/* Linear: after a failure only the last star is tried again. is_regex: . and .* instead of * for
- * any text. */
+/* Linear: after a mismatch only the last star is retried. is_regex: . and .* instead of * for any
+ * text. */
 static bool glob(const char *p, const char *s, bool is_regex)
 {
     const char *star = NULL, *retry = NULL;

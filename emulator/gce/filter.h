@@ -13,7 +13,7 @@
 #define GCE_FILTER_TERMS_MAX 50
 #define GCE_FILTER_DEPTH_MAX 8
 
-/* Does the object fit? ERR_INVALID: the text is no filter; the same for every object. */
+/* Whether the object matches. ERR_INVALID: the text is not a filter; the same for every object. */
 int gce_filter_matches(const char *filter, const json_t *object, bool *ret_fits, struct err *e);
 
 #endif

@@ -17,13 +17,14 @@
 #define PUBLIC_KEY_MAX 16384
 #define QUOTA_MAX 1000000
 
-/* The keys of Google Cloud's section of the configuration. */
+/* The configuration keys of Google Cloud's section. */
 struct options {
     struct {
         char email[GCE_EMAIL_MAX];
         enum gce_role role;
-        struct buf public_key; /* PEM; empty: one is made, and its private half written to: */
-        char *key_file;        /* NULL: EMAIL.json in the emulator's directory */
+        /* PEM; empty: a key pair is made, and its private half written to: */
+        struct buf public_key;
+        char *key_file; /* NULL for EMAIL.json in the emulator's directory */
     } accounts[GCE_ACCOUNTS_MAX];
     size_t n_accounts;
     int64_t rate_limit;
@@ -33,8 +34,7 @@ struct options {
 
 /* ---- Configuration ---- */
 
-/* What stands before and after the '@' is enough of an address here; it is the name of a file as
- * well. */
+/* A simplified address check: text before and after the '@'. It is also used as a file name. */
 static bool is_email(const char *text)
 {
     const char *at = strchr(text, '@');
@@ -170,7 +170,7 @@ static int open_gce(const struct front_place *place, void **ret_state, struct er
     return rc;
 }
 
-/* What the console gives for download, but for the address of the token endpoint. */
+/* The file that Google's console offers for download, except for the token endpoint's address. */
 static int write_key_file(const struct gce_account *account, const char *project, const char *url,
     const char *path, struct err *e)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GPUs: what a type has of them, built in or attached, under the names of Compute Engine's API and
- * of its quotas.
+ * GPUs of a type, built in or attached, with the names of Compute Engine's API and of its quotas.
  */
 #include "base/str.h"
 #include "cloud/catalogue.h"
@@ -10,9 +9,9 @@
 
 #define ALL_REGIONS "GPUS_ALL_REGIONS"
 
-/* quotas: by market. Without one for Spot VMs these count for the other. */
+/* quotas: by market. Without a quota for spot, spot GPUs count against the other one. */
 struct gce_gpu_model {
-    /* what the names of those that bring it begin with; NULL: it is attached */
+    /* prefix of the machine types with this GPU built in; NULL if it is attached */
     const char *machines;
     const char *accelerator;
     const char *quotas[2];
@@ -25,7 +24,7 @@ struct gce_gpu_model {
       [CLOUD_ON_DEMAND] = "NVIDIA_" quota "_GPUS"}}
 /* clang-format on */
 
-/* Longer beginnings first. */
+/* Longer prefixes first. */
 static const struct gce_gpu_model models[] = {
     MODEL("a2-ultragpu-", "nvidia-a100-80gb", "A100_80GB"),
     MODEL("a2-", "nvidia-tesla-a100", "A100"),
@@ -84,7 +83,7 @@ static const struct gce_quota *find_quota(const struct gce *gce, const char *nam
     return NULL;
 }
 
-/* NULL: there is no limit. */
+/* NULL if unlimited. */
 static const struct gce_quota *quota_of(
     const struct gce *gce, const struct gce_gpus *gpus, enum cloud_market market)
 {
@@ -92,7 +91,7 @@ static const struct gce_quota *quota_of(
     return q ? q : find_quota(gce, gpus->model->quotas[CLOUD_ON_DEMAND]);
 }
 
-/* quota NULL: of all. */
+/* quota NULL: of all GPUs. */
 static int64_t count_used(const struct gce_call *c, const struct gce_quota *quota)
 {
     int64_t n = 0;

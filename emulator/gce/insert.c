@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of instances.insert: from JSON to a launch_spec, with Compute Engine's own refusals. A
- * field that is not known is refused by name; those that make no difference here are only looked at
- * for their type.
+ * The body of instances.insert: from JSON to a launch_spec, with Compute Engine's own refusals.
+ * Unknown fields are refused by name; for fields without effect here only the type is checked.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -21,7 +20,7 @@
 #define METADATA_MAX (512 * 1024)
 #define RUN_S_MIN 30
 #define RUN_S_MAX (120LL * 24 * 3600)
-#define LEAD_S 120 /* the one early notice that there is */
+#define LEAD_S 120 /* the only early notice available */
 #define URL_PREFIX_1 "https://www.googleapis.com/compute/v1/"
 #define URL_PREFIX_2 "https://compute.googleapis.com/compute/v1/"
 
@@ -29,7 +28,7 @@ struct reading {
     struct gce_call *c;
     struct launch_spec *spec;
     struct err e;
-    bool is_answered; /* with an error of its own words */
+    bool is_answered; /* with its own error message */
 };
 
 static void begin(struct reading *rd, struct json_reader *r, const json_t *value, const char *path)
@@ -37,7 +36,7 @@ static void begin(struct reading *rd, struct json_reader *r, const json_t *value
     json_reader_init(r, value, path, &rd->e);
 }
 
-/* -1 with the error reply in place. */
+/* -1 with the error reply set. */
 static int finish(struct reading *rd, struct json_reader *r)
 {
     if (rd->is_answered)
@@ -51,13 +50,13 @@ static int finish(struct reading *rd, struct json_reader *r)
 static int refuse(struct reading *rd, const char *field, const char *value, const char *why)
 {
     rd->is_answered = true;
-    if (rd->e.kind != ERR_NONE) /* an earlier error of form, after which nothing more was read */
+    if (rd->e.kind != ERR_NONE) /* an earlier format error, after which nothing more was read */
         return gce_fail(rd->c, 400, "badRequest", "Invalid JSON payload received. %s", rd->e.text);
     return gce_fail(rd->c, 400, "invalid", "Invalid value for field 'resource.%s': '%.100s'. %s",
         field, value, why);
 }
 
-/* An int64 of the API is a string; a number is taken too. */
+/* An int64 of the API is a string; a number is accepted too. */
 static int read_int64(struct reading *rd, struct json_reader *r, const char *key, int64_t min,
     int64_t max, int64_t *ret_n)
 {
@@ -102,8 +101,8 @@ static int read_name(struct reading *rd, struct json_reader *r)
     return 0;
 }
 
-/* ".../zones/ZONE/KIND/NAME", whole or from projects/ or zones/ on. NULL: it is none; *ret_zone has
- * its zone. */
+/* ".../zones/ZONE/KIND/NAME", complete or starting at projects/ or zones/. NULL if malformed;
+ * *ret_zone receives its zone. */
 static const char *name_of_url(
     const char *url, const char *kind, const char *project, char zone[CLOUD_NAME_MAX])
 {
@@ -129,7 +128,7 @@ static const char *name_of_url(
     return url[0] && !strchr(url, '/') ? url : NULL;
 }
 
-/* The pool's machines are of this type, with GPUs attached or without. */
+/* Whether the pool's machines are of this type, with or without attached GPUs. */
 static bool is_machine_of(const struct market_pool *p, const char *zone, const char *type)
 {
     struct catalogue_parts parts;
@@ -201,7 +200,7 @@ static int check_count(struct reading *rd, const struct catalogue_gpu *gpu, int6
     return 0;
 }
 
-/* The spec's type becomes that with n of the GPU. A machine that brings it may name it again. */
+/* Adds n GPUs to the spec's type. A machine with built-in GPUs may name them again. */
 static int attach(struct reading *rd, const char *accelerator, int64_t n)
 {
     struct launch_spec *s = rd->spec;
@@ -294,7 +293,7 @@ static int read_item(struct reading *rd, const json_t *item, size_t *total)
     return 0;
 }
 
-/* What the machine runs: its startup script, else what cloud-init would have read. */
+/* The machine's script: its startup script, else cloud-init's user data. */
 static void take_script(struct launch_spec *s)
 {
     const char *script = tags_get(&s->attributes, "startup-script");
@@ -346,7 +345,7 @@ static int read_lead(struct reading *rd, struct json_reader *r)
 {
     int64_t lead_ms = 0;
     if (!rd->c->is_beta)
-        return 0; /* not known in v1: refused as such */
+        return 0; /* unknown in v1: refused as such */
     if (read_seconds(rd, r, "preemptionNoticeDuration", 0, LEAD_S, &lead_ms) < 0)
         return -1;
     if (lead_ms != 0 && lead_ms != SECONDS_MS(LEAD_S))
@@ -514,7 +513,7 @@ static int read_account(struct reading *rd, struct json_reader *outer)
     return read_scopes(rd, scopes);
 }
 
-/* ---- The whole ---- */
+/* ---- The whole body ---- */
 
 static void read_ignored(struct json_reader *r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instances: insert, get, delete, list, and how one looks.
+ * Instances: insert, get, delete, list, and their JSON.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- How one looks ---- */
+/* ---- JSON ---- */
 
-/* In the order of its life; NULL: the instance is gone. A stopped one is TERMINATED and still
- * exists. */
+/* The status; NULL if the instance is gone. A stopped one is TERMINATED and still exists. */
 static const char *instance_status(const struct instance *i, struct wall now)
 {
     switch (i->state) {
@@ -136,7 +135,7 @@ static json_t *instance_json(const struct region *r, const struct instance *i, s
     return o;
 }
 
-/* ---- Finding ---- */
+/* ---- Lookup ---- */
 
 static bool is_shown(const struct gce_call *c, const struct instance *i)
 {
@@ -154,8 +153,7 @@ static struct instance *find_existing(const struct gce_call *c, const char *name
     return NULL;
 }
 
-/* The first of this name in the zone that still exists and can be seen; NULL with the error reply
- * in place. */
+/* The first of this name in the zone that exists and is visible; NULL with the error reply set. */
 static struct instance *find_instance(struct gce_call *c, const char *name)
 {
     struct instance *i = find_existing(c, name);
@@ -196,8 +194,8 @@ static void fail_stockout(struct gce_call *c, struct gce_operation *op, const ch
     buf_deinit(&text);
 }
 
-/* A machine type and an accelerator of the zone that no pool has together are sold out, for good.
- * The spec is taken on success. */
+/* A machine type and an accelerator of the zone that no pool combines count as permanently sold
+ * out. spec is taken over on success. */
 static int launch(struct gce_call *c, struct launch_spec *spec,
     struct reservation **ret_reservation, struct err *e)
 {
@@ -215,7 +213,7 @@ static int launch(struct gce_call *c, struct launch_spec *spec,
     return rc;
 }
 
-/* A refusal that waits for inserts: an operation that fails if its code is an operation's, else an
+/* Handles a queued refusal of inserts: a failing operation if its code is an operation's, else an
  * HTTP error. 1: there was none; 0 and -1: answered. */
 static int take_refusal(struct gce_call *c, const struct launch_spec *spec, const char *request_id)
 {
@@ -284,7 +282,7 @@ int gce_instances_insert(struct gce_call *c)
     return rc;
 }
 
-/* ---- The others ---- */
+/* ---- Other methods ---- */
 
 int gce_instances_get(struct gce_call *c)
 {

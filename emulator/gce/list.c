@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists: what of them a query asks for, and how they are shown, plain or zone by zone. The zones'
- * own list, too.
+ * Lists: selecting entries by the query, and showing them plain or by zone. Also the list of zones.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -39,7 +38,7 @@ static int by_key(const void *a, const void *b)
 struct page {
     int64_t max;
     const char *filter;
-    struct buf after; /* the key of the last entry before it */
+    struct buf after; /* the key of the last entry of the previous page */
 };
 
 static int read_page(struct gce_call *c, struct page *page)
@@ -60,7 +59,7 @@ static int read_page(struct gce_call *c, struct page *page)
     return gce_query_end(c);
 }
 
-/* Drops what the page does not have; sets *ret_next when there is more. */
+/* Drops the entries outside the page; sets *ret_next if there are more. */
 static int cut(struct gce_call *c, struct gce_items *items, json_t **ret_next)
 {
     struct page page = {0};

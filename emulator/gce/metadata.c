@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metadata server of an instance (http://metadata.google.internal/computeMetadata/v1/). What
- * there is, is a tree of JSON that is built for each request; a path walks it. Names are spelled as
- * in paths; in recursive JSON they are camelCase, but for the custom attributes. Tokens are no part
- * of the tree.
+ * The metadata server of an instance (http://metadata.google.internal/computeMetadata/v1/). Its
+ * content is a JSON tree built for each request; a path selects a node. Names are spelled as in
+ * paths; in recursive JSON they are camelCase, except for custom attributes. Tokens are not part of
+ * the tree.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -19,7 +19,7 @@
 #define HTML_TYPE "text/html; charset=UTF-8"
 #define WAIT_MAX_S 3600
 #define ETAG_MAX 17
-#define ATTRIBUTES "attributes" /* whose names are the user's */
+#define ATTRIBUTES "attributes" /* user-defined names */
 
 static void project_number(const char *project, char out[16])
 {
@@ -143,7 +143,7 @@ static json_t *tree_of(const struct front_site *s)
     return root;
 }
 
-/* Borrowed from the tree; NULL: there is no such thing. */
+/* Borrowed from the tree; NULL if absent. */
 static const json_t *walk(const json_t *tree, const char *path)
 {
     char name[GCE_EMAIL_MAX + 2];
@@ -203,7 +203,7 @@ static void add_leaf(struct buf *out, const json_t *v)
         buf_printf(out, "%s\n", json_string_value(json_array_get(v, k)));
 }
 
-/* A directory: its names, one a line, directories with a slash; below all of it, "name/of/leaf
+/* A directory: its names, one per line, directories with a slash; recursively: "name/of/leaf
  * value". */
 static void add_names(
     struct buf *out, const json_t *v, bool is_recursive, const char *prefix, int depth)
@@ -238,7 +238,7 @@ static void add_json(struct buf *out, const json_t *v, bool are_names_ours)
     }
     json_t *list = json_array();
     json_array_append(list, (json_t *)v);
-    /* "[...]": a value alone is no text that can be dumped everywhere */
+    /* "[...]": not every library version dumps a bare value */
     char *text = json_dump_text(list);
     buf_add(out, text + 1, strlen(text) - 2);
     free(text);
@@ -259,7 +259,7 @@ struct question {
     bool is_recursive, is_json, waits;
     bool is_in_attributes;
     int64_t timeout_s;
-    const char *last_etag; /* NULL: none */
+    const char *last_etag; /* may be NULL */
 };
 
 static bool read_flag(struct form *f, const char *name)
@@ -282,7 +282,7 @@ static int read_question(struct form *f, struct question *q)
     return 0;
 }
 
-/* The caller knows this value already: it is asked for again, until it is another. */
+/* Whether the caller already has this value: it then waits for another. */
 static bool has_to_wait(const struct question *q, const struct front_request *r, const char *etag)
 {
     const char *known = r->mark ? r->mark : q->last_etag ? q->last_etag : etag;
@@ -339,9 +339,9 @@ static void answer_token(const struct front_site *s, struct front_reply *reply)
         (long long)((t->expires.ms - s->now.ms) / 1000));
 }
 
-/* ---- The whole ---- */
+/* ---- Dispatch ---- */
 
-/* A directory is asked for with a slash. */
+/* A directory is requested with a trailing slash. */
 static void redirect(const char *path, struct front_reply *reply)
 {
     reply->status = 301;

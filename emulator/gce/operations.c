@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Zone operations. Those of calls are stored; whether they are done is seen from their instance.
- * Those of preemptions ("systemevent-...") are seen from the instances that had a notice, so that
- * they are there for as long as the emulator runs: of an instance that is deleted at its preemption
- * they are all that is left.
+ * Zone operations. Those of calls are stored; whether they are done is derived from their instance.
+ * Those of preemptions ("systemevent-...") are derived from the instances that had a notice, so
+ * they exist for as long as the emulator runs: after an instance is deleted at its preemption, only
+ * they remain.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -17,7 +17,7 @@
 #define PREEMPTED "compute.instances.preempted"
 #define EVENT_PREFIX "systemevent-"
 
-/* ---- What has become of one ---- */
+/* ---- State ---- */
 
 struct outcome {
     bool is_done;
@@ -140,7 +140,7 @@ static json_t *operation_json(
     return o;
 }
 
-/* WALL_NONE: it was not. */
+/* WALL_NONE if it was not preempted. */
 static struct wall preempted_at(const struct instance *i)
 {
     return !i->is_reclaimed ? WALL_NONE : wall_is_set(i->noticed_at) ? i->noticed_at : i->ended_at;
@@ -175,7 +175,7 @@ static json_t *event_json(const struct region *r, const struct instance *i)
     return o;
 }
 
-/* ---- Begin and find ---- */
+/* ---- Start and lookup ---- */
 
 static void forget_half(struct gce *gce)
 {
@@ -251,7 +251,7 @@ static int not_found(struct gce_call *c)
         c->zone, c->name);
 }
 
-/* max_ms: how long the reply may wait until it is done. */
+/* max_ms: how long the reply may wait until the operation is done. */
 static int get(struct gce_call *c, int64_t max_ms)
 {
     if (gce_check_zone(c) < 0 || gce_query_end(c) < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who calls, how often, what for, and the form of errors. Order: the key, the address, the rate,
- * the faults, the method. The limits are the account's, whichever key is shown. Who asks too often
- * meets the proxy before the API: a status of 429 with a line of text, and no JSON.
+ * Authentication, rate limits, dispatch, and the format of errors. Order: key, address, rate,
+ * faults, method. The limits are per account, whichever key is used. Above the rate limit the proxy
+ * before the API answers: status 429 with a line of text, no JSON.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -22,7 +22,7 @@
 static const struct {
     const char *code;
     int status;
-    const char *text, *suggestion; /* suggestion: NULL for none */
+    const char *text, *suggestion; /* suggestion may be NULL */
 } errors[] = {
     {NO_KEY, 401, "API key was invalid, expired, or deleted.",
         "Check your API key or create a new one, then try again."},
@@ -117,7 +117,7 @@ json_t *lambda_cloud_body(struct lambda_cloud_call *c)
     return body;
 }
 
-/* ---- Who calls ---- */
+/* ---- Authentication ---- */
 
 static bool is_key(const struct lambda_cloud *cloud, const char *text)
 {
@@ -127,7 +127,7 @@ static bool is_key(const struct lambda_cloud *cloud, const char *text)
     return is_known;
 }
 
-/* What stands behind "Basic ": the key as the user's name, with no password. */
+/* The text after "Basic ": the key as the user name, without a password. */
 static bool is_basic(const struct lambda_cloud *cloud, const char *text)
 {
     struct buf pair = {0};
@@ -164,7 +164,7 @@ static int check_rate(struct lambda_cloud_call *c, bool is_launch)
     return 0;
 }
 
-/* ---- What for ---- */
+/* ---- Dispatch ---- */
 
 static const struct {
     const char *method, *path; /* below the root; * is the id of an instance */
@@ -192,7 +192,7 @@ static bool fits(struct lambda_cloud_call *c, const char *pattern, const char *p
     return true;
 }
 
-/* The method, or N_METHODS with the error in place. */
+/* The method, or N_METHODS with the error set. */
 static size_t find_method(struct lambda_cloud_call *c)
 {
     const char *path = c->request->path;

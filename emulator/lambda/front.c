@@ -16,11 +16,11 @@
 #define EVERY_MAX_MS 3600000
 #define FILE_SYSTEMS_MAX 100
 
-/* The keys of Lambda's section of the configuration. */
+/* The configuration keys of Lambda's section. */
 struct options {
     char keys[LAMBDA_CLOUD_KEYS_MAX][LAMBDA_CLOUD_KEY_MAX];
     size_t n_keys;
-    const char **ssh_keys, **images; /* NULL-terminated; NULL: any */
+    const char **ssh_keys, **images; /* NULL-terminated; NULL for any */
     struct lambda_cloud_file_system *file_systems;
     size_t n_file_systems;
     int64_t request_every_ms, launch_every_ms;
@@ -28,7 +28,7 @@ struct options {
 
 /* ---- Configuration ---- */
 
-/* One word of visible ASCII, fit for both forms of the header. */
+/* One word of visible ASCII, valid in both forms of the header. */
 static bool is_key(const char *text)
 {
     size_t n = strlen(text);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What there is, and its end: instance types with the regions that have some, instances, terminate.
+ * Instance types with the regions that have capacity, instances, terminate.
  *
  *     booting --> active --> terminating --> terminated
- *        \           \--> unhealthy: it has powered itself off; it is there until it is terminated
+ *        \           \--> unhealthy: powered itself off; shown until it is terminated
  *         \           \-> preempted
  *          \--> terminated
  *
- * What has ended is shown for a while, then there is no such instance.
+ * An ended instance is shown for a while, then it does not exist.
  */
 #include "base/str.h"
 #include "cloud/catalogue.h"
@@ -74,7 +74,7 @@ int lambda_cloud_types(struct lambda_cloud_call *c)
 
 /* ---- Instances ---- */
 
-/* NULL: it is not shown, or not any more. */
+/* NULL if it is not shown, or no longer shown. */
 static const char *status_of(const struct lambda_cloud_call *c, const struct instance *i)
 {
     struct wall now = c->site->now;
@@ -99,7 +99,7 @@ static const char *status_of(const struct lambda_cloud_call *c, const struct ins
     return is_preempted ? PREEMPTED : TERMINATED;
 }
 
-/* What can be done to it now. */
+/* The actions currently available. */
 static json_t *actions_json(const char *status)
 {
     static const char *const actions[] = {
@@ -168,7 +168,7 @@ int lambda_cloud_list(struct lambda_cloud_call *c)
     return 0;
 }
 
-/* NULL with the error reply in place. */
+/* NULL with the error reply set. */
 static struct instance *find(struct lambda_cloud_call *c, const char *id)
 {
     struct instance *i = region_find(c->region, id);
@@ -209,7 +209,7 @@ static json_t *end_all(struct lambda_cloud_call *c, const json_t *ids)
     for (size_t k = 0; k < json_array_size(ids); k++) {
         struct instance *i = region_find(c->region, json_string_value(json_array_get(ids, k)));
         region_terminate(c->region, i, c->site->now);
-        const char *status = status_of(c, i); /* none of one that had powered itself off long ago */
+        const char *status = status_of(c, i); /* NULL if it had powered itself off long ago */
         json_array_append_new(ended, instance_json(i, status ? status : TERMINATED));
     }
     return ended;

@@ -20,10 +20,10 @@ struct reading {
     struct lambda_cloud_call *c;
     struct launch_spec *spec;
     struct err e;
-    const char *file_system; /* "": none */
+    const char *file_system; /* "" if none */
 };
 
-/* ---- What exists ---- */
+/* ---- Existing resources ---- */
 
 static bool is_listed(const char *const *names, const char *name)
 {
@@ -56,8 +56,7 @@ static int check_file_system(struct reading *rd)
     return refuse(rd, "file system", rd->file_system);
 }
 
-/* A type may have no pool in the region that is asked for; then there is no capacity of it
- * there. */
+/* A type may have no pool in the requested region: it then has no capacity there. */
 static int check_place(struct reading *rd)
 {
     const struct market *m = &rd->c->region->market;
@@ -83,7 +82,7 @@ static int check_names(struct reading *rd)
 
 /* ---- The body ---- */
 
-/* The one name in a list of exactly, or at most, one. */
+/* The one name in a list of exactly one, or at most one. */
 static const char *read_one(
     struct json_reader *r, const char *key, const json_t *list, bool is_required, size_t max_len)
 {
@@ -197,7 +196,7 @@ int lambda_cloud_launch(struct lambda_cloud_call *c)
     c->region->counts.launch_calls++;
     json_t *body = lambda_cloud_body(c);
     int rc = body ? read_body(&rd, body) : -1;
-    json_wipe(body); /* user data holds a one-use secret */
+    json_wipe(body); /* user data contains a one-use secret */
     if (rc == 0)
         rc = launch(c, &spec);
     launch_spec_deinit(&spec);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which call it is, the calls on one object, errors. Lists, deletes and uploads are in s3/list.c
- * and s3/upload.c.
+ * Dispatch, calls on single objects, errors. Lists, deletes and uploads are in s3/list.c and
+ * s3/upload.c.
  */
 #include "emulator/s3/api.h"
 #include "base/mem.h"
@@ -98,7 +98,7 @@ int s3_fail(struct s3_call *c, const char *code, const char *fmt, ...)
     return -1;
 }
 
-/* ---- What the calls on objects share ---- */
+/* ---- Shared by the calls on objects ---- */
 
 static void http_date(struct wall w, char out[40])
 {
@@ -180,7 +180,7 @@ static void put_object(struct s3_call *c)
 }
 
 /* "/bucket/key" or "bucket/key", encoded. */
-/* NULL: there is none, or (*ret_denied) it may not be read. */
+/* NULL if there is none, or (*ret_denied) it may not be read. */
 static const struct s3_object *find_source(struct s3_call *c, bool *ret_denied)
 {
     const char *text = front_header(c->request, "x-amz-copy-source");
@@ -227,7 +227,7 @@ static void copy_object(struct s3_call *c)
     xmlw_close(&c->reply->body, "CopyObjectResult");
 }
 
-/* "bytes=A-B", "bytes=A-", "bytes=-N" of n bytes. False: it cannot be satisfied. Anything else
+/* "bytes=A-B", "bytes=A-", "bytes=-N" of n bytes. False if it cannot be satisfied. Anything else
  * counts as no range. */
 static bool read_range(
     const char *text, size_t n, size_t *ret_from, size_t *ret_to, bool *ret_is_one)
@@ -315,7 +315,7 @@ static void not_played(struct s3_call *c)
     s3_fail(c, "NotImplemented", "%s is not played here", c->reply->action);
 }
 
-/* ---- What the caller may ---- */
+/* ---- Permissions ---- */
 
 bool s3_may(const struct s3_call *c, const char *action, const char *key, const char *prefix)
 {
@@ -328,14 +328,14 @@ bool s3_may(const struct s3_call *c, const char *action, const char *key, const 
     return may;
 }
 
-/* ---- Which call it is ---- */
+/* ---- Dispatch ---- */
 
 static const struct {
     const char *method;
     enum { ROOT, BUCKET, KEY } of;
-    const char *param, *header; /* NULL: any; the first row that fits */
+    const char *param, *header; /* NULL for any; the first matching row is used */
     const char *name;
-    const char *action; /* as policies name it; NULL: it is asked for each key */
+    const char *action; /* name in policies; NULL: checked for each key */
     void (*run)(struct s3_call *c);
 } calls[] = {
     {"GET", ROOT, NULL, NULL, "ListBuckets", "s3:ListAllMyBuckets", s3_list_buckets},
@@ -406,7 +406,7 @@ bool s3_api_route(struct s3_call *c)
     return true;
 }
 
-/* Parts of an upload are encrypted as its beginning said. */
+/* Parts of an upload are encrypted as its creation specified. */
 static bool is_encrypted(const struct s3_call *c)
 {
     static const char *const makes[] = {"PutObject", "CopyObject", "CreateMultipartUpload"};
@@ -428,7 +428,7 @@ bool s3_api_may(struct s3_call *c)
             c, "AccessDenied", "a policy of the bucket refuses what is not encrypted as it says");
         return false;
     }
-    /* Who may not list does not learn that an object is missing. */
+    /* Without the permission to list, a missing object must not be revealed. */
     bool may = s3_may(c, action, c->key, prefix) &&
                (!is_read || !c->key[0] || s3_bucket_find(c->bucket, c->key) ||
                    s3_may(c, "s3:ListBucket", "", c->key));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls of S3 that are played here. Pure but for what is in the buckets: a checked request in,
- * a reply out.
+ * The emulated calls of S3. Pure except for the content of the buckets: a checked request in, a
+ * reply out.
  */
 #ifndef BELAY_EMULATOR_S3_API_H
 #define BELAY_EMULATOR_S3_API_H
@@ -18,11 +18,11 @@
 struct s3_account {
     struct s3_objects objects;
     const char *region;
-    bool has_conditions; /* false: conditional writes are answered 501 */
-    /* The x-amz-server-side-encryption that a new object must have; NULL: any. */
+    bool has_conditions; /* false: conditional writes are answered with 501 */
+    /* The x-amz-server-side-encryption required of a new object; NULL for any. */
     const char *encryption;
-    size_t quota_bytes; /* of everything */
-    int64_t page;       /* keys on a page of a list, at most; 1 .. S3_PAGE_MAX */
+    size_t quota_bytes; /* of all objects */
+    int64_t page;       /* maximum keys on a page of a list; 1 .. S3_PAGE_MAX */
 };
 
 struct s3_call {
@@ -30,23 +30,22 @@ struct s3_call {
     const struct front_request *request;
     struct faults *faults;
     struct wall now;
-    const struct policy *policy; /* of the caller's session; NULL: it may everything */
-    struct s3_bucket *bucket;    /* NULL: none is named */
-    char key[S3_KEY_BYTES + 1];  /* "": the bucket itself */
+    const struct policy *policy; /* of the caller's session; NULL: everything is allowed */
+    struct s3_bucket *bucket;    /* NULL if none is named */
+    char key[S3_KEY_BYTES + 1];  /* "" for the bucket itself */
     struct form query;
     struct front_reply *reply;
 };
 
-/* Finds the call: c->bucket, c->key, c->query and the action's name in the reply. False: refused,
- * the reply says why. The query is to be deinit'ed in either case. c's account, request, faults,
- * now, policy and reply are set. */
+/* Finds the call: sets c->bucket, c->key, c->query and the action's name in the reply. False if
+ * refused; the reply has the reason. The caller deinits the query in either case. c's account,
+ * request, faults, now, policy and reply must be set. */
 bool s3_api_route(struct s3_call *c);
-/* Whether the caller may do what was found; false: the reply says that it may not. */
+/* Whether the caller may make the call; if not, the reply has the refusal. */
 bool s3_api_may(struct s3_call *c);
-void s3_api_run(struct s3_call *c); /* what was found */
+void s3_api_run(struct s3_call *c); /* runs the call found by s3_api_route */
 
-/* Makes the reply this error, with the status that the code has and, without text, its usual
- * words. */
+/* Makes the reply this error, with the code's status and, if text is NULL, its usual message. */
 void s3_api_error(
     const char *code, const char *text, const char *region, struct front_reply *reply);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * S3: its part of the configuration, and the check of requests before s3/api.c. Signatures are
- * Version 4 in the Authorization header, over a payload whose hash is given and is the body's;
+ * Version 4 in the Authorization header, over a payload whose hash is given and matches the body;
  * every x-amz- header is signed.
  */
 #include "emulator/s3/front.h"
@@ -91,7 +91,7 @@ static bool is_in(const char *names, const char *name)
     return false;
 }
 
-/* The code of a refusal, *ret_text its words (kind NONE: the usual), or NULL. */
+/* The code of a refusal, with its message in *ret_text (kind NONE: the usual one), or NULL. */
 static const char *check_payload(const struct front_request *r, struct err *ret_text)
 {
     const char *given = front_header(r, "x-amz-content-sha256");
@@ -100,7 +100,7 @@ static const char *check_payload(const struct front_request *r, struct err *ret_
     char ours[SIGV4_HEX_MAX];
     *ret_text = (struct err){0};
     if (!authorization)
-        return NULL; /* for the keyring to refuse */
+        return NULL; /* left to the keyring to refuse */
     if (!given) {
         err_set(ret_text, ERR_INVALID,
             "Missing required header for this request: x-amz-content-sha256");
@@ -125,7 +125,7 @@ static const char *check_payload(const struct front_request *r, struct err *ret_
     return NULL;
 }
 
-/* *ret_policy: of the caller's session, borrowed; NULL: it has none. */
+/* *ret_policy: of the caller's session, borrowed; NULL if it has none. */
 static const char *check_caller(const struct front_site *s, const struct front_request *r,
     const struct policy **ret_policy, struct err *ret_text)
 {

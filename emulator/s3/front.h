@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * S3 beside EC2: an address of its own, the same keys.
+ * S3, next to EC2: at its own address, with the same keys.
  */
 #ifndef BELAY_EMULATOR_S3_FRONT_H
 #define BELAY_EMULATOR_S3_FRONT_H
@@ -10,10 +10,10 @@
 #include "emulator/s3/api.h"
 
 struct s3_options {
-    const char **buckets; /* NULL: there is no S3 */
-    int port;             /* 0: any */
+    const char **buckets; /* NULL for no S3 */
+    int port;             /* 0 = any free one */
     bool has_conditions;
-    const char *encryption; /* NULL: anything */
+    const char *encryption; /* NULL for any */
     int64_t quota_bytes, page;
 };
 
@@ -22,7 +22,7 @@ struct s3_state {
     const struct keyring *keyring;
 };
 
-/* The key `s3` of the section. */
+/* Reads the key `s3` of the section. */
 void s3_read_options(struct config_section *s, struct s3_options *ret_options);
 
 /* keyring and region are borrowed until close. */

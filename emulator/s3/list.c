@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists and removals of many objects.
+ * Listing, and deleting many objects.
  */
 #include "base/str.h"
 #include "emulator/b64.h"
@@ -41,7 +41,7 @@ struct listing {
     const char *prefix, *delimiter;
     bool is_encoded;
     int64_t max, n;
-    char last[S3_KEY_BYTES + 1]; /* the key or common prefix that was told last */
+    char last[S3_KEY_BYTES + 1]; /* the last key or common prefix returned */
     struct buf commons;
 };
 
@@ -72,7 +72,7 @@ static void tell_object(struct listing *l, const struct s3_object *object)
     STR_COPY(l->last, object->key);
 }
 
-/* The bytes of key up to and with the delimiter after the prefix; 0: there is none. */
+/* Length of key up to and including the delimiter after the prefix; 0 if there is none. */
 static size_t common_bytes(const struct listing *l, const char *key)
 {
     const char *at = l->delimiter[0] ? strstr(key + strlen(l->prefix), l->delimiter) : NULL;
@@ -109,7 +109,8 @@ static bool walk(struct listing *l, size_t from)
     return false;
 }
 
-/* Where the page starts; -1: refused. The token is the last name of the page before, in base64. */
+/* Where the page starts; -1 if refused. The token is the last name of the previous page, in base64.
+ */
 static int find_start(struct listing *l, const char *token, const char *after, size_t *ret_from)
 {
     const struct s3_bucket *bucket = l->c->bucket;
@@ -220,7 +221,7 @@ static size_t count_keys(const struct xml_node *root)
     return n;
 }
 
-/* A fault of the action "DeleteObjects/key": the first key stays, and is told as an error. */
+/* A fault of the action "DeleteObjects/key": the first key is kept, and reported as an error. */
 static void tell_refused_key(struct s3_call *c, const struct xml_node *root, const char *code)
 {
     char key[S3_KEY_BYTES + 1] = "";

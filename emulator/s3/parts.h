@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the S3 API share. Functions that return int return 0, or -1 after they made the
- * reply an error.
+ * Shared by the files of the S3 API. Functions that return int return 0, or -1 after turning the
+ * reply into an error.
  */
 #ifndef BELAY_EMULATOR_S3_PARTS_H
 #define BELAY_EMULATOR_S3_PARTS_H
@@ -10,15 +10,16 @@
 
 #define S3_XML_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 
-/* fmt NULL: the usual words of the code. */
+/* fmt NULL: the code's usual message. */
 int s3_fail(struct s3_call *c, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void s3_open(struct s3_call *c, const char *element); /* the root of a good reply */
-int s3_query_end(struct s3_call *c);                  /* a parameter that nobody asked for */
-/* By the policy of the caller's session; prefix NULL: the request has none. key "": the bucket. */
+void s3_open(struct s3_call *c, const char *element); /* the root element of a successful reply */
+int s3_query_end(struct s3_call *c);                  /* refuses unread parameters */
+/* By the policy of the caller's session; prefix may be NULL. key "": the bucket. */
 bool s3_may(const struct s3_call *c, const char *action, const char *key, const char *prefix);
 
-/* Content-MD5 and x-amz-checksum-sha256 against the body; the latter, "" if there is none. */
+/* Checks Content-MD5 and x-amz-checksum-sha256 against the body; returns the latter, "" if absent.
+ */
 int s3_check_body(struct s3_call *c, char ret_sha256[S3_CHECKSUM_BYTES]);
 int s3_check_room(struct s3_call *c, size_t n);
 int s3_check_condition(struct s3_call *c); /* If-None-Match: * */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Uploads in parts.
+ * Multipart uploads.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_BYTES_MIN (5u << 20) /* of all but the last */
+#define PART_BYTES_MIN (5u << 20) /* of all parts except the last */
 
 static struct s3_upload *find(struct s3_call *c)
 {
