@@ -14,7 +14,7 @@
 #define MAGIC "SQLite format 3"
 #define INSTANCES_MAX 2000000
 #define GAP_MIN_MS 60000
-#define TICKS_MAX 100000 /* of a trace: longer pasts are told in longer ticks */
+#define TICKS_MAX 100000 /* per trace: longer histories use longer ticks */
 
 bool history_is_database(const char *path)
 {
@@ -30,9 +30,9 @@ bool history_is_database(const char *path)
 
 struct jobs_read {
     struct db_reader *db;
-    struct map useful_ms; /* job -> that of all its ranks, as a pointer */
+    struct map useful_ms; /* job -> useful time of all its ranks, as a pointer */
     struct joblog log;
-    int64_t last; /* of this page */
+    int64_t last; /* on this page */
     struct err *e;
 };
 
@@ -51,8 +51,7 @@ static const char *text_of(struct joblog *l, const char *text)
     return joblog_text(l, text, strlen(text));
 }
 
-/* Of what it asked for beside its size only what it read: the nodes of today may have other
- * features. */
+/* Of its constraints only the input: today's nodes may have other features. */
 static int read_input(struct jobs_read *r, int64_t id, struct log_job *j)
 {
     struct extras_row row = {0};
@@ -136,20 +135,20 @@ int history_read_jobs(const char *path, struct joblog *ret_log, struct err *e)
 
 /* ---- traces ---- */
 
-/* What is known of one moment of an offer: it could be had from then on, or it could not. */
+/* An observation of an offer: from this moment on it was available, or not. */
 struct word {
     const char *offer; /* POOL/ZONE/TYPE */
     int64_t from_ms;
-    int64_t until_ms; /* is_there: a machine was there until then */
+    int64_t until_ms; /* for is_there: end of the machine's life */
     bool is_there;
-    int64_t uusd_h; /* is_there */
+    int64_t uusd_h; /* for is_there */
 };
 
 struct words {
     struct smap offers; /* -> their names; owned */
     struct word *list;
     size_t n;
-    int64_t end_ms; /* the last moment that anything is known of */
+    int64_t end_ms; /* the last moment with an observation */
     struct err *e;
 };
 
@@ -172,8 +171,8 @@ static void add_word(struct words *w, const struct instance_row *r, const struct
         w->end_ms = word->from_ms;
 }
 
-/* Without a launch there was none to be had, unless its end was wanted before. One that lives: as
- * of its launch. */
+/* A machine that was never launched means no capacity, unless its end was requested before. A live
+ * one counts from its launch. */
 static int on_instance(void *ctx, const struct instance_row *r)
 {
     struct words *w = ctx;
@@ -212,7 +211,7 @@ static int by_offer_and_time(const void *a, const void *b)
     return (int)x->is_there - (int)y->is_there;
 }
 
-/* Of the words of one offer. Before the first of them it was as that says. */
+/* Observations of one offer. Before the first one, its value is assumed. */
 static struct trace make_trace(
     const struct word *w, size_t n, int64_t start_ms, int64_t gap_ms, size_t ticks)
 {

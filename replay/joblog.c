@@ -138,7 +138,7 @@ int joblog_parse(
     if (n > JOBLOG_BYTES_MAX)
         return err_set(
             e, ERR_INVALID, "%s: a log of jobs may have %u MiB", file, JOBLOG_BYTES_MAX >> 20);
-    if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark */
+    if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* byte order mark */
         text += 3;
         n -= 3;
     }

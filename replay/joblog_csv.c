@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Logs of jobs as tables of text: a first line that names the columns, then a job a line. Fields
- * are separated by ',', ';', '|' or tabs, whichever the first line has; one that has such a
- * character in it stands in double quotes, in which a double quote is written twice (RFC 4180), and
- * lines do not break.
+ * Logs of jobs as text tables: a first line with the column names, then one job per line. Fields
+ * are separated by ',', ';', '|' or tabs, whichever the first line uses. A field containing the
+ * separator is put in double quotes, inside which a double quote is doubled (RFC 4180); lines do
+ * not break.
  *
- * The names of sacct are known too, so that `sacct -P --format ...` needs no conversion. Its cpus
- * are those of all nodes together, and so is its memory, unless a letter behind the unit says
+ * The column names of sacct are known too, so that `sacct -P --format ...` needs no conversion. Its
+ * CPUs are of all nodes together, and so is its memory, unless a letter after the unit says
  * otherwise (Slurm before 21.08).
  */
 #include "replay/joblog.h"
@@ -24,7 +24,7 @@
 #define FIELDS_MAX 128
 #define CPUS_MAX 1000000
 #define GPUS_MAX 65536
-#define MEMORY_MIB_MAX (INT64_C(1) << 40) /* as str_to_mib has it */
+#define MEMORY_MIB_MAX (INT64_C(1) << 40) /* as in str_to_mib */
 
 enum column {
     COL_ID,
@@ -108,9 +108,9 @@ struct table_reader {
     const char *file;
     int line;
     char separator;
-    int at[COLUMNS]; /* of a column in a line; -1: there is none */
+    int at[COLUMNS]; /* of a column in a line; -1 if absent */
     size_t n_columns;
-    char *fields[FIELDS_MAX]; /* of this line, in its copy */
+    char *fields[FIELDS_MAX]; /* of the current line, pointing into a copy */
     size_t n_fields;
     struct joblog *log;
     struct err *e;
@@ -121,7 +121,7 @@ static int fail(const struct table_reader *r, const char *column, const struct e
     return err_set(r->e, ERR_INVALID, "%s:%d: %s: %s", r->file, r->line, column, why->text);
 }
 
-/* Takes the line apart, in place. */
+/* Splits the line in place. */
 static int split(struct table_reader *r, char *line)
 {
     r->n_fields = 0;
@@ -156,7 +156,7 @@ static int split(struct table_reader *r, char *line)
     }
 }
 
-/* "": there is no such column, or nothing in it. */
+/* "" if the column is absent or empty. */
 static const char *field(const struct table_reader *r, enum column c)
 {
     return r->at[c] >= 0 ? r->fields[r->at[c]] : "";
@@ -170,7 +170,7 @@ static const char *name_of(enum column c)
     return known[i].name;
 }
 
-/* What sacct prints where there is nothing. */
+/* sacct's placeholders for a missing value. */
 static bool is_nothing(const char *text)
 {
     static const char *const words[] = {
@@ -191,7 +191,7 @@ static int read_time(const struct table_reader *r, enum column c, struct wall *r
     return fail(r, name_of(c), &why);
 }
 
-/* A moment, or "+8h": so long from the submit. */
+/* A time, or "+8h": relative to the submit. */
 static int read_until(
     const struct table_reader *r, enum column c, struct wall submit, struct wall *ret_at)
 {
@@ -237,7 +237,7 @@ static int read_memory(const struct table_reader *r, struct log_job *j)
     return fail(r, name_of(COL_MEMORY), &why);
 }
 
-/* "7.50G", as sacct shows what is no whole number of a unit. */
+/* "7.50G": sacct's form of a fraction of a unit. */
 static int read_part_mib(const char *text, int64_t *ret_mib, struct err *e)
 {
     char number[32] = "", unit[32];
@@ -246,7 +246,8 @@ static int read_part_mib(const char *text, int64_t *ret_mib, struct err *e)
     if (!strchr(text, '.') || n >= sizeof number)
         return str_to_mib(text, ret_mib, e);
     memcpy(number, text, n);
-    snprintf(unit, sizeof unit, "1024%.16s", text + n); /* of so many: 1K is less than a MiB */
+    /* 1024 of the next smaller unit, because 1K is less than a MiB */
+    snprintf(unit, sizeof unit, "1024%.16s", text + n);
     if (str_to_uusd(number, &millionths, NULL) != 0 || str_to_mib(unit, &mib, NULL) != 0 ||
         millionths == 0)
         return str_to_mib(text, ret_mib, e);
@@ -254,7 +255,7 @@ static int read_part_mib(const char *text, int64_t *ret_mib, struct err *e)
     return *ret_mib <= MEMORY_MIB_MAX ? 0 : str_to_mib(text, ret_mib, e);
 }
 
-/* sacct's: "16G" is of all nodes together, "16Gn" of each, "4Gc" of each cpu. */
+/* sacct's: "16G" is of all nodes together, "16Gn" of each node, "4Gc" of each CPU. */
 static int read_req_memory(const struct table_reader *r, struct log_job *j)
 {
     struct err why;
@@ -300,7 +301,7 @@ static int read_word(
     return rc;
 }
 
-/* Of "billing=8,cpu=8,gres/gpu=2,mem=64G,node=1". */
+/* Reads from "billing=8,cpu=8,gres/gpu=2,mem=64G,node=1". */
 static int64_t gpus_of_tres(const char *text)
 {
     const char *at = strstr(text, "gres/gpu=");
@@ -384,7 +385,7 @@ static const char *text_of(const struct table_reader *r, enum column c)
     return joblog_text(r->log, text, strlen(text));
 }
 
-/* How long it ran: as it says, or from its start to its end. False: it never did. */
+/* How long it ran: as stated, or from its start to its end. False if it never ran. */
 static int read_times(const struct table_reader *r, struct log_job *j, bool *ret_ran)
 {
     struct wall start, end, deadline;
@@ -453,7 +454,7 @@ static int read_job(struct table_reader *r)
     return 0;
 }
 
-/* The separator is the first of these that the line has outside of quotes. */
+/* The separator: the first of these in the line outside quotes. */
 static char find_separator(const char *line)
 {
     for (bool quoted = false; *line; line++) {
@@ -470,7 +471,7 @@ static void note_ignored(struct table_reader *r, const char *name)
     char *all = r->log->ignored;
     size_t n = strlen(all);
     char shown[STR_SHOW_MAX];
-    if (!name[0]) /* behind the separator that ends each line of `sacct -p` */
+    if (!name[0]) /* after the separator that ends each line of `sacct -p` */
         return;
     if (n + STR_SHOW_MAX + 4 < sizeof r->log->ignored) {
         str_show(name, shown);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Logs of jobs as `belay list --all --json` prints them: {"jobs": [{...}]}, or the array alone. How
- * long a job ran is what lies between its first start and its end, less what it lost: of one that
- * was interrupted that has the waiting in it, which the database knows better.
+ * Logs of jobs as printed by `belay list --all --json`: {"jobs": [{...}]}, or the array alone. The
+ * run time is the time between the first start and the end, less the lost time. For an interrupted
+ * job that includes waiting, which only the database can exclude.
  */
 #include "replay/joblog.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The Standard Workload Format, version 2 (Chapin et al. 1999; the Parallel Workloads Archive):
- * eighteen numbers a line, -1 for what is not known; lines that begin with ';' are comments, in
- * which "UnixStartTime: N" says when second 0 was.
+ * eighteen numbers per line, -1 for unknown; lines that begin with ';' are comments, of which
+ * "UnixStartTime: N" gives the time of second 0.
  *
- * Processors are of all nodes together, and the format does not say of how many nodes: see
- * log_job.is_spread. Memory is in KiB of each processor. Users and groups are numbers there, and
- * get names: "user7", "group2".
+ * Processors are of all nodes together, and the format does not give the number of nodes: see
+ * log_job.is_spread. Memory is in KiB per processor. Users and groups are numbers, and get names:
+ * "user7", "group2".
  */
 #include "replay/joblog.h"
 
@@ -22,7 +22,7 @@
 #define PROCESSORS_MAX 10000000
 #define START_TIME "UnixStartTime:"
 
-/* Their places, from 0. */
+/* Column indices, from 0. */
 enum {
     SWF_SUBMIT = 1,
     SWF_RUN = 3,

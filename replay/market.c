@@ -118,7 +118,7 @@ bool market_is_for(const struct market_trace *t, const struct offer_row *o)
            str_eq(t->offer, o->zone);
 }
 
-/* How well it fits, 0: not at all; 1: only its zone is the same. */
+/* Quality of the match: 0 = none; 1 = only the zone matches. */
 static int fit(const struct market_trace *t, const struct offer_row *o)
 {
     if (t->offer)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traces that a study follows, and which offer follows which. A file is named ZONE_TYPE.json or
+ * The traces of a study, and which offer follows which trace. A file is named ZONE_TYPE.json or
  * ZONE_TYPE_COUNT.json, as the published ones are ("us-east-1a_v100_1.json"); TYPE is an instance
  * type, or the model of its GPUs.
  */
@@ -14,30 +14,30 @@
 
 struct market_trace {
     char *file;
-    char *offer;  /* ZONE, ZONE/TYPE or POOL/ZONE/TYPE that it was given for; NULL: its name says */
-    bool is_told; /* that offer was told by somebody, as OFFER=FILE */
+    char *offer;  /* ZONE, ZONE/TYPE or POOL/ZONE/TYPE it is for; NULL to use its name */
+    bool is_told; /* the offer was given explicitly, as OFFER=FILE */
     char zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
-    int32_t count; /* of its name; 0: none */
+    int32_t count; /* from its name; 0 = none */
     struct trace trace;
 };
 
 struct traces {
-    struct market_trace *list; /* by file, those of one directory */
+    struct market_trace *list; /* ordered by file name within a directory */
     size_t n;
 };
 
 /* A file, a directory (its *.json), or OFFER=FILE. ERR_NOT_FOUND, ERR_INVALID. */
 int market_read(struct traces *t, const char *what, struct err *e);
-/* Takes it, as if it was given for that offer. */
+/* Adds the trace as if given for that offer; takes it over. */
 int market_add(
     struct traces *t, const char *offer, const char *file, struct trace *trace, struct err *e);
-/* Whether it was given for this one. */
+/* Whether it was given for this offer. */
 bool market_is_for(const struct market_trace *t, const struct offer_row *o);
 void market_deinit(struct traces *t);
 
-/* The one for a spot offer; NULL: none. *ret_prices: its prices are of such a machine. In this
- * order: what was given for it; its zone and type; its zone and the model of its GPUs (of several
- * the one whose count is that of its GPUs); the only one of its zone. */
+/* The trace of a spot offer; NULL if none. *ret_prices: its prices are for such a machine.
+ * Preference: given for the offer; its zone and type; its zone and GPU model (of several, the one
+ * with its GPU count); the only one of its zone. */
 const struct market_trace *market_find(
     const struct traces *t, const struct offer_row *o, bool *ret_prices);
 

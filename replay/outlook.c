@@ -11,7 +11,7 @@
 #define SUBMIT_MS 1767225600000 /* 2026-01-01 */
 #define DAY_MS 86400000LL
 
-/* Of a job of this length: until then it is waited for. */
+/* Time limit of the simulation for a job of this length. */
 static int64_t patience_ms(const struct outlook_options *o)
 {
     int64_t ms = 10 * o->job.work_ms + 7 * DAY_MS;
@@ -24,7 +24,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts. The value that so many of a hundred do not exceed. */
+/* Sorts and returns the percentile. */
 static int64_t percentile(int64_t *v, int32_t n, int32_t percent)
 {
     qsort(v, (size_t)n, sizeof *v, by_value);
@@ -47,7 +47,7 @@ static int64_t longest_ms(const struct config *c, const struct traces *t)
     return ms;
 }
 
-/* On these pools, from all moments. */
+/* On these pools, from all starting points. */
 static int play(
     const struct outlook_options *o, const struct config *c, struct outlook *line, struct err *e)
 {

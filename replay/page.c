@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page is a template, in which three places are filled in: what all pages have in their head, the
- * library that draws with the data, and what all scripts have (page.css, page.js). In a script
- * element nothing may look like its end, so '<' is written as an escape in the data, where it only
- * stands in texts.
+ * A page is a template with three marks: the common head, the data with the plotting library, and
+ * the common script (page.css, page.js). The data is in a script element and must not contain its
+ * end tag, so '<', which only occurs in strings, is escaped.
  */
 #include "replay/page.h"
 
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* base/embed.py */
+/* from base/embed.py */
 extern const char page_html[], page_css[], page_js[], dygraph_js[], dygraph_css[];
 
 static void add_data(const json_t *result, struct buf *out)
@@ -26,7 +25,7 @@ static void add_data(const json_t *result, struct buf *out)
     free(text);
 }
 
-/* Up to the mark; returns what is behind it. */
+/* Adds the text up to the mark; returns the text after it. */
 static const char *add_until(struct buf *out, const char *from, const char *mark)
 {
     const char *at = strstr(from, mark);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See replay.h. Everything that happens is a timer; after each the core decides until it has
- * nothing more to decide, and what it decided is played: machines boot and are reclaimed
- * (replay_machines.c), attempts restore, run, save and end (replay_attempts.c).
+ * See replay.h. Every event is a timer. After each one the core decides until nothing is left to
+ * decide, and the decisions are executed: machines boot and are reclaimed (replay_machines.c),
+ * attempts restore, run, save and end (replay_attempts.c).
  */
 #include "replay/replay_parts.h"
 
@@ -53,7 +53,7 @@ int64_t replay_apply(struct replay *w, struct event ev)
 
 /* ---- decisions ---- */
 
-/* What an ended job left goes as the core decides; that takes no time here. */
+/* Deletes an ended job's data as the core decides; takes no time here. */
 static void clean(struct replay *w, int64_t job)
 {
     struct progress *p = &w->jobs[job];
@@ -89,7 +89,7 @@ static void play(struct replay *w, const struct event *ev, int64_t id)
     }
 }
 
-/* An attempt has ended, and its job goes on: if that was a reclaim, what it cost. */
+/* An attempt has ended and its job continues: if it was a reclaim, records its cost. */
 static void tell_loss(struct replay *w, const struct history_row *h)
 {
     struct replay_loss *l = &w->jobs[h->job].loss;
@@ -143,7 +143,7 @@ static void count_job(struct replay *w, const struct job_row *r)
         w->o->progress(w->o->ctx, w->ended);
 }
 
-/* Takes what has changed; true: attempts are to stop, and that is under way now. */
+/* Takes the changes from the core; true if attempts have to stop, which has now begun. */
 static bool count(struct replay *w)
 {
     struct changes c = {0};
@@ -182,7 +182,7 @@ static void note_levels(struct replay *w)
         series_set(w->o->series, clock_mono(&w->vt.clock).ms, levels);
 }
 
-/* What they drew until now, and draw from now on. */
+/* Integrates the racks' power up to now. */
 static void note_racks(struct replay *w, int64_t now_ms)
 {
     for (size_t i = 0; w->o->by_rack && i < core_racks(w->m); i++) {
@@ -254,7 +254,7 @@ static void on_submit(struct timer *t, void *ctx)
     replay_settle(w);
 }
 
-/* ---- the whole ---- */
+/* ---- main ---- */
 
 static void join_owned(
     struct replay *w, const struct replay_owned *own, int32_t n, struct hosts_at *at)
@@ -276,7 +276,7 @@ static void set_up(struct replay *w)
     const struct replay_options *o = w->o;
     for (size_t i = 0; i < o->n_pools; i++) {
         struct pool_row row = o->pools[i];
-        row.required_labels[0] = '\0'; /* logs of jobs do not say labels */
+        row.required_labels[0] = '\0'; /* logs of jobs have no labels */
         replay_apply(w, (struct event){.type = EV_POOL, .pool = &row});
     }
     for (size_t i = 0; i < o->n_owned; i++) {
@@ -323,14 +323,14 @@ static void pay_owned(struct replay *w, const struct replay_owned *own)
         series_spend(w->o->series, 0, w->r.end_ms, uusd);
 }
 
-/* What is still there at the end is paid for up to it. */
+/* Machines still present at the end are paid for up to it. */
 static void close_books(struct replay *w)
 {
     replay_take_machines(w);
     replay_end_runs(w); /* on owned machines */
     count(w);
     for (size_t i = 0; w->o->outcomes && i < w->submitted; i++) {
-        const struct job *j = model_job(w->m, (int64_t)i + 1); /* it has not ended */
+        const struct job *j = model_job(w->m, (int64_t)i + 1); /* NULL if it has ended */
         if (j)
             fill_outcome(&w->o->outcomes[i], &j->row);
     }
@@ -344,7 +344,7 @@ static void close_books(struct replay *w)
 static void tear_down(struct replay *w)
 {
     size_t pos = 0;
-    vtimers_deinit(&w->vt); /* what is freed below may be in it */
+    vtimers_deinit(&w->vt); /* its timers may be in what is freed below */
     for (struct machine *x; (x = map_next(&w->machines, &pos, NULL));)
         free(x);
     map_deinit(&w->machines);
@@ -384,7 +384,7 @@ int replay_run(const struct replay_options *o, struct replay_result *ret_result,
     struct replay w = {.o = o, .p = planner_create()};
     struct model_options limits = o->limits;
     STR_COPY(limits.cluster_uid, "0123456789abcdef");
-    limits.lease_ms = 100LL * 365 * 24 * HOUR_MS; /* no agent is ever silent here */
+    limits.lease_ms = 100LL * 365 * 24 * HOUR_MS; /* agents are never silent here */
     w.m = model_create(&limits);
     w.places = mem_array(o->n_offers, sizeof *w.places);
     w.jobs = mem_array(o->n_jobs + 1, sizeof *w.jobs);

@@ -6,8 +6,8 @@
  *                |
  *                +--> succeeded
  *
- * One of several nodes is BROKEN when a machine of it has gone: nothing more happens in it, and the
- * core stops its other ranks.
+ * An attempt on several nodes is BROKEN when one of its machines has gone: it makes no further
+ * progress, and the core stops its other ranks.
  */
 #include "replay/replay_parts.h"
 
@@ -37,7 +37,7 @@ static void drop(struct run *r)
     replay_free_run(r);
 }
 
-/* A rank of it is over; with the last, all of it. */
+/* A rank has ended; with the last one, the attempt. */
 static void drop_rank(struct run *r, size_t i)
 {
     struct replay_pool *p = replay_pool_of_node(r->w, r->nodes[i]);
@@ -51,7 +51,7 @@ static void drop_rank(struct run *r, size_t i)
         drop(r);
 }
 
-/* Its machine is taken. */
+/* Its machine is reclaimed. */
 static void note_loss(struct run *r)
 {
     struct progress *p = &r->w->jobs[r->id];
@@ -65,8 +65,8 @@ static void note_loss(struct run *r)
         .work_ms = r->done_ms + since - p->saved_ms};
 }
 
-/* What the core wants a rank to stop for, it ends as; but on a machine that is taken as an agent
- * tells that, whoever else of its job stops too. */
+/* A rank ends with the reason that the core stops it for. On a reclaimed machine it ends as an
+ * agent reports it, whatever else stops the job. */
 static void end_rank(struct run *r, size_t i, enum end_kind kind)
 {
     struct replay *w = r->w;
@@ -107,7 +107,7 @@ static void started(struct run *r)
         ev.started.restored = model_job(w->m, r->id)->row.last_good;
         ev.started.restore_ms = w->o->restore_ms;
     }
-    for (size_t i = 0; i < r->n_nodes; i++) { /* each reads its part of what was saved */
+    for (size_t i = 0; i < r->n_nodes; i++) { /* each rank reads its part of the checkpoint */
         int64_t n = (int64_t)r->n_nodes, k = (int64_t)i;
         ev.started.node = r->nodes[i];
         ev.started.bytes =
@@ -126,7 +126,7 @@ static void started(struct run *r)
     go_on(r);
 }
 
-/* What its program tells with each save: how far it has come. */
+/* The progress that its program reports with each save. */
 static void tell_progress(struct run *r)
 {
     if (r->job->finish_ms > 0)
@@ -137,7 +137,7 @@ static void tell_progress(struct run *r)
                                    .total = r->job->work_ms}});
 }
 
-/* Where keeping them costs something: older ones than the job keeps are cleared away at once. */
+/* If storage costs money: deletes checkpoints beyond those kept, at once. */
 static void tell_kept(struct run *r)
 {
     struct progress *p = &r->w->jobs[r->id];
@@ -164,7 +164,7 @@ static void saved(struct run *r)
             .cause = "periodic"}};
     r->w->jobs[r->id].saved_ms = r->done_ms;
     tell_progress(r);
-    for (size_t i = 0; i < r->n_nodes; i++) { /* each rank tells of it */
+    for (size_t i = 0; i < r->n_nodes; i++) { /* each rank reports it */
         ev.checkpoint.node = r->nodes[i];
         replay_apply(r->w, ev);
     }
@@ -210,7 +210,7 @@ static void on_run(struct timer *t, void *ctx)
     replay_settle(w);
 }
 
-/* A last save, and its end; who is saving has done so already. */
+/* A last save, then the end; a run that is saving does so already. */
 static void stop(struct run *r, enum end_kind as)
 {
     int64_t ran = clock_mono(&r->w->vt.clock).ms - r->since.ms;
@@ -256,7 +256,7 @@ void replay_place(struct replay *w, int64_t job)
     enter(r, RESTORE, r->done_ms > 0 ? w->o->restore_ms : 0);
 }
 
-/* Who cannot save stops at once. */
+/* A run that cannot save stops at once. */
 void replay_stop(struct replay *w, const struct attempt_row *a)
 {
     struct run *r = w->jobs[a->job].run;
@@ -269,7 +269,7 @@ void replay_stop(struct replay *w, const struct attempt_row *a)
         end_rank(r, i, a->stop_reason);
 }
 
-/* Who cannot save runs on until its machine is gone. */
+/* A run that cannot save continues until its machine is gone. */
 void replay_warn_runs(struct replay *w, int64_t node)
 {
     LIST_FOREACH (&w->runs, l) {
@@ -293,7 +293,7 @@ void replay_drop_runs(struct replay *w, int64_t node)
     }
 }
 
-/* What they have not saved is lost, as on a machine that goes. */
+/* Unsaved work is lost, as on a machine that disappears. */
 void replay_end_runs(struct replay *w)
 {
     for (struct link *l; (l = list_first(&w->runs));)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The machines of a replay, and the places where they are sold: each follows its trace, which says
- * how many can be had and what they cost. When there are fewer than there were, some go.
+ * The machines of a replay, and the places that sell them: each follows its trace, which gives the
+ * available number and the price. When the number falls below the machines in use, some are
+ * reclaimed.
  */
 #include "replay/replay_parts.h"
 
@@ -10,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ANSWER_MS SECONDS_MS(2) /* of a provider to a launch, unless something else is said */
-#define GONE_MS SECONDS_MS(30)  /* likewise */
+#define ANSWER_MS SECONDS_MS(2) /* time of a provider to answer a launch, by default */
+#define GONE_MS SECONDS_MS(30)  /* time until an ended machine is gone, by default */
 
 static void machine_free(struct machine *x)
 {
@@ -21,7 +22,7 @@ static void machine_free(struct machine *x)
     free(x);
 }
 
-/* Its place in the market is free. */
+/* Frees its place in the market. */
 static void leave(struct machine *x)
 {
     if (link_is_in(&x->in_place))
@@ -135,7 +136,7 @@ static struct place *place_of(struct replay *w, int64_t offer)
     return NULL;
 }
 
-/* Where the provider has room: there, or at one of the other offers that may answer. */
+/* Finds room: at the requested offer, or at an alternative. */
 static struct place *choose_place(struct replay *w, int64_t instance, int64_t offer)
 {
     const struct offer *others[INSTANCE_ALTERNATIVES_MAX];
@@ -180,7 +181,7 @@ void replay_end_machine(struct replay *w, int64_t instance)
     timer_start(&w->vt.timers, &x->next, w->o->gone_ms ? w->o->gone_ms : GONE_MS);
 }
 
-/* The provider wants it back. */
+/* The provider reclaims it. */
 static void reclaim(struct machine *x)
 {
     struct replay *w = x->w;
@@ -210,7 +211,7 @@ static void reprice(struct place *k)
     replay_apply(k->w, ev);
 }
 
-/* Waits for the next tick that is not like this one. */
+/* Waits for the next tick with another value. */
 static void look_ahead(struct place *k, int64_t into_ms)
 {
     const struct trace *t = k->o->trace;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the replay_*.c share; nobody else includes this.
+ * Shared by the replay_*.c files; private to them.
  */
 #ifndef BELAY_REPLAY_REPLAY_PARTS_H
 #define BELAY_REPLAY_REPLAY_PARTS_H
@@ -17,22 +17,22 @@ struct replay;
 struct place {
     struct replay *w;
     const struct replay_offer *o;
-    size_t pool;          /* of options.pools */
+    size_t pool;          /* index of options.pools */
     int64_t id;           /* of the core's offer */
     struct list machines; /* alive */
     int64_t n;
-    struct timer tick; /* the next change of its trace, ... */
-    size_t at, ahead;  /* ... which is at that tick, so many ahead */
+    struct timer tick; /* the next change of its trace, */
+    size_t at, ahead;  /* at that tick, so many ticks ahead */
 };
 
 struct machine {
     struct link in_place;
     struct replay *w;
     struct place *place;
-    int64_t instance, node; /* node 0: has not joined */
+    int64_t instance, node; /* node is 0 before it has joined */
     int64_t joined_ms;
-    bool is_paid;      /* it was answered */
-    struct timer next; /* answer, join, or its end */
+    bool is_paid;      /* the launch was answered */
+    struct timer next; /* answer, join, or end */
     enum { ASKED, REFUSED, BOOTING, UP, NOTICED, ENDING } state;
 };
 
@@ -43,27 +43,27 @@ struct run {
     struct replay *w;
     const struct replay_job *job;
     int64_t id, attempt;
-    int64_t *nodes; /* of its ranks that have not ended, the lowest rank first */
+    int64_t *nodes; /* of its ranks that have not ended, lowest rank first */
     size_t n_nodes;
     int64_t placed_ms;
     enum phase phase;
     struct timer next;
-    struct mono since; /* of the phase */
-    int64_t done_ms;   /* work, up to `since` */
+    struct mono since; /* start of the phase */
+    int64_t done_ms;   /* work done up to `since` */
     int64_t sequence;
-    int64_t every_ms;      /* as it was when it ran on */
-    enum end_kind stop_as; /* of SAVE_AND_STOP */
+    int64_t every_ms;      /* as of its last resume */
+    enum end_kind stop_as; /* for SAVE_AND_STOP */
 };
 
-#define REPLAY_KEEP 3 /* checkpoints of a job that runs, as submit keeps them */
+#define REPLAY_KEEP 3 /* checkpoints kept of a running job, as submit's default */
 
 struct progress {
-    struct run *run;  /* its attempt, or NULL */
+    struct run *run;  /* its attempt; may be NULL */
     int64_t saved_ms; /* work in its newest checkpoint */
-    int64_t kept;     /* checkpoints that the store has */
+    int64_t kept;     /* checkpoints in the store */
     int64_t submit_ms;
     bool started;
-    /* of the attempt that is being reclaimed; attempt 0: it had not started */
+    /* for the attempt being reclaimed; attempt 0 = it had not started */
     struct replay_loss loss;
 };
 
@@ -76,9 +76,9 @@ struct replay {
     struct planner *p;
     struct place *places;
     struct map machines; /* instance -> struct machine */
-    /* index in options.pools, plus 1, as a pointer; of all there ever were */
+    /* index in options.pools plus 1, as a pointer; includes ended ones */
     struct map pool_of_node, pool_of_instance;
-    int64_t alive[3]; /* machines that are paid for, by market */
+    int64_t alive[3]; /* machines being paid for, by market */
     struct wall start;
     struct list runs;
     int64_t n_runs;
@@ -88,22 +88,22 @@ struct replay {
     struct timer submit, wake;
     int64_t *launched_at; /* of all launches */
     size_t n_launched;
-    int64_t racks_at_ms; /* up to then what racks drew is summed */
-    struct err refused;  /* of what must not be refused */
+    int64_t racks_at_ms; /* power of racks is integrated up to here */
+    struct err refused;  /* first refusal of an event that must not be refused */
 };
 
 /* ---- replay.c ---- */
 
 struct stamp replay_now(const struct replay *w);
-/* The new row's id, if it makes one. What the core refuses ends the replay. */
+/* Returns the new row's id, if one is created. A refusal by the core ends the replay. */
 int64_t replay_apply(struct replay *w, struct event ev);
-/* The core decides until it has nothing more to decide, and what it decided is played. After
- * everything that happened. */
+/* Lets the core decide until nothing is left to decide, and executes the decisions. Call after
+ * every event. */
 void replay_settle(struct replay *w);
-size_t replay_pool_index(const struct replay *w, const char *name); /* n_pools: there is none */
-/* NULL: not wanted */
+size_t replay_pool_index(const struct replay *w, const char *name); /* n_pools if unknown */
+/* NULL if not wanted */
 struct replay_pool *replay_pool_of_node(const struct replay *w, int64_t node);
-/* A machine of this size was there for so long. */
+/* Adds the capacity of a machine of this size over a time. */
 void replay_add_room(struct replay_pool *p, const struct resources *total, int64_t ms);
 
 /* ---- Attempts (replay_attempts.c) ---- */
@@ -111,17 +111,18 @@ void replay_add_room(struct replay_pool *p, const struct resources *total, int64
 void replay_place(struct replay *w, int64_t job);
 /* the core wants it, or this rank of it, to stop */
 void replay_stop(struct replay *w, const struct attempt_row *a);
-/* so does what runs there; it will be reclaimed */
+/* the attempts running there will be reclaimed */
 void replay_warn_runs(struct replay *w, int64_t node);
-void replay_drop_runs(struct replay *w, int64_t node); /* there is no machine any more */
-void replay_end_runs(struct replay *w); /* the simulation is over; after it none is left */
+void replay_drop_runs(struct replay *w, int64_t node); /* the machine is gone */
+void replay_end_runs(struct replay *w);                /* the simulation is over: ends all runs */
 void replay_free_run(struct run *r);
 
-/* ---- Machines and where they are sold (replay_machines.c) ---- */
+/* ---- Machines and offers (replay_machines.c) ---- */
 
-void replay_open_place(struct replay *w, size_t i); /* of options.offers; told to the core */
+/* index of options.offers; announced to the core */
+void replay_open_place(struct replay *w, size_t i);
 void replay_launch(struct replay *w, int64_t instance, int64_t offer);
 void replay_end_machine(struct replay *w, int64_t instance);
-void replay_take_machines(struct replay *w); /* at the end: what is still there goes */
+void replay_take_machines(struct replay *w); /* at the end: removes the remaining machines */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How things stood over time, in few enough pieces for a plot: what had a level is averaged over
- * each piece, what was spent is summed. How long it will go on need not be known: when there is no
- * piece left, two become one.
+ * Levels and spending over time, in few enough bins for a plot: levels are averaged over each bin,
+ * spending is summed. The total duration need not be known: when the bins are used up, pairs of
+ * them are merged.
  */
 #ifndef BELAY_REPLAY_SERIES_H
 #define BELAY_REPLAY_SERIES_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define SERIES_BINS 512
-#define SERIES_BIN_MS 60000 /* at the beginning */
+#define SERIES_BIN_MS 60000 /* initially */
 
 enum series_level {
     SERIES_OWNED,
@@ -25,17 +25,17 @@ extern const char *const series_names[]; /* "owned" "spot" "on_demand" "running"
 
 /* Zeroed is empty. */
 struct series {
-    int64_t bin_ms;                              /* 0: nothing yet */
-    size_t n;                                    /* pieces that were reached */
+    int64_t bin_ms;                              /* 0 = empty */
+    size_t n;                                    /* bins reached */
     double level_ms[SERIES_LEVELS][SERIES_BINS]; /* level times time */
     double uusd[SERIES_BINS];
-    int64_t levels[SERIES_LEVELS]; /* now, ... */
-    int64_t since_ms;              /* ... since then */
+    int64_t levels[SERIES_LEVELS]; /* current levels, */
+    int64_t since_ms;              /* in force since then */
 };
 
-/* From now on they are these; now_ms never goes back. */
+/* Sets the current levels; now_ms never goes back. */
 void series_set(struct series *s, int64_t now_ms, const int64_t levels[SERIES_LEVELS]);
-/* Spent evenly from .. to, 0 <= from <= to. */
+/* Spending, spread evenly over from .. to, 0 <= from <= to. */
 void series_spend(struct series *s, int64_t from_ms, int64_t to_ms, int64_t uusd);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes a replay of a pool file, a log and traces, and sums up what came of it.
+ * Builds a replay from a pool file, a log and traces, and summarises the result.
  */
 #include "replay/study.h"
 
@@ -98,13 +98,13 @@ int study_parse_owned(const char *text, struct study_owned *ret_owned, struct er
     return 0;
 }
 
-/* ---- what goes into the replay ---- */
+/* ---- input of the replay ---- */
 
 struct setup {
     const struct study_options *o;
     struct study *s;
     struct replay_job *jobs;
-    const struct log_job **of; /* the log's, of each */
+    const struct log_job **of; /* the log's entry of each job */
     size_t n_jobs;
     struct replay_offer *offers;
     size_t n_offers;
@@ -112,7 +112,7 @@ struct setup {
     size_t n_owned;
     struct pool_row *pools;
     size_t n_without_trace, n_fits_nowhere, n_other_pool, n_other_team;
-    const struct log_job *big; /* the first that fits nowhere */
+    const struct log_job *big; /* the first job that fits nowhere */
     int64_t start_ms;
 };
 
@@ -132,7 +132,7 @@ static int64_t notice_of(const struct study_options *o, const char *provider)
 {
     if (o->notice_ms != STUDY_BY_PROVIDER)
         return o->notice_ms;
-    return str_eq(provider, "aws") ? 120000 : 30000; /* Azure's and Google's are of half a minute */
+    return str_eq(provider, "aws") ? 120000 : 30000; /* Azure and Google give half a minute */
 }
 
 static void add_offer(struct setup *u, const struct config_pool *p, const struct offer_row *row)
@@ -149,8 +149,8 @@ static void add_offer(struct setup *u, const struct config_pool *p, const struct
     r->trace = t ? &t->trace : NULL;
 }
 
-/* Who gives a trace for an offer by its name means one that is there. Directories may have more
- * than it takes. */
+/* A trace given for a named offer must match one that exists. A directory may contain further
+ * traces. */
 static void note_unused_traces(struct setup *u)
 {
     for (size_t i = 0; i < u->o->traces->n; i++) {
@@ -194,7 +194,7 @@ static int add_pools(struct setup *u, struct err *e)
     return 0;
 }
 
-/* Of another file that is compared, or a slip. */
+/* Belongs to another compared file, or is a mistake. */
 static void note_unused_owned(struct setup *u)
 {
     const struct config *c = u->o->config;
@@ -239,7 +239,7 @@ static bool fits(const struct resources *need, const struct resources *total)
            need->memory_mib <= total->memory_mib;
 }
 
-/* A machine that may serve this job alone; ret_cpus: the most cpus that one has. */
+/* A machine that can serve this job alone; ret_cpus: the most CPUs of one machine. */
 static bool has_room(const struct setup *u, const struct replay_job *j, int32_t *ret_cpus)
 {
     bool found = false;
@@ -260,7 +260,7 @@ static bool has_room(const struct setup *u, const struct replay_job *j, int32_t 
     return found;
 }
 
-/* Processors of nobody knows how many nodes: as few as it takes. */
+/* For CPUs on an unknown number of nodes: uses as few nodes as possible. */
 static void spread(struct replay_job *j, int32_t most)
 {
     int64_t nodes = most > 0 ? ((int64_t)j->need.cpus + most - 1) / most : 1;
@@ -280,7 +280,7 @@ static const char *team_of(const struct setup *u, const struct log_job *l, bool 
     return *ret_is_other ? "" : l->team;
 }
 
-/* One of those that it names. */
+/* A pool of those that it names. */
 static bool has_pool(const struct setup *u, const char *names)
 {
     for (size_t i = 0; i < u->o->config->n_pools; i++)
@@ -289,13 +289,14 @@ static bool has_pool(const struct setup *u, const char *names)
     return false;
 }
 
-/* What belayd would have refused at its submit, another scheduler took: it runs, and is late. */
+/* A deadline that belayd would have refused at submit was accepted by another scheduler: the job
+ * runs, and is late. */
 static bool can_be_held(const struct log_job *l)
 {
     return l->ends_late && l->finish_by.ms - l->time_limit_ms > l->submit.ms;
 }
 
-/* Likewise: by when it has to be done for the least money, as submit --finish-by says. */
+/* The same for submit --finish-by. */
 static int64_t finish_of(const struct setup *u, const struct log_job *l)
 {
     bool is_held = wall_is_set(l->finish_by) && !l->ends_late && l->wish == WISH_ANY &&
@@ -342,7 +343,7 @@ static void add_job(struct setup *u, const struct log_job *l)
     u->jobs[u->n_jobs++] = j;
 }
 
-/* One time that is wrong, or told in another unit, would be centuries of virtual time. */
+/* A single wrong time, or one in another unit, would mean centuries of virtual time. */
 static int check_span(const struct joblog *log, struct err *e)
 {
     char first[TIME_ISO_MAX], last[TIME_ISO_MAX];
@@ -390,7 +391,7 @@ static int add_jobs(struct setup *u, struct err *e)
     return 0;
 }
 
-/* ---- what comes out of it ---- */
+/* ---- results ---- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -398,7 +399,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorted; the value that so many of a hundred do not exceed. */
+/* Sorts and returns the percentile. */
 static int64_t percentile(const int64_t *sorted, size_t n, size_t percent)
 {
     size_t rank = (n * percent + 99) / 100;
@@ -425,7 +426,7 @@ static void add_outcome(const struct setup *u, size_t i, const struct replay_out
     const struct log_job *l = u->of[i];
     bool has_ended = out->ended_ms != REPLAY_NEVER,
          is_done = has_ended && out->end == END_SUCCEEDED;
-    /* else it is late by what has passed at least */
+    /* otherwise it is late by at least the elapsed time */
     int64_t at_ms = is_done ? out->ended_ms : end_ms;
     g->jobs++;
     g->ended += has_ended;
@@ -444,7 +445,8 @@ static void add_outcome(const struct setup *u, size_t i, const struct replay_out
     }
 }
 
-/* Of these jobs; waits has room for one of each, and has those that started in order afterwards. */
+/* Summarises these jobs. waits has room for one entry each; afterwards it holds the waits of
+ * started jobs, sorted. */
 static void sum_jobs(const struct setup *u, const struct replay_outcome *out, int64_t end_ms,
     const size_t *jobs, size_t n_jobs, int64_t *waits, struct study_jobs *g)
 {
@@ -470,7 +472,7 @@ static int by_team(const void *a, const void *b)
     return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Jobs of no team count as their user's. */
+/* Jobs without a team count as their user's. */
 static void sum_teams(
     const struct setup *u, const struct replay_outcome *out, int64_t end_ms, struct study *s)
 {
@@ -558,7 +560,7 @@ struct study_use study_use(const struct study *s)
     return use_of(s->pools, s->n_pools);
 }
 
-/* Once more as if racks might draw whatever they like: what their limits cost. */
+/* Repeats the study without racks, to find the cost of their limits. */
 static int play_without_racks(struct replay_options r, struct study *s, struct err *e)
 {
     struct replay_pool *pools = mem_array(r.n_pools, sizeof *pools);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a pool file would have made of a log of jobs: a replay of it (replay.h), and what people
- * want to know of that.
+ * The effect of a pool file on a log of jobs: runs a replay (replay.h) and summarises it.
  */
 #ifndef BELAY_REPLAY_STUDY_H
 #define BELAY_REPLAY_STUDY_H
@@ -13,56 +12,57 @@
 
 struct config;
 
-/* A pool file or a whole configuration of belayd's. Blocks. ERR_INVALID with FILE:LINE. */
+/* Loads a pool file or a complete belayd configuration. Blocks. ERR_INVALID with FILE:LINE. */
 int study_load_pools(const char *path, struct config **ret_config, struct err *e);
-void study_free_pools(struct config *c); /* NULL is fine */
+void study_free_pools(struct config *c); /* c may be NULL */
 
 /* Machines of a reserved pool. */
 struct study_owned {
     char pool[CORE_NAME_MAX];
     struct resources total;
     int32_t n;
-    char names[HOSTS_TEXT_MAX]; /* "": POOL-1, POOL-2 ... */
+    char names[HOSTS_TEXT_MAX]; /* "" for POOL-1, POOL-2 ... */
 };
 
-/* "base=4,cpus=8,memory=60G,gpus=1": four machines in the pool base. ",names=gpu[1-4]" at the end:
- * they are called so. ERR_INVALID. */
+/* "base=4,cpus=8,memory=60G,gpus=1": four machines in the pool base. ",names=gpu[1-4]" at the end
+ * names them. ERR_INVALID. */
 int study_parse_owned(const char *text, struct study_owned *ret_owned, struct err *e);
 
 #define STUDY_BY_PROVIDER (-1)
 
 struct study_options {
-    const char *file;            /* of the pools, for people */
-    const struct config *config; /* these four borrowed, and outlive the study */
+    const char *file; /* name of the pool file, for people */
+    /* config, log, traces and owned are borrowed and must outlive the study */
+    const struct config *config;
     const struct joblog *log;
     const struct traces *traces;
     const struct study_owned *owned;
     size_t n_owned;
     int64_t boot_ms, restore_ms;
     int64_t answer_ms, gone_ms; /* as in replay.h */
-    int64_t save_ms;            /* of jobs of which the log does not say; 0: they cannot be saved */
-    int64_t notice_ms;          /* STUDY_BY_PROVIDER */
-    int64_t trace_from_ms;      /* where in the traces it begins */
+    int64_t save_ms;            /* for jobs without a value in the log; 0 = cannot be saved */
+    int64_t notice_ms;          /* may be STUDY_BY_PROVIDER */
+    int64_t trace_from_ms;      /* offset into the traces */
     int32_t trace_times;        /* as in replay_offer */
-    int64_t after_ms;           /* it ends so long after the last submit at the latest */
+    int64_t after_ms;           /* limit after the last submit */
     uint64_t seed;
     void (*progress)(void *ctx, int64_t ended, int64_t of); /* may be NULL */
     void *ctx;
 };
 
-/* How the jobs of somebody fared. */
+/* Results of a group of jobs. */
 struct study_jobs {
-    char name[CORE_NAME_MAX]; /* of the team; "" of all */
+    char name[CORE_NAME_MAX]; /* team; "" for all */
     int64_t jobs, ended, started;
-    int64_t given_up; /* of the ended: interrupted more often than belayd tries again */
+    int64_t given_up; /* of the ended: interrupted more often than belayd retries */
     int64_t uusd, lost_ms, reclaims, attempts;
     int64_t wait_mean_ms, wait_median_ms, wait_p95_ms,
-        /* from submit to the first start, of those that started */
+        /* from submit to the first start, over started jobs */
         wait_max_ms;
-    int64_t with_deadline, late, late_ms; /* late_ms: summed over those */
+    int64_t with_deadline, late, late_ms; /* late_ms: sum over late jobs */
 };
 
-/* Of cpus and GPUs, what there was and what jobs held, times the time. */
+/* CPU and GPU capacity and use, times the time. */
 struct study_use {
     double have_ms[2], used_ms[2];
 };
@@ -75,29 +75,29 @@ struct study {
     size_t n_teams;
     char (*pool_names)[CORE_NAME_MAX];
     struct replay_pool *pools; /* in the order of the file */
-    /* likewise: those that started there, with all that they cost and lost anywhere */
+    /* in the same order: jobs that started there, with all their cost and losses anywhere */
     struct study_jobs *pool_jobs;
     size_t n_pools;
     struct replay_rack *racks;               /* of the configuration, in its order */
-    const struct rack_options *rack_options; /* borrowed from it */
+    const struct rack_options *rack_options; /* borrowed from the configuration */
     size_t n_racks;
-    struct study_use free_use; /* where there are racks: of the same without them */
-    /* all of it: machines, data on its way and checkpoints that are kept (r.spent of LEDGER_EGRESS
-     * and LEDGER_STORAGE) */
+    struct study_use free_use; /* with racks: use in the same study without racks */
+    /* total: machines, data transfer and stored checkpoints (r.spent of LEDGER_EGRESS and
+     * LEDGER_STORAGE) */
     int64_t uusd;
     struct series series;
     struct wall start;
-    int64_t *waits_ms; /* sorted, of those that started */
-    char **notes;      /* what was assumed, a sentence each */
+    int64_t *waits_ms; /* sorted, of started jobs */
+    char **notes;      /* assumptions, one sentence each */
     size_t n_notes;
 };
 
-/* ERR_CONFIG with what does not go together, ERR_INVALID. */
+/* ERR_CONFIG with the inconsistency, ERR_INVALID. */
 int study_run(const struct study_options *o, struct study *ret_study, struct err *e);
 void study_deinit(struct study *s);
-struct study_use study_use(const struct study *s); /* of all pools */
+struct study_use study_use(const struct study *s); /* sum over all pools */
 
-/* Everything as JSON; docs/reference/simulate.md has its members. */
+/* Everything as JSON; docs/reference/simulate.md describes it. */
 json_t *study_json(const struct study *studies, size_t n);
 
 #endif

@@ -16,7 +16,7 @@ static json_t *kinds_json(const int64_t v[LEDGER_KINDS])
     return o;
 }
 
-/* 0 .. 1; null where there was nothing. */
+/* 0 .. 1; null if the divisor is 0. */
 static json_t *part_json(double part, double whole)
 {
     return whole > 0 ? json_real(part / whole) : json_null();
@@ -91,7 +91,7 @@ static json_t *use_json(const struct study_use *u)
         part_json(u->used_ms[1], u->have_ms[1]));
 }
 
-/* Levels are averages over their piece. */
+/* Levels are averages over their bin. */
 static json_t *series_json(const struct series *s)
 {
     json_t *o = json_object();
@@ -99,7 +99,7 @@ static json_t *series_json(const struct series *s)
     for (size_t k = 0; k < SERIES_LEVELS; k++) {
         json_t *a = json_array();
         for (size_t i = 0; i < s->n; i++) {
-            /* The last piece is as long as it was gone on with. */
+            /* the last bin may be shorter */
             double ms = i + 1 < s->n || s->since_ms >= (int64_t)s->n * s->bin_ms
                             ? (double)s->bin_ms
                             : (double)(s->since_ms - (int64_t)i * s->bin_ms);
