@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What holds for every error about bytes from outside: its kind is what was returned, and its text
- * is one line of UTF-8 that a terminal can show.
+ * Properties of every error about outside input: its kind is the return value, and its text is one
+ * line of UTF-8 that a terminal can show.
  */
 #ifndef BELAY_FUZZ_CHECK_H
 #define BELAY_FUZZ_CHECK_H
@@ -25,7 +25,7 @@ static inline void check_error(int rc, const struct err *e)
     check_line(e->text);
 }
 
-/* Outputs are untouched on failure: fill before, check after. */
+/* Outputs are unchanged on failure: fill before, check after. */
 #define CHECK_PATTERN 0xA5
 
 static inline void check_untouched(const void *p, size_t n)

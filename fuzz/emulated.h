@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A region with two pools and instances that run, for the targets that talk to the emulator.
+ * A region with two pools and running instances, for targets that use the emulator.
  */
 #ifndef BELAY_FUZZ_EMULATED_H
 #define BELAY_FUZZ_EMULATED_H
@@ -32,7 +32,8 @@ static inline void emulated_start(struct region *r, struct journal *journal)
     region_init(r, &options, journal, pools, 2, NULL, NULL, (struct wall){EMULATED_NOON_MS});
 }
 
-/* n more in us-east-1a, with a role and a tag, that need a metadata token; they run 2 s later. */
+/* Launches n instances in us-east-1a with a role and a tag, which require a metadata token; they
+ * run 2 s later. */
 static inline struct reservation *emulated_launch(
     struct region *r, enum cloud_market market, int64_t n)
 {

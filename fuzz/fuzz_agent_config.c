@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's configuration: one that keeps its limits, or an error with file and line, and nothing
- * else.
+ * The agent's configuration: either valid and within its limits, or an error with file and line.
  */
 #include "agent/config.h"
 #include "fuzz/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The target of a request to belayd: at most one route is meant, with the numbers that stand in the
- * path; a query parameter is in its range, or is answered with 400 and its fallback is kept.
+ * The target of a request to belayd: it matches at most one route, with the numbers in the path; a
+ * query parameter is in range, or is answered with 400 and its fallback is used.
  */
 #include "base/mem.h"
 #include "base/vtimers.h"
@@ -15,13 +15,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every shape that belayd's table of routes has. */
+/* Every form in belayd's route table. */
 static const char *const routes[] = {"/api/v1/jobs", "/api/v1/jobs/#", "/api/v1/jobs/#/why",
     "/api/v1/jobs/#/logs", "/api/v1/nodes/#/drain", "/metrics", "/agent/v1/output/#/#"};
 #define N_ROUTES (sizeof(routes) / sizeof(routes[0]))
 
-/* The path that the route has with these numbers is the one given, but for zeros before a
- * number. */
+/* The route's path with these numbers equals the input, except for leading zeros. */
 static void check_path(const char *route, const int64_t ids[2], const char *path)
 {
     char number[24];
@@ -53,7 +52,7 @@ static void check_routes(const char *path)
     assert(found <= 1);
 }
 
-/* Whether the query was refused; then the exchange can be used again. */
+/* Whether the query was refused; resets the exchange. */
 static bool take_refusal(struct http_exchange *x, bool is_fine)
 {
     assert(is_fine == (x->state != ANSWERED) && is_fine == (x->reply_body.len == 0));

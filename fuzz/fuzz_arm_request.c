@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's Azure: calls, one a line, METHOD TARGET BODY, of a region with two pools; what
- * begins with META goes to the metadata service of the first machine, META METHOD TARGET BODY.
- * Whatever was asked, the reply is JSON (or a leaf's text) with a status of HTTP's, no more runs
- * than there is room for, and parts belong to machines that are there.
+ * The emulator's Azure: calls, one per line, METHOD TARGET BODY, to a region with two pools; lines
+ * beginning with META go to the metadata service of the first machine, META METHOD TARGET BODY. For
+ * any request the reply is JSON (or a leaf's text) with an HTTP status, no more instances run than
+ * there is room for, and parts belong to existing machines.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -83,7 +83,7 @@ static void check_json(const char *text, size_t n)
     json_decref(v);
 }
 
-/* The text up to the next blank, copied; *at moves behind it. */
+/* A copy of the text up to the next blank; advances *at past it. */
 static char *word(const char **at, const char *end)
 {
     const char *blank = memchr(*at, ' ', (size_t)(end - *at));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The AWS price list's replies. The first byte chooses who reads the rest: '0' products, '1' one
- * product's text, as a list that holds nothing else, '2' a page's token, as the next request
- * repeats it; anything else is a refusal.
+ * The AWS price list's replies. The first byte selects the parser: '0' products, '1' one product's
+ * text, as the only element of a list, '2' a page's token, as the next request repeats it; anything
+ * else a refusal.
  */
 #include "base/json.h"
 #include "check.h"

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = {0};
     int rc = azure_credentials_parse_file((const char *)data, size, &p, &e);
     if (rc == 0) {
-        /* The tenant goes into a path, all of them into a form. */
+        /* The tenant is put in a path, all of them in a form. */
         assert(p.tenant[0] && p.client_id[0] && p.secret[0]);
         assert(!strpbrk(p.tenant, "/?#%\\\r\n ") && p.tenant[0] != '.');
     } else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Azure's replies. The first byte chooses who reads the rest: '0' a machine, '1' machines, '2'
- * tagged resources, '3' power states, '4' prices, '5' an operation, '6' a resource's progress, '7'
- * Scheduled Events, '9' disks, 'c' where a console's log is, 'l' such a log, anything else a
+ * Azure's replies. The first byte selects the parser: '0' a machine, '1' machines, '2' tagged
+ * resources, '3' power states, '4' prices, '5' an operation, '6' a resource's progress, '7'
+ * Scheduled Events, '9' disks, 'c' the address of a console log, 'l' a console log, anything else a
  * refusal.
  */
 #include "base/str.h"

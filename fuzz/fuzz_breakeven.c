@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of belay breakeven: what is read keeps its limits, and what comes of it adds up.
+ * Files of belay breakeven: accepted values are within their limits, and the results add up.
  */
 #include "fuzz/check.h"
 #include "base/mem.h"
@@ -28,7 +28,7 @@ static void check_side(const struct breakeven_side *s)
     }
     assert(cost == side_cost(s, ITEMS_ALL, BREAKEVEN_MONTHS) &&
            cash == side_cash(s, ITEMS_ALL, BREAKEVEN_MONTHS));
-    assert(cost >= 0 && cash >= cost); /* value that is left is not below 0 */
+    assert(cost >= 0 && cash >= cost); /* the remaining value is not negative */
 }
 
 static void check_versus(const struct breakeven_versus *v)

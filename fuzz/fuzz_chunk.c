@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chunk as it lies in the store. Three bytes say how long its content should be, the rest is the
- * object: it must not unpack to anything but what has the hash. Packed by us, the same bytes come
- * back.
+ * A chunk as stored. Three bytes give the expected length of its content, the rest is the object:
+ * it must only unpack to content with the right hash. Packing the same bytes and unpacking them
+ * gives them back.
  */
 #include "ckpt/chunk.h"
 #include "base/mem.h"

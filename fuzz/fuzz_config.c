@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belayd's configuration: one that keeps its limits, or an error with file and line, and nothing
- * else.
+ * belayd's configuration: either valid and within its limits, or an error with file and line.
  */
 #include "base/buf.h"
 #include "fuzz/check.h"
@@ -51,7 +50,7 @@ static void check_config(const struct config *c)
     assert(n_offers <= CONFIG_OFFERS_MAX);
 }
 
-/* The same bytes as a file of pools: what they say differs from nothing, and not from itself. */
+/* The same bytes as a pool file: it differs from nothing, and not from itself. */
 static void check_applied(const char *data, size_t size)
 {
     struct config nothing = {0}, c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job asks of nodes by name, and sets and numbers of such names: what was read is written so
- * that the same is read again.
+ * Constraints of jobs, and sets and counts of named resources: formatting what was parsed and
+ * parsing it again gives the same.
  */
 #include "job/counts.h"
 #include "job/feature.h"

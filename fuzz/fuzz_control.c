@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a program writes into its control directory: the numbers of commits and progress, and names.
- * Lines up to the first empty one are files to be there, the rest is what is in each. Every commit
- * is answered once.
+ * The files that a program writes in its control directory: numbers of commits and progress, and
+ * names. Lines up to the first empty one name the files, the rest is their content. Every commit is
+ * answered once.
  */
 #include "agent/task/control.h"
 #include "base/fs.h"
@@ -38,7 +38,7 @@ static void parse(const char *text, size_t n, const char *first_key)
     check_numbers(rc, &numbers, &e);
 }
 
-/* '>' before a name: it is a directory, '|': a named pipe, '@': a symbolic link to `progress`. */
+/* Prefix of a name: '>' makes a directory, '|' a named pipe, '@' a symbolic link to `progress`. */
 static int make_other(int dir, const char *name)
 {
     if (name[0] == '>')
@@ -54,7 +54,7 @@ static int make_file(int dir, const char *name, const char *text)
         return make_other(dir, name);
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return 0; /* it cannot be a name */
+        return 0; /* not usable as a name */
     struct err e;
     int rc = fs_write_all(fd, text, strlen(text), &e);
     assert(rc == 0);

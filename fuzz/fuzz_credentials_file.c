@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = {0};
     int rc = aws_credentials_parse_file((const char *)data, size, "default", &c, &e);
     if (rc == 0) {
-        /* They go into header lines. */
+        /* They are put in header lines. */
         assert(c.access_key[0] && c.secret_key[0]);
         assert(!strpbrk(c.access_key, "\r\n ") && !strpbrk(c.session_token, "\r\n "));
     } else {

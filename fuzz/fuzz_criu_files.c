@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of a job's open files, which comes from a store: absolute names within the limits, or an
- * error and nothing else.
+ * The list of a job's open files, read from a store: absolute names within the limits, or an error.
  */
 #include "agent/criu/criu_files.h"
 #include "base/mem.h"

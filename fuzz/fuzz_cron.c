@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A crontab line: what is read has a next time, which is later, a minute that it names, and the
- * first from any moment between.
+ * A crontab line: an accepted one has a next time, which is later, a scheduled minute, and the
+ * first one from any moment in between.
  */
 #include "job/cron.h"
 #include "base/mem.h"
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_times(const struct cron *c)
 {
-    /* Forward by 30 min, and back again: 2020-09-13T12:26:40Z and half a year later. */
+    /* Forward by 30 min and back: 2020-09-13T12:26:40Z and half a year later. */
     struct zone_span spans[] = {{INT64_MIN, 37800}, {1600000000, 39600}, {1616000400, 37800}};
     const struct time_zone z = {.name = "Odd", .n = 3, .spans = spans};
     struct wall at = {SECONDS_MS(1599990000)};

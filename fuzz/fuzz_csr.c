@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The certificate request of a machine that joins: PEM, or DER that is made PEM here, because few
- * changes of a PEM are still one. What is taken gets a certificate, the same key gives the same
- * hash; the rest an error.
+ * The certificate request of a joining machine: PEM, or DER that is converted to PEM here, because
+ * most mutations break PEM. An accepted request gets a certificate, and the same key gives the same
+ * hash; others give an error.
  */
 #include "base/fs.h"
 #include "base/log.h"
@@ -13,11 +13,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define BYTES_MAX 4095 /* of csr_pem in struct wire_join */
+#define BYTES_MAX 4095 /* size of csr_pem in struct wire_join */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* One for all inputs: its directory is of no more use once it is open. */
+/* One for all inputs: its directory is not needed once it is open. */
 static struct ca *the_ca(void)
 {
     static struct ca *ca;

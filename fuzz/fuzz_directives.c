@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A script's #BELAY and #SBATCH lines; or, when the input begins with '-', one flag of the command
- * line. What is taken is a specification that can be sent, and taking it a second time changes
+ * A script's #BELAY and #SBATCH lines; or, if the input begins with '-', one flag of the command
+ * line. An accepted input gives a specification that can be sent, and applying it again changes
  * nothing.
  */
 #include "base/mem.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's metadata service. A line is a request: METHOD PATH TOKEN TTL, where TOKEN is '@'
- * for the one given last, and '-' is a header that is absent. The role's keys are told to no
- * request without a token.
+ * The emulator's metadata service. A line is a request: METHOD PATH TOKEN TTL, where TOKEN '@'
+ * means the last one issued, and '-' means that the header is absent. The role's keys are never
+ * returned without a token.
  */
 #include "emulator/ec2/metadata.h"
 #include "fuzz/check.h"
@@ -34,7 +34,7 @@ static void check_reply(const struct ec2_metadata_request *r, const struct visit
         i++;
     assert(i < sizeof(statuses) / sizeof(statuses[0]) && reply->content_type);
     if (reply->status == 200 && !str_eq(r->method, "PUT"))
-        assert(r->token && str_eq(r->token, v->token)); /* nobody can make one up */
+        assert(r->token && str_eq(r->token, v->token)); /* a token cannot be guessed */
     assert((reply->ttl_s > 0) == (reply->status == 200 && str_eq(r->method, "PUT")));
     assert(reply->ttl_s <= EC2_METADATA_TTL_MAX_S);
 }

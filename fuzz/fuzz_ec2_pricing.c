@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's price list: requests, one a line, of a region with two pools. Whatever was asked,
- * the reply is JSON; what the driver's parser makes of one that succeeded is the price that the
- * market has.
+ * The emulator's price list: requests, one per line, to a region with two pools. For any request
+ * the reply is JSON; for a successful one the driver's parser gives the market's price.
  */
 #include "emulator/ec2/pricing.h"
 #include "base/json.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EC2's replies. The first byte chooses who reads the rest: '0' RunInstances, '1'
- * DescribeInstances, '2' TerminateInstances, '3' spot prices, '4' CreateFleet, '5' launch
- * templates, '6' placement scores, '7' volumes, '8' consoles, anything else a refusal.
+ * EC2's replies. The first byte selects the parser: '0' RunInstances, '1' DescribeInstances, '2'
+ * TerminateInstances, '3' spot prices, '4' CreateFleet, '5' launch templates, '6' placement scores,
+ * '7' volumes, '8' consoles, anything else a refusal.
  */
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's API: calls, one a line, of a region with two pools. Whatever was asked, the reply
- * is XML with a status that EC2 uses, and no more runs than there is room for.
+ * The emulator's EC2 API: calls, one per line, to a region with two pools. For any request the
+ * reply is XML with a status that EC2 uses, and no more instances run than there is room for.
  */
 #include "base/log.h"
 #include "base/mem.h"

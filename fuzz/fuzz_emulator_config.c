@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's configuration with its script of events: one that keeps its limits, or an error
- * with file and line, and nothing else. The file's directory does not exist, so no trace is read.
+ * The emulator's configuration with its event script: either valid and within its limits, or an
+ * error with file and line. The file's directory does not exist, so no trace is read.
  */
 #include "emulator/config.h"
 #include "fuzz/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stream of a session: frames, of which the same bytes come when they are made again, until an
- * error or too few bytes.
+ * A session's stream: frames that encode to the same bytes again, until an error or incomplete
+ * data.
  */
 #include "base/frames.h"
 #include "fuzz/check.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compute Engine's replies, and what stands before them. The first byte chooses who reads the rest:
- * '0' an operation, '1' an instance, '2' a listing, '3' preemptions, '4' a key file, '5' a token,
- * '6' the name of a type, '7' disks, '8' consoles, anything else a refusal.
+ * Compute Engine's replies and related inputs. The first byte selects the parser: '0' an operation,
+ * '1' an instance, '2' a listing, '3' preemptions, '4' a key file, '5' a token, '6' the name of a
+ * type, '7' disks, '8' consoles, anything else a refusal.
  */
 #include "base/mem.h"
 #include "cloud/catalogue.h"
@@ -19,13 +19,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* It is to go into a path. */
+/* It is put in a path. */
 static void check_name(const char *name)
 {
     assert(name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name));
 }
 
-/* Of one name for each machine: what is taken apart is the same again together. */
+/* Names of types are unique: splitting and joining one gives the same name. */
 static int read_type(const char *text, size_t n, struct err *e)
 {
     struct catalogue_parts p;

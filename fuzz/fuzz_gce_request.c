@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's Compute Engine: requests, one a line, of a region with two pools, one of them with
- * GPUs attached and a quota of these. A line is METHOD TARGET BODY; before the method '@' asks the
- * metadata server of the first instance, '!' leaves the token out, and '$' makes of the target an
- * assertion that is shown as the token. Every answer has a status of Google's and, from the API, is
- * JSON; no more runs than there is room for, and nobody gets in without a token.
+ * The emulator's Compute Engine: requests, one per line, to a region with two pools, one of them
+ * with attached GPUs and a quota of them. A line is METHOD TARGET BODY; before the method '@' sends
+ * it to the metadata server of the first instance, '!' omits the token, and '$' uses the target as
+ * an assertion in place of the token. Every answer has one of Google's statuses and, from the API,
+ * is JSON; no more instances run than there is room for, and there is no access without a token.
  */
 #include "emulator/gce/api.h"
 #include "fuzz/check.h"
@@ -85,7 +85,7 @@ static void ask(struct visit *v, char *line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static EVP_PKEY *key; /* to make one takes longer than a thousand requests */
+    static EVP_PKEY *key; /* making one takes longer than a thousand requests */
     char *text = mem_strndup((const char *)data, size), *rest = text;
     struct visit v = {
         .now = {EMULATED_NOON_MS}, .gce = {.rate_limit = 1000, .role_ttl_ms = TOKEN_TTL_MS}};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The listing of a machine's GPUs, as the driver's own program prints it: whatever it is, devices
- * have names that fit into a list with commas, and what is allotted is there once. And what that
- * program says of drivers and memory.
+ * The listing of a machine's GPUs as printed by the vendor's program: for any input device names
+ * fit in a comma-separated list, and no device is allotted twice. Also that program's output about
+ * drivers and memory.
  */
 #include "agent/criu/criu_gpu.h"
 #include "agent/gpu/gpus.h"

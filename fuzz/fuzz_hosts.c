@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of hosts: what was taken has as many names as it says, knows each of them, and nothing
- * around them.
+ * Lists of hosts: an accepted list has as many names as reported, and contains each of them but no
+ * variations.
  */
 #include "job/hosts.h"
 #include "base/mem.h"
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
              found++)
             assert(hosts_has(text, name));
     }
-    hosts_has(text, "n10"); /* of what was not checked: nothing is read that is not there */
+    hosts_has(text, "n10"); /* on an unchecked list: no out-of-bounds reads */
     free(text);
     return 0;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A connection of the HTTP server: requests one after the other, their bodies, trailers and limits.
- * The first byte says into how many bytes the rest is cut. The handler sees the same requests as of
- * the whole in one piece, and the bytes that are counted for the connection are those that it
- * holds. Where only a few may be held, more is refused, but the count stays right. The socket is
- * one of a pair; no timer runs.
+ * A connection of the HTTP server: consecutive requests, their bodies, trailers and limits. The
+ * first byte gives the size of the pieces of the rest. The handler sees the same requests as
+ * without splitting, and the bytes counted for the connection are those that it holds. With a small
+ * limit more is refused, but the count stays right. The socket is one of a pair; no timer runs.
  */
 #include "base/mem.h"
 #include "base/uv/http_exchange.h"
@@ -25,9 +24,9 @@ struct rig {
     uv_loop_t loop;
     struct vtimers timers;
     struct http_server *server;
-    struct http_conn *conn; /* NULL: closed */
+    struct http_conn *conn; /* NULL once closed */
     int peer;
-    struct buf seen; /* what the handler was given */
+    struct buf seen; /* what the handler received */
 };
 
 struct outcome {
@@ -61,7 +60,7 @@ static void start(struct rig *r, size_t max_bytes)
     vtimers_init(&r->timers, 0);
     s->loop = &r->loop;
     s->timers = &r->timers.timers;
-    s->n_open = 1; /* this rig: it frees the server */
+    s->n_open = 1; /* held by this rig, which frees the server */
     s->handler = handle;
     s->ctx = r;
     s->max_body_bytes = BODY_MAX;
@@ -72,7 +71,7 @@ static void start(struct rig *r, size_t max_bytes)
     assert(r->conn);
 }
 
-/* Between turns nothing is answered and not sent yet, for all that is sent is read here. */
+/* Between turns no answer is waiting to be sent, because everything sent is read here. */
 static void check_count(const struct rig *r)
 {
     const struct http_conn *c = r->conn;
@@ -155,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(whole.phase == cut.phase && whole.malformed == cut.malformed);
     assert(whole.bodies_refused == cut.bodies_refused && whole.seen.len == cut.seen.len);
     assert(memcmp(buf_str(&whole.seen), buf_str(&cut.seen), cut.seen.len) == 0);
-    assert(tight.seen.len <= cut.seen.len); /* of the same requests the first ones */
+    assert(tight.seen.len <= cut.seen.len); /* the first of the same requests */
     assert(memcmp(buf_str(&tight.seen), buf_str(&cut.seen), tight.seen.len) == 0);
     buf_deinit(&whole.seen);
     buf_deinit(&cut.seen);

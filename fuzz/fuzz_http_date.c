@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Date header: what is read as a time has that day, month and time in it.
+ * A Date header: an accepted time has the day, month and time of the text.
  */
 #include "base/mem.h"
 #include "cloud/http_date.h"

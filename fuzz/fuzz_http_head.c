@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The head of a request, and its chunked body: the head is found at the same place however the
- * bytes are cut; what is parsed has no control characters and one framing; a body decodes to the
- * same data in one piece as byte by byte.
+ * The head of a request, and its chunked body: the end of the head does not depend on how the bytes
+ * are split; an accepted head has no control characters and one framing; a body decodes to the same
+ * data in one piece as byte by byte.
  */
 #include "base/buf.h"
 #include "base/mem.h"

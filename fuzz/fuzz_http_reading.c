@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a local server answers. The first byte says how the rest is cut into pieces: never a crash,
- * and the outcome is the same as of the whole in one.
+ * A local server's reply. The first byte says how the rest is split: no crash, and the same outcome
+ * as without splitting.
  */
 #include "base/uv/http_reading.h"
 #include "fuzz/check.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Targets of HTTP requests: never a crash; what is accepted starts with '/' and holds its
- * parameters.
+ * Targets of HTTP requests: no crash; an accepted one starts with '/' and holds its parameters.
  */
 #include "base/mem.h"
 #include "base/uv/http_target.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Patterns up to the first NUL, behind it a path: nothing that is written in one keeps the matcher
- * from an answer.
+ * Patterns up to the first NUL, then a path: the matcher always terminates with an answer.
  */
 #include "base/mem.h"
 #include "cli/workdir/ignore.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The metadata services of AWS, Azure and Google: a notice reader or a source of role credentials
- * talks to a service that plays the input. The first byte chooses: 'c' role credentials, 'g'
- * Google's notices, 'z' Azure's, else AWS's. After it a line is one reply: a digit for the status,
- * then the body; what stands before its first '|', if there is one, is the Date header. With Google
- * the body is its ETag, too. After the last line every request times out.
+ * talks to a service that replays the input. The first byte selects: 'c' role credentials, 'g'
+ * Google's notices, 'z' Azure's, else AWS's. Each following line is one reply: a digit for the
+ * status, then the body; text before the first '|', if any, is the Date header. For Google the body
+ * is also its ETag. After the last line every request times out.
  */
 #include "base/list.h"
 #include "base/log.h"
@@ -158,7 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     s.end = (const char *)data + size;
     s.is_google = data[0] == 'g';
     s.is_azure = data[0] == 'z';
-    /* One of them has the service to itself. */
+    /* Only one of them uses the service. */
     if (data[0] == 'c') {
         int rc = aws_credential_source_create(&options, &source, &e);
         assert(rc == 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Logs of jobs: the first byte chooses what the file is called.
+ * Logs of jobs: the first byte selects the file's name.
  */
 #include "fuzz/check.h"
 #include "replay/joblog.h"

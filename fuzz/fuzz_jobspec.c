@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of a submit: a job specification that keeps its limits and, written out again, is read
- * as the same; or an error, and nothing else.
+ * The body of a submit: a job specification within its limits that is read back unchanged after it
+ * was written; or an error.
  */
 #include "base/mem.h"
 #include "fuzz/check.h"
@@ -37,7 +37,7 @@ static void check_limits(const struct jobspec *s)
     assert(s->texts.cwd[0] == '/');
 }
 
-/* The specification as a body again. */
+/* Converts the specification to a body. */
 static json_t *to_json(const struct jobspec *s)
 {
     const struct job_row *r = &s->row;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of a change of a job: fields that are named and within their limits, or an error, and
- * nothing else.
+ * The body of an update of a job: known fields within their limits, or an error.
  */
 #include "base/mem.h"
 #include "fuzz/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON: what is read is written and read again as the same value; a reader of any object ends with
- * 0 or an error that has a text, and unknown texts become strings that we read.
+ * JSON: an accepted value survives writing and reading; a reader of any object ends with 0 or an
+ * error with a text; any bytes become strings that can be read.
  */
 #include "base/json.h"
 #include "base/str.h"

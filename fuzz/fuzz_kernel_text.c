@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel's files say, whatever stands there: numbers are none or not negative, names fit.
+ * Texts of the kernel's files: for any input numbers are absent or not negative, and names fit.
  */
 #include "agent/gpu/kernel_text.h"
 #include "base/mem.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's check of who signed. Lines: the target, the Authorization header, the date, a
- * token; the rest is the body. As it is, it must be refused, in XML; signed by us it must be taken,
- * and refused again when one byte of the body is another.
+ * The emulator's check of signatures. Lines: the target, the Authorization header, the date, a
+ * token; the rest is the body. Unchanged it must be refused, in XML; signed by us it must be
+ * accepted, and refused again after one byte of the body has changed.
  */
 #include "emulator/ec2/api.h"
 #include "emulator/keyring.h"

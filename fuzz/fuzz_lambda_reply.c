@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lambda's replies. The first byte chooses who reads the rest: '0' launch, '1' instances, '2'
- * terminate, '3' types, '4' an API key, anything else a refusal.
+ * Lambda's replies. The first byte selects the parser: '0' launch, '1' instances, '2' terminate,
+ * '3' types, '4' an API key, anything else a refusal.
  */
 #include "cloud/lambda/api.h"
 #include "check.h"
@@ -52,7 +52,7 @@ static int read_key(const char *body, size_t n, struct err *e)
 {
     char key[LAMBDA_KEY_MAX + 1];
     int rc = lambda_parse_key(body, n, key, e);
-    assert(rc != 0 || (key[0] && !strpbrk(key, "\r\n "))); /* it goes into a header line */
+    assert(rc != 0 || (key[0] && !strpbrk(key, "\r\n "))); /* it is put in a header line */
     return rc;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's Lambda Cloud: requests, one a line, of a region with two pools. A line is METHOD
- * TARGET BODY; '!' before the method makes of the target an Authorization header that is shown
- * instead of the right one. Every answer has a status of Lambda's and is JSON, but for the proxy's;
- * no more runs than there is room for, and nobody gets in without a key.
+ * The emulator's Lambda Cloud: requests, one per line, to a region with two pools. A line is METHOD
+ * TARGET BODY; '!' before the method uses the target as the Authorization header in place of the
+ * right one. Every answer has one of Lambda's statuses and is JSON, except the proxy's; no more
+ * instances run than there is room for, and there is no access without a key.
  */
 #include "emulator/lambda/cloud.h"
 #include "fuzz/check.h"
@@ -42,7 +42,7 @@ static void check_reply(const struct visit *v, const struct front_reply *reply, 
         assert(v->region.market.pools[p].in_use[CLOUD_ON_DEMAND] <= EMULATED_ROOM);
 }
 
-/* Either form of the right key: a stranger who shows it is none. */
+/* Either form of the right key: an input that guesses it is authenticated. */
 static bool is_right(const char *shown)
 {
     return str_eq(shown, "Bearer " KEY) || str_starts(shown, "Basic ");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libbelay's reading of the agent's small JSON files. The functions are static in a library that is
- * one file.
+ * libbelay's parsing of the agent's small JSON files. The functions are static in a single-file
+ * library.
  */
 #include "ckpt/lib/belay.c"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Input is a manifest without its hash member, which is added here: the hash would keep everything
- * out. What parses must be safe to build, and encode to a text that parses to the same.
+ * Input is a manifest without its hash member, which is added here, because a wrong hash would
+ * reject everything. An accepted manifest must be safe to build, and encode to a text that parses
+ * to the same.
  */
 #include "ckpt/manifest.h"
 

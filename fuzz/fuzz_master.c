@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Input is a key file. What is read has a key, and no error shows one.
+ * Input is a key file. An accepted file has a key, and no error shows one.
  */
 #include "ckpt/master.h"
 

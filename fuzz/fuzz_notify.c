@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What users and the configuration give for notices: addresses, URLs, hosts and ranges, sealed
- * texts. What is taken holds nothing that could end a header, be an option, or be shown as
- * something else.
+ * Notification settings from users and the configuration: addresses, URLs, hosts and ranges, sealed
+ * texts. An accepted value cannot end a header, act as an option, or be displayed as something
+ * else.
  */
 #include "base/mem.h"
 #include "fuzz/check.h"
@@ -78,7 +78,7 @@ static void sealed(const char *text)
     if (notify_sealed_host(text, host))
         check_plain(host);
     int rc = notify_unseal(&s, "ann", text, &out, &e);
-    assert(rc != 0); /* nobody has the key */
+    assert(rc != 0); /* the key is unknown */
     check_error(rc, &e);
     notify_sealer_wipe(&s);
 }

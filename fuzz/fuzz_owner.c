@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The marker of a store: who can write there can write anything in its place.
+ * The marker of a store: anyone with write access can replace it by any bytes.
  */
 #include "ckpt/store/owner.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a part of a step is told: all of it, or an error.
+ * The parameters of a step's part: complete, or an error.
  */
 #include "cli/slurm/parts.h"
 #include "fuzz/check.h"

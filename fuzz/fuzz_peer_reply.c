@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an agent is answered, by belayd or by a proxy in between. The first byte chooses the status,
- * the rest is the body. Only belayd's own words make a "not found", for which an agent forgets what
- * it has.
+ * Replies to an agent, from belayd or a proxy in between. The first byte selects the status, the
+ * rest is the body. Only belayd's own reply counts as "not found", because an agent then drops its
+ * data.
  */
 #include "agent/peer.h"
 #include "base/json.h"

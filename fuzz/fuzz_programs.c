@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which program each task of a step runs: what was taken has one for each of them, and what was not
- * is told.
+ * The program of each task of a step: an accepted file has one for each task; a refused one gives
+ * an error.
  */
 #include "base/mem.h"
 #include "cli/slurm/programs.h"

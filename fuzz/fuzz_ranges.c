@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Indices of an array: what was read is written so that the same is read again.
+ * Indices of an array: formatting what was parsed and parsing it again gives the same.
  */
 #include "base/mem.h"
 #include "job/ranges.h"

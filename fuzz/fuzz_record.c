@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the agent reads back from a task's directory; the first byte chooses which record. An agent
- * that is not root runs tasks as its own user, so a program can have written them. The functions
- * that do without a file are static in agent/task/record.c.
+ * Records that the agent reads back from a task's directory; the first byte selects the type. An
+ * agent that is not root runs tasks as its own user, so a program may have written them. The
+ * functions that need no file are static in agent/task/record.c.
  */
 #include "agent/task/record.c"
 

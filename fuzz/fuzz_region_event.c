@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is posted to the emulator's /events, a body a line, to a region where instances run: what it
- * does is told as JSON that can be written, no more runs than there was room for, and the region's
- * books add up.
+ * Bodies posted to the emulator's /events, one per line, for a region with running instances: the
+ * result is valid JSON, no more instances run than there was room for, and the region's accounts
+ * add up.
  */
 #include "emulator/control.h"
 #include "fuzz/check.h"

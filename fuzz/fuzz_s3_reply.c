@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replies of an S3 store. The first byte chooses who reads the rest: '0' a list, '1' an upload's
- * beginning, '2' a copy's result, '3' a removal, '4' a refusal, '6' a list of Azure's; '5' is the
- * URL of a store.
+ * Replies of an S3 store. The first byte selects the parser: '0' a list, '1' the start of an
+ * upload, '2' a copy's result, '3' a removal, '4' a refusal, '6' a list of Azure's; '5' is the URL
+ * of a store.
  */
 #include "check.h"
 #include "ckpt/s3.h"
@@ -80,7 +80,7 @@ static int read_refusal(const char *body, size_t n, struct err *e)
     return 0;
 }
 
-/* What was read can be signed and sent. */
+/* An accepted URL can be signed and sent. */
 static int read_url(const char *text, size_t n, struct err *e)
 {
     static const struct store_keys all[STORE_KEYS_KINDS] = {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's S3: calls, one a line, METHOD TARGET BODY, without signatures. Whatever was asked,
- * the reply has a status of HTTP's, errors are XML with a code, and the sum of what is stored is
- * right.
+ * The emulator's S3: calls, one per line, METHOD TARGET BODY, without signatures. For any request
+ * the reply has an HTTP status, errors are XML with a code, and the sum of stored bytes is right.
  */
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Input is a stored manifest without its hash member, which is added here. It is opened with a key
- * that is there, as an encrypted one; and what is sealed of the input opens to the input again.
+ * Input is a stored manifest without its hash member, which is added here. It is opened as an
+ * encrypted one with an available key; and sealing the input and opening it gives the input back.
  */
 #include "ckpt/manifest.h"
 #include "ckpt/sealed.h"

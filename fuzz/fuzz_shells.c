@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What asks a supervisor for a command in its task: words, or an error, and nothing else.
+ * A request to a supervisor for a command in its task: words, or an error.
  */
 #include "agent/supervisor/shells.h"
 #include "fuzz/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Formats of output, lists of hosts, times and names of files, as scripts give them: nothing that
- * is read breaks a limit, and what was taken can be written.
+ * Output formats, lists of hosts, times and file names from scripts: nothing exceeds a limit, and
+ * an accepted value can be written.
  */
 #include "base/mem.h"
 #include "job/pattern.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What belayd and a host of a static pool say to each other. The first byte chooses who reads the
- * rest: '0' a host's reply, '1' its reply of a failure, '2' ssh's last words, '3' a host's name,
- * '4' an instance's id, anything else a request on the host.
+ * The messages between belayd and a host of a static pool. The first byte selects the parser: '0' a
+ * host's reply, '1' its reply to a failure, '2' ssh's last output, '3' a host's name, '4' an
+ * instance's id, anything else a request on the host.
  */
 #include "agent/host.h"
 #include "check.h"

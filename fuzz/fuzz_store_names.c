@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names that a store lists, which anybody who can write there chooses: one that is read as a
- * checkpoint's or an attempt's is the name that we would give it.
+ * Names listed by a store, which anyone with write access can choose: a name parsed as a
+ * checkpoint's or an attempt's is the name that we would generate for it.
  */
 #include "base/mem.h"
 #include "ckpt/store/layout.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The small readers of outside text: what one writes, its counterpart reads; limits hold; UTF-8
+ * Small parsers of outside text: the counterpart of each reads what it writes; limits hold; UTF-8
  * stays UTF-8.
  */
 #include "base/log.h"

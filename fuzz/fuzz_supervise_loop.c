@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A line on a supervisor's socket: a command in its range, or an error, and nothing else.
+ * A line on a supervisor's socket: a command in its range, or an error.
  */
 #include "agent/supervisor/supervise_loop.h"
 #include "base/mem.h"

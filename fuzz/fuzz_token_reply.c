@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replies of the services that scoped credentials are made with. The first byte chooses who reads
- * the rest: '0' a role that was assumed, '1' its refusal, '2' a token that was exchanged, '3' a
- * user delegation key (and what it signs), anything else that key's refusal.
+ * Replies of the services behind scoped credentials. The first byte selects the parser: '0' an
+ * assumed role, '1' its refusal, '2' an exchanged token, '3' a user delegation key (and what it
+ * signs), anything else that key's refusal.
  */
 #include "base/str.h"
 #include "cloud/aws/sts.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace file: read, and followed for a while by a market.
+ * A trace file: parsed, and followed for a while by a market.
  */
 #include "base/mem.h"
 #include "emulator/market.h"

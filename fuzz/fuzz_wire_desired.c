@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What decodes must encode, and decode again to the same; and so it does after a space, with which
- * it is read by way of a tree of JSON.
+ * A decodable message encodes, and decodes again to the same; also after a blank, which makes it
+ * take the path through a JSON tree.
  */
 #include "base/wire/wire.h"
 
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* NULL: it does not decode. */
+/* NULL if it does not decode. */
 static char *decode_and_encode(const char *p, size_t n)
 {
     struct wire_desired m;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The messages of a join, of its answer and of a renewal; the first byte chooses. What decodes must
- * encode, and decode again to the same.
+ * The messages of a join, its answer and a renewal; the first byte selects. A decodable message
+ * encodes, and decodes again to the same.
  */
 #include "base/mem.h"
 #include "base/wire/wire.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What decodes must encode, and decode again to the same.
+ * A decodable message encodes, and decodes again to the same.
  */
 #include "base/wire/wire.h"
 

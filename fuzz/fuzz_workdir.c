@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What users send as a working directory, and what agents are given: texts, packs and questions. A
- * text that is taken is what would be written of it again, and all that it names stays below the
- * directory.
+ * Working directories sent by users and received by agents: texts, packs and queries. An accepted
+ * text equals its re-encoding, and all its names stay inside the directory.
  */
 #include "base/mem.h"
 #include "ckpt/workdir.h"
@@ -74,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *copy = mem_strndup("", 0);
     if (size > 0) {
         free(copy);
-        copy = mem_dup(data, size); /* with its end where a sanitizer sees it */
+        copy = mem_dup(data, size); /* ends where a sanitizer detects reads beyond it */
     }
     look_at_text(copy, size);
     look_at_pack(copy, size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * XML: what is read can be walked, and every text in it is a text.
+ * XML: an accepted document can be walked, and every text in it is valid.
  */
 #include "base/str.h"
 #include "check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * YAML: a tree that keeps its limits, or an error that names the file and a line that is there.
+ * YAML: a tree within its limits, or an error that names the file and an existing line.
  */
 #include "base/str.h"
 #include "base/yaml.h"
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct yaml_node *root;
     struct err e = {0};
-    int lines = 2; /* an error may be told of the line behind the last */
+    int lines = 2; /* an error may be reported at the line after the last */
     /* YAML's line breaks; U+0085, U+2028 and U+2029 end in these bytes */
     for (size_t i = 0; i < size; i++)
         lines += data[i] == '\n' || data[i] == '\r' || data[i] == 0x85 || data[i] == 0xA8 ||

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a fuzz target over every file of the corpus directories in argv, where there is no libFuzzer
- * to do it.
+ * Runs a fuzz target on every file of the corpus directories in argv, for builds without libFuzzer.
  */
 #include "base/fs.h"
 
@@ -21,7 +20,7 @@ static int replay_file(const char *path)
     struct err e;
     int rc = fs_read(path, INPUT_MAX, &text, &e);
     if (rc == 0) {
-        /* A copy of exactly that size: the sanitizer then sees every read behind its end. */
+        /* A copy of exactly that size, so that the sanitizer detects reads beyond its end. */
         uint8_t *exact = mem_dup(text.data, text.len);
         LLVMFuzzerTestOneInput(exact, text.len);
         free(exact);
@@ -48,7 +47,7 @@ static int replay_directory(const char *path)
     if (n >= 0)
         free(entries);
     printf("%s: %d inputs\n", path, replayed);
-    /* a corpus that is not there is a mistake in the build */
+    /* a missing corpus is a mistake in the build */
     return failed == 0 && replayed > 0 ? 0 : -1;
 }
 
