@@ -21,7 +21,7 @@ static void a_zeroed_one_holds_nothing(void **state)
     bits_deinit(&b);
 }
 
-/* Against a plain array of flags, at the edges of words too. */
+/* Compares with a plain array of flags, also at the edges of words. */
 static void numbers_are_in_it_or_not(void **state)
 {
     static const int32_t sizes[] = {1, 2, 63, 64, 65, 127, 128, 129, 300};

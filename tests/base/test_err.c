@@ -83,7 +83,7 @@ static void out_of_memory_is_not_an_error_that_travels(void **state)
     assert_true(dies(no_memory, &e));
 }
 
-/* A prefix of `ascii` letters, then characters of three bytes up to far beyond the limit. */
+/* A prefix of `ascii` letters, then three-byte characters far beyond the limit. */
 static void fill_wide(char *text, size_t size, size_t ascii)
 {
     memset(text, 'a', ascii);
@@ -111,8 +111,7 @@ static void long_texts_are_cut_between_characters(void **state)
     }
 }
 
-/* A path of 4,095 bytes in each layer: who reads the text still learns what was tried and why it
- * failed. */
+/* With a path of 4,095 bytes in each layer the text still says what was tried and why it failed. */
 static void long_paths_do_not_cut_the_reason_off(void **state)
 {
     char path[4096];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames of sessions: what was put in comes out, in whatever pieces it arrives; what is none is
- * refused.
+ * Frames of sessions: encoded frames decode to the same, however the bytes are split; malformed
+ * ones are refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -53,11 +53,11 @@ static void what_was_written_is_read(void **state)
     umask(077);
     assert_int_equal(fs_write_atomic(path, "one", 3, 0644, &e), 0);
     assert_content(path, "one");
-    assert_int_equal(mode_of(path), 0644); /* whatever the umask */
+    assert_int_equal(mode_of(path), 0644); /* regardless of the umask */
     assert_int_equal(fs_write_atomic(path, "", 0, 0600, &e), 0);
     assert_content(path, "");
     assert_int_equal(mode_of(path), 0600);
-    assert_int_equal(entries(*state), 1); /* nothing beside it */
+    assert_int_equal(entries(*state), 1); /* no leftover file */
     umask(022);
     free(path);
 }
@@ -99,7 +99,7 @@ static void of_several_creators_one_succeeds(void **state)
     free(path);
 }
 
-/* A killed writer leaves the old or the new content, whole. */
+/* A killed writer leaves the complete old or new content. */
 static void kills_never_show_half_a_file(void **state)
 {
     char *path = in(state, "f");
@@ -184,7 +184,7 @@ static void reading_has_a_limit_and_wants_a_file(void **state)
     assert_int_equal(fs_read("/dev/zero", 100, &b, &e), ERR_INVALID);
     unlink(fifo);
     assert_int_equal(fs_read(fifo, 100, &b, &e), ERR_NOT_FOUND);
-    /* its size is said to be 0 */
+    /* its reported size is 0 */
     assert_int_equal(fs_read("/proc/self/status", 100000, &b, &e), 0);
     assert_true(b.len > 100);
     buf_deinit(&b);
@@ -198,7 +198,7 @@ static void directories_are_made_with_their_parents(void **state)
     struct err e;
     assert_int_equal(fs_mkdirs(path, 0700, &e), 0);
     assert_int_equal(fs_mkdirs(path, 0755, &e), 0);
-    assert_int_equal(mode_of(path), 0700); /* left as it was */
+    assert_int_equal(mode_of(path), 0700); /* left unchanged */
     assert_int_equal(fs_mkdirs("/", 0700, &e), 0);
     assert_int_equal(fs_write_atomic(file, "", 0, 0600, &e), 0);
     assert_int_equal(fs_mkdirs(file, 0700, &e), ERR_IO);
@@ -224,9 +224,9 @@ static void a_tree_is_removed_but_nothing_it_points_to(void **state)
     assert_int_equal(fs_remove_tree(tree, &e), 0);
     assert_false(fs_exists(tree));
     assert_true(fs_exists(inside));
-    assert_int_equal(fs_remove_tree(tree, &e), 0); /* a missing one is fine */
+    assert_int_equal(fs_remove_tree(tree, &e), 0); /* a missing tree is not an error */
     assert_int_equal(symlink(kept, tree), 0);
-    assert_int_equal(fs_remove_tree(tree, &e), 0); /* the link, not what it points to */
+    assert_int_equal(fs_remove_tree(tree, &e), 0); /* the link, not its target */
     assert_true(fs_exists(inside));
     assert_int_equal(fs_remove_tree(inside, &e), 0); /* a file is a tree, too */
     assert_int_equal(entries(kept), 0);
@@ -253,7 +253,7 @@ static void depth_is_no_limit(void **state)
     struct err e;
     assert_int_equal(mkdir(tree, 0700), 0);
     int fd = open(tree, O_RDONLY | O_DIRECTORY);
-    for (int i = 0; i < 900; i++) { /* a path of 4,500 bytes: longer than any call takes */
+    for (int i = 0; i < 900; i++) { /* a path of 4,500 bytes: longer than any system call accepts */
         assert_int_equal(mkdirat(fd, "deep", 0700), 0);
         int next = openat(fd, "deep", O_RDONLY | O_DIRECTORY);
         assert_true(next >= 0);
@@ -302,7 +302,8 @@ static void check_owner(const char *path, uid_t uid)
     assert_int_equal(st.st_uid, uid);
 }
 
-/* A link out of the tree is given itself. sub is open to all, as what was saved may be. */
+/* A link out of the tree is given away itself. sub is accessible to all, as saved directories may
+ * be. */
 static void a_tree_is_given_away_whole_or_its_top_not_at_all(void **state)
 {
     char *top = in(state, "top"), *sub = in(state, "top/sub"), *file = in(state, "top/sub/f");
@@ -325,7 +326,7 @@ static void a_tree_is_given_away_whole_or_its_top_not_at_all(void **state)
     check_owner(file, OTHER);
     check_owner(link, OTHER);
     check_owner(outside, 0);
-    /* Others may be in it now. */
+    /* Other users may already be in it. */
     assert_int_equal(fs_give_tree(top, OTHER, OTHER, &e), ERR_CONFLICT);
     free(top), free(sub), free(file), free(link), free(outside);
 }

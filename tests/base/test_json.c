@@ -69,7 +69,7 @@ static void depth_and_size_are_limited(void **state)
     assert_int_equal(parse_nested('[', ']', JSON_DEPTH_MAX + 1), ERR_INVALID);
     assert_int_equal(json_parse("[1]", 3, 2, &v, &e), ERR_INVALID);
     assert_err(&e, ERR_INVALID, "limit of 2");
-    /* Brackets inside of strings are no depth; what stands behind n bytes is not looked at. */
+    /* Brackets inside strings are not nesting; text after n bytes is not read. */
     v = parsed("\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[[[[\"");
     json_decref(v);
     assert_int_equal(json_parse("1]", 1, 10, &v, &e), 0);
@@ -110,7 +110,7 @@ static void a_reader_gives_what_is_there_and_fallbacks(void **state)
     json_reader_init(&r, v, "spec", &e);
     assert_int_equal(json_req_i64(&r, "n", 1, 4), 4);
     assert_int_equal(json_opt_i64(&r, "absent", 1, 4, 9), 9);
-    assert_int_equal(json_opt_i64(&r, "z", 1, 4, 9), 9); /* null is absent */
+    assert_int_equal(json_opt_i64(&r, "z", 1, 4, 9), 9); /* null counts as absent */
     assert_true(json_req_bool(&r, "b"));
     assert_true(json_opt_bool(&r, "absent", true));
     assert_string_equal(json_req_str(&r, "s", 1), "x");
@@ -233,7 +233,7 @@ static void unknown_keys_are_refused_with_the_nearest(void **state)
     assert_int_equal(json_reader_finish_lenient(&r), 0);
     assert_int_equal(json_reader_finish(&r), ERR_INVALID);
     assert_string_equal(e.text, "spec: unknown key \"cpu\"; did you mean \"cpus\"?");
-    json_reader_init(&r, NULL, "spec", NULL); /* nobody listens */
+    json_reader_init(&r, NULL, "spec", NULL); /* no error requested */
     assert_int_equal(json_reader_finish(&r), ERR_INVALID);
     json_decref(v);
 }

@@ -29,7 +29,7 @@ static void sums_are_added_and_levels_keep_the_most(void **state)
     assert_int_equal(g.ecc_uncorrected, 3);
 }
 
-/* A minute, ten of them and an hour are the same thing. */
+/* A minute, ten minutes and an hour are equivalent. */
 static void the_order_and_the_grouping_do_not_matter(void **state)
 {
     struct task_load v[3], left = {0}, right = {0}, pair;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps, lists, state tables: what holds things together.
+ * Maps, lists and state tables.
  */
 #include "tests/base/tools.h"
 
@@ -14,7 +14,7 @@
 
 #define KEYS 300
 
-/* Against an array: random puts and removes, everything compared from time to time. */
+/* Compares random puts and removes with an array, everything from time to time. */
 static void a_map_agrees_with_an_array(void **state)
 {
     struct map m = {0};
@@ -24,7 +24,7 @@ static void a_map_agrees_with_an_array(void **state)
     prng_init(&p, 7);
     for (int i = 0; i < 60000; i++) {
         size_t k = prng_below(&p, KEYS);
-        int64_t key = (int64_t)k * 4096 - 77; /* close together, and below 0 */
+        int64_t key = (int64_t)k * 4096 - 77; /* close together, also negative */
         if (prng_chance(&p, 0.5)) {
             known[k] = &values[prng_below(&p, 8)];
             map_put(&m, key, known[k]);
@@ -53,7 +53,7 @@ static void a_map_agrees_with_an_array(void **state)
     map_deinit(&m);
 }
 
-/* Of more than it takes for the tables to lie in huge pages; half of them go again. */
+/* Large enough that the tables use huge pages; half of the entries are removed. */
 static void a_large_map_is_none_the_worse(void **state)
 {
     enum { LARGE = 200000 };
@@ -152,7 +152,7 @@ static void lists_keep_their_order(void **state)
     assert_ptr_equal(list_next(&l, &i[1].in_list), &i[3].in_list);
     assert_null(list_next(&l, &i[3].in_list));
     LIST_FOREACH (&l, it)
-        link_remove(it); /* the body may remove what it stands on */
+        link_remove(it); /* the body may remove the current element */
     assert_true(list_is_empty(&l));
     list_push_back(&l, &i[5].in_list);
     assert_order(&l, "5");

@@ -34,7 +34,7 @@ static void names_come_in_their_order(void **state)
     assert_true(names_next(&at, name, sizeof name));
     assert_string_equal(name, "b");
     assert_true(names_next(&at, name, sizeof name));
-    assert_string_equal(name, "long"); /* cut, and the next is found all the same */
+    assert_string_equal(name, "long"); /* cut, and the next is still found */
     assert_true(names_next(&at, name, sizeof name));
     assert_string_equal(name, "a");
     assert_false(names_next(&at, name, sizeof name));

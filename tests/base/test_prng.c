@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The sequence is part of what recorded simulations mean. The numbers are from another
+/* The sequence is part of the meaning of recorded simulations. The numbers come from another
  * implementation of the published algorithms. */
 static void a_seed_means_the_same_sequence_for_ever(void **state)
 {
@@ -40,7 +40,7 @@ static void numbers_stay_in_their_range_and_reach_its_ends(void **state)
     assert_true(prng_range(&p, 5, 5) == 5);
 }
 
-/* A chi-squared test of six faces: 20.5 is passed once in a thousand, and the seed is fixed. */
+/* Chi-squared test of six faces: 20.5 is exceeded once in a thousand, and the seed is fixed. */
 static void a_die_is_fair(void **state)
 {
     struct prng p;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#define N 5000 /* more than a piece of memory holds */
+#define N 5000 /* more than one block of memory holds */
 #define SIZE 72
 
 static bool is_zero(const unsigned char *p, size_t n)
@@ -19,8 +19,8 @@ static bool is_zero(const unsigned char *p, size_t n)
     return true;
 }
 
-/* Whatever is taken and given back in between, each that is taken is zeroed, begins a line, and
- * keeps what is written there. */
+/* Whatever is taken and given back in between, each taken object is zeroed, begins a cache line,
+ * and keeps its content. */
 static void each_is_its_own(void **state)
 {
     static unsigned char *have[N];
@@ -46,8 +46,7 @@ static void each_is_its_own(void **state)
     slab_deinit(&s);
 }
 
-/* Those that are taken one after the other lie one after the other, and what was given back is
- * taken first. */
+/* Objects taken in sequence are adjacent, and the last one given back is taken first. */
 static void they_lie_close_together(void **state)
 {
     struct slab s = {0};
@@ -58,14 +57,14 @@ static void they_lie_close_together(void **state)
     assert_ptr_equal(slab_take(&s, 64), first);
     slab_deinit(&s);
     slab_deinit(&s);
-    assert_non_null(slab_take(&s, 64)); /* it is as good as new */
+    assert_non_null(slab_take(&s, 64)); /* usable again */
     slab_deinit(&s);
 }
 
-/* Those of a slab that has become large too, each of the greatest size. */
+/* The same for a slab that has become large, with objects of the maximum size. */
 static void a_large_one_is_none_the_worse(void **state)
 {
-    enum { LARGE = 1500 }; /* 6 MB: more than it takes in small pieces */
+    enum { LARGE = 1500 }; /* 6 MB: more than the small blocks hold */
     static unsigned char *have[LARGE];
     struct slab s = {0};
     (void)state;

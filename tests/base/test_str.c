@@ -27,7 +27,7 @@ static void a_cut_is_between_characters(void **state)
     (void)state;
     for (size_t max = 0; max < LEN(at); max++)
         assert_int_equal(str_cut(text, sizeof(text) - 1, max), at[max]);
-    assert_in_range(str_cut("\x80\x80\x80\x80\x80\x80", 6, 5), 2, 5); /* no UTF-8: it still cuts */
+    assert_in_range(str_cut("\x80\x80\x80\x80\x80\x80", 6, 5), 2, 5); /* not UTF-8: still cut */
 }
 
 static void what_is_shown_is_short_and_harmless(void **state)
@@ -81,7 +81,7 @@ static void integers_are_read_strictly(void **state)
     assert_int_equal(str_to_i64("101", 0, 100, "--port", &v, &e), ERR_INVALID);
     assert_string_equal(e.text, "--port: expected an integer in 0 .. 100, found \"101\"");
     assert_int_equal(str_to_i64(NULL, 0, 1, "x", &v, NULL), ERR_INVALID);
-    assert_int_equal(v, 7); /* untouched on failure */
+    assert_int_equal(v, 7); /* unchanged on failure */
 }
 
 static void memory_sizes(void **state)
@@ -167,7 +167,8 @@ static void the_nearest_name_is_offered_if_it_is_near(void **state)
     char longest[STR_NEAREST_MAX + 2];
     struct buf out = {0};
     (void)state;
-    assert_string_equal(str_nearest("sopt", names), "spot"); /* neighbours swapped: one edit */
+    /* adjacent letters swapped: one edit */
+    assert_string_equal(str_nearest("sopt", names), "spot");
     assert_string_equal(str_nearest("ondemand", names), "on-demand");
     assert_string_equal(str_nearest("an", names), "any");
     assert_null(str_nearest("reserved", names));
@@ -266,7 +267,7 @@ static void urls_and_back(void **state)
     buf_deinit(&back);
 }
 
-/* Asks the shell itself. */
+/* Checked with the shell itself. */
 static void a_quoted_word_is_one_word_to_the_shell(void **state)
 {
     static const char *const words[] = {"", "plain", "a b", "it's", "''", "$HOME `id` \\ \"", "~",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Virtual timers, and the tries of a call on them, whose life is written down as a text: r = one
- * ran, D or E = done well or with an error.
+ * Virtual timers, and tries of a call that use them. Their life is recorded as a text: r = run, D
+ * or E = done with success or an error.
  */
 #include "tests/base/tools.h"
 
@@ -17,7 +17,7 @@ struct bell {
     struct vtimers *vt;
     struct buf *heard;
     char name;
-    struct bell *starts, *stops; /* from inside its callback */
+    struct bell *starts, *stops; /* inside its callback */
 };
 
 static void ring(struct timer *t, void *ctx)
@@ -55,10 +55,10 @@ static void timers_run_in_order_of_time_then_of_start(void **state)
     timer_start(&vt.timers, &b.timer, 10);
     timer_start(&vt.timers, &c.timer, 10);
     timer_start(&vt.timers, &d.timer, 10);
-    b.starts = &a; /* restarted: due at 15 now */
+    b.starts = &a; /* restarted: now due at 15 */
     b.stops = &d;
     assert_true(vtimers_next(&vt, &due) && due == 10);
-    assert_string_equal(buf_str(&heard), ""); /* nothing runs inside of start */
+    assert_string_equal(buf_str(&heard), ""); /* nothing runs inside start */
     vtimers_advance(&vt, 12);
     assert_string_equal(buf_str(&heard), "b10 c10 ");
     assert_int_equal(clock_mono(&vt.clock).ms, 12);
@@ -79,8 +79,8 @@ static void timers_run_in_order_of_time_then_of_start(void **state)
 
 #define BELLS 200
 
-/* Random starts and stops against the rule itself: the next is the least due, of equals the first
- * started. */
+/* Random starts and stops compared with the rule itself: next is the earliest due, among equals the
+ * one started first. */
 static void the_heap_agrees_with_the_rule(void **state)
 {
     struct vtimers vt;
@@ -136,7 +136,7 @@ struct trial {
     struct buf said;
     enum how how[4]; /* by try */
     int n;
-    bool at_once; /* completions inside of run */
+    bool at_once; /* completes inside run */
     struct timer completion;
     enum how pending;
     int n_done;
@@ -272,8 +272,8 @@ static void a_deadline_counts_as_a_try(void **state)
     assert_err(&t.e, ERR_TIMEOUT, "did not finish within 100 ms");
 }
 
-/* Cancelled after k timers have run, for every k; and whichever comes first, a try that is under
- * way ends by itself. */
+/* Cancelled after k timers have run, for every k; in either order, a try in progress ends by
+ * itself. */
 static void a_cancel_at_any_moment_ends_it_once(void **state)
 {
     int succeeded = 0;
@@ -289,7 +289,7 @@ static void a_cancel_at_any_moment_ends_it_once(void **state)
         while (vtimers_run_next(&t.vt))
             ;
         assert_int_equal(t.n_done, 1);
-        assert_int_equal(t.n, began); /* nothing is begun any more */
+        assert_int_equal(t.n, began); /* no further try begins */
         if (str_ends(buf_str(&t.said), "D"))
             succeeded++;
         else

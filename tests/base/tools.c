@@ -15,7 +15,7 @@ bool dies(void (*fn)(void *arg), void *arg)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        signal(SIGABRT, SIG_DFL); /* cmocka catches it */
+        signal(SIGABRT, SIG_DFL); /* because cmocka catches it */
         int null = open("/dev/null", O_WRONLY);
         dup2(null, STDERR_FILENO);
         fn(arg);
@@ -50,7 +50,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-/* Not with fs_remove_tree, which is what is tested. */
+/* Not with fs_remove_tree, which is under test. */
 int scratch_teardown(void **state)
 {
     int rc = nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directives: what each flag means, how lines are taken apart, what is refused by name, what is
- * warned of.
+ * Directives: the meaning of each flag, the parsing of lines, refusals by name, and warnings.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +35,7 @@ static void on_warning(void *ctx, const char *text)
     buf_printf(all, "%s\n", text);
 }
 
-/* The script is given without a NUL behind it, so that reading too far shows. */
+/* The script has no NUL after it, so that reading too far is detected. */
 static struct result apply_as(const char *script, size_t n, bool repeated)
 {
     struct result r = {0};
@@ -80,7 +79,7 @@ static void check_spec(const char *script, const char *expected)
     check_result(&r, expected);
 }
 
-/* Of a cron entry. */
+/* For a cron entry. */
 static void check_repeated(const char *script, const char *expected)
 {
     struct result r = apply_as(script, strlen(script), true);
@@ -106,7 +105,7 @@ static void check_refused(const char *script, const char *expected)
     result_deinit(&r);
 }
 
-/* ---- what flags mean ---- */
+/* ---- meaning of flags ---- */
 
 static void every_flag_sets_what_it_says(void **state)
 {
@@ -176,7 +175,7 @@ static void every_flag_sets_what_it_says(void **state)
         "#BELAY --checkpoint-at 18:30Z,06:00Z\n", "{\"checkpoint\":{\"at\":\"06:00,18:30\"}}");
     check_spec(
         "#BELAY --finish-by +8h --work 5h\n", "{\"finish_in_ms\":28800000,\"work_ms\":18000000}");
-    /* the last counts */
+    /* the last one applies */
     check_spec(
         "#BELAY --finish-by now+2days\n#BELAY --finish-by +90m\n", "{\"finish_in_ms\":5400000}");
     check_repeated(
@@ -206,7 +205,8 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --nodes=2-8\n#BELAY --nodes=3\n", "{\"nodes\":3}");
     check_spec("#SBATCH --nodes=1-4\n", "{\"nodes\":4,\"nodes_min\":1,\"script_on\":\"first\"}");
     check_spec("#SBATCH --nodes=2\n", "{\"nodes\":2,\"script_on\":\"first\"}");
-    check_spec("#SBATCH -N 2\n#BELAY --nodes 2\n", "{\"nodes\":2}"); /* ours says what is meant */
+    /* belay's own flag is explicit */
+    check_spec("#SBATCH -N 2\n#BELAY --nodes 2\n", "{\"nodes\":2}");
     check_spec("#BELAY --nodes 2\n#SBATCH -N 3\n", "{\"nodes\":3}");
     check_spec("#SBATCH -N 2\n#BELAY --script-on each\n", "{\"nodes\":2}");
     check_spec("#BELAY -N 2 --script-on first\n", "{\"nodes\":2,\"script_on\":\"first\"}");
@@ -240,7 +240,7 @@ static void every_flag_sets_what_it_says(void **state)
 static void times_of_the_day_are_those_of_the_clock_here(void **state)
 {
     (void)state;
-    setenv("TZ", "HERE-02:30", 1); /* two hours and a half before UTC's */
+    setenv("TZ", "HERE-02:30", 1); /* two and a half hours before UTC's */
     tzset();
     check_spec("#BELAY --checkpoint-at 06:00,01:00,00:15Z\n",
         "{\"checkpoint\":{\"at\":\"00:15,03:30,22:30\"}}");
@@ -643,8 +643,8 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --job-name \xff\xfe\n", "UTF-8");
 }
 
-/* What a time is, at 2026-10-31T20:30:00 in New York, where the clocks are put back the night
- * after. */
+/* The time parsed at 2026-10-31T20:30:00 in New York, where the clocks are put back the following
+ * night. */
 static void check_begin(const char *text, const char *expected)
 {
     struct wall now, at = {-7};
@@ -677,7 +677,7 @@ static void a_time_to_begin_is_read_as_sbatch_does(void **state)
     check_begin("now+5minute", "2026-11-01T00:35:00Z");
     check_begin("21:00", "2026-11-01T01:00:00Z");
     check_begin("9:05:07pm", "2026-11-01T01:05:07Z");
-    check_begin("20:30", "2026-11-02T01:30:00Z"); /* tomorrow, and an hour later by then */
+    check_begin("20:30", "2026-11-02T01:30:00Z"); /* tomorrow, with another offset by then */
     check_begin("16:00", "2026-11-01T21:00:00Z");
     check_begin("12:00AM", "2026-11-01T04:00:00Z");
     check_begin("midnight", "2026-11-01T04:00:00Z");
@@ -711,7 +711,8 @@ static void flags_that_would_change_the_job_and_are_not_known_are_refused_by_nam
         "#SBATCH --frobnicate\n", "\"--frobnicate\" is not known (belay submit --help lists");
     check_refused("#BELAY --checkpont coop\n", "did you mean --checkpoint?");
     check_refused("#BELAY --Time 2h\n", "did you mean --time?");
-    check_refused("#BELAY --a\x1b[31mb 1\n", "--a?[31mb"); /* nothing of it reaches the terminal */
+    /* no escape sequence reaches the terminal */
+    check_refused("#BELAY --a\x1b[31mb 1\n", "--a?[31mb");
 }
 
 static void long_lines_and_many_lines_are_refused(void **state)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slurm's languages: formats of output, lists of hosts, times, states; and what is malformed in
- * them.
+ * Slurm's formats: output formats, lists of hosts, times, states, and malformed input.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +67,7 @@ static void check_refused(parse_fn parse, const char *text, const char *part)
     slurm_format_deinit(&f);
 }
 
-/* The manuals of Slurm call them so, and each stands for a flag that is known, if only to be
+/* These variables are in Slurm's manuals, and each represents a known flag, possibly one to be
  * refused. */
 static void variables_stand_for_flags(void **state)
 {
@@ -218,8 +217,8 @@ static void names_have_widths_of_twenty(void **state)
     check_refused(slurm_format_names, ":4", "Invalid");
 }
 
-/* Of a job on three nodes; sacct has counted the memory of all of them since 21.08, scontrol shows
- * that of one. */
+/* For a job on three nodes: sacct adds up the memory of all since 21.08, scontrol shows that of
+ * one. */
 static void memory_is_of_a_node_or_of_all(void **state)
 {
     (void)state;
@@ -523,7 +522,7 @@ static void check_value(const char *text, int what, const char *expected)
     json_decref(job);
 }
 
-/* squeue -h -j $SLURM_JOB_ID -o %L, in a job that asks how long it has */
+/* squeue -h -j $SLURM_JOB_ID -o %L, in a job that queries its remaining time */
 static void a_job_that_was_queued_again_has_all_of_its_time(void **state)
 {
     (void)state;
@@ -607,7 +606,7 @@ static void lists_of_indexes_are_taken_apart(void **state)
 static void words_of_an_update_become_members_of_a_job(void **state)
 {
     static const struct {
-        const char *word, *changes; /* of a job of one node, 4 CPUs and an hour */
+        const char *word, *changes; /* for a job of one node, 4 CPUs and an hour */
     } taken[] = {{"timelimit=30", "{\"time_limit_ms\": 1800000}"},
         {"TimeLimit=+1-00:00:00", "{\"time_limit_ms\": 90000000}"},
         {"TimeLimit=-30", "{\"time_limit_ms\": 1800000}"},

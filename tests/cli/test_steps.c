@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps: how their tasks are laid out on several nodes, what a part is told, which program is
- * whose, and what one in front of a task may say.
+ * Steps: the layout of their tasks on several nodes, the parameters of a part, the program of each
+ * task, and the output of a task prolog.
  */
 #include "base/mem.h"
 #include "base/time.h"
@@ -54,7 +54,7 @@ static void tasks_are_laid_out_as_slurm_does_it(void **state)
     check(&(struct layout_ask){.job_nodes = 3, .tasks = 5}, false, "2(x2),1", "0,1|2,3|4");
     check(&(struct layout_ask){.job_nodes = 3, .tasks = 5}, true, "2(x2),1", "0,3|1,4|2");
     check(&(struct layout_ask){.job_nodes = 3, .tasks = 4}, false, "2,1(x2)", "0,1|2|3");
-    /* none for nothing */
+    /* no node without a task */
     check(&(struct layout_ask){.job_nodes = 4, .tasks = 2}, false, "1(x2)", "0|1");
     check(&(struct layout_ask){.job_nodes = 4, .nodes_min = 2, .nodes_max = 2}, false, "1(x2)",
         "0|1");
@@ -138,7 +138,7 @@ static void a_part_is_told_all_byte_for_byte(void **state)
     assert_string_equal(p.env[1], "B=two\nlines");
     assert_null(p.env[2]);
     part_deinit(&p);
-    for (size_t n = 0; n < text.len; n++) { /* cut off anywhere */
+    for (size_t n = 0; n < text.len; n++) { /* truncated at every length */
         assert_int_equal(part_parse(buf_str(&text), n, &p, &e), ERR_INVALID);
         part_deinit(&p);
     }
@@ -165,8 +165,8 @@ static void what_no_srun_tells_is_refused(void **state)
     }
 }
 
-/* That its starter has not ended says nothing: the part may be about to connect, and nobody would
- * end its tasks. */
+/* A starter that has not ended says nothing: the part may be about to connect, and its tasks would
+ * never be ended. */
 static void a_part_that_is_signalled_before_it_connects_is_called_off(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void check_words(const char *text, int64_t tasks, int64_t task, const cha
     programs_free(words);
 }
 
-/* As srun of Slurm 22.05 does it, tried there. */
+/* As observed with srun of Slurm 22.05. */
 static void each_task_has_its_program(void **state)
 {
     (void)state;
@@ -283,7 +283,8 @@ static void check_no_programs(const char *text, const char *expected)
     struct err e;
     if (programs_check(text, 2, &e) != ERR_INVALID || !strstr(e.text, expected))
         fail_msg("\"%s\" is not in \"%s\"", expected, e.text);
-    for (int64_t task = 0; task < 2; task++) /* whoever has not checked is told, or has a program */
+    /* without a check the result is an error or a program */
+    for (int64_t task = 0; task < 2; task++)
         if (programs_words(text, task, none, &words, &e) == 0)
             programs_free(words);
 }
@@ -348,7 +349,7 @@ static const char *key_of_three(void *ctx, int64_t part)
     return part == 3 ? key : NULL;
 }
 
-/* What srun's side comes to. */
+/* The outcome on srun's side. */
 static int greet(int fd, struct part_tls *t, int64_t *ret_part)
 {
     int rc;
@@ -407,7 +408,7 @@ static void who_has_the_key_is_heard_and_nobody_reads_along(void **state)
     buf_clear(&in);
     assert_true(part_tls_hear(s.tls, &in));
     assert_memory_equal(in.data, "back", 4);
-    assert_int_equal(send(fds[1], raw, (size_t)n, 0), n); /* the same once more */
+    assert_int_equal(send(fds[1], raw, (size_t)n, 0), n); /* the same message again */
     buf_clear(&in);
     assert_false(part_tls_hear(server, &in));
     assert_int_equal(in.len, 0);
@@ -429,7 +430,7 @@ static void who_has_another_key_or_is_not_expected_is_not(void **state)
     leave(&unexpected, fds, server);
 }
 
-/* A part does not speak to whoever happens to listen at that port. */
+/* A part sends nothing to another listener at that port. */
 static void a_server_without_the_key_is_told_nothing(void **state)
 {
     struct shake s = {.key = key, .part = 3};

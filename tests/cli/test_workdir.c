@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of a directory is sent with --workdir upload.
+ * The selection of files for --workdir upload.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,7 +139,7 @@ static void shell(const struct place *p, const char *commands)
     free(whole);
 }
 
-/* The paths, a blank behind each. */
+/* The paths, each followed by a blank. */
 static char *scan(struct place *p)
 {
     struct workdir_scan s;

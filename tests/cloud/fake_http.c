@@ -15,7 +15,7 @@ struct http_call {
     struct link link;
     struct fake_http *f;
     struct timer timer;
-    const struct fake_answer *answer; /* NULL: none comes */
+    const struct fake_answer *answer; /* NULL if none arrives */
     bool cancelled;
     http_done_fn done;
     void *ctx;

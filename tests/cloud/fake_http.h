@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An HTTP client that plays a script: it keeps what was asked and answers from the next entry of
- * the script, or from a route when the URL has one, a millisecond of virtual time later.
+ * A scripted HTTP client: records the requests and answers from the next entry of the script, or
+ * from a route if the URL has one, a millisecond of virtual time later.
  */
 #ifndef BELAY_TESTS_CLOUD_FAKE_HTTP_H
 #define BELAY_TESTS_CLOUD_FAKE_HTTP_H
@@ -24,16 +24,16 @@ struct fake_request {
 
 #define FAKE_HEADERS_MAX 4
 
-/* An answer: an error when kind is set, else a status with a body and headers. */
+/* An answer: an error if kind is set, else a status with a body and headers. */
 struct fake_answer {
     enum err_kind kind;
     int status;
     char *body;
-    const char *headers[FAKE_HEADERS_MAX]; /* "Name: value"; NULL: none */
+    const char *headers[FAKE_HEADERS_MAX]; /* "Name: value"; may be NULL */
 };
 
 struct fake_route {
-    const char *method, *path; /* path: the URL's end */
+    const char *method, *path; /* path: the end of the URL */
     struct fake_answer answer;
 };
 
@@ -47,9 +47,9 @@ struct fake_http {
     struct fake_route routes[16];
     size_t n_routes;
     struct list calls;
-    const char *headers[4]; /* "Name: value", of every reply from now on */
+    const char *headers[4]; /* "Name: value", added to every later reply */
     bool silent;            /* requests get no answer until cancelled */
-    bool keep_none;         /* requests are answered and forgotten */
+    bool keep_none;         /* requests are answered but not recorded */
     size_t n_cancelled;
 };
 
@@ -58,22 +58,22 @@ void fake_http_init(struct fake_http *f, struct timers *timers);
 void fake_http_deinit(struct fake_http *f);
 
 void fake_http_add(struct fake_http *f, int status, const char *body);
-/* A header, borrowed, for the answer that was added last. */
+/* Adds a header, borrowed, to the last added answer. */
 void fake_http_with(struct fake_http *f, const char *header);
 void fake_http_add_error(struct fake_http *f, enum err_kind kind);
 /* A file of the folder replies/. */
 void fake_http_add_file(struct fake_http *f, int status, const char *name);
-char *fake_read_file(const char *name); /* free() */
+char *fake_read_file(const char *name); /* released with free() */
 
-/* From now on every such request gets this; status 0: a time-out. */
+/* Answers every such request from now on; status 0 is a timeout. */
 void fake_http_route(
     struct fake_http *f, const char *method, const char *path, int status, const char *body);
 
-/* How many requests for this path (the URL's end) there were. */
+/* The number of requests for this path (the end of the URL). */
 size_t fake_http_count(const struct fake_http *f, const char *method, const char *path);
-/* "Name: value" among the headers of request i. */
+/* Whether request i has the header "Name: value". */
 bool fake_http_sent(const struct fake_http *f, size_t i, const char *line);
-/* The value of a header of request i; NULL if absent. free() */
+/* The value of a header of request i; NULL if absent. The caller frees it. */
 char *fake_http_header(const struct fake_http *f, size_t i, const char *name);
 
 #endif

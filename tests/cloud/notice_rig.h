@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A reader of notices against a metadata service that is played, and what it has told.
+ * A notice reader with a fake metadata service, and the notices it has reported.
  */
 #ifndef BELAY_TESTS_CLOUD_NOTICE_RIG_H
 #define BELAY_TESTS_CLOUD_NOTICE_RIG_H
@@ -26,7 +26,7 @@ struct notice_rig {
 /* At noon, without a reader. */
 struct notice_rig *notice_rig_create(void);
 void notice_rig_start(struct notice_rig *g, const char *provider, const char *base_url);
-/* For cmocka: *state is the rig. Lets end what is under way. */
+/* For cmocka: *state is the rig. Lets pending work end. */
 int notice_rig_teardown(void **state);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a driver's call came to: completions for its operations, whose ctx is a struct outcome.
+ * The outcome of a driver's call: completions for its operations, whose ctx is a struct outcome.
  */
 #ifndef BELAY_TESTS_CLOUD_OUTCOME_H
 #define BELAY_TESTS_CLOUD_OUTCOME_H
@@ -13,7 +13,7 @@
 /* Zeroed: nothing has completed yet. */
 struct outcome {
     int completions;
-    struct err e; /* of the last; kind 0: success */
+    struct err e; /* of the last; ERR_NONE = success */
     struct cloud_instance instance;
     struct cloud_instance list[OUTCOME_ROWS_MAX];
     struct cloud_price prices[OUTCOME_ROWS_MAX];

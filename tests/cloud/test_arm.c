@@ -34,7 +34,7 @@ static const struct cloud_launch launch = {
     .cluster = "lab",
 };
 
-/* The text at a path like "a.b.0.c", numbers and truths as their JSON; free() */
+/* The text at a path like "a.b.0.c", numbers and booleans as JSON; free() it */
 static char *at(const json_t *v, const char *path)
 {
     while (v && *path) {
@@ -357,7 +357,7 @@ static void listings_keep_our_machines_of_the_region(void **state)
     assert_string_equal(l.list[2].id, "belay-lab-3");
     assert_int_equal(l.list[2].state, CLOUD_STOPPING);
     assert_string_equal(l.list[2].reason, "Failed");
-    assert_string_equal(l.list[4].cluster, "other"); /* left out later */
+    assert_string_equal(l.list[4].cluster, "other"); /* filtered out later */
     assert_int_equal(l.list[4].state, CLOUD_STOPPING);
     cloud_instances_deinit(&l);
 }
@@ -413,7 +413,8 @@ static void disks_are_read_without_those_in_use(void **state)
     if (arm_parse_disks(one, strlen(one), "eastus", &l, next, &e) != 0)
         fail_msg("%s", e.text);
     assert_true(str_ends(next, "$skiptoken=x"));
-    assert_int_equal(l.n, 1); /* one is attached, one waits for its machine, one is elsewhere */
+    /* one is attached, one waits for its machine, one is in another region */
+    assert_int_equal(l.n, 1);
     assert_string_equal(l.list[0].id, "0e2b1c3d-4f5a-4b6c-9d7e-8f9a0b1c2d3e");
     assert_string_equal(l.list[0].name, "LAB/belay-lab-8-data");
     assert_string_equal(l.list[0].cluster, "lab");
@@ -533,7 +534,7 @@ static void prices_are_of_linux_and_the_newest(void **state)
     assert_int_equal(l.list[0].uusd_h, 526000);
     assert_int_equal(l.list[1].market, CLOUD_SPOT);
     assert_int_equal(l.list[1].uusd_h, 64210);
-    assert_string_equal(l.list[1].zone, ""); /* all of the region */
+    assert_string_equal(l.list[1].zone, ""); /* whole region */
     cloud_prices_deinit(&l);
     assert_int_equal(
         arm_parse_prices(page1, strlen(page1), "westus", "Standard_NC4as_T4_v3", &l, next, &e), 0);

@@ -16,20 +16,20 @@
 #define SECRET "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 #define ENDPOINT "http://127.0.0.1:4566/"
 
-/* A driver with keys from the environment, and what its last call came to. */
+/* A driver with keys from the environment, and the outcome of its last call. */
 struct rig {
     struct vtimers vt;
     struct fake_http http;
     struct aws_options options;
     struct cloud_driver *driver;
     int completions;
-    struct err e; /* kind 0: success */
+    struct err e; /* ERR_NONE = success */
     struct cloud_instance instance;
     struct cloud_instance list[8];
     struct cloud_price prices[8];
     struct cloud_volume volumes[8];
     size_t n;
-    char refused[256]; /* "ZONE TYPE KIND;" of each place, in the order in which they were told */
+    char refused[256]; /* "ZONE TYPE KIND;" of each place, in order of the reports */
 };
 
 static void complete(struct rig *g, const struct err *e)
@@ -127,7 +127,7 @@ static void create(struct rig *g)
         fail_msg("%s", e.text);
 }
 
-/* Until the call under way has completed: once, and never inside itself. */
+/* Runs until the pending call has completed: once, and never inside the call. */
 static void finish(struct rig *g, int expected)
 {
     assert_int_equal(g->completions, 0);
@@ -155,7 +155,7 @@ static void launch(struct rig *g, int expected)
     finish(g, expected);
 }
 
-/* What a server does: everything from the request as it came. */
+/* A server's check: everything is taken from the received request. */
 static void assert_signed(struct rig *g, size_t i, const char *host, const char *timestamp)
 {
     char *authorization = fake_http_header(&g->http, i, "Authorization");
@@ -417,7 +417,7 @@ static void a_repeated_fleet_says_the_same(void **state)
     create(g);
     fake_http_add(&g->http, 200, TEMPLATE_MADE);
     fake_http_add_error(&g->http, ERR_TIMEOUT);
-    launch_fleet(g, ERR_TIMEOUT); /* the template stays: who knows */
+    launch_fleet(g, ERR_TIMEOUT); /* the template stays: the outcome is unknown */
     fake_http_add(&g->http, 400, EC2_ERROR("InvalidLaunchTemplateName.AlreadyExistsException"));
     fake_http_add_file(&g->http, 200, "create_fleet_half.xml");
     fake_http_add(&g->http, 200, TEMPLATE_DELETED);
@@ -450,7 +450,7 @@ static void a_fleet_that_gives_nothing_is_a_refusal_of_each_place(void **state)
     fake_http_add(&g->http, 200, NO_TEMPLATES);
     launch_fleet(g, ERR_CONFIG);
     assert_non_null(strstr(g->e.text, "InvalidFleetConfiguration: not in that zone"));
-    /* Throttled or not, its token is spent. */
+    /* Throttled or not, its token is used up. */
     assert_string_equal(g->refused, "us-east-1c g5.xlarge no-capacity;");
     fake_http_add(&g->http, 200, TEMPLATE_MADE);
     fake_http_add(&g->http, 200, silent);
@@ -469,11 +469,11 @@ static void a_refused_fleet_leaves_no_template(void **state)
     fake_http_add(&g->http, 200, TEMPLATE_MADE);
     fake_http_add(&g->http, 400, EC2_ERROR("IdempotentParameterMismatch"));
     fake_http_add(&g->http, 200, TEMPLATE_DELETED);
-    /* to look for others: it may be */
+    /* the request to look for others: it may be */
     fake_http_add(&g->http, 403, EC2_ERROR("UnauthorizedOperation"));
     launch_fleet(g, ERR_CONFLICT);
     assert_true(asked(g, 3, "Action=DeleteLaunchTemplate&"));
-    /* A template that was made a moment ago is not known everywhere yet: that passes. */
+    /* A template created a moment ago is not visible everywhere yet: this is temporary. */
     fake_http_add(&g->http, 200, TEMPLATE_MADE);
     fake_http_add(&g->http, 400, EC2_ERROR("InvalidLaunchTemplateName.NotFoundException"));
     launch_fleet(g, ERR_UNAVAILABLE);
@@ -504,7 +504,7 @@ static void templates_that_were_left_behind_are_deleted(void **state)
         asked(g, 4, "Action=DeleteLaunchTemplate&Version=2016-11-15&LaunchTemplateName=belay-old"));
 }
 
-/* tidied: the reply to the deletion that comes of it; NULL: none is to come. */
+/* tidied: the reply to the resulting deletion; NULL if none may follow. */
 static void list_fleets_instance(struct rig *g, int status, const char *tidied)
 {
     fake_http_add(&g->http, 200,
@@ -515,14 +515,13 @@ static void list_fleets_instance(struct rig *g, int status, const char *tidied)
         "</reservationSet></DescribeInstancesResponse>");
     if (tidied)
         fake_http_add(&g->http, status, tidied);
-    if (status == 503) /* the first, after which the others are looked for */
+    if (status == 503) /* the first, after which the others are searched */
         fake_http_add(&g->http, 200, NO_TEMPLATES);
     g->driver->ops->list(g->driver, "us-east-1", "lab", on_list, g);
     finish(g, 0);
 }
 
-/* Of a launch that was never answered the instance is listed; and deletions are repeated for a
- * while. */
+/* For a launch without an answer the instance is listed; deletions are repeated for a while. */
 static void a_template_is_deleted_when_its_instance_is_listed(void **state)
 {
     struct rig *g = *state;
@@ -544,7 +543,7 @@ static void a_template_is_deleted_when_its_instance_is_listed(void **state)
     assert_int_equal(g->http.n_requests, 9);
 }
 
-/* A subnet is in one zone: what lies elsewhere cannot be. */
+/* A subnet is in one zone: places in other zones are impossible. */
 static void with_a_subnet_a_fleet_stays_in_its_zone(void **state)
 {
     struct rig *g = *state;
@@ -616,7 +615,7 @@ static void wrong_clock_is_mended_once_and_for_all(void **state)
     assert_signed(g, 1, "127.0.0.1:4566", "20260822T130000Z");
     launch(g, 0);
     assert_true(fake_http_sent(&g->http, 2, "X-Amz-Date: 20260822T130000Z"));
-    /* The same launch, byte for byte: its token stands for these parameters. */
+    /* The same launch, byte for byte, because its token is bound to these parameters. */
     assert_string_equal(buf_str(&g->http.requests[0].body), buf_str(&g->http.requests[1].body));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The aws driver's prices: the price list's replies, and what the driver makes of three services of
- * which it may lack two.
+ * The aws driver's prices: the price list's replies, and the driver's use of three services, two of
+ * which are optional.
  */
 #include "base/json.h"
 #include "base/log.h"
@@ -27,7 +27,7 @@
 #define LIST "http://127.0.0.1:4567/"
 #define DAY_MS SECONDS_MS(24 * 3600)
 
-/* ---- what the price list says ---- */
+/* ---- replies of the price list ---- */
 
 static int parse(const char *body, struct cloud_prices *list, char *page, struct err *e)
 {
@@ -82,7 +82,7 @@ static void only_the_hour_of_a_shared_linux_machine_counts(void **state)
     assert_string_equal(l.list[0].type, "g6.xlarge");
     assert_int_equal(time_parse_iso("2026-05-01T00:00:00Z", &since, &e), 0);
     assert_true(l.list[0].since.ms == since.ms);
-    /* capacity blocks, databases, nothing on demand */
+    /* capacity blocks, databases, nothing on-demand */
     assert_int_equal(parse(two, &l, page, &e), 0);
     assert_string_equal(page, "");
     assert_int_equal(l.n, 1);
@@ -137,7 +137,7 @@ static void prices_of_another_kind_are_left_out(void **state)
         {TERM(SINCE, "{}"), 0},
         {"{\"OnDemand\":{}}", 0},
         {"{}", 0},
-        /* Two terms: the one that is in force since later. */
+        /* Two terms: the later one in force applies. */
         {"{\"OnDemand\":{\"S.J\":{\"effectiveDate\":\"2026-06-01T00:00:00Z\","
          "\"priceDimensions\":" HOUR(
              "{\"USD\":\"0.9\"}") "},\"S.K\":{\"effectiveDate\":\"2024-06-01T00:00:00Z\","
@@ -181,7 +181,7 @@ static void what_is_no_price_list_is_refused(void **state)
         {"[]", "expected"},
         {"{}", "PriceList"},
         {"{\"PriceList\":{}}", "PriceList"},
-        /* the document itself, not a text that holds it */
+        /* the document itself, not a text that contains it */
         {"{\"PriceList\":[{}]}", "PriceList[0]"},
         {"{\"PriceList\":[\"\"]}", "PriceList[0]"},
         {"{\"PriceList\":[\"{}\"]}", "product"},
@@ -395,7 +395,7 @@ static void create(struct rig *g)
         fail_msg("%s", e.text);
 }
 
-/* Until the prices are told, or not. */
+/* Runs until the prices are reported, or the request has failed. */
 static void ask(struct rig *g, const char *region, const char *const *types, size_t n_types,
     enum err_kind expected)
 {
@@ -441,7 +441,7 @@ static void add_spot(struct rig *g)
     fake_http_add_file(&g->http, 200, "spot_prices_2.xml");
 }
 
-/* What a server does: everything from the request as it came. */
+/* A server's check: everything is taken from the received request. */
 static void assert_signed_for_the_list(struct rig *g, size_t i, const char *host, const char *token)
 {
     char *authorization = fake_http_header(&g->http, i, "Authorization");
@@ -477,7 +477,7 @@ static void the_price_list_is_asked_once_a_day_and_told_every_time(void **state)
     add_spot(g);
     fake_http_add_file(&g->http, 200, "get_products_1.json");
     fake_http_add_file(&g->http, 200, "get_products_2.json");
-    ask(g, "eu-west-1", one, 1, ERR_NONE); /* the file is about us-east-1: nothing fits */
+    ask(g, "eu-west-1", one, 1, ERR_NONE); /* the file is about us-east-1: nothing matches */
     assert_null(price(g, "", CLOUD_ON_DEMAND));
     assert_int_equal(g->http.n_requests, 3);
     assert_string_equal(g->http.requests[0].url, ENDPOINT);
@@ -504,7 +504,7 @@ static void the_price_list_is_asked_once_a_day_and_told_every_time(void **state)
     assert_int_equal(g->http.n_requests, 7);
 
     add_spot(g);
-    fake_http_add(&g->http, 200, NO_LIST); /* what was known stays */
+    fake_http_add(&g->http, 200, NO_LIST); /* known prices stay */
     vtimers_advance(&g->vt, 2000);
     ask(g, "us-east-1", one, 1, ERR_NONE);
     assert_int_equal(price(g, "", CLOUD_ON_DEMAND)->uusd_h, 804800);
@@ -515,7 +515,7 @@ static void the_price_list_is_asked_once_a_day_and_told_every_time(void **state)
 static void keys_go_to_no_price_list_that_is_not_named_with_the_endpoint(void **state)
 {
     static const struct {
-        const char *endpoint, *list, *region, *asked; /* NULL: not */
+        const char *endpoint, *list, *region, *asked; /* NULL if not asked */
     } cases[] = {
         {ENDPOINT, NULL, "us-east-1", NULL},
         {NULL, NULL, "eu-west-1", "https://api.pricing.us-east-1.amazonaws.com/"},
@@ -579,7 +579,7 @@ static void a_list_that_is_denied_is_said_once_and_asked_once_a_day(void **state
     ask(g, "us-east-1", one, 1, ERR_NONE);
     assert_int_equal(g->http.n_requests, 14);
     assert_int_equal(g->warnings, 1);
-    /* Until somebody allows it, and takes it away again. */
+    /* Until the permission is granted, and removed again. */
     vtimers_advance(&g->vt, DAY_MS);
     add_spot(g);
     fake_http_add_file(&g->http, 200, "get_products_2.json");
@@ -591,8 +591,8 @@ static void a_list_that_is_denied_is_said_once_and_asked_once_a_day(void **state
     assert_int_equal(g->warnings, 2);
 }
 
-/* Any other failure, too, leaves the spot prices; what was learned before it stays, and the rest is
- * asked for later. */
+/* After any other failure, too, the spot prices are reported; earlier results stay, and the rest is
+ * requested later. */
 static void a_list_that_fails_is_left_alone_for_longer_and_longer(void **state)
 {
     struct rig *g = *state;
@@ -614,7 +614,7 @@ static void a_list_that_fails_is_left_alone_for_longer_and_longer(void **state)
     vtimers_advance(&g->vt, SECONDS_MS(302));
     ask(g, "us-east-1", three, 2, ERR_NONE);
     assert_int_equal(g->http.n_requests, 6);
-    assert_non_null(strstr(body_of(g, 5), "\"g6.xlarge\"")); /* not the one that had answered */
+    assert_non_null(strstr(body_of(g, 5), "\"g6.xlarge\"")); /* not the one already answered */
     add_spot(g);
     fake_http_add(&g->http, 200, "<html>captive portal</html>");
     vtimers_advance(&g->vt, SECONDS_MS(1200));
@@ -622,7 +622,7 @@ static void a_list_that_fails_is_left_alone_for_longer_and_longer(void **state)
     assert_int_equal(g->http.n_requests, 8);
     add_spot(g);
     fake_http_add_file(&g->http, 200, "get_products_1.json");
-    fake_http_add_error(&g->http, ERR_IO); /* half a list is none */
+    fake_http_add_error(&g->http, ERR_IO); /* a partial list is discarded */
     vtimers_advance(&g->vt, SECONDS_MS(2400));
     ask(g, "us-east-1", three, 2, ERR_NONE);
     assert_int_equal(g->got.n, 2);
@@ -662,7 +662,7 @@ static void spot_prices_are_no_favour(void **state)
     assert_int_equal(g->http.n_requests, 3);
 }
 
-/* ---- and scores ---- */
+/* ---- scores with prices ---- */
 
 static void scores_stand_beside_the_spot_prices_of_their_zone(void **state)
 {
@@ -680,9 +680,9 @@ static void scores_stand_beside_the_spot_prices_of_their_zone(void **state)
                                        "TargetCapacityUnitType=units&SingleAvailabilityZone=true"
                                        "&RegionName.1=us-east-1");
     assert_int_equal(price(g, "us-east-1a", CLOUD_SPOT)->score, 9);
-    /* not among those that EC2 tells */
+    /* not among those that EC2 returns */
     assert_int_equal(price(g, "us-east-1b", CLOUD_SPOT)->score, 0);
-    /* The same question whatever the order of the offers. */
+    /* The same question for any order of the offers. */
     add_spot(g);
     fake_http_add_file(&g->http, 200, "placement_scores.xml");
     ask(g, "us-east-1", backwards, 3, ERR_NONE);
@@ -700,14 +700,14 @@ static void two_types_are_not_scored(void **state)
     fake_http_add(&g->http, 200,
         "<DescribeSpotPriceHistoryResponse><spotPriceHistorySet/></"
         "DescribeSpotPriceHistoryResponse>");
-    ask(g, "us-east-1", three, 3, ERR_NONE); /* nor zones without a name */
+    ask(g, "us-east-1", three, 3, ERR_NONE); /* nor for zones without a name */
     assert_int_equal(g->http.n_requests, 2);
 }
 
 static void without_scores_it_goes_on(void **state)
 {
     static const struct {
-        int status; /* 0: no answer */
+        int status; /* 0 = no answer */
         const char *body;
         int warnings;
     } cases[] = {
@@ -739,7 +739,7 @@ static void without_scores_it_goes_on(void **state)
         else
             fake_http_add_error(&g->http, ERR_TIMEOUT);
         for (int k = 0; k < 3; k++)
-            /* the list is asked all the same */
+            /* the list is requested all the same */
             fake_http_add_file(&g->http, 200, "get_products_2.json");
         ask(g, "us-east-1", three, 3, ERR_NONE);
         assert_int_equal(g->got.n, 2);

@@ -29,15 +29,15 @@
 #define TOKEN_PATH "/tenant-1/oauth2/v2.0/token"
 #define TOKEN_REPLY "{\"token_type\":\"Bearer\",\"expires_in\":3599,\"access_token\":\"eyJ.T0.k\"}"
 
-/* A driver with a principal from the environment, and what its last call came to. */
+/* A driver with a principal from the environment, and the outcome of its last call. */
 struct rig {
     struct vtimers vt;
     struct fake_http http;
     struct azure_options options;
     struct cloud_driver *driver;
     struct outcome got;
-    size_t first; /* request of the call under way that is not for a token */
-    char *file;   /* of credentials */
+    size_t first; /* first request of the pending call that is not for a token */
+    char *file;   /* with credentials */
 };
 
 static void clear_environment(void)
@@ -97,7 +97,7 @@ static void create(struct rig *g)
         fail_msg("%s", e.text);
 }
 
-/* Until the call under way has completed: once, and never inside itself. */
+/* Runs until the pending call has completed: once, and never inside the call. */
 static void finish(struct rig *g, int expected)
 {
     assert_int_equal(g->got.completions, 0);
@@ -140,7 +140,7 @@ static void list(struct rig *g, int expected)
     finish(g, expected);
 }
 
-/* The requests of the last call but those for tokens: "METHOD URL", NULL-terminated. */
+/* The requests of the last call except those for tokens: "METHOD URL", NULL-terminated. */
 static void assert_asked(struct rig *g, const char *const *expected)
 {
     size_t n = 0;
@@ -160,7 +160,7 @@ static void assert_asked(struct rig *g, const char *const *expected)
 
 #define ASKED(g, ...) assert_asked((g), (const char *const[]){__VA_ARGS__, NULL})
 
-/* Whatever was asked: the token went to the API and nowhere else, the secret to the login. */
+/* For any requests: the token went only to the API, and the secret only to the login service. */
 static void assert_nothing_leaked(struct rig *g)
 {
     for (size_t i = 0; i < g->http.n_requests; i++) {
@@ -192,7 +192,7 @@ static void a_launch_waits_for_its_operation(void **state)
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "GET " OPERATION);
     assert_string_equal(g->got.instance.id, "belay-lab-17");
     assert_int_equal(g->got.instance.state, CLOUD_RUNNING);
-    assert_int_equal(clock_mono(g->vt.timers.clock).ms / 1000, 17); /* as Retry-After said */
+    assert_int_equal(clock_mono(g->vt.timers.clock).ms / 1000, 17); /* the value of Retry-After */
     assert_true(fake_http_sent(&g->http, 1, "Authorization: Bearer eyJ.T0.k"));
     assert_true(fake_http_sent(&g->http, 1, "Content-Type: application/json"));
     assert_nothing_leaked(g);
@@ -233,7 +233,7 @@ static void a_launch_repeated_is_the_same_bytes_under_the_same_names(void **stat
     fake_http_add_file(&g->http, 200, "azure_nic.json");
     fake_http_add_error(&g->http, ERR_TIMEOUT);
     launch(g, ERR_TIMEOUT);
-    ASKED(g, "PUT " NIC, "PUT " VM); /* nothing is undone: it may have taken effect */
+    ASKED(g, "PUT " NIC, "PUT " VM); /* nothing is undone, because it may have taken effect */
     size_t vm = g->http.n_requests - 1;
     answer_vm(g);
     fake_http_add_file(&g->http, 200, "azure_operation_done.json");
@@ -269,7 +269,7 @@ static void a_create_that_fails_later_is_deleted(void **state)
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "DELETE " VM "&forceDeletion=true");
 }
 
-/* Nothing comes of it, whatever its code says of trying again. */
+/* It has failed, even if its code suggests a retry. */
 static void a_create_that_fails_for_a_reason_of_azures_is_deleted_too(void **state)
 {
     static const char *const codes[] = {"InternalExecutionError", "NeverHeardOf"};
@@ -300,7 +300,7 @@ static void an_operation_that_cannot_be_seen_costs_no_machine(void **state)
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "GET " VM "&$expand=instanceView");
 }
 
-/* Nor does one whose machine cannot be seen either: it may run by now. */
+/* Nor is a machine deleted whose state cannot be read: it may already run. */
 static void a_machine_that_cannot_be_seen_is_not_deleted(void **state)
 {
     struct rig *g = *state;
@@ -461,7 +461,7 @@ static void listing_follows_all_pages_and_keeps_our_own(void **state)
         "GET " ENDPOINT
         "/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/providers/Microsoft.Compute"
         "/virtualMachines?api-version=2022-08-01&statusOnly=true",
-        /* It would stay deallocated for ever. */
+        /* Otherwise it would stay deallocated forever. */
         "DELETE " VMS "/belay-lab-1?api-version=2022-08-01&forceDeletion=true");
     assert_int_equal(g->got.n, 4); /* the fifth belongs to "other" */
     assert_true(g->got.list[0].reclaimed);
@@ -640,7 +640,7 @@ static void console(struct rig *g, int expected)
     g->driver->ops->console(g->driver, "eastus", "belay-lab-17", outcome_console, &g->got);
     finish(g, expected);
     assert_null(strstr(g->got.e.text, "sig="));
-    assert_null(strstr(g->got.e.text, "example")); /* of the signature */
+    assert_null(strstr(g->got.e.text, "example")); /* part of the signature */
 }
 
 static void a_console_s_log_is_read_where_azure_says_and_without_a_token(void **state)

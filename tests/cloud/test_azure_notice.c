@@ -169,7 +169,7 @@ static void time_left_is_by_the_service_s_clock(void **state)
         NOON_MS + SECONDS_MS(29), NOON_MS + SECONDS_MS(31));
 }
 
-/* This machine's clock is ahead by nearly all that is left, and no Date says so. */
+/* This machine's clock is ahead by nearly the whole remaining time, and no Date shows it. */
 static void a_new_event_without_a_date_has_the_least_of_its_type(void **state)
 {
     static const struct {
@@ -389,7 +389,7 @@ static void a_first_call_may_take_its_time(void **state)
     g->http.silent = true;
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(1));
-    notice_reader_stop(g->reader); /* while it is under way */
+    notice_reader_stop(g->reader); /* with a request in progress */
     g->reader = NULL;
     vtimers_advance(&g->vt, SECONDS_MS(1));
     assert_int_equal(g->http.n_cancelled, 1);

@@ -82,7 +82,7 @@ static void what_cannot_be_attached_is_refused(void **state)
         {"n1-standard-8+t5", "one of p4, p100, t4, v100 (nearest: t4)"},
         {"n1-standard-8+T4", "expected a GPU"},
         {"n1-standard-8+t4+t4", "expected a GPU"},
-        {"n1-standard-8+1xt4", "expected a GPU"}, /* a type has one name */
+        {"n1-standard-8+1xt4", "expected a GPU"}, /* names of types are unique */
         {"n1-standard-8+0xt4", "expected a GPU"},
         {"n1-standard-8+02xt4", "expected a GPU"},
         {"n1-standard-8+16xt4", "expected a GPU"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Consoles of machines that never joined: what is kept of them is safe to show.
+ * Console output of machines that never joined: the kept part is safe to show.
  */
 #include "base/mem.h"
 #include "cloud/aws/ec2.h"

@@ -16,7 +16,7 @@
 #define TOKEN "/latest/api/token"
 #define ROLE "/latest/meta-data/iam/security-credentials/"
 
-/* One source under test, with what it answered last. */
+/* The source under test, and its last answer. */
 struct rig {
     struct vtimers vt;
     struct fake_http http;
@@ -24,7 +24,7 @@ struct rig {
     struct aws_credential_source *source;
     struct aws_credentials_wait wait;
     int answers;
-    struct err e; /* kind 0: success */
+    struct err e; /* ERR_NONE = success */
     struct aws_credentials got;
     char dir[64];
 };
@@ -170,7 +170,7 @@ static void a_named_profile_must_exist(void **state)
     assert_non_null(strstr(g->e.text, "the nearest is [team-nlp]"));
 }
 
-/* And the role is not asked for instead. */
+/* And the role is not used instead. */
 static void a_file_that_others_may_read_is_refused(void **state)
 {
     struct rig *g = *state;

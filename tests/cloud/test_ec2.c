@@ -131,7 +131,7 @@ static void a_fleet_takes_its_machine_from_a_template_that_is_named_by_what_is_i
     assert_non_null(
         strstr(buf_str(&out), "&LaunchTemplateData.TagSpecification.1.ResourceType=instance&"));
     assert_non_null(strstr(buf_str(&out), "&TagSpecification.1.ResourceType=launch-template&"));
-    assert_null(strstr(buf_str(&out), "InstanceMarketOptions")); /* the fleet's to say */
+    assert_null(strstr(buf_str(&out), "InstanceMarketOptions")); /* part of the fleet's request */
     assert_int_equal(ec2_build_create_template(&l, &m, other, &again, &e), 0);
     assert_string_equal(buf_str(&out), buf_str(&again));
     l.token = "belay-lab-18";
@@ -295,12 +295,12 @@ static void listing_is_read_page_by_page(void **state)
     assert_true(l.list[1].reclaimed);
     assert_string_equal(
         l.list[1].reason, "Server.SpotInstanceTermination: Spot instance termination");
-    assert_int_equal(l.list[2].state, CLOUD_RUNNING); /* 272: the high byte is not for us */
+    assert_int_equal(l.list[2].state, CLOUD_RUNNING); /* 272: the high byte is opaque */
     assert_int_equal(l.list[2].market, CLOUD_ON_DEMAND);
-    assert_false(wall_is_set(l.list[1].ended_at)); /* EC2 gives no time with a reclaim */
+    assert_false(wall_is_set(l.list[1].ended_at)); /* EC2 gives no time for a reclaim */
     assert_false(wall_is_set(l.list[2].ended_at));
     assert_int_equal(l.list[3].ended_at.ms, 1787400150000);
-    assert_int_equal(l.list[3].state, CLOUD_STOPPING); /* stopped: still there */
+    assert_int_equal(l.list[3].state, CLOUD_STOPPING); /* stopped: still exists */
     assert_false(l.list[3].reclaimed);
     assert_string_equal(l.list[3].token, "");
     assert_false(wall_is_set(l.list[3].launched_at));
@@ -530,7 +530,7 @@ static void the_time_of_an_end_is_read_from_the_words(void **state)
     assert_int_equal(end_of(TERMINATED("<reason>(1970-01-01 00:00:00 GMT)</reason>")).ms, 0);
 }
 
-/* They are words for people: what cannot be read is no fault of the row. */
+/* They are texts for people: an unparsable one is not an error of the row. */
 static void words_without_a_time_leave_the_end_unknown(void **state)
 {
     static const char *const bodies[] = {

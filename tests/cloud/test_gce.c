@@ -24,7 +24,7 @@ static const struct cloud_launch spot = {
 static const struct gcp_machine machine = {
     .project = "lab-123", .image = "projects/lab-123/global/images/node"};
 
-/* The body as text, free it. */
+/* The body as text, to be freed. */
 static char *build(const struct cloud_launch *l, const struct gcp_machine *m)
 {
     struct buf out = {0};
@@ -96,7 +96,7 @@ static void settings_go_into_the_launch(void **state)
         "\"onHostMaintenance\":\"MIGRATE\"}"));
     assert_null(strstr(body, GCE_ATTRIBUTE_NOTICE));
     free(body);
-    l.type = "g2-standard-4"; /* a GPU cannot be moved */
+    l.type = "g2-standard-4"; /* a machine with GPUs cannot be migrated */
     body = build(&l, &m);
     assert_non_null(strstr(body, "\"onHostMaintenance\":\"TERMINATE\""));
     free(body);
@@ -120,7 +120,7 @@ static void attached_gpus_are_asked_for_by_the_zones_name_of_them(void **state)
     if (!str_starts(body, expected))
         fail_msg("%s", body);
     free(body);
-    l.type = "n1-standard-8"; /* none: it can be moved */
+    l.type = "n1-standard-8"; /* without GPUs it can be migrated */
     body = build(&l, &machine);
     assert_null(strstr(body, "guestAccelerators"));
     assert_non_null(strstr(body, "\"onHostMaintenance\":\"MIGRATE\""));
@@ -240,11 +240,11 @@ static void instances_are_read(void **state)
     struct cloud_instance i = instance_of("RUNNING", "");
     assert_string_equal(i.id, "us-central1-a/belay-lab-17");
     assert_string_equal(i.type, "n2-standard-8");
-    assert_string_equal(i.token, ""); /* it carries none */
+    assert_string_equal(i.token, ""); /* has no token */
     assert_int_equal(i.market, CLOUD_ON_DEMAND);
 }
 
-/* The reply's type for a machine type and what it lists below guestAccelerators. */
+/* The type in a reply with a machine type and a list of guestAccelerators. */
 static int type_of(const char *name, const char *accelerators, char out[CLOUD_NAME_MAX])
 {
     struct cloud_instance i;
@@ -274,10 +274,10 @@ static void attached_gpus_are_part_of_the_type(void **state)
         {"custom-4-16384", "[" GPU("nvidia-tesla-p4", "1") "]", "custom-4-16384+p4"},
         {"n1-standard-8", "[]", "n1-standard-8"},
         {"n1-standard-8", "[" GPU("nvidia-tesla-t4", "0") "]", "n1-standard-8"},
-        /* It brings them: they are in its name. */
+        /* Built in: they are part of its name. */
         {"a2-highgpu-8g", "[" GPU("nvidia-tesla-a100", "8") "]", "a2-highgpu-8g"},
         {"g2-standard-4", "[" GPU("nvidia-l4", "1") "]", "g2-standard-4"},
-        /* Nobody asked for these here. */
+        /* Not supported by belay. */
         {"n1-standard-8", "[" GPU("nvidia-tesla-t4-vws", "1") "]",
             "n1-standard-8+nvidia-tesla-t4-vws"},
         {"n1-standard-8", "[" GPU("nvidia-tesla-t4", "1") "," GPU("nvidia-tesla-p4", "1") "]",
@@ -338,7 +338,7 @@ static void disks_are_read_without_those_in_use(void **state)
     (void)state;
     assert_int_equal(gce_parse_disks(one, strlen(one), "us-central1", &l, page, &e), 0);
     assert_string_equal(page, "CAEQAQ==");
-    assert_int_equal(l.n, 1); /* one is attached, one goes, one is elsewhere */
+    assert_int_equal(l.n, 1); /* one is attached, one is being deleted, one is in another region */
     assert_string_equal(l.list[0].id, "7302881093311470450");
     assert_string_equal(l.list[0].name, "belay-lab-17");
     assert_string_equal(l.list[0].cluster, "lab");
@@ -352,7 +352,7 @@ static void disks_are_read_without_those_in_use(void **state)
     assert_int_equal(l.n, 2);
     assert_string_equal(l.list[1].zone, "us-central1");
     assert_string_equal(l.list[1].type, "regional-pd-ssd");
-    assert_int_equal(l.list[1].since.ms, 1787227200000); /* it never was attached */
+    assert_int_equal(l.list[1].since.ms, 1787227200000); /* never attached */
     cloud_volumes_deinit(&l);
     free(one);
     free(two);
@@ -480,7 +480,7 @@ static void refusals_are_told_apart(void **state)
     assert_int_equal(gce_parse_error(302, "", 0, &e), ERR_INVALID);
 }
 
-/* A wrong value is repeated in the message, and ours may be a secret. */
+/* The message repeats a wrong value, and ours may be a secret. */
 static void metadata_never_gets_into_an_error(void **state)
 {
     struct err e;
@@ -525,7 +525,7 @@ static void key_files_are_read(void **state)
         assert_null(strstr(e.text, "hush"));
         free(text);
     }
-    /* No key, one of another kind, one with a passphrase: nobody is asked for it. */
+    /* Not a key, one of another type, one with a passphrase, which is not requested. */
     static const char *const keys[] = {"-----BEGIN",
         "-----BEGIN PRIVATE "
         "KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"

@@ -27,7 +27,7 @@
 #define TOKEN_TWO "{\"access_token\":\"ya29.two\",\"expires_in\":3599,\"token_type\":\"Bearer\"}"
 #define OPERATION "operation-1787400000000-64f0e1c2a7b3d-5c1d7f0e-9b2a4c33"
 
-/* Made once: keys are slow to make. */
+/* Made once, because generating keys is slow. */
 static EVP_PKEY *pkey;
 static char *pem;
 
@@ -40,7 +40,7 @@ struct rig {
     struct outcome got;
 };
 
-/* A key file whose assertions go to uri; NULL: as Google's. */
+/* A key file whose assertions go to uri; NULL for Google's. */
 static void write_key(struct rig *g, const char *uri)
 {
     struct err e;
@@ -98,7 +98,7 @@ static void create(struct rig *g)
         fail_msg("%s", e.text);
 }
 
-/* Until the call under way has completed: once, and never inside itself. */
+/* Runs until the pending call has completed: once, and never inside the call. */
 static void finish(struct rig *g, int expected)
 {
     assert_int_equal(g->got.completions, 0);
@@ -282,7 +282,7 @@ static char *done_with(const char *name, const char *code)
         name, code);
 }
 
-/* Without another request id the provider would go on telling of the operation that failed. */
+/* Without another request id the provider would keep returning the failed operation. */
 static void replayed_passing_failure_is_asked_anew(void **state)
 {
     struct rig *g = *state;
@@ -291,7 +291,7 @@ static void replayed_passing_failure_is_asked_anew(void **state)
     add_token(g);
     fake_http_add_file(&g->http, 200, "gce_insert.json");
     fake_http_add(&g->http, 200, failed);
-    launch(g, ERR_UNAVAILABLE); /* news: the caller decides when to try again */
+    launch(g, ERR_UNAVAILABLE); /* a new failure: the caller decides when to retry */
     fake_http_add(&g->http, 200, failed);
     fake_http_add_file(&g->http, 200, "gce_insert.json");
     fake_http_add_file(&g->http, 200, "gce_operation_done.json");
@@ -302,7 +302,7 @@ static void replayed_passing_failure_is_asked_anew(void **state)
     assert_string_not_equal(again, next);
     for (int i = 0; i < 5; i++)
         fake_http_add(&g->http, 200, failed);
-    launch(g, ERR_UNAVAILABLE); /* and not for ever */
+    launch(g, ERR_UNAVAILABLE); /* and not forever */
     free(first);
     free(again);
     free(next);
@@ -330,8 +330,8 @@ static void all_pages_are_listed(void **state)
     add_token(g);
     fake_http_add_file(&g->http, 200, "gce_list_1.json");
     fake_http_add_file(&g->http, 200, "gce_list_2.json");
-    fake_http_add_file(&g->http, 200, "gce_preempted.json"); /* of zone a */
-    fake_http_add(&g->http, 200, "{}");                      /* of zone b */
+    fake_http_add_file(&g->http, 200, "gce_preempted.json"); /* for zone a */
+    fake_http_add(&g->http, 200, "{}");                      /* for zone b */
     list(g, 0);
     assert_asked(g, 1, "GET",
         PROJECT
@@ -341,7 +341,7 @@ static void all_pages_are_listed(void **state)
     assert_asked(g, 3, "GET",
         ZONE_A
         "/operations?filter=operationType%3D%22compute.instances.preempted%22&maxResults=500");
-    assert_int_equal(g->got.n, 3); /* not the other region's, nor the other cluster's */
+    assert_int_equal(g->got.n, 3); /* without the other region's and the other cluster's */
     assert_string_equal(g->got.list[0].id, "us-central1-a/belay-lab-17");
     assert_int_equal(g->got.list[0].state, CLOUD_RUNNING);
     assert_string_equal(g->got.list[1].id, "us-central1-b/belay-lab-18");
@@ -430,7 +430,7 @@ static void termination_is_asked_for_by_name(void **state)
     fake_http_add(&g->http, 404,
         "{\"error\":{\"code\":404,\"message\":\"The resource 'projects/lab-123' was not "
         "found\",\"errors\":[{\"reason\":\"notFound\"}]}}");
-    terminate(g, ERR_CONFIG); /* that says nothing of the instance */
+    terminate(g, ERR_CONFIG); /* which says nothing about the instance */
     char *first = request_id_of(g, 1), *second = request_id_of(g, 2);
     assert_true(str_starts(g->http.requests[1].url, ZONE_A "/instances/belay-lab-17?requestId="));
     assert_string_equal(g->http.requests[1].method, "DELETE");
@@ -445,7 +445,7 @@ static void termination_is_asked_for_by_name(void **state)
     free(later);
 }
 
-/* A deletion that failed unseen would leave a machine that nobody ends. */
+/* A deletion that failed unnoticed would leave a machine running. */
 static void termination_waits_for_its_operation(void **state)
 {
     struct rig *g = *state;
@@ -463,7 +463,7 @@ static void termination_waits_for_its_operation(void **state)
     free(failed);
 }
 
-/* A refusal would say that nothing runs. */
+/* A refusal would mean that nothing runs. */
 static void launch_that_was_taken_is_not_refused_by_what_comes_after(void **state)
 {
     static const char denied[] =
@@ -481,8 +481,8 @@ static void launch_that_was_taken_is_not_refused_by_what_comes_after(void **stat
     fake_http_add_file(&g->http, 404, "gce_not_found.json");
     launch(g, ERR_UNAVAILABLE);
     unlink(g->key_file);
-    vtimers_advance(&g->vt, SECONDS_MS(3599)); /* the token ends */
-    launch(g, ERR_CONFIG);                     /* before it was asked for: refused */
+    vtimers_advance(&g->vt, SECONDS_MS(3599)); /* the token expires */
+    launch(g, ERR_CONFIG);                     /* before the call: refused */
     write_key(g, ENDPOINT "/token");
     add_token(g);
     fake_http_add(&g->http, 403, denied);
@@ -518,7 +518,7 @@ static void refused_token_is_renewed_once_a_call(void **state)
     terminate(g, ERR_DENIED);
 }
 
-/* Whatever a reply asks for, tokens and assertions go to the host that the pool names. */
+/* Whatever a reply requests, tokens and assertions go to the host that the pool names. */
 static void credentials_go_to_one_host(void **state)
 {
     struct rig *g = *state;
@@ -560,9 +560,9 @@ static void without_a_key_the_metadata_service_is_asked(void **state)
     g->options.credentials_file = NULL;
     g->options.metadata_url = "http://127.0.0.1:1339/";
     create(g);
-    add_token(g); /* without the header that says that it is Google's */
+    add_token(g); /* without Google's identifying header */
     terminate(g, ERR_DENIED);
-    fake_http_add(&g->http, 502, "<html>"); /* who is in between may be there for a moment only */
+    fake_http_add(&g->http, 502, "<html>"); /* a proxy in between may be temporary */
     terminate(g, ERR_UNAVAILABLE);
     g->http.headers[0] = "Metadata-Flavor: Google";
     fake_http_add(&g->http, 404, "");
@@ -656,7 +656,7 @@ static void destroy_cancels_what_is_under_way(void **state)
 {
     struct rig *g = *state;
     create(g);
-    g->driver->ops->launch(g->driver, &the_launch, outcome_launch, &g->got); /* has not begun */
+    g->driver->ops->launch(g->driver, &the_launch, outcome_launch, &g->got); /* not begun */
     assert_cancelled(g);
     create(g);
     g->http.silent = true;

@@ -14,7 +14,7 @@
 #define MAINTENANCE ROOT "/maintenance-event"
 #define EARLY ROOT "/attributes/belay-early-notice-seconds"
 
-/* The value now, and from now on to whoever waits for a change of it. */
+/* Sets the value now, and for requests waiting for a change of it. */
 static void set(struct notice_rig *g, const char *path, const char *held, const char *value)
 {
     fake_http_route(&g->http, "GET", path, 200, value);
@@ -62,7 +62,7 @@ static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
     assert_string_equal(g->identity.zone, "us-central1-a");
     assert_string_equal(g->identity.region, "us-central1");
     assert_string_equal(g->identity.life_cycle, "spot");
-    /* read once, then waited for */
+    /* read once, then held */
     assert_int_equal(fake_http_count(&g->http, "GET", PREEMPTED), 1);
     assert_true(fake_http_count(&g->http, "GET", PREEMPTED HELD) > 10);
     for (size_t i = 0; i < g->http.n_requests; i++)
@@ -81,10 +81,10 @@ static void preemption_is_told_once_with_half_a_minute(void **state)
     assert_in_range(
         g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(33), NOON_MS + SECONDS_MS(33) + 200);
     assert_in_range(g->notices[0].deadline_mono.ms, SECONDS_MS(33), SECONDS_MS(33) + 200);
-    notice_reader_acknowledge(g->reader); /* nobody asks for it */
+    notice_reader_acknowledge(g->reader); /* Google takes no acknowledgement */
 }
 
-/* It names no moment, so no clock can be wrong about it. */
+/* It names no time, so no clock can be wrong about it. */
 static void preemption_has_half_a_minute_by_any_clock(void **state)
 {
     static const char *const dates[] = {NULL, "Date: Sat, 22 Aug 2026 11:00:00 GMT"};
@@ -138,7 +138,7 @@ static void maintenance_is_not_a_preemption(void **state)
     vtimers_advance(&g->vt, SECONDS_MS(3));
     set(g, MAINTENANCE, MAINTENANCE HELD, "MIGRATE_ON_HOST_MAINTENANCE");
     vtimers_advance(&g->vt, SECONDS_MS(10));
-    assert_int_equal(g->n_notices, 0); /* it moves, and goes on */
+    assert_int_equal(g->n_notices, 0); /* it is migrated, and continues */
     set(g, MAINTENANCE, MAINTENANCE HELD, "TERMINATE_ON_HOST_MAINTENANCE");
     vtimers_advance(&g->vt, SECONDS_MS(10));
     assert_int_equal(g->n_notices, 1);
@@ -169,7 +169,7 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
     }
     preempt(g, "TRUE");
     vtimers_advance(&g->vt, SECONDS_MS(7));
-    /* had one of them been the all clear, this would be told as new */
+    /* if one of them had been an all-clear, this would be reported as new */
     assert_int_equal(g->n_notices, 1);
 }
 
@@ -183,7 +183,7 @@ static void replies_of_others_are_not_believed(void **state)
     assert_int_equal(g->n_notices, 0);
     assert_int_equal(g->identities, 1);
     assert_int_equal(g->identity_error.kind, ERR_DENIED);
-    assert_in_range(fake_http_count(&g->http, "GET", PREEMPTED), 5, 12); /* by and by every 5 s */
+    assert_in_range(fake_http_count(&g->http, "GET", PREEMPTED), 5, 12); /* finally every 5 s */
 }
 
 static void strange_etag_does_not_get_into_a_url(void **state)
@@ -240,7 +240,7 @@ static void a_look_does_not_wait_for_a_change(void **state)
     struct notice_rig *g = *state;
     start(g);
     vtimers_advance(&g->vt, 50);
-    g->http.silent = true; /* what is asked from now on is held */
+    g->http.silent = true; /* later requests are held */
     vtimers_advance(&g->vt, SECONDS_MS(1));
     size_t asked = fake_http_count(&g->http, "GET", PREEMPTED);
     g->http.silent = false;
@@ -259,7 +259,7 @@ static void the_time_for_a_shutdown_is_google_s(void **state)
     struct notice_rig *g = *state;
     fake_http_route(&g->http, "GET", ROOT "/scheduling/preemptible", 200, "FALSE");
     start(g);
-    assert_int_equal(notice_reader_shutdown_ms(g->reader), SECONDS_MS(30)); /* not known yet */
+    assert_int_equal(notice_reader_shutdown_ms(g->reader), SECONDS_MS(30)); /* unknown so far */
     vtimers_advance(&g->vt, SECONDS_MS(1));
     assert_int_equal(notice_reader_shutdown_ms(g->reader), SECONDS_MS(90));
     assert_int_equal(notice_reader_shutdown_ms(NULL), 0);
@@ -279,7 +279,7 @@ static void an_unknown_maintenance_is_one(void **state)
 static void a_slow_service_is_waited_for_longer(void **state)
 {
     struct notice_rig *g = *state;
-    fake_http_route(&g->http, "GET", PREEMPTED, 0, ""); /* a time-out */
+    fake_http_route(&g->http, "GET", PREEMPTED, 0, ""); /* a timeout */
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(20));
     int64_t longest = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lambda driver on recorded bytes: that one token makes one instance as far as the API allows,
- * that the key goes nowhere else, what each refusal means, and every malformed reply.
+ * The lambda driver on recorded bytes: one token makes one instance as far as the API allows, the
+ * key goes nowhere else, the meaning of each refusal, and every malformed reply.
  */
 #include "base/fs.h"
 #include "base/mem.h"
@@ -182,7 +182,7 @@ static void a_launch_without_an_answer_is_not_repeated_before_it_would_show(void
     launch(g, "belay-lab-17", ERR_UNAVAILABLE);
     assert_int_equal(fake_http_count(&g->http, "POST", "/launch"), 1);
     fake_http_add_file(&g->http, 200, "lambda_instances.json");
-    launch(g, "belay-lab-17", 0); /* and then it is there */
+    launch(g, "belay-lab-17", 0); /* and now it is listed */
     assert_string_equal(g->got.instance.id, FIRST);
     assert_int_equal(fake_http_count(&g->http, "POST", "/launch"), 1);
 }
@@ -260,7 +260,7 @@ static void launches_are_spaced_and_a_queue_is_refused(void **state)
     while (vtimers_run_next(&g->vt))
         ;
     assert_int_equal(g->got.completions, 6);
-    /* the others were told to come back */
+    /* the others have to retry */
     assert_true(fake_http_count(&g->http, "POST", "/launch") < 9);
 }
 
@@ -462,7 +462,7 @@ static void the_key_comes_from_a_file_that_only_we_may_read(void **state)
     g->driver->ops->list(g->driver, "us-west-2", "lab", outcome_list, &g->got);
     finish(g, 0);
     assert_true(fake_http_sent(&g->http, 0, "Authorization: Bearer " KEY));
-    /* replaced while we run */
+    /* replaced while the driver runs */
     assert_int_equal(fs_write_atomic(path, "other", 5, 0600, &e), 0);
     fake_http_add(&g->http, 200, EMPTY);
     g->driver->ops->list(g->driver, "us-west-2", "lab", outcome_list, &g->got);

@@ -128,7 +128,7 @@ static void past_notice_that_was_not_there_before_has_two_minutes(void **state)
 static void past_notice_without_a_date_has_two_minutes(void **state)
 {
     struct notice_rig *g = *state;
-    start(g); /* an agent that was started anew */
+    start(g); /* a restarted agent */
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1100);
     vtimers_advance(&g->vt, SECONDS_MS(1));
     assert_int_equal(g->n_notices, 1);
@@ -153,7 +153,7 @@ static void time_left_is_by_the_service_s_clock(void **state)
         const struct notice *n = &g->notices[0];
         assert_in_range(n->deadline_mono.ms - begun, SECONDS_MS(39), SECONDS_MS(42));
         assert_in_range(n->deadline.ms - n->seen.ms, SECONDS_MS(39), SECONDS_MS(40));
-        /* by the service's clock it is what that said */
+        /* by the service's clock it is the announced moment */
         assert_in_range(n->deadline.ms - n->clock_ahead_ms, NOON_MS + SECONDS_MS(119),
             NOON_MS + SECONDS_MS(121));
         assert_string_equal(n->what, "terminate");
@@ -163,8 +163,8 @@ static void time_left_is_by_the_service_s_clock(void **state)
     }
 }
 
-/* Only a Date says that a notice which was not there before was late: this machine's clock alone
- * takes nothing of the two minutes. */
+/* Only a Date shows that a new notice was late: this machine's clock alone takes nothing off the
+ * two minutes. */
 static void new_notice_without_a_date_has_two_minutes_by_any_clock(void **state)
 {
     static const int64_t wrong_ms[] = {
@@ -189,7 +189,7 @@ static void new_notice_without_a_date_has_two_minutes_by_any_clock(void **state)
     }
 }
 
-/* EC2's two minutes are best effort: a notice can come late, and then its own clock says so. */
+/* EC2's two minutes are best effort: a notice can be late, which its own clock shows. */
 static void late_notice_by_the_service_s_clock_is_believed(void **state)
 {
     struct notice_rig *g = *state;
@@ -233,7 +233,7 @@ static void slow_service_is_waited_for_longer(void **state)
     int64_t waited[16];
     start(g);
     vtimers_advance(&g->vt, 100);
-    fake_http_route(&g->http, "GET", ACTION, 0, ""); /* a time-out */
+    fake_http_route(&g->http, "GET", ACTION, 0, ""); /* a timeout */
     vtimers_advance(&g->vt, SECONDS_MS(40));
     fake_http_route(&g->http, "GET", ACTION, 404, "");
     vtimers_advance(&g->vt, SECONDS_MS(10));
@@ -245,7 +245,7 @@ static void slow_service_is_waited_for_longer(void **state)
         static const int64_t expected[] = {2000, 2000, 4000, 8000, 16000, 30000, 30000};
         assert_int_equal(waited[i], expected[i]);
     }
-    assert_int_equal(waited[n - 1], 2000); /* it answers fast again */
+    assert_int_equal(waited[n - 1], 2000); /* fast again */
 }
 
 static void a_look_is_told_when_it_has_succeeded(void **state)
@@ -279,7 +279,7 @@ static void next_event_is_told_too(void **state)
     fake_http_route(&g->http, "GET", ACTION, 404, "");
     g->http.keep_none = true;
     vtimers_advance(&g->vt, SECONDS_MS(3600));
-    assert_int_equal(g->n_notices, 1); /* an end is never told */
+    assert_int_equal(g->n_notices, 1); /* an end is never reported */
     fake_http_route(&g->http, "GET", ACTION, 200,
         "{\"action\":\"terminate\",\"time\":\"2026-08-22T13:02:00Z\"}");
     vtimers_advance(&g->vt, SECONDS_MS(5));
@@ -306,7 +306,7 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
     }
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
     vtimers_advance(&g->vt, SECONDS_MS(7));
-    /* had one of them been the all clear, this would be told as new */
+    /* if one of them had been an all-clear, this would be reported as new */
     assert_int_equal(g->n_notices, 1);
 }
 
@@ -317,7 +317,7 @@ static void polls_slow_down_while_the_endpoint_fails(void **state)
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(100));
     size_t asked = fake_http_count(&g->http, "GET", ACTION);
-    assert_in_range(asked, 20, 24); /* every five seconds in the end */
+    assert_in_range(asked, 20, 24); /* finally every five seconds */
     fake_http_route(&g->http, "GET", ACTION, 404, "");
     vtimers_advance(&g->vt, SECONDS_MS(20));
     assert_true(fake_http_count(&g->http, "GET", ACTION) - asked >= 14);

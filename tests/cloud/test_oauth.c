@@ -94,7 +94,7 @@ static void one_fetch_serves_all_who_wait(void **state)
     fake_http_add(&g->http, 200, ONE);
     oauth_get(g->oauth, &w[0].wait, on_token, &w[0]);
     oauth_get(g->oauth, &w[1].wait, on_token, &w[1]);
-    vtimers_run_next(&g->vt); /* the request is under way */
+    vtimers_run_next(&g->vt); /* the request is in progress */
     oauth_get(g->oauth, &w[2].wait, on_token, &w[2]);
     oauth_cancel(&w[1].wait);
     vtimers_advance(&g->vt, 10);
@@ -152,7 +152,7 @@ static void failed_renewal_hands_out_the_old_token_until_its_end(void **state)
     fake_http_add(&g->http, 503, "");
     get(g, &w);
     assert_string_equal(w.header, "Authorization: Bearer one");
-    get(g, &w); /* and is not tried again at once */
+    get(g, &w); /* and is not retried at once */
     assert_int_equal(g->http.n_requests, 2);
     vtimers_advance(&g->vt, SECONDS_MS(31));
     fake_http_add_error(&g->http, ERR_TIMEOUT);

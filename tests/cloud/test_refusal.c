@@ -9,7 +9,7 @@ static const struct refusal table[] = {
     {"Full", ERR_NO_CAPACITY},
     {"Quota*", ERR_QUOTA, "ask for more", 7},
     {"*NotHere", ERR_NOT_FOUND},
-    {"QuotaNotHere", ERR_CONFIG}, /* an earlier row fits */
+    {"QuotaNotHere", ERR_CONFIG}, /* an earlier row matches */
     {"HTTP 409", ERR_CONFLICT},
     {NULL},
 };

@@ -18,7 +18,7 @@
 #define DATE "Date: Sat, 22 Aug 2026 12:00:00 GMT"
 #define ROLE "arn:aws:iam::111122223333:role/belay-jobs"
 
-/* As AWS answers. */
+/* AWS's reply. */
 #define ASSUMED                                                                                    \
     "<AssumeRoleResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\">\n  "                 \
     "<AssumeRoleResult>\n"                                                                         \
@@ -137,7 +137,7 @@ static void roles_replies_are_parsed(void **state)
     assert_int_equal(c.expires.ms, NOON_MS + SECONDS_MS(3600));
     for (size_t i = 0; wrong[i]; i++)
         assert_int_equal(sts_parse_assume_role(wrong[i], strlen(wrong[i]), &c, &e), ERR_INVALID);
-    for (size_t n = 0; n < strlen(ASSUMED) - 1; n++) { /* cut anywhere */
+    for (size_t n = 0; n < strlen(ASSUMED) - 1; n++) { /* truncated at every length */
         assert_int_equal(sts_parse_assume_role(ASSUMED, n, &c, &e), ERR_INVALID);
         assert_null(strstr(e.text, "wJal"));
     }
@@ -274,7 +274,7 @@ static void delegation_keys_are_parsed(void **state)
     assert_int_equal(sas_parse_error(500, NULL, "<html>", 6, &e), ERR_UNAVAILABLE);
 }
 
-/* ---- The whole way ---- */
+/* ---- Complete calls ---- */
 
 struct rig {
     struct vtimers vt;
@@ -415,7 +415,7 @@ static void token_is_exchanged(void **state)
     char *subject = field(&g->http.requests[1].body, "subject_token");
     assert_string_equal(subject, "own");
     free(subject);
-    /* half an hour is little: a fresher one is asked for */
+    /* half an hour is too little: a newer token is requested */
     vtimers_advance(&g->vt, SECONDS_MS(60));
     fake_http_add(
         &g->http, 200, "{\"access_token\":\"own2\",\"expires_in\":3599,\"token_type\":\"Bearer\"}");
@@ -450,7 +450,7 @@ static void dropped_calls_tell_nobody(void **state)
     open_kind(g, SCOPED_AWS);
     g->http.silent = true;
     struct scoped_call *c = scoped_get(g->scoped, "a/", "belay-1.1@lab", on_credentials, &o);
-    scoped_cancel(c); /* before anything was asked */
+    scoped_cancel(c); /* before any request */
     c = scoped_get(g->scoped, "a/", "belay-1.1@lab", on_credentials, &o);
     scoped_get(g->scoped, "b/", "belay-2.1@lab", on_credentials, &p);
     vtimers_advance(&g->vt, 10);

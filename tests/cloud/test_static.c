@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The static driver against hosts that are played: one claim a host, one host a token whatever call
- * fails and how, and nobody taken for gone who only does not answer.
+ * The static driver against fake hosts: one claim per host, one host per token whatever call fails
+ * and how, and no host that merely does not answer counts as gone.
  */
 #include "base/json.h"
 #include "base/list.h"
@@ -23,13 +23,13 @@
 #define N_HOSTS 3
 #define SECRET "join-token-5f0c"
 
-/* What a host does with the next claim or release. */
+/* The fault of a host at the next claim or release. */
 enum fault { NONE, NO_CONNECTION, REPLY_LOST, REPLY_CUT, TIMES_OUT, BUSY, DISK_FULL };
 
 struct played {
-    bool is_down; /* answers nothing */
+    bool is_down; /* never answers */
     enum fault fault;
-    int claims; /* started, ever */
+    int claims; /* started in total */
     struct static_claim claim, last;
 };
 
@@ -96,7 +96,7 @@ static int play_release(struct played *h, const json_t *q, struct buf *out)
     return 0;
 }
 
-/* The exit code of ssh. */
+/* Returns ssh's exit code. */
 static int play(
     struct rig *g, struct played *h, const char *input, struct buf *out, struct buf *errors)
 {
@@ -168,7 +168,7 @@ static struct run *fake_start(
     struct run *r = mem_alloc(sizeof(*r));
     size_t n = 0;
     for (; c->argv[n]; n++)
-        assert_null(strstr(c->argv[n], SECRET)); /* everybody may read it */
+        assert_null(strstr(c->argv[n], SECRET)); /* every user may read it */
     assert_string_equal(c->argv[0], "ssh");
     *r = (struct run){
         .g = g, .input = mem_strndup(c->input, c->input_len), .done = done, .ctx = ctx};
@@ -287,7 +287,7 @@ static int claims_of(const struct rig *g, const char *token)
     return n;
 }
 
-/* The host that a token tries first. */
+/* The host tried first for a token. */
 static struct played *first_for(struct rig *g, const char *token)
 {
     launch(g, token, 0);
@@ -355,7 +355,7 @@ static void whatever_happens_to_a_claim_its_token_has_one_host(void **state)
         struct played *h = first_for(g, token);
         h->fault = faults[i];
         launch(g, token, ERR_UNAVAILABLE);
-        h->is_down = true; /* not even asked elsewhere */
+        h->is_down = true; /* not even queried elsewhere */
         launch(g, token, ERR_UNAVAILABLE);
         assert_true(claims_of(g, token) <= 1);
         h->is_down = false;
@@ -398,7 +398,7 @@ static void after_a_restart_the_same_host_is_tried_first(void **state)
     h->fault = NO_CONNECTION;
     launch(g, "a", ERR_UNAVAILABLE);
     destroy(g);
-    create(g); /* the doubt is forgotten */
+    create(g); /* drops the doubt */
     launch(g, "a", 0);
     assert_int_equal(h->claims, 1);
 }

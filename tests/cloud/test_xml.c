@@ -25,7 +25,7 @@ static void elements_are_found_by_their_local_names(void **state)
     assert_int_equal(xml_text(root, "a", out, sizeof(out), &e), 0);
     assert_string_equal(out, "1 <&A\xe2\x82\xac 2");
     assert_int_equal(xml_text(root, "a", out, 6, &e), ERR_INVALID);
-    xml_text_cut(root, "a", out, 8); /* within a character */
+    xml_text_cut(root, "a", out, 8); /* inside a character */
     assert_string_equal(out, "1 <&A");
     const struct xml_node *a = xml_next(xml_child(root, "a"));
     assert_non_null(a);

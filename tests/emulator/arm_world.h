@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Azure's half of the emulator in virtual time, without processes.
+ * The Azure part of the emulator in virtual time, without processes.
  */
 #ifndef BELAY_TESTS_EMULATOR_ARM_WORLD_H
 #define BELAY_TESTS_EMULATOR_ARM_WORLD_H
@@ -26,7 +26,7 @@
 #define SUBNET GROUP "/providers/Microsoft.Network/virtualNetworks/v/subnets/s"
 #define BOOT_MS 1000
 
-/* Pools of SIZE: zone 1 (spot capacity 2, on demand 1), zone 2 (none). Of Standard_F16s_v2: zone 1,
+/* Pools of SIZE: zone 1 (spot capacity 2, on-demand 1), zone 2 (none). Of Standard_F16s_v2: zone 1,
  * unlimited. */
 struct arm_world {
     struct region_options options;
@@ -36,9 +36,9 @@ struct arm_world {
     struct arm_auth auth;
     struct arm arm;
     struct wall now;
-    char *authorization;    /* the header of all calls */
+    char *authorization;    /* header of all calls */
     struct arm_reply reply; /* the last one */
-    char *operation;        /* URL of the operation that was named last; NULL: none */
+    char *operation;        /* URL of the last operation; may be NULL */
     struct arm_metadata_reply metadata;
 };
 
@@ -46,34 +46,34 @@ void arm_world_start(struct arm_world *w);
 void arm_world_stop(struct arm_world *w);
 void arm_world_advance(struct arm_world *w, int64_t ms);
 
-/* A body, with ' for ". The caller's. */
+/* A body with ' for ". The caller frees it. */
 char *arm_quoted(const char *text);
 
-/* A spot machine's body: more is put in front of its end ("'tags':{...}" or ""), properties into
+/* A spot machine's body: `more` is inserted before its end ("'tags':{...}" or ""), `properties` in
  * its properties. */
 char *arm_machine(const char *more, const char *properties);
 
-/* Calls; path without the query. body NULL: none. Returns the status; the reply is w->reply until
- * the next. */
+/* Calls the API; path without the query, body may be NULL. Returns the status; the reply is
+ * w->reply until the next call. */
 int arm_ask(
     struct arm_world *w, const char *method, const char *path, const char *query, const char *body);
-/* The same, and fails the test unless it has that status and its text contains this ("" for
- * anything). */
+/* arm_ask, failing the test unless the reply has that status and its text contains text ("" for
+ * any). */
 void arm_expect(struct arm_world *w, const char *method, const char *path, const char *query,
     const char *body, int status, const char *text);
-const char *arm_reply_header(const struct arm_world *w, const char *name); /* NULL: none */
-/* The text of a value by its keys, "properties.vmId"; "" if there is none. */
+const char *arm_reply_header(const struct arm_world *w, const char *name); /* NULL if absent */
+/* The text at a path of keys, "properties.vmId"; "" if absent. */
 const char *arm_reply_str(const struct arm_world *w, const char *path);
 
 /* PUTs a spot machine in zone 1 and lets it boot. */
 struct arm_resource *arm_run(struct arm_world *w, const char *name);
 
-/* The status of the operation that was named last; its error's code in *ret_code if not NULL. */
+/* Status of the last operation; its error code in *code, which may be NULL. */
 const char *arm_operation_status(struct arm_world *w, char code[64]);
 
 size_t arm_count(const struct arm_world *w, enum arm_kind kind);
 
-/* The metadata service of a machine; the reply is w->metadata. */
+/* Queries the metadata service of a machine; the reply is w->metadata. */
 int arm_look(
     struct arm_world *w, const struct arm_resource *vm, const char *path, const char *query);
 int arm_look_as(

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Google's front over a region in virtual time, without processes: two zones of two types, room for
- * two spot instances in each, a quota of 5; in the first zone N1 machines with T4 and V100, too,
+ * two spot instances in each, a quota of 5; the first zone also has N1 machines with T4 and V100,
  * with quotas of these; service accounts agent@ (admin), viewer@ and nobody@; 20 requests of a kind
- * a minute unless the bench is told otherwise. Only agent@ has a key to sign with: to make one
- * takes longer than most tests.
+ * a minute by default. Only agent@ has a signing key, because making one takes longer than most
+ * tests.
  */
 #ifndef BELAY_TESTS_EMULATOR_GCE_BENCH_H
 #define BELAY_TESTS_EMULATOR_GCE_BENCH_H
@@ -31,31 +31,31 @@ struct gce_bench {
     struct wall now;
     char token[GCE_TOKEN_MAX]; /* agent@'s; sent with every call */
     struct front_reply reply;  /* the last */
-    json_t *json;              /* its body; NULL: none, or not JSON */
+    json_t *json;              /* its body; NULL if it is not JSON */
 };
 
 void bench_start(struct gce_bench *b, int64_t rate_limit);
 void bench_stop(struct gce_bench *b);
 void bench_advance(struct gce_bench *b, int64_t ms);
 
-/* A token of an account, with a scope or without. */
+/* A token of an account, with or without a scope. */
 void bench_token(struct gce_bench *b, const char *email, bool has_scope, char out[GCE_TOKEN_MAX]);
 
-/* A call of the API; its status. */
+/* Calls the API; returns the status. */
 int bench_call(struct gce_bench *b, const char *method, const char *target, const char *body);
-/* The same, and fails the test unless it has that status and its body contains text. */
+/* bench_call, failing the test unless the reply has that status and its body contains text. */
 void bench_expect(struct gce_bench *b, const char *method, const char *target, const char *body,
     int status, const char *text);
-/* The text at a path such as "error/errors/0/code" of the last reply; "" if there is none. */
+/* The text at a path such as "error/errors/0/code" of the last reply; "" if absent. */
 const char *bench_text(const struct gce_bench *b, const char *path);
 
 /* The body of an insert: a spot instance in us-central1-a; more: further members, ",\"labels\":{}"
- * or "". Borrowed until the next. */
+ * or "". Borrowed until the next call. */
 const char *bench_body(const char *name, const char *more);
 /* Inserts one and lets it boot. */
 struct instance *bench_run(struct gce_bench *b, const char *name, const char *more);
 
-/* A question to the metadata server of an instance. */
+/* Queries the metadata server of an instance. */
 int bench_metadata(struct gce_bench *b, struct instance *i, const char *target);
 
 #endif

@@ -75,7 +75,7 @@ static void on_answered(struct timer *t, void *ctx)
     free(call);
 }
 
-/* As front_server.c does it. */
+/* As front_server.c does. */
 static void drop(struct http_call *call)
 {
     struct fault fault;

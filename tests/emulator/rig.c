@@ -58,7 +58,7 @@ static void spawn(struct rig *r, const char *config, const char *ports)
     assert_true(r->pid >= 0);
     if (r->pid > 0)
         return;
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test that fails leaves nothing either */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* a failing test must leave nothing either */
     int out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(out, 1);
     dup2(out, 2);
@@ -67,7 +67,7 @@ static void spawn(struct rig *r, const char *config, const char *ports)
     _exit(127);
 }
 
-/* The port file comes by a rename, which is the event waited for; or the program ends. */
+/* The port file appears by a rename, which is the awaited event; or the program ends. */
 static void wait_until_ready(struct rig *r, int watch)
 {
     union {
@@ -327,7 +327,7 @@ void rig_read_pids(const struct rig *r, const char *name, pid_t *pids, size_t n)
     char path[128], text[1024] = "";
     size_t len = 0, n_lines = 0;
     rig_path(r, name, path, sizeof(path));
-    int fd = open(path, O_RDWR | O_CLOEXEC); /* RDWR: no end of file between two writers */
+    int fd = open(path, O_RDWR | O_CLOEXEC); /* RDWR: no EOF between two writers */
     struct pollfd p = {.fd = fd, .events = POLLIN};
     while (n_lines < n) {
         if (poll(&p, 1, WAIT_S * 1000) != 1)

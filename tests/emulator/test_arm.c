@@ -51,7 +51,7 @@ static void print(void *ctx, const struct instance *i, struct buf *out)
     buf_adds(out, ctx);
 }
 
-/* The status of a GET of this URL, and what came. */
+/* Returns the status of a GET of this URL, and its body. */
 static int get_blob(struct arm_world *w, const char *url, const char *authorization, char out[64])
 {
     struct buf body = {0};
@@ -91,7 +91,8 @@ static void a_console_is_read_by_a_signed_url_for_a_while(void **state)
     char *url = mem_strdup(arm_reply_str(&w, "serialConsoleLogBlobUri"));
     assert_int_equal(get_blob(&w, url, NULL, out), 200);
     assert_string_equal(out, "it boots\n");
-    assert_int_equal(get_blob(&w, url, w.authorization, out), 400); /* a token has no place there */
+    /* a token is not accepted there */
+    assert_int_equal(get_blob(&w, url, w.authorization, out), 400);
     char *other = mem_strdup(url);
     *strstr(other, "/a.serial") = '_';
     assert_int_equal(get_blob(&w, other, NULL, out), 403);
@@ -158,7 +159,7 @@ static void a_full_pool_fails_the_operation_and_leaves_everything(void **state)
     arm_run(&w, "b");
     put(&w, "c", arm_machine("", ""), 201, "Creating");
     assert_string_equal(arm_operation_status(&w, code), "InProgress");
-    put(&w, "c", arm_machine("", ""), 201, "Creating"); /* the same create, still */
+    put(&w, "c", arm_machine("", ""), 201, "Creating"); /* the same create, unchanged */
     arm_world_advance(&w, BOOT_MS);
     assert_string_equal(arm_operation_status(&w, code), "Failed");
     assert_string_equal(code, "ZonalAllocationFailed");
@@ -186,7 +187,7 @@ static void a_failed_machine_can_be_put_again(void **state)
     put(&w, "c", arm_machine("", ""), 201, "Creating");
     arm_world_advance(&w, BOOT_MS);
     assert_string_equal(arm_operation_status(&w, code), "Succeeded");
-    assert_int_equal(w.arm.n_resources, 6); /* with the parts that it had */
+    assert_int_equal(w.arm.n_resources, 6); /* with its original parts */
     arm_world_stop(&w);
 }
 
@@ -236,7 +237,7 @@ static void a_put_is_known_by_its_name(void **state)
     put(&w, "A", arm_machine("'tags':{'k':'w'}", ""), 200, "\"k\":\"w\"");
     assert_string_equal(arm_reply_str(&w, "properties.vmId"), uuid);
     assert_int_equal(w.region.counts.launches, 1);
-    put(&w, "a", arm_machine("", "'vmId':'x'"), 200, ""); /* what is shown, sent back */
+    put(&w, "a", arm_machine("", "'vmId':'x'"), 200, ""); /* the shown body, sent back */
     char *body = arm_machine("", "");
     memcpy(strstr(body, "Standard_D8s_v5"), "Standard_D9s_v5", 15);
     put(&w, "a", body, 409, "PropertyChangeNotAllowed");
@@ -372,12 +373,12 @@ static void only_a_running_spot_machine_can_be_evicted(void **state)
     arm_world_stop(&w);
 }
 
-/* ---- Requests that are wrong ---- */
+/* ---- Invalid requests ---- */
 
 static void a_wrong_body_is_refused_by_name(void **state)
 {
     static const struct {
-        const char *find, *put; /* in the body of a machine, as long as each other or shorter */
+        const char *find, *put; /* in the body of a machine, of the same length or shorter */
         int status;
         const char *code;
     } cases[] = {
@@ -443,7 +444,7 @@ static void parts_of_others_cannot_be_used(void **state)
     arm_expect(&w, "PUT", VMS "/b", VERSION, body, 400, "NicInUse");
     arm_expect(&w, "DELETE", NICS "/n", NIC_VERSION, NULL, 400, "NicInUse");
     arm_expect(&w, "DELETE", VMS "/a", VERSION, NULL, 202, "");
-    assert_int_equal(w.arm.n_resources, 0); /* the interface goes with it, as it was told */
+    assert_int_equal(w.arm.n_resources, 0); /* the interface is deleted with it, as requested */
     free(body), free(refs), free(text), free(nic);
     arm_world_stop(&w);
 }
@@ -663,7 +664,7 @@ static void prices_are_the_markets(void **state)
     struct arm_world w;
     (void)state;
     arm_world_start(&w);
-    w.authorization[0] = 'X'; /* nobody is asked for a token */
+    w.authorization[0] = 'X'; /* no token is required */
     arm_expect(&w, "GET", PRICES, OF_SIZE "%20and%20priceType%20eq%20%27Consumption%27", NULL, 200,
         "\"retailPrice\":0.384,");
     assert_int_equal(json_integer_value(json_object_get(w.reply.body, "Count")), 5);
@@ -682,7 +683,7 @@ static void prices_are_the_markets(void **state)
     arm_world_stop(&w);
 }
 
-/* ---- Who calls ---- */
+/* ---- Authentication ---- */
 
 #define TOKEN "/" TENANT "/oauth2/v2.0/token"
 #define SCOPE "&scope=https%3A%2F%2Fmanagement.azure.com%2F.default"
@@ -753,11 +754,11 @@ static void a_token_that_is_not_ours_is_refused(void **state)
     buf_adds(&token, "Bearer ");
     arm_auth_token(&w.auth, "belay", "https://storage.azure.com/", 1000, w.now, &token);
     expect_refused(&w, buf_str(&token), "InvalidAuthenticationTokenAudience");
-    /* One letter of the payload. */
+    /* One letter of the payload changed. */
     char *changed = mem_strdup(w.authorization), *payload = strchr(changed, '.') + 3;
     *payload = *payload == 'x' ? 'y' : 'x';
     expect_refused(&w, changed, "InvalidAuthenticationToken");
-    /* Of another emulator. */
+    /* From another emulator. */
     w.auth.key[0]++;
     expect_refused(&w, w.authorization, "InvalidAuthenticationToken");
     free(changed);

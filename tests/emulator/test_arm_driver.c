@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulated Azure and this project's own driver: its builders' bytes are taken, its parsers read
- * the replies.
+ * The emulated Azure with this project's own driver: it accepts the bytes of its builders, and its
+ * parsers read the replies.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -25,7 +25,7 @@ static const struct cloud_launch wish = {.token = "job17-try3",
     .user_data = "#!/bin/sh\nexec belay-agent\n",
     .cluster = "it's"};
 
-/* target: path and query, as the driver builds them; emptied. */
+/* target: path and query, as the driver builds them; emptied afterwards. */
 static void ask(
     struct arm_world *w, const char *method, struct buf *target, const char *body, int status)
 {
@@ -36,7 +36,7 @@ static void ask(
     buf_deinit(target);
 }
 
-/* The last reply's text, to be freed. */
+/* The last reply's text; the caller frees it. */
 static char *text_of(struct arm_world *w, size_t *ret_n)
 {
     char *text = arm_reply_text(&w->reply);
@@ -152,7 +152,7 @@ static void its_disks_are_listed_when_nothing_has_them(void **state)
     put_nic(&w, &wish);
     put_vm(&w, &wish, 201);
     arm_world_advance(&w, BOOT_MS);
-    assert_int_equal(count_disks(&w, false, &list), 0); /* its machine's */
+    assert_int_equal(count_disks(&w, false, &list), 0); /* attached to its machine */
     struct disk_spec old = {.name = "old", .type = "StandardSSD_LRS", .gib = 200};
     tags_set(&old.tags, "belay:cluster", "it's");
     region_add_volume(&w.region, &old, "1", (struct wall){w.now.ms - 86400000});

@@ -83,7 +83,7 @@ static void everything_can_be_said(void **state)
     assert_int_equal(c.providers[0].region.n_script, 3);
     assert_int_equal(c.providers[0].region.script[0].at_ms, 10000); /* sorted */
     assert_int_equal(c.providers[0].region.script[0].event.price_uusd_h, 500000);
-    /* in quotes: a text */
+    /* quoted: a text */
     assert_int_equal(c.providers[0].region.script[1].event.price_uusd_h, 2000000);
     assert_int_equal(c.providers[0].region.script[2].event.notice_ms, 5000);
     assert_int_equal(c.providers[0].region.surplus, SURPLUS_RANDOM);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API as a function. Where the driver of this project has a builder and a parser, they meet
- * here.
+ * The API as a function. Where this project's driver has a builder and a parser, they are used.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -22,7 +21,7 @@ static void start(struct world *w)
     world_start(w);
 }
 
-/* Calls and returns the instance's id. */
+/* Calls RunInstances and returns the instance's id. */
 static void run_instance(struct world *w, const char *body, char id[CLOUD_NAME_MAX])
 {
     struct ec2_reply reply;
@@ -178,7 +177,7 @@ static void read_scores(
     buf_deinit(&reply.body);
 }
 
-/* us-east-1a has room for 2 and, of g5.xlarge, for as many as anyone wants; us-east-1b for 2. */
+/* us-east-1a has room for 2 and, of g5.xlarge, unlimited; us-east-1b for 2. */
 static void the_driver_reads_scores_that_follow_the_market(void **state)
 {
     static const char *const types[] = {TYPE, "g5.xlarge", "g4dn.xlarge"};
@@ -200,7 +199,7 @@ static void the_driver_reads_scores_that_follow_the_market(void **state)
     world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"g5.xlarge\",\"n\":0}}");
     world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1b\",\"type\":\"" TYPE "\",\"n\":100}}");
     read_scores(&w, types, 3, &s);
-    assert_string_equal(s.list[0].zone_id, "use1-az2"); /* the best first */
+    assert_string_equal(s.list[0].zone_id, "use1-az2"); /* best first */
     world_stop(&w);
 }
 
@@ -514,7 +513,7 @@ static void a_volume_goes_with_its_instance_unless_it_is_to_stay(void **state)
         1, "<deleteOnTermination>true<");
     expect_volumes(&w, AVAILABLE, 0, "<volumeSet></volumeSet>");
     region_terminate(&w.region, w.region.instances[0], w.now);
-    expect_volumes(&w, IN_USE, 3, "attached"); /* it shuts down */
+    expect_volumes(&w, IN_USE, 3, "attached"); /* shutting down */
     region_machine_gone(&w.region, w.region.instances[0], false, w.now, w.now);
     expect_volumes(&w, "", 2, "<size>200</size>");
     expect_volumes(
@@ -698,7 +697,7 @@ static void one_bad_id_terminates_nothing(void **state)
     world_expect(&w, body, 200,
         "<currentState><code>32</code><name>shutting-down</name></currentState>"
         "<previousState><code>16</code><name>running</name></previousState>");
-    world_expect(&w, body, 200, "<previousState><code>32</code>"); /* again */
+    world_expect(&w, body, 200, "<previousState><code>32</code>"); /* repeated */
     world_stop(&w);
 }
 
@@ -739,7 +738,7 @@ static void price_history_has_the_changes_and_what_was_in_force(void **state)
     world_call(&w, HISTORY, &reply);
     const char *text = buf_str(&reply.body);
     assert_int_equal(count(text, "<item>"), 3);
-    assert_true(strstr(text, "0.500000") < strstr(text, "0.400000")); /* the newest first */
+    assert_true(strstr(text, "0.500000") < strstr(text, "0.400000")); /* newest first */
     assert_true(strstr(text, "0.400000") < strstr(text, "0.360000"));
     buf_deinit(&reply.body);
     world_call(&w, HISTORY "&StartTime=2026-08-22T12:01:30Z&EndTime=2026-08-22T12:01:40Z", &reply);
@@ -823,7 +822,7 @@ static void the_driver_launches_by_fleet_and_reads_what_half_failed(void **state
     start(&w);
     world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE
                     "\",\"market\":\"spot\",\"n\":0}}");
-    for (int k = 0; k < 2; k++) { /* the second time under the same token: the same answer */
+    for (int k = 0; k < 2; k++) { /* the second call has the same token: the same answer */
         if (k == 0) {
             assert_int_equal(ec2_build_create_template(&wish, &machine, name, &form, &e), 0);
             call_built(&w, &form, &reply);
@@ -886,7 +885,7 @@ static void a_fleet_takes_what_there_is(void **state)
     assert_string_equal(
         json_string_value(json_object_get(json_array_get(shown, 0), "name")), "one");
     json_decref(shown);
-    /* Two of the three are to be had in one zone. */
+    /* Two of the three are available in one zone. */
     world_expect(&w,
         FLEET OVERRIDE "1.InstanceType=" TYPE OVERRIDE
                        "1.AvailabilityZone=us-east-1a&ClientToken=t",

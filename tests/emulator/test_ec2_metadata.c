@@ -80,7 +80,7 @@ static void expect(struct bench *b, const char *path, int status, const char *te
     buf_deinit(&reply.body);
 }
 
-/* The whole body. */
+/* Compares the whole body. */
 static void expect_exactly(struct bench *b, const char *path, const char *text)
 {
     struct ec2_metadata_reply reply;

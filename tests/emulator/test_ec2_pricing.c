@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's price list: what it says to the driver, and to requests that are not quite right.
+ * The emulator's price list: its answers to the driver, and to slightly wrong requests.
  */
 #include "emulator/ec2/pricing.h"
 #include "base/json.h"
@@ -41,7 +41,7 @@ static void the_driver_reads_the_price_of_a_type(void **state)
     pricing_build_get_products("us-east-1", TYPE, &body);
     call(&w, PRICING_TARGET, PRICING_CONTENT_TYPE, buf_str(&body), &reply);
     assert_int_equal(reply.status, 200);
-    /* it passes the filters, and is not the price */
+    /* it passes the filters, but is not the price */
     assert_non_null(strstr(buf_str(&reply.body), "CapacityBlock"));
     if (pricing_parse_products(
             buf_str(&reply.body), reply.body.len, "us-east-1", TYPE, &l, page, &e) < 0)
@@ -56,7 +56,7 @@ static void the_driver_reads_the_price_of_a_type(void **state)
     world_stop(&w);
 }
 
-/* All of a type's products, one a page. */
+/* All products of a type, one per page. */
 static void pages_end_and_miss_nothing(void **state)
 {
     struct world w;

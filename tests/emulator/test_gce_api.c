@@ -9,7 +9,7 @@
 
 #define REQUEST "8b0c1f0e-3f1f-4d9c-9a55-0d6d1f1c7a10"
 
-/* The operation that the last reply shows, asked for again. */
+/* Polls the operation of the last reply. */
 static void expect_operation(
     struct gce_bench *b, const char *name, const char *status, const char *error)
 {
@@ -38,7 +38,7 @@ static void an_insert_is_done_when_the_instance_runs(void **state)
     bench_expect(&b, "GET", BENCH_ZONE "instances/a", "", 200, "\"RUNNING\"");
     assert_string_equal(bench_text(&b, "scheduling/provisioningModel"), "SPOT");
     assert_true(strlen(bench_text(&b, "id")) == 19);
-    /* The same request again is the same operation; the name is a second guard. */
+    /* Repeating the request gives the same operation; the name is a second guard. */
     bench_expect(
         &b, "POST", BENCH_ZONE "instances?requestId=" REQUEST, bench_body("a", ""), 200, op);
     bench_expect(&b, "POST", BENCH_ZONE "instances", bench_body("a", ""), 409, "alreadyExists");
@@ -59,7 +59,7 @@ static void a_deleted_instance_is_not_found(void **state)
     bench_expect(&b, "GET", BENCH_ZONE "instances/a", "", 404, "notFound");
     bench_expect(&b, "DELETE", BENCH_ZONE "instances/a", "", 404, "notFound");
     bench_expect(&b, "DELETE", BENCH_ZONE "instances/a?requestId=" REQUEST, "", 200, op);
-    bench_run(&b, "a", ""); /* its name is free again */
+    bench_run(&b, "a", ""); /* its name is available again */
     bench_stop(&b);
 }
 
@@ -99,7 +99,7 @@ static void no_room_is_an_error_of_the_operation_later(void **state)
     expect_operation(&b, op, "DONE", "ZONE_RESOURCE_POOL_EXHAUSTED");
     assert_int_equal(json_integer_value(json_object_get(b.json, "httpErrorStatusCode")), 503);
     bench_expect(&b, "GET", BENCH_ZONE "instances/c", "", 404, "notFound");
-    /* The request is used up, the name is not. */
+    /* The request id is used up, the name is not. */
     bench_expect(
         &b, "POST", BENCH_ZONE "instances?requestId=" REQUEST, bench_body("c", ""), 200, op);
     bench_stop(&b);
@@ -231,7 +231,7 @@ static void gpus_are_attached_to_n1(void **state)
     assert_string_equal(bench_text(&b, "scheduling/onHostMaintenance"), "TERMINATE");
     assert_int_equal(bench_metadata(&b, i, "/computeMetadata/v1/instance/machine-type"), 200);
     assert_true(str_ends(buf_str(&b.reply.body), "/machineTypes/n1-standard-16"));
-    /* A machine that brings them may name them, and shows them in any case. */
+    /* A machine with built-in GPUs may name them, and shows them in any case. */
     bench_expect(&b, "POST", BENCH_ZONE "instances",
         gpu_body("b", "g2-standard-4", "nvidia-l4", 1, true), 200, "\"insert\"");
     bench_advance(&b, 1000);
@@ -303,7 +303,7 @@ static void gpus_sell_out_and_have_quotas(void **state)
     struct err e;
     (void)state;
     bench_start(&b, 1000);
-    /* Of Spot VMs, and of the others. */
+    /* The quotas of spot and of other VMs. */
     bench_expect(&b, "POST", BENCH_ZONE "instances",
         gpu_body("s", "n1-standard-8", "nvidia-tesla-t4", 1, true), 200, "insert");
     expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-t4", 1, true), "QUOTA_EXCEEDED",
@@ -312,7 +312,7 @@ static void gpus_sell_out_and_have_quotas(void **state)
         gpu_body("o", "n1-standard-16", "nvidia-tesla-t4", 2, false), 200, "insert");
     expect_failed(&b, gpu_body("a", "n1-standard-16", "nvidia-tesla-t4", 2, false),
         "QUOTA_EXCEEDED", "Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 3.0 in region us-central1.");
-    /* Where there is none for Spot VMs, that of the others counts them; and all count. */
+    /* Without a quota for spot VMs they count against the other quota; and all count. */
     bench_expect(&b, "POST", BENCH_ZONE "instances",
         gpu_body("v", "n1-standard-8", "nvidia-tesla-v100", 1, true), 200, "insert");
     expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-v100", 1, true),
@@ -320,7 +320,7 @@ static void gpus_sell_out_and_have_quotas(void **state)
     assert_int_equal(b.region.counts.refusals, 3);
     for (size_t k = 0; k < b.region.n_instances; k++)
         region_terminate(&b.region, b.region.instances[k], b.now);
-    /* What nobody can have, and what nobody can have together. */
+    /* GPUs that are not offered, and combinations that are not. */
     STR_COPY(none.zone, "us-central1-a");
     STR_COPY(none.type, "n1-standard-8+t4");
     assert_int_equal(region_apply(&b.region, &none, b.now, &reply, &e), 0);
@@ -453,7 +453,7 @@ static void filters_select(void **state)
 {
     static const struct {
         const char *filter;
-        int fits; /* -1: refused */
+        int fits; /* -1 if refused */
     } cases[] = {
         {"name = job17-1", 1},
         {"name=job17-1", 1},
@@ -759,7 +759,7 @@ static void a_change_is_waited_for(void **state)
     gce_metadata(&site, &r, &first);
     assert_int_equal(first.wait_ms, 60000);
     r.mark = first.mark;
-    r.is_last = true; /* at the end of the time it is told all the same */
+    r.is_last = true; /* answered at the end of the wait all the same */
     gce_metadata(&site, &r, &again);
     assert_int_equal(again.wait_ms, 0);
     assert_string_equal(buf_str(&again.body), "FALSE");
@@ -769,7 +769,7 @@ static void a_change_is_waited_for(void **state)
     gce_metadata(&site, &r, &last);
     assert_int_equal(last.wait_ms, 0);
     assert_string_equal(buf_str(&last.body), "TRUE");
-    /* One that knew an older value is told at once. */
+    /* A client with an older value is answered at once. */
     char *target = mem_printf(METADATA "instance/preempted?wait_for_change=true&last_etag=%s",
         again.mark[0] ? again.mark : first.mark);
     assert_int_equal(bench_metadata(&b, i, target), 200);

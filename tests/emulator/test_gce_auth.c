@@ -19,7 +19,7 @@ static void add_part(struct buf *out, const void *p, size_t n)
     buf_deinit(&usual);
 }
 
-/* The caller's. */
+/* The caller frees it. */
 static char *sign(const struct gce_bench *b, const char *header, const char *claims)
 {
     struct buf out = {0};
@@ -125,7 +125,7 @@ static void what_is_no_assertion_is_refused(void **state)
         &b, "POST", "/token", "grant_type=password&assertion=x", 400, "unsupported_grant_type");
     bench_expect(&b, "POST", "/token", "%zz", 400, "invalid_request");
     bench_expect(&b, "GET", "/token", "", 400, "POST");
-    /* A signature that was touched. */
+    /* A modified signature. */
     char *c = claims(BENCH_AGENT, BENCH_SCOPE, AUDIENCE, 0, 3600), *jwt = sign(&b, HEADER, c);
     char *last = strrchr(jwt, '.') + 1;
     *last = *last == 'A' ? 'B' : 'A';

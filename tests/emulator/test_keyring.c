@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests are signed with the driver's own signer, then bent.
+ * Requests are signed with the driver's own signer, then modified.
  */
 #include "emulator/keyring.h"
 #include "base/str.h"
@@ -18,7 +18,7 @@ struct signed_call {
     const char *body;
 };
 
-/* As a client at time `at` would sign it. token NULL: none. */
+/* As signed by a client at time `at`. token may be NULL. */
 static void sign(struct signed_call *c, const char *access, const char *secret, const char *token,
     const char *region, const char *service, struct wall at)
 {
@@ -48,7 +48,7 @@ static const char *check(const struct keyring *k, const struct signed_call *c, s
 
 static const struct wall noon = {START_MS};
 
-/* Signs and checks at noon, with the key AKID/SECRET on the ring. */
+/* Signs and checks at noon, with the key AKID/SECRET in the keyring. */
 static void expect(const char *code, const char *access, const char *secret, const char *region,
     const char *service, int64_t clock_off_ms)
 {

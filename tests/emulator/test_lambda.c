@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulated Lambda Cloud: keys, limits, launches and what is refused of them, the lives of
- * instances.
+ * The emulated Lambda Cloud: keys, limits, launches and their refusals, the lives of instances.
  */
 #include "base/str.h"
 #include "emulator/control.h"
@@ -28,13 +27,13 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- Who calls, and how often ---- */
+/* ---- Authentication and rates ---- */
 
 static void a_key_is_needed_in_either_form(void **state)
 {
     static const char *const good[] = {
         "Bearer first", "Bearer second", "Basic Zmlyc3Q6", "Basic c2Vjb25kOg==", NULL};
-    /* of "nobody", of no word, "first:password", "first" without a colon, a NUL behind the key,
+    /* of "nobody", of no word, "first:password", "first" without a colon, a NUL after the key,
      * other schemes */
     static const char *const bad[] = {"Bearer nobody", "Bearer ", "Bearer first ",
         "Basic Zmlyc3Q6cGFzc3dvcmQ=", "Basic Zmlyc3Q=", "Basic Zmlyc3QAOg==", "Basic ",
@@ -114,7 +113,7 @@ static void a_launch_boots_and_becomes_active(void **state)
     assert_string_equal(buf_str(&i->reservation->spec.user_data), "#!/bin/sh\ntrue\n");
     bench_expect(b, "GET", INSTANCES, NULL, 200, "vm-has-not-launched");
     assert_string_equal(bench_text(b, "data/0/status"), "booting");
-    assert_string_equal(bench_text(b, "data/0/ip"), ""); /* not before it is there */
+    assert_string_equal(bench_text(b, "data/0/ip"), ""); /* not before it is running */
     bench_advance(b, BENCH_BOOT_MS);
     bench_expect(b, "GET", INSTANCES, NULL, 200, "\"price_cents_per_hour\":129");
     assert_string_equal(bench_text(b, "data/0/id"), i->id);
@@ -155,7 +154,7 @@ static void a_full_region_and_a_used_up_quota_refuse(void **state)
     assert_string_equal(
         bench_text(b, "error/message"), "Not enough capacity to fulfill launch request.");
     assert_true(bench_text(b, "error/suggestion")[0]);
-    snprintf(body, sizeof(body), east, "gpu_8x_h100_sxm5"); /* which that region never has */
+    snprintf(body, sizeof(body), east, "gpu_8x_h100_sxm5"); /* never available in that region */
     bench_expect(b, "POST", BENCH_LAUNCH, body, 400, FULL);
     bench_run(b, "");
     bench_expect(b, "GET", TYPES, NULL, 200, "");
@@ -268,7 +267,7 @@ static void a_terminated_instance_is_shown_for_a_minute(void **state)
     assert_string_equal(bench_text(b, "data/terminated_instances/0/id"), i->id);
     assert_int_equal(i->state, INSTANCE_TERMINATED);
     expect_status(b, i, "terminated");
-    terminate(b, i->id, 200, i->id); /* harmless */
+    terminate(b, i->id, 200, i->id); /* no-op */
     bench_advance(b, LAMBDA_CLOUD_ENDED_SHOWN_MS - 1);
     expect_status(b, i, "terminated");
     bench_advance(b, 1);
@@ -303,7 +302,7 @@ static void one_that_powers_itself_off_stays_until_it_is_terminated(void **state
     expect_status(b, i, "unhealthy");
     terminate(b, i->id, 200, "\"status\":\"terminated\"");
     assert_int_equal(i->state, INSTANCE_TERMINATED);
-    expect_status(b, i, ""); /* it ended long ago */
+    expect_status(b, i, ""); /* ended long ago */
 }
 
 static void one_that_is_taken_back_is_preempted_without_a_word_before(void **state)

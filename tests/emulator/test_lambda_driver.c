@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulated Lambda Cloud and this project's own driver, in virtual time: its requests are taken
- * and come no earlier than they may, one token makes one machine whatever becomes of replies, and
- * each refusal is understood.
+ * The emulated Lambda Cloud with this project's own driver, in virtual time: its requests are
+ * accepted and never too early, one token makes one machine whatever happens to replies, and each
+ * refusal is understood.
  */
 #include "base/str.h"
 #include "cloud/lambda/lambda.h"
@@ -135,7 +135,7 @@ static enum err_kind terminate(struct rig *g, const char *id)
     return g->got.e.kind;
 }
 
-/* ---- What it does ---- */
+/* ---- Behaviour ---- */
 
 static void its_launch_is_listed_and_ends(void **state)
 {
@@ -177,7 +177,7 @@ static void its_requests_come_no_earlier_than_they_may(void **state)
 {
     struct rig *g = *state;
     static const char *const tokens[LAUNCHES_MAX] = {"belay-lab-1", "belay-lab-2", "belay-lab-3"};
-    static struct got got[LAUNCHES_MAX]; /* the third would have to wait for too long */
+    static struct got got[LAUNCHES_MAX]; /* the third would have to wait too long */
     static struct got listings[20];
     for (size_t k = 0; k < LAUNCHES_MAX; k++)
         start_launch(g, tokens[k], &got[k]);
@@ -200,7 +200,7 @@ static void one_token_is_one_machine_whatever_becomes_of_the_reply(void **state)
     static const char *const drops[] = {"close", "garbage", "error"};
     struct rig *g = *state;
     char event[128], token[32];
-    /* and it is not listed for long */
+    /* and it is not listed for a long time */
     g->b.config.providers[0].region.consistency_delay_ms = 15000;
     for (size_t k = 0; k < sizeof(drops) / sizeof(drops[0]); k++) {
         int tries = 0;
@@ -260,7 +260,7 @@ static void a_refusal_that_says_nothing_definite_is_not_believed(void **state)
         snprintf(token, sizeof(token), "belay-lab-%zu", k);
         bench_event(&g->b, event);
         assert_int_equal(launch(g, token), ERR_UNAVAILABLE);
-        /* is looked for, and not launched again yet */
+        /* searched for, but not launched again yet */
         assert_int_equal(launch(g, token), ERR_UNAVAILABLE);
         assert_non_null(strstr(g->got.e.text, "an earlier launch under the same token"));
         assert_int_equal(g->b.region.n_instances, k);

@@ -45,7 +45,7 @@ static void a_trace_moves_the_capacity_at_its_ticks_to_the_millisecond(void **st
     assert_int_equal(spot_at(&m, 20000), 3);
     assert_int_equal(spot_at(&m, 30000), 0);
     assert_int_equal(m.pools[0].price_uusd_h[CLOUD_SPOT], 750000);
-    assert_int_equal(spot_at(&m, 40000), 1); /* over again */
+    assert_int_equal(spot_at(&m, 40000), 1); /* repeats */
     market_deinit(&m);
 }
 
@@ -66,7 +66,7 @@ static void next_is_when_something_changes_and_not_before(void **state)
     struct market m;
     (void)state;
     follow_small(&m, 1, 0, 1);
-    /* the tick at 10 s brings nothing new */
+    /* the tick at 10 s has the same value */
     assert_int_equal(market_next(&m).ms, START_MS + 20000);
     spot_at(&m, 20000);
     assert_int_equal(market_next(&m).ms, START_MS + 30000);

@@ -16,7 +16,7 @@ static void start(struct world *w)
     world_start(w);
 }
 
-/* What the machine's last process does. */
+/* The machine's last process ends. */
 static void gone(struct world *w, struct instance *i, bool is_power_off)
 {
     region_machine_gone(&w->region, i, is_power_off, w->now, w->now);
@@ -76,7 +76,7 @@ static void terminate_is_graceful_and_frees_the_place_at_once(void **state)
     assert_int_equal(w.n_shutdowns, 1);
     assert_false(w.was_at_once);
     assert_int_equal(i->pool->in_use[CLOUD_SPOT], 0);
-    region_terminate(&w.region, i, w.now); /* again: harmless */
+    region_terminate(&w.region, i, w.now); /* a repeat is a no-op */
     assert_int_equal(w.n_shutdowns, 1);
     world_advance(&w, 500);
     gone(&w, i, false);
@@ -109,7 +109,7 @@ static void a_reclaim_gives_its_notice_and_ends_at_the_second_it_names(void **st
     struct instance *i = world_run(&w, "us-east-1a");
     world_advance(&w, 250);
     world_event(&w, "{\"reclaim\":{\"instance\":\"random\",\"notice_s\":2}}");
-    assert_int_equal(i->deadline.ms, START_MS + 4000); /* 3.25 s, and then the whole second */
+    assert_int_equal(i->deadline.ms, START_MS + 4000); /* 3.25 s, rounded up to a whole second */
     assert_int_equal(w.n_dooms, 1);
     assert_int_equal(i->state, INSTANCE_RUNNING);
     assert_int_equal(region_next(&w.region).ms, i->deadline.ms);
@@ -269,7 +269,7 @@ static void costs_follow_the_price_in_force(void **state)
     region_terminate(&w.region, i, w.now);
     world_advance(&w, 60000);
     gone(&w, i, false);
-    /* nothing for booting, nothing for shutting down */
+    /* neither booting nor shutting down is charged */
     assert_int_equal(i->cost_uusd, 10 * 100 + 2100);
     world_stop(&w);
 }
@@ -306,7 +306,7 @@ static void a_price_above_the_maximum_reclaims(void **state)
     world_stop(&w);
 }
 
-/* Launches on demand and lets the machine power off. Returns the state after it. */
+/* Launches on-demand and lets the machine power off. Returns the state after it. */
 static int power_off(bool to_stop)
 {
     struct world w;
@@ -352,7 +352,7 @@ static void scripted_events_happen_in_order_and_on_time(void **state)
     world_start(&w);
     struct instance *i = world_run(&w, "us-east-1a");
     assert_int_equal(region_next(&w.region).ms, START_MS + 3000);
-    world_advance(&w, 100000); /* in one leap: still both, each at its time */
+    world_advance(&w, 100000); /* in one step: still both, each at its time */
     assert_int_equal(i->noticed_at.ms, START_MS + 3000);
     assert_int_equal(i->pool->capacity[CLOUD_SPOT], 5);
     world_stop(&w);
@@ -374,7 +374,7 @@ static void events_reach_only_those_they_mean(void **state)
     assert_true(b->is_reclaimed);
     json_decref(reply);
     int64_t notices = w.region.counts.notices;
-    world_event(&w, "{\"reclaim\":{\"zone\":\"us-east-1b\"}}"); /* it has its notice already */
+    world_event(&w, "{\"reclaim\":{\"zone\":\"us-east-1b\"}}"); /* already has its notice */
     assert_int_equal(w.region.counts.notices, notices);
     world_stop(&w);
 }
@@ -446,7 +446,7 @@ static void events_find_their_provider(void **state)
     assert_int_equal(control_events(both, 2, all, strlen(all), a.now, &reply, &e), 0);
     json_decref(reply);
     assert_true(j->is_reclaimed && !i->is_reclaimed);
-    /* the first that has it */
+    /* the first instance with it */
     snprintf(text, sizeof(text), "{\"reclaim\":{\"instance\":\"%s\"}}", i->id);
     assert_int_equal(control_events(both, 2, text, strlen(text), a.now, &reply, &e), 0);
     json_decref(reply);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program as a whole: real processes, real time, real bytes.
+ * The complete program: real processes, real time, real bytes.
  */
 #include "base/fs.h"
 #include "base/mem.h"
@@ -23,11 +23,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A deadline kept to 50 ms on a machine of its own; builders are busy, and sanitizers slow. Never
- * early. */
+/* A deadline is kept to 50 ms on an idle machine; build machines are busy, and sanitizers slow.
+ * Never early. */
 
-/* Three processes that will not go by themselves and say who they are: the script, a child in a
- * session of its own, and a daemon (forked twice, deaf to SIGTERM). %s: the directory with the
+/* Three processes that do not end by themselves and report their pids: the script, a child in a
+ * session of its own, and a daemon (forked twice, ignores SIGTERM). %s: the directory with the
  * fifo. */
 static const char stubborn[] =
     "#!/bin/sh\n"
@@ -84,7 +84,7 @@ static void a_reclaim_kills_the_whole_tree_at_its_deadline(void **state)
     expect_gone(pids);
     int64_t late_ms = field(&r, id, "gone_ms") - field(&r, id, "deadline_ms");
     print_message("killed %lld ms after the deadline\n", (long long)late_ms);
-    assert_true(late_ms >= 0); /* how late is a matter of what else this machine does */
+    assert_true(late_ms >= 0); /* the delay depends on the load of this machine */
     expect_text(&r, id, "reason", "Server.SpotInstanceTermination");
     assert_int_equal(rig_stop(&r), 0);
 }
@@ -157,8 +157,8 @@ static void a_killed_emulator_leaves_nothing(void **state)
     char id[RIG_ID_MAX];
     pid_t pids[3];
     (void)state;
-    /* As the next subreaper up, this process is whose child the orphaned holder becomes: its end
-     * can be waited for. */
+    /* As the next subreaper up, this process becomes the parent of the orphaned holder, so its end
+     * can be awaited. */
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     rig_start(&r, "");
     start_stubborn(&r, id, pids);
@@ -202,7 +202,7 @@ static void a_machine_whose_last_process_ends_has_powered_off(void **state)
     rig_launch(&r, id, "#!/bin/sh\necho so long\n(sleep 0.2 &)\nexit 0\n");
     rig_wait(&r, "power-off", id);
     rig_wait(&r, "terminated", id);
-    /* the orphan was waited for */
+    /* the orphan was awaited */
     assert_true(field(&r, id, "gone_ms") - field(&r, id, "running_ms") >= 200);
     snprintf(body, sizeof(body), "Action=GetConsoleOutput&InstanceId=%s", id);
     assert_int_equal(rig_call(&r, body, &reply), 200);
@@ -227,7 +227,7 @@ static void user_data_that_is_no_script_is_not_run(void **state)
     assert_int_equal(rig_stop(&r), 0);
 }
 
-/* ---- What user data sees ---- */
+/* ---- The view of user data ---- */
 
 static void user_data_gets_few_variables_and_no_more(void **state)
 {
@@ -266,7 +266,7 @@ static void user_data_gets_few_variables_and_no_more(void **state)
     assert_int_equal(rig_stop(&r), 0);
 }
 
-/* Reads a path of the metadata service at host, with a token of its own. */
+/* Reads a path of the metadata service at host, with its own token. */
 static int read_metadata(const char *host, const char *path, struct buf *ret_body)
 {
     char header[256];
@@ -345,7 +345,7 @@ static void lost_replies_have_had_their_effect(void **state)
         assert_int_equal(n_launches(&r), i + 1);
         rig_event(&r,
             "{\"refuse\":{\"action\":\"RunInstances\",\"code\":\"InsufficientInstanceCapacity\"}}");
-        assert_int_equal(rig_call(&r, call, &body), 200); /* it was made already */
+        assert_int_equal(rig_call(&r, call, &body), 200); /* already created */
         assert_non_null(strstr(buf_str(&body), "<instanceId>"));
         assert_int_equal(n_launches(&r), i + 1);
         assert_int_equal(rig_call(&r, RUN "another", &body), 500);
@@ -445,7 +445,7 @@ static void the_price_list_has_its_own_signatures_and_faults(void **state)
     assert_int_equal(rig_stop(&r), 0);
 }
 
-/* ---- The market, for real ---- */
+/* ---- The market in real time ---- */
 
 static void a_trace_takes_instances_back(void **state)
 {
@@ -486,8 +486,7 @@ static const char *find_aws(void)
     return system("command -v aws >/dev/null 2>&1") == 0 ? "aws" : NULL;
 }
 
-/* Runs it; *ret_json is what it printed (NULL: nothing), to be freed by the caller. Returns its
- * exit code. */
+/* Runs it; *ret_json is its output (NULL if none), freed by the caller. Returns its exit code. */
 static int aws(struct rig *r, json_t **ret_json, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -604,7 +603,7 @@ static int set_address(const char *name, const char *address)
     return rc;
 }
 
-/* In a child with a network of its own. */
+/* In a child with its own network namespace. */
 static int serve_at_the_real_address(void)
 {
     struct rig r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Roles that are assumed, and what the policies of their sessions allow.
+ * Assumed roles, and the permissions of their sessions' policies.
  */
 #include "emulator/ec2/sts_api.h"
 #include "base/mem.h"
@@ -51,7 +51,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* As the key of this number. */
+/* Calls with the key of this number. */
 static void call(
     struct bench *b, size_t key, const char *body, struct wall now, struct ec2_reply *reply)
 {
@@ -97,7 +97,7 @@ static void the_client_reads_the_session(void **state)
     assert_false(policy_allows(p, "s3:ListBucket", "arn:aws:s3:::jobs", NULL));
     assert_false(policy_allows(p, "s3:PutBucketPolicy", "arn:aws:s3:::jobs", NULL));
     buf_deinit(&reply.body);
-    /* Nobody who has it makes another of it. */
+    /* Its holder cannot make another one from it. */
     call(b, 1, buf_str(&body), (struct wall){START_MS}, &reply);
     assert_string_equal(reply.code, "AccessDenied");
     buf_deinit(&reply.body);
@@ -131,7 +131,7 @@ static void sessions_that_have_ended_are_forgotten_in_time(void **state)
         assert_int_equal(reply.status, 200);
         buf_deinit(&reply.body);
     }
-    /* the user's, the one that is good, and what has just ended */
+    /* the user's, the valid one, and the one just expired */
     assert_in_range(b->keys.n, 3, 4);
     assert_string_equal(b->keys.keys[0].access, "AKID");
 }

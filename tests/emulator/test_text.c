@@ -40,7 +40,7 @@ static void what_nobody_asked_for_is_named(void **state)
     form_get(&f, "Action");
     assert_true(form_use_all(&f, "Block"));
     assert_false(form_use_all(&f, "Nothing"));
-    assert_string_equal(form_unused(&f), "Blocks"); /* "Block" is no prefix of that name */
+    assert_string_equal(form_unused(&f), "Blocks"); /* "Block" is not a prefix of that name */
     form_get(&f, "Blocks");
     form_get(&f, "Zone");
     assert_null(form_unused(&f));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A region in virtual time for the tests: two zones, one machine that does as it is told.
+ * A region in virtual time for the tests: two zones, one fake machine.
  */
 #ifndef BELAY_TESTS_EMULATOR_WORLD_H
 #define BELAY_TESTS_EMULATOR_WORLD_H
@@ -15,12 +15,12 @@
 #define START_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 #define TYPE "g6.xlarge"
 
-/* Pools: us-east-1a and us-east-1b of TYPE (spot capacity 2, on demand 1), us-east-1a of g5.xlarge
+/* Pools: us-east-1a and us-east-1b of TYPE (spot capacity 2, on-demand 1), us-east-1a of g5.xlarge
  * (unlimited). */
 struct world {
     struct region_options options;
     struct region region;
-    struct region *regions[1]; /* it */
+    struct region *regions[1]; /* points to region */
     struct journal journal;
     struct ec2_store store;
     int64_t page; /* of the account */
@@ -39,20 +39,20 @@ void world_advance(struct world *w, int64_t ms);
 
 struct market_pool world_pool(const char *zone, const char *type, int64_t spot, int64_t on_demand);
 
-/* A spot instance of TYPE in that zone, pending. NULL: no capacity. */
+/* Launches a spot instance of TYPE in that zone, pending. NULL without capacity. */
 struct instance *world_launch(struct world *w, const char *zone);
-/* ... that runs. */
+/* The same, and lets it boot. */
 struct instance *world_run(struct world *w, const char *zone);
 
 /* Applies an event given as JSON; fails the test if it is refused. */
 void world_event(struct world *w, const char *json);
 
-/* Calls the API. body: "Action=..." without the version. The reply is the caller's. */
+/* Calls the API. body: "Action=..." without the version. The caller frees the reply. */
 void world_call(struct world *w, const char *body, struct ec2_reply *ret_reply);
-/* The same, and fails the test unless the reply has that status and contains text. */
+/* world_call, failing the test unless the reply has that status and contains text. */
 void world_expect(struct world *w, const char *body, int status, const char *text);
 
-/* The text of the first <name>...</name> in the reply, "" if there is none. */
+/* The text of the first <name>...</name> in the reply, "" if absent. */
 void reply_text(const struct ec2_reply *reply, const char *name, char *out, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Certificates made on the spot, EC P-256, for tests of TLS.
+ * Certificates made at run time, EC P-256, for tests of TLS.
  */
 #ifndef BELAY_TESTS_UV_CERTS_H
 #define BELAY_TESTS_UV_CERTS_H
@@ -13,19 +13,19 @@ struct cert {
 };
 
 struct cert_options {
-    const char *cn;        /* NULL: a subject without common name */
-    const char *second_cn; /* NULL: none */
-    const char *san;       /* "DNS:localhost,IP:127.0.0.1"; NULL: none */
-    const char *usage;     /* extended key usage, "clientAuth"; NULL: none */
+    const char *cn;        /* NULL for a subject without common name */
+    const char *second_cn; /* may be NULL */
+    const char *san;       /* "DNS:localhost,IP:127.0.0.1"; may be NULL */
+    const char *usage;     /* extended key usage, "clientAuth"; may be NULL */
     bool is_ca;
     bool is_expired;
-    int valid_s;               /* 0: an hour */
-    const struct cert *issuer; /* NULL: self-signed */
+    int valid_s;               /* 0 = an hour */
+    const struct cert *issuer; /* NULL = self-signed */
 };
 
 struct cert cert_make(const struct cert_options *o);
 struct cert cert_copy(const struct cert *c);
-/* What OpenSSL names it in a directory of trusted certificates, without the ".0". */
+/* OpenSSL's name for it in a directory of trusted certificates, without the ".0". */
 void cert_name_hash(const struct cert *c, char *out, size_t size);
 void cert_deinit(struct cert *c);
 

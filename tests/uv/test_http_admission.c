@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shares of connections and bytes: who is refused or gives way at which limit, that everything
- * given back is free again, and that no class takes from another. A model that counts anew from a
- * table of holders is the reference for a long random sequence.
+ * Shares of connections and bytes: which party is refused or gives way at which limit, that
+ * everything given back is available again, and that no class takes from another. A model that
+ * recounts a table of holders is the reference for a long random sequence.
  */
 #include "base/prng.h"
 #include "base/str.h"
@@ -81,7 +81,7 @@ static void assert_empty(struct http_admission *a)
     http_admission_deinit(a);
 }
 
-/* As many as one may have, then none until one of them leaves. */
+/* As many as one party may have, then none until one leaves. */
 static void check_connections_of_one(enum http_class class)
 {
     struct http_admission a;
@@ -93,7 +93,7 @@ static void check_connections_of_one(enum http_class class)
     assert_int_equal(enter(&a, &h[most], class, "one"), HTTP_PARTY_FULL);
     assert_null(h[most].party);
     assert_int_equal(enter(&a, &h[most + 1], class, "another"), HTTP_ADMITTED);
-    assert_int_equal(enter(&a, &h[0], class, "one"), HTTP_ADMITTED); /* it is there already */
+    assert_int_equal(enter(&a, &h[0], class, "one"), HTTP_ADMITTED); /* already in it */
     assert_int_equal(a.classes[class].n_holders, most + 1);
     h[1].may_give_way = true;
     assert_ptr_equal(victim_of_enter(&a, &h[most], class, "one"), &h[1]);
@@ -110,7 +110,7 @@ static void one_user_or_node_has_so_many_connections(void **state)
     check_connections_of_one(HTTP_NODE);
 }
 
-/* An address has no limit of its own: it gives way when others come. */
+/* An address has no limit of its own: it gives way when others arrive. */
 static void of_a_full_class_the_largest_gives_way_by_its_oldest(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void of_a_full_class_the_largest_gives_way_by_its_oldest(void **state)
     for (int i = 0; i < 6; i++)
         assert_int_equal(enter(&a, &h[i], HTTP_STRANGER, i < 2 ? "small" : "large"), HTTP_ADMITTED);
     assert_int_equal(
-        enter(&a, &h[6], HTTP_STRANGER, "new"), HTTP_CLASS_FULL); /* none may be closed */
+        enter(&a, &h[6], HTTP_STRANGER, "new"), HTTP_CLASS_FULL); /* no connection may be closed */
     for (int i = 0; i < 6; i++)
         h[i].may_give_way = i != 2;
     assert_ptr_equal(victim_of_enter(&a, &h[6], HTTP_STRANGER, "new"), &h[3]);
@@ -134,8 +134,7 @@ static void of_a_full_class_the_largest_gives_way_by_its_oldest(void **state)
     assert_empty(&a);
 }
 
-/* Lets others give way until h is in; the name of the party that lost most recently, "" for
- * none. */
+/* Lets others give way until h is admitted; the name of the party that lost last, "" if none. */
 static const char *enter_at_once(
     struct http_admission *a, struct http_holder *h, const char *name, int max_victims)
 {
@@ -152,9 +151,9 @@ static const char *enter_at_once(
     return loser;
 }
 
-/* There is no cap for an address: alone, many behind one NAT may have all places. Yet a flood from
- * one address keeps no other out: each that has less than its share gets a place at once, from
- * those that have more, and loses none of what is within its share. */
+/* There is no cap per address: alone, many clients behind one NAT may use all places. Yet a flood
+ * from one address locks out no other: each address below its share gets a place at once from those
+ * above theirs, and loses nothing within its share. */
 static void each_address_has_its_share_at_once_whoever_holds_everything(void **state)
 {
     (void)state;
@@ -176,7 +175,7 @@ static void each_address_has_its_share_at_once_whoever_holds_everything(void **s
             snprintf(name, sizeof(name), "a%d", i);
             others[i][k].may_give_way = true;
             assert_string_equal(enter_at_once(&a, &others[i][k], name, 1), "flood");
-            /* and the flood, going on, only takes from itself */
+            /* and the continuing flood only takes from itself */
             flood[n_flood].may_give_way = true;
             assert_string_equal(enter_at_once(&a, &flood[n_flood++], "flood", 1), "flood");
         }
@@ -194,7 +193,7 @@ static void each_address_has_its_share_at_once_whoever_holds_everything(void **s
     assert_empty(&a);
 }
 
-/* The same of bytes: 100 in all. */
+/* The same for bytes: 100 in all. */
 static void each_address_has_its_share_of_bytes_whoever_holds_all(void **state)
 {
     (void)state;
@@ -246,17 +245,17 @@ static void bytes_are_shared_in_the_same_way(void **state)
     assert_int_equal(take(&a, &h[3], 1), HTTP_CLASS_FULL);
     h[1].may_give_way = h[2].may_give_way = true;
     assert_int_equal(http_admission_take(&a, &h[3], 1, &victim), HTTP_GIVES_WAY);
-    assert_ptr_equal(victim, &h[1]); /* h[0] has more, and may not be interrupted */
+    assert_ptr_equal(victim, &h[1]); /* h[0] has more, but may not be interrupted */
     http_admission_give_back(&a, &h[1], 70);
     assert_int_equal(take(&a, &h[3], 70), HTTP_ADMITTED);
-    http_admission_add(&a, &h[3], 1000); /* what is there already is counted over any limit */
+    http_admission_add(&a, &h[3], 1000); /* bytes already present are counted beyond any limit */
     assert_int_equal(a.classes[HTTP_USER].bytes, 1200);
     assert_int_equal(take(&a, &h[3], 1), HTTP_PARTY_FULL);
     leave_all(&a, h, 4);
     assert_empty(&a);
 }
 
-/* Else nobody could read a reply that is larger than the limit. */
+/* Otherwise a reply larger than the limit could never be sent. */
 static void a_lone_reply_may_exceed_the_limits(void **state)
 {
     (void)state;
@@ -279,8 +278,8 @@ static void a_lone_reply_may_exceed_the_limits(void **state)
     assert_empty(&a);
 }
 
-/* Every limit of strangers and users is used up: nodes still get all that is theirs, and no holder
- * of theirs ever gives way to one of the others. */
+/* With every limit of strangers and users exhausted, nodes still get all of theirs, and no node
+ * gives way to another class. */
 static void strangers_and_users_take_nothing_from_nodes(void **state)
 {
     (void)state;
@@ -296,7 +295,7 @@ static void strangers_and_users_take_nothing_from_nodes(void **state)
     }
     for (int i = 0; i < HOLDERS; i++) {
         enum http_class class = i % 2 ? HTTP_USER : HTTP_STRANGER;
-        snprintf(name, sizeof(name), "n%d", i % 12); /* names of nodes, too: the class counts */
+        snprintf(name, sizeof(name), "n%d", i % 12); /* same names as nodes: the class decides */
         victim = NULL;
         enum http_verdict v = http_admission_enter(&a, &others[i], class, name, &victim);
         if (v == HTTP_GIVES_WAY)
@@ -312,7 +311,7 @@ static void strangers_and_users_take_nothing_from_nodes(void **state)
     assert_int_equal(a.classes[HTTP_NODE].n_holders, n_nodes);
     for (int i = 0; i < n_nodes; i++)
         assert_int_equal(take(&a, &nodes[i], 300 / 8), HTTP_ADMITTED);
-    for (int i = 0; i < 3; i++) { /* and places that nodes give back are for nodes */
+    for (int i = 0; i < 3; i++) { /* and places given back by nodes are for nodes */
         http_admission_leave(&a, &nodes[i]);
         for (int k = 0; k < HOLDERS; k++)
             if (!others[k].party)
@@ -325,7 +324,7 @@ static void strangers_and_users_take_nothing_from_nodes(void **state)
     assert_empty(&a);
 }
 
-/* A connection begins as an address's and moves, with its bytes, to who has shown itself. */
+/* A connection begins as an address's and moves, with its bytes, to the authenticated party. */
 static void who_shows_itself_frees_the_share_of_its_address(void **state)
 {
     (void)state;
@@ -344,7 +343,7 @@ static void who_shows_itself_frees_the_share_of_its_address(void **state)
     assert_int_equal(a.classes[HTTP_STRANGER].bytes, 0);
     assert_int_equal(a.classes[HTTP_NODE].bytes, 240);
     assert_int_equal(enter(&a, &h[8], HTTP_STRANGER, "gateway"), HTTP_ADMITTED);
-    assert_int_equal(enter(&a, &h[8], HTTP_NODE, "node8"), HTTP_CLASS_FULL); /* stays what it was */
+    assert_int_equal(enter(&a, &h[8], HTTP_NODE, "node8"), HTTP_CLASS_FULL); /* unchanged */
     assert_int_equal(h[8].party->class, HTTP_STRANGER);
     leave_all(&a, h, HOLDERS);
     assert_empty(&a);
@@ -356,7 +355,7 @@ struct model_holder {
     bool is_in, may_give_way;
     int class, name;
     size_t bytes;
-    long order; /* in which it came to its party */
+    long order; /* order of arrival in its party */
 };
 
 struct model {
@@ -381,7 +380,7 @@ static size_t sum(const struct model *m, int class, int name)
     return n;
 }
 
-/* The oldest of that party that can give way, other than `self`; -1: none. */
+/* The oldest of that party that can give way, other than `self`; -1 if none. */
 static int oldest(const struct model *m, int class, int name, int self, bool by_bytes)
 {
     int found = -1;
@@ -394,7 +393,7 @@ static int oldest(const struct model *m, int class, int name, int self, bool by_
     return found;
 }
 
-/* Whether somebody can give way to that party: itself, or one that has more. */
+/* Whether some party can give way to that one: itself, or one that has more. */
 static bool somebody_can(const struct model *m, int class, int own, int self, bool by_bytes)
 {
     size_t own_has = by_bytes ? sum(m, class, own) : (size_t)count(m, class, own);
@@ -406,7 +405,8 @@ static bool somebody_can(const struct model *m, int class, int own, int self, bo
     return false;
 }
 
-/* It is of the right class, the oldest of its party, and no party that can give way has more. */
+/* Checks the class, that it is the oldest of its party, and that no party that can give way has
+ * more. */
 static void check_victim(
     const struct model *m, int class, int own, int self, bool by_bytes, int victim)
 {
@@ -438,7 +438,7 @@ static enum http_verdict model_enter(
     return HTTP_ADMITTED;
 }
 
-/* A reply may exceed a limit as long as its holder has all that is there. */
+/* A reply may exceed a limit if its holder has everything counted. */
 static enum http_verdict model_take(const struct model *m, int i, size_t n, bool is_reply)
 {
     const struct model_holder *h = &m->h[i];
@@ -511,7 +511,7 @@ static void step(struct http_admission *a, struct model *m, struct http_holder *
         x->may_give_way = h[i].may_give_way = prng_chance(r, 0.5);
         break;
     default:
-        http_admission_leave(a, &h[i]); /* harmless if it is in none */
+        http_admission_leave(a, &h[i]); /* no-op if it is in none */
         x->is_in = false;
         x->bytes = 0;
     }

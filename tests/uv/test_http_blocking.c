@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP that blocks, called on threads of uv's pool, against the rig's server on the loop.
+ * Blocking HTTP, called on threads of uv's pool, with the rig's server on the loop.
  */
 #include "base/fs.h"
 #include "base/mem.h"
@@ -15,11 +15,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Requests of one thread, one after the other. */
+/* Consecutive requests of one thread. */
 struct asker {
     struct http_pool *pool;
     const char *base;
-    const char *method, *paths[8]; /* ends with NULL */
+    const char *method, *paths[8]; /* NULL-terminated */
     const void *body;
     size_t body_len, max_reply_bytes;
     int64_t timeout_ms;
@@ -124,7 +124,7 @@ static void many_threads_ask_at_once(void **state)
     room_deinit(&w);
 }
 
-/* curl alone would send it again: whoever creates something must know. */
+/* curl alone would send it again, but a caller that creates something must be told. */
 static void a_request_is_sent_once_though_its_connection_was_lost(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void a_request_is_sent_once_though_its_connection_was_lost(void **state)
     room_deinit(&w);
 }
 
-/* /file sends what its length was said to be, and the file is shorter. */
+/* /file sends the announced length, and the file is shorter. */
 static void a_torn_reply_leaves_what_came(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void a_torn_reply_leaves_what_came(void **state)
     room_deinit(&w);
 }
 
-/* Answers one request with a part of a reply. */
+/* Answers one request with part of a reply. */
 static void *answer_in_part(void *ctx)
 {
     const char part[] = "HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-";
@@ -245,7 +245,7 @@ static void cancel_ends_it(void **state)
     room_deinit(&w);
 }
 
-/* Those of the system do not know ours. */
+/* The system's CAs do not include ours. */
 static void the_authorities_of_the_environment_are_trusted(void **state)
 {
     (void)state;

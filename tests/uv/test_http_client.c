@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *     test_http_client [local]    with it: what holds for the client for UNIX sockets too, on it
+ *     test_http_client [local]    local: the tests that also apply to the client for UNIX sockets
  */
 #include "base/list.h"
 #include "base/mem.h"
@@ -24,8 +24,8 @@ static void begin(struct rig *r, void **state)
         rig_init(r);
 }
 
-/* A server of canned bytes: answers each connection with them when it hears anything, then closes.
- * Without bytes it accepts and says nothing. */
+/* A server of canned bytes: sends them on each connection once it receives something, then closes.
+ * Without bytes it accepts and sends nothing. */
 struct canned {
     union uv_any_handle listener;
     const char *bytes;
@@ -133,7 +133,7 @@ static void canned_stop(struct canned *s)
     buf_deinit(&s->heard);
 }
 
-/* A port of this machine at which nobody listens. */
+/* A port of this machine without a listener. */
 static int dead_port(void)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -187,7 +187,7 @@ static void a_socket_without_a_server_is_unavailable(void **state)
     far[sizeof(far) - 1] = '\0';
     expect_error(&r, "/", (struct http_request){.unix_socket = far}, ERR_UNAVAILABLE);
     canned_start(&r, &s, "");
-    /* libuv removes what it has bound; this is what a kill leaves */
+    /* libuv removes the socket it has bound; this is what a kill leaves */
     char *kept = mem_printf("%s.kept", r.socket);
     assert_int_equal(link(r.socket, kept), 0);
     canned_stop(&s);
@@ -197,7 +197,7 @@ static void a_socket_without_a_server_is_unavailable(void **state)
     rig_deinit(&r);
 }
 
-/* More than the server's queue holds, before it takes the first. */
+/* More than the server's queue holds, before it accepts the first. */
 static void many_calls_at_once_wait_for_the_server(void **state)
 {
     enum { N = 200 };
@@ -228,7 +228,7 @@ static void a_full_queue_ends_with_the_deadline(void **state)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     STR_COPY(at.sun_path, r.socket);
     assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-    assert_int_equal(listen(fd, 0), 0); /* Linux: room for one */
+    assert_int_equal(listen(fd, 0), 0); /* on Linux: room for one */
     for (int i = 0; i < 3; i++)
         rig_start(&r, "GET", "/", (struct http_request){.timeout_ms = 50}, &o[i]);
     for (int i = 0; i < 3; i++) {
@@ -240,7 +240,7 @@ static void a_full_queue_ends_with_the_deadline(void **state)
     rig_deinit(&r);
 }
 
-/* Neither way has what the sockets hold room for it. */
+/* Larger than the sockets' buffers in both directions. */
 static void large_bodies_go_both_ways(void **state)
 {
     enum { N = 3 << 20 };
@@ -260,8 +260,8 @@ static void large_bodies_go_both_ways(void **state)
     rig_deinit(&r);
 }
 
-/* The server reads a piece of the body, answers and hangs up: its answer counts, and no signal
- * kills us. */
+/* The server reads part of the body, answers and closes: its answer counts, and no signal kills us.
+ */
 static void an_answer_before_the_body_was_read_is_one(void **state)
 {
     enum { N = 3 << 20 };
@@ -313,7 +313,7 @@ static void a_silent_server_times_out(void **state)
     rig_deinit(&r);
 }
 
-/* The 33rd and later have no connection yet: their deadline holds all the same. */
+/* The 33rd and later have no connection yet: their deadline applies all the same. */
 static void a_call_that_waits_for_a_connection_times_out(void **state)
 {
     enum { N = 40 };
@@ -409,7 +409,7 @@ static void too_many_and_too_long_headers_are_left_out(void **state)
     rig_fetch(&r, "GET", "/", plain, &o);
     assert_int_equal(o.status, 200);
     assert_int_equal(
-        strlen(o.etag), sizeof(o.etag) - 1); /* 4 KB are not too long: there are URLs in headers */
+        strlen(o.etag), sizeof(o.etag) - 1); /* 4 KB are accepted: some headers contain URLs */
     outcome_deinit(&o);
     canned_stop(&s);
     buf_deinit(&b);
@@ -438,7 +438,7 @@ static void requests_carry_what_was_asked_and_nothing_else(void **state)
     rig_deinit(&r);
 }
 
-/* All that was wiped, one after the other. */
+/* All wiped bytes, concatenated. */
 static struct buf wiped;
 
 void __real_explicit_bzero(void *p, size_t n);
@@ -480,8 +480,7 @@ static void what_may_be_a_secret_is_wiped(void **state)
     buf_deinit(&wiped);
 }
 
-/* Its length is not told, and it comes in more than one piece: no part is left behind where it does
- * not fit any more. */
+/* Its length is unknown, and it arrives in pieces: no part is left behind when the buffer moves. */
 static void a_reply_that_moves_is_wiped_where_it_was(void **state)
 {
     struct rig r;
@@ -563,7 +562,7 @@ static void cancel_hastens_the_end(void **state)
     call = rig_start(&r, "GET", "/", plain, &o);
     rig_run_until_count(&r, &s.n_connections, 1);
     http_cancel(r.client, call);
-    http_cancel(r.client, call); /* twice is harmless */
+    http_cancel(r.client, call); /* a repeat is a no-op */
     rig_run_until(&r, &o.is_done);
     assert_int_equal(o.kind, ERR_CANCELLED);
     outcome_deinit(&o);
@@ -628,14 +627,13 @@ static void connections_are_kept_and_reused(void **state)
     rig_serve(&r, (struct http_server_options){0});
     rig_fetch(&r, "GET", "/whoami", plain, &a);
     rig_fetch(&r, "GET", "/whoami", plain, &b);
-    assert_string_equal(buf_str(&a.body), buf_str(&b.body)); /* the same port of the client */
+    assert_string_equal(buf_str(&a.body), buf_str(&b.body)); /* the same client port */
     outcome_deinit(&a);
     outcome_deinit(&b);
     rig_deinit(&r);
 }
 
-/* A task that is started must not inherit connections. (curl's own socketpair is left to
- * proc_group_enter.)
+/* A started task must not inherit connections. (curl's own socketpair is left to proc_group_enter.)
  */
 static void sockets_are_closed_on_exec(void **state)
 {

@@ -9,7 +9,7 @@
 /* after the four above */
 #include <cmocka.h>
 
-/* The status that the head is refused with, or 0. */
+/* The status with which the head is refused, or 0. */
 static int parse_bytes(const char *bytes, size_t n, struct http_head *h, char **ret_text)
 {
     struct err e;
@@ -163,7 +163,7 @@ static void a_head_is_bounded(void **state)
     buf_deinit(&b);
 }
 
-/* The data of a body, or NULL: refused; "...": not complete. */
+/* The data of a body; NULL if refused; "..." if incomplete. */
 static char *decode(const char *text)
 {
     struct http_chunks c = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replies, each cut in two at every place.
+ * Replies, each split in two at every position.
  */
 #include "base/str.h"
 #include "base/uv/http_reading.h"
@@ -14,9 +14,9 @@
 #define OK "HTTP/1.1 200 OK\r\n"
 
 struct outcome {
-    enum err_kind kind; /* ERR_NONE: a reply */
+    enum err_kind kind; /* ERR_NONE = a reply */
     int status;
-    char body[64], header[64]; /* that of X-A; "-": none */
+    char body[64], header[64]; /* value of X-A; "-" if absent */
     size_t n_headers;
 };
 
@@ -31,7 +31,7 @@ static bool is_over(const struct reader *r)
     return r->rc != 0 || r->g.is_done;
 }
 
-/* Bytes that lie alone in their memory, for the sanitizers to see who reads beyond. */
+/* Bytes in memory of their own, so that sanitizers detect reads beyond them. */
 static void feed(struct reader *r, const char *p, size_t n)
 {
     struct buf b = {0};

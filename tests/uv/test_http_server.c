@@ -76,7 +76,7 @@ static void a_large_reply_arrives_whole(void **state)
     rig_deinit(&r);
 }
 
-/* More than one piece, and the last is not a whole one. */
+/* Several pieces, the last one partial. */
 #define FILE_BYTES ((size_t)100001)
 
 static void serve_file(struct rig *r, char content[FILE_BYTES])
@@ -134,11 +134,11 @@ static void a_file_that_has_become_shorter_breaks_the_connection(void **state)
     free(content);
 }
 
-/* Peers that do not read: each reply stays under way. */
+/* Peers that do not read: each reply stays in progress. */
 static void no_more_files_than_the_limit_are_sent_at_a_time(void **state)
 {
     (void)state;
-    enum { MIB = 64 }; /* more than what the sockets take */
+    enum { MIB = 64 }; /* more than the sockets' buffers */
     struct rig r;
     struct outcome o;
     int peers[HTTP_FILES_MAX];
@@ -162,7 +162,7 @@ static void no_more_files_than_the_limit_are_sent_at_a_time(void **state)
     outcome_deinit(&o);
     for (int i = 0; i < HTTP_FILES_MAX; i++)
         close(peers[i]);
-    do { /* the server hears of the ends one by one */
+    do { /* the server notices the ends one by one */
         rig_fetch(&r, "HEAD", "/file", plain, &o);
         outcome_deinit(&o);
     } while (o.status == 503);
@@ -195,7 +195,7 @@ static void an_error_is_json_with_its_kind(void **state)
     rig_serve(&r, (struct http_server_options){0});
     rig_fetch(&r, "GET", "/fail", plain, &o);
     assert_body(&o, 409,
-        /* err_set makes one line of it */
+        /* err_set makes it one line */
         "{\"error\":{\"kind\":\"conflict\",\"text\":\"there is \\\"one\\\" already?\"}}");
     outcome_deinit(&o);
     rig_deinit(&r);
@@ -394,7 +394,7 @@ static void a_body_over_the_limit_gets_413(void **state)
     expect_413(&r, 1001);
     expect_413(&r, 200000);
     expect_413(&r, (size_t)8 << 20);
-    assert_int_equal(r.n_requests, 1); /* the handler saw none of them */
+    assert_int_equal(r.n_requests, 1); /* the handler saw none of the others */
     rig_deinit(&r);
 }
 
@@ -436,7 +436,7 @@ static void chunked_bodies_are_read_and_limited(void **state)
     buf_clear(&reply);
     buf_clear(&q);
     buf_adds(&q, head);
-    for (int i = 0; i < 180000; i++) /* 18 MB: answered at the limit, and not read to its end */
+    for (int i = 0; i < 180000; i++) /* 18 MB: answered at the limit, and not read to the end */
         buf_printf(&q, "64\r\n%0100d\r\n", i);
     buf_clear(&reply);
     rig_raw(&r, q.data, q.len, &reply);
@@ -472,14 +472,15 @@ static void strangers_may_send_less(void **state)
     rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000});
     assert_int_equal(raw_status(&r, "Content-Length: 100\r\n", 100), 200);
     assert_int_equal(raw_status(&r, "Content-Length: 101\r\n", 101), 413);
-    assert_int_equal(raw_status(&r, "Content-Length: 100000000\r\n", 0), 413); /* at the headers */
+    /* after the headers */
+    assert_int_equal(raw_status(&r, "Content-Length: 100000000\r\n", 0), 413);
     assert_int_equal(raw_status(&r, "X-Known: no\r\nContent-Length: 1000\r\n", 1000), 413);
     assert_int_equal(raw_status(&r, "X-Known: yes\r\nContent-Length: 1000\r\n", 1000), 200);
     assert_int_equal(r.n_requests, 2);
     rig_deinit(&r);
 }
 
-/* From 127.0.0.HOST. */
+/* Connects from 127.0.0.HOST. */
 static int connect_from(struct rig *r, uint32_t host)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
@@ -498,7 +499,7 @@ static int connect_to(struct rig *r)
     return connect_from(r, 1);
 }
 
-/* Sends a request up to but for its last byte, and the byte when told. */
+/* Sends a request except for its last byte; the byte follows later. */
 static int begin_body(struct rig *r, const char *head, int n)
 {
     char text[1500];
@@ -520,7 +521,7 @@ static int end_body(struct rig *r, int fd)
     return atoi(text + strlen("HTTP/1.1 "));
 }
 
-/* The server has taken in what was sent before: a request that came later is answered. */
+/* Ensures that the server has read what was sent before: a later request is answered. */
 static void settle(struct rig *r)
 {
     struct outcome o;
@@ -534,7 +535,7 @@ static void settle(struct rig *r)
         [HTTP_USER] = {.max_bytes = 1600, .max_bytes_each = 600},                                  \
     }
 
-/* Heads count as well: here 100 bytes at most. */
+/* Heads count as well: here at most 100 bytes. */
 static void bodies_together_are_limited(void **state)
 {
     (void)state;
@@ -549,7 +550,7 @@ static void bodies_together_are_limited(void **state)
     settle(&r);
     assert_int_equal(end_body(&r, first), 503); /* the oldest gives way */
     assert_int_equal(end_body(&r, second), 200);
-    int gone = begin_body(&r, "", 200); /* all was given back, also by one that goes away */
+    int gone = begin_body(&r, "", 200); /* everything was given back, also by a disconnect */
     settle(&r);
     close(gone);
     settle(&r);
@@ -557,7 +558,7 @@ static void bodies_together_are_limited(void **state)
     rig_deinit(&r);
 }
 
-/* Reads until the end; the status, 0 if there was no reply. */
+/* Reads until EOF; returns the status, 0 if there was no reply. */
 static int status_of(struct rig *r, int fd)
 {
     char text[4096] = "";
@@ -568,7 +569,7 @@ static int status_of(struct rig *r, int fd)
     return n > 0 ? atoi(text + strlen("HTTP/1.1 ")) : 0;
 }
 
-/* All places of strangers are one address's, half a request in each, and it goes on connecting. */
+/* One address holds all places of strangers with half a request each, and keeps connecting. */
 static void an_address_that_holds_every_place_keeps_no_other_out(void **state)
 {
     (void)state;
@@ -587,7 +588,7 @@ static void an_address_that_holds_every_place_keeps_no_other_out(void **state)
     }
     for (uint32_t host = 2; host < 10; host++) {
         int other = connect_from(&r, host);
-        for (int i = 0; i < 4; i++) /* before the other has said a word */
+        for (int i = 0; i < 4; i++) /* before the other has sent anything */
             flood[n++] = connect_to(&r);
         assert_int_equal(write(other, whole, sizeof(whole) - 1), sizeof(whole) - 1);
         assert_int_equal(status_of(&r, other), 200);
@@ -639,7 +640,7 @@ static void a_user_cannot_crowd_out_others(void **state)
     rig_deinit(&r);
 }
 
-/* Replies that nobody reads fill the sockets and then the share of who asked for them. */
+/* Unread replies fill the sockets and then the share of the requesting user. */
 static void replies_not_read_count_for_their_user(void **state)
 {
     (void)state;
@@ -670,7 +671,7 @@ static void replies_not_read_count_for_their_user(void **state)
     rig_deinit(&r);
 }
 
-/* The status of the reply that fd has got. */
+/* The status of the reply received on fd. */
 static int status_on(struct rig *r, int fd)
 {
     char text[16] = "";
@@ -690,7 +691,7 @@ static int ask_for_big(struct rig *r, const char *user)
     return fd;
 }
 
-/* Each over a connection of its own: 1 MiB, of which the sockets take a part. */
+/* Each over a separate connection: 1 MiB, part of which is in the sockets' buffers. */
 static void large_replies_of_a_user_are_limited_together(void **state)
 {
     (void)state;
@@ -790,8 +791,7 @@ static void pipelined_requests_are_answered_in_order(void **state)
     rig_deinit(&r);
 }
 
-/* Each is sent on a connection of its own; the server must refuse it or hang up, and serve the
- * next. */
+/* Each is sent on a separate connection; the server must refuse it or close, and serve the next. */
 static void malformed_requests_are_refused(void **state)
 {
     (void)state;

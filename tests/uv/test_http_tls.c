@@ -16,7 +16,7 @@ struct world {
     struct cert ca, other_ca, server;
 };
 
-/* ca NULL: one of its own. */
+/* ca NULL for one of its own. */
 static void setup(struct world *w, const struct cert *ca)
 {
     *w = (struct world){0};
@@ -43,7 +43,7 @@ static struct http_request trusting(const struct world *w)
     return (struct http_request){.tls = {.ca_pem = w->ca.cert_pem}};
 }
 
-/* What the server says of a client with this certificate (NULL: none). */
+/* The server's answer for a client with this certificate (may be NULL). */
 static void whoami(struct world *w, const struct cert *client, struct outcome *o)
 {
     struct http_request q = trusting(w);
@@ -66,7 +66,7 @@ static void expect_cn(struct world *w, const struct cert *client, const char *st
     outcome_deinit(&o);
 }
 
-/* No CN, and an error that holds this word. */
+/* No CN, and an error that contains this word. */
 static void expect_refused(struct world *w, struct cert_options options, const char *word)
 {
     struct outcome o;
@@ -97,7 +97,7 @@ static void a_verified_certificate_gives_its_name(void **state)
         cert_make(&(struct cert_options){.cn = "node-1", .usage = "clientAuth", .issuer = &w.ca});
     struct cert b = cert_make(&(struct cert_options){.cn = "node-2", .issuer = &w.ca});
     expect_cn(&w, &a, "cn=node-1;error=-;");
-    expect_cn(&w, &b, "cn=node-2;error=-;"); /* a connection is not shared between two identities */
+    expect_cn(&w, &b, "cn=node-2;error=-;"); /* two identities do not share a connection */
     expect_cn(&w, NULL, "cn=-;error=-;");
     expect_cn(&w, &a, "cn=node-1;error=-;");
     cert_deinit(&a);
@@ -125,7 +125,7 @@ static void certificates_that_do_not_verify_give_no_name(void **state)
     teardown(&w);
 }
 
-/* The connection stays up; the name does not outlive the certificate. */
+/* The connection stays open; the name does not outlive the certificate. */
 static void a_name_ends_with_its_certificate(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ static void a_server_of_another_ca_is_refused(void **state)
     teardown(&w);
 }
 
-/* A directory of trusted certificates, as the system's, with one in it. */
+/* A directory of trusted certificates, like the system's, with one certificate. */
 static char *make_ca_dir(const struct cert *ca)
 {
     char *dir = mem_strdup("/tmp/belay-ca-XXXXXX"), hash[16];
@@ -189,8 +189,8 @@ static char *make_ca_dir(const struct cert *ca)
 
 enum { OTHER_REFUSED = 10, OTHER_TRUSTED, NO_NAMESPACE, NOT_THE_SYSTEMS };
 
-/* In a child: puts dir in the place of the system's directory, for this process alone, and asks a
- * server that only this directory vouches for: first trusting another CA alone, then the system. */
+/* In a child: replaces the system's directory by dir, for this process only, and queries a server
+ * certified only by it: first trusting only another CA, then the system. */
 static int ask_with_system_ca(struct world *w, const char *dir)
 {
     struct outcome o;

@@ -20,7 +20,7 @@
 
 static const char *const mode_names[] = {"cgroup2", "hybrid", "subreaper"};
 
-/* A group, and a pipe on which everything that a task starts reports its pid. */
+/* A group, and a pipe on which every process started by a task reports its pid. */
 struct fixture {
     enum proc_mode mode;
     struct proc_group *g;
@@ -52,7 +52,7 @@ static void close_group(struct fixture *f)
     close(f->report[1]);
 }
 
-/* Runs body in a child that is in the group and a session of its own. */
+/* Runs body in a child in the group, in a session of its own. */
 typedef void (*body_fn)(const struct fixture *f);
 
 static pid_t start(const struct fixture *f, body_fn body)
@@ -197,7 +197,7 @@ static void a_wide_tree_dies(void **state)
     dies_in_every_mode(grow, 60);
 }
 
-/* Forks and ends, for ever: no pid lives long enough to be looked at. */
+/* Forks and exits, forever: no pid lives long enough to be inspected. */
 static void hop(const struct fixture *f)
 {
     report(f);
@@ -268,8 +268,8 @@ static void a_fork_bomb_dies(void **state)
 
 /* ---- Devices ---- */
 
-/* The errnos of opening /dev/full (1:7), denied, and /dev/zero (1:5) as two numbers in the place of
- * pids. */
+/* The errnos of opening /dev/full (1:7), which is denied, and /dev/zero (1:5), as two numbers in
+ * place of pids. */
 static void open_devices(const struct fixture *f)
 {
     pid_t said[2] = {0, 0};
@@ -308,7 +308,7 @@ static void a_denied_device_cannot_be_opened(void **state)
     }
 }
 
-/* ---- What the caller keeps ---- */
+/* ---- Exceptions ---- */
 
 static void the_status_of_keep_pid_stays_readable(void **state)
 {
@@ -404,7 +404,7 @@ static void a_signal_reaches_every_process(void **state)
         assert_int_equal(proc_group_signal(f.g, SIGTERM), 2);
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(WEXITSTATUS(status), 9);
-        assert_true(waitpid(-1, &status, 0) > 0); /* the orphan became ours */
+        assert_true(waitpid(-1, &status, 0) > 0); /* the orphan became our child */
         assert_int_equal(WEXITSTATUS(status), 9);
         assert_no_children();
         close_group(&f);
@@ -498,7 +498,7 @@ static void fork_until_refused(const struct fixture *f)
         pause();
 }
 
-/* A number in a file beside that one; -1: there is none, -2: "max". */
+/* The number in another file of the same directory; -1 if absent, -2 for "max". */
 static long long number_beside(const char *path, const char *file)
 {
     char other[USAGE_PATH_MAX + 64], text[64] = "";
@@ -546,7 +546,7 @@ static void what_is_not_limited_is_told(void **state)
     assert_int_equal(proc_group_lacks(f.g, PROC_PIDS), EOPNOTSUPP);
     assert_int_equal(proc_group_lacks(f.g, PROC_DEVICES), EOPNOTSUPP);
     close_group(&f);
-    for (int with = 0; with < 2; with++) { /* nothing was asked for */
+    for (int with = 0; with < 2; with++) { /* no limit requested */
         assert_true(open_group(&f, PROC_SUBREAPER, with ? &(struct proc_limits){0} : NULL));
         for (int k = 0; k < PROC_LIMIT_KINDS; k++)
             assert_int_equal(proc_group_lacks(f.g, k), 0);
@@ -591,8 +591,7 @@ static void say_what_is_inherited(const struct fixture *f)
         _exit(0);
 }
 
-/* Reports whether the group's directory and the one of a group within it have the same
- * controllers. */
+/* Reports whether the group's directory and that of a group inside it have the same controllers. */
 static void compare_controllers(const struct fixture *f)
 {
     struct fixture inner = *f;
@@ -612,8 +611,8 @@ static void compare_controllers(const struct fixture *f)
         pause();
 }
 
-/* By the rule of cgroup v2 a group with processes in it cannot hand controllers down: they have to
- * step aside. */
+/* By the rule of cgroup v2 a group with processes cannot enable controllers for its children: the
+ * processes must move. */
 static void a_group_within_a_group_has_its_controllers(void **state)
 {
     (void)state;
@@ -702,7 +701,7 @@ static void the_best_mode_is_chosen_and_works(void **state)
 
 /* ---- Groups in groups, restarts ---- */
 
-/* A task that makes a group of its own (an agent on the emulator) and puts something into it. */
+/* A task that makes a group of its own (an agent on the emulator) and puts a process in it. */
 static void nest(const struct fixture *f)
 {
     struct fixture inner = *f;
@@ -727,7 +726,7 @@ static void write_file(const char *path, const char *text)
     close(fd);
 }
 
-/* Freezes itself in the v1 freezer. The test's process finds its own directory the simple way. */
+/* Freezes itself in the v1 freezer. The test process locates its directory by simple means. */
 static void freeze_itself(const struct fixture *f)
 {
     char line[512], path[600] = "";
@@ -737,7 +736,7 @@ static void freeze_itself(const struct fixture *f)
         if (at && sscanf(at + 9, "%500s", line) == 1)
             snprintf(path, sizeof(path), "/sys/fs/cgroup/freezer%s/freezer.state", line);
     }
-    report(f); /* first: the freeze holds both */
+    report(f); /* first, because the freeze stops both */
     if (fork() == 0) {
         report(f);
         write_file(path, "FROZEN");
@@ -817,7 +816,7 @@ static void a_tree_dies_with_its_root_last(void **state)
     assert_int_equal(waitpid(root, &status, WNOHANG), root);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     assert_no_children();
-    assert_int_equal(proc_tree_kill(root, TIMEOUT_MS, &e), 0); /* gone already */
+    assert_int_equal(proc_tree_kill(root, TIMEOUT_MS, &e), 0); /* already gone */
     close_group(&f);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Programs through base/runner.h: what goes in and comes out, and every way to end.
+ * Programs through base/runner.h: their input and output, and every way to end.
  */
 #include "base/mem.h"
 #include "base/str.h"

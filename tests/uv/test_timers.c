@@ -122,7 +122,7 @@ static void restart_itself(struct timer *t, void *ctx)
     timer_start(f->ts, t, 0);
 }
 
-/* With libuv's own timers of delay 0 the first would run for ever within one turn. */
+/* With libuv's own timers of delay 0 the first would run forever within one turn. */
 static void a_timer_that_restarts_itself_lets_the_loop_turn(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void a_delay_counts_from_the_call_not_from_the_turn(void **state)
     init_all(&f, note);
     const struct clock *c = f.ts->clock;
     int64_t began = clock_mono(c).ms;
-    while (clock_mono(c).ms - began < 30) /* the loop's own time stands still meanwhile */
+    while (clock_mono(c).ms - began < 30) /* the loop's own time does not advance meanwhile */
         continue;
     int64_t started = clock_mono(c).ms;
     timer_start(f.ts, &f.t[0], 20);

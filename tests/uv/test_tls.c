@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The server's TLS over a pair of sockets, with a client of OpenSSL's. Neither side blocks, so what
- * one waits for the other is called to send.
+ * The server's TLS over a socket pair, with an OpenSSL client. Neither side blocks, so whatever one
+ * waits for, the other is called to send.
  */
 #include "base/buf.h"
 #include "base/mem.h"
@@ -22,7 +22,7 @@
 /* after the four above */
 #include <cmocka.h>
 
-#define TURNS 100000 /* more than any exchange here takes */
+#define TURNS 100000 /* more than any exchange here needs */
 
 struct pair {
     struct cert cert;
@@ -50,7 +50,7 @@ static void pair_disconnect(struct pair *p)
     close(p->fds[1]);
 }
 
-/* version 0: the newest. */
+/* version 0 = newest. */
 static void pair_init(struct pair *p, int version)
 {
     struct err e;
@@ -58,7 +58,7 @@ static void pair_init(struct pair *p, int version)
     if (tls_server_create(p->cert.cert_pem, p->cert.key_pem, NULL, &p->server, &e) != 0)
         fail_msg("%s", e.text);
     p->ctx = SSL_CTX_new(TLS_client_method());
-    SSL_CTX_set_security_level(p->ctx, 0); /* it offers what the server has to refuse */
+    SSL_CTX_set_security_level(p->ctx, 0); /* it offers what the server must refuse */
     SSL_CTX_set_session_cache_mode(p->ctx, SSL_SESS_CACHE_CLIENT);
     if (version) {
         SSL_CTX_set_min_proto_version(p->ctx, version);
@@ -75,7 +75,7 @@ static void pair_deinit(struct pair *p)
     cert_deinit(&p->cert);
 }
 
-/* What became of the server's handshake. */
+/* The outcome of the server's handshake. */
 static int shake_hands(struct pair *p)
 {
     bool is_done = false;
@@ -137,7 +137,7 @@ static void a_connection_that_just_ends_is_broken(void **state)
     pair_deinit(&p);
 }
 
-/* The socket takes less than a record; what is sent is at another address each time. */
+/* The socket accepts less than a record; each call passes the bytes at another address. */
 static void what_the_socket_does_not_take_is_sent_later(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void a_handshake_has_a_limit_of_bytes(void **state)
     size_t sent = 0;
     int rc = TLS_WOULD_BLOCK;
     pair_init(&p, 0);
-    memcpy(record, "\x16\x03\x01\x40\x00\x01\x02\x00\x00", 9); /* of 128 KiB, it says */
+    memcpy(record, "\x16\x03\x01\x40\x00\x01\x02\x00\x00", 9); /* announces 128 KiB */
     for (int i = 0; rc == TLS_WOULD_BLOCK && i < 7; i++) {
         assert_int_equal(send(p.fds[1], record, RECORD + 5, 0), RECORD + 5);
         memset(record + 5, 'x', 4);
@@ -282,7 +282,7 @@ static void updates_of_keys_without_data_end_the_connection(void **state)
     assert_int_equal(shake_hands(&p), 0);
     for (int i = 0; i < 2000; i++) {
         update_key(&p);
-        expect_to_hear(&p, "data"); /* so many are fine as long as data comes */
+        expect_to_hear(&p, "data"); /* this many are accepted as long as there is data */
     }
     for (; rc == TLS_WOULD_BLOCK && n < 10000; n++) {
         update_key(&p);
@@ -321,9 +321,9 @@ static void no_session_is_resumed(void **state)
         pair_init(&p, versions[i]);
         assert_int_equal(shake_hands(&p), 0);
         assert_int_equal(tls_conn_send(p.conn, "x", 1), 1);
-        assert_int_equal(SSL_read(p.client, &x, 1), 1); /* and tickets, if it was sent any */
+        assert_int_equal(SSL_read(p.client, &x, 1), 1); /* and tickets, if any were sent */
         SSL_SESSION *session = SSL_get1_session(p.client);
-        SSL_shutdown(p.client); /* one that just ends would not be resumed */
+        SSL_shutdown(p.client); /* a session that just ends would not be resumed */
         tls_conn_end(p.conn);
         pair_disconnect(&p);
         pair_connect(&p);
@@ -346,7 +346,7 @@ static void expect_unusable(const char *cert_pem, const char *key_pem, const cha
     assert_null(strstr(e.text, "hush"));
 }
 
-/* The same key, with a password: nobody is asked for it. */
+/* The same key with a password, which is never requested. */
 static char *locked_key(const char *key_pem)
 {
     char *data;
@@ -386,7 +386,7 @@ static void what_cannot_be_used_is_told(void **state)
     cert_deinit(&b);
 }
 
-/* In whichever order they are, the server's own is the first that it sends, and all are sent. */
+/* In any order the server's own certificate is sent first, and all are sent. */
 static void the_certificates_that_go_with_it_are_sent(void **state)
 {
     (void)state;
@@ -401,7 +401,7 @@ static void the_certificates_that_go_with_it_are_sent(void **state)
         pair_init(&p, 0);
         pair_disconnect(&p);
         tls_server_destroy(p.server);
-        /* of the clients' authorities nothing is sent */
+        /* the client CAs are not sent */
         assert_int_equal(tls_server_create(pem, own.key_pem, ca.cert_pem, &p.server, &e), 0);
         pair_connect(&p);
         assert_int_equal(shake_hands(&p), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What cgroups count: their files, and what is read of a group that did a known amount.
+ * cgroup accounting: its files, and the usage of a group that did a known amount of work.
  */
 #include "base/uv/proc.h"
 
@@ -51,7 +51,7 @@ static void burn(void)
     clock_t until = clock() + BURNT_MS * (CLOCKS_PER_SEC / 1000);
     volatile long sum = 0;
     while (clock() < until)
-        for (int i = 0; i < 10000; i++) /* asking for the time is the kernel's work, this is not */
+        for (int i = 0; i < 10000; i++) /* reading the clock would be kernel time, this is not */
             sum++;
     _exit(0);
 }
@@ -115,7 +115,7 @@ static void wait_for_byte(int fd)
         _exit(1);
 }
 
-/* A child that burns and ends, and one that holds memory and stays, both below a process that
+/* A child that uses CPU and ends, and one that holds memory and stays, both below a process that
  * stays. */
 static void a_tree_tells_what_was_burnt_in_it_and_what_it_holds(void **state)
 {
@@ -149,7 +149,7 @@ static void a_tree_tells_what_was_burnt_in_it_and_what_it_holds(void **state)
                 u.user_ms <= u.cpu_ms);
     assert_true(
         u.memory_bytes >= 32 << 20 && u.memory_bytes < (int64_t)8 << 30 && u.peak_bytes == -1);
-    assert_true(before.cpu_ms == -1 && before.memory_bytes == -1); /* somebody else's number */
+    assert_true(before.cpu_ms == -1 && before.memory_bytes == -1); /* another process's number */
     usage_read_tree(top, 1, &u);
     assert_true(u.cpu_ms == -1);
     close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
