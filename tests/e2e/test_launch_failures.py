@@ -100,7 +100,7 @@ def ends(call, faults):
     ]
 
 
-AFTER = ", asked again after closed after"
+AFTER = ", retry after closed after"
 
 
 def after_one(launch, *more):
@@ -310,11 +310,11 @@ AWS_FLEET = [  # of a pool whose launches the provider answers from one of four 
         "CreateFleet",
         [
             Fault("only Errors"),
-            Fault("dry", code="an instance beside an Error", message=[A_G6]),
-            Fault("dry", code="an instance beside Errors of a whole zone", message=[A_G6, A_G5]),
+            Fault("dry", code="an instance and an Error", message=[A_G6]),
+            Fault("dry", code="an instance and Errors of a whole zone", message=[A_G6, A_G5]),
             Fault(
                 "dry",
-                code="an instance beside Errors of all but one place",
+                code="an instance and Errors of all but one place",
                 message=[A_G6, A_G5, B_G6],
             ),
         ],
@@ -993,7 +993,7 @@ def conclusion(case, refusals, n_others, told):
         how_long = (
             "for a while"
             if refusals[0]["a"] <= LONG_MS
-            else "for long, the job is told"
+            else "for long, shown to the job"
             if told
             else "for long"
         )
@@ -1008,16 +1008,16 @@ def conclusion(case, refusals, n_others, told):
             "s" if n_others > 1 else "",
         )
     if case.call == "DeleteLaunchTemplate":
-        return "not known: deleted again"
+        return "unknown: deleted again"
     if (
         case.before == [NO_SKU]
         or case.note == LAUNCHING
         or any(c in LAUNCHES for c in case.calls())
     ):
-        return "not known: asked again under its token, unless listing or machine tell first"
+        return "unknown: retried under its token unless the listing or the machine settles it first"
     if any(c in ENDS for c in case.calls()):
-        return "not known: ended again while it is listed"
-    return "not known: read again"
+        return "unknown: terminated again while it is listed"
+    return "unknown: read again"
 
 
 def held_for(lab, job):
@@ -1128,7 +1128,7 @@ def run(lab, case):
         and (lab.job(lab.company)["state"], len(lab.show(lab.company)["attempts"]))
         != lab.company_was
     ):
-        problems.append("the machine beside it was lost")
+        problems.append("the other machine was lost")
     differences = audit(lab)
     if differences:
         problems.append("belay audit: %s" % differences)
