@@ -54,7 +54,7 @@ static void read_match(struct yaml_reader *outer, struct budget_options *o)
     yaml_reader_finish_in(outer, &r);
 }
 
-/* One of them. */
+/* Reads the one cap that is required. */
 static void read_cap(struct yaml_reader *r, struct budget_options *o)
 {
     static const char *const keys[] = {

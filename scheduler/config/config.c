@@ -50,7 +50,7 @@ static int64_t opt_time(struct yaml_reader *r, const char *key, int64_t min_ms, 
     return ms;
 }
 
-/* Text that goes into other programs' configuration and into certificates as it is. */
+/* True for text that can be used unchanged in other programs' configuration and in certificates. */
 static bool is_plain(const char *s)
 {
     for (; *s; s++)
@@ -64,7 +64,7 @@ static bool is_url(const char *text, const char *scheme)
     return str_starts(text, scheme) && text[strlen(scheme)] && is_plain(text);
 }
 
-/* A URL that begins with scheme ("https://") or, unless it is NULL, other_scheme. */
+/* Reads a URL that begins with scheme ("https://") or, unless it is NULL, other_scheme. */
 static const char *opt_url(struct yaml_reader *r, const char *key, size_t max, const char *scheme,
     const char *other_scheme, const char *fallback)
 {
@@ -78,7 +78,7 @@ static const char *opt_url(struct yaml_reader *r, const char *key, size_t max, c
     return url;
 }
 
-/* HOST:PORT, where an IPv6 address stands in brackets. */
+/* Reads HOST:PORT, where an IPv6 address is in brackets. */
 static void read_listen(struct yaml_reader *r, struct config *c)
 {
     const struct yaml_node *node = yaml_opt(r, "listen");
@@ -141,8 +141,8 @@ static void fail_word(
             near ? "\"?" : "");
 }
 
-/* A sequence of different words, each one of known (or any name when known is NULL). Returns how
- * many. */
+/* Reads a sequence of distinct words, each one in known (or any name when known is NULL). Returns
+ * their number. */
 static size_t read_words(
     struct yaml_reader *r, const char *key, size_t max, const char *const *known, const char **out)
 {
@@ -186,13 +186,13 @@ static void add_offer(struct config_pool *p, const char *zone, const struct cata
     o->gpu.memory_mib = t->gpu_memory_mib;
 }
 
-/* Spot before on-demand, over all pools, unless a pool says it the other way round for itself. */
+/* Spot has the lower rank over all pools, unless a pool reverses the order for itself. */
 static int rank_of(enum market m, bool is_reversed)
 {
     return is_reversed ? m == MARKET_SPOT : m == MARKET_ON_DEMAND;
 }
 
-/* A machine that the catalogue does not have, or has at another price. */
+/* Reads a machine that the catalogue does not have, or that has another price. */
 static void read_own_type(struct yaml_reader *parent, const struct config_pool *p,
     const struct yaml_node *map, struct catalogue_type *ret_type)
 {
@@ -241,8 +241,8 @@ static int read_known_type(struct yaml_reader *r, const struct config_pool *p,
     return r->rc;
 }
 
-/* Names of the catalogue, and mappings that say what a machine is. Returns how many; the texts are
- * borrowed. */
+/* Reads names of the catalogue, and mappings that describe a machine. Returns their number; the
+ * texts are borrowed. */
 static size_t read_types(
     struct yaml_reader *r, const struct config_pool *p, struct catalogue_type types[TYPES_MAX])
 {
@@ -261,7 +261,7 @@ static size_t read_types(
     return r->rc == 0 ? n : 0;
 }
 
-/* On-demand machines of these types, wherever the region has them. */
+/* Reads the offers of on-demand machines of these types, anywhere in the region. */
 static void read_region_offers(struct yaml_reader *r, struct config_pool *p)
 {
     struct catalogue_type types[TYPES_MAX];
@@ -299,7 +299,7 @@ static void read_offers(struct yaml_reader *r, struct config_pool *p)
     }
 }
 
-/* Words of a sequence, a line each. Free it. */
+/* Returns the words of a sequence, one a line. The caller frees it. */
 static char *opt_lines(struct yaml_reader *r, const struct cloud_setting *s)
 {
     const struct yaml_node *seq = yaml_opt_seq(r, s->key, s->max);
@@ -317,7 +317,7 @@ static char *opt_lines(struct yaml_reader *r, const struct cloud_setting *s)
     return text;
 }
 
-/* What the provider wants to know beyond what every pool has. */
+/* Reads the provider's own keys of a pool. */
 static void read_settings(struct yaml_reader *r, struct config_pool *p)
 {
     for (size_t i = 0; p->provider->settings[i].key; i++) {
@@ -341,8 +341,8 @@ static int64_t count_hosts(const struct config_pool *p)
     return n;
 }
 
-/* Machines that are there anyhow, all alike: as many as the pool names, of the size and at the
- * price that it says. */
+/* Reads the offer of a pool of existing hosts, all the same: as many as the pool names, with its
+ * size and price. */
 static void read_hosts_offer(struct yaml_reader *r, struct config_pool *p)
 {
     const struct yaml_node *max = yaml_opt(r, "max_nodes");
@@ -374,7 +374,7 @@ static void read_hosts_offer(struct yaml_reader *r, struct config_pool *p)
     p->n_offers = 1;
 }
 
-/* As the agent's configuration has it. */
+/* The same words as in the agent's configuration. */
 static void read_guard(struct yaml_reader *r, struct config_pool *p)
 {
     static const char *const guards[] = {"off", "best-effort", "required", NULL};
@@ -418,8 +418,8 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
         read_offers(r, p);
 }
 
-/* Without a provider: a key that a pool of any may have is not unknown. Nothing is read, for r has
- * an error. */
+/* For a pool whose provider is unknown: marks the keys of all providers as known, so that only the
+ * provider is reported. Reads nothing, because r has an error. */
 static void ask_for_all(struct yaml_reader *r, struct config_pool *p)
 {
     for (size_t i = 0; cloud_provider_names[i]; i++) {
@@ -428,7 +428,7 @@ static void ask_for_all(struct yaml_reader *r, struct config_pool *p)
     }
 }
 
-/* Between the pool and the store of checkpoints. */
+/* Reads the prices of transfer between the pool and the store of checkpoints. */
 static void read_traffic(struct yaml_reader *r, const struct config *c, struct pool_row *p)
 {
     p->egress_uusd_gib = yaml_opt_uusd(r, "egress_usd_per_gib",
@@ -445,8 +445,8 @@ static const struct yaml_node *find_item(const struct yaml_node *map, const char
     return NULL;
 }
 
-/* The pool, and what its provider's entry in `providers:` has that it does not have itself. Only
- * the list is ours: free items. */
+/* Returns the pool with the defaults of its provider's entry in `providers:`. Only the list is
+ * owned by the caller: free items. */
 static struct yaml_node with_defaults(
     const struct yaml_node *pool, const struct yaml_node *providers)
 {
@@ -464,7 +464,7 @@ static struct yaml_node with_defaults(
     return both;
 }
 
-/* That each is a mapping of keys that a pool may leave to it. */
+/* Checks that each provider is a mapping of keys that a pool may inherit. */
 static int check_providers(const char *file, const struct yaml_node *providers, struct err *e)
 {
     struct yaml_reader r;
@@ -479,7 +479,7 @@ static int check_providers(const char *file, const struct yaml_node *providers, 
     return yaml_reader_finish(&r);
 }
 
-/* Names of labels are words of fewer characters than features. */
+/* Names of labels allow fewer characters than features. */
 static void read_required_labels(struct yaml_reader *r, struct config_pool *p)
 {
     const struct yaml_node *seq = yaml_opt_seq(r, "required_labels", LABELS_MAX);
@@ -589,7 +589,7 @@ static void read_times(struct yaml_reader *r, struct config *c)
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
 }
 
-/* "4G"; "none": 0. */
+/* Reads "4G"; "none" gives 0. */
 static int64_t opt_bytes(struct yaml_reader *r, const char *key, const char *fallback)
 {
     const struct yaml_node *node = yaml_opt(r, key);
@@ -611,7 +611,7 @@ static void read_logs(struct yaml_reader *r, struct config *c)
     c->workdir_user_bytes = opt_bytes(r, "workdir_max_per_user", "20G");
 }
 
-/* value, or else STATE + own, into dst. */
+/* Copies value, or else STATE + own, into dst. */
 static void copy_place(struct yaml_reader *r, const char *key, const char *value,
     const char *before, const char *state_dir, const char *after, char *dst, size_t size)
 {
@@ -624,7 +624,7 @@ static void copy_place(struct yaml_reader *r, const char *key, const char *value
     free(own);
 }
 
-/* What no agent could open is refused here. */
+/* Refuses a store that no agent could open. */
 static void check_store(struct yaml_reader *r, const char *url)
 {
     const struct yaml_node *node = yaml_opt(r, "store");
@@ -638,8 +638,8 @@ static void check_store(struct yaml_reader *r, const char *url)
             strchr(url, '%') ? "; in a URL a percent sign is written as %25" : "");
 }
 
-/* NULL: belayd can make credentials for each job at this store, as far as is known at the start;
- * else what it lacks. */
+/* Returns NULL if belayd can create credentials for each job at this store, as far as is known at
+ * the start; else what is missing. */
 static const char *lacks_for_jobs(const struct config *c)
 {
     const char *google = getenv("GOOGLE_APPLICATION_CREDENTIALS");
@@ -667,7 +667,7 @@ static void choose_credentials(struct yaml_reader *r, struct config *c)
         c->why_node_credentials = lacks;
 }
 
-/* Of job credentials; the store was read. */
+/* Reads the keys of job credentials; call after the store. */
 static void read_credentials(struct yaml_reader *r, struct config *c)
 {
     static const char *const needed[] = {
@@ -692,7 +692,7 @@ static void read_credentials(struct yaml_reader *r, struct config *c)
         yaml_reader_fail(r, node, "%s", e.text);
 }
 
-/* The path as it stands in a file:// URL, where '%' begins an escape. */
+/* Returns the path in the form for a file:// URL, where '%' begins an escape. */
 static char *path_of_url(const char *path)
 {
     struct buf out = {0};
@@ -717,8 +717,8 @@ static void read_encryption(struct yaml_reader *r, struct config *c)
         sizeof(c->key_file));
 }
 
-/* List prices of the usual class, of a GiB for a month: S3 Standard in us-east-1, Google Standard
- * in us-central1, Azure Hot LRS in East US, 2026-11. */
+/* List prices of the usual storage class, for a GiB a month: S3 Standard in us-east-1, Google
+ * Standard in us-central1, Azure Hot LRS in East US, 2026-11. */
 static int64_t usual_store_uusd(const char *store)
 {
     return str_starts(store, "s3:")   ? 23000

@@ -6,7 +6,7 @@
 #define MARGIN_MOST 900
 #define CAP_MOST 1000
 
-/* As enum finish_rule has them. */
+/* In the order of enum finish_rule. */
 static const char *const policy_words[] = {
     "planned", "uniform", "uniform-sticky", "uniform-plain", "greedy", "on-demand", NULL};
 

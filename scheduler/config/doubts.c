@@ -14,7 +14,8 @@
 
 /* ---- pools ---- */
 
-/* us-east-1a, us-west-2-lax-1a; us-central1-a; 1. Of other providers nothing is known. */
+/* Zones as in us-east-1a, us-west-2-lax-1a; us-central1-a; 1. Zones of other providers are not
+ * checked. */
 static bool is_zone_of(const char *provider, const char *zone, const char *region)
 {
     size_t n = strlen(region);
@@ -100,5 +101,5 @@ int doubts_of_files(const struct config *c, const struct config *pools, struct e
         return rc;
     rc = master_read(c->key_file, &m, e);
     master_wipe(&m);
-    return rc == ERR_NOT_FOUND ? 0 : rc ? err_wrap(e, "key_file") : 0; /* a start makes it */
+    return rc == ERR_NOT_FOUND ? 0 : rc ? err_wrap(e, "key_file") : 0; /* a start creates it */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The places that a start makes or writes (see doubts.h). The kernel is asked what the effective
- * user may do (faccessat), and nothing is made to find it out. Below the state directory only what
- * a start would fail on is looked at.
+ * Checks the places that a start creates or writes (see doubts.h). The kernel is asked for the
+ * effective user's permissions (faccessat); nothing is created to test them. Below the state
+ * directory only files on which a start would fail are checked.
  */
 #include "scheduler/config/doubts.h"
 
@@ -41,7 +41,7 @@ static bool may(const char *path, int mode)
     return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
 }
 
-/* Files can be made in it. */
+/* Checks that files can be created in it. */
 static int check_directory(const char *key, const char *path, struct err *e)
 {
     struct stat st;
@@ -52,8 +52,8 @@ static int check_directory(const char *key, const char *path, struct err *e)
     return may(path, R_OK | W_OK | X_OK) ? 0 : refuse(key, path, "written", errno, e);
 }
 
-/* It is one, or mkdir -p would make it: the nearest directory above it that exists can be
- * written. */
+/* Checks that it is a directory, or that mkdir -p could create it: the nearest existing parent is
+ * writable. */
 static int check_made(const char *key, const char *path, struct err *e)
 {
     char *above = mem_strdup(path), *slash;
@@ -79,8 +79,8 @@ static int check_made(const char *key, const char *path, struct err *e)
     return rc;
 }
 
-/* The directory that path is in, where its file is made by a start: it has to be there, but for the
- * state directory, which a start makes first. */
+/* Checks the directory in which a start creates path: it must exist, except the state directory,
+ * which a start creates first. */
 static int check_parent(const struct config *c, const char *key, const char *path, struct err *e)
 {
     const char *slash = strrchr(path, '/');
@@ -121,7 +121,7 @@ static int check_state_file(const struct config *c, size_t i, struct err *e)
     return rc;
 }
 
-/* The authority is made whole or not at all; half of one is never mended by a start. */
+/* The authority is created atomically; a start never repairs half of one. */
 static int check_authority(const struct config *c, struct err *e)
 {
     char *cert = mem_printf("%s/ca.pem", c->state_dir),
@@ -170,7 +170,7 @@ static int check_key_file(const struct config *c, struct err *e)
     return check_parent(c, "key_file", c->key_file, e);
 }
 
-/* Once a cluster has a directory in it the store itself needs not be written any more. */
+/* Once the cluster has a directory in the store, the store itself need not be writable. */
 static int check_store(const struct config *c, struct err *e)
 {
     static const char scheme[] = "file://";
@@ -188,7 +188,7 @@ static int check_store(const struct config *c, struct err *e)
     return rc;
 }
 
-/* Root may write everything; that says nothing of the user whose state this is. */
+/* Root may write everywhere, which proves nothing about the user who owns this state. */
 static void warn_of_other_user(const struct config *c)
 {
     char *path = mem_printf("%s/belay.db", c->state_dir);

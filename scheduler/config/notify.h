@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sections of belayd's configuration about who is told of what: `webhooks:`, `mail:`,
+ * The sections of belayd's configuration about notifications: `webhooks:`, `mail:`,
  * `notify_allow:`.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_NOTIFY_H
@@ -11,22 +11,23 @@
 #include "scheduler/notify/notify_guard.h"
 
 struct config_hook {
-    char *url, *url_file; /* one of them; the other NULL */
-    char *secret_file;    /* NULL: bodies are not signed */
+    char *url, *url_file; /* exactly one is set; the other is NULL */
+    char *secret_file;    /* may be NULL: bodies are not signed */
 };
 
 struct config_notify {
-    struct notify_hook hooks[NOTIFY_HOOKS_MAX]; /* and in the same places: */
+    struct notify_hook hooks[NOTIFY_HOOKS_MAX]; /* with the same indices: */
     struct config_hook files[NOTIFY_HOOKS_MAX];
     size_t n_hooks;
-    char *smtp;                           /* NULL: by sendmail */
+    char *smtp;                           /* NULL for sendmail */
     char *sendmail;                       /* absolute; default /usr/sbin/sendmail */
     char *from;                           /* default "belay" */
-    char *user, *password_file, *ca_file; /* of smtp; NULL: not set */
+    char *user, *password_file, *ca_file; /* for smtp; NULL if not set */
     struct notify_guard guard;
 };
 
-/* As the caller's reader goes over the file's root. *ret is deinited in any case. */
+/* Reads the sections; call it while the caller's reader is at the file's root. Deinit *ret in all
+ * cases. */
 void config_read_notify(struct yaml_reader *root, struct config_notify *ret);
 void config_notify_deinit(struct config_notify *c);
 

@@ -10,8 +10,7 @@
 #include <string.h>
 
 #define MCPU_A_CPU 1000
-#define SUBMITTED_OF_USER                                                                          \
-    200000 /* jobs of a user that have not ended, where the file says nothing */
+#define SUBMITTED_OF_USER 200000 /* default limit of a user's jobs that have not ended */
 
 static bool check_name(struct yaml_reader *r, const struct yaml_node *node, const char *name,
     size_t max, const char *what)
@@ -24,7 +23,7 @@ static bool check_name(struct yaml_reader *r, const struct yaml_node *node, cons
     return false;
 }
 
-/* "2h", "-7d": within ten years either way. */
+/* Reads "2h", "-7d": at most ten years in either direction. */
 static int64_t opt_signed(struct yaml_reader *r, const char *key, int64_t fallback_ms)
 {
     const struct yaml_node *node = yaml_opt(r, key);
@@ -54,7 +53,7 @@ static int64_t opt_positive(
     return ms;
 }
 
-/* 16, 0.25: how many cpus it counts as. */
+/* Reads 16, 0.25: the number of cpus that one unit counts as. */
 static int64_t opt_mcpu(struct yaml_reader *r, const char *key, int64_t fallback_mcpu)
 {
     const struct yaml_node *node = yaml_opt(r, key);
@@ -80,7 +79,7 @@ static int64_t opt_mcpu(struct yaml_reader *r, const char *key, int64_t fallback
 
 /* ---- limits ---- */
 
-/* What 'none' says is that what is said of everybody does not count. */
+/* 'none' means that limits for everyone do not apply. */
 static void opt_limit(
     struct yaml_reader *r, const char *key, struct order_limits *l, enum limit_kind kind)
 {
@@ -106,7 +105,7 @@ static void read_limits(struct yaml_reader *r, struct order_limits *l)
     opt_limit(r, "max_submitted", l, LIMIT_SUBMITTED);
 }
 
-/* A mapping of nothing but limits. */
+/* Reads a mapping that has only limits. */
 static void opt_limits(struct yaml_reader *r, const char *key, struct order_limits *l)
 {
     const struct yaml_node *map = yaml_opt_map(r, key);
@@ -135,7 +134,7 @@ static void add_user(struct yaml_reader *r, struct order_team *t, const struct y
     u->shares = (int32_t)shares;
 }
 
-/* A user with more than shares: a mapping of its own. */
+/* Reads a user with a mapping of their own instead of a number of shares. */
 static void read_user(struct yaml_reader *root, struct order_team *t, const struct yaml_node *node)
 {
     struct yaml_reader r;
@@ -146,8 +145,7 @@ static void read_user(struct yaml_reader *root, struct order_team *t, const stru
     yaml_reader_finish_in(root, &r);
 }
 
-/* A list of names, with one share each, or a mapping of names to shares, or to what else there is
- * to say of them. */
+/* Reads a list of names, with one share each, or a mapping of names to shares or to mappings. */
 static void read_users(struct yaml_reader *r, struct order_team *t)
 {
     const struct yaml_node *users = yaml_opt(r, "users");
@@ -177,7 +175,7 @@ static void read_users(struct yaml_reader *r, struct order_team *t)
     }
 }
 
-/* Who may not borrow has no more than its quota. */
+/* A team that may not borrow has no more than its quota. */
 static void read_quota(struct yaml_reader *r, struct order_team *t)
 {
     static const char *const words[] = {"false", "true", NULL};
@@ -257,7 +255,7 @@ static void read_priority(struct yaml_reader *root, struct order_options *o)
     yaml_reader_finish_in(root, &r);
 }
 
-/* Those that it names, which may stand behind it. */
+/* Reads the classes that it preempts, which may come later in the file. */
 static void read_preempts(struct yaml_reader *root, const struct order_options *o, size_t of,
     const struct yaml_node *list)
 {
@@ -277,7 +275,7 @@ static void read_preempts(struct yaml_reader *root, const struct order_options *
 
 enum seen { NOT_YET, ON_THE_WAY, SEEN };
 
-/* True: a class preempts itself, by way of others; *text says how. */
+/* Returns true if a class preempts itself through others; *text has the cycle. */
 static bool goes_round(const struct order_options *o, int32_t at, enum seen *seen, struct buf *text)
 {
     const struct bits *next = &o->qos[at].preempts;
@@ -293,7 +291,7 @@ static bool goes_round(const struct order_options *o, int32_t at, enum seen *see
     return false;
 }
 
-/* Two that preempt each other would evict each other for ever. */
+/* Two classes that preempt each other would evict each other endlessly. */
 static void check_rounds(
     struct yaml_reader *root, const struct order_options *o, const struct yaml_node *map)
 {

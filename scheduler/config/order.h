@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sections of belayd's configuration that say in which order jobs run: `teams:`, `priority:`,
- * `qos:` and `each_user:`.
+ * The sections of belayd's configuration that set the order in which jobs run: `teams:`,
+ * `priority:`, `qos:` and `each_user:`.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_ORDER_H
 #define BELAY_SCHEDULER_CONFIG_ORDER_H
@@ -10,11 +10,11 @@
 #include "scheduler/core/queue/order.h"
 
 #define CONFIG_TEAMS_MAX 1000
-#define CONFIG_MEMBERS_MAX 10000 /* of a team */
+#define CONFIG_MEMBERS_MAX 10000 /* members of a team */
 #define CONFIG_QOS_MAX 100
 
-/* Reads the sections of the file's root, as the caller's reader goes over it; order_defaults for
- * what is absent. *ret_order is deinited in any case. */
+/* Reads the sections; call it while the caller's reader is at the file's root. Absent keys get
+ * order_defaults. Deinit *ret_order in all cases. */
 void config_read_order(struct yaml_reader *root, struct order_options *ret_order);
 void config_order_deinit(struct order_options *o);
 

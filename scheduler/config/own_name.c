@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See own_name.h. The thread and who made it share what is looked for; the last of the two to let
- * it go frees it. So a resolver that hangs holds up neither a start nor an end.
+ * See own_name.h. The thread and the creator share the query; whichever of the two releases it last
+ * frees it. A hanging resolver therefore delays neither a start nor a stop.
  */
 #include "scheduler/config/own_name.h"
 
@@ -22,11 +22,11 @@
 struct own_name {
     char host[256];
     own_name_resolve_fn resolve;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the following members */
     pthread_cond_t found; /* is_over became true */
-    int holders;          /* the thread, and who made it */
+    int holders;          /* the thread and the creator */
     bool is_over, leads_out;
-    int code; /* EAI_*: why it is unknown; 0: it is known */
+    int code; /* EAI_* if the name is unknown, 0 if it is known */
 };
 
 static int resolve_by_system(const char *host, struct addrinfo **ret_list)
@@ -124,7 +124,7 @@ void own_name_destroy(struct own_name *n)
         let_go(n);
 }
 
-/* False: it has not answered until then. */
+/* Returns false if there is no answer by then. */
 static bool wait_for(struct own_name *n, int64_t wait_ms, int *ret_code, bool *ret_leads_out)
 {
     struct timespec until;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the name by which launched machines dial belayd leads them to it: `server`, else the host
- * of `listen`, else this machine's own name. A name that is known here as loopback alone (Debian's
- * /etc/hosts has 127.0.1.1 for the host's) leads each machine to itself, and each would be paid for
- * all the same.
+ * Checks whether the name by which launched machines dial belayd leads to it: `server`, else the
+ * host of `listen`, else this machine's own name. A name that resolves only to loopback here
+ * (Debian's /etc/hosts has 127.0.1.1 for the host's own) leads each machine to itself, and each
+ * would be paid for but never join.
  *
- * The name is looked up once, on a thread of its own, as belayd starts or checks its configuration.
- * A resolver may take as long as it likes: nobody waits for it but own_name_check, and that not for
- * longer than it is told to. What was found counts as long as the process lives.
+ * The name is resolved once, on a separate thread, when belayd starts or checks its configuration.
+ * The resolver may take any time: only own_name_check waits for it, with a limit. The result is
+ * valid for the lifetime of the process.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_OWN_NAME_H
 #define BELAY_SCHEDULER_CONFIG_OWN_NAME_H
@@ -17,19 +17,21 @@
 struct own_name;
 struct addrinfo;
 
-/* As getaddrinfo for this host, on a thread; 0, or EAI_*. The list is freed with freeaddrinfo. */
+/* Like getaddrinfo for this host; runs on a thread. Returns 0 or EAI_*. Free the list with
+ * freeaddrinfo. */
 typedef int (*own_name_resolve_fn)(const char *host, struct addrinfo **ret_list);
 
-/* Begins to look; what base holds is not needed afterwards. resolve NULL: the system's resolver. */
+/* Starts the query; base is not used after the call. resolve may be NULL for the system's
+ * resolver. */
 struct own_name *own_name_create(const struct config *base, own_name_resolve_fn resolve);
-/* The thread may go on for a while, and leaves nothing. NULL is fine. */
+/* The thread may outlive this call, and frees its data. n may be NULL. */
 void own_name_destroy(struct own_name *n);
 
-/* 0: machines may be led to belayd, or no pool of these is of a real cloud (reach.h), and then it
- * is not waited for. ERR_CONFIG: they would be led to themselves. Else it is not known:
- * ERR_NOT_FOUND, the name is unknown here, which it need not be to them; ERR_TIMEOUT, after wait_ms
- * the resolver has not answered. Texts say the pool, the name and what to do. Blocks for wait_ms at
- * most. */
+/* Returns 0 if machines may reach belayd, or if no pool is of a real cloud (reach.h), in which case
+ * it does not wait. ERR_CONFIG: the name leads machines to themselves. Otherwise it is unknown:
+ * ERR_NOT_FOUND if the name does not resolve here (it may on the machines), ERR_TIMEOUT if the
+ * resolver has not answered after wait_ms. Texts name the pool, the name and what to do. Blocks for
+ * at most wait_ms. */
 int own_name_check(struct own_name *n, const struct config *pools, int64_t wait_ms, struct err *e);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- values as they stand in a file ---- */
+/* ---- values in the form of a file ---- */
 
 static json_t *text(const char *s)
 {
@@ -51,7 +51,7 @@ static void set(json_t *o, const char *key, json_t *v)
     json_object_set_new(o, key, v);
 }
 
-/* A text at the end of the list, once. */
+/* Appends a text to the list unless it is already there. */
 static void add_once(json_t *list, const char *word)
 {
     size_t i;
@@ -168,7 +168,7 @@ const char *pool_moved(const struct config_pool *a, const struct config_pool *b)
     return NULL;
 }
 
-/* The line at which the instance is looked for; "": none. */
+/* Finds the line of the place where the instance is listed; "" if none. */
 static void find_place(const struct cloud_provider *provider, const char *lines, const char *id,
     char ret_place[CORE_NAME_MAX])
 {
@@ -251,7 +251,7 @@ static bool has_offer(const struct config_pool *p, const struct offer_row *o)
     return false;
 }
 
-/* Offers of `of` that `other` has not. */
+/* Offers of `of` that `other` does not have. */
 static json_t *offers_without(const struct config_pool *of, const struct config_pool *other)
 {
     json_t *list = json_array();

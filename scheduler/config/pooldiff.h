@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a pool says, and how two sets of pools differ, as JSON in the words of the configuration.
- * Pure.
+ * The settings of a pool, and the difference of two sets of pools, as JSON with the configuration's
+ * names. Pure.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_POOLDIFF_H
 #define BELAY_SCHEDULER_CONFIG_POOLDIFF_H
@@ -10,11 +10,11 @@
 #include "scheduler/config/config.h"
 
 /* {"region": "us-east-1", "max_nodes": 8, "idle_timeout": "2m", "max_gpus": null, ...}: every key
- * that a pool of its kind has, with the value in force; null: absent. Paths of secrets, never
+ * of a pool of its kind with the current value; null if absent. Contains paths of secrets, never
  * secrets. New reference. */
 json_t *pool_settings(const struct config_pool *p);
 
-/* Returns a new reference; unchanged pools and keys are left out:
+/* Returns a new reference; unchanged pools and keys are omitted:
  *
  *   {"pools": [{"pool", "change": "added" | "changed" | "removed",
  *               "keys": [{"key", "old", "new"}...],
@@ -27,19 +27,19 @@ json_t *pools_diff(const struct config *before, const struct config *after);
 /* True unless the diff is empty. */
 bool pools_differ(const json_t *diff);
 
-/* True if both are elastic and the same driver will do: nothing that it was made with differs. */
+/* True if both are elastic and can share a driver: none of the driver's inputs differ. */
 bool pool_same_driver(const struct config_pool *a, const struct config_pool *b);
 
-/* The first key by which both look for their instances in different places; NULL: none. region and
- * provider are the model's to check, lists of places are pool_leaves's. */
+/* Returns the first key by which both list their instances in different places, or NULL. The model
+ * checks region and provider, and pool_leaves checks lists of places. */
 const char *pool_moved(const struct config_pool *a, const struct config_pool *b);
 
-/* True: a list of places of `a` has the one where this instance is looked for (ret_place), and that
- * of `b` does not. */
+/* Returns true if a list of places of `a` has the place where this instance is listed (ret_place),
+ * and that of `b` does not. */
 bool pool_leaves(const struct config_pool *a, const struct config_pool *b, const char *provider_id,
     char ret_place[CORE_NAME_MAX]);
 
-/* The pool of this name, or NULL. */
+/* Returns the pool with this name, or NULL. */
 const struct config_pool *config_pool_find(const struct config *c, const char *name);
 
 #endif

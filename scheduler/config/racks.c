@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TYPES_MAX 256
-#define NODES_MAX 4096 /* in all racks: each is looked for in the others */
+#define NODES_MAX 4096 /* in all racks together, because each name is searched for in the others */
 
 struct type {
     const char *name; /* of the file */
@@ -92,7 +92,7 @@ static void fail_type(struct yaml_reader *r, const struct yaml_node *node, const
 
 /* ---- racks ---- */
 
-/* The name that both lists have, or "". */
+/* Finds a name that both lists have, or "". */
 static void find_shared(const char *a, const char *b, char out[HOSTS_NAME_MAX])
 {
     struct hosts_at at = {0};
@@ -102,7 +102,7 @@ static void find_shared(const char *a, const char *b, char out[HOSTS_NAME_MAX])
     out[0] = '\0';
 }
 
-/* In those before it, or in itself. */
+/* Refuses a name that an earlier rack, or this one, already has. */
 static void check_once(struct yaml_reader *r, const struct yaml_node *node,
     const struct rack_options *racks, size_t n, size_t kind)
 {
@@ -158,7 +158,7 @@ static void read_nodes(struct yaml_reader *r, const struct types *types, struct 
     }
 }
 
-/* All nodes of a pool that are named nowhere. */
+/* Reads a pool whose nodes, except those named in racks, are all in this rack. */
 static void read_pool(struct yaml_reader *outer, const struct yaml_node *item,
     const struct types *types, struct rack_options *racks, size_t n, int64_t *n_all)
 {
@@ -207,7 +207,8 @@ static void read_pools(struct yaml_reader *r, const struct types *types, struct 
             "nodes: 8 } }");
 }
 
-/* Any job that a node of it can hold has to have the power for it once nothing else runs. */
+/* Checks that a rack has the power for any job that one of its nodes can hold when nothing else
+ * runs. */
 static void check_power(
     struct yaml_reader *r, const struct yaml_node *node, const struct rack_options *o)
 {
@@ -225,10 +226,10 @@ static void check_power(
             idle_w / 1000, idle_w % 1000, (idle_w + most_w) / 1000, (idle_w + most_w) % 1000);
 }
 
-/* "40" or "17.25". */
+/* Reads "40" or "17.25". */
 static int64_t read_kw(struct yaml_reader *r, const struct yaml_node *node)
 {
-    int64_t micro = 0; /* of a kilowatt: read as dollars are */
+    int64_t micro = 0; /* of a kilowatt: parsed like dollars */
     struct err unused;
     bool is_number =
         node && node->type == YAML_SCALAR && str_to_uusd(node->text, &micro, &unused) == 0;

@@ -8,7 +8,8 @@
 #include "base/yaml.h"
 #include "scheduler/core/placement/rack.h"
 
-/* As the caller's reader goes over the file's root. *ret_racks is freed with free() in any case. */
+/* Reads the sections; call it while the caller's reader is at the file's root. Free *ret_racks with
+ * free() in all cases. */
 void config_read_racks(struct yaml_reader *root, struct rack_options **ret_racks, size_t *ret_n);
 
 #endif

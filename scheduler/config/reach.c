@@ -34,7 +34,7 @@ bool reach_is_loopback(const char *host)
     if (strcasecmp(plain, "localhost") == 0 ||
         (n > 10 && strcasecmp(plain + n - 10, ".localhost") == 0))
         return true;
-    if (inet_aton(plain, &v4)) /* 127.1 as well */
+    if (inet_aton(plain, &v4)) /* also accepts 127.1 */
         return is_loopback_v4(v4);
     if (inet_pton(AF_INET6, plain, &v6) != 1)
         return false;

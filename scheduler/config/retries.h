@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sections that say how often jobs are queued again after which end: `retries:` and
- * `retries_max:` of belayd's
- * configuration, `retries:` of a pool.
+ * The sections that set how often jobs are queued again after which end: `retries:` and
+ * `retries_max:` of belayd's configuration, `retries:` of a pool.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_RETRIES_H
 #define BELAY_SCHEDULER_CONFIG_RETRIES_H
@@ -10,7 +9,7 @@
 #include "base/yaml.h"
 #include "scheduler/core/lifecycle/retries.h"
 
-/* A mapping of ends to numbers, or to the word unlimited; zeroed when the key is absent. */
+/* Reads a mapping of ends to numbers or to the word unlimited; zeroed if the key is absent. */
 void config_read_retries(struct yaml_reader *r, const char *key, struct retries *ret_retries);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * telemetry: how long what agents tell of tasks and GPUs is kept, and what of it is worth a word.
+ * The section `telemetry`: how long reports of tasks and GPUs are kept, and the thresholds for
+ * findings and advice.
  *
  *     telemetry: {minutes: 1d, ten_minutes: 7d, hours: 90d, diagnose: {over: 15m, least: 1m},
  *                 advise: {idle_for: 30m}, throttled_for: 5m, forgotten_for: 30d}
@@ -14,14 +15,14 @@
 
 struct config_telemetry {
     int64_t keep_ms[LOAD_SPANS]; /* minutes, tens of minutes, hours */
-    int64_t forgotten_ms;        /* what nobody has touched for so long is forgotten */
-    int64_t throttled_ms;        /* as struct conditions_options has it */
-    int64_t over_ms;             /* what belay diagnose looks at: so long, up to now */
+    int64_t forgotten_ms;        /* what was not touched for this long counts as forgotten */
+    int64_t throttled_ms;        /* see struct conditions_options */
+    int64_t over_ms;             /* the period of belay diagnose, up to now */
     struct diagnose_limits diagnose;
     struct advise_limits advise;
 };
 
-/* The section `telemetry`, or what is usual. */
+/* Reads the section `telemetry`; defaults for absent keys. */
 void config_read_telemetry(struct yaml_reader *root, struct config_telemetry *ret_config);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The section `volume_usd_per_gib_month:` of belayd's configuration: what volumes cost where the
- * catalogue does not say it, or not what is paid here. By provider and type:
+ * The section `volume_usd_per_gib_month:` of belayd's configuration: prices of volumes that the
+ * catalogue does not have or that differ. By provider and type:
  *
  *   volume_usd_per_gib_month: {aws: {gp3: 0.088, io2: 0.13}, gcp: {pd-balanced: 0.11}}
  */
@@ -18,8 +18,8 @@ struct volume_price {
     int64_t uusd_gib_month;
 };
 
-/* As the caller's reader goes over the file's root. *ret_prices is freed with free() in any
- * case. */
+/* Reads the section; call it while the caller's reader is at the file's root. Free *ret_prices with
+ * free() in all cases. */
 void config_read_volumes(struct yaml_reader *root, struct volume_price **ret_prices, size_t *ret_n);
 
 #endif

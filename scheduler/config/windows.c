@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include <string.h>
 
-/* As a crontab has them: "mon-fri", "sat,sun". */
+/* Reads days as in a crontab: "mon-fri", "sat,sun". */
 static void read_days(struct yaml_reader *r, struct window *w)
 {
     const struct yaml_node *node = yaml_opt(r, "days");

@@ -15,8 +15,8 @@ struct config_window {
     char tz[ZONE_NAME_MAX];
 };
 
-/* Reads the section of the file's root, as the caller's reader goes over it. *ret_windows is freed
- * with free() in any case. */
+/* Reads the section; call it while the caller's reader is at the file's root. Free *ret_windows
+ * with free() in all cases. */
 void config_read_windows(
     struct yaml_reader *root, struct config_window **ret_windows, size_t *ret_n);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See notifier.h. Invariants:
- *  1. Nothing that a user gave reaches a shell: sendmail is run with an argument of its own for the
- *     address, behind "--".
- *  2. A user's URL is connected to only where the guard lets it; a webhook of the configuration
- *     goes where that says. Whatever kept it from being told, its user reads the same words:
- *     neither statuses nor errors say what answers in a network that only belayd sees.
- *  3. One mail at a time is with the SMTP server: its thread is one of few that all share.
+ *  1. No input of a user reaches a shell: sendmail is run with the address as a separate argument
+ *     after "--".
+ *  2. A user's URL is connected to only where the guard allows it; a webhook of the configuration
+ *     is not restricted. Whatever the cause of a failure, its user sees the same text: neither
+ *     statuses nor errors reveal what answers in a network that only belayd can reach.
+ *  3. One mail at a time is sent to the SMTP server: its thread belongs to a small shared pool.
  */
 #include "scheduler/notify/notifier.h"
 
@@ -28,13 +28,13 @@
 #define SENDMAIL_OUTPUT_MAX 65536
 #define SMTP_MS 25000
 #define FILE_MAX 4096
-/* reports have places of their own, behind the outbox's */
+/* reports have their own slots, after those of the outbox */
 #define LETTERS (OUTBOX_AT_ONCE + NOTIFIER_REPORTS_AT_ONCE)
 
 struct letter {
     struct notifier *notifier;
-    bool is_busy, is_refused; /* by the guard */
-    /* whom nothing is told of what answers there, or whether anything does */
+    bool is_busy, is_refused; /* is_refused: by the guard */
+    /* the user must not learn what answers at the URL, or whether anything does */
     bool is_of_user;
     bool goes_by_smtp;
     outbox_done_fn done;
@@ -42,10 +42,10 @@ struct letter {
     char host[NOTIFY_HOST_MAX];
     struct http_call *call;
     struct run *run;
-    struct timer failed; /* told later, never inside start */
+    struct timer failed; /* reports a failure later, never inside start */
     struct err e;
     int rc;
-    /* for the thread */
+    /* for use by the thread */
     char *to;
     struct buf text, password;
 };
@@ -55,11 +55,11 @@ struct notifier {
     struct outbox_port port;
     struct http_client *http;
     struct letter letters[LETTERS];
-    struct letter *at_thread; /* NULL: none */
-    bool destroyed, held; /* destroyed: freed with the end of the last letter, unless it is held */
+    struct letter *at_thread; /* NULL if none */
+    bool destroyed, held;     /* destroyed: freed when the last letter ends, unless it is held */
 };
 
-/* ---- the end of one ---- */
+/* ---- the end of a delivery ---- */
 
 static void release(struct notifier *n)
 {
@@ -77,7 +77,7 @@ static void finish(struct letter *l, int rc, const struct err *e)
     struct notifier *n = l->notifier;
     outbox_done_fn done = l->done;
     void *ctx = l->ctx;
-    if (!n->destroyed) /* or the timers may be gone: a mail outlives them */
+    if (!n->destroyed) /* else the timers may no longer exist: a mail outlives them */
         timer_stop(n->o.timers, &l->failed);
     free(l->to);
     buf_deinit(&l->text);
@@ -127,8 +127,8 @@ static bool may_connect(void *ctx, const struct sockaddr *address)
     return !l->is_refused;
 }
 
-/* What a receiver says no to for good will not change; one that is too busy, or broken, may get
- * better. */
+/* A permanent refusal by the receiver will not change; a receiver that is busy or broken may
+ * recover. */
 static int judge(int status, const char *host, struct err *e)
 {
     if (status >= 200 && status < 300)
@@ -175,7 +175,7 @@ static char *signature(const struct buf *secret, const struct buf *body)
     return buf_take(&out);
 }
 
-/* The letter's text. */
+/* Sends the letter's text. */
 static void post_text(struct letter *l, const char *name, const char *id, const char *url,
     const struct buf *secret, bool is_users)
 {
@@ -214,7 +214,7 @@ static int read_line(const char *path, struct buf *out, struct err *e)
     while (rc == 0 && out->len > 0 && strchr("\r\n \t", out->data[out->len - 1]))
         out->data[--out->len] = '\0';
     if (rc != 0)
-        e->kind = ERR_IO; /* it may be mended */
+        e->kind = ERR_IO; /* it may be corrected */
     return rc ? ERR_IO : 0;
 }
 
@@ -242,7 +242,7 @@ static int start_hook(
     return rc;
 }
 
-/* ---- what the job's user gave ---- */
+/* ---- destinations of the job's user ---- */
 
 static int start_url(struct letter *l, const struct notify_facts *f, const json_t *notify,
     const char *number, struct err *e)
@@ -325,7 +325,7 @@ static void on_sent(void *ctx)
     if (!n->destroyed)
         next_at_thread(n);
     if (rc == ERR_DENIED)
-        rc = ERR_UNAVAILABLE; /* it may be mended */
+        rc = ERR_UNAVAILABLE; /* it may be corrected */
     struct err told = e;
     told.kind = rc;
     finish(l, rc, &told);
@@ -346,7 +346,7 @@ static const char *line_end(const struct config_notify *c)
     return c->smtp ? "\r\n" : "\n";
 }
 
-/* The letter's text, which is a whole message. */
+/* Sends the letter's text, which is a whole message. */
 static int mail_text(struct letter *l, const char *to, struct err *e)
 {
     const struct config_notify *c = l->notifier->o.config;
@@ -402,7 +402,7 @@ int notifier_send(struct notifier *n, const struct notify_report *r, const char 
     return 0;
 }
 
-/* Whoever waits for them goes with belayd's API, which is still there. */
+/* Fails all reports: their clients' requests belong to belayd's API, which still exists. */
 static void give_up_reports(struct notifier *n)
 {
     struct err e;
@@ -412,7 +412,7 @@ static void give_up_reports(struct notifier *n)
             n->letters[i].done(n->letters[i].ctx, &e);
 }
 
-/* ---- all of them ---- */
+/* ---- all deliveries ---- */
 
 static const char *mail_user(const struct notify_facts *f, const json_t *notify)
 {

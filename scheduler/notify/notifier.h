@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The outbox's hands: sends webhooks, and mail by the machine's sendmail or by SMTP. What it is
- * told of a failure shows hosts, and neither paths nor what was answered: both may hold secrets.
+ * The outbox's port: sends webhooks, and mail by the machine's sendmail or by SMTP. Its error texts
+ * contain hosts, but neither paths nor answers, because both may contain secrets.
  */
 #ifndef BELAY_SCHEDULER_NOTIFY_NOTIFIER_H
 #define BELAY_SCHEDULER_NOTIFY_NOTIFIER_H
@@ -23,24 +23,25 @@ struct notifier_options {
     struct runner *runner; /* for sendmail */
     struct db_reader *reader;
     const struct config_notify *config;
-    const struct config_budget *budgets; /* for their addresses */
+    const struct config_budget *budgets; /* for the addresses of budgets */
     size_t n_budgets;
     const struct notify_sealer *sealer;
     const char *cluster_uid, *cluster;
 };
 
-/* What o points to is borrowed. It has an HTTP client of its own: a connection that was made for
- * belayd is none for users. */
+/* The data that o points to is borrowed. The notifier has its own HTTP client, so that connections
+ * made for belayd are never used for users. */
 struct notifier *notifier_create(const struct notifier_options *o);
 struct outbox_port *notifier_port(struct notifier *n);
-/* To an address, or to a URL, as a user's notice goes there; checked by notify_check_address or
- * notify_check_url before. done runs once, later: when it was taken there, or not, for there is no
- * second try; or when the notifier is destroyed. ERR_UNAVAILABLE: too many at once. */
+/* Sends a report to an address or a URL, in the same way as a user's notification; check it with
+ * notify_check_address or notify_check_url first. done runs exactly once, later: when the
+ * destination has accepted it, when the only try has failed, or when the notifier is destroyed.
+ * ERR_UNAVAILABLE: too many at once. */
 #define NOTIFIER_REPORTS_AT_ONCE 2
 int notifier_send(struct notifier *n, const struct notify_report *r, const char *to, bool is_url,
     outbox_done_fn done, void *ctx, struct err *e);
-/* What is under way of the outbox tells nobody; a mail that is with a thread is waited for by the
- * loop. Before the runner goes. NULL is fine */
+/* Drops the outbox's deliveries without callbacks; the loop waits for a mail that is on a thread.
+ * Call before the runner is destroyed. n may be NULL. */
 void notifier_destroy(struct notifier *n);
 
 #endif

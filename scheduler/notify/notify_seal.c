@@ -49,7 +49,7 @@ static char *seal(
     return buf_take(&out);
 }
 
-/* The hex digits; NULL: it is not sealed. An address of IPv6 has colons. */
+/* Returns the hex digits, or NULL if it is not sealed. An IPv6 address has colons. */
 static const char *hex_of(const char *sealed)
 {
     const char *last = str_starts(sealed, NOTIFY_SEALED) ? strrchr(sealed, ':') : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * URLs of users may carry tokens, so they are stored sealed, with a key that is derived from the
- * database's secret: "sealed:HOST:HEX". They open for the user only who gave them.
+ * URLs of users may contain tokens, so they are stored sealed, with a key that is derived from the
+ * database's secret: "sealed:HOST:HEX". They can be opened only for the user who supplied them.
  */
 #ifndef BELAY_SCHEDULER_NOTIFY_NOTIFY_SEAL_H
 #define BELAY_SCHEDULER_NOTIFY_NOTIFY_SEAL_H
@@ -17,20 +17,21 @@ struct notify_sealer {
     struct ckpt_crypt crypt;
 };
 
-/* secret: 64 hex digits. To be wiped with notify_sealer_wipe. */
+/* secret: 64 hex digits. Wipe s with notify_sealer_wipe. */
 void notify_sealer_init(struct notify_sealer *s, const char *secret);
 void notify_sealer_wipe(struct notify_sealer *s);
 
-/* The URLs of a job specification (notify.urls), in place. What is sealed already has to be this
- * user's own. ERR_INVALID names the first that is no URL. What is no array of texts is left to
- * jobspec_parse. */
+/* Seals the URLs of a job specification (notify.urls) in place. A URL that is already sealed must
+ * be this user's own. ERR_INVALID names the first that is not a URL. Other types are left for
+ * jobspec_parse to refuse. */
 int notify_seal_spec(const struct notify_sealer *s, const char *user, json_t *spec, struct err *e);
 
-/* *ret_url is the caller's; a secret. ERR_INVALID: it is not of this user and this database. */
+/* *ret_url is owned by the caller, and a secret. ERR_INVALID if it is not of this user and this
+ * database. */
 int notify_unseal(const struct notify_sealer *s, const char *user, const char *sealed,
     char **ret_url, struct err *e);
 
-/* Whether it looks like one; its host into ret_host. */
+/* Returns whether it has the form of a sealed URL; its host goes into ret_host. */
 bool notify_sealed_host(const char *sealed, char ret_host[NOTIFY_HOST_MAX]);
 
 #endif

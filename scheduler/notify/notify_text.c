@@ -11,10 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-/* of text in one encoded word: 56 characters, and less than 75 with what is around them */
+/* bytes of text in one encoded word: 56 characters, and less than 75 with the delimiters */
 #define WORD_BYTES 42
 
-/* ---- what users give ---- */
+/* ---- input of users ---- */
 
 static bool is_address_char(unsigned char c)
 {
@@ -43,7 +43,8 @@ static bool is_url_char(unsigned char c)
     return c > ' ' && c < 0x7f && !strchr("\"'\\<>`{}|^", c);
 }
 
-/* The host from p on, to the port or the path; NULL: there is none, or not a good one. */
+/* Returns the end of the host that begins at p, at the port or the path, or NULL if there is none
+ * or it is invalid. */
 static const char *end_of_host(const char *p, const char **ret_begin, size_t *ret_n)
 {
     bool v6 = *p == '[';
@@ -87,7 +88,7 @@ int notify_check_url(const char *url, char ret_host[NOTIFY_HOST_MAX], struct err
     return 0;
 }
 
-/* ---- what is told ---- */
+/* ---- texts ---- */
 
 void notify_id(const struct notify_facts *f, struct buf *out)
 {
@@ -221,7 +222,7 @@ static void add_base64(struct buf *out, const char *p, size_t n)
     }
 }
 
-/* Words are cut between characters of UTF-8. */
+/* Words are split between UTF-8 characters. */
 static void add_subject(struct buf *out, const char *text, const char *eol)
 {
     bool ascii = true;
@@ -285,8 +286,8 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
 
 /* ---- reports ---- */
 
-#define LINE_BYTES 57             /* of text in a line of 76 */
-#define BOUNDARY "=_belay_report" /* in no base64: a line of that has no "--" */
+#define LINE_BYTES 57             /* bytes of text in a line of 76 characters */
+#define BOUNDARY "=_belay_report" /* cannot occur in base64, which has no "--" */
 
 static void add_part(struct buf *out, const char *type, const char *text, const char *eol)
 {
