@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent as belayd hands it to machines that have none: a compressed tar for each architecture,
- * made by the build (bundle/meson.build), beside belayd: ../share/belay/bundle/agent-ARCH.tar.gz
- * when installed, ../bundle/ in a build tree. Another architecture's can be put there from a build
- * on such a machine.
+ * The agent that belayd serves to machines without one: a compressed tar for each architecture,
+ * made by the build (bundle/meson.build), at ../share/belay/bundle/agent-ARCH.tar.gz relative to
+ * belayd when installed, in ../bundle/ in a build tree. Bundles of other architectures can be
+ * copied there from a build on such a machine.
  *
- * Opened and hashed once, at start, and kept open: what is served has the hash that is told, also
+ * Opened and hashed once, at the start, and kept open: the served file has the announced hash even
  * while a new version is being installed.
  */
 #ifndef BELAY_SCHEDULER_BUNDLE_H
@@ -19,7 +19,7 @@
 enum { BUNDLE_X86_64, BUNDLE_AARCH64, BUNDLE_ARCHES };
 
 struct bundle {
-    int fd; /* -1: there is none */
+    int fd; /* -1 = none */
     int64_t size_bytes;
     char sha256[65]; /* hex */
 };
@@ -28,15 +28,17 @@ struct bundles {
     struct bundle of[BUNDLE_ARCHES];
 };
 
-/* Blocks for the reading of all there are. That there are none is not an error: images may have the
- * agent. On failure (ERR_IO, ERR_INVALID: larger than BUNDLE_BYTES_MAX) nothing is open. */
+/* Opens all bundles; blocks while reading them. A missing bundle is not an error, because images
+ * may have the agent. On failure (ERR_IO, ERR_INVALID: larger than BUNDLE_BYTES_MAX) nothing is
+ * open. */
 int bundles_open(struct bundles *ret_bundles, struct err *e);
 /* The same, from this directory. */
 int bundles_open_dir(const char *dir, struct bundles *ret_bundles, struct err *e);
-/* Of zeroed ones too. */
+/* Accepts zeroed ones. */
 void bundles_close(struct bundles *b);
 
-/* NULL: ERR_INVALID (not an architecture), ERR_NOT_FOUND (there is none for it). Borrowed. */
+/* Returns the bundle, borrowed, or NULL: ERR_INVALID (not an architecture), ERR_NOT_FOUND (no
+ * bundle for it). */
 const struct bundle *bundles_find(const struct bundles *b, const char *arch, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cluster's own certificate authority: EC P-256, made at belayd's first start. Its key never
+ * The cluster's own certificate authority: EC P-256, created at belayd's first start. Its key never
  * leaves the state directory (mode 0600). It signs the server's certificate and one certificate a
  * node; it is the only CA that either side trusts.
  */
@@ -12,18 +12,18 @@
 
 struct ca;
 
-/* Loads ca.pem and ca.key from dir, or makes them. ERR_CORRUPT if they do not belong together. */
+/* Loads ca.pem and ca.key from dir, or creates them. ERR_CORRUPT if they do not match. */
 int ca_open(const char *dir, const char *cluster, const struct clock *clock, struct ca **ret_ca,
     struct err *e);
-void ca_close(struct ca *c); /* NULL is fine */
+void ca_close(struct ca *c); /* c may be NULL */
 
 const char *ca_pem(const struct ca *c);     /* the CA's certificate; borrowed */
-struct wall ca_ends_at(const struct ca *c); /* after that nothing that it signed is good */
+struct wall ca_ends_at(const struct ca *c); /* nothing that it signed is valid after that */
 
-/* A fresh key and certificate for the server, for these host names and addresses (always also
- * localhost, 127.0.0.1 and ::1). Valid for as long as the CA is: belayd makes one at each start and
- * keeps the key in memory, and one that ended sooner would cut all agents off from a belayd that
- * has just run on. Both texts are the caller's. */
+/* Issues a new key and certificate for the server, for these host names and addresses (always
+ * including localhost, 127.0.0.1 and ::1). Valid as long as the CA: belayd issues one at each start
+ * and keeps the key in memory, and an earlier expiry would disconnect all agents from a belayd that
+ * keeps running. The caller owns both texts. */
 int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char **ret_cert_pem,
     char **ret_key_pem, struct err *e);
 
@@ -31,7 +31,7 @@ int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char
  * (whatever the request says), for client use, valid for life_ms. */
 int ca_issue_node(struct ca *c, const char *csr_pem, const char *cn, int64_t life_ms,
     char **ret_cert_pem, struct err *e);
-/* The SHA-256 of the public key in a request, hex, after the same checks. */
+/* Returns the SHA-256 of the public key in a request, as hex, after the same checks. */
 int ca_csr_key_hash(const char *csr_pem, char ret_key_hash[65], struct err *e);
 
 /* Hex SHA-256, and hex HMAC-SHA-256 of text under key, for tokens. out: 65 bytes. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nodes tell by which something is decided: what holds their GPUs back, and what GPUs,
- * processors and memory draw, as far as they measure it. A node that is held back is given nothing
- * new until that has been over for a while; what it draws counts in its rack
- * (core/placement/rack.h).
+ * Reports of nodes that decisions depend on: what throttles their GPUs, and the draw of GPUs,
+ * processors and memory, as far as they measure it. A throttled node gets no new job until the
+ * throttling has been over for a while; its draw counts in its rack (core/placement/rack.h).
  *
- * In memory only: a belayd that was started knows it again within a minute or two.
+ * In memory only: a restarted belayd has it again within a minute or two.
  */
 #ifndef BELAY_SCHEDULER_CONDITIONS_H
 #define BELAY_SCHEDULER_CONDITIONS_H
@@ -14,21 +13,21 @@
 #include "scheduler/engine/tick.h"
 #include "telemetry/diagnose.h"
 
-#define CONDITION_STALE_MS 300000 /* what a node drew so long ago does not count any more */
+#define CONDITION_STALE_MS 300000 /* a draw measured this long ago no longer counts */
 
 struct conditions_options {
     struct tick *tick;
     struct timers *timers;
-    /* a node is given nothing new for so long after it was held back; 0: it does not matter */
+    /* how long a node gets no new job after it was throttled; 0 = no restriction */
     int64_t throttled_ms;
-    const struct diagnose_limits *limits; /* what counts as held back; borrowed */
+    const struct diagnose_limits *limits; /* the limits for throttling; borrowed */
 };
 
 struct conditions;
 struct conditions *conditions_create(const struct conditions_options *o);
-void conditions_destroy(struct conditions *c); /* NULL is fine */
-/* With each status of a node, whatever it tells. Loads with numbers up to `above` were taken
- * before. */
+void conditions_destroy(struct conditions *c); /* c may be NULL */
+/* Call with each status of a node, whatever its contents. Loads with numbers up to `above` were
+ * processed before. */
 void conditions_take(
     struct conditions *c, int64_t node, const struct wire_status *st, int64_t above);
 

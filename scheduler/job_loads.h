@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job's last attempt did from some moment on, added up by rank and by GPU, with what it
- * asked for.
+ * The loads of a job's last attempt from a given moment on, summed by rank and by GPU, with its
+ * requests.
  */
 #ifndef BELAY_SCHEDULER_JOB_LOADS_H
 #define BELAY_SCHEDULER_JOB_LOADS_H
@@ -13,7 +13,7 @@ struct job_loads {
     int64_t attempt;
     struct job_rank {
         int32_t rank;
-        int64_t node, cpus, gpus, memory_bytes; /* that it has there */
+        int64_t node, cpus, gpus, memory_bytes; /* that the job has on the node */
         struct task_load load;
     } * ranks;
     size_t n_ranks;
@@ -23,12 +23,12 @@ struct job_loads {
         char gpu[64];
         bool is_slice;
         struct gpu_load load;
-        int64_t busiest; /* percent, in the row in which it was most busy */
+        int64_t busiest; /* percent, in its busiest row */
     } * gpus;
     size_t n_gpus;
 };
 
-/* Of the finest spans from this one on (0: minutes) of which there are some. deinit in any case. */
+/* Reads the finest available spans from this one on (0 = minutes). Call deinit in all cases. */
 int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struct model *m,
     const struct job_row *job, struct wall from, int finest, struct err *e);
 void job_loads_deinit(struct job_loads *l);

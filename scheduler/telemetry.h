@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What agents tell of tasks and GPUs, on its way into the database: gathered for some seconds and
- * committed with whatever a tick commits then, so that many nodes cost one transaction. The same
- * commits remove what is old.
+ * Moves the loads of tasks and GPUs that agents report into the database: collected for some
+ * seconds and committed with the tick's next commit, so that many nodes cost one transaction. The
+ * same commits remove old rows.
  *
- * What is wrong (another node's job, a time that cannot be) is left out. What was taken and is not
- * committed yet is lost with belayd, which costs some minutes of telemetry and nothing else.
+ * Invalid loads (another node's job, an impossible time) are dropped. Loads that were received and
+ * are not committed yet are lost with belayd, which costs only some minutes of telemetry.
  */
 #ifndef BELAY_SCHEDULER_TELEMETRY_H
 #define BELAY_SCHEDULER_TELEMETRY_H
@@ -13,7 +13,7 @@
 #include "scheduler/engine/sessions.h"
 #include "scheduler/engine/tick.h"
 
-/* loads that wait to be committed; beyond that the newest are left out */
+/* loads waiting to be committed; beyond that the newest are dropped */
 #define TELEMETRY_WAITING_MAX 30000
 
 struct telemetry_options {
@@ -25,7 +25,7 @@ struct telemetry_options {
 
 struct telemetry;
 struct telemetry *telemetry_create(const struct telemetry_options *o);
-void telemetry_destroy(struct telemetry *t); /* NULL is fine */
+void telemetry_destroy(struct telemetry *t); /* t may be NULL */
 
 /* A sessions_loads_fn of the struct telemetry. */
 void telemetry_take(

@@ -20,11 +20,11 @@ struct token_uses_options {
     struct db_reader *reader;
 };
 
-/* All borrowed. destroy: NULL is fine; a store that was posted ends without effect. */
+/* All borrowed. destroy accepts NULL; a store that was already posted then has no effect. */
 struct token_uses *token_uses_create(const struct token_uses_options *o);
 void token_uses_destroy(struct token_uses *u);
 
-/* This API token, as it is stored, was accepted now. */
+/* Records that this API token, in its stored form, was accepted now. */
 void token_uses_note(struct token_uses *u, const struct token_row *token);
 
 /* The last use: the stored one, or a later one that is not stored yet. WALL_NONE: never used. */

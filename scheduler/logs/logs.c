@@ -27,8 +27,8 @@
     "node alone: in output.log of the attempt's directory while it runs, and in the file of "      \
     "--output ----\n"
 
-/* What an agent will still ship of an ended attempt. In memory only: after a restart nothing is
- * awaited. */
+/* Output that an agent will still ship for an ended attempt. In memory only: after a restart
+ * nothing is awaited. */
 struct awaited {
     struct link in_logs;
     struct logs *logs;
@@ -59,7 +59,7 @@ void logs_limit(struct logs *l, const struct log_limits *limits, logs_cut_fn cut
     l->cut = cut;
 }
 
-/* ---- what is awaited ---- */
+/* ---- awaited output ---- */
 
 static void awaited_free(struct awaited *a)
 {
@@ -78,7 +78,7 @@ void logs_close(struct logs *l)
     l->quota = NULL;
 }
 
-/* NULL: all that was written is here, or will not come any more. */
+/* Returns NULL if all output has arrived, or no more will. */
 static struct awaited *awaited_of(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
 {
     LIST_FOREACH (&l->awaited, n) {
@@ -102,8 +102,7 @@ bool logs_is_open(const struct logs *l, const struct attempt_row *a, bool job_go
            (wall_is_set(a->ended_at) && now_ms < a->ended_at.ms + LOGS_LATE_MS);
 }
 
-/* Nothing else would wake those who follow the log: there is no output, and the job has ended
- * already. */
+/* Wakes the followers of the log: no output will, and the job has ended already. */
 static void on_patience_over(struct timer *t, void *ctx)
 {
     struct awaited *a = ctx;
@@ -164,7 +163,7 @@ void logs_await(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int6
 
 /* ---- writing ---- */
 
-/* True when all that a seam line says of it is decided. */
+/* True when everything in the attempt's seam line is final. */
 static bool is_settled(const struct attempt_row *a)
 {
     return wall_is_set(a->started_at) || a->state == ATTEMPT_ENDED;
@@ -183,7 +182,7 @@ static int find_later(void *ctx, const struct attempt_row *a)
     return f->settled;
 }
 
-/* A later attempt's seam can be read (or the database cannot). */
+/* True if a later attempt's seam can be read, or if the database cannot. */
 static int is_closed(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt,
     int32_t rank, bool *ret_closed, struct err *e)
 {
@@ -218,7 +217,7 @@ static void written(struct logs *l, int64_t job, int64_t attempt, int32_t rank, 
     free(path);
 }
 
-/* What is new of a piece stands behind what there was. */
+/* Records the time of the new part of a piece, which continues the existing output. */
 static void note_time(const struct logs *l, int64_t job, int64_t attempt, int32_t rank, int fd,
     const struct stat *before)
 {
@@ -235,18 +234,18 @@ bool logs_is_synced(const struct logs *l, int64_t job, int64_t attempt, int32_t 
     return is_synced;
 }
 
-/* What is new of a piece, on its way into its file. */
+/* The new part of a piece, to be written to its file. */
 struct piece {
     struct logs *l;
     int64_t job, attempt;
     int32_t rank;
-    const char *p; /* NULL: a hole */
+    const char *p; /* NULL for a hole */
     int64_t n;
-    int64_t kept;  /* of n; then the output is cut */
-    char why[128]; /* it is */
+    int64_t kept;  /* the bytes of n that are kept; then the output is cut */
+    char why[128]; /* the reason of the cut */
 };
 
-/* What is kept of it behind `size` bytes. */
+/* Computes how much of it is kept after `size` bytes. */
 static void find_room(struct piece *x, struct db_reader *r, int64_t size)
 {
     struct logs *l = x->l;
@@ -275,7 +274,7 @@ static void find_room(struct piece *x, struct db_reader *r, int64_t size)
     }
 }
 
-/* The line is there before the mark, so that output is never cut without a word. */
+/* The line is written before the mark, so that output is never cut without an explanation. */
 static int cut(const struct piece *x, int fd, struct err *e)
 {
     struct logs *l = x->l;
@@ -298,7 +297,7 @@ static int cut(const struct piece *x, int fd, struct err *e)
     return rc;
 }
 
-/* Behind `size` bytes. *ret_size is set on success. */
+/* Writes it after `size` bytes. *ret_size is set on success. */
 static int write_piece(struct piece *x, int fd, int64_t size, int64_t *ret_size, struct err *e)
 {
     int rc = 0;
@@ -358,21 +357,21 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
 struct view {
     struct logs *l;
     int32_t rank;
-    int64_t start; /* of the piece being looked at */
+    int64_t start; /* of the current piece */
     int64_t from;  /* the next byte that the caller wants */
     size_t max;
-    struct buf *out;   /* NULL: only measure */
-    int64_t attempt;   /* this one alone; 0: all */
-    struct wall since; /* while measuring: look where what came then begins */
-    int64_t since_at;  /* there; -1: not found yet */
-    bool mid_line;     /* what was looked at last did not end with a newline */
+    struct buf *out;   /* NULL to measure only */
+    int64_t attempt;   /* only this attempt; 0 = all */
+    struct wall since; /* while measuring: find where output of this time begins */
+    int64_t since_at;  /* its position; -1 = not found yet */
+    bool mid_line;     /* the last piece did not end with a newline */
     bool awaited;
-    bool met, ended; /* of one attempt: it is there, and over */
+    bool met, ended; /* for one attempt: it exists, and has ended */
     int rc;
     struct err *e;
 };
 
-/* How many bytes of a piece of this length go out now, and from where in it. */
+/* Returns how many bytes of a piece of this length are output now, and the start in *ret_skip. */
 static size_t take(struct view *v, int64_t length, int64_t *ret_skip)
 {
     int64_t skip = v->from > v->start ? v->from - v->start : 0;
@@ -405,7 +404,7 @@ static void seam_text(const struct attempt_row *a, char out[SEAM_MAX])
 
 static void add_seam(struct view *v, const struct attempt_row *a)
 {
-    char text[1 + SEAM_MAX] = "\n"; /* the seam begins a line of its own */
+    char text[1 + SEAM_MAX] = "\n"; /* the seam begins on a new line */
     char *line = text + v->mid_line;
     int64_t skip;
     if (v->since_at < 0 && wall_is_set(a->started_at) && a->started_at.ms >= v->since.ms)
@@ -423,7 +422,7 @@ static int read_piece(struct view *v, int fd, int64_t job, size_t n, int64_t ski
     if (got < 0)
         return err_errno(v->e, errno, "cannot read the output of job %lld", (long long)job);
     buf_commit(v->out, (size_t)got);
-    v->from -= (int64_t)n - got; /* only if somebody cut the file */
+    v->from -= (int64_t)n - got; /* only if the file was truncated */
     return 0;
 }
 
@@ -463,14 +462,14 @@ static int add_attempt(void *ctx, const struct attempt_row *a)
     return v->rc != 0 || v->awaited || v->attempt > 0;
 }
 
-/* One walk over the log: v->start is its length then. */
+/* Traverses the log; afterwards v->start is its length. */
 static int look(struct view *v, struct db_reader *r, int64_t job)
 {
     int rc = db_read_attempts(r, job, add_attempt, v, v->e);
     return rc != 0 ? rc : v->rc;
 }
 
-/* Backwards, a piece at a time, until so many lines are behind *ret_at. */
+/* Searches backwards, a piece at a time, until there are that many lines after *ret_at. */
 static int find_tail(struct logs *l, struct db_reader *r, const struct logs_part *part,
     int64_t size, int64_t *ret_at, struct err *e)
 {
@@ -490,7 +489,7 @@ static int find_tail(struct logs *l, struct db_reader *r, const struct logs_part
         buf_clear(&piece);
         rc = look(&v, r, part->job);
         for (size_t i = piece.len; rc == 0 && i-- > 0;) {
-            /* the end of the last line begins no other */
+            /* the end of the last line does not begin another */
             bool is_last = from + (int64_t)i == size - 1;
             if (piece.data[i] != '\n' || is_last || ++lines < part->tail)
                 continue;
@@ -505,7 +504,7 @@ out:
     return rc;
 }
 
-/* Where the part begins. */
+/* Computes where the part begins. */
 static int find_start(struct logs *l, struct db_reader *r, const struct logs_part *part,
     int64_t *ret_at, struct err *e)
 {

@@ -4,16 +4,16 @@
  * offsets that the agent names (a repeated piece changes nothing), read as one continuous log with
  * a line at each seam.
  *
- * What a reader has been shown never changes: an attempt's output is closed, and what still comes
- * of it is dropped, once the seam of a later attempt can be read.
+ * Data that a reader has seen never changes: once the seam of a later attempt can be read, an
+ * attempt's output is closed, and further output of it is dropped.
  *
- * What is kept is limited, by attempt (LOGS_ATTEMPT_BYTES_MAX), by job and by user (logs/quota.h).
- * At a limit the attempt's output is cut: a line says so, N.log.cut beside it keeps it so, and its
- * agent is told that all is here.
+ * Stored output is limited, by attempt (LOGS_ATTEMPT_BYTES_MAX), by job and by user (logs/quota.h).
+ * At a limit the attempt's output is cut: a line says so, the file N.log.cut keeps this state, and
+ * the agent gets the answer that everything has arrived.
  *
- * What was written is on disk a second later, or when somebody waits for it. While an attempt lives
- * its agent has all of its output, and goes back to where we are: so only who lets the agent forget
- * it has to wait.
+ * Written output is on disk a second later, or earlier if a caller waits for it. While an attempt
+ * is alive its agent has all of its output, and resumes at our size. Therefore only callers that
+ * let the agent drop its output have to wait.
  */
 #ifndef BELAY_SCHEDULER_LOGS_LOGS_H
 #define BELAY_SCHEDULER_LOGS_LOGS_H
@@ -26,16 +26,18 @@
 #include "scheduler/logs/syncer.h"
 
 #define LOGS_ATTEMPT_BYTES_MAX                                                                     \
-    (4LL << 30) /* with holes; further output of an attempt is dropped, with a line that says so */
+/* including holes; further output of an attempt is dropped, with a line that says so */
+(4LL << 30)
 #define LOGS_OFFSET_MAX (1LL << 50)
 #define LOGS_AWAIT_MS 10000 /* how long the next piece of an ended attempt's output is awaited */
-/* after an attempt's end. An agent tries for twelve minutes */
+/* after an attempt's end; an agent tries for twelve minutes */
 #define LOGS_LATE_MS (15 * 60 * 1000)
 
-/* What was awaited of this job will not come any more: what its log held back can be read. */
-typedef void (*logs_over_fn)(void *ctx, int64_t job);
+    /* Awaited output of this job will not arrive any more: output after it in the log can be read
+ * now. */
+    typedef void (*logs_over_fn)(void *ctx, int64_t job);
 
-/* The output of this attempt is cut from here on; why: a sentence without its end. */
+/* The output of this attempt is cut from here on; why is a sentence without its full stop. */
 typedef void (*logs_cut_fn)(void *ctx, int64_t job, int64_t attempt, int32_t rank, const char *why);
 
 struct logs_stats {
@@ -54,52 +56,53 @@ struct logs {
     struct syncer *syncer;
 };
 
-/* loop and timers are borrowed. over runs from a timer, never inside a call. The object must not be
- * moved. Jobs and users have no limit before logs_limit. */
+/* loop and timers are borrowed. over runs from a timer, never inside a call. l must not be moved.
+ * Jobs and users have no limit before logs_limit. */
 int logs_open(struct logs *l, const char *dir, uv_loop_t *loop, struct timers *timers,
     logs_over_fn over, void *ctx, struct err *e);
 /* cut is called with over's ctx. */
 void logs_limit(struct logs *l, const struct log_limits *limits, logs_cut_fn cut);
-void logs_close(struct logs *l); /* harmless when zeroed; as syncer_destroy */
+void logs_close(struct logs *l); /* no effect when zeroed; see syncer_destroy */
 
-/* Stores n bytes of an attempt's output at offset (0 .. LOGS_OFFSET_MAX). p NULL: a hole of n
- * bytes, which takes no room. *ret_size is how much belayd has without a gap: the agent goes on
- * from there. A piece beyond that is refused (nothing written) by telling the size; one that is
- * dropped by telling its end; of output that is cut LOGS_OFFSET_MAX is told, so that no more comes.
- * ERR_NO_SPACE, ERR_IO. */
+/* Stores n bytes of an attempt's output at offset (0 .. LOGS_OFFSET_MAX). p is NULL for a hole of n
+ * bytes, which takes no disk space. *ret_size is how much belayd has without a gap: the agent
+ * continues there. A piece beyond that is refused (nothing is written) by returning the size; a
+ * dropped one by returning its end; for output that is cut, LOGS_OFFSET_MAX is returned, so that no
+ * more is sent. ERR_NO_SPACE, ERR_IO. */
 int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int32_t rank,
     int64_t offset, const void *p, size_t n, int64_t *ret_size, struct err *e);
 
-/* A live attempt was told to have ended after writing this many bytes: until they are here, or
- * nothing came for LOGS_AWAIT_MS, the log is not complete and shows nothing that came later. Safe
- * to repeat. */
+/* A live attempt was reported as ended after this many bytes. Until they have arrived, or nothing
+ * has arrived for LOGS_AWAIT_MS, the log is incomplete and shows no later output. May be
+ * repeated. */
 void logs_await(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int64_t bytes);
 
-/* All that was written of this attempt is on disk. */
+/* True if all written output of this attempt is on disk. */
 bool logs_is_synced(const struct logs *l, int64_t job, int64_t attempt, int32_t rank);
-/* More output of this attempt is accepted: it runs, its output is awaited, its job goes on (then
- * the seam of the next attempt closes it), or it ended less than LOGS_LATE_MS ago. */
+/* True if more output of this attempt is accepted: it runs, its output is awaited, its job
+ * continues (then the seam of the next attempt closes it), or it ended less than LOGS_LATE_MS
+ * ago. */
 bool logs_is_open(const struct logs *l, const struct attempt_row *a, bool job_goes_on);
-/* something is to come, so */
+/* True if output of it is awaited, so */
 bool logs_is_awaited(const struct logs *l, int64_t job, int64_t attempt, int32_t rank);
 
-/* A part of the log of one rank of a job: from the furthest of these three. */
+/* A part of the log of one rank of a job: from the latest of these three positions. */
 struct logs_part {
-    /* attempt 0: all, one after the other, with seams; else its output alone, at offsets of its
+    /* attempt 0 = all, one after the other, with seams; else only its output, at offsets of its
      * own */
     int64_t job, attempt;
     int32_t rank;
-    int64_t offset; /* negative: that far before the end */
-    /* what came then or later (logs/times.h); zeroed, or WALL_NONE: whenever */
+    int64_t offset; /* negative = that far before the end */
+    /* output of that time or later (logs/times.h); zeroed, or WALL_NONE = any time */
     struct wall since;
-    int64_t tail; /* the last lines, 1 .. LOGS_TAIL_MAX; 0: all */
+    int64_t tail; /* the last lines, 1 .. LOGS_TAIL_MAX; 0 = all */
 };
 #define LOGS_TAIL_MAX 1000000
-#define LOGS_TAIL_BYTES_MAX (16 << 20) /* that are looked through for the last lines */
+#define LOGS_TAIL_BYTES_MAX (16 << 20) /* bytes that are searched for the last lines */
 
-/* At most max bytes of it. *ret_next is the offset after them, *ret_complete true when nothing more
- * is there and nothing is awaited (of an attempt: and it has ended). ERR_NOT_FOUND: there is no
- * such attempt. */
+/* Reads at most max bytes of it. *ret_next is the offset after them; *ret_complete is true when
+ * there is no more and none is awaited (for one attempt: and it has ended). ERR_NOT_FOUND if there
+ * is no such attempt. */
 int logs_read(struct logs *l, struct db_reader *r, const struct logs_part *part, size_t max,
     struct buf *out, int64_t *ret_next, bool *ret_complete, struct err *e);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See logs/quota.h. What is known of jobs is a cache, dropped when it is large and counted anew.
+ * See logs/quota.h. The counts of jobs are a cache, which is dropped when it is large and then
+ * rebuilt.
  */
 #include "scheduler/logs/quota.h"
 
@@ -16,16 +17,16 @@
 
 #define JOBS_MAX 4096
 #define HOUR_MS 3600000LL
-#define BLOCK_BYTES 512 /* of st_blocks */
+#define BLOCK_BYTES 512 /* unit of st_blocks */
 
 struct of_user {
     int64_t bytes[LOG_QUOTA_HOURS]; /* by the hour, modulo a day */
-    int64_t hour;                   /* the last that was counted */
+    int64_t hour;                   /* the last counted hour */
 };
 
 struct of_job {
     int64_t bytes;
-    struct of_user *user; /* NULL: not known, nothing is counted */
+    struct of_user *user; /* NULL if unknown: nothing is counted */
 };
 
 struct log_quota {
@@ -69,7 +70,7 @@ static bool is_output(const char *name)
     return n > 4 && str_eq(name + n - 4, ".log");
 }
 
-/* Of sparse files what is on disk. */
+/* Counts the disk space of sparse files. */
 static int64_t count_bytes(const char *path)
 {
     DIR *dir = opendir(path);
@@ -125,7 +126,8 @@ static struct of_job *job_of(struct log_quota *q, struct db_reader *r, int64_t j
 
 /* ---- users ---- */
 
-/* Hours that are a day old begin anew. A clock that was set back counts in the last hour. */
+/* Clears hours that are a day old. With a clock that was set back, output counts in the last
+ * hour. */
 static void advance(struct of_user *u, struct wall now)
 {
     int64_t hour = now.ms / HOUR_MS;

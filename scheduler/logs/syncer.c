@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See syncer.h. Invariants: at most one round is on the thread; what is told while it is belongs to
- * the next one, and so does who begins to wait then; a timer runs exactly while something is told,
- * nobody waits and no round is on the thread.
+ * See syncer.h. Invariants: at most one round is on the thread. Writes that are announced during a
+ * round belong to the next one, and so do callers that begin to wait then. A timer runs exactly
+ * while writes are announced, no caller waits and no round is on the thread.
  */
 #include "scheduler/logs/syncer.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILES_MAX 8 /* of a round: of more the whole file system is synced, in one call */
+#define FILES_MAX 8 /* of one round: for more files the whole file system is synced, in one call */
 
 struct waiter {
     struct link in_list;
@@ -27,7 +27,7 @@ struct waiter {
 };
 
 struct round {
-    struct syncer *owner; /* NULL: it was destroyed meanwhile */
+    struct syncer *owner; /* NULL if it was destroyed meanwhile */
     char *dir;
     struct smap files; /* path -> is_old or is_new */
     struct list waiters;
@@ -43,7 +43,7 @@ struct syncer {
     struct round *now;  /* on the thread, or NULL */
 };
 
-static char is_old, is_new_file; /* values of the map; never looked into */
+static char is_old, is_new_file; /* values of the map; only their addresses are used */
 
 static struct round *round_create(const char *dir)
 {
@@ -61,7 +61,7 @@ static void round_free(struct round *r)
 
 /* ---- on the thread ---- */
 
-/* A file that is gone need not be durable. */
+/* A file that no longer exists need not be durable. */
 static int sync_file(const char *path, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
@@ -73,7 +73,7 @@ static int sync_file(const char *path, struct err *e)
     return rc;
 }
 
-/* The names above a new file, up to and with dir. */
+/* Syncs the directories above a new file, up to and including dir. */
 static int sync_names(const char *dir, const char *path, struct err *e)
 {
     char *at = mem_strdup(path), *slash;
@@ -206,8 +206,7 @@ bool syncer_is_synced(const struct syncer *s, const char *path)
     return !(s->now && smap_get(&s->now->files, path)) && !smap_get(&s->next->files, path);
 }
 
-/* Of a round that is on the thread nobody knows what it has done already, so it is the next one
- * that counts. */
+/* The progress of a running round is unknown, so the caller waits for the next one. */
 void syncer_wait(struct syncer *s, syncer_fn fn, void *ctx)
 {
     struct waiter *w = mem_alloc(sizeof(*w));

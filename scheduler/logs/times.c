@@ -50,7 +50,7 @@ static bool write_entry(int fd, int64_t n, int64_t second, int64_t offset)
     return pwrite(fd, e, sizeof(e), n * ENTRY) == sizeof(e);
 }
 
-/* Half a record at the end is none. */
+/* An incomplete record at the end is ignored. */
 static int64_t count(int fd)
 {
     struct stat st;
@@ -67,12 +67,12 @@ static void add(const char *path, int64_t first_second, int64_t second, int64_t 
     int64_t n = count(fd), last_second, last_offset;
     if (n == 0 && write_entry(fd, 0, first_second, 0))
         n = 1;
-    /* What was said of output that a crash has taken back. */
+    /* Records of output that a crash has lost. */
     while (n > 1 && read_entry(fd, n - 1, &last_second, &last_offset) && last_offset >= offset)
         n--;
     if (n > 0 && (n + 1) * ENTRY <= LOG_TIMES_BYTES_MAX && write_entry(fd, n, second, offset) &&
         ftruncate(fd, (n + 1) * ENTRY) != 0)
-        n = 0; /* too many records: those behind this one are of what will be overwritten */
+        n = 0; /* too many records: later ones belong to output that will be overwritten */
     close(fd);
 }
 
@@ -84,7 +84,7 @@ void log_times_note(
         add(path, last, second, offset);
     const struct timespec at = {.tv_sec = second > last ? second : last}, times[2] = {at, at};
     if (futimens(fd, times) != 0)
-        return; /* it has the time of its writing, which is about the same */
+        return; /* the file has the time of its last write, which is nearly the same */
 }
 
 int64_t log_times_find(const char *path, const struct stat *st, struct wall since)
@@ -96,7 +96,7 @@ int64_t log_times_find(const char *path, const struct stat *st, struct wall sinc
     int64_t low = 0, high = fd < 0 ? 0 : count(fd);
     if (high == 0)
         found = st->st_mtim.tv_sec >= second ? 0 : st->st_size;
-    while (low < high) { /* the first record that is not before */
+    while (low < high) { /* the first record that is not earlier */
         int64_t middle = low + (high - low) / 2, offset;
         if (!read_entry(fd, middle, &found_second, &offset))
             break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See store/claim.h. A look is made on a thread, which reads what it holds and nothing else, so
- * that a claim can be destroyed meanwhile.
+ * See store/claim.h. The store is checked on a thread, which uses only its own struct look, so that
+ * a claim can be destroyed meanwhile.
  */
 #include "scheduler/store/claim.h"
 
@@ -18,29 +18,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_MS 5000 /* a start waits for the store no longer */
-#define LOOK_MS 60000 /* nor does a look */
+#define START_MS 5000 /* the longest that a start waits for the store */
+#define LOOK_MS 60000 /* the longest check */
 #define AGAIN_BASE_MS 2000
 #define AGAIN_CAP_MS 30000
 #define PLACES_BYTES_MAX (64u << 10)
 
 enum finding {
     FOUND_OURS,
-    FOUND_ANOTHERS, /* or nobody knows whose: refused */
-    FOUND_MISSING,  /* it was marked, and is not */
-    FOUND_NUMBERS,  /* it was given up, and has jobs of numbers that ours would get */
+    FOUND_ANOTHERS, /* or its owner is unknown: refused */
+    FOUND_MISSING,  /* it was marked, and is no longer */
+    FOUND_NUMBERS,  /* it was given up, and has jobs with numbers that ours would get */
     FOUND_NOTHING   /* it did not answer */
 };
 
 struct look {
-    struct store_claim *claim; /* NULL: it was destroyed */
+    struct store_claim *claim; /* NULL after it was destroyed */
     char url[1024], cluster[64], uid[OWNER_UID_MAX];
     bool is_known, had_checkpoints, reads_only;
     int64_t next_job, now_ms;
-    struct store_net *net; /* NULL: of this machine */
+    struct store_net *net; /* NULL for a store of this machine */
     atomic_int cancel;
     enum finding found;
-    bool is_new; /* the marker was written now */
+    bool is_new; /* the marker was written by this check */
     int64_t last_job;
     int rc;
     struct err e;
@@ -50,7 +50,7 @@ struct store_claim {
     struct store_claim_options o;
     struct store_access access;
     struct look *now;                     /* or NULL */
-    bool on_thread, is_starting, is_over; /* over: of the start, it is known */
+    bool on_thread, is_starting, is_over; /* is_over: the result of the start's check is known */
     bool is_ours, was_told;
     bool is_refused;
     int tries;
@@ -74,7 +74,7 @@ static int refuse(struct look *k, struct err *e, const char *whose)
         k->url, whose, k->cluster);
 }
 
-/* Its owner is not known: nobody claims it. */
+/* The owner is unknown: no cluster may claim it. */
 static int refuse_torn(struct look *k, struct err *e)
 {
     struct err why = *e;
@@ -112,7 +112,8 @@ static int look_at_unmarked(
     return rc;
 }
 
-/* By `belay checkpoint adopt`. Those of before keep their numbers, ours get higher ones. */
+/* The store was given up by `belay checkpoint adopt`. Its jobs keep their numbers, ours get higher
+ * ones. */
 static int look_at_given_up(
     struct look *k, struct store *s, const struct owner_mark *mark, struct err *e)
 {
@@ -148,7 +149,7 @@ static int look(struct look *k, struct err *e)
     if (rc == ERR_NOT_FOUND && k->is_known)
         k->found = FOUND_MISSING;
     if (rc == ERR_NOT_FOUND && !k->is_known && k->reads_only) {
-        k->found = FOUND_OURS; /* a start makes it */
+        k->found = FOUND_OURS; /* a start creates it */
         return 0;
     }
     if (rc)
@@ -189,7 +190,7 @@ static char *place_line(const struct store_claim *c)
     return mem_printf("%s %s\n", c->o.cluster, c->o.store);
 }
 
-/* Lines that are there; a missing file has none. */
+/* Reads the existing lines; a missing file has none. */
 static int read_places(const struct store_claim *c, struct buf *out, struct err *e)
 {
     char *path = places_file(c);
@@ -232,7 +233,7 @@ static void look_free(struct look *k)
 static void say(struct store_claim *c, const struct look *k)
 {
     bool is_same = str_eq(c->text, k->e.text);
-    bool is_said = c->o.reads_only && k->found == FOUND_ANOTHERS; /* by who asked */
+    bool is_said = c->o.reads_only && k->found == FOUND_ANOTHERS; /* reported by the caller */
     STR_COPY(c->text, k->e.text);
     if (!is_same && !is_said)
         log_error(
@@ -314,7 +315,7 @@ static bool is_known(const struct store_claim *c, bool *ret_any)
     char *line = place_line(c);
     struct buf text = {0};
     struct err e;
-    bool known = true; /* in doubt nothing is made */
+    bool known = true; /* in doubt nothing is created */
     *ret_any = true;
     if (read_places(c, &text, &e) == 0) {
         known = has_line(buf_str(&text), line);

@@ -6,9 +6,9 @@
  *                        ^  \---- failed: reported once -------> timer, backoff ----+
  *                        +----------------------------------------------------------+
  *
- * A fetch looks at the model first: an attempt that does not live has its grant dropped. The timer
- * is jittered, and no more than UNDER_WAY_MAX fetches go at a time, so that many attempts do not
- * ask all at once.
+ * A fetch checks the model first: the grant of an attempt that has ended is dropped. The timer is
+ * jittered, and no more than UNDER_WAY_MAX fetches run at a time, so that many attempts do not send
+ * requests at once.
  */
 #include "scheduler/store/grants.h"
 
@@ -30,20 +30,21 @@
 #define RETRY_BASE_MS SECONDS_MS(1)
 #define RETRY_CAP_MS SECONDS_MS(60)
 #define SESSION_NAME_MAX 65
-/* a difference that the versions of what is beside ours never make up for */
+/* larger than any difference of the versions of the other secrets */
 #define VERSION_STEP 1000
 
 struct grant {
     struct grants *owner;
     int64_t job, attempt;
-    struct scoped_credentials c; /* token "": none yet */
-    int64_t number;              /* of c, of all that were ever made */
+    struct scoped_credentials c; /* token "" = none yet */
+    int64_t number;              /* the number of c among all that were ever created */
     struct mono until;
-    struct scoped_call *call; /* under way, or NULL */
+    struct scoped_call *call; /* in progress, or NULL */
     struct timer timer;       /* the next fetch */
-    int tries;                /* that failed in a row */
-    bool end_told;            /* that what it had has ended */
-    struct err why;           /* there is none that holds; as long as the kind is the same */
+    int tries;                /* failures in a row */
+    bool end_told;            /* the expiry of its last credentials was reported */
+    /* the reason why there are no valid ones; kept while its kind is the same */
+    struct err why;
 };
 
 struct grants {
@@ -65,7 +66,7 @@ static enum scoped_kind kind_of(const struct s3_place *p)
                                              : SCOPED_AZURE;
 }
 
-/* service_url: of Azure; free it. */
+/* service_url is for Azure; free it. */
 static struct scoped_options options_of(
     const struct grants_options *o, const struct s3_place *p, char **ret_service_url)
 {
@@ -109,7 +110,7 @@ int grants_check(const struct grants_options *o, struct err *e)
 
 /* ---- the model ---- */
 
-/* Its lowest rank that lives; all of them share what it has. */
+/* Returns its lowest live rank; all ranks share the credentials. */
 static const struct attempt *live(const struct grants *g, int64_t job, int64_t attempt)
 {
     const struct job *j = model_job(tick_model(g->o.tick), job);
@@ -151,7 +152,7 @@ static void tell(const struct grant *x, const char *text)
     tick_post(x->owner->o.tick, &ev, NULL, NULL);
 }
 
-/* What is told to agents follows from what is on disk. */
+/* Messages to agents depend only on what is on disk. */
 struct change {
     struct grants *g;
     int64_t job, attempt;
@@ -197,7 +198,7 @@ static void on_failure(struct grant *x, const struct err *e)
     if (x->tries == 0 || (x->c.token[0] && left <= 0 && !x->end_told))
         tell(x, why.text);
     x->end_told = x->c.token[0] && left <= 0;
-    if (left <= 0 && x->why.kind != why.kind) { /* words may differ in a request's number */
+    if (left <= 0 && x->why.kind != why.kind) { /* texts may differ in a request's number */
         x->why = why;
         tell_sessions(x);
     }
@@ -216,7 +217,7 @@ static void on_credentials(void *ctx, const struct err *e, const struct scoped_c
         on_failure(x, e);
         return;
     }
-    /* so that belayd's next life gives none of this one's */
+    /* so that the next belayd process uses none of this one's versions */
     int64_t now = clock_wall(g->o.timers->clock).ms;
     g->last_number = now > g->last_number ? now : g->last_number + 1;
     x->c = *c;
@@ -273,7 +274,7 @@ static struct grant *grant_of(struct grants *g, int64_t job, int64_t attempt)
     return x;
 }
 
-/* ---- what others see ---- */
+/* ---- interface ---- */
 
 bool grants_give(
     struct grants *g, int64_t job, int64_t attempt, struct wire_secrets *s, struct err *ret_why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See sweeper.h. The thread reads what its job holds and nothing else, so a sweeper can be
- * destroyed meanwhile.
+ * See sweeper.h. The thread uses only its own struct sweep, so a sweeper can be destroyed
+ * meanwhile.
  */
 #include "scheduler/store/sweeper.h"
 
@@ -12,12 +12,12 @@
 #include "scheduler/store/access.h"
 #include <stdlib.h>
 
-#define LIMIT_MS SECONDS_MS(3600) /* then it is interrupted, and tried again later */
+#define LIMIT_MS SECONDS_MS(3600) /* then it is interrupted, and retried later */
 
 struct sweep {
-    struct sweeper *sweeper; /* NULL: it was destroyed */
+    struct sweeper *sweeper; /* NULL after it was destroyed */
     char url[1024], cluster[CORE_NAME_MAX], uid[OWNER_UID_MAX];
-    struct store_net *net; /* NULL: of this machine */
+    struct store_net *net; /* NULL for a store of this machine */
     struct ckpt_crypt crypt;
     struct cleaner_job job;
     bool is_anothers;
@@ -170,7 +170,7 @@ void sweeper_destroy(struct sweeper *w)
     if (!w)
         return;
     timer_stop(w->o.timers, &w->limit);
-    store_access_deinit(&w->access); /* drops a wait */
+    store_access_deinit(&w->access); /* drops a pending call */
     if (w->now && w->on_thread) {
         w->now->sweeper = NULL;
         atomic_store(&w->now->cancel, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cleaner's hands: closes and cleans a job's part of the store, on a thread, one job at a time.
+ * The cleaner's port: closes and cleans a job's part of the store, on a thread, one job at a time.
  */
 #ifndef BELAY_SCHEDULER_STORE_SWEEPER_H
 #define BELAY_SCHEDULER_STORE_SWEEPER_H
@@ -17,17 +17,17 @@ struct sweeper_options {
     /* for credentials of a store over a network: environment, file, or this machine's role */
     struct http_client *http;
     const char *store, *cluster;
-    /* whose the store has to be, or nothing is cleaned there; NULL: anybody's */
+    /* the expected owner of the store, else nothing is cleaned; NULL = any owner */
     const char *cluster_uid;
-    const struct master *master; /* the keys of encrypted checkpoints; NULL: none */
+    const struct master *master; /* the keys of encrypted checkpoints; may be NULL */
 };
 
-/* What o points to is borrowed. The store is opened for each job anew: what is wrong with it may
- * have been mended. */
+/* The data that o points to is borrowed. The store is opened for each job anew, because a fault may
+ * have been fixed. */
 struct sweeper *sweeper_create(const struct sweeper_options *o);
 struct cleaner_port *sweeper_port(struct sweeper *s);
-/* A cleaning under way is interrupted and tells nobody; the loop waits for its thread. Before the
- * HTTP client goes. NULL is fine */
+/* Interrupts a cleaning in progress without a callback; the loop waits for its thread. Call before
+ * the HTTP client is destroyed. s may be NULL. */
 void sweeper_destroy(struct sweeper *s);
 
 #endif
