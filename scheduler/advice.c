@@ -8,10 +8,11 @@
 #include "base/str.h"
 #include <stdio.h>
 
-/* How long a save takes: this job's last, or that of its user's newest job of the same name. */
+/* The duration of a save: this job's last one, or that of its user's newest job of the same
+ * name. */
 struct measured {
     const struct job_row *of;
-    int64_t job, ms; /* ms 0: not known */
+    int64_t job, ms; /* ms 0 = unknown */
 };
 
 static int look_at(void *ctx, const struct job_row *row)

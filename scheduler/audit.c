@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See audit.h. Machines are kept by token and by (provider, region, id); rows and sums stream by,
- * so that a long history costs no memory but that of its sums.
+ * See audit.h. Machines are kept by token and by (provider, region, id); rows and sums are
+ * streamed, so that a long history needs memory only for its sums.
  */
 #include "scheduler/audit.h"
 
@@ -21,10 +21,10 @@ const char *const audit_kind_names[] = {
 
 struct machine {
     const struct cloud_instance *c;
-    const struct config_pool *pool; /* of whose listing it was */
+    const struct config_pool *pool; /* the pool in whose listing it was */
     struct wall listed;
     struct machine *next;  /* under the same token */
-    struct machine *older; /* of all */
+    struct machine *older; /* the list of all machines */
     bool has_row;
 };
 
@@ -37,7 +37,7 @@ struct audit {
     const struct config *config;
     int64_t settle_ms;
     audit_fn fn;
-    audit_hides_fn hides; /* NULL: nothing is hidden */
+    audit_hides_fn hides; /* NULL if nothing is hidden */
     void *ctx;
     struct smap by_token, by_id; /* struct machine */
     struct machine *machines;
@@ -85,9 +85,9 @@ void audit_get_counts(const struct audit *a, struct audit_counts *ret_counts)
     *ret_counts = a->counts;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
-/* row and machine: NULL if it is not about one. */
+/* row and machine are NULL if the difference is not about one. */
 __attribute__((format(printf, 6, 7))) static void differ(struct audit *a, enum audit_kind kind,
     const char *pool, const struct instance_row *row, const struct cloud_instance *machine,
     const char *fmt, ...)
@@ -108,7 +108,7 @@ __attribute__((format(printf, 6, 7))) static void differ(struct audit *a, enum a
     a->fn(a->ctx, &d);
 }
 
-/* ---- what is listed ---- */
+/* ---- listings ---- */
 
 static void id_key(const struct config_pool *c, const char *id, char out[KEY_MAX])
 {
@@ -157,13 +157,13 @@ void audit_ledger_sum(struct audit *a, const struct ledger_sum *sum)
 
 /* ---- a row against its machine ---- */
 
-/* It is there and costs something. What stopped by itself still bills its disk. */
+/* True if it exists and costs money. A machine that stopped by itself still bills its disk. */
 static bool is_alive(const struct cloud_instance *c)
 {
     return c->state != CLOUD_GONE && !(c->state == CLOUD_STOPPING && c->reclaimed);
 }
 
-/* The machine of a row: by its token, and if it has an id by that too. */
+/* Returns the machine of a row: by its token, and by its id if it has one. */
 static struct machine *machine_of(
     const struct audit *a, const struct config_pool *c, const struct instance_row *r)
 {
@@ -239,8 +239,8 @@ static int64_t span_ms(struct wall from, struct wall to)
     return wall_is_set(from) && wall_is_set(to) && to.ms > from.ms ? to.ms - from.ms : 0;
 }
 
-/* What is in the ledger of it: all of its life once that is over, as core/ledger/ledger.c shares it
- * out. */
+/* Checks the instance's rows in the ledger: they cover its whole time once it has ended, as
+ * core/ledger/ledger.c distributes it. */
 static void check_ledger(struct audit *a, const struct instance_row *r)
 {
     const struct ledger_sum *s = map_get(&a->sums, r->id), none = {0};
@@ -262,8 +262,8 @@ static void check_ledger(struct audit *a, const struct instance_row *r)
             (long long)ms);
 }
 
-/* What is billed for it is what the ledger has: its hours, as the provider tells them (most in
- * whole seconds). */
+/* Checks that the bill equals the ledger: its hours, as the provider states them (most in whole
+ * seconds). */
 static void check_bill(
     struct audit *a, const struct instance_row *r, const struct cloud_instance *c)
 {

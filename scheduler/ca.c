@@ -21,7 +21,7 @@
 
 #define CA_DAYS 3650
 #define PEM_MAX 65536
-#define BACKDATE_S 300 /* clocks of nodes may be behind */
+#define BACKDATE_S 300 /* allows for nodes with slow clocks */
 
 struct ca {
     X509 *cert;
@@ -115,7 +115,7 @@ static void set_random_serial(X509 *cert)
     BN_free(bn);
 }
 
-/* A certificate for key named cn, unsigned. */
+/* Returns an unsigned certificate for key with the name cn. */
 static X509 *new_cert(const char *cn, EVP_PKEY *key, struct wall now, int64_t life_ms)
 {
     X509 *cert = X509_new();
@@ -140,7 +140,7 @@ static int sign(struct ca *c, X509 *cert, struct err *e)
     return 0;
 }
 
-/* ---- the CA itself ---- */
+/* ---- the authority ---- */
 
 static int make(
     struct ca *c, const char *cert_path, const char *key_path, const char *cluster, struct err *e)

@@ -7,15 +7,15 @@
 #include "telemetry/held_back.h"
 #include <stdlib.h>
 
-#define EARLY_MS 600000 /* a node's clock may be ahead by so much, */
-#define LATE_MS 180000  /* and a minute that is decided by is not older than this */
+#define EARLY_MS 600000 /* a node's clock may be ahead by this, */
+#define LATE_MS 180000  /* and a minute used for decisions is not older than this */
 
-/* Of a node that told something. */
+/* The condition of a node that has reported something. */
 struct condition {
-    enum throttle throttle; /* the last that it was held back by, ... */
-    int64_t throttled_at;   /* ... and when; 0: never */
-    int64_t watts;          /* what its GPUs drew, ... */
-    int64_t drawn_at;       /* ... when; 0: never */
+    enum throttle throttle; /* the last cause of throttling, ... */
+    int64_t throttled_at;   /* ... and its time; 0 = never */
+    int64_t watts;          /* the draw of its GPUs, ... */
+    int64_t drawn_at;       /* ... and its time; 0 = never */
     enum throttle told_throttle;
     int64_t told_watts;
 };
@@ -45,7 +45,7 @@ void conditions_destroy(struct conditions *c)
 
 /* ---- one minute ---- */
 
-/* The newest that is new and may be decided by; -1: none is. */
+/* Returns the newest minute that is new and may be used for decisions; -1 if there is none. */
 static int64_t newest_minute(const struct wire_status *st, int64_t above, int64_t now)
 {
     int64_t newest = -1;
@@ -62,7 +62,7 @@ static bool counts(const struct wire_gpu_load *l, int64_t at)
     return l->at == at && !l->is_slice && l->load.ms > 0;
 }
 
-/* Of one GPU: several attempts may have had it in that minute. */
+/* The draw of one GPU: several attempts may have had it in that minute. */
 static int64_t watts_of(const struct wire_status *st, size_t first)
 {
     const struct wire_gpu_load *of = &st->gpu_loads[first];
@@ -71,7 +71,7 @@ static int64_t watts_of(const struct wire_status *st, size_t first)
         const struct wire_gpu_load *l = &st->gpu_loads[i];
         bool same = counts(l, of->at) && str_eq(l->gpu, of->gpu);
         if (same && i < first)
-            return 0; /* it is counted */
+            return 0; /* counted already */
         if (same && l->load.energy_mj > 0 && l->load.energy_mj < RACK_WATTS_MAX * l->load.ms) {
             energy_mj += l->load.energy_mj;
             ms += l->load.ms;
@@ -103,14 +103,14 @@ static void note(
     k->throttled_at = k->drawn_at;
 }
 
-/* ---- what is told ---- */
+/* ---- facts ---- */
 
 static void on_told(void *ctx, const struct err *e, int64_t id)
 {
     (void)ctx, (void)e, (void)id;
 }
 
-/* cpu_mw: as the node tells it now; 0: it does not. */
+/* cpu_mw: as the node reports it now; 0 = not reported. */
 static void tell(struct conditions *c, int64_t node, struct condition *k, int64_t cpu_mw)
 {
     int64_t now = clock_wall(c->o.timers->clock).ms;

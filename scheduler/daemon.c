@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belayd put together (see daemon.h). The order of daemon_start is the order of trust: the database
- * first (it holds the lock), then the model from it, then what decides, then the listeners, last
- * what spends money.
+ * Assembles belayd (see daemon.h). daemon_start proceeds in the order of dependence: first the
+ * database (it holds the lock), then the model from it, then the deciding parts, then the
+ * listeners, and last the parts that spend money.
  *
- * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (what was applied by
+ * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (pools applied by
  * command), port, belayd.json, logs/, workdirs/, store/ and checkpoint.keys (unless configured
  * elsewhere), checkpoint.key-ids, belayd.sock.
  */
@@ -48,16 +48,17 @@
 #define CA_LOOK_MS SECONDS_MS(86400)
 #define CA_WARN_MS (180 * CA_LOOK_MS)
 #define URL_MAX 256
-/* Where port 0 is looked for: above what services are given, below what Linux gives to connections
- * going out (ip_local_port_range). */
+/* The range searched for port 0: above the ports of services, below the range that Linux uses for
+ * outgoing connections (ip_local_port_range). */
 #define PORT_FIRST 10000
 #define PORT_LAST 29999
 #define PORT_TRIES 32
 
-/* Of each listener; docs/reference/api.md states them. A stranger is anybody until a request of the
- * connection has shown a token or a node's certificate: half a TLS handshake costs some 25 KiB, and
- * 2048 of them 50 MiB. An address has no cap of its own: people behind one NAT may have all places,
- * and a flood from one keeps no other address out (http_admission.h). */
+/* Limits of each listener; docs/reference/api.md states them. Every connection belongs to the
+ * strangers until one of its requests has shown a token or a node's certificate: half a TLS
+ * handshake costs some 25 KiB, and 2048 of them 50 MiB. An address has no limit of its own: people
+ * behind one NAT may have all places, and a flood from one address keeps no other out
+ * (http_admission.h). */
 #define LISTENER_LIMITS                                                                            \
     {                                                                                              \
         [HTTP_STRANGER] = {.max_connections = 2048, .max_bytes = 8 * MIB},                         \
@@ -74,7 +75,7 @@
 struct daemon {
     uv_loop_t *loop;
     const struct config *config;
-    struct db *db; /* until the writer takes it */
+    struct db *db; /* until the writer owns it */
     struct db_writer *writer;
     struct db_reader *reader;
     struct db_meta meta;
@@ -92,7 +93,7 @@ struct daemon {
     struct conditions *conditions;
     struct sessions *sessions;
     struct provision *provision;
-    struct grants *grants; /* NULL: nodes have credentials of their own for the store */
+    struct grants *grants; /* NULL if nodes use their own credentials for the store */
     struct store_claim *claim;
     struct sweeper *sweeper;
     struct cleaner *cleaner;
@@ -153,7 +154,7 @@ static void on_fatal(void *ctx, const struct err *e)
     log_error("a commit failed and its outcome on disk is unknown: ending now, to be started again "
               "and re-read",
         log_err(e));
-    _exit(70); /* EX_SOFTWARE: nothing that runs at exit may touch the state */
+    _exit(70); /* EX_SOFTWARE: no exit handler may touch the state */
 }
 
 static void on_effects(void *ctx, const struct db_batch *committed)
@@ -213,7 +214,7 @@ static int open_state(struct daemon *d, struct err *e)
     return rc;
 }
 
-/* The CA's end is everybody's, and nothing moves it: it has to be told of in time. */
+/* All certificates end with the CA, and nothing extends it: it must be reported in time. */
 static void on_ca_look(struct timer *t, void *ctx)
 {
     struct daemon *d = ctx;
@@ -228,7 +229,7 @@ static void on_ca_look(struct timer *t, void *ctx)
         log_i("days_left", left_ms / CA_LOOK_MS));
 }
 
-/* The windows of the configuration, with the zones of this machine. */
+/* Creates the windows of the configuration, with the zones of this machine. */
 static int make_windows(struct daemon *d, struct err *e)
 {
     d->windows = mem_array(d->config->n_windows, sizeof(*d->windows));
@@ -241,7 +242,7 @@ static int make_windows(struct daemon *d, struct err *e)
     return 0;
 }
 
-/* Likewise the budgets, with their windows. */
+/* Creates the budgets, with their windows. */
 static int make_budgets(struct daemon *d, struct err *e)
 {
     d->budgets = mem_array(d->config->n_budgets, sizeof(*d->budgets));
@@ -257,7 +258,7 @@ static int make_budgets(struct daemon *d, struct err *e)
     return 0;
 }
 
-#define RUNTIMES_LOADED 1000 /* jobs that ended last: forecasts begin with them */
+#define RUNTIMES_LOADED 1000 /* the most recently ended jobs, for forecasts */
 
 struct ended {
     struct job_row *rows;
@@ -271,8 +272,7 @@ static int keep_ended(void *ctx, const struct job_row *row)
     return 0;
 }
 
-/* Those that had a single attempt say how long that took. That there are none, or that they cannot
- * be read, does no harm. */
+/* Jobs with a single attempt give their run time. An empty or unreadable history is harmless. */
 static void load_runtimes(struct daemon *d)
 {
     const struct job_filter f = {
@@ -374,7 +374,7 @@ static const char *store_fault(void *ctx)
     return store_claim_is_ours(d->claim) ? NULL : store_claim_text(d->claim);
 }
 
-/* Attempts that waited for it are told of now. */
+/* Sends the attempts that waited for the store. */
 static void on_store_ours(void *ctx)
 {
     struct daemon *d = ctx;
@@ -403,8 +403,9 @@ static int claim_store(struct daemon *d, struct err *e)
         &d->claim, e);
 }
 
-/* What claim_store would say at a start of this state, without writing a marker. A database that
- * cannot be looked at is warned of: what is wrong with its place is said by doubts_of_places. */
+/* Reports what claim_store would report at a start with this state, without writing a marker. A
+ * database that cannot be opened gives a warning only: doubts_of_places reports faults of its
+ * place. */
 static int check_store(struct daemon *d, const struct config *config, struct err *e)
 {
     char *path = mem_printf("%s/belay.db", config->state_dir);
@@ -429,12 +430,12 @@ static int check_store(struct daemon *d, const struct config *config, struct err
                                .reads_only = true},
         &d->claim, e);
     if (rc == 0)
-        store_claim_destroy(d->claim); /* it borrows uid, and looks only once */
+        store_claim_destroy(d->claim); /* it borrows uid, and checks only once */
     d->claim = NULL;
     return rc;
 }
 
-/* ---- what agents are to hold ---- */
+/* ---- secrets for agents ---- */
 
 static bool give_secrets(
     void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why)
@@ -442,7 +443,7 @@ static bool give_secrets(
     struct daemon *d = ctx;
     keyring_fill(d->keyring, job, ret_secrets);
     if (ret_secrets->n_checkpoint_keys > 0)
-        /* those of a job do not change while belayd runs */
+        /* the keys of a job do not change while belayd runs */
         ret_secrets->version = (d->meta.boots << 32) + 1;
     return !d->grants || grants_give(d->grants, job, attempt, ret_secrets, ret_why);
 }
@@ -482,7 +483,7 @@ static int make_grants(struct daemon *d, struct err *e)
     return c->job_credentials ? grants_create(&o, &d->grants, e) : 0;
 }
 
-/* ---- start: what decides ---- */
+/* ---- start: deciding parts ---- */
 
 static void take_loads(
     void *ctx, int64_t node, const struct wire_status *st, int64_t tasks_above, int64_t gpus_above)
@@ -604,7 +605,7 @@ static int make_parts(struct daemon *d, struct err *e)
 
 /* ---- start: listeners ---- */
 
-/* The port of the first start is kept, so that agents find us after a restart. */
+/* The port of the first start is kept, so that agents find belayd after a restart. */
 static int remembered_port(const struct daemon *d)
 {
     char *path = mem_printf("%s/port", d->config->state_dir);
@@ -627,8 +628,8 @@ static int remember_port(const struct daemon *d, int port, struct err *e)
     return rc;
 }
 
-/* Not left to the kernel, which gives ports that any connection going out may hold while we are
- * away. */
+/* Selects a port itself, because a port chosen by the kernel may be used by an outgoing connection
+ * while belayd is down. */
 static int listen_anywhere(struct daemon *d, struct http_server_options *o, struct err *e)
 {
     int rc = -1;
@@ -713,7 +714,7 @@ static void set_server_url(struct daemon *d)
     api_set_server_url(d->api, d->server_url);
 }
 
-/* What `belay up` and people look at to find us. */
+/* Writes the file by which `belay up` and users find belayd. */
 static int write_info(const struct daemon *d, struct err *e)
 {
     char *path = mem_printf("%s/belayd.json", d->config->state_dir);
@@ -729,8 +730,8 @@ static int write_info(const struct daemon *d, struct err *e)
 
 /* ---- life ---- */
 
-/* All that does not listen, and decides nothing yet. checked: the configuration whose store
- * is looked at only (daemon_check); NULL: the store is made this cluster's. */
+/* Builds all parts that neither listen nor decide yet. checked is the configuration whose store is
+ * only checked (daemon_check); NULL: the store is claimed for this cluster. */
 static int build(uv_loop_t *loop, const struct config *config, const struct config *checked,
     struct daemon **ret_daemon, struct err *e)
 {
@@ -802,7 +803,7 @@ int daemon_start(
     return 0;
 }
 
-/* What `belay pools apply` has left wins over the configuration's pools. */
+/* The pools applied by `belay pools apply` override the configuration's. */
 static int copy_applied(const struct config *from, const struct config *to, struct err *e)
 {
     char *path = mem_printf("%s/pools.yaml", from->state_dir),
@@ -826,7 +827,7 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
     if (!mkdtemp(dir))
         return err_errno(e, errno, "%s: no directory for the check can be made", dir);
     STR_COPY(scratch.state_dir, dir);
-    scratch.encryption = ENCRYPTION_NONE; /* whose keys are looked at where they are */
+    scratch.encryption = ENCRYPTION_NONE; /* the keys are checked in their real place */
     snprintf(scratch.key_file, sizeof(scratch.key_file), "%s/keys", dir);
     int rc = doubts_of_places(config, e);
     if (rc == 0)
@@ -873,8 +874,9 @@ void daemon_destroy(struct daemon *d)
     http_server_stop(d->unix_server);
     http_server_stop(d->tls_server);
     pools_close(d->pools);
-    db_writer_destroy(d->writer); /* a commit under way borrows the tick's batch: it ends first */
-    tick_destroy(d->tick);        /* its last answers go to the parts below */
+    /* a commit in progress borrows the tick's batch: it must end first */
+    db_writer_destroy(d->writer);
+    tick_destroy(d->tick); /* its last answers go to the parts destroyed below */
     sessions_destroy(d->sessions);
     telemetry_destroy(d->telemetry);
     conditions_destroy(d->conditions);
@@ -888,7 +890,7 @@ void daemon_destroy(struct daemon *d)
     notify_sealer_wipe(&d->sealer);
     pools_destroy(d->pools);
     own_name_destroy(d->own_name);
-    logs_close(&d->logs);          /* who waits for it is the API's */
+    logs_close(&d->logs);          /* its waiting callers belong to the API */
     workdirs_destroy(d->workdirs); /* likewise */
     api_destroy(d->api);
     db_close(d->db);
@@ -907,6 +909,6 @@ void daemon_destroy(struct daemon *d)
     uv_http_client_destroy(d->http);
     uv_runner_destroy(d->runner);
     uv_timers_destroy(d->timers);
-    uv_run(d->loop, UV_RUN_NOWAIT); /* the handles close while d is still there */
+    uv_run(d->loop, UV_RUN_NOWAIT); /* the handles close while d still exists */
     free(d);
 }

@@ -13,7 +13,7 @@ struct reading {
     const struct job_row *job;
 };
 
-/* What it has on this node: all of that, if it has it for itself. */
+/* The job's resources on this node: all of the node's if it is exclusive. */
 static void fill_asked(const struct reading *x, struct job_rank *k)
 {
     const struct attempt *a = job_attempt_on(model_job(x->m, x->job->id), x->l->attempt, k->node);
@@ -72,7 +72,7 @@ int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struc
     *ret_loads = (struct job_loads){.attempt = job->attempts};
     for (int i = finest; i < LOAD_SPANS && rc == 0 && ret_loads->n_ranks == 0 && job->attempts > 0;
          i++) {
-        int64_t first = from.ms - spans[i]; /* one that begins before may reach into it */
+        int64_t first = from.ms - spans[i]; /* a span that begins earlier may overlap */
         rc = db_read_task_loads(r, job->id, job->attempts, spans[i], first, add_task, &x, e);
         if (rc == 0 && ret_loads->n_ranks > 0)
             rc = db_read_gpu_loads(r, job->id, job->attempts, spans[i], first, add_gpu, &x, e);

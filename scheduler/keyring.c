@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IDS_MAX 65536 /* bytes of the file */
+#define IDS_MAX 65536 /* limit of the file, in bytes */
 #define IDS_HEAD                                                                                   \
     "# Of the keys that are or were in the key file of encrypted checkpoints. Take an id out "     \
     "when what was "                                                                               \
     "encrypted with its key may be lost.\n"
 
 struct keyring {
-    struct master master; /* n 0: there are none */
+    struct master master; /* n 0 = none */
     enum config_encryption encryption;
 };
 
-/* ---- the ids of keys that ever were ---- */
+/* ---- the ids of all keys ---- */
 
 static bool has_id(const struct master *m, const char *id)
 {

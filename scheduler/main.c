@@ -80,7 +80,7 @@ static void on_signal(void *ctx, int signum)
     daemon_stop(p->daemon, on_stopped, p);
 }
 
-/* Every agent keeps a connection or two. */
+/* Every agent has one or two open connections. */
 static void raise_file_limit(void)
 {
     struct rlimit l;

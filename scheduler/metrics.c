@@ -92,7 +92,7 @@ static void add_grants(struct buf *out, const struct grants *g)
         "Times that credentials of a job could not be made.", (double)s.failures);
 }
 
-/* Of all listeners together. */
+/* Sums over all listeners. */
 static void add_http(struct buf *out, const struct api *a)
 {
     struct http_server_stats sum = {0}, s;

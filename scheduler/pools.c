@@ -5,12 +5,12 @@
  *     check against the model --> write STATE/pools.yaml --> events --> swap drivers --> commit
  *       --> answer
  *
- * A crash before the file is written changes nothing; after it, the next start puts in force what
- * the file says, though nobody was answered. Nothing is launched by a pool that is not on disk:
- * launches follow the commit.
+ * A crash before the file is written changes nothing; after it, the next start applies the file,
+ * even if the request was not answered. No pool launches before it is on disk, because launches
+ * follow the commit.
  *
- * It deliberately does not find out which account a pool belongs to: what says where instances are
- * stays while there are any.
+ * It deliberately does not determine the account of a pool: the settings that locate instances
+ * cannot change while there are any.
  */
 #include "scheduler/pools.h"
 
@@ -30,7 +30,7 @@
 
 #define REVISION_BYTES 4
 
-/* Drivers of the pools of a configuration, at the same places; NULL: not elastic. */
+/* Drivers of the pools of a configuration, with the same indices; NULL if not elastic. */
 struct driver_set {
     struct cloud_driver *d[CONFIG_POOLS_MAX];
 };
@@ -38,7 +38,7 @@ struct driver_set {
 struct application {
     struct pools *pools;
     struct config next;
-    struct driver_set drivers; /* those of pools that keep theirs are NULL until the swap */
+    struct driver_set drivers; /* NULL until the swap for pools that keep theirs */
     char *text;
     size_t n;
     json_t *diff;
@@ -50,10 +50,10 @@ struct application {
 struct pools {
     struct pools_options o;
     char *path;
-    struct config applied; /* empty: the configuration's are in force */
+    struct config applied; /* empty if the configuration's are in force */
     bool is_applied;
     struct driver_set drivers;
-    struct cloud_driver **retired; /* replaced, but still called */
+    struct cloud_driver **retired; /* replaced, with calls in progress */
     size_t n_retired;
     struct application *applying; /* one at a time */
     char epoch[2 * REVISION_BYTES + 1];
@@ -152,7 +152,7 @@ static int make_driver(const struct pools *p, const struct config_pool *c,
     return rc == 0 ? 0 : err_wrap(e, "pool %s", c->row.name);
 }
 
-/* Of every elastic pool that cannot go on with the driver it has. */
+/* Creates a driver for every elastic pool that cannot keep the one it has. */
 static int make_drivers(const struct pools *p, const struct config *before, const struct config *c,
     struct driver_set *s, struct err *e)
 {
@@ -193,7 +193,7 @@ static int read_applied(struct pools *p, struct err *e)
     return rc;
 }
 
-/* ERR_CONFIG: machines of these pools could not reach belayd, as far as is known. */
+/* ERR_CONFIG if machines of these pools could not reach belayd, as far as is known. */
 static int check_reach(
     const struct pools *p, const struct config *c, int64_t wait_ms, struct err *e)
 {
@@ -244,11 +244,11 @@ static void retire(struct pools *p, struct cloud_driver *driver)
 
 /* ---- facts ---- */
 
-/* Where facts go: posted at the start, or applied within the tick's work. */
+/* The destination of facts: posted at the start, or applied within the tick's work. */
 typedef void (*fact_fn)(struct pools *p, struct event *ev);
 
-/* What the model refuses of the configuration (a pool that changed its kind while it has nodes)
- * stays as it was. */
+/* A part of the configuration that the model refuses (a pool that changed its kind while it has
+ * nodes) stays as before. */
 static void on_configured(void *ctx, const struct err *e, int64_t id)
 {
     (void)ctx, (void)id;
@@ -276,9 +276,9 @@ static const struct offer_row *find_offer(const struct config_pool *c, const str
     return NULL;
 }
 
-/* Offers that the model knows: withdrawn, never to be launched again, when the pool (NULL: there is
- * none) does not name them. Giving one a rank moves it in the list that is walked, so they are
- * gathered first. */
+/* Withdraws offers of the model that the pool no longer names (pool NULL: it no longer exists);
+ * they are never launched again. Setting a rank moves an offer in the list that is traversed, so
+ * they are collected first. */
 static void withdraw_offers(
     struct pools *p, const struct pool *known, const struct config_pool *c, fact_fn fact)
 {
@@ -308,8 +308,8 @@ static const struct offer *known_offer(const struct pool *known, const struct of
     return NULL;
 }
 
-/* Offers as they are configured. Those that go on while we run keep the price that the provider has
- * told; at the start the catalogue may be a newer one, and all prices are read again. */
+/* Posts the configured offers. Existing ones keep the provider's price while belayd runs; at the
+ * start the catalogue may be newer, and all prices are read again. */
 static void give_offers(struct pools *p, const struct config_pool *c, fact_fn fact)
 {
     const struct pool *known = model_pool(model_of(p), c->row.name);
@@ -379,8 +379,8 @@ static int check_removed(const struct model *m, const char *name, struct err *e)
     return 0;
 }
 
-/* An instance keeps its place among several while its node is heard of, or the last listing saw it.
- * One that neither is true of may be gone for good, and would keep its place for ever. */
+/* An instance keeps its place in the list while its node is heard of, or the last listing showed
+ * it. Otherwise it may no longer exist, and would keep its place forever. */
 static int check_places(const struct pools *p, const struct config_pool *had,
     const struct config_pool *c, struct err *e)
 {
@@ -418,7 +418,7 @@ static int check_pool(const struct pools *p, const struct config_pool *had,
     return rc == 0 && had ? check_places(p, had, c, e) : rc;
 }
 
-/* Whether the model, as it is now, allows it. */
+/* Checks whether the current model allows it. */
 static int check(const struct pools *p, const struct config *next, struct err *e)
 {
     const struct config *before = pools_in_force(p);
@@ -431,7 +431,7 @@ static int check(const struct pools *p, const struct config *next, struct err *e
     return rc;
 }
 
-/* The drivers that go on move over, the others are retired, and provisioning is told. */
+/* Keeps continuing drivers, retires the others, and updates provisioning. */
 static void swap(struct pools *p, struct application *a)
 {
     const struct config *before = pools_in_force(p);
@@ -462,7 +462,7 @@ static void swap(struct pools *p, struct application *a)
     a->is_in_force = true;
 }
 
-/* Whoever applies pools has perhaps mended what kept their machines from joining. */
+/* Applying pools may have corrected the cause of failed joins. */
 static void retry_boots(struct pools *p, const struct config *c)
 {
     for (size_t i = 0; i < c->n_pools; i++) {

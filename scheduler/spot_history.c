@@ -33,7 +33,7 @@ static int64_t offer_of(const struct model *m, const struct instance_row *r)
     return CORE_ID_NONE;
 }
 
-/* Without a launch there was none to be had. */
+/* An instance without a launch means that none was available. */
 static int on_instance(void *ctx, const struct instance_row *r)
 {
     struct words *w = ctx;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #define FLUSH_MS 5000
-#define EARLY_MS 600000  /* a node's clock may be ahead by so much, */
-#define LATE_MS 86400000 /* and what it tells this old */
-#define LOOKED_UP_MAX 64 /* attempts that have ended, of one status: looked up in the database */
+#define EARLY_MS 600000  /* a node's clock may be ahead by this, */
+#define LATE_MS 86400000 /* and its reports may be this old */
+#define LOOKED_UP_MAX 64 /* ended attempts in one status that are looked up in the database */
 #define VALUE_MAX (INT64_C(1) << 58)
 
 static const int64_t spans[LOAD_SPANS] = LOAD_SPANS_MS;
@@ -22,11 +22,11 @@ struct telemetry {
     bool told_full;
 };
 
-/* ---- what comes ---- */
+/* ---- incoming loads ---- */
 
 struct where {
     int64_t attempt, node;
-    int32_t rank; /* -1: it was never there */
+    int32_t rank; /* -1 = unknown */
 };
 
 static int find_rank(void *ctx, const struct attempt_row *a)
@@ -37,8 +37,8 @@ static int find_rank(void *ctx, const struct attempt_row *a)
     return 0;
 }
 
-/* Of an attempt on this node; -1: it is none. *lookups: how many more may be looked for in the
- * database. */
+/* Returns the rank of an attempt on this node; -1 if there is none. *lookups: how many more may be
+ * looked up in the database. */
 static int32_t rank_of(
     const struct telemetry *t, int64_t job, int64_t attempt, int64_t node, int *lookups)
 {
@@ -58,7 +58,7 @@ static bool is_timely(const struct telemetry *t, int64_t at)
     return at <= now + EARLY_MS && at >= now - LATE_MS;
 }
 
-/* Sums of them have to stay sums. */
+/* Limits values so that their sums do not overflow. */
 static void bound(void *load, size_t size)
 {
     int64_t *v = load;
@@ -135,7 +135,7 @@ void telemetry_take(
         timer_start(t->o.timers, &t->flush, FLUSH_MS);
 }
 
-/* ---- what goes to the disk ---- */
+/* ---- storing ---- */
 
 static int put(void *ctx, struct tick *tick, int64_t *ret_id, struct err *e)
 {
@@ -153,7 +153,7 @@ static void on_put(void *ctx, const struct err *e, int64_t id)
     (void)id;
     t->posted = false;
     if (e && e->kind == ERR_UNAVAILABLE)
-        return; /* belayd ends */
+        return; /* belayd is stopping */
     if (t->waiting.n_tasks + t->waiting.n_gpus > 0)
         timer_start(t->o.timers, &t->flush, FLUSH_MS);
 }

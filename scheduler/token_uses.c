@@ -13,7 +13,7 @@
 
 struct use {
     char hash[65];
-    struct wall last, stored; /* stored: also what is about to be */
+    struct wall last, stored; /* stored includes a use that is about to be stored */
     bool to_store;
 };
 
@@ -24,7 +24,7 @@ struct token_uses {
     bool posted; /* a turn of the tick has it */
 };
 
-/* The row as it is now: of this turn, else as committed. */
+/* Reads the current row: from this turn, else as committed. */
 static int read_row(const struct token_uses *u, const struct tick *t, const char *hash,
     struct token_row *ret_row, struct err *e)
 {
@@ -65,7 +65,7 @@ static void on_stored(void *ctx, const struct err *e, int64_t id)
     (void)id;
     u->posted = false;
     if (e && e->kind == ERR_UNAVAILABLE)
-        return; /* belayd ends */
+        return; /* belayd is stopping */
     for (struct use *use; (use = map_next(&u->by_token, &pos, NULL));)
         if (use->to_store && !timer_is_running(&u->delay))
             timer_start(u->o.timers, &u->delay, TOKEN_USES_DELAY_MS);

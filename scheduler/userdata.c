@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * User data (see userdata.h): what is this machine's, then userdata.sh, which the build makes a
- * string of (base/embed.py), as it does of power_off.sh, of the agent's unit
- * (agent/belay-agent.service.in) and of what the provider adds to power_off.sh. The emulator sets
- * BELAY_NODE_DIR; a real machine has /var/lib/belay-agent.
+ * User data (see userdata.h): the machine's own values, then userdata.sh. The build embeds it as a
+ * string (base/embed.py), and also power_off.sh, of the agent's unit (agent/belay-agent.service.in)
+ * and the provider's addition to power_off.sh. The emulator sets BELAY_NODE_DIR; a real machine has
+ * /var/lib/belay-agent.
  *
- * What is quoted here in single quotes and quoted here-documents has none of their ends in it: a
- * URL of the configuration has no quotes, a token is letters, digits and dots, a CA is PEM.
+ * Text in single quotes and quoted here-documents must not contain their end marks: a URL of the
+ * configuration has no quotes, a token is letters, digits and dots, a CA is PEM.
  */
 #include "scheduler/userdata.h"
 

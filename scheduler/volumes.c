@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See volumes.h. Of each question (the cluster's own, all) there is one reading:
+ * See volumes.h. Each query (the cluster's own, all) has one reading:
  *
  *   --> asking --- all drivers answered --> known --- VOLUMES_KEEP_MS, next query --> asking
  *          \-- VOLUMES_WAIT_MS --> late (queries get what there is) --^
@@ -20,7 +20,7 @@ struct part {
     struct reading *of;
     char pool[CLOUD_NAME_MAX], provider[16], region[CLOUD_NAME_MAX];
     bool over;
-    struct err e; /* kind ERR_NONE: listed */
+    struct err e; /* kind ERR_NONE = listed */
     struct cloud_volume *list;
     size_t n;
 };
@@ -34,7 +34,7 @@ struct waiter {
 struct reading {
     struct volumes *v;
     bool asking, late;
-    struct mono ended; /* MONO_NONE: it never did */
+    struct mono ended; /* MONO_NONE = never */
     struct part **parts;
     size_t n_parts, n_waited_for;
     struct list waiters;
@@ -46,7 +46,7 @@ struct volumes {
     struct reading own, all;
 };
 
-/* ---- telling ---- */
+/* ---- answering ---- */
 
 static void add_missing(const struct part *p, struct volumes_missing *list, size_t *n)
 {
@@ -56,7 +56,7 @@ static void add_missing(const struct part *p, struct volumes_missing *list, size
             (struct volumes_missing){p->pool, p->provider, p->region, p->over ? &p->e : &silent};
 }
 
-/* Pools of one account list the same ones. */
+/* Pools of one account list the same volumes. */
 static void add_found(
     const struct part *p, struct smap *seen, struct volumes_found *list, size_t *n)
 {

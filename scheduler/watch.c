@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Long polls: a request for a job's events or output that waits until there is something new. A
- * watch is answered from the database or the files, never from what woke it, so a spurious wake
- * costs one look.
+ * Long polls: a request for a job's events or output that waits for new data. A watch is answered
+ * from the database or the files, never from the event that woke it, so a spurious wake costs only
+ * one check.
  */
 #include "scheduler/api/api_private.h"
 
@@ -22,7 +22,7 @@ struct watch {
     struct link in_watchers;
 };
 
-/* ---- what there is ---- */
+/* ---- available data ---- */
 
 struct found {
     json_t *events;
@@ -37,7 +37,7 @@ static int add_event(void *ctx, const struct history_row *h)
     return 0;
 }
 
-/* True when it was answered. With must, it answers even if there is nothing. */
+/* Returns true if it was answered. With must, it answers even without data. */
 static bool answer_events(
     struct api *a, struct http_exchange *x, int64_t job, int64_t after, bool must)
 {
@@ -151,7 +151,7 @@ static void wake(struct api *a, int64_t job, bool must)
     struct list due = {0};
     if (!ws)
         return;
-    /* Those that stay go back to the list; the last to leave frees ws, so it is not touched after
+    /* Remaining watches return to the list; the last one to leave frees ws, so ws is not used after
      * the loop.
      */
     LIST_FOREACH (&ws->list, n) {

@@ -3,11 +3,12 @@
  * See workdirs.h.
  *
  * Invariants.
- *  1. One task at a time is on the thread, so only the loop's workdirs_hold is beside it: that and
- *     the removal of a tree exclude each other, and a tree that was held meanwhile is young again.
- *  2. Pieces are written without being synced, and all at once before the tree that has them:
- *     without a tree a piece is worth nothing after a crash of the machine, so none without one
- *     outlives a start.
+ *  1. One task at a time is on the thread, so only the loop's workdirs_hold runs concurrently: it
+ *     and the removal of a tree exclude each other, and a tree that was held meanwhile counts as
+ *     new.
+ *  2. Pieces are written without a sync, and synced together before the tree that has them. After a
+ *     crash of the machine a piece without a tree may be incomplete, so a start removes all of
+ *     these.
  */
 #include "scheduler/workdirs.h"
 
@@ -30,12 +31,12 @@
 #define USER_HEX 32
 #define TASKS_MAX 256
 #define TASKS_BYTES_MAX ((size_t)256 << 20)
-#define OLD_MAX 1000     /* trees looked at in one round */
-#define BLOCK_BYTES 4096 /* what a file of one byte takes, about */
+#define OLD_MAX 1000     /* trees checked in one round */
+#define BLOCK_BYTES 4096 /* approximate disk space of a file of one byte */
 
 enum kind { CLEAR, PUT, ADD, GET, GET_PIECES, FIND_OLD, SWEEP };
 
-/* A tree that nobody was heard to want for a while. */
+/* A tree that was not used for a while. */
 struct old {
     char user[USER_HEX + 1], hash[CHUNK_HEX_SIZE];
     bool wanted;
@@ -46,7 +47,7 @@ struct task {
     struct workdirs *w;
     bool is_dropped; /* w is being destroyed, or gone */
     enum kind kind;
-    char *dir; /* workdirs.dir, or that of the user */
+    char *dir; /* workdirs.dir, or the user's directory */
     char user[USER_HEX + 1], hash[CHUNK_HEX_SIZE];
     char *bytes;
     size_t n;
@@ -64,8 +65,8 @@ struct task {
 struct workdirs {
     struct workdirs_options o;
     char *dir;
-    pthread_mutex_t removing; /* of trees */
-    struct smap used;         /* the thread's: user -> int64_t *, bytes of pieces */
+    pthread_mutex_t removing; /* held during the removal of trees */
+    struct smap used;         /* for the thread only: user -> int64_t *, bytes of pieces */
     struct list waiting;
     struct task *now;
     size_t n_tasks, n_bytes;
@@ -94,8 +95,8 @@ static char *piece_path(const char *dir, const char *user, const char *hash)
     return mem_printf("%s/%s/pieces/%.2s/%s", dir, user, hash, hash);
 }
 
-/* Calls fn with every name in a directory; a missing one is empty. The first failure of fn ends
- * it. */
+/* Calls fn with every name in a directory; a missing directory is empty. The first failure of fn
+ * ends it. */
 typedef int (*name_fn)(void *ctx, const char *path, const char *name, struct err *e);
 static int each_name(const char *path, name_fn fn, void *ctx, struct err *e)
 {
@@ -112,7 +113,7 @@ static int each_name(const char *path, name_fn fn, void *ctx, struct err *e)
     return rc;
 }
 
-/* ---- what a user has ---- */
+/* ---- usage of a user ---- */
 
 static int64_t *used_by(struct task *t, const char *user)
 {
@@ -129,7 +130,7 @@ static int64_t blocks_of(int64_t size)
     return (size / BLOCK_BYTES + 1) * BLOCK_BYTES;
 }
 
-/* For one more file of the user's. */
+/* Checks the limit for one more file of the user. */
 static int check_room(struct task *t, size_t n)
 {
     int64_t most = t->w->o.user_bytes;
@@ -188,7 +189,7 @@ static int add(struct task *t)
     return rc;
 }
 
-/* Those that are not there go to out, each once. */
+/* Writes the missing ones to out, each once. */
 static void find_missing(struct task *t, const struct workdir *d)
 {
     struct smap seen = {0};
@@ -281,7 +282,7 @@ static int get_pieces(struct task *t)
     return rc;
 }
 
-/* ---- clearing away ---- */
+/* ---- cleaning ---- */
 
 static bool is_young(const char *path, int64_t age_ms)
 {
@@ -315,11 +316,11 @@ static int note_user(void *ctx, const char *path, const char *name, struct err *
 struct sweep {
     struct task *t;
     struct smap kept; /* hashes of pieces that trees have */
-    int64_t age_ms;   /* what is younger stays */
-    int64_t bytes;    /* of what stays, by whole blocks */
+    int64_t age_ms;   /* younger ones stay */
+    int64_t bytes;    /* of the remaining ones, in whole blocks */
 };
 
-/* The pieces of one tree. What cannot be read is no tree, and keeps nothing. */
+/* Marks the pieces of one tree. An unreadable file is not a tree, and keeps nothing. */
 static int keep_pieces(void *ctx, const char *path, const char *name, struct err *e)
 {
     struct sweep *s = ctx;
@@ -332,7 +333,7 @@ static int keep_pieces(void *ctx, const char *path, const char *name, struct err
         workdir_is_hash(name))
         log_error("a stored working directory cannot be read", log_s("path", path), log_err(&why));
     if (rc != 0 && !workdir_is_hash(name))
-        unlink(path); /* of a write that was cut short */
+        unlink(path); /* from an interrupted write */
     for (size_t i = 0; rc == 0 && i < d.n_hashes; i++)
         smap_put(&s->kept, d.hashes[i], s);
     s->bytes += blocks_of((int64_t)text.len);
@@ -375,7 +376,7 @@ static int sweep_user(void *ctx, const char *path, const char *name, struct err 
     smap_deinit(&s.kept);
     rmdir(trees);
     rmdir(pieces);
-    rmdir(path); /* what is empty */
+    rmdir(path); /* removes it only if empty */
     free(trees);
     free(pieces);
     return rc;
@@ -462,7 +463,7 @@ static void post(struct workdirs *w, struct task *t)
     next(w);
 }
 
-/* Which of them a job has, or may have again. */
+/* Determines which of them a job has, or may have again. */
 static void ask_who_wants(struct workdirs *w, struct task *found)
 {
     struct task *t = make(w, SWEEP);
@@ -523,7 +524,7 @@ static void on_look(struct timer *timer, void *ctx)
     post(w, make(w, FIND_OLD));
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static void ask(struct workdirs *w, struct task *t, const char *user, workdirs_fn fn, void *ctx)
 {
