@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two shelves: the thread fills one while the caller empties the other. A shelf that is not full is
- * the last.
+ * Two buffers ("shelves"): the thread fills one while the caller empties the other. A shelf that is
+ * not full is the last.
  */
 #include "db/ahead.h"
 
@@ -13,25 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHELF_ROWS 128 /* of a job's size they stay in the processor's cache */
+#define SHELF_ROWS 128 /* with rows of a job's size they stay in the processor's cache */
 
 struct shelf {
     char *rows;
     size_t n;
-    bool is_full; /* the caller's; else the thread's */
+    bool is_full; /* owned by the caller; else by the thread */
 };
 
 struct ahead {
     const void *blank;
     size_t size;
     struct shelf shelves[2];
-    size_t next, shelf; /* the caller's place */
+    size_t next, shelf; /* the caller's position */
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t mutex; /* guards is_full and stop */
     pthread_cond_t changed;
     bool stop;
-    struct query query; /* the thread's while there is one */
+    struct query query; /* used by the thread while it exists */
     struct err err;
 };
 
@@ -45,7 +45,7 @@ static void fill(struct ahead *a, struct shelf *s)
     }
 }
 
-/* False: the caller wants no more. */
+/* Returns false if the caller wants no more. */
 static bool wait_until_empty(struct ahead *a, const struct shelf *s)
 {
     pthread_mutex_lock(&a->mutex);
@@ -70,7 +70,7 @@ static void *run(void *arg)
     size_t n = SHELF_ROWS;
     for (size_t k = 1; n == SHELF_ROWS && wait_until_empty(a, &a->shelves[k]); k ^= 1) {
         fill(a, &a->shelves[k]);
-        n = a->shelves[k].n; /* once it is handed over it is the caller's */
+        n = a->shelves[k].n; /* after the handover the shelf belongs to the caller */
         hand_over(a, &a->shelves[k], true);
     }
     return NULL;
@@ -89,13 +89,13 @@ struct ahead *ahead_start(struct statements *statements, enum table_id table, co
     fill(a, &a->shelves[0]);
     a->shelves[0].is_full = true;
     if (a->shelves[0].n < SHELF_ROWS)
-        return a; /* those are all: no thread for them */
+        return a; /* these are all rows: no thread needed */
     sigset_t all, old;
-    sigfillset(&all); /* signals are the loop's */
+    sigfillset(&all); /* the loop handles signals */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int failed = pthread_create(&a->thread, NULL, run, a);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    assert(!failed); /* the system has no room for one thread: as out of memory */
+    assert(!failed); /* the system cannot create a thread: treated like out of memory */
     a->has_thread = true;
     return a;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ledger summed by what its rows must agree with.
+ * Sums of the ledger for comparison with the rows that they must match.
  */
 #include "base/mem.h"
 #include "base/time.h"
@@ -79,8 +79,8 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
 
 /* ---- sums by day and month ---- */
 
-/* What of two things there should be the same of: the sums of all of one less all of the other,
- * where they are not nothing. */
+/* Selects the differences of two sums that should be equal: all of the first minus all of the
+ * second, where it is not zero. */
 #define DIFFERENCES(what, first, second)                                                           \
     "SELECT " what ", sum(ms), sum(uusd), sum(ended) FROM (" first " UNION ALL " second ")"        \
     " GROUP BY since, labels, team, user, pool, type, market, kind"                                \
@@ -91,7 +91,7 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
     "coalesce(nullif(user, ''), '-') || ' of ' || coalesce(nullif(team, ''), '-') || ', ' || "     \
     "coalesce(nullif(kind, ''), 'jobs')"
 
-/* The most detailed sums by day against another set: span ?1, detail ?2. */
+/* Compares the most detailed sums by day with another set: span ?1, detail ?2. */
 static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || ', ' || " NAMED,
     "SELECT CASE ?1 WHEN 1 THEN since ELSE CAST(strftime('%s', since * 86400, 'unixepoch', 'start "
     "of month') AS INTEGER) / 86400 END AS since,"
@@ -103,9 +103,9 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
     "SELECT since, labels, team, user, pool, type, market, kind, " LESS
     " FROM cost_sums WHERE span = ?1 AND detail = ?2");
 
-/* ... and against the ledger and the jobs. The hardware of a node may have changed since, so
- * types are not compared; nor are the teams of what was spent: it stays with the team that the job
- * was in then, and the job may have moved to another. */
+/* ... and with the ledger and the jobs. The hardware of a node may have changed since, so types are
+ * not compared. Nor are the teams of spending: it stays with the team of that time, and the job may
+ * have moved to another. */
 #define OF_JOB                                                                                     \
     " LEFT JOIN job_label_sets s ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END"  \
     " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND " \
@@ -152,7 +152,7 @@ static int differences(
     return query_finish(&q);
 }
 
-/* All that was spent in each day, added up from the stretches as they are cut at midnight. */
+/* The spending of each day, added up from the ledger rows split at midnight. */
 struct days {
     struct day_sum {
         int64_t ms, uusd;

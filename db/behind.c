@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of what a job has done is not in the checkpoint that an attempt was restored from, and
- * so has to be done again, though the ledger calls it useful: the newest checkpoint was damaged
- * when it was wanted, say, and one before it had to do.
+ * Computes how much work of a job is missing in the checkpoint from which an attempt was restored,
+ * and is therefore repeated although the ledger counts it as useful; for example, the newest
+ * checkpoint was damaged, and an earlier one was used.
  *
- * That is all that the ledger has as useful of the attempts before, less what is in the checkpoint:
- * the time from the start of its attempt to the moment when it was taken, without what saves held
- * up, and what was in the checkpoint that this attempt had been restored from, and so on.
+ * It is all useful time of the earlier attempts in the ledger, minus the time in the checkpoint.
+ * The latter is the time from the start of its attempt to its creation, without pauses for saves,
+ * plus the time in the checkpoint from which that attempt had been restored, and so on.
  */
 #include "db/conn.h"
 #include "db/query.h"
 #include "db/reader.h"
 
-/* Of each checkpoint on the way back to the beginning, the time since the start of its attempt. Of
- * one that was never reported (its node was lost first), that of the newest reported one before it
- * in its attempt, or 0: what came after is not useful in the ledger. NULL: the start of an attempt
- * on the way is not known. */
+/* For each checkpoint on the way back to the beginning: the time since the start of its attempt.
+ * For one that was never reported (its node was lost first): that of the newest earlier reported
+ * one of its attempt, or 0; later work is not useful in the ledger. NULL if the start of an attempt
+ * on the way is unknown. */
 #define DONE                                                                                       \
     "WITH RECURSIVE way (attempt, sequence) AS (SELECT ?2, ?3 UNION ALL SELECT "                   \
     "a.restored_attempt, a.restored_sequence FROM way w"                                           \

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One tick's changes, in one transaction, by statements that were prepared when the database was
- * opened.
+ * One tick's changes, in one transaction, with statements prepared when the database was opened.
  *
- * Which failures have surely rolled back, and may so be answered with ERR_NO_SPACE:
+ * These failures have certainly rolled back, and may therefore be answered with ERR_NO_SPACE:
  *  1. Anything before COMMIT: no frame in the log carries the commit mark yet.
- *  2. In COMMIT, a *write* that found no room: SQLite marks the last frame it writes, so a write
- *     that failed means a mark that is not whole (its checksum says so after a crash too). Not
- *     sure: a COMMIT that failed in fsync, or in growing the shared index, which SQLite does after
- *     the mark is on disk. Then the kind is ERR_IO even if the reason was a full disk. And whatever
- *     it was, the transaction must be closed afterwards; if SQLite cannot say so, nothing is sure.
+ *  2. In COMMIT, a *write* that found no space: SQLite marks the last frame that it writes, so a
+ *     failed write means an incomplete mark (its checksum shows this after a crash too). Uncertain
+ *     is a COMMIT that failed in fsync, or in growing the shared index, which SQLite does after the
+ *     mark is on disk. Then the kind is ERR_IO even if the cause was a full disk. In all cases the
+ *     transaction must be closed afterwards; if SQLite cannot confirm that, the outcome is
+ *     uncertain.
  */
 #include "db/conn.h"
 #include "db/rollup.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 
 struct failure {
-    int code;   /* SQLite's; SQLITE_OK: none */
+    int code;   /* SQLite's code; SQLITE_OK = none */
     int errnum; /* errno of the step: SQLite keeps none for a COMMIT */
     const char *what;
 };
@@ -73,7 +73,8 @@ static bool write_of_spec(struct db *d, sqlite3_stmt *s, const char *what, int64
     return false;
 }
 
-/* What jobs are looked for by: their scripts may be large, so their rows are not read for it. */
+/* Writes the columns by which jobs are searched: their scripts may be large, so their rows are not
+ * read for it. */
 static bool write_labels(struct db *d, const struct changes *c, struct failure *f)
 {
     for (size_t i = 0; i < c->n_specs; i++) {
@@ -127,7 +128,7 @@ static bool write_late_costs(struct db *d, const struct changes *c, struct failu
     return true;
 }
 
-/* The rows that they refer to are written. */
+/* The rows that the sums refer to are already written. */
 static bool write_rollups(struct db *d, const struct changes *c, struct failure *f)
 {
     for (size_t i = 0; i < c->n_ledger; i++) {
@@ -202,8 +203,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_counters(d, c, f);
 }
 
-/* SQLite may have rolled back by itself. True: it is certain that no transaction is open any
- * more. */
+/* SQLite may have rolled back by itself. Returns true if no transaction is open with certainty. */
 static bool roll_back(struct db *d)
 {
     if (!sqlite3_get_autocommit(d->sql))
@@ -233,7 +233,7 @@ int db_commit(struct db *d, const struct db_batch *b, struct err *e)
     struct err scrap;
     bool in_commit = false;
 
-    /* an open transaction is a reader's that was not finished */
+    /* an open transaction would be an unfinished reader's */
     assert(sqlite3_get_autocommit(d->sql));
     if (step(d, d->begin, "begin", &f) && write_batch(d, b, &f)) {
         in_commit = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SQLite's failures as errors, and the few calls that every file of db/ would otherwise repeat.
+ * Converts SQLite's failures to errors, and has the few calls that every file of db/ would
+ * otherwise repeat.
  */
 #include "db/conn.h"
 
@@ -47,7 +48,7 @@ int sql_err(struct err *e, sqlite3 *sql, int code, const char *fmt, ...)
     enum err_kind kind = kind_of(code, sqlite3_system_errno(sql));
     if (kind == ERR_NO_SPACE)
         return err_set(e, kind, "%s: no space left on the disk (SQLite %d)", what, code);
-    /* An injected code is not what the connection last met: then only the code speaks. */
+    /* An injected code is not the connection's last failure: then only the code is described. */
     const char *words =
         sqlite3_extended_errcode(sql) == code ? sqlite3_errmsg(sql) : sqlite3_errstr(code);
     return err_set(e, kind, "%s: %s (SQLite %d)", what, words, code);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of db/ share: the write connection and how SQLite's failures become ours.
+ * Shared by the files of db/: the write connection, and the conversion of SQLite's failures to
+ * errors.
  */
 #ifndef BELAY_DB_CONN_H
 #define BELAY_DB_CONN_H
@@ -11,7 +12,7 @@
 
 #define DB_BUSY_MS 5000
 
-/* rollup.c's, prepared once. */
+/* The statements of rollup.c, prepared once. */
 enum rollup_statement {
     ROLLUP_SET,
     ROLLUP_SET_OF_JOB,
@@ -21,7 +22,7 @@ enum rollup_statement {
 };
 struct rollup {
     sqlite3_stmt *statements[ROLLUP_STATEMENTS];
-    struct buf ids; /* of the jobs that are being counted: a JSON array */
+    struct buf ids; /* ids of the jobs that are being counted: a JSON array */
 };
 int rollup_prepare(struct rollup *r, sqlite3 *sql, struct err *e);
 void rollup_deinit(struct rollup *r);
@@ -29,8 +30,8 @@ void rollup_deinit(struct rollup *r);
 struct db {
     sqlite3 *sql;
     char *path;
-    int lock_fd; /* -1: none (in memory) */
-    /* Prepared once: a commit steps them, it parses no SQL. */
+    int lock_fd; /* -1 = none (in memory) */
+    /* Prepared once: a commit steps them and parses no SQL. */
     sqlite3_stmt *begin, *end, *counters, *labels, *document, *workdirs, *told, *late_cost;
     sqlite3_stmt *insert[TABLE_COUNT];
     sqlite3_stmt *thin_task_loads, *thin_gpu_loads;
@@ -41,21 +42,21 @@ struct db {
     int fail_code;
 };
 
-/* True for the failures that say "no room": SQLITE_FULL, or an I/O error that the system explains
+/* True for failures that mean "no space": SQLITE_FULL, or an I/O error that the system explains
  * with ENOSPC or EDQUOT. */
 bool sql_is_full(int code, int errnum);
 
-/* Fills e with the text and SQLite's own words for code. ERR_NO_SPACE, ERR_CORRUPT, ERR_INTERNAL (a
- * constraint: our bug), ERR_CANCELLED, else ERR_IO. Out of memory aborts. sql is the connection it
- * failed on. */
+/* Fills e with the text and SQLite's message for code. ERR_NO_SPACE, ERR_CORRUPT, ERR_INTERNAL (a
+ * constraint: our bug), ERR_CANCELLED, else ERR_IO. Running out of memory aborts. sql is the
+ * connection on which it failed. */
 int sql_err(struct err *e, sqlite3 *sql, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Runs statements that return nothing we want. */
+/* Runs statements whose results are not needed. */
 int sql_exec(sqlite3 *sql, const char *text, struct err *e);
-/* Prepares a statement that is kept. */
+/* Prepares a long-lived statement. */
 int sql_prepare(sqlite3 *sql, const char *text, sqlite3_stmt **ret_stmt, struct err *e);
-/* The first column of the first row. */
+/* Returns the first column of the first row. */
 int sql_get_i64(sqlite3 *sql, const char *text, int64_t *ret_value, struct err *e);
 
 #endif

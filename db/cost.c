@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over the ledger. A stretch counts in the periods in which it was, in each by its share of
- * the time; rows are written when a stretch is over, so the bill of a period is final when all that
- * ran in it has ended. Boot and idle time belongs to no job and no user: it stands under the empty
- * key.
+ * Sums over the ledger. A ledger row ("stretch") counts in each period that it overlaps, in
+ * proportion to its time. Rows are written when a stretch has ended, so the bill of a period is
+ * final when everything that ran in it has ended. Boot and idle time belongs to no job and no user:
+ * its key is empty.
  *
- * Invariant: whatever moments a time is cut at, the sums of its pieces add up to the sum of the
- * whole, to the micro-dollar. The share of a piece is what was due at its end less what was due at
- * its beginning, both rounded down.
+ * Invariant: wherever a period is cut, the sums of its pieces add up to the sum of the whole, to
+ * the micro-dollar. The share of a piece is the amount due at its end minus the amount due at its
+ * beginning, both rounded down.
  */
 #include "base/str.h"
 #include "db/conn.h"
@@ -23,8 +23,8 @@ static const struct {
     {"kind", "l.kind"}, {"day", "strftime('%Y-%m-%d', p.a / 1000, 'unixepoch')"}, /* UTC */
 };
 
-/* The pieces of the stretches that are wanted: from a to b of one that began at start and took d
- * ms. Cut at ?1 and ?2, and, if ?4, at every midnight. s is d in units of u ms, so that no product
+/* The pieces of the selected stretches: from a to b of a stretch that began at start and took d ms.
+ * Cut at ?1 and ?2, and, if ?4, at every midnight. s is d in units of u ms, so that no product
  * overflows. */
 /* clang-format off */
 #define PIECES \
@@ -48,7 +48,8 @@ static const struct {
     ") "
 #define CUT(from) "CASE WHEN ?4 THEN min(z, (" from " / 86400000 + 1) * 86400000) ELSE z END"
 
-/* What is due of a value after x ms of the stretch; and so of the piece. */
+/* The amount of a value that is due after x ms of the stretch, and from that the amount of the
+ * piece. */
 #define DUE(value, x) "(" value " / p.s * (" x " / p.u) + " value " %% p.s * (" x " / p.u) / p.s)"
 #define SHARE(value) \
     "(" \

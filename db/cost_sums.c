@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the sums that rollup.c keeps. Whole months of the period are read as such unless days or
- * weeks are asked for, what is before and after them by day. Labels, and in months people and
- * machines, are kept apart only where one is asked for.
+ * Reads the sums that rollup.c keeps. Whole months of the period are read from the sums by month
+ * unless days or weeks are requested; the days before and after them from the sums by day. Labels,
+ * and in months people and machines, are read separately only if a key needs them.
  */
 #include "db/cost_sums.h"
 
@@ -13,13 +13,13 @@
 
 #include <string.h>
 
-/* What a key needs besides the detail that it asks for (DETAIL_...): days; FROM_LEDGER: of jobs it
- * is not known. */
+/* What a key needs besides its detail (DETAIL_...): FROM_DAY: sums by day; FROM_LEDGER: counts of
+ * jobs are unknown. */
 enum { FROM_DAY = 8, FROM_LEDGER = 16 };
 
 static const struct key {
-    const char *by, *column;    /* what rows are put together by first, */
-    const char *before, *after; /* and what is around it when they are few */
+    const char *by, *column;    /* the column by which rows are grouped first, */
+    const char *before, *after; /* and the expression around it once there are few rows */
     int needs;
 } known_keys[] = {
     {"user", "user", "", "", DETAIL_PEOPLE},
@@ -34,7 +34,7 @@ static const struct key {
         FROM_DAY},
     {"month", "since", "strftime('%Y-%m', ", " * 86400, 'unixepoch')", 0},
 };
-/* Its name is a parameter, behind the others: ?12 for the first key. */
+/* Its name is a parameter, after the others: ?12 for the first key. */
 static const struct key label_key = {"label", "labels",
     "ifnull((SELECT json_extract(labels_json, '$.\"' || ?",
     " || '\"') FROM label_sets WHERE id = ", DETAIL_LABELS};
@@ -43,7 +43,7 @@ static const struct key label_key = {"label", "labels",
 
 struct keys {
     const struct key *of[COST_KEYS_MAX];
-    char labels[COST_KEYS_MAX][CORE_NAME_MAX]; /* of label_key */
+    char labels[COST_KEYS_MAX][CORE_NAME_MAX]; /* the names for label_key */
     int n, needs;
 };
 
@@ -100,7 +100,7 @@ int db_cost_keys(const char *by, bool *ret_jobs_known, struct err *e)
 
 #define SUM_OF(kind, what) ", sum(CASE kind WHEN '" kind "' THEN " what " ELSE 0 END)"
 
-/* The rows that there are: so few that texts of days and labels are made once each. */
+/* Groups the rows: few enough that texts of days and labels are computed only once each. */
 static void add_rows(const struct keys *k, struct buf *out)
 {
     buf_printf(out, "WITH c AS MATERIALIZED (SELECT ");
@@ -151,7 +151,7 @@ static void add_statement(const struct keys *k, struct buf *out)
         buf_printf(out, ", key%d", i);
 }
 
-/* Whole months as such, and the days before and after. */
+/* Binds the whole months, and the days before and after them. */
 static void bind_period(struct query *q, const struct cost_query *c, bool by_day)
 {
     int64_t from = wall_is_set(c->from) ? rollup_day(c->from.ms) : 0,
@@ -196,7 +196,7 @@ int db_read_cost_sums(
     buf_deinit(&text);
     int detail = (k.needs & DETAIL_LABELS) | (c->user || c->team ? DETAIL_PEOPLE : 0) |
                  (c->pool ? DETAIL_MACHINES : 0);
-    query_i64(&q, 1, detail ? detail : DETAIL_MACHINES); /* months and kinds: of the fewest */
+    query_i64(&q, 1, detail ? detail : DETAIL_MACHINES); /* by months and kinds: the smallest set */
     bind_period(&q, c, (k.needs & FROM_DAY) != 0);
     const char *const only[] = {c->user, c->team, c->pool};
     for (int i = 0; i < 3; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was spent, read from the sums by UTC day and month that are kept with the ledger (rollup.c).
+ * Reads spending from the sums by UTC day and month that are kept with the ledger (rollup.c).
  */
 #ifndef BELAY_DB_COST_SUMS_H
 #define BELAY_DB_COST_SUMS_H
@@ -13,30 +13,30 @@
 /* by: one to COST_KEYS_MAX, separated by commas, of user, team (the label of that name, or else
  * whose share a job used), pool, type (of the machine, or the hardware of a reserved node), market,
  * kind, day, week (its Monday), month, label:NAME and project, which is short for label:project;
- * else ERR_INVALID. from and to count by the day that they are in, to by the one before if it is a
- * midnight. user, team, pool: only theirs; NULL: all. */
+ * else ERR_INVALID. from and to are extended to whole UTC days; a `to` at midnight excludes the day
+ * that begins then. user, team and pool restrict the sums; NULL = all. */
 struct cost_query {
     const char *by, *user, *team, *pool;
     struct wall from, to;
 };
 
-/* What is added up. jobs and succeeded: of those that ended then; by pool, type, market and kind,
- * or of one pool, it is not known: 0. */
+/* The sums. jobs and succeeded count the jobs that ended in the period; by pool, type, market and
+ * kind, or for one pool, they are unknown: 0. */
 struct cost_sum {
     int64_t jobs, succeeded;
     int64_t uusd, on_demand_uusd, useful_ms, lost_ms, total_ms;
     int64_t spent_uusd[LEDGER_KINDS];
 };
 
-/* keys: a value for each of by, borrowed for the call. "" is what is no job's, or has no such
- * label. By these values, in order. */
+/* keys has a value for each key of by, borrowed for the call. "" stands for costs of no job, and
+ * for jobs without the label. Called in the order of these values. */
 typedef int (*db_cost_sum_fn)(void *ctx, const char *const keys[], const struct cost_sum *sum);
 int db_read_cost_sums(
     struct db_reader *r, const struct cost_query *c, db_cost_sum_fn fn, void *ctx, struct err *e);
 
-/* What of the jobs that ended from one moment to before another (WALL_NONE: open) cost most, those
- * first; of a user, of whom a team is charged for (as above), or of all (NULL). limit: 1 .. 1000,
- * else ERR_INVALID. */
+/* Reads the most expensive jobs that ended from one moment to before another (WALL_NONE = open), in
+ * descending order; of a user, of a team that is charged (as above), or of all (NULL). limit: 1 ..
+ * 1000, else ERR_INVALID. */
 struct dear_job {
     int64_t id;
     const char *name, *user, *team, *end; /* borrowed for the call */
@@ -47,8 +47,8 @@ typedef int (*db_dear_job_fn)(void *ctx, const struct dear_job *job);
 int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit,
     db_dear_job_fn fn, void *ctx, struct err *e);
 
-/* How many keys there are in by, and whether it is known how many jobs ended of each; ERR_INVALID
- * as above. */
+/* Returns the number of keys in by, and whether the number of ended jobs is known for them;
+ * ERR_INVALID as above. */
 int db_cost_keys(const char *by, bool *ret_jobs_known, struct err *e);
 
 #endif

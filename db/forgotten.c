@@ -7,7 +7,7 @@
 #include "db/query.h"
 #include "db/reader.h"
 
-#define LOOKED_AT "100000" /* jobs that left something: the newest */
+#define LOOKED_AT "100000" /* the newest jobs that left checkpoints */
 
 int db_read_kept(struct db_reader *r, struct wall before, const char *user, int32_t limit,
     db_kept_fn fn, void *ctx, struct err *e)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The list of jobs. A statement has two parts: its *base*, which an index answers in the order of
- * the list, and the filters, which are held against the rows that come. Where they let few through,
- * a page ends after JOBS_LOOKED_AT_MAX rows: its *floor* is the last of those, found beforehand on
- * the index alone.
+ * the list, and the filters, which are applied to the resulting rows. If few rows match, a page
+ * ends after JOBS_LOOKED_AT_MAX rows: its *floor* is the last of those, found beforehand using only
+ * the index.
  */
 #include "db/db.h"
 #include "db/query.h"
@@ -17,11 +17,11 @@
 
 #define VALUES_MAX 128
 
-/* A WHERE and what its parameters stand for, ?1 first. */
+/* A WHERE clause and the values of its parameters, ?1 first. */
 struct conditions {
     struct buf text;
     struct {
-        const char *text; /* NULL: it is a number */
+        const char *text; /* NULL if it is a number */
         int64_t number;
     } values[VALUES_MAX];
     int n;
@@ -57,7 +57,7 @@ static void bind(const struct conditions *c, int n, struct query *q)
     }
 }
 
-/* ---- what an index answers ---- */
+/* ---- the base ---- */
 
 static bool is_live_only(const struct job_filter *f)
 {
@@ -65,7 +65,7 @@ static bool is_live_only(const struct job_filter *f)
            (f->states & ~JOBS_LIVE) == 0;
 }
 
-/* Those that an index of its user's answers. */
+/* True for filters that the index by user answers. */
 static bool user_is_base(const struct job_filter *f)
 {
     return f->users.n == 1 && f->array == 0 && f->sort != JOBS_BY_END;
@@ -90,7 +90,7 @@ static void add_base(struct conditions *c, const struct job_filter *f)
         buf_printf(also(c), "user = ?%d", text(c, f->users.words[0]));
 }
 
-/* When this job ended, for the order by ends. */
+/* Reads when this job ended, for the order by ends. */
 static int read_end(struct db_reader *r, int64_t id, int64_t *ret_ended_ms, struct err *e)
 {
     struct query q;
@@ -108,7 +108,7 @@ static int read_end(struct db_reader *r, int64_t id, int64_t *ret_ended_ms, stru
     return rc;
 }
 
-/* Behind this job in the order (but for it), or up to it (and it). */
+/* Adds the condition: after this job in the order (excluding it), or up to it (including it). */
 static int add_bound(struct conditions *c, struct db_reader *r, const struct job_filter *f,
     int64_t id, bool behind, struct err *e)
 {
@@ -134,10 +134,9 @@ static const char *order_of(const struct job_filter *f)
     return orders[f->sort];
 }
 
-/* ---- what is held against the rows ---- */
+/* ---- the filters ---- */
 
-/* The names of a machine's states or of a list's items, with these bits; all of them constants of
- * ours. */
+/* Adds the names of states or items with these bits; all are constants of ours. */
 static void add_states(struct buf *out, uint32_t bits)
 {
     const char *sep = "";
@@ -178,7 +177,7 @@ static void filter_states(struct conditions *c, const struct job_filter *f)
     buf_adds(out, ")");
 }
 
-/* The + keeps SQLite from an index that would have to be sorted. */
+/* The + prevents SQLite from using an index whose result would have to be sorted. */
 static void filter_words(struct conditions *c, const char *column, const struct job_words *w)
 {
     if (w->n == 0)
@@ -190,8 +189,8 @@ static void filter_words(struct conditions *c, const char *column, const struct 
     buf_adds(out, ")");
 }
 
-/* While it waits it may run in one of them, for it names it or none; else its newest attempt is or
- * was in one. */
+/* A pending job matches if it may run in one of the pools, because it names one of them or none;
+ * any other job if its newest attempt is or was in one. */
 static void filter_pools(struct conditions *c, const struct job_words *w)
 {
     if (w->n == 0)
@@ -209,7 +208,7 @@ static void filter_pools(struct conditions *c, const struct job_words *w)
     buf_adds(out, ")) END");
 }
 
-/* The pattern for GLOB, to which more than '*' is special. The caller frees. */
+/* Returns the pattern for GLOB, which has more special characters than '*'. The caller frees it. */
 static char *glob_of(const char *name)
 {
     struct buf out = {0};
@@ -235,7 +234,7 @@ static void filter_names(
     buf_adds(out, ")");
 }
 
-/* A task has its array's. */
+/* A task has the labels of its array. */
 static void filter_labels(struct conditions *c, const struct job_filter *f)
 {
     for (size_t i = 0; i < f->n_labels; i++) {
@@ -269,8 +268,8 @@ static void add_filters(
 
 /* ---- the list ---- */
 
-/* The last row that this page looks at; 0: it looks at all there are. base: the first n_base
- * values, and this text. */
+/* Finds the last row that this page reads; 0 = all. base: the first n_base values, and this
+ * text. */
 static int find_floor(struct db_reader *r, const struct job_filter *f, const struct conditions *c,
     const char *base, int n_base, int64_t *ret_floor, struct err *e)
 {
@@ -286,7 +285,7 @@ static int find_floor(struct db_reader *r, const struct job_filter *f, const str
     return query_finish(&q);
 }
 
-/* Of the node that its newest attempt is or was on. */
+/* The pool of the node of its newest attempt. */
 #define POOL_USED                                                                                  \
     ", (SELECT n.pool FROM attempts a JOIN nodes n ON n.id = a.node WHERE a.job = jobs.id AND "    \
     "a.attempt = jobs.attempts AND a.rank = 0)"

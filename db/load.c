@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recovery: every row that is still alive, each kind before the ones that refer to it. What has
- * ended stays in the file; the *_live indexes make it cost nothing here.
+ * Recovery: loads every live row, each kind before the kinds that refer to it. Ended rows stay in
+ * the file; because of the *_live indexes they cost nothing here.
  */
 #include "db/ahead.h"
 #include "db/conn.h"
@@ -61,7 +61,7 @@ static int load_nodes(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-/* Of arrays, for all of their tasks. */
+/* Labels of arrays apply to all of their tasks. */
 static int load_labels(const struct loading *l, struct err *e)
 {
     struct query q;
@@ -151,7 +151,7 @@ static int load_leftovers(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-/* Whose they are. Tasks have the labels of their array. */
+/* Loads the owners of leftovers. Tasks have the labels of their array. */
 static int load_leftovers_of(const struct loading *l, struct err *e)
 {
     struct job_row row = {0};
@@ -208,7 +208,7 @@ static int load_outbox(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-/* A drill that passed, and that no drill of the same script came after that passed or failed. */
+/* Loads passed drills without a later drill of the same script that passed or failed. */
 static int load_certificates(const struct loading *l, struct err *e)
 {
     struct drill_row row = {0};
@@ -241,7 +241,7 @@ static int load_arrays(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-/* What a live job still waits for, or cannot have any more. */
+/* Loads dependencies that live jobs still wait for, or that can no longer come true. */
 static int load_dependencies(const struct loading *l, struct err *e)
 {
     struct dependency_row row = {0};
@@ -258,7 +258,7 @@ static int load_dependencies(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-/* Of the arrays that follow others, and of those that are followed. */
+/* Loads the ended tasks of arrays that follow others, and of those that are followed. */
 static int load_task_ends(const struct loading *l, struct err *e)
 {
     struct query q;

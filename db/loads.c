@@ -5,7 +5,7 @@
 #include "db/reader.h"
 #include <stdio.h>
 
-/* By their key, so no row is looked at in vain. */
+/* Reads by key, so no unneeded row is read. */
 static void ask(struct query *q, struct db_reader *r, enum table_id t, const char *of, int64_t job,
     int64_t attempt, int64_t span_ms, int64_t from, struct err *e)
 {

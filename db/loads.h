@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What attempts and GPUs did (base/load.h): a row for each minute, for each ten, and for each hour
- * of it, added to as reports come, so that the finer ones can go first and nothing has to be
- * added up then.
+ * The loads of attempts and GPUs (base/load.h): a row for each minute, each ten minutes, and each
+ * hour, all updated as reports arrive, so that old fine rows can be removed without adding them up.
  */
 #ifndef BELAY_DB_LOADS_H
 #define BELAY_DB_LOADS_H
@@ -20,9 +19,9 @@ struct db_reader;
     {                                                                                              \
         60000, 600000, 3600000                                                                     \
     }
-#define LOADS_THINNED 1000 /* rows of each kind that one commit removes at most */
+#define LOADS_THINNED 1000 /* the most rows of each kind that one commit removes */
 
-/* A row that is there already is added to. */
+/* An existing row is added to. */
 struct task_load_row {
     int64_t job, attempt;
     int32_t rank;
@@ -32,27 +31,27 @@ struct task_load_row {
 };
 
 struct gpu_load_row {
-    int64_t job, attempt; /* 0: no job used it */
+    int64_t job, attempt; /* 0 = no job used it */
     int64_t node;
     char gpu[64]; /* its UUID */
     int64_t span_ms, at;
-    int64_t gpu_index; /* of the GPU, which a slice is a part of */
+    int64_t gpu_index; /* of the GPU to which a slice belongs */
     bool is_slice;
     struct gpu_load load;
 };
 
-/* What one commit does with them. */
+/* The changes of one commit. */
 struct loads_batch {
     struct task_load_row *tasks;
     size_t n_tasks;
     struct gpu_load_row *gpus;
     size_t n_gpus;
-    /* wall ms: of each span, what begins before goes, LOADS_THINNED of it; 0: nothing does */
+    /* wall ms: rows of each span that begin earlier are removed, LOADS_THINNED of them; 0 = none */
     int64_t from[LOAD_SPANS];
 };
 
-/* Those of one span that begin at from (wall ms) or later, by rank or GPU, then by time, at most
- * LOADS_READ_MAX. attempt 0: all of the job's. */
+/* Reads rows of one span that begin at from (wall ms) or later, by rank or GPU, then by time, at
+ * most LOADS_READ_MAX. attempt 0 = all of the job. */
 #define LOADS_READ_MAX 100000
 typedef int (*db_task_load_fn)(void *ctx, const struct task_load_row *row);
 typedef int (*db_gpu_load_fn)(void *ctx, const struct gpu_load_row *row);

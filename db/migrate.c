@@ -3,8 +3,8 @@
  * See migrate.h.
  *
  * Invariants.
- *  1. `PRAGMA user_version` is written in the transaction that makes the version, so the number is
- *     always true of the tables.
+ *  1. `PRAGMA user_version` is written in the transaction that creates the version, so the number
+ *     always matches the tables.
  *  2. meta.belay_version is the release that wrote the version. It is read from newer databases too
  *     (refuse_newer), so no step may rename it.
  */
@@ -22,7 +22,7 @@ int migrate_newest(const struct schema *s)
     return version;
 }
 
-/* The meta row: what makes this cluster this cluster. */
+/* Creates the meta row: the identity of this cluster. */
 static int make_meta(sqlite3 *sql, struct err *e)
 {
     char uid[17], secret[65];
@@ -77,7 +77,7 @@ static int refuse_newer(sqlite3 *sql, const char *path, int64_t version, int new
     sqlite3_stmt *s = NULL;
     const char *needed = NULL;
 
-    /* The schema is unknown: if even this row has changed, the message says less. */
+    /* The schema is unknown: if even this row has changed, the message has less detail. */
     if (sqlite3_prepare_v2(sql, "SELECT belay_version FROM meta", -1, &s, NULL) == SQLITE_OK &&
         sqlite3_step(s) == SQLITE_ROW)
         needed = (const char *)sqlite3_column_text(s, 0);

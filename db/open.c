@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening: the lock first, so that nothing below happens twice at once; then the file (ours alone
- * to read: it holds the cluster's secret), its header, the connection, the migrations, and the
- * statements that every commit uses.
+ * Opening: first the lock, so that nothing below happens twice at the same time; then the file
+ * (readable by its owner only, because it has the cluster's secret), its header, the connection,
+ * the migrations, and the statements that every commit uses.
  */
 #include "db/conn.h"
 
@@ -27,7 +27,7 @@ static bool is_memory(const char *path)
     return str_eq(path, ":memory:");
 }
 
-/* The pid in the file is for people; what holds is the flock, which dies with its process. */
+/* The pid in the file is for people; the actual lock is the flock, which ends with its process. */
 static int take_lock(struct db *d, struct err *e)
 {
     char *path = mem_printf("%s.lock", d->path);
@@ -59,7 +59,7 @@ static int take_lock(struct db *d, struct err *e)
 
 static int check_header(const char *path, const char *header, ssize_t n, struct err *e)
 {
-    if (n == 0) /* new */
+    if (n == 0) /* a new file */
         return 0;
     if (n == HEADER_BYTES && memcmp(header, "SQLite format 3", 16) == 0)
         return 0;
@@ -92,8 +92,8 @@ static int check_file(const char *path, struct err *e)
 
 static int set_pragmas(struct db *d, struct err *e)
 {
-    /* FULL: a commit is on disk when it returns. The WAL is moved into the file every 16 MiB, by
-     * the writer.
+    /* FULL: a commit is on disk when it returns. The writer moves the WAL into the file every 16
+     * MiB.
      */
     static const char pragmas[] =
         "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;"
@@ -129,7 +129,7 @@ static int prepare_all(struct db *d, struct err *e)
 
     if ((rc = sql_prepare(d->sql, "BEGIN IMMEDIATE", &d->begin, e)) != 0 ||
         (rc = sql_prepare(d->sql, "COMMIT", &d->end, e)) != 0 ||
-        /* They never go down, whatever a caller hands in. */
+        /* Counters never decrease, whatever a caller passes. */
         (rc = sql_prepare(d->sql,
              "UPDATE meta SET next_job = max(next_job, ?1), next_node = max(next_node, ?2),"
              " next_instance = max(next_instance, ?3), next_history = max(next_history, ?4),"
@@ -207,7 +207,7 @@ out:
     return rc;
 }
 
-/* Rows are not looked at for it: a table without triggers is cleared as a whole. */
+/* Does not read rows: SQLite clears a table without triggers as a whole. */
 int db_empty(struct db *d, struct err *e)
 {
     struct buf text = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A look into a database that may be another belayd's, of any schema: it is neither locked nor
- * migrated, and no files are made next to it. While there is no write-ahead log there is no
- * writer, so the file is opened as immutable; else SQLite would make a log of its own.
+ * Reads a database that may be another belayd's, of any schema: it is neither locked nor migrated,
+ * and no files are created next to it. Without a write-ahead log there is no writer, so the file is
+ * opened as immutable; else SQLite would create a log.
  */
 #include "db/db.h"
 
@@ -18,7 +18,7 @@
 
 #define HAS_CHECKPOINTS "SELECT EXISTS (SELECT 1 FROM checkpoints)"
 
-/* As a URI, in which some characters mean something else. */
+/* Writes the path as a URI, in which some characters must be escaped. */
 static void add_uri(const char *path, bool is_written, struct buf *out)
 {
     buf_adds(out, "file:");

@@ -82,7 +82,7 @@ bool query_step(struct query *q)
     return false;
 }
 
-/* Of a row that is not plain. */
+/* Reads a row that is not plain. */
 static bool read_whole(struct query *q, void *row)
 {
     check(q, sqlite3_bind_value(q->whole, 1, sqlite3_column_value(q->stmt, 0)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the API answers with: one function per statement.
+ * Reads for the API: one function per statement.
  */
 #include "db/db.h"
 #include "db/query.h"

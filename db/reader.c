@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The read-only connection. It takes part in nothing: a statement sees the last commit there was
- * when it began.
+ * The read-only connection. A statement sees the last commit before it began.
  */
 #include "db/reader.h"
 
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CANCEL_OPS 10000 /* of SQLite's machine: some 0.1 ms */
+#define CANCEL_OPS 10000 /* operations of SQLite's virtual machine: some 0.1 ms */
 
 static int check_version(sqlite3 *sql, const char *path, struct err *e)
 {
@@ -79,7 +78,7 @@ int db_reader_begin(struct db_reader *r, struct err *e)
 
 void db_reader_end(struct db_reader *r)
 {
-    /* of nothing; it may have ended by itself, after a failure */
+    /* nothing was written; the transaction may have ended by itself, after a failure */
     sqlite3_exec(r->statements->sql, "ROLLBACK", NULL, NULL, NULL);
 }
 

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was spent, by day and by month: kept as the ledger is written, in the same transaction, so
- * that a bill is read from as many rows as there were kinds of spending, and not from every
- * stretch.
+ * Sums of spending by day and by month, updated in the same transaction as the ledger. A bill is
+ * therefore read from as many rows as there were kinds of spending, not from every ledger row.
  *
  * Invariants.
- *  1. Six sets of sums, each of which adds up to the ledger: by day and by month, with the labels
- *     of jobs kept apart and without; and by month for people alone and for machines alone. Sets of
- *     labels may be as many as jobs, and each user may be on many kinds of machines, so that who
- *     does not ask for those does not pay for them. Each job that has ended counts once in each, in
- *     the rows without a kind; of an array only its tasks count.
- *  2. A stretch counts in each UTC day by the share of its time: the share of a day is what was due
- *     at its end less what was due at its beginning, both rounded down, as in cost.c, so nothing is
- *     lost at midnight.
+ *  1. There are six sets of sums, each of which adds up to the ledger: by day and by month, each
+ *     with and without the labels of jobs; and by month only for people and only for machines.
+ *     There may be as many sets of labels as jobs, and each user may use many kinds of machines, so
+ *     queries that do not need them should not read them. Each ended job counts once in each set,
+ *     in the rows without a kind; of an array only its tasks count.
+ *  2. A ledger row counts in each UTC day in proportion to its time: the share of a day is the
+ *     amount due at its end minus the amount due at its beginning, both rounded down, as in cost.c,
+ *     so nothing is lost at midnight.
  *  3. A set of labels is stored once. Tasks of an array have its labels.
- *  4. team is who is charged: the label of that name, or else whose share the job used.
+ *  4. team is the charged team: the label of that name, or else the team whose share the job used.
  */
 #include "db/rollup.h"
 
 #include <time.h>
 
-/* clang-format breaks SQL that is put together from macros into single words. */
+/* clang-format would break SQL that is composed from macros into single words. */
 /* clang-format off */
 #define LABELS_OF_JOB \
     " LEFT JOIN job_label_sets s" \
@@ -40,7 +39,7 @@
     " END," \
     " '')"
 
-/* The sets of sums that a row counts in: day ?1, its month ?10. */
+/* The sets of sums in which a row counts: day ?1, its month ?10. */
 #define SETS \
     " CROSS JOIN (" \
     "SELECT 1 AS span, 7 AS detail, ?1 AS since" \
@@ -129,7 +128,7 @@ void rollup_deinit(struct rollup *r)
 
 /* ---- days ---- */
 
-/* What a clock can show; the rest is somebody's mistake, and is one day. */
+/* The latest time that a clock can show; later ones are errors and count as one day. */
 #define LATEST_MS (100000 * DAY_MS)
 #define SUM_MAX 1000000000000000LL /* a billion dollars */
 #define STRETCH_MAX_MS (4000 * DAY_MS)
@@ -210,8 +209,8 @@ static int64_t day_of_end(const struct job_row *j)
     return wall_is_set(j->ended_at) ? rollup_day(j->ended_at.ms) : 0;
 }
 
-/* Thousands that are cancelled at once are mostly of one user and one day: they are one row's worth
- * of work, not a row's each. */
+/* Thousands of jobs that are cancelled at once mostly have one user and one day: they need one
+ * row's work, not one each. */
 sqlite3_stmt *rollup_jobs(struct rollup *r, const struct job_row *jobs, size_t n, size_t *at)
 {
     sqlite3_stmt *s = r->statements[ROLLUP_JOBS];

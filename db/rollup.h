@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sums of the ledger, as commit.c writes them.
+ * The sums of the ledger, written by commit.c.
  */
 #ifndef BELAY_DB_ROLLUP_H
 #define BELAY_DB_ROLLUP_H
@@ -10,24 +10,27 @@
 #define DAY_MS 86400000LL
 #define SPAN_DAY 1 /* cost_sums.span */
 #define SPAN_MONTH 31
-/* cost_sums.detail, bits: what is kept apart besides kinds; the rest is "", or 0. */
-#define DETAIL_PEOPLE 1   /* teams and users; alone of months only */
+/* cost_sums.detail, bits: the columns that are kept separate besides kinds; the others are "" or
+ * 0. */
+#define DETAIL_PEOPLE 1   /* teams and users; without the others only for months */
 #define DETAIL_MACHINES 2 /* pools, types and markets; likewise */
 #define DETAIL_ALL 3      /* both */
 #define DETAIL_LABELS 7   /* these, and sets of labels */
 
-/* With their parameters bound. The caller steps and resets them, in its transaction. */
-sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece); /* of one day */
-/* Of the n jobs, whose rows are written, those that have ended, from *at on, and on one day; *at
- * goes on behind them. NULL: there are no more. */
+/* Returns a statement with its parameters bound. The caller steps and resets it, in its
+ * transaction. */
+/* piece is within one day */
+sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece);
+/* Counts the ended ones of the n jobs, whose rows are written, from *at on, of one day; *at
+ * advances past them. Returns NULL when there are no more. */
 sqlite3_stmt *rollup_jobs(struct rollup *r, const struct job_row *jobs, size_t n, size_t *at);
 
-/* The next piece of a stretch, within one UTC day: *day is INT64_MIN for the first and INT64_MAX
- * after the last. */
+/* Returns the next piece of a ledger row, within one UTC day: *day is INT64_MIN for the first call
+ * and INT64_MAX after the last piece. */
 void rollup_piece(const struct ledger_row *r, int64_t *day, struct ledger_row *ret_piece);
 
-/* Days since 1970, UTC: of a moment, from 0 up; of the first of the month that a day is in, and of
- * the next month. */
+/* Days since 1970, UTC: of a moment, at least 0; of the first day of a day's month, and of the next
+ * month. */
 int64_t rollup_day(int64_t ms);
 int64_t rollup_month(int64_t day);
 int64_t rollup_next_month(int64_t day);

@@ -6,8 +6,8 @@
 #define BELAY_DB_SCHEMA_H
 
 struct schema {
-    const char *baseline; /* makes version 1 in an empty database; has the table meta */
-    /* steps[i] takes version i + 1 to i + 2; ends with NULL. No BEGIN or COMMIT in them */
+    const char *baseline; /* creates version 1 in an empty database; includes the table meta */
+    /* steps[i] migrates version i + 1 to i + 2; ends with NULL. No BEGIN or COMMIT in them */
     const char *const *steps;
 };
 

@@ -26,8 +26,8 @@ void statements_give(struct statements *s, sqlite3_stmt *stmt)
 {
     if (!stmt)
         return;
-    sqlite3_reset(stmt);          /* it would hold on to what is in the database now; */
-    sqlite3_clear_bindings(stmt); /* these are borrowed */
+    sqlite3_reset(stmt);          /* ends its read transaction */
+    sqlite3_clear_bindings(stmt); /* the bound texts are borrowed */
     if (s->n == STATEMENTS_MAX)
         sqlite3_finalize(take_out(s, 0));
     s->idle[s->n++] = stmt;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one place where a row becomes parameters, and a result becomes a row (table.h).
+ * The only code that converts a row to parameters, and a result to a row (table.h).
  */
 #include "db/table.h"
 
@@ -17,7 +17,7 @@ static void add_names(const struct table *t, struct buf *out, int from, int to, 
     }
 }
 
-/* How a row that is there already becomes the new one. */
+/* How an existing row is merged with the new one. */
 static const char *const merge_forms[] = {
     [MERGE_REPLACE] = "%1$s%2$s = excluded.%2$s",
     [MERGE_SUM] = "%1$s%2$s = %2$s + excluded.%2$s",
@@ -69,7 +69,7 @@ static const char *name_of(const struct column *c, int value)
     int n = 0;
     while (names[n] && n < value)
         n++;
-    assert(n == value && names[n]); /* a value outside its enum is our bug */
+    assert(n == value && names[n]); /* a value outside its enum is a bug */
     return names[n];
 }
 
@@ -166,7 +166,7 @@ static int bind_column(const struct column *c, sqlite3_stmt *s, int i, const cha
         memcpy(&text, p, sizeof(text));
         return text ? bind_text(s, i, text, strlen(text)) : sqlite3_bind_null(s, i);
     case COLUMN_PLAIN:
-        break; /* of no member */
+        break; /* it has no member */
     }
     assert(!"column type");
     return SQLITE_INTERNAL;
@@ -199,7 +199,7 @@ static bool read_named(const struct column *c, const char *text, char *p)
     return text && names[i];
 }
 
-/* The rest is zeroed, so that a row that was written and read is the same bytes. */
+/* The rest is zeroed, so that a row that was written and read has the same bytes. */
 static bool read_text(const struct column *c, const char *text, size_t n, char *p)
 {
     if (!text || n >= c->size)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of the nodes there was in a period, and how much of that the ledger calls useful.
+ * Computes the capacity of the nodes in a period, and how much of it the ledger counts as useful.
  *
- * Invariant: as in cost.c, whatever moments a time is cut at, the parts of a stretch add up to the
- * whole of it, to the millisecond times cpus or GPUs: a part is what was due at its end less what
- * was due at its beginning, both rounded down.
+ * Invariant: as in cost.c, wherever a period is cut, the parts of a stretch add up to the whole, to
+ * the millisecond times cpus or GPUs: a part is the amount due at its end minus the amount due at
+ * its beginning, both rounded down.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -17,18 +17,18 @@
 enum part { PART_THERE, PART_USEFUL, PART_OTHER, PART_RUNNING };
 
 struct stretch {
-    const char *pool; /* borrowed of the statement */
+    const char *pool; /* borrowed from the statement */
     bool elastic;
     enum part part;
     int64_t cpus, gpus, on_demand_uusd_h;
-    int64_t start, end, ms; /* ms of it count, evenly over it */
+    int64_t start, end, ms; /* ms of it count, distributed evenly */
 };
 
 struct use {
     const struct use_of *of;
     struct use_step *steps;
     struct use_pool *pools;
-    size_t n_pools, last; /* the pool that was found last: rows of one come together */
+    size_t n_pools, last; /* the last pool found, because rows of one pool are adjacent */
 };
 
 static struct use_pool *find_pool(struct use *u, const struct stretch *s)
@@ -60,7 +60,7 @@ static void add_sum(struct use_sum *sum, enum part part, int64_t ms)
         sum->running_ms += ms;
 }
 
-/* Of the stretch, due by then. */
+/* The part of the stretch that is due by then. */
 static int64_t due(const struct stretch *s, int64_t at)
 {
     if (at <= s->start)
@@ -94,7 +94,7 @@ static void add_stretch(struct use *u, const struct stretch *s)
     }
 }
 
-/* What a statement here gives: pool, elastic, cpus, gpus, start, end, ms, useful or not, on-demand
+/* Each statement returns: pool, elastic, cpus, gpus, start, end, ms, useful or not, on-demand
  * price. */
 static int walk(struct use *u, struct db_reader *r, const char *text, enum part part, struct err *e)
 {
@@ -118,7 +118,7 @@ static int walk(struct use *u, struct db_reader *r, const char *text, enum part 
     return query_finish(&q);
 }
 
-/* Of each of a job's nodes; who has nodes for itself has all of them. */
+/* Per node of a job; an exclusive job holds the whole node. */
 #define HELD(what) "CASE WHEN x.text LIKE '%exclusive=yes%' THEN n." what " ELSE j." what " END"
 #define OF_JOB                                                                                     \
     " JOIN jobs j ON j.id = a.job JOIN nodes n ON n.id = a.node LEFT JOIN extras x ON x.id = "     \

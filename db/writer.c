@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thread that owns the write connection. It is handed one batch at a time; its fsync is the
- * window in which the loop gathers the next one.
+ * The thread that owns the write connection. It gets one batch at a time; during its fsync the loop
+ * collects the next one.
  *
  *   IDLE --- start ---> WORK --- commit ended ---> DONE --- finished asked ---> IDLE
  */
@@ -20,7 +20,7 @@ struct db_writer {
     void (*wake)(void *ctx);
     void *ctx;
     pthread_t thread;
-    pthread_mutex_t mutex; /* guards what follows */
+    pthread_mutex_t mutex; /* protects the following members */
     pthread_cond_t changed;
     enum writer_state state;
     bool stop;
@@ -29,8 +29,8 @@ struct db_writer {
     struct err err;
 };
 
-/* The batch to commit, or NULL when it is time to stop. A batch that was accepted is always
- * committed first.
+/* Returns the batch to commit, or NULL when it must stop. An accepted batch is always committed
+ * first.
  */
 static const struct db_batch *wait_for_work(struct db_writer *w)
 {
@@ -72,12 +72,12 @@ struct db_writer *db_writer_create(struct db *d, void (*wake)(void *ctx), void *
     *w = (struct db_writer){.db = d, .wake = wake, .ctx = ctx};
     pthread_mutex_init(&w->mutex, NULL);
     pthread_cond_init(&w->changed, NULL);
-    /* Signals are the loop's. */
+    /* The loop handles signals. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int failed = pthread_create(&w->thread, NULL, run, w);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    assert(!failed); /* the system has no room for one thread: as out of memory */
+    assert(!failed); /* the system cannot create a thread: treated like out of memory */
     return w;
 }
 
