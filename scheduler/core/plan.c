@@ -23,15 +23,18 @@
 #include "scheduler/core/lifecycle/ckpt_gc.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/notices.h"
 #include "scheduler/core/lifecycle/requeue.h"
 #include "scheduler/core/lifecycle/withheld.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/avoid.h"
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/crons.h"
@@ -39,6 +42,7 @@
 #include "scheduler/core/queue/dependencies.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/queue/queue_walk.h"
 #include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/windows.h"
@@ -107,7 +111,7 @@ static struct event end_after(const struct instance *i, const char *what, int64_
 
 static void consider_leases(const struct model *m, struct mono *best, struct event *ret_event)
 {
-    struct link *l = list_first(&m->by_seen);
+    struct link *l = list_first(nodes_by_seen(m));
     if (!l)
         return;
     const struct node *n = LIST_ENTRY(l, struct node, by_seen);
@@ -117,7 +121,7 @@ static void consider_leases(const struct model *m, struct mono *best, struct eve
 
 static void consider_lost(const struct model *m, struct mono *best, struct event *ret_event)
 {
-    struct link *l = list_first(&m->lost);
+    struct link *l = list_first(nodes_lost(m));
     if (!l)
         return;
     const struct node *n = LIST_ENTRY(l, struct node, by_state);
@@ -128,7 +132,7 @@ static void consider_lost(const struct model *m, struct mono *best, struct event
 
 static void consider_noticed(const struct model *m, struct mono *best, struct event *ret_event)
 {
-    struct link *l = list_first(&m->noticed);
+    struct link *l = list_first(nodes_noticed(m));
     const struct node *n = l ? LIST_ENTRY(l, struct node, by_state) : NULL;
     if (!n || !n->instance || !list_is_empty(&n->attempts))
         return;
@@ -175,7 +179,7 @@ static struct mono end_due(
     struct mono best = MONO_NONE;
     consider_noticed(m, &best, ret_event);
     consider_lost(m, &best, ret_event);
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         consider_idle(planner, p, &best, ret_event);
         consider_booting(p, &best, ret_event);
@@ -212,17 +216,18 @@ static int64_t unfit_at(const struct planner *p, const struct model *m, const st
 {
     const struct extras *x = k->first->extras;
     int64_t known = (int64_t)(intptr_t)map_get(&p->unfit, k->id) - 1;
-    bool was_there = p->seen.anew == m->anew && k->id < p->seen.fresh && !(x && x->licences.n > 0);
+    bool was_there = p->seen.anew == model_versions(m)->anew && k->id < p->seen.fresh &&
+                     !(x && x->licences.n > 0);
     return was_there && known < p->seen.growth ? p->seen.growth : known;
 }
 
 static void remember_unfit(struct planner *p, const struct model *m, const struct kind *k)
 {
-    if (map_size(&p->unfit) > smap_size(&m->kinds) + MEMO_SLACK) {
+    if (map_size(&p->unfit) > queue_n_kinds(m) + MEMO_SLACK) {
         map_deinit(&p->unfit); /* mostly of kinds that are no more */
         p->unfit = (struct map){0};
     }
-    map_put(&p->unfit, k->id, (void *)(intptr_t)(m->growth + 1));
+    map_put(&p->unfit, k->id, (void *)(intptr_t)(model_versions(m)->growth + 1));
 }
 
 static bool may_fit(const struct planner *p, const struct model *m, const struct shape *s)
@@ -232,7 +237,7 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
     if (known < s->account->may.fell || known < s->account->team->may.fell || known < 0 ||
         (s->in_budgets && known < budgets_fell(s)))
         return true;
-    LIST_FOREACH (&m->by_growth, l) {
+    LIST_FOREACH (nodes_by_growth(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->grown <= known)
             return false;
@@ -269,8 +274,8 @@ static bool lacks_licences(const struct planner *p, const struct model *m, const
 {
     if (!s->extras || s->extras->licences.n == 0)
         return false;
-    for (size_t i = 0; p->is_wanting && i < m->n_licences; i++)
-        if (wants_of(s, &m->licences[i]) && place_order(p->wanting[i], queue_place(s)) < 0)
+    for (size_t i = 0; p->is_wanting && i < licences_count(m); i++)
+        if (wants_of(s, licence_at(m, i)) && place_order(p->wanting[i], queue_place(s)) < 0)
             return true;
     return licences_lack(m, s->extras) != NULL;
 }
@@ -279,17 +284,17 @@ static bool lacks_licences(const struct planner *p, const struct model *m, const
  * that it asks for. */
 static void note_wanting(struct planner *p, const struct model *m, const struct shape *s)
 {
-    for (size_t i = 0; i < m->n_licences; i++)
-        if (counts_of(&s->extras->licences, m->licences[i].what.name) > m->licences[i].what.n)
+    for (size_t i = 0; i < licences_count(m); i++)
+        if (counts_of(&s->extras->licences, licence_at(m, i)->what.name) > licence_at(m, i)->what.n)
             return; /* the configuration has fewer of them now: it cannot start at all */
-    for (size_t i = 0; i < m->n_licences; i++) {
+    for (size_t i = 0; i < licences_count(m); i++) {
         if (!p->is_wanting)
             p->wanting[i] = (struct place){INT64_MAX, INT64_MAX};
-        if (wants_of(s, &m->licences[i]) && place_order(queue_place(s), p->wanting[i]) < 0)
+        if (wants_of(s, licence_at(m, i)) && place_order(queue_place(s), p->wanting[i]) < 0)
             p->wanting[i] = queue_place(s);
     }
     p->is_wanting = true;
-    p->wanting_change = m->change;
+    p->wanting_change = model_versions(m)->change;
 }
 
 static void put_aside(const struct shape *s, struct event *ret_event)
@@ -326,7 +331,7 @@ static bool next_owed(struct planner *p, const struct model *m, const struct sha
 {
     if (quota_owes(s))
         return false;
-    LIST_FOREACH (&m->quotas, l) {
+    LIST_FOREACH (quota_teams(m), l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
         const struct kind *k = team_may_be_owed(t) ? queue_first_of(t) : NULL;
         for (int looked = 0; k && looked < OWED_LOOK_MAX; k = queue_next_of(k), looked++) {
@@ -364,7 +369,7 @@ static bool gather_room(struct planner *p, const struct model *m)
 {
     int looked = 0;
     p->grown = (struct resources){0};
-    LIST_FOREACH (&m->by_growth, l) {
+    LIST_FOREACH (nodes_by_growth(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->grown <= p->seen.growth)
             break;
@@ -372,9 +377,9 @@ static bool gather_room(struct planner *p, const struct model *m)
             return false;
         add_room(p, &n->free);
     }
-    if (m->owed_more <= p->seen.growth)
+    if (model_versions(m)->owed_more <= p->seen.growth)
         return true;
-    LIST_FOREACH (&m->reserving, l)
+    LIST_FOREACH (reserve_shapes(m), l)
         LIST_FOREACH (&LIST_ENTRY(l, struct shape, by_reserve)->reserved, ln) {
             if (looked++ == GROWN_LOOK_MAX)
                 return false;
@@ -385,25 +390,27 @@ static bool gather_room(struct planner *p, const struct model *m)
 
 static void set_back(struct planner *p, const struct model *m)
 {
-    bool wanted = p->is_wanting && p->wanting_change != m->change,
-         again = p->rewind != m->rewind || wanted;
+    bool wanted = p->is_wanting && p->wanting_change != model_versions(m)->change,
+         again = p->rewind != model_versions(m)->rewind || wanted;
     if (again) {
         p->is_wanting = p->is_all = false;
         p->cursor = (struct place){INT64_MIN, INT64_MIN};
-        p->begun = (struct seen){.growth = m->growth, .fresh = m->next_kind, .anew = m->anew};
+        p->begun = (struct seen){.growth = model_versions(m)->growth,
+            .fresh = queue_next_kind_id(m),
+            .anew = model_versions(m)->anew};
     }
     if (wanted)
         p->seen.anew = -1;
-    p->is_all = p->is_all || p->seen.anew != m->anew || !gather_room(p, m);
-    LIST_FOREACH (&m->by_arrival, l) {
+    p->is_all = p->is_all || p->seen.anew != model_versions(m)->anew || !gather_room(p, m);
+    LIST_FOREACH (queue_by_arrival(m), l) {
         const struct shape *s = LIST_ENTRY(l, struct shape, by_arrival);
-        if (p->rewind != m->rewind || s->arrived <= p->arrived)
+        if (p->rewind != model_versions(m)->rewind || s->arrived <= p->arrived)
             break;
         if (place_order(queue_place(s), p->cursor) < 0)
             p->cursor = queue_place(s);
     }
-    p->rewind = m->rewind;
-    p->arrived = m->arrivals;
+    p->rewind = model_versions(m)->rewind;
+    p->arrived = model_versions(m)->arrivals;
 }
 
 static struct kind *next_to_try(
@@ -441,7 +448,7 @@ static bool next_place(
                 continue;
             }
             if (ret_event->type != EV_PLACE || reserve_next(p, m, s, now, ret_event) ||
-                list_is_empty(&m->quotas) || next_owed(p, m, s, now, ret_event))
+                list_is_empty(quota_teams(m)) || next_owed(p, m, s, now, ret_event))
                 return true;
             find_place(p, m, s, now, ret_event); /* once more: others were looked at meanwhile */
             keep_to_limits(p, m, s, ret_event);

@@ -384,7 +384,7 @@ static bool is_tried_again_at(const struct lab *l, int64_t mono_ms)
 /* A job has been on-demand for long enough to move, if there were a place that costs less. */
 static bool may_move_at(const struct lab *l, int64_t mono_ms)
 {
-    LIST_FOREACH (&l->m->costly, k) {
+    LIST_FOREACH (&l->m->supply.costly, k) {
         const struct attempt *a = LIST_ENTRY(k, struct attempt, costly);
         int64_t due = a->row.assigned_at.ms + a->node->pool->row.return_ms;
         if (due - l->now.wall.ms == mono_ms - l->now.mono.ms)
@@ -397,9 +397,10 @@ static bool may_move_at(const struct lab *l, int64_t mono_ms)
  * hour: it may be set. */
 static bool is_clock_looked_at(const struct lab *l, int64_t mono_ms)
 {
-    if (l->m->budgets_due.n + l->m->by_due.n > 0 && mono_ms - l->now.mono.ms == 3600000)
+    if (l->m->queue.budgets_due.n + l->m->lifecycle.leftovers_due.n > 0 &&
+        mono_ms - l->now.mono.ms == 3600000)
         return true;
-    return l->m->crons_due.n > 0 && mono_ms - l->now.mono.ms == 60000;
+    return l->m->queue.crons_due.n > 0 && mono_ms - l->now.mono.ms == 60000;
 }
 
 /* Somebody may be evicted again, and then there may be a place, or not. */

@@ -88,7 +88,7 @@ static void serve(struct lab *l)
     int64_t stopping[256], id;
     size_t n = 0;
     const struct job *j;
-    for (size_t pos = 0; (j = map_next(&l->m->jobs, &pos, &id)) != NULL;)
+    for (size_t pos = 0; (j = map_next(&l->m->rows.jobs, &pos, &id)) != NULL;)
         if (job_attempt(j) && job_attempt(j)->row.state == ATTEMPT_STOPPING && n < 256)
             stopping[n++] = id;
     if (n == 0)
@@ -300,10 +300,10 @@ static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **
         int64_t id = lab_submit_asking(&l, &r, "input=store:17179869184");
         lab_plan(&l);
         assert_true(runs(&l, id));
-        assert_true(l.m->budgets[0].held >= 8 * USD && l.m->budgets[0].held < 9 * USD);
+        assert_true(l.m->queue.budgets[0].held >= 8 * USD && l.m->queue.budgets[0].held < 9 * USD);
         lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = id});
         lab_ended(&l, id, END_USER, 0);
-        assert_true(l.m->budgets[0].held < USD / 100);
+        assert_true(l.m->queue.budgets[0].held < USD / 100);
     }
     assert_int_equal(view(&l, 0).spent_uusd, 0);
     lab_deinit(&l);

@@ -29,7 +29,7 @@ static struct job_row job_by(const struct lab *l, int64_t work_ms, int64_t in_ms
 
 static int64_t intended(const struct lab *l, enum market market)
 {
-    LIST_FOREACH (&l->m->all_instances, li) {
+    LIST_FOREACH (&l->m->rows.all_instances, li) {
         const struct instance *i = LIST_ENTRY(li, struct instance, in_all);
         if (i->row.state == INSTANCE_INTENDED && i->row.market == market)
             return i->row.id;
@@ -449,7 +449,7 @@ static void what_is_decided_is_explained_by_all_rules(void **state)
         char why[CORE_TEXT_MAX];
         struct pace_outlook at_first, late;
         lab_init(&l);
-        l.m->pace.rule = all[i].rule;
+        l.m->deadline.options.rule = all[i].rule;
         lab_elastic(&l, "burst", 2, "m4", 4);
         struct job_row r = job_by(&l, HOUR_MS, all[i].in_ms);
         int64_t job = lab_submit(&l, &r);

@@ -29,6 +29,7 @@
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
@@ -64,6 +65,17 @@ const struct pace_options pace_usual = {.rule = FINISH_PLANNED,
     .work_margin_pct = 100,
     .cap_pct = 35};
 
+void pace_init(struct model *m, const struct pace_options *o)
+{
+    m->deadline.options = o ? *o : pace_usual;
+    m->deadline.spot_observations = spot_observations_create();
+}
+
+void pace_deinit(struct model *m)
+{
+    spot_observations_destroy(m->deadline.spot_observations);
+}
+
 static int compare_pace(const void *key, const struct tree_link *l)
 {
     const struct job_side *a = key, *b = TREE_ENTRY(l, struct job_side, by_pace);
@@ -74,9 +86,9 @@ static int compare_pace(const void *key, const struct tree_link *l)
 static void look_at(struct model *m, struct job *j, int64_t mono_ms)
 {
     struct job_side *t = job_make_side(j);
-    tree_remove(&m->by_pace, &t->by_pace);
+    tree_remove(&m->deadline.by_look, &t->by_pace);
     t->pace_at.ms = mono_ms;
-    tree_add(&m->by_pace, &t->by_pace, t, compare_pace);
+    tree_add(&m->deadline.by_look, &t->by_pace, t, compare_pace);
 }
 
 void pace_look(struct model *m, struct job *j, struct stamp now)
@@ -88,7 +100,7 @@ void pace_look(struct model *m, struct job *j, struct stamp now)
 void pace_leave(struct model *m, struct job *j)
 {
     if (j->side)
-        tree_remove(&m->by_pace, &j->side->by_pace);
+        tree_remove(&m->deadline.by_look, &j->side->by_pace);
 }
 
 void pace_meant(struct model *m, struct job *j, struct stamp now)
@@ -221,7 +233,7 @@ static int64_t lesser_price(int64_t so_far, int64_t price)
 static void add_all(const struct model *m, const struct shape *shape, const struct offer *under,
     enum market market, size_t most, struct sight *s)
 {
-    LIST_FOREACH (&m->all_pools, lp) {
+    LIST_FOREACH (model_pools(m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!p->row.elastic || !pool_serves(p, shape))
             continue;
@@ -317,7 +329,7 @@ static int64_t loss_ms(const struct job *j, const struct work_left *w, int64_t s
 static struct finish_job know(const struct model *m, const struct job *j, const struct work_left *w,
     const struct sight *s, struct wall now)
 {
-    int64_t unknown_ms = m->pace.step_ms < SAVE_UNKNOWN_MS ? m->pace.step_ms : SAVE_UNKNOWN_MS;
+    int64_t unknown_ms = min_i64(m->deadline.options.step_ms, SAVE_UNKNOWN_MS);
     int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : unknown_ms,
             placed_ms = 2 * save_ms + pace_work_warm_ms(j), restart_ms = s->boot_ms + placed_ms;
     int64_t worst_ms = RESTART_WORST * restart_ms + loss_ms(j, w, save_ms),
@@ -330,7 +342,7 @@ static struct finish_job know(const struct model *m, const struct job *j, const 
         .left_ms = j->row.spec.finish_ms - now.ms,
         .restart_ms = restart_ms,
         .restart_worst_ms = worst_ms,
-        .failed_launch_ms = s->failed_ms + m->pace.look_ms, /* and until that is seen */
+        .failed_launch_ms = s->failed_ms + m->deadline.options.look_ms, /* and until that is seen */
         .on = s->on,
         .last = FINISH_NOWHERE,
         .starting_ms = starting_ms,
@@ -339,9 +351,9 @@ static struct finish_job know(const struct model *m, const struct job *j, const 
     k.look_ms =
         (k.left_ms - k.work_worst_ms - k.restart_worst_ms - k.failed_launch_ms) / LOOKS_IN_SLACK;
     bool is_on_spot = s->on < s->n_spot && !s->starting_since_ms; /* else it looks for some */
-    k.look_ms = !is_on_spot || k.look_ms < m->pace.look_ms ? m->pace.look_ms
-                : k.look_ms > m->pace.step_ms              ? m->pace.step_ms
-                                                           : k.look_ms;
+    k.look_ms = !is_on_spot || k.look_ms < m->deadline.options.look_ms ? m->deadline.options.look_ms
+                : k.look_ms > m->deadline.options.step_ms              ? m->deadline.options.step_ms
+                                                                       : k.look_ms;
     return k;
 }
 
@@ -394,7 +406,7 @@ static struct rival_row rival_now(const struct job *j, const struct work_left *w
 
 static double scale(const struct model *m)
 {
-    return (double)FINISH_STEP_MS / (double)m->pace.step_ms;
+    return (double)FINISH_STEP_MS / (double)m->deadline.options.step_ms;
 }
 
 /* Until there is a table, and where there is nothing to learn about, Uniform Progress does. */
@@ -402,7 +414,7 @@ static void choose(const struct model *m, const struct job *j, const struct work
     struct sight *s, const struct finish_job *job, struct stamp now,
     struct finish_choice *ret_choice)
 {
-    struct finish_policy policy = {.rule = m->pace.rule, .takes_best = true};
+    struct finish_policy policy = {.rule = m->deadline.options.rule, .takes_best = true};
     const struct spot_market *k = recognise(m, s, now);
     uint16_t market = 0;
     if (k && policy.rule == FINISH_PLANNED) {
@@ -422,8 +434,8 @@ static void choose(const struct model *m, const struct job *j, const struct work
     const struct finish_rival rival = pace_rival_among(&row, s->of, s->n, scale(m));
     by_steps.rival = &rival;
     by_steps.paid_uusd = (double)row.job_paid_uusd * scale(m);
-    by_steps.cap_uusd =
-        (double)s->sure_uusd_h * (double)by_steps.whole_work_ms / HOUR_MS * m->pace.cap_pct / 100;
+    by_steps.cap_uusd = (double)s->sure_uusd_h * (double)by_steps.whole_work_ms / HOUR_MS *
+                        m->deadline.options.cap_pct / 100;
     by_steps.law = finish_law_usual(s->n_spot);
     finish_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
     ret_choice->cost_uusd /= scale(m);
@@ -448,15 +460,15 @@ static void decide(const struct model *m, const struct job *j, const struct work
     look_around(m, j, now, &s);
     *d = (struct decision){.pace = PACE_FREE,
         .offer = CORE_ID_NONE,
-        .look_ms = m->pace.look_ms,
+        .look_ms = m->deadline.options.look_ms,
         .choice = {.offer = FINISH_NOWHERE}};
     if (s.sure_uusd_h == 0)
         return;
     const struct finish_job job = know(m, j, w, &s, now.wall);
     choose(m, j, w, &s, &job, now, &d->choice);
     size_t to = d->choice.offer;
-    if (to == FINISH_NOWHERE && s.on != FINISH_NOWHERE && m->pace.rule == FINISH_PLANNED &&
-        !is_worth_letting_go(&s, &job, &d->choice))
+    if (to == FINISH_NOWHERE && s.on != FINISH_NOWHERE &&
+        m->deadline.options.rule == FINISH_PLANNED && !is_worth_letting_go(&s, &job, &d->choice))
         to = s.on;
     bool is_on_sure = s.on != FINISH_NOWHERE && s.on >= s.n_spot && !s.starting_since_ms;
     d->look_ms = job.look_ms;
@@ -492,7 +504,7 @@ static bool is_settled(const struct attempt *a)
 
 struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    const struct tree_link *first = tree_first(&m->by_pace);
+    const struct tree_link *first = tree_first(&m->deadline.by_look);
     struct decision d;
     if (!first)
         return MONO_NONE;
@@ -502,7 +514,7 @@ struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_
         .pace = {.job = j->row.id,
             .pace = j->row.pace,
             .offer = t->pace_offer,
-            .look_ms = m->pace.look_ms}};
+            .look_ms = m->deadline.options.look_ms}};
     if (t->pace_at.ms > now.mono.ms || is_settled(job_attempt(j)))
         return t->pace_at;
     struct work_left w = pace_work_left(m, j, now.wall);
@@ -518,7 +530,7 @@ struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_
 static struct finish_policy policy_now(
     const struct model *m, const struct spot_market *k, const struct spot_observations_ask *what)
 {
-    struct finish_policy p = {.rule = m->pace.rule, .takes_best = true};
+    struct finish_policy p = {.rule = m->deadline.options.rule, .takes_best = true};
     if (p.rule == FINISH_PLANNED)
         p.table = spot_observations_table(m, k, what);
     if (p.rule == FINISH_PLANNED && !p.table)
@@ -568,7 +580,8 @@ bool core_pace_expects(
         spot_observations_class(m, k, now.wall), &o);
     *ret_outlook = (struct pace_outlook){.median_ms = (int64_t)((double)o.median_ms / scale(m)),
         .late_ms = (int64_t)((double)o.late_ms / scale(m)),
-        .uusd = (int64_t)(o.cost * (double)s.sure_uusd_h * (double)m->pace.step_ms / HOUR_MS)};
+        .uusd = (int64_t)(o.cost * (double)s.sure_uusd_h * (double)m->deadline.options.step_ms /
+                          HOUR_MS)};
     return true;
 }
 
@@ -602,10 +615,11 @@ static void why_sure(const struct model *m, const struct sight *s, const struct 
         text_format(out, size,
             "on-demand is bought for it: to wait for spot might come to cost more above Uniform "
             "Progress than the cap of %d %% allows",
-            (int)m->pace.cap_pct);
+            (int)m->deadline.options.cap_pct);
     else if (c->why == FINISH_WHY_RULE)
         text_format(out, size, "on-demand is bought for it: %s",
-            rule_says[m->pace.rule == FINISH_PLANNED ? FINISH_UNIFORM_STICKY : m->pace.rule]);
+            rule_says[m->deadline.options.rule == FINISH_PLANNED ? FINISH_UNIFORM_STICKY
+                                                                 : m->deadline.options.rule]);
     else if (isinf(c->next_cost_uusd))
         text_format(out, size, "on-demand is bought for it: there is no time to wait for spot");
     else {
@@ -683,7 +697,7 @@ void pace_refused(struct model *m, const struct offer *o, struct stamp now)
 {
     struct job **jobs = NULL;
     size_t n = 0;
-    for (const struct tree_link *l = tree_first(&m->by_pace); l; l = tree_next(l)) {
+    for (const struct tree_link *l = tree_first(&m->deadline.by_look); l; l = tree_next(l)) {
         const struct job_side *t = TREE_ENTRY(l, struct job_side, by_pace);
         if (t->pace_offer == o->row.id)
             *GROW(jobs, n) = t->job;
@@ -715,10 +729,10 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
     struct work_left w = pace_work_left(m, j, now.wall);
     const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
     const struct spot_observations_ask what = ask(&s, &job);
-    if (job.left_ms >= PLANNED_STEPS * m->pace.step_ms)
+    if (job.left_ms >= PLANNED_STEPS * m->deadline.options.step_ms)
         spot_observations_want(
-            m, s.ids, s.n_spot, m->pace.rule == FINISH_PLANNED ? &what : NULL, now);
-    if (m->pace.rule != FINISH_PLANNED)
+            m, s.ids, s.n_spot, m->deadline.options.rule == FINISH_PLANNED ? &what : NULL, now);
+    if (m->deadline.options.rule != FINISH_PLANNED)
         return;
     struct rival_row row = rival_now(j, &w, now.wall);
     recognise(m, &s, now);
@@ -751,7 +765,7 @@ static void let_go(struct model *m, struct job *j, struct stamp now)
     history(m, now, "move", (struct history_of){.attempt = a}, "%s",
         j->row.pace == PACE_SURE ? "on spot it might be late"
                                  : "there is time to wait for spot: on-demand is let go of");
-    m->change++;
+    model_note_change(m);
 }
 
 int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
@@ -774,7 +788,7 @@ int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outc
         j->row.pace = ev->pace.pace;
         j->side->pace_offer = ev->pace.offer;
         queue_reshape(m, j);
-        m->change++;
+        model_note_change(m);
         if (is_other)
             touch_job(m, j);
         if (is_other && !is_try)

@@ -9,6 +9,8 @@
 
 struct model;
 
+void pace_init(struct model *m, const struct pace_options *o); /* NULL: the usual ones */
+void pace_deinit(struct model *m);
 /* the moment, where so long from now may have been asked for */
 int64_t pace_finish_ms(const struct job_row *asked, struct wall now);
 /* the same of a submit, which may have named a time of the day */

@@ -53,7 +53,8 @@ static int64_t whole_since(
     const struct model *m, const struct job_row *r, int64_t progress, int64_t took_ms, int64_t part)
 {
     int64_t got = progress == PROGRESS_NONE ? 0 : r->progress - progress;
-    if (got < max_i64(r->progress_total / part, 1) || took_ms < SHOWN_LOOKS * m->pace.look_ms)
+    if (got < max_i64(r->progress_total / part, 1) ||
+        took_ms < SHOWN_LOOKS * m->deadline.options.look_ms)
         return 0;
     return (int64_t)((double)took_ms * (double)r->progress_total / (double)got);
 }
@@ -146,7 +147,7 @@ struct work_left pace_work_left(const struct model *m, const struct job *j, stru
     const struct job_row *r = &j->row;
     int64_t ran = done_ms(j, now), done = max_i64(ran - warmed_ms(j, now), 0);
     int64_t told = r->spec.work_ms > 0 ? r->spec.work_ms : r->spec.time_limit_ms,
-            margin = r->spec.work_ms > 0 ? over_ms(told, m->pace.work_margin_pct) : 0;
+            margin = r->spec.work_ms > 0 ? over_ms(told, m->deadline.options.work_margin_pct) : 0;
     /* better than anybody could have known before */
     int64_t whole = r->shown_ms > 0 ? r->shown_ms : told;
     int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + margin;

@@ -118,7 +118,7 @@ void spot_observations_destroy(struct spot_observations *s)
 
 int64_t spot_observations_scaled(const struct model *m, int64_t ms)
 {
-    return (int64_t)((double)ms * FINISH_STEP_MS / (double)m->pace.step_ms);
+    return (int64_t)((double)ms * FINISH_STEP_MS / (double)m->deadline.options.step_ms);
 }
 
 /* ---- what is seen ---- */
@@ -141,13 +141,13 @@ static void look(struct model *m, struct spot_market *k, int64_t at_ms, bool lea
 {
     k->at_ms = at_ms;
     finish_market_see(&k->of, spot_observations_scaled(m, at_ms), k->up,
-        learns ? counts_for(m->spot_observations, k) : NULL);
+        learns ? counts_for(m->deadline.spot_observations, k) : NULL);
 }
 
 /* Time passes. What nobody has told of for a while is not looked at: that gap teaches nothing. */
 static void pass(struct model *m, struct spot_market *k, int64_t to_ms)
 {
-    int64_t step = m->pace.step_ms;
+    int64_t step = m->deadline.options.step_ms;
     while (k->last_told_ms > 0 && to_ms - k->at_ms > step) {
         if (k->n_alive == 0 && k->at_ms - k->last_told_ms > UNTOLD_STEPS * step)
             return;
@@ -175,7 +175,7 @@ static void tell(struct model *m, struct spot_market *k, const struct kept *what
 void spot_observations_note(
     struct model *m, const struct offer *o, enum sighting what, struct wall at)
 {
-    struct spot_observations *s = m->spot_observations;
+    struct spot_observations *s = m->deadline.spot_observations;
     if (o->row.market != MARKET_SPOT)
         return;
     if (!s->kept)
@@ -244,9 +244,9 @@ static bool is_making(const struct spot_observations *s)
 /* The chains are as old as they may get. Tables that are being made still read them. */
 static void learn(struct model *m, struct wall now)
 {
-    struct spot_observations *s = m->spot_observations;
-    if (is_making(s) ||
-        (s->learn_steps > 0 && now.ms - s->learned_at_ms < s->learn_steps * m->pace.step_ms))
+    struct spot_observations *s = m->deadline.spot_observations;
+    if (is_making(s) || (s->learn_steps > 0 && now.ms - s->learned_at_ms <
+                                                   s->learn_steps * m->deadline.options.step_ms))
         return;
     for (size_t i = 0; i < s->n_markets; i++)
         pass(m, s->markets[i], now.ms);
@@ -279,12 +279,12 @@ static struct spot_market *find_market(
 const struct spot_market *spot_observations_market(
     const struct model *m, const int64_t *offers, size_t n)
 {
-    return find_market(m->spot_observations, offers, n);
+    return find_market(m->deadline.spot_observations, offers, n);
 }
 
 static void open_market(struct model *m, const int64_t *offers, size_t n, struct wall now)
 {
-    struct spot_observations *s = m->spot_observations;
+    struct spot_observations *s = m->deadline.spot_observations;
     if (s->n_markets == SIGHTINGS_MARKETS_MAX)
         return;
     struct spot_market *k = s->markets[s->n_markets++] = mem_alloc(sizeof *k);
@@ -301,15 +301,15 @@ static void open_market(struct model *m, const int64_t *offers, size_t n, struct
 static struct spot_market *want_market(
     struct model *m, const int64_t *offers, size_t n, struct wall now)
 {
-    struct spot_market *k = find_market(m->spot_observations, offers, n);
+    struct spot_market *k = find_market(m->deadline.spot_observations, offers, n);
     if (k)
         return k;
     for (size_t i = 0; n > 1 && i < n; i++)
-        if (!find_market(m->spot_observations, &offers[i], 1) &&
-            m->spot_observations->n_markets < SIGHTINGS_MARKETS_MAX / 2)
+        if (!find_market(m->deadline.spot_observations, &offers[i], 1) &&
+            m->deadline.spot_observations->n_markets < SIGHTINGS_MARKETS_MAX / 2)
             open_market(m, &offers[i], 1, now);
     open_market(m, offers, n, now);
-    return find_market(m->spot_observations, offers, n);
+    return find_market(m->deadline.spot_observations, offers, n);
 }
 
 void spot_observations_offer(const struct model *m, const struct spot_market *k, size_t i,
@@ -349,7 +349,7 @@ uint16_t spot_observations_class(
 const struct finish_chain *spot_observations_chain(
     const struct model *m, const struct spot_market *k)
 {
-    const struct learned *l = m->spot_observations->learned[k->of.n > 1];
+    const struct learned *l = m->deadline.spot_observations->learned[k->of.n > 1];
     return l && l->is_made ? &l->chain : NULL;
 }
 
@@ -368,13 +368,13 @@ static double nearest(const double *values, size_t n, double x)
 
 static double steps_of(const struct model *m, int64_t ms)
 {
-    return ms > 0 ? (double)ms / (double)m->pace.step_ms : 0;
+    return ms > 0 ? (double)ms / (double)m->deadline.options.step_ms : 0;
 }
 
 static struct made_table *find_table(
     const struct model *m, bool of_several, const struct spot_observations_ask *ask)
 {
-    struct spot_observations *s = m->spot_observations;
+    struct spot_observations *s = m->deadline.spot_observations;
     double restart = NEAREST(restarts, steps_of(m, ask->restart_ms)),
            price = NEAREST(prices, ask->price);
     for (size_t i = 0; i < s->n_tables; i++)
@@ -394,13 +394,13 @@ const struct finish_table *spot_observations_table(
 /* A place for one more: an empty one, or that of who was not asked for the longest. */
 static struct made_table *table_place(struct model *m, struct stamp now)
 {
-    struct spot_observations *s = m->spot_observations;
+    struct spot_observations *s = m->deadline.spot_observations;
     struct made_table *oldest = NULL;
     if (s->n_tables < SIGHTINGS_TABLES_MAX)
         return &s->tables[s->n_tables++];
     for (size_t i = 0; i < s->n_tables; i++)
         if (!s->tables[i].maker &&
-            now.wall.ms - s->tables[i].asked_ms > KEEP_STEPS * m->pace.step_ms &&
+            now.wall.ms - s->tables[i].asked_ms > KEEP_STEPS * m->deadline.options.step_ms &&
             (!oldest || s->tables[i].asked_ms < oldest->asked_ms))
             oldest = &s->tables[i];
     if (oldest)
@@ -421,7 +421,7 @@ static size_t grown(size_t has, double need, size_t most)
 static void want_table(
     struct model *m, bool of_several, const struct spot_observations_ask *ask, struct stamp now)
 {
-    struct spot_observations *s = m->spot_observations;
+    struct spot_observations *s = m->deadline.spot_observations;
     const struct learned *l = s->learned[of_several];
     struct made_table *t = find_table(m, of_several, ask);
     if (!t) {
@@ -448,7 +448,7 @@ static void want_table(
 void spot_observations_want(struct model *m, const int64_t *offers, size_t n,
     const struct spot_observations_ask *ask, struct stamp now)
 {
-    struct spot_observations *s = m->spot_observations;
+    struct spot_observations *s = m->deadline.spot_observations;
     for (size_t i = 0; i < 2; i++)
         s->learned[i] = s->learned[i] ? s->learned[i] : begin_learning(i == 0 ? 1 : 3);
     struct spot_market *k = want_market(m, offers, n, now.wall);
@@ -465,12 +465,12 @@ struct mono spot_observations_due(const struct model *m, struct stamp now, struc
 {
     (void)now;
     *ret_event = (struct event){.type = EV_TABLE};
-    return m->spot_observations->slice_at;
+    return m->deadline.spot_observations->slice_at;
 }
 
 int apply_table(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct spot_observations *s = m->spot_observations;
+    struct spot_observations *s = m->deadline.spot_observations;
     struct made_table *t = s->tables;
     (void)e;
     ret_outcome->id = CORE_ID_NONE;

@@ -13,6 +13,7 @@
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
@@ -43,7 +44,7 @@ static void imagine(const struct model *m, const struct event *submit, const str
     const struct job_row *r = submit->submit.job;
     struct job *j = &i->job;
     j->row = *r;
-    j->row.id = m->next.next_job;
+    j->row.id = model_next_ids(m)->next_job;
     j->row.state = JOB_PENDING;
     j->row.spec.nodes_min = r->spec.nodes_min ? r->spec.nodes_min : r->spec.nodes;
     j->row.eligible_at = submit->now.wall;

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
@@ -16,6 +17,7 @@
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/dependencies.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/supply/market.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,8 +50,7 @@ static void explain_licences(const struct model *m, const struct job *j, struct 
         char who[96] = "";
         int64_t told = 0;
         const struct job *other;
-        for (size_t pos = 0;
-             used > 0 && (other = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        for (size_t pos = 0; used > 0 && (other = model_next_job(m, &pos)) != NULL;) {
             int64_t held = other->shape->extras && job_attempt(other)
                                ? counts_of(&other->shape->extras->licences, want->name)
                                : 0;
@@ -161,7 +162,7 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
     const struct shape *s = j->shape;
     char used[32], quota[32], need[32];
     int64_t going = going_for(s);
-    if (list_is_empty(&m->quotas) || (s->claims > 0 && class_preempts(s->class)))
+    if (list_is_empty(quota_teams(m)) || (s->claims > 0 && class_preempts(s->class)))
         return;
     cpus_text(t->may.used[LIMIT_MCPU], used, sizeof used);
     cpus_text(t->quota_mcpu, quota, sizeof quota);
@@ -353,7 +354,7 @@ static void explain_priority(
     struct priority p;
     char total[32], age[32], parts[160] = "";
     core_priority(m, j, now.wall, &p);
-    if (m->n_queued_accounts < 2 && p.total_ms == p.age_ms)
+    if (shares_n_queued_accounts(m) < 2 && p.total_ms == p.age_ms)
         return;
     time_format_duration(p.total_ms, total, sizeof total);
     time_format_duration(p.age_ms, age, sizeof age);

@@ -119,7 +119,7 @@ static bool is_paid(struct survey *v, const struct shape *s, const struct pool *
 
 void explain_survey_nodes(const struct model *m, const struct shape *s, struct survey *v)
 {
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (!is_allowed(v, s, n->pool, &n->row.total, n->row.market) ||
             !suits(v, s, n->pool, &n->row.total, n->row.market) ||
@@ -156,7 +156,7 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
 
 void explain_survey_offers(const struct model *m, const struct shape *s, struct survey *v)
 {
-    LIST_FOREACH (&m->all_pools, lp) {
+    LIST_FOREACH (model_pools(m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!p->row.elastic || p->row.max_nodes == 0)
             continue;
@@ -247,7 +247,7 @@ static void say_unlabelled(
 /* One of those that it names, if it names any. */
 static bool knows_a_pool(const struct model *m, const char *pools)
 {
-    LIST_FOREACH (&m->all_pools, l)
+    LIST_FOREACH (model_pools(m), l)
         if (job_pools_allow(pools, LIST_ENTRY(l, struct pool, in_all)->row.name))
             return true;
     return !pools[0];
@@ -293,7 +293,7 @@ bool explain_impossible(const struct model *m, const struct job *j, const struct
 void explain_coming(
     const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
 {
-    LIST_FOREACH (&m->all_instances, l) {
+    LIST_FOREACH (model_instances(m), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct offer *o = i->offer;
         if (!instance_is_coming(i) || !o || !shape_allows_pool(s, i->pool) ||
@@ -326,7 +326,7 @@ static struct kilowatts kilowatts(int64_t watts)
 static int64_t lacking_nodes(const struct model *m, const struct pool *p, const struct shape *s)
 {
     int64_t n = s->least;
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         const struct node *node = LIST_ENTRY(l, struct node, in_all);
         n -= node->pool == p && node_takes_work(node) && node_has_room(node, s);
     }
@@ -392,7 +392,7 @@ void explain_offers(
     const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
 {
     const struct room all = model_room(m);
-    LIST_FOREACH (&m->all_pools, lp) {
+    LIST_FOREACH (model_pools(m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!shape_allows_pool(s, p) || !p->row.elastic || p->row.max_nodes == 0 ||
             !pool_may_criu(p, s->criu))
@@ -493,7 +493,7 @@ static int64_t gang_nodes(const struct model *m, const struct pool *p, const str
     struct survey v = {0};
     int64_t nodes = 0, ids[JOB_NODES_MAX];
     *ret_ready = 0;
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool != p || !suits(&v, s, p, &n->row.total, n->row.market) ||
             !node_has_extras(n, s))
@@ -514,7 +514,7 @@ void explain_gang(const struct model *m, const struct job *j, struct answer *a)
 {
     int64_t most = 0, ready = 0, most_ready = 0;
     struct gang_power power = {0};
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         int64_t nodes =
             shape_allows_pool(j->shape, p) ? gang_nodes(m, p, j->shape, &ready, &power) : 0;

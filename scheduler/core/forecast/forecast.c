@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "scheduler/core/forecast/job_runtimes.h"
 #include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"
@@ -16,10 +17,12 @@
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/queue/queue_walk.h"
 #include "scheduler/core/queue/windows.h"
 #include "scheduler/core/supply/boots.h"
@@ -116,8 +119,8 @@ static int64_t set_aside(const struct picture *p, int32_t lot, const struct budg
 /* A budget that will be used up by what stands before it; NULL: none. */
 static const struct budget *spent_before(const struct picture *p)
 {
-    for (size_t k = 0; k < p->m->n_budgets; k++) {
-        const struct budget *b = &p->m->budgets[k];
+    for (size_t k = 0; k < budgets_count(p->m); k++) {
+        const struct budget *b = budgets_at(p->m, k);
         int64_t left = p->lots[p->mine].shape->in_budgets >> k & 1 ? budgets_left(b) : INT64_MAX,
                 sum = 0;
         for (int32_t i = 0; left != INT64_MAX && i < p->n_lots && sum <= left; i++)
@@ -191,10 +194,10 @@ static void gather_groups(struct picture *p, const struct account *mine)
 {
     p->n_groups = 1;
     /* two more: who asks may be new */
-    p->group_of = mem_array((size_t)p->m->n_allowances + 2, sizeof *p->group_of);
+    p->group_of = mem_array((size_t)limits_n_allowances(p->m) + 2, sizeof *p->group_of);
     add_group(p, &mine->may);
     add_group(p, &mine->team->may);
-    LIST_FOREACH (&p->m->all_teams, lt) {
+    LIST_FOREACH (share_teams(p->m), lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
         if (t != mine->team)
             add_group(p, &t->may);
@@ -509,7 +512,7 @@ static void choose_part(struct picture *p, int64_t n_nodes)
 static void gather_nodes(struct picture *p)
 {
     int64_t n = 0;
-    LIST_FOREACH (&p->m->by_growth, l) {
+    LIST_FOREACH (nodes_by_growth(p->m), l) {
         int32_t species = species_of_node(p, LIST_ENTRY(l, struct node, by_growth));
         p->species[species].n_nodes++;
         n++;
@@ -517,7 +520,7 @@ static void gather_nodes(struct picture *p)
     note_who_may(p);
     choose_part(p, n);
     int64_t skipped = 0;
-    LIST_FOREACH (&p->m->by_growth, l) {
+    LIST_FOREACH (nodes_by_growth(p->m), l) {
         const struct node *node = LIST_ENTRY(l, struct node, by_growth);
         int32_t species = species_of_node(p, node);
         bool is_kept = node->reserved_for && node->reserved_for == p->lots[p->mine].shape;
@@ -531,9 +534,9 @@ static void gather_nodes(struct picture *p)
 /* What runs elsewhere matters where it counts in a limit, or holds licences. */
 static void gather_elsewhere(struct picture *p)
 {
-    if (p->n_groups <= 1 && p->m->n_licences == 0)
+    if (p->n_groups <= 1 && licences_count(p->m) == 0)
         return;
-    LIST_FOREACH (&p->m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(p->m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (!node_takes_work(n))
             add_attempts(p, n, NOBODY);
@@ -542,7 +545,7 @@ static void gather_elsewhere(struct picture *p)
 
 static void gather_machines(struct picture *p)
 {
-    LIST_FOREACH (&p->m->all_pools, lp) {
+    LIST_FOREACH (model_pools(p->m), lp) {
         const struct pool *pool = LIST_ENTRY(lp, struct pool, in_all);
         if (!pool->row.elastic || pool->row.max_nodes == 0)
             continue;
@@ -550,7 +553,7 @@ static void gather_machines(struct picture *p)
             if (LIST_ENTRY(lo, struct offer, in_pool)->row.rank != OFFER_WITHDRAWN)
                 species_of_offer(p, LIST_ENTRY(lo, struct offer, in_pool));
     }
-    LIST_FOREACH (&p->m->all_instances, l) {
+    LIST_FOREACH (model_instances(p->m), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (instance_is_coming(i) && i->offer)
             species_of_offer(p, i->offer);
@@ -559,7 +562,7 @@ static void gather_machines(struct picture *p)
 
 static void gather_coming(struct picture *p)
 {
-    LIST_FOREACH (&p->m->all_instances, l) {
+    LIST_FOREACH (model_instances(p->m), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (!instance_is_coming(i) || !i->offer || pool_boots_fail(i->pool) ||
             (i->row.state == INSTANCE_INTENDED && offer_is_doubtful(i->offer)))
@@ -577,8 +580,8 @@ static void take_picture(struct picture *p, const struct asker *a)
 {
     gather_groups(p, a->shape->account);
     gather_lots(p, a);
-    for (size_t k = 0; k < p->m->n_licences; k++)
-        p->licences[k] = p->m->licences[k].what.n - p->m->licences[k].used;
+    for (size_t k = 0; k < licences_count(p->m); k++)
+        p->licences[k] = licence_at(p->m, k)->what.n - licence_at(p->m, k)->used;
     gather_naming(p);
     gather_machines(p);
     gather_nodes(p);

@@ -254,7 +254,7 @@ static const struct offer *launches(const struct remedies *r, const struct shape
     enum limit_kind kind;
     if (limits_exceeded(r->m, s, s->least, &kind) || licences_lack(r->m, s->extras))
         return NULL;
-    LIST_FOREACH (&r->m->all_pools, lp) {
+    LIST_FOREACH (model_pools(r->m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!p->row.elastic || p->row.max_nodes == 0 || !pool_may_criu(p, s->criu))
             continue;

@@ -11,6 +11,7 @@
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/supply/boots.h"
@@ -150,7 +151,7 @@ static bool lacks_licences(const struct play *s, const struct lot *l)
     const struct counts *need = l->shape->extras ? &l->shape->extras->licences : NULL;
     for (size_t i = 0; need && i < need->n; i++) {
         const struct licence *of = licence_named(s->p->m, need->v[i].name);
-        if (!of || s->licences[of - s->p->m->licences] < need->v[i].n)
+        if (!of || s->licences[licence_index(of, s->p->m)] < need->v[i].n)
             return true;
     }
     return false;
@@ -394,7 +395,7 @@ static void count(struct play *s, const struct run *r, int64_t sign)
     for (size_t i = 0; need && i < need->n; i++) {
         const struct licence *l = licence_named(s->p->m, need->v[i].name);
         if (l)
-            s->licences[l - s->p->m->licences] -= sign * need->v[i].n;
+            s->licences[licence_index(l, s->p->m)] -= sign * need->v[i].n;
     }
 }
 
@@ -476,7 +477,7 @@ static bool have_power(
     const struct play *s, const int32_t *cells, int32_t n, const struct shape *of)
 {
     int64_t sums[RACKS_MAX] = {0};
-    for (int32_t k = 0; k < n && s->p->m->n_racks > 0; k++) {
+    for (int32_t k = 0; k < n && racks_count(s->p->m) > 0; k++) {
         int64_t watts;
         const struct rack *r = draws(s, &s->cells[cells[k]], of, &watts);
         if (r && (sums[r->index] += watts) > s->left_w[r->index])
@@ -902,10 +903,11 @@ static void set_up(struct play *s, uint64_t seed)
     s->n_look = p->n_look;
     s->n_reserved = p->n_reserved;
     s->all = model_room(p->m);
-    for (size_t k = 0; k < p->m->n_racks; k++) /* of a large cluster a part stands for the whole */
-        s->left_w[k] = rack_left(&p->m->racks[k]) / (p->each > 1 ? p->each : 1);
+    for (size_t k = 0; k < racks_count(p->m);
+         k++) /* of a large cluster a part stands for the whole */
+        s->left_w[k] = rack_left(rack_at(p->m, k)) / (p->each > 1 ? p->each : 1);
     size_t n = 0;
-    LIST_FOREACH (&p->m->all_pools, l) {
+    LIST_FOREACH (model_pools(p->m), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         struct room *room = GROW(s->room, n);
         *room = pool_limits(pool);

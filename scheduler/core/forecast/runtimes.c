@@ -128,21 +128,21 @@ static struct runtimes *of_name(struct model *m, const struct job_row *r)
 {
     char key[KEY_MAX];
     key_of(r, key);
-    struct named *n = smap_get(&m->runtimes_named, key);
+    struct named *n = smap_get(&m->forecast.named, key);
     if (!n) {
-        if (smap_size(&m->runtimes_named) >= RUNTIMES_NAMES_MAX) {
+        if (smap_size(&m->forecast.named) >= RUNTIMES_NAMES_MAX) {
             struct named *oldest =
-                LIST_ENTRY(list_first(&m->runtimes_by_use), struct named, by_use);
-            smap_remove(&m->runtimes_named, oldest->key);
+                LIST_ENTRY(list_first(&m->forecast.by_use), struct named, by_use);
+            smap_remove(&m->forecast.named, oldest->key);
             link_remove(&oldest->by_use);
             free(oldest);
         }
         n = mem_alloc(sizeof *n);
         memcpy(n->key, key, sizeof key);
-        smap_put(&m->runtimes_named, key, n);
+        smap_put(&m->forecast.named, key, n);
     }
     link_remove(&n->by_use);
-    list_push_back(&m->runtimes_by_use, &n->by_use);
+    list_push_back(&m->forecast.by_use, &n->by_use);
     return &n->ends;
 }
 
@@ -160,7 +160,7 @@ void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_m
     runtimes_add(of_name(m, r), used_ms, r->spec.time_limit_ms);
     if (a)
         runtimes_add(&a->ends, used_ms, r->spec.time_limit_ms);
-    runtimes_add(&m->runtimes, used_ms, r->spec.time_limit_ms);
+    runtimes_add(&m->forecast.all, used_ms, r->spec.time_limit_ms);
 }
 
 void runtimes_note(struct model *m, const struct job *j, enum end_kind end, int64_t used_ms)
@@ -176,14 +176,14 @@ const struct runtimes *runtimes_of_account(const struct model *m, const struct a
 {
     if (a && a->ends.n >= USER_ENOUGH)
         return &a->ends;
-    return m->runtimes.n >= ALL_ENOUGH ? &m->runtimes : NULL;
+    return m->forecast.all.n >= ALL_ENOUGH ? &m->forecast.all : NULL;
 }
 
 const struct runtimes *runtimes_of(const struct model *m, const struct job *j)
 {
     char key[KEY_MAX];
     key_of(&j->row, key);
-    const struct named *n = smap_get(&m->runtimes_named, key);
+    const struct named *n = smap_get(&m->forecast.named, key);
     return n && n->ends.n >= NAME_ENOUGH ? &n->ends : runtimes_of_account(m, j->account);
 }
 
@@ -191,7 +191,7 @@ void runtimes_destroy_all(struct model *m)
 {
     const char *key;
     void *n;
-    for (size_t pos = 0; (n = smap_next(&m->runtimes_named, &pos, &key)) != NULL;)
+    for (size_t pos = 0; (n = smap_next(&m->forecast.named, &pos, &key)) != NULL;)
         free(n);
-    smap_deinit(&m->runtimes_named);
+    smap_deinit(&m->forecast.named);
 }

@@ -15,7 +15,9 @@
  * aside for it, and nobody is parked for its sake alone.
  */
 #include "scheduler/core/ledger/storage.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/budgets.h"
 
@@ -32,12 +34,12 @@ __extension__ typedef __int128 wide;
 
 static void touch(struct model *m, const struct stored *s)
 {
-    *GROW(m->out.stored, m->out.n_stored) = s->row;
+    *ADD_ROW(m, stored) = s->row;
 }
 
 static struct stored *find(const struct model *m, int64_t job)
 {
-    return map_get(&m->stored, job);
+    return map_get(&m->ledger.stored, job);
 }
 
 static struct stored *make(struct model *m, int64_t job, struct wall at)
@@ -47,7 +49,7 @@ static struct stored *make(struct model *m, int64_t job, struct wall at)
         return s;
     s = mem_alloc(sizeof *s);
     s->row = (struct stored_row){.job = job, .at = at, .settled_at = at};
-    map_put(&m->stored, job, s);
+    map_put(&m->ledger.stored, job, s);
     return s;
 }
 
@@ -74,13 +76,12 @@ static void accrue(const struct model *m, struct stored *s, struct wall now)
 static void charge(struct model *m, int64_t job, int64_t uusd)
 {
     struct job *j = model_job(m, job);
-    const struct leftover *l = j ? NULL : map_get(&m->leftovers, job);
+    const struct leftover *l = j ? NULL : leftover_of(m, job);
     if (j) {
         j->row.cost_uusd += uusd;
         touch_job(m, j);
     } else {
-        *GROW(m->out.late_costs, m->out.n_late_costs) =
-            (struct late_cost){.job = job, .uusd = uusd};
+        *ADD_ROW(m, late_costs) = (struct late_cost){.job = job, .uusd = uusd};
     }
     budgets_stored(m, j, j ? budgets_of(m, j) : l ? l->budgets : 0, uusd);
 }
@@ -159,7 +160,7 @@ void storage_forget(struct model *m, int64_t job, struct wall now)
     book(m, s);
     s->row.bytes = 0;
     touch(m, s);
-    map_remove(&m->stored, job);
+    map_remove(&m->ledger.stored, job);
     free(s);
 }
 
@@ -172,10 +173,18 @@ int64_t model_stored_bytes(const struct model *m, int64_t job)
 int model_load_stored(struct model *m, const struct stored_row *r, struct err *e)
 {
     if (find(m, r->job) || r->bytes < 0 || r->bytes > STORED_BYTES_MAX || r->parts < 0 ||
-        (!model_job(m, r->job) && !map_get(&m->leftovers, r->job)))
+        (!model_job(m, r->job) && !leftover_of(m, r->job)))
         return err_set(e, ERR_CORRUPT,
             "what is stored of the bytes that job %" PRId64 " keeps contradicts other rows",
             r->job);
     make(m, r->job, r->at)->row = *r;
     return 0;
+}
+
+void storage_deinit(struct model *m)
+{
+    struct stored *p;
+    for (size_t pos = 0; (p = map_next(&m->ledger.stored, &pos, &(int64_t){0})) != NULL;)
+        free(p);
+    map_deinit(&m->ledger.stored);
 }

@@ -21,5 +21,6 @@ void storage_settle(struct model *m, int64_t job, struct wall now);
 bool storage_costs(const struct model *m, int64_t job);
 /* nothing is there any more, or nobody looks */
 void storage_forget(struct model *m, int64_t job, struct wall now);
+void storage_deinit(struct model *m);
 
 #endif

@@ -8,6 +8,7 @@
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_held.h"
@@ -55,7 +56,7 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
 
 static void reprice_owned(struct model *m, const struct pool *p, struct wall now)
 {
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool != p || n->row.price_uusd_h == p->row.usd_per_hour_uusd)
             continue;
@@ -66,7 +67,7 @@ static void reprice_owned(struct model *m, const struct pool *p, struct wall now
 /* What its nodes take may be more than what the planner remembers. */
 static void open_nodes(struct model *m, const struct pool *p)
 {
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool == p)
             node_refresh(m, n, true);
@@ -100,8 +101,8 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
         pool_describe(m, p);
     touch_pool(m, p);
     limits_look_again(m);
-    m->reserve_epoch++;
-    m->change++;
+    model_note_reserve(m);
+    model_note_change(m);
     ret_outcome->id = CORE_ID_NONE;
     return 0;
 }
@@ -114,8 +115,8 @@ int apply_limits(
     m->options.max_nodes = ev->limits.max_nodes;
     m->options.max_gpus = ev->limits.max_gpus;
     m->options.max_uusd_h = ev->limits.max_uusd_h;
-    m->reserve_epoch++;
-    m->change++;
+    model_note_reserve(m);
+    model_note_change(m);
     ret_outcome->id = CORE_ID_NONE;
     return 0;
 }
@@ -123,14 +124,14 @@ int apply_limits(
 static struct offer *new_offer(struct model *m, struct pool *p, const struct offer_row *r)
 {
     struct offer *o = mem_alloc(sizeof *o);
-    o->row.id = m->next.next_offer++;
+    o->row.id = NEXT_ID(m, offer);
     o->row.market = r->market;
     o->row.avoid_until = MONO_NONE;
     STR_COPY(o->row.pool, r->pool);
     STR_COPY(o->row.zone, r->zone);
     STR_COPY(o->row.type, r->type);
     o->pool = p;
-    map_put(&m->offers, o->row.id, o);
+    model_put_offer(m, o);
     return o;
 }
 
@@ -162,8 +163,8 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     offer_place(p, o);
     touch_offer(m, o);
     limits_look_again(m);
-    m->reserve_epoch++;
-    m->change++;
+    model_note_reserve(m);
+    model_note_change(m);
     ret_outcome->id = o->row.id;
     return 0;
 }
@@ -205,7 +206,7 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
         return err_set(
             e, ERR_INVALID, "the price of %s in %s is negative", ev->price.type, ev->price.region);
     ret_outcome->id = CORE_ID_NONE;
-    LIST_FOREACH (&m->all_pools, lp) {
+    LIST_FOREACH (model_pools(m), lp) {
         struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!p->row.elastic || strcmp(p->row.region, ev->price.region) != 0)
             continue;
@@ -222,7 +223,7 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
             offer_place(p, o);
             touch_offer(m, o);
             limits_look_again(m);
-            m->change++;
+            model_note_change(m);
         }
     }
     return 0;
@@ -240,7 +241,7 @@ int apply_score(struct model *m, const struct event *ev, struct outcome *ret_out
     if (!o || o->score == ev->score.score)
         return 0;
     o->score = ev->score.score;
-    m->change++;
+    model_note_change(m);
     return 0;
 }
 
@@ -265,7 +266,7 @@ int apply_launch(
             o->row.id, o->row.pool, o->pool->rack->options->name);
     struct instance *i = mem_alloc(sizeof *i);
     i->row = (struct instance_row){
-        .id = m->next.next_instance++,
+        .id = NEXT_ID(m, instance),
         .market = o->row.market,
         .state = INSTANCE_INTENDED,
         .price_uusd_h = o->row.price_uusd_h,
@@ -291,7 +292,7 @@ int apply_launch(
     touch_instance(m, i);
     o->row.launches++;
     touch_offer(m, o);
-    m->launches++;
+    model_note_launch(m);
     char price[32];
     str_format_usd(i->row.price_uusd_h, price, sizeof price);
     history(m, ev->now, "launch", (struct history_of){.instance = i},
@@ -404,7 +405,7 @@ void instance_reclaimed(struct model *m, struct instance *i, struct stamp now)
     instance_count(m, i, -1);
     i->row.reclaimed = true;
     touch_instance(m, i);
-    m->change++;
+    model_note_change(m);
     if (!o)
         return;
     if (wall_is_set(i->row.launched_at))

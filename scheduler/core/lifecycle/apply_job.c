@@ -17,6 +17,7 @@
 #include "scheduler/core/lifecycle/requeue.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
@@ -71,7 +72,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     gang_release(m, j);
     avoid_drop(j);
     queue_disown(m, j);
-    map_remove(&m->jobs, j->row.id);
+    model_remove_job(m, j);
     window_leave(m, j);
     cron_job_ended(m, &j->row);
     extras_release(m, j->row.extras);
@@ -119,13 +120,13 @@ void job_document_changed(struct model *m, int64_t job, const char *patch_json)
 {
     if (!patch_json)
         return;
-    struct document_change *d = GROW(m->out.documents, m->out.n_documents);
+    struct document_change *d = ADD_ROW(m, documents);
     *d = (struct document_change){.job = job, .patch_json = mem_strdup(patch_json)};
 }
 
 static void copy_texts(struct model *m, int64_t job, const struct job_texts *texts)
 {
-    struct spec_change *s = GROW(m->out.specs, m->out.n_specs);
+    struct spec_change *s = ADD_ROW(m, specs);
     *s = (struct spec_change){
         .job = job,
         .script = mem_strdup(texts->script),
@@ -274,9 +275,9 @@ int apply_submit(
         rc = dependencies_check_room(m, account, ev, e);
     if (rc)
         return rc;
-    struct job *j = slab_take(&m->job_slab, sizeof *j);
+    struct job *j = model_alloc_job(m);
     j->row = (struct job_row){
-        .id = m->next.next_job++,
+        .id = NEXT_ID(m, job),
         .state = JOB_PENDING,
         .spec = r->spec,
         .extras = extras_hold(m, &extras),
@@ -303,7 +304,7 @@ int apply_submit(
     j->certified_at = certificate_date(m, j->row.script_key);
     j->account = account;
     j->labels = labels_hold(m, ev->submit.texts ? ev->submit.texts->labels_json : NULL);
-    map_put(&m->jobs, j->row.id, j);
+    model_put_job(m, j);
     j->least = j->row.spec.nodes;
     queue_adopt(m, j);
     array_attach(m, j, ev);
@@ -329,7 +330,7 @@ static void cancel(struct model *m, struct job *j, const char *by, struct stamp 
     if (job_attempt(j)) {
         job_move(m, j, JOB_CANCELLING);
         job_stop(m, j, END_USER, false);
-        m->change++; /* it is no demand any more */
+        model_note_change(m); /* it is no demand any more */
     } else {
         j->row.end = END_USER;
         history(m, now, "ended", (struct history_of){.job = j}, "user: cancelled before it ran%s",
@@ -473,7 +474,7 @@ static int check_place(
 static void place_rank(
     struct model *m, struct job *j, int32_t rank, struct node *n, struct stamp now)
 {
-    struct attempt *a = slab_take(&m->attempt_slab, sizeof *a);
+    struct attempt *a = model_alloc_attempt(m);
     a->job = j;
     a->row = (struct attempt_row){
         .job = j->row.id,
@@ -549,7 +550,7 @@ int apply_move(struct model *m, const struct event *ev, struct outcome *ret_outc
             "attempt %" PRId64 " of job %" PRId64 " does not run (any more)", ev->move.attempt,
             ev->move.job);
     job_stop(m, j, END_EVICTED, true);
-    m->change++;
+    model_note_change(m);
     history(m, ev->now, "move", (struct history_of){.attempt = a}, "%s", ev->move.text);
     ret_outcome->id = j->row.id;
     return 0;
@@ -576,9 +577,9 @@ static void describe_start(const struct attempt_row *a, char *out, size_t size)
 static void note_saved(struct model *m, const struct attempt *a)
 {
     if (a->row.state == ATTEMPT_STOPPING ||
-        (a->job->row.spec.nodes > 1 ? !list_is_empty(&m->noticed)
+        (a->job->row.spec.nodes > 1 ? !list_is_empty(&m->lifecycle.noticed)
                                     : a->node->row.state == NODE_NOTICED))
-        m->change++;
+        model_note_change(m);
 }
 
 /* The store had a newer checkpoint than was told (its machine went before it could), or an older
@@ -716,7 +717,7 @@ static void describe_save(const struct event *ev, char *out, size_t size)
 
 static void checkpoint_row(struct model *m, const struct event *ev)
 {
-    struct checkpoint_row *c = GROW(m->out.checkpoints, m->out.n_checkpoints);
+    struct checkpoint_row *c = ADD_ROW(m, checkpoints);
     *c = (struct checkpoint_row){
         .job = ev->checkpoint.job,
         .ref = ev->checkpoint.ref,
@@ -735,7 +736,7 @@ static void checkpoint_row(struct model *m, const struct event *ev)
 static void note_save(struct model *m, struct attempt *a, bool failed)
 {
     if (link_is_in(&a->costly) && (a->row.sequence == 0 || a->save_failed != failed))
-        m->change++;
+        model_note_change(m);
     a->save_failed = failed;
 }
 

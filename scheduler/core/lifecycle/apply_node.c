@@ -9,6 +9,7 @@
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
@@ -50,7 +51,7 @@ void node_gone(struct model *m, struct node *n, struct stamp now, const char *te
 static void unique_name(const struct model *m, const char *host, char out[CORE_NAME_MAX])
 {
     str_copy(out, CORE_NAME_MAX, host[0] ? host : "node");
-    for (int64_t k = 2; smap_get(&m->names, out); k++)
+    for (int64_t k = 2; model_node_named(m, out); k++)
         text_format(out, CORE_NAME_MAX, "%.40s-%" PRId64, host[0] ? host : "node", k);
 }
 
@@ -94,7 +95,7 @@ static void seen(struct model *m, struct node *n, struct stamp now)
         return;
     }
     link_remove(&n->by_seen);
-    list_push_back(&m->by_seen, &n->by_seen);
+    list_push_back(&m->lifecycle.by_seen, &n->by_seen);
 }
 
 /* What its agent tells. */
@@ -210,9 +211,9 @@ int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outc
         rc = check_join(r, p, i != NULL, e);
     if (rc)
         return rc;
-    n = slab_take(&m->node_slab, sizeof *n);
+    n = model_alloc_node(m);
     n->row = (struct node_row){
-        .id = m->next.next_node++,
+        .id = NEXT_ID(m, node),
         .instance = ev->join.instance,
         .state = NODE_UP,
         .total = r->total,

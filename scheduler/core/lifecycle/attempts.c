@@ -16,6 +16,7 @@
 #include "scheduler/core/lifecycle/retry.h"
 #include "scheduler/core/lifecycle/withheld.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
@@ -54,7 +55,7 @@ static void attempt_stop(struct model *m, struct attempt *a, enum end_kind reaso
     if (a->row.state != ATTEMPT_STOPPING) {
         attempt_move(m, a, ATTEMPT_STOPPING);
         reserve_relaxed(m, a->node);
-        m->change++; /* its place is as good as free */
+        model_note_change(m); /* its place is as good as free */
     }
     drill_attempt_stops(a);
     requeue_attempt_stops(m, a);
@@ -188,7 +189,7 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
         /* less is left of its own cap, and by now more may be known of how long it runs */
         queue_reshape(m, j);
     job_enqueue(m, j, now);
-    m->rewind++;
+    model_note_rewind(m);
     describe_resume(&j->row, resume, sizeof resume);
     history(m, now, "requeued", (struct history_of){.job = j}, "queued again: %s", resume);
     notify_unwatch(m, j);

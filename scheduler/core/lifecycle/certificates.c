@@ -6,6 +6,7 @@
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/certificates.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/labels.h"
@@ -21,24 +22,25 @@ struct certificate {
 
 struct wall certificate_date(const struct model *m, const char *script_key)
 {
-    const struct certificate *c = script_key[0] ? smap_get(&m->certificates, script_key) : NULL;
+    const struct certificate *c =
+        script_key[0] ? smap_get(&m->lifecycle.certificates, script_key) : NULL;
     return c ? c->at : WALL_NONE;
 }
 
 static void put(struct model *m, const char *script_key, struct wall at)
 {
-    struct certificate *c = smap_get(&m->certificates, script_key);
+    struct certificate *c = smap_get(&m->lifecycle.certificates, script_key);
     if (!c) {
         c = mem_alloc(sizeof *c);
-        smap_put(&m->certificates, script_key, c);
+        smap_put(&m->lifecycle.certificates, script_key, c);
     }
     c->at = at;
 }
 
 static void drop(struct model *m, const char *script_key)
 {
-    free(smap_get(&m->certificates, script_key));
-    smap_remove(&m->certificates, script_key);
+    free(smap_get(&m->lifecycle.certificates, script_key));
+    smap_remove(&m->lifecycle.certificates, script_key);
 }
 
 /* Looks at every job, which is as rare as drills are. */
@@ -52,13 +54,13 @@ void certificate_note(struct model *m, const struct drill_row *d)
     else
         drop(m, d->script_key);
     struct wall at = certificate_date(m, d->script_key);
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;) {
         if (strcmp(j->row.script_key, d->script_key) != 0 || j->certified_at.ms == at.ms)
             continue;
         j->certified_at = at;
         queue_reshape(m, j);
     }
-    m->change++;
+    model_note_change(m);
 }
 
 /* ---- pools that ask for one ---- */
@@ -92,7 +94,7 @@ void pool_age(struct pool *p, struct wall now)
  * planner's minds. */
 void pools_age(struct model *m, struct wall now)
 {
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (model_pools(m), l) {
         struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (p->row.require_drill)
             pool_age(p, now);
@@ -102,7 +104,7 @@ void pools_age(struct model *m, struct wall now)
 int model_load_certificate(struct model *m, const struct drill_row *r, struct err *e)
 {
     if (r->state != DRILL_PASSED || !r->script_key[0] || !wall_is_set(r->ended_at) ||
-        smap_get(&m->certificates, r->script_key))
+        smap_get(&m->lifecycle.certificates, r->script_key))
         return err_set(e, ERR_CORRUPT,
             "stored drill %lld of job %lld is no certificate, or one of two for its script",
             (long long)r->number, (long long)r->job);
@@ -114,7 +116,7 @@ void certificates_destroy_all(struct model *m)
 {
     const char *key;
     void *c;
-    for (size_t pos = 0; (c = smap_next(&m->certificates, &pos, &key)) != NULL;)
+    for (size_t pos = 0; (c = smap_next(&m->lifecycle.certificates, &pos, &key)) != NULL;)
         free(c);
-    smap_deinit(&m->certificates);
+    smap_deinit(&m->lifecycle.certificates);
 }

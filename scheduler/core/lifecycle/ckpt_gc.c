@@ -17,6 +17,7 @@
 #include "scheduler/core/lifecycle/ckpt_gc.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/budgets.h"
@@ -42,9 +43,9 @@ static int compare_due(const void *key, const struct tree_link *l)
 static void leftover_index(struct model *m, struct leftover *l)
 {
     if (l->row.state == LEFTOVER_CLEANING)
-        m->cleaning = l;
+        m->lifecycle.cleaning = l;
     else
-        tree_add(&m->by_due, &l->by_due, &l->row, compare_due);
+        tree_add(&m->lifecycle.leftovers_due, &l->by_due, &l->row, compare_due);
 }
 
 /* Nothing is to be removed any more. */
@@ -57,13 +58,13 @@ static void leftover_move(struct model *m, struct leftover *l, enum leftover_sta
 {
     int state = (int)l->row.state;
     sm_move(&leftover_sm, l->row.job, &state, (int)to);
-    tree_remove(&m->by_due, &l->by_due);
-    m->cleaning = m->cleaning == l ? NULL : m->cleaning;
+    tree_remove(&m->lifecycle.leftovers_due, &l->by_due);
+    m->lifecycle.cleaning = m->lifecycle.cleaning == l ? NULL : m->lifecycle.cleaning;
     l->row.state = (enum leftover_state)state;
-    *GROW(m->out.leftovers, m->out.n_leftovers) = l->row;
+    *ADD_ROW(m, leftovers) = l->row;
     if (to == LEFTOVER_DONE) {
-        m->n_looked_at -= is_looked_at(&l->row);
-        map_remove(&m->leftovers, l->row.job);
+        m->lifecycle.n_looked_at -= is_looked_at(&l->row);
+        map_remove(&m->lifecycle.leftovers, l->row.job);
         free(l);
     } else {
         leftover_index(m, l);
@@ -92,8 +93,8 @@ void leftover_add(struct model *m, const struct job *of, struct stamp now)
                        ? (struct wall){now.wall.ms + m->options.retention_ms}
                        : WALL_NONE,
     };
-    map_put(&m->leftovers, j->id, l);
-    *GROW(m->out.leftovers, m->out.n_leftovers) = l->row;
+    map_put(&m->lifecycle.leftovers, j->id, l);
+    *ADD_ROW(m, leftovers) = l->row;
     leftover_index(m, l);
 }
 
@@ -108,14 +109,15 @@ enum leftover_keep core_leftover_keep(const struct leftover_row *r)
 int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e)
 {
     if (r->state < LEFTOVER_WAITING || r->state >= LEFTOVER_DONE || model_job(m, r->job) ||
-        map_get(&m->leftovers, r->job) || (r->state == LEFTOVER_CLEANING && m->cleaning))
+        map_get(&m->lifecycle.leftovers, r->job) ||
+        (r->state == LEFTOVER_CLEANING && m->lifecycle.cleaning))
         return err_set(e, ERR_CORRUPT,
             "what is stored of the checkpoints that job %" PRId64 " left contradicts other rows",
             r->job);
     struct leftover *l = mem_alloc(sizeof *l);
     l->row = *r;
-    m->n_looked_at += is_looked_at(r);
-    map_put(&m->leftovers, r->job, l);
+    m->lifecycle.n_looked_at += is_looked_at(r);
+    map_put(&m->lifecycle.leftovers, r->job, l);
     leftover_index(m, l);
     return 0;
 }
@@ -123,7 +125,7 @@ int model_load_leftover(struct model *m, const struct leftover_row *r, struct er
 int model_load_leftover_of(
     struct model *m, const struct job_row *r, const char *labels_json, struct err *e)
 {
-    struct leftover *l = map_get(&m->leftovers, r->id);
+    struct leftover *l = map_get(&m->lifecycle.leftovers, r->id);
     struct job j = {.row = *r, .labels = labels_hold(m, labels_json)};
     if (l) {
         l->budgets = budgets_of(m, &j);
@@ -142,7 +144,7 @@ void core_ckpt_identity(
 
 void model_leftover_claim(const struct model *m, int64_t job, struct ckpt_claim *ret_claim)
 {
-    const struct leftover *l = map_get(&m->leftovers, job);
+    const struct leftover *l = map_get(&m->lifecycle.leftovers, job);
     assert(l);
     core_ckpt_identity(m->options.cluster_uid, l->submitted_at, ret_claim->identity);
     ret_claim->last = l->last_good;
@@ -150,14 +152,15 @@ void model_leftover_claim(const struct model *m, int64_t job, struct ckpt_claim 
 
 const struct leftover_row *model_cleaning(const struct model *m)
 {
-    return m->cleaning ? &m->cleaning->row : NULL;
+    return m->lifecycle.cleaning ? &m->lifecycle.cleaning->row : NULL;
 }
 
 /* ---- when ---- */
 
 struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_job)
 {
-    const struct tree_link *first = m->cleaning ? NULL : tree_first(&m->by_due);
+    const struct tree_link *first =
+        m->lifecycle.cleaning ? NULL : tree_first(&m->lifecycle.leftovers_due);
     if (!first)
         return MONO_NONE;
     const struct leftover *l = TREE_ENTRY(first, struct leftover, by_due);
@@ -171,8 +174,8 @@ struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_j
 
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct leftover *l = map_get(&m->leftovers, ev->clean.job);
-    if (!l || l->row.state != LEFTOVER_WAITING || m->cleaning)
+    struct leftover *l = map_get(&m->lifecycle.leftovers, ev->clean.job);
+    if (!l || l->row.state != LEFTOVER_WAITING || m->lifecycle.cleaning)
         return err_set(e, ERR_CONFLICT, "the checkpoints of job %" PRId64 " cannot be cleaned now",
             ev->clean.job);
     ret_outcome->id = l->row.job;
@@ -184,14 +187,14 @@ static void tell(struct model *m, const struct event *ev, const char *kind, cons
 {
     struct history_row *h;
     history(m, ev->now, kind, (struct history_of){0}, "%s", text);
-    h = &m->out.history[m->out.n_history - 1];
+    h = history_last(m);
     h->job = ev->cleaned.job;
 }
 
 /* It has been cleaned as often as it is. */
 static void look_on(struct model *m, struct leftover *l)
 {
-    m->n_looked_at += !is_looked_at(&l->row);
+    m->lifecycle.n_looked_at += !is_looked_at(&l->row);
     l->row.closed = true;
     l->row.last_at = WALL_NONE;
 }
@@ -214,7 +217,7 @@ int apply_cleaned(
     static const char *const texts[] = {
         [LEFTOVER_KEEP_LAST] = "its checkpoints were removed but for the last and what is pinned",
         [LEFTOVER_KEEP_NONE] = "its checkpoints were removed but for what is pinned"};
-    struct leftover *l = map_get(&m->leftovers, ev->cleaned.job);
+    struct leftover *l = map_get(&m->lifecycle.leftovers, ev->cleaned.job);
     (void)e;
     ret_outcome->id = ev->cleaned.job;
     if (!l || l->row.state != LEFTOVER_CLEANING)
@@ -242,4 +245,12 @@ int apply_cleaned(
         storage_forget(m, l->row.job, ev->now.wall);
     leftover_move(m, l, stays ? LEFTOVER_WAITING : LEFTOVER_DONE);
     return 0;
+}
+
+void leftovers_deinit(struct model *m)
+{
+    struct leftover *p;
+    for (size_t pos = 0; (p = map_next(&m->lifecycle.leftovers, &pos, &(int64_t){0})) != NULL;)
+        free(p);
+    map_deinit(&m->lifecycle.leftovers);
 }

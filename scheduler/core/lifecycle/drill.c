@@ -28,6 +28,7 @@
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/avoid.h"
@@ -49,7 +50,7 @@
 
 static void drill_note(struct model *m, const struct drill *d)
 {
-    *GROW(m->out.drills, m->out.n_drills) = d->row;
+    *ADD_ROW(m, drills) = d->row;
 }
 
 static void drill_move(struct drill *d, enum drill_state to)
@@ -69,7 +70,7 @@ static void drill_link(struct model *m, struct drill *d, struct job *j)
 {
     d->job = j;
     job_make_side(j)->drill = d;
-    list_push_back(&m->live_drills, &d->in_live);
+    list_push_back(&m->lifecycle.live_drills, &d->in_live);
 }
 
 static void drill_free(struct drill *d)
@@ -85,7 +86,7 @@ static void wait_to_be_drilled(struct model *m, struct attempt *a)
     if (a->job->row.spec.drill_tries > 0 && !job_side(a->job)->drill &&
         a->row.state == ATTEMPT_RUNNING && wall_is_set(a->row.started_at) &&
         !link_is_in(&a->undrilled))
-        list_push_back(&m->undrilled, &a->undrilled);
+        list_push_back(&m->lifecycle.undrilled, &a->undrilled);
 }
 
 static void conclude(struct model *m, struct drill *d, struct stamp now, enum drill_state how,
@@ -270,7 +271,7 @@ static void is_due_now(struct model *m, struct attempt *a)
         return;
     a->drill_due = true;
     link_remove(&a->undrilled);
-    list_push_front(&m->undrilled, &a->undrilled);
+    list_push_front(&m->lifecycle.undrilled, &a->undrilled);
 }
 
 void drill_attempt_started(struct model *m, struct attempt *a, struct stamp now)
@@ -326,7 +327,7 @@ void drill_job_ends(struct model *m, struct job *j, struct stamp now)
 static size_t count_live(const struct model *m)
 {
     size_t n = 0;
-    LIST_FOREACH (&m->live_drills, l)
+    LIST_FOREACH (&m->lifecycle.live_drills, l)
         n++;
     return n;
 }
@@ -435,12 +436,12 @@ int apply_drill_compared(
             with, ev->compared.text);
         certificate_note(m, &r);
     }
-    *GROW(m->out.drills, m->out.n_drills) = r;
+    *ADD_ROW(m, drills) = r;
     history(m, ev->now, "drill-compared", (struct history_of){.a = r.number, .b = with},
         "for %s: its result %s that of job %" PRId64 ", which ran undisturbed%s%s", ev->compared.by,
         ev->compared.equal ? "equals" : "is not", with, ev->compared.equal ? "" : ": ",
         ev->compared.equal ? "" : ev->compared.text);
-    m->out.history[m->out.n_history - 1].job = r.job;
+    history_last(m)->job = r.job;
     return 0;
 }
 
@@ -509,14 +510,14 @@ static void sooner(
 struct mono drill_next(const struct model *m, struct stamp now, struct event *ret_event)
 {
     struct mono best = MONO_NONE;
-    LIST_FOREACH (&m->live_drills, l) {
+    LIST_FOREACH (&m->lifecycle.live_drills, l) {
         const struct drill *d = LIST_ENTRY(l, struct drill, in_live);
         const struct event ev = {.type = EV_DRILL_DUE, .drill_due.job = d->row.job};
         struct wall until = waits_until(d);
         if (wall_is_set(until))
             sooner(when(until, now), &ev, &best, ret_event);
     }
-    LIST_FOREACH (&m->undrilled, l) {
+    LIST_FOREACH (&m->lifecycle.undrilled, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, undrilled);
         const struct event ev = {.type = EV_DRILL, .drill.job = a->row.job};
         if (check_drill(m, &ev, a->job, NULL) != 0)
@@ -555,6 +556,6 @@ int model_load_drill(struct model *m, const struct drill_row *r, struct err *e)
 
 void drills_destroy_all(struct model *m)
 {
-    LIST_FOREACH (&m->live_drills, l)
+    LIST_FOREACH (&m->lifecycle.live_drills, l)
         drill_free(LIST_ENTRY(l, struct drill, in_live));
 }

@@ -21,6 +21,7 @@
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/queue.h"
 
@@ -42,7 +43,7 @@ void gang_keep(struct model *m, struct job *j, struct node *n)
     n->row.kept_for = j->row.id;
     list_push_back(&job_make_side(j)->kept, &n->in_kept);
     touch_node(m, n);
-    m->change++;
+    model_note_change(m);
 }
 
 void gang_node_leaves(struct model *m, struct node *n)
@@ -108,13 +109,13 @@ static void wait_until(struct model *m, struct job *j, struct mono until)
     struct link *after = NULL;
     struct job_side *side = job_make_side(j);
     side->regroups_until = until;
-    LIST_FOREACH (&m->regroups, l)
+    LIST_FOREACH (&m->lifecycle.regroups, l)
         if (!after && LIST_ENTRY(l, struct job_side, regroups)->regroups_until.ms > until.ms)
             after = l;
     if (after)
         list_insert_before(after, &side->regroups);
     else
-        list_push_back(&m->regroups, &side->regroups);
+        list_push_back(&m->lifecycle.regroups, &side->regroups);
 }
 
 void gang_queued(struct model *m, struct job *j, struct stamp now)
@@ -173,7 +174,7 @@ void gang_let_go(struct model *m, struct job *j)
 struct mono gang_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     (void)now;
-    struct link *l = list_first(&m->regroups);
+    struct link *l = list_first(&m->lifecycle.regroups);
     if (!l)
         return MONO_NONE;
     const struct job_side *s = LIST_ENTRY(l, struct job_side, regroups);

@@ -7,6 +7,7 @@
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/racks.h"
@@ -52,18 +53,14 @@ struct pool *pool_add(struct model *m, const struct pool_row *r)
     p->row = *r;
     pool_age(p, WALL_NONE);
     p->probe_at = MONO_NONE;
-    p->index = (int32_t)smap_size(&m->pools);
-    smap_put(&m->pools, r->name, p);
-    list_push_back(&m->all_pools, &p->in_all);
+    model_put_pool(m, p);
     rack_add_pool(m, p);
     return p;
 }
 
 void instance_index(struct model *m, struct instance *i)
 {
-    map_put(&m->instances, i->row.id, i);
-    smap_put(&m->tokens, i->row.token, i);
-    list_push_back(&m->all_instances, &i->in_all);
+    model_put_instance(m, i);
     i->pool->n_nodes++;
     i->offer = offer_find(i->pool, i->row.zone, i->row.type, i->row.market);
     if (i->offer) {
@@ -74,27 +71,25 @@ void instance_index(struct model *m, struct instance *i)
     if (i->row.provider_id[0]) {
         char key[PROVIDER_KEY_MAX];
         provider_key(i->pool->row.region, i->row.provider_id, key);
-        smap_put(&m->provider_ids, key, i);
+        model_put_provider_id(m, key, i);
     }
     refresh(i);
 }
 
 void instance_unindex(struct model *m, struct instance *i)
 {
-    map_remove(&m->instances, i->row.id);
-    smap_remove(&m->tokens, i->row.token);
+    model_remove_instance(m, i);
     if (i->row.provider_id[0]) {
         char key[PROVIDER_KEY_MAX];
         provider_key(i->pool->row.region, i->row.provider_id, key);
-        smap_remove(&m->provider_ids, key);
+        model_remove_provider_id(m, key);
     }
-    link_remove(&i->in_all);
     link_remove(&i->booting);
     link_remove(&i->of_offer);
     set_coming(i, false);
     instance_count(m, i, -1);
     i->pool->n_nodes--;
-    m->change++;
+    model_note_change(m);
 }
 
 void instance_set_provider_id(struct model *m, struct instance *i, const char *provider_id)
@@ -102,7 +97,7 @@ void instance_set_provider_id(struct model *m, struct instance *i, const char *p
     char key[PROVIDER_KEY_MAX];
     STR_COPY(i->row.provider_id, provider_id);
     provider_key(i->pool->row.region, i->row.provider_id, key);
-    smap_put(&m->provider_ids, key, i);
+    model_put_provider_id(m, key, i);
     touch_instance(m, i);
 }
 
@@ -111,7 +106,7 @@ struct instance *model_instance_by_provider_id(
 {
     char key[PROVIDER_KEY_MAX];
     provider_key(region, provider_id, key);
-    return smap_get(&m->provider_ids, key);
+    return model_provider_id(m, key);
 }
 
 void instance_move(struct model *m, struct instance *i, enum instance_state to, struct stamp now)
@@ -122,7 +117,7 @@ void instance_move(struct model *m, struct instance *i, enum instance_state to, 
     i->since = now.mono;
     touch_instance(m, i);
     refresh(i);
-    m->change++;
+    model_note_change(m);
 }
 
 struct offer *offer_find(
@@ -173,8 +168,8 @@ static void avoid(struct model *m, struct offer *o, struct stamp now, int32_t *i
     if (!avoided || longest)
         o->row.avoid_until = (struct mono){now.mono.ms + o->pool->row.refusal_backoff_ms * times};
     STR_COPY(o->why, why);
-    m->reserve_epoch++;
-    m->change++;
+    model_note_reserve(m);
+    model_note_change(m);
 }
 
 int64_t offer_avoid(

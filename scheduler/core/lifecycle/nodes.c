@@ -6,6 +6,7 @@
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
@@ -13,6 +14,7 @@
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/supply_access.h"
 
 #include <assert.h>
 
@@ -60,9 +62,9 @@ static struct list *list_of_state(struct model *m, struct node *n)
     case NODE_DRAINING:
         return n->instance && list_is_empty(&n->attempts) ? &n->pool->idle : NULL;
     case NODE_NOTICED:
-        return &m->noticed;
+        return &m->lifecycle.noticed;
     case NODE_LOST:
-        return n->instance ? &m->lost : NULL;
+        return n->instance ? &m->lifecycle.lost : NULL;
     case NODE_GONE:
         break;
     }
@@ -73,24 +75,24 @@ static struct list *list_of_state(struct model *m, struct node *n)
  * without a search. */
 static void push_to_be_ended(struct model *m, struct node *n)
 {
-    LIST_FOREACH (&m->noticed, l) {
+    LIST_FOREACH (&m->lifecycle.noticed, l) {
         const struct node *other = LIST_ENTRY(l, struct node, by_state);
         if (!other->instance || !list_is_empty(&other->attempts)) {
             list_insert_before(l, &n->by_state);
             return;
         }
     }
-    list_push_back(&m->noticed, &n->by_state);
+    list_push_back(&m->lifecycle.noticed, &n->by_state);
 }
 
 static void refresh_state_list(struct model *m, struct node *n)
 {
     struct list *want = list_of_state(m, n);
-    if (want == n->state_list && want != &m->noticed)
+    if (want == n->state_list && want != &m->lifecycle.noticed)
         return;
     link_remove(&n->by_state);
     n->state_list = want;
-    if (want == &m->noticed && n->instance && list_is_empty(&n->attempts))
+    if (want == &m->lifecycle.noticed && n->instance && list_is_empty(&n->attempts))
         push_to_be_ended(m, n);
     else if (want)
         list_push_back(want, &n->by_state);
@@ -99,9 +101,9 @@ static void refresh_state_list(struct model *m, struct node *n)
 void node_grew(struct model *m, struct node *n)
 {
     link_remove(&n->by_growth);
-    list_push_front(&m->by_growth, &n->by_growth);
-    n->grown = ++m->growth;
-    m->rewind++;
+    list_push_front(&m->lifecycle.by_growth, &n->by_growth);
+    n->grown = model_note_growth(m);
+    model_note_rewind(m);
 }
 
 /* Nobody looks for room on one that is full, and most are when much waits. */
@@ -118,12 +120,12 @@ static void file_room(struct model *m, struct node *n, bool is_in)
     if (r)
         tree_remove(t, &r->link);
     if (!is_in) {
-        slab_give(&m->free_rooms, r);
+        slab_give(&m->lifecycle.free_rooms, r);
         n->room = NULL;
         return;
     }
     if (!r)
-        n->room = r = slab_take(&m->free_rooms, sizeof *r);
+        n->room = r = slab_take(&m->lifecycle.free_rooms, sizeof *r);
     *r = (struct free_room){.free = n->free, .id = n->row.id, .node = n};
     tree_add(t, &r->link, &(struct free_key){r->free, r->id}, compare_free);
 }
@@ -142,7 +144,7 @@ void node_refresh(struct model *m, struct node *n, bool grew)
     const struct shape *r = n->reserved_for;
     rack_refresh(m, n);
     if (works != link_is_in(&n->by_growth))
-        m->reserve_epoch++;
+        model_note_reserve(m);
     if (has_moved(n, is_in))
         file_room(m, n, is_in);
     if (r && (!works || !resources_fit(&r->need, &n->row.total) || !node_suits(n, r)))
@@ -155,17 +157,15 @@ void node_refresh(struct model *m, struct node *n, bool grew)
     if (!is_alive(n))
         link_remove(&n->by_seen);
     else if (!link_is_in(&n->by_seen))
-        list_push_back(&m->by_seen, &n->by_seen);
+        list_push_back(&m->lifecycle.by_seen, &n->by_seen);
     refresh_state_list(m, n);
-    m->change++;
+    model_note_change(m);
 }
 
 void node_index(struct model *m, struct node *n)
 {
-    map_put(&m->nodes, n->row.id, n);
-    smap_put(&m->names, n->row.name, n);
-    smap_put(&m->keys, n->row.key_hash, n);
-    list_push_back(&m->all_nodes, &n->in_all);
+    model_put_node(m, n);
+    m->lifecycle.n_nodes_lost += n->row.state == NODE_LOST;
     rack_join(m, n);
     node_refresh(m, n, true);
 }
@@ -175,10 +175,7 @@ void node_unindex(struct model *m, struct node *n)
     assert(n->row.state == NODE_GONE && list_is_empty(&n->attempts));
     node_refresh(m, n, false);
     rack_leave(m, n);
-    map_remove(&m->nodes, n->row.id);
-    smap_remove(&m->names, n->row.name);
-    smap_remove(&m->keys, n->row.key_hash);
-    link_remove(&n->in_all);
+    model_remove_node(m, n);
     if (n->instance)
         n->instance->node = NULL;
 }
@@ -186,9 +183,9 @@ void node_unindex(struct model *m, struct node *n)
 void node_move(struct model *m, struct node *n, enum node_state to, struct stamp now)
 {
     int state = (int)n->row.state;
-    m->n_nodes_lost -= state == NODE_LOST;
+    m->lifecycle.n_nodes_lost -= state == NODE_LOST;
     sm_move(&node_sm, n->row.id, &state, (int)to);
-    m->n_nodes_lost += state == NODE_LOST;
+    m->lifecycle.n_nodes_lost += state == NODE_LOST;
     n->row.state = (enum node_state)state;
     n->since = now.mono;
     touch_node(m, n);
@@ -205,7 +202,7 @@ void node_attach(struct model *m, struct node *n, struct attempt *a)
     list_push_back(&n->attempts, &a->on_node);
     a->node = n;
     if (n->row.market == MARKET_ON_DEMAND)
-        list_push_back(&m->costly, &a->costly);
+        supply_note_costly(m, a);
     n->idle_since = MONO_NONE;
     node_refresh(m, n, false);
 }
@@ -262,7 +259,7 @@ struct node *nodes_best(const struct model *m, const struct shape *s, struct sta
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {
         struct node *best = NULL;
         int64_t least_uusd = INT64_MAX; /* for reading its input */
-        LIST_FOREACH (&m->all_pools, l) {
+        LIST_FOREACH (model_pools(m), l) {
             const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
             int64_t uusd = pool_input_uusd(p, s->extras);
             struct node *n = NULL;
@@ -328,7 +325,7 @@ int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stam
     enum market dearest, least = MARKET_ON_DEMAND;
     int64_t least_uusd = 0; /* for reading its input */
     int32_t most = 0;
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         int32_t n = shape_allows_pool(s, p) ? gang_in(m, p, s, now, ids, &dearest) : 0;
         int64_t uusd = pool_input_uusd(p, s->extras);
@@ -341,4 +338,9 @@ int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stam
         least_uusd = uusd;
     }
     return best ? gang_in(m, best, s, now, ids, &dearest) : 0;
+}
+
+void nodes_deinit(struct model *m)
+{
+    slab_deinit(&m->lifecycle.free_rooms);
 }

@@ -32,5 +32,6 @@ struct node *nodes_best(const struct model *m, const struct shape *s, struct sta
  * least. */
 int32_t nodes_for_gang(
     const struct model *m, const struct shape *s, struct stamp now, int64_t *ids);
+void nodes_deinit(struct model *m);
 
 #endif

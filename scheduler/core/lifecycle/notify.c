@@ -10,6 +10,7 @@
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/lifecycle/notices.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 
@@ -60,7 +61,7 @@ static struct letter *find(const struct model *m, int64_t event, const char *tar
 {
     struct outbox_row key = {.event = event};
     STR_COPY(key.target, target);
-    struct tree_link *n = tree_at_least(&m->outbox, &key, cmp_key);
+    struct tree_link *n = tree_at_least(&m->lifecycle.outbox, &key, cmp_key);
     return n && cmp_key(&key, n) == 0 ? TREE_ENTRY(n, struct letter, by_key) : NULL;
 }
 
@@ -73,7 +74,7 @@ const struct outbox_row *core_outbox_find(const struct model *m, int64_t event, 
 const struct outbox_row *core_outbox_next(const struct model *m, const struct outbox_row *after)
 {
     const struct letter *l = after ? find(m, after->event, after->target) : NULL;
-    const struct tree_link *n = l ? tree_next(&l->by_due) : tree_first(&m->outbox_due);
+    const struct tree_link *n = l ? tree_next(&l->by_due) : tree_first(&m->lifecycle.outbox_due);
     return n ? &TREE_ENTRY(n, struct letter, by_due)->row : NULL;
 }
 
@@ -86,12 +87,12 @@ static void put(struct model *m, const struct outbox_row *row)
 {
     struct letter *l = mem_alloc(sizeof *l);
     l->row = *row;
-    tree_add(&m->outbox, &l->by_key, &l->row, cmp_key);
-    tree_add(&m->outbox_due, &l->by_due, &l->row, cmp_due);
-    struct sender *s = smap_get(&m->outbox_users, row->user);
+    tree_add(&m->lifecycle.outbox, &l->by_key, &l->row, cmp_key);
+    tree_add(&m->lifecycle.outbox_due, &l->by_due, &l->row, cmp_due);
+    struct sender *s = smap_get(&m->lifecycle.outbox_users, row->user);
     if (!s) {
         s = mem_alloc(sizeof *s);
-        smap_put(&m->outbox_users, row->user, s);
+        smap_put(&m->lifecycle.outbox_users, row->user, s);
     }
     s->n++;
     if (is_mail(row) && s->next_ms < row->due_at.ms + MAIL_EVERY_MS)
@@ -100,15 +101,16 @@ static void put(struct model *m, const struct outbox_row *row)
 
 static void take(struct model *m, struct letter *l)
 {
-    struct sender *s = smap_get(&m->outbox_users, l->row.user);
-    tree_remove(&m->outbox, &l->by_key);
-    tree_remove(&m->outbox_due, &l->by_due);
+    struct sender *s = smap_get(&m->lifecycle.outbox_users, l->row.user);
+    tree_remove(&m->lifecycle.outbox, &l->by_key);
+    tree_remove(&m->lifecycle.outbox_due, &l->by_due);
     if (--s->n == 0) {
-        smap_remove(&m->outbox_users, l->row.user);
+        smap_remove(&m->lifecycle.outbox_users, l->row.user);
         free(s);
     }
-    *GROW(m->out.told, m->out.n_told) = (struct outbox_key){.event = l->row.event};
-    STR_COPY(m->out.told[m->out.n_told - 1].target, l->row.target);
+    struct outbox_key *told = ADD_ROW(m, told);
+    told->event = l->row.event;
+    STR_COPY(told->target, l->row.target);
     free(l);
 }
 
@@ -125,9 +127,9 @@ int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e
 void notify_deinit(struct model *m)
 {
     struct tree_link *n;
-    while ((n = tree_first(&m->outbox)) != NULL)
+    while ((n = tree_first(&m->lifecycle.outbox)) != NULL)
         take(m, TREE_ENTRY(n, struct letter, by_key));
-    smap_deinit(&m->outbox_users);
+    smap_deinit(&m->lifecycle.outbox_users);
 }
 
 /* ---- changes ---- */
@@ -142,14 +144,14 @@ static bool is_wanted(int32_t events, enum notify_event kind)
 
 static bool add(struct model *m, const struct outbox_row *row)
 {
-    const struct sender *s = smap_get(&m->outbox_users, row->user);
+    const struct sender *s = smap_get(&m->lifecycle.outbox_users, row->user);
     struct outbox_row r = *row;
-    if (m->outbox.n >= OUTBOX_MAX || (s && s->n >= OUTBOX_USER_MAX))
+    if (m->lifecycle.outbox.n >= OUTBOX_MAX || (s && s->n >= OUTBOX_USER_MAX))
         return false;
     if (is_mail(&r) && s && s->next_ms > r.due_at.ms)
         r.due_at.ms = s->next_ms;
     put(m, &r);
-    *GROW(m->out.outbox, m->out.n_outbox) = r;
+    *ADD_ROW(m, outbox) = r;
     return true;
 }
 
@@ -181,7 +183,7 @@ static int address(struct model *m, const struct job_row *j, enum notify_event k
 
 void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now)
 {
-    struct outbox_row row = {.event = m->next.next_history++,
+    struct outbox_row row = {.event = NEXT_ID(m, history),
         .job = j->row.id,
         .attempt = j->row.attempts,
         .kind = kind,
@@ -211,7 +213,7 @@ static int address_hooks(struct model *m, struct outbox_row *row)
 
 void notify_boots(struct model *m, const struct pool *p, struct stamp now)
 {
-    struct outbox_row row = {.event = m->next.next_history++,
+    struct outbox_row row = {.event = NEXT_ID(m, history),
         .kind = NOTIFY_BOOTS,
         .at = now.wall,
         .due_at = now.wall,
@@ -228,7 +230,7 @@ void notify_budget(struct model *m, const struct budget_options *b, int32_t pct,
     struct stamp now)
 {
     int left_out = 0;
-    struct outbox_row row = {.event = m->next.next_history++,
+    struct outbox_row row = {.event = NEXT_ID(m, history),
         .kind = NOTIFY_BUDGET,
         .at = now.wall,
         .due_at = now.wall,
@@ -288,7 +290,7 @@ void notify_watch(struct model *m, struct job *j)
         if (wanted & BIT(parts[k].event)) {
             struct job_side *t = job_make_side(j);
             t->warn_at.ms = a->row.started_at.ms + j->row.spec.time_limit_ms / 100 * parts[k].pct;
-            tree_add(&m->by_warn, &t->by_warn, t, cmp_warn);
+            tree_add(&m->lifecycle.by_warn, &t->by_warn, t, cmp_warn);
             return;
         }
 }
@@ -296,12 +298,12 @@ void notify_watch(struct model *m, struct job *j)
 void notify_unwatch(struct model *m, struct job *j)
 {
     if (j->side)
-        tree_remove(&m->by_warn, &j->side->by_warn);
+        tree_remove(&m->lifecycle.by_warn, &j->side->by_warn);
 }
 
 struct mono notify_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    const struct tree_link *first = tree_first(&m->by_warn);
+    const struct tree_link *first = tree_first(&m->lifecycle.by_warn);
     if (!first)
         return MONO_NONE;
     const struct job_side *t = TREE_ENTRY(first, struct job_side, by_warn);
@@ -351,16 +353,16 @@ int apply_delivered(
     if (give_up) {
         history(m, ev->now, "not-told", (struct history_of){0}, "%s: %s", l->row.target,
             ev->delivered.text);
-        m->out.history[m->out.n_history - 1].job = l->row.job;
+        history_last(m)->job = l->row.job;
     }
     if (give_up || !ev->delivered.failed) {
         take(m, l);
         return 0;
     }
-    tree_remove(&m->outbox_due, &l->by_due);
+    tree_remove(&m->lifecycle.outbox_due, &l->by_due);
     l->row.tries++;
     l->row.due_at.ms = ev->now.wall.ms + ev->delivered.again_ms;
-    tree_add(&m->outbox_due, &l->by_due, &l->row, cmp_due);
-    *GROW(m->out.outbox, m->out.n_outbox) = l->row;
+    tree_add(&m->lifecycle.outbox_due, &l->by_due, &l->row, cmp_due);
+    *ADD_ROW(m, outbox) = l->row;
     return 0;
 }

@@ -42,7 +42,7 @@ static int compare_due(const void *key, const struct tree_link *l)
 static void wait_for_save(struct model *m, struct attempt *a)
 {
     a->requeue_due.ms = a->row.requeue_asked_at.ms + WAIT_MS + WAIT_SAVES * a->job->row.save_ms;
-    tree_add(&m->requeues, &a->in_requeues, a, compare_due);
+    tree_add(&m->lifecycle.requeues, &a->in_requeues, a, compare_due);
 }
 
 static bool all_run(const struct job *j)
@@ -58,7 +58,7 @@ static void forget(struct model *m, struct attempt *a)
     if (!wall_is_set(a->row.requeue_asked_at))
         return;
     a->row.requeue_asked_at = WALL_NONE;
-    tree_remove(&m->requeues, &a->in_requeues);
+    tree_remove(&m->lifecycle.requeues, &a->in_requeues);
     touch_attempt(m, a);
 }
 
@@ -169,7 +169,7 @@ void requeue_attempt_loaded(struct model *m, struct attempt *a)
 
 struct mono requeue_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    const struct tree_link *first = tree_first(&m->requeues);
+    const struct tree_link *first = tree_first(&m->lifecycle.requeues);
     if (!first)
         return MONO_NONE;
     const struct attempt *a = TREE_ENTRY(first, struct attempt, in_requeues);

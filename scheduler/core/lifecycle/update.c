@@ -21,6 +21,7 @@
 #include "scheduler/core/lifecycle/notices.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_held.h"
@@ -386,7 +387,7 @@ static void change_pending(
         queue_add(m, j);
     deadline_watch(m, j);
     if (anew || changes(fields, JOB_OF_SHAPE))
-        m->rewind++; /* it may fit now where it did not */
+        model_note_rewind(m); /* it may fit now where it did not */
 }
 
 static void change_running(
@@ -414,7 +415,7 @@ static void change_running(
         touch_attempt(m, a); /* its agent is told */
         reserve_retimed(m, a->node);
     }
-    m->change++;
+    model_note_change(m);
 }
 
 /* ---- for people ---- */

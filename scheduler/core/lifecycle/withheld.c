@@ -54,7 +54,7 @@ static struct wall until(const struct model *m, const struct attempt *a, struct 
 void withheld_end(struct model *m, struct attempt *a)
 {
     a->withheld = WITHHELD_NO;
-    tree_remove(&m->by_withheld, &a->by_withheld);
+    tree_remove(&m->lifecycle.by_withheld, &a->by_withheld);
 }
 
 static void set(struct model *m, struct attempt *a, enum withheld why, struct stamp now)
@@ -64,7 +64,7 @@ static void set(struct model *m, struct attempt *a, enum withheld why, struct st
     withheld_end(m, a);
     a->withheld = why;
     a->withheld_until = until(m, a, now);
-    tree_add(&m->by_withheld, &a->by_withheld, a, compare_due);
+    tree_add(&m->lifecycle.by_withheld, &a->by_withheld, a, compare_due);
 }
 
 static void give(struct model *m, struct attempt *a)
@@ -101,7 +101,7 @@ int apply_withheld(
 
 struct mono withheld_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    const struct tree_link *first = tree_first(&m->by_withheld);
+    const struct tree_link *first = tree_first(&m->lifecycle.by_withheld);
     if (!first)
         return MONO_NONE;
     const struct attempt *a = TREE_ENTRY(first, struct attempt, by_withheld);

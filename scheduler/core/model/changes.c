@@ -24,37 +24,48 @@ static void touch(struct list *dirty, struct link *l)
 
 void touch_job(struct model *m, struct job *j)
 {
-    touch(&m->dirty_jobs, &j->dirty);
+    touch(&m->changes.dirty_jobs, &j->dirty);
 }
 
 void touch_attempt(struct model *m, struct attempt *a)
 {
-    touch(&m->dirty_attempts, &a->dirty);
+    touch(&m->changes.dirty_attempts, &a->dirty);
 }
 
 void touch_node(struct model *m, struct node *n)
 {
-    touch(&m->dirty_nodes, &n->dirty);
+    touch(&m->changes.dirty_nodes, &n->dirty);
 }
 
 void touch_instance(struct model *m, struct instance *i)
 {
-    touch(&m->dirty_instances, &i->dirty);
+    touch(&m->changes.dirty_instances, &i->dirty);
 }
 
 void touch_pool(struct model *m, struct pool *p)
 {
-    touch(&m->dirty_pools, &p->dirty);
+    touch(&m->changes.dirty_pools, &p->dirty);
 }
 
 void touch_offer(struct model *m, struct offer *o)
 {
-    touch(&m->dirty_offers, &o->dirty);
+    touch(&m->changes.dirty_offers, &o->dirty);
 }
 
 void touch_account(struct model *m, struct account *a)
 {
-    touch(&m->dirty_accounts, &a->dirty);
+    touch(&m->changes.dirty_accounts, &a->dirty);
+}
+
+void touch_budget(struct model *m, struct budget *b)
+{
+    if (b->options)
+        touch(&m->changes.dirty_budgets, &b->dirty);
+}
+
+void touch_cron(struct model *m, struct cron_entry *c)
+{
+    touch(&m->changes.dirty_crons, &c->dirty);
 }
 
 void retire_job(struct model *m, struct job *j)
@@ -62,27 +73,27 @@ void retire_job(struct model *m, struct job *j)
     link_remove(&j->dirty);
     *CHANGED(m, jobs) = j->row;
     free(j->side);
-    slab_give(&m->job_slab, j);
+    slab_give(&m->rows.job_slab, j);
 }
 
 void retire_attempt(struct model *m, struct attempt *a)
 {
     link_remove(&a->dirty);
     *CHANGED(m, attempts) = a->row;
-    slab_give(&m->attempt_slab, a);
+    slab_give(&m->rows.attempt_slab, a);
 }
 
 void retire_node(struct model *m, struct node *n)
 {
     link_remove(&n->dirty);
     *CHANGED(m, nodes) = n->row;
-    slab_give(&m->node_slab, n);
+    slab_give(&m->rows.node_slab, n);
 }
 
 void retire_instance(struct model *m, struct instance *i)
 {
     link_remove(&i->dirty);
-    *GROW(m->out.instances, m->out.n_instances) = i->row;
+    *GROW(m->changes.out.instances, m->changes.out.n_instances) = i->row;
     free(i);
 }
 
@@ -90,7 +101,8 @@ void history(
     struct model *m, struct stamp now, const char *kind, struct history_of of, const char *fmt, ...)
 {
     struct history_row *h = CHANGED(m, history);
-    *h = (struct history_row){.id = m->next.next_history++, .at = now.wall, .a = of.a, .b = of.b};
+    *h = (struct history_row){
+        .id = m->changes.next_ids.next_history++, .at = now.wall, .a = of.a, .b = of.b};
     if (of.attempt) {
         h->job = of.attempt->row.job;
         h->attempt = of.attempt->row.attempt;
@@ -118,14 +130,14 @@ void ledger_add(struct model *m, const struct ledger_row *row)
 }
 
 #define TAKE_DIRTY(m, type, list, array, count)                                                    \
-    for (struct link * l_; (l_ = list_pop(&(m)->list)) != NULL;)                                   \
-    *GROW((m)->out.array, (m)->out.count) = LIST_ENTRY(l_, type, dirty)->row
+    for (struct link * l_; (l_ = list_pop(&(m)->changes.list)) != NULL;)                           \
+    *GROW((m)->changes.out.array, (m)->changes.out.count) = LIST_ENTRY(l_, type, dirty)->row
 
 /* The same of thousands, which are in no cache by now: one is fetched while the one before it is
  * copied. */
 #define TAKE_MANY_DIRTY(m, type, list, array)                                                      \
-    for (struct link *l_ = list_first(&(m)->list), *next_; l_; l_ = next_) {                       \
-        next_ = list_next(&(m)->list, l_);                                                         \
+    for (struct link *l_ = list_first(&(m)->changes.list), *next_; l_; l_ = next_) {               \
+        next_ = list_next(&(m)->changes.list, l_);                                                 \
         if (next_)                                                                                 \
             fetch(&LIST_ENTRY(next_, type, dirty)->row, sizeof(((type *)NULL)->row));              \
         link_remove(l_);                                                                           \
@@ -162,15 +174,15 @@ static void *keep(void *rows, size_t *room, size_t size)
 
 void model_return_changes(struct model *m, struct changes *c)
 {
-    if (changes_is_empty(&m->out)) {
+    if (changes_is_empty(&m->changes.out)) {
         struct changes kept = {0};
         KEEP(c, &kept, jobs);
         KEEP(c, &kept, attempts);
         KEEP(c, &kept, nodes);
         KEEP(c, &kept, history);
         KEEP(c, &kept, ledger);
-        changes_deinit(&m->out);
-        m->out = kept;
+        changes_deinit(&m->changes.out);
+        m->changes.out = kept;
     }
     changes_deinit(c);
 }
@@ -186,15 +198,15 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
     TAKE_DIRTY(m, struct account, dirty_accounts, accounts, n_accounts);
     TAKE_DIRTY(m, struct budget, dirty_budgets, budgets, n_budgets);
     TAKE_DIRTY(m, struct cron_entry, dirty_crons, crons, n_crons);
-    *ret_changes = m->out;
-    m->out = (struct changes){0};
-    ret_changes->next_job = m->next.next_job;
-    ret_changes->next_node = m->next.next_node;
-    ret_changes->next_instance = m->next.next_instance;
-    ret_changes->next_history = m->next.next_history;
-    ret_changes->next_offer = m->next.next_offer;
-    ret_changes->next_cron = m->next.next_cron;
-    ret_changes->next_extras = m->next.next_extras;
+    *ret_changes = m->changes.out;
+    m->changes.out = (struct changes){0};
+    ret_changes->next_job = m->changes.next_ids.next_job;
+    ret_changes->next_node = m->changes.next_ids.next_node;
+    ret_changes->next_instance = m->changes.next_ids.next_instance;
+    ret_changes->next_history = m->changes.next_ids.next_history;
+    ret_changes->next_offer = m->changes.next_ids.next_offer;
+    ret_changes->next_cron = m->changes.next_ids.next_cron;
+    ret_changes->next_extras = m->changes.next_ids.next_extras;
 }
 
 bool changes_is_empty(const struct changes *c)

@@ -10,6 +10,8 @@
 #include <string.h>
 
 struct model;
+struct budget;
+struct cron_entry;
 
 /* Appends a zeroed element to an array with its count and yields its address; doubles at powers of
  * two. */
@@ -21,9 +23,9 @@ struct model;
 /* The same of rows that a tick may change by thousands, not zeroed: their memory is kept from tick
  * to tick. */
 #define CHANGED(m, rows)                                                                           \
-    ((m)->out.rows = changes_room(                                                                 \
-         (m)->out.rows, (m)->out.n_##rows, &(m)->out.room.rows, sizeof *(m)->out.rows),            \
-        &(m)->out.rows[(m)->out.n_##rows++])
+    ((m)->changes.out.rows = changes_room((m)->changes.out.rows, (m)->changes.out.n_##rows,        \
+         &(m)->changes.out.room.rows, sizeof *(m)->changes.out.rows),                              \
+        &(m)->changes.out.rows[(m)->changes.out.n_##rows++])
 void *changes_room(void *rows, size_t n, size_t *room, size_t size); /* for one more */
 
 void touch_job(struct model *m, struct job *j);
@@ -33,6 +35,8 @@ void touch_instance(struct model *m, struct instance *i);
 void touch_pool(struct model *m, struct pool *p);
 void touch_offer(struct model *m, struct offer *o);
 void touch_account(struct model *m, struct account *a);
+void touch_budget(struct model *m, struct budget *b); /* a cap of a job has no row */
+void touch_cron(struct model *m, struct cron_entry *c);
 /* The row is written for the last time; the thing is freed. It must be in no index. */
 void retire_job(struct model *m, struct job *j);
 void retire_attempt(struct model *m, struct attempt *a);

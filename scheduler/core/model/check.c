@@ -56,7 +56,7 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
 {
     const struct attempt *a = job_attempt(j);
     bool pending = j->row.state == JOB_PENDING;
-    if (j->row.state == JOB_ENDED || j->row.id >= m->next.next_job)
+    if (j->row.state == JOB_ENDED || j->row.id >= m->changes.next_ids.next_job)
         return BROKEN(
             "job %" PRId64 " is in the model though it ended, or has no counted id", j->row.id);
     if ((pending || j->row.state == JOB_UNFOLDED) != (a == NULL))
@@ -193,7 +193,7 @@ static int check_aside(
 static int check_all_aside(const struct model *m, int64_t *queued, struct err *e)
 {
     int rc = 0;
-    LIST_FOREACH (&m->all_teams, lt) {
+    LIST_FOREACH (&m->queue.all_teams, lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
         rc = rc ? rc : check_aside(m, &t->may, queued, e);
         LIST_FOREACH (&t->accounts, la)
@@ -221,7 +221,7 @@ static int check_queued(
 /* Where the first of a kind finds no place none behind it does: that is what it is for. */
 static int check_first(const struct model *m, const struct kind *k, struct err *e)
 {
-    const struct stamp now = {.wall = m->ordered_at};
+    const struct stamp now = {.wall = m->queue.ordered_at};
     if (k->first->nodes > 1 || k->shapes.n == 1 || nodes_best(m, k->first, now))
         return 0;
     for (const struct shape *s = queue_next_in_kind(k->first); s; s = queue_next_in_kind(s))
@@ -268,11 +268,11 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
         walked++;
     }
     queue_walk_end(&walk);
-    return n == m->n_queued_shapes && walked == n
+    return n == m->queue.n_queued_shapes && walked == n
                ? 0
                : BROKEN("the queue has %" PRId64 " shapes, counts %" PRId64
                         ", and is walked over %" PRId64,
-                     n, m->n_queued_shapes, walked);
+                     n, m->queue.n_queued_shapes, walked);
 }
 
 static int check_pace(const struct job *j, struct err *e)
@@ -290,7 +290,7 @@ static int check_jobs(const struct model *m, struct err *e)
 {
     const struct job *j;
     int64_t pending = 0, waiting = 0, queued = 0;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;) {
         int rc = check_job(m, j, e);
         if (!rc)
             rc = check_array(m, j, e);
@@ -306,11 +306,11 @@ static int check_jobs(const struct model *m, struct err *e)
         rc = check_kinds(m, &queued, e);
     if (rc)
         return rc;
-    if (waiting != m->n_waiting)
-        return BROKEN("%" PRId64 " jobs wait, %" PRId64 " counted", waiting, m->n_waiting);
-    if (pending != m->n_pending || queued != pending)
+    if (waiting != m->queue.n_waiting)
+        return BROKEN("%" PRId64 " jobs wait, %" PRId64 " counted", waiting, m->queue.n_waiting);
+    if (pending != m->queue.n_pending || queued != pending)
         return BROKEN("%" PRId64 " jobs are pending, %" PRId64 " queued, %" PRId64 " counted",
-            pending, queued, m->n_pending);
+            pending, queued, m->queue.n_pending);
     return 0;
 }
 
@@ -342,7 +342,7 @@ static int check_use(
 static int check_claims(const struct model *m, const struct team *t, struct err *e)
 {
     int64_t claimed = 0;
-    LIST_FOREACH (&m->reserving, l) {
+    LIST_FOREACH (&m->placement.reserving, l) {
         const struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
         int64_t n = 0;
         LIST_FOREACH (&s->reserved, ln)
@@ -371,14 +371,14 @@ static int check_claims(const struct model *m, const struct team *t, struct err 
 /* What their jobs take is what their live attempts do. */
 static int check_accounts(const struct model *m, struct err *e)
 {
-    LIST_FOREACH (&m->all_teams, lt) {
+    LIST_FOREACH (&m->queue.all_teams, lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
         int64_t of_team[LIMIT_KINDS] = {0};
         LIST_FOREACH (&t->accounts, la) {
             const struct account *a = LIST_ENTRY(la, struct account, in_team);
             int64_t mcpu = 0, jobs = 0, pending = 0, waits = 0, used[LIMIT_KINDS] = {0};
             const struct job *j;
-            for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+            for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;) {
                 if (j->account != a)
                     continue;
                 jobs++;
@@ -474,11 +474,11 @@ static int check_labels(const struct model *m, struct err *e)
     const struct labels *l;
     const struct job *j;
     int64_t n_jobs = 0, n_held = 0;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;
+    for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;
          n_jobs += j->labels != NULL)
         if (j->shape->labels != j->labels)
             return BROKEN("job %" PRId64 " is of a shape with other labels", j->row.id);
-    for (size_t pos = 0; (l = smap_next(&m->labels, &pos, &names)) != NULL;)
+    for (size_t pos = 0; (l = smap_next(&m->queue.labels, &pos, &names)) != NULL;)
         n_held += l->n_jobs;
     return n_held != n_jobs
                ? BROKEN("%" PRId64 " jobs have labels, %" PRId64 " counted", n_jobs, n_held)
@@ -491,22 +491,23 @@ static int check_licences(const struct model *m, struct err *e)
     int64_t used[LICENCES_MAX] = {0};
     size_t n_jobs = 0, n_held = 0;
     const struct job *j;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;) {
         const struct extras *x = j->shape->extras;
         n_jobs += x != NULL;
-        for (size_t i = 0; x && job_attempt(j) && i < m->n_licences; i++)
-            used[i] += counts_of(&x->licences, m->licences[i].what.name);
+        for (size_t i = 0; x && job_attempt(j) && i < m->placement.n_licences; i++)
+            used[i] += counts_of(&x->licences, m->placement.licences[i].what.name);
     }
-    for (size_t i = 0; i < m->n_licences; i++) {
-        const struct licence *l = &m->licences[i];
+    for (size_t i = 0; i < m->placement.n_licences; i++) {
+        const struct licence *l = &m->placement.licences[i];
         if (used[i] != l->used || (used[i] > l->what.n && used[i] > l->granted))
             return BROKEN("%" PRId64 " of %" PRId64 " licences %s are held, %" PRId64 " counted",
                 used[i], l->what.n, l->what.name, l->used);
     }
     const struct extras *x;
-    for (size_t pos = 0; (x = map_next(&m->extras, &pos, &(int64_t){0})) != NULL;)
+    for (size_t pos = 0; (x = map_next(&m->placement.extras, &pos, &(int64_t){0})) != NULL;)
         n_held += (size_t)x->n_jobs;
-    if (n_held != n_jobs || map_size(&m->extras) != smap_size(&m->extras_by_text))
+    if (n_held != n_jobs ||
+        map_size(&m->placement.extras) != smap_size(&m->placement.extras_by_text))
         return BROKEN("%zu jobs ask for extras, %zu counted", n_jobs, n_held);
     return 0;
 }
@@ -515,8 +516,8 @@ static int check_licences(const struct model *m, struct err *e)
  * accepted. */
 static int check_racks(const struct model *m, struct err *e)
 {
-    for (size_t i = 0; i < m->n_racks; i++) {
-        const struct rack *r = &m->racks[i];
+    for (size_t i = 0; i < m->placement.n_racks; i++) {
+        const struct rack *r = &m->placement.racks[i];
         int64_t draw = r->idle_w, over = 0;
         LIST_FOREACH (&r->nodes, l) {
             const struct node *n = LIST_ENTRY(l, struct node, in_rack);
@@ -539,7 +540,7 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
 {
     struct resources used = {0};
     if (n->row.state == NODE_GONE || model_node(m, n->row.id) != n ||
-        n->row.id >= m->next.next_node)
+        n->row.id >= m->changes.next_ids.next_node)
         return BROKEN("node %" PRId64 " is gone or not indexed", n->row.id);
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
@@ -579,7 +580,7 @@ static int check_nodes(const struct model *m, struct err *e)
 {
     size_t seen = 0;
     int64_t last = CORE_ID_NONE, lost = 0;
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (&m->rows.all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         int rc = check_node(m, n, e);
         if (rc)
@@ -590,20 +591,20 @@ static int check_nodes(const struct model *m, struct err *e)
         lost += n->row.state == NODE_LOST;
         seen++;
     }
-    if (seen != map_size(&m->nodes) || lost != m->n_nodes_lost)
+    if (seen != map_size(&m->rows.nodes) || lost != m->lifecycle.n_nodes_lost)
         return BROKEN("%zu nodes are listed, %zu indexed, %" PRId64 " counted as lost", seen,
-            map_size(&m->nodes), m->n_nodes_lost);
+            map_size(&m->rows.nodes), m->lifecycle.n_nodes_lost);
     return 0;
 }
 
 static int check_instances(const struct model *m, struct err *e)
 {
     size_t seen = 0;
-    LIST_FOREACH (&m->all_instances, l) {
+    LIST_FOREACH (&m->rows.all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         bool booting = i->row.state == INSTANCE_LAUNCHED;
         if (i->row.state == INSTANCE_GONE || model_instance_by_token(m, i->row.token) != i ||
-            i->row.id >= m->next.next_instance)
+            i->row.id >= m->changes.next_ids.next_instance)
             return BROKEN("instance %" PRId64 " is gone, or not found by its token", i->row.id);
         if ((i->row.state == INSTANCE_RUNNING) != (i->node != NULL) ||
             booting != link_is_in(&i->booting))
@@ -613,19 +614,19 @@ static int check_instances(const struct model *m, struct err *e)
             return BROKEN("instance %" PRId64 " has another node than its row says", i->row.id);
         seen++;
     }
-    if (seen != map_size(&m->instances) || seen != smap_size(&m->tokens))
+    if (seen != map_size(&m->rows.instances) || seen != smap_size(&m->rows.tokens))
         return BROKEN("%zu instances are listed, %zu indexed, %zu tokens", seen,
-            map_size(&m->instances), smap_size(&m->tokens));
+            map_size(&m->rows.instances), smap_size(&m->rows.tokens));
     return 0;
 }
 
 static int check_pools(const struct model *m, struct err *e)
 {
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (&m->rows.all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         struct room used = {0};
         int32_t n = 0;
-        LIST_FOREACH (&m->all_instances, li) {
+        LIST_FOREACH (&m->rows.all_instances, li) {
             const struct instance *i = LIST_ENTRY(li, struct instance, in_all);
             if (i->pool != p)
                 continue;
@@ -652,18 +653,19 @@ static int check_leftovers(const struct model *m, struct err *e)
 {
     const struct leftover *l;
     size_t waiting = 0;
-    for (size_t pos = 0; (l = map_next(&m->leftovers, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t pos = 0; (l = map_next(&m->lifecycle.leftovers, &pos, &(int64_t){0})) != NULL;) {
         bool cleaning = l->row.state == LEFTOVER_CLEANING;
-        if (model_job(m, l->row.job) || l->row.job >= m->next.next_job)
+        if (model_job(m, l->row.job) || l->row.job >= m->changes.next_ids.next_job)
             return BROKEN("job %" PRId64 " lives, and what it left is to be cleaned", l->row.job);
-        if (l->row.state == LEFTOVER_DONE || cleaning != (m->cleaning == l) ||
+        if (l->row.state == LEFTOVER_DONE || cleaning != (m->lifecycle.cleaning == l) ||
             cleaning == tree_has(&l->by_due))
             return BROKEN("what job %" PRId64 " left is %s, but elsewhere", l->row.job,
                 sm_name(&leftover_sm, (int)l->row.state));
         waiting += !cleaning;
     }
-    if (waiting != m->by_due.n)
-        return BROKEN("%zu leftovers wait, %zu are in order", waiting, m->by_due.n);
+    if (waiting != m->lifecycle.leftovers_due.n)
+        return BROKEN(
+            "%zu leftovers wait, %zu are in order", waiting, m->lifecycle.leftovers_due.n);
     return 0;
 }
 
@@ -671,7 +673,7 @@ static int check_drills(const struct model *m, struct err *e)
 {
     size_t live = 0, of_jobs = 0;
     const struct job *j;
-    LIST_FOREACH (&m->live_drills, l) {
+    LIST_FOREACH (&m->lifecycle.live_drills, l) {
         const struct drill *d = LIST_ENTRY(l, struct drill, in_live);
         const struct attempt *a = job_attempt(d->job);
         bool stops = d->row.state == DRILL_STOPPING;
@@ -684,7 +686,7 @@ static int check_drills(const struct model *m, struct err *e)
             return BROKEN("job %" PRId64 "'s drill is %s, and its attempt is not", d->row.job,
                 sm_name(&drill_sm, (int)d->row.state));
     }
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;) {
         of_jobs += job_side(j)->drill != NULL;
         bool for_drill = job_side(j)->drill && job_side(j)->drill->row.avoids;
         bool for_store = link_is_in(&job_side(j)->avoids);
@@ -708,7 +710,7 @@ static int check_requeues(const struct model *m, struct err *e)
 {
     const struct job *j;
     size_t n = 0;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
+    for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;)
         LIST_FOREACH (&j->ranks, l) {
             const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
             bool is_asked = wall_is_set(a->row.requeue_asked_at);
@@ -722,15 +724,16 @@ static int check_requeues(const struct model *m, struct err *e)
                 return BROKEN("job %" PRId64 " is to be saved and queued again, and is %s",
                     j->row.id, sm_name(&attempt_sm, (int)a->row.state));
         }
-    return n == m->requeues.n
+    return n == m->lifecycle.requeues.n
                ? 0
-               : BROKEN("%zu jobs are to be saved and queued again, %zu counted", n, m->requeues.n);
+               : BROKEN("%zu jobs are to be saved and queued again, %zu counted", n,
+                     m->lifecycle.requeues.n);
 }
 
 static int check_withheld(const struct model *m, struct err *e)
 {
     size_t n = 0;
-    LIST_FOREACH (&m->all_nodes, ln)
+    LIST_FOREACH (&m->rows.all_nodes, ln)
         LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, l) {
             const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
             bool is = a->withheld != WITHHELD_NO;
@@ -739,8 +742,8 @@ static int check_withheld(const struct model *m, struct err *e)
                 return BROKEN("job %" PRId64 " is withheld from its agent, and is %s", a->row.job,
                     sm_name(&attempt_sm, (int)a->row.state));
         }
-    if (n != m->by_withheld.n)
-        return BROKEN("%zu attempts are withheld, %zu are in order", n, m->by_withheld.n);
+    if (n != m->lifecycle.by_withheld.n)
+        return BROKEN("%zu attempts are withheld, %zu are in order", n, m->lifecycle.by_withheld.n);
     return 0;
 }
 

@@ -58,14 +58,14 @@ int model_load_offer(struct model *m, const struct offer_row *r, struct err *e)
     if (!p)
         return err_set(e, ERR_CORRUPT,
             "stored offer %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
-    int rc = check_id(r->id, &m->next.next_offer, "offer", e);
+    int rc = check_id(r->id, &m->changes.next_ids.next_offer, "offer", e);
     if (rc)
         return rc;
     struct offer *o = mem_alloc(sizeof *o);
     o->row = *r;
     o->row.avoid_until = MONO_NONE;
     o->pool = p;
-    map_put(&m->offers, r->id, o);
+    map_put(&m->rows.offers, r->id, o);
     offer_describe(o);
     offer_place(p, o);
     return 0;
@@ -82,7 +82,7 @@ int model_load_instance(
         model_instance_by_token(m, r->token))
         return err_set(
             e, ERR_CORRUPT, "stored instance %" PRId64 " is gone, or its token comes twice", r->id);
-    int rc = check_id(r->id, &m->next.next_instance, "instance", e);
+    int rc = check_id(r->id, &m->changes.next_ids.next_instance, "instance", e);
     if (rc)
         return rc;
     struct instance *i = mem_alloc(sizeof *i);
@@ -102,7 +102,7 @@ static int check_node(
     if (!model_pool(m, r->pool))
         return err_set(e, ERR_CORRUPT,
             "stored node %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
-    if (smap_get(&m->names, r->name) || model_node_by_key(m, r->key_hash))
+    if (smap_get(&m->rows.node_names, r->name) || model_node_by_key(m, r->key_hash))
         return err_set(
             e, ERR_CORRUPT, "stored node %" PRId64 " has the name or the key of another", r->id);
     if (r->instance != CORE_ID_NONE &&
@@ -118,10 +118,10 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
     struct instance *i = r->instance != CORE_ID_NONE ? model_instance(m, r->instance) : NULL;
     int rc = check_node(m, r, i, e);
     if (rc == 0)
-        rc = check_id(r->id, &m->next.next_node, "node", e);
+        rc = check_id(r->id, &m->changes.next_ids.next_node, "node", e);
     if (rc)
         return rc;
-    struct node *n = slab_take(&m->node_slab, sizeof *n);
+    struct node *n = slab_take(&m->rows.node_slab, sizeof *n);
     n->row = *r;
     n->free = r->total;
     n->pool = model_pool(m, r->pool);
@@ -130,7 +130,6 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
     if (!i && !wall_is_set(r->priced_at)) /* it was stored by a belay that did not count its time */
         n->row.joined_at = n->row.priced_at = now.wall;
     node_describe(n);
-    m->n_nodes_lost += r->state == NODE_LOST;
     if (i) {
         struct offer *o = i->offer;
         i->node = n;
@@ -167,7 +166,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
             "stored job %" PRId64 " has a pace, and need not be done by any time", r->id);
     if (r->state < JOB_PENDING || r->state >= JOB_ENDED)
         return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is loaded though it ended", r->id);
-    int rc = check_id(r->id, &m->next.next_job, "job", e);
+    int rc = check_id(r->id, &m->changes.next_ids.next_job, "job", e);
     if (rc)
         return rc;
     if (r->extras != EXTRAS_NONE && !model_extras(m, r->extras))
@@ -175,16 +174,16 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
             "stored job %" PRId64 " asks for extras %" PRId64 ", which are not stored", r->id,
             r->extras);
     extras_hold_again(m, r->extras);
-    struct job *j = slab_take(&m->job_slab, sizeof *j);
+    struct job *j = slab_take(&m->rows.job_slab, sizeof *j);
     j->row = *r;
     j->row.queued_mono = now.mono;
     j->certified_at = certificate_date(m, r->script_key);
     j->account = account_of(
         m, r->spec.team[0] ? r->spec.team : order_team_of(model_order(m), r->user), r->user);
     const struct job *array = model_job(m, r->array);
-    j->labels = array ? labels_hold_again(array->labels) : map_remove(&m->loaded_labels, r->id);
-    map_put(&m->jobs, r->id, j);
-    *GROW(m->loaded, m->n_loaded) = j;
+    j->labels = array ? labels_hold_again(array->labels) : labels_take_loaded(m, r->id);
+    map_put(&m->rows.jobs, r->id, j);
+    *GROW(m->loading.jobs, m->loading.n_jobs) = j;
     j->least = r->spec.nodes;
     queue_adopt(m, j);
     limits_submitted(j->account, job_submitted(j));
@@ -221,7 +220,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
         return err_set(e, ERR_CORRUPT,
             "stored attempt %" PRId64 " of job %" PRId64 " is loaded though it ended", r->attempt,
             r->job);
-    struct attempt *a = slab_take(&m->attempt_slab, sizeof *a);
+    struct attempt *a = slab_take(&m->rows.attempt_slab, sizeof *a);
     a->row = *r;
     a->job = j;
     if (list_is_empty(&j->ranks))
@@ -242,10 +241,10 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
  * place among them. */
 static int load_queue(struct model *m, struct err *e)
 {
-    for (size_t i = 0; i < m->n_loaded; i++)
-        array_dependencies_load(m, m->loaded[i]);
-    for (size_t i = 0; i < m->n_loaded; i++) {
-        struct job *j = m->loaded[i];
+    for (size_t i = 0; i < m->loading.n_jobs; i++)
+        array_dependencies_load(m, m->loading.jobs[i]);
+    for (size_t i = 0; i < m->loading.n_jobs; i++) {
+        struct job *j = m->loading.jobs[i];
         if (j->row.state == JOB_PENDING)
             dependencies_load(m, j);
         else if (j->row.state != JOB_UNFOLDED && !job_attempt(j))
@@ -257,8 +256,8 @@ static int load_queue(struct model *m, struct err *e)
 
 int model_load_end(struct model *m, const struct model_counters *c, struct err *e)
 {
-    for (size_t i = 0; i < m->n_loaded; i++) {
-        struct job *j = m->loaded[i];
+    for (size_t i = 0; i < m->loading.n_jobs; i++) {
+        struct job *j = m->loading.jobs[i];
         struct job *parent = j->row.array != CORE_ID_NONE ? model_job(m, j->row.array) : NULL;
         if (j->row.array != CORE_ID_NONE && (!parent || !parent->array))
             return err_set(e, ERR_CORRUPT,
@@ -273,38 +272,36 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
             return err_set(
                 e, ERR_CORRUPT, "stored job %" PRId64 " is unfolded but no array", j->row.id);
     }
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (&m->rows.all_nodes, l) {
         int rc = gang_load_kept(m, LIST_ENTRY(l, struct node, in_all), e);
         if (rc)
             return rc;
     }
-    for (size_t i = 0; i < m->n_racks; i++)
-        rack_accept(&m->racks[i]);
+    racks_accept(m);
     int rc = load_queue(m, e);
     if (rc)
         return rc;
-    if (map_size(&m->loaded_labels) > 0)
-        return err_set(e, ERR_CORRUPT, "labels are stored of %zu jobs that are not",
-            map_size(&m->loaded_labels));
-    map_deinit(&m->loaded_labels);
-    free(m->loaded);
-    m->loaded = NULL;
-    m->n_loaded = 0;
-    LIST_FOREACH (&m->all_instances, l) {
+    rc = labels_load_end(m, e);
+    if (rc)
+        return rc;
+    free(m->loading.jobs);
+    m->loading.jobs = NULL;
+    m->loading.n_jobs = 0;
+    LIST_FOREACH (&m->rows.all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (i->row.state == INSTANCE_RUNNING && !i->node)
             return err_set(e, ERR_CORRUPT,
                 "stored instance %" PRId64 " is running but its node %" PRId64 " is not stored",
                 i->row.id, i->row.node);
     }
-    m->next = (struct model_counters){
-        .next_job = max_i64(m->next.next_job, c->next_job),
-        .next_node = max_i64(m->next.next_node, c->next_node),
-        .next_instance = max_i64(m->next.next_instance, c->next_instance),
-        .next_history = max_i64(m->next.next_history, c->next_history),
-        .next_offer = max_i64(m->next.next_offer, c->next_offer),
-        .next_cron = max_i64(m->next.next_cron, c->next_cron),
-        .next_extras = max_i64(m->next.next_extras, c->next_extras),
+    m->changes.next_ids = (struct model_counters){
+        .next_job = max_i64(m->changes.next_ids.next_job, c->next_job),
+        .next_node = max_i64(m->changes.next_ids.next_node, c->next_node),
+        .next_instance = max_i64(m->changes.next_ids.next_instance, c->next_instance),
+        .next_history = max_i64(m->changes.next_ids.next_history, c->next_history),
+        .next_offer = max_i64(m->changes.next_ids.next_offer, c->next_offer),
+        .next_cron = max_i64(m->changes.next_ids.next_cron, c->next_cron),
+        .next_extras = max_i64(m->changes.next_ids.next_extras, c->next_extras),
     };
     return 0;
 }

@@ -2,7 +2,12 @@
  *
  * The model's own life, its look-ups, and the way from an event to the function that applies it.
  */
+#include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/forecast/job_runtimes.h"
+#include "scheduler/core/ledger/storage.h"
+#include "scheduler/core/lifecycle/ckpt_gc.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
+#include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/notices.h"
@@ -14,9 +19,10 @@
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/crons.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/labels.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/queue/shares.h"
 #include "scheduler/core/supply/boots.h"
-#include "scheduler/core/deadline/spot_observations.h"
 
 #include "base/mem.h"
 #include <assert.h>
@@ -26,16 +32,11 @@ struct model *model_create(const struct model_options *o)
 {
     struct model *m = mem_alloc(sizeof *m);
     m->options = *o;
-    m->next = (struct model_counters){1, 1, 1, 1, 1, 1, 1};
-    m->next_shape = m->next_kind = 1;
+    m->changes.next_ids = (struct model_counters){1, 1, 1, 1, 1, 1, 1};
     licences_init(m, o->licences, o->n_licences);
-    m->classes = mem_array(model_order(m)->n_qos, sizeof *m->classes);
-    for (size_t k = 0; k < model_order(m)->n_qos; k++)
-        m->classes[k] = (struct qos_class){.qos = &model_order(m)->qos[k], .index = (int32_t)k};
-    m->ordered_mono = MONO_NONE;
-    m->reserve_epoch = 1;
-    m->pace = o->pace ? *o->pace : pace_usual;
-    m->spot_observations = spot_observations_create();
+    queue_init(m);
+    m->versions.reserve_epoch = 1;
+    pace_init(m, o->pace);
     budgets_init(m, o->budgets, o->n_budgets);
     racks_init(m, o->racks, o->n_racks);
     return m;
@@ -67,43 +68,36 @@ void model_destroy(struct model *m)
     drills_destroy_all(m);
     accounts_destroy_all(m);
     dependencies_destroy_all(m);
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;) {
         array_free(j);
         free(j->side);
     }
     certificates_destroy_all(m);
-    spot_observations_destroy(m->spot_observations);
+    pace_deinit(m);
     runtimes_destroy_all(m);
     crons_destroy_all(m);
-    map_deinit(&m->jobs);
-    map_deinit(&m->nodes);
-    free_all(&m->instances);
-    free_all(&m->offers);
-    free_all(&m->leftovers);
-    free_all(&m->stored);
-    free_all(&m->extras);
-    smap_deinit(&m->extras_by_text);
-    free_all_strings(&m->labels);
-    map_deinit(&m->loaded_labels);
-    smap_deinit(&m->shapes);
-    smap_deinit(&m->kinds);
-    slab_deinit(&m->job_slab);
-    slab_deinit(&m->attempt_slab);
-    slab_deinit(&m->node_slab);
-    slab_deinit(&m->shape_slab);
-    slab_deinit(&m->queue_entries);
-    slab_deinit(&m->kind_slab);
-    slab_deinit(&m->free_rooms);
-    free_all_strings(&m->pools);
-    smap_deinit(&m->tokens);
-    smap_deinit(&m->provider_ids);
-    smap_deinit(&m->keys);
-    smap_deinit(&m->names);
-    free(m->classes);
-    free(m->racks);
-    free(m->loaded);
+    map_deinit(&m->rows.jobs);
+    map_deinit(&m->rows.nodes);
+    free_all(&m->rows.instances);
+    free_all(&m->rows.offers);
+    leftovers_deinit(m);
+    storage_deinit(m);
+    extras_deinit(m);
+    labels_deinit(m);
+    queue_deinit(m);
+    racks_deinit(m);
+    nodes_deinit(m);
+    slab_deinit(&m->rows.job_slab);
+    slab_deinit(&m->rows.attempt_slab);
+    slab_deinit(&m->rows.node_slab);
+    free_all_strings(&m->rows.pools);
+    smap_deinit(&m->rows.tokens);
+    smap_deinit(&m->rows.provider_ids);
+    smap_deinit(&m->rows.node_keys);
+    smap_deinit(&m->rows.node_names);
+    free(m->loading.jobs);
     notify_deinit(m);
-    changes_deinit(&m->out);
+    changes_deinit(&m->changes.out);
     free(m);
 }
 
@@ -190,7 +184,7 @@ int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outc
 
 struct job *model_job(const struct model *m, int64_t id)
 {
-    return map_get(&m->jobs, id);
+    return map_get(&m->rows.jobs, id);
 }
 
 static int by_number(const void *a, const void *b)
@@ -201,16 +195,16 @@ static int by_number(const void *a, const void *b)
 
 size_t model_jobs_between(const struct model *m, int64_t first, int64_t last, int64_t **ret_ids)
 {
-    size_t live = map_size(&m->jobs), n = 0;
+    size_t live = map_size(&m->rows.jobs), n = 0;
     int64_t *ids, id;
-    last = last < m->next.next_job ? last : m->next.next_job - 1;
+    last = last < m->changes.next_ids.next_job ? last : m->changes.next_ids.next_job - 1;
     bool by_numbers = last < first || (uint64_t)(last - first) < live;
     size_t most = !by_numbers ? live : last < first ? 0 : (size_t)(last - first) + 1;
     ids = *ret_ids = mem_alloc((most + 1) * sizeof *ids);
     for (id = first; by_numbers && id <= last; id++)
-        if (map_get(&m->jobs, id))
+        if (map_get(&m->rows.jobs, id))
             ids[n++] = id;
-    for (size_t pos = 0; !by_numbers && map_next(&m->jobs, &pos, &id);)
+    for (size_t pos = 0; !by_numbers && map_next(&m->rows.jobs, &pos, &id);)
         if (id >= first && id <= last)
             ids[n++] = id;
     qsort(ids, n, sizeof *ids, by_number);
@@ -237,60 +231,60 @@ struct attempt *job_attempt_on(const struct job *j, int64_t attempt, int64_t nod
 
 struct node *model_node(const struct model *m, int64_t id)
 {
-    return map_get(&m->nodes, id);
+    return map_get(&m->rows.nodes, id);
 }
 
 struct node *model_node_by_key(const struct model *m, const char *key_hash)
 {
-    return smap_get(&m->keys, key_hash);
+    return smap_get(&m->rows.node_keys, key_hash);
 }
 
 struct instance *model_instance(const struct model *m, int64_t id)
 {
-    return map_get(&m->instances, id);
+    return map_get(&m->rows.instances, id);
 }
 
 struct instance *model_instance_by_token(const struct model *m, const char *token)
 {
-    return smap_get(&m->tokens, token);
+    return smap_get(&m->rows.tokens, token);
 }
 
 struct pool *model_pool(const struct model *m, const char *name)
 {
-    return smap_get(&m->pools, name);
+    return smap_get(&m->rows.pools, name);
 }
 
 struct offer *model_offer(const struct model *m, int64_t id)
 {
-    return map_get(&m->offers, id);
+    return map_get(&m->rows.offers, id);
 }
 
 const struct list *model_nodes(const struct model *m)
 {
-    return &m->all_nodes;
+    return &m->rows.all_nodes;
 }
 
 const struct list *model_instances(const struct model *m)
 {
-    return &m->all_instances;
+    return &m->rows.all_instances;
 }
 
 const struct list *model_pools(const struct model *m)
 {
-    return &m->all_pools;
+    return &m->rows.all_pools;
 }
 
 void model_counts(const struct model *m, struct model_counts *ret_counts)
 {
     *ret_counts = (struct model_counts){
-        .pending = m->n_pending + m->n_waiting,
-        .waiting = m->n_waiting,
-        .running = (int64_t)map_size(&m->jobs) - m->n_pending - m->n_waiting,
-        .nodes_up = (int64_t)map_size(&m->nodes) - m->n_nodes_lost,
-        .nodes_lost = m->n_nodes_lost,
-        .instances = (int64_t)map_size(&m->instances),
-        .shapes = (int64_t)smap_size(&m->shapes),
-        .leftovers = (int64_t)map_size(&m->leftovers) - m->n_looked_at,
-        .outbox = (int64_t)m->outbox.n,
+        .pending = queue_n_pending(m) + queue_n_waiting(m),
+        .waiting = queue_n_waiting(m),
+        .running = (int64_t)map_size(&m->rows.jobs) - queue_n_pending(m) - queue_n_waiting(m),
+        .nodes_up = (int64_t)map_size(&m->rows.nodes) - nodes_n_lost(m),
+        .nodes_lost = nodes_n_lost(m),
+        .instances = (int64_t)map_size(&m->rows.instances),
+        .shapes = (int64_t)queue_n_shapes(m),
+        .leftovers = leftovers_n_open(m),
+        .outbox = notify_n_outbox(m),
     };
 }

@@ -46,14 +46,14 @@ static bool is_elsewhere(const struct model *m, const struct shape *s, struct st
 {
     if (nodes_best(m, s, now))
         return true;
-    LIST_FOREACH (&m->all_instances, l) {
+    LIST_FOREACH (model_instances(m), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         struct resources total = i->offer ? offer_total(i->offer) : (struct resources){0};
         if (instance_is_coming(i) && serves(i->pool, s, i->row.market) &&
             resources_fit(&s->need, &total) && offer_suits(i->offer, s))
             return true;
     }
-    LIST_FOREACH (&m->all_pools, lp) {
+    LIST_FOREACH (model_pools(m), lp) {
         LIST_FOREACH (&LIST_ENTRY(lp, struct pool, in_all)->offers, lo)
             if (is_open(m, LIST_ENTRY(lo, struct offer, in_pool), s, now))
                 return true;
@@ -92,7 +92,7 @@ void avoid_for_store(struct model *m, struct job *j, int64_t node, struct stamp 
     if (!avoid_begin(m, j, node, now))
         return;
     j->side->avoids_until = (struct mono){now.mono.ms + AVOID_MS};
-    list_push_back(&m->avoiding, &j->side->avoids);
+    list_push_back(&m->placement.avoiding, &j->side->avoids);
 }
 
 void avoid_drop(struct job *j)
@@ -104,7 +104,7 @@ void avoid_drop(struct job *j)
 struct mono avoid_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     (void)now;
-    const struct link *l = list_first(&m->avoiding);
+    const struct link *l = list_first(&m->placement.avoiding);
 
     if (!l)
         return MONO_NONE;

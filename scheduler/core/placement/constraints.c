@@ -14,6 +14,7 @@
  */
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
@@ -197,7 +198,7 @@ bool extras_name_nodes(const struct extras *x)
 
 const struct extras *model_extras(const struct model *m, int64_t id)
 {
-    return id == EXTRAS_NONE ? NULL : map_get(&m->extras, id);
+    return id == EXTRAS_NONE ? NULL : map_get(&m->placement.extras, id);
 }
 
 static struct extras *put(struct model *m, const struct extras *x, int64_t id, const char *text)
@@ -205,8 +206,8 @@ static struct extras *put(struct model *m, const struct extras *x, int64_t id, c
     struct extras *own = mem_dup(x, sizeof *x);
     own->id = id;
     own->n_jobs = 0;
-    map_put(&m->extras, id, own);
-    smap_put(&m->extras_by_text, text, own);
+    map_put(&m->placement.extras, id, own);
+    smap_put(&m->placement.extras_by_text, text, own);
     return own;
 }
 
@@ -216,10 +217,10 @@ int64_t extras_hold(struct model *m, const struct extras *x)
     extras_format(x, text);
     if (!text[0])
         return EXTRAS_NONE;
-    struct extras *own = smap_get(&m->extras_by_text, text);
+    struct extras *own = smap_get(&m->placement.extras_by_text, text);
     if (!own) {
-        struct extras_row *r = GROW(m->out.extras, m->out.n_extras);
-        r->id = m->next.next_extras++;
+        struct extras_row *r = ADD_ROW(m, extras);
+        r->id = NEXT_ID(m, extras);
         STR_COPY(r->text, text);
         own = put(m, x, r->id, text);
     }
@@ -229,7 +230,7 @@ int64_t extras_hold(struct model *m, const struct extras *x)
 
 void extras_hold_again(struct model *m, int64_t id)
 {
-    struct extras *own = id == EXTRAS_NONE ? NULL : map_get(&m->extras, id);
+    struct extras *own = id == EXTRAS_NONE ? NULL : map_get(&m->placement.extras, id);
     if (own)
         own->n_jobs++;
 }
@@ -237,12 +238,12 @@ void extras_hold_again(struct model *m, int64_t id)
 void extras_release(struct model *m, int64_t id)
 {
     char text[EXTRAS_TEXT_MAX];
-    struct extras *own = id == EXTRAS_NONE ? NULL : map_get(&m->extras, id);
+    struct extras *own = id == EXTRAS_NONE ? NULL : map_get(&m->placement.extras, id);
     if (!own || --own->n_jobs > 0)
         return;
     extras_format(own, text);
-    smap_remove(&m->extras_by_text, text);
-    map_remove(&m->extras, id);
+    smap_remove(&m->placement.extras_by_text, text);
+    map_remove(&m->placement.extras, id);
     free(own);
 }
 
@@ -256,7 +257,7 @@ int model_load_extras(struct model *m, const struct extras_row *r, struct err *e
     if (extras_parse(r->text, &x, &why) != 0)
         return err_set(
             e, ERR_CORRUPT, "stored extras %" PRId64 " cannot be read: %s", r->id, why.text);
-    m->next.next_extras = r->id < m->next.next_extras ? m->next.next_extras : r->id + 1;
+    SAW_ID(m, extras, r->id);
     extras_format(&x, text);
     if (!text[0])
         return err_set(e, ERR_CORRUPT, "stored extras %" PRId64 " ask for nothing", r->id);
@@ -339,7 +340,7 @@ void pool_describe(struct model *m, struct pool *p)
 {
     LIST_FOREACH (&p->offers, l)
         offer_describe(LIST_ENTRY(l, struct offer, in_pool));
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool != p)
             continue;
@@ -422,15 +423,15 @@ void licences_init(struct model *m, const struct count *v, size_t n)
 {
     assert(n <= LICENCES_MAX);
     for (size_t i = 0; i < n; i++)
-        m->licences[i] = (struct licence){.what = v[i]};
-    m->n_licences = n;
+        m->placement.licences[i] = (struct licence){.what = v[i]};
+    m->placement.n_licences = n;
 }
 
 struct licence *licence_named(const struct model *m, const char *name)
 {
-    for (size_t i = 0; i < m->n_licences; i++)
-        if (str_eq(m->licences[i].what.name, name))
-            return (struct licence *)&m->licences[i];
+    for (size_t i = 0; i < m->placement.n_licences; i++)
+        if (str_eq(m->placement.licences[i].what.name, name))
+            return (struct licence *)&m->placement.licences[i];
     return NULL;
 }
 
@@ -462,9 +463,9 @@ void licences_take(struct model *m, const struct job *j)
 void licences_load(struct model *m, const struct job *j)
 {
     licences_take(m, j);
-    for (size_t i = 0; i < m->n_licences; i++)
-        if (m->licences[i].used > m->licences[i].what.n)
-            m->licences[i].granted = m->licences[i].used;
+    for (size_t i = 0; i < m->placement.n_licences; i++)
+        if (m->placement.licences[i].used > m->placement.licences[i].what.n)
+            m->placement.licences[i].granted = m->placement.licences[i].used;
 }
 
 void licences_give(struct model *m, const struct job *j)
@@ -472,9 +473,9 @@ void licences_give(struct model *m, const struct job *j)
     if (!j->shape->extras || j->shape->extras->licences.n == 0)
         return;
     licences_add(m, j, -1);
-    m->rewind++; /* others may have them now */
-    m->anew++;
-    m->change++;
+    model_note_rewind(m); /* others may have them now */
+    model_note_anew(m);
+    model_note_change(m);
 }
 
 /* ---- at submit ---- */
@@ -509,13 +510,13 @@ static void know(struct known *k, const char *node, const struct gpu_kind *gpu,
 
 static void know_all(const struct model *m, struct known *k)
 {
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (job_pools_allow(k->job->spec.pool, n->row.pool) &&
             wish_allows(k->job->spec.market, n->row.market))
             know(k, n->row.name, &n->gpu, n->features, &n->resources);
     }
-    LIST_FOREACH (&m->all_pools, lp) {
+    LIST_FOREACH (model_pools(m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         struct counts own;
         if (!job_pools_allow(k->job->spec.pool, p->row.name))
@@ -596,10 +597,10 @@ static int refuse_resources(const struct model *m, const struct known *k, struct
         const struct count *want = &k->x->resources.v[i];
         char names[64 * FEATURE_MAX] = "";
         int64_t most = 0;
-        LIST_FOREACH (&m->all_nodes, l)
+        LIST_FOREACH (model_nodes(m), l)
             most_of(&LIST_ENTRY(l, struct node, in_all)->resources, want->name, &most, names,
                 sizeof names);
-        LIST_FOREACH (&m->all_pools, l) {
+        LIST_FOREACH (model_pools(m), l) {
             struct counts own;
             merge("", LIST_ENTRY(l, struct pool, in_all)->row.resources, &own);
             most_of(&own, want->name, &most, names, sizeof names);
@@ -622,8 +623,8 @@ static int check_licences(const struct model *m, const struct extras *x, struct 
         const struct count *want = &x->licences.v[i];
         const struct licence *l = licence_named(m, want->name);
         const char *names[LICENCES_MAX + 1] = {NULL};
-        for (size_t k = 0; k < m->n_licences; k++)
-            names[k] = m->licences[k].what.name;
+        for (size_t k = 0; k < m->placement.n_licences; k++)
+            names[k] = m->placement.licences[k].what.name;
         const char *near = l ? NULL : str_nearest(want->name, names);
         if (!l)
             return err_set(e, ERR_INVALID,
@@ -643,7 +644,7 @@ static int refuse_node(const struct model *m, const char *name, struct err *e)
 {
     const char *names[NAMES_LOOKED_AT + 1];
     size_t n = 0;
-    LIST_FOREACH (&m->all_nodes, l)
+    LIST_FOREACH (model_nodes(m), l)
         if (n < NAMES_LOOKED_AT)
             names[n++] = LIST_ENTRY(l, struct node, in_all)->row.name;
     names[n] = NULL;
@@ -658,11 +659,11 @@ static int check_names(const struct model *m, const char *list, bool may_be_gone
 {
     struct hosts_at at = {0};
     char name[HOSTS_NAME_MAX];
-    LIST_FOREACH (&m->all_pools, l)
+    LIST_FOREACH (model_pools(m), l)
         if (may_be_gone && LIST_ENTRY(l, struct pool, in_all)->row.elastic)
             return 0;
     while (hosts_next(list, &at, name))
-        if (!smap_get(&m->names, name))
+        if (!model_node_named(m, name))
             return refuse_node(m, name, e);
     return 0;
 }
@@ -677,7 +678,7 @@ static int check_nodes(
         rc = check_names(m, x->exclude, true, e);
     if (rc || !x->nodes[0])
         return rc;
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         bool allowed = extras_allow(x, n->row.name);
         n_allowed += allowed;
@@ -717,4 +718,13 @@ int extras_check_submit(
     if (k.with_gpu == 0)
         return refuse_gpu(&k, e);
     return k.constrained == 0 ? refuse_constraint(&k, e) : refuse_resources(m, &k, e);
+}
+
+void extras_deinit(struct model *m)
+{
+    struct extras *p;
+    for (size_t pos = 0; (p = map_next(&m->placement.extras, &pos, &(int64_t){0})) != NULL;)
+        free(p);
+    map_deinit(&m->placement.extras);
+    smap_deinit(&m->placement.extras_by_text);
 }

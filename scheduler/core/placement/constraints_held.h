@@ -15,7 +15,8 @@ struct extras;
 /* The number of what is asked for, which is one job's more; EXTRAS_NONE: that is nothing. */
 int64_t extras_hold(struct model *m, const struct extras *x);
 void extras_hold_again(struct model *m, int64_t id); /* by a job more */
-void extras_release(struct model *m, int64_t id);    /* a job leaves the model */
+void extras_deinit(struct model *m);
+void extras_release(struct model *m, int64_t id); /* a job leaves the model */
 /* ERR_INVALID, with the reason: no node and no pool that the job may use will ever have it. */
 int extras_check_submit(
     const struct model *m, const struct job_row *j, const struct extras *x, struct err *e);

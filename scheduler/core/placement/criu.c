@@ -7,6 +7,7 @@
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
@@ -61,7 +62,7 @@ static void pool_saw(struct model *m, struct pool *p, const struct node_row *n)
     p->row.criu_seen = can;
     STR_COPY(p->row.criu_text, n->criu_text);
     touch_pool(m, p);
-    m->change++;
+    model_note_change(m);
 }
 
 void node_set_criu(struct model *m, struct node *n, enum criu_ability can, const char *text)
@@ -85,7 +86,7 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j)
     enum criu_ability need = criu_needed(j);
     if (need == CRIU_UNKNOWN)
         return NULL;
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         bool mine = job_pools_allow(j->spec.pool, p->row.name);
         if (mine && p->row.elastic && p->row.max_nodes > 0 && expected(p) == CRIU_UNKNOWN &&
@@ -94,7 +95,7 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j)
         else if (mine && p->row.elastic && expected(p) >= need)
             return NULL;
     }
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (job_pools_allow(j->spec.pool, n->row.pool) && node_can_criu(n, need))
             return NULL;
@@ -122,7 +123,7 @@ static void weigh(struct refusal *r, bool may, const char *who, const char *why)
 static void weigh_nodes(
     const struct model *m, const struct pool *p, const struct job_row *j, struct refusal *r)
 {
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool == p && resources_fit(&j->spec.need, &n->row.total))
             weigh(r, node_can_criu(n, criu_needed(j)), n->row.name, n->row.criu_text);
@@ -149,7 +150,7 @@ int criu_check_submit(const struct model *m, const struct job_row *j, struct err
         return err_set(e, ERR_UNSUPPORTED,
             "--checkpoint criu is for jobs of one node: the connections between several cannot be "
             "saved");
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (!job_pools_allow(j->spec.pool, p->row.name))
             continue;

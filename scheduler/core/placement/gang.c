@@ -11,6 +11,7 @@
 #include "scheduler/core/planner.h"
 
 #include "base/mem.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"
@@ -18,6 +19,7 @@
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/market.h"
 #include <stdlib.h>
@@ -74,7 +76,7 @@ static int32_t staying(const struct gang *g, const struct pool *p)
 static void count(const struct work *w, const struct gang *g, struct cover *c)
 {
     int64_t left_w[RACKS_MAX];
-    size_t size = w->m->n_racks * sizeof left_w[0];
+    size_t size = w->m->placement.n_racks * sizeof left_w[0];
     memcpy(left_w, w->p->left_w, size);
     c->ready = staying(g, c->pool);
     for (size_t k = 0; k < w->p->n_bins && c->ready + c->coming < g->target; k++) {
@@ -212,12 +214,12 @@ static void cover_gang(struct work *w, struct gang *g)
         g->target = headroom_nodes(w, g->shape, g->target);
     if (g->target < g->floor)
         return;
-    LIST_FOREACH (&w->m->all_pools, l) {
+    LIST_FOREACH (model_pools(w->m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (pool_serves(p, g->shape) && consider(w, g, p, &c) && is_better(&c, &best))
             best = c;
     }
-    LIST_FOREACH (&w->m->all_pools, l) {
+    LIST_FOREACH (model_pools(w->m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (!best.pool && pool_serves(p, g->shape) && probe_for(w, g, p))
             return;
@@ -270,7 +272,7 @@ static void cover_mover(struct work *w, const struct job *j)
 
 static void cover_moving(struct work *w)
 {
-    LIST_FOREACH (&w->m->noticed, ln) {
+    LIST_FOREACH (nodes_noticed(w->m), ln) {
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
         LIST_FOREACH (&n->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
@@ -305,7 +307,7 @@ static void gather_gangs(struct work *w)
 {
     struct planner *p = w->p;
     p->n_gangs = 0;
-    LIST_FOREACH (&w->m->gangs, l)
+    LIST_FOREACH (queue_gangs(w->m), l)
         *GROW(p->gangs, p->n_gangs) = LIST_ENTRY(l, struct shape, in_gangs);
     if (p->n_gangs > 1)
         qsort(p->gangs, p->n_gangs, sizeof *p->gangs, compare_places);
@@ -313,7 +315,7 @@ static void gather_gangs(struct work *w)
 
 void cover_gangs(struct work *w)
 {
-    if (w->m->n_gangs == 0)
+    if (queue_n_gangs(w->m) == 0)
         return;
     cover_moving(w);
     gather_gangs(w);

@@ -12,6 +12,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/supply/market.h"
 #include <string.h>
 
@@ -31,13 +32,13 @@ static void note(struct work *w, const struct allowance *of)
 
 void headroom_look(struct work *w)
 {
-    for (size_t k = 0; k < w->m->n_budgets; k++)
-        w->p->budget_left[k] = budgets_left(&w->m->budgets[k]);
-    if (w->m->n_limited == 0)
+    for (size_t k = 0; k < budgets_count(w->m); k++)
+        w->p->budget_left[k] = budgets_left(budgets_at(w->m, k));
+    if (limits_n_limited(w->m) == 0)
         return;
     w->p->headroom = mem_resize(
-        w->p->headroom, (size_t)w->m->n_allowances * LIMIT_KINDS, sizeof *w->p->headroom);
-    LIST_FOREACH (&w->m->all_teams, lt) {
+        w->p->headroom, (size_t)limits_n_allowances(w->m) * LIMIT_KINDS, sizeof *w->p->headroom);
+    LIST_FOREACH (share_teams(w->m), lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
         note(w, &t->may);
         LIST_FOREACH (&t->accounts, la)
@@ -47,7 +48,8 @@ void headroom_look(struct work *w)
 
 static bool is_limited(const struct work *w, const struct shape *s)
 {
-    return w->m->n_limited > 0 && (s->account->may.is_limited || s->account->team->may.is_limited);
+    return limits_n_limited(w->m) > 0 &&
+           (s->account->may.is_limited || s->account->team->may.is_limited);
 }
 
 static int64_t times(int64_t left, int64_t each, int64_t n)
@@ -69,7 +71,7 @@ static struct headroom cheapest(struct work *w, const struct shape *s)
 {
     const struct room any = {INT64_MAX, INT64_MAX, INT64_MAX};
     struct headroom least = {.gpus = s->need.gpus, .mcpu = s->mcpu};
-    LIST_FOREACH (&w->m->all_pools, lp) {
+    LIST_FOREACH (model_pools(w->m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
@@ -119,7 +121,7 @@ static int64_t jobs_of(
 static int64_t budget_takes(
     const struct work *w, const struct shape *s, const struct headroom *each, size_t k)
 {
-    const struct budget *b = &w->m->budgets[k];
+    const struct budget *b = budgets_at(w->m, k);
     bool is_its = each->pool && (s->in_budgets >> k & 1) && w->p->budget_left[k] != INT64_MAX &&
                   (!b->options->pool[0] || strcmp(b->options->pool, each->pool->row.name) == 0);
     return is_its ? budgets_needs(b, s, each->uusd_h, each->input_uusd) : 0;
@@ -128,7 +130,7 @@ static int64_t budget_takes(
 static int64_t in_budgets(
     const struct work *w, const struct shape *s, const struct headroom *each, int64_t n)
 {
-    for (size_t k = 0; s->in_budgets && k < w->m->n_budgets; k++)
+    for (size_t k = 0; s->in_budgets && k < budgets_count(w->m); k++)
         n = times(w->p->budget_left[k], budget_takes(w, s, each, k), n);
     return n;
 }
@@ -178,7 +180,7 @@ void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t 
         return;
     const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
     const struct headroom each = headroom_of(w, s, nodes);
-    for (size_t k = 0; s->in_budgets && k < w->m->n_budgets; k++)
+    for (size_t k = 0; s->in_budgets && k < budgets_count(w->m); k++)
         take(&w->p->budget_left[k], jobs * budget_takes(w, s, &each, k));
     for (size_t k = 0; is_limited(w, s) && k < sizeof of / sizeof of[0]; k++) {
         int64_t *left = left_of(w, of[k]);

@@ -24,6 +24,7 @@
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
@@ -31,6 +32,7 @@
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/queue_access.h"
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -73,7 +75,7 @@ static int64_t quota_borrowed(const struct team *t)
 
 static bool anybody_borrows(const struct model *m)
 {
-    LIST_FOREACH (&m->all_teams, l)
+    LIST_FOREACH (share_teams(m), l)
         if (quota_borrowed(LIST_ENTRY(l, struct team, in_all)) > 0)
             return true;
     return false;
@@ -81,7 +83,7 @@ static bool anybody_borrows(const struct model *m)
 
 static bool launches_serve(const struct model *m, const struct shape *s, struct stamp now)
 {
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (model_pools(m), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         if (shape_allows_pool(s, pool) && reserve_to_come(m, s, pool, now) >= s->least)
             return true;
@@ -144,9 +146,9 @@ static bool reclaim_for_kind(struct planner *p, const struct model *m, const str
 static bool next_owed(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
-    if (list_is_empty(&m->quotas) || !anybody_borrows(m))
+    if (list_is_empty(quota_teams(m)) || !anybody_borrows(m))
         return false;
-    LIST_FOREACH (&m->quotas, l) {
+    LIST_FOREACH (quota_teams(m), l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
         int looked = 0;
         const struct kind *first = team_may_be_owed(t) ? queue_first_of(t) : NULL;
@@ -166,7 +168,7 @@ static bool may_preempt(const struct model *m, const struct qos_class *c)
 {
     const struct bits *b = &c->qos->preempts;
     for (int32_t i = bits_next(b, 0); i < b->n; i = bits_next(b, i + 1))
-        if (m->classes[i].running > 0)
+        if (qos_class_at(m, i)->running > 0)
             return true;
     return false;
 }
@@ -175,7 +177,7 @@ static bool next_preempting(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     for (size_t k = 0; k < model_order(m)->n_qos; k++) {
-        const struct qos_class *c = &m->classes[k];
+        const struct qos_class *c = qos_class_at(m, k);
         int looked = 0;
         if (c->queue.n == 0 || !may_preempt(m, c))
             continue;
@@ -191,15 +193,16 @@ bool reclaim_next(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     bool expired = mono_is_set(p->reclaim_until) && p->reclaim_until.ms <= now.mono.ms;
-    if (p->reclaim_change == m->change && p->reclaim_launches == m->launches && !expired)
+    if (p->reclaim_change == model_versions(m)->change &&
+        p->reclaim_launches == model_versions(m)->launches && !expired)
         return false;
     p->reclaim_change = -1;
     p->reclaim_until = MONO_NONE;
     if (next_owed(p, m, now, ret_event) || next_preempting(p, m, now, ret_event))
         return true;
-    p->reclaim_change = m->change;
+    p->reclaim_change = model_versions(m)->change;
     /* what was to be launched for one may have been launched for another */
-    p->reclaim_launches = m->launches;
+    p->reclaim_launches = model_versions(m)->launches;
     return false;
 }
 

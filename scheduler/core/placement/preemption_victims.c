@@ -18,6 +18,7 @@
 
 #include "base/mem.h"
 #include "scheduler/core/ledger/ledger.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
@@ -26,6 +27,7 @@
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/queue_access.h"
 #include <stdlib.h>
 
 #define PAUSE_MS (15 * 60000LL)
@@ -109,12 +111,12 @@ static bool is_stopping(const struct job *j)
 static void look_at_teams(const struct search *x)
 {
     struct planner *p = x->p;
-    p->over = mem_resize(p->over, (size_t)x->m->n_allowances, sizeof *p->over);
-    LIST_FOREACH (&x->m->all_teams, l) {
+    p->over = mem_resize(p->over, (size_t)limits_n_allowances(x->m), sizeof *p->over);
+    LIST_FOREACH (share_teams(x->m), l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_all);
         p->over[t->may.index] = t->may.used[LIMIT_MCPU] - t->quota_mcpu;
     }
-    LIST_FOREACH (&x->m->all_nodes, ln) {
+    LIST_FOREACH (model_nodes(x->m), ln) {
         LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
             if (a->row.state == ATTEMPT_STOPPING)
@@ -327,7 +329,7 @@ static void look_at_nodes(const struct search *x, const struct pool *pool)
 {
     struct planner *p = x->p;
     p->n_stops = 0;
-    LIST_FOREACH (&x->m->by_growth, l) {
+    LIST_FOREACH (nodes_by_growth(x->m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         bool twice = x->s->nodes > 1 && n->reserved_for == x->s && n->claims > 0;
         if (n->pool != pool || !resources_fit(&x->s->need, &n->row.total) || !node_suits(n, x->s) ||
@@ -365,7 +367,7 @@ static bool choose_pool(const struct search *x)
 {
     const struct pool *best = NULL;
     struct toll least = {0};
-    LIST_FOREACH (&x->m->all_pools, l) {
+    LIST_FOREACH (model_pools(x->m), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         forget(x);
         if (!shape_allows_pool(x->s, pool) || !clear_pool(x, pool))

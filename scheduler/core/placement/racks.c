@@ -13,6 +13,7 @@
  *     at them again.
  */
 #include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/racks.h"
@@ -25,10 +26,10 @@
 void racks_init(struct model *m, const struct rack_options *options, size_t n)
 {
     assert(n <= RACKS_MAX);
-    m->racks = mem_array(n, sizeof *m->racks);
-    m->n_racks = n;
+    m->placement.racks = mem_array(n, sizeof *m->placement.racks);
+    m->placement.n_racks = n;
     for (size_t i = 0; i < n; i++) {
-        struct rack *r = &m->racks[i];
+        struct rack *r = &m->placement.racks[i];
         *r = (struct rack){.options = &options[i], .index = (int32_t)i};
         for (size_t k = 0; k < options[i].n_nodes; k++)
             r->idle_w += options[i].nodes[k].n * options[i].nodes[k].idle_w;
@@ -182,7 +183,13 @@ void rack_measured(struct model *m, struct node *n, int64_t watts)
     set_draw(m, n, n->draw_w, over > 0 ? over : 0);
     if (less && n->room)
         node_grew(m, n);
-    m->change++;
+    model_note_change(m);
+}
+
+void racks_accept(struct model *m)
+{
+    for (size_t i = 0; i < m->placement.n_racks; i++)
+        rack_accept(&m->placement.racks[i]);
 }
 
 void rack_relaxed(struct model *m, const struct rack *r)
@@ -206,12 +213,12 @@ const struct shape *rack_reserved_for(const struct rack *r)
 
 void rack_add_pool(struct model *m, struct pool *p)
 {
-    for (size_t i = 0; i < m->n_racks && !p->rack; i++) {
-        const struct rack_options *o = m->racks[i].options;
+    for (size_t i = 0; i < m->placement.n_racks && !p->rack; i++) {
+        const struct rack_options *o = m->placement.racks[i].options;
         for (size_t k = 0; k < o->n_nodes && !p->rack; k++) {
             if (!str_eq(o->nodes[k].pool, p->row.name))
                 continue;
-            p->rack = &m->racks[i];
+            p->rack = &m->placement.racks[i];
             p->rack_kind = &o->nodes[k];
         }
     }
@@ -219,12 +226,12 @@ void rack_add_pool(struct model *m, struct pool *p)
 
 static void find_by_name(struct model *m, struct node *n)
 {
-    for (size_t i = 0; i < m->n_racks && !n->rack; i++) {
-        const struct rack_options *o = m->racks[i].options;
+    for (size_t i = 0; i < m->placement.n_racks && !n->rack; i++) {
+        const struct rack_options *o = m->placement.racks[i].options;
         for (size_t k = 0; k < o->n_nodes && !n->rack; k++) {
             if (!hosts_has(o->nodes[k].names, n->row.name))
                 continue;
-            n->rack = &m->racks[i];
+            n->rack = &m->placement.racks[i];
             n->rack_kind = &o->nodes[k];
         }
     }
@@ -331,12 +338,12 @@ bool rack_fits_then(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, 
 
 size_t core_racks(const struct model *m)
 {
-    return m->n_racks;
+    return m->placement.n_racks;
 }
 
 void core_rack(const struct model *m, size_t i, struct rack_view *ret_view)
 {
-    const struct rack *r = &m->racks[i];
+    const struct rack *r = &m->placement.racks[i];
     *ret_view = (struct rack_view){
         .options = r->options, .idle_w = r->idle_w, .draw_w = r->draw_w, .measured_w = r->over_w};
     for (size_t k = 0; k < r->options->n_nodes; k++)
@@ -351,4 +358,9 @@ const char *core_node_rack(const struct node *n, int64_t *ret_watts)
         return NULL;
     *ret_watts = n->rack_kind->idle_w + n->draw_w + n->over_w;
     return n->rack->options->name;
+}
+
+void racks_deinit(struct model *m)
+{
+    free(m->placement.racks);
 }

@@ -20,6 +20,7 @@ void rack_refresh(struct model *m, struct node *n);
 void rack_measured(struct model *m, struct node *n, int64_t watts);
 /* it may draw what it does now, though it be too much; r may be NULL */
 void rack_accept(struct rack *r);
+void racks_accept(struct model *m); /* likewise all */
 /* Its nodes may have room for others, though none of them draws less: what is kept there is kept in
  * another way. */
 void rack_relaxed(struct model *m, const struct rack *r);
@@ -54,5 +55,6 @@ typedef bool (*rack_gone_fn)(const void *ctx, const struct attempt *a);
 typedef const struct shape *(*rack_kept_fn)(const void *ctx, const struct node *n);
 bool rack_fits_then(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, const void *ctx,
     const struct node *with, const struct shape *s);
+void racks_deinit(struct model *m);
 
 #endif

@@ -36,9 +36,11 @@
 #include "base/mem.h"
 #include "base/minmax.h"
 #include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
@@ -214,7 +216,7 @@ static void gather(
     size_t max = LOOK_FOR_EACH * (size_t)s->least;
     max = max > LOOK_MAX ? max : LOOK_MAX;
     p->n_candidates = 0;
-    LIST_FOREACH (&m->by_growth, l) {
+    LIST_FOREACH (nodes_by_growth(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) ||
             reserve_is_taken(n, s))
@@ -278,8 +280,8 @@ static size_t keep_powered(struct planner *p, const struct model *m, const struc
 {
     size_t n = 0;
     for (size_t k = 0; k < p->n_candidates && n < need; k++)
-        if (m->n_racks == 0 || rack_would_do(m, s, model_node(m, p->candidates[k].node), pool,
-                                   s->least - (int64_t)need, p->candidates, n))
+        if (m->placement.n_racks == 0 || rack_would_do(m, s, model_node(m, p->candidates[k].node),
+                                             pool, s->least - (int64_t)need, p->candidates, n))
             p->candidates[n++] = p->candidates[k];
     return n;
 }
@@ -291,7 +293,7 @@ static void choose(struct planner *p, const struct model *m, const struct shape 
 {
     *ret_event =
         (struct event){.type = EV_RESERVE, .reserve = {.job = s->head, .nodes = p->reserve}};
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (model_pools(m), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         if (!shape_allows_pool(s, pool))
             continue;
@@ -321,7 +323,7 @@ static void choose(struct planner *p, const struct model *m, const struct shape 
 static bool is_looked_at(const struct model *m, const struct shape *s)
 {
     enum limit_kind kind;
-    return !list_is_empty(&s->reserved) || s->reserve_looked == m->reserve_epoch ||
+    return !list_is_empty(&s->reserved) || s->reserve_looked == model_versions(m)->reserve_epoch ||
            limits_exceeded(m, s, s->least, &kind);
 }
 
@@ -417,11 +419,11 @@ void reserve_claimed(struct model *m, struct shape *s)
     queue_set_apart(m, s, true);
     s->account->team->claimed_mcpu += s->least * s->mcpu;
     s->reserved_until = 0; /* what is being stopped counts as gone */
-    s->reserve_looked = m->reserve_epoch;
+    s->reserve_looked = model_versions(m)->reserve_epoch;
     if (!link_is_in(&s->by_reserve))
-        list_push_back(&m->reserving, &s->by_reserve);
+        list_push_back(&m->placement.reserving, &s->by_reserve);
     limits_less_owed(m, s->account->team);
-    m->change++;
+    model_note_change(m);
 }
 
 /* One job less has a place made for it, on this node if it has claims there. */
@@ -458,7 +460,7 @@ void reserve_drop(struct model *m, struct shape *s)
     link_remove(&s->by_reserve);
     if (list_is_empty(&s->reserved))
         return;
-    m->reserve_epoch++;
+    model_note_reserve(m);
     for (struct link *l; (l = list_first(&s->reserved)) != NULL;)
         unreserve(m, LIST_ENTRY(l, struct node, in_reserved));
     if (s->claims > 0)
@@ -490,7 +492,7 @@ static struct place last_of_first(const struct model *m)
 void reserve_reorder(struct model *m)
 {
     const struct place last = last_of_first(m);
-    LIST_FOREACH (&m->reserving, l) {
+    LIST_FOREACH (&m->placement.reserving, l) {
         struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
         if (s->claims > 0)
             continue;
@@ -513,7 +515,7 @@ void reserve_relaxed(struct model *m, struct node *n)
 
 void reserve_retimed(struct model *m, struct node *n)
 {
-    m->reserve_epoch++;
+    model_note_reserve(m);
     if (!reserve_holds(n))
         reserve_drop(m, n->reserved_for);
     reserve_relaxed(m, n);
@@ -561,9 +563,9 @@ int apply_reserve(
         list_push_back(&s->reserved, &n->in_reserved);
     }
     s->reserved_until = ev->reserve.until;
-    s->reserve_looked = m->reserve_epoch;
-    list_push_back(&m->reserving, &s->by_reserve);
-    m->change++;
+    s->reserve_looked = model_versions(m)->reserve_epoch;
+    list_push_back(&m->placement.reserving, &s->by_reserve);
+    model_note_change(m);
     ret_outcome->id = ev->reserve.job;
     return 0;
 }

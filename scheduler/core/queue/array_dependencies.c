@@ -15,6 +15,7 @@
  * nothing is left to wait for, and the array is as any other.
  */
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/queue/array_dependencies.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/dependencies.h"
@@ -69,9 +70,9 @@ static void look_at_live(const struct job *on, struct followed *ret)
 static bool tasks_of(const struct model *m, const struct depend_ask *a, struct ranges *ret_all)
 {
     struct err unused;
-    for (size_t i = m->out.n_arrays; i-- > 0;)
-        if (m->out.arrays[i].job == a->on)
-            return ranges_parse(m->out.arrays[i].tasks, ret_all, &unused) == 0;
+    for (size_t i = model_final_rows(m)->n_arrays; i-- > 0;)
+        if (model_final_rows(m)->arrays[i].job == a->on)
+            return ranges_parse(model_final_rows(m)->arrays[i].tasks, ret_all, &unused) == 0;
     if (a->array)
         *ret_all = a->array->all;
     return a->array && a->array->all.n > 0;
@@ -79,8 +80,8 @@ static bool tasks_of(const struct model *m, const struct depend_ask *a, struct r
 
 static bool ended_now(const struct model *m, int64_t job)
 {
-    for (size_t i = m->out.n_jobs; i-- > 0;)
-        if (m->out.jobs[i].id == job)
+    for (size_t i = model_final_rows(m)->n_jobs; i-- > 0;)
+        if (model_final_rows(m)->jobs[i].id == job)
             return true;
     return false;
 }
@@ -114,8 +115,8 @@ static int look(
     }
     if (a->array)
         add_all(&f.done, &a->array->succeeded);
-    for (size_t i = 0; i < m->out.n_jobs; i++) {
-        const struct job_row *r = &m->out.jobs[i];
+    for (size_t i = 0; i < model_final_rows(m)->n_jobs; i++) {
+        const struct job_row *r = &model_final_rows(m)->jobs[i];
         if (r->array == a->on && r->state == JOB_ENDED && r->end == END_SUCCEEDED)
             bits_set(&f.done, r->array_index);
     }

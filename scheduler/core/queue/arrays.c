@@ -12,6 +12,7 @@
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/reserve.h"
@@ -62,7 +63,7 @@ int64_t job_width(const struct job *j)
 static void array_write(struct model *m, struct array *a)
 {
     ranges_format(&a->left, a->row.left);
-    *GROW(m->out.arrays, m->out.n_arrays) = a->row;
+    *ADD_ROW(m, arrays) = a->row;
 }
 
 void array_attach(struct model *m, struct job *j, const struct event *submit)
@@ -169,9 +170,9 @@ void array_load_begun(struct job *j, int32_t index)
 /* What it is and needs is the array's; what becomes of it is its own. */
 static struct job *task_create(struct model *m, const struct job *parent, int32_t index)
 {
-    struct job *t = slab_take(&m->job_slab, sizeof *t);
+    struct job *t = model_alloc_job(m);
     t->row = parent->row;
-    t->row.id = m->next.next_job++;
+    t->row.id = NEXT_ID(m, job);
     t->row.state = JOB_PENDING;
     t->row.hold = HOLD_NONE;
     t->row.spec.begin_at = WALL_NONE;
@@ -189,7 +190,7 @@ static struct job *task_create(struct model *m, const struct job *parent, int32_
 static struct job *split_off(struct model *m, struct job *j, int32_t index)
 {
     struct job *t = task_create(m, j, index);
-    map_put(&m->jobs, t->row.id, t);
+    model_put_job(m, t);
     extras_hold_again(m, t->row.extras);
     t->labels = labels_hold_again(j->labels);
     queue_adopt(m, t);

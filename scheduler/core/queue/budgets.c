@@ -25,6 +25,7 @@
 #include "scheduler/core/lifecycle/notices.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/queue.h"
@@ -70,8 +71,8 @@ static bool is_of_pool(const struct budget *b, const struct pool *p)
 uint64_t budgets_of(const struct model *m, const struct job *j)
 {
     uint64_t mask = 0;
-    for (size_t k = 0; k < m->n_budgets; k++) {
-        const struct budget_options *o = m->budgets[k].options;
+    for (size_t k = 0; k < m->queue.n_budgets; k++) {
+        const struct budget_options *o = m->queue.budgets[k].options;
         const struct labels *l = j->labels;
         uint64_t bit = 1ULL << k;
         bool team = !o->team[0] || (l && l->has_team ? (l->team_of & bit) != 0
@@ -108,7 +109,7 @@ bool shape_pays(const struct shape *s)
 
 void budgets_describe(const struct model *m, const struct job *j, struct shape *want)
 {
-    want->budgets = m->budgets;
+    want->budgets = m->queue.budgets;
     want->in_budgets = budgets_of(m, j);
     want->max_uusd_h = j->row.spec.max_uusd_h;
     want->is_capped = j->row.spec.max_uusd > 0;
@@ -303,10 +304,10 @@ static void refile(struct model *m, struct budget *b)
         at = min_i64(at, after_ms(b->at, b->cap_uusd - b->held, b->held_uusd_h));
     if (!list_is_empty(&b->stakes))
         at = min_i64(at, b->look_at.ms);
-    tree_remove(&m->budgets_due, &b->by_due);
+    tree_remove(&m->queue.budgets_due, &b->by_due);
     b->due.ms = at;
     if (at != INT64_MAX)
-        tree_add(&m->budgets_due, &b->by_due, b, compare_due);
+        tree_add(&m->queue.budgets_due, &b->by_due, b, compare_due);
 }
 
 static void look_soon(struct model *m, struct budget *b)
@@ -317,7 +318,7 @@ static void look_soon(struct model *m, struct budget *b)
 
 struct mono budgets_next(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    const struct tree_link *first = tree_first(&m->budgets_due);
+    const struct tree_link *first = tree_first(&m->queue.budgets_due);
     if (!first)
         return MONO_NONE;
     const struct budget *b = TREE_ENTRY(first, struct budget, by_due);
@@ -328,22 +329,16 @@ struct mono budgets_next(const struct model *m, struct stamp now, struct event *
     return (struct mono){now.mono.ms + (left < 0 ? 0 : left > HOUR_MS ? HOUR_MS : left)};
 }
 
-static void touch_budget(struct model *m, struct budget *b)
-{
-    if (b->options && !link_is_in(&b->dirty))
-        list_push_back(&m->dirty_budgets, &b->dirty);
-}
-
 /* There is more left than before: whom it was not enough for may run now. */
 static void grew(struct model *m, struct budget *b)
 {
     if (b->at_limit == BUDGET_ALERT)
         return;
-    b->fell = ++m->growth;
-    m->rewind++;
-    m->anew++;
-    m->change++;
-    m->reserve_epoch++;
+    b->fell = model_note_growth(m);
+    model_note_rewind(m);
+    model_note_anew(m);
+    model_note_change(m);
+    model_note_reserve(m);
 }
 
 int64_t budgets_fell(const struct shape *s)
@@ -430,7 +425,7 @@ static void cap_free(struct model *m, struct job *j)
 {
     if (!job_side(j)->cap)
         return;
-    tree_remove(&m->budgets_due, &job_side(j)->cap->by_due);
+    tree_remove(&m->queue.budgets_due, &job_side(j)->cap->by_due);
     free(job_side(j)->cap);
     j->side->cap = NULL;
 }
@@ -440,8 +435,8 @@ void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, str
     struct job *j = a->job;
     uint64_t mask = j->shape->in_budgets;
     struct budget *cap = own_cap(m, j, now);
-    for (size_t k = 0; k < m->n_budgets; k++) {
-        struct budget *b = &m->budgets[k];
+    for (size_t k = 0; k < m->queue.n_budgets; k++) {
+        struct budget *b = &m->queue.budgets[k];
         if (!(mask >> k & 1) || !is_of_pool(b, a->node->pool))
             continue;
         b->row.booked_uusd += waited_uusd;
@@ -468,8 +463,8 @@ void budgets_ended(struct model *m, struct attempt *a, int64_t cost, struct wall
 
 void budgets_stored(struct model *m, struct job *j, uint64_t budgets, int64_t uusd)
 {
-    for (size_t k = 0; k < m->n_budgets; k++) {
-        struct budget *b = &m->budgets[k];
+    for (size_t k = 0; k < m->queue.n_budgets; k++) {
+        struct budget *b = &m->queue.budgets[k];
         if (!(budgets >> k & 1) || b->options->pool[0])
             continue;
         b->row.booked_uusd += uusd;
@@ -518,8 +513,8 @@ void budgets_rejoin(struct model *m, struct job *j, struct wall now)
             else
                 left &= ~(1ULL << s->budget->index);
         }
-        for (size_t k = 0; k < m->n_budgets; k++) {
-            struct budget *b = &m->budgets[k];
+        for (size_t k = 0; k < m->queue.n_budgets; k++) {
+            struct budget *b = &m->queue.budgets[k];
             if (!(left >> k & 1) || !is_of_pool(b, a->node->pool))
                 continue;
             int64_t before = cost_by(a, now); /* is not its matter */
@@ -596,7 +591,7 @@ static void park(struct model *m, struct budget *b, struct stamp now)
                 "budget %s is used up: it is saved, and goes on when there is money again",
                 b->row.name);
         job_stop(m, j, END_BUDGET, j->row.spec.method != CKPT_NONE);
-        m->change++;
+        model_note_change(m);
     }
 }
 
@@ -616,8 +611,10 @@ int apply_budget(
     struct job *j = ev->budget.job != CORE_ID_NONE ? model_job(m, ev->budget.job) : NULL;
     bool is_known = ev->budget.job != CORE_ID_NONE
                         ? j && job_side(j)->cap
-                        : ev->budget.index >= 0 && (size_t)ev->budget.index < m->n_budgets;
-    struct budget *b = !is_known ? NULL : j ? job_side(j)->cap : &m->budgets[ev->budget.index];
+                        : ev->budget.index >= 0 && (size_t)ev->budget.index < m->queue.n_budgets;
+    struct budget *b = !is_known ? NULL
+                       : j       ? job_side(j)->cap
+                                 : &m->queue.budgets[ev->budget.index];
     struct wall now = ev->now.wall;
     if (!b || !tree_has(&b->by_due) || b->due.ms > now.ms)
         return err_set(e, ERR_CONFLICT, "there is nothing to decide of that budget (any more)");
@@ -650,10 +647,10 @@ int apply_budget(
 
 void budgets_init(struct model *m, const struct budget_options *options, size_t n)
 {
-    m->n_budgets = n;
-    m->budgets = mem_array(n, sizeof *m->budgets);
+    m->queue.n_budgets = n;
+    m->queue.budgets = mem_array(n, sizeof *m->queue.budgets);
     for (size_t k = 0; k < n; k++) {
-        struct budget *b = &m->budgets[k];
+        struct budget *b = &m->queue.budgets[k];
         *b = (struct budget){.options = &options[k],
             .index = (int32_t)k,
             .cap_uusd = options[k].cap_uusd,
@@ -661,21 +658,21 @@ void budgets_init(struct model *m, const struct budget_options *options, size_t 
             .row = {.since = WALL_NONE, .until = WALL_NONE, .cap_uusd = options[k].cap_uusd}};
         STR_COPY(b->row.name, options[k].name);
         budget_about(&options[k], b->row.about);
-        tree_add(&m->budgets_due, &b->by_due, b, compare_due);
+        tree_add(&m->queue.budgets_due, &b->by_due, b, compare_due);
     }
 }
 
 void budgets_destroy_all(struct model *m)
 {
     struct job *j;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;) {
         LIST_FOREACH (&j->ranks, lr)
             for (struct link *l;
                  (l = list_pop(&LIST_ENTRY(lr, struct attempt, in_job)->stakes)) != NULL;)
                 free(LIST_ENTRY(l, struct stake, of_attempt));
         free(job_side(j)->cap);
     }
-    free(m->budgets);
+    free(m->queue.budgets);
 }
 
 /* One that counts something else now, or that the configuration has not any more, is no longer what
@@ -683,8 +680,8 @@ void budgets_destroy_all(struct model *m)
 int model_load_budget(struct model *m, const struct budget_row *r, struct err *e)
 {
     (void)e;
-    for (size_t k = 0; k < m->n_budgets; k++) {
-        struct budget *b = &m->budgets[k];
+    for (size_t k = 0; k < m->queue.n_budgets; k++) {
+        struct budget *b = &m->queue.budgets[k];
         if (!str_eq(b->row.name, r->name) || !str_eq(b->row.about, r->about))
             continue;
         int64_t cap = b->row.cap_uusd;
@@ -702,9 +699,9 @@ int model_load_budget(struct model *m, const struct budget_row *r, struct err *e
 void budgets_attach(struct model *m, struct attempt *a)
 {
     uint64_t mask = a->job->shape->in_budgets;
-    for (size_t k = 0; k < m->n_budgets; k++)
-        if ((mask >> k & 1) && is_of_pool(&m->budgets[k], a->node->pool))
-            stake_new(&m->budgets[k], a);
+    for (size_t k = 0; k < m->queue.n_budgets; k++)
+        if ((mask >> k & 1) && is_of_pool(&m->queue.budgets[k], a->node->pool))
+            stake_new(&m->queue.budgets[k], a);
     if (a->job->row.spec.max_uusd == 0)
         return;
     if (!job_side(a->job)->cap)
@@ -717,12 +714,12 @@ void budgets_attach(struct model *m, struct attempt *a)
 
 size_t core_budgets(const struct model *m)
 {
-    return m->n_budgets;
+    return m->queue.n_budgets;
 }
 
 void core_budget(const struct model *m, size_t i, struct wall now, struct budget_view *ret_view)
 {
-    const struct budget *b = &m->budgets[i];
+    const struct budget *b = &m->queue.budgets[i];
     struct budget_view v = {.options = b->options,
         .is_open = b->is_open,
         .is_closed = b->row.is_closed,
@@ -748,7 +745,7 @@ void core_budget(const struct model *m, size_t i, struct wall now, struct budget
 int budgets_check(const struct model *m, struct err *e)
 {
     const struct job *j;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;) {
         if ((job_side(j)->cap != NULL) !=
             (job_side(j)->cap && !list_is_empty(&job_side(j)->cap->stakes)))
             return err_set(e, ERR_INTERNAL,
@@ -760,9 +757,9 @@ int budgets_check(const struct model *m, struct err *e)
                 mask |= LIST_ENTRY(l, struct stake, of_attempt)->budget->job
                             ? 0
                             : 1ULL << LIST_ENTRY(l, struct stake, of_attempt)->budget->index;
-            for (size_t k = 0; k < m->n_budgets; k++)
-                want |=
-                    budgets_of(m, j) & (is_of_pool(&m->budgets[k], a->node->pool) ? 1ULL << k : 0);
+            for (size_t k = 0; k < m->queue.n_budgets; k++)
+                want |= budgets_of(m, j) &
+                        (is_of_pool(&m->queue.budgets[k], a->node->pool) ? 1ULL << k : 0);
             if (mask != want)
                 return err_set(e, ERR_INTERNAL,
                     "job %" PRId64 " counts in other budgets than it matches", j->row.id);

@@ -18,6 +18,7 @@
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/crons.h"
@@ -38,12 +39,6 @@ static int compare_due(const void *key, const struct tree_link *l)
     const struct cron_entry *a = key, *b = TREE_ENTRY(l, struct cron_entry, by_due);
     int by_time = tree_order(a->due.ms, b->due.ms);
     return by_time ? by_time : tree_order(a->row.id, b->row.id);
-}
-
-static void touch_cron(struct model *m, struct cron_entry *c)
-{
-    if (!link_is_in(&c->dirty))
-        list_push_back(&m->dirty_crons, &c->dirty);
 }
 
 static struct wall next_after(const struct cron_entry *c, struct wall after)
@@ -98,22 +93,22 @@ static struct wall due_at(const struct model *m, const struct cron_entry *c)
 
 static void cron_settle(struct model *m, struct cron_entry *c)
 {
-    tree_remove(&m->crons_due, &c->by_due);
+    tree_remove(&m->queue.crons_due, &c->by_due);
     c->due = due_at(m, c);
     if (wall_is_set(c->due))
-        tree_add(&m->crons_due, &c->by_due, c, compare_due);
+        tree_add(&m->queue.crons_due, &c->by_due, c, compare_due);
 }
 
 void cron_job_ended(struct model *m, const struct job_row *j)
 {
-    struct cron_entry *c = j->cron == CORE_ID_NONE ? NULL : map_get(&m->crons, j->cron);
+    struct cron_entry *c = j->cron == CORE_ID_NONE ? NULL : map_get(&m->queue.crons, j->cron);
     if (c && c->row.last_job == j->id)
         cron_settle(m, c);
 }
 
 struct mono cron_next_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    const struct tree_link *first = tree_first(&m->crons_due);
+    const struct tree_link *first = tree_first(&m->queue.crons_due);
     if (!first)
         return MONO_NONE;
     const struct cron_entry *c = TREE_ENTRY(first, struct cron_entry, by_due);
@@ -131,7 +126,7 @@ static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struc
 static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struct wall at,
     enum cron_outcome outcome, int64_t job, struct stamp now, const char *fmt, ...)
 {
-    struct cron_run_row *r = GROW(m->out.cron_runs, m->out.n_cron_runs);
+    struct cron_run_row *r = ADD_ROW(m, cron_runs);
     *r = (struct cron_run_row){.cron = c->row.id,
         .number = ++c->row.runs,
         .at = at,
@@ -310,7 +305,7 @@ static void pass_missed(struct model *m, struct cron_entry *c, struct stamp now)
 int apply_cron_due(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct cron_entry *c = map_get(&m->crons, ev->cron_due.cron);
+    struct cron_entry *c = map_get(&m->queue.crons, ev->cron_due.cron);
     struct wall waiting[CRON_WAITING_MAX];
     if (!c || !tree_has(&c->by_due) || c->due.ms > ev->now.wall.ms)
         return err_set(e, ERR_CONFLICT, "nothing is due of cron entry %" PRId64 " (any more)",
@@ -344,8 +339,8 @@ static size_t texts_bytes(const struct job_texts *s)
 static void set_job(
     struct model *m, struct cron_entry *c, const struct job_row *job, struct job_texts texts)
 {
-    m->crons_bytes += texts_bytes(&texts);
-    m->crons_bytes -= texts_bytes(&c->texts);
+    m->queue.crons_bytes += texts_bytes(&texts);
+    m->queue.crons_bytes -= texts_bytes(&c->texts);
     job_texts_deinit(&c->texts);
     c->job = *job;
     c->texts = texts;
@@ -353,7 +348,7 @@ static void set_job(
 
 static struct cron_entry *named_cron(const struct model *m, int64_t id, struct err *e)
 {
-    struct cron_entry *c = map_get(&m->crons, id);
+    struct cron_entry *c = map_get(&m->queue.crons, id);
     if (!c)
         err_set(e, ERR_NOT_FOUND, "there is no cron entry %" PRId64, id);
     return c;
@@ -364,7 +359,7 @@ static int crons_of(const struct model *m, const char *user, size_t *ret_bytes)
     const struct cron_entry *c;
     int n = 0;
     *ret_bytes = 0;
-    for (size_t pos = 0; (c = map_next(&m->crons, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t pos = 0; (c = map_next(&m->queue.crons, &pos, &(int64_t){0})) != NULL;) {
         n += str_eq(c->row.user, user);
         *ret_bytes += str_eq(c->row.user, user) ? texts_bytes(&c->texts) : 0;
     }
@@ -381,7 +376,7 @@ static int check_put(
         return err_set(e, ERR_INVALID, "a new cron entry needs a job");
     if (ev->cron_put.job && pace_check(ev->cron_put.job, ev->now.wall, e) != 0)
         return ERR_INVALID;
-    if (!c && map_size(&m->crons) >= CRONS_MAX)
+    if (!c && map_size(&m->queue.crons) >= CRONS_MAX)
         return err_set(e, ERR_CONFLICT,
             "the cluster has %d cron entries, the most there can be: ask for some to be removed",
             CRONS_MAX);
@@ -398,7 +393,7 @@ static int check_put(
             "the scripts of a user's cron entries may have %zu MiB together: let this one call a "
             "script that is a file",
             CRONS_OF_USER_BYTES_MAX >> 20);
-    if (grows && m->crons_bytes - old_bytes + bytes > CRONS_BYTES_MAX)
+    if (grows && m->queue.crons_bytes - old_bytes + bytes > CRONS_BYTES_MAX)
         return err_set(e, ERR_CONFLICT,
             "the scripts of all cron entries may have %zu MiB together: let this one call a script "
             "that is a file",
@@ -406,7 +401,7 @@ static int check_put(
     if (r->catch_up_max < 1 || r->catch_up_max > CRON_CATCH_UP_MAX)
         return err_set(
             e, ERR_INVALID, "between 1 and %d times can be caught up", CRON_CATCH_UP_MAX);
-    for (size_t pos = 0; (other = map_next(&m->crons, &pos, &(int64_t){0})) != NULL;)
+    for (size_t pos = 0; (other = map_next(&m->queue.crons, &pos, &(int64_t){0})) != NULL;)
         if (other != c && str_eq(other->row.name, r->name) && str_eq(other->row.user, r->user))
             return err_set(e, ERR_CONFLICT,
                 "%s has a cron entry '%s' already: cron edit changes it", r->user, r->name);
@@ -439,11 +434,11 @@ static struct cron_entry *new_entry(struct model *m, struct stamp now)
 {
     struct cron_entry *c = mem_alloc(sizeof *c);
     c->due = WALL_NONE;
-    c->row = (struct cron_row){.id = m->next.next_cron++,
+    c->row = (struct cron_row){.id = NEXT_ID(m, cron),
         .state = CRON_ACTIVE,
         .created_at = now.wall,
         .decided_at = WALL_NONE};
-    map_put(&m->crons, c->row.id, c);
+    map_put(&m->queue.crons, c->row.id, c);
     return c;
 }
 
@@ -478,7 +473,7 @@ int apply_cron_put(
     c->zone = zone;
     if (ev->cron_put.job) {
         set_job(m, c, ev->cron_put.job, job_texts_copy(ev->cron_put.texts));
-        *GROW(m->out.cron_jobs, m->out.n_cron_jobs) = (struct cron_job_change){
+        *ADD_ROW(m, cron_jobs) = (struct cron_job_change){
             .cron = c->row.id, .job_json = mem_strdup(ev->cron_put.job_json)};
     }
     if (c->texts.script)
@@ -495,8 +490,8 @@ int apply_cron_put(
 
 static void cron_free(struct model *m, struct cron_entry *c)
 {
-    m->crons_bytes -= texts_bytes(&c->texts);
-    tree_remove(&m->crons_due, &c->by_due);
+    m->queue.crons_bytes -= texts_bytes(&c->texts);
+    tree_remove(&m->queue.crons_due, &c->by_due);
     link_remove(&c->dirty);
     job_texts_deinit(&c->texts);
     free(c);
@@ -524,8 +519,8 @@ int apply_cron_set(
     cron_settle(m, c);
     if (c->row.state != CRON_REMOVED)
         return 0;
-    *GROW(m->out.crons, m->out.n_crons) = c->row;
-    map_remove(&m->crons, c->row.id);
+    *ADD_ROW(m, crons) = c->row;
+    map_remove(&m->queue.crons, c->row.id);
     cron_free(m, c);
     return 0;
 }
@@ -569,14 +564,14 @@ int model_load_cron(struct model *m, const struct cron_row *r, const char *job_j
     struct job_texts texts = {0};
     struct job_row job = {0};
     (void)now;
-    if (r->id < m->next.next_cron || r->state >= CRON_REMOVED)
+    if (r->id < model_next_ids(m)->next_cron || r->state >= CRON_REMOVED)
         return err_set(e, ERR_CORRUPT,
             "stored cron entry %" PRId64 " comes twice or out of order, or was removed", r->id);
     struct cron_entry *c = mem_alloc(sizeof *c);
-    m->next.next_cron = r->id + 1;
+    SAW_ID(m, cron, r->id);
     c->row = *r;
     c->due = WALL_NONE;
-    map_put(&m->crons, r->id, c);
+    map_put(&m->queue.crons, r->id, c);
     if (find_zone(m, r->zone, &c->zone, &why) != 0)
         unreadable(c, "time zone", &why);
     if (cron_parse(r->schedule, &c->cron, &why) != 0)
@@ -595,14 +590,14 @@ int model_load_cron(struct model *m, const struct cron_row *r, const char *job_j
 
 const struct cron_entry *model_cron(const struct model *m, int64_t id)
 {
-    return map_get(&m->crons, id);
+    return map_get(&m->queue.crons, id);
 }
 
 int crons_check(const struct model *m, struct err *e)
 {
     const struct cron_entry *c;
     size_t due = 0;
-    for (size_t pos = 0; (c = map_next(&m->crons, &pos, &(int64_t){0})) != NULL;) {
+    for (size_t pos = 0; (c = map_next(&m->queue.crons, &pos, &(int64_t){0})) != NULL;) {
         struct wall at = due_at(m, c);
         due += wall_is_set(at);
         if (wall_is_set(at) != tree_has(&c->by_due) || at.ms != c->due.ms)
@@ -610,23 +605,23 @@ int crons_check(const struct model *m, struct err *e)
                 "cron entry %" PRId64 " is not looked at when something of it is due", c->row.id);
     }
     const struct job *j;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
-        c = j->row.cron == CORE_ID_NONE ? NULL : map_get(&m->crons, j->row.cron);
+    for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;) {
+        c = j->row.cron == CORE_ID_NONE ? NULL : map_get(&m->queue.crons, j->row.cron);
         if (c && c->row.last_job != j->row.id)
             return err_set(e, ERR_INTERNAL,
                 "jobs %" PRId64 " and %" PRId64 " of cron entry %" PRId64 " live at once",
                 j->row.id, c->row.last_job, c->row.id);
     }
-    if (due != m->crons_due.n)
-        return err_set(
-            e, ERR_INTERNAL, "%zu cron entries are due, %zu are in order", due, m->crons_due.n);
+    if (due != m->queue.crons_due.n)
+        return err_set(e, ERR_INTERNAL, "%zu cron entries are due, %zu are in order", due,
+            m->queue.crons_due.n);
     return 0;
 }
 
 void crons_destroy_all(struct model *m)
 {
     struct cron_entry *c;
-    for (size_t pos = 0; (c = map_next(&m->crons, &pos, &(int64_t){0})) != NULL;)
+    for (size_t pos = 0; (c = map_next(&m->queue.crons, &pos, &(int64_t){0})) != NULL;)
         cron_free(m, c);
-    map_deinit(&m->crons);
+    map_deinit(&m->queue.crons);
 }

@@ -53,18 +53,18 @@ static bool is_watched(const struct job *j)
 void deadline_watch(struct model *m, struct job *j)
 {
     if (j->row.spec.deadline_ms > 0 && !is_watched(j))
-        tree_add(&m->by_deadline, &job_make_side(j)->by_deadline, &j->row, compare_deadline);
+        tree_add(&m->queue.by_deadline, &job_make_side(j)->by_deadline, &j->row, compare_deadline);
 }
 
 void deadline_leave(struct model *m, struct job *j)
 {
     if (j->side)
-        tree_remove(&m->by_deadline, &j->side->by_deadline);
+        tree_remove(&m->queue.by_deadline, &j->side->by_deadline);
 }
 
 struct mono deadlines_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    const struct tree_link *first = tree_first(&m->by_deadline);
+    const struct tree_link *first = tree_first(&m->queue.by_deadline);
     if (!first)
         return MONO_NONE;
     const struct job *j = TREE_ENTRY(first, struct job_side, by_deadline)->job;

@@ -14,6 +14,7 @@
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/array_dependencies.h"
@@ -55,17 +56,17 @@ static struct namesakes *namesakes_find(const struct model *m, const struct job_
 {
     char key[NAMESAKES_KEY_MAX];
     namesakes_key(r, key);
-    return smap_get(&m->namesakes, key);
+    return smap_get(&m->queue.namesakes, key);
 }
 
 void dependencies_adopt(struct model *m, struct job *j)
 {
     char key[NAMESAKES_KEY_MAX];
     namesakes_key(&j->row, key);
-    struct namesakes *s = smap_get(&m->namesakes, key);
+    struct namesakes *s = smap_get(&m->queue.namesakes, key);
     if (!s) {
         s = mem_alloc(sizeof *s);
-        smap_put(&m->namesakes, key, s);
+        smap_put(&m->queue.namesakes, key, s);
     }
     LIST_FOREACH (&s->jobs, l)
         if (LIST_ENTRY(l, struct job, namesake)->row.id < j->row.id) {
@@ -85,7 +86,7 @@ static void dependencies_disown(struct model *m, struct job *j)
         return;
     char key[NAMESAKES_KEY_MAX];
     namesakes_key(&j->row, key);
-    free(smap_remove(&m->namesakes, key));
+    free(smap_remove(&m->queue.namesakes, key));
 }
 
 /* ---- dependencies ---- */
@@ -100,7 +101,7 @@ enum depend_state dependencies_judge(enum depend_kind kind, enum end_kind end)
 
 static void dependency_write(struct model *m, const struct dependency *d)
 {
-    *GROW(m->out.depends, m->out.n_depends) = d->row;
+    *ADD_ROW(m, depends) = d->row;
 }
 
 static bool is_of_tasks(const struct dependency *d)
@@ -211,7 +212,7 @@ void dependencies_note_unmeetable(struct model *m, struct job *j)
     if (!is)
         meetable(j);
     else if (!link_is_in(&job_side(j)->unmeetable))
-        list_push_back(&m->unmeetable, &job_make_side(j)->unmeetable);
+        list_push_back(&m->queue.unmeetable, &job_make_side(j)->unmeetable);
 }
 
 void dependencies_met(struct model *m, struct dependency *d)
@@ -228,10 +229,10 @@ static bool waits_for_jobs(const struct job *j)
 
 static void stop_waiting(struct model *m, struct job *j)
 {
-    m->n_waiting -= j->is_waiting;
+    m->queue.n_waiting -= j->is_waiting;
     j->is_waiting = false;
     if (j->side)
-        tree_remove(&m->by_begin, &j->side->by_begin);
+        tree_remove(&m->queue.by_begin, &j->side->by_begin);
 }
 
 bool job_has_to_begin(const struct job *j)
@@ -241,7 +242,7 @@ bool job_has_to_begin(const struct job *j)
 
 static void start_waiting(struct model *m, struct job *j)
 {
-    m->n_waiting++;
+    m->queue.n_waiting++;
     j->is_waiting = true;
     gang_let_go(m, j);
 }
@@ -313,8 +314,8 @@ void dependencies_dropped(struct model *m, struct job *array, struct stamp now)
 static bool how_it_ended(const struct model *m, const struct depend_ask *a, enum end_kind *ret_end,
     struct wall *ret_started)
 {
-    for (size_t i = m->out.n_jobs; i-- > 0;) {
-        const struct job_row *r = &m->out.jobs[i];
+    for (size_t i = model_final_rows(m)->n_jobs; i-- > 0;) {
+        const struct job_row *r = &model_final_rows(m)->jobs[i];
         bool is_it = a->of_task ? r->array == a->on && r->array_index == a->task : r->id == a->on;
         if (is_it && r->state == JOB_ENDED) {
             *ret_end = r->end;
@@ -491,7 +492,8 @@ static int check_room(const struct account *a, int64_t more, struct err *e)
 int dependencies_check_room(
     const struct model *m, const struct account *a, const struct event *submit, struct err *e)
 {
-    return check_room(a, count_asked(m, submit->submit.job, m->next.next_job, submit), e);
+    return check_room(
+        a, count_asked(m, submit->submit.job, model_next_ids(m)->next_job, submit), e);
 }
 
 int dependencies_check_change(const struct model *m, const struct job *j, const struct account *to,
@@ -578,7 +580,7 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
         if (wall_is_set(started))
             not_before(j, started, a->delay_ms);
         met_one = true;
-        *GROW(m->out.depends, m->out.n_depends) = r;
+        *ADD_ROW(m, depends) = r;
     }
     if (met_one && j->row.spec.depends_any)
         drop_all(m, j);
@@ -705,14 +707,14 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
         if (!array_is_full(j)) /* or it has its turn as soon as one of its own has ended */
             j->row.eligible_at = WALL_NONE;
         if (!dependencies_is_kept_back(j))
-            tree_add(&m->by_begin, &j->side->by_begin, j->side, compare_begin);
+            tree_add(&m->queue.by_begin, &j->side->by_begin, j->side, compare_begin);
     } else {
         if (!wall_is_set(j->row.eligible_at))
             j->row.eligible_at = now.wall;
         gang_queued(m, j, now);
         queue_add(m, j);
         window_watch(m, j, now.wall);
-        m->rewind++;
+        model_note_rewind(m);
     }
     deadline_watch(m, j);
     pace_look(m, j, now);
@@ -744,13 +746,13 @@ void dependencies_ended(struct model *m, struct job *j, struct stamp now)
 
 struct mono dependencies_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    struct link *l = list_first(&m->unmeetable);
+    struct link *l = list_first(&m->queue.unmeetable);
     if (l) {
         *ret_event = (struct event){.type = EV_UNMEETABLE,
             .unmeetable.job = LIST_ENTRY(l, struct job_side, unmeetable)->job->row.id};
         return now.mono;
     }
-    struct tree_link *first = tree_first(&m->by_begin);
+    struct tree_link *first = tree_first(&m->queue.by_begin);
     if (!first)
         return MONO_NONE;
     const struct job_side *s = TREE_ENTRY(first, struct job_side, by_begin);
@@ -918,7 +920,7 @@ void dependencies_load(struct model *m, struct job *j)
         return;
     struct job_side *side = job_make_side(j);
     /* even if its time came while nobody looked: that is a decision */
-    tree_add(&m->by_begin, &side->by_begin, side, compare_begin);
+    tree_add(&m->queue.by_begin, &side->by_begin, side, compare_begin);
 }
 
 void dependencies_destroy_all(struct model *m)
@@ -926,10 +928,10 @@ void dependencies_destroy_all(struct model *m)
     struct job *j;
     const char *key;
     void *s;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
+    for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;)
         for (struct link *l; j->side && (l = list_pop(&j->side->depends));)
             free(LIST_ENTRY(l, struct dependency, of_job));
-    for (size_t pos = 0; (s = smap_next(&m->namesakes, &pos, &key)) != NULL;)
+    for (size_t pos = 0; (s = smap_next(&m->queue.namesakes, &pos, &key)) != NULL;)
         free(s);
-    smap_deinit(&m->namesakes);
+    smap_deinit(&m->queue.namesakes);
 }

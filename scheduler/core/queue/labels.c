@@ -39,8 +39,8 @@ static bool says(const json_t *o, const char *name, const char *value)
 static void match_budgets(const struct model *m, const json_t *o, struct labels *l)
 {
     l->has_team = json_object_get(o, "team") != NULL;
-    for (size_t k = 0; k < m->n_budgets; k++) {
-        const struct budget_options *b = m->budgets[k].options;
+    for (size_t k = 0; k < m->queue.n_budgets; k++) {
+        const struct budget_options *b = m->queue.budgets[k].options;
         bool all = true;
         for (size_t i = 0; i < b->n_labels && all; i++)
             all = says(o, b->labels[i].name, b->labels[i].value);
@@ -90,11 +90,11 @@ struct labels *labels_hold(struct model *m, const char *json)
     labels_read(m, json, &read);
     if (!read.names[0])
         return NULL;
-    l = smap_get(&m->labels, read.key);
+    l = smap_get(&m->queue.labels, read.key);
     if (!l) {
         l = mem_dup(&read, sizeof read);
-        l->id = ++m->n_labels;
-        smap_put(&m->labels, l->key, l);
+        l->id = ++m->queue.n_labels;
+        smap_put(&m->queue.labels, l->key, l);
     }
     l->n_jobs++;
     return l;
@@ -111,19 +111,43 @@ void labels_release(struct model *m, struct labels *l)
 {
     if (!l || --l->n_jobs > 0)
         return;
-    smap_remove(&m->labels, l->key);
+    smap_remove(&m->queue.labels, l->key);
     free(l);
 }
 
 int model_load_labels(struct model *m, int64_t job, const char *labels_json, struct err *e)
 {
     struct labels *l = labels_hold(m, labels_json),
-                  *before = l ? map_remove(&m->loaded_labels, job) : NULL;
+                  *before = l ? map_remove(&m->queue.loaded_labels, job) : NULL;
     if (l)
-        map_put(&m->loaded_labels, job, l);
+        map_put(&m->queue.loaded_labels, job, l);
     labels_release(m, before);
     return before ? err_set(e, ERR_CORRUPT, "stored job %" PRId64 " has two sets of labels", job)
                   : 0;
+}
+
+struct labels *labels_take_loaded(struct model *m, int64_t job)
+{
+    return map_remove(&m->queue.loaded_labels, job);
+}
+
+int labels_load_end(struct model *m, struct err *e)
+{
+    size_t n = map_size(&m->queue.loaded_labels);
+    if (n > 0)
+        return err_set(e, ERR_CORRUPT, "labels are stored of %zu jobs that are not", n);
+    map_deinit(&m->queue.loaded_labels);
+    return 0;
+}
+
+void labels_deinit(struct model *m)
+{
+    const char *key;
+    struct labels *l;
+    for (size_t pos = 0; (l = smap_next(&m->queue.labels, &pos, &key)) != NULL;)
+        free(l);
+    smap_deinit(&m->queue.labels);
+    map_deinit(&m->queue.loaded_labels);
 }
 
 /* ---- pools ---- */
@@ -168,7 +192,7 @@ static bool may_hold(
             extras_suit(x, NULL, &o->row.gpu, o->features, &o->resources))
             return true;
     }
-    LIST_FOREACH (&m->all_nodes, l) {
+    LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool != p)
             continue;
@@ -201,7 +225,7 @@ int labels_check_submit(const struct model *m, const struct job_row *r, const st
 {
     const struct pool *asks = NULL;
     char names[CORE_TEXT_MAX];
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (!job_pools_allow(r->spec.pool, p->row.name) || !may_hold(m, p, r, x))
             continue;

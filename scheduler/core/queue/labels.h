@@ -15,6 +15,10 @@ struct extras;
 struct labels *labels_hold(struct model *m, const char *json); /* of a submit, or as it is stored */
 struct labels *labels_hold_again(struct labels *l);
 void labels_release(struct model *m, struct labels *l);
+struct labels *labels_take_loaded(
+    struct model *m, int64_t job);                   /* of model_load_labels, with its hold */
+int labels_load_end(struct model *m, struct err *e); /* ERR_CORRUPT: some were not taken */
+void labels_deinit(struct model *m);
 /* without a hold */
 void labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels);
 bool labels_suffice(const struct labels *l, const struct pool *p); /* l may be NULL */

@@ -17,8 +17,10 @@
  */
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/budgets.h"
@@ -53,9 +55,9 @@ void allowance_imagine(
 
 void allowance_init(struct model *m, struct allowance *w, const char *team, const char *user)
 {
-    w->index = m->n_allowances++;
+    w->index = m->queue.n_allowances++;
     allowance_imagine(m, w, team, user);
-    m->n_limited += w->is_limited;
+    m->queue.n_limited += w->is_limited;
 }
 
 /* ---- submits ---- */
@@ -94,7 +96,7 @@ int limits_check_submit(const struct account *a, int64_t n, struct err *e)
 
 static bool has_costless(const struct model *m, const struct shape *s)
 {
-    LIST_FOREACH (&m->all_pools, l) {
+    LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (!shape_allows_pool(s, p))
             continue;
@@ -148,7 +150,7 @@ static bool exceeds(const struct model *m, const struct allowance *w, const stru
 
 bool limits_used_up(const struct model *m, const struct shape *s)
 {
-    if (m->n_limited == 0)
+    if (m->queue.n_limited == 0)
         return false;
     const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++)
@@ -259,8 +261,8 @@ static bool still_pays(const struct model *m, const struct shape *s)
 
 static void look_at_all(struct model *m)
 {
-    m->rewind++;
-    m->anew++;
+    model_note_rewind(m);
+    model_note_anew(m);
 }
 
 static void note_used_up(struct model *m, struct allowance *w)
@@ -278,7 +280,7 @@ static void more_is_used(struct model *m, struct account *a)
         return;
     note_used_up(m, &a->may);
     note_used_up(m, &a->team->may);
-    LIST_FOREACH (&m->reserving, l) {
+    LIST_FOREACH (reserve_shapes(m), l) {
         struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
         if (s->account->team == a->team && !still_pays(m, s))
             reserve_drop(m, s);
@@ -297,7 +299,7 @@ static void take_up(struct model *m, struct allowance *w)
         if (exceeds(m, w, s, s->least, &kind))
             continue;
         if (taken++ == TAKE_UP) {
-            list_push_back(&m->loose, &w->loose);
+            list_push_back(&m->queue.loose, &w->loose);
             return;
         }
         queue_take_up(m, s);
@@ -309,9 +311,10 @@ static void take_up(struct model *m, struct allowance *w)
 static void less_is_used(struct model *m, struct allowance *w, bool costs_less)
 {
     w->was_used_up = is_used_up(w);
-    bool has_more = m->n_exclusive > 0 && (is_limited(w, LIMIT_GPUS) || is_limited(w, LIMIT_MCPU));
+    bool has_more =
+        m->queue.n_exclusive > 0 && (is_limited(w, LIMIT_GPUS) || is_limited(w, LIMIT_MCPU));
     if (has_more || (costs_less && is_limited(w, LIMIT_UUSD_H))) {
-        w->fell = ++m->growth;
+        w->fell = model_note_growth(m);
         look_at_all(m);
     }
     if (w->is_limited)
@@ -322,7 +325,7 @@ void limits_less_owed(struct model *m, struct team *t)
 {
     if (t->quota_mcpu == 0)
         return;
-    LIST_FOREACH (&m->reserving, l) {
+    LIST_FOREACH (reserve_shapes(m), l) {
         const struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
         if (s->account->team != t || s->claims > 0)
             continue;
@@ -333,16 +336,17 @@ void limits_less_owed(struct model *m, struct team *t)
 
 void limits_more_owed(struct model *m, struct team *t)
 {
-    if (t->may.used[LIMIT_MCPU] + t->claimed_mcpu >= t->quota_mcpu || list_is_empty(&m->reserving))
+    if (t->may.used[LIMIT_MCPU] + t->claimed_mcpu >= t->quota_mcpu ||
+        list_is_empty(reserve_shapes(m)))
         return;
-    t->may.fell = m->owed_more = ++m->growth;
-    m->rewind++;
+    t->may.fell = model_note_owed(m);
+    model_note_rewind(m);
 }
 
 void limits_owed_now(struct model *m, const struct shape *s)
 {
-    s->account->may.fell = m->owed_more = ++m->growth;
-    m->rewind++;
+    s->account->may.fell = model_note_owed(m);
+    model_note_rewind(m);
 }
 
 void limits_take(struct model *m, struct attempt *a)
@@ -374,7 +378,7 @@ void limits_give(struct model *m, struct attempt *a)
 
 void limits_repriced(struct model *m, struct node *n)
 {
-    if (m->n_limited > 0 || m->n_paying > 0)
+    if (m->queue.n_limited > 0 || m->queue.n_paying > 0)
         node_refresh(m, n, true); /* who could not pay for it may, now */
     LIST_FOREACH (&n->attempts, l) {
         struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
@@ -394,9 +398,9 @@ void limits_repriced(struct model *m, struct node *n)
 
 void limits_look_again(struct model *m)
 {
-    if (m->n_limited == 0)
+    if (m->queue.n_limited == 0)
         return;
-    LIST_FOREACH (&m->all_teams, lt) {
+    LIST_FOREACH (&m->queue.all_teams, lt) {
         struct team *t = LIST_ENTRY(lt, struct team, in_all);
         less_is_used(m, &t->may, true);
         LIST_FOREACH (&t->accounts, la)
@@ -408,7 +412,7 @@ void limits_look_again(struct model *m)
 
 int64_t limits_loose(const struct model *m)
 {
-    LIST_FOREACH (&m->loose, l) {
+    LIST_FOREACH (&m->queue.loose, l) {
         const struct shape *s = queue_first_aside(LIST_ENTRY(l, struct allowance, loose));
         if (s)
             return s->head;

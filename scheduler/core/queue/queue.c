@@ -7,6 +7,7 @@
  * then the shapes get new places (queue_order), which are few, and no job is looked at.
  */
 #include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/criu.h"
@@ -210,13 +211,13 @@ static struct kind *kind_of(struct model *m, const struct shape *s)
 {
     char key[SHAPE_KEY_MAX];
     kind_key(s, key);
-    struct kind *k = smap_get(&m->kinds, key);
+    struct kind *k = smap_get(&m->queue.kinds, key);
     if (!k) {
-        k = slab_take(&m->kind_slab, sizeof *k);
-        k->id = m->next_kind++;
+        k = slab_take(&m->queue.kind_slab, sizeof *k);
+        k->id = m->queue.next_kind++;
         k->need = s->need;
         k->team = s->account->team->quota_mcpu > 0 ? s->account->team : NULL;
-        smap_put(&m->kinds, key, k);
+        smap_put(&m->queue.kinds, key, k);
     }
     k->n_shapes++;
     return k;
@@ -228,8 +229,8 @@ static void kind_leave(struct model *m, const struct shape *s)
     if (--s->kind->n_shapes > 0)
         return;
     kind_key(s, key);
-    smap_remove(&m->kinds, key);
-    slab_give(&m->kind_slab, s->kind);
+    smap_remove(&m->queue.kinds, key);
+    slab_give(&m->queue.kind_slab, s->kind);
 }
 
 /* It stands where its first shape does. What was found out of those behind does not hold for one
@@ -242,14 +243,14 @@ static void kind_settle(struct model *m, struct kind *k)
     if (moves == 0)
         return;
     if (moves < 0)
-        k->id = m->next_kind++;
-    tree_remove_summed(&m->queue, &k->in_kinds, sum_kind);
+        k->id = m->queue.next_kind++;
+    tree_remove_summed(&m->queue.kinds_by_place, &k->in_kinds, sum_kind);
     if (k->team)
         tree_remove(&k->team->queue, &k->in_team);
     k->at = at;
     if (!k->first)
         return;
-    tree_add_summed(&m->queue, &k->in_kinds, &at, compare_kind, sum_kind);
+    tree_add_summed(&m->queue.kinds_by_place, &k->in_kinds, &at, compare_kind, sum_kind);
     if (k->team)
         tree_add(&k->team->queue, &k->in_team, &at, compare_kind_in_team);
 }
@@ -262,8 +263,8 @@ static void stand(struct model *m, struct shape *s)
     if (!k->first || place_order(queue_place(s), queue_place(k->first)) < 0)
         k->first = s;
     if (s->nodes > 1)
-        list_push_back(&m->gangs, &s->in_gangs);
-    m->n_queued_shapes++;
+        list_push_back(&m->queue.gangs, &s->in_gangs);
+    m->queue.n_queued_shapes++;
 }
 
 static void step_out(struct model *m, struct shape *s)
@@ -273,7 +274,7 @@ static void step_out(struct model *m, struct shape *s)
         k->first = as_shape(tree_next(&s->entry->link));
     tree_remove(&k->shapes, &s->entry->link);
     link_remove(&s->in_gangs);
-    m->n_queued_shapes--;
+    m->queue.n_queued_shapes--;
 }
 
 /* It stands further behind than before, but not behind another of its kind. */
@@ -291,11 +292,11 @@ static void look_at_first(struct model *m, struct kind *k)
     struct shape *s = k->first;
     if (!s || !limits_used_up(m, s))
         return;
-    k->id = m->next_kind++;
+    k->id = m->queue.next_kind++;
     tree_changed(&k->in_kinds, sum_kind);
     link_remove(&s->by_arrival);
-    list_push_front(&m->by_arrival, &s->by_arrival);
-    s->arrived = ++m->arrivals;
+    list_push_front(&m->queue.by_arrival, &s->by_arrival);
+    s->arrived = model_note_arrival(m);
 }
 
 void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
@@ -322,7 +323,7 @@ bool queue_is_in_its_kind(const struct model *m, const struct shape *s)
 {
     char key[SHAPE_KEY_MAX];
     kind_key(s, key);
-    return s->is_apart == (s->claims > 0) && smap_get(&m->kinds, key) == s->kind;
+    return s->is_apart == (s->claims > 0) && smap_get(&m->queue.kinds, key) == s->kind;
 }
 
 /* ---- shapes ---- */
@@ -363,7 +364,7 @@ void queue_describe(const struct model *m, const struct job *j, const struct ext
         .order = model_order(m)};
     STR_COPY(want.pool, j->row.spec.pool);
     const struct order_qos *qos = order_qos(want.order, j->row.spec.qos);
-    want.class = qos ? &m->classes[qos - want.order->qos] : NULL;
+    want.class = qos ? &m->queue.classes[qos - want.order->qos] : NULL;
     want.mcpu = order_mcpu(want.order, &want.need);
     budgets_describe(m, j, &want);
     want.boost_ms = order_qos_ms(want.order, &j->row) + order_size_ms(want.order, &j->row);
@@ -376,39 +377,39 @@ void queue_adopt(struct model *m, struct job *j)
     struct shape want;
     queue_describe(m, j, model_extras(m, j->row.extras), &want);
     shape_key(&want, key);
-    struct shape *s = smap_get(&m->shapes, key);
+    struct shape *s = smap_get(&m->queue.shapes, key);
     if (!s) {
-        s = slab_take(&m->shape_slab, sizeof *s);
+        s = slab_take(&m->queue.shape_slab, sizeof *s);
         *s = want;
-        s->id = m->next_shape++;
-        s->entry = slab_take(&m->queue_entries, sizeof *s->entry);
+        s->id = m->queue.next_shape++;
+        s->entry = slab_take(&m->queue.entry_slab, sizeof *s->entry);
         s->entry->shape = s;
         s->kind = kind_of(m, s);
-        smap_put(&m->shapes, key, s);
-        m->n_constrained += is_constrained(s);
-        m->n_exclusive += shape_is_exclusive(s);
-        m->n_paying += shape_pays(s);
+        smap_put(&m->queue.shapes, key, s);
+        m->queue.n_constrained += is_constrained(s);
+        m->queue.n_exclusive += shape_is_exclusive(s);
+        m->queue.n_paying += shape_pays(s);
     }
     s->n_jobs++;
     s->account->n_jobs++;
     j->shape = s;
-    m->n_gangs += s->nodes > 1;
+    m->queue.n_gangs += s->nodes > 1;
 }
 
 static void arrive(struct model *m, struct shape *s)
 {
     struct account *a = s->account;
-    s->arrived = ++m->arrivals;
-    list_push_front(&m->by_arrival, &s->by_arrival);
-    m->n_queued_accounts += a->n_queued++ == 0;
+    s->arrived = model_note_arrival(m);
+    list_push_front(&m->queue.by_arrival, &s->by_arrival);
+    m->queue.n_queued_accounts += a->n_queued++ == 0;
     if (!a->is_ordered)
-        m->ordered_mono = MONO_NONE;
+        m->queue.ordered_mono = MONO_NONE;
 }
 
 static void leave(struct model *m, struct shape *s)
 {
     link_remove(&s->by_arrival);
-    m->n_queued_accounts -= --s->account->n_queued == 0;
+    m->queue.n_queued_accounts -= --s->account->n_queued == 0;
 }
 
 /* The shape stands where its first pending job belongs, among those in the queue or those put
@@ -458,7 +459,7 @@ void queue_put_aside(struct model *m, struct shape *s, struct allowance *by)
     s->aside_of = by;
     file(&by->aside, s);
     index_in_class(s, queue_place(s));
-    m->change++;
+    model_note_change(m);
 }
 
 void queue_take_up(struct model *m, struct shape *s)
@@ -470,7 +471,7 @@ void queue_take_up(struct model *m, struct shape *s)
     index_in_class(s, queue_place(s));
     arrive(m, s);
     shape_settle(m, s); /* the order may have changed meanwhile */
-    m->change++;
+    model_note_change(m);
 }
 
 struct kind *queue_first_of(const struct team *t)
@@ -510,14 +511,14 @@ struct shape *queue_next_aside(const struct shape *s)
 void queue_order(struct model *m)
 {
     bool moved = false;
-    LIST_FOREACH (&m->by_arrival, l)
+    LIST_FOREACH (&m->queue.by_arrival, l)
         moved |= shape_settle(m, LIST_ENTRY(l, struct shape, by_arrival));
     if (!moved)
         return;
     reserve_reorder(m);
-    m->rewind++;
-    m->anew++;
-    m->change++;
+    model_note_rewind(m);
+    model_note_anew(m);
+    model_note_change(m);
 }
 
 void queue_add(struct model *m, struct job *j)
@@ -534,8 +535,8 @@ void queue_add(struct model *m, struct job *j)
     j->width = job_width(j);
     s->n_wanted += j->width;
     j->account->n_pending++;
-    m->n_pending++;
-    m->change++;
+    m->queue.n_pending++;
+    model_note_change(m);
 }
 
 void queue_remove(struct model *m, struct job *j)
@@ -549,12 +550,12 @@ void queue_remove(struct model *m, struct job *j)
     j->width = 0;
     reserve_trim(m, j->shape);
     j->account->n_pending--;
-    m->n_pending--;
-    m->change++;
+    m->queue.n_pending--;
+    model_note_change(m);
     if (!j->shape->extras || j->shape->extras->licences.n == 0)
         return;
-    m->rewind++; /* it may have kept others from them */
-    m->anew++;
+    model_note_rewind(m); /* it may have kept others from them */
+    model_note_anew(m);
 }
 
 void queue_widen(struct model *m, struct job *j)
@@ -564,7 +565,7 @@ void queue_widen(struct model *m, struct job *j)
     j->shape->n_wanted += job_width(j) - j->width;
     j->width = job_width(j);
     reserve_trim(m, j->shape);
-    m->change++;
+    model_note_change(m);
 }
 
 void queue_disown(struct model *m, struct job *j)
@@ -573,18 +574,18 @@ void queue_disown(struct model *m, struct job *j)
     queue_remove(m, j);
     j->shape = NULL;
     j->account->n_jobs--;
-    m->n_gangs -= s->nodes > 1;
+    m->queue.n_gangs -= s->nodes > 1;
     if (--s->n_jobs > 0)
         return;
     char key[SHAPE_KEY_MAX];
     shape_key(s, key);
-    smap_remove(&m->shapes, key);
-    m->n_constrained -= is_constrained(s);
-    m->n_exclusive -= shape_is_exclusive(s);
-    m->n_paying -= shape_pays(s);
+    smap_remove(&m->queue.shapes, key);
+    m->queue.n_constrained -= is_constrained(s);
+    m->queue.n_exclusive -= shape_is_exclusive(s);
+    m->queue.n_paying -= shape_pays(s);
     kind_leave(m, s);
-    slab_give(&m->queue_entries, s->entry);
-    slab_give(&m->shape_slab, s);
+    slab_give(&m->queue.entry_slab, s->entry);
+    slab_give(&m->queue.shape_slab, s);
 }
 
 void queue_reshape(struct model *m, struct job *j)
@@ -595,12 +596,12 @@ void queue_reshape(struct model *m, struct job *j)
     if (!pending)
         return;
     queue_add(m, j);
-    m->rewind++; /* it may fit now where it did not */
+    model_note_rewind(m); /* it may fit now where it did not */
 }
 
 struct shape *queue_first(const struct model *m)
 {
-    const struct kind *k = as_kind(tree_first(&m->queue));
+    const struct kind *k = as_kind(tree_first(&m->queue.kinds_by_place));
     return k ? k->first : NULL;
 }
 
@@ -611,7 +612,7 @@ struct shape *queue_next_in_kind(const struct shape *s)
 
 struct kind *queue_kind_at_least(const struct model *m, struct place at)
 {
-    return as_kind(tree_at_least(&m->queue, &at, compare_kind));
+    return as_kind(tree_at_least(&m->queue.kinds_by_place, &at, compare_kind));
 }
 
 struct kind *queue_next_kind(const struct kind *k)
@@ -636,5 +637,25 @@ static struct tree_link *within(
 struct kind *queue_kind_within(
     const struct model *m, struct place at, const struct resources *room, int64_t fresh)
 {
-    return as_kind(within(m->queue.root, at, room, fresh));
+    return as_kind(within(m->queue.kinds_by_place.root, at, room, fresh));
+}
+
+void queue_init(struct model *m)
+{
+    const struct order_options *o = model_order(m);
+    m->queue.next_shape = m->queue.next_kind = 1;
+    m->queue.classes = mem_array(o->n_qos, sizeof *m->queue.classes);
+    for (size_t k = 0; k < o->n_qos; k++)
+        m->queue.classes[k] = (struct qos_class){.qos = &o->qos[k], .index = (int32_t)k};
+    m->queue.ordered_mono = MONO_NONE;
+}
+
+void queue_deinit(struct model *m)
+{
+    smap_deinit(&m->queue.shapes);
+    smap_deinit(&m->queue.kinds);
+    slab_deinit(&m->queue.shape_slab);
+    slab_deinit(&m->queue.entry_slab);
+    slab_deinit(&m->queue.kind_slab);
+    free(m->queue.classes);
 }

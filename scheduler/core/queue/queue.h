@@ -117,6 +117,8 @@ struct shape {
     int64_t arrived;        /* the model's count of arrivals at that moment */
 };
 
+void queue_init(struct model *m);
+void queue_deinit(struct model *m);
 /* The shape that the job is of, which is in no list. */
 void queue_describe(const struct model *m, const struct job *j, const struct extras *extras,
     struct shape *ret_shape);

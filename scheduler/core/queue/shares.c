@@ -10,6 +10,7 @@
  */
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/limits.h"
@@ -37,7 +38,7 @@ const struct order_options *model_order(const struct model *m)
 
 const struct list *model_teams(const struct model *m)
 {
-    return &m->all_teams;
+    return &m->queue.all_teams;
 }
 
 /* ---- teams and accounts ---- */
@@ -59,7 +60,7 @@ static int32_t configured(const struct order_options *o, const char *team, const
 
 static struct team *team_of(struct model *m, const char *name)
 {
-    struct team *t = smap_get(&m->teams, name);
+    struct team *t = smap_get(&m->queue.teams, name);
     if (t)
         return t;
     t = mem_alloc(sizeof *t);
@@ -68,9 +69,9 @@ static struct team *team_of(struct model *m, const char *name)
     allowance_init(m, &t->may, name, NULL);
     t->quota_mcpu = order_quota_mcpu(model_order(m), name);
     if (t->quota_mcpu > 0)
-        list_push_back(&m->quotas, &t->in_quotas);
-    smap_put(&m->teams, name, t);
-    list_push_back(&m->all_teams, &t->in_all);
+        list_push_back(&m->queue.quotas, &t->in_quotas);
+    smap_put(&m->queue.teams, name, t);
+    list_push_back(&m->queue.all_teams, &t->in_all);
     return t;
 }
 
@@ -78,7 +79,7 @@ struct account *account_find(const struct model *m, const char *team, const char
 {
     char key[KEY_MAX];
     text_format(key, sizeof key, "%s\n%s", team, user);
-    return smap_get(&m->accounts, key);
+    return smap_get(&m->queue.accounts, key);
 }
 
 struct account *account_of(struct model *m, const char *team, const char *user)
@@ -89,14 +90,14 @@ struct account *account_of(struct model *m, const char *team, const char *user)
         return a;
     text_format(key, sizeof key, "%s\n%s", team, user);
     a = mem_alloc(sizeof *a);
-    a->id = (int64_t)smap_size(&m->accounts) + 1;
+    a->id = (int64_t)smap_size(&m->queue.accounts) + 1;
     a->row.at = WALL_NONE;
     STR_COPY(a->row.team, team);
     STR_COPY(a->row.user, user);
     a->team = team_of(m, team);
     a->shares = configured(model_order(m), team, user);
     allowance_init(m, &a->may, team, user);
-    smap_put(&m->accounts, key, a);
+    smap_put(&m->queue.accounts, key, a);
     list_push_back(&a->team->accounts, &a->in_team);
     return a;
 }
@@ -104,7 +105,7 @@ struct account *account_of(struct model *m, const char *team, const char *user)
 void account_imagine(const struct model *m, const char *team, const char *user,
     struct account *ret_account, struct team *ret_team)
 {
-    struct team *is = smap_get(&m->teams, team);
+    struct team *is = smap_get(&m->queue.teams, team);
     int64_t fair_ms = model_order(m)->fair_ms;
     *ret_team = (struct team){.shares = configured(model_order(m), team, NULL),
         .quota_mcpu = order_quota_mcpu(model_order(m), team)};
@@ -117,20 +118,20 @@ void account_imagine(const struct model *m, const char *team, const char *user,
     ret_account->row.at = WALL_NONE;
     allowance_imagine(m, &ret_team->may, team, NULL);
     allowance_imagine(m, &ret_account->may, team, user);
-    ret_team->may.index = m->n_allowances;
-    ret_account->may.index = m->n_allowances + 1;
+    ret_team->may.index = m->queue.n_allowances;
+    ret_account->may.index = m->queue.n_allowances + 1;
 }
 
 void accounts_destroy_all(struct model *m)
 {
     const char *key;
     void *p;
-    for (size_t pos = 0; (p = smap_next(&m->accounts, &pos, &key)) != NULL;)
+    for (size_t pos = 0; (p = smap_next(&m->queue.accounts, &pos, &key)) != NULL;)
         free(p);
-    for (size_t pos = 0; (p = smap_next(&m->teams, &pos, &key)) != NULL;)
+    for (size_t pos = 0; (p = smap_next(&m->queue.teams, &pos, &key)) != NULL;)
         free(p);
-    smap_deinit(&m->accounts);
-    smap_deinit(&m->teams);
+    smap_deinit(&m->queue.accounts);
+    smap_deinit(&m->queue.teams);
 }
 
 /* ---- usage ---- */
@@ -197,7 +198,7 @@ static bool has_jobs(const struct team *t)
 static struct sums sum_teams(const struct model *m, struct wall now)
 {
     struct sums s = {0};
-    LIST_FOREACH (&m->all_teams, l) {
+    LIST_FOREACH (&m->queue.all_teams, l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_all);
         if (!has_jobs(t))
             continue;
@@ -248,26 +249,28 @@ static void weigh_team(
 struct mono order_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     *ret_event = (struct event){.type = EV_ORDER};
-    if (m->n_queued_accounts < 2 || m->ordered_change == m->rewind + m->arrivals)
+    if (m->queue.n_queued_accounts < 2 ||
+        m->queue.ordered_change == model_versions(m)->rewind + model_versions(m)->arrivals)
         return MONO_NONE;
-    if (!mono_is_set(m->ordered_mono))
+    if (!mono_is_set(m->queue.ordered_mono))
         return now.mono;
-    return (struct mono){m->ordered_mono.ms + EVERY_MS + m->n_queued_shapes / SHAPES_A_MS};
+    return (struct mono){
+        m->queue.ordered_mono.ms + EVERY_MS + m->queue.n_queued_shapes / SHAPES_A_MS};
 }
 
 int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
     const struct sums teams = sum_teams(m, ev->now.wall);
-    LIST_FOREACH (&m->all_teams, l) {
+    LIST_FOREACH (&m->queue.all_teams, l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_all);
         if (has_jobs(t))
             weigh_team(m, t, &teams, ev->now.wall);
     }
-    m->ordered_at = ev->now.wall;
-    m->ordered_mono = ev->now.mono;
+    m->queue.ordered_at = ev->now.wall;
+    m->queue.ordered_mono = ev->now.mono;
     queue_order(m);
-    m->ordered_change = m->rewind + m->arrivals;
+    m->queue.ordered_change = model_versions(m)->rewind + model_versions(m)->arrivals;
     ret_outcome->id = CORE_ID_NONE;
     return 0;
 }
@@ -282,8 +285,8 @@ int64_t job_since_ms(const struct job *j)
 int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms)
 {
     int64_t worth_ms = s->boost_ms + s->account->fair_ms;
-    return 16 * (m->ordered_at.ms - worth_ms) -
-           order_age_16(model_order(m), m->ordered_at.ms - since_ms);
+    return 16 * (m->queue.ordered_at.ms - worth_ms) -
+           order_age_16(model_order(m), m->queue.ordered_at.ms - since_ms);
 }
 
 int64_t job_place_16(const struct model *m, const struct job *j)

@@ -12,6 +12,7 @@
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/dependencies.h"
 #include "scheduler/core/queue/windows.h"
@@ -77,7 +78,7 @@ struct wall window_not_before(const struct model *m, const struct job_row *r, st
 void window_leave(struct model *m, struct job *j)
 {
     if (j->side)
-        tree_remove(&m->by_park, &j->side->by_park);
+        tree_remove(&m->queue.by_park, &j->side->by_park);
 }
 
 void window_watch(struct model *m, struct job *j, struct wall now)
@@ -93,12 +94,12 @@ void window_watch(struct model *m, struct job *j, struct wall now)
     if (!is_open_for(m, &j->row, now, &t->park_at, &next))
         t->park_at = now;
     if (wall_is_set(t->park_at))
-        tree_add(&m->by_park, &t->by_park, t, compare_park);
+        tree_add(&m->queue.by_park, &t->by_park, t, compare_park);
 }
 
 struct mono windows_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    const struct tree_link *first = tree_first(&m->by_park);
+    const struct tree_link *first = tree_first(&m->queue.by_park);
     if (!first)
         return MONO_NONE;
     const struct job_side *t = TREE_ENTRY(first, struct job_side, by_park);
@@ -124,7 +125,7 @@ int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING)
         return 0; /* as it was loaded */
     job_stop(m, j, END_WINDOW, true);
-    m->change++;
+    model_note_change(m);
     history(m, ev->now, "park", (struct history_of){.attempt = a},
         "window %s closes: it is saved, and goes on when that opens again", j->row.spec.window);
     return 0;

@@ -15,10 +15,12 @@
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/supply/alternatives.h"
 #include "scheduler/core/supply/market.h"
 
@@ -50,7 +52,7 @@ size_t launch_alternatives(const struct model *m, const struct offer *first, str
 {
     int64_t limit_of = core_offer_effective_uusd_h(first);
     size_t n = 0;
-    if (m->n_constrained > 0)
+    if (queue_n_constrained(m) > 0)
         return 0; /* the zone, the type or its GPUs may be what a job asks for */
     if (!first->pool->row.fleet || first->row.rank == OFFER_WITHDRAWN)
         return 0;
@@ -140,7 +142,7 @@ void instance_rebind(struct model *m, struct instance *i, struct offer *o)
     o->row.launches++;
     touch_offer(m, o);
     touch_instance(m, i);
-    m->change++;
+    model_note_change(m);
 }
 
 int apply_offer_refused(

@@ -23,6 +23,7 @@
  */
 #include "scheduler/core/lifecycle/notices.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/supply/boots.h"
 
@@ -78,8 +79,8 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
     if (b->failed >= BOOTS_FAILED_MAX && !waits)
         wait_longer(p, now);
     touch_pool(m, p);
-    m->reserve_epoch++;
-    m->change++;
+    model_note_reserve(m);
+    model_note_change(m);
     if (b->failed < BOOTS_FAILED_MAX)
         return;
     char in[32];
@@ -104,8 +105,8 @@ void boots_joined(struct model *m, struct instance *i, struct stamp now)
     *b = (struct pool_boots){.next_at = WALL_NONE};
     p->probe_at = MONO_NONE;
     touch_pool(m, p);
-    m->reserve_epoch++;
-    m->change++;
+    model_note_reserve(m);
+    model_note_change(m);
 }
 
 /* The end of the text that fits, from the begin of a line, of a character at least. */
@@ -139,7 +140,7 @@ int apply_boot_console(
         last = *c == '\n' && c[1] ? c + 1 : last;
     history(
         m, ev->now, "boot-console", (struct history_of){0}, "%.*s", (int)strcspn(last, "\n"), last);
-    m->out.history[m->out.n_history - 1].instance = ev->boot_console.instance;
+    history_last(m)->instance = ev->boot_console.instance;
     return 0;
 }
 
@@ -154,7 +155,7 @@ int apply_pool_retry(
     p->row.boots.next_at = WALL_NONE;
     p->probe_at = MONO_NONE;
     touch_pool(m, p);
-    m->reserve_epoch++;
-    m->change++;
+    model_note_reserve(m);
+    model_note_change(m);
     return 0;
 }

@@ -125,7 +125,7 @@ static bool is_better(const struct choice *a, const struct choice *b)
 static struct choice best_alone(struct work *w, const struct demand *d, int64_t max_uusd_h)
 {
     struct choice best = {0}, c;
-    LIST_FOREACH (&w->m->all_pools, lp) {
+    LIST_FOREACH (model_pools(w->m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!pool_is_open(w, p, d))
             continue;
@@ -225,7 +225,7 @@ const struct offer *choose_shared(struct work *w, const struct demand *d, size_t
         return NULL;
     struct choice best = lots[0].alone, c;
     uusd_sum best_sum = sum_uusd_h(w, &best, lots, n_lots);
-    LIST_FOREACH (&w->m->all_pools, lp) {
+    LIST_FOREACH (model_pools(w->m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!pool_is_open(w, p, d))
             continue;

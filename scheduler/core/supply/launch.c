@@ -22,14 +22,18 @@
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/queue/queue_walk.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/market.h"
@@ -110,13 +114,14 @@ static struct bin bin_to_come(struct work *w, const struct offer *o)
 static void gather_bins(struct work *w)
 {
     w->p->n_bins = 0;
-    if (!list_is_empty(&w->m->noticed) || !list_is_empty(&w->m->costly) || w->m->n_gangs > 0) {
-        LIST_FOREACH (&w->m->by_growth, l)
+    if (!list_is_empty(nodes_noticed(w->m)) || !list_is_empty(&w->m->supply.costly) ||
+        queue_n_gangs(w->m) > 0) {
+        LIST_FOREACH (nodes_by_growth(w->m), l)
             if (LIST_ENTRY(l, struct node, by_growth)->free.cpus > 0)
                 add_node(w, LIST_ENTRY(l, struct node, by_growth));
     }
     w->n_up = w->p->n_bins;
-    LIST_FOREACH (&w->m->all_instances, l) {
+    LIST_FOREACH (model_instances(w->m), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (instance_is_coming(i) && i->offer)
             *GROW(w->p->bins, w->p->n_bins) = bin_to_come(w, i->offer);
@@ -168,20 +173,20 @@ static void gather_room(struct work *w)
 {
     struct planner *p = w->p;
     p->n_room = 0;
-    for (size_t i = 0; i < w->m->n_licences; i++)
-        p->left[i] = w->m->licences[i].what.n - w->m->licences[i].used;
-    for (size_t i = 0; i < w->m->n_racks; i++)
-        p->left_w[i] = rack_left(&w->m->racks[i]);
+    for (size_t i = 0; i < licences_count(w->m); i++)
+        p->left[i] = licence_at(w->m, i)->what.n - licence_at(w->m, i)->used;
+    for (size_t i = 0; i < racks_count(w->m); i++)
+        p->left_w[i] = rack_left(rack_at(w->m, i));
     p->all = model_room(w->m);
-    LIST_FOREACH (&w->m->all_pools, l) { /* in the order of the list, which is that of the index */
+    LIST_FOREACH (model_pools(w->m), l) { /* in the order of the list, which is that of the index */
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         *GROW(p->room, p->n_room) = pool_room(pool, w->now.mono);
         if (pool_boots_fail(pool) && mono_is_set(pool->probe_at) &&
             pool->probe_at.ms > w->now.mono.ms)
             valid_until(w, pool->probe_at.ms);
     }
-    if (p->planned_max < w->m->next.next_offer) {
-        p->planned_max = w->m->next.next_offer;
+    if (p->planned_max < model_next_ids(w->m)->next_offer) {
+        p->planned_max = model_next_ids(w->m)->next_offer;
         p->planned = mem_resize(p->planned, (size_t)p->planned_max, sizeof *p->planned);
     }
     memset(p->planned, 0, (size_t)p->planned_max * sizeof *p->planned);
@@ -228,7 +233,7 @@ static bool is_moving(const struct attempt *a)
 static void gather_movers(struct work *w)
 {
     struct map places = {0}; /* shape id -> where in demands, one up */
-    LIST_FOREACH (&w->m->noticed, ln) {
+    LIST_FOREACH (nodes_noticed(w->m), ln) {
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
         LIST_FOREACH (&n->attempts, la) {
             const struct job *j = LIST_ENTRY(la, struct attempt, on_node)->job;
@@ -236,7 +241,7 @@ static void gather_movers(struct work *w)
                 add_mover(w->p, &places, j);
         }
     }
-    LIST_FOREACH (&w->m->costly, l) {
+    LIST_FOREACH (&w->m->supply.costly, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, costly);
         if (is_moving(a) && a->node->row.state != NODE_NOTICED)
             add_mover(w->p, &places, a->job);
@@ -266,14 +271,14 @@ int64_t cover_licences(struct work *w, const struct shape *s, int64_t n)
     const struct counts *need = s->extras ? &s->extras->licences : NULL;
     for (size_t i = 0; need && i < need->n; i++) {
         const struct licence *l = licence_named(w->m, need->v[i].name);
-        int64_t left = l ? w->p->left[l - w->m->licences] / need->v[i].n : 0;
+        int64_t left = l ? w->p->left[licence_index(l, w->m)] / need->v[i].n : 0;
         n = left < n ? left : n;
     }
     n = n > 0 ? n : 0;
     for (size_t i = 0; need && i < need->n; i++) {
         const struct licence *l = licence_named(w->m, need->v[i].name);
         if (l)
-            w->p->left[l - w->m->licences] -= n * need->v[i].n;
+            w->p->left[licence_index(l, w->m)] -= n * need->v[i].n;
     }
     return n;
 }
@@ -385,7 +390,7 @@ static bool may_return(struct work *w, const struct attempt *a)
 static bool some_may_return(struct work *w)
 {
     bool may = false;
-    LIST_FOREACH (&w->m->costly, l)
+    LIST_FOREACH (&w->m->supply.costly, l)
         /* all of them, for when the next is due */
         may |= may_return(w, LIST_ENTRY(l, struct attempt, costly));
     return may;
@@ -395,7 +400,7 @@ static void cover_returns(struct work *w)
 {
     struct planner *p = w->p;
     p->n_offered = 0;
-    LIST_FOREACH (&w->m->costly, l) {
+    LIST_FOREACH (&w->m->supply.costly, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, costly);
         if (may_return(w, a))
             *GROW(p->offered, p->n_offered) = (struct victim){.job = a->job,
@@ -414,7 +419,7 @@ static void cover_returns(struct work *w)
 static bool can_launch(struct work *w)
 {
     bool can = false;
-    LIST_FOREACH (&w->m->all_pools, l) {
+    LIST_FOREACH (model_pools(w->m), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         if (w->p->room[pool->index].nodes <= 0 || w->p->all.nodes <= 0)
             continue;
@@ -429,15 +434,15 @@ static bool can_launch(struct work *w)
  * less. */
 static bool gangs_may_change(const struct model *m)
 {
-    return m->n_gangs > 0 &&
-           (m->used.nodes > 0 || !list_is_empty(&m->noticed) || !list_is_empty(&m->regroups));
+    return queue_n_gangs(m) > 0 && (m->supply.used.nodes > 0 || !list_is_empty(nodes_noticed(m)) ||
+                                       !list_is_empty(gang_resizing(m)));
 }
 
 /* Some gang draws on licences, limits or budgets that may be used up by what jobs of one node ask
  * for. */
 static bool gangs_share(const struct model *m)
 {
-    LIST_FOREACH (&m->gangs, l) {
+    LIST_FOREACH (queue_gangs(m), l) {
         const struct shape *s = LIST_ENTRY(l, struct shape, in_gangs);
         const struct account *a = s->account;
         if (s->in_budgets || a->may.is_limited || a->team->may.is_limited ||
@@ -454,10 +459,11 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
 {
     struct work w = {.p = p, .m = m, .now = now};
     p->n_launches = p->n_moves = p->n_held = p->n_settles = p->n_demands = 0;
-    p->change = m->change;
-    p->base = m->launches;
+    p->change = model_versions(m)->change;
+    p->base = model_versions(m)->launches;
     p->valid_until = MONO_NONE;
-    if (m->n_pending == 0 && list_is_empty(&m->noticed) && list_is_empty(&m->costly))
+    if (queue_n_pending(m) == 0 && list_is_empty(nodes_noticed(m)) &&
+        list_is_empty(&m->supply.costly))
         return;
     gather_room(&w);
     bool launches = can_launch(&w), returns = some_may_return(&w);
@@ -480,13 +486,13 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
 static void recompute(struct planner *p, const struct model *m, struct stamp now)
 {
     bool expired = mono_is_set(p->valid_until) && p->valid_until.ms <= now.mono.ms;
-    if (p->change != m->change || m->launches < p->base || expired)
+    if (p->change != model_versions(m)->change || model_versions(m)->launches < p->base || expired)
         compute(p, m, now);
 }
 
 void gangs_look(struct planner *p, const struct model *m, struct stamp now)
 {
-    if (m->n_gangs > 0)
+    if (queue_n_gangs(m) > 0)
         recompute(p, m, now);
 }
 
@@ -506,7 +512,7 @@ bool moves_next(struct planner *p, const struct model *m, struct stamp now, stru
 bool launches_next(struct planner *p, const struct model *m, struct stamp now, int64_t *ret_offer)
 {
     recompute(p, m, now);
-    size_t done = (size_t)(m->launches - p->base);
+    size_t done = (size_t)(model_versions(m)->launches - p->base);
     if (done >= p->n_launches)
         return false;
     *ret_offer = p->launches[done];

@@ -20,6 +20,7 @@
  * the middle.
  */
 #include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/racks.h"
@@ -182,14 +183,14 @@ struct room pool_room(const struct pool *p, struct mono now)
 
 struct room model_used(const struct model *m)
 {
-    return m->used;
+    return m->supply.used;
 }
 
 struct room model_room(const struct model *m)
 {
-    return (struct room){.nodes = left(m->options.max_nodes, m->used.nodes),
-        .gpus = left(m->options.max_gpus, m->used.gpus),
-        .uusd_h = left(m->options.max_uusd_h, m->used.uusd_h)};
+    return (struct room){.nodes = left(m->options.max_nodes, m->supply.used.nodes),
+        .gpus = left(m->options.max_gpus, m->supply.used.gpus),
+        .uusd_h = left(m->options.max_uusd_h, m->supply.used.uusd_h)};
 }
 
 const char *room_lacks(const struct room *r, const struct offer *o)
@@ -229,11 +230,11 @@ bool offer_may_serve(const struct offer *o, const struct shape *s, const struct 
 
 void instance_count(struct model *m, const struct instance *i, int64_t sign)
 {
-    m->reserve_epoch++;
+    model_note_reserve(m);
     if (i->row.reclaimed)
         return;
     add(&i->pool->used, i, sign);
-    add(&m->used, i, sign);
+    add(&m->supply.used, i, sign);
     if (i->offer)
         i->offer->n_live += sign;
 }

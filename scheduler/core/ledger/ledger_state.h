@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The part of the model that this folder owns: what the store keeps (storage.c).
+ */
+#ifndef BELAY_SCHEDULER_CORE_LEDGER_LEDGER_STATE_H
+#define BELAY_SCHEDULER_CORE_LEDGER_LEDGER_STATE_H
+
+#include "base/map.h"
+
+struct ledger_state {
+    struct map stored; /* struct stored by job */
+};
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What other folders see of this folder's part of the model.
+ */
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_LIFECYCLE_ACCESS_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_LIFECYCLE_ACCESS_H
+
+#include "scheduler/core/model/state.h"
+
+/* Lists of nodes: struct lifecycle_state says in which order. */
+static inline const struct list *nodes_by_seen(const struct model *m)
+{
+    return &m->lifecycle.by_seen;
+}
+static inline const struct list *nodes_by_growth(const struct model *m)
+{
+    return &m->lifecycle.by_growth;
+}
+static inline const struct list *nodes_noticed(const struct model *m)
+{
+    return &m->lifecycle.noticed;
+}
+static inline const struct list *nodes_lost(const struct model *m)
+{
+    return &m->lifecycle.lost;
+}
+static inline int64_t nodes_n_lost(const struct model *m)
+{
+    return m->lifecycle.n_nodes_lost;
+}
+/* Jobs that wait for more nodes. */
+static inline const struct list *gang_resizing(const struct model *m)
+{
+    return &m->lifecycle.regroups;
+}
+/* What a job that ended left in the store; may be NULL. */
+static inline struct leftover *leftover_of(const struct model *m, int64_t job)
+{
+    return map_get(&m->lifecycle.leftovers, job);
+}
+/* leftovers of which something is to be deleted; messages to be delivered */
+static inline int64_t leftovers_n_open(const struct model *m)
+{
+    return (int64_t)map_size(&m->lifecycle.leftovers) - m->lifecycle.n_looked_at;
+}
+static inline int64_t notify_n_outbox(const struct model *m)
+{
+    return (int64_t)m->lifecycle.outbox.n;
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The part of the model that this folder owns: machines in use.
+ */
+#ifndef BELAY_SCHEDULER_CORE_SUPPLY_SUPPLY_STATE_H
+#define BELAY_SCHEDULER_CORE_SUPPLY_SUPPLY_STATE_H
+
+#include "base/list.h"
+#include "scheduler/core/model/model.h"
+
+struct supply_state {
+    struct room used;   /* by all pools together (market.c) */
+    struct list costly; /* attempts on on-demand machines, longest first (launch.c) */
+};
+
+#endif
