@@ -548,10 +548,16 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
         if (d->decide ? d->decide(p, m, now, &ev) : is_due(d->when_due(m, now, &ev), now)) {
             ev.now = now;
             *ret_event = ev;
+            p->decider = d->name;
             return true;
         }
     }
     return false;
+}
+
+const char *plan_decider(const struct planner *p)
+{
+    return p->decider;
 }
 
 struct mono plan_wake(const struct planner *p, const struct model *m, struct stamp now)

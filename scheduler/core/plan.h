@@ -47,6 +47,9 @@ void planner_destroy(struct planner *p); /* NULL is fine */
 /* True and *ret_event (with its now = now), or false: nothing to do. */
 bool plan_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
 
+/* Which kind of decision the last event of plan_next was ("places"); NULL: none yet. */
+const char *plan_decider(const struct planner *p);
+
 /* The earliest moment at which plan_next could answer otherwise though nothing happened; MONO_NONE:
  * none. */
 struct mono plan_wake(const struct planner *p, const struct model *m, struct stamp now);

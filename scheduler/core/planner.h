@@ -50,6 +50,7 @@ struct victim {
 };
 
 struct planner {
+    const char *decider; /* of the last event of plan_next; NULL: none yet */
     /* By the model's licences: the first place in the queue that would start but for some of it. */
     struct place wanting[LICENCES_MAX];
     bool is_wanting;

@@ -295,8 +295,12 @@ static void decide(struct tick *t)
         struct err e = {0};
         if (tick_apply(t, &ev, NULL, &e) != 0)
             log_error("a decision was refused by the model",
-                log_s("event", event_type_names[ev.type]), log_err(&e));
-        assert(++n < DECISIONS_MAX);
+                log_s("event", event_type_names[ev.type]),
+                log_s("decider", plan_decider(t->o.planner)), log_err(&e));
+        if (++n == DECISIONS_MAX)
+            log_error("decisions do not end", log_s("event", event_type_names[ev.type]),
+                log_s("decider", plan_decider(t->o.planner)));
+        assert(n < DECISIONS_MAX);
     }
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/str.h"
 #include "scheduler/core/planner.h"
-#include "scheduler/core/model/state.h"
 
 /* ---- placing ---- */
 
@@ -20,6 +19,27 @@ static void the_oldest_job_is_placed_first(void **state)
     lab_join(&l, "n1", 3);
     lab_plan(&l);
     assert_true(lab_node_of(&l, a) && lab_node_of(&l, b) && !lab_node_of(&l, c));
+    lab_deinit(&l);
+}
+
+static void each_decision_says_which_kind_it_is(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev;
+    lab_init(&l);
+    assert_null(plan_decider(l.p));
+    lab_submit_cpus(&l, 2);
+    lab_join(&l, "n1", 3);
+    assert_true(lab_decision(&l, &ev));
+    assert_int_equal(ev.type, EV_PLACE);
+    assert_string_equal(plan_decider(l.p), "places");
+    lab_plan(&l);
+    l.now.mono.ms += LAB_LEASE_MS;
+    l.now.wall.ms += LAB_LEASE_MS;
+    assert_true(lab_decision(&l, &ev));
+    assert_int_equal(ev.type, EV_NODE_LOST);
+    assert_string_equal(plan_decider(l.p), "lost nodes");
     lab_deinit(&l);
 }
 
@@ -654,6 +674,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_oldest_job_is_placed_first),
+        cmocka_unit_test(each_decision_says_which_kind_it_is),
         cmocka_unit_test(what_does_not_fit_lets_others_pass),
         cmocka_unit_test(jobs_are_packed_where_least_is_left),
         cmocka_unit_test(equal_nodes_are_taken_by_id),
