@@ -9,7 +9,6 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "scheduler/core/model/changes.h"
-#include "scheduler/core/model/state.h"
 #include "scheduler/core/plan.h"
 #include <inttypes.h>
 #include <stdio.h>

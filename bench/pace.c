@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
 #include "scheduler/core/plan.h"
 #include <inttypes.h>
 #include <stdio.h>

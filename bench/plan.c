@@ -27,7 +27,8 @@
 #include "scheduler/core/forecast/ahead.h"
 #include "scheduler/core/forecast/forecast.h"
 #include "scheduler/core/model/changes.h"
-#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/model_access.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/plan.h"
 #include <inttypes.h>
 #include <malloc.h>
@@ -184,7 +185,7 @@ static double read_us(struct bench *b, size_t bytes)
  * tick. */
 static double memory_bytes(const struct bench *b)
 {
-    const struct changes *c = &b->m->changes.out;
+    const struct changes *c = model_final_rows(b->m);
     long pages = 0;
     malloc_trim(0);
     FILE *f = fopen("/proc/self/statm", "r");
@@ -214,7 +215,9 @@ static double why(struct bench *b, int64_t job)
 static void ask_why(struct bench *b, struct figures *f)
 {
     double took[WHYS];
-    int64_t job = 1, last = (int64_t)map_size(&b->m->rows.jobs) + 1;
+    struct model_counts counts;
+    model_counts(b->m, &counts);
+    int64_t job = 1, last = counts.pending + counts.running + 1;
     for (int i = 0; i < WHYS; i++) {
         for (job = last * i / WHYS + 1; !model_job(b->m, job) || job_attempt(model_job(b->m, job));
              job++)
@@ -334,7 +337,7 @@ static struct figures run(int64_t nodes, int64_t queued)
 static void ends(struct bench *b)
 {
     double took[ENDS];
-    size_t kinds = smap_size(&b->m->queue.kinds), shapes = smap_size(&b->m->queue.shapes);
+    size_t kinds = queue_n_kinds(b->m), shapes = queue_n_shapes(b->m);
     int64_t queued = b->queued;
     for (int i = 0; i < ENDS; i++)
         took[i] = tick(b, 1);

@@ -4,7 +4,8 @@
 #include "base/mem.h"
 #include "scheduler/core/ledger/storage.h"
 #include "scheduler/core/model/changes.h"
-#include "scheduler/core/model/state.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/queue/budgets.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -327,7 +328,7 @@ static void compare_leftovers(const struct shelf *s, const struct model *m)
 {
     for (int64_t id = 1; id < (int64_t)s->n_leftovers; id++) {
         const struct leftover_row *r = &s->leftovers[id];
-        const struct leftover *l = map_get(&m->lifecycle.leftovers, id);
+        const struct leftover *l = leftover_of(m, id);
         struct job j = {.row = s->jobs[id]};
         if ((l != NULL) != (r->job && r->state != LEFTOVER_DONE) ||
             (l && memcmp(&l->row, r, sizeof *r) != 0))
@@ -337,7 +338,7 @@ static void compare_leftovers(const struct shelf *s, const struct model *m)
     }
     for (int64_t id = 1; id < (int64_t)s->n_stored; id++) {
         const struct stored_row *r = &s->stored[id];
-        const struct stored *k = map_get(&m->ledger.stored, id);
+        const struct stored *k = storage_of(m, id);
         if ((r->bytes > 0 && !k) || (k && memcmp(&k->row, r, sizeof *r) != 0))
             fail_msg("what is kept of job %" PRId64 " changed without being told", id);
     }
@@ -368,9 +369,9 @@ void shelf_compare(const struct shelf *s, const struct model *m)
         }
     }
     for (size_t k = 0; k < s->n_budgets; k++)
-        for (size_t i = 0; i < m->queue.n_budgets; i++)
-            if (strcmp(m->queue.budgets[i].row.name, s->budgets[k].name) == 0 &&
-                memcmp(&m->queue.budgets[i].row, &s->budgets[k], sizeof s->budgets[k]) != 0)
+        for (size_t i = 0; i < budgets_count(m); i++)
+            if (strcmp(budgets_at(m, i)->row.name, s->budgets[k].name) == 0 &&
+                memcmp(&budgets_at(m, i)->row, &s->budgets[k], sizeof s->budgets[k]) != 0)
                 fail_msg("budget %s changed without being marked", s->budgets[k].name);
     for (size_t k = 0; k < s->n_arrays; k++) {
         const struct job *j = model_job(m, s->arrays[k].job);

@@ -6,7 +6,8 @@
 #include "base/str.h"
 #include "scheduler/core/forecast/forecast.h"
 #include "scheduler/core/model/changes.h"
-#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/model_access.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"
 
@@ -85,12 +86,12 @@ static struct budget_view view(const struct lab *l, size_t i)
 /* Of those that stop each saves, and has ended, 10 s later. */
 static void serve(struct lab *l)
 {
-    int64_t stopping[256], id;
+    int64_t stopping[256];
     size_t n = 0;
     const struct job *j;
-    for (size_t pos = 0; (j = map_next(&l->m->rows.jobs, &pos, &id)) != NULL;)
+    for (size_t pos = 0; (j = model_next_job(l->m, &pos)) != NULL;)
         if (job_attempt(j) && job_attempt(j)->row.state == ATTEMPT_STOPPING && n < 256)
-            stopping[n++] = id;
+            stopping[n++] = j->row.id;
     if (n == 0)
         return;
     lab_wait(l, 10000);
@@ -300,10 +301,10 @@ static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **
         int64_t id = lab_submit_asking(&l, &r, "input=store:17179869184");
         lab_plan(&l);
         assert_true(runs(&l, id));
-        assert_true(l.m->queue.budgets[0].held >= 8 * USD && l.m->queue.budgets[0].held < 9 * USD);
+        assert_true(budgets_at(l.m, 0)->held >= 8 * USD && budgets_at(l.m, 0)->held < 9 * USD);
         lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = id});
         lab_ended(&l, id, END_USER, 0);
-        assert_true(l.m->queue.budgets[0].held < USD / 100);
+        assert_true(budgets_at(l.m, 0)->held < USD / 100);
     }
     assert_int_equal(view(&l, 0).spent_uusd, 0);
     lab_deinit(&l);

@@ -6,7 +6,6 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/deadlines.h"
 
 #define MINUTE_MS 60000LL

@@ -5,7 +5,6 @@
  * (model_check).
  */
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
 #include "tests/core/lab.h"
 
 #include <inttypes.h>

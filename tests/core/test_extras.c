@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "scheduler/core/forecast/forecast.h"
-#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/placement_access.h"
 #include <string.h>
 
 #define REASONS_MAX 16
@@ -65,7 +65,7 @@ static void a_job_goes_where_its_features_are(void **state)
     int64_t a = lab_submit_asking(&l, &r, "constraint=avx512&(ib|roce)");
     int64_t b = lab_submit_asking(&l, &r, "constraint=avx512&(ib|roce)");
     assert_ptr_equal(model_job(l.m, a)->shape, model_job(l.m, b)->shape);
-    assert_int_equal(map_size(&l.m->placement.extras), 1);
+    assert_int_equal(extras_count(l.m), 1);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, a), ib);
     assert_int_equal(lab_node_of(&l, b), ib);
@@ -82,7 +82,7 @@ static void a_job_goes_where_its_features_are(void **state)
     assert_int_equal(lab_node_of(&l, a), ib);
     lab_ended(&l, a, END_SUCCEEDED, 0);
     lab_ended(&l, b, END_SUCCEEDED, 0);
-    assert_int_equal(map_size(&l.m->placement.extras), 0);
+    assert_int_equal(extras_count(l.m), 0);
     lab_deinit(&l);
 }
 
@@ -162,7 +162,7 @@ static void a_job_runs_only_on_the_nodes_that_it_names(void **state)
     int64_t a = lab_submit_asking(&l, &r, "nodes=n[1-2] exclude=n1"),
             b = lab_submit_asking(&l, &r, "nodes=n2"), c = lab_submit_asking(&l, &r, "nodes=n2"),
             d = lab_submit_asking(&l, &r, "exclude=n[1-2]");
-    assert_int_equal(map_size(&l.m->placement.extras), 3);
+    assert_int_equal(extras_count(l.m), 3);
     lab_plan(&l);
     assert_true(lab_node_of(&l, a) == n2 && lab_node_of(&l, b) == n2 && lab_node_of(&l, d) == n3);
     assert_int_equal(lab_node_of(&l, c), CORE_ID_NONE); /* the others are free, and not its own */
@@ -197,11 +197,11 @@ static void no_machine_is_launched_for_who_names_nodes(void **state)
     assert_int_equal(lab_node_of(&l, first), n1);
     int64_t here = lab_submit_asking(&l, &r, "nodes=n1");
     lab_plan(&l);
-    assert_true(list_is_empty(&l.m->rows.all_instances));
+    assert_true(list_is_empty(model_instances(l.m)));
     assert_true(says(&l, here, "extras", "under a name that nobody knows yet"));
     lab_submit_asking(&l, &r, "exclude=n1,gone"); /* who knows what it was */
     lab_plan(&l);
-    assert_false(list_is_empty(&l.m->rows.all_instances));
+    assert_false(list_is_empty(model_instances(l.m)));
     lab_deinit(&l);
 }
 
@@ -274,7 +274,7 @@ static void nobody_takes_licences_from_who_waits_for_more(void **state)
     lab_plan(&l);
     assert_false(lab_node_of(&l, big) || lab_node_of(&l, small));
     assert_true(lab_node_of(&l, other));
-    assert_int_equal(l.m->placement.licences[0].used, 2);
+    assert_int_equal(licence_at(l.m, 0)->used, 2);
     assert_true(says(&l, big, "licences",
         "it needs 4 of the licence matlab; of 4 there are, 2 are in use by job 2 (2)"));
     /* who has gone from the queue keeps them from nobody */
@@ -286,9 +286,9 @@ static void nobody_takes_licences_from_who_waits_for_more(void **state)
     lab_ended(&l, small, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_true(lab_node_of(&l, big));
-    assert_int_equal(l.m->placement.licences[0].used, 4);
+    assert_int_equal(licence_at(l.m, 0)->used, 4);
     lab_ended(&l, big, END_SUCCEEDED, 0);
-    assert_int_equal(l.m->placement.licences[0].used, 0);
+    assert_int_equal(licence_at(l.m, 0)->used, 0);
     lab_deinit(&l);
 }
 

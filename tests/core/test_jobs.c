@@ -8,7 +8,6 @@
 
 #include "base/str.h"
 #include "scheduler/core/model/changes.h"
-#include "scheduler/core/model/state.h"
 #include <stdlib.h>
 #include <string.h>
 

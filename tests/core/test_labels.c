@@ -4,7 +4,6 @@
  * cannot is refused, with what to add.
  */
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
 #include "tests/core/lab.h"
 
 #include <stdio.h>

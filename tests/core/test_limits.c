@@ -4,7 +4,7 @@
  * and it runs as soon as it may. That no placement exceeds a limit is looked at after each (lab.c).
  */
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/queue.h"
 #include "tests/core/lab.h"
 
 #include <inttypes.h>

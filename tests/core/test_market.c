@@ -6,7 +6,6 @@
 
 #include "base/str.h"
 #include "scheduler/core/lifecycle/instances.h"
-#include "scheduler/core/model/state.h"
 #include "scheduler/core/supply/alternatives.h"
 #include "scheduler/core/supply/market.h"
 #include <stdio.h>

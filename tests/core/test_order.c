@@ -4,7 +4,6 @@
  * beside it, and nobody waits for ever.
  */
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"

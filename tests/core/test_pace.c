@@ -29,7 +29,7 @@ static struct job_row job_by(const struct lab *l, int64_t work_ms, int64_t in_ms
 
 static int64_t intended(const struct lab *l, enum market market)
 {
-    LIST_FOREACH (&l->m->rows.all_instances, li) {
+    LIST_FOREACH (model_instances(l->m), li) {
         const struct instance *i = LIST_ENTRY(li, struct instance, in_all);
         if (i->row.state == INSTANCE_INTENDED && i->row.market == market)
             return i->row.id;

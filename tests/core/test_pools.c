@@ -6,7 +6,6 @@
 
 #include "base/str.h"
 #include "scheduler/core/forecast/ahead.h"
-#include "scheduler/core/model/state.h"
 #include <string.h>
 
 #define REASONS_MAX 16
@@ -86,7 +85,7 @@ static void a_gang_is_in_one_of_its_pools(void **state)
     int64_t other = lab_submit_pool(&l, 8, "burst", WISH_ANY);
     lab_plan(&l);
     int64_t machine = lab_bring_up(
-        &l, LIST_ENTRY(list_first(&l.m->rows.all_instances), struct instance, in_all)->row.id, 8);
+        &l, LIST_ENTRY(list_first(model_instances(l.m)), struct instance, in_all)->row.id, 8);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, other), machine);
     lab_ended(&l, other, END_SUCCEEDED, 0);

@@ -7,7 +7,6 @@
 #include "scheduler/core/planner.h"
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"
-#include "scheduler/core/model/state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

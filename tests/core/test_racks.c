@@ -6,7 +6,6 @@
  * more.
  */
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/forecast/forecast.h"
 #include "tests/core/lab.h"

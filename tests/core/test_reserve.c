@@ -4,7 +4,6 @@
  * where they do not delay it.
  */
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/queue.h"
 #include "tests/core/lab.h"

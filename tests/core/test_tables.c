@@ -7,7 +7,6 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "scheduler/core/model/resources.h"
-#include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "tests/core/shelf.h"
 
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/dependencies.h"
 #include <inttypes.h>
 #include <string.h>

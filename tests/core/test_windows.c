@@ -5,7 +5,6 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
 #include <string.h>
 
 #define MINUTE_MS 60000LL

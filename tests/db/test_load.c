@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/core/model/state.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -154,7 +154,7 @@ static void what_was_left_counts_in_the_budgets_of_its_job(void **state)
     assert_int_equal(sql_get_i64(d->sql, "SELECT cost_uusd FROM jobs WHERE id = 1", &cost, &e), 0);
     assert_int_equal(cost, 11);
     assert_int_equal(db_load(d, m, now, &e), 0);
-    const struct leftover *l = map_get(&m->lifecycle.leftovers, 1);
+    const struct leftover *l = leftover_of(m, 1);
     assert_non_null(l);
     assert_int_equal(l->budgets, 1 << 0 | 1 << 2);
     model_destroy(m);

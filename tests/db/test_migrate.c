@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "db/migrate.h"
-#include "scheduler/core/model/state.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -37,14 +37,14 @@ static void touch(struct model *m, const struct stored *s)
     *ADD_ROW(m, stored) = s->row;
 }
 
-static struct stored *find(const struct model *m, int64_t job)
+struct stored *storage_of(const struct model *m, int64_t job)
 {
     return map_get(&m->ledger.stored, job);
 }
 
 static struct stored *make(struct model *m, int64_t job, struct wall at)
 {
-    struct stored *s = find(m, job);
+    struct stored *s = storage_of(m, job);
     if (s)
         return s;
     s = mem_alloc(sizeof *s);
@@ -114,7 +114,7 @@ static void count(struct model *m, struct stored *s, int64_t bytes, struct wall 
 /* Where keeping costs nothing, nothing is counted. */
 static bool is_counted(const struct model *m, int64_t job)
 {
-    return m->options.store_uusd_gib_month > 0 || find(m, job);
+    return m->options.store_uusd_gib_month > 0 || storage_of(m, job);
 }
 
 void storage_saved(struct model *m, int64_t job, int64_t bytes, struct wall at)
@@ -128,7 +128,7 @@ void storage_saved(struct model *m, int64_t job, int64_t bytes, struct wall at)
 
 void storage_settle(struct model *m, int64_t job, struct wall now)
 {
-    struct stored *s = find(m, job);
+    struct stored *s = storage_of(m, job);
     if (!s)
         return;
     accrue(m, s, now);
@@ -138,7 +138,7 @@ void storage_settle(struct model *m, int64_t job, struct wall now)
 
 void storage_told(struct model *m, int64_t job, int64_t bytes, struct wall now)
 {
-    if (bytes == 0 ? !find(m, job) : !is_counted(m, job))
+    if (bytes == 0 ? !storage_of(m, job) : !is_counted(m, job))
         return;
     struct stored *s = make(m, job, now);
     if (s->row.bytes != bytes)
@@ -147,13 +147,13 @@ void storage_told(struct model *m, int64_t job, int64_t bytes, struct wall now)
 
 bool storage_costs(const struct model *m, int64_t job)
 {
-    const struct stored *s = find(m, job);
+    const struct stored *s = storage_of(m, job);
     return s && s->row.bytes > 0 && m->options.store_uusd_gib_month > 0;
 }
 
 void storage_forget(struct model *m, int64_t job, struct wall now)
 {
-    struct stored *s = find(m, job);
+    struct stored *s = storage_of(m, job);
     if (!s)
         return;
     accrue(m, s, now);
@@ -166,13 +166,13 @@ void storage_forget(struct model *m, int64_t job, struct wall now)
 
 int64_t model_stored_bytes(const struct model *m, int64_t job)
 {
-    const struct stored *s = find(m, job);
+    const struct stored *s = storage_of(m, job);
     return s ? s->row.bytes : is_counted(m, job) ? 0 : -1;
 }
 
 int model_load_stored(struct model *m, const struct stored_row *r, struct err *e)
 {
-    if (find(m, r->job) || r->bytes < 0 || r->bytes > STORED_BYTES_MAX || r->parts < 0 ||
+    if (storage_of(m, r->job) || r->bytes < 0 || r->bytes > STORED_BYTES_MAX || r->parts < 0 ||
         (!model_job(m, r->job) && !leftover_of(m, r->job)))
         return err_set(e, ERR_CORRUPT,
             "what is stored of the bytes that job %" PRId64 " keeps contradicts other rows",

@@ -12,6 +12,8 @@ struct model;
 struct stored {
     struct stored_row row;
 };
+/* of a job; NULL: nothing is kept of it */
+struct stored *storage_of(const struct model *m, int64_t job);
 /* a checkpoint has stored so many more */
 void storage_saved(struct model *m, int64_t job, int64_t bytes, struct wall at);
 /* there are so many */

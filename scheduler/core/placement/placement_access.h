@@ -8,6 +8,10 @@
 #include "scheduler/core/placement/rack.h"
 #include "scheduler/core/model/state.h"
 
+static inline size_t extras_count(const struct model *m)
+{
+    return map_size(&m->placement.extras);
+}
 static inline size_t licences_count(const struct model *m)
 {
     return m->placement.n_licences;
