@@ -5,7 +5,9 @@
  * its description, the core's updates and the completions walk this table; only what does not fit
  * a type has code of its own. Pure.
  *
- * A new option of a JOB_IN_DOCUMENT row needs nothing else: no column, no member, no parser.
+ * A new option of a JOB_IN_DOCUMENT row needs nothing else: no column, no member, no parser. One
+ * that is a member of struct job_spec (spec.h) says where: spec_json.h reads, writes, stores and
+ * shows it.
  */
 #ifndef BELAY_JOB_ATTRIBUTES_H
 #define BELAY_JOB_ATTRIBUTES_H
@@ -30,6 +32,20 @@ enum job_type {
     JOB_TYPE_TRUE,       /* a flag without a value: true */
     JOB_TYPE_FALSE       /* a flag without a value: false */
 };
+
+/* How a row's member of struct job_spec is held. */
+enum job_held {
+    JOB_HELD_NOWHERE, /* it is no member of it, or of several */
+    JOB_HELD_INT32,
+    JOB_HELD_INT64,
+    JOB_HELD_BOOL,
+    JOB_HELD_NOT,    /* a bool that says the opposite */
+    JOB_HELD_WORD,   /* an enum, of `words` */
+    JOB_HELD_MOMENT, /* struct wall */
+    JOB_HELD_TEXT    /* char[size] */
+};
+
+enum job_unit { JOB_UNIT_NONE, JOB_UNIT_MS, JOB_UNIT_MINUTES, JOB_UNIT_MIB, JOB_UNIT_UUSD };
 
 /* What of a job an update changes; some options belong together. The values are bits of a set. */
 enum job_field {
@@ -80,7 +96,12 @@ enum job_attribute_mask {
     JOB_OF_NODE = 1 << 3,        /* changes which nodes fit it */
     JOB_OF_CONSTRAINTS = 1 << 4, /* is part of its constraints (core/placement/constraints.h) */
     JOB_WAITS_ANEW = 1 << 5,     /* it may be eligible now, or not, or be in another queue */
-    JOB_OF_SHAPE = 1 << 6        /* changes which jobs it is planned together with */
+    JOB_OF_SHAPE = 1 << 6,       /* changes which jobs it is planned together with */
+    /* of a member of struct job_spec */
+    JOB_READ_APART = 1 << 7,    /* a function of its own reads it (scheduler/api/jobspec.c) */
+    JOB_SHOWN = 1 << 8,         /* the API shows it: as it is; */
+    JOB_SHOWN_OR_NULL = 1 << 9, /* null where it is the default; */
+    JOB_SHOWN_AS_TIME = 1 << 10 /* likewise, else as a time, under its name without "_ms" */
 };
 
 struct job_attribute {
@@ -99,10 +120,14 @@ struct job_attribute {
     const char *key_help;  /* ... and its help */
     const char *reset;     /* JSON: members that stand for key=none; NULL: it needs a value */
     const char *what;      /* "a team's name", for errors */
+    const char *none;      /* what the history says for the default; NULL: the value, if any */
     const char *const *words;
-    int64_t min, max;
+    int64_t min, max; /* the default (job_spec_default) need not be in between: it is absence */
     int64_t flag_min; /* the least that the flag takes, where that is more than min; 0: min */
     enum job_type type;
+    enum job_unit unit;
+    enum job_held held; /* in struct job_spec, there: */
+    size_t at, size;
     enum job_field field; /* what an update of the member changes */
     unsigned masks;
 };
@@ -110,6 +135,11 @@ struct job_attribute {
 /* In the order of --help; ends with job_attributes_count. */
 extern const struct job_attribute job_attributes[];
 extern const size_t job_attributes_count;
+
+/* What of struct job_spec is stored otherwise than its users write it: it has a name in what is
+ * stored (spec_json.h), and is no option. */
+extern const struct job_attribute job_stored[];
+extern const size_t job_stored_count;
 
 /* The row with this flag, long or of one letter; NULL: none. */
 const struct job_attribute *job_attribute_by_flag(const char *name);

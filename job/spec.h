@@ -86,14 +86,16 @@ struct job_spec {
     bool keep_unmeetable;       /* a dependency that can never come true does not end it */
     bool depends_any;           /* one of its dependencies is enough */
     int32_t ckpt_signal;        /* for CKPT_SIGNAL */
-    int64_t ckpt_every_ms;      /* CKPT_EVERY_AUTO or >= 1000 */
     int32_t ckpt_keep;          /* >= 1 */
+    int64_t ckpt_every_ms;      /* CKPT_EVERY_AUTO or >= 1000 */
     int32_t ckpt_keep_every;    /* every so many-th of an attempt stays too; 0: none */
     enum ckpt_after ckpt_after; /* what stays once the job has ended */
     /* drilled of itself, at most so many times until one is not interrupted */
     int32_t drill_tries;
     /* how many times it is queued again after which end; at a submit a wish */
     struct retries retries;
+    /* 1 << enum notify_event: of what its user wants mail; and NOTIFY_ARRAY_TASKS */
+    int32_t mail;
     struct wall begin_at; /* not started before that; WALL_NONE: at any time */
     /* by the wall clock: not started when it could not have ended by then; 0: none */
     int64_t deadline_ms;
@@ -107,8 +109,6 @@ struct job_spec {
     /* it may cost so much in all, and is parked before it does; 0: no limit (budget.h) */
     int64_t max_uusd;
     int64_t max_uusd_h; /* it is given no places that cost more an hour together; 0: any */
-    /* 1 << enum notify_event: of what its user wants mail; and NOTIFY_ARRAY_TASKS */
-    int32_t mail;
     /* so many URLs of its user's are told of each change, 0 .. NOTIFY_URLS_MAX */
     int32_t urls;
     char name[JOB_NAME_MAX];
@@ -119,5 +119,8 @@ struct job_spec {
     char window[WINDOW_NAME_MAX]; /* runs in it only; "": at any time */
     char ckpt_at[DAILY_TEXT_MAX]; /* also saved at these times of the day (job/daily.h) */
 };
+
+/* A job of which nothing is said: one CPU of one node, retries as usual. */
+extern const struct job_spec job_spec_default;
 
 #endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See spec_json.h. What a row's type, words and range say is all that is known here of an option.
+ */
+#include "job/spec_json.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(enum market_wish) == sizeof(int32_t) && sizeof(enum script_on) == 4,
+    "words are held as numbers of 32 bits");
+
+/* The rows of both tables; NULL behind the last. */
+static const struct job_attribute *row(size_t i)
+{
+    if (i < job_attributes_count)
+        return &job_attributes[i];
+    i -= job_attributes_count;
+    return i < job_stored_count ? &job_stored[i] : NULL;
+}
+
+static bool is_walked(const struct job_attribute *a, unsigned without)
+{
+    return a->held != JOB_HELD_NOWHERE && !(a->masks & without);
+}
+
+static const char *member(const struct job_attribute *a, const struct job_spec *s)
+{
+    return (const char *)s + a->at;
+}
+
+static bool is_default(const struct job_attribute *a, const struct job_spec *s)
+{
+    const char *own = member(a, s), *usual = member(a, &job_spec_default);
+    return a->held == JOB_HELD_TEXT ? str_eq(own, usual) : memcmp(own, usual, a->size) == 0;
+}
+
+static int64_t number(const struct job_attribute *a, const struct job_spec *s)
+{
+    int64_t n = 0;
+    int32_t small;
+    if (a->size == sizeof(n)) {
+        memcpy(&n, member(a, s), sizeof(n));
+        return n;
+    }
+    memcpy(&small, member(a, s), sizeof(small));
+    return small;
+}
+
+static bool truth(const struct job_attribute *a, const struct job_spec *s)
+{
+    return *(const bool *)member(a, s) != (a->held == JOB_HELD_NOT);
+}
+
+/* ---- reading ---- */
+
+/* The rest of a text is zeroed, so that the same is the same bytes. */
+static void put_text(const struct job_attribute *a, const char *text, char *at)
+{
+    const size_t n = strlen(text);
+    memcpy(at, text, n);
+    memset(at + n, 0, a->size - n);
+}
+
+/* Absent, or wrong, it stays. */
+static void read_member(
+    struct json_reader *r, const char *key, const struct job_attribute *a, struct job_spec *s)
+{
+    char *at = (char *)s + a->at;
+    const char *text;
+    int64_t n;
+    int32_t small;
+    switch (a->held) {
+    case JOB_HELD_NOWHERE:
+        break;
+    case JOB_HELD_TEXT:
+        if ((text = json_opt_str(r, key, a->size - 1, NULL)))
+            put_text(a, text, at);
+        break;
+    case JOB_HELD_BOOL:
+    case JOB_HELD_NOT:
+        *(bool *)at = json_opt_bool(r, key, truth(a, s)) != (a->held == JOB_HELD_NOT);
+        break;
+    case JOB_HELD_WORD:
+        small = (int32_t)json_opt_enum(r, key, a->words, (int)number(a, s));
+        memcpy(at, &small, sizeof(small));
+        break;
+    case JOB_HELD_INT32:
+        small = (int32_t)json_opt_i64(r, key, a->min, a->max, number(a, s));
+        memcpy(at, &small, sizeof(small));
+        break;
+    case JOB_HELD_INT64:
+    case JOB_HELD_MOMENT:
+        n = json_opt_i64(r, key, a->min, a->max, number(a, s));
+        memcpy(at, &n, sizeof(n));
+        break;
+    }
+}
+
+/* The name behind prefix; NULL: it does not begin with that, or has more parts. */
+static const char *name_in(const struct job_attribute *a, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+    return a->name && strncmp(a->name, prefix, n) == 0 && !strchr(a->name + n, '.') ? a->name + n
+                                                                                    : NULL;
+}
+
+void job_spec_read(struct json_reader *r, const char *prefix, struct job_spec *s)
+{
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        const char *key = is_walked(a, JOB_READ_APART) ? name_in(a, prefix) : NULL;
+        if (key)
+            read_member(r, key, a, s);
+    }
+}
+
+/* As stored: few of many, so the members are walked and not the rows. */
+static void read_stored(
+    struct json_reader *r, const char *prefix, unsigned without, struct job_spec *s)
+{
+    const struct job_attribute *a;
+    const char *key, *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)r->object, key, value)
+    {
+        if (r->n_seen == JSON_READER_KEYS_MAX) {
+            json_reader_fail(r, NULL, "expected at most %d members", JSON_READER_KEYS_MAX);
+            return;
+        }
+        for (size_t i = 0; (a = row(i)); i++)
+            if (is_walked(a, without) && (name = name_in(a, prefix)) && str_eq(name, key)) {
+                read_member(r, name, a, s);
+                break;
+            }
+    }
+}
+
+static bool is_prefix(const char *prefix)
+{
+    const struct job_attribute *a;
+    for (size_t i = 0; (a = row(i)); i++)
+        if (a->held != JOB_HELD_NOWHERE && name_in(a, prefix))
+            return true;
+    return false;
+}
+
+/* "checkpoint": {...} */
+static void read_parts(struct json_reader *r, unsigned without, struct job_spec *s)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)r->object, key, value)
+    {
+        char *prefix = json_is_object(value) ? mem_printf("%s.", key) : NULL;
+        struct json_reader part;
+        if (prefix && is_prefix(prefix) && r->n_seen < JSON_READER_KEYS_MAX) {
+            json_opt_object(r, key);
+            json_reader_init(&part, value, key, r->e);
+            read_stored(&part, prefix, without, s);
+            int rc = r->rc ? 0 : json_reader_finish(&part);
+            r->rc = r->rc ? r->rc : rc;
+        }
+        free(prefix);
+    }
+}
+
+void job_spec_reset(struct job_spec *s, unsigned without)
+{
+    const struct job_attribute *a;
+    for (size_t i = 0; (a = row(i)); i++)
+        if (is_walked(a, without))
+            memcpy((char *)s + a->at, member(a, &job_spec_default), a->size);
+}
+
+int job_spec_from_json(const json_t *v, unsigned without, struct job_spec *s, struct err *e)
+{
+    struct job_spec to = *s;
+    struct json_reader r;
+    json_reader_init(&r, v, "", e);
+    job_spec_reset(&to, without);
+    if (r.rc == 0)
+        read_stored(&r, "", without, &to);
+    if (r.rc == 0)
+        read_parts(&r, without, &to);
+    int rc = json_reader_finish(&r);
+    if (rc == 0)
+        *s = to;
+    return rc;
+}
+
+/* ---- writing ---- */
+
+static json_t *value_of(const struct job_attribute *a, const struct job_spec *s)
+{
+    switch (a->held) {
+    case JOB_HELD_TEXT:
+        return json_text(member(a, s));
+    case JOB_HELD_BOOL:
+    case JOB_HELD_NOT:
+        return json_boolean(truth(a, s));
+    case JOB_HELD_WORD:
+        return json_string(a->words[number(a, s)]);
+    case JOB_HELD_INT32:
+    case JOB_HELD_INT64:
+    case JOB_HELD_MOMENT:
+        return json_integer(number(a, s));
+    case JOB_HELD_NOWHERE:
+        break;
+    }
+    assert(!"a row without a member");
+    return NULL;
+}
+
+/* Takes value. n: of the name's bytes. */
+static void put(json_t *o, const char *name, size_t n, json_t *value)
+{
+    const char *dot = memchr(name, '.', n);
+    if (!dot) {
+        json_object_setn_new(o, name, n, value);
+        return;
+    }
+    const size_t n_first = (size_t)(dot - name);
+    if (!json_object_getn(o, name, n_first))
+        json_object_setn_new(o, name, n_first, json_object());
+    put(json_object_getn(o, name, n_first), dot + 1, n - n_first - 1, value);
+}
+
+static json_t *shown_time(int64_t ms)
+{
+    char text[TIME_ISO_MAX];
+    time_format_iso((struct wall){ms}, text);
+    return json_string(text);
+}
+
+void job_spec_show(const struct job_spec *s, json_t *o)
+{
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        const bool is_time = a->masks & JOB_SHOWN_AS_TIME,
+                   is_null = (is_time || (a->masks & JOB_SHOWN_OR_NULL)) && is_default(a, s);
+        const size_t n = a->name ? strlen(a->name) - (is_time ? strlen("_ms") : 0) : 0;
+        if (is_time || (a->masks & (JOB_SHOWN | JOB_SHOWN_OR_NULL)))
+            put(o, a->name, n,
+                is_null   ? json_null()
+                : is_time ? shown_time(number(a, s))
+                          : value_of(a, s));
+    }
+}
+
+json_t *job_spec_to_json(const struct job_spec *s, unsigned without)
+{
+    const struct job_attribute *a;
+    json_t *o = NULL;
+    for (size_t i = 0; (a = row(i)); i++)
+        if (is_walked(a, without) && !is_default(a, s)) {
+            o = o ? o : json_object();
+            put(o, a->name, strlen(a->name), value_of(a, s));
+        }
+    return o;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A job's spec as JSON: only what differs from the default is written, and read again as the same;
+ * what cannot be is refused with its path.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "job/spec_json.h"
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *parse(const char *text)
+{
+    json_t *v = NULL;
+    struct err e = {0};
+    if (json_parse(text, strlen(text), SIZE_MAX, &v, &e) != 0)
+        fail_msg("%s: %s", text, e.text);
+    return v;
+}
+
+static int from_text(const char *text, unsigned without, struct job_spec *s, struct err *e)
+{
+    json_t *v = parse(text);
+    int rc = job_spec_from_json(v, without, s, e);
+    json_decref(v);
+    return rc;
+}
+
+static void assert_json(json_t *v, const char *text)
+{
+    char *own = v ? json_dump_text(v) : NULL;
+    assert_non_null(own);
+    assert_string_equal(own, text);
+    free(own);
+    json_decref(v);
+}
+
+/* Each row's member: not the default, and within its range. */
+static void change(const struct job_attribute *a, struct job_spec *s)
+{
+    char *at = (char *)s + a->at;
+    int64_t n = 0;
+    bool *truth = (bool *)at;
+    memcpy(&n, at, a->size < sizeof(n) ? a->size : sizeof(n));
+    n = n == a->max ? a->min : a->max;
+    switch (a->held) {
+    case JOB_HELD_BOOL:
+    case JOB_HELD_NOT:
+        *truth = !*truth;
+        break;
+    case JOB_HELD_TEXT:
+        memset(at, 'x', a->size - 1);
+        break;
+    case JOB_HELD_WORD:
+        *(int32_t *)(void *)at = 1;
+        break;
+    case JOB_HELD_INT32:
+        *(int32_t *)(void *)at = (int32_t)n;
+        break;
+    default:
+        memcpy(at, &n, sizeof(n));
+    }
+}
+
+static void check_row(const struct job_attribute *a)
+{
+    struct job_spec s = job_spec_default, again;
+    struct err e = {0};
+    change(a, &s);
+    json_t *v = job_spec_to_json(&s, 0);
+    if (!v)
+        fail_msg("%s: nothing is written", a->name);
+    memset(&again, 0xa5, sizeof(again));
+    job_spec_reset(&again, 0);
+    if (job_spec_from_json(v, 0, &again, &e) != 0)
+        fail_msg("%s: %s", a->name, e.text);
+    json_t *second = job_spec_to_json(&again, 0);
+    assert_true(json_equal(v, second));
+    assert_memory_equal((char *)&s + a->at, (char *)&again + a->at, a->size);
+    json_decref(v);
+    json_decref(second);
+}
+
+static void each_row_is_written_and_read_again(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    for (size_t i = 0; i < job_attributes_count; i++)
+        if (job_attributes[i].held != JOB_HELD_NOWHERE) {
+            check_row(&job_attributes[i]);
+            n++;
+        }
+    for (size_t i = 0; i < job_stored_count; i++, n++)
+        check_row(&job_stored[i]);
+    assert_true(n > 30);
+}
+
+/* Whatever member is added, it is stored: no byte of a spec belongs to no row but what pads. */
+static void every_member_has_a_row(void **state)
+{
+    (void)state;
+    char covered[sizeof(struct job_spec)] = {0};
+    size_t gap = 0, last = 0;
+    for (int k = 0; k < 2; k++) {
+        const struct job_attribute *rows = k ? job_stored : job_attributes;
+        for (size_t i = 0; i < (k ? job_stored_count : job_attributes_count); i++) {
+            last = last > rows[i].at ? last : rows[i].at;
+            for (size_t b = 0; b < rows[i].size; b++)
+                if (covered[rows[i].at + b]++)
+                    fail_msg("%s: another row has its member", rows[i].name);
+        }
+    }
+    for (size_t b = 0; b < sizeof(covered); b++) {
+        gap = covered[b] ? 0 : gap + 1;
+        /* at the end up to seven bytes pad, elsewhere three */
+        if (gap >= (b > last ? sizeof(int64_t) : sizeof(int32_t)))
+            fail_msg("the member at byte %zu has no row: job/attributes.c", b - gap + 1);
+    }
+}
+
+static void a_plain_job_is_nothing(void **state)
+{
+    (void)state;
+    struct job_spec s = {0};
+    struct err e;
+    assert_null(job_spec_to_json(&job_spec_default, 0));
+    assert_int_equal(from_text("{}", 0, &s, &e), 0);
+    assert_null(job_spec_to_json(&s, 0));
+    assert_int_equal(s.need.cpus, 1);
+    assert_int_equal(s.ckpt_keep, 3);
+    assert_false(wall_is_set(s.begin_at));
+    assert_string_equal(s.name, "job");
+}
+
+static void only_what_differs_is_written(void **state)
+{
+    (void)state;
+    struct job_spec s = job_spec_default;
+    s.keep_unmeetable = true;
+    s.ckpt_keep = 5;
+    s.method = CKPT_COOP;
+    s.retries.n[RETRY_NODE_LOST] = 0;
+    s.begin_at.ms = 0;
+    STR_COPY(s.window, "night");
+    assert_json(job_spec_to_json(&s, 0),
+        "{\"checkpoint\":{\"method\":\"coop\",\"keep\":5},\"begin_at_ms\":0,"
+        "\"kill_on_invalid_dep\":false,\"window\":\"night\",\"retry\":{\"node-lost\":0}}");
+    assert_json(job_spec_to_json(&s, JOB_SHOWN | JOB_SHOWN_OR_NULL),
+        "{\"begin_at_ms\":0,\"retry\":{\"node-lost\":0}}");
+}
+
+static void rows_that_are_left_out_stay(void **state)
+{
+    (void)state;
+    struct job_spec s = job_spec_default;
+    struct err e = {0};
+    s.need.cpus = 7;
+    s.deadline_ms = 9;
+    assert_int_equal(from_text("{\"urls\": 2}", JOB_SHOWN, &s, &e), 0);
+    assert_int_equal(s.need.cpus, 7); /* it is left out */
+    assert_int_equal(s.deadline_ms, 0);
+    assert_int_equal(s.urls, 2);
+    assert_int_equal(from_text("{\"cpus\": 2}", JOB_SHOWN, &s, &e), ERR_INVALID);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } bad[] = {
+        {"{\"cpus\": 0}", "cpus: expected an integer in 1 .. 4096, found 0"},
+        {"{\"cpus\": 4294967297}", "cpus: expected an integer in 1 .. 4096, found 4294967297"},
+        {"{\"cpus\": 1.0}", "cpus: expected an integer in 1 .. 4096, found 1"},
+        {"{\"market\": \"free\"}", "market: expected"},
+        {"{\"nise\": 1}", "unknown key \"nise\""},
+        {"{\"checkpoint\": 1}", "unknown key"},
+        {"{\"checkpoint\": {\"keep\": 0}}", "checkpoint.keep: expected an integer in 1 .. 1000"},
+        {"{\"checkpoint\": {\"kept\": 1}}", "checkpoint: unknown key \"kept\""},
+        {"{\"check\": {\"keep\": 1}}", "unknown key \"check\""},
+        {"{\"checkpoint.keep\": 4}", "unknown key"},
+        {"{\"depends_any\": 1}", "depends_any: expected true or false, found 1"},
+        {"{\"window\": \"w\\u0000x\"}", ""},
+        {"[]", "expected an object, found an array"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct job_spec s = job_spec_default;
+        struct err e = {0};
+        json_t *v = json_loads(bad[i].text, JSON_ALLOW_NUL, NULL);
+        s.nice = 3;
+        assert_int_equal(job_spec_from_json(v, 0, &s, &e), ERR_INVALID);
+        if (!str_starts(e.text, bad[i].why))
+            fail_msg("%s: %s", bad[i].text, e.text);
+        assert_int_equal(s.nice, 3); /* untouched */
+        json_decref(v);
+    }
+}
+
+static void what_is_shown_has_null_for_nothing(void **state)
+{
+    (void)state;
+    struct job_spec s = job_spec_default;
+    json_t *o = json_object();
+    s.deadline_ms = 1000;
+    s.time_limit_ms = 60000;
+    job_spec_show(&s, o);
+    assert_true(json_is_null(json_object_get(o, "begin_at")));
+    assert_true(json_is_null(json_object_get(o, "window")));
+    assert_true(json_is_null(json_object_get(o, "max_uusd")));
+    assert_string_equal(
+        json_string_value(json_object_get(o, "deadline_at")), "1970-01-01T00:00:01Z");
+    assert_int_equal(json_integer_value(json_object_get(o, "time_limit_ms")), 60000);
+    assert_int_equal(json_integer_value(json_object_get(o, "memory_mib")), 0);
+    assert_true(json_is_true(json_object_get(o, "kill_on_invalid_dep")));
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(o, "checkpoint"), "keep")), 3);
+    assert_null(json_object_get(json_object_get(o, "checkpoint"), "signal"));
+    assert_null(json_object_get(o, "retry"));
+    json_decref(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_row_is_written_and_read_again),
+        cmocka_unit_test(every_member_has_a_row),
+        cmocka_unit_test(a_plain_job_is_nothing),
+        cmocka_unit_test(only_what_differs_is_written),
+        cmocka_unit_test(rows_that_are_left_out_stay),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(what_is_shown_has_null_for_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
