@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "ckpt/workdir.h"
 #include "job/attributes.h"
+#include "job/spec_json.h"
 #include "scheduler/core/queue/budget.h"
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/core/queue/order.h"
@@ -81,7 +82,7 @@ static bool is_label_name(const char *s)
     return str_is_name(s, CORE_NAME_MAX - 1);
 }
 
-static void read_at(struct json_reader *r, struct job_row *row)
+static void read_at(struct json_reader *r, struct job_spec *spec)
 {
     struct daily d;
     struct err e;
@@ -89,33 +90,24 @@ static void read_at(struct json_reader *r, struct job_row *row)
     if (r->rc != 0)
         return;
     if (daily_parse(text, &d, &e) == 0)
-        daily_format(&d, row->spec.ckpt_at);
+        daily_format(&d, spec->ckpt_at);
     else
         json_reader_fail(r, "at", "%s", e.text);
 }
 
-static void read_checkpoint(struct json_reader *outer, struct job_row *row)
+static void read_checkpoint(struct json_reader *outer, struct job_spec *spec)
 {
     const json_t *object = json_opt_object(outer, "checkpoint");
-    row->spec.ckpt_keep = 3;
-    row->spec.ckpt_signal = SIGUSR1;
-    row->spec.ckpt_every_ms = CKPT_EVERY_AUTO;
     if (!object)
         return;
     struct json_reader r;
     json_reader_init(&r, object, "spec.checkpoint", outer->e);
-    row->spec.method = (enum ckpt_method)json_opt_enum(&r, "method", ckpt_method_names, CKPT_NONE);
-    row->spec.ckpt_every_ms = json_opt_i64(&r, "every_ms", 0, YEAR_MS, CKPT_EVERY_AUTO);
-    read_at(&r, row);
-    row->spec.ckpt_keep = (int32_t)json_opt_i64(&r, "keep", 1, 1000, 3);
-    row->spec.ckpt_keep_every = (int32_t)json_opt_i64(&r, "keep_every", 0, 1000000, 0);
-    row->spec.ckpt_after =
-        (enum ckpt_after)json_opt_enum(&r, "after", ckpt_after_names, AFTER_AUTO);
-    row->spec.ckpt_signal = (int32_t)json_opt_i64(&r, "signal", 1, 64, SIGUSR1);
-    if (r.rc == 0 && row->spec.ckpt_every_ms != CKPT_EVERY_AUTO && row->spec.ckpt_every_ms < 1000)
+    job_spec_read(&r, "checkpoint.", spec);
+    read_at(&r, spec);
+    if (r.rc == 0 && spec->ckpt_every_ms != CKPT_EVERY_AUTO && spec->ckpt_every_ms < 1000)
         json_reader_fail(&r, "every_ms", "expected 0 (auto) or at least 1000, found %lld",
-            (long long)row->spec.ckpt_every_ms);
-    if (r.rc == 0 && (row->spec.ckpt_signal == SIGKILL || row->spec.ckpt_signal == SIGSTOP))
+            (long long)spec->ckpt_every_ms);
+    if (r.rc == 0 && (spec->ckpt_signal == SIGKILL || spec->ckpt_signal == SIGSTOP))
         json_reader_fail(&r, "signal", "SIGKILL and SIGSTOP cannot be handled by a program");
     int rc = json_reader_finish(&r);
     if (outer->rc == 0)
@@ -185,19 +177,19 @@ static void read_array(struct json_reader *r, struct jobspec *s)
     s->at_once = (int32_t)n;
 }
 
-static void read_on_loss(struct json_reader *r, struct job_row *row)
+/* And what a lost node of a range does. */
+static void read_nodes_min(struct json_reader *r, struct job_spec *spec)
 {
-    row->spec.on_loss = (enum gang_loss)json_opt_enum(r, "on_loss", gang_loss_names, LOSS_SHRINK);
-    if (r->rc == 0 && row->spec.nodes_min == row->spec.nodes &&
-        json_object_get(r->object, "on_loss"))
+    spec->nodes_min = (int32_t)json_opt_i64(r, "nodes_min", 1, spec->nodes, spec->nodes);
+    if (r->rc == 0 && spec->nodes_min == spec->nodes && json_object_get(r->object, "on_loss"))
         json_reader_fail(r, "on_loss",
             "is for jobs whose number of nodes is a range, and this one always has %d: give a "
             "range, as --nodes 2-8 (nodes_min 2, nodes 8), or leave out --on-loss",
-            (int)row->spec.nodes);
+            (int)spec->nodes);
 }
 
 /* {"failed": 2, "reclaimed": null}; null: as often as it takes. */
-static void read_retry(struct json_reader *outer, struct job_row *row)
+static void read_retry(struct json_reader *outer, struct job_spec *spec)
 {
     const json_t *object = json_opt_object(outer, "retry");
     struct json_reader r;
@@ -207,26 +199,26 @@ static void read_retry(struct json_reader *outer, struct job_row *row)
     for (int k = 0; k < RETRY_KINDS; k++) {
         int64_t n = json_opt_i64(&r, retry_kind_names[k], 0, RETRIES_MAX, RETRIES_UNLIMITED);
         if (json_object_get(object, retry_kind_names[k]))
-            row->spec.retries.n[k] = n == 0 ? RETRIES_NEVER : (int32_t)n;
+            spec->retries.n[k] = n == 0 ? RETRIES_NEVER : (int32_t)n;
     }
     int rc = json_reader_finish(&r);
     outer->rc = outer->rc ? outer->rc : rc;
 }
 
 /* retries is short for retry.failed; requeue says what the rest of retry does not. */
-static void read_retries(struct json_reader *r, struct job_row *row)
+static void read_retries(struct json_reader *r, struct job_spec *spec)
 {
     int64_t failed = json_opt_i64(r, "retries", 0, RETRIES_MAX, RETRIES_UNLIMITED);
     bool requeue = json_opt_bool(r, "requeue", false),
          is_said = json_is_boolean(json_object_get(r->object, "requeue"));
-    read_retry(r, row);
-    if (r->rc == 0 && failed != RETRIES_UNLIMITED && row->spec.retries.n[RETRY_FAILED] != 0)
+    read_retry(r, spec);
+    if (r->rc == 0 && failed != RETRIES_UNLIMITED && spec->retries.n[RETRY_FAILED] != 0)
         json_reader_fail(r, "retries", "is the same as retry.failed: expected one of them");
     if (failed != RETRIES_UNLIMITED)
-        row->spec.retries.n[RETRY_FAILED] = failed == 0 ? RETRIES_NEVER : (int32_t)failed;
+        spec->retries.n[RETRY_FAILED] = failed == 0 ? RETRIES_NEVER : (int32_t)failed;
     for (int k = 0; is_said && k < RETRY_KINDS; k++)
-        if (row->spec.retries.n[k] == 0 && (!requeue || (k != RETRY_FAILED && k != RETRY_TIMEOUT)))
-            row->spec.retries.n[k] = requeue ? RETRIES_USUAL : RETRIES_NEVER;
+        if (spec->retries.n[k] == 0 && (!requeue || (k != RETRY_FAILED && k != RETRY_TIMEOUT)))
+            spec->retries.n[k] = requeue ? RETRIES_USUAL : RETRIES_NEVER;
 }
 
 /* By when it is to be done: a moment, so long after the submit, or the next time that it is so late
@@ -249,99 +241,28 @@ static void read_finish(struct json_reader *r, struct job_row *row, int32_t *ret
     row->spec.finish_ms = *at ? -DAY_MS : in_ms > 0 ? -in_ms : by_ms;
 }
 
-/* Options that are members of the row as they are. Their limits are those of job_attributes. */
-enum plain_kind { PLAIN_TEXT, PLAIN_INT32, PLAIN_INT64, PLAIN_BOOL, PLAIN_WORD };
-static const struct plain {
-    const char *name;
-    enum plain_kind kind;
-    size_t at, size;
-    const char *text; /* the default, of a text ... */
-    int64_t number;   /* ... and of a number */
-    const char *const *words;
-} plain[] = {
-#define PLAIN(name, kind, member, ...)                                                             \
-    {                                                                                              \
-        name, PLAIN_##kind, offsetof(struct job_row, spec.member),                                 \
-            sizeof(((struct job_row *)NULL)->spec.member), __VA_ARGS__                             \
-    }
-    PLAIN("name", TEXT, name, "job"),
-    PLAIN("pool", TEXT, pool, ""),
-    PLAIN("cpus", INT32, need.cpus, NULL, 1),
-    PLAIN("gpus", INT32, need.gpus, NULL),
-    PLAIN("memory_mib", INT64, need.memory_mib, NULL),
-    PLAIN("time_limit_ms", INT64, time_limit_ms, NULL),
-    PLAIN("market", WORD, market, NULL, WISH_ANY, market_wish_names),
-    PLAIN("script_on", WORD, script_on, NULL, SCRIPT_ON_EACH, script_on_names),
-    PLAIN("deadline_at_ms", INT64, deadline_ms, NULL),
-    PLAIN("work_ms", INT64, work_ms, NULL),
-    PLAIN("max_uusd", INT64, max_uusd, NULL),
-    PLAIN("max_uusd_per_hour", INT64, max_uusd_h, NULL),
-    PLAIN("depends_any", BOOL, depends_any, NULL),
-    PLAIN("window", TEXT, window, ""),
-    PLAIN("team", TEXT, team, ""),
-    PLAIN("qos", TEXT, qos, ""),
-    PLAIN("nice", INT32, nice, NULL),
-#undef PLAIN
-};
-_Static_assert(sizeof(enum market_wish) == sizeof(int32_t) && sizeof(enum script_on) == 4,
-    "words are written as numbers of 32 bits");
-
-static void read_plain(struct json_reader *r, const struct plain *p, struct job_row *row)
-{
-    const struct job_attribute *a = job_attribute_by_name(p->name);
-    char *at = (char *)row + p->at;
-    int64_t number;
-    int32_t small;
-    bool yes;
-    assert(a);
-    switch (p->kind) {
-    case PLAIN_TEXT:
-        json_opt_strcpy(r, p->name, at, p->size, p->text);
-        break;
-    case PLAIN_BOOL:
-        yes = json_opt_bool(r, p->name, false);
-        memcpy(at, &yes, sizeof(yes));
-        break;
-    case PLAIN_WORD:
-        small = (int32_t)json_opt_enum(r, p->name, p->words, (int)p->number);
-        memcpy(at, &small, sizeof(small));
-        break;
-    case PLAIN_INT32:
-        small = (int32_t)json_opt_i64(r, p->name, a->min, a->max, p->number);
-        memcpy(at, &small, sizeof(small));
-        break;
-    case PLAIN_INT64:
-        number = json_opt_i64(r, p->name, a->min, a->max, p->number);
-        memcpy(at, &number, sizeof(number));
-        break;
-    }
-}
-
 static void read_row(struct json_reader *r, struct job_row *row)
 {
+    struct job_spec *spec = &row->spec;
     struct err why;
-    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
-        read_plain(r, &plain[i], row);
-    row->spec.nodes = (int32_t)json_opt_i64(r, "nodes", 1, JOB_NODES_MAX, 1);
-    row->spec.nodes_min =
-        (int32_t)json_opt_i64(r, "nodes_min", 1, row->spec.nodes, row->spec.nodes);
-    read_on_loss(r, row);
-    read_retries(r, row);
+    *spec = job_spec_default;
+    spec->retries = (struct retries){0}; /* nothing is said */
+    job_spec_read(r, "", spec);
+    read_nodes_min(r, spec);
+    read_retries(r, spec);
     row->hold = json_opt_bool(r, "hold", false) ? HOLD_USER : HOLD_NONE;
-    row->spec.begin_at.ms = json_opt_i64(r, "begin_at_ms", 0, INT64_MAX / 2, WALL_NONE.ms);
-    row->spec.keep_unmeetable = !json_opt_bool(r, "kill_on_invalid_dep", true);
-    row->spec.drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;
-    read_checkpoint(r, row);
-    if (r->rc == 0 && row->spec.drill_tries > 0 && row->spec.method == CKPT_NONE)
+    spec->drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;
+    read_checkpoint(r, spec);
+    if (r->rc == 0 && spec->drill_tries > 0 && spec->method == CKPT_NONE)
         json_reader_fail(
             r, "drill", "with checkpoint.method \"none\" nothing is saved: choose signal or coop");
-    if (r->rc == 0 && row->spec.name[0] == '\0')
+    if (r->rc == 0 && spec->name[0] == '\0')
         json_reader_fail(r, "name", "must not be empty");
-    if (r->rc == 0 && str_has_control(row->spec.name))
+    if (r->rc == 0 && str_has_control(spec->name))
         json_reader_fail(
             r, "name", "must not contain control characters or marks of text direction");
-    if (r->rc == 0 && row->spec.pool[0] &&
-        names_check(row->spec.pool, sizeof(row->spec.pool), "a pool's name", &why) != 0)
+    if (r->rc == 0 && spec->pool[0] &&
+        names_check(spec->pool, sizeof(spec->pool), "a pool's name", &why) != 0)
         json_reader_fail(r, "pool", "%s", why.text);
 }
 

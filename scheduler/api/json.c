@@ -5,6 +5,7 @@
 #include "scheduler/api/api_private.h"
 
 #include "base/mem.h"
+#include "job/spec_json.h"
 #include "scheduler/api/json_extras.h"
 #include <stdlib.h>
 
@@ -104,34 +105,17 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
 {
     json_t *o = json_object();
     set_i(o, "id", j->id);
-    set(o, "name", json_text(j->spec.name));
+    job_spec_show(&j->spec, o);
+    if (j->spec.nodes_min == j->spec.nodes)
+        set(o, "on_loss", json_null());
     set(o, "user", json_text(j->user));
-    set(o, "window", opt_text(j->spec.window));
-    set(o, "team", opt_text(j->spec.team));
-    set(o, "qos", opt_text(j->spec.qos));
-    set_i(o, "nice", j->spec.nice);
     set(o, "priority", json_null());
     set(o, "why", json_null());
-    set(o, "pool", opt_text(j->spec.pool));
     set(o, "pool_used", json_null());
     set(o, "state", json_string(sm_name(&job_sm, j->state)));
     set(o, "end", opt_end(j->end));
     set(o, "exit_code", j->end == END_NONE ? json_null() : json_integer(j->exit_code));
-    set_i(o, "nodes", j->spec.nodes);
-    set_i(o, "nodes_min", j->spec.nodes_min);
-    set(o, "on_loss",
-        j->spec.nodes_min < j->spec.nodes ? json_string(gang_loss_names[j->spec.on_loss])
-                                          : json_null());
-    set(o, "script_on", json_string(script_on_names[j->spec.script_on]));
     set(o, "ranks", api_json_opt(j->ranks, 0));
-    set_need(o, &j->spec.need);
-    set(o, "market", json_string(market_wish_names[j->spec.market]));
-    set(o, "time_limit_ms", api_json_opt(j->spec.time_limit_ms, 0));
-    set(o, "checkpoint",
-        json_pack("{s:s,s:I,s:s,s:i,s:i,s:s}", "method", ckpt_method_names[j->spec.method],
-            "every_ms", (json_int_t)j->spec.ckpt_every_ms, "at", j->spec.ckpt_at, "keep",
-            (int)j->spec.ckpt_keep, "keep_every", (int)j->spec.ckpt_keep_every, "after",
-            ckpt_after_names[j->spec.ckpt_after]));
     set_i(o, "attempts", j->attempts);
     set_i(o, "reclaims", j->reclaims);
     set(o, "requeue", json_boolean(!retries_are_none(j)));
@@ -153,17 +137,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "array_id", api_json_opt(j->array, CORE_ID_NONE));
     set(o, "array_index", j->array == CORE_ID_NONE ? json_null() : json_integer(j->array_index));
     set(o, "hold", json_string(hold_names[j->hold]));
-    set(o, "begin_at", api_json_time(j->spec.begin_at));
-    set(o, "deadline_at",
-        j->spec.deadline_ms ? api_json_time((struct wall){j->spec.deadline_ms}) : json_null());
-    set(o, "finish_by",
-        j->spec.finish_ms ? api_json_time((struct wall){j->spec.finish_ms}) : json_null());
-    set(o, "work_ms", api_json_opt(j->spec.work_ms, 0));
     set(o, "pace", j->spec.finish_ms ? json_string(pace_names[j->pace]) : json_null());
-    set(o, "max_uusd", api_json_opt(j->spec.max_uusd, 0));
-    set(o, "max_uusd_per_hour", api_json_opt(j->spec.max_uusd_h, 0));
-    set(o, "kill_on_invalid_dep", json_boolean(!j->spec.keep_unmeetable));
-    set(o, "depends_any", json_boolean(j->spec.depends_any));
     set(o, "cron", api_json_opt(j->cron, CORE_ID_NONE));
     set(o, "cron_at", j->cron == CORE_ID_NONE ? json_null() : api_json_time(j->cron_at));
     set(o, "submitted_at", api_json_time(j->submitted_at));
