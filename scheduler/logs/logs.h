@@ -25,17 +25,16 @@
 #include "scheduler/logs/quota.h"
 #include "scheduler/logs/syncer.h"
 
-#define LOGS_ATTEMPT_BYTES_MAX                                                                     \
 /* including holes; further output of an attempt is dropped, with a line that says so */
-(4LL << 30)
+#define LOGS_ATTEMPT_BYTES_MAX (4LL << 30)
 #define LOGS_OFFSET_MAX (1LL << 50)
 #define LOGS_AWAIT_MS 10000 /* how long the next piece of an ended attempt's output is awaited */
 /* after an attempt's end; an agent tries for twelve minutes */
 #define LOGS_LATE_MS (15 * 60 * 1000)
 
-    /* Awaited output of this job will not arrive any more: output after it in the log can be read
+/* Awaited output of this job will not arrive any more: output after it in the log can be read
  * now. */
-    typedef void (*logs_over_fn)(void *ctx, int64_t job);
+typedef void (*logs_over_fn)(void *ctx, int64_t job);
 
 /* The output of this attempt is cut from here on; why is a sentence without its full stop. */
 typedef void (*logs_cut_fn)(void *ctx, int64_t job, int64_t attempt, int32_t rank, const char *why);
