@@ -136,17 +136,21 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-void launch_close_all_but(int a, int b, int c, int d)
+void launch_close_from(int from, int *keep, size_t n)
 {
-    int keep[] = {a, b, c, d};
-    int from = 0;
-    qsort(keep, 4, sizeof(*keep), by_number);
-    for (int i = 0; i < 4; i++) {
+    qsort(keep, n, sizeof(*keep), by_number);
+    for (size_t i = 0; i < n; i++) {
         if (keep[i] > from)
             close_range((unsigned)from, (unsigned)keep[i] - 1, 0);
-        from = keep[i] + 1;
+        if (keep[i] >= from)
+            from = keep[i] + 1;
     }
     close_range((unsigned)from, ~0U, 0);
+}
+
+void launch_close_all_but(int a, int b, int c, int d)
+{
+    launch_close_from(0, (int[]){a, b, c, d}, 4);
 }
 
 static void wait_for_all(pid_t script, int to_supervisor)

@@ -85,6 +85,8 @@ int launch_become_user(const struct job_user *u);
 
 /* For a child that stays without an exec: nothing else of its parent's is held open by it. */
 void launch_close_all_but(int a, int b, int c, int d);
+/* From the descriptor `from` on, but for n of them, which are sorted. */
+void launch_close_from(int from, int *keep, size_t n);
 
 /* The caller must have a single thread. */
 int launch_start(const struct launch *l, struct launched *ret_launched, struct err *e);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/supervisor/namespaces.h"
 
+#include "agent/supervisor/launch.h"
 #include "agent/supervisor/proc_mount.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,22 +16,37 @@
 #include <unistd.h>
 
 #define SHM "/dev/shm"
+#define TABLE "/proc/self/mountinfo"
 
-static int open_namespaces(struct namespaces *n)
+/* ---- the node's ---- */
+
+static int open_node(struct namespaces *n)
 {
     n->ipc = open("/proc/self/ns/ipc", O_RDONLY | O_CLOEXEC);
     n->mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-    return n->ipc < 0 || n->mounts < 0 ? -1 : 0;
+    n->node_table = open(TABLE, O_RDONLY | O_CLOEXEC);
+    n->own_table = -1;
+    return n->ipc < 0 || n->mounts < 0 || n->node_table < 0 ? -1 : 0;
 }
 
-static void close_namespaces(struct namespaces *n)
+static void close_all(struct namespaces *n)
 {
-    if (n->ipc >= 0)
-        close(n->ipc);
-    if (n->mounts >= 0)
-        close(n->mounts);
-    n->ipc = n->mounts = -1;
+    int *fds[] = {&n->ipc, &n->mounts, &n->node_table, &n->own_table};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+        if (*fds[i] >= 0)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
 }
+
+/* Whether the table of mounts has changed since the last call: poll(2) says so once (proc(5)). */
+static bool has_changed(int table)
+{
+    struct pollfd p = {.fd = table, .events = POLLPRI};
+    return poll(&p, 1, 0) != 0;
+}
+
+/* ---- the task's ---- */
 
 /* Later mounts outside appear inside too where the node's mounts are shared (systemd's default);
  * never the other way round. Inside, mounts are shared among the task's own mount namespaces,
@@ -64,19 +81,34 @@ static int fill(const struct namespaces_want *want)
 static int enter(struct namespaces *n, const struct namespaces_want *want)
 {
     int why = 0, here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (open_namespaces(n) < 0 || unshare(CLONE_NEWNS | (want->ipc ? CLONE_NEWIPC : 0)) < 0)
+    if (open_node(n) < 0 || unshare(CLONE_NEWNS | (want->ipc ? CLONE_NEWIPC : 0)) < 0)
         why = errno;
     n->is_inside = why == 0;
+    n->has = *want;
     if (!why)
         why = fill(want);
+    if (!why && (n->own_table = open(TABLE, O_RDONLY | O_CLOEXEC)) < 0)
+        why = errno;
     if (why) {
         if (namespaces_leave(n) && here >= 0 && fchdir(here) < 0)
             why = errno;
-        close_namespaces(n);
+        close_all(n);
     }
     if (here >= 0)
         close(here);
     return why;
+}
+
+/* Whether those that were kept serve as well as new ones. */
+static bool enter_kept(struct namespaces *n, const struct namespaces_want *want)
+{
+    if (!n->is_kept || n->has.ipc != want->ipc || n->has.hides_processes != want->hides_processes ||
+        has_changed(n->node_table) || has_changed(n->own_table) ||
+        (want->ipc && mount_shm(want->shm_mib) < 0))
+        return false;
+    has_changed(n->own_table); /* by that mount */
+    n->is_kept = false;
+    return true;
 }
 
 static int explain(int why, const struct namespaces_want *want, struct err *e)
@@ -103,6 +135,11 @@ static int explain(int why, const struct namespaces_want *want, struct err *e)
 
 int namespaces_enter(struct namespaces *n, const struct namespaces_want *want, struct err *e)
 {
+    if (enter_kept(n, want))
+        return 0;
+    if (!namespaces_leave(n))
+        return err_set(
+            e, ERR_INTERNAL, "leaving the namespaces of the task before: %s", strerror(errno));
     return explain(enter(n, want), want, e);
 }
 
@@ -120,13 +157,43 @@ int namespaces_try(const struct namespaces_want *want, struct err *e)
     return explain(WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, want, e);
 }
 
+/* Nothing of what the task shared is left. False: not all of that worked. */
+static bool drop_ipc(void)
+{
+    struct stat st;
+    bool is_mounted = lstat(SHM, &st) == 0 && S_ISDIR(st.st_mode); /* as in mount_shm */
+    return (!is_mounted || umount2(SHM, UMOUNT_NOFOLLOW) == 0) && unshare(CLONE_NEWIPC) == 0;
+}
+
+bool namespaces_keep(struct namespaces *n)
+{
+    if (!n->is_inside)
+        return true;
+    if (has_changed(n->own_table) || (n->has.ipc && !drop_ipc()))
+        return namespaces_leave(n);
+    has_changed(n->own_table); /* by that unmount */
+    n->is_kept = true;
+    return true;
+}
+
+int namespaces_watched(const struct namespaces *n)
+{
+    return n->is_inside ? n->node_table : -1;
+}
+
 bool namespaces_leave(struct namespaces *n)
 {
     if (!n->is_inside)
         return true;
-    bool is_back =
-        setns(n->ipc, CLONE_NEWIPC) == 0 && setns(n->mounts, CLONE_NEWNS) == 0 && chdir("/") == 0;
-    close_namespaces(n);
-    n->is_inside = !is_back;
-    return is_back;
+    if (setns(n->ipc, CLONE_NEWIPC) < 0 || setns(n->mounts, CLONE_NEWNS) < 0 || chdir("/") < 0)
+        return false;
+    close_all(n);
+    n->is_inside = n->is_kept = false;
+    return true;
+}
+
+void namespaces_close_others(const struct namespaces *n, int from)
+{
+    int keep[] = {n->ipc, n->mounts, n->node_table, n->own_table};
+    launch_close_from(from, keep, n->is_inside ? sizeof(keep) / sizeof(*keep) : 0);
 }

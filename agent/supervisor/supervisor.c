@@ -514,9 +514,11 @@ static void separate(struct supervisor *s)
         .shm_mib = memory_limit_mib(s)};
     struct err e;
     if (geteuid() != 0 || s->task->method == WIRE_METHOD_CRIU ||
-        (!want.ipc && !want.hides_processes))
+        (!want.ipc && !want.hides_processes)) {
+        namespaces_leave(s->namespaces);
         return;
-    if (namespaces_enter(&s->namespaces, &want, &e))
+    }
+    if (namespaces_enter(s->namespaces, &want, &e))
         log_warn("a task is not isolated from the node's shared memory and processes",
             log_i("job", s->task->job), log_err(&e));
 }
@@ -676,13 +678,15 @@ static void deinit(struct supervisor *s)
     free(s->workdir);
     env_free(s->env);
     record_deinit_state(&s->state);
-    close_range(SUPERVISOR_AGENT_FD + 1, ~0U, 0);
+    namespaces_close_others(s->namespaces, SUPERVISOR_AGENT_FD + 1);
 }
 
 /* Returns true if it can take another task. */
-static bool supervise(const struct supervisor_room *room, const char *dir, const char *node)
+static bool supervise(const struct supervisor_room *room, const char *dir, const char *node,
+    struct namespaces *namespaces)
 {
     struct supervisor s = {.room = room,
+        .namespaces = namespaces,
         .dir = dir,
         .node = node,
         .agent_fd = SUPERVISOR_AGENT_FD,
@@ -695,14 +699,29 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
         tell_agent(&s, e.text);
     }
     bool was = !rc && s.agent_fd >= 0 && was_clean(&s);
-    was = namespaces_leave(&s.namespaces) && was;
+    was = was && namespaces_keep(namespaces);
     deinit(&s);
     return was;
 }
 
+/* Waits until the agent has sent something. False: kept namespaces could not be left. */
+static bool await_agent(struct namespaces *namespaces)
+{
+    struct pollfd p[] = {{.fd = SUPERVISOR_AGENT_FD, .events = POLLIN},
+        {.fd = namespaces_watched(namespaces), .events = POLLPRI}};
+    for (;;) {
+        int n = poll(p, 2, -1);
+        if (n > 0 && p[1].revents == 0)
+            return true;
+        if (n > 0 && !namespaces_leave(namespaces))
+            return false;
+        p[1].fd = namespaces_watched(namespaces);
+    }
+}
+
 /* Reads the next task's name into dir. False if the agent is gone, or its message is malformed.
  * SIGTERM ends this process meanwhile. */
-static bool await_task(char *dir, size_t size)
+static bool await_task(struct namespaces *namespaces, char *dir, size_t size)
 {
     char line[SUPERVISOR_LINE_MAX], *slash = strrchr(dir, '/'), *end;
     sigset_t none;
@@ -712,7 +731,7 @@ static bool await_task(char *dir, size_t size)
         return false;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    while (n < sizeof(line)) {
+    while (n < sizeof(line) && await_agent(namespaces)) {
         ssize_t got = read(SUPERVISOR_AGENT_FD, line + n, sizeof(line) - n);
         if (got == 0 || (got < 0 && errno != EINTR))
             return false;
@@ -730,13 +749,14 @@ static bool await_task(char *dir, size_t size)
 int supervisor_main(const struct supervisor_room *room, const char *first_dir, const char *node)
 {
     char dir[SUPERVISOR_POOL_MESSAGE_MAX];
+    struct namespaces namespaces = {0};
     bool is_clean;
     STR_COPY(dir, first_dir);
     fcntl(SUPERVISOR_AGENT_FD, F_SETFD, FD_CLOEXEC);
     close_range(SUPERVISOR_AGENT_FD + 1, ~0U, 0);
     do {
         prctl(PR_SET_NAME, "belay-task", 0, 0, 0);
-        is_clean = supervise(room, dir, node);
-    } while (is_clean && await_task(dir, sizeof(dir)));
+        is_clean = supervise(room, dir, node, &namespaces);
+    } while (is_clean && await_task(&namespaces, dir, sizeof(dir)));
     return 0;
 }

@@ -28,7 +28,7 @@ struct supervisor {
     struct job_user user;
     struct proc_group *group;
     struct launched launched;
-    struct namespaces namespaces;
+    struct namespaces *namespaces; /* of this process, kept from task to task */
     struct supervise_loop loop;
     struct task_exit exit;
     int64_t started_at; /* wall ms; 0: it has not */

@@ -13,6 +13,7 @@
 #include "base/str.h"
 
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -245,6 +247,134 @@ static void where_they_are_hidden_already_nothing_is_mounted(void **state)
     check_proc(PROC_HIDDEN);
 }
 
+/* ---- from task to task ---- */
+
+static const struct namespaces_want all = {.ipc = true, .hides_processes = true, .shm_mib = 1};
+
+static ino_t mount_namespace(void)
+{
+    struct stat st;
+    must(stat("/proc/self/ns/mnt", &st) == 0);
+    return st.st_ino;
+}
+
+/* A task that leaves shared memory of both kinds, and may mount something. */
+static void leave_things(bool mounts)
+{
+    int status = 1;
+    pid_t task = fork();
+    if (task == 0) {
+        FILE *f = fopen("/dev/shm/left", "w");
+        must(f && fputs("secret", f) >= 0 && fclose(f) == 0);
+        must(shmget(4711, 4096, IPC_CREAT | IPC_EXCL | 0600) >= 0);
+        if (mounts)
+            mount_at("inside");
+        _exit(0);
+    }
+    must(waitpid(task, &status, 0) == task && status == 0);
+}
+
+static void expect_nothing_left(int n_dev_shm)
+{
+    must(access("/dev/shm/left", F_OK) < 0);
+    must(shmget(4711, 4096, 0600) < 0);
+    must(!how_mounted(in("inside")));
+    must(count_mounts("/dev/shm") == n_dev_shm + 1);
+}
+
+static void must_enter(struct namespaces *n, const struct namespaces_want *want)
+{
+    struct err e;
+    must(namespaces_enter(n, want, &e) == 0);
+}
+
+static bool is_watched_changed(const struct namespaces *n, int wait_ms)
+{
+    struct pollfd p = {.fd = namespaces_watched(n), .events = POLLPRI};
+    return poll(&p, 1, wait_ms) == 1;
+}
+
+static _Noreturn void be_supervisor(void)
+{
+    struct namespaces n = {0};
+    alarm(WAIT_S);
+    must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    ino_t node = mount_namespace();
+    int n_dev_shm = count_mounts("/dev/shm");
+    must_enter(&n, &all);
+    ino_t first = mount_namespace();
+    must(first != node);
+    leave_things(false);
+    must(namespaces_keep(&n) && !is_watched_changed(&n, 0));
+    must(count_mounts("/dev/shm") == n_dev_shm); /* its memory is given back before the next task */
+    must(mount_namespace() == first);
+    must_enter(&n, &all);
+    must(mount_namespace() == first);
+    expect_nothing_left(n_dev_shm);
+    leave_things(true); /* what was mounted would be there for the next */
+    must(namespaces_keep(&n));
+    must(mount_namespace() == node && namespaces_watched(&n) < 0);
+    must_enter(&n, &all);
+    expect_nothing_left(n_dev_shm);
+    must(namespaces_keep(&n));
+    must_enter(
+        &n, &(struct namespaces_want){.ipc = true}); /* those that were kept hide processes */
+    must(is_shown_to_nobody(getppid()));
+    must(namespaces_leave(&n) && mount_namespace() == node);
+    _exit(0);
+}
+
+static void kept_namespaces_have_nothing_of_the_task_before(void **state)
+{
+    (void)state;
+    int status = 1;
+    pid_t supervisor = fork();
+    if (supervisor == 0)
+        be_supervisor();
+    assert_int_equal(waitpid(supervisor, &status, 0), supervisor);
+    assert_int_equal(status, 0);
+}
+
+/* The node is the process that forked this one, in the same namespaces. */
+static _Noreturn void be_spare(const int to_node[2], const int to_spare[2])
+{
+    struct namespaces n = {0};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(WAIT_S);
+    must_enter(&n, &all);
+    must(namespaces_keep(&n));
+    pass(to_node);
+    await(to_spare);
+    must(is_watched_changed(&n, 1000 * WAIT_S) && namespaces_leave(&n));
+    must_enter(&n, &all);
+    must(how_mounted(in("outside")));
+    _exit(0);
+}
+
+static void kept_namespaces_are_left_when_the_node_mounts(void **state)
+{
+    (void)state;
+    int status = 1;
+    pid_t node = fork();
+    if (node == 0) {
+        int to_node[2], to_spare[2];
+        alarm(WAIT_S);
+        must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+        must(pipe(to_node) == 0 && pipe(to_spare) == 0);
+        pid_t spare = fork();
+        if (spare == 0)
+            be_spare(to_node, to_spare);
+        close(to_node[1]);
+        await(to_node);
+        mount_at("outside");
+        pass(to_spare);
+        must(waitpid(spare, &status, 0) == spare && status == 0);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(node, &status, 0), node);
+    assert_int_equal(status, 0);
+}
+
 /* ---- */
 
 static int make_dirs(void **state)
@@ -277,6 +407,8 @@ int main(void)
         cmocka_unit_test(processes_of_others_are_hidden_in_the_task_alone),
         cmocka_unit_test(what_a_container_hides_in_proc_stays_hidden),
         cmocka_unit_test(where_they_are_hidden_already_nothing_is_mounted),
+        cmocka_unit_test(kept_namespaces_have_nothing_of_the_task_before),
+        cmocka_unit_test(kept_namespaces_are_left_when_the_node_mounts),
     };
     if (geteuid() != 0 || !may_unshare())
         return SKIPPED;
