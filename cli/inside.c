@@ -50,9 +50,13 @@ int inside_client(struct client **ret_client, struct err *e)
     json_t *v = NULL;
     if (!control)
         return err_set(e, ERR_NOT_FOUND, "BELAY_CONTROL_DIR is not set");
-    char *path = mem_printf("%s/job.json", control);
-    int rc = fs_read_secret(path, FILE_MAX, &text, e);
-    free(path);
+    static const char *const places[] = {"%s/../job.json", "%s/job.json"};
+    int rc = ERR_NOT_FOUND;
+    for (size_t i = 0; rc == ERR_NOT_FOUND && i < sizeof(places) / sizeof(*places); i++) {
+        char *path = mem_printf(places[i], control);
+        rc = fs_read_secret(path, FILE_MAX, &text, e);
+        free(path);
+    }
     if (rc == 0)
         rc = json_parse(buf_str(&text), text.len, FILE_MAX, &v, e);
     buf_wipe(&text);

@@ -101,16 +101,27 @@ static int put_secret(
     return rc;
 }
 
-/* With what the job speaks of itself to belayd (cli/inside.h). */
+/* What a job needs to change itself at belayd (cli/inside.h), for the job's user alone. It is beside
+ * the script: a task that has nothing in its control directory is prepared and removed at half the
+ * cost. A container sees of the task's directories only that one. */
 static int make_token(const struct task *t, const struct job_user *u, struct err *e)
 {
     const struct config *c = t->room->peer->config;
     if (!t->spec->job_token)
         return 0;
-    return put_secret(t, u, TASK_JOB,
-        json_pack("{s:o,s:o,s:o}", "server", json_text(c->server), "ca", json_text(c->ca_pem),
-            "token", json_text(t->spec->job_token)),
-        e);
+    json_t *v = json_pack("{s:o,s:o,s:o}", "server", json_text(c->server), "ca",
+        json_text(c->ca_pem), "token", json_text(t->spec->job_token));
+    if (t->spec->image)
+        return put_secret(t, u, TASK_JOB, v, e);
+    char *text = json_dump_text(v), *path = mem_printf("%s/" TASK_JOB, t->dir);
+    int rc = record_put_new(path, text, strlen(text), 0400, e);
+    if (!rc)
+        rc = own(u, path, e);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    free(path);
+    json_wipe(v);
+    return rc;
 }
 
 /* With what srun starts tasks on the other nodes (cli/slurm/parts.h). */
@@ -144,7 +155,7 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
         rc = make_output(t, e);
     if (!rc && !is_spare)
         rc = make_sub(t, u, "control", e);
-    if (!rc)
+    if (!rc && !is_made)
         rc = make_token(t, u, e);
     if (!rc)
         rc = make_steps(t, u, e);
@@ -544,8 +555,8 @@ static int prepare(struct task *t)
 
 /* What is in the directory of a task that did nothing out of the ordinary. Without the spec it is
  * none: that goes first. */
-static const char *const plain_files[] = {
-    "spec.json", "state.json", "script", "supervisor.pid", "exit.json", "output.log", "ctl.sock"};
+static const char *const plain_files[] = {"spec.json", "state.json", "script", TASK_JOB,
+    "supervisor.pid", "exit.json", "output.log", "ctl.sock"};
 
 static int remove_all(struct task *t)
 {

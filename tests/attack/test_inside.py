@@ -24,7 +24,7 @@ belay update "url=https://run.example.org/$BELAY_ATTEMPT"; echo "own $?"
 belay update "$BELAY_JOB_ID" url=none "url=https://run.example.org/$BELAY_ATTEMPT"; echo "named $?"
 belay update nice=3 2>&1; echo "nice $?"
 belay update %(other)d url=https://other.example.org/ 2>&1; echo "other $?"
-cp "$BELAY_CONTROL_DIR/job.json" "%(dir)s/$BELAY_ATTEMPT"; stat -c 'mode %%a' "$BELAY_CONTROL_DIR/job.json"
+cp "$BELAY_CONTROL_DIR/../job.json" "%(dir)s/$BELAY_ATTEMPT"; stat -c 'mode %%a' "$BELAY_CONTROL_DIR/../job.json"
 echo "up $BELAY_ATTEMPT"
 while ! [ -e "%(dir)s/go" ]; do sleep 0.05; done
 """
