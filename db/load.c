@@ -151,7 +151,8 @@ static int load_leftovers(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-/* Loads the owners of leftovers. Tasks have the labels of their array. */
+/* Loads the owners of leftovers. Tasks have the labels of their array. CROSS JOIN makes SQLite
+ * begin with the few leftovers, not with all jobs there ever were. */
 static int load_leftovers_of(const struct loading *l, struct err *e)
 {
     struct job_row row = {0};
@@ -161,12 +162,12 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
         "SELECT j.id, j.team, j.user, j.name, s.labels_json, j.submitted_at, j.last_good_attempt,"
         " j.last_good_sequence"
         " FROM leftovers AS f"
-        " JOIN jobs AS j ON j.id = f.job"
+        " CROSS JOIN jobs AS j ON j.id = f.job"
         " LEFT JOIN job_label_sets AS o"
         " ON o.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END"
         " LEFT JOIN label_sets AS s ON s.id = o.labels"
         " WHERE f.state <> 'done'"
-        " ORDER BY j.id",
+        " ORDER BY f.job",
         e);
     while (query_step(&q)) {
         row.id = sqlite3_column_int64(q.stmt, 0);
