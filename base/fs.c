@@ -71,6 +71,16 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
     return read_regular(path, false, max, out, e);
 }
 
+bool fs_read_start(const char *path, char *out, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+    if (fd >= 0)
+        close(fd);
+    out[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
 int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e)
 {
     /* all of it, or what was read first would be left behind where it was */

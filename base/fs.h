@@ -17,6 +17,11 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
  * it. Wipe out, whatever this returns (buf_wipe). */
 int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e);
 
+/* The first size - 1 bytes of a file, as a text: for files of the kernel (/proc, /sys, control
+ * groups), which have no size and are read at once, so that they are of one moment. False: there
+ * are none, and out is "". */
+bool fs_read_start(const char *path, char *out, size_t size);
+
 /* Writes path.XXXXXX, fsyncs, renames over path, fsyncs the directory: afterwards path is the old
  * or the new content whole, whatever is killed. mode is exact (umask does not apply). A kill in the
  * middle can leave a path.XXXXXX behind; a failure does not. If only the last fsync fails, the new

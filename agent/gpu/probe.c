@@ -6,12 +6,12 @@
 #include "agent/gpu/probe.h"
 
 #include "agent/gpu/kernel_text.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,21 +50,11 @@ struct probe {
 
 /* ---- files ---- */
 
-static bool read_text(const char *path, char out[TEXT_MAX])
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, out, TEXT_MAX - 1);
-    if (fd >= 0)
-        close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
-
 static bool read_of(int64_t pid, const char *name, char out[TEXT_MAX])
 {
     char path[128];
     snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid, name);
-    return read_text(path, out);
+    return fs_read_start(path, out, TEXT_MAX);
 }
 
 static bool read_in_group(const struct probe *p, const char *name, char out[TEXT_MAX])
@@ -74,7 +64,7 @@ static bool read_in_group(const struct probe *p, const char *name, char out[TEXT
     if (!p->group[0])
         return false;
     snprintf(path, sizeof(path), "%s/%s", p->group, name);
-    return read_text(path, out);
+    return fs_read_start(path, out, TEXT_MAX);
 }
 
 static int64_t ticks_ms(int64_t ticks)
@@ -94,7 +84,7 @@ static int64_t speed_of(const char *name)
     char path[64 + KERNEL_NAME_MAX], text[TEXT_MAX];
     int64_t mbit;
     snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
-    if (!read_text(path, text))
+    if (!fs_read_start(path, text, TEXT_MAX))
         return 0;
     text[strcspn(text, "\n")] = '\0';
     return str_to_i64(text, 1, 10000000, "", &mbit, NULL) == 0 ? mbit * 125000 : 0;
@@ -112,7 +102,7 @@ static void read_network(struct probe_node *n)
     char text[TEXT_MAX];
     const char *at = text;
     struct kernel_net net;
-    if (!read_text("/proc/net/dev", text))
+    if (!fs_read_start("/proc/net/dev", text, TEXT_MAX))
         return;
     while (kernel_net_next(&at, &net)) {
         if (!has_device(net.name))
@@ -129,13 +119,13 @@ void probe_node_read(int64_t at_ms, struct probe_node *ret_node)
     char text[TEXT_MAX];
     int64_t busy = 0, iowait = 0;
     struct probe_node n = {.at_ms = at_ms, .cpus = sysconf(_SC_NPROCESSORS_ONLN)};
-    if (read_text("/proc/stat", text) && kernel_cpu(text, &busy, &iowait)) {
+    if (fs_read_start("/proc/stat", text, TEXT_MAX) && kernel_cpu(text, &busy, &iowait)) {
         n.cpu_ms = ticks_ms(busy);
         n.iowait_ms = ticks_ms(iowait);
     }
-    if (read_text("/proc/meminfo", text))
+    if (fs_read_start("/proc/meminfo", text, TEXT_MAX))
         n.swaps = kernel_value(text, "SwapTotal:") > kernel_value(text, "SwapFree:");
-    if (read_text("/proc/vmstat", text)) {
+    if (fs_read_start("/proc/vmstat", text, TEXT_MAX)) {
         int64_t in = kernel_value(text, "pswpin"), out = kernel_value(text, "pswpout");
         n.swapped_bytes = in >= 0 && out >= 0 ? (in + out) * PAGE_SWAPPED : 0;
     }
@@ -283,8 +273,8 @@ static void find_group(struct probe *p, const struct probe_of *of, int64_t pid)
     }
     if (!read_of(pid, "cgroup", text) || !kernel_group(text, its, sizeof(its)))
         return;
-    if (read_text("/proc/self/cgroup", text) && kernel_group(text, own, sizeof(own)) &&
-        str_eq(own, its))
+    if (fs_read_start("/proc/self/cgroup", text, TEXT_MAX) &&
+        kernel_group(text, own, sizeof(own)) && str_eq(own, its))
         return;
     for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]) && !p->group[0]; i++) {
         snprintf(path, sizeof(path), "%s%s/cgroup.procs", mounts[i], its);
@@ -355,7 +345,7 @@ static bool read_beside(const char *file, const char *name, char out[TEXT_MAX])
     const char *end = strrchr(file, '/');
     snprintf(path, sizeof(path), "%.*s/%s", end ? (int)(end - file) : 0, file, name);
     out[0] = '\0';
-    return end && read_text(path, out);
+    return end && fs_read_start(path, out, TEXT_MAX);
 }
 
 /* Reads what its cgroups count; the rest is -1. */

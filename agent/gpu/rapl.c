@@ -2,11 +2,11 @@
 #include "agent/gpu/rapl.h"
 
 #include "agent/gpu/kernel_text.h"
+#include "base/fs.h"
 #include "base/str.h"
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,12 +18,7 @@ static bool read_file(const struct rapl *r, const char *zone, const char *name, 
     char path[512];
     if (snprintf(path, sizeof(path), "%s/%s/%s", r->dir, zone, name) >= (int)sizeof(path))
         return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, out, TEXT_MAX - 1);
-    if (fd >= 0)
-        close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    return n > 0;
+    return fs_read_start(path, out, TEXT_MAX);
 }
 
 static int64_t read_number(const struct rapl *r, const char *zone, const char *name)

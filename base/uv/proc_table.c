@@ -4,6 +4,7 @@
  * program's choice and may hold blanks and brackets: fields are counted from the last ')'.
  */
 #include "base/uv/proc_table.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,14 +23,8 @@ bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry)
 {
     char path[32], text[1024];
     snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (!fs_read_start(path, text, sizeof(text)))
         return false;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
     const char *after = strrchr(text, ')');
     char state;
     int ppid, pgid;

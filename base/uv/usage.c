@@ -2,10 +2,10 @@
 #include "base/uv/usage.h"
 
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/str.h"
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +13,6 @@
 
 #define FILE_MAX 4096
 #define NUMBER_MAX (INT64_C(1) << 60) /* bytes, or microseconds */
-
-/* False: it cannot be read. */
-static bool read_small(const char *path, char out[FILE_MAX])
-{
-    int fd = *path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t n = fd < 0 ? -1 : read(fd, out, FILE_MAX - 1);
-    if (fd >= 0)
-        close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
 
 /* What a text begins with; -1: no number, or too great. */
 static int64_t leading(const char *text, int64_t max)
@@ -59,10 +48,11 @@ void usage_parse_cpu(const char *text, int64_t *ret_cpu_ms, int64_t *ret_user_ms
 void usage_read(const struct usage_files *f, struct usage *ret_usage)
 {
     char text[FILE_MAX];
-    read_small(f->cpu, text);
+    fs_read_start(f->cpu, text, FILE_MAX);
     usage_parse_cpu(text, &ret_usage->cpu_ms, &ret_usage->user_ms);
-    ret_usage->memory_bytes = read_small(f->memory, text) ? leading(text, NUMBER_MAX) : -1;
-    ret_usage->peak_bytes = read_small(f->peak, text) ? leading(text, NUMBER_MAX) : -1;
+    ret_usage->memory_bytes =
+        fs_read_start(f->memory, text, FILE_MAX) ? leading(text, NUMBER_MAX) : -1;
+    ret_usage->peak_bytes = fs_read_start(f->peak, text, FILE_MAX) ? leading(text, NUMBER_MAX) : -1;
 }
 
 /* ---- where no group counts ---- */
@@ -99,7 +89,7 @@ static bool read_stat(pid_t pid, struct usage_stat *ret_stat)
 {
     char path[40], text[FILE_MAX];
     snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-    return read_small(path, text) && usage_parse_stat(text, ret_stat);
+    return fs_read_start(path, text, FILE_MAX) && usage_parse_stat(text, ret_stat);
 }
 
 static void add_children(struct tree *t, const char *path)

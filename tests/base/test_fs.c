@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/fs_user.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -192,6 +193,28 @@ static void reading_has_a_limit_and_wants_a_file(void **state)
     free(fifo);
 }
 
+/* Of the kernel's files too, which have no size. */
+static void the_start_of_a_file_is_a_text(void **state)
+{
+    char text[8], *path = in(state, "long"), *missing = in(state, "missing");
+    const char *const none[] = {"", "/", "/dev/null", missing};
+    struct err e;
+    assert_int_equal(fs_write_atomic(path, "0123456789", 10, 0600, &e), 0);
+    assert_true(fs_read_start(path, text, sizeof(text)));
+    assert_string_equal(text, "0123456");
+    assert_true(fs_read_start(path, text, 2));
+    assert_string_equal(text, "0");
+    assert_true(fs_read_start("/proc/self/stat", text, sizeof(text)));
+    assert_int_equal(strlen(text), sizeof(text) - 1);
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+        STR_COPY(text, "before");
+        assert_false(fs_read_start(none[i], text, sizeof(text)));
+        assert_string_equal(text, "");
+    }
+    free(missing);
+    free(path);
+}
+
 static void directories_are_made_with_their_parents(void **state)
 {
     char *path = in(state, "a//b/c/"), *file = in(state, "f"), *below = in(state, "f/x");
@@ -366,6 +389,7 @@ int main(void)
         IN_SCRATCH(failed_writes_leave_nothing),
         IN_SCRATCH(a_secret_that_others_may_read_is_refused),
         IN_SCRATCH(reading_has_a_limit_and_wants_a_file),
+        IN_SCRATCH(the_start_of_a_file_is_a_text),
         IN_SCRATCH(directories_are_made_with_their_parents),
         IN_SCRATCH(a_tree_is_removed_but_nothing_it_points_to),
         cmocka_unit_test(paths_without_a_name_are_refused),
