@@ -537,6 +537,52 @@ static void an_array_whose_rest_is_cancelled_depends_on_nothing(void **state)
     lab_deinit(&l);
 }
 
+/* Who waits for a job of 9 cpus, which never runs, only by way of an array: still does when that
+ * array waits for nothing any more, while one of its tasks runs. */
+static void check_still_waits(struct lab *l, int64_t first, int64_t j, int64_t last)
+{
+    struct shelf s = {0};
+    lab_plan(l);
+    assert_int_equal(model_job(l->m, j)->row.state, JOB_UNFOLDED);
+    assert_int_equal(n_depends(l, j), 0);
+    restart(l, &s);
+    int64_t t = array_task(model_job(l->m, j), 0)->row.id;
+    lab_started(l, t);
+    lab_ended(l, t, END_SUCCEEDED, 0);
+    assert_null(model_job(l->m, j));
+    assert_true(waits(l, last));
+    lab_apply(l, (struct event){.type = EV_CANCEL, .cancel = {.job = first, .by = "ann"}});
+    assert_false(waits(l, last));
+    shelf_deinit(&s);
+}
+
+static void an_array_that_waits_no_more_leaves_those_of_its_name_to_who_waited_for_it(void **state)
+{
+    (void)state;
+    for (int is_given_up = 0; is_given_up < 2; is_given_up++) {
+        struct lab l;
+        struct ranges rest;
+        lab_init(&l);
+        lab_join(&l, "n1", 2);
+        int64_t first = lab_submit_cpus(&l, 9), other = lab_submit_cpus(&l, 9),
+                j = submit_array(&l, "0-3", 1);
+        rename_to(&l, other, "other");
+        lab_plan(&l);
+        const struct depend_ask asks[] = {
+            {.kind = DEPEND_SINGLETON}, {.kind = DEPEND_AFTEROK, .on = other}};
+        lab_apply(&l, depends(j, asks, 2, false));
+        int64_t last = singleton(&l, model_job(l.m, j)->row.spec.name);
+        assert_int_equal(n_depends(&l, last), 1);
+        assert_int_equal(ranges_parse("1-3", &rest, &l.e), 0);
+        struct event ev = {.type = EV_CANCEL, .cancel = {.job = other, .by = "ann"}};
+        if (!is_given_up)
+            ev.cancel.job = j, ev.cancel.tasks = &rest;
+        lab_apply(&l, ev);
+        check_still_waits(&l, first, j, last);
+        lab_deinit(&l);
+    }
+}
+
 static void in_another_team_it_counts_there(void **state)
 {
     (void)state;
@@ -905,6 +951,7 @@ int main(void)
         cmocka_unit_test(an_array_changes_as_far_as_it_has_not_begun),
         cmocka_unit_test(tasks_that_have_begun_outlive_what_the_rest_depends_on),
         cmocka_unit_test(an_array_whose_rest_is_cancelled_depends_on_nothing),
+        cmocka_unit_test(an_array_that_waits_no_more_leaves_those_of_its_name_to_who_waited_for_it),
         cmocka_unit_test(in_another_team_it_counts_there),
         cmocka_unit_test(in_another_team_what_it_waits_for_counts_there),
         cmocka_unit_test(a_new_name_is_waited_for_as_at_a_submit),

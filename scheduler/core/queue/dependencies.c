@@ -192,12 +192,6 @@ static void meetable(struct job *j)
         link_remove(&j->side->unmeetable);
 }
 
-void dependencies_no_more(struct model *m, struct job *j)
-{
-    meetable(j);
-    drop_all(m, j);
-}
-
 /* It is to end for that. Tasks that wait for others one by one are always given up one by one. */
 static bool is_unmeetable(const struct job *j)
 {
@@ -623,10 +617,22 @@ static void pass_on(struct model *m, struct job *j)
     map_deinit(&has);
 }
 
-void dependencies_detach(struct model *m, struct job *j)
+/* It goes on, or ends, without what it waits for. */
+static void wait_no_more(struct model *m, struct job *j)
 {
     pass_on(m, j);
     drop_all(m, j);
+}
+
+void dependencies_no_more(struct model *m, struct job *j)
+{
+    meetable(j);
+    wait_no_more(m, j);
+}
+
+void dependencies_detach(struct model *m, struct job *j)
+{
+    wait_no_more(m, j);
     if (j->array)
         array_dependencies_settle(m, j);
 }
@@ -733,8 +739,7 @@ void dependencies_ended(struct model *m, struct job *j, struct stamp now)
 {
     stop_waiting(m, j);
     meetable(j);
-    pass_on(m, j);
-    drop_all(m, j);
+    wait_no_more(m, j);
     for (struct dependency *d; (d = first_dependent(j));)
         dependency_ends(m, d, dependencies_judge(d->row.kind, j->row.end), now);
     for (struct dependency *d; j->parent && (d = task_dependent(j->parent, j, false));)
@@ -803,7 +808,7 @@ static bool give_up_array(struct model *m, struct job *j, const char *what, stru
         return false;
     history(m, now, "cancel", (struct history_of){.job = j},
         "those of its tasks that have not begun were given up: %s can never come true", what);
-    drop_all(m, j);
+    wait_no_more(m, j);
     dependencies_note_unmeetable(m, j);
     array_settle(m, j, now);
     return true;
