@@ -642,13 +642,16 @@ static int listen_anywhere(struct daemon *d, struct http_server_options *o, stru
 
 static int listen_tls(struct daemon *d, struct err *e)
 {
-    char *cert = NULL, *key = NULL, host[256] = "";
-    const char *names[CONFIG_NAMES_MAX + 2];
+    char *cert = NULL, *key = NULL, host[256] = "", server[256];
+    const char *names[CONFIG_NAMES_MAX + 3];
     size_t n = 0;
     gethostname(host, sizeof(host) - 1);
     names[n++] = host;
     if (!str_eq(d->config->listen_host, "0.0.0.0") && !str_eq(d->config->listen_host, "::"))
         names[n++] = d->config->listen_host;
+    config_server_host(d->config, server, sizeof(server));
+    if (server[0])
+        names[n++] = server;
     for (size_t i = 0; i < d->config->n_names; i++)
         names[n++] = d->config->names[i];
     int rc = ca_issue_server(d->ca, names, n, &cert, &key, e);

@@ -78,6 +78,18 @@ static const char *opt_url(struct yaml_reader *r, const char *key, size_t max, c
     return url;
 }
 
+void config_server_host(const struct config *c, char *out, size_t size)
+{
+    const char *from = strstr(c->server_url, "://");
+    from = from ? from + 3 : c->server_url;
+    bool is_bracketed = *from == '[';
+    from += is_bracketed;
+    char *host = mem_strndup(from, strcspn(from, is_bracketed ? "]" : ":/?#"));
+    if (!str_copy(out, size, host))
+        out[0] = '\0';
+    free(host);
+}
+
 /* Reads HOST:PORT, where an IPv6 address is in brackets. */
 static void read_listen(struct yaml_reader *r, struct config *c)
 {

@@ -37,13 +37,10 @@ static int resolve_by_system(const char *host, struct addrinfo **ret_list)
 
 static void dialled_host(const struct config *c, char *out, size_t size)
 {
-    const char *from = strstr(c->server_url, "://");
-    if (c->server_url[0]) {
-        from = from ? from + 3 : c->server_url;
-        size_t n = strcspn(from, *from == '[' ? "]" : ":/?#");
-        snprintf(
-            out, size, "%.*s", (int)(*from == '[' ? n - 1 : n), *from == '[' ? from + 1 : from);
-    } else if (str_eq(c->listen_host, "0.0.0.0") || str_eq(c->listen_host, "::")) {
+    config_server_host(c, out, size);
+    if (out[0])
+        return;
+    if (str_eq(c->listen_host, "0.0.0.0") || str_eq(c->listen_host, "::")) {
         if (gethostname(out, size) != 0)
             out[0] = '\0';
         out[size - 1] = '\0';

@@ -8,12 +8,13 @@ import http.client
 import json
 import os
 import shutil
+import socket
 import ssl
 import threading
 import time
 import unittest
 
-from belayd import JOB, Belayd, Keys
+from belayd import CONFIG, JOB, WAIT_S, Belayd, Keys
 
 DAY_S = 86400
 
@@ -404,6 +405,20 @@ class EndingAuthority(unittest.TestCase):
         c.connect()
         with contextlib.closing(c):
             return ssl.cert_time_to_seconds(c.sock.getpeercert()["notAfter"])
+
+    def test_the_host_of_server_is_in_the_certificate(self):
+        for host, url in (
+            ("belay.lab.example", "belay.lab.example"),
+            ("2001:db8::7", "[2001:db8::7]"),
+        ):
+            with self.subTest(host), Belayd(CONFIG + "server: https://%s:17443\n" % url) as d:
+                with open(d.state + "/port") as f:
+                    port = int(f.read())
+                context = ssl.create_default_context(cafile=d.state + "/ca.pem")
+                with socket.create_connection(("127.0.0.1", port), WAIT_S) as plain:
+                    # it refuses a certificate that does not name the host
+                    with context.wrap_socket(plain, server_hostname=host) as c:
+                        self.assertTrue(c.version())
 
     def test_it_is_told_in_the_log_and_the_metrics_and_nothing_ends_before_it(self):
         for days, warned in ((2, True), (179, True), (182, False)):

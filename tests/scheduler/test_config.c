@@ -206,6 +206,17 @@ static void every_key_is_read(void **state)
     assert_string_equal(c.listen_host, "0.0.0.0");
     assert_int_equal(c.listen_port, 7000);
     assert_string_equal(c.server_url, "https://belay.lab:7000");
+    char host[16];
+    config_server_host(&c, host, sizeof(host));
+    assert_string_equal(host, "belay.lab");
+    config_server_host(&c, host, 9); /* without its NUL it would have room */
+    assert_string_equal(host, "");
+    STR_COPY(c.server_url, "https://[fd00::7]:7000/x");
+    config_server_host(&c, host, sizeof(host));
+    assert_string_equal(host, "fd00::7");
+    STR_COPY(c.server_url, "");
+    config_server_host(&c, host, sizeof(host));
+    assert_string_equal(host, "");
     assert_int_equal(c.n_names, 3);
     assert_string_equal(c.names[2], "fd00::7");
     assert_int_equal(c.lease_ms, 90000);
