@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Agent sessions: what an agent is told to do, with which secrets, and messages without room.
+ */
+#include "tests/scheduler/sessions_rig.h"
+
+#include "base/mem.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is desired ---- */
+
+static void the_texts_of_a_job_are_sent_until_the_agent_tells_it(void **state)
+{
+    struct fixture *f = *state;
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    for (int i = 0; i < 2; i++) {
+        agent_send(f->agent, 0, 0, &f->answer); /* the first reply may have been lost */
+        assert_true(f->answer.n_attempts == 1 && f->answer.n_scripts == 1);
+        assert_int_equal(f->answer.shown[0].want, WIRE_RUN);
+    }
+    agent_tell(f->agent, 1, 1, WIRE_STARTING);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_attempts == 1 && f->answer.n_scripts == 0);
+    lab_restart(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_attempts == 1 && f->answer.n_scripts == 0);
+}
+
+/* ---- secrets ---- */
+
+static struct wire_secrets secrets_of(int64_t version)
+{
+    static char key[] = KEY, *keys[] = {key};
+    return (struct wire_secrets){
+        .version = version, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true};
+}
+
+static void secrets_are_sent_until_the_agent_tells_their_version(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets = secrets_of(7);
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    for (int i = 0; i < 2; i++) {
+        agent_send(f->agent, 0, 0, &f->answer);
+        assert_true(f->answer.shown[0].secrets == 7 && f->answer.shown[0].needs_secrets);
+    }
+    struct wire_attempt_status *told = agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    agent_send(f->agent, 0, 0, &f->answer); /* it has the texts, and lost the secrets */
+    assert_true(f->answer.n_scripts == 0 && f->answer.shown[0].secrets == 7);
+    told->secrets = 7;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].secrets, 0);
+    f->agent->incarnation++; /* a restarted agent has a record of the attempt, but no secrets */
+    told->secrets = 0;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].secrets, 7);
+}
+
+static void other_secrets_replace_those_that_the_agent_has(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets = secrets_of(7);
+    run_one_job(f);
+    f->agent->attempts[0].secrets = 7;
+    agent_send(f->agent, 0, 0, &f->answer);
+    agent_send(f->agent, f->answer.rev, 20000, &f->answer);
+    assert_int_equal(f->answer.n, 0);
+    f->lab->secrets.version = 8;
+    sessions_touch(f->lab->sessions, f->agent->node);
+    assert_true(f->answer.n == 1 && f->answer.shown[0].secrets == 8);
+    /* one that is to save and stop needs them no less */
+    lab_post(f->lab, (struct event){.type = EV_DRAIN, .drain = {.node = f->agent->node}}, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].secrets, 8);
+}
+
+static void an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken_back(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets_late = true;
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, 0);
+    f->lab->secrets_late = false;
+    f->lab->secrets = secrets_of(7);
+    agent_send(f->agent, f->answer.rev, 20000, &f->answer);
+    assert_int_equal(f->answer.n, 0);
+    sessions_touch(f->lab->sessions, f->agent->node);
+    assert_true(f->answer.n_scripts == 1 && f->answer.shown[0].secrets == 7);
+    f->lab->secrets_late = true; /* the next ones: the answer may not have got there, or it did */
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_scripts == 1 && f->answer.shown[0].needs_secrets &&
+                f->answer.shown[0].secrets == 0);
+    agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_attempts == 1 && f->answer.shown[0].secrets == 0);
+}
+
+static const struct attempt *attempt_of(struct fixture *f)
+{
+    return job_attempt(job_of(f, 1));
+}
+
+static void what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets_late = true;
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer); /* they are on their way */
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
+    err_set(&f->lab->secrets_why, ERR_DENIED, "403 of the token service");
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, 0);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_DENIED);
+    assert_string_equal(stored_attempt(f, 1, 1).text, "403 of the token service");
+    int n = f->lab->n_commits;
+    agent_send(f->agent, 0, 0, &f->answer); /* is known */
+    assert_int_equal(f->lab->n_commits, n);
+    lab_restart(f->lab);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_DENIED);
+    f->lab->secrets_late = false;
+    f->lab->secrets = secrets_of(7);
+    f->lab->secrets_why = (struct err){0};
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_scripts, 1);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
+    f->lab->secrets_late = true; /* the answer may have got there */
+    err_set(&f->lab->secrets_why, ERR_UNAVAILABLE, "no answer");
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_scripts == 1 && attempt_of(f)->withheld == WITHHELD_NO);
+}
+
+/* The answer to its agent is decided on before the deadline is: one of the two wins, whole. */
+static void a_withheld_attempt_that_is_due_is_never_sent_as_well(void **state)
+{
+    for (int given = 0; given < 2; given++) {
+        struct fixture *f;
+        void *fresh = NULL;
+        if (given) {
+            sessions_teardown(state);
+            sessions_setup(&fresh);
+            *state = fresh;
+        }
+        f = *state;
+        f->lab->secrets_late = true;
+        err_set(&f->lab->secrets_why, ERR_DENIED, "403");
+        lab_submit(f->lab, 1, NULL);
+        lab_turn(f->lab);
+        agent_send(f->agent, 0, 0, &f->answer);
+        for (int s = 0; s < 119; s++) {
+            lab_advance(f->lab, 1000);
+            agent_send(f->agent, 0, 0, &f->answer);
+        }
+        assert_int_equal(attempt_of(f)->withheld, WITHHELD_DENIED);
+        f->lab->secrets_late = !given;
+        agent_send(f->agent, 0, 0, &f->answer);
+        assert_int_equal(f->answer.n_scripts, given);
+        lab_advance(f->lab, 2000);
+        assert_int_equal(job_of(f, 1)->row.end, given ? END_NONE : END_STORE_AWAY);
+        assert_int_equal(attempt_of(f) != NULL, given);
+    }
+}
+
+static void an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->store_fault = "the store has lost its marker";
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, 0);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_AWAY);
+    assert_string_equal(stored_attempt(f, 1, 1).text, "the store has lost its marker");
+    f->lab->store_fault = NULL;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_scripts, 1);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
+}
+
+/* It needs nothing any more: its agent says that it has ended. */
+static void a_withheld_attempt_that_is_cancelled_is_told_of_without_secrets(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets_late = true;
+    f->lab->store_fault = "the store has lost its marker";
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = 1, .by = "ann"}}, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, 1);
+    assert_int_equal(f->answer.shown[0].want, WIRE_STOP);
+    assert_int_equal(f->answer.shown[0].secrets, 0);
+    assert_false(f->answer.shown[0].needs_secrets);
+    agent_tell(f->agent, 1, 1, WIRE_ENDED)->end = WIRE_END_USER;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_null(job_of(f, 1));
+}
+
+static void check_texts(void *ctx, const struct err *e, const struct wire_desired *d)
+{
+    int *n = ctx;
+    assert_null(e);
+    const struct wire_desired_attempt *a = &d->attempts[0];
+    assert_string_equal(a->script, "#!/bin/sh\n#SBATCH -c 1\n");
+    assert_true(a->slurm_env);
+    assert_string_equal(a->cluster, "lab");
+    assert_string_equal(a->pool, "base");
+    assert_int_equal(a->n_args, 2);
+    assert_string_equal(a->args[0], "a");
+    assert_string_equal(a->args[1], "");
+    assert_int_equal(a->n_env, 1);
+    assert_string_equal(a->env[0].name, "K");
+    assert_string_equal(a->env[0].value, "v");
+    assert_string_equal(a->cwd, "/data");
+    assert_int_equal(a->method, WIRE_METHOD_SIGNAL);
+    assert_int_equal(a->ckpt_every_ms, 60000);
+    assert_int_equal(a->ckpt_keep, 3);
+    assert_string_equal(a->user, "ann");
+    assert_int_equal(d->lease_ms, LAB_LEASE_MS);
+    ++*n;
+}
+
+static void everything_that_starts_a_job_is_in_the_message(void **state)
+{
+    struct fixture *f = *state;
+    struct wire_status st = {.incarnation = 1, .seq = 1, .notice.deadline = WIRE_NONE};
+    int n = 0;
+    lab_submit_script(f->lab, "#!/bin/sh\n#SBATCH -c 1\n");
+    lab_turn(f->lab);
+    sessions_status(f->lab->sessions, f->agent->node, &st, check_texts, &n);
+    lab_turn(f->lab);
+    assert_int_equal(n, 1);
+}
+
+static void a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    lab_post(
+        f->lab, (struct event){.type = EV_REQUEUE, .requeue = {.job = 1, .force = true}}, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].want, WIRE_SAVE_STOP);
+    assert_int_equal(f->answer.shown[0].reason, WIRE_END_USER);
+    lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = 1}}, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].want, WIRE_STOP);
+}
+
+static void an_end_that_is_known_is_not_desired_any_more(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    f->agent->n_attempts = 0;
+    struct wire_attempt_status *st = agent_tell(f->agent, 1, 1, WIRE_ENDED);
+    st->end = WIRE_END_SUCCEEDED;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, 0);
+    assert_null(job_of(f, 1));
+    assert_int_equal(stored_attempt(f, 1, 1).end, END_SUCCEEDED);
+}
+
+static void a_job_whose_texts_are_lost_fails_and_says_so(void **state)
+{
+    struct fixture *f = *state;
+    struct db_reader *reader = f->lab->reader;
+    struct db *empty;
+    struct job_row row;
+    struct err e;
+    assert_int_equal(db_open(":memory:", &empty, &e), 0);
+    assert_int_equal(db_reader_of(empty, &f->lab->reader, &e), 0);
+    sessions_destroy(f->lab->sessions);
+    lab_add_sessions(f->lab);
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    db_reader_close(f->lab->reader);
+    db_close(empty);
+    f->lab->reader = reader;
+    assert_int_equal(f->answer.n_attempts, 0);
+    assert_int_equal(db_read_job(f->lab->reader, 1, &row, &e), 0);
+    assert_int_equal(row.state, JOB_ENDED);
+    assert_int_equal(row.end, END_FAILED);
+}
+
+/* ---- messages without room ---- */
+
+static bool answer_has(const struct answer *a, int64_t job_id)
+{
+    for (size_t i = 0; i < a->n_attempts; i++)
+        if (a->shown[i].job == job_id)
+            return true;
+    return false;
+}
+
+static void large_scripts_come_in_several_messages_and_none_is_taken_back(void **state)
+{
+    struct fixture *f = *state;
+    enum { JOBS = 40, BYTES = 400000 };
+    char *script = mem_alloc(BYTES + 1);
+    bool told[JOBS + 1] = {false};
+    int messages = 0, n_told = 0;
+    int64_t rev = 0;
+    free(f->agent);
+    f->agent = agent_of(f->lab, lab_join(f->lab, "big", JOBS + 4));
+    memset(script, '\n', BYTES);
+    memcpy(script, "#!", 2);
+    lab_post(f->lab, (struct event){.type = EV_DRAIN, .drain = {.node = 1}}, NULL);
+    for (int i = 0; i < JOBS; i++)
+        lab_submit_script(f->lab, script);
+    lab_turn(f->lab);
+    while (n_told < JOBS && messages < 2 * JOBS) {
+        agent_send(f->agent, rev, 20000, &f->answer); /* would wait, yet there is more */
+        assert_int_equal(f->answer.n, 1);
+        assert_true(f->answer.bytes < WIRE_MESSAGE_MAX);
+        assert_true(f->answer.n_scripts > 0);
+        for (int i = 1; i <= JOBS; i++)
+            /* to leave one out would be to kill it */
+            assert_true(!told[i] || answer_has(&f->answer, i));
+        if (messages++ % 3 == 0)
+            continue; /* this reply was lost: the same comes again */
+        rev = f->answer.rev;
+        for (size_t i = 0; i < f->answer.n_attempts; i++) {
+            int64_t id = f->answer.shown[i].job;
+            if (!told[id])
+                agent_tell(f->agent, id, 1, WIRE_STARTING);
+            n_told += !told[id];
+            told[id] = true;
+        }
+    }
+    assert_int_equal(n_told, JOBS);
+    assert_true(messages > 4);
+    agent_send(f->agent, f->answer.rev, 20000, &f->answer);
+    assert_int_equal(f->answer.n, 0); /* now it waits */
+    free(script);
+}
+
+static void more_attempts_than_a_message_takes_are_no_bug(void **state)
+{
+    struct fixture *f = *state;
+    enum { JOBS = WIRE_ATTEMPTS_MAX + 100 };
+    free(f->agent);
+    f->agent = agent_of(f->lab, lab_join(f->lab, "huge", JOBS + 4));
+    lab_post(f->lab, (struct event){.type = EV_DRAIN, .drain = {.node = 1}}, NULL);
+    for (int i = 0; i < JOBS; i++)
+        lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, WIRE_ATTEMPTS_MAX);
+    for (size_t i = 0; i < f->answer.n_attempts; i++)
+        agent_tell(f->agent, f->answer.shown[i].job, 1, WIRE_RUNNING);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, WIRE_ATTEMPTS_MAX);
+    agent_send(f->agent, f->answer.rev, 20000, &f->answer);
+    assert_int_equal(f->answer.n, 0); /* no use in asking again at once */
+    for (int i = 0; i < 10; i++) {
+        f->agent->attempts[i].phase = WIRE_ENDED;
+        f->agent->attempts[i].end = WIRE_END_SUCCEEDED;
+    }
+    agent_send(f->agent, 0, 0, &f->other);
+    assert_int_equal(f->other.n_attempts, WIRE_ATTEMPTS_MAX);
+    assert_int_equal(f->other.n_scripts, 10); /* as many as have ended */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SESSIONS_TEST(the_texts_of_a_job_are_sent_until_the_agent_tells_it),
+        SESSIONS_TEST(secrets_are_sent_until_the_agent_tells_their_version),
+        SESSIONS_TEST(other_secrets_replace_those_that_the_agent_has),
+        SESSIONS_TEST(what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it),
+        SESSIONS_TEST(a_withheld_attempt_that_is_due_is_never_sent_as_well),
+        SESSIONS_TEST(an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld),
+        SESSIONS_TEST(a_withheld_attempt_that_is_cancelled_is_told_of_without_secrets),
+        SESSIONS_TEST(an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken_back),
+        SESSIONS_TEST(everything_that_starts_a_job_is_in_the_message),
+        SESSIONS_TEST(a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first),
+        SESSIONS_TEST(an_end_that_is_known_is_not_desired_any_more),
+        SESSIONS_TEST(a_job_whose_texts_are_lost_fails_and_says_so),
+        SESSIONS_TEST(large_scripts_come_in_several_messages_and_none_is_taken_back),
+        SESSIONS_TEST(more_attempts_than_a_message_takes_are_no_bug),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

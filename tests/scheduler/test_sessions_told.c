@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Agent sessions: what a status becomes.
+ */
+#include "tests/scheduler/sessions_rig.h"
+
+#include "base/str.h"
+#include "scheduler/engine/sessions_words.h"
+#include <stdlib.h>
+
+/* ---- what is told ---- */
+
+static void what_was_told_before_is_not_told_again(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    int commits = f->lab->n_commits;
+    for (int i = 0; i < 3; i++)
+        agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->lab->n_commits, commits);
+}
+
+static void an_older_status_is_answered_and_tells_nothing(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    struct wire_attempt_status *st = &f->agent->attempts[0];
+    st->phase = WIRE_ENDED;
+    st->end = WIRE_END_FAILED;
+    f->agent->seq = 0; /* it comes late */
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n == 1 && f->answer.n_attempts == 1);
+    f->agent->incarnation--;
+    f->agent->seq = 1000;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(job_of(f, 1)->row.state, JOB_RUNNING);
+    f->agent->incarnation += 2;
+    f->agent->seq = 0; /* a new agent counts anew */
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_null(job_of(f, 1));
+}
+
+static struct wire_checkpoint checkpoint(int64_t sequence, int64_t progress)
+{
+    return (struct wire_checkpoint){.sequence = sequence,
+        .bytes = 1000,
+        .stored_bytes = 500,
+        .took_ms = 20,
+        .pause_ms = WIRE_NONE,
+        .progress = progress,
+        .saved_at = 5000,
+        .cause = WIRE_CAUSE_NOTICE};
+}
+
+static void an_end_never_hides_the_save_that_came_with_it(void **state)
+{
+    struct fixture *f = *state;
+    struct wire_checkpoint c[] = {checkpoint(1, 10), checkpoint(2, 20)};
+    run_one_job(f);
+    struct wire_attempt_status *st = &f->agent->attempts[0];
+    st->phase = WIRE_ENDED;
+    st->end = WIRE_END_RECLAIMED;
+    st->checkpoints = c;
+    st->n_checkpoints = 2;
+    agent_send(f->agent, 0, 0, &f->answer);
+    struct job *j = job_of(f, 1);
+    assert_true(j->row.last_good.attempt == 1 && j->row.last_good.sequence == 2);
+    assert_int_equal(j->row.last_good_progress, 20);
+    assert_int_equal(stored_attempt(f, 1, 1).sequence, 2);
+    assert_int_equal(stored_attempt(f, 1, 1).end, END_RECLAIMED);
+}
+
+static void a_save_that_was_asked_for_is_told_over_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    agent_send(f->agent, 0, 0, &f->answer);
+    agent_send(f->agent, f->answer.rev, 20000, &f->answer);
+    lab_post(f->lab, (struct event){.type = EV_SAVE, .save = {1, "ann"}}, NULL);
+    lab_turn(f->lab);
+    assert_true(f->answer.n == 1 && f->answer.shown[0].saves_asked == 1);
+    assert_int_equal(f->answer.shown[0].want, WIRE_RUN);
+    lab_restart(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].saves_asked, 1);
+}
+
+static void another_time_limit_is_told_over_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    const struct job_row to = {.spec.time_limit_ms = 7200000}, none = {0};
+    run_one_job(f);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].limit_ms, WIRE_NO_LIMIT);
+    agent_send(f->agent, f->answer.rev, 20000, &f->answer);
+    lab_post(f->lab,
+        (struct event){.type = EV_UPDATE,
+            .update = {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &to}},
+        NULL);
+    lab_turn(f->lab);
+    /* the one that waited was answered */
+    assert_true(f->answer.n == 1 && f->answer.shown[0].limit_ms == 7200000);
+    lab_restart(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].limit_ms, 7200000);
+    lab_post(f->lab,
+        (struct event){.type = EV_UPDATE,
+            .update =
+                {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &none}},
+        NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].limit_ms, WIRE_NO_LIMIT);
+}
+
+static void an_automatic_interval_follows_the_last_save(void **state)
+{
+    struct fixture *f = *state;
+    struct job_row row = {.spec.name = "job",
+        .user = "ann",
+        .spec.nodes = 1,
+        .spec.need = {.cpus = 1},
+        .spec.method = CKPT_COOP,
+        .spec.ckpt_keep = 3};
+    struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct wire_checkpoint c[] = {checkpoint(1, 10), checkpoint(2, 20)};
+    lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}}, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].every_ms, core_save_interval_ms(0, 0.05));
+    struct wire_attempt_status *st = agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    for (size_t n = 1; n <= 2; n++) {
+        st->checkpoints = c;
+        st->n_checkpoints = n;
+        c[n - 1].took_ms = (int64_t)n * 5000;
+        agent_send(f->agent, 0, 0, &f->answer);
+        assert_true(f->answer.n_scripts == 0 && f->answer.shown[0].acked == (int64_t)n);
+        assert_int_equal(
+            f->answer.shown[0].every_ms, core_save_interval_ms((int64_t)n * 5000, 0.05));
+    }
+}
+
+/* It has not failed, so they go on: but what needs all ranks does not come about any more. */
+static void the_other_ranks_are_told_when_one_has_succeeded(void **state)
+{
+    struct fixture *f = *state;
+    struct job_row row = {.spec.name = "job",
+        .user = "ann",
+        .spec.nodes = 2,
+        .spec.need = {.cpus = 1},
+        .spec.method = CKPT_COOP,
+        .spec.ckpt_keep = 3};
+    struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct agent *other = agent_of(f->lab, lab_join(f->lab, "m", 4));
+    lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}}, NULL);
+    lab_turn(f->lab);
+    agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    agent_tell(other, 1, 1, WIRE_ENDED)->end = WIRE_END_SUCCEEDED;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_attempts == 1 && !f->answer.shown[0].gang_ended);
+    agent_send(other, 0, 0, &f->other);
+    assert_int_equal(f->other.n_attempts, 0);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_attempts == 1 && f->answer.shown[0].gang_ended);
+    assert_int_equal(f->answer.shown[0].want, WIRE_RUN);
+    free(other);
+}
+
+static void saves_are_acknowledged_by_their_sequence(void **state)
+{
+    struct fixture *f = *state;
+    struct wire_checkpoint c[] = {checkpoint(1, WIRE_NONE), checkpoint(2, WIRE_NONE)};
+    run_one_job(f);
+    assert_int_equal(f->answer.shown[0].acked, 0);
+    f->agent->attempts[0].checkpoints = c;
+    f->agent->attempts[0].n_checkpoints = 2;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.shown[0].acked, 2);
+    assert_int_equal(job_of(f, 1)->row.last_good_progress, PROGRESS_NONE);
+}
+
+static void progress_is_known_at_once_and_stored_later(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    int commits = f->lab->n_commits;
+    f->agent->attempts[0].done = 7;
+    f->agent->attempts[0].total = 9;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(job_of(f, 1)->row.progress == 7 && job_of(f, 1)->row.progress_total == 9);
+    assert_int_equal(f->lab->n_commits, commits);
+}
+
+static int keep_attempt(void *ctx, const struct attempt_row *row)
+{
+    *(struct attempt_row *)ctx = *row;
+    return 0;
+}
+
+static void what_is_used_is_known_at_once_and_stored_with_the_end(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    int commits = f->lab->n_commits;
+    f->agent->attempts[0].usage = (struct wire_usage){1500, 1400, 2250, 3 << 20, 4 << 20};
+    agent_send(f->agent, 0, 0, &f->answer);
+    const struct attempt *a = job_attempt(job_of(f, 1));
+    assert_true(a->row.cpu_ms == 1500 && a->row.cpu_user_ms == 1400 && a->cpu_milli == 2250 &&
+                a->memory_bytes == 3 << 20 && a->row.memory_peak == 4 << 20);
+    assert_int_equal(f->lab->n_commits, commits);
+    f->agent->attempts[0].phase = WIRE_ENDED;
+    f->agent->attempts[0].end = WIRE_END_SUCCEEDED;
+    f->agent->attempts[0].usage =
+        (struct wire_usage){.cpu_ms = 1700, .cpu_user_ms = 1500, .memory_peak_bytes = 5 << 20};
+    agent_send(f->agent, 0, 0, &f->answer);
+    struct attempt_row stored = {0};
+    struct err e;
+    assert_int_equal(db_read_attempts(f->lab->reader, 1, keep_attempt, &stored, &e), 0);
+    assert_true(stored.end == END_SUCCEEDED && stored.cpu_ms == 1700 &&
+                stored.cpu_user_ms == 1500 && stored.memory_peak == 5 << 20);
+}
+
+static int count_kind(void *ctx, const struct history_row *h)
+{
+    int *n = ctx;
+    *n += str_eq(h->kind, "save-failed");
+    return 0;
+}
+
+static void a_failed_save_is_told_once(void **state)
+{
+    struct fixture *f = *state;
+    struct err e;
+    int n = 0;
+    run_one_job(f);
+    f->agent->attempts[0].failed_saves = 1;
+    STR_COPY(f->agent->attempts[0].save_error, "the store is full");
+    agent_send(f->agent, 0, 0, &f->answer);
+    agent_send(f->agent, 0, 0, &f->answer);
+    f->agent->attempts[0].failed_saves = 2;
+    agent_send(f->agent, 0, 0, &f->answer);
+    lab_restart(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_false(job_attempt(job_of(f, 1))->save_failed); /* perhaps one was saved since */
+    f->agent->attempts[0].failed_saves = 3;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(job_attempt(job_of(f, 1))->save_failed);
+    assert_int_equal(db_read_history(f->lab->reader, 1, 0, 100, count_kind, &n, &e), 0);
+    assert_int_equal(n, 3);
+}
+
+static void a_start_that_is_told_while_it_is_to_stop_counts(void **state)
+{
+    struct fixture *f = *state;
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    lab_post(f->lab, (struct event){.type = EV_REQUEUE, .requeue = {.job = 1}}, NULL);
+    lab_turn(f->lab);
+    agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(wall_is_set(job_attempt(job_of(f, 1))->row.started_at));
+}
+
+/* Both sides have the same words, so a row's name is what the wire says of it. */
+static void the_wire_has_the_words_of_the_core(void **state)
+{
+    (void)state;
+    for (int i = CKPT_NONE; ckpt_method_names[i]; i++)
+        assert_string_equal(
+            wire_method_names[sessions_method((enum ckpt_method)i)], ckpt_method_names[i]);
+    for (int i = END_NONE + 1; end_kind_names[i]; i++) {
+        assert_string_equal(wire_end_names[sessions_reason((enum end_kind)i)], end_kind_names[i]);
+        assert_int_equal(sessions_end(sessions_reason((enum end_kind)i)), i);
+    }
+    assert_int_equal(sessions_reason(END_NONE), WIRE_END_NONE);
+    assert_int_equal(sessions_end(WIRE_END_NONE), END_NONE);
+    assert_int_equal(sessions_end(WIRE_END_UNKNOWN), END_NONE);
+    for (int i = WIRE_END_NONE + 1; i < WIRE_END_UNKNOWN; i++)
+        assert_string_equal(end_kind_names[sessions_end((enum wire_end)i)], wire_end_names[i]);
+    for (int i = WIRE_NOTICE_NONE + 1; i < WIRE_NOTICE_UNKNOWN; i++)
+        assert_string_equal(notice_type_names[sessions_notice((enum wire_notice_kind)i)],
+            wire_notice_kind_names[i]);
+    assert_null(notice_type_names[WIRE_NOTICE_UNKNOWN]);
+    assert_int_equal(sessions_notice(WIRE_NOTICE_UNKNOWN), NOTICE_TYPE_NONE);
+    for (int i = WIRE_CRIU_UNSAID + 1; i < WIRE_CRIU_UNKNOWN; i++)
+        assert_string_equal(
+            criu_ability_names[sessions_criu_ability((enum wire_criu)i)], wire_criu_names[i]);
+    assert_null(criu_ability_names[WIRE_CRIU_UNKNOWN]);
+    assert_int_equal(sessions_criu_ability(WIRE_CRIU_UNKNOWN), CRIU_UNKNOWN);
+}
+
+static void an_unknown_end_counts_as_failed(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    f->agent->attempts[0].phase = WIRE_ENDED;
+    f->agent->attempts[0].exit_code = 3;
+    f->agent->attempts[0].end = WIRE_END_UNKNOWN;
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(stored_attempt(f, 1, 1).end, END_FAILED);
+    assert_int_equal(stored_attempt(f, 1, 1).exit_code, 3);
+}
+
+static void what_an_agent_tells_of_others_attempts_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    run_one_job(f);
+    int64_t other = lab_join(f->lab, "other", 1);
+    struct agent *liar = agent_of(f->lab, other);
+    struct wire_attempt_status *st = agent_tell(liar, 1, 1, WIRE_ENDED);
+    st->end = WIRE_END_FAILED;
+    agent_tell(liar, 77, 1, WIRE_RUNNING);
+    agent_send(liar, 0, 0, &f->other);
+    assert_int_equal(f->other.n_attempts, 0);
+    assert_int_equal(job_of(f, 1)->row.state, JOB_RUNNING);
+    free(liar);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SESSIONS_TEST(what_was_told_before_is_not_told_again),
+        SESSIONS_TEST(an_older_status_is_answered_and_tells_nothing),
+        SESSIONS_TEST(an_end_never_hides_the_save_that_came_with_it),
+        SESSIONS_TEST(a_save_that_was_asked_for_is_told_over_a_restart),
+        SESSIONS_TEST(another_time_limit_is_told_over_a_restart),
+        SESSIONS_TEST(an_automatic_interval_follows_the_last_save),
+        SESSIONS_TEST(the_other_ranks_are_told_when_one_has_succeeded),
+        SESSIONS_TEST(saves_are_acknowledged_by_their_sequence),
+        SESSIONS_TEST(progress_is_known_at_once_and_stored_later),
+        SESSIONS_TEST(what_is_used_is_known_at_once_and_stored_with_the_end),
+        SESSIONS_TEST(a_failed_save_is_told_once),
+        SESSIONS_TEST(a_start_that_is_told_while_it_is_to_stop_counts),
+        SESSIONS_TEST(the_wire_has_the_words_of_the_core),
+        SESSIONS_TEST(an_unknown_end_counts_as_failed),
+        SESSIONS_TEST(what_an_agent_tells_of_others_attempts_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
