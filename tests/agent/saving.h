@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What tests of saving share: programs that save, and what is asked about them. They are of job 1,
+ * where no other is said.
+ */
+#ifndef BELAY_TESTS_AGENT_SAVING_H
+#define BELAY_TESTS_AGENT_SAVING_H
+
+#include "world.h"
+
+/* A cooperative program: on a request it writes its state, commits, and stops when it is told
+ * to. */
+extern const char coop_script[];
+/* Commits once of its own accord, then waits. */
+extern const char commit_once_script[];
+/* Prints whether it was restored, and the state that commit_once_script left. */
+extern const char resume_script[];
+
+struct wire_desired_attempt *want_coop(struct world *w, int64_t attempt, const char *script);
+void notice_in(struct world *w, int64_t ms);
+void assert_end(struct world *w, enum wire_end end);
+bool output_has_result(struct world *w, int64_t job);
+bool has_two_checkpoints(struct world *w, int64_t job);
+
+struct kept {
+    int n;
+    bool has_third, has_first;
+    int64_t newest;
+};
+struct kept stored_checkpoints(struct world *w);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Real tasks under notices and in shutdowns of their machine.
+ */
+#include "saving.h"
+
+#include "base/time.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- notices ---- */
+
+static bool is_noticed(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return w->noticed_at != 0;
+}
+
+static void a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    want_coop(w, 1, coop_script);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    int64_t begun = clock_mono(&clock_system).ms;
+    notice_in(w, 60000);
+    world_until(w, is_noticed, 0, "belayd is told of the notice");
+    assert_true(w->noticed_at - begun < 3000); /* it looks every second */
+    char *path = world_task_path(w, 1, 1, "control/notice"), *text = world_read(path);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "\"kind\":\"reclaim\""));
+    assert_non_null(strstr(text, "\"seconds_left\":"));
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    int64_t took_ms = st.st_mtim.tv_sec * 1000LL + st.st_mtim.tv_nsec / 1000000 - w->served_at;
+    printf("from the notice to the program: %lld ms\n",
+        took_ms < 0 ? 0 : (long long)took_ms); /* coarse file times */
+    assert_true(took_ms < 1000);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_true(clock_mono(&clock_system).ms - begun < 10000);
+    assert_end(w, WIRE_END_RECLAIMED);
+    assert_true(has_checkpoint(w, 1));
+    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+    assert_non_null(strstr(world_output(w, 1), "\"reason\":\"notice\""));
+    assert_non_null(strstr(world_output(w, 1), "\"stop\":true"));
+    assert_int_equal(world_told(w, 1)->exit_code, 85);
+    free(text);
+    free(path);
+}
+
+static void the_saves_of_two_tasks_at_a_notice_are_both_stored(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    want_coop(w, 1, coop_script);
+    world_want(w, 2, 1, coop_script)->method = WIRE_METHOD_COOP;
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    world_until(w, is_running, 2, "the other runs");
+    notice_in(w, 60000);
+    for (int64_t job = 1; job <= 2; job++) {
+        world_until(w, has_ended, job, "the attempt ended");
+        assert_int_equal(world_told(w, job)->end, WIRE_END_RECLAIMED);
+        assert_true(has_checkpoint(w, job));
+        assert_int_equal(world_told(w, job)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+    }
+}
+
+static void a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadline(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    want_coop(w, 1, "#!/bin/sh\ntrap '' TERM\necho up\nwhile :; do sleep 0.1; done\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    notice_in(w, 5000);
+    int64_t deadline = clock_mono(&clock_system).ms + 5000;
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_true(clock_mono(&clock_system).ms < deadline);
+    assert_end(w, WIRE_END_RECLAIMED);
+    assert_int_equal(world_told(w, 1)->exit_code, 137);
+}
+
+static void a_task_without_checkpoints_may_finish_during_a_notice(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    world_want(w, 1, 1,
+        "#!/bin/sh\nwhile [ ! -e \"$BELAY_NOTICE_FILE\" ]; do sleep 0.02; done\necho bye\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    notice_in(w, 60000);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, WIRE_END_SUCCEEDED);
+}
+
+static void a_task_that_is_wanted_after_a_notice_is_not_started(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    notice_in(w, 60000);
+    world_start_agent(w);
+    world_until(w, is_noticed, 0, "belayd is told of the notice");
+    world_want(w, 1, 1, "#!/bin/sh\n");
+    world_go(w);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, WIRE_END_RECLAIMED);
+}
+
+/* ---- shutdowns: SIGTERM that is not a restart of the agent ---- */
+
+static const char stopping[] = "#!/bin/sh\n[ $1 = is-system-running ] && echo stopping\nexit 1\n";
+static const char running[] = "#!/bin/sh\n[ $1 = is-system-running ] && echo running\n";
+
+static void assert_saved_in_shutdown(struct world *w)
+{
+    kill(w->agent, SIGTERM);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, WIRE_END_RECLAIMED);
+    assert_true(has_checkpoint(w, 1));
+    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+    assert_int_equal(w->status.notice.kind, WIRE_NOTICE_RECLAIM);
+    world_forget(w, 1); /* belayd has it durably */
+    world_go(w);
+    assert_int_equal(world_wait_agent(w), 0);
+}
+
+static void sigterm_in_a_shutdown_saves_first(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_systemctl(w, stopping);
+    want_coop(w, 1, coop_script);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    assert_saved_in_shutdown(w);
+    assert_in_range(w->status.notice.deadline - w->status.notice.seen, 120000, 120000);
+}
+
+static void sigterm_without_an_answer_of_systemd_saves_first(void **state)
+{
+    struct world *w = world_create(state, "token: t\nshutdown_timeout: 30s\n");
+    world_systemctl(w, "#!/bin/sh\nexec sleep 1000\n");
+    want_coop(w, 1, coop_script);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    assert_saved_in_shutdown(w);
+    assert_in_range(w->status.notice.deadline - w->status.notice.seen, 30000, 30000);
+}
+
+/* The machine does not know yet that it goes; the metadata service does. */
+static void sigterm_together_with_a_notice_saves_first(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    world_systemctl(w, running);
+    want_coop(w, 1, coop_script);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    notice_in(w, 60000);
+    assert_saved_in_shutdown(w);
+}
+
+/* What the notice leaves is less than the save needs: a shutdown brings it nearer still. */
+static void a_shutdown_under_a_notice_is_the_nearer_deadline(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\nshutdown_timeout: 4s\n");
+    world_systemctl(w, stopping);
+    want_coop(w, 1, "#!/bin/sh\ntrap '' TERM\necho up\nwhile :; do sleep 0.1; done\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    notice_in(w, 100000);
+    world_until(w, is_noticed, 0, "belayd is told of the notice");
+    int64_t begun = clock_mono(&clock_system).ms;
+    kill(w->agent, SIGTERM);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_true(clock_mono(&clock_system).ms - begun < 5000);
+    assert_end(w, WIRE_END_RECLAIMED);
+    world_until_said(w, "the machine goes sooner than was announced");
+    assert_int_equal(world_wait_agent(w), 0); /* although belayd wants it still */
+}
+
+static void a_restart_of_the_agent_leaves_the_task(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    world_systemctl(w, running);
+    want_coop(w, 1, coop_script);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    int64_t begun = clock_mono(&clock_system).ms;
+    world_kill_agent(w, SIGTERM);
+    assert_true(clock_mono(&clock_system).ms - begun < 4000); /* it did not wait in vain */
+    world_forget_told(w);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs still");
+    assert_false(has_checkpoint(w, 1));
+    assert_int_equal(w->status.notice.kind, WIRE_NOTICE_NONE);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        world_test(a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed),
+        world_test(the_saves_of_two_tasks_at_a_notice_are_both_stored),
+        world_test(a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadline),
+        world_test(a_task_without_checkpoints_may_finish_during_a_notice),
+        world_test(a_task_that_is_wanted_after_a_notice_is_not_started),
+        world_test(sigterm_in_a_shutdown_saves_first),
+        world_test(sigterm_without_an_answer_of_systemd_saves_first),
+        world_test(sigterm_together_with_a_notice_saves_first),
+        world_test(a_shutdown_under_a_notice_is_the_nearer_deadline),
+        world_test(a_restart_of_the_agent_leaves_the_task),
+    };
+    return world_run(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}
