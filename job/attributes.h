@@ -113,6 +113,7 @@ struct job_attribute {
     const char *env;
     const char *takes; /* what the flag takes, for people; NULL: nothing */
     const char *help;
+    const char *api_help;  /* of the member, where a flag's words do not fit it; NULL: help */
     const char *bare;      /* what the flag means without a value; NULL: it needs one */
     const char *key;       /* of belay update; NULL: none */
     const char *key_flag;  /* the flag by which the key's value is read; NULL: its own */

@@ -15,6 +15,8 @@ send_workdir, read_log, follow_log.
 A Client may be used by one thread at a time. Each call is a connection of its own.
 """
 
+from __future__ import annotations
+
 import contextlib
 import datetime
 import hashlib
@@ -27,6 +29,11 @@ import stat
 import struct
 import time
 import urllib.parse
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+Json = dict[str, Any]  # an answer, as in docs/reference/api.md
+T = TypeVar("T")
 
 WORKDIR_PIECE_BYTES = 4 << 20  # of a file of a working directory, between two of its hashes
 WAIT_MS = 20000  # of a call that waits for something to happen
@@ -35,7 +42,7 @@ WAIT_MS = 20000  # of a call that waits for something to happen
 class Error(Exception):
     """What belayd said no with. kind is stable (docs/reference/api.md), text is for people."""
 
-    def __init__(self, status, kind, text):
+    def __init__(self, status: int, kind: str, text: str) -> None:
         super().__init__(text)
         self.status, self.kind, self.text = status, kind, text
 
@@ -45,33 +52,34 @@ class Unavailable(Error):
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout):
+    def __init__(self, path: str, timeout: float) -> None:
         super().__init__("belayd", timeout=timeout)
         self.path = path
 
-    def connect(self):
+    def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self.path)
 
 
-def _read(path):
+def _read(path: str) -> str:
     with open(path) as f:
-        return f.read()
+        text: str = f.read()
+        return text
 
 
-def _local_socket():
+def _local_socket() -> str:
     """Of a belayd of one's own: belayd.json in its home says where, if it is somewhere else."""
     home = os.environ.get("BELAY_HOME") or os.path.expanduser("~/.local/share/belay")
     try:
-        path = json.loads(_read(os.path.join(home, "belayd.json")))["socket"]
+        path: str = json.loads(_read(os.path.join(home, "belayd.json")))["socket"]
     except (OSError, ValueError, KeyError):
         path = os.path.join(home, "belayd.sock")
     system = "/run/belay/belayd.sock"
     return path if os.path.exists(path) or not os.path.exists(system) else system
 
 
-def _clean(members):
+def _clean(members: Mapping[str, Any]) -> dict[str, Any]:
     """Without what was not given. A word of Python's has a '_' behind it."""
     return {
         name.rstrip("_"): value
@@ -80,7 +88,7 @@ def _clean(members):
     }
 
 
-def _below(directory, path=""):
+def _below(directory: str, path: str = "") -> Iterator[str]:
     """What is in a directory, and in those in it."""
     for entry in os.scandir(os.path.join(directory, path)):
         if entry.name != ".git":
@@ -96,7 +104,14 @@ class Client:
     BELAY_HOME (~/.local/share/belay), else /run/belay/belayd.sock.
     """
 
-    def __init__(self, server=None, token=None, ca_file=None, socket=None, timeout_s=90):
+    def __init__(
+        self,
+        server: str | None = None,
+        token: str | None = None,
+        ca_file: str | None = None,
+        socket: str | None = None,
+        timeout_s: float = 90,
+    ) -> None:
         if not server and not socket and os.environ.get("BELAY_SERVER"):
             server = os.environ["BELAY_SERVER"]
             token = token or _read(os.environ["BELAY_TOKEN_FILE"]).strip()
@@ -105,20 +120,25 @@ class Client:
             raise ValueError("a server is https://HOST:PORT, and needs a token and a CA file")
         self.timeout_s = timeout_s
         self._server = urllib.parse.urlsplit(server) if server else None
-        self._headers = {"Authorization": "Bearer " + token} if server else {}
+        self._headers = {"Authorization": "Bearer %s" % token} if server else {}
         self._tls = ssl.create_default_context(cafile=ca_file) if server else None
         self._socket = socket or os.environ.get("BELAY_SOCKET") or _local_socket()
 
     # ---- one call ----
 
-    def _connect(self):
+    def _connect(self) -> http.client.HTTPConnection:
         if self._server:
             return http.client.HTTPSConnection(
-                self._server.hostname, self._server.port, timeout=self.timeout_s, context=self._tls
+                self._server.hostname or "",
+                self._server.port,
+                timeout=self.timeout_s,
+                context=self._tls,
             )
         return _UnixConnection(self._socket, self.timeout_s)
 
-    def _exchange(self, method, target, body):
+    def _exchange(
+        self, method: str, target: str, body: Any
+    ) -> tuple[int, http.client.HTTPMessage, bytes]:
         """Status, headers and the bytes of the answer."""
         connection = self._connect()
         headers = dict(self._headers)
@@ -141,7 +161,14 @@ class Client:
         finally:
             connection.close()
 
-    def _raw(self, method, path, ids=None, query=None, body=None):
+    def _raw(
+        self,
+        method: str,
+        path: str,
+        ids: Mapping[str, int] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Any | None = None,
+    ) -> tuple[http.client.HTTPMessage, bytes]:
         """path as in the document, with {id}. A list in the query becomes words with commas, or is repeated where words may hold them."""
         pairs = []
         for name, value in (query or {}).items():
@@ -166,66 +193,145 @@ class Client:
             }
         raise (Unavailable if status == 503 else Error)(status, error["kind"], error["text"])
 
-    def _call(self, method, path, ids=None, query=None, body=None):
-        return json.loads(self._raw(method, path, ids, query, body)[1])
+    def _call(
+        self,
+        method: str,
+        path: str,
+        ids: Mapping[str, int] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Any | None = None,
+    ) -> Json:
+        answer: Json = json.loads(self._raw(method, path, ids, query, body)[1])
+        return answer
 
     # ---- jobs ----
 
     def submit(
         self,
         *,
-        script,
-        cwd,
-        name=None,
-        args=None,
-        env=None,
-        nodes=None,
-        nodes_min=None,
-        on_loss=None,
-        script_on=None,
-        cpus=None,
-        memory_mib=None,
-        gpus=None,
-        gpu_model=None,
-        gpu_memory_mib=None,
-        constraint=None,
-        resources=None,
-        licences=None,
-        exclusive=None,
-        nodelist=None,
-        exclude=None,
-        input=None,
-        pool=None,
-        market=None,
-        time_limit_ms=None,
-        checkpoint=None,
-        array=None,
-        retries=None,
-        retry=None,
-        requeue=None,
-        drill=None,
-        team=None,
-        qos=None,
-        nice=None,
-        hold=None,
-        begin_at_ms=None,
-        deadline_at_ms=None,
-        finish_by_ms=None,
-        finish_in_ms=None,
-        finish_at=None,
-        work_ms=None,
-        max_uusd=None,
-        max_uusd_per_hour=None,
-        kill_on_invalid_dep=None,
-        window=None,
-        depends_any=None,
-        depends=None,
-        launch=None,
-        notify=None,
-        labels=None,
-        url=None,
-        why=None,
-    ):
+        script: str,
+        cwd: str,
+        name: str | None = None,
+        args: Sequence[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        nodes: int | None = None,
+        nodes_min: int | None = None,
+        on_loss: Literal["shrink", "wait"] | None = None,
+        script_on: Literal["each", "first"] | None = None,
+        cpus: int | None = None,
+        memory_mib: int | None = None,
+        gpus: int | None = None,
+        gpu_model: str | None = None,
+        gpu_memory_mib: int | None = None,
+        constraint: str | None = None,
+        resources: Mapping[str, int] | None = None,
+        licences: Mapping[str, int] | None = None,
+        exclusive: bool | None = None,
+        nodelist: str | None = None,
+        exclude: str | None = None,
+        input: Mapping[str, Any] | None = None,
+        pool: str | None = None,
+        market: Literal["any", "spot", "on-demand"] | None = None,
+        time_limit_ms: int | None = None,
+        checkpoint: Mapping[str, Any] | None = None,
+        array: str | None = None,
+        retries: int | None = None,
+        retry: Mapping[str, Any] | None = None,
+        requeue: bool | None = None,
+        drill: bool | None = None,
+        team: str | None = None,
+        qos: str | None = None,
+        nice: int | None = None,
+        hold: bool | None = None,
+        begin_at_ms: int | None = None,
+        deadline_at_ms: int | None = None,
+        finish_by_ms: int | None = None,
+        finish_in_ms: int | None = None,
+        finish_at: str | None = None,
+        work_ms: int | None = None,
+        max_uusd: int | None = None,
+        max_uusd_per_hour: int | None = None,
+        kill_on_invalid_dep: bool | None = None,
+        window: str | None = None,
+        depends_any: bool | None = None,
+        depends: Sequence[Mapping[str, Any]] | None = None,
+        launch: Mapping[str, Any] | None = None,
+        notify: Mapping[str, Any] | None = None,
+        labels: Mapping[str, str] | None = None,
+        url: str | None = None,
+        why: int | None = None,
+    ) -> Json:
+        """Submits a job; the answer has its number as "id". None: its default. Durations are in ms,
+        times in ms since 1970, money in micro-dollars, memory in MiB (docs/reference/api.md).
+
+        Args:
+            script: begins with #!
+            cwd: working directory, absolute
+            name: the job's name
+            args: its arguments
+            env: its environment: names and values
+            nodes: nodes, all of which start the job at once (default 1); the most, with
+                nodes_min
+            nodes_min: the least of nodes that it starts on; else nodes
+            on_loss: when one of several nodes is lost, go on with the others or wait for
+                another (default shrink)
+            script_on: the script starts on each of several nodes (default), or on the first,
+                where srun starts tasks on all
+            cpus: CPUs of each of its nodes (default 1)
+            memory_mib: memory of each of its nodes (default 0)
+            gpus: GPUs of each of its nodes (default 0)
+            gpu_model: a100, rtx-4090
+            gpu_memory_mib: that each GPU has at least
+            constraint: only nodes that have these features: a100&(ib|roce)
+            resources: what each of its nodes has by other names, and slices of GPUs: names and
+                numbers
+            licences: of the cluster, which have to be free: names and numbers
+            exclusive: nobody else on its nodes, with all that they have; cpus, memory and GPUs
+                are the least
+            nodelist: only on these nodes: n[1-3,7]
+            exclude: on none of these nodes
+            input: data that the program reads, whose way to an offer is part of that one's
+                price: bytes and place
+            pool: the pool to run in, or several: whichever lets it start first (default: any)
+            market: which capacity may be bought (default any)
+            time_limit_ms: time limit of one attempt; 0: none
+            checkpoint: method, every_ms, at, keep, keep_every and after (docs/reference/api.md)
+            array: a job of tasks, 0-99, 1,3,7 or 0-20:5, and %10: at most ten at once
+            retries: how often a failed program is tried again
+            retry: how often it is queued again after an end of each kind: a number, or null for
+                unlimited
+            requeue: queue it again after what the world does to it, whatever belayd's
+                configuration says
+            drill: once it has saved or got somewhere, save, kill and resume it, and certify
+                that it comes back
+            team: the team whose share it uses
+            qos: the class of the job, as belayd's configuration has them
+            nice: minutes: it stands in the queue as if submitted so much later
+            hold: not before it is released
+            begin_at_ms: not before
+            deadline_at_ms: end it if it waits when it could not have ended by then any more, by
+                its time limit
+            finish_by_ms: to be done by then, for the least money: on spot while there is time,
+                else on-demand
+            finish_in_ms: the same, so long after the submit: of a cron entry after each
+            finish_at: the same, the next time after the submit that it is so late: of a cron
+                entry after each, by the clocks of its zone; of a job by itself in UTC
+            work_ms: how long it would run undisturbed (default: its time limit)
+            max_uusd: it may cost so much in all: it is saved and parked before it does, until
+                that is raised
+            max_uusd_per_hour: only on nodes that cost no more an hour together: it waits for a
+                lower price
+            kill_on_invalid_dep: end it when what it depends on can never come true (default),
+                or let it wait
+            window: only in this window of belayd's configuration; saved and parked at its end
+            depends_any: one of what it depends on is enough
+            depends: the jobs that it waits for: a list of kind, job, task, delay_ms
+            launch: output, error, input, open_mode, signal, image, workdir
+            notify: whom to tell of its changes: mail_types, mail_user, webhooks
+            labels: names and values, for the bill
+            url: the page of its experiment in MLflow, W&B or TensorBoard: shown with the job
+            why: whether the answer has why it waits
+        """
         spec = _clean(locals())
         spec.pop("why", None)
         return self._call(
@@ -235,94 +341,124 @@ class Client:
     def estimate(
         self,
         *,
-        script,
-        cwd,
-        name=None,
-        args=None,
-        env=None,
-        nodes=None,
-        nodes_min=None,
-        on_loss=None,
-        script_on=None,
-        cpus=None,
-        memory_mib=None,
-        gpus=None,
-        gpu_model=None,
-        gpu_memory_mib=None,
-        constraint=None,
-        resources=None,
-        licences=None,
-        exclusive=None,
-        nodelist=None,
-        exclude=None,
-        input=None,
-        pool=None,
-        market=None,
-        time_limit_ms=None,
-        checkpoint=None,
-        array=None,
-        retries=None,
-        retry=None,
-        requeue=None,
-        drill=None,
-        team=None,
-        qos=None,
-        nice=None,
-        hold=None,
-        begin_at_ms=None,
-        deadline_at_ms=None,
-        finish_by_ms=None,
-        finish_in_ms=None,
-        finish_at=None,
-        work_ms=None,
-        max_uusd=None,
-        max_uusd_per_hour=None,
-        kill_on_invalid_dep=None,
-        window=None,
-        depends_any=None,
-        depends=None,
-        launch=None,
-        notify=None,
-        labels=None,
-        url=None,
-    ):
-        """When and where the job would start and what it would cost; nothing is submitted."""
+        script: str,
+        cwd: str,
+        name: str | None = None,
+        args: Sequence[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        nodes: int | None = None,
+        nodes_min: int | None = None,
+        on_loss: Literal["shrink", "wait"] | None = None,
+        script_on: Literal["each", "first"] | None = None,
+        cpus: int | None = None,
+        memory_mib: int | None = None,
+        gpus: int | None = None,
+        gpu_model: str | None = None,
+        gpu_memory_mib: int | None = None,
+        constraint: str | None = None,
+        resources: Mapping[str, int] | None = None,
+        licences: Mapping[str, int] | None = None,
+        exclusive: bool | None = None,
+        nodelist: str | None = None,
+        exclude: str | None = None,
+        input: Mapping[str, Any] | None = None,
+        pool: str | None = None,
+        market: Literal["any", "spot", "on-demand"] | None = None,
+        time_limit_ms: int | None = None,
+        checkpoint: Mapping[str, Any] | None = None,
+        array: str | None = None,
+        retries: int | None = None,
+        retry: Mapping[str, Any] | None = None,
+        requeue: bool | None = None,
+        drill: bool | None = None,
+        team: str | None = None,
+        qos: str | None = None,
+        nice: int | None = None,
+        hold: bool | None = None,
+        begin_at_ms: int | None = None,
+        deadline_at_ms: int | None = None,
+        finish_by_ms: int | None = None,
+        finish_in_ms: int | None = None,
+        finish_at: str | None = None,
+        work_ms: int | None = None,
+        max_uusd: int | None = None,
+        max_uusd_per_hour: int | None = None,
+        kill_on_invalid_dep: bool | None = None,
+        window: str | None = None,
+        depends_any: bool | None = None,
+        depends: Sequence[Mapping[str, Any]] | None = None,
+        launch: Mapping[str, Any] | None = None,
+        notify: Mapping[str, Any] | None = None,
+        labels: Mapping[str, str] | None = None,
+        url: str | None = None,
+    ) -> Json:
+        """When and where the job would start and what it would cost; nothing is submitted. The
+        arguments are those of submit."""
         return self._call("POST", "/api/v1/jobs/estimate", body=_clean(locals()))
 
     def list_jobs(
         self,
         *,
-        state=None,
-        user=None,
-        team=None,
-        pool=None,
-        name=None,
-        label=None,
-        since=None,
-        until=None,
-        sort=None,
-        array=None,
-        index=None,
-        before=None,
-        limit=None,
-        why=None,
-    ):
+        state: Sequence[
+            Literal[
+                "active",
+                "all",
+                "pending",
+                "running",
+                "cancelling",
+                "unfolded",
+                "ended",
+                "succeeded",
+                "failed",
+                "user",
+                "timeout",
+                "reclaimed",
+                "node-lost",
+                "capacity",
+                "evicted",
+                "budget",
+                "window",
+                "drained",
+                "gang",
+                "checkpointed",
+                "store",
+                "store-away",
+                "drilled",
+                "dependency",
+                "deadline",
+            ]
+        ]
+        | None = None,
+        user: Sequence[str] | None = None,
+        team: Sequence[str] | None = None,
+        pool: Sequence[str] | None = None,
+        name: Sequence[str] | None = None,
+        label: Sequence[str] | None = None,
+        since: str | list[str] | None = None,
+        until: str | list[str] | None = None,
+        sort: str | list[str] | None = None,
+        array: int | None = None,
+        index: int | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+        why: int | None = None,
+    ) -> Json:
         return self._call("GET", "/api/v1/jobs", query=_clean(locals()))
 
-    def show_job(self, id):
+    def show_job(self, id: int) -> Json:
         return self._call("GET", "/api/v1/jobs/{id}", {"id": id})
 
-    def why(self, id, *, brief=None):
+    def why(self, id: int, *, brief: int | None = None) -> Json:
         return self._call(
             "GET", "/api/v1/jobs/{id}/why", {"id": id}, {} if brief is None else {"brief": brief}
         )
 
-    def diagnose(self, id, *, over_ms=None):
+    def diagnose(self, id: int, *, over_ms: int | None = None) -> Json:
         return self._call(
             "GET", "/api/v1/jobs/{id}/diagnose", {"id": id}, _clean({"over_ms": over_ms})
         )
 
-    def job_events(self, id, *, after=None, wait_ms=None):
+    def job_events(self, id: int, *, after: int | None = None, wait_ms: int | None = None) -> Json:
         return self._call(
             "GET",
             "/api/v1/jobs/{id}/events",
@@ -332,16 +468,16 @@ class Client:
 
     def job_logs(
         self,
-        id,
+        id: int,
         *,
-        offset=None,
-        since=None,
-        tail=None,
-        attempt=None,
-        rank=None,
-        wait_ms=None,
-        max=None,
-    ):
+        offset: int | None = None,
+        since: str | list[str] | None = None,
+        tail: int | None = None,
+        attempt: int | None = None,
+        rank: int | None = None,
+        wait_ms: int | None = None,
+        max: int | None = None,
+    ) -> tuple[bytes, int, bool]:
         """Bytes, the offset behind them, and whether nothing follows."""
         headers, data = self._raw(
             "GET",
@@ -361,19 +497,21 @@ class Client:
         )
         return data, int(headers["Belay-Log-Next"]), headers["Belay-Log-End"] == "1"
 
-    def cancel(self, id, *, tasks=None):
+    def cancel(self, id: int, *, tasks: str | None = None) -> Json:
         return self._call(
             "POST", "/api/v1/jobs/{id}/cancel", {"id": id}, body=_clean({"tasks": tasks}) or None
         )
 
-    def cancel_many(self, jobs):
+    def cancel_many(self, jobs: Iterable[int | str]) -> Json:
         """jobs: numbers, and ranges of them as text ("10-20")."""
         return self._call("POST", "/api/v1/jobs/cancel", body={"jobs": [str(job) for job in jobs]})
 
-    def reclaim(self, id):
+    def reclaim(self, id: int) -> Json:
         return self._call("POST", "/api/v1/jobs/{id}/reclaim", {"id": id})
 
-    def requeue(self, id, *, from_scratch=None, force=None):
+    def requeue(
+        self, id: int, *, from_scratch: bool | None = None, force: bool | None = None
+    ) -> Json:
         return self._call(
             "POST",
             "/api/v1/jobs/{id}/requeue",
@@ -383,57 +521,112 @@ class Client:
 
     def update(
         self,
-        id,
+        id: int,
         *,
-        tasks=None,
-        at_once=None,
-        name=None,
-        time_limit_ms=None,
-        retries=None,
-        retry=None,
-        requeue=None,
-        nice=None,
-        pool=None,
-        market=None,
-        team=None,
-        qos=None,
-        begin_at_ms=None,
-        window=None,
-        depends_any=None,
-        depends=None,
-        cpus=None,
-        memory_mib=None,
-        gpus=None,
-        nodes=None,
-        nodes_min=None,
-        script_on=None,
-        on_loss=None,
-        gpu_model=None,
-        gpu_memory_mib=None,
-        constraint=None,
-        resources=None,
-        licences=None,
-        exclusive=None,
-        nodelist=None,
-        exclude=None,
-        input=None,
-        deadline_at_ms=None,
-        finish_by_ms=None,
-        finish_in_ms=None,
-        work_ms=None,
-        max_uusd=None,
-        max_uusd_per_hour=None,
-        url=None,
-    ):
-        """Of a job that waits, or (name, time limit, retries, nice, url) runs; all of it or nothing."""
+        tasks: str | None = None,
+        at_once: int | None = None,
+        name: str | None = None,
+        time_limit_ms: int | None = None,
+        retries: int | None = None,
+        retry: Mapping[str, Any] | None = None,
+        requeue: bool | None = None,
+        nice: int | None = None,
+        pool: str | None = None,
+        market: Literal["any", "spot", "on-demand"] | None = None,
+        team: str | None = None,
+        qos: str | None = None,
+        begin_at_ms: int | None = None,
+        window: str | None = None,
+        depends_any: bool | None = None,
+        depends: Sequence[Mapping[str, Any]] | None = None,
+        cpus: int | None = None,
+        memory_mib: int | None = None,
+        gpus: int | None = None,
+        nodes: int | None = None,
+        nodes_min: int | None = None,
+        script_on: Literal["each", "first"] | None = None,
+        on_loss: Literal["shrink", "wait"] | None = None,
+        gpu_model: str | None = None,
+        gpu_memory_mib: int | None = None,
+        constraint: str | None = None,
+        resources: Mapping[str, int] | None = None,
+        licences: Mapping[str, int] | None = None,
+        exclusive: bool | None = None,
+        nodelist: str | None = None,
+        exclude: str | None = None,
+        input: Mapping[str, Any] | None = None,
+        deadline_at_ms: int | None = None,
+        finish_by_ms: int | None = None,
+        finish_in_ms: int | None = None,
+        work_ms: int | None = None,
+        max_uusd: int | None = None,
+        max_uusd_per_hour: int | None = None,
+        url: str | None = None,
+    ) -> Json:
+        """Changes a job that waits, or some of one that runs: all of it or nothing. None: as it is.
+        Units are those of submit (docs/reference/api.md).
+
+        Args:
+            tasks: of an array, only these, which have begun: 3,5-7
+            at_once: how many tasks of an array run at once
+            name: the job's name
+            time_limit_ms: time limit of one attempt; 0: none
+            retries: how often a failed program is tried again
+            retry: how often it is queued again after an end of each kind: a number, or null for
+                unlimited
+            requeue: queue it again after what the world does to it, whatever belayd's
+                configuration says
+            nice: minutes: it stands in the queue as if submitted so much later
+            pool: the pool to run in, or several: whichever lets it start first (default: any)
+            market: which capacity may be bought (default any)
+            team: the team whose share it uses
+            qos: the class of the job, as belayd's configuration has them
+            begin_at_ms: not before
+            window: only in this window of belayd's configuration; saved and parked at its end
+            depends_any: one of what it depends on is enough
+            depends: the jobs that it waits for: a list of kind, job, task, delay_ms
+            cpus: CPUs of each of its nodes (default 1)
+            memory_mib: memory of each of its nodes (default 0)
+            gpus: GPUs of each of its nodes (default 0)
+            nodes: nodes, all of which start the job at once (default 1); the most, with
+                nodes_min
+            nodes_min: the least of nodes that it starts on; else nodes
+            script_on: the script starts on each of several nodes (default), or on the first,
+                where srun starts tasks on all
+            on_loss: when one of several nodes is lost, go on with the others or wait for
+                another (default shrink)
+            gpu_model: a100, rtx-4090
+            gpu_memory_mib: that each GPU has at least
+            constraint: only nodes that have these features: a100&(ib|roce)
+            resources: what each of its nodes has by other names, and slices of GPUs: names and
+                numbers
+            licences: of the cluster, which have to be free: names and numbers
+            max_uusd: it may cost so much in all: it is saved and parked before it does, until
+                that is raised
+            max_uusd_per_hour: only on nodes that cost no more an hour together: it waits for a
+                lower price
+            deadline_at_ms: end it if it waits when it could not have ended by then any more, by
+                its time limit
+            finish_by_ms: to be done by then, for the least money: on spot while there is time,
+                else on-demand
+            finish_in_ms: so long from now
+            work_ms: how long it would run undisturbed (default: its time limit)
+            nodelist: only on these nodes: n[1-3,7]
+            exclude: on none of these nodes
+            input: data that the program reads, whose way to an offer is part of that one's
+                price: bytes and place
+            exclusive: nobody else on its nodes, with all that they have; cpus, memory and GPUs
+                are the least
+            url: the page of its experiment in MLflow, W&B or TensorBoard: shown with the job
+        """
         members = _clean(locals())
         del members["id"]
         return self._call("POST", "/api/v1/jobs/{id}/update", {"id": id}, body=members)
 
-    def hold(self, id):
+    def hold(self, id: int) -> Json:
         return self._call("POST", "/api/v1/jobs/{id}/hold", {"id": id})
 
-    def release(self, id, *, from_scratch=None):
+    def release(self, id: int, *, from_scratch: bool | None = None) -> Json:
         return self._call(
             "POST",
             "/api/v1/jobs/{id}/release",
@@ -441,10 +634,10 @@ class Client:
             body=_clean({"from_scratch": from_scratch}) or None,
         )
 
-    def save(self, id):
+    def save(self, id: int) -> Json:
         return self._call("POST", "/api/v1/jobs/{id}/save", {"id": id})
 
-    def drill(self, id, *, without_notice=None):
+    def drill(self, id: int, *, without_notice: bool | None = None) -> Json:
         return self._call(
             "POST",
             "/api/v1/jobs/{id}/drill",
@@ -452,7 +645,9 @@ class Client:
             body=_clean({"without_notice": without_notice}) or None,
         )
 
-    def compared(self, id, *, number, with_, equal, text=None):
+    def compared(
+        self, id: int, *, number: int, with_: int, equal: bool, text: str | None = None
+    ) -> Json:
         return self._call(
             "POST",
             "/api/v1/jobs/{id}/compared",
@@ -460,29 +655,31 @@ class Client:
             body=_clean({"number": number, "with": with_, "equal": equal, "text": text}),
         )
 
-    def list_drills(self, *, user=None, limit=None):
+    def list_drills(self, *, user: str | list[str] | None = None, limit: int | None = None) -> Json:
         return self._call("GET", "/api/v1/drills", query=_clean(locals()))
 
     # ---- sessions: frames in both directions, docs/reference/api.md ----
 
     def exec(
         self,
-        id,
+        id: int,
         *,
-        command=None,
-        signal=None,
-        to=None,
-        rank=None,
-        tty=None,
-        term=None,
-        rows=None,
-        columns=None,
-    ):
+        command: Sequence[str] | None = None,
+        signal: int | None = None,
+        to: Literal["programs", "script", "all"] | None = None,
+        rank: int | None = None,
+        tty: bool | None = None,
+        term: str | None = None,
+        rows: int | None = None,
+        columns: int | None = None,
+    ) -> Json:
         members = _clean(locals())
         del members["id"]
         return self._call("POST", "/api/v1/jobs/{id}/exec", {"id": id}, body=members)
 
-    def channel_output(self, id, *, offset=None, wait_ms=None):
+    def channel_output(
+        self, id: int, *, offset: int | None = None, wait_ms: int | None = None
+    ) -> tuple[bytes, bool]:
         """Bytes, and whether nothing follows."""
         headers, data = self._raw(
             "GET",
@@ -492,174 +689,236 @@ class Client:
         )
         return data, headers.get("Belay-Channel-End") == "1"
 
-    def channel_input(self, id, data, *, offset=None):
-        return json.loads(
+    def channel_input(self, id: int, data: bytes, *, offset: int | None = None) -> Json:
+        answer: Json = json.loads(
             self._raw(
                 "POST", "/api/v1/channels/{id}/input", {"id": id}, _clean({"offset": offset}), data
             )[1]
         )
+        return answer
 
-    def close_channel(self, id):
+    def close_channel(self, id: int) -> Json:
         return self._call("POST", "/api/v1/channels/{id}/close", {"id": id})
 
     # ---- working directories ----
 
-    def put_workdir(self, data):
-        return json.loads(self._raw("POST", "/api/v1/workdirs", body=data)[1])
+    def put_workdir(self, data: bytes) -> Json:
+        answer: Json = json.loads(self._raw("POST", "/api/v1/workdirs", body=data)[1])
+        return answer
 
-    def add_workdir_pieces(self, data):
-        return json.loads(self._raw("POST", "/api/v1/workdirs/pieces", body=data)[1])
+    def add_workdir_pieces(self, data: bytes) -> Json:
+        answer: Json = json.loads(self._raw("POST", "/api/v1/workdirs/pieces", body=data)[1])
+        return answer
 
     # ---- cron ----
 
     def add_cron(
         self,
         *,
-        name,
-        schedule,
-        job,
-        zone=None,
-        gap=None,
-        twice=None,
-        overlap=None,
-        catch_up=None,
-        catch_up_max=None,
-    ):
+        name: str,
+        schedule: str,
+        job: Mapping[str, Any],
+        zone: str | None = None,
+        gap: Literal["run", "skip"] | None = None,
+        twice: Literal["auto", "first", "last", "both"] | None = None,
+        overlap: Literal["skip", "queue", "replace"] | None = None,
+        catch_up: Literal["none", "last", "all"] | None = None,
+        catch_up_max: int | None = None,
+    ) -> Json:
         return self._call("POST", "/api/v1/crons", body=_clean(locals()))
 
-    def list_crons(self, *, user=None):
+    def list_crons(self, *, user: str | list[str] | None = None) -> Json:
         return self._call("GET", "/api/v1/crons", query=_clean(locals()))
 
-    def show_cron(self, id):
+    def show_cron(self, id: int) -> Json:
         return self._call("GET", "/api/v1/crons/{id}", {"id": id})
 
     def edit_cron(
         self,
-        id,
+        id: int,
         *,
-        name=None,
-        schedule=None,
-        zone=None,
-        gap=None,
-        twice=None,
-        overlap=None,
-        catch_up=None,
-        catch_up_max=None,
-        job=None,
-    ):
+        name: str | None = None,
+        schedule: str | None = None,
+        zone: str | None = None,
+        gap: Literal["run", "skip"] | None = None,
+        twice: Literal["auto", "first", "last", "both"] | None = None,
+        overlap: Literal["skip", "queue", "replace"] | None = None,
+        catch_up: Literal["none", "last", "all"] | None = None,
+        catch_up_max: int | None = None,
+        job: Mapping[str, Any] | None = None,
+    ) -> Json:
         members = _clean(locals())
         del members["id"]
         return self._call("POST", "/api/v1/crons/{id}", {"id": id}, body=members)
 
-    def pause_cron(self, id):
+    def pause_cron(self, id: int) -> Json:
         return self._call("POST", "/api/v1/crons/{id}/pause", {"id": id})
 
-    def resume_cron(self, id):
+    def resume_cron(self, id: int) -> Json:
         return self._call("POST", "/api/v1/crons/{id}/resume", {"id": id})
 
-    def remove_cron(self, id):
+    def remove_cron(self, id: int) -> Json:
         return self._call("POST", "/api/v1/crons/{id}/remove", {"id": id})
 
-    def run_cron(self, id):
+    def run_cron(self, id: int) -> Json:
         return self._call("POST", "/api/v1/crons/{id}/run", {"id": id})
 
-    def cron_runs(self, id, *, before=None, limit=None):
+    def cron_runs(self, id: int, *, before: int | None = None, limit: int | None = None) -> Json:
         return self._call(
             "GET", "/api/v1/crons/{id}/runs", {"id": id}, _clean({"before": before, "limit": limit})
         )
 
     # ---- the cluster ----
 
-    def list_nodes(self, *, state=None):
+    def list_nodes(self, *, state: str | list[str] | None = None) -> Json:
         return self._call("GET", "/api/v1/nodes", query=_clean(locals()))
 
-    def drain_node(self, id):
+    def drain_node(self, id: int) -> Json:
         return self._call("POST", "/api/v1/nodes/{id}/drain", {"id": id})
 
-    def undrain_node(self, id):
+    def undrain_node(self, id: int) -> Json:
         return self._call("POST", "/api/v1/nodes/{id}/undrain", {"id": id})
 
-    def delete_node(self, id):
+    def delete_node(self, id: int) -> Json:
         return self._call("POST", "/api/v1/nodes/{id}/delete", {"id": id})
 
-    def list_instances(self, *, state=None):
+    def list_instances(self, *, state: str | list[str] | None = None) -> Json:
         return self._call("GET", "/api/v1/instances", query=_clean(locals()))
 
-    def list_pools(self):
+    def list_pools(self) -> Json:
         return self._call("GET", "/api/v1/pools")
 
-    def apply_pools(self, *, text, file=None, dry_run=None, expect=None):
+    def apply_pools(
+        self,
+        *,
+        text: str,
+        file: str | None = None,
+        dry_run: bool | None = None,
+        expect: str | None = None,
+    ) -> Json:
         return self._call("POST", "/api/v1/pools", body=_clean(locals()))
 
-    def pool_details(self, *, name=None):
+    def pool_details(self, *, name: str | list[str] | None = None) -> Json:
         return self._call("GET", "/api/v1/pools/detail", query=_clean(locals()))
 
-    def list_offers(self):
+    def list_offers(self) -> Json:
         return self._call("GET", "/api/v1/offers")
 
-    def list_shares(self):
+    def list_shares(self) -> Json:
         return self._call("GET", "/api/v1/shares")
 
-    def list_quotas(self):
+    def list_quotas(self) -> Json:
         return self._call("GET", "/api/v1/quotas")
 
-    def list_budgets(self):
+    def list_budgets(self) -> Json:
         return self._call("GET", "/api/v1/budgets")
 
-    def list_racks(self):
+    def list_racks(self) -> Json:
         return self._call("GET", "/api/v1/racks")
 
-    def summary(self):
+    def summary(self) -> Json:
         return self._call("GET", "/api/v1/summary")
 
-    def audit(self):
+    def audit(self) -> Json:
         return self._call("POST", "/api/v1/audit")
 
-    def cost(self, *, by=None, user=None, team=None, pool=None, from_=None, to=None):
+    def cost(
+        self,
+        *,
+        by: str | list[str] | None = None,
+        user: str | list[str] | None = None,
+        team: str | list[str] | None = None,
+        pool: str | list[str] | None = None,
+        from_: str | list[str] | None = None,
+        to: str | list[str] | None = None,
+    ) -> Json:
         return self._call("GET", "/api/v1/cost", query=_clean(locals()))
 
-    def cost_jobs(self, *, user=None, team=None, from_=None, to=None, limit=None):
+    def cost_jobs(
+        self,
+        *,
+        user: str | list[str] | None = None,
+        team: str | list[str] | None = None,
+        from_: str | list[str] | None = None,
+        to: str | list[str] | None = None,
+        limit: int | None = None,
+    ) -> Json:
         return self._call("GET", "/api/v1/cost/jobs", query=_clean(locals()))
 
-    def send_report(self, *, subject, text, mail=None, url=None, html=None):
+    def send_report(
+        self,
+        *,
+        subject: str,
+        text: str,
+        mail: str | None = None,
+        url: str | None = None,
+        html: str | None = None,
+    ) -> Json:
         return self._call("POST", "/api/v1/cost/report", body=_clean(locals()))
 
-    def use(self, *, pool=None, from_=None, to=None, step_ms=None):
+    def use(
+        self,
+        *,
+        pool: str | list[str] | None = None,
+        from_: str | list[str] | None = None,
+        to: str | list[str] | None = None,
+        step_ms: int | None = None,
+    ) -> Json:
         return self._call("GET", "/api/v1/use", query=_clean(locals()))
 
-    def forgotten(self, *, for_ms=None, user=None, volumes=None):
+    def forgotten(
+        self,
+        *,
+        for_ms: int | None = None,
+        user: str | list[str] | None = None,
+        volumes: str | list[str] | None = None,
+    ) -> Json:
         return self._call("GET", "/api/v1/forgotten", query=_clean(locals()))
 
-    def advice(self, *, user=None, after=None, limit=None):
+    def advice(
+        self,
+        *,
+        user: str | list[str] | None = None,
+        after: int | None = None,
+        limit: int | None = None,
+    ) -> Json:
         return self._call("GET", "/api/v1/advice", query=_clean(locals()))
 
-    def events(self, *, after=None, wait_ms=None):
+    def events(self, *, after: int | None = None, wait_ms: int | None = None) -> Json:
         return self._call("GET", "/api/v1/events", query=_clean(locals()))
 
-    def create_token(self, *, kind, user=None, admin=None, pool=None, ttl_ms=None):
+    def create_token(
+        self,
+        *,
+        kind: Literal["api", "join"],
+        user: str | None = None,
+        admin: bool | None = None,
+        pool: str | None = None,
+        ttl_ms: int | None = None,
+    ) -> Json:
         return self._call("POST", "/api/v1/tokens", body=_clean(locals()))
 
-    def list_tokens(self):
+    def list_tokens(self) -> Json:
         return self._call("GET", "/api/v1/tokens")
 
-    def revoke_token(self, id):
+    def revoke_token(self, id: int) -> Json:
         return self._call("POST", "/api/v1/tokens/{id}/revoke", {"id": id})
 
-    def version(self):
+    def version(self) -> Json:
         return self._call("GET", "/api/v1/version")
 
-    def openapi(self):
+    def openapi(self) -> Json:
         return self._call("GET", "/api/v1/openapi.json")
 
-    def metrics(self):
+    def metrics(self) -> str:
         return self._raw("GET", "/metrics")[1].decode()
 
-    def health(self):
+    def health(self) -> str:
         return self._raw("GET", "/healthz")[1].decode()
 
     # ---- more than a call ----
 
-    def jobs(self, **filters):
+    def jobs(self, **filters: Any) -> Iterator[Json]:
         """All jobs of list_jobs with these filters, page after page."""
         filters.setdefault("limit", 200)
         while True:
@@ -669,7 +928,7 @@ class Client:
                 return
             filters["before"] = page["next"]
 
-    def _patiently(self, call, until):
+    def _patiently(self, call: Callable[[], T], until: float) -> T:
         """A call that may wait while belayd is restarted."""
         while True:
             try:
@@ -679,7 +938,7 @@ class Client:
                     raise
                 time.sleep(1)
 
-    def wait(self, id, timeout_s=None, restart_s=60):
+    def wait(self, id: int, timeout_s: float | None = None, restart_s: float = 60) -> Json:
         """The job when it has ended: JOB of docs/reference/api.md. TimeoutError when it has not by then. belayd may be away for restart_s."""
         end = None if timeout_s is None else time.monotonic() + timeout_s
         after = 0
@@ -691,11 +950,12 @@ class Client:
             )
             after = page["last"]
             if page["state"] == "ended" and not page["events"]:
-                return self.show_job(id)["job"]
+                job: Json = self.show_job(id)["job"]
+                return job
             if left_ms <= 0:
                 raise TimeoutError("job %d has not ended" % id)
 
-    def expects(self, id):
+    def expects(self, id: int) -> Json | None:
         """How a job with finish_by is expected to go on: why, done_at (in half of the cases), late_at (in 95 of 100) and cost_uusd as in docs/reference/api.md, the
         times and finish_by as datetimes, None while they are not known; and makes_it, whether it is done by finish_by in 95 of 100 (None: not known).
         None for a job that has ended, or need not be done by any time."""
@@ -709,14 +969,18 @@ class Client:
             )
         return {**found, "makes_it": found["late_at"] and found["late_at"] <= found["finish_by"]}
 
-    def run_in(self, id, command, rank=0, input=b""):
+    def run_in(
+        self, id: int, command: Sequence[str], rank: int = 0, input: bytes = b""
+    ) -> tuple[int, bytes, bytes]:
         """Runs a command inside a running job, without a terminal: its exit code, standard output and standard error, as bytes."""
         session = self.exec(id, command=command, rank=rank)["id"]
         frames = [
             bytes([5]) + struct.pack(">I", len(piece)) + piece
             for piece in (input[at : at + 32768] for at in range(0, len(input), 32768))
         ] + [bytes([6, 0, 0, 0, 0])]
-        out, err, data, sent, read, ended = [], [], b"", 0, 0, False
+        out: list[bytes] = []
+        err: list[bytes] = []
+        data, sent, read, ended = b"", 0, 0, False
         try:
             while True:
                 if frames:  # in turn, so that neither side waits for the other for long
@@ -740,9 +1004,10 @@ class Client:
             with contextlib.suppress(Error):
                 self.close_channel(session)
 
-    def send_workdir(self, directory):
+    def send_workdir(self, directory: str) -> str:
         """Sends all that is in it but .git; the answer is for launch={"workdir": ...} of submit. Links stay links."""
-        lines, places = [], {}
+        lines: list[str] = []
+        places: dict[str, tuple[str, int]] = {}
         for path in sorted(_below(directory), key=os.fsencode):
             whole = os.path.join(directory, path)
             mode = os.lstat(whole).st_mode
@@ -776,9 +1041,10 @@ class Client:
                 pack += b"%s %d\n" % (piece_hash.encode(), len(piece)) + piece
             self.add_workdir_pieces(pack)
             answer = self.put_workdir(text)
-        return answer["workdir"]
+        workdir: str = answer["workdir"]
+        return workdir
 
-    def follow_log(self, id, restart_s=60, **part):
+    def follow_log(self, id: int, restart_s: float = 60, **part: Any) -> Iterator[bytes]:
         """Pieces of its output as they come, until it has ended; part as for job_logs."""
         ended = False
         while not ended:
@@ -789,9 +1055,9 @@ class Client:
             if data:
                 yield data
 
-    def read_log(self, id, **part):
+    def read_log(self, id: int, **part: Any) -> bytes:
         """Its output by now; part as for job_logs."""
-        pieces = []
+        pieces: list[bytes] = []
         while True:
             data, offset, _ = self.job_logs(id, **part)
             if not data:

@@ -39,7 +39,7 @@ static json_t *schema_of(const struct job_attribute *a)
         json_object_set(o, "enum", words);
     json_decref(words);
     json_object_set_new(o, "type", json_pack("[s,s]", type, "null"));
-    json_object_set_new(o, "description", json_string(a->help));
+    json_object_set_new(o, "description", json_string(a->api_help ? a->api_help : a->help));
     json_object_set_new(o, "examples", json_pack("[n]"));
     return o;
 }

@@ -138,6 +138,19 @@ class Options(unittest.TestCase):
         self.check_keys(waits, set(keys))
         self.check_keys(runs.split("\nAn array is changed")[0], running)
 
+    def test_the_documents_list_what_an_update_changes(self):
+        page = manual.read("docs/reference/api.md").split("\n### Changing a job\n")[1]
+        changes = [row for row in TABLE if row["changes"] and "name" in row]
+        for state, rows in (
+            ("waits", changes),
+            ("runs", [row for row in changes if row["changes_while_running"]]),
+        ):
+            listed = re.search(r"^\| %s \| (.*) \|$" % state, page, re.M)[1]
+            with self.subTest(state):
+                self.assertEqual(
+                    set(re.findall(r"`([a-z_]+)`", listed)), {row["name"] for row in rows}
+                )
+
     def test_the_documents_have_the_variables_of_slurm(self):
         """docs/reference/slurm.md; the manual page has them from the table."""
         page = manual.read("docs/reference/slurm.md").split("\n## Variables in place of flags\n")[1]

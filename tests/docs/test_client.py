@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""clients/python/belay_client.py: each argument that is an option of a job has the type, the default
+and the words of the table of options and of the API's description; and all of it is typed."""
+
+import inspect
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import manual
+
+sys.path.insert(0, str(manual.ROOT / "clients/python"))
+import belay_client  # noqa: E402
+
+CLIENT = manual.ROOT / "clients/python/belay_client.py"
+TABLE = json.loads(subprocess.check_output([os.environ["PRINT_ATTRIBUTES"]]))
+SCHEMAS = json.loads(manual.read("scheduler/api/openapi.json"))["components"]["schemas"]
+SCALARS = {"integer": "int", "boolean": "bool", "string": "str"}
+# Of the table: what a member of its type is; that of all others is in the schema.
+OF_TYPE = {"bool": "bool", "true": "bool", "false": "bool", "integer": "int", "duration": "int"}
+OF_TYPE.update({"moment": "int", "money": "int", "text": "str", "name": "str", "url": "str"})
+
+WRONG = """\
+import belay_client
+c = belay_client.Client()
+c.submit(script="#!/bin/sh", cwd="/", market="spots")
+c.update(1, url=7)
+c.submit(script="#!/bin/sh", cwd="/", cpu=1)
+c.submit(script="#!/bin/sh")
+number: int = c.read_log(1)
+"""
+
+
+def literal(words):
+    return "Literal[%s]" % ", ".join("'%s'" % word for word in words)
+
+
+def type_of(schema):
+    kind = schema["type"]
+    kind = next(k for k in kind if k != "null") if isinstance(kind, list) else kind
+    if "enum" in schema:
+        return literal(schema["enum"])
+    if kind == "array":
+        return "Sequence[%s]" % type_of(schema["items"])
+    if kind == "object":
+        values = schema.get("additionalProperties")
+        return "Mapping[str, %s]" % (type_of(values) if isinstance(values, dict) else "Any")
+    return SCALARS[kind]
+
+
+def rows(member):
+    """Of the table, the one that is no other's alias first."""
+    found = [row for row in TABLE if row.get("name") == member]
+    return sorted(found, key=lambda row: "alias" in row["masks"])
+
+
+def row_type(member):
+    """None: the table does not say."""
+    for row in rows(member):
+        if row["words"]:
+            return literal(row["words"])
+        if row["type"] in OF_TYPE:
+            return OF_TYPE[row["type"]]
+    return None
+
+
+def words_of(member, schema):
+    """What the table says of it, else the API's description; None: neither does."""
+    for row in rows(member):
+        text = row.get("api_help") or row.get("help", row.get("key_help"))
+        if text and text != "the same":
+            return text
+    return schema.get("description")
+
+
+def members(schema, takes):
+    """Names and schemas of what the body has; of options that are stored only the table knows."""
+    found = dict(SCHEMAS[schema]["properties"])
+    for row in TABLE:
+        if "in-document" in row["masks"] and takes(row):
+            found[row["name"]] = {"type": "string"}
+    return found
+
+
+def arguments(text):
+    """Of a docstring: names and words."""
+    section = inspect.cleandoc(text).split("\nArgs:\n")[1]
+    return {
+        name: " ".join(said.split())
+        for name, said in re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, re.M)
+    }
+
+
+class Client(unittest.TestCase):
+    def check(self, method, expected, described, more=()):
+        """more: arguments that are no members of the body."""
+        signature = inspect.signature(method).parameters
+        own = set(signature) - {"self", *more}
+        self.assertEqual(own, set(expected))
+        if described:
+            self.assertEqual(set(described), own | (set(more) - {"id"}))
+        for name, schema in expected.items():
+            is_needed = name in SCHEMAS["JobSpec"]["required"] and "id" not in more
+            wanted = row_type(name) or type_of(schema)
+            with self.subTest((method.__name__, name)):
+                said = signature[name].annotation.replace('"', "'")
+                self.assertEqual(said, wanted if is_needed else wanted + " | None")
+                default = signature[name].default
+                self.assertIs(default, inspect.Parameter.empty if is_needed else None)
+                if described:
+                    words = words_of(name, schema)
+                    self.assertTrue(described[name])
+                    self.assertEqual(described[name], words or described[name])
+
+    def test_the_arguments_of_submit_and_update_are_those_of_the_table(self):
+        submit = belay_client.Client.submit
+        spec = members("JobSpec", lambda row: True)
+        self.check(submit, spec, arguments(submit.__doc__), more=("why",))
+        self.check(belay_client.Client.estimate, spec, None)
+        update = belay_client.Client.update
+        changes = members("JobChange", lambda row: row["changes"])
+        self.check(update, changes, arguments(update.__doc__), more=("id",))
+        self.assertGreater(len(changes), 35)
+
+    def test_everything_is_annotated(self):
+        for owner in (belay_client, belay_client.Client):
+            for name, function in inspect.getmembers(owner, inspect.isfunction):
+                if function.__module__ != "belay_client":
+                    continue
+                with self.subTest(name):
+                    signature = inspect.signature(function)
+                    self.assertIsNot(signature.return_annotation, inspect.Signature.empty)
+                    for parameter in list(signature.parameters.values()):
+                        if parameter.name != "self":
+                            self.assertIsNot(parameter.annotation, inspect.Parameter.empty)
+
+    def mypy(self, folder, *files):
+        return subprocess.run(
+            ["mypy", "--strict", "--no-color-output", "--cache-dir", folder, *map(str, files)],
+            capture_output=True,
+            text=True,
+            timeout=200,
+            cwd=folder,
+            env={**os.environ, "MYPYPATH": str(CLIENT.parent)},
+        )
+
+    def test_mypy_agrees_and_finds_what_is_wrong(self):
+        if not shutil.which("mypy"):
+            print("SKIP: mypy is not installed")
+            return
+        with tempfile.TemporaryDirectory(prefix="belay-mypy.") as folder:
+            done = self.mypy(folder, CLIENT)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+            wrong = os.path.join(folder, "wrong.py")
+            with open(wrong, "w") as f:
+                f.write(WRONG)
+            found = re.findall(r"wrong\.py:(\d+): error: ", self.mypy(folder, wrong).stdout)
+            self.assertEqual(sorted(set(found)), ["3", "4", "5", "6", "7"])
+
+
+if __name__ == "__main__":
+    unittest.main()
