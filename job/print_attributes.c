@@ -6,8 +6,10 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "job/attributes.h"
+#include "job/spec.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const types[] = {[JOB_TYPE_STRUCTURED] = "structured",
     [JOB_TYPE_IGNORED] = "ignored",
@@ -44,6 +46,27 @@ static bool changes_while_running(const struct job_attribute *a)
     return false;
 }
 
+static const char *const units[] = {[JOB_UNIT_NONE] = NULL,
+    [JOB_UNIT_MS] = "ms",
+    [JOB_UNIT_MINUTES] = "minutes",
+    [JOB_UNIT_MIB] = "MiB",
+    [JOB_UNIT_UUSD] = "uusd"};
+
+/* What a job has that says nothing of it; NULL: it is no plain member of struct job_spec. */
+static json_t *default_of(const struct job_attribute *a)
+{
+    const char *at = (const char *)&job_spec_default + a->at;
+    int32_t n = 0;
+    int64_t wide = 0;
+    if (a->held == JOB_HELD_INT32 || a->held == JOB_HELD_WORD)
+        memcpy(&n, at, sizeof(n));
+    else if (a->held == JOB_HELD_INT64)
+        memcpy(&wide, at, sizeof(wide));
+    else
+        return NULL;
+    return a->held == JOB_HELD_WORD ? json_string(a->words[n]) : json_integer(n + wide);
+}
+
 static json_t *row(const struct job_attribute *a)
 {
     json_t *o = json_object(), *words = json_array(), *set = json_array();
@@ -66,6 +89,8 @@ static json_t *row(const struct job_attribute *a)
     for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++)
         if (a->masks & masks[i].mask)
             json_array_append_new(set, json_string(masks[i].name));
+    put(o, "unit", units[a->unit]);
+    json_object_set_new(o, "default", default_of(a));
     json_object_set_new(o, "words", words);
     json_object_set_new(o, "masks", set);
     json_object_set_new(o, "changes", json_boolean(a->field != JOB_FIELD_NONE));

@@ -54,23 +54,27 @@ class Item:
 
 def limits(row):
     """The range of a row, as the manual has to say it."""
-    kind, low, high, name = row["type"], row["min"], row["max"], row.get("name", "")
-    if high == 0 or kind == "moment":
+    kind, low, high, unit = row["type"], row["min"], row["max"], row.get("unit")
+    if high == 0 or kind == "moment" or high > 10**18:
         return None
     if kind in ("text", "name", "url"):
         return "at most %d bytes" % high
-    if kind == "money":
+    if unit == "uusd":
         return "at most %d dollars" % (high // 1000000)
-    if name.endswith("_ms"):
+    if unit == "ms":
         return ("1 second" if low == 1000 else str(low)) + " to %d days" % (high // 86400000)
-    if name.endswith("_mib"):
+    if unit == "MiB":
         return "up to %d TiB" % (high >> 20)
     return "%d to %d" % (low, high)
 
 
 def defaults(row):
-    """What its help line calls the default."""
-    return re.findall(r"default:? ([\w.$]+)", row["help"])
+    """That of the table, where it is a value and not absence, and what its help line calls it."""
+    said, value = re.findall(r"default:? ([\w.$]+)", row["help"]), row.get("default")
+    is_value = isinstance(value, str) or (value is not None and value >= row["min"])
+    if is_value and "unit" not in row and "alias" not in row["masks"]:
+        said.append("USR1" if row["flag"] == "signal" else str(value))
+    return said
 
 
 def items():
