@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "job/spec.h"
+#include <assert.h>
 #include <string.h>
 
 #define TEN_YEARS_MS (3660 * 86400000LL)
@@ -760,6 +761,13 @@ const struct job_attribute *job_attribute_by_key(const char *key)
         if (job_attributes[i].key && str_eq(job_attributes[i].key, key))
             return &job_attributes[i];
     return NULL;
+}
+
+int64_t job_attribute_max(const char *name)
+{
+    const struct job_attribute *a = job_attribute_by_name(name);
+    assert(a && a->max > 0);
+    return a->max;
 }
 
 const char *job_field_name(enum job_field field)

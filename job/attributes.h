@@ -149,6 +149,9 @@ const struct job_attribute *job_attribute_by_name(const char *name);
 /* The row with this key of belay update; NULL: none. */
 const struct job_attribute *job_attribute_by_key(const char *key);
 
+/* The most that this member may be; there is a row with it. */
+int64_t job_attribute_max(const char *name);
+
 /* The name of the first member that the field stands for. */
 const char *job_field_name(enum job_field field);
 

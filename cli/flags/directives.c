@@ -205,7 +205,7 @@ static int apply_account(const struct directive_context *c, const char *value, s
 static int apply_nice(const struct directive_context *c, const char *value, struct err *e)
 {
     if (value[0] != '-')
-        return directive_number(c, "nice", value, 0, 10000000, e);
+        return directive_number(c, "nice", value, 0, job_attribute_max("nice"), e);
     directive_warn(c, "a job cannot be made to come earlier by this: it has no effect");
     return 0;
 }

@@ -72,10 +72,10 @@ int directives_finish_nodes(json_t *spec, struct err *e)
             (long long)n, (long long)wanted);
     if (said || !by_slurm || n == 1)
         return 0;
-    if (n > DIRECTIVES_NODES_MAX)
+    if (n > job_attribute_max("nodes"))
         return err_set(e, ERR_INVALID,
-            "--nodelist names %lld nodes, and a job may have %d: say with --nodes how many",
-            (long long)n, DIRECTIVES_NODES_MAX);
+            "--nodelist names %lld nodes, and a job may have %lld: say with --nodes how many",
+            (long long)n, (long long)job_attribute_max("nodes"));
     json_object_set_new(spec, "nodes", json_integer(n)); /* to Slurm it is all of them */
     json_object_set_new(spec, NODES_BY_SLURM, json_true());
     return 0;

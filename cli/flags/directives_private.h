@@ -10,7 +10,6 @@
 #include "cli/flags/directives.h"
 #include <string.h>
 
-#define DIRECTIVES_NODES_MAX 256 /* docs/reference/api.md */
 /* keys of our own, taken out in the end. True: Slurm's line or flag alone has said how many */
 #define NODES_BY_SLURM "nodes_by_slurm"
 #define NODELIST_BY_SLURM "nodelist_by_slurm" /* true: or which */

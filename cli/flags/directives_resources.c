@@ -27,14 +27,11 @@
 #define REGION "region" /* constraints, beside --constraint itself */
 #define ZONE "zone"
 #define GPUS_OF_JOB "gpus_of_job" /* true: those are of all nodes together */
-#define CPUS_MAX 4096             /* belayd's limits for a job */
-#define GPUS_MAX 64
-#define MIB_MAX (1LL << 30)
 #define DATA_MIB_MAX (1LL << 40)
 
 int directive_cpus(const struct directive_context *c, const char *value, struct err *e)
 {
-    return directive_number(c, "cpus", value, 1, 4096, e);
+    return directive_number(c, "cpus", value, 1, job_attribute_max("cpus"), e);
 }
 
 /* 4, 4-4, 2-8 */
@@ -46,7 +43,7 @@ int directive_nodes(const struct directive_context *c, const char *value, struct
     str_copy(least, sizeof least, value);
     if (dash && (size_t)(dash - value) < sizeof least)
         least[dash - value] = '\0';
-    int rc = str_to_i64(most, 1, DIRECTIVES_NODES_MAX, "nodes", &n_most, e);
+    int rc = str_to_i64(most, 1, job_attribute_max("nodes"), "nodes", &n_most, e);
     if (!rc)
         rc =
             str_to_i64(least, 1, n_most, dash ? "the least number of nodes" : "nodes", &n_least, e);
@@ -64,27 +61,27 @@ int directive_nodes(const struct directive_context *c, const char *value, struct
 
 int directive_tasks(const struct directive_context *c, const char *value, struct err *e)
 {
-    return directive_number(c, NTASKS, value, 1, CPUS_MAX, e);
+    return directive_number(c, NTASKS, value, 1, job_attribute_max("cpus"), e);
 }
 
 int directive_tasks_per_node(const struct directive_context *c, const char *value, struct err *e)
 {
-    return directive_number(c, TASKS_PER_NODE, value, 1, CPUS_MAX, e);
+    return directive_number(c, TASKS_PER_NODE, value, 1, job_attribute_max("cpus"), e);
 }
 
 int directive_tasks_per_gpu(const struct directive_context *c, const char *value, struct err *e)
 {
-    return directive_number(c, TASKS_PER_GPU, value, 1, CPUS_MAX, e);
+    return directive_number(c, TASKS_PER_GPU, value, 1, job_attribute_max("cpus"), e);
 }
 
 int directive_mincpus(const struct directive_context *c, const char *value, struct err *e)
 {
-    return directive_number(c, MINCPUS, value, 1, CPUS_MAX, e);
+    return directive_number(c, MINCPUS, value, 1, job_attribute_max("cpus"), e);
 }
 
 int directive_cpus_per_gpu(const struct directive_context *c, const char *value, struct err *e)
 {
-    return directive_number(c, CPUS_PER_GPU, value, 1, CPUS_MAX, e);
+    return directive_number(c, CPUS_PER_GPU, value, 1, job_attribute_max("cpus"), e);
 }
 
 /* 1g.10gb:2: so many slices of GPUs, which are resources of their own; in place of GPUs. */
@@ -95,7 +92,7 @@ static int set_slices(const struct directive_context *c, const char *key, const 
     if (!str_eq(key, "gpus"))
         return err_set(
             e, ERR_UNSUPPORTED, "slices of GPUs are those of a node: say --gpus %s:N", slice);
-    int rc = str_to_i64(number, 1, GPUS_MAX, "slices", &n, e);
+    int rc = str_to_i64(number, 1, job_attribute_max("gpus"), "slices", &n, e);
     if (rc == 0) {
         json_object_del(c->spec, "gpus"); /* of a line above */
         json_object_del(c->spec, "gpu_model");
@@ -115,14 +112,15 @@ static int set_gpus(
     if (gpu_slice(model, name)) {
         rc = set_slices(c, key, name, colon ? colon + 1 : "1", e);
     } else if (!colon && isdigit((unsigned char)value[0])) {
-        rc = directive_number(c, key, value, 0, GPUS_MAX, e);
+        rc = directive_number(c, key, value, 0, job_attribute_max("gpus"), e);
         json_object_del(c->spec, "gpu_model"); /* likewise */
     } else {
         gpu_model(model, name); /* it passes over a sign, and -1 would be one GPU of a model "1" */
-        rc = name[0] && isalnum((unsigned char)value[0])
-                 ? directive_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e)
-                 : err_set(e, ERR_INVALID, "expected N (0 .. %d), MODEL or MODEL:N, found %s",
-                       GPUS_MAX, SHOWN(value));
+        rc =
+            name[0] && isalnum((unsigned char)value[0])
+                ? directive_number(c, key, colon ? colon + 1 : "1", 0, job_attribute_max("gpus"), e)
+                : err_set(e, ERR_INVALID, "expected N (0 .. %lld), MODEL or MODEL:N, found %s",
+                      (long long)job_attribute_max("gpus"), SHOWN(value));
         if (rc == 0)
             json_object_set_new(c->spec, "gpu_model", json_string(name));
     }
@@ -395,8 +393,9 @@ static int set_memory_per(const struct directive_context *c, const char *key, co
 {
     int64_t mib;
     int rc = str_to_mib(value, &mib, e);
-    if (rc == 0 && mib > MIB_MAX)
-        rc = err_set(e, ERR_INVALID, "at most %lld MiB, found %s", MIB_MAX, SHOWN(value));
+    if (rc == 0 && mib > job_attribute_max("memory_mib"))
+        rc = err_set(e, ERR_INVALID, "at most %lld MiB, found %s",
+            (long long)job_attribute_max("memory_mib"), SHOWN(value));
     if (rc == 0) {
         json_object_set_new(c->spec, key, json_integer(mib));
         json_object_del(c->spec, other);
@@ -498,10 +497,10 @@ static int set_tasks_per_gpu(json_t *spec, int64_t each, struct err *e)
         return err_set(
             e, ERR_INVALID, "--ntasks-per-gpu: the job asks for no GPUs, and not for --ntasks");
     gpus = (tasks + each - 1) / each;
-    if (gpus > GPUS_MAX * number(spec, "nodes", 1))
+    if (gpus > job_attribute_max("gpus") * number(spec, "nodes", 1))
         return err_set(e, ERR_INVALID,
-            "--ntasks-per-gpu: %lld GPUs are more than the %d of a node allowed", (long long)gpus,
-            GPUS_MAX);
+            "--ntasks-per-gpu: %lld GPUs are more than the %lld of a node allowed", (long long)gpus,
+            (long long)job_attribute_max("gpus"));
     json_object_set_new(spec, "gpus", json_integer(gpus));
     json_object_set_new(spec, GPUS_OF_JOB, json_true());
     return 0;
@@ -514,11 +513,12 @@ static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
     bool by_slurm = take_true(spec, NODES_BY_SLURM);
     if (all > 0 && each > 0 && !json_object_get(spec, "nodes") && all > each) {
         int64_t nodes = (all + each - 1) / each;
-        if (nodes > DIRECTIVES_NODES_MAX)
+        if (nodes > job_attribute_max("nodes"))
             return err_set(e, ERR_INVALID,
-                "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, at most %d are "
+                "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, at most %lld are "
                 "allowed",
-                (long long)all, (long long)each, (long long)nodes, DIRECTIVES_NODES_MAX);
+                (long long)all, (long long)each, (long long)nodes,
+                (long long)job_attribute_max("nodes"));
         set_nodes(spec, nodes, nodes);
         by_slurm = true;
     }
@@ -566,9 +566,9 @@ static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
     int64_t nodes = number(spec, "nodes_min", number(spec, "nodes", 1));
     if (take_true(spec, GPUS_OF_JOB) && nodes > 1)
         divide_gpus(spec, nodes);
-    int rc = gpus_each > 0
-                 ? multiply(spec, "gpus", gpus_each, tasks, GPUS_MAX, "--gpus-per-task", e)
-                 : 0;
+    int rc = gpus_each > 0 ? multiply(spec, "gpus", gpus_each, tasks, job_attribute_max("gpus"),
+                                 "--gpus-per-task", e)
+                           : 0;
     int64_t gpus = number(spec, "gpus", 0);
     if (rc == 0 && cpus_per_gpu > 0 && gpus == 0)
         return err_set(e, ERR_INVALID, "--cpus-per-gpu: the job asks for no GPUs");
@@ -576,10 +576,12 @@ static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
         int64_t each = number(spec, "cpus", 1);
         json_object_set_new(directive_object(spec, "launch"), "tasks", json_integer(tasks));
         json_object_set_new(directive_object(spec, "launch"), "cpus_per_task", json_integer(each));
-        rc = multiply(spec, "cpus", each, tasks, CPUS_MAX, "--ntasks times --cpus-per-task", e);
+        rc = multiply(spec, "cpus", each, tasks, job_attribute_max("cpus"),
+            "--ntasks times --cpus-per-task", e);
     }
     if (rc == 0 && cpus_per_gpu > 0 && cpus_per_gpu * gpus > number(spec, "cpus", 1))
-        rc = multiply(spec, "cpus", cpus_per_gpu, gpus, CPUS_MAX, "--cpus-per-gpu", e);
+        rc = multiply(
+            spec, "cpus", cpus_per_gpu, gpus, job_attribute_max("cpus"), "--cpus-per-gpu", e);
     return rc;
 }
 
@@ -638,12 +640,12 @@ int directives_finish_resources(json_t *spec, struct err *e)
     finish_slices(spec);
     rc = rc ? rc : finish_places(spec, e);
     if (rc == 0 && per_cpu > 0)
-        rc = multiply(spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX,
-            "--mem-per-cpu, in MiB", e);
+        rc = multiply(spec, "memory_mib", per_cpu, number(spec, "cpus", 1),
+            job_attribute_max("memory_mib"), "--mem-per-cpu, in MiB", e);
     if (rc == 0 && per_gpu > 0 && number(spec, "gpus", 0) == 0)
         return err_set(e, ERR_INVALID, "--mem-per-gpu: the job asks for no GPUs");
     if (rc == 0 && per_gpu > 0)
-        rc = multiply(spec, "memory_mib", per_gpu, number(spec, "gpus", 0), MIB_MAX,
-            "--mem-per-gpu, in MiB", e);
+        rc = multiply(spec, "memory_mib", per_gpu, number(spec, "gpus", 0),
+            job_attribute_max("memory_mib"), "--mem-per-gpu, in MiB", e);
     return rc;
 }

@@ -5,13 +5,13 @@
 #include "cli/flags/grace.h"
 
 #include "base/str.h"
+#include "job/attributes.h"
 #include <signal.h>
 #include <string.h>
 #include <strings.h>
 
 #define SECONDS_DEFAULT 60
 #define SECONDS_MAX 65535
-#define NUMBER_MAX 64
 
 static const struct {
     const char *name;
@@ -24,7 +24,7 @@ static const struct {
 int grace_signal(const char *name)
 {
     int64_t n;
-    if (str_to_i64(name, 1, NUMBER_MAX, "signal", &n, NULL) == 0)
+    if (str_to_i64(name, 1, job_attribute_max("checkpoint.signal"), "signal", &n, NULL) == 0)
         return (int)n;
     if (strncasecmp(name, "SIG", 3) == 0)
         name += 3;

@@ -6,10 +6,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/attributes.h"
 #include <stdlib.h>
 #include <string.h>
-
-#define RETRIES_MAX 1000
 
 static const char *const ends[] = {
     "failed", "timeout", "node-lost", "reclaimed", "evicted", "drained", NULL};
@@ -34,7 +33,7 @@ static int parse_one(char *item, json_t *retry, struct err *e)
             "%s",
             str_show(item, shown));
     bool unlimited = str_eq(eq + 1, "unlimited");
-    int rc = unlimited ? 0 : str_to_i64(eq + 1, 0, RETRIES_MAX, item, &n, e);
+    int rc = unlimited ? 0 : str_to_i64(eq + 1, 0, job_attribute_max("retry.failed"), item, &n, e);
     if (rc == 0)
         json_object_set_new(retry, item, unlimited ? json_null() : json_integer(n));
     return rc;

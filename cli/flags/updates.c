@@ -64,7 +64,7 @@ static int set_switch(json_t *changes, const char *key, const char *value, struc
 static int set_at_once(json_t *changes, const char *value, struct err *e)
 {
     int64_t n;
-    int rc = str_to_i64(value, 0, 999999, "at-once", &n, e);
+    int rc = str_to_i64(value, 0, job_attribute_max("at_once"), "at-once", &n, e);
     if (rc == 0)
         json_object_set_new(changes, "at_once", json_integer(n));
     return rc;

@@ -5,6 +5,7 @@
 #include "cli/slurm/scontrol_update.h"
 
 #include "base/mem.h"
+#include "job/attributes.h"
 #include "job/ranges.h"
 #include "base/str.h"
 #include "cli/slurm/slurm.h"
@@ -13,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#define MIB_MAX (1LL << 30)
-#define CPUS_MAX 4096
 
 /* ---- words of jobs ---- */
 
@@ -102,7 +100,8 @@ static int put_cpus(const char *value, const json_t *job, json_t *changes, struc
 {
     const json_t *changed = json_object_get(changes, "nodes");
     int64_t nodes = changed ? json_integer_value(changed) : cli_int(job, "nodes", 1), n;
-    int rc = str_to_i64(value, 1, CPUS_MAX * nodes, "how many CPUs, without a range", &n, e);
+    int rc = str_to_i64(
+        value, 1, job_attribute_max("cpus") * nodes, "how many CPUs, without a range", &n, e);
     if (rc)
         return rc;
     if (n % nodes != 0)
@@ -118,7 +117,7 @@ static int put_memory_per_cpu(const char *value, const json_t *job, json_t *chan
     const json_t *changed = json_object_get(changes, "cpus");
     int64_t cpus = changed ? json_integer_value(changed) : cli_int(job, "cpus", 1), mib;
     int rc = str_to_mib(value, &mib, e);
-    if (!rc && mib > MIB_MAX / cpus)
+    if (!rc && mib > job_attribute_max("memory_mib") / cpus)
         rc = err_set(e, ERR_INVALID, "more than a node can have");
     if (!rc)
         json_object_set_new(changes, "memory_mib", json_integer(mib * cpus));

@@ -142,6 +142,26 @@ class Options(unittest.TestCase):
         self.check_keys(waits, set(keys))
         self.check_keys(runs.split("\nAn array is changed")[0], running)
 
+    def test_help_errors_and_completions_have_every_key_and_flag(self):
+        """In the order of the table."""
+        belay, keys = os.environ["BELAY"], [row["key"] for row in TABLE if "key" in row]
+        _, text, _ = manual.run(belay, "update", "--help")
+        self.assertEqual(re.findall(r"^  ([a-z-]+)=", text.split("\nKeys, ")[1], re.M), keys)
+        code, _, text = manual.run(belay, "update", "1", "no-such-key=1")
+        self.assertEqual(code, 2)
+        listed = re.search(r"expected one of (.*?),? found", text)[1]
+        self.assertEqual(re.sub(r" \(.*", "", listed).split(", "), keys)
+        for shell, pattern in (
+            ("bash", r"(?s)\n    update\).*?\n        arguments=\"([^\"]*)\""),
+            ("zsh", r"(?s)\n    update\).*?'\*:change:compadd -S = -- ([^']*)'"),
+            ("fish", r"'__belay_verb update' -f -a '([^']*)'"),
+        ):
+            with self.subTest(shell):
+                _, text, _ = manual.run(belay, "completion", shell)
+                self.assertEqual([w.rstrip("=") for w in re.search(pattern, text)[1].split()], keys)
+                for flag in FLAGS:
+                    self.assertRegex(text, r"(--| -l )%s\b" % flag)
+
     def test_the_documents_list_what_an_update_changes(self):
         page = manual.read("docs/reference/api.md").split("\n### Changing a job\n")[1]
         changes = [row for row in TABLE if row["changes"] and "name" in row]
