@@ -44,19 +44,13 @@ void inside_keys(struct buf *out)
 
 int inside_client(struct client **ret_client, struct err *e)
 {
-    const char *control = getenv("BELAY_CONTROL_DIR");
+    const char *path = getenv("BELAY_JOB_FILE");
     struct buf text = {0};
     struct json_reader r;
     json_t *v = NULL;
-    if (!control)
-        return err_set(e, ERR_NOT_FOUND, "BELAY_CONTROL_DIR is not set");
-    static const char *const places[] = {"%s/../job.json", "%s/job.json"};
-    int rc = ERR_NOT_FOUND;
-    for (size_t i = 0; rc == ERR_NOT_FOUND && i < sizeof(places) / sizeof(*places); i++) {
-        char *path = mem_printf(places[i], control);
-        rc = fs_read_secret(path, FILE_MAX, &text, e);
-        free(path);
-    }
+    if (!path)
+        return err_set(e, ERR_NOT_FOUND, "BELAY_JOB_FILE is not set");
+    int rc = fs_read_secret(path, FILE_MAX, &text, e);
     if (rc == 0)
         rc = json_parse(buf_str(&text), text.len, FILE_MAX, &v, e);
     buf_wipe(&text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside a job: which job it is, and the way to its belayd with the token of its attempt, which the
- * node's agent put beside BELAY_CONTROL_DIR, or, for a job in a container, into it. The token changes what JOB_UPDATE_INSIDE marks, of its
+ * node's agent wrote into BELAY_JOB_FILE. The token changes what JOB_UPDATE_INSIDE marks, of its
  * own job, while the attempt runs; its user needs no credentials on the node.
  */
 #ifndef BELAY_CLI_INSIDE_H

@@ -10,8 +10,10 @@
 #include "agent/task/record.h"
 #include "base/wire/wire.h"
 
-/* in its control directory: where belayd is and the token of the attempt; the same and the nodes */
+/* Where belayd is, and the token of the attempt: in the task's directory; of a container, in its
+ * control directory. */
 #define TASK_JOB "job.json"
+/* in its control directory: the same, and the nodes */
 #define TASK_STEPS "steps.json"
 #define TASK_STDIN "stdin" /* in the task's directory: a pipe, where belay attach writes */
 /* beside it: a pipe, a byte in which ends the input; there until then */

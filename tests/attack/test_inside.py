@@ -20,11 +20,21 @@ SCRIPT = """\
 #!/bin/sh
 export BELAY_HOME=/nonexistent
 unset BELAY_SERVER BELAY_SOCKET
+PROGRAM='import belay_client, os
+client, job = belay_client.Client.inside(), int(os.environ["BELAY_JOB_ID"])
+before = os.environ["BELAY_ATTEMPT"]
+client.update(job, url="https://python.example.org/" + before)
+client.update(job, url="https://run.example.org/" + before)
+try:
+    client.show_job(job)
+except belay_client.Error as e:
+    raise SystemExit(e.kind != "denied")'
 belay update "url=https://run.example.org/$BELAY_ATTEMPT"; echo "own $?"
 belay update "$BELAY_JOB_ID" url=none "url=https://run.example.org/$BELAY_ATTEMPT"; echo "named $?"
 belay update nice=3 2>&1; echo "nice $?"
+PYTHONPATH=%(client)s python3 -B -c "$PROGRAM"; echo "python $?"
 belay update %(other)d url=https://other.example.org/ 2>&1; echo "other $?"
-cp "$BELAY_CONTROL_DIR/../job.json" "%(dir)s/$BELAY_ATTEMPT"; stat -c 'mode %%a' "$BELAY_CONTROL_DIR/../job.json"
+cp "$BELAY_JOB_FILE" "%(dir)s/$BELAY_ATTEMPT"; stat -c 'mode %%a' "$BELAY_JOB_FILE"
 echo "up $BELAY_ATTEMPT"
 while ! [ -e "%(dir)s/go" ]; do sleep 0.05; done
 """
@@ -33,6 +43,7 @@ while ! [ -e "%(dir)s/go" ]; do sleep 0.05; done
 OPEN = {"/healthz", "/api/v1/openapi.json"}
 # For jobs whose script starts steps on other nodes: a session of one's own, of which there is none.
 SESSIONS = "/api/v1/channels/"
+CLIENT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../clients/python"))
 CSR = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
 CSR += ["-keyout", "/dev/null", "-subj", "/CN=node"]
 JOIN = {"host": "n", "version": "1", "cpus": 2, "memory_mib": 100}
@@ -126,17 +137,19 @@ class Inside(unittest.TestCase):
                 "/jobs",
                 {
                     "name": "inside",
-                    "script": SCRIPT % {"dir": dir_, "other": other},
+                    "script": SCRIPT % {"dir": dir_, "other": other, "client": CLIENT},
                     "cwd": "/",
                     "checkpoint": {"method": "none"},
                 },
             )["id"]
             l.wait_log(job, "^up 1$")
             said = l.log(job)
-            for line in ("own 0", "named 0", "nice 1", "other 1", "mode 600"):
+            for line in ("own 0", "named 0", "nice 1", "python 0", "other 1", "mode 600"):
                 self.assertIn(line + "\n", said)
             self.assertIn("to change anything but url", said)
             self.assertEqual(l.job(job)["url"], "https://run.example.org/1")
+            changed = [e["text"] for e in l.events(job) if "python.example.org/1" in e["text"]]
+            self.assertEqual(len(changed), 1, changed)
             thief = Thief(os.path.join(dir_, "1"))
             self.assertNotIn(thief.token, said)
             shown = l.show(job)["job"]
