@@ -208,10 +208,14 @@ static const char baseline[] =
     ") STRICT;"
     "CREATE INDEX nodes_live ON nodes (id) WHERE state <> 'gone';"
 
-    /* What a job asks for and what became of it. Columns that are empty in most rows (RARE in
-     * columns.c) come last: a start reads a row that has `plain` = 1 only up to that column. */
+    /* What a job asks for and what became of it. An option has a column only if jobs are searched
+     * by it or a start reads it of most jobs; all others are in `spec`, so that a new one needs no
+     * step here. Columns that are empty in most rows (RARE in columns.c) come last: a start reads a
+     * row that has `plain` = 1 only up to that column. */
     "CREATE TABLE jobs ("
         " id INTEGER PRIMARY KEY,"
+        /* JSON: its options that differ from the default and have no column (job/spec_json.h) */
+        " spec TEXT,"
         " name TEXT NOT NULL,"
         " user TEXT NOT NULL,"
         " team TEXT NOT NULL DEFAULT '',"
@@ -227,23 +231,10 @@ static const char baseline[] =
         " time_limit_ms INTEGER NOT NULL,"
         " market TEXT NOT NULL,"
         " extras INTEGER NOT NULL DEFAULT 0,"
-        /* checkpoints */
+        /* how it is saved, and what a certificate is for */
         " method TEXT NOT NULL,"
-        " ckpt_signal INTEGER NOT NULL,"
-        " ckpt_every_ms INTEGER NOT NULL,"
-        " ckpt_keep INTEGER NOT NULL,"
-        " ckpt_keep_every INTEGER NOT NULL DEFAULT 0,"
-        " ckpt_after TEXT NOT NULL DEFAULT 'auto',"
         " script_key TEXT NOT NULL DEFAULT '',"
-        /* how often it is queued again, after which end */
-        " retries_failed INTEGER NOT NULL,"
-        " retries_timeout INTEGER NOT NULL DEFAULT 0,"
-        " retries_node_lost INTEGER NOT NULL DEFAULT 100,"
-        " retries_reclaimed INTEGER NOT NULL DEFAULT 1000000,"
-        " retries_evicted INTEGER NOT NULL DEFAULT 1000000,"
-        " retries_drained INTEGER NOT NULL DEFAULT 1000000,"
-        /* which events its user gets mail of; its place in the queue is by eligible_at */
-        " mail INTEGER NOT NULL DEFAULT 0,"
+        /* its place in the queue is by eligible_at */
         " submitted_at INTEGER,"
         " eligible_at INTEGER,"
         /* 1: all columns below are empty. 0, the default: read the whole row. Rows that are
@@ -256,9 +247,7 @@ static const char baseline[] =
         " end_kind TEXT NOT NULL,"
         " exit_code INTEGER NOT NULL,"
         " reclaims INTEGER NOT NULL,"
-        /* gangs: what a lost node does; ranks of the newest attempt, and how it will count */
-        " on_loss TEXT NOT NULL DEFAULT 'shrink',"
-        " script_on TEXT NOT NULL DEFAULT 'each',"
+        /* gangs: ranks of the newest attempt, and how it will count */
         " ranks INTEGER NOT NULL DEFAULT 1,"
         " gang_end TEXT NOT NULL DEFAULT 'none',"
         " gang_code INTEGER NOT NULL DEFAULT 0,"
@@ -281,7 +270,6 @@ static const char baseline[] =
         " last_good_sequence INTEGER NOT NULL,"
         " last_good_progress INTEGER,"
         " last_good_at INTEGER,"
-        " ckpt_at TEXT NOT NULL DEFAULT '',"
         " ckpt_bytes INTEGER NOT NULL,"
         " save_ms INTEGER NOT NULL,"
         " pause_ms INTEGER NOT NULL DEFAULT 0,"
@@ -292,14 +280,10 @@ static const char baseline[] =
         " progress_total INTEGER,"
         " lost_ms INTEGER NOT NULL,"
         " lost_steps INTEGER NOT NULL,"
-        /* what it cost, what it would have cost on on-demand, and limits */
+        /* what it cost, and what it would have cost on on-demand */
         " cost_uusd INTEGER NOT NULL,"
         " on_demand_uusd INTEGER NOT NULL,"
-        " max_uusd INTEGER NOT NULL DEFAULT 0,"
-        " max_uusd_h INTEGER NOT NULL DEFAULT 0,"
-        /* --finish-by, and the cost of the job had it run on on-demand alone */
-        " finish_ms INTEGER NOT NULL DEFAULT 0,"
-        " work_ms INTEGER NOT NULL DEFAULT 0,"
+        /* --finish-by: what is done, and the cost of the job had it run on on-demand alone */
         " done_ms INTEGER NOT NULL DEFAULT 0,"
         " shown_ms INTEGER NOT NULL DEFAULT 0,"
         " pace TEXT NOT NULL DEFAULT 'free',"
@@ -312,24 +296,16 @@ static const char baseline[] =
         " rival_paid_uusd INTEGER NOT NULL DEFAULT 0,"
         " job_price_uusd_h INTEGER NOT NULL DEFAULT 0,"
         " job_paid_uusd INTEGER NOT NULL DEFAULT 0,"
-        /* what keeps it from being eligible, and its place in the queue */
+        /* what keeps it from being eligible */
         " hold TEXT NOT NULL DEFAULT 'none',"
-        " begin_at INTEGER,"
-        " window TEXT NOT NULL DEFAULT '',"
-        " deadline_ms INTEGER NOT NULL DEFAULT 0,"
-        " depends_any INTEGER NOT NULL DEFAULT 0,"
-        " keep_unmeetable INTEGER NOT NULL DEFAULT 0,"
-        " nice INTEGER NOT NULL DEFAULT 0,"
         " evicted_at INTEGER,"
         /* where it comes from */
         " cron INTEGER NOT NULL DEFAULT 0,"
         " cron_at INTEGER,"
         " array_id INTEGER NOT NULL DEFAULT 0,"
         " array_index INTEGER NOT NULL DEFAULT 0,"
-        /* drills and notifications */
+        /* drills that were begun; notifications of its time limit */
         " drills INTEGER NOT NULL DEFAULT 0,"
-        " drill_tries INTEGER NOT NULL DEFAULT 0,"
-        " urls INTEGER NOT NULL DEFAULT 0,"
         " warned INTEGER NOT NULL DEFAULT 0"
     ") STRICT;"
     "CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended';"

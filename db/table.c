@@ -5,8 +5,12 @@
 #include "db/table.h"
 
 #include "base/mem.h"
+#include "job/spec_json.h"
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define SPEC_BYTES_MAX 65536
 
 static void add_names(const struct table *t, struct buf *out, int from, int to, const char *fmt)
 {
@@ -112,8 +116,9 @@ static bool has_nothing(const struct column *c, const char *p)
     case COLUMN_TEXT_HEAP:
         memcpy(&text, p, sizeof(text));
         return !text;
+    case COLUMN_SPEC:
     case COLUMN_PLAIN:
-        break;
+        break; /* never rare */
     }
     return false;
 }
@@ -141,6 +146,16 @@ void table_clear_rare(const struct table *t, void *row)
     }
 }
 
+static int bind_spec(sqlite3_stmt *s, int i, const struct job_spec *spec)
+{
+    json_t *o = job_spec_to_json(spec, JOB_IN_COLUMN);
+    if (!o)
+        return sqlite3_bind_null(s, i);
+    char *text = json_dump_text(o);
+    json_decref(o);
+    return sqlite3_bind_text64(s, i, text, strlen(text), free, SQLITE_UTF8);
+}
+
 static int bind_column(const struct column *c, sqlite3_stmt *s, int i, const char *p)
 {
     const char *text;
@@ -165,6 +180,8 @@ static int bind_column(const struct column *c, sqlite3_stmt *s, int i, const cha
     case COLUMN_TEXT_HEAP:
         memcpy(&text, p, sizeof(text));
         return text ? bind_text(s, i, text, strlen(text)) : sqlite3_bind_null(s, i);
+    case COLUMN_SPEC:
+        return bind_spec(s, i, (const struct job_spec *)(const void *)p);
     case COLUMN_PLAIN:
         break; /* it has no member */
     }
@@ -209,7 +226,48 @@ static bool read_text(const struct column *c, const char *text, size_t n, char *
     return true;
 }
 
-static bool read_column(const struct column *c, sqlite3_stmt *s, int i, char *p)
+/* FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/ */
+static uint32_t hash_of(const char *text, size_t n)
+{
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)text[i]) * 16777619u;
+    return h ^ h >> 16;
+}
+
+static bool parse_spec(const char *text, size_t n, struct job_spec *ret_spec)
+{
+    json_t *o;
+    if (json_parse(text, n, SPEC_BYTES_MAX, &o, NULL) != 0)
+        return false;
+    int rc = job_spec_from_json(o, ret_spec, NULL);
+    json_decref(o);
+    return rc == 0;
+}
+
+static bool read_spec(sqlite3_stmt *s, int i, struct specs_read *seen, struct job_spec *ret_spec)
+{
+    const char *text = (const char *)sqlite3_column_text(s, i);
+    const size_t n = (size_t)sqlite3_column_bytes(s, i);
+    if (!text) {
+        *ret_spec = job_spec_default;
+        return true;
+    }
+    if (!seen || n == 0 || n > SPEC_READ_MAX)
+        return parse_spec(text, n, ret_spec);
+    const uint32_t k = hash_of(text, n) % SPECS_READ;
+    if (n != seen->places[k].n || memcmp(text, seen->places[k].text, n) != 0) {
+        if (!parse_spec(text, n, &seen->places[k].spec))
+            return false;
+        memcpy(seen->places[k].text, text, n);
+        seen->places[k].n = n;
+    }
+    *ret_spec = seen->places[k].spec;
+    return true;
+}
+
+static bool read_column(
+    const struct column *c, sqlite3_stmt *s, int i, struct specs_read *seen, char *p)
 {
     const char *text;
     char *copy;
@@ -240,6 +298,8 @@ static bool read_column(const struct column *c, sqlite3_stmt *s, int i, char *p)
         copy = mem_strdup((const char *)sqlite3_column_text(s, i));
         memcpy(p, &copy, sizeof(copy));
         return true;
+    case COLUMN_SPEC:
+        return read_spec(s, i, seen, (struct job_spec *)(void *)p);
     case COLUMN_PLAIN:
         v = sqlite3_column_int64(s, i);
         return v == 0 || v == 1;
@@ -247,14 +307,14 @@ static bool read_column(const struct column *c, sqlite3_stmt *s, int i, char *p)
     return false;
 }
 
-int table_read(
-    const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e)
+int table_read(const struct table *t, enum table_part part, sqlite3_stmt *s,
+    struct specs_read *seen, void *row, struct err *e)
 {
     for (int i = 0, at = 0; i < t->n_columns; i++) {
         const struct column *c = &t->columns[i];
         if (!is_read(c, part))
             continue;
-        if (!read_column(c, s, at, (char *)row + c->offset))
+        if (!read_column(c, s, at, seen, (char *)row + c->offset))
             return err_set(e, ERR_CORRUPT,
                 "table %s, row with %s %.40s: column %s holds '%.40s', which cannot be", t->name,
                 t->columns[0].name, (const char *)sqlite3_column_text(s, 0), c->name,

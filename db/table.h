@@ -12,8 +12,12 @@
 
 #include "base/buf.h"
 #include "base/sm.h"
+#include "job/spec.h"
 #include <sqlite3.h>
 #include <stdint.h>
+
+#define SPEC_READ_MAX 256
+#define SPECS_READ 64
 
 enum column_type {
     COLUMN_I64,
@@ -24,6 +28,10 @@ enum column_type {
     COLUMN_NAMED,     /* an enum, stored by name */
     COLUMN_TEXT,      /* char[size] */
     COLUMN_TEXT_HEAP, /* char *, malloc'd; NULL is NULL */
+    /* struct job_spec, as JSON: the options that differ from the default and have no column of
+     * their own (JOB_IN_COLUMN); NULL if there are none. Stands before those columns, because
+     * reading it resets the whole spec */
+    COLUMN_SPEC,
     /* no member: 1 if all rare columns are empty. The last of the columns that are not rare */
     COLUMN_PLAIN
 };
@@ -95,9 +103,20 @@ void table_select_sql(
 /* Binds the row's columns from parameter 1 on. Texts are borrowed until the next bind. A SQLite
  * code. */
 int table_bind(const struct table *t, sqlite3_stmt *s, const void *row);
-/* Reads the current result row. ERR_CORRUPT names the table, the row and the invalid column. */
-int table_read(
-    const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e);
+/* A cache of parsed COLUMN_SPEC documents, because the jobs of a queue are often alike. The hash of
+ * the text selects the place. A zeroed one is empty. */
+struct specs_read {
+    struct {
+        char text[SPEC_READ_MAX];
+        size_t n; /* bytes of text; 0 if the place is empty */
+        struct job_spec spec;
+    } places[SPECS_READ];
+};
+
+/* Reads the current result row. seen may be NULL. ERR_CORRUPT names the table, the row and the
+ * invalid column. */
+int table_read(const struct table *t, enum table_part part, sqlite3_stmt *s,
+    struct specs_read *seen, void *row, struct err *e);
 /* Returns whether a result row of TABLE_USUAL is the whole row. */
 bool table_is_plain(sqlite3_stmt *s);
 /* Empties all rare columns of the row. */

@@ -98,10 +98,11 @@ enum job_attribute_mask {
     JOB_WAITS_ANEW = 1 << 5,     /* it may be eligible now, or not, or be in another queue */
     JOB_OF_SHAPE = 1 << 6,       /* changes which jobs it is planned together with */
     /* of a member of struct job_spec */
-    JOB_READ_APART = 1 << 7,    /* a function of its own reads it (scheduler/api/jobspec.c) */
-    JOB_SHOWN = 1 << 8,         /* the API shows it: as it is; */
-    JOB_SHOWN_OR_NULL = 1 << 9, /* null where it is the default; */
-    JOB_SHOWN_AS_TIME = 1 << 10 /* likewise, else as a time, under its name without "_ms" */
+    JOB_READ_APART = 1 << 7,     /* a function of its own reads it (scheduler/api/jobspec.c) */
+    JOB_SHOWN = 1 << 8,          /* the API shows it: as it is; */
+    JOB_SHOWN_OR_NULL = 1 << 9,  /* null where it is the default; */
+    JOB_SHOWN_AS_TIME = 1 << 10, /* likewise, else as a time, under its name without "_ms" */
+    JOB_IN_COLUMN = 1 << 11      /* stored in a column of its own (db/columns.c) */
 };
 
 struct job_attribute {

@@ -4,10 +4,8 @@
  */
 #include "job/spec_json.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(enum market_wish) == sizeof(int32_t) && sizeof(enum script_on) == 4,
@@ -66,8 +64,8 @@ static void put_text(const struct job_attribute *a, const char *text, char *at)
 }
 
 /* Absent, or wrong, it stays. */
-static void read_member(
-    struct json_reader *r, const char *key, const struct job_attribute *a, struct job_spec *s)
+static void read_member(struct json_reader *r, const char *key, const struct job_attribute *a,
+    int64_t min, int64_t max, struct job_spec *s)
 {
     char *at = (char *)s + a->at;
     const char *text;
@@ -89,12 +87,12 @@ static void read_member(
         memcpy(at, &small, sizeof(small));
         break;
     case JOB_HELD_INT32:
-        small = (int32_t)json_opt_i64(r, key, a->min, a->max, number(a, s));
+        small = (int32_t)json_opt_i64(r, key, min, max, number(a, s));
         memcpy(at, &small, sizeof(small));
         break;
     case JOB_HELD_INT64:
     case JOB_HELD_MOMENT:
-        n = json_opt_i64(r, key, a->min, a->max, number(a, s));
+        n = json_opt_i64(r, key, min, max, number(a, s));
         memcpy(at, &n, sizeof(n));
         break;
     }
@@ -114,81 +112,95 @@ void job_spec_read(struct json_reader *r, const char *prefix, struct job_spec *s
         const struct job_attribute *a = &job_attributes[i];
         const char *key = is_walked(a, JOB_READ_APART) ? name_in(a, prefix) : NULL;
         if (key)
-            read_member(r, key, a, s);
+            read_member(r, key, a, a->min, a->max, s);
     }
+}
+
+#define PREFIX_MAX 32 /* "checkpoint." */
+
+/* The row of the member name behind prefix; NULL: there is none. Names are written in the order of
+ * the rows: the next is looked for from *io_at, behind the last, which makes it one walk in all. */
+static const struct job_attribute *row_named(const char *prefix, const char *name, size_t *io_at)
+{
+    const size_t n = job_attributes_count + job_stored_count, n_prefix = strlen(prefix);
+    if (strchr(name, '.'))
+        return NULL;
+    for (size_t k = 0; k < n; k++) {
+        const size_t i = (*io_at + k) % n;
+        const struct job_attribute *a = row(i);
+        if (a->held != JOB_HELD_NOWHERE && strncmp(a->name, prefix, n_prefix) == 0 &&
+            strcmp(a->name + n_prefix, name) == 0) {
+            *io_at = i + 1;
+            return a;
+        }
+    }
+    return NULL;
 }
 
 /* As stored: few of many, so the members are walked and not the rows. */
-static void read_stored(
-    struct json_reader *r, const char *prefix, unsigned without, struct job_spec *s)
+static void read_stored(struct json_reader *r, const char *prefix, struct job_spec *s)
 {
-    const struct job_attribute *a;
-    const char *key, *name;
+    const char *key;
     json_t *value;
+    size_t at = 0;
     json_object_foreach((json_t *)(uintptr_t)r->object, key, value)
     {
-        if (r->n_seen == JSON_READER_KEYS_MAX) {
-            json_reader_fail(r, NULL, "expected at most %d members", JSON_READER_KEYS_MAX);
-            return;
-        }
-        for (size_t i = 0; (a = row(i)); i++)
-            if (is_walked(a, without) && (name = name_in(a, prefix)) && str_eq(name, key)) {
-                read_member(r, name, a, s);
-                break;
-            }
+        const struct job_attribute *a = r->n_seen < JSON_READER_KEYS_MAX && !json_is_object(value)
+                                            ? row_named(prefix, key, &at)
+                                            : NULL;
+        const bool is_small = a && a->held == JOB_HELD_INT32;
+        if (a)
+            read_member(r, a->name + strlen(prefix), a, is_small ? INT32_MIN : INT64_MIN,
+                is_small ? INT32_MAX : INT64_MAX, s);
     }
 }
 
-static bool is_prefix(const char *prefix)
+/* "checkpoint." of the member checkpoint; false: no row has such a name. */
+static bool prefix_of(const char *key, char ret_prefix[PREFIX_MAX])
 {
     const struct job_attribute *a;
+    const size_t n = strlen(key);
+    if (n + 2 > PREFIX_MAX || strchr(key, '.'))
+        return false;
+    memcpy(ret_prefix, key, n);
+    memcpy(ret_prefix + n, ".", 2);
     for (size_t i = 0; (a = row(i)); i++)
-        if (a->held != JOB_HELD_NOWHERE && name_in(a, prefix))
+        if (a->held != JOB_HELD_NOWHERE && strncmp(a->name, ret_prefix, n + 1) == 0)
             return true;
     return false;
 }
 
 /* "checkpoint": {...} */
-static void read_parts(struct json_reader *r, unsigned without, struct job_spec *s)
+static void read_parts(struct json_reader *r, struct job_spec *s)
 {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)r->object, key, value)
     {
-        char *prefix = json_is_object(value) ? mem_printf("%s.", key) : NULL;
+        char prefix[PREFIX_MAX];
         struct json_reader part;
-        if (prefix && is_prefix(prefix) && r->n_seen < JSON_READER_KEYS_MAX) {
-            json_opt_object(r, key);
-            json_reader_init(&part, value, key, r->e);
-            read_stored(&part, prefix, without, s);
-            int rc = r->rc ? 0 : json_reader_finish(&part);
-            r->rc = r->rc ? r->rc : rc;
-        }
-        free(prefix);
+        if (!json_is_object(value) || !prefix_of(key, prefix) || r->n_seen == JSON_READER_KEYS_MAX)
+            continue;
+        json_opt_object(r, key);
+        json_reader_init(&part, value, key, r->e);
+        read_stored(&part, prefix, s);
+        int rc = r->rc ? 0 : json_reader_finish(&part);
+        r->rc = r->rc ? r->rc : rc;
     }
 }
 
-void job_spec_reset(struct job_spec *s, unsigned without)
+int job_spec_from_json(const json_t *v, struct job_spec *ret_spec, struct err *e)
 {
-    const struct job_attribute *a;
-    for (size_t i = 0; (a = row(i)); i++)
-        if (is_walked(a, without))
-            memcpy((char *)s + a->at, member(a, &job_spec_default), a->size);
-}
-
-int job_spec_from_json(const json_t *v, unsigned without, struct job_spec *s, struct err *e)
-{
-    struct job_spec to = *s;
+    struct job_spec s = job_spec_default;
     struct json_reader r;
     json_reader_init(&r, v, "", e);
-    job_spec_reset(&to, without);
     if (r.rc == 0)
-        read_stored(&r, "", without, &to);
+        read_stored(&r, "", &s);
     if (r.rc == 0)
-        read_parts(&r, without, &to);
+        read_parts(&r, &s);
     int rc = json_reader_finish(&r);
     if (rc == 0)
-        *s = to;
+        *ret_spec = s;
     return rc;
 }
 

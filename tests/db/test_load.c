@@ -226,25 +226,54 @@ static void every_job_is_loaded_however_many_there_are(void **state)
     db_close(d);
 }
 
+/* Documents of options are read once where they are alike: each job has its own all the same. */
+static void each_job_has_its_own_options(void **state)
+{
+    struct db *d = util_open(*state);
+    struct model *m = new_model();
+    struct db_batch b = {0};
+    struct err e = {0};
+
+    for (int64_t id = 1; id <= 1000; id++) {
+        batch_add_submit(&b, id);
+        b.changes.jobs[id - 1].spec.nice = (int32_t)(id * 7919 % 150);
+        b.changes.jobs[id - 1].spec.retries.n[RETRY_FAILED] = (int32_t)(id % 3);
+        if (id % 5 == 0)
+            memset(b.changes.jobs[id - 1].spec.window, 'w', WINDOW_NAME_MAX - 1);
+    }
+    util_commit(d, &b);
+    assert_int_equal(db_load(d, m, now, &e), 0);
+    for (int64_t id = 1; id <= 1000; id++) {
+        const struct job_spec *s = &model_job(m, id)->row.spec;
+        assert_int_equal(s->nice, id * 7919 % 150);
+        assert_int_equal(s->retries.n[RETRY_FAILED], id % 3);
+        assert_int_equal(strlen(s->window), id % 5 == 0 ? WINDOW_NAME_MAX - 1 : 0);
+        assert_int_equal(s->ckpt_keep_every, 10);
+        assert_int_equal(s->need.memory_mib, 512);
+    }
+    model_destroy(m);
+    db_close(d);
+}
+
 /* What cannot be read, and what the model refuses, in the first batch and in those that are read
  * ahead. */
 static void a_bad_row_in_a_long_queue_is_refused(void **state)
 {
     static const int64_t at[] = {1, 128, 129, 256, 300, 500};
-    static const char *const bad[] = {"cpus = 1 << 40", "nodes = 0"}, *const good[] = {
-                                                                          "cpus = 1", "nodes = 1"};
+    static const char *const bad[] = {"cpus = 1 << 40", "nodes = 0", "spec = '{\"nise\":1}'"},
+                             *const good[] = {"cpus = 1", "nodes = 1", "spec = NULL"};
     struct db *d = util_open(*state);
 
     submit_all(d, 1, 500);
     for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
-        for (size_t k = 0; k < 2; k++) {
+        for (size_t k = 0; k < 3; k++) {
             struct model *m = new_model();
             struct err e = {0};
             char sql[100], name[32];
             snprintf(sql, sizeof(sql), "UPDATE jobs SET %s WHERE id = %d", bad[k], (int)at[i]);
             util_exec(*state, sql);
             assert_int_equal(db_load(d, m, now, &e), ERR_CORRUPT);
-            snprintf(name, sizeof(name), k == 0 ? "with id %d:" : "stored job %d ", (int)at[i]);
+            snprintf(name, sizeof(name), k != 1 ? "with id %d:" : "stored job %d ", (int)at[i]);
             assert_non_null(strstr(e.text, name));
             snprintf(sql, sizeof(sql), "UPDATE jobs SET %s", good[k]);
             util_exec(*state, sql);
@@ -344,6 +373,7 @@ int main(void)
             rows_that_contradict_each_other_are_refused, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             every_job_is_loaded_however_many_there_are, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(each_job_has_its_own_options, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             a_bad_row_in_a_long_queue_is_refused, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(

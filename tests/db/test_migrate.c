@@ -173,12 +173,12 @@ static void what_a_row_does_not_say_has_its_default(void **state)
             "cooldown_ms, boot_timeout_ms, refusal_backoff_ms, usd_per_hour_uusd)"
             " VALUES ('burst', 1, 'aws', 'r1', 4, 1, 1, 1, 1, 0);"
             "INSERT INTO jobs (id, name, user, pool, state, end_kind, exit_code, cpus, gpus, "
-            "memory_mib, time_limit_ms, market, method, ckpt_signal, ckpt_every_ms, ckpt_keep, "
-            "retries_failed, used_failed, used_node_lost, used_checkpointed, attempts, reclaims, "
-            "last_good_attempt, last_good_sequence, save_ms, ckpt_bytes, lost_ms, lost_steps, "
-            "cost_uusd, on_demand_uusd)"
+            "memory_mib, time_limit_ms, market, method, used_failed, used_node_lost, "
+            "used_checkpointed, attempts, reclaims, last_good_attempt, last_good_sequence, "
+            "save_ms, "
+            "ckpt_bytes, lost_ms, lost_steps, cost_uusd, on_demand_uusd)"
             " VALUES (1, 'x', 'x', 'x', 'ended', 'none', 0, 0, 0, 0, 0, 'any', 'none', 0, 0, 0, 0, "
-            "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
+            "0, 0, 0, 0, 0, 0, 0, 0, 0)",
             &e),
         0);
     assert_int_equal(
@@ -187,10 +187,16 @@ static void what_a_row_does_not_say_has_its_default(void **state)
         1);
     /* plain 0: the row is read whole */
     assert_int_equal(
-        get(d->sql, "SELECT count(*) FROM jobs WHERE plain = 0 AND mail = 0 AND nodes = 1 AND "
+        get(d->sql, "SELECT count(*) FROM jobs WHERE plain = 0 AND spec IS NULL AND nodes = 1 AND "
                     "ranks = 1 AND hold = 'none' AND pace = 'free' AND eligible_at IS NULL "
-                    "AND from_attempt = 0 AND retries_node_lost = 100"),
+                    "AND from_attempt = 0"),
         1);
+    struct db_reader *r = util_reader(*state);
+    struct job_row row;
+    assert_int_equal(db_read_job(r, 1, &row, &e), 0);
+    assert_memory_equal(&row.spec.retries, &retries_usual, sizeof(retries_usual));
+    assert_int_equal(row.spec.mail, 0);
+    db_reader_close(r);
     db_close(d);
 }
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "db/query.h"
+#include "job/attributes.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,9 +246,10 @@ static void the_schema_has_exactly_the_columns_of_the_rows(void **state)
         for (; sqlite3_step(s) == SQLITE_ROW; n++) {
             const struct column *c = &tables[t].columns[n];
             assert_true(n < tables[t].n_columns);
-            bool is_text =
-                c->type == COLUMN_TEXT || c->type == COLUMN_TEXT_HEAP || c->type == COLUMN_NAMED;
-            bool nullable = c->type == COLUMN_OPTIONAL || c->type == COLUMN_TEXT_HEAP;
+            bool is_text = c->type == COLUMN_TEXT || c->type == COLUMN_TEXT_HEAP ||
+                           c->type == COLUMN_NAMED || c->type == COLUMN_SPEC;
+            bool nullable =
+                c->type == COLUMN_OPTIONAL || c->type == COLUMN_TEXT_HEAP || c->type == COLUMN_SPEC;
             bool key = n < tables[t].n_keys;
             assert_string_equal(sqlite3_column_text(s, 0), c->name);
             assert_string_equal(sqlite3_column_text(s, 1), is_text ? "TEXT" : "INTEGER");
@@ -259,6 +261,19 @@ static void the_schema_has_exactly_the_columns_of_the_rows(void **state)
         sqlite3_finalize(s);
     }
     db_close(d);
+}
+
+/* Of a spec, those that are in its document. */
+static void clear_stored(const struct column *c, char *row)
+{
+    if (c->type != COLUMN_SPEC)
+        memset(row + c->offset, 0, c->size);
+    for (size_t i = 0; c->type == COLUMN_SPEC && i < job_attributes_count + job_stored_count; i++) {
+        const struct job_attribute *a =
+            i < job_attributes_count ? &job_attributes[i] : &job_stored[i - job_attributes_count];
+        if (!(a->masks & JOB_IN_COLUMN))
+            memset(row + c->offset + a->at, 0, a->size);
+    }
 }
 
 /* A field that is added to a row but not to its table would be lost without a word. */
@@ -273,7 +288,7 @@ static void every_field_of_a_row_is_stored(void **state)
         memset(&r, 0xff, sizeof(r));                                                               \
         __builtin_clear_padding(&r);                                                               \
         for (int i = 0; i < tables[t].n_columns; i++)                                              \
-            memset((char *)&r + tables[t].columns[i].offset, 0, tables[t].columns[i].size);        \
+            clear_stored(&tables[t].columns[i], (char *)&r);                                       \
         memset((char *)&r + (unstored_from), 0, unstored_size);                                    \
         for (size_t i = 0; i < sizeof(r); i++)                                                     \
             if (((unsigned char *)&r)[i])                                                          \

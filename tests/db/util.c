@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/attributes.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,8 @@ static void fill_text(char *p, size_t size, enum fill how, struct prng *prng)
         p[i] = awkward[i % (sizeof(awkward) - 1)];
 }
 
+static void fill_column(const struct column *c, char *p, enum fill how, struct prng *prng);
+
 static void fill_heap(char *p, enum fill how, struct prng *prng)
 {
     if (how == FILL_ZERO)
@@ -138,6 +141,28 @@ static void fill_heap(char *p, enum fill how, struct prng *prng)
     char *text = mem_alloc(size);
     fill_text(text, size, FILL_HIGH, prng);
     memcpy(p, &text, sizeof(text));
+}
+
+/* Members that have no column, each as one of its type would be; texts are ASCII. */
+static void fill_spec(char *p, enum fill how, struct prng *prng)
+{
+    static const enum column_type types[] = {[JOB_HELD_INT32] = COLUMN_I32,
+        [JOB_HELD_INT64] = COLUMN_I64,
+        [JOB_HELD_BOOL] = COLUMN_BOOL,
+        [JOB_HELD_NOT] = COLUMN_BOOL,
+        [JOB_HELD_WORD] = COLUMN_NAMED,
+        [JOB_HELD_MOMENT] = COLUMN_OPTIONAL,
+        [JOB_HELD_TEXT] = COLUMN_TEXT};
+    for (size_t i = 0; i < job_attributes_count + job_stored_count; i++) {
+        const struct job_attribute *a =
+            i < job_attributes_count ? &job_attributes[i] : &job_stored[i - job_attributes_count];
+        const struct column c = {.type = types[a->held], .size = a->size, .names = a->words};
+        if (a->held == JOB_HELD_NOWHERE || (a->masks & JOB_IN_COLUMN))
+            continue;
+        fill_column(&c, p + a->at, how, prng);
+        for (size_t b = 0; a->held == JOB_HELD_TEXT && b < a->size; b++)
+            p[a->at + b] &= 0x7f;
+    }
 }
 
 static void fill_column(const struct column *c, char *p, enum fill how, struct prng *prng)
@@ -162,6 +187,9 @@ static void fill_column(const struct column *c, char *p, enum fill how, struct p
         break;
     case COLUMN_TEXT_HEAP:
         fill_heap(p, how, prng);
+        break;
+    case COLUMN_SPEC:
+        fill_spec(p, how, prng);
         break;
     case COLUMN_PLAIN: /* of no member */
         break;
