@@ -56,21 +56,21 @@ enum column {
 
 static const struct {
     const char *name;
-    enum finish_rule rule;
+    enum deadline_rule rule;
     bool takes_best;
-    const struct finish_law *law; /* NULL: no cap; OURS has that of the world */
+    const struct deadline_law *law; /* NULL: no cap; OURS has that of the world */
 } columns[COLUMNS] = {
     [BEST] = {"optimum", 0, false, NULL},
-    [OURS] = {"belay", FINISH_PLANNED, false, NULL},
-    [CERTAIN] = {"certain", FINISH_PLANNED, false, &finish_law_certain},
-    [FREE] = {"free", FINISH_PLANNED, false, NULL},
-    [UNIFORM] = {"UP", FINISH_UNIFORM, false, NULL},
-    [STICKY] = {"UP st", FINISH_UNIFORM_STICKY, false, NULL},
-    [PLAIN] = {"UP -h", FINISH_UNIFORM_PLAIN, false, NULL},
-    [GREEDY] = {"greedy", FINISH_GREEDY, false, NULL},
-    [UNIFORM_BEST] = {"UP b", FINISH_UNIFORM, true, NULL},
-    [STICKY_BEST] = {"UP st b", FINISH_UNIFORM_STICKY, true, NULL},
-    [PLAIN_BEST] = {"UP -h b", FINISH_UNIFORM_PLAIN, true, NULL},
+    [OURS] = {"belay", DEADLINE_PLANNED, false, NULL},
+    [CERTAIN] = {"certain", DEADLINE_PLANNED, false, &deadline_law_certain},
+    [FREE] = {"free", DEADLINE_PLANNED, false, NULL},
+    [UNIFORM] = {"UP", DEADLINE_UNIFORM, false, NULL},
+    [STICKY] = {"UP st", DEADLINE_UNIFORM_STICKY, false, NULL},
+    [PLAIN] = {"UP -h", DEADLINE_UNIFORM_PLAIN, false, NULL},
+    [GREEDY] = {"greedy", DEADLINE_GREEDY, false, NULL},
+    [UNIFORM_BEST] = {"UP b", DEADLINE_UNIFORM, true, NULL},
+    [STICKY_BEST] = {"UP st b", DEADLINE_UNIFORM_STICKY, true, NULL},
+    [PLAIN_BEST] = {"UP -h b", DEADLINE_UNIFORM_PLAIN, true, NULL},
 };
 
 /* The window in which belay was dearest beside UP. */
@@ -134,12 +134,12 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
     sums->cost_best += best / sure;
     sums->n_best += with_best;
     for (size_t k = OURS; k < (g->n > 1 ? COLUMNS : GREEDY + 1); k++) {
-        const struct finish_policy p = {
+        const struct deadline_policy p = {
             .rule = columns[k].rule, .takes_best = columns[k].takes_best};
         played[k] = policy_play(g, from, s, &p,
             k != OURS ? columns[k].law
             : w->law  ? w->law
-                      : finish_law_usual(g->n),
+                      : deadline_law_usual(g->n),
             known);
         sums->cost[k] += played[k].cost_ms / sure;
         sums->beside[k] += with_best ? played[k].cost_ms / sure : 0;
@@ -366,7 +366,7 @@ struct wrong {
 #define WRONG_RESTART_MS 720000
 
 /* What the job knows of itself, with so much of its work done. */
-static struct finish_job told(
+static struct deadline_job told(
     const struct wrong *x, int64_t done_ms, int64_t passed_ms, size_t on, int64_t boot_ms)
 {
     const int64_t told_ms = llround(x->work * (double)WRONG_WORK_MS),
@@ -374,26 +374,26 @@ static struct finish_job told(
     const int64_t restart_worst_ms = max_i64(restart_ms, WRONG_RESTART_MS),
                   worst_ms = max_i64(told_ms, WRONG_WORK_MS) - done_ms;
 
-    return (struct finish_job){.work_ms = told_ms > done_ms ? told_ms - done_ms : worst_ms / 2,
+    return (struct deadline_job){.work_ms = told_ms > done_ms ? told_ms - done_ms : worst_ms / 2,
         .work_worst_ms = worst_ms,
         .left_ms = WRONG_TIME_MS - passed_ms,
         .restart_ms = restart_ms,
         .restart_worst_ms = restart_worst_ms + x->lost_ms,
         .failed_launch_ms = WRONG_RESTART_MS,
         .on = on,
-        .last = FINISH_NOWHERE,
+        .last = DEADLINE_NOWHERE,
         .starting_ms = boot_ms > 0 ? restart_worst_ms - WRONG_RESTART_MS + boot_ms : 0,
         .whole_work_ms = told_ms,
         .whole_time_ms = WRONG_TIME_MS};
 }
 
-static struct played play_wrong(const struct zone *z, const struct finish_borders *borders,
-    size_t from, const struct wrong *x, const struct finish_policy *p, bool is_capped)
+static struct played play_wrong(const struct zone *z, const struct deadline_borders *borders,
+    size_t from, const struct wrong *x, const struct deadline_policy *p, bool is_capped)
 {
-    struct finish_offer offers[2] = {
+    struct deadline_offer offers[2] = {
         {.price_uusd_h = SURE_UUSD_H / 3}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
     int64_t done_ms = 0, boot_ms = 0;
-    size_t on = FINISH_NOWHERE;
+    size_t on = DEADLINE_NOWHERE;
     struct finish_rival rival;
     struct played out = {0};
 
@@ -401,18 +401,18 @@ static struct played play_wrong(const struct zone *z, const struct finish_border
     for (size_t t = from; done_ms < WRONG_WORK_MS && t < z->n; t++) {
         const int64_t passed_ms = (int64_t)(t - from) * z->tick_ms;
         const bool half = passed_ms >= WRONG_TIME_MS / 2;
-        struct finish_job job;
-        struct finish_choice choice;
+        struct deadline_job job;
+        struct deadline_choice choice;
         offers[0].is_up = z->up[t] && !(x->ends && half);
         offers[0].class = z->class[t];
         if (x->ends && half) {
-            struct finish_watch gone = {.seen = true, .since_ms = WRONG_TIME_MS / 2};
-            offers[0].class = finish_class(borders, &gone, passed_ms);
+            struct spell_watch gone = {.seen = true, .since_ms = WRONG_TIME_MS / 2};
+            offers[0].class = deadline_class(borders, &gone, passed_ms);
         }
         if (x->triples && half)
             offers[0].price_uusd_h = SURE_UUSD_H;
         if (on == 0 && !offers[0].is_up) {
-            on = FINISH_NOWHERE;
+            on = DEADLINE_NOWHERE;
             done_ms = max_i64(0, done_ms - x->lost_ms);
         }
         job = told(x, done_ms, passed_ms, on, boot_ms);
@@ -422,16 +422,16 @@ static struct played play_wrong(const struct zone *z, const struct finish_border
             job.rival = &rival;
             job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
             job.cap_uusd = CAP * SURE_UUSD_H * (double)WRONG_WORK_MS / HOUR_MS;
-            job.law = finish_law_usual(1);
+            job.law = deadline_law_usual(1);
         }
-        finish_decide(p, &job, offers, 2, offers[0].class, &choice);
+        deadline_decide(p, &job, offers, 2, offers[0].class, &choice);
         if (is_capped)
             finish_rival_pass(
                 &rival, &job, offers, finish_rival_look(&rival, &job, offers, 2), z->tick_ms);
-        if (choice.offer != on && choice.offer != FINISH_NOWHERE)
+        if (choice.offer != on && choice.offer != DEADLINE_NOWHERE)
             boot_ms = WRONG_RESTART_MS;
         on = choice.offer;
-        if (on == FINISH_NOWHERE)
+        if (on == DEADLINE_NOWHERE)
             continue;
         const int64_t boot = boot_ms < z->tick_ms ? boot_ms : z->tick_ms;
         const int64_t ran =
@@ -447,15 +447,15 @@ static struct played play_wrong(const struct zone *z, const struct finish_border
 }
 
 /* A chain of ten minutes up and two hours down: nothing like what is judged. */
-static void learn_strange(const struct folder *f, struct finish_chain *ret_chain)
+static void learn_strange(const struct folder *f, struct deadline_chain *ret_chain)
 {
-    struct finish_counts *counts = mem_alloc(sizeof *counts);
-    struct finish_market m = {.n = 1};
+    struct deadline_counts *counts = mem_alloc(sizeof *counts);
+    struct deadline_market m = {.n = 1};
 
     counts->borders = f->borders;
     for (int i = 0; i < 5000; i++)
-        finish_market_see(&m, (int64_t)i * FINISH_STEP_MS, (bool[]){i % 13 == 0}, counts);
-    finish_chain_init(ret_chain, counts);
+        deadline_market_see(&m, (int64_t)i * DEADLINE_STEP_MS, (bool[]){i % 13 == 0}, counts);
+    deadline_chain_init(ret_chain, counts);
     free(counts);
 }
 
@@ -470,7 +470,7 @@ static void judge_wrong(const struct world *w, const struct folder *f)
         {"spot gone for good halfway", 1, 1, false, true, 0, false},
         {"no notices, 10 min lost", 1, 1, false, false, 600000, false},
         {"learned of another regime", 1, 1, false, false, 0, true}};
-    struct finish_chain chains[2];
+    struct deadline_chain chains[2];
 
     if (w->only && !strstr("wrong", w->only))
         return;
@@ -480,40 +480,40 @@ static void judge_wrong(const struct world *w, const struct folder *f)
            " UP   late, of all\n",
         f->name);
     for (size_t k = 0; k < N_OF(cases); k++) {
-        const enum finish_rule rules[] = {FINISH_PLANNED, FINISH_PLANNED, FINISH_UNIFORM};
+        const enum deadline_rule rules[] = {DEADLINE_PLANNED, DEADLINE_PLANNED, DEADLINE_UNIFORM};
         double cost[3] = {0};
         size_t late = 0, n = 0;
-        struct finish_table table;
-        finish_table_init(&table, &chains[cases[k].strange], WORK_STEPS_MAX, SLACK_STEPS_MAX,
-            cases[k].restart * WRONG_RESTART_MS / FINISH_STEP_MS, 1.0 / 3);
+        struct deadline_table table;
+        deadline_table_init(&table, &chains[cases[k].strange], WORK_STEPS_MAX, SLACK_STEPS_MAX,
+            cases[k].restart * WRONG_RESTART_MS / DEADLINE_STEP_MS, 1.0 / 3);
         for (size_t z = 0; z < f->n; z++)
             for (size_t i = 0; i < w->offsets; i++, n++)
                 for (size_t r = 0; r < 3; r++) {
                     const size_t need = (size_t)(WRONG_TIME_MS / f->zones[z].tick_ms) + 2;
-                    const struct finish_policy p = {.rule = rules[r], .table = &table};
+                    const struct deadline_policy p = {.rule = rules[r], .table = &table};
                     const struct played out = play_wrong(&f->zones[z], &f->borders,
                         (f->zones[z].n - need) * i / w->offsets, &cases[k], &p, r == 0);
                     cost[r] += out.cost_ms / (double)(WRONG_WORK_MS + WRONG_RESTART_MS);
                     late += out.late;
                 }
-        finish_table_deinit(&table);
+        deadline_table_deinit(&table);
         printf("  %-65s %5.1f %5.1f %5.1f %5zu\n", cases[k].what, 100 * cost[0] / (double)n,
             100 * cost[1] / (double)n, 100 * cost[2] / (double)n, late);
         fflush(stdout);
     }
     printf("\n");
     for (size_t i = 0; i < 2; i++)
-        finish_chain_deinit(&chains[i]);
+        deadline_chain_deinit(&chains[i]);
 }
 
 /* What a decision takes: a thousand jobs in different places, each with 49 zones and on-demand. */
 static void time_decisions(const struct world *w)
 {
     enum { JOBS = 1000, OFFERS = 50, ROUNDS = 20 };
-    struct finish_offer offers[OFFERS] = {0};
-    struct finish_chain chain;
-    struct finish_table table;
-    struct finish_policy p = {.rule = FINISH_PLANNED, .table = &table};
+    struct deadline_offer offers[OFFERS] = {0};
+    struct deadline_chain chain;
+    struct deadline_table table;
+    struct deadline_policy p = {.rule = DEADLINE_PLANNED, .table = &table};
     struct prng prng;
     clock_t began;
     double us[2], table_s;
@@ -521,16 +521,16 @@ static void time_decisions(const struct world *w)
     prng_init(&prng, 1);
     policy_learn(w, &w->folders[0], 1, 0, 0, NULL, &chain);
     began = clock();
-    finish_table_init(&table, &chain, WORK_STEPS_MAX, SLACK_STEPS_MAX, 1.2, policy_prices[0]);
+    deadline_table_init(&table, &chain, WORK_STEPS_MAX, SLACK_STEPS_MAX, 1.2, policy_prices[0]);
     table_s = (double)(clock() - began) / CLOCKS_PER_SEC;
     for (size_t i = 0; i + 1 < OFFERS; i++) {
         do
-            offers[i].class = (uint16_t)prng_below(&prng, FINISH_CLASSES);
-        while (!finish_class_is_up(offers[i].class));
+            offers[i].class = (uint16_t)prng_below(&prng, DEADLINE_CLASSES);
+        while (!deadline_class_is_up(offers[i].class));
         offers[i].is_up = true;
         offers[i].price_uusd_h = prng_range(&prng, SURE_UUSD_H / 4, SURE_UUSD_H / 2);
     }
-    offers[OFFERS - 1] = (struct finish_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
+    offers[OFFERS - 1] = (struct deadline_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
     for (size_t capped = 0; capped < 2; capped++) {
         began = clock();
         for (size_t i = 0; i < (size_t)JOBS * ROUNDS; i++) {
@@ -538,39 +538,39 @@ static void time_decisions(const struct world *w)
                           left_ms = work_ms + prng_range(&prng, HOUR_MS, 32 * HOUR_MS);
             const struct finish_rival rival = {.done_ms = prng_range(&prng, 0, 2 * HOUR_MS),
                 .on = (i + 1) % OFFERS,
-                .last = FINISH_NOWHERE};
-            const struct finish_job job = {.work_ms = work_ms,
+                .last = DEADLINE_NOWHERE};
+            const struct deadline_job job = {.work_ms = work_ms,
                 .work_worst_ms = work_ms,
                 .left_ms = left_ms,
                 .restart_ms = 720000,
                 .restart_worst_ms = 720000,
                 .look_ms = 60000,
                 .on = i % OFFERS,
-                .last = FINISH_NOWHERE,
+                .last = DEADLINE_NOWHERE,
                 .whole_work_ms = work_ms + HOUR_MS,
                 .whole_time_ms = left_ms + HOUR_MS,
                 .rival = capped ? &rival : NULL,
                 .cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS,
-                .law = finish_law_usual(OFFERS - 1)};
-            struct finish_choice choice;
-            finish_decide(&p, &job, offers, OFFERS, offers[0].class, &choice);
+                .law = deadline_law_usual(OFFERS - 1)};
+            struct deadline_choice choice;
+            deadline_decide(&p, &job, offers, OFFERS, offers[0].class, &choice);
         }
         us[capped] = 1e6 * (double)(clock() - began) / CLOCKS_PER_SEC / JOBS / ROUNDS;
     }
     printf("one decision, 50 offers, all of them up         %.2f us, %.2f under a cap; of 1000 "
            "jobs: %.2f and %.2f ms; their table, once: %.2f s, %.1f MB\n",
         us[0], us[1], us[0], us[1], table_s,
-        (double)(table.n_work * table.n_slack * FINISH_CLASSES * FINISH_ACTS * sizeof(float)) /
+        (double)(table.n_work * table.n_slack * DEADLINE_CLASSES * DEADLINE_ACTS * sizeof(float)) /
             1e6);
-    finish_table_deinit(&table);
-    finish_chain_deinit(&chain);
+    deadline_table_deinit(&table);
+    deadline_chain_deinit(&chain);
 }
 
 int main(int argc, char **argv)
 {
     struct world *w = mem_alloc(sizeof *w);
     const char *dir = getenv("BELAY_TRACES");
-    struct finish_law law;
+    struct deadline_law law;
     bool chooses = false;
 
     w->offsets = 300;

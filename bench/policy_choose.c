@@ -25,7 +25,7 @@ static const double losses[] = {0.4, 0.5, 1, 2}, flaps[] = {2, 3, 5};
 #define LAWS (N_OF(flaps) * N_OF(losses))
 
 struct tried {
-    struct finish_law law;
+    struct deadline_law law;
     double to_forms; /* sum, over settings, of its cost beside that of the cheapest form */
     double worst;    /* beside the rival, of on-demand only */
     size_t over;     /* windows beyond the cap */
@@ -51,14 +51,14 @@ static size_t make_pairs(const struct folder *f, struct group *pairs)
 
 /* The paper's forms; the last is the rival of a job with several zones, the first that of a job
  * with one. */
-static const struct finish_policy forms[] = {{.rule = FINISH_UNIFORM},
-    {.rule = FINISH_UNIFORM_PLAIN}, {.rule = FINISH_UNIFORM_PLAIN, .takes_best = true},
-    {.rule = FINISH_UNIFORM, .takes_best = true}};
+static const struct deadline_policy forms[] = {{.rule = DEADLINE_UNIFORM},
+    {.rule = DEADLINE_UNIFORM_PLAIN}, {.rule = DEADLINE_UNIFORM_PLAIN, .takes_best = true},
+    {.rule = DEADLINE_UNIFORM, .takes_best = true}};
 
 static void try_setting(const struct world *w, const struct group *groups, size_t n_groups,
     const struct setting *s, const struct known *known, struct tried *tried)
 {
-    const struct finish_policy planned = {.rule = FINISH_PLANNED};
+    const struct deadline_policy planned = {.rule = DEADLINE_PLANNED};
     const double sure = (double)(WORK_MS + s->restart_ms);
     double of_forms[N_OF(forms)] = {0}, least = INFINITY;
 
@@ -117,7 +117,7 @@ struct trials {
 static void init_laws(struct tried *tried)
 {
     for (size_t k = 0; k < LAWS; k++)
-        tried[k].law = (struct finish_law){
+        tried[k].law = (struct deadline_law){
             .flaps = flaps[k % N_OF(flaps)], .losses = losses[k / N_OF(flaps)], .part = PART};
 }
 

@@ -85,22 +85,22 @@ void policy_known_deinit(struct group *groups, size_t n_groups, struct known *k)
             free(groups[i].class[z]);
     }
     for (size_t i = 0; i < k->n; i++) {
-        finish_chain_deinit(&k->single[i]);
-        finish_chain_deinit(&k->chain[i]);
+        deadline_chain_deinit(&k->single[i]);
+        deadline_chain_deinit(&k->chain[i]);
     }
 }
 
 void policy_tables_init(struct known *k, int64_t restart_ms, double price)
 {
     for (size_t i = 0; i < k->n; i++)
-        finish_table_init(&k->table[i], &k->chain[i], WORK_STEPS_MAX, SLACK_STEPS_MAX,
-            (double)restart_ms / FINISH_STEP_MS, price);
+        deadline_table_init(&k->table[i], &k->chain[i], WORK_STEPS_MAX, SLACK_STEPS_MAX,
+            (double)restart_ms / DEADLINE_STEP_MS, price);
 }
 
 void policy_tables_deinit(struct known *k)
 {
     for (size_t i = 0; i < k->n; i++)
-        finish_table_deinit(&k->table[i]);
+        deadline_table_deinit(&k->table[i]);
 }
 
 size_t policy_offset(
@@ -113,7 +113,7 @@ size_t policy_offset(
     return g->from + (g->ticks - g->from - need) * i / w->offsets;
 }
 
-static void look(const struct group *g, size_t tick, struct finish_offer *offers)
+static void look(const struct group *g, size_t tick, struct deadline_offer *offers)
 {
     for (size_t i = 0; i < g->n; i++) {
         const struct zone *z = &g->f->zones[g->zones[i]];
@@ -132,19 +132,19 @@ static size_t epoch_at(const struct known *k, size_t tick)
 }
 
 struct played policy_play(const struct group *g, size_t from, const struct setting *s,
-    const struct finish_policy *rule, const struct finish_law *law, const struct known *known)
+    const struct deadline_policy *rule, const struct deadline_law *law, const struct known *known)
 {
-    struct finish_policy policy = *rule, *p = &policy;
+    struct deadline_policy policy = *rule, *p = &policy;
     const int64_t tick_ms = g->f->zones[g->zones[0]].tick_ms;
-    struct finish_offer offers[ZONES_MAX + 1] = {0};
-    struct finish_job job = {.work_ms = WORK_MS,
+    struct deadline_offer offers[ZONES_MAX + 1] = {0};
+    struct deadline_job job = {.work_ms = WORK_MS,
         .work_worst_ms = WORK_MS,
         .left_ms = s->deadline_ms,
         .restart_ms = s->restart_ms,
         .restart_worst_ms = s->restart_ms,
         .look_ms = tick_ms,
-        .on = FINISH_NOWHERE,
-        .last = FINISH_NOWHERE,
+        .on = DEADLINE_NOWHERE,
+        .last = DEADLINE_NOWHERE,
         .whole_work_ms = WORK_MS,
         .whole_time_ms = s->deadline_ms,
         .law = law};
@@ -157,27 +157,27 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
 
     for (size_t i = 0; i < g->n; i++)
         offers[i].price_uusd_h = llround(s->price * SURE_UUSD_H);
-    offers[g->n] = (struct finish_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
+    offers[g->n] = (struct deadline_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
     for (size_t t = from; job.work_ms > 0; t++) {
-        struct finish_choice choice;
+        struct deadline_choice choice;
         if (t == g->ticks)
             policy_die("a job ran out of its trace");
         look(g, t, offers);
         policy.table = &known->table[epoch_at(known, t)];
         if (job.on < g->n && !offers[job.on].is_up)
-            job.on = FINISH_NOWHERE;
-        finish_decide(p, &job, offers, g->n + 1, g->market[t], &choice);
+            job.on = DEADLINE_NOWHERE;
+        deadline_decide(p, &job, offers, g->n + 1, g->market[t], &choice);
         if (law)
             finish_rival_pass(
                 &rival, &job, offers, finish_rival_look(&rival, &job, offers, g->n + 1), tick_ms);
-        if (choice.offer != job.on && choice.offer != FINISH_NOWHERE) {
+        if (choice.offer != job.on && choice.offer != DEADLINE_NOWHERE) {
             job.starting_ms = s->restart_ms;
             out.starts++;
         }
         job.on = choice.offer;
         if (job.on < g->n)
             job.last = job.on;
-        if (job.on != FINISH_NOWHERE) {
+        if (job.on != DEADLINE_NOWHERE) {
             int64_t paid = tick_ms;
             const int64_t boot = job.starting_ms < tick_ms ? job.starting_ms : tick_ms;
             job.starting_ms -= boot;

@@ -51,8 +51,8 @@ size_t policy_types(const struct folder *f, struct group *groups);
 struct known {
     size_t n;
     int64_t tick_ms;
-    struct finish_chain single[EPOCHS_MAX], chain[EPOCHS_MAX];
-    struct finish_table table[EPOCHS_MAX];
+    struct deadline_chain single[EPOCHS_MAX], chain[EPOCHS_MAX];
+    struct deadline_table table[EPOCHS_MAX];
 };
 
 /* Of groups with as many offers each; the groups are told their classes. */
@@ -76,7 +76,7 @@ size_t policy_offset(
 
 /* law: under a cap that is kept so; NULL: under none. */
 struct played policy_play(const struct group *g, size_t from, const struct setting *s,
-    const struct finish_policy *rule, const struct finish_law *law, const struct known *known);
+    const struct deadline_policy *rule, const struct deadline_law *law, const struct known *known);
 
 /* The grid, for each folder that is judged whole. */
 void policy_choose(const struct world *w);

@@ -124,7 +124,7 @@ static int by_value(const void *a, const void *b)
 }
 
 void policy_set_borders(
-    const struct world *w, const struct folder *judged, struct finish_borders *ret_borders)
+    const struct world *w, const struct folder *judged, struct deadline_borders *ret_borders)
 {
     size_t n_shares = 0, n_rates = 0, room = 0;
     double *shares, *rates;
@@ -137,48 +137,48 @@ void policy_set_borders(
     for (size_t i = 0; i < w->n; i++)
         for (size_t k = 0; k < w->folders[i].n; k++) {
             const struct zone *z = &w->folders[i].zones[k];
-            struct finish_watch watch = {0};
+            struct spell_watch watch = {0};
             const size_t n = (size_t)(teaches(&w->folders[i], judged) * (double)z->n);
             for (size_t t = 0; t < n; t++) {
-                finish_watch_see(&watch, (int64_t)t * z->tick_ms, z->up[t]);
-                shares[n_shares++] = finish_watch_share(&watch);
+                spell_watch_see(&watch, (int64_t)t * z->tick_ms, z->up[t]);
+                shares[n_shares++] = spell_watch_share(&watch);
                 if (z->up[t])
-                    rates[n_rates++] = finish_watch_rate(&watch);
+                    rates[n_rates++] = spell_watch_rate(&watch);
             }
         }
     qsort(shares, n_shares, sizeof *shares, by_value);
     qsort(rates, n_rates, sizeof *rates, by_value);
-    for (size_t i = 0; i + 1 < FINISH_SHARES; i++)
-        ret_borders->share[i] = shares[n_shares * (i + 1) / FINISH_SHARES];
-    for (size_t i = 0; i + 1 < FINISH_RATES; i++)
-        ret_borders->rate[i] = rates[n_rates * (i + 1) / FINISH_RATES];
+    for (size_t i = 0; i + 1 < DEADLINE_SHARES; i++)
+        ret_borders->share[i] = shares[n_shares * (i + 1) / DEADLINE_SHARES];
+    for (size_t i = 0; i + 1 < DEADLINE_RATES; i++)
+        ret_borders->rate[i] = rates[n_rates * (i + 1) / DEADLINE_RATES];
     free(shares);
     free(rates);
 }
 
 void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t ticks,
-    const struct finish_chain *single, struct finish_counts *counts,
-    const struct finish_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers)
+    const struct deadline_chain *single, struct deadline_counts *counts,
+    const struct deadline_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers)
 {
-    struct finish_market m = {.n = n, .single = single};
+    struct deadline_market m = {.n = n, .single = single};
     bool up[ZONES_MAX];
 
     for (size_t t = 0; t < ticks; t++) {
         const int64_t at_ms = (int64_t)t * f->zones[zones[0]].tick_ms;
         for (size_t i = 0; i < n; i++)
             up[i] = f->zones[zones[i]].up[t];
-        finish_market_see(&m, at_ms, up, counts);
+        deadline_market_see(&m, at_ms, up, counts);
         if (ret_classes)
-            ret_classes[t] = finish_market_class(&m, borders, at_ms);
+            ret_classes[t] = deadline_market_class(&m, borders, at_ms);
         for (size_t i = 0; ret_offers && i < n; i++)
-            ret_offers[i][t] = finish_market_offer(&m, i, &m.offers[i], borders, at_ms);
+            ret_offers[i][t] = deadline_market_offer(&m, i, &m.offers[i], borders, at_ms);
     }
 }
 
 /* From the first so many ticks of each trace (those of one folder: only of zones as long as `like`,
  * for others began at another time). */
 static void learn_folder(const struct folder *f, double part, size_t ticks_most, size_t like,
-    size_t n, const struct finish_chain *single, struct finish_counts *counts)
+    size_t n, const struct deadline_chain *single, struct deadline_counts *counts)
 {
     size_t zones[ZONES_MAX], n_zones = 0, least = SIZE_MAX;
     struct prng prng;
@@ -211,9 +211,9 @@ static void learn_folder(const struct folder *f, double part, size_t ticks_most,
 }
 
 void policy_learn(const struct world *w, const struct folder *judged, size_t n, size_t until,
-    size_t like, const struct finish_chain *single, struct finish_chain *ret_chain)
+    size_t like, const struct deadline_chain *single, struct deadline_chain *ret_chain)
 {
-    struct finish_counts *counts = mem_alloc(sizeof *counts);
+    struct deadline_counts *counts = mem_alloc(sizeof *counts);
 
     counts->borders = judged->borders;
     counts->of_several = n > 1;
@@ -221,10 +221,10 @@ void policy_learn(const struct world *w, const struct folder *judged, size_t n, 
         learn_folder(
             &w->folders[i], teaches(&w->folders[i], judged), SIZE_MAX, 0, n, single, counts);
     if (until > 0) {
-        finish_counts_fade(counts, FADE);
+        deadline_counts_fade(counts, FADE);
         learn_folder(judged, 1, until, like, n, single, counts);
     }
-    finish_chain_init(ret_chain, counts);
+    deadline_chain_init(ret_chain, counts);
     free(counts);
 }
 
@@ -232,12 +232,12 @@ void policy_classify(struct folder *f)
 {
     for (size_t k = 0; k < f->n; k++) {
         struct zone *z = &f->zones[k];
-        struct finish_watch watch = {0};
+        struct spell_watch watch = {0};
         for (size_t t = 0; t < z->n; t++) {
-            finish_watch_see(&watch, (int64_t)t * z->tick_ms, z->up[t]);
-            z->class[t] = finish_class(&f->borders, &watch, (int64_t)t * z->tick_ms);
-            z->share[t] = (float)finish_watch_share(&watch);
-            z->rate[t] = (float)finish_watch_rate(&watch);
+            spell_watch_see(&watch, (int64_t)t * z->tick_ms, z->up[t]);
+            z->class[t] = deadline_class(&f->borders, &watch, (int64_t)t * z->tick_ms);
+            z->share[t] = (float)spell_watch_share(&watch);
+            z->rate[t] = (float)spell_watch_rate(&watch);
         }
     }
 }

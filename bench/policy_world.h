@@ -27,7 +27,7 @@ struct folder {
     size_t n;
     struct zone zones[ZONES_MAX];
     double judged_from; /* part of the time */
-    struct finish_borders borders;
+    struct deadline_borders borders;
 };
 
 struct world {
@@ -35,7 +35,7 @@ struct world {
     struct folder folders[FOLDERS_MAX];
     size_t offsets;
     const char *only;
-    const struct finish_law *law; /* by which belay is judged; NULL: belayd's */
+    const struct deadline_law *law; /* by which belay is judged; NULL: belayd's */
 };
 
 /* Says so and ends. */
@@ -46,7 +46,7 @@ void policy_load(struct world *w, const char *dir);
 
 /* Terciles of what may teach about the folder. */
 void policy_set_borders(
-    const struct world *w, const struct folder *judged, struct finish_borders *ret_borders);
+    const struct world *w, const struct folder *judged, struct deadline_borders *ret_borders);
 
 /* What each tick of each trace is known as when it comes. */
 void policy_classify(struct folder *f);
@@ -54,12 +54,12 @@ void policy_classify(struct folder *f);
 /* n zones looked at together for so many ticks: counts (or NULL) learn from it, ret_classes (or
  * NULL) is the market's class by tick, ret_offers (or NULL) that of each of them. */
 void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t ticks,
-    const struct finish_chain *single, struct finish_counts *counts,
-    const struct finish_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers);
+    const struct deadline_chain *single, struct deadline_counts *counts,
+    const struct deadline_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers);
 
 /* Of n zones together: counts from elsewhere, faded, and then of the folder itself up to a tick, of
  * traces as long as `like`. */
 void policy_learn(const struct world *w, const struct folder *judged, size_t n, size_t until,
-    size_t like, const struct finish_chain *single, struct finish_chain *ret_chain);
+    size_t like, const struct deadline_chain *single, struct deadline_chain *ret_chain);
 
 #endif

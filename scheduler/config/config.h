@@ -11,7 +11,7 @@
 #include "cloud/provider.h"
 #include "scheduler/config/budgets.h"
 #include "scheduler/config/windows.h"
-#include "scheduler/config/deadlines.h"
+#include "scheduler/config/procurement.h"
 #include "scheduler/config/notify.h"
 #include "scheduler/config/order.h"
 #include "scheduler/config/racks.h"

@@ -38,7 +38,7 @@
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/crons.h"
-#include "scheduler/core/queue/deadlines.h"
+#include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
@@ -517,7 +517,7 @@ struct decider {
 static const struct decider deciders[] = {
     {"lost nodes", .when_due = loss_due},
     {"dependencies", .when_due = dependencies_due},
-    {"deadlines of starts", .when_due = deadlines_due},
+    {"deadlines of starts", .when_due = expiry_due},
     {"procurement", .when_due = pace_due},
     {"spot observations", .when_due = spot_observations_due},
     {"windows", .when_due = windows_due},

@@ -77,52 +77,52 @@ static void make_world(struct prng *prng, struct world *w)
     }
 }
 
-static void look(const struct world *w, const struct finish_borders *b,
-    struct finish_watch *watches, size_t i, struct finish_offer *offers)
+static void look(const struct world *w, const struct deadline_borders *b,
+    struct spell_watch *watches, size_t i, struct deadline_offer *offers)
 {
     for (size_t z = 0; z < w->n; z++) {
-        finish_watch_see(&watches[z], (int64_t)i * w->look_ms, w->up[z][i]);
-        offers[z] = (struct finish_offer){.is_up = w->up[z][i],
+        spell_watch_see(&watches[z], (int64_t)i * w->look_ms, w->up[z][i]);
+        offers[z] = (struct deadline_offer){.is_up = w->up[z][i],
             .price_uusd_h = w->price_uusd_h[z],
-            .class = finish_class(b, &watches[z], (int64_t)i * w->look_ms),
-            .share = finish_watch_share(&watches[z]),
-            .rate = finish_watch_rate(&watches[z])};
+            .class = deadline_class(b, &watches[z], (int64_t)i * w->look_ms),
+            .share = spell_watch_share(&watches[z]),
+            .rate = spell_watch_rate(&watches[z])};
     }
-    offers[w->n] = (struct finish_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
+    offers[w->n] = (struct deadline_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
 }
 
 /* The job, by p; with a cap beside a rival, if cap_uusd is finite. */
-static struct outcome play(const struct world *w, const struct finish_policy *p,
-    const struct finish_borders *b, double cap_uusd, const struct finish_law *law)
+static struct outcome play(const struct world *w, const struct deadline_policy *p,
+    const struct deadline_borders *b, double cap_uusd, const struct deadline_law *law)
 {
-    struct finish_job job = {.work_ms = w->work_ms,
+    struct deadline_job job = {.work_ms = w->work_ms,
         .work_worst_ms = w->work_ms,
         .left_ms = w->time_ms,
         .restart_ms = w->restart_ms,
         .restart_worst_ms = w->restart_ms,
         .failed_launch_ms = w->failed_launch_ms,
         .look_ms = w->look_ms,
-        .on = FINISH_NOWHERE,
-        .last = FINISH_NOWHERE,
+        .on = DEADLINE_NOWHERE,
+        .last = DEADLINE_NOWHERE,
         .whole_work_ms = w->work_ms,
         .whole_time_ms = w->time_ms,
         .cap_uusd = cap_uusd,
         .law = law};
-    struct finish_watch watches[ZONES_MAX] = {0};
-    struct finish_offer offers[ZONES_MAX + 1];
+    struct spell_watch watches[ZONES_MAX] = {0};
+    struct deadline_offer offers[ZONES_MAX + 1];
     struct finish_rival rival;
     bool late = false;
 
     finish_rival_init(&rival);
     job.rival = isinf(cap_uusd) ? NULL : &rival;
     for (size_t i = 0; i < w->n_looks; i++) {
-        struct finish_choice choice;
+        struct deadline_choice choice;
         look(w, b, watches, i, offers);
         if (job.on < w->n && !offers[job.on].is_up)
-            job.on = FINISH_NOWHERE;
-        finish_decide(p, &job, offers, w->n + 1, offers[0].class, &choice);
+            job.on = DEADLINE_NOWHERE;
+        deadline_decide(p, &job, offers, w->n + 1, offers[0].class, &choice);
         /* who follows the rival is not told that only on-demand makes it */
-        assert_true(choice.why != FINISH_WHY_NET || finish_slack_ms(&job) < 0);
+        assert_true(choice.why != DEADLINE_WHY_NET || deadline_slack_ms(&job) < 0);
         finish_rival_pass(
             &rival, &job, offers, finish_rival_look(&rival, &job, offers, w->n + 1), w->look_ms);
         finish_rival_go(&job, offers, choice.offer, w->look_ms);
@@ -136,22 +136,22 @@ static struct outcome play(const struct world *w, const struct finish_policy *p,
 
 /* What is learned is of a market of its own, ten looks up and five down: the worlds are mostly
  * unlike it. */
-static void learn(struct finish_chain *c)
+static void learn(struct deadline_chain *c)
 {
-    struct finish_counts *counts = mem_alloc(sizeof *counts);
-    struct finish_market m = {.n = 1};
+    struct deadline_counts *counts = mem_alloc(sizeof *counts);
+    struct deadline_market m = {.n = 1};
 
-    counts->borders = (struct finish_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
+    counts->borders = (struct deadline_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
     for (int i = 0; i < 3000; i++)
-        finish_market_see(&m, (int64_t)i * FINISH_STEP_MS, (bool[]){i % 15 < 10}, counts);
-    finish_chain_init(c, counts);
+        deadline_market_see(&m, (int64_t)i * DEADLINE_STEP_MS, (bool[]){i % 15 < 10}, counts);
+    deadline_chain_init(c, counts);
     free(counts);
 }
 
 static void the_rival_is_uniform_progress(void **state)
 {
-    const struct finish_borders b = {0};
-    const struct finish_policy p = {.rule = FINISH_UNIFORM, .takes_best = true};
+    const struct deadline_borders b = {0};
+    const struct deadline_policy p = {.rule = DEADLINE_UNIFORM, .takes_best = true};
     struct world *w = mem_alloc(sizeof *w);
     struct prng prng;
 
@@ -169,30 +169,30 @@ static void the_rival_is_uniform_progress(void **state)
 static void the_cap_holds_in_every_world(void **state)
 {
     struct world *w = mem_alloc(sizeof *w);
-    struct finish_chain c;
-    struct finish_table t;
-    const struct finish_policy p = {.table = &t};
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
     size_t without = 0, with_flaps = 0;
     double paid = 0, certain = 0;
     struct prng prng;
 
     (void)state;
     learn(&c);
-    finish_table_init(&t, &c, 144, 200, 1.2, 1.0 / 3);
+    deadline_table_init(&t, &c, 144, 200, 1.2, 1.0 / 3);
     prng_init(&prng, 6);
     for (int round = 0; round < ROUNDS; round++) {
         make_world(&prng, w);
         const double whole_uusd = SURE_UUSD_H * (double)w->work_ms / HOUR_MS,
                      cap_uusd = whole_uusd * 0.01 * (double)prng_range(&prng, 0, 15);
-        const struct outcome capped = play(w, &p, &c.borders, cap_uusd, &finish_law_certain),
+        const struct outcome capped = play(w, &p, &c.borders, cap_uusd, &deadline_law_certain),
                              some =
-                                 play(w, &p, &c.borders, whole_uusd / 10, finish_law_usual(w->n));
+                                 play(w, &p, &c.borders, whole_uusd / 10, deadline_law_usual(w->n));
         const struct outcome uncapped = play(w, &p, &c.borders, INFINITY, NULL);
         assert_false(capped.late || some.late || uncapped.late);
         assert_true(capped.paid_uusd - capped.rival_uusd <= cap_uusd + 1);
         paid += some.paid_uusd / whole_uusd;
         certain +=
-            play(w, &p, &c.borders, whole_uusd / 10, &finish_law_certain).paid_uusd / whole_uusd;
+            play(w, &p, &c.borders, whole_uusd / 10, &deadline_law_certain).paid_uusd / whole_uusd;
         with_flaps += some.paid_uusd - some.rival_uusd > whole_uusd / 10;
         without += uncapped.paid_uusd - uncapped.rival_uusd > whole_uusd / 10;
     }
@@ -202,8 +202,8 @@ static void the_cap_holds_in_every_world(void **state)
     assert_true(without > ROUNDS / 10); /* these worlds are of the kind that it is for */
     assert_true(with_flaps <= ROUNDS / 400);
     assert_true(paid < 0.98 * certain); /* what it gives up certainty for */
-    finish_table_deinit(&t);
-    finish_chain_deinit(&c);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
     free(w);
 }
 

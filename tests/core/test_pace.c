@@ -428,20 +428,20 @@ static void the_rival_sees_what_the_job_sees(void **state)
 static void what_is_decided_is_explained_by_all_rules(void **state)
 {
     static const struct {
-        enum finish_rule rule;
+        enum deadline_rule rule;
         int64_t in_ms;
         const char *waits, *pays; /* parts of what is said at first, and at the end of its time */
-    } all[] = {{FINISH_PLANNED, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
+    } all[] = {{DEADLINE_PLANNED, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
                    "on-demand is bought for it: "},
-        {FINISH_UNIFORM_STICKY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
+        {DEADLINE_UNIFORM_STICKY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
             "it is behind the straight line"},
-        {FINISH_UNIFORM, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
+        {DEADLINE_UNIFORM, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
             "it is behind the straight line"},
-        {FINISH_UNIFORM_PLAIN, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
+        {DEADLINE_UNIFORM_PLAIN, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
             "it is behind the straight line"},
-        {FINISH_GREEDY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
+        {DEADLINE_GREEDY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
             "it has waited for spot for as long as it may"},
-        {FINISH_ON_DEMAND, 10 * HOUR_MS, "on-demand from the start is what was chosen",
+        {DEADLINE_ON_DEMAND, 10 * HOUR_MS, "on-demand from the start is what was chosen",
             "on-demand from the start is what was chosen"}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -460,7 +460,7 @@ static void what_is_decided_is_explained_by_all_rules(void **state)
         assert_true(at_first.median_ms >= HOUR_MS && at_first.late_ms >= at_first.median_ms &&
                     at_first.late_ms <= all[i].in_ms);
         assert_true(at_first.uusd > 0);
-        if (all[i].rule != FINISH_ON_DEMAND)
+        if (all[i].rule != DEADLINE_ON_DEMAND)
             until_pace(&l, job, PACE_SURE, 10 * HOUR_MS);
         assert_true(core_pace_why(l.m, model_job(l.m, job), l.now, why, sizeof why));
         assert_non_null(strstr(why, all[i].pays));

@@ -89,7 +89,7 @@ class Configuration(unittest.TestCase):
             | keys_read("scheduler/config/order.c")
             | keys_read("scheduler/config/windows.c")
             | keys_read("scheduler/config/notify.c")
-            | keys_read("scheduler/config/deadlines.c")
+            | keys_read("scheduler/config/procurement.c")
         )
         read |= keys_read("scheduler/config/telemetry.c")
         read |= keys_read("scheduler/config/budgets.c") | set(

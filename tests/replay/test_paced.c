@@ -70,7 +70,7 @@ static void make_market(const struct wrong *x, struct recorded *m)
 }
 
 /* What it cost; it must not be late. */
-static int64_t play(const struct wrong *x, struct recorded *m, enum finish_rule rule, int start)
+static int64_t play(const struct wrong *x, struct recorded *m, enum deadline_rule rule, int start)
 {
     static const char *const zones[ZONES + 1] = {"z1", "z2", "z1"};
     struct replay_offer offers[ZONES + 1];
@@ -134,8 +134,8 @@ static void whatever_is_wrong_it_is_not_late(void **state)
         {"no notice", 1, 2 * MINUTE, 0, false, false, false}};
     /* the first is belayd's, under its cap, unless it is told otherwise */
     enum { PLANNED, STICKY, UNIFORM, ON_DEMAND, RULES };
-    static const enum finish_rule rules[RULES] = {
-        FINISH_PLANNED, FINISH_UNIFORM_STICKY, FINISH_UNIFORM, FINISH_ON_DEMAND};
+    static const enum deadline_rule rules[RULES] = {
+        DEADLINE_PLANNED, DEADLINE_UNIFORM_STICKY, DEADLINE_UNIFORM, DEADLINE_ON_DEMAND};
     (void)state;
     printf("%-32s %10s %10s %10s %10s  dollars, mean of %d\n", "", "planned", "sticky", "uniform",
         "on-demand", STARTS);

@@ -10,33 +10,33 @@
 
 #define HOUR_MS 3600000.0
 
-const struct finish_law finish_law_one = {.flaps = 5, .losses = 2, .part = 0.5};
-const struct finish_law finish_law_several = {.flaps = 2, .losses = 0.4, .part = 0.5};
-const struct finish_law finish_law_certain = {.flaps = INFINITY};
+const struct deadline_law deadline_law_one = {.flaps = 5, .losses = 2, .part = 0.5};
+const struct deadline_law deadline_law_several = {.flaps = 2, .losses = 0.4, .part = 0.5};
+const struct deadline_law deadline_law_certain = {.flaps = INFINITY};
 
-const struct finish_law *finish_law_usual(size_t n_spot)
+const struct deadline_law *deadline_law_usual(size_t n_spot)
 {
-    return n_spot > 1 ? &finish_law_several : &finish_law_one;
+    return n_spot > 1 ? &deadline_law_several : &deadline_law_one;
 }
 
 void finish_rival_init(struct finish_rival *rival)
 {
-    *rival = (struct finish_rival){.on = FINISH_NOWHERE, .last = FINISH_NOWHERE};
+    *rival = (struct finish_rival){.on = DEADLINE_NOWHERE, .last = DEADLINE_NOWHERE};
 }
 
-struct finish_job finish_rival_job(const struct finish_rival *rival, const struct finish_job *job,
-    const struct finish_offer *offers)
+struct deadline_job finish_rival_job(const struct finish_rival *rival,
+    const struct deadline_job *job, const struct deadline_offer *offers)
 {
-    struct finish_job r = *job;
+    struct deadline_job r = *job;
     const int64_t left_ms = job->whole_work_ms - rival->done_ms;
 
     r.rival = NULL;
     r.work_ms = left_ms > 0 ? left_ms : 0;
     r.work_worst_ms = r.work_ms + (r.work_ms > 0 ? job->work_worst_ms - job->work_ms : 0);
     r.on = rival->on;
-    if (r.on != FINISH_NOWHERE && !offers[r.on].is_sure &&
+    if (r.on != DEADLINE_NOWHERE && !offers[r.on].is_sure &&
         (!offers[r.on].is_up || offers[r.on].is_guess))
-        r.on = FINISH_NOWHERE;
+        r.on = DEADLINE_NOWHERE;
     r.last = rival->last;
     r.starting_ms = rival->starting_ms;
     r.paid_uusd = rival->paid_uusd;
@@ -44,41 +44,42 @@ struct finish_job finish_rival_job(const struct finish_rival *rival, const struc
 }
 
 void finish_rival_go(
-    struct finish_job *job, const struct finish_offer *offers, size_t to, int64_t passed_ms)
+    struct deadline_job *job, const struct deadline_offer *offers, size_t to, int64_t passed_ms)
 {
-    const int64_t boot = to == FINISH_NOWHERE ? 0
-                         : to == job->on      ? job->starting_ms
-                                              : job->restart_ms;
+    const int64_t boot = to == DEADLINE_NOWHERE ? 0
+                         : to == job->on        ? job->starting_ms
+                                                : job->restart_ms;
     const int64_t booted = min_i64(boot, passed_ms),
-                  ran = to == FINISH_NOWHERE ? 0 : min_i64(passed_ms - booted, job->work_ms);
+                  ran = to == DEADLINE_NOWHERE ? 0 : min_i64(passed_ms - booted, job->work_ms);
 
     job->left_ms -= passed_ms;
     job->starting_ms = boot - booted;
     job->work_ms -= ran;
     job->work_worst_ms -= ran;
     job->on = to;
-    if (to == FINISH_NOWHERE)
+    if (to == DEADLINE_NOWHERE)
         return;
     job->paid_uusd += (double)offers[to].price_uusd_h * (double)(booted + ran) / HOUR_MS;
     if (!offers[to].is_sure)
         job->last = to;
 }
 
-size_t finish_rival_look(const struct finish_rival *rival, const struct finish_job *job,
-    const struct finish_offer *offers, size_t n)
+size_t finish_rival_look(const struct finish_rival *rival, const struct deadline_job *job,
+    const struct deadline_offer *offers, size_t n)
 {
-    const struct finish_policy p = {.rule = FINISH_UNIFORM, .takes_best = true, .only_seen = true};
-    const struct finish_job r = finish_rival_job(rival, job, offers);
-    struct finish_choice choice;
+    const struct deadline_policy p = {
+        .rule = DEADLINE_UNIFORM, .takes_best = true, .only_seen = true};
+    const struct deadline_job r = finish_rival_job(rival, job, offers);
+    struct deadline_choice choice;
 
-    finish_decide(&p, &r, offers, n, 0, &choice);
+    deadline_decide(&p, &r, offers, n, 0, &choice);
     return choice.offer;
 }
 
-void finish_rival_pass(struct finish_rival *rival, const struct finish_job *job,
-    const struct finish_offer *offers, size_t to, int64_t passed_ms)
+void finish_rival_pass(struct finish_rival *rival, const struct deadline_job *job,
+    const struct deadline_offer *offers, size_t to, int64_t passed_ms)
 {
-    struct finish_job r = finish_rival_job(rival, job, offers);
+    struct deadline_job r = finish_rival_job(rival, job, offers);
     const int64_t work_ms = r.work_ms;
 
     finish_rival_go(&r, offers, to, passed_ms);
@@ -91,7 +92,7 @@ void finish_rival_pass(struct finish_rival *rival, const struct finish_job *job,
 
 /* Both after the same look. Times in ms of work, prices a ms. */
 struct beside {
-    const struct finish_job *job, *rival;
+    const struct deadline_job *job, *rival;
     double unit, price; /* of on-demand, and the least of spot */
     double paid;        /* by the job, more than by the rival */
     /* the rival's work left, and how much more the job has, both with what a start still takes */
@@ -99,8 +100,8 @@ struct beside {
     double restart;
 };
 
-static struct beside compare(const struct finish_job *job, const struct finish_job *rival,
-    const struct finish_offer *offers, size_t n, size_t sure)
+static struct beside compare(const struct deadline_job *job, const struct deadline_job *rival,
+    const struct deadline_offer *offers, size_t n, size_t sure)
 {
     struct beside b = {.job = job,
         .rival = rival,
@@ -113,9 +114,9 @@ static struct beside compare(const struct finish_job *job, const struct finish_j
             b.price = fmin(b.price, (double)offers[i].price_uusd_h / HOUR_MS);
     b.paid = job->paid_uusd - rival->paid_uusd;
     b.theirs =
-        (double)rival->work_ms + (rival->on == FINISH_NOWHERE ? 0 : (double)rival->starting_ms);
+        (double)rival->work_ms + (rival->on == DEADLINE_NOWHERE ? 0 : (double)rival->starting_ms);
     b.behind = (double)job->work_ms - b.theirs;
-    if (rival->on != FINISH_NOWHERE)
+    if (rival->on != DEADLINE_NOWHERE)
         b.behind += job->on == rival->on ? (double)job->starting_ms : b.restart;
     return b;
 }
@@ -123,17 +124,18 @@ static struct beside compare(const struct finish_job *job, const struct finish_j
 /* Of the spot that the rival is likely to be on: the one that it would take, or that it had
  * last. */
 static double rate_of_loss(
-    const struct finish_job *rival, const struct finish_offer *offers, size_t n)
+    const struct deadline_job *rival, const struct deadline_offer *offers, size_t n)
 {
     size_t best = rival->last;
 
     for (size_t i = 0; i < n; i++)
-        if (!offers[i].is_sure && (best == FINISH_NOWHERE || offers[i].share > offers[best].share))
+        if (!offers[i].is_sure &&
+            (best == DEADLINE_NOWHERE || offers[i].share > offers[best].share))
             best = i;
-    if (best == FINISH_NOWHERE)
+    if (best == DEADLINE_NOWHERE)
         return 0;
-    return rival->last == FINISH_NOWHERE ? offers[best].rate
-                                         : fmax(offers[best].rate, offers[rival->last].rate);
+    return rival->last == DEADLINE_NOWHERE ? offers[best].rate
+                                           : fmax(offers[best].rate, offers[rival->last].rate);
 }
 
 /* The most of its work that the rival may yet do on spot when the job, which goes where it goes,
@@ -154,7 +156,7 @@ static double done_after(double theirs, double behind, double room, double waste
  * INFINITY: there may be no time left to do so. */
 static double regret_catching_up(const struct beside *b, double spare, double rate, bool is_on_sure)
 {
-    const struct finish_law *law = b->job->law;
+    const struct deadline_law *law = b->job->law;
     const double worst = (double)b->rival->restart_worst_ms, flap = worst + (double)b->job->look_ms;
     const double behind = b->behind + (is_on_sure ? (double)b->job->starting_ms : b->restart);
     const double room = spare - worst - behind - 2 * law->flaps * flap;
@@ -166,8 +168,8 @@ static double regret_catching_up(const struct beside *b, double spare, double ra
                done_after(b->theirs, behind, room, law->losses * rate / HOUR_MS * 2 * flap);
 }
 
-double finish_rival_regret(const struct finish_job *job, const struct finish_job *rival,
-    const struct finish_offer *offers, size_t n, size_t sure)
+double finish_rival_regret(const struct deadline_job *job, const struct deadline_job *rival,
+    const struct deadline_offer *offers, size_t n, size_t sure)
 {
     const struct beside b = compare(job, rival, offers, n, sure);
     const bool is_on_sure = job->on == sure;
@@ -187,8 +189,8 @@ double finish_rival_regret(const struct finish_job *job, const struct finish_job
     return fmin(most, regret_catching_up(&b, spare, rate_of_loss(rival, offers, n), is_on_sure));
 }
 
-double finish_rival_owed(const struct finish_job *job, const struct finish_job *rival,
-    const struct finish_offer *offers, size_t n, size_t sure)
+double finish_rival_owed(const struct deadline_job *job, const struct deadline_job *rival,
+    const struct deadline_offer *offers, size_t n, size_t sure)
 {
     const struct beside b = compare(job, rival, offers, n, sure);
 

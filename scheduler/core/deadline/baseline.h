@@ -20,7 +20,7 @@
  * What would pass the cap is not done; while one of these holds, following the rival keeps it, so
  * the cap holds for certain.
  *
- * That is finish_law_certain, whose FLAPS are INFINITY. It hardly lets a job be behind, for spot
+ * That is deadline_law_certain, whose FLAPS are INFINITY. It hardly lets a job be behind, for spot
  * might go and come until the job's slack is used up, and then stay for the rival. With a number of
  * flaps a fourth is enough, b being w - w' and a start: a job that is behind goes where the rival
  * is, and on on-demand whenever that idles, by which it comes up to it for what the work costs
@@ -44,9 +44,9 @@
 
 /* What was chosen (docs/explanation/deadlines.md), for jobs with one spot offer and with several,
  * and what is certain. */
-extern const struct finish_law finish_law_one, finish_law_several, finish_law_certain;
+extern const struct deadline_law deadline_law_one, deadline_law_several, deadline_law_certain;
 /* Of the first two that of a job with so many spot offers. */
-const struct finish_law *finish_law_usual(size_t n_spot);
+const struct deadline_law *deadline_law_usual(size_t n_spot);
 
 /* A job that came just now. */
 void finish_rival_init(struct finish_rival *rival);
@@ -54,29 +54,29 @@ void finish_rival_init(struct finish_rival *rival);
 /* Where the rival is until the next look. job says what is known of the job that it goes beside:
  * its own work, places and payments are put in for the job's. What was on spot that is not up has
  * lost it. */
-size_t finish_rival_look(const struct finish_rival *rival, const struct finish_job *job,
-    const struct finish_offer *offers, size_t n);
+size_t finish_rival_look(const struct finish_rival *rival, const struct deadline_job *job,
+    const struct deadline_offer *offers, size_t n);
 
 /* passed_ms later, if it was there, `to` that finish_rival_look() returned. job and offers are
  * those of that look. */
-void finish_rival_pass(struct finish_rival *rival, const struct finish_job *job,
-    const struct finish_offer *offers, size_t to, int64_t passed_ms);
+void finish_rival_pass(struct finish_rival *rival, const struct deadline_job *job,
+    const struct deadline_offer *offers, size_t to, int64_t passed_ms);
 
 /* For deadline.c. */
 
 /* The job as the rival has it now, and after the time to the next look at `to`. */
-struct finish_job finish_rival_job(const struct finish_rival *rival, const struct finish_job *job,
-    const struct finish_offer *offers);
+struct deadline_job finish_rival_job(const struct finish_rival *rival,
+    const struct deadline_job *job, const struct deadline_offer *offers);
 void finish_rival_go(
-    struct finish_job *job, const struct finish_offer *offers, size_t to, int64_t passed_ms);
+    struct deadline_job *job, const struct deadline_offer *offers, size_t to, int64_t passed_ms);
 
 /* The most that the job may come to cost more than the rival, in uusd, both as they are after the
  * same look; sure: the cheapest sure offer. */
-double finish_rival_regret(const struct finish_job *job, const struct finish_job *rival,
-    const struct finish_offer *offers, size_t n, size_t sure);
+double finish_rival_regret(const struct deadline_job *job, const struct deadline_job *rival,
+    const struct deadline_offer *offers, size_t n, size_t sure);
 /* What the job comes to cost more if it is done from now on as the rival does, so much behind it,
  * and neither runs out of slack. */
-double finish_rival_owed(const struct finish_job *job, const struct finish_job *rival,
-    const struct finish_offer *offers, size_t n, size_t sure);
+double finish_rival_owed(const struct deadline_job *job, const struct deadline_job *rival,
+    const struct deadline_offer *offers, size_t n, size_t sure);
 
 #endif

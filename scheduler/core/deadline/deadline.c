@@ -23,51 +23,51 @@
 #define HOUR_MS 3600000.0
 
 /* Time left that neither the worst work nor the net needs. */
-int64_t finish_slack_ms(const struct finish_job *job)
+int64_t deadline_slack_ms(const struct deadline_job *job)
 {
     return job->left_ms - job->work_worst_ms - job->restart_worst_ms - job->failed_launch_ms;
 }
 
-bool finish_makes_it(const struct finish_job *job)
+bool deadline_is_feasible(const struct deadline_job *job)
 {
-    return finish_slack_ms(job) >= 0;
+    return deadline_slack_ms(job) >= 0;
 }
 
-static size_t cheapest_sure(const struct finish_offer *offers, size_t n)
+static size_t cheapest_sure(const struct deadline_offer *offers, size_t n)
 {
-    size_t best = FINISH_NOWHERE;
+    size_t best = DEADLINE_NOWHERE;
 
     for (size_t i = 0; i < n; i++)
         if (offers[i].is_sure &&
-            (best == FINISH_NOWHERE || offers[i].price_uusd_h < offers[best].price_uusd_h))
+            (best == DEADLINE_NOWHERE || offers[i].price_uusd_h < offers[best].price_uusd_h))
             best = i;
-    assert(best != FINISH_NOWHERE);
+    assert(best != DEADLINE_NOWHERE);
     return best;
 }
 
-static bool is_on_spot(const struct finish_job *job, const struct finish_offer *offers)
+static bool is_on_spot(const struct deadline_job *job, const struct deadline_offer *offers)
 {
-    return job->on != FINISH_NOWHERE && !offers[job->on].is_sure && offers[job->on].is_up;
+    return job->on != DEADLINE_NOWHERE && !offers[job->on].is_sure && offers[job->on].is_up;
 }
 
-static bool is_on_sure(const struct finish_job *job, const struct finish_offer *offers)
+static bool is_on_sure(const struct deadline_job *job, const struct deadline_offer *offers)
 {
-    return job->on != FINISH_NOWHERE && offers[job->on].is_sure;
+    return job->on != DEADLINE_NOWHERE && offers[job->on].is_sure;
 }
 
-static struct finish_choice choose(size_t offer, enum finish_why why)
+static struct deadline_choice choose(size_t offer, enum deadline_why why)
 {
-    return (struct finish_choice){
+    return (struct deadline_choice){
         .offer = offer, .why = why, .cost_uusd = INFINITY, .next_cost_uusd = INFINITY};
 }
 
 /* The references. */
 
-static size_t pick_spot(const struct finish_policy *p, const struct finish_job *job,
-    const struct finish_offer *offers, size_t n)
+static size_t pick_spot(const struct deadline_policy *p, const struct deadline_job *job,
+    const struct deadline_offer *offers, size_t n)
 {
-    const size_t from = job->last == FINISH_NOWHERE ? n - 1 : job->last;
-    size_t best = FINISH_NOWHERE;
+    const size_t from = job->last == DEADLINE_NOWHERE ? n - 1 : job->last;
+    size_t best = DEADLINE_NOWHERE;
 
     for (size_t step = 1; step <= n; step++) {
         const size_t i = (from + step) % n;
@@ -75,14 +75,14 @@ static size_t pick_spot(const struct finish_policy *p, const struct finish_job *
             continue;
         if (!p->takes_best)
             return i;
-        if (best == FINISH_NOWHERE || offers[i].share > offers[best].share)
+        if (best == DEADLINE_NOWHERE || offers[i].share > offers[best].share)
             best = i;
     }
     return best;
 }
 
 /* Work done, less than the straight line asks for ahead_ms from now. */
-static bool is_behind(const struct finish_job *job, int64_t ahead_ms)
+static bool is_behind(const struct deadline_job *job, int64_t ahead_ms)
 {
     const double done = (double)(job->whole_work_ms - job->work_ms);
     const double elapsed = (double)(job->whole_time_ms - job->left_ms + ahead_ms);
@@ -90,45 +90,45 @@ static bool is_behind(const struct finish_job *job, int64_t ahead_ms)
     return done < elapsed * (double)job->whole_work_ms / (double)job->whole_time_ms;
 }
 
-static size_t follow_rule(const struct finish_policy *p, const struct finish_job *job,
-    const struct finish_offer *offers, size_t n)
+static size_t follow_rule(const struct deadline_policy *p, const struct deadline_job *job,
+    const struct deadline_offer *offers, size_t n)
 {
     const size_t sure = cheapest_sure(offers, n), spot = pick_spot(p, job, offers, n);
-    const int64_t spare = finish_slack_ms(job);
+    const int64_t spare = deadline_slack_ms(job);
     const bool on_sure = is_on_sure(job, offers);
 
-    if (p->rule == FINISH_ON_DEMAND)
+    if (p->rule == DEADLINE_ON_DEMAND)
         return sure;
     if (is_on_spot(job, offers))
         return job->on;
     if (spare < max_i64(job->restart_worst_ms, job->failed_launch_ms) || spare < job->look_ms)
         return on_sure ? job->on : sure;
-    if (on_sure && p->rule == FINISH_UNIFORM_STICKY && is_behind(job, 2 * job->restart_ms))
+    if (on_sure && p->rule == DEADLINE_UNIFORM_STICKY && is_behind(job, 2 * job->restart_ms))
         return job->on;
-    if (spot != FINISH_NOWHERE)
+    if (spot != DEADLINE_NOWHERE)
         return spot;
-    if (p->rule == FINISH_GREEDY)
-        return FINISH_NOWHERE;
-    if (on_sure && p->rule != FINISH_UNIFORM_PLAIN)
-        return is_behind(job, 2 * job->restart_ms) ? job->on : FINISH_NOWHERE;
-    return is_behind(job, 0) ? sure : FINISH_NOWHERE;
+    if (p->rule == DEADLINE_GREEDY)
+        return DEADLINE_NOWHERE;
+    if (on_sure && p->rule != DEADLINE_UNIFORM_PLAIN)
+        return is_behind(job, 2 * job->restart_ms) ? job->on : DEADLINE_NOWHERE;
+    return is_behind(job, 0) ? sure : DEADLINE_NOWHERE;
 }
 
 /* What is planned. */
 
 struct plan {
-    const struct finish_policy *p;
-    const struct finish_job *job;
-    const struct finish_offer *offers;
+    const struct deadline_policy *p;
+    const struct deadline_job *job;
+    const struct deadline_offer *offers;
     size_t n, sure;
     uint16_t market;
     double longer_ms; /* that a start takes than the table says */
     double unit_uusd; /* what a step on demand costs */
     int64_t slack_ms;
-    struct finish_choice best;
+    struct deadline_choice best;
     bool is_capped;
     /* the rival at the next look, if is_capped, and where it is until then */
-    struct finish_job beside;
+    struct deadline_job beside;
     size_t beside_on;
     /* it does not wait, and what it owes is what may not pass the cap */
     bool catches_up;
@@ -138,7 +138,7 @@ struct plan {
 
 static bool passes_cap(const struct plan *pl, size_t offer)
 {
-    struct finish_job then = *pl->job;
+    struct deadline_job then = *pl->job;
     const double cap_uusd = isinf(then.law->flaps) ? then.cap_uusd : then.law->part * then.cap_uusd;
 
     finish_rival_go(&then, pl->offers, offer, then.look_ms);
@@ -147,7 +147,7 @@ static bool passes_cap(const struct plan *pl, size_t offer)
     return finish_rival_regret(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
 }
 
-static void consider(struct plan *pl, size_t offer, enum finish_why why, double cost)
+static void consider(struct plan *pl, size_t offer, enum deadline_why why, double cost)
 {
     const double uusd = cost * pl->unit_uusd;
 
@@ -170,10 +170,10 @@ static void consider(struct plan *pl, size_t offer, enum finish_why why, double 
 /* The costs of all acts with so much of the restart counted as work beside it: what is left of it
  * where the job is, or by what a start takes longer than the table's. */
 static void costs_of(
-    const struct plan *pl, uint16_t class, double extra_ms, double ret_costs[FINISH_ACTS])
+    const struct plan *pl, uint16_t class, double extra_ms, double ret_costs[DEADLINE_ACTS])
 {
-    finish_table_costs(pl->p->table, ((double)pl->job->work_ms + extra_ms) / FINISH_STEP_MS,
-        ((double)pl->slack_ms - extra_ms) / FINISH_STEP_MS, class, ret_costs);
+    deadline_table_costs(pl->p->table, ((double)pl->job->work_ms + extra_ms) / DEADLINE_STEP_MS,
+        ((double)pl->slack_ms - extra_ms) / DEADLINE_STEP_MS, class, ret_costs);
 }
 
 /* What is waited for in the market: what the job is on, or the favourite. The table's spot has one
@@ -190,11 +190,11 @@ static double market_price(const struct plan *pl)
 /* What this offer costs more is paid while it is expected to last. Counted from the market's price:
  * from a lower one, say the table's as it was rounded, waiting would look cheaper than any spot,
  * again and again, until there is no time left. */
-static double dearer(const struct plan *pl, const struct finish_offer *o, double extra_ms)
+static double dearer(const struct plan *pl, const struct deadline_offer *o, double extra_ms)
 {
-    const struct finish_table *t = pl->p->table;
+    const struct deadline_table *t = pl->p->table;
     const double price = (double)o->price_uusd_h / (double)pl->offers[pl->sure].price_uusd_h;
-    const double run = ((double)pl->job->work_ms + extra_ms) / FINISH_STEP_MS,
+    const double run = ((double)pl->job->work_ms + extra_ms) / DEADLINE_STEP_MS,
                  life = t->life[o->class];
 
     return (price - market_price(pl)) * (run < life ? run : life);
@@ -202,7 +202,7 @@ static double dearer(const struct plan *pl, const struct finish_offer *o, double
 
 /* Spot is not left for spot of the same price: that another is expected to last longer is mostly
  * the luck of the estimate, and the table's favourite stays the favourite until it is lost. */
-static bool is_worth_leaving_for(const struct plan *pl, const struct finish_offer *o)
+static bool is_worth_leaving_for(const struct plan *pl, const struct deadline_offer *o)
 {
     return !is_on_spot(pl->job, pl->offers) ||
            o->price_uusd_h < pl->offers[pl->job->on].price_uusd_h;
@@ -210,36 +210,36 @@ static bool is_worth_leaving_for(const struct plan *pl, const struct finish_offe
 
 static void consider_spot(struct plan *pl, size_t i)
 {
-    const struct finish_job *job = pl->job;
-    const struct finish_offer *o = &pl->offers[i];
-    double costs[FINISH_ACTS];
+    const struct deadline_job *job = pl->job;
+    const struct deadline_offer *o = &pl->offers[i];
+    double costs[DEADLINE_ACTS];
 
     if (i == job->on && pl->slack_ms >= min_i64(job->look_ms, job->starting_ms)) {
         costs_of(pl, o->class, (double)job->starting_ms, costs);
-        consider(pl, i, FINISH_WHY_KEEP,
-            costs[FINISH_SPOT_STAY] + dearer(pl, o, (double)job->starting_ms));
+        consider(pl, i, DEADLINE_WHY_KEEP,
+            costs[DEADLINE_SPOT_STAY] + dearer(pl, o, (double)job->starting_ms));
     } else if (i != job->on &&
                pl->slack_ms >= max_i64(job->restart_worst_ms, job->failed_launch_ms) &&
                is_worth_leaving_for(pl, o)) {
         costs_of(pl, o->class, pl->longer_ms, costs);
-        consider(pl, i, FINISH_WHY_CHEAPEST,
-            costs[FINISH_SPOT_START] + dearer(pl, o, (double)job->restart_ms));
+        consider(pl, i, DEADLINE_WHY_CHEAPEST,
+            costs[DEADLINE_SPOT_START] + dearer(pl, o, (double)job->restart_ms));
     }
 }
 
 static void consider_all(struct plan *pl)
 {
-    const struct finish_job *job = pl->job;
+    const struct deadline_job *job = pl->job;
     /* The market as the job sees it: its favourite is what the job is on. */
     const uint16_t market = is_on_spot(job, pl->offers) ? pl->offers[job->on].class : pl->market;
-    double costs[FINISH_ACTS];
+    double costs[DEADLINE_ACTS];
 
     if (is_on_sure(job, pl->offers)) {
         costs_of(pl, market, (double)job->starting_ms, costs);
-        consider(pl, job->on, FINISH_WHY_KEEP, costs[FINISH_SURE_STAY]);
+        consider(pl, job->on, DEADLINE_WHY_KEEP, costs[DEADLINE_ON_DEMAND_STAY]);
     } else {
         costs_of(pl, market, pl->longer_ms, costs);
-        consider(pl, pl->sure, FINISH_WHY_CHEAPEST, costs[FINISH_SURE_START]);
+        consider(pl, pl->sure, DEADLINE_WHY_CHEAPEST, costs[DEADLINE_ON_DEMAND_START]);
     }
     for (size_t i = 0; i < pl->n; i++)
         if (!pl->offers[i].is_sure && pl->offers[i].is_up)
@@ -247,9 +247,9 @@ static void consider_all(struct plan *pl)
     if (pl->slack_ms < job->look_ms || pl->catches_up)
         return;
     costs_of(pl, market, pl->longer_ms, costs); /* the start that is waited for takes as long */
-    consider(pl, FINISH_NOWHERE,
-        finish_class_is_up(market) ? FINISH_WHY_BETTER_WAIT : FINISH_WHY_NOTHING_UP,
-        costs[FINISH_WAIT]);
+    consider(pl, DEADLINE_NOWHERE,
+        deadline_class_is_up(market) ? DEADLINE_WHY_BETTER_WAIT : DEADLINE_WHY_NOTHING_UP,
+        costs[DEADLINE_WAIT]);
 }
 
 static bool is_none(const struct plan *pl)
@@ -275,19 +275,20 @@ static void consider_under_cap(struct plan *pl)
     if (is_none(pl) && !isinf(followed_uusd)) {
         pl->best.offer = pl->beside_on;
         pl->best.cost_uusd = followed_uusd;
-        pl->best.why = FINISH_WHY_CAP;
+        pl->best.why = DEADLINE_WHY_CAP;
     } else if (is_none(pl)) {
         pl->is_capped = pl->catches_up = false;
         consider_all(pl);
         return;
     }
     if (pl->refused_uusd < pl->best.cost_uusd)
-        pl->best.why = FINISH_WHY_CAP;
+        pl->best.why = DEADLINE_WHY_CAP;
 }
 
 /* Behind the net: on-demand now, unless the job is on something already that is as quick and there
  * is no time for a restart. */
-static size_t rescue(const struct finish_job *job, const struct finish_offer *offers, size_t sure)
+static size_t rescue(
+    const struct deadline_job *job, const struct deadline_offer *offers, size_t sure)
 {
     const bool makes_it = job->left_ms >= job->work_worst_ms + job->restart_worst_ms;
 
@@ -296,34 +297,35 @@ static size_t rescue(const struct finish_job *job, const struct finish_offer *of
     return sure;
 }
 
-void finish_decide(const struct finish_policy *p, const struct finish_job *job,
-    const struct finish_offer *offers, size_t n, uint16_t market, struct finish_choice *ret_choice)
+void deadline_decide(const struct deadline_policy *p, const struct deadline_job *job,
+    const struct deadline_offer *offers, size_t n, uint16_t market,
+    struct deadline_choice *ret_choice)
 {
     struct plan pl = {.p = p,
         .job = job,
         .offers = offers,
         .n = n,
         .market = market,
-        .slack_ms = finish_slack_ms(job)};
+        .slack_ms = deadline_slack_ms(job)};
 
     assert(job->work_ms >= 0 && job->work_worst_ms >= job->work_ms && job->look_ms > 0);
-    assert(job->on == FINISH_NOWHERE || job->on < n);
+    assert(job->on == DEADLINE_NOWHERE || job->on < n);
     pl.sure = cheapest_sure(offers, n);
     if (job->work_worst_ms == 0) {
-        *ret_choice = choose(FINISH_NOWHERE, FINISH_WHY_DONE);
+        *ret_choice = choose(DEADLINE_NOWHERE, DEADLINE_WHY_DONE);
         return;
     }
-    if (p->rule != FINISH_PLANNED) {
-        *ret_choice = choose(follow_rule(p, job, offers, n), FINISH_WHY_RULE);
+    if (p->rule != DEADLINE_PLANNED) {
+        *ret_choice = choose(follow_rule(p, job, offers, n), DEADLINE_WHY_RULE);
         return;
     }
     if (pl.slack_ms < 0) {
-        *ret_choice = choose(rescue(job, offers, pl.sure), FINISH_WHY_NET);
+        *ret_choice = choose(rescue(job, offers, pl.sure), DEADLINE_WHY_NET);
         return;
     }
-    pl.longer_ms = (double)job->restart_ms - p->table->restart_steps * FINISH_STEP_MS;
-    pl.unit_uusd = (double)offers[pl.sure].price_uusd_h * FINISH_STEP_MS / HOUR_MS;
-    pl.best = choose(pl.sure, FINISH_WHY_NET);
+    pl.longer_ms = (double)job->restart_ms - p->table->restart_steps * DEADLINE_STEP_MS;
+    pl.unit_uusd = (double)offers[pl.sure].price_uusd_h * DEADLINE_STEP_MS / HOUR_MS;
+    pl.best = choose(pl.sure, DEADLINE_WHY_NET);
     if (job->rival)
         consider_under_cap(&pl);
     else

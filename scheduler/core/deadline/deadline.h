@@ -26,29 +26,29 @@
 
 #include "scheduler/core/deadline/table.h"
 
-#define FINISH_NOWHERE ((size_t)-1)
+#define DEADLINE_NOWHERE ((size_t)-1)
 
-enum finish_rule {
-    FINISH_PLANNED,        /* the table */
-    FINISH_UNIFORM,        /* Uniform Progress with its hysteresis */
-    FINISH_UNIFORM_STICKY, /* the same; the hysteresis holds against spot as well */
-    FINISH_UNIFORM_PLAIN,  /* without */
-    FINISH_GREEDY,         /* spot, or wait until only on-demand makes it */
-    FINISH_ON_DEMAND       /* from the start */
+enum deadline_rule {
+    DEADLINE_PLANNED,        /* the table */
+    DEADLINE_UNIFORM,        /* Uniform Progress with its hysteresis */
+    DEADLINE_UNIFORM_STICKY, /* the same; the hysteresis holds against spot as well */
+    DEADLINE_UNIFORM_PLAIN,  /* without */
+    DEADLINE_GREEDY,         /* spot, or wait until only on-demand makes it */
+    DEADLINE_ON_DEMAND       /* from the start */
 };
 
 /* An offer. Those that cannot be taken away and are always there are SURE: on-demand, and reserved
  * capacity that is free. */
-struct finish_offer {
+struct deadline_offer {
     bool is_sure;
     bool is_up; /* spot: could be had at the last look */
     /* spot that is up: nobody has seen it since it was away, but it may be asked for. Not for the
      * rival of a cap */
     bool is_guess;
-    uint16_t class;       /* spot: finish_class() */
+    uint16_t class;       /* spot: deadline_class() */
     int64_t price_uusd_h; /* >= 0: what an hour more of it costs; of reserved capacity nothing */
-    double share;         /* spot: finish_watch_share(); for the references */
-    double rate;          /* spot: finish_watch_rate(); for the rival of a cap */
+    double share;         /* spot: spell_watch_share(); for the references */
+    double rate;          /* spot: spell_watch_rate(); for the rival of a cap */
 };
 
 /* Uniform Progress beside the job: baseline.h. */
@@ -59,7 +59,7 @@ struct finish_rival {
 };
 
 /* How a cap is kept: baseline.h. */
-struct finish_law {
+struct deadline_law {
     /* that are reckoned with before the job has come up to the rival; INFINITY: the cap holds
      * whatever comes */
     double flaps;
@@ -68,7 +68,7 @@ struct finish_law {
     double part; /* of the cap that is used; flaps < INFINITY */
 };
 
-struct finish_job {
+struct deadline_job {
     /* left, at full speed; the worst that is to be reckoned with, >= work_ms >= 0 */
     int64_t work_ms, work_worst_ms;
     int64_t left_ms; /* to the deadline; may be negative */
@@ -79,63 +79,64 @@ struct finish_job {
     int64_t failed_launch_ms;
     /* the next decision comes no later than after this, > 0 */
     int64_t look_ms;
-    /* the offer it is on, or FINISH_NOWHERE; one that was lost is nowhere */
+    /* the offer it is on, or DEADLINE_NOWHERE; one that was lost is nowhere */
     size_t on;
-    /* the spot offer it was on last, or FINISH_NOWHERE; the references go on from it */
+    /* the spot offer it was on last, or DEADLINE_NOWHERE; the references go on from it */
     size_t last;
     /* of the restart there still to come, at worst: > 0 until the program runs */
     int64_t starting_ms;
     /* for Uniform Progress */
     int64_t whole_work_ms, whole_time_ms; /* work and time to the deadline when the job came */
-    /* FINISH_PLANNED; zero: no cap */
+    /* DEADLINE_PLANNED; zero: no cap */
     const struct finish_rival *rival; /* borrowed */
     double paid_uusd;                 /* so far, by the job */
     double cap_uusd;                  /* that it may come to cost more than the rival */
-    const struct finish_law *law;     /* borrowed */
+    const struct deadline_law *law;   /* borrowed */
 };
 
-enum finish_why {
-    FINISH_WHY_DONE,
-    FINISH_WHY_NET,         /* only on-demand makes it for certain */
-    FINISH_WHY_CHEAPEST,    /* expected to be cheapest over all */
-    FINISH_WHY_KEEP,        /* as this, and it is on it already */
-    FINISH_WHY_NOTHING_UP,  /* waiting: no spot is up, and there is time */
-    FINISH_WHY_BETTER_WAIT, /* waiting although spot is up: it is not expected to last */
-    FINISH_WHY_RULE,        /* what another rule says */
-    FINISH_WHY_CAP          /* something else is expected to be cheaper, but might pass the cap */
+enum deadline_why {
+    DEADLINE_WHY_DONE,
+    DEADLINE_WHY_NET,         /* only on-demand makes it for certain */
+    DEADLINE_WHY_CHEAPEST,    /* expected to be cheapest over all */
+    DEADLINE_WHY_KEEP,        /* as this, and it is on it already */
+    DEADLINE_WHY_NOTHING_UP,  /* waiting: no spot is up, and there is time */
+    DEADLINE_WHY_BETTER_WAIT, /* waiting although spot is up: it is not expected to last */
+    DEADLINE_WHY_RULE,        /* what another rule says */
+    DEADLINE_WHY_CAP          /* something else is expected to be cheaper, but might pass the cap */
 };
 
-struct finish_choice {
-    size_t offer; /* FINISH_NOWHERE: wait, and let go of what it is on */
-    enum finish_why why;
-    double cost_uusd;      /* expected, to the end, if this is done; FINISH_PLANNED only */
+struct deadline_choice {
+    size_t offer; /* DEADLINE_NOWHERE: wait, and let go of what it is on */
+    enum deadline_why why;
+    double cost_uusd;      /* expected, to the end, if this is done; DEADLINE_PLANNED only */
     double next_cost_uusd; /* of the best other thing; INFINITY: there is none */
 };
 
 /* What stays the same for all jobs of a kind. */
-struct finish_policy {
-    enum finish_rule rule;
+struct deadline_policy {
+    enum deadline_rule rule;
     bool only_seen; /* the references: take no guess */
     /* the references: of several that are up the one with the highest share, rather than the next
      * after the last */
     bool takes_best;
-    /* borrowed; FINISH_PLANNED only: for this market, about this restart, spot price : on-demand
+    /* borrowed; DEADLINE_PLANNED only: for this market, about this restart, spot price : on-demand
      * price */
-    const struct finish_table *table;
+    const struct deadline_table *table;
     /* of spot in the market, as its class is: of the favourite, if that is up; 0: the table's
      * own */
     int64_t price_uusd_h;
 };
 
-/* market: finish_market_class() of the spot offers. At least one offer has to be sure: the cheapest
- * of these is what on-demand means. */
-void finish_decide(const struct finish_policy *p, const struct finish_job *job,
-    const struct finish_offer *offers, size_t n, uint16_t market, struct finish_choice *ret_choice);
+/* market: deadline_market_class() of the spot offers. At least one offer has to be sure: the
+ * cheapest of these is what on-demand means. */
+void deadline_decide(const struct deadline_policy *p, const struct deadline_job *job,
+    const struct deadline_offer *offers, size_t n, uint16_t market,
+    struct deadline_choice *ret_choice);
 
 /* Whether a start on the sure offer now, after one launch that fails, still makes it: what the
  * guarantee is about. */
-bool finish_makes_it(const struct finish_job *job);
+bool deadline_is_feasible(const struct deadline_job *job);
 /* The time left that neither the worst work nor the net needs; negative: it does not make it. */
-int64_t finish_slack_ms(const struct finish_job *job);
+int64_t deadline_slack_ms(const struct deadline_job *job);
 
 #endif

@@ -9,17 +9,17 @@
 
 #include "scheduler/core/deadline/deadline.h"
 
-struct finish_outlook {
+struct deadline_outlook {
     /* from now to the end: half of the times it is done by the one, 95 of 100 by the other */
     int64_t median_ms, late_ms;
     double cost; /* mean, in steps on demand */
 };
 
-enum finish_mode { FINISH_IDLE, FINISH_ON_SPOT, FINISH_ON_SURE };
+enum deadline_mode { DEADLINE_MODE_IDLE, DEADLINE_MODE_SPOT, DEADLINE_MODE_ON_DEMAND };
 
 /* market: the class of the market, or of what it is on; price: of spot there, on-demand is 1. */
-void finish_outlook(const struct finish_policy *p, const struct finish_chain *c,
-    const struct finish_job *job, double price, enum finish_mode mode, uint16_t market,
-    struct finish_outlook *ret_outlook);
+void deadline_outlook(const struct deadline_policy *p, const struct deadline_chain *c,
+    const struct deadline_job *job, double price, enum deadline_mode mode, uint16_t market,
+    struct deadline_outlook *ret_outlook);
 
 #endif

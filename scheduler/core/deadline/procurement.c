@@ -59,9 +59,9 @@
 #define PLANNED_STEPS 3 /* less time than that is not worth a table */
 #define SURE_MAX 64     /* on-demand offers that are looked at for one job */
 
-const struct pace_options pace_usual = {.rule = FINISH_PLANNED,
+const struct pace_options pace_usual = {.rule = DEADLINE_PLANNED,
     .look_ms = SECONDS_MS(60),
-    .step_ms = FINISH_STEP_MS,
+    .step_ms = DEADLINE_STEP_MS,
     .work_margin_pct = 100,
     .cap_pct = 35};
 
@@ -171,9 +171,9 @@ int pace_check(const struct job_row *r, struct wall now, struct err *e)
 /* ---- where it could run ---- */
 
 struct sight {
-    const struct offer *of[FINISH_OFFERS_MAX + SURE_MAX];
-    struct finish_offer offers[FINISH_OFFERS_MAX + SURE_MAX];
-    int64_t ids[FINISH_OFFERS_MAX]; /* of the spot ones, ascending */
+    const struct offer *of[DEADLINE_OFFERS_MAX + SURE_MAX];
+    struct deadline_offer offers[DEADLINE_OFFERS_MAX + SURE_MAX];
+    int64_t ids[DEADLINE_OFFERS_MAX]; /* of the spot ones, ascending */
     size_t n, n_spot, on;
     int64_t starting_since_ms;        /* it is on the way to what it is on; 0: it is not */
     bool is_booted;                   /* which is there, and it is placed on it */
@@ -275,20 +275,20 @@ static void look_around(
 {
     const struct attempt *a = job_attempt(j);
     const struct offer *under = offer_under(a);
-    *s = (struct sight){.on = FINISH_NOWHERE};
+    *s = (struct sight){.on = DEADLINE_NOWHERE};
     if (under)
-        add(s, under, MARKET_SPOT, FINISH_OFFERS_MAX);
-    add_all(m, j->shape, under, MARKET_SPOT, FINISH_OFFERS_MAX, s);
+        add(s, under, MARKET_SPOT, DEADLINE_OFFERS_MAX);
+    add_all(m, j->shape, under, MARKET_SPOT, DEADLINE_OFFERS_MAX, s);
     s->n_spot = s->n;
     if (s->n_spot > 0)
         qsort(s->of, s->n_spot, sizeof s->of[0], by_id);
     if (under)
-        add(s, under, MARKET_ON_DEMAND, FINISH_OFFERS_MAX + SURE_MAX);
-    add_all(m, j->shape, under, MARKET_ON_DEMAND, FINISH_OFFERS_MAX + SURE_MAX, s);
+        add(s, under, MARKET_ON_DEMAND, DEADLINE_OFFERS_MAX + SURE_MAX);
+    add_all(m, j->shape, under, MARKET_ON_DEMAND, DEADLINE_OFFERS_MAX + SURE_MAX, s);
     for (size_t i = 0; i < s->n; i++) {
         const struct offer *o = s->of[i];
         int64_t coming = a ? 0 : coming_since(j, o);
-        s->offers[i] = (struct finish_offer){.is_sure = i >= s->n_spot,
+        s->offers[i] = (struct deadline_offer){.is_sure = i >= s->n_spot,
             .is_up = o == under || coming > 0 || !is_avoided(o, now),
             .price_uusd_h = o->row.price_uusd_h};
         if (i < s->n_spot)
@@ -297,7 +297,7 @@ static void look_around(
             s->spot_uusd_h = lesser_price(s->spot_uusd_h, o->row.price_uusd_h);
         else
             describe_sure(s, o);
-        if (o == under || (coming > 0 && s->on == FINISH_NOWHERE))
+        if (o == under || (coming > 0 && s->on == DEADLINE_NOWHERE))
             s->on = i;
         if (coming > 0 && s->on == i)
             s->starting_since_ms = coming;
@@ -326,8 +326,8 @@ static int64_t loss_ms(const struct job *j, const struct work_left *w, int64_t s
     return max_i64(every + save_ms, w->unsaved_ms);
 }
 
-static struct finish_job know(const struct model *m, const struct job *j, const struct work_left *w,
-    const struct sight *s, struct wall now)
+static struct deadline_job know(const struct model *m, const struct job *j,
+    const struct work_left *w, const struct sight *s, struct wall now)
 {
     int64_t unknown_ms = min_i64(m->deadline.options.step_ms, SAVE_UNKNOWN_MS);
     int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : unknown_ms,
@@ -337,14 +337,14 @@ static struct finish_job know(const struct model *m, const struct job *j, const 
     if (s->starting_since_ms) /* as usual: else starting anew looked cheaper */
         starting_ms =
             max_i64((s->is_booted ? placed_ms : restart_ms) - (now.ms - s->starting_since_ms), 1);
-    struct finish_job k = {.work_ms = w->ms,
+    struct deadline_job k = {.work_ms = w->ms,
         .work_worst_ms = w->worst_ms,
         .left_ms = j->row.spec.finish_ms - now.ms,
         .restart_ms = restart_ms,
         .restart_worst_ms = worst_ms,
         .failed_launch_ms = s->failed_ms + m->deadline.options.look_ms, /* and until that is seen */
         .on = s->on,
-        .last = FINISH_NOWHERE,
+        .last = DEADLINE_NOWHERE,
         .starting_ms = starting_ms,
         .whole_work_ms = max_i64(w->whole_ms, 1),
         .whole_time_ms = max_i64(j->row.spec.finish_ms - j->row.submitted_at.ms, 1)};
@@ -358,7 +358,7 @@ static struct finish_job know(const struct model *m, const struct job *j, const 
 }
 
 /* All times of it as deadline.h counts them. */
-static struct finish_job scaled(const struct model *m, struct finish_job k)
+static struct deadline_job scaled(const struct model *m, struct deadline_job k)
 {
     int64_t *const times[] = {&k.work_ms, &k.work_worst_ms, &k.left_ms, &k.restart_ms,
         &k.restart_worst_ms, &k.failed_launch_ms, &k.look_ms, &k.starting_ms, &k.whole_work_ms,
@@ -369,7 +369,7 @@ static struct finish_job scaled(const struct model *m, struct finish_job k)
     return k;
 }
 
-static struct spot_observations_ask ask(const struct sight *s, const struct finish_job *k)
+static struct spot_observations_ask ask(const struct sight *s, const struct deadline_job *k)
 {
     return (struct spot_observations_ask){.restart_ms = k->restart_ms,
         .price = s->n_spot ? (double)s->spot_uusd_h / (double)s->sure_uusd_h : 1,
@@ -380,7 +380,7 @@ static struct spot_observations_ask ask(const struct sight *s, const struct fini
 struct decision {
     enum pace pace;
     int64_t offer, look_ms;
-    struct finish_choice choice;
+    struct deadline_choice choice;
 };
 
 /* What is known of the spot offers. */
@@ -406,18 +406,18 @@ static struct rival_row rival_now(const struct job *j, const struct work_left *w
 
 static double scale(const struct model *m)
 {
-    return (double)FINISH_STEP_MS / (double)m->deadline.options.step_ms;
+    return (double)DEADLINE_STEP_MS / (double)m->deadline.options.step_ms;
 }
 
 /* Until there is a table, and where there is nothing to learn about, Uniform Progress does. */
 static void choose(const struct model *m, const struct job *j, const struct work_left *w,
-    struct sight *s, const struct finish_job *job, struct stamp now,
-    struct finish_choice *ret_choice)
+    struct sight *s, const struct deadline_job *job, struct stamp now,
+    struct deadline_choice *ret_choice)
 {
-    struct finish_policy policy = {.rule = m->deadline.options.rule, .takes_best = true};
+    struct deadline_policy policy = {.rule = m->deadline.options.rule, .takes_best = true};
     const struct spot_market *k = recognise(m, s, now);
     uint16_t market = 0;
-    if (k && policy.rule == FINISH_PLANNED) {
+    if (k && policy.rule == DEADLINE_PLANNED) {
         const struct spot_observations_ask what = ask(s, job);
         policy.table = spot_observations_table(m, k, &what);
         const size_t favourite = spot_observations_favourite(k);
@@ -425,19 +425,19 @@ static void choose(const struct model *m, const struct job *j, const struct work
             favourite < s->n_spot ? s->offers[favourite].price_uusd_h : s->spot_uusd_h;
         market = spot_observations_class(m, k, now.wall);
     }
-    if (policy.rule == FINISH_PLANNED && !policy.table)
-        policy.rule = FINISH_UNIFORM_STICKY;
+    if (policy.rule == DEADLINE_PLANNED && !policy.table)
+        policy.rule = DEADLINE_UNIFORM_STICKY;
     if (s->n_spot == 0)
-        policy.rule = FINISH_ON_DEMAND; /* there is nothing to wait for */
-    struct finish_job by_steps = scaled(m, *job);
+        policy.rule = DEADLINE_ON_DEMAND; /* there is nothing to wait for */
+    struct deadline_job by_steps = scaled(m, *job);
     const struct rival_row row = rival_now(j, w, now.wall);
     const struct finish_rival rival = pace_rival_among(&row, s->of, s->n, scale(m));
     by_steps.rival = &rival;
     by_steps.paid_uusd = (double)row.job_paid_uusd * scale(m);
     by_steps.cap_uusd = (double)s->sure_uusd_h * (double)by_steps.whole_work_ms / HOUR_MS *
                         m->deadline.options.cap_pct / 100;
-    by_steps.law = finish_law_usual(s->n_spot);
-    finish_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
+    by_steps.law = deadline_law_usual(s->n_spot);
+    deadline_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
     ret_choice->cost_uusd /= scale(m);
     ret_choice->next_cost_uusd /= scale(m);
 }
@@ -446,7 +446,7 @@ static void choose(const struct model *m, const struct job *j, const struct work
  * near the point where both cost the same the table's steps would else have it start and let go
  * again and again. */
 static bool is_worth_letting_go(
-    const struct sight *s, const struct finish_job *k, const struct finish_choice *c)
+    const struct sight *s, const struct deadline_job *k, const struct deadline_choice *c)
 {
     double restart_uusd = (double)s->sure_uusd_h * (double)k->restart_ms / HOUR_MS;
     return c->next_cost_uusd - c->cost_uusd >
@@ -461,19 +461,19 @@ static void decide(const struct model *m, const struct job *j, const struct work
     *d = (struct decision){.pace = PACE_FREE,
         .offer = CORE_ID_NONE,
         .look_ms = m->deadline.options.look_ms,
-        .choice = {.offer = FINISH_NOWHERE}};
+        .choice = {.offer = DEADLINE_NOWHERE}};
     if (s.sure_uusd_h == 0)
         return;
-    const struct finish_job job = know(m, j, w, &s, now.wall);
+    const struct deadline_job job = know(m, j, w, &s, now.wall);
     choose(m, j, w, &s, &job, now, &d->choice);
     size_t to = d->choice.offer;
-    if (to == FINISH_NOWHERE && s.on != FINISH_NOWHERE &&
-        m->deadline.options.rule == FINISH_PLANNED && !is_worth_letting_go(&s, &job, &d->choice))
+    if (to == DEADLINE_NOWHERE && s.on != DEADLINE_NOWHERE &&
+        m->deadline.options.rule == DEADLINE_PLANNED && !is_worth_letting_go(&s, &job, &d->choice))
         to = s.on;
-    bool is_on_sure = s.on != FINISH_NOWHERE && s.on >= s.n_spot && !s.starting_since_ms;
+    bool is_on_sure = s.on != DEADLINE_NOWHERE && s.on >= s.n_spot && !s.starting_since_ms;
     d->look_ms = job.look_ms;
-    if (to == FINISH_NOWHERE)
-        d->pace = is_on_sure || d->choice.why == FINISH_WHY_BETTER_WAIT ? PACE_WAIT : PACE_SPOT;
+    if (to == DEADLINE_NOWHERE)
+        d->pace = is_on_sure || d->choice.why == DEADLINE_WHY_BETTER_WAIT ? PACE_WAIT : PACE_SPOT;
     else if (to >= s.n_spot)
         d->pace = PACE_SURE;
     else
@@ -527,25 +527,25 @@ struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_
 }
 
 /* By what it is decided now: until there is a table, as choose() has it. */
-static struct finish_policy policy_now(
+static struct deadline_policy policy_now(
     const struct model *m, const struct spot_market *k, const struct spot_observations_ask *what)
 {
-    struct finish_policy p = {.rule = m->deadline.options.rule, .takes_best = true};
-    if (p.rule == FINISH_PLANNED)
+    struct deadline_policy p = {.rule = m->deadline.options.rule, .takes_best = true};
+    if (p.rule == DEADLINE_PLANNED)
         p.table = spot_observations_table(m, k, what);
-    if (p.rule == FINISH_PLANNED && !p.table)
-        p.rule = FINISH_UNIFORM_STICKY;
+    if (p.rule == DEADLINE_PLANNED && !p.table)
+        p.rule = DEADLINE_UNIFORM_STICKY;
     return p;
 }
 
 /* Until it works: where it is, or on a machine that it has yet to get. */
-static int64_t start_left_ms(const struct sight *s, const struct finish_job *k)
+static int64_t start_left_ms(const struct sight *s, const struct deadline_job *k)
 {
-    return s->on == FINISH_NOWHERE ? k->restart_ms : k->starting_ms;
+    return s->on == DEADLINE_NOWHERE ? k->restart_ms : k->starting_ms;
 }
 
 /* There is no spot that it could wait for. */
-static struct pace_outlook without_spot(const struct sight *s, const struct finish_job *k)
+static struct pace_outlook without_spot(const struct sight *s, const struct deadline_job *k)
 {
     int64_t start_ms = start_left_ms(s, k);
     return (struct pace_outlook){.median_ms = start_ms + k->work_ms,
@@ -557,26 +557,26 @@ bool core_pace_expects(
     const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook)
 {
     struct sight s;
-    struct finish_outlook o;
+    struct deadline_outlook o;
     if (!pace_is_looked_at(j) || is_settled(job_attempt(j)))
         return false;
     look_around(m, j, now, &s);
     if (s.sure_uusd_h == 0)
         return false;
     struct work_left w = pace_work_left(m, j, now.wall);
-    const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
+    const struct deadline_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
     const struct spot_market *k = s.n_spot ? spot_observations_market(m, s.ids, s.n_spot) : NULL;
-    const struct finish_chain *chain = k ? spot_observations_chain(m, k) : NULL;
+    const struct deadline_chain *chain = k ? spot_observations_chain(m, k) : NULL;
     if (s.n_spot == 0)
         *ret_outlook = without_spot(&s, &job);
     if (s.n_spot == 0 || !chain)
         return s.n_spot == 0;
     const struct spot_observations_ask what = ask(&s, &job);
-    const struct finish_policy policy = policy_now(m, k, &what);
-    finish_outlook(&policy, chain, &by_steps, what.price,
-        s.on == FINISH_NOWHERE ? FINISH_IDLE
-        : s.on < s.n_spot      ? FINISH_ON_SPOT
-                               : FINISH_ON_SURE,
+    const struct deadline_policy policy = policy_now(m, k, &what);
+    deadline_outlook(&policy, chain, &by_steps, what.price,
+        s.on == DEADLINE_NOWHERE ? DEADLINE_MODE_IDLE
+        : s.on < s.n_spot        ? DEADLINE_MODE_SPOT
+                                 : DEADLINE_MODE_ON_DEMAND,
         spot_observations_class(m, k, now.wall), &o);
     *ret_outlook = (struct pace_outlook){.median_ms = (int64_t)((double)o.median_ms / scale(m)),
         .late_ms = (int64_t)((double)o.late_ms / scale(m)),
@@ -585,41 +585,41 @@ bool core_pace_expects(
     return true;
 }
 
-static const char *const rule_says[] = {[FINISH_PLANNED] = "",
-    [FINISH_UNIFORM] =
+static const char *const rule_says[] = {[DEADLINE_PLANNED] = "",
+    [DEADLINE_UNIFORM] =
         "it is behind the straight line to the time that it is to be done by, or that is near",
-    [FINISH_UNIFORM_STICKY] =
+    [DEADLINE_UNIFORM_STICKY] =
         "it is behind the straight line to the time that it is to be done by, or that is near",
-    [FINISH_UNIFORM_PLAIN] =
+    [DEADLINE_UNIFORM_PLAIN] =
         "it is behind the straight line to the time that it is to be done by, or that is near",
-    [FINISH_GREEDY] = "it has waited for spot for as long as it may",
-    [FINISH_ON_DEMAND] = "on-demand from the start is what was chosen"};
+    [DEADLINE_GREEDY] = "it has waited for spot for as long as it may",
+    [DEADLINE_ON_DEMAND] = "on-demand from the start is what was chosen"};
 
 /* Even on-demand now is expected to take longer than there is time. */
-static bool is_late(const struct sight *s, const struct finish_job *k)
+static bool is_late(const struct sight *s, const struct deadline_job *k)
 {
     return start_left_ms(s, k) + k->work_ms > k->left_ms;
 }
 
-static void why_sure(const struct model *m, const struct sight *s, const struct finish_job *k,
-    const struct finish_choice *c, char *out, size_t size)
+static void why_sure(const struct model *m, const struct sight *s, const struct deadline_job *k,
+    const struct deadline_choice *c, char *out, size_t size)
 {
     char cost[32], next[32];
     if (s->n_spot == 0)
         text_format(out, size, "on-demand is bought for it: there is no spot that it could use");
     else if (is_late(s, k))
         text_format(out, size, "on-demand is bought for it: nothing else is as soon");
-    else if (c->why == FINISH_WHY_NET || c->why == FINISH_WHY_DONE)
+    else if (c->why == DEADLINE_WHY_NET || c->why == DEADLINE_WHY_DONE)
         text_format(out, size, "on-demand is bought for it: nothing else makes it for certain");
-    else if (c->why == FINISH_WHY_CAP)
+    else if (c->why == DEADLINE_WHY_CAP)
         text_format(out, size,
             "on-demand is bought for it: to wait for spot might come to cost more above Uniform "
             "Progress than the cap of %d %% allows",
             (int)m->deadline.options.cap_pct);
-    else if (c->why == FINISH_WHY_RULE)
+    else if (c->why == DEADLINE_WHY_RULE)
         text_format(out, size, "on-demand is bought for it: %s",
-            rule_says[m->deadline.options.rule == FINISH_PLANNED ? FINISH_UNIFORM_STICKY
-                                                                 : m->deadline.options.rule]);
+            rule_says[m->deadline.options.rule == DEADLINE_PLANNED ? DEADLINE_UNIFORM_STICKY
+                                                                   : m->deadline.options.rule]);
     else if (isinf(c->next_cost_uusd))
         text_format(out, size, "on-demand is bought for it: there is no time to wait for spot");
     else {
@@ -640,7 +640,7 @@ bool core_pace_late(
         return false;
     look_around(m, j, now, &s);
     struct work_left w = pace_work_left(m, j, now.wall);
-    const struct finish_job k = know(m, j, &w, &s, now.wall);
+    const struct deadline_job k = know(m, j, &w, &s, now.wall);
     *ret_takes_ms = start_left_ms(&s, &k) + k.work_ms;
     return is_late(&s, &k);
 }
@@ -661,7 +661,7 @@ bool core_pace_why(
     }
     look_around(m, j, now, &s);
     decide(m, j, &w, now, &d);
-    const struct finish_job k = know(m, j, &w, &s, now.wall);
+    const struct deadline_job k = know(m, j, &w, &s, now.wall);
     o = model_offer(m, d.offer);
     if (d.pace == PACE_FREE && s.too_dear_uusd_h > 0)
         text_format(out, size,
@@ -674,7 +674,7 @@ bool core_pace_why(
             out, size, "nothing that it could use is always to be had, so it takes what there is");
     else if (d.pace == PACE_SURE)
         why_sure(m, &s, &k, &d.choice, out, size);
-    else if (d.pace == PACE_WAIT && d.choice.why == FINISH_WHY_BETTER_WAIT)
+    else if (d.pace == PACE_WAIT && d.choice.why == DEADLINE_WHY_BETTER_WAIT)
         text_format(out, size,
             "it waits for better spot: there is time, and what there is is not expected to last");
     else if (d.pace == PACE_WAIT)
@@ -727,18 +727,18 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
     if (s.n_spot == 0 || s.sure_uusd_h == 0)
         return;
     struct work_left w = pace_work_left(m, j, now.wall);
-    const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
+    const struct deadline_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
     const struct spot_observations_ask what = ask(&s, &job);
     if (job.left_ms >= PLANNED_STEPS * m->deadline.options.step_ms)
         spot_observations_want(
-            m, s.ids, s.n_spot, m->deadline.options.rule == FINISH_PLANNED ? &what : NULL, now);
-    if (m->deadline.options.rule != FINISH_PLANNED)
+            m, s.ids, s.n_spot, m->deadline.options.rule == DEADLINE_PLANNED ? &what : NULL, now);
+    if (m->deadline.options.rule != DEADLINE_PLANNED)
         return;
     struct rival_row row = rival_now(j, &w, now.wall);
     recognise(m, &s, now);
     const struct finish_rival rival = pace_rival_among(&row, s.of, s.n, scale(m));
     size_t to = finish_rival_look(&rival, &by_steps, s.offers, s.n);
-    pace_rival_go(&row, to == FINISH_NOWHERE ? NULL : s.of[to], job.restart_ms);
+    pace_rival_go(&row, to == DEADLINE_NOWHERE ? NULL : s.of[to], job.restart_ms);
     row.job_price_uusd_h = price_of(m, j, &s, ev);
     j->row.rival = row;
 }

@@ -29,7 +29,7 @@ static size_t place_of(int64_t id, const struct offer *const *of, size_t n)
     for (size_t i = 0; id != CORE_ID_NONE && i < n; i++)
         if (of[i]->row.id == id)
             return i;
-    return FINISH_NOWHERE;
+    return DEADLINE_NOWHERE;
 }
 
 struct finish_rival pace_rival_among(

@@ -27,14 +27,14 @@
 #define LIFE_ROUNDS 2000 /* of the iteration for life_ms: two weeks of steps */
 
 /* The spell's age in steps from which each range goes. */
-static const int64_t age_steps[FINISH_AGES] = {0, 1, 2, 3, 6, 12, 24, 48, 96};
+static const int64_t age_steps[DEADLINE_AGES] = {0, 1, 2, 3, 6, 12, 24, 48, 96};
 
-void finish_watch_see(struct finish_watch *w, int64_t at_ms, bool up)
+void spell_watch_see(struct spell_watch *w, int64_t at_ms, bool up)
 {
     double gap, keep_share, keep_rate;
 
     if (!w->seen) {
-        *w = (struct finish_watch){.seen = true, .up = up, .since_ms = at_ms, .at_ms = at_ms};
+        *w = (struct spell_watch){.seen = true, .up = up, .since_ms = at_ms, .at_ms = at_ms};
         return;
     }
     assert(at_ms >= w->at_ms);
@@ -51,12 +51,12 @@ void finish_watch_see(struct finish_watch *w, int64_t at_ms, bool up)
     w->at_ms = at_ms;
 }
 
-double finish_watch_share(const struct finish_watch *w)
+double spell_watch_share(const struct spell_watch *w)
 {
     return (w->up_weight + PRIOR_SHARE * PRIOR_MS) / (w->share_weight + PRIOR_MS);
 }
 
-double finish_watch_rate(const struct finish_watch *w)
+double spell_watch_rate(const struct spell_watch *w)
 {
     return HOUR_MS * (w->losses + PRIOR_RATE_H * PRIOR_MS / HOUR_MS) / (w->rate_weight + PRIOR_MS);
 }
@@ -72,36 +72,37 @@ static unsigned range_of(const double *borders, unsigned n, double x)
 
 static uint16_t class_of(unsigned share, unsigned rate, bool up, unsigned age)
 {
-    return (uint16_t)(((share * FINISH_RATES + rate) * 2 + up) * FINISH_AGES + age);
+    return (uint16_t)(((share * DEADLINE_RATES + rate) * 2 + up) * DEADLINE_AGES + age);
 }
 
-uint16_t finish_class(const struct finish_borders *b, const struct finish_watch *w, int64_t now_ms)
+uint16_t deadline_class(
+    const struct deadline_borders *b, const struct spell_watch *w, int64_t now_ms)
 {
-    const int64_t steps = w->seen ? (now_ms - w->since_ms) / FINISH_STEP_MS : 0;
+    const int64_t steps = w->seen ? (now_ms - w->since_ms) / DEADLINE_STEP_MS : 0;
     unsigned age = 0;
 
-    while (age + 1 < FINISH_AGES && steps >= age_steps[age + 1])
+    while (age + 1 < DEADLINE_AGES && steps >= age_steps[age + 1])
         age++;
-    return class_of(range_of(b->share, FINISH_SHARES - 1, finish_watch_share(w)),
-        range_of(b->rate, FINISH_RATES - 1, finish_watch_rate(w)), w->seen && w->up, age);
+    return class_of(range_of(b->share, DEADLINE_SHARES - 1, spell_watch_share(w)),
+        range_of(b->rate, DEADLINE_RATES - 1, spell_watch_rate(w)), w->seen && w->up, age);
 }
 
-bool finish_class_is_up(uint16_t class)
+bool deadline_class_is_up(uint16_t class)
 {
-    return class / FINISH_AGES % 2;
+    return class / DEADLINE_AGES % 2;
 }
 
 /* The market. */
 
-static double lasts_ms(const struct finish_market *m, size_t i, int64_t now_ms)
+static double lasts_ms(const struct deadline_market *m, size_t i, int64_t now_ms)
 {
-    const struct finish_watch *w = &m->offers[i];
+    const struct spell_watch *w = &m->offers[i];
 
-    return m->single ? m->single->life_ms[finish_class(&m->single->borders, w, now_ms)]
+    return m->single ? m->single->life_ms[deadline_class(&m->single->borders, w, now_ms)]
                      : (double)(now_ms - w->since_ms);
 }
 
-static void choose_favourite(struct finish_market *m, int64_t now_ms)
+static void choose_favourite(struct deadline_market *m, int64_t now_ms)
 {
     double best = -1;
 
@@ -114,106 +115,106 @@ static void choose_favourite(struct finish_market *m, int64_t now_ms)
 
 /* What a job on the i-th would have if that went: nothing, or offers that are not, or are, expected
  * to last. */
-static unsigned behind(const struct finish_market *m, size_t i, int64_t now_ms)
+static unsigned behind(const struct deadline_market *m, size_t i, int64_t now_ms)
 {
     unsigned best = 0;
 
-    for (size_t k = 0; k < m->n && best < FINISH_RATES - 1; k++)
+    for (size_t k = 0; k < m->n && best < DEADLINE_RATES - 1; k++)
         if (k != i && m->offers[k].up)
-            best = lasts_ms(m, k, now_ms) >= BEHIND_MS ? FINISH_RATES - 1 : 1;
+            best = lasts_ms(m, k, now_ms) >= BEHIND_MS ? DEADLINE_RATES - 1 : 1;
     return best;
 }
 
-uint16_t finish_market_offer(const struct finish_market *m, size_t i, const struct finish_watch *w,
-    const struct finish_borders *b, int64_t now_ms)
+uint16_t deadline_market_offer(const struct deadline_market *m, size_t i,
+    const struct spell_watch *w, const struct deadline_borders *b, int64_t now_ms)
 {
-    const uint16_t class = finish_class(b, w, now_ms);
+    const uint16_t class = deadline_class(b, w, now_ms);
 
     if (m->n == 1 || !w->up)
         return class;
-    return class_of(
-        class / FINISH_AGES / 2 / FINISH_RATES, behind(m, i, now_ms), true, class % FINISH_AGES);
+    return class_of(class / DEADLINE_AGES / 2 / DEADLINE_RATES, behind(m, i, now_ms), true,
+        class % DEADLINE_AGES);
 }
 
-uint16_t finish_market_class(
-    const struct finish_market *m, const struct finish_borders *b, int64_t now_ms)
+uint16_t deadline_market_class(
+    const struct deadline_market *m, const struct deadline_borders *b, int64_t now_ms)
 {
     if (!m->whole.up)
-        return finish_class(b, &m->whole, now_ms);
-    return finish_market_offer(m, m->favourite, &m->offers[m->favourite], b, now_ms);
+        return deadline_class(b, &m->whole, now_ms);
+    return deadline_market_offer(m, m->favourite, &m->offers[m->favourite], b, now_ms);
 }
 
-void finish_market_see(
-    struct finish_market *m, int64_t at_ms, const bool *up, struct finish_counts *counts)
+void deadline_market_see(
+    struct deadline_market *m, int64_t at_ms, const bool *up, struct deadline_counts *counts)
 {
     const bool had = m->whole.up;
     bool any = false;
 
-    assert(m->n > 0 && m->n <= FINISH_OFFERS_MAX);
-    if (m->whole.seen && at_ms - m->whole.at_ms > FINISH_STEP_MS)
+    assert(m->n > 0 && m->n <= DEADLINE_OFFERS_MAX);
+    if (m->whole.seen && at_ms - m->whole.at_ms > DEADLINE_STEP_MS)
         m->counting = false;
     for (size_t i = 0; i < m->n; i++) {
-        finish_watch_see(&m->offers[i], at_ms, up[i]);
+        spell_watch_see(&m->offers[i], at_ms, up[i]);
         any = any || up[i];
     }
-    finish_watch_see(&m->whole, at_ms, any);
+    spell_watch_see(&m->whole, at_ms, any);
     if (any && (!had || !m->offers[m->favourite].up)) {
         m->moved = m->moved || had;
         choose_favourite(m, at_ms);
     }
     if (had && !any)
         m->moved = true;
-    if (!counts || (m->counting && at_ms - m->from_ms < FINISH_STEP_MS))
+    if (!counts || (m->counting && at_ms - m->from_ms < DEADLINE_STEP_MS))
         return;
-    const uint16_t to = finish_market_class(m, &counts->borders, at_ms);
+    const uint16_t to = deadline_market_class(m, &counts->borders, at_ms);
     if (m->counting)
         counts->steps[m->from][m->moved][to]++;
     /* A step that began a little late is not let drift: the next begins where this one should have
      * ended. */
-    m->from_ms = m->counting && at_ms - m->from_ms < 2 * FINISH_STEP_MS
-                     ? m->from_ms + FINISH_STEP_MS
+    m->from_ms = m->counting && at_ms - m->from_ms < 2 * DEADLINE_STEP_MS
+                     ? m->from_ms + DEADLINE_STEP_MS
                      : at_ms;
     m->from = to;
     m->counting = true;
     m->moved = false;
 }
 
-void finish_counts_fade(struct finish_counts *counts, double most)
+void deadline_counts_fade(struct deadline_counts *counts, double most)
 {
-    for (unsigned from = 0; from < FINISH_CLASSES; from++) {
+    for (unsigned from = 0; from < DEADLINE_CLASSES; from++) {
         double sum = 0;
-        for (unsigned i = 0; i < 2 * FINISH_CLASSES; i++)
-            sum += counts->steps[from][i / FINISH_CLASSES][i % FINISH_CLASSES];
-        for (unsigned i = 0; i < 2 * FINISH_CLASSES && sum > most; i++)
-            counts->steps[from][i / FINISH_CLASSES][i % FINISH_CLASSES] *= (float)(most / sum);
+        for (unsigned i = 0; i < 2 * DEADLINE_CLASSES; i++)
+            sum += counts->steps[from][i / DEADLINE_CLASSES][i % DEADLINE_CLASSES];
+        for (unsigned i = 0; i < 2 * DEADLINE_CLASSES && sum > most; i++)
+            counts->steps[from][i / DEADLINE_CLASSES][i % DEADLINE_CLASSES] *= (float)(most / sum);
     }
 }
 
 /* The chain. */
 
 struct row {
-    float to[2][FINISH_CLASSES];
+    float to[2][DEADLINE_CLASSES];
 };
 
 /* Counts of one age over all regimes, as they would be in the regime (share, rate): who moved to a
  * neighbouring regime does so here. */
-static void pool_rows(const struct finish_counts *counts, unsigned share, unsigned rate, bool up,
+static void pool_rows(const struct deadline_counts *counts, unsigned share, unsigned rate, bool up,
     unsigned age, struct row *ret_row)
 {
     memset(ret_row, 0, sizeof *ret_row);
-    for (unsigned s = 0; s < FINISH_SHARES; s++)
-        for (unsigned r = 0; r < FINISH_RATES; r++) {
+    for (unsigned s = 0; s < DEADLINE_SHARES; s++)
+        for (unsigned r = 0; r < DEADLINE_RATES; r++) {
             const uint16_t from = class_of(s, r, up, age);
             if (counts->of_several && r != rate) /* what stands behind decides where a loss leads */
                 continue;
             for (unsigned moved = 0; moved < 2; moved++)
-                for (unsigned k = 0; k < FINISH_CLASSES; k++) {
+                for (unsigned k = 0; k < DEADLINE_CLASSES; k++) {
                     const float n = counts->steps[from][moved][k];
                     const unsigned to =
-                        counts->of_several ? k / FINISH_AGES / 2 % FINISH_RATES : rate;
+                        counts->of_several ? k / DEADLINE_AGES / 2 % DEADLINE_RATES : rate;
                     if (n > 0)
-                        ret_row->to[moved]
-                                   [class_of(share, to, k / FINISH_AGES % 2, k % FINISH_AGES)] += n;
+                        ret_row->to[moved][class_of(
+                            share, to, k / DEADLINE_AGES % 2, k % DEADLINE_AGES)] += n;
                 }
         }
 }
@@ -223,14 +224,14 @@ static double sum_row(const struct row *r)
     double sum = 0;
 
     for (unsigned moved = 0; moved < 2; moved++)
-        for (unsigned k = 0; k < FINISH_CLASSES; k++)
+        for (unsigned k = 0; k < DEADLINE_CLASSES; k++)
             sum += r->to[moved][k];
     return sum;
 }
 
 static unsigned next_age(unsigned age)
 {
-    return age + 1 < FINISH_AGES ? age + 1 : age;
+    return age + 1 < DEADLINE_AGES ? age + 1 : age;
 }
 
 /* The row of an age of which nothing is known: as the age before it, only older. */
@@ -244,7 +245,7 @@ static void prior_row(
 
 static bool is_end(bool up, unsigned moved, unsigned k)
 {
-    return moved || finish_class_is_up((uint16_t)k) != up;
+    return moved || deadline_class_is_up((uint16_t)k) != up;
 }
 
 static double end_of(const struct row *r, bool up)
@@ -252,7 +253,7 @@ static double end_of(const struct row *r, bool up)
     double end = 0, sum = 0;
 
     for (unsigned moved = 0; moved < 2; moved++)
-        for (unsigned k = 0; k < FINISH_CLASSES; k++) {
+        for (unsigned k = 0; k < DEADLINE_CLASSES; k++) {
             sum += r->to[moved][k];
             end += is_end(up, moved, k) ? r->to[moved][k] : 0;
         }
@@ -265,40 +266,40 @@ static void lean(struct row *counts, const struct row *prior, double weight)
     const double sum = sum_row(counts) + weight;
 
     for (unsigned moved = 0; moved < 2; moved++)
-        for (unsigned k = 0; k < FINISH_CLASSES; k++)
+        for (unsigned k = 0; k < DEADLINE_CLASSES; k++)
             counts->to[moved][k] =
                 (float)((counts->to[moved][k] + weight * prior->to[moved][k]) / sum);
 }
 
 static void add_row(
-    struct finish_chain *c, uint16_t class, const struct row *r, size_t *n, size_t *room)
+    struct deadline_chain *c, uint16_t class, const struct row *r, size_t *n, size_t *room)
 {
     c->first[class] = *n;
     for (unsigned moved = 0; moved < 2; moved++)
-        for (unsigned k = 0; k < FINISH_CLASSES; k++) {
+        for (unsigned k = 0; k < DEADLINE_CLASSES; k++) {
             if (r->to[moved][k] <= 0)
                 continue;
             if (*n == *room) {
-                *room = *room * 2 + FINISH_CLASSES;
+                *room = *room * 2 + DEADLINE_CLASSES;
                 c->steps = mem_resize(c->steps, *room, sizeof *c->steps);
             }
-            c->steps[(*n)++] =
-                (struct finish_step){.to = (uint16_t)k, .moved = moved, .chance = r->to[moved][k]};
+            c->steps[(*n)++] = (struct deadline_step){
+                .to = (uint16_t)k, .moved = moved, .chance = r->to[moved][k]};
         }
     c->first[class + 1] = *n;
 }
 
 /* life = step + sum over steps that keep the favourite of chance * life, by iteration. */
-static void find_lives(struct finish_chain *c)
+static void find_lives(struct deadline_chain *c)
 {
     for (unsigned round = 0; round < LIFE_ROUNDS; round++) {
         double most = 0;
-        for (unsigned k = 0; k < FINISH_CLASSES; k++) {
-            double life = FINISH_STEP_MS;
-            if (!finish_class_is_up((uint16_t)k))
+        for (unsigned k = 0; k < DEADLINE_CLASSES; k++) {
+            double life = DEADLINE_STEP_MS;
+            if (!deadline_class_is_up((uint16_t)k))
                 continue;
             for (size_t i = c->first[k]; i < c->first[k + 1]; i++)
-                if (!c->steps[i].moved && finish_class_is_up(c->steps[i].to))
+                if (!c->steps[i].moved && deadline_class_is_up(c->steps[i].to))
                     life += c->steps[i].chance * c->life_ms[c->steps[i].to];
             most = fmax(most, life - c->life_ms[k]);
             c->life_ms[k] = life;
@@ -308,16 +309,16 @@ static void find_lives(struct finish_chain *c)
     }
 }
 
-void finish_chain_init(struct finish_chain *c, const struct finish_counts *counts)
+void deadline_chain_init(struct deadline_chain *c, const struct deadline_counts *counts)
 {
     size_t n = 0, room = 0;
 
-    *c = (struct finish_chain){.borders = counts->borders};
-    for (unsigned share = 0; share < FINISH_SHARES; share++)
-        for (unsigned rate = 0; rate < FINISH_RATES; rate++)
+    *c = (struct deadline_chain){.borders = counts->borders};
+    for (unsigned share = 0; share < DEADLINE_SHARES; share++)
+        for (unsigned rate = 0; rate < DEADLINE_RATES; rate++)
             for (unsigned up = 0; up < 2; up++) {
                 double end = PRIOR_END;
-                for (unsigned age = 0; age < FINISH_AGES; age++) {
+                for (unsigned age = 0; age < DEADLINE_AGES; age++) {
                     const uint16_t class = class_of(share, rate, up, age);
                     struct row own, pooled, prior;
                     prior_row(share, rate, up, age, end, &prior);
@@ -332,8 +333,8 @@ void finish_chain_init(struct finish_chain *c, const struct finish_counts *count
     find_lives(c);
 }
 
-void finish_chain_deinit(struct finish_chain *c)
+void deadline_chain_deinit(struct deadline_chain *c)
 {
     free(c->steps);
-    *c = (struct finish_chain){0};
+    *c = (struct deadline_chain){0};
 }

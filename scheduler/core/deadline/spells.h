@@ -8,7 +8,7 @@
  * its age, and short spells follow short ones. So an offer is in a CLASS: up or down, the age of
  * the spell (nine ranges that double), one of three shares of time up, one of three rates of loss.
  * The borders of the last two are terciles of what was learned from. Classes follow each other as a
- * Markov chain in steps of FINISH_STEP_MS, whose rows are counted: a semi-Markov process with a
+ * Markov chain in steps of DEADLINE_STEP_MS, whose rows are counted: a semi-Markov process with a
  * memory for the regime, pooled over all offers that are fed into one set of counts.
  *
  * Several offers that one job may use are a MARKET. It has a favourite: the offer that a job would
@@ -29,15 +29,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FINISH_STEP_MS 600000
-#define FINISH_AGES 9
-#define FINISH_SHARES 3
-#define FINISH_RATES 3
-#define FINISH_CLASSES (FINISH_SHARES * FINISH_RATES * 2 * FINISH_AGES)
-#define FINISH_OFFERS_MAX 64 /* in one market */
+#define DEADLINE_STEP_MS 600000
+#define DEADLINE_AGES 9
+#define DEADLINE_SHARES 3
+#define DEADLINE_RATES 3
+#define DEADLINE_CLASSES (DEADLINE_SHARES * DEADLINE_RATES * 2 * DEADLINE_AGES)
+#define DEADLINE_OFFERS_MAX 64 /* in one market */
 
 /* One offer, or a market as a whole. Zeroed: nothing is known. */
-struct finish_watch {
+struct spell_watch {
     bool seen, up;
     /* of the first look that saw the spell; what came before the first look at all is not known */
     int64_t since_ms;
@@ -47,62 +47,63 @@ struct finish_watch {
 };
 
 /* A look at the offer: up, or not. at_ms is not before that of the last look. */
-void finish_watch_see(struct finish_watch *w, int64_t at_ms, bool up);
+void spell_watch_see(struct spell_watch *w, int64_t at_ms, bool up);
 /* In 0 .. 1; 0.5 before anything was seen. */
-double finish_watch_share(const struct finish_watch *w);
+double spell_watch_share(const struct spell_watch *w);
 /* Losses an hour of time up; 0.25 before anything was seen. */
-double finish_watch_rate(const struct finish_watch *w);
+double spell_watch_rate(const struct spell_watch *w);
 
 /* Where the terciles are. */
-struct finish_borders {
-    double share[FINISH_SHARES - 1], rate[FINISH_RATES - 1];
+struct deadline_borders {
+    double share[DEADLINE_SHARES - 1], rate[DEADLINE_RATES - 1];
 };
 
-/* Below FINISH_CLASSES. What was never seen counts as down since now. */
-uint16_t finish_class(const struct finish_borders *b, const struct finish_watch *w, int64_t now_ms);
-bool finish_class_is_up(uint16_t class);
+/* Below DEADLINE_CLASSES. What was never seen counts as down since now. */
+uint16_t deadline_class(
+    const struct deadline_borders *b, const struct spell_watch *w, int64_t now_ms);
+bool deadline_class_is_up(uint16_t class);
 
 /* What was learned: steps counted from class to class. About 420 kB. Zeroed is empty, once borders
  * are set. */
-struct finish_counts {
-    struct finish_borders borders;
+struct deadline_counts {
+    struct deadline_borders borders;
     bool of_several; /* markets of several offers, else single ones */
-    float steps[FINISH_CLASSES][2][FINISH_CLASSES]; /* [from][moved][to] */
+    float steps[DEADLINE_CLASSES][2][DEADLINE_CLASSES]; /* [from][moved][to] */
 };
 
 /* What was learned long ago or elsewhere counts for less: no row keeps more than most counts. What
  * comes now then has its say. */
-void finish_counts_fade(struct finish_counts *counts, double most);
+void deadline_counts_fade(struct deadline_counts *counts, double most);
 
 /* How a class goes on. */
-struct finish_step {
+struct deadline_step {
     uint16_t to;
     bool moved; /* the favourite is another one: who runs on the old one has lost it */
     float chance;
 };
 
-struct finish_chain {
-    struct finish_borders borders;
-    size_t first[FINISH_CLASSES + 1]; /* where each class's steps begin in steps */
-    struct finish_step *steps;        /* ours; chances of a class sum to 1 */
+struct deadline_chain {
+    struct deadline_borders borders;
+    size_t first[DEADLINE_CLASSES + 1]; /* where each class's steps begin in steps */
+    struct deadline_step *steps;        /* ours; chances of a class sum to 1 */
     /* how long the present favourite is expected to stay up; 0 when down */
-    double life_ms[FINISH_CLASSES];
+    double life_ms[DEADLINE_CLASSES];
 };
 
 /* Counts become a chain. A row with few counts leans on the rows of the same age in other regimes;
  * an age that nobody has seen on the age before it; nothing at all on a spell that ends with a
  * chance of one in ten a step. */
-void finish_chain_init(struct finish_chain *c, const struct finish_counts *counts);
-void finish_chain_deinit(struct finish_chain *c);
+void deadline_chain_init(struct deadline_chain *c, const struct deadline_counts *counts);
+void deadline_chain_deinit(struct deadline_chain *c);
 
 /* Several offers looked at together. Zeroed, with n and single set, is a market of which nothing is
  * known. */
-struct finish_market {
-    size_t n; /* offers, 1 .. FINISH_OFFERS_MAX */
+struct deadline_market {
+    size_t n; /* offers, 1 .. DEADLINE_OFFERS_MAX */
     /* borrowed: the chain of single offers, which says who is expected to last; NULL: the oldest */
-    const struct finish_chain *single;
-    struct finish_watch offers[FINISH_OFFERS_MAX];
-    struct finish_watch whole;
+    const struct deadline_chain *single;
+    struct spell_watch offers[DEADLINE_OFFERS_MAX];
+    struct spell_watch whole;
     size_t favourite; /* below n, if anything is up */
     /* for learning */
     bool counting, moved;
@@ -111,13 +112,13 @@ struct finish_market {
 };
 
 /* A look at all of them. counts, if not NULL, learns from it (its borders must be set); looks may
- * come at any pace, those that are further apart than FINISH_STEP_MS teach nothing. */
-void finish_market_see(
-    struct finish_market *m, int64_t at_ms, const bool *up, struct finish_counts *counts);
-uint16_t finish_market_class(
-    const struct finish_market *m, const struct finish_borders *b, int64_t now_ms);
+ * come at any pace, those that are further apart than DEADLINE_STEP_MS teach nothing. */
+void deadline_market_see(
+    struct deadline_market *m, int64_t at_ms, const bool *up, struct deadline_counts *counts);
+uint16_t deadline_market_class(
+    const struct deadline_market *m, const struct deadline_borders *b, int64_t now_ms);
 /* Of its i-th offer, of which w is known, if a job were on it. */
-uint16_t finish_market_offer(const struct finish_market *m, size_t i, const struct finish_watch *w,
-    const struct finish_borders *b, int64_t now_ms);
+uint16_t deadline_market_offer(const struct deadline_market *m, size_t i,
+    const struct spell_watch *w, const struct deadline_borders *b, int64_t now_ms);
 
 #endif

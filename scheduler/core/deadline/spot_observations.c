@@ -26,7 +26,7 @@
 
 /* About the terciles of what was recorded of clouds in 2022 and 2023. They stay, for what is
  * counted is counted by them. */
-static const struct finish_borders borders = {.share = {0.43, 0.76}, .rate = {0.15, 0.4}};
+static const struct deadline_borders borders = {.share = {0.43, 0.76}, .rate = {0.15, 0.4}};
 
 /* The chance that a spell ends within a step, by its age in steps, on the same records. */
 static const struct {
@@ -37,7 +37,7 @@ static const struct {
 
 /* Tables are made for these: decisions reckon with how a job and its offers differ from them. */
 static const double restarts[] = {
-    0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 10, FINISH_RESTART_STEPS_MAX};
+    0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 10, DEADLINE_RESTART_STEPS_MAX};
 static const double prices[] = {
     0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.5, 2};
 
@@ -47,20 +47,20 @@ struct kept {
 };
 
 struct spot_market {
-    struct finish_market of;
-    int64_t offers[FINISH_OFFERS_MAX];
-    int64_t alive[FINISH_OFFERS_MAX]; /* machines */
-    bool up[FINISH_OFFERS_MAX];
+    struct deadline_market of;
+    int64_t offers[DEADLINE_OFFERS_MAX];
+    int64_t alive[DEADLINE_OFFERS_MAX]; /* machines */
+    bool up[DEADLINE_OFFERS_MAX];
     /* of the last sighting; of the first look if there was none */
-    int64_t told_ms[FINISH_OFFERS_MAX];
+    int64_t told_ms[DEADLINE_OFFERS_MAX];
     int64_t n_alive, last_told_ms; /* of all of them */
     int64_t at_ms;                 /* looked at up to there */
 };
 
 /* A chain and what it is made of; [0] of single offers, [1] of markets of several. */
 struct learned {
-    struct finish_counts counts;
-    struct finish_chain chain;
+    struct deadline_counts counts;
+    struct deadline_chain chain;
     bool is_made;
     int64_t number; /* how often it was made */
 };
@@ -72,8 +72,8 @@ struct made_table {
     bool is_made;
     int64_t number; /* of the chain that it was made of */
     int64_t asked_ms;
-    struct finish_table table, next;
-    struct finish_maker *maker; /* of next, or NULL */
+    struct deadline_table table, next;
+    struct deadline_maker *maker; /* of next, or NULL */
     int64_t next_number;
 };
 
@@ -101,15 +101,15 @@ void spot_observations_destroy(struct spot_observations *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->n_tables; i++) {
-        finish_maker_destroy(s->tables[i].maker);
-        finish_table_deinit(&s->tables[i].next);
-        finish_table_deinit(&s->tables[i].table);
+        deadline_maker_destroy(s->tables[i].maker);
+        deadline_table_deinit(&s->tables[i].next);
+        deadline_table_deinit(&s->tables[i].table);
     }
     for (size_t i = 0; i < s->n_markets; i++)
         free(s->markets[i]);
     for (size_t i = 0; i < 2; i++) {
         if (s->learned[i])
-            finish_chain_deinit(&s->learned[i]->chain);
+            deadline_chain_deinit(&s->learned[i]->chain);
         free(s->learned[i]);
     }
     free(s->kept);
@@ -118,7 +118,7 @@ void spot_observations_destroy(struct spot_observations *s)
 
 int64_t spot_observations_scaled(const struct model *m, int64_t ms)
 {
-    return (int64_t)((double)ms * FINISH_STEP_MS / (double)m->deadline.options.step_ms);
+    return (int64_t)((double)ms * DEADLINE_STEP_MS / (double)m->deadline.options.step_ms);
 }
 
 /* ---- what is seen ---- */
@@ -131,7 +131,7 @@ static size_t place_in(const struct spot_market *k, int64_t offer)
     return i;
 }
 
-static struct finish_counts *counts_for(
+static struct deadline_counts *counts_for(
     const struct spot_observations *s, const struct spot_market *k)
 {
     return &s->learned[k->of.n > 1]->counts;
@@ -140,7 +140,7 @@ static struct finish_counts *counts_for(
 static void look(struct model *m, struct spot_market *k, int64_t at_ms, bool learns)
 {
     k->at_ms = at_ms;
-    finish_market_see(&k->of, spot_observations_scaled(m, at_ms), k->up,
+    deadline_market_see(&k->of, spot_observations_scaled(m, at_ms), k->up,
         learns ? counts_for(m->deadline.spot_observations, k) : NULL);
 }
 
@@ -206,12 +206,12 @@ static double end_of(int age, bool up)
 }
 
 /* A market of our own making: some offers keep on longer, and come back sooner, than others. */
-static void play_prior(struct finish_counts *counts, size_t n, double lasting)
+static void play_prior(struct deadline_counts *counts, size_t n, double lasting)
 {
-    struct finish_market k = {.n = n};
+    struct deadline_market k = {.n = n};
     struct prng prng;
-    bool up[FINISH_OFFERS_MAX] = {false};
-    int age[FINISH_OFFERS_MAX] = {0};
+    bool up[DEADLINE_OFFERS_MAX] = {false};
+    int age[DEADLINE_OFFERS_MAX] = {0};
     prng_init(&prng, 7);
     for (int64_t step = 0; step < PRIOR_STEPS; step++) {
         for (size_t i = 0; i < n; i++) {
@@ -220,7 +220,7 @@ static void play_prior(struct finish_counts *counts, size_t n, double lasting)
             up[i] = up[i] == goes_on;
             age[i] = goes_on ? age[i] + 1 : 0;
         }
-        finish_market_see(&k, step * FINISH_STEP_MS, up, counts);
+        deadline_market_see(&k, step * DEADLINE_STEP_MS, up, counts);
     }
 }
 
@@ -232,7 +232,7 @@ static struct learned *begin_learning(size_t n)
     l->counts.of_several = n > 1;
     for (size_t i = 0; i < 3; i++)
         play_prior(&l->counts, n, lasting[i]);
-    finish_counts_fade(&l->counts, PRIOR_COUNTS);
+    deadline_counts_fade(&l->counts, PRIOR_COUNTS);
     return l;
 }
 
@@ -252,9 +252,9 @@ static void learn(struct model *m, struct wall now)
         pass(m, s->markets[i], now.ms);
     for (size_t i = 0; i < 2; i++) {
         struct learned *l = s->learned[i];
-        finish_chain_deinit(&l->chain);
-        finish_chain_init(&l->chain, &l->counts);
-        finish_counts_fade(&l->counts, FADE);
+        deadline_chain_deinit(&l->chain);
+        deadline_chain_init(&l->chain, &l->counts);
+        deadline_counts_fade(&l->counts, FADE);
         l->is_made = true;
         l->number++;
     }
@@ -313,19 +313,19 @@ static struct spot_market *want_market(
 }
 
 void spot_observations_offer(const struct model *m, const struct spot_market *k, size_t i,
-    struct wall now, struct wall tried_again, struct finish_offer *o)
+    struct wall now, struct wall tried_again, struct deadline_offer *o)
 {
-    struct finish_watch w = k->of.offers[i];
+    struct spell_watch w = k->of.offers[i];
     int64_t since_ms = k->told_ms[i] > tried_again.ms ? k->told_ms[i] : tried_again.ms,
             at_ms = spot_observations_scaled(m, now.ms);
     if (o->is_up && !k->up[i]) {
         int64_t up_ms = spot_observations_scaled(m, since_ms);
         up_ms = up_ms < w.at_ms ? w.at_ms : up_ms;
-        finish_watch_see(&w, up_ms < at_ms ? up_ms : at_ms > w.at_ms ? at_ms : w.at_ms, true);
+        spell_watch_see(&w, up_ms < at_ms ? up_ms : at_ms > w.at_ms ? at_ms : w.at_ms, true);
     }
-    o->share = finish_watch_share(&w);
-    o->rate = finish_watch_rate(&w);
-    o->class = finish_market_offer(&k->of, i, &w, &borders, at_ms > w.at_ms ? at_ms : w.at_ms);
+    o->share = spell_watch_share(&w);
+    o->rate = spell_watch_rate(&w);
+    o->class = deadline_market_offer(&k->of, i, &w, &borders, at_ms > w.at_ms ? at_ms : w.at_ms);
 }
 
 size_t spot_observations_favourite(const struct spot_market *k)
@@ -342,11 +342,11 @@ uint16_t spot_observations_class(
     const struct model *m, const struct spot_market *k, struct wall now)
 {
     int64_t at_ms = spot_observations_scaled(m, now.ms);
-    return finish_market_class(
+    return deadline_market_class(
         &k->of, &borders, at_ms > k->of.whole.at_ms ? at_ms : k->of.whole.at_ms);
 }
 
-const struct finish_chain *spot_observations_chain(
+const struct deadline_chain *spot_observations_chain(
     const struct model *m, const struct spot_market *k)
 {
     const struct learned *l = m->deadline.spot_observations->learned[k->of.n > 1];
@@ -384,7 +384,7 @@ static struct made_table *find_table(
     return NULL;
 }
 
-const struct finish_table *spot_observations_table(
+const struct deadline_table *spot_observations_table(
     const struct model *m, const struct spot_market *k, const struct spot_observations_ask *ask)
 {
     const struct made_table *t = find_table(m, k->of.n > 1, ask);
@@ -404,7 +404,7 @@ static struct made_table *table_place(struct model *m, struct stamp now)
             (!oldest || s->tables[i].asked_ms < oldest->asked_ms))
             oldest = &s->tables[i];
     if (oldest)
-        finish_table_deinit(&oldest->table);
+        deadline_table_deinit(&oldest->table);
     return oldest;
 }
 
@@ -439,7 +439,7 @@ static void want_table(
         return;
     t->work = work;
     t->slack = slack;
-    t->maker = finish_maker_create(&t->next, &l->chain, work, slack, t->restart, t->price);
+    t->maker = deadline_maker_create(&t->next, &l->chain, work, slack, t->restart, t->price);
     t->next_number = l->number;
     if (!is_making(s))
         s->slice_at = now.mono;
@@ -478,13 +478,13 @@ int apply_table(struct model *m, const struct event *ev, struct outcome *ret_out
         t++;
     s->slice_at =
         t < s->tables + s->n_tables ? (struct mono){ev->now.mono.ms + SLICE_EVERY_MS} : MONO_NONE;
-    if (!is_making(s) || !finish_maker_go_on(t->maker, SLICE))
+    if (!is_making(s) || !deadline_maker_go_on(t->maker, SLICE))
         return 0;
-    finish_maker_destroy(t->maker);
-    finish_table_deinit(&t->table);
+    deadline_maker_destroy(t->maker);
+    deadline_table_deinit(&t->table);
     t->maker = NULL;
     t->table = t->next;
-    t->next = (struct finish_table){0};
+    t->next = (struct deadline_table){0};
     t->number = t->next_number;
     t->is_made = true;
     return 0;

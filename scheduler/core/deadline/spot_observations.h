@@ -40,7 +40,7 @@ struct spot_observations_ask {
     int64_t work_ms, slack_ms; /* at most */
 };
 
-/* A job may use these spot offers (ids ascending, 1 .. FINISH_OFFERS_MAX): from now on there is a
+/* A job may use these spot offers (ids ascending, 1 .. DEADLINE_OFFERS_MAX): from now on there is a
  * market of them, and, unless ask is NULL, a table that is about right will be made. */
 void spot_observations_want(struct model *m, const int64_t *offers, size_t n,
     const struct spot_observations_ask *ask, struct stamp now);
@@ -53,17 +53,17 @@ const struct spot_market *spot_observations_market(
  * counts as there again from tried_again on, when it may be asked for: who waits for long then
  * takes it for an old spell. */
 void spot_observations_offer(const struct model *m, const struct spot_market *k, size_t i,
-    struct wall now, struct wall tried_again, struct finish_offer *o);
+    struct wall now, struct wall tried_again, struct deadline_offer *o);
 /* which of them its class is of; n: none is there */
 size_t spot_observations_favourite(const struct spot_market *k);
 bool spot_observations_there(const struct spot_market *k, size_t i); /* so it was seen last */
 uint16_t spot_observations_class(
     const struct model *m, const struct spot_market *k, struct wall now);
 /* NULL: it is not made yet. */
-const struct finish_table *spot_observations_table(
+const struct deadline_table *spot_observations_table(
     const struct model *m, const struct spot_market *k, const struct spot_observations_ask *ask);
 /* NULL likewise */
-const struct finish_chain *spot_observations_chain(
+const struct deadline_chain *spot_observations_chain(
     const struct model *m, const struct spot_market *k);
 
 /* Times as deadline.h counts them: its steps are ten minutes, ours options.pace.step_ms. */

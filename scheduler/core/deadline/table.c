@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define K FINISH_CLASSES
-#define STAGES (FINISH_RESTART_STEPS_MAX + 1)
+#define K DEADLINE_CLASSES
+#define STAGES (DEADLINE_RESTART_STEPS_MAX + 1)
 
 /* Values by class and work, at one time left. Rows of `width` floats. */
 struct values {
@@ -41,9 +41,9 @@ struct expected {
  * and with every check. */
 typedef float eight_floats __attribute__((vector_size(32), aligned(4), may_alias));
 
-struct finish_maker {
-    const struct finish_chain *c;
-    struct finish_table *t;
+struct deadline_maker {
+    const struct deadline_chain *c;
+    struct deadline_table *t;
     size_t width;
     size_t whole; /* steps of the restart */
     float part;   /* and the rest, 0 <= part < 1 */
@@ -51,11 +51,11 @@ struct finish_maker {
     struct values now, before;
     struct ahead ahead;
     struct expected expected;
-    float *costs[FINISH_ACTS]; /* of one class, by work */
-    size_t time;               /* made up to there */
+    float *costs[DEADLINE_ACTS]; /* of one class, by work */
+    size_t time;                 /* made up to there */
 };
 
-static float *row(const struct finish_maker *m, float *values, unsigned k)
+static float *row(const struct deadline_maker *m, float *values, unsigned k)
 {
     return values + (size_t)k * m->width;
 }
@@ -68,7 +68,7 @@ static float *carve(float **rest, size_t n)
     return own;
 }
 
-static void carve_values(struct finish_maker *m, struct values *v, float **rest)
+static void carve_values(struct deadline_maker *m, struct values *v, float **rest)
 {
     const size_t n = m->width * K;
 
@@ -81,11 +81,11 @@ static void carve_values(struct finish_maker *m, struct values *v, float **rest)
     }
 }
 
-static void make_room(struct finish_maker *m)
+static void make_room(struct deadline_maker *m)
 {
     const size_t n = m->width * K;
     float *rest = m->memory = mem_array(
-        2 * (3 + 2 * (m->whole + 1)) * n + 2 * m->whole * n + (FINISH_ACTS + 3) * m->width,
+        2 * (3 + 2 * (m->whole + 1)) * n + 2 * m->whole * n + (DEADLINE_ACTS + 3) * m->width,
         sizeof(float));
 
     carve_values(m, &m->now, &rest);
@@ -94,7 +94,7 @@ static void make_room(struct finish_maker *m)
         m->ahead.boot[j] = carve(&rest, n);
         m->ahead.sure_boot[j] = carve(&rest, n);
     }
-    for (size_t i = 0; i < FINISH_ACTS; i++)
+    for (size_t i = 0; i < DEADLINE_ACTS; i++)
         m->costs[i] = carve(&rest, m->width);
     m->expected.idle = carve(&rest, m->width);
     m->expected.sure = carve(&rest, m->width);
@@ -103,7 +103,7 @@ static void make_room(struct finish_maker *m)
 
 /* Slack -1 at this much work, as slack 0 sees it: on-demand for good. What would need it is never
  * done there; only its cost is asked for. */
-static void fill_edge(struct finish_maker *m, size_t work)
+static void fill_edge(struct deadline_maker *m, size_t work)
 {
     const float restart = (float)m->whole + m->part, w = (float)work;
 
@@ -122,10 +122,10 @@ static float least(float a, float b)
     return a < b ? a : b;
 }
 
-static void look_ahead(struct finish_maker *m, size_t low, size_t high)
+static void look_ahead(struct deadline_maker *m, size_t low, size_t high)
 {
     for (unsigned k = 0; k < K; k++) {
-        const bool up = finish_class_is_up((uint16_t)k);
+        const bool up = deadline_class_is_up((uint16_t)k);
         const float *idle = row(m, m->before.idle, k);
         for (size_t j = 0; j < m->whole; j++) {
             const float *boot = row(m, m->before.boot[j], k),
@@ -152,21 +152,21 @@ static void add(
 }
 
 /* out = base + E of kept, or of lost where the favourite moved; one class. */
-static void expect(struct finish_maker *m, unsigned k, float base, float *kept, float *lost,
+static void expect(struct deadline_maker *m, unsigned k, float base, float *kept, float *lost,
     size_t low, size_t high, float *out)
 {
     for (size_t w = low; w <= high; w++)
         out[w] = base;
     for (size_t i = m->c->first[k]; i < m->c->first[k + 1]; i++) {
-        const struct finish_step *s = &m->c->steps[i];
+        const struct deadline_step *s = &m->c->steps[i];
         add(s->chance, row(m, s->moved ? lost : kept, s->to), low, high, out);
     }
 }
 
 /* What all acts are made of. */
-static void expect_all(struct finish_maker *m, unsigned k, size_t low, size_t high)
+static void expect_all(struct deadline_maker *m, unsigned k, size_t low, size_t high)
 {
-    const bool up = finish_class_is_up((uint16_t)k);
+    const bool up = deadline_class_is_up((uint16_t)k);
     const struct expected *e = &m->expected;
     const size_t bytes = (high - low + 1) * sizeof(float);
 
@@ -174,8 +174,8 @@ static void expect_all(struct finish_maker *m, unsigned k, size_t low, size_t hi
     memset(e->sure + low, 0, bytes);
     memset(e->spot + low, 0, bytes);
     for (size_t i = m->c->first[k]; i < m->c->first[k + 1]; i++) {
-        const struct finish_step *s = &m->c->steps[i];
-        const bool kept = !s->moved && finish_class_is_up(s->to);
+        const struct deadline_step *s = &m->c->steps[i];
+        const bool kept = !s->moved && deadline_class_is_up(s->to);
         add(s->chance, row(m, m->before.idle, s->to), low, high, e->idle);
         add(s->chance, row(m, m->before.sure, s->to), low, high, e->sure);
         if (up)
@@ -186,7 +186,7 @@ static void expect_all(struct finish_maker *m, unsigned k, size_t low, size_t hi
 
 /* Who runs through a step has less work at its end; the last step of a start is partly one that
  * brings none. */
-static void run_through(const struct finish_maker *m, const float *e, float price, size_t low,
+static void run_through(const struct deadline_maker *m, const float *e, float price, size_t low,
     size_t high, float *stay, float *start)
 {
     const float part = m->part, rest = 1 - part;
@@ -204,42 +204,42 @@ static void run_through(const struct finish_maker *m, const float *e, float pric
     }
 }
 
-static void find_costs(struct finish_maker *m, unsigned k, size_t low, size_t high)
+static void find_costs(struct deadline_maker *m, unsigned k, size_t low, size_t high)
 {
     const struct ahead *a = &m->ahead;
     const struct values *b = &m->before, *n = &m->now;
     const float price = (float)m->t->price;
 
     expect_all(m, k, low - 1, high);
-    memcpy(m->costs[FINISH_WAIT] + low, m->expected.idle + low, (high - low + 1) * sizeof(float));
-    run_through(
-        m, m->expected.sure, 1, low, high, m->costs[FINISH_SURE_STAY], row(m, n->sure_boot[0], k));
+    memcpy(m->costs[DEADLINE_WAIT] + low, m->expected.idle + low, (high - low + 1) * sizeof(float));
+    run_through(m, m->expected.sure, 1, low, high, m->costs[DEADLINE_ON_DEMAND_STAY],
+        row(m, n->sure_boot[0], k));
     for (size_t j = 1; j <= m->whole; j++)
         expect(m, k, 1, a->sure_boot[j - 1], a->sure_boot[j - 1], low, high,
             row(m, n->sure_boot[j], k));
-    memcpy(m->costs[FINISH_SURE_START] + low, row(m, n->sure_boot[m->whole], k) + low,
+    memcpy(m->costs[DEADLINE_ON_DEMAND_START] + low, row(m, n->sure_boot[m->whole], k) + low,
         (high - low + 1) * sizeof(float));
-    if (!finish_class_is_up((uint16_t)k))
+    if (!deadline_class_is_up((uint16_t)k))
         return;
     run_through(
-        m, m->expected.spot, price, low, high, m->costs[FINISH_SPOT_STAY], row(m, n->boot[0], k));
+        m, m->expected.spot, price, low, high, m->costs[DEADLINE_SPOT_STAY], row(m, n->boot[0], k));
     for (size_t j = 1; j <= m->whole; j++)
         expect(m, k, price, a->boot[j - 1], b->idle, low, high, row(m, n->boot[j], k));
-    memcpy(m->costs[FINISH_SPOT_START] + low, row(m, n->boot[m->whole], k) + low,
+    memcpy(m->costs[DEADLINE_SPOT_START] + low, row(m, n->boot[m->whole], k) + low,
         (high - low + 1) * sizeof(float));
 }
 
 /* What is best in each mode. */
-static void settle(struct finish_maker *m, unsigned k, size_t time, size_t low, size_t high)
+static void settle(struct deadline_maker *m, unsigned k, size_t time, size_t low, size_t high)
 {
     float *idle = row(m, m->now.idle, k), *sure = row(m, m->now.sure, k),
           *spot = row(m, m->now.spot, k);
     float *const *costs = m->costs;
-    const float *wait = costs[FINISH_WAIT], *sure_start = costs[FINISH_SURE_START],
-                *sure_stay = costs[FINISH_SURE_STAY];
-    const float *spot_start = costs[FINISH_SPOT_START], *spot_stay = costs[FINISH_SPOT_STAY];
+    const float *wait = costs[DEADLINE_WAIT], *sure_start = costs[DEADLINE_ON_DEMAND_START],
+                *sure_stay = costs[DEADLINE_ON_DEMAND_STAY];
+    const float *spot_start = costs[DEADLINE_SPOT_START], *spot_stay = costs[DEADLINE_SPOT_STAY];
     const float restart = (float)m->whole + m->part;
-    const bool up = finish_class_is_up((uint16_t)k);
+    const bool up = deadline_class_is_up((uint16_t)k);
 
     for (size_t w = low; w <= high; w++) {
         float best = least(wait[w], sure_start[w]);
@@ -257,22 +257,22 @@ static void settle(struct finish_maker *m, unsigned k, size_t time, size_t low, 
     spot[high] = up ? spot_stay[high] : idle[high];
 }
 
-static void keep(const struct finish_maker *m, unsigned k, size_t time, size_t low, size_t high)
+static void keep(const struct deadline_maker *m, unsigned k, size_t time, size_t low, size_t high)
 {
-    struct finish_table *t = m->t;
-    const bool up = finish_class_is_up((uint16_t)k);
+    struct deadline_table *t = m->t;
+    const bool up = deadline_class_is_up((uint16_t)k);
 
     for (size_t wi = t->work_at[low]; wi < t->n_work && t->work[wi] <= high; wi++) {
         const size_t w = t->work[wi], si = w < low ? 0 : t->slack_at[time - w];
-        float *out = t->cost + ((wi * t->n_slack + si) * K + k) * FINISH_ACTS;
+        float *out = t->cost + ((wi * t->n_slack + si) * K + k) * DEADLINE_ACTS;
         if (w < low || t->slack[si] != time - w)
             continue;
-        for (size_t i = 0; i < FINISH_ACTS; i++)
-            out[i] = up || i < FINISH_SPOT_START ? m->costs[i][w] : 0;
+        for (size_t i = 0; i < DEADLINE_ACTS; i++)
+            out[i] = up || i < DEADLINE_SPOT_START ? m->costs[i][w] : 0;
     }
 }
 
-static void make_time(struct finish_maker *m, size_t time)
+static void make_time(struct deadline_maker *m, size_t time)
 {
     const size_t low = time > m->t->slack_steps ? time - m->t->slack_steps : 1;
     const size_t high = time < m->t->work_steps ? time : m->t->work_steps;
@@ -311,32 +311,32 @@ static size_t choose_points(size_t n, size_t most, uint16_t *points, uint16_t *a
     return count;
 }
 
-struct finish_maker *finish_maker_create(struct finish_table *t, const struct finish_chain *c,
-    size_t work, size_t slack, double restart, double price)
+struct deadline_maker *deadline_maker_create(struct deadline_table *t,
+    const struct deadline_chain *c, size_t work, size_t slack, double restart, double price)
 {
-    struct finish_maker *m = mem_alloc(sizeof *m);
+    struct deadline_maker *m = mem_alloc(sizeof *m);
 
-    assert(work >= 1 && work <= FINISH_WORK_STEPS_MAX && slack >= 1 &&
-           slack <= FINISH_SLACK_STEPS_MAX);
-    assert(restart >= 0 && restart <= FINISH_RESTART_STEPS_MAX && price > 0);
-    *m = (struct finish_maker){.c = c, .t = t, .whole = (size_t)restart, .width = work + 1};
+    assert(work >= 1 && work <= DEADLINE_WORK_STEPS_MAX && slack >= 1 &&
+           slack <= DEADLINE_SLACK_STEPS_MAX);
+    assert(restart >= 0 && restart <= DEADLINE_RESTART_STEPS_MAX && price > 0);
+    *m = (struct deadline_maker){.c = c, .t = t, .whole = (size_t)restart, .width = work + 1};
     m->part = (float)(restart - (double)m->whole);
-    *t = (struct finish_table){
+    *t = (struct deadline_table){
         .restart_steps = restart, .price = price, .work_steps = work, .slack_steps = slack};
     for (unsigned k = 0; k < K; k++)
-        t->life[k] = (float)(c->life_ms[k] / FINISH_STEP_MS);
+        t->life[k] = (float)(c->life_ms[k] / DEADLINE_STEP_MS);
     t->work = mem_array(work + 1, sizeof *t->work);
     t->work_at = mem_array(work + 1, sizeof *t->work_at);
     t->slack = mem_array(slack + 1, sizeof *t->slack);
     t->slack_at = mem_array(slack + 1, sizeof *t->slack_at);
     t->n_work = choose_points(work, 12, t->work, t->work_at);
     t->n_slack = choose_points(slack, 12, t->slack, t->slack_at);
-    t->cost = mem_array(t->n_work * t->n_slack * K * FINISH_ACTS, sizeof *t->cost);
+    t->cost = mem_array(t->n_work * t->n_slack * K * DEADLINE_ACTS, sizeof *t->cost);
     make_room(m); /* zeroed: no work left costs nothing */
     return m;
 }
 
-bool finish_maker_go_on(struct finish_maker *m, size_t steps)
+bool deadline_maker_go_on(struct deadline_maker *m, size_t steps)
 {
     const size_t all = m->t->work_steps + m->t->slack_steps;
 
@@ -345,30 +345,30 @@ bool finish_maker_go_on(struct finish_maker *m, size_t steps)
     return m->time == all;
 }
 
-void finish_maker_destroy(struct finish_maker *m)
+void deadline_maker_destroy(struct deadline_maker *m)
 {
     if (m)
         free(m->memory);
     free(m);
 }
 
-void finish_table_init(struct finish_table *t, const struct finish_chain *c, size_t work,
+void deadline_table_init(struct deadline_table *t, const struct deadline_chain *c, size_t work,
     size_t slack, double restart, double price)
 {
-    struct finish_maker *m = finish_maker_create(t, c, work, slack, restart, price);
+    struct deadline_maker *m = deadline_maker_create(t, c, work, slack, restart, price);
 
-    finish_maker_go_on(m, work + slack);
-    finish_maker_destroy(m);
+    deadline_maker_go_on(m, work + slack);
+    deadline_maker_destroy(m);
 }
 
-void finish_table_deinit(struct finish_table *t)
+void deadline_table_deinit(struct deadline_table *t)
 {
     free(t->work);
     free(t->work_at);
     free(t->slack);
     free(t->slack_at);
     free(t->cost);
-    *t = (struct finish_table){0};
+    *t = (struct deadline_table){0};
 }
 
 /* Where x is between two points. */
@@ -385,20 +385,20 @@ static double between(
     return (x - points[low]) / (points[low + 1] - points[low]);
 }
 
-void finish_table_costs(const struct finish_table *t, double work, double slack, uint16_t class,
-    double ret_costs[FINISH_ACTS])
+void deadline_table_costs(const struct deadline_table *t, double work, double slack, uint16_t class,
+    double ret_costs[DEADLINE_ACTS])
 {
     size_t wi, si;
     const double u =
         between(t->work, t->work_at, t->n_work, t->work_steps, work < 1 ? 1 : work, &wi);
     const double v = between(t->slack, t->slack_at, t->n_slack, t->slack_steps, slack, &si);
     const double beyond = work > (double)t->work_steps ? work - (double)t->work_steps : 0;
-    const float *a = t->cost + ((wi * t->n_slack + si) * K + class) * FINISH_ACTS;
-    const float *b = a + (size_t)K * FINISH_ACTS, *c = a + t->n_slack * K * FINISH_ACTS,
-                *d = c + (size_t)K * FINISH_ACTS;
+    const float *a = t->cost + ((wi * t->n_slack + si) * K + class) * DEADLINE_ACTS;
+    const float *b = a + (size_t)K * DEADLINE_ACTS, *c = a + t->n_slack * K * DEADLINE_ACTS,
+                *d = c + (size_t)K * DEADLINE_ACTS;
 
     assert(class < K);
-    for (unsigned i = 0; i < FINISH_ACTS; i++)
+    for (unsigned i = 0; i < DEADLINE_ACTS; i++)
         ret_costs[i] =
             (1 - u) * ((1 - v) * a[i] + v * b[i]) + u * ((1 - v) * c[i] + v * d[i]) + beyond;
 }

@@ -6,7 +6,7 @@
  * it takes some tenths of a second and some megabytes to make, and a look takes a tenth of a
  * microsecond.
  *
- * Units. Time in steps of FINISH_STEP_MS; money in what on-demand costs a step, so that 1.0 is a
+ * Units. Time in steps of DEADLINE_STEP_MS; money in what on-demand costs a step, so that 1.0 is a
  * step on demand. SLACK is time left minus work left minus NET, and the net is what has to stay: a
  * restart, and a launch that fails before it. At slack 0 the job is on on-demand for good, unless
  * it runs on spot, where it may stay until it is lost.
@@ -30,48 +30,48 @@
 
 #include "scheduler/core/deadline/spells.h"
 
-#define FINISH_WORK_STEPS_MAX 2048
-#define FINISH_SLACK_STEPS_MAX 2048
-#define FINISH_RESTART_STEPS_MAX 12
+#define DEADLINE_WORK_STEPS_MAX 2048
+#define DEADLINE_SLACK_STEPS_MAX 2048
+#define DEADLINE_RESTART_STEPS_MAX 12
 
-enum finish_act {
-    FINISH_WAIT,
-    FINISH_SURE_START, /* on-demand, from somewhere else */
-    FINISH_SURE_STAY,
-    FINISH_SPOT_START,
-    FINISH_SPOT_STAY,
-    FINISH_ACTS
+enum deadline_act {
+    DEADLINE_WAIT,
+    DEADLINE_ON_DEMAND_START, /* on-demand, from somewhere else */
+    DEADLINE_ON_DEMAND_STAY,
+    DEADLINE_SPOT_START,
+    DEADLINE_SPOT_STAY,
+    DEADLINE_ACTS
 };
 
-struct finish_table {
+struct deadline_table {
     double restart_steps, price;  /* of spot; 0 < price */
     size_t n_work, n_slack;       /* points kept */
     uint16_t *work, *slack;       /* their steps, ascending; ours */
     uint16_t *work_at, *slack_at; /* by steps: the last point that is not above; ours */
     size_t work_steps, slack_steps;
-    float life[FINISH_CLASSES]; /* steps that the favourite is expected to stay up */
-    float *cost;                /* [work][slack][class][act]; ours */
+    float life[DEADLINE_CLASSES]; /* steps that the favourite is expected to stay up */
+    float *cost;                  /* [work][slack][class][act]; ours */
 };
 
-/* Steps: work 1 .. FINISH_WORK_STEPS_MAX, slack 1 .. FINISH_SLACK_STEPS_MAX, the most that will be
- * asked for (more is answered as that much); restart 0 .. FINISH_RESTART_STEPS_MAX. */
-void finish_table_init(struct finish_table *t, const struct finish_chain *c, size_t work,
+/* Steps: work 1 .. DEADLINE_WORK_STEPS_MAX, slack 1 .. DEADLINE_SLACK_STEPS_MAX, the most that will
+ * be asked for (more is answered as that much); restart 0 .. DEADLINE_RESTART_STEPS_MAX. */
+void deadline_table_init(struct deadline_table *t, const struct deadline_chain *c, size_t work,
     size_t slack, double restart, double price);
-void finish_table_deinit(struct finish_table *t);
+void deadline_table_deinit(struct deadline_table *t);
 
 /* The same a part at a time, for who has to do something else in between: so many steps of the work
  * + slack that there are. Until all are done, which go_on says, the table is only to be deinited,
  * after its maker. t and c are borrowed until then. */
-struct finish_maker;
-struct finish_maker *finish_maker_create(struct finish_table *t, const struct finish_chain *c,
-    size_t work, size_t slack, double restart, double price);
-bool finish_maker_go_on(struct finish_maker *m, size_t steps);
-void finish_maker_destroy(struct finish_maker *m); /* NULL is fine */
+struct deadline_maker;
+struct deadline_maker *deadline_maker_create(struct deadline_table *t,
+    const struct deadline_chain *c, size_t work, size_t slack, double restart, double price);
+bool deadline_maker_go_on(struct deadline_maker *m, size_t steps);
+void deadline_maker_destroy(struct deadline_maker *m); /* NULL is fine */
 
 /* The costs of all acts, in steps on demand. Those that the class or the net does not allow are
  * there too, as if they were allowed: the caller knows what is. Work beyond the table costs what
  * on-demand would. Negative slack counts as 0. */
-void finish_table_costs(const struct finish_table *t, double work, double slack, uint16_t class,
-    double ret_costs[FINISH_ACTS]);
+void deadline_table_costs(const struct deadline_table *t, double work, double slack, uint16_t class,
+    double ret_costs[DEADLINE_ACTS]);
 
 #endif

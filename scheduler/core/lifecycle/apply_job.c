@@ -30,7 +30,7 @@
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/crons.h"
-#include "scheduler/core/queue/deadlines.h"
+#include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
 #include "scheduler/core/queue/labels.h"
 #include "scheduler/core/queue/limits.h"
@@ -51,7 +51,7 @@ void job_move(struct model *m, struct job *j, enum job_state to)
     sm_move(&job_sm, j->row.id, &state, (int)to);
     j->row.state = (enum job_state)state;
     if (to != JOB_PENDING)
-        deadline_leave(m, j);
+        expiry_leave(m, j);
     touch_job(m, j);
 }
 
@@ -244,7 +244,7 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     if (!rc)
         rc = criu_check_submit(m, r, e);
     if (!rc)
-        rc = deadline_check(r, ev->now.wall, e);
+        rc = expiry_check(r, ev->now.wall, e);
     if (!rc)
         rc = pace_check(r, ev->now.wall, e);
     return rc ? rc : dependencies_check(m, ev, e);

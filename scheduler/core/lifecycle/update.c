@@ -29,7 +29,7 @@
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/budgets.h"
-#include "scheduler/core/queue/deadlines.h"
+#include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
 #include "scheduler/core/queue/labels.h"
 #include "scheduler/core/queue/limits.h"
@@ -302,7 +302,7 @@ static int check(const struct model *m, const struct event *ev, const struct job
         rc = check_retries(m, ev->update.to, w, fields, e);
     if (!rc && j->row.state == JOB_PENDING &&
         (fields & (BIT(DEADLINE) | BIT(TIME_LIMIT) | BIT(BEGIN))))
-        rc = deadline_check(&w->row, ev->now.wall, e);
+        rc = expiry_check(&w->row, ev->now.wall, e);
     if (!rc && (fields & (BIT(MARKET) | BIT(TIME_LIMIT) | BIT(FINISH) | BIT(WORK))))
         /* it may be late by now */
         rc = pace_check(&w->row, fields & BIT(FINISH) ? ev->now.wall : w->row.submitted_at, e);
@@ -361,7 +361,7 @@ static void change_pending(
     char name[CORE_NAME_MAX];
     STR_COPY(name, w->row.spec.name);
     STR_COPY(w->row.spec.name, j->row.spec.name); /* until it has the new one */
-    deadline_leave(m, j);
+    expiry_leave(m, j);
     if (anew) {
         dependencies_withdraw(m, j);
         w->row.regroups_until = j->row.regroups_until;
@@ -385,7 +385,7 @@ static void change_pending(
         job_enqueue(m, j, now);
     else if (queued && !tree_has(&j->in_shape))
         queue_add(m, j);
-    deadline_watch(m, j);
+    expiry_watch(m, j);
     if (anew || changes(fields, JOB_OF_SHAPE))
         model_note_rewind(m); /* it may fit now where it did not */
 }

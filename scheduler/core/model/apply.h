@@ -69,7 +69,7 @@ int apply_reclaim(
 int apply_table(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
-int apply_deadline(
+int apply_expire(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_budget(

@@ -104,7 +104,7 @@ enum event_type {
      * stopped; mostly memory only */
     EV_BUDGET,
     /* the job waits, and could not have ended by its deadline any more: it ends, END_DEADLINE */
-    EV_DEADLINE,
+    EV_EXPIRE,
     /* what the job may be given now, that it is done by its time for the least money */
     EV_PACE,
     /* a little more is worked out of what those decisions are read from; memory only */
@@ -340,8 +340,7 @@ struct event {
         struct {
             int64_t job;
             /* the last two: the first of its kind */
-        } clean, drill_due, requeue_due, avoided, eligible, unmeetable, deadline, put_aside,
-            take_up;
+        } clean, drill_due, requeue_due, avoided, eligible, unmeetable, expire, put_aside, take_up;
         struct {
             int64_t job;
             bool nothing_more; /* there is nothing more to be had now; else its time is over */

@@ -169,18 +169,18 @@ struct job_side {
     int64_t avoid;      /* node that it is not placed on; CORE_ID_NONE */
     struct link avoids; /* since that could not use the store of its checkpoints */
     struct mono avoids_until;
-    struct wall not_before;       /* while it waits for that: begin_at, or when its window opens */
-    struct drill *drill;          /* or NULL */
-    struct budget *cap;           /* its own (budgets.c), while it runs and has one; or NULL */
-    struct wall park_at;          /* its window closes soon then */
-    struct tree_link by_park;     /* in a window that closes: queued, or running */
-    struct tree_link by_begin;    /* while only its time to begin keeps it from the queue */
-    struct tree_link by_warn;     /* while it runs: a part of its time limit is to be told of ... */
-    struct wall warn_at;          /* ... then */
-    struct tree_link by_deadline; /* PENDING, with a deadline */
-    struct tree_link by_pace;     /* with a finish_ms */
-    struct mono pace_at;          /* then its pace is decided anew */
-    struct work_seen seen;        /* with a finish_ms; not stored */
+    struct wall not_before;     /* while it waits for that: begin_at, or when its window opens */
+    struct drill *drill;        /* or NULL */
+    struct budget *cap;         /* its own (budgets.c), while it runs and has one; or NULL */
+    struct wall park_at;        /* its window closes soon then */
+    struct tree_link by_park;   /* in a window that closes: queued, or running */
+    struct tree_link by_begin;  /* while only its time to begin keeps it from the queue */
+    struct tree_link by_warn;   /* while it runs: a part of its time limit is to be told of ... */
+    struct wall warn_at;        /* ... then */
+    struct tree_link by_expiry; /* PENDING, with a deadline */
+    struct tree_link by_pace;   /* with a finish_ms */
+    struct mono pace_at;        /* then its pace is decided anew */
+    struct work_seen seen;      /* with a finish_ms; not stored */
     /* PACE_SPOT: of spot only this one is bought for it; CORE_ID_NONE: any. Not stored: it is
      * decided anew */
     int64_t pace_offer;
@@ -481,13 +481,13 @@ bool changes_is_empty(const struct changes *c);
 
 /* How it is decided for jobs that are to be done by some moment (procurement.c). */
 struct pace_options {
-    enum finish_rule rule;
+    enum deadline_rule rule;
     int64_t look_ms; /* each such job is looked at at least so often when it matters, > 0 */
     /* what is learned of spot is counted in such steps, >= look_ms: ten minutes, or less where a
      * cloud runs fast */
     int64_t step_ms;
     int32_t work_margin_pct; /* what was told of the work may be so much too little */
-    /* FINISH_PLANNED: of what the work costs on-demand; so much more than Uniform Progress a job
+    /* DEADLINE_PLANNED: of what the work costs on-demand; so much more than Uniform Progress a job
      * may come to cost */
     int32_t cap_pct;
 };

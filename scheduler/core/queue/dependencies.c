@@ -19,7 +19,7 @@
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/array_dependencies.h"
 #include "scheduler/core/queue/arrays.h"
-#include "scheduler/core/queue/deadlines.h"
+#include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/windows.h"
@@ -722,7 +722,7 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
         window_watch(m, j, now.wall);
         model_note_rewind(m);
     }
-    deadline_watch(m, j);
+    expiry_watch(m, j);
     pace_look(m, j, now);
     touch_job(m, j);
 }
@@ -914,7 +914,7 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
 
 void dependencies_load(struct model *m, struct job *j)
 {
-    deadline_watch(m, j);
+    expiry_watch(m, j);
     if (wall_is_set(j->row.eligible_at) && !dependencies_is_kept_back(j)) {
         gang_load(m, j);
         queue_add(m, j);

@@ -46,12 +46,12 @@ struct queue_state {
     int64_t n_allowances;      /* of teams and accounts */
     int64_t n_limited;         /* allowances that have a limit */
     struct qos_class *classes; /* by their index in the options */
-    /* windows.c, dependencies.c, deadlines.c */
-    struct tree by_park;     /* running jobs, by when their window closes */
-    struct tree by_begin;    /* pending jobs, by when they may begin */
-    struct tree by_deadline; /* pending jobs, by when they have to have ended (--deadline) */
-    struct list unmeetable;  /* jobs whose dependencies cannot come true */
-    struct smap namesakes;   /* struct namesakes by "USER\nNAME": live jobs, by id */
+    /* windows.c, dependencies.c, expiry.c */
+    struct tree by_park;    /* running jobs, by when their window closes */
+    struct tree by_begin;   /* pending jobs, by when they may begin */
+    struct tree by_expiry;  /* pending jobs, by when they have to have ended (--deadline) */
+    struct list unmeetable; /* jobs whose dependencies cannot come true */
+    struct smap namesakes;  /* struct namesakes by "USER\nNAME": live jobs, by id */
     /* budgets.c */
     struct budget *budgets;  /* those of the options; at most BUDGETS_MAX */
     size_t n_budgets;        /* of them */

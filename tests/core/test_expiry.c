@@ -6,7 +6,7 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
-#include "scheduler/core/queue/deadlines.h"
+#include "scheduler/core/queue/expiry.h"
 
 #define MINUTE_MS 60000LL
 
@@ -127,7 +127,7 @@ static void who_is_held_has_a_deadline_too(void **state)
     r.hold = HOLD_USER;
     int64_t held = lab_submit(&l, &r);
     struct event unused;
-    assert_int_equal(deadlines_due(l.m, l.now, &unused).ms, l.now.mono.ms + 2 * MINUTE_MS + 1);
+    assert_int_equal(expiry_due(l.m, l.now, &unused).ms, l.now.mono.ms + 2 * MINUTE_MS + 1);
     lab_wait(&l, 3 * MINUTE_MS);
     lab_plan(&l);
     lab_take(&l);

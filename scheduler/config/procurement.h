@@ -2,12 +2,12 @@
  *
  * The section `deadlines:` of belayd's configuration: how jobs with --finish-by are decided.
  */
-#ifndef BELAY_SCHEDULER_CONFIG_DEADLINES_H
-#define BELAY_SCHEDULER_CONFIG_DEADLINES_H
+#ifndef BELAY_SCHEDULER_CONFIG_PROCUREMENT_H
+#define BELAY_SCHEDULER_CONFIG_PROCUREMENT_H
 
 #include "base/yaml.h"
 #include "scheduler/core/model/model.h"
 
-void config_read_deadlines(struct yaml_reader *root, struct pace_options *ret_options);
+void config_read_procurement(struct yaml_reader *root, struct pace_options *ret_options);
 
 #endif

@@ -4,7 +4,7 @@
  * its time limit, ends (END_DEADLINE); one that runs goes on. Of an array the tasks that have not
  * begun are given up.
  *
- * Invariant: a job is in by_deadline exactly while it has a deadline and is PENDING, in the queue
+ * Invariant: a job is in by_expiry exactly while it has a deadline and is PENDING, in the queue
  * or waiting.
  */
 #include "scheduler/core/lifecycle/jobs.h"
@@ -12,7 +12,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/arrays.h"
-#include "scheduler/core/queue/deadlines.h"
+#include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
 
 #include <inttypes.h>
@@ -23,14 +23,14 @@ static int64_t last_start_ms(const struct job_row *r)
     return r->spec.deadline_ms - r->spec.time_limit_ms;
 }
 
-static int compare_deadline(const void *key, const struct tree_link *l)
+static int compare_expiry(const void *key, const struct tree_link *l)
 {
-    const struct job_row *a = key, *b = &TREE_ENTRY(l, struct job_side, by_deadline)->job->row;
+    const struct job_row *a = key, *b = &TREE_ENTRY(l, struct job_side, by_expiry)->job->row;
     int by_time = tree_order(last_start_ms(a), last_start_ms(b));
     return by_time ? by_time : tree_order(a->id, b->id);
 }
 
-int deadline_check(const struct job_row *r, struct wall now, struct err *e)
+int expiry_check(const struct job_row *r, struct wall now, struct err *e)
 {
     char in[32], limit[32];
     int64_t from_ms = r->spec.begin_at.ms > now.ms ? r->spec.begin_at.ms : now.ms;
@@ -47,36 +47,36 @@ int deadline_check(const struct job_row *r, struct wall now, struct err *e)
 
 static bool is_watched(const struct job *j)
 {
-    return j->side && tree_has(&j->side->by_deadline);
+    return j->side && tree_has(&j->side->by_expiry);
 }
 
-void deadline_watch(struct model *m, struct job *j)
+void expiry_watch(struct model *m, struct job *j)
 {
     if (j->row.spec.deadline_ms > 0 && !is_watched(j))
-        tree_add(&m->queue.by_deadline, &job_make_side(j)->by_deadline, &j->row, compare_deadline);
+        tree_add(&m->queue.by_expiry, &job_make_side(j)->by_expiry, &j->row, compare_expiry);
 }
 
-void deadline_leave(struct model *m, struct job *j)
+void expiry_leave(struct model *m, struct job *j)
 {
     if (j->side)
-        tree_remove(&m->queue.by_deadline, &j->side->by_deadline);
+        tree_remove(&m->queue.by_expiry, &j->side->by_expiry);
 }
 
-struct mono deadlines_due(const struct model *m, struct stamp now, struct event *ret_event)
+struct mono expiry_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    const struct tree_link *first = tree_first(&m->queue.by_deadline);
+    const struct tree_link *first = tree_first(&m->queue.by_expiry);
     if (!first)
         return MONO_NONE;
-    const struct job *j = TREE_ENTRY(first, struct job_side, by_deadline)->job;
+    const struct job *j = TREE_ENTRY(first, struct job_side, by_expiry)->job;
     int64_t left = last_start_ms(&j->row) + 1 - now.wall.ms;
-    *ret_event = (struct event){.type = EV_DEADLINE, .deadline.job = j->row.id};
+    *ret_event = (struct event){.type = EV_EXPIRE, .expire.job = j->row.id};
     return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
 }
 
-int apply_deadline(
+int apply_expire(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j = job_named(m, ev->deadline.job, e);
+    struct job *j = job_named(m, ev->expire.job, e);
     char limit[32];
     if (!j)
         return ERR_NOT_FOUND;

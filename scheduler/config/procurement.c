@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/config/deadlines.h"
+#include "scheduler/config/procurement.h"
 
 #define LOOK_LEAST_MS 10
 #define STEP_MOST_MS 3600000
 #define MARGIN_MOST 900
 #define CAP_MOST 1000
 
-/* In the order of enum finish_rule. */
+/* In the order of enum deadline_rule. */
 static const char *const policy_words[] = {
     "planned", "uniform", "uniform-sticky", "uniform-plain", "greedy", "on-demand", NULL};
 
@@ -21,7 +21,7 @@ static int64_t opt_time(
     return ms;
 }
 
-void config_read_deadlines(struct yaml_reader *root, struct pace_options *ret_options)
+void config_read_procurement(struct yaml_reader *root, struct pace_options *ret_options)
 {
     const struct yaml_node *map = yaml_opt_map(root, "deadlines");
     struct yaml_reader r;
@@ -30,7 +30,7 @@ void config_read_deadlines(struct yaml_reader *root, struct pace_options *ret_op
         return;
     yaml_reader_init(&r, root->file, map, root->e);
     ret_options->rule =
-        (enum finish_rule)yaml_opt_enum(&r, "policy", policy_words, (int)pace_usual.rule);
+        (enum deadline_rule)yaml_opt_enum(&r, "policy", policy_words, (int)pace_usual.rule);
     ret_options->look_ms = opt_time(&r, "look", LOOK_LEAST_MS, STEP_MOST_MS, pace_usual.look_ms);
     const struct yaml_node *step = yaml_opt(&r, "step");
     ret_options->step_ms = opt_time(&r, "step", LOOK_LEAST_MS, STEP_MOST_MS, pace_usual.step_ms);

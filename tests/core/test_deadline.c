@@ -20,65 +20,65 @@
 
 /* A chain of what a flapping offer teaches: up for `up` looks, down for `down`, ten minutes
  * apart. */
-static void learn(struct finish_chain *c, int up, int down)
+static void learn(struct deadline_chain *c, int up, int down)
 {
-    struct finish_counts *counts = mem_alloc(sizeof *counts);
-    struct finish_market m = {.n = 1};
+    struct deadline_counts *counts = mem_alloc(sizeof *counts);
+    struct deadline_market m = {.n = 1};
 
-    counts->borders = (struct finish_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
+    counts->borders = (struct deadline_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
     for (int i = 0; i < 3000; i++) {
         const bool is_up = i % (up + down) < up;
-        finish_market_see(&m, (int64_t)i * FINISH_STEP_MS, &is_up, counts);
+        deadline_market_see(&m, (int64_t)i * DEADLINE_STEP_MS, &is_up, counts);
     }
-    finish_chain_init(c, counts);
+    deadline_chain_init(c, counts);
     free(counts);
 }
 
 static void a_class_tells_up_and_age(void **state)
 {
-    const struct finish_borders b = {.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
-    struct finish_watch w = {0};
+    const struct deadline_borders b = {.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
+    struct spell_watch w = {0};
 
     (void)state;
-    assert_false(finish_class_is_up(finish_class(&b, &w, 0)));
-    finish_watch_see(&w, 0, true);
-    assert_true(finish_class_is_up(finish_class(&b, &w, 0)));
-    assert_int_not_equal(finish_class(&b, &w, 0), finish_class(&b, &w, 20 * MINUTE_MS));
-    finish_watch_see(&w, HOUR_MS, true);
-    finish_watch_see(&w, 2 * HOUR_MS, false);
-    assert_false(finish_class_is_up(finish_class(&b, &w, 2 * HOUR_MS)));
-    assert_true(finish_watch_share(&w) > 0.5);
-    assert_true(finish_watch_rate(&w) > 0.25);
+    assert_false(deadline_class_is_up(deadline_class(&b, &w, 0)));
+    spell_watch_see(&w, 0, true);
+    assert_true(deadline_class_is_up(deadline_class(&b, &w, 0)));
+    assert_int_not_equal(deadline_class(&b, &w, 0), deadline_class(&b, &w, 20 * MINUTE_MS));
+    spell_watch_see(&w, HOUR_MS, true);
+    spell_watch_see(&w, 2 * HOUR_MS, false);
+    assert_false(deadline_class_is_up(deadline_class(&b, &w, 2 * HOUR_MS)));
+    assert_true(spell_watch_share(&w) > 0.5);
+    assert_true(spell_watch_rate(&w) > 0.25);
 }
 
 static void a_chain_is_one_even_of_nothing(void **state)
 {
-    struct finish_counts *counts = mem_alloc(sizeof *counts);
-    struct finish_chain c;
+    struct deadline_counts *counts = mem_alloc(sizeof *counts);
+    struct deadline_chain c;
 
     (void)state;
-    finish_chain_init(&c, counts);
-    for (unsigned k = 0; k < FINISH_CLASSES; k++) {
+    deadline_chain_init(&c, counts);
+    for (unsigned k = 0; k < DEADLINE_CLASSES; k++) {
         double sum = 0;
         for (size_t i = c.first[k]; i < c.first[k + 1]; i++)
             sum += c.steps[i].chance;
         assert_true(fabs(sum - 1) < 1e-4);
-        assert_int_equal(c.life_ms[k] > 0, finish_class_is_up((uint16_t)k));
+        assert_int_equal(c.life_ms[k] > 0, deadline_class_is_up((uint16_t)k));
     }
-    finish_chain_deinit(&c);
+    deadline_chain_deinit(&c);
     free(counts);
 }
 
 static void a_favourite_stays_until_it_is_lost(void **state)
 {
-    struct finish_market m = {.n = 3};
+    struct deadline_market m = {.n = 3};
 
     (void)state;
-    finish_market_see(&m, 0, (bool[]){false, true, false}, NULL);
+    deadline_market_see(&m, 0, (bool[]){false, true, false}, NULL);
     assert_int_equal(m.favourite, 1);
-    finish_market_see(&m, MINUTE_MS, (bool[]){true, true, false}, NULL);
+    deadline_market_see(&m, MINUTE_MS, (bool[]){true, true, false}, NULL);
     assert_int_equal(m.favourite, 1);
-    finish_market_see(&m, 2 * MINUTE_MS, (bool[]){true, false, true}, NULL);
+    deadline_market_see(&m, 2 * MINUTE_MS, (bool[]){true, false, true}, NULL);
     assert_int_equal(m.favourite, 0); /* the older of the two */
     assert_true(m.whole.up);
 }
@@ -86,45 +86,45 @@ static void a_favourite_stays_until_it_is_lost(void **state)
 /* With nothing behind it the loss of an offer leaves nothing; with another up, only that. */
 static void a_market_learns_what_stands_behind_an_offer(void **state)
 {
-    struct finish_counts *counts = mem_alloc(sizeof *counts);
-    struct finish_market m = {.n = 2};
-    struct finish_chain c;
+    struct deadline_counts *counts = mem_alloc(sizeof *counts);
+    struct deadline_market m = {.n = 2};
+    struct deadline_chain c;
     double moves[2] = {0};
 
     (void)state;
-    counts->borders = (struct finish_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
+    counts->borders = (struct deadline_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
     counts->of_several = true;
     for (int i = 0; i < 4000; i++)
-        finish_market_see(&m, (int64_t)i * FINISH_STEP_MS,
+        deadline_market_see(&m, (int64_t)i * DEADLINE_STEP_MS,
             (bool[]){i % 20 < 10, i / 1000 % 2 && i % 20 >= 5}, counts);
-    finish_chain_init(&c, counts);
+    deadline_chain_init(&c, counts);
     for (int both = 0; both < 2; both++) {
         uint16_t class;
-        m = (struct finish_market){.n = 2};
+        m = (struct deadline_market){.n = 2};
         for (int i = 0; i < 9; i++)
-            finish_market_see(
-                &m, (int64_t)i * FINISH_STEP_MS, (bool[]){true, both && i >= 5}, NULL);
-        class = finish_market_class(&m, &c.borders, m.whole.at_ms);
+            deadline_market_see(
+                &m, (int64_t)i * DEADLINE_STEP_MS, (bool[]){true, both && i >= 5}, NULL);
+        class = deadline_market_class(&m, &c.borders, m.whole.at_ms);
         assert_int_equal(
-            class, finish_market_offer(&m, 0, &m.offers[0], &c.borders, m.whole.at_ms));
+            class, deadline_market_offer(&m, 0, &m.offers[0], &c.borders, m.whole.at_ms));
         for (size_t i = c.first[class]; i < c.first[class + 1]; i++)
             moves[both] +=
-                c.steps[i].moved && finish_class_is_up(c.steps[i].to) ? c.steps[i].chance : 0;
+                c.steps[i].moved && deadline_class_is_up(c.steps[i].to) ? c.steps[i].chance : 0;
     }
     assert_true(moves[1] > moves[0]);
-    finish_chain_deinit(&c);
+    deadline_chain_deinit(&c);
     free(counts);
 }
 
 static void faded_counts_give_way(void **state)
 {
-    struct finish_counts *counts = mem_alloc(sizeof *counts);
+    struct deadline_counts *counts = mem_alloc(sizeof *counts);
 
     (void)state;
     counts->steps[0][0][0] = 900;
     counts->steps[0][1][5] = 100;
     counts->steps[3][0][4] = 7;
-    finish_counts_fade(counts, 50);
+    deadline_counts_fade(counts, 50);
     assert_true(fabs((double)counts->steps[0][0][0] - 45) < 1e-3 &&
                 fabs((double)counts->steps[0][1][5] - 5) < 1e-3);
     assert_true(counts->steps[3][0][4] == 7);
@@ -135,163 +135,163 @@ static void faded_counts_give_way(void **state)
  * out. */
 static void a_table_knows_what_is_certain(void **state)
 {
-    struct finish_chain always, never;
-    struct finish_table t;
-    double costs[FINISH_ACTS], more[FINISH_ACTS];
-    struct finish_watch w = {0};
+    struct deadline_chain always, never;
+    struct deadline_table t;
+    double costs[DEADLINE_ACTS], more[DEADLINE_ACTS];
+    struct spell_watch w = {0};
 
     (void)state;
     learn(&always, 3000, 0);
-    finish_table_init(&t, &always, 60, 60, 1.5, 0.25);
+    deadline_table_init(&t, &always, 60, 60, 1.5, 0.25);
     for (int i = 0; i <= 300; i++)
-        finish_watch_see(&w, i * FINISH_STEP_MS, true);
-    finish_table_costs(&t, 40, 30, finish_class(&always.borders, &w, w.at_ms), costs);
-    assert_true(fabs(costs[FINISH_SPOT_STAY] - 40 * 0.25) < 0.5);
-    assert_true(fabs(costs[FINISH_SPOT_START] - 41.5 * 0.25) < 0.5);
-    assert_true(costs[FINISH_SURE_START] > costs[FINISH_SPOT_START]);
-    finish_table_deinit(&t);
-    finish_chain_deinit(&always);
+        spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
+    deadline_table_costs(&t, 40, 30, deadline_class(&always.borders, &w, w.at_ms), costs);
+    assert_true(fabs(costs[DEADLINE_SPOT_STAY] - 40 * 0.25) < 0.5);
+    assert_true(fabs(costs[DEADLINE_SPOT_START] - 41.5 * 0.25) < 0.5);
+    assert_true(costs[DEADLINE_ON_DEMAND_START] > costs[DEADLINE_SPOT_START]);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&always);
 
     learn(&never, 0, 3000);
-    finish_table_init(&t, &never, 60, 60, 1.5, 0.25);
-    w = (struct finish_watch){0};
+    deadline_table_init(&t, &never, 60, 60, 1.5, 0.25);
+    w = (struct spell_watch){0};
     for (int i = 0; i <= 300; i++)
-        finish_watch_see(&w, i * FINISH_STEP_MS, false);
-    const uint16_t down = finish_class(&never.borders, &w, w.at_ms);
-    finish_table_costs(&t, 40, 30, down, costs);
-    assert_true(
-        fabs(costs[FINISH_SURE_START] - 41.5) < 0.5 && fabs(costs[FINISH_SURE_STAY] - 40) < 0.5);
-    finish_table_costs(&t, 40, 50, down, more);
-    assert_true(more[FINISH_WAIT] <= costs[FINISH_WAIT] + 1e-3);
-    finish_table_deinit(&t);
-    finish_chain_deinit(&never);
+        spell_watch_see(&w, i * DEADLINE_STEP_MS, false);
+    const uint16_t down = deadline_class(&never.borders, &w, w.at_ms);
+    deadline_table_costs(&t, 40, 30, down, costs);
+    assert_true(fabs(costs[DEADLINE_ON_DEMAND_START] - 41.5) < 0.5 &&
+                fabs(costs[DEADLINE_ON_DEMAND_STAY] - 40) < 0.5);
+    deadline_table_costs(&t, 40, 50, down, more);
+    assert_true(more[DEADLINE_WAIT] <= costs[DEADLINE_WAIT] + 1e-3);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&never);
 }
 
 static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **state)
 {
-    struct finish_chain c;
-    struct finish_table t;
-    const struct finish_policy p = {.table = &t};
-    struct finish_offer offers[2] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 2},
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+    struct deadline_offer offers[2] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 2},
         {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
-    struct finish_job job = {.work_ms = 5 * HOUR_MS,
+    struct deadline_job job = {.work_ms = 5 * HOUR_MS,
         .work_worst_ms = 5 * HOUR_MS,
         .left_ms = 10 * HOUR_MS,
         .restart_ms = 24 * MINUTE_MS,
         .restart_worst_ms = 24 * MINUTE_MS,
         .look_ms = 5 * MINUTE_MS,
-        .on = FINISH_NOWHERE,
-        .last = FINISH_NOWHERE};
-    struct finish_choice choice;
-    struct finish_watch w = {0};
+        .on = DEADLINE_NOWHERE,
+        .last = DEADLINE_NOWHERE};
+    struct deadline_choice choice;
+    struct spell_watch w = {0};
 
     (void)state;
     learn(&c, 1, 2); /* ten minutes up, twenty down: never long enough for a restart */
-    finish_table_init(&t, &c, 60, 60, 2.4, 0.5);
+    deadline_table_init(&t, &c, 60, 60, 2.4, 0.5);
     for (int i = 0; i < 300; i++)
-        finish_watch_see(&w, i * FINISH_STEP_MS, i % 3 == 2);
-    offers[0].class = finish_class(&c.borders, &w, w.at_ms);
-    assert_true(finish_class_is_up(offers[0].class));
-    finish_decide(&p, &job, offers, 2, offers[0].class, &choice);
+        spell_watch_see(&w, i * DEADLINE_STEP_MS, i % 3 == 2);
+    offers[0].class = deadline_class(&c.borders, &w, w.at_ms);
+    assert_true(deadline_class_is_up(offers[0].class));
+    deadline_decide(&p, &job, offers, 2, offers[0].class, &choice);
     assert_int_not_equal(choice.offer, 0);
-    finish_table_deinit(&t);
-    finish_chain_deinit(&c);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
 
     learn(&c, 100, 5);
-    finish_table_init(&t, &c, 60, 60, 2.4, 0.5);
-    w = (struct finish_watch){0};
+    deadline_table_init(&t, &c, 60, 60, 2.4, 0.5);
+    w = (struct spell_watch){0};
     for (int i = 0; i < 40; i++)
-        finish_watch_see(&w, i * FINISH_STEP_MS, true);
-    offers[0].class = finish_class(&c.borders, &w, w.at_ms);
-    finish_decide(&p, &job, offers, 2, offers[0].class, &choice);
+        spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
+    offers[0].class = deadline_class(&c.borders, &w, w.at_ms);
+    deadline_decide(&p, &job, offers, 2, offers[0].class, &choice);
     assert_int_equal(choice.offer, 0);
     assert_true(choice.cost_uusd <= choice.next_cost_uusd);
     job.on = 0;
-    finish_decide(&p, &job, offers, 2, offers[0].class, &choice);
+    deadline_decide(&p, &job, offers, 2, offers[0].class, &choice);
     assert_int_equal(choice.offer, 0);
-    assert_int_equal(choice.why, FINISH_WHY_KEEP);
-    finish_table_deinit(&t);
-    finish_chain_deinit(&c);
+    assert_int_equal(choice.why, DEADLINE_WHY_KEEP);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
 }
 
 /* The table was made for a price that is a little lower, and zones' prices differ: all spot that
  * will be waited for costs as much. */
 static void spot_is_not_waited_for_because_the_table_has_it_cheaper(void **state)
 {
-    struct finish_chain c;
-    struct finish_table t;
-    struct finish_policy p = {.table = &t, .price_uusd_h = SURE_UUSD_H / 100 * 58};
-    struct finish_offer offers[3] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 100 * 58},
+    struct deadline_chain c;
+    struct deadline_table t;
+    struct deadline_policy p = {.table = &t, .price_uusd_h = SURE_UUSD_H / 100 * 58};
+    struct deadline_offer offers[3] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 100 * 58},
         {.is_up = true, .price_uusd_h = SURE_UUSD_H / 100 * 50},
         {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
-    struct finish_job job = {.work_ms = 9 * HOUR_MS,
+    struct deadline_job job = {.work_ms = 9 * HOUR_MS,
         .work_worst_ms = 9 * HOUR_MS,
         .left_ms = 12 * HOUR_MS,
         .restart_ms = 6 * MINUTE_MS,
         .restart_worst_ms = 6 * MINUTE_MS,
         .look_ms = 5 * MINUTE_MS,
-        .on = FINISH_NOWHERE,
-        .last = FINISH_NOWHERE};
-    struct finish_choice choice;
-    struct finish_watch w = {0};
+        .on = DEADLINE_NOWHERE,
+        .last = DEADLINE_NOWHERE};
+    struct deadline_choice choice;
+    struct spell_watch w = {0};
 
     (void)state;
     learn(&c, 100, 5);
-    finish_table_init(&t, &c, 60, 60, 0.6, 0.5);
+    deadline_table_init(&t, &c, 60, 60, 0.6, 0.5);
     for (int i = 0; i < 40; i++)
-        finish_watch_see(&w, i * FINISH_STEP_MS, true);
-    offers[0].class = offers[1].class = finish_class(&c.borders, &w, w.at_ms);
+        spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
+    offers[0].class = offers[1].class = deadline_class(&c.borders, &w, w.at_ms);
     for (int both = 0; both < 2; both++) {
         offers[1].is_up = both;
-        job.on = FINISH_NOWHERE;
-        finish_decide(&p, &job, offers, 3, offers[0].class, &choice);
+        job.on = DEADLINE_NOWHERE;
+        deadline_decide(&p, &job, offers, 3, offers[0].class, &choice);
         assert_int_equal(choice.offer, both);
         job.on = 0;
-        finish_decide(&p, &job, offers, 3, offers[0].class, &choice);
+        deadline_decide(&p, &job, offers, 3, offers[0].class, &choice);
         assert_int_equal(choice.offer, both); /* a restart pays for itself */
     }
-    finish_table_deinit(&t);
-    finish_chain_deinit(&c);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
 }
 
 static void the_net_goes_before_the_cost(void **state)
 {
-    struct finish_chain c;
-    struct finish_table t;
-    const struct finish_policy p = {.table = &t};
-    struct finish_offer offers[2] = {
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+    struct deadline_offer offers[2] = {
         {.is_up = false, .price_uusd_h = 1}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
-    struct finish_job job = {.work_ms = 5 * HOUR_MS,
+    struct deadline_job job = {.work_ms = 5 * HOUR_MS,
         .work_worst_ms = 5 * HOUR_MS,
         .restart_ms = 10 * MINUTE_MS,
         .restart_worst_ms = 10 * MINUTE_MS,
         .failed_launch_ms = 10 * MINUTE_MS,
         .look_ms = 5 * MINUTE_MS,
-        .on = FINISH_NOWHERE,
-        .last = FINISH_NOWHERE};
-    struct finish_choice choice;
+        .on = DEADLINE_NOWHERE,
+        .last = DEADLINE_NOWHERE};
+    struct deadline_choice choice;
 
     (void)state;
     learn(&c, 30, 1);
-    finish_table_init(&t, &c, 60, 60, 1, 0.001);
+    deadline_table_init(&t, &c, 60, 60, 1, 0.001);
     job.left_ms = 15 * HOUR_MS; /* spot is gone for a moment, and there is time */
-    finish_decide(&p, &job, offers, 2, 0, &choice);
-    assert_int_equal(choice.offer, FINISH_NOWHERE);
+    deadline_decide(&p, &job, offers, 2, 0, &choice);
+    assert_int_equal(choice.offer, DEADLINE_NOWHERE);
     job.left_ms = 5 * HOUR_MS + 24 * MINUTE_MS; /* four minutes over the net: less than a look */
-    finish_decide(&p, &job, offers, 2, 0, &choice);
+    deadline_decide(&p, &job, offers, 2, 0, &choice);
     assert_int_equal(choice.offer, 1);
     /* Too late for a restart: spot that runs is not left; without it on-demand is what is
      * quickest. */
     job.left_ms = 5 * HOUR_MS + 5 * MINUTE_MS;
     offers[0].is_up = true;
     job.on = 0;
-    finish_decide(&p, &job, offers, 2, 0, &choice);
+    deadline_decide(&p, &job, offers, 2, 0, &choice);
     assert_int_equal(choice.offer, 0);
-    job.on = FINISH_NOWHERE;
-    finish_decide(&p, &job, offers, 2, 0, &choice);
+    job.on = DEADLINE_NOWHERE;
+    deadline_decide(&p, &job, offers, 2, 0, &choice);
     assert_int_equal(choice.offer, 1);
-    finish_table_deinit(&t);
-    finish_chain_deinit(&c);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
 }
 
 /* A world that is as bad as was said it could be. */
@@ -307,12 +307,12 @@ struct world {
     double ends, comes;   /* chances of spot, a look */
 };
 
-static struct finish_job told(const struct world *w, size_t on, int64_t booting_ms)
+static struct deadline_job told(const struct world *w, size_t on, int64_t booting_ms)
 {
     const int64_t worst = 2 * w->told_ms - w->done_ms;
     const int64_t left = w->told_ms > w->done_ms ? w->told_ms - w->done_ms : worst / 2;
 
-    return (struct finish_job){.work_ms = left,
+    return (struct deadline_job){.work_ms = left,
         .work_worst_ms = worst,
         .left_ms = w->deadline_ms - w->now_ms,
         .restart_ms = w->restart_told_ms,
@@ -320,44 +320,44 @@ static struct finish_job told(const struct world *w, size_t on, int64_t booting_
         .failed_launch_ms = w->failed_launch_ms,
         .look_ms = w->look_ms,
         .on = on,
-        .last = FINISH_NOWHERE,
+        .last = DEADLINE_NOWHERE,
         .starting_ms = booting_ms > 0 ? 3 * w->restart_told_ms - (w->restart_ms - booting_ms) : 0};
 }
 
 static void play(
-    struct world *w, const struct finish_policy *p, const struct finish_borders *borders)
+    struct world *w, const struct deadline_policy *p, const struct deadline_borders *borders)
 {
-    struct finish_offer offers[2] = {
+    struct deadline_offer offers[2] = {
         {.price_uusd_h = SURE_UUSD_H / 3}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
-    struct finish_watch watch = {0};
-    size_t on = FINISH_NOWHERE;
+    struct spell_watch watch = {0};
+    size_t on = DEADLINE_NOWHERE;
     int64_t booting_ms = 0;
 
     while (w->done_ms < w->work_ms) {
-        struct finish_choice choice;
+        struct deadline_choice choice;
         offers[0].is_up =
             w->now_ms < w->spot_ends_ms &&
             (offers[0].is_up ? !prng_chance(&w->prng, w->ends) : prng_chance(&w->prng, w->comes));
         if (on == 0 && !offers[0].is_up) {
-            on = FINISH_NOWHERE;
+            on = DEADLINE_NOWHERE;
             w->done_ms -= w->done_ms < w->lost_ms ? w->done_ms : w->lost_ms;
         }
         if (w->now_ms > w->deadline_ms / 3)
             offers[0].price_uusd_h = SURE_UUSD_H; /* tripled */
-        finish_watch_see(&watch, w->now_ms, offers[0].is_up);
-        offers[0].class = finish_class(borders, &watch, w->now_ms);
-        const struct finish_job job = told(w, on, booting_ms);
-        finish_decide(p, &job, offers, 2, offers[0].class, &choice);
+        spell_watch_see(&watch, w->now_ms, offers[0].is_up);
+        offers[0].class = deadline_class(borders, &watch, w->now_ms);
+        const struct deadline_job job = told(w, on, booting_ms);
+        deadline_decide(p, &job, offers, 2, offers[0].class, &choice);
         if (choice.offer == 1 && on != 1 && w->launch_fails) {
             w->launch_fails = false;
             w->now_ms += w->failed_launch_ms;
-            on = FINISH_NOWHERE;
+            on = DEADLINE_NOWHERE;
             continue;
         }
         if (choice.offer != on)
-            booting_ms = choice.offer == FINISH_NOWHERE ? 0 : w->restart_ms;
+            booting_ms = choice.offer == DEADLINE_NOWHERE ? 0 : w->restart_ms;
         on = choice.offer;
-        if (on == FINISH_NOWHERE) {
+        if (on == DEADLINE_NOWHERE) {
             w->now_ms += w->look_ms;
             continue;
         }
@@ -373,14 +373,14 @@ static void play(
 
 static void never_late_when_on_demand_could_make_it(void **state)
 {
-    struct finish_chain c;
-    struct finish_table t;
-    const struct finish_policy p = {.table = &t};
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
     struct prng prng;
 
     (void)state;
     learn(&c, 12, 6);
-    finish_table_init(&t, &c, 120, 120, 1.2, 1.0 / 3);
+    deadline_table_init(&t, &c, 120, 120, 1.2, 1.0 / 3);
     prng_init(&prng, 3);
     for (int round = 0; round < 3000; round++) {
         struct world w = {.launch_fails = prng_chance(&prng, 0.5),
@@ -399,56 +399,56 @@ static void never_late_when_on_demand_could_make_it(void **state)
         w.spot_ends_ms = prng_chance(&prng, 0.3) ? w.deadline_ms / 2 : INT64_MAX;
         play(&w, &p, &c.borders);
     }
-    finish_table_deinit(&t);
-    finish_chain_deinit(&c);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
 }
 
 static size_t rule_says(
-    enum finish_rule rule, const struct finish_job *job, const struct finish_offer *offers)
+    enum deadline_rule rule, const struct deadline_job *job, const struct deadline_offer *offers)
 {
-    const struct finish_policy p = {.rule = rule};
-    struct finish_choice choice;
+    const struct deadline_policy p = {.rule = rule};
+    struct deadline_choice choice;
 
-    finish_decide(&p, job, offers, 2, 0, &choice);
+    deadline_decide(&p, job, offers, 2, 0, &choice);
     return choice.offer;
 }
 
 static void uniform_progress_is_as_published(void **state)
 {
-    struct finish_offer offers[2] = {
+    struct deadline_offer offers[2] = {
         {.is_up = false, .price_uusd_h = 1}, {.is_sure = true, .price_uusd_h = 3}};
-    struct finish_job job = {.whole_work_ms = 10 * HOUR_MS,
+    struct deadline_job job = {.whole_work_ms = 10 * HOUR_MS,
         .whole_time_ms = 20 * HOUR_MS,
         .restart_ms = 6 * MINUTE_MS,
         .restart_worst_ms = 6 * MINUTE_MS,
         .look_ms = 5 * MINUTE_MS,
-        .on = FINISH_NOWHERE,
-        .last = FINISH_NOWHERE};
+        .on = DEADLINE_NOWHERE,
+        .last = DEADLINE_NOWHERE};
 
     (void)state;
     job.left_ms = 10 * HOUR_MS; /* half of the time is over: half of the work should be done */
     job.work_ms = job.work_worst_ms = 4 * HOUR_MS;
-    assert_int_equal(rule_says(FINISH_UNIFORM, &job, offers), FINISH_NOWHERE);
+    assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), DEADLINE_NOWHERE);
     job.work_ms = job.work_worst_ms = 6 * HOUR_MS;
-    assert_int_equal(rule_says(FINISH_UNIFORM, &job, offers), 1);
-    assert_int_equal(rule_says(FINISH_GREEDY, &job, offers), FINISH_NOWHERE);
+    assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 1);
+    assert_int_equal(rule_says(DEADLINE_GREEDY, &job, offers), DEADLINE_NOWHERE);
     /* On-demand, just ahead of the line: with the hysteresis it stays, without it lets go. */
     job.on = 1;
     job.work_ms = job.work_worst_ms = 5 * HOUR_MS - 3 * MINUTE_MS;
-    assert_int_equal(rule_says(FINISH_UNIFORM, &job, offers), 1);
-    assert_int_equal(rule_says(FINISH_UNIFORM_PLAIN, &job, offers), FINISH_NOWHERE);
+    assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 1);
+    assert_int_equal(rule_says(DEADLINE_UNIFORM_PLAIN, &job, offers), DEADLINE_NOWHERE);
     offers[0].is_up = true;
-    assert_int_equal(rule_says(FINISH_UNIFORM, &job, offers), 0);
-    assert_int_equal(rule_says(FINISH_UNIFORM_STICKY, &job, offers), 1);
+    assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 0);
+    assert_int_equal(rule_says(DEADLINE_UNIFORM_STICKY, &job, offers), 1);
     /* Less left than the work and two restarts: on-demand for good. */
     job.left_ms = job.work_ms + 11 * MINUTE_MS;
-    assert_int_equal(rule_says(FINISH_UNIFORM, &job, offers), 1);
-    assert_int_equal(rule_says(FINISH_GREEDY, &job, offers), 1);
-    job.on = FINISH_NOWHERE;
-    assert_int_equal(rule_says(FINISH_GREEDY, &job, offers), 1);
+    assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 1);
+    assert_int_equal(rule_says(DEADLINE_GREEDY, &job, offers), 1);
+    job.on = DEADLINE_NOWHERE;
+    assert_int_equal(rule_says(DEADLINE_GREEDY, &job, offers), 1);
     job.on = 0;
-    assert_int_equal(rule_says(FINISH_UNIFORM, &job, offers), 0);
-    assert_int_equal(rule_says(FINISH_ON_DEMAND, &job, offers), 1);
+    assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 0);
+    assert_int_equal(rule_says(DEADLINE_ON_DEMAND, &job, offers), 1);
 }
 
 int main(void)
