@@ -760,7 +760,7 @@ static void where_namespaces_cannot_be_had_the_agent_says_so_once(void **state)
     }
     char *log = world_read(w->log), *first = strstr(log, said);
     assert_true(first && !strstr(first + 1, said) && strstr(log, "CAP_SYS_ADMIN"));
-    assert_null(strstr(log, "is not separated"));
+    assert_null(strstr(log, "is not isolated"));
     free(log);
     free(script);
     free(usual);
