@@ -193,7 +193,7 @@ class Checkpoints(unittest.TestCase):
         self.assertEqual(self.json("get", "7@1.2", "empty")["path"], self.dir + "/empty")
         self.assertEqual(self.read_step("empty"), "1.2")
         open(self.dir + "/file", "w").close()
-        self.refused(1, "no directory", "get", "7", "file")
+        self.refused(1, "is not a directory", "get", "7", "file")
         self.refused(1, "", "get", "7@3.1", "nothing")
         self.assertFalse(os.path.exists(self.dir + "/nothing"))
 
