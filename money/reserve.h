@@ -7,7 +7,8 @@
  *     use        sum of min(h[i], s) / (s x n)                       falls as s grows
  *     cost       s x n x price of a reserved hour + sum of max(h[i] - s, 0) x price on-demand, for
  *                each hour of a step
- * The recommended base is the largest whose use would have been at least RESERVE_USE_LEAST, but at most the peak. If the number held hardly changes, more than RESERVE_USE_MOST of the base is used.
+ * The recommended base is the largest whose use would have been at least RESERVE_USE_LEAST, but at
+ * most the peak. If the number held hardly changes, more than RESERVE_USE_MOST of the base is used.
  */
 #ifndef BELAY_MONEY_RESERVE_H
 #define BELAY_MONEY_RESERVE_H
