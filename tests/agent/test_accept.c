@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints that are accepted before they are stored. The store is held up for as long as a test
- * wants: it is the emulator's S3, a process of its own, which can be stopped.
+ * Checkpoints that are accepted before they are stored. A test can stall the store for as long as
+ * it wants: it is the emulator's S3, a separate process, which can be stopped.
  */
 #include "world.h"
 
@@ -27,8 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Does what the test says, by files in the control directory: go.K makes commit K and has what is
- * in it, poke writes to a file in place, exit ends it. */
+/* Obeys the test through files in the control directory: go.K makes commit K with its content, poke
+ * writes to a file in place, exit ends the program. */
 static const char program[] =
     "#!/bin/sh\n"
     "cd \"$BELAY_CONTROL_DIR\"\n"
@@ -57,7 +57,7 @@ static struct store_net *net; /* of this process */
 
 _Noreturn static void serve(int fd)
 {
-    static struct s3_server s; /* as large as an emulator is */
+    static struct s3_server s; /* static, because it is as large as an emulator */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     s3_server_start(&s, "");
     if (write(fd, &s.port, sizeof(s.port)) != sizeof(s.port))
@@ -82,7 +82,7 @@ static int start_server(void)
 
 static void on_want(void *ctx, enum store_keys_kind kind)
 {
-    (void)ctx, (void)kind; /* they are there */
+    (void)ctx, (void)kind; /* the credentials are already set */
 }
 
 static struct world *create(void **state)
@@ -127,13 +127,13 @@ static struct world *start(void **state)
     return w;
 }
 
-/* ---- as one rank of two: the other is played here ---- */
+/* ---- as one rank of two: the test plays the other ---- */
 
 struct other {
     char url[256], tree[128];
     struct ckpt_gang gang;
     pthread_t thread;
-    int64_t step, count; /* of the save; step 0: restores */
+    int64_t step, count; /* of the save; step 0 = restore */
     atomic_bool is_over;
     int rc;
     struct err e;
@@ -208,7 +208,7 @@ static struct world *start_rank(void **state, int32_t rank, struct other *o)
     STR_COPY(o->url, w->store_url);
     snprintf(o->tree, sizeof(o->tree), "%s/other", w->dir);
     world_start_agent(w);
-    other_saves(w, o, 0, 0); /* restores: both have to */
+    other_saves(w, o, 0, 0); /* both must restore */
     world_until(w, is_running, 1, "the task runs");
     return w;
 }
@@ -231,7 +231,7 @@ static void tell(struct world *w, const char *name, const char *text)
     free(temp);
 }
 
-/* Waits for a file of the program's or the agent's, which has to have a text. */
+/* Waits for a file of the program or the agent, and checks its text. */
 static void await(struct world *w, const char *name, const char *expected)
 {
     char *path = control(w, name), *text = NULL;
@@ -274,7 +274,7 @@ static void commit_accepted(struct world *w, int k)
     await(w, name, "\"durable\":false");
 }
 
-/* The first checkpoint is stored, and nothing more. */
+/* Stores the first checkpoint, then stalls the store. */
 static struct world *start_and_hold_up(void **state)
 {
     struct world *w = start(state);
@@ -293,7 +293,7 @@ static int note_sequence(void *ctx, const struct ckpt_info *info)
     return 0;
 }
 
-/* What is stored, the newest first. */
+/* The stored checkpoints, newest first. */
 static const char *stored(struct world *w)
 {
     static char list[64];
@@ -320,7 +320,7 @@ static int note_name(void *ctx, const char *name, int64_t size_bytes)
     return 0;
 }
 
-/* Where the ranks meet there is an object of that name, of the first save. */
+/* Whether the gang's directory has an object of that name for the first save. */
 static bool is_met(struct world *w, const char *what)
 {
     struct sought s = {.part = what};
@@ -573,7 +573,7 @@ static void await_stored(struct world *w, int k, int sequence)
     await(w, name, text);
 }
 
-/* It takes one to be stored and one more, however far the others are; then it waits. */
+/* It takes one snapshot to be stored and one more, whatever the other ranks do; then it waits. */
 static void check_goes_on(void **state, int32_t rank)
 {
     struct other o;
@@ -644,14 +644,14 @@ static void a_rank_whose_snapshot_fails_lets_nobody_wait(void **state)
     await_stored(w, 2, 2);
 }
 
-/* What it had accepted is lost, and the other rank hears of it at once. */
+/* Its accepted checkpoints are lost, and the other rank learns of it at once. */
 static void check_killed_while_it_goes_on(void **state, int32_t rank)
 {
     struct other o;
     struct world *w = start_rank(state, rank, &o);
     commit_accepted(w, 1);
     world_until_said(w, "a checkpoint was accepted");
-    if (rank == 0) /* it has opened it, and the other stores its part */
+    if (rank == 0) /* rank 0 has opened the save, and the other stores its part */
         world_until(w, has_part, 0, "its part is stored");
     world_kill_agent(w, SIGKILL);
     other_begins(&o, 1, 1);
@@ -678,7 +678,7 @@ static void another_rank_whose_agent_is_killed_lets_nobody_wait(void **state)
 }
 
 /* A program that waits is served by the next agent: it is the same checkpoint, and the other rank
- * never knows. */
+ * does not notice. */
 static void check_killed_while_it_waits(void **state, int32_t rank)
 {
     struct other o;
@@ -728,7 +728,7 @@ static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **sta
     assert_string_equal(stored(w), "2 1 ");
 }
 
-/* The agent of the other was killed with what that one had accepted, and its program has succeeded
+/* The other rank's agent was killed with accepted checkpoints, and its program has succeeded
  * too. */
 static void or_does_not_once_another_has_ended(void **state)
 {
@@ -741,7 +741,7 @@ static void or_does_not_once_another_has_ended(void **state)
     assert_string_equal(stored(w), "");
 }
 
-/* What waits for its turn is left out for the one that the node's end waits for. */
+/* The queued save is skipped for the one that the node's end waits for. */
 static void at_an_eviction_a_rank_stores_the_newest_and_only_then_stops(void **state)
 {
     struct other o;

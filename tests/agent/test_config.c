@@ -46,7 +46,7 @@ static void server_and_ca_are_enough(void **state)
     assert_int_equal(c.telemetry_ms, 60000);
     assert_null(c.power_off);
     assert_string_equal(c.system_users, "");
-    assert_int_equal(c.metadata_guard, METADATA_OPEN); /* a machine of one's own */
+    assert_int_equal(c.metadata_guard, METADATA_OPEN); /* an owned machine */
     assert_int_equal(c.hiding, PROCESSES_HIDDEN_IN_TASKS);
     assert_false(c.no_new_privs);
     assert_true(c.private_ipc);
@@ -75,13 +75,13 @@ static void everything_of_the_manual_is_read(void **state)
     assert_int_equal(c.shutdown_timeout_ms, 80000);
     assert_string_equal(c.power_off, "/sbin/x");
     config_deinit(&c);
-    if (geteuid() == 0) { /* one that belay launched */
+    if (geteuid() == 0) { /* launched by belay */
         c = parse(LEAST "provider: aws\n");
         assert_int_equal(c.metadata_guard, METADATA_GUARDED);
         assert_int_equal(c.hiding, PROCESSES_HIDDEN);
         config_deinit(&c);
     }
-    setenv("BELAY_NODE_DIR", "/x", 1); /* one that the emulator plays */
+    setenv("BELAY_NODE_DIR", "/x", 1); /* emulated */
     c = parse(LEAST "provider: aws\n");
     unsetenv("BELAY_NODE_DIR");
     assert_int_equal(c.metadata_guard, METADATA_OPEN);

@@ -22,9 +22,9 @@
 #include <cmocka.h>
 
 struct room {
-    char dir[32]; /* the task's */
+    char dir[32]; /* the task's directory */
     struct control c;
-    int fd; /* of its control directory */
+    int fd; /* the control directory */
 };
 
 static int make_room(void **state)
@@ -210,7 +210,7 @@ static void waits_for_other_ranks_are_read(void **state)
     }
 }
 
-/* A root agent must not read other people's files for a program, nor hang on a pipe. */
+/* A root agent must not read other users' files for a program, nor hang on a pipe. */
 static void an_accepted_commit_is_told_what_came_of_it(void **state)
 {
     struct room *r = *state;
@@ -246,7 +246,7 @@ static void what_an_agent_before_has_accepted_is_settled(void **state)
         "{\"ok\":true,\"durable\":0,\"sequence\":1}",
         "{\"ok\":false,\"durable\":false,\"sequence\":1}", "{\"ok\":true,\"sequence\":1}"};
     struct room *r = *state;
-    control_settle(&r->c, 3, 0); /* there is nothing */
+    control_settle(&r->c, 3, 0); /* nothing to settle */
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
         char name[32];
         struct stat st;
@@ -301,7 +301,7 @@ static void a_link_in_the_agents_way_is_replaced_not_followed(void **state)
     assert_true(S_ISREG(st.st_mode));
 }
 
-/* ---- what a program may not make expensive ---- */
+/* ---- bounded costs ---- */
 
 static int names_in(const char *path, const char *prefix)
 {
@@ -382,7 +382,7 @@ static void a_directory_with_the_name_of_a_commit_is_answered_once(void **state)
     assert_content(r, "request", "{\"id\":7,\"reason\":\"user\",\"deadline_ms\":null}");
 }
 
-/* To free the blocks of a large file takes long: it is kept until the task is removed, on a
+/* Freeing the blocks of a large file takes long, so it is kept until the task is removed, on a
  * thread. */
 static void what_is_large_is_put_aside(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What survives when the agent, a supervisor or belayd is gone.
+ * What survives the death of the agent, a supervisor or belayd.
  */
 #include "world.h"
 
@@ -99,7 +99,7 @@ static void a_gpu_is_never_given_to_two(void **state)
     want_gpus(w, 3, 0);
     world_until(w, has_first_line, 3, "a third needs none");
     assert_string_equal(world_output(w, 3), "gpus [] [] first\n");
-    want_gpus(w, 4, 1); /* belayd takes the first for lost: but it still runs */
+    want_gpus(w, 4, 1); /* belayd considers the first lost, but it still runs */
     world_until(w, lacks_gpus, 4, "a fourth waits for one");
     world_forget(w, 1);
     world_go(w);
@@ -107,7 +107,7 @@ static void a_gpu_is_never_given_to_two(void **state)
     assert_string_equal(world_output(w, 4), "gpus [0] [0] first\n");
 }
 
-/* Stands for the driver's own program. */
+/* Starts an agent with a fake nvidia-smi. */
 static void start_agent_with_listing(struct world *w)
 {
     char *dir = mem_printf("%s/bin", w->dir), *program = mem_printf("%s/nvidia-smi", dir);
@@ -157,7 +157,7 @@ static void who_is_to_have_the_node_for_itself_waits_until_it_is_alone(void **st
     want_gpus(w, 1, 0);
     world_start_agent(w);
     world_until(w, has_first_line, 1, "one runs");
-    world_want(w, 2, 1, tell_gpus)->exclusive = true; /* belayd has given the other up */
+    world_want(w, 2, 1, tell_gpus)->exclusive = true; /* belayd has given up the other */
     world_go(w);
     world_until(w, waits_to_be_alone, 2, "it waits");
     world_forget(w, 1);
@@ -234,7 +234,7 @@ static void a_stop_that_was_wanted_is_remembered_by_the_next_agent(void **state)
     world_go(w);
     world_until(w, has_got_term, 1, "the program has got its SIGTERM");
     world_kill_agent(w, SIGKILL);
-    a->want = WIRE_RUN; /* as if belayd had not got to saying it again */
+    a->want = WIRE_RUN; /* as if belayd had not repeated the stop yet */
     world_start_agent(w);
     world_until(w, has_ended, 1, "the task ended");
     assert_int_equal(world_told(w, 1)->end, WIRE_END_EVICTED);
@@ -368,7 +368,7 @@ static void a_supervisor_takes_the_next_task(void **state)
     world_until(w, has_ended, 1, "the first task ended");
     assert_kept(w, 1);
     assert_int_equal(run_two_lines(w, 2), first);
-    assert_true(run_two_lines(w, 3) != first); /* it has one */
+    assert_true(run_two_lines(w, 3) != first); /* it already has one */
     world_kill_agent(w, SIGKILL);
     world_start_agent(w);
     let_go(w, 2);
@@ -389,7 +389,7 @@ static void a_supervisor_without_a_task_ends_with_its_agent(void **state)
     world_until(w, has_no_supervisor, first, "it ends");
 }
 
-/* Who had to kill something is not trusted with another. */
+/* A supervisor that had to kill processes gets no other task. */
 static void a_supervisor_whose_task_has_left_something_takes_no_other(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -417,7 +417,7 @@ static pid_t init_of(struct world *w, int64_t job)
     return (pid_t)start.init_pid;
 }
 
-/* Without cgroups the process above all of the task's is belay's own: its death is not the
+/* Without cgroups the ancestor of the task's processes is belay's init: its death is not the
  * program's failure. */
 static void nothing_outlives_a_killed_init(void **state)
 {
@@ -434,7 +434,7 @@ static void nothing_outlives_a_killed_init(void **state)
 
 /* ---- belayd ---- */
 
-/* Its spec is written last, and may be there in part. */
+/* Its spec is written last, and may be incomplete. */
 static void what_an_agent_was_killed_in_the_middle_of_is_begun_anew(void **state)
 {
     static const char *const parts[] = {

@@ -14,7 +14,7 @@ struct piece {
     struct crew *crew;
     pthread_t loop_thread, worker;
     int worked, done;
-    struct piece *next; /* asked for when this one is done */
+    struct piece *next; /* requested when this one is done */
 };
 
 static void work(void *ctx)

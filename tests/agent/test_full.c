@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A real agent whose store is full: a server that answers 507 to what writes.
+ * A real agent whose store is full: a server that answers writes with 507.
  */
 #include "world.h"
 
@@ -24,7 +24,7 @@ static const char commit_once[] =
     "cat result.1; echo\n"
     "exit 3\n";
 
-/* Ends with 85 when it may; what it leaves is in its arguments. */
+/* Exits with 85 when allowed; its arguments say which files it leaves. */
 static const char leaves[] = "#!/bin/sh\n"
                              "cd \"$BELAY_CHECKPOINT_DIR\"\n"
                              "$1 state\n"
@@ -83,7 +83,7 @@ static bool is_refused(struct world *w, int64_t job)
     return s && s->store_tries > 0 && strstr(s->store_error, "InsufficientStorage");
 }
 
-/* A restore reads, so all but the fence would work. */
+/* A restore only reads, so everything but the fence would work. */
 static void an_attempt_that_cannot_have_its_fence_does_not_begin(void **state)
 {
     struct world *w = create(state);

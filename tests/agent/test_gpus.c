@@ -102,7 +102,7 @@ static void slices_are_given_by_their_profiles(void **state)
     assert_null(allotted(&g, "1g.10gb:2", false, "MIG-0001"));
     assert_string_equal(allotted(&g, "", true, ""), "GPU-bbbb,MIG-0001,MIG-GPU-aaaa/9/0,MIG-0002");
     assert_null(allotted(&g, "", true, "MIG-0002"));
-    gpus_number(&g, 2); /* the configuration says so */
+    gpus_number(&g, 2); /* as set by the configuration */
     assert_string_equal(allotted(&g, "", true, ""), "0,1,MIG-0001,MIG-GPU-aaaa/9/0,MIG-0002");
 }
 
@@ -157,7 +157,7 @@ static void a_task_is_kept_from_the_devices_of_others(void **state)
     assert_int_equal(gpu_devices_denied(root, "", out, 2), 2);
     assert_int_equal(gpu_devices_denied(root, GPUS_ALL, out, N(out)), 0);
     assert_int_equal(gpu_devices_denied(root, "MIG-4b0c", out, N(out)), 0);
-    /* The first on the bus is the driver's last. */
+    /* First in bus order, last in the driver's order. */
     put(root, "proc/driver/nvidia/gpus/0000:01:00.0/information",
         "Model: \t\t NVIDIA A100\nDevice Minor: \t 2\n");
     put(root, "proc/driver/nvidia/gpus/0000:02:00.0/information", "Device Minor: \t 0\n");
@@ -207,7 +207,7 @@ static void hear(void *ctx, enum log_level level, const char *line)
     str_copy(h->last, sizeof(h->last), line);
 }
 
-/* Where there are no cgroups nothing is in force. Processes of the agent's share what was said. */
+/* Without cgroups no limit is in force. The agent's processes share which warnings were logged. */
 static void limits_that_are_not_in_force_are_said_once(void **state)
 {
     static const struct proc_device denied[] = {{195, 1}};
@@ -232,7 +232,7 @@ static void limits_that_are_not_in_force_are_said_once(void **state)
     assert_non_null(strstr(h.last, "processes (Operation not supported)"));
     pid_t pid = fork();
     if (pid == 0) {
-        limits_warn(w, g[1]); /* was said */
+        limits_warn(w, g[1]); /* already logged */
         limits_warn(w, g[2]);
         _exit(h.warnings == 2 && strstr(h.last, "access to each other's GPUs") ? 0 : 1);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `belay-agent host` with real processes: one claim, what it runs ends with it, and every malformed
- * request.
+ * `belay-agent host` with real processes: one claim, whose processes end with it, and every
+ * malformed request.
  */
 #include "agent/host.h"
 #include "base/fs.h"
@@ -24,8 +24,8 @@
 
 #define CLUSTER "\"cluster\":\"lab\""
 
-/* Writes its own pid and that of a child in a session of its own, then stays. Opening the FIFO
- * waits for the reader. */
+/* Writes its own pid and that of a child in its own session, then stays. Opening the FIFO waits for
+ * the reader. */
 #define STAYS                                                                                      \
     "#!/bin/sh\\nsetsid sleep 1000 &\\necho $$ $! >\\\"$BELAY_NODE_DIR/../fifo\\\"\\nexec sleep "  \
     "1000\\n"
@@ -106,7 +106,7 @@ static void release(struct rig *g, const char *id, int expected)
     free(request);
 }
 
-/* Waits for STAYS to say who it is. */
+/* Waits for STAYS to write its pids. */
 static void read_pids(struct rig *g, long pids[2])
 {
     char *path = mem_printf("%s/fifo", g->dir);
@@ -141,7 +141,7 @@ static void a_claim_runs_once_and_ends_whole(void **state)
     read_pids(g, pids);
     claim(g, "t1", "#!/bin/sh\\nnot this\\n");
     assert_string_equal(g->id, id);
-    claim(g, "t2", ENDS); /* another's: it is told whose it is */
+    claim(g, "t2", ENDS); /* another token: the reply shows the existing claim */
     assert_string_equal(g->id, id);
     assert_true(proc_start_ticks((pid_t)pids[0]) != 0 && proc_start_ticks((pid_t)pids[1]) != 0);
     release(g, "0000000000000000", 1);
@@ -151,7 +151,7 @@ static void a_claim_runs_once_and_ends_whole(void **state)
     assert_int_equal(holder(g), 0);
     assert_string_equal(
         json_string_value(json_object_get(json_object_get(g->reply, "last"), "id")), id);
-    char *script = mem_printf("%s/script", g->dir); /* it held a secret */
+    char *script = mem_printf("%s/script", g->dir); /* it contained a secret */
     assert_false(fs_exists(script));
     free(script);
     release(g, id, 0);

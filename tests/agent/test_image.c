@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How podman and apptainer are asked to run a script in an image, and what is told of an image that
- * cannot be had. The runtimes are scripts of a few lines.
+ * How podman and apptainer are invoked to run a script in an image, and what is reported of an
+ * image that is not available. The runtimes are scripts of a few lines.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +137,7 @@ static void podman_gets_the_jobs_directories_user_and_names_of_variables(void **
     image_free(argv);
     r.is_root = true;
     r.gpus = NULL;
-    r.cwd = "/"; /* what is there is the image's */
+    r.cwd = "/"; /* which is the image's root */
     assert_int_equal(image_command(&r, &argv, &e), 0);
     text = joined(argv);
     assert_null(strstr(text, "keep-id"));
@@ -184,7 +184,7 @@ static void what_can_run_an_image_is_chosen_by_the_image(void **state)
     image_free(argv);
 }
 
-/* Runs image.sh with a runtime of this text; its exit code. */
+/* Runs image.sh with a runtime of this text; returns its exit code. */
 static int run(struct place *p, const char *kind, const char *image, const char *runtime)
 {
     put(p, "runtime", runtime);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Becoming a node, staying one, and what is said when that does not work.
+ * Joining, renewing the certificate, and the errors of both.
  */
 #include "world.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an attempt left is found by the next one of the same job only, and goes when it is of no
- * use.
+ * A kept checkpoint directory is found only by the next attempt of the same job, and is removed
+ * when it is of no more use.
  */
 #include "agent/task/kept.h"
 
@@ -69,7 +69,7 @@ static void put(const struct place *p, int job, int attempt)
     kept_put(p->kept, job, attempt, make_tree(p, job, attempt, false));
 }
 
-/* "JOB-ATTEMPT " of all, the newest first. */
+/* Expects "JOB-ATTEMPT " of all, newest first. */
 static void assert_kept(const struct place *p, const char *expected)
 {
     struct kept v[20];
@@ -121,7 +121,7 @@ static void what_is_empty_or_missing_is_not_kept(void **state)
     kept_put(p->kept, 1, 2, "/nowhere/at/all");
     assert_kept(p, "");
     put(p, 1, 3);
-    put(p, 1, 3); /* again: an attempt that was taken back from a copy of the disk */
+    put(p, 1, 3); /* again, as after restoring the disk from a backup */
     assert_kept(p, "1-3 ");
     assert_int_equal(stat(p->kept, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
@@ -131,7 +131,7 @@ static void what_nobody_needs_goes_and_only_that(void **state)
 {
     const struct place *p = *state;
     const struct kept over[] = {{.job = 2, .attempt = INT64_MAX}, {.job = 1, .attempt = 3}};
-    kept_sweep(p->kept, over, 2, 0); /* there is no such directory yet */
+    kept_sweep(p->kept, over, 2, 0); /* no such directory yet */
     put(p, 1, 2);
     put(p, 1, 3);
     put(p, 2, 7);
@@ -155,7 +155,7 @@ static void the_oldest_go_when_there_are_too_many_or_the_disk_is_short(void **st
         put(p, 1, i);
     kept_sweep(p->kept, NULL, 0, 0);
     assert_int_equal(kept_list(p->kept, v, 20), KEPT_MAX);
-    assert_int_equal(v[0].attempt, KEPT_MAX + 3); /* of one second the greater attempts */
+    assert_int_equal(v[0].attempt, KEPT_MAX + 3); /* within one second the greater attempts */
     kept_sweep(p->kept, NULL, 0, KEPT_NONE);
     assert_kept(p, "");
 }

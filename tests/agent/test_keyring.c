@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel's keyring as a place for secrets: what is put comes back, aged; what is not ours does
- * not.
+ * Secrets in the kernel's keyring: entries are read back, aged; entries of others are not.
  */
 #include "agent/keyring.h"
 #include "base/err.h"
@@ -50,7 +49,7 @@ static void what_is_put_comes_back_until_it_is_dropped(void **state)
     assert_int_equal(get(dir, at.ms, &back), ERR_NOT_FOUND);
     assert_int_equal(keyring_put(dir, &s, at, &e), 0);
     s.version = 10;
-    assert_int_equal(keyring_put(dir, &s, at, &e), 0); /* in place of the first */
+    assert_int_equal(keyring_put(dir, &s, at, &e), 0); /* replaces the first */
     assert_int_equal(get(dir, at.ms, &back), 0);
     assert_int_equal(back.version, 10);
     assert_true(back.encrypts && !back.refuses_plain);
@@ -77,7 +76,7 @@ static void credentials_get_older_there(void **state)
     assert_int_equal(back.store_left_ms, 60000);
     wire_secrets_wipe(&back);
     assert_int_equal(get(dir, at.ms + 60000, &back), ERR_NOT_FOUND);
-    s.store_access_key = s.store_secret_key = s.store_token = NULL; /* keys do not end */
+    s.store_access_key = s.store_secret_key = s.store_token = NULL; /* static keys do not expire */
     assert_int_equal(keyring_put(dir, &s, at, &e), 0);
     assert_int_equal(get(dir, at.ms + INT64_C(86400000) * 365, &back), 0);
     wire_secrets_wipe(&back);
@@ -88,7 +87,7 @@ static void what_is_too_large_is_refused(void **state)
     struct wire_secrets s = of_store(60000);
     struct err e;
     char long_token[WIRE_STORE_TOKEN_MAX];
-    memset(long_token, 1, sizeof(long_token)); /* six bytes each, as JSON has them */
+    memset(long_token, 1, sizeof(long_token)); /* six bytes each in JSON */
     long_token[sizeof(long_token) - 1] = '\0';
     s.store_token = long_token;
     assert_int_equal(keyring_put(*state, &s, at, &e), ERR_INVALID);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a task mounts, what is mounted around it, and whose processes it sees: a node whose `/` is
- * shared, as systemd makes it, and a task in namespaces of its own, each a process. Needs root.
+ * Mounts inside and outside of a task, and the processes that it sees: a node whose `/` is shared,
+ * as by systemd, and a task in its own namespaces, each a process. Needs root.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,9 +32,10 @@
 #define WAIT_S 50
 #define NOBODY 65534
 
-static char dir[] = "/tmp/belay-mounts-XXXXXX"; /* inside and outside in it are mounted upon */
+/* its directories inside and outside are mount points */
+static char dir[] = "/tmp/belay-mounts-XXXXXX";
 
-/* In a process of its own: what is said to stderr tells which of them failed. */
+/* For child processes: stderr shows which check failed. */
 #define must(is_done)                                                                              \
     do {                                                                                           \
         if (!(is_done)) {                                                                          \
@@ -43,7 +44,7 @@ static char dir[] = "/tmp/belay-mounts-XXXXXX"; /* inside and outside in it are 
         }                                                                                          \
     } while (0)
 
-/* The optional fields of the mount at path (mountinfo in proc(5)); NULL: nothing is mounted. */
+/* The optional fields of the mount at path (mountinfo in proc(5)); NULL if nothing is mounted. */
 static const char *how_mounted(const char *path)
 {
     static char found[512];
@@ -117,7 +118,7 @@ static _Noreturn void be_node(bool is_shared)
     pid_t task = fork();
     if (task == 0)
         be_task(to_node, to_task, is_shared);
-    close(to_node[1]); /* its end without a word ends the wait */
+    close(to_node[1]); /* closing it without a message ends the wait */
     await(to_node);
     must(!how_mounted(in("inside")));
     mount_at("outside");
@@ -152,7 +153,7 @@ static void of_a_node_that_is_not_shared_none_come_in(void **state)
 
 enum proc { PROC_USUAL, PROC_MASKED, PROC_HIDDEN };
 
-/* As the runtime of a container has it, or hide_processes: yes. */
+/* Mounts /proc as a container runtime does, or as with hide_processes: yes. */
 static void mount_proc(enum proc proc)
 {
     must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
@@ -202,13 +203,13 @@ static _Noreturn void be_task_with_proc(enum proc proc)
     struct statvfs sys;
     struct stat version;
     struct err e;
-    pid_t other = getppid(); /* root's */
+    pid_t other = getppid(); /* of root */
     alarm(WAIT_S);
     mount_proc(proc);
     int before = count_mounts("/proc");
     must(is_shown_to_nobody(other) == (proc != PROC_HIDDEN));
     must(namespaces_enter(&n, &(struct namespaces_want){.hides_processes = true}, &e) == 0);
-    must(is_shown(other)); /* to root */
+    must(is_shown(other)); /* visible to root */
     must(!is_shown_to_nobody(other));
     must(count_mounts("/proc") == before + (proc != PROC_HIDDEN));
     must(statvfs("/proc/sys", &sys) == 0 && stat("/proc/version", &version) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GPUs as the stand-in of the driver's library plays them, which the library path leads to;
- * "without": there is none.
+ * GPUs simulated by a fake of the driver's library, found by the library path; "without" = no
+ * library.
  */
 #include "agent/gpu/nvml.h"
 
@@ -50,7 +50,7 @@ static size_t look(struct nvml *n, struct nvml_look *v)
         poll(NULL, 0, 1);
     }
     assert_true(at > 0 && at <= now_ms());
-    assert_false(nvml_take(n, v, &count, &at)); /* each look once */
+    assert_false(nvml_take(n, v, &count, &at)); /* each sample only once */
     return count;
 }
 
@@ -73,7 +73,7 @@ static void each_gpu_and_each_slice_tells_what_it_does(void **state)
     assert_int_equal(v[0].ecc_corrected, 3);
     assert_int_equal(v[0].ecc_uncorrected, 1);
     assert_int_equal(v[0].processes, 2);
-    /* What is not supported is not known. */
+    /* Unsupported values are unknown. */
     assert_string_equal(v[1].id, "GPU-b");
     assert_int_equal(v[1].index, 1);
     assert_false(v[1].knows_busy);
@@ -82,7 +82,7 @@ static void each_gpu_and_each_slice_tells_what_it_does(void **state)
     assert_true(v[2].is_slice && v[3].is_slice);
     assert_string_equal(v[2].id, "MIG-1");
     assert_int_equal(v[2].index, 1);
-    assert_false(v[2].knows_busy); /* how busy a slice is its GPU does not say */
+    assert_false(v[2].knows_busy); /* the GPU does not report a slice's utilisation */
     assert_int_equal(v[2].processes, 1);
 
     write_script("gpu uuid=GPU-a busy=3\n");
@@ -108,12 +108,12 @@ static void a_driver_that_hangs_holds_up_nobody(void **state)
         assert_false(nvml_take(n, v, &count, &at));
     }
     assert_true(now_ms() - began < WAIT_MS);
-    while (!nvml_is_stuck(n, now_ms() + NVML_STUCK_MS + 1)) { /* once its thread has begun */
+    while (!nvml_is_stuck(n, now_ms() + NVML_STUCK_MS + 1)) { /* once its thread has started */
         assert_true(now_ms() - began < WAIT_MS);
         poll(NULL, 0, 1);
     }
     assert_false(nvml_is_stuck(n, began));
-    write_script(script); /* and it goes on */
+    write_script(script); /* and the thread continues */
     assert_int_equal(look(n, v), 4);
     assert_false(nvml_is_stuck(n, now_ms() + NVML_STUCK_MS + 1));
     nvml_destroy(n);
@@ -127,7 +127,7 @@ static void without_the_library_there_is_nothing_to_see(void **state)
     (void)state;
     assert_int_equal(look(n, v), 0);
     nvml_destroy(n);
-    nvml_destroy(nvml_create()); /* that was never asked */
+    nvml_destroy(nvml_create()); /* one that never sampled */
     free(v);
 }
 

@@ -19,7 +19,7 @@ static void the_shortest_that_fits_is_first(void **state)
 
     (void)state;
     assert_int_equal(NEXT(v, 1000, 31000), 2);
-    assert_int_equal(NEXT(v, 1000, 5000), 1); /* none fits: of this one nothing is known */
+    assert_int_equal(NEXT(v, 1000, 5000), 1); /* none fits; this one has no estimate */
     assert_int_equal(NEXT(late, 1000, 31000), 1);
     assert_int_equal(order_next(v, 0, 1000, 31000), 0);
 }
@@ -57,8 +57,8 @@ static void of_those_that_were_never_saved_two_go_together(void **state)
 #define N 6
 #define DEADLINE 30000
 
-/* How many of N are done in time when the way to the store is shared evenly by those under way, in
- * steps of 10 ms. */
+/* How many of N finish in time if those under way share the path to the store evenly, in steps of
+ * 10 ms. */
 static int play(const int64_t *need, bool ordered)
 {
     struct order_save v[N];
@@ -112,9 +112,9 @@ static void an_older_save_gives_way_if_only_the_newer_can_be_in_time(void **stat
     assert_true(order_gives_way(5001, 15000, 20000));  /* the newer alone */
     assert_true(order_gives_way(60000, 20000, 20000)); /* just */
     assert_false(order_gives_way(5000, 20001, 20000)); /* the older alone */
-    /* neither: the one that has begun is nearer */
+    /* neither: the one under way is nearer to its end */
     assert_false(order_gives_way(30000, 40000, 20000));
-    assert_true(order_gives_way(-1, 40000, 20000));      /* nothing of it is there yet */
+    assert_true(order_gives_way(-1, 40000, 20000));      /* nothing of it is stored yet */
     assert_false(order_gives_way(-1, 40000, INT64_MAX)); /* time enough */
     assert_false(order_gives_way(5000, 1000, INT64_MAX));
     assert_false(order_gives_way(0, 0, 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Real processes, looked at without groups: the tree below one of them.
+ * Real processes, sampled without cgroups: the tree below one of them.
  */
 #include "agent/gpu/probe.h"
 
@@ -40,8 +40,8 @@ static void *burn(void *ctx)
     return ctx;
 }
 
-/* A child that waits for a byte, uses so much of a cpu in a thread of its own, says so and waits
- * for its end. */
+/* A child that waits for a byte, uses this much CPU time in a thread, reports it and waits for its
+ * end. */
 struct child {
     pid_t pid;
     int go[2], done[2];
@@ -69,7 +69,7 @@ static struct child start(void)
     c.pid = fork();
     assert_true(c.pid >= 0);
     if (c.pid == 0) {
-        close(c.go[1]); /* our end shows as its */
+        close(c.go[1]); /* so that closing our end is seen by the child */
         be_child(&c);
     }
     return c;
@@ -98,7 +98,7 @@ static void what_a_process_did_since_the_look_before_is_seen(void **state)
     probe_node_read(now_ms(), &before);
     assert_true(before.cpus > 0 && before.cpu_ms > 0);
     probe_read(p, &of, &before, &before, &l);
-    assert_int_equal(l.ms, 0); /* the first look only says where counting begins */
+    assert_int_equal(l.ms, 0); /* the first sample only sets the baseline */
 
     assert_int_equal(write(c.go[1], "x", 1), 1);
     assert_int_equal(read(c.done[0], &byte, 1), 1);
@@ -115,19 +115,19 @@ static void what_a_process_did_since_the_look_before_is_seen(void **state)
     struct probe_node later = now;
     later.at_ms += 1000;
     probe_read(p, &of, &now, &later, &l);
-    assert_int_equal(l.cpu_ms, 0); /* since then nothing */
+    assert_int_equal(l.cpu_ms, 0); /* nothing since then */
     assert_int_equal(l.waited_ms, 0);
-    of.waited_ms = 30; /* another process of its, which began anew */
+    of.waited_ms = 30; /* another of its processes, which starts counting from 0 */
     probe_read(p, &of, &now, &later, &l);
     assert_int_equal(l.waited_ms, 0);
     struct probe_node much_later = later;
     much_later.at_ms += 9000;
-    of.waited_ms = 2030; /* told when it was over: it began before this look */
+    of.waited_ms = 2030; /* reported at its end: the wait began before this sample */
     probe_read(p, &of, &later, &much_later, &l);
     assert_int_equal(l.waited_ms, 2000);
     later = much_later;
     much_later.at_ms += 500;
-    of.waited_ms = INT64_MAX; /* whatever it says, not more than there was since it told before */
+    of.waited_ms = INT64_MAX; /* at most the time since its last report */
     probe_read(p, &of, &later, &much_later, &l);
     assert_int_equal(l.waited_ms, 500);
     probe_destroy(p);

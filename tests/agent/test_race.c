@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an agent as root does with trees of a job's user, while a process of that user swaps what is
- * in them for symbolic links to another's directory and for hard links to another's file, as fast
- * as it can: 10,000 tries on each path. No file of the other's may change hands, go, change, or be
- * read. The argument names the path, which is a test of its own.
+ * Operations of a root agent on trees of a job's user, while a process of that user replaces
+ * entries by symbolic links to another user's directory and hard links to another user's file, as
+ * fast as it can: 10,000 tries on each path. No file of the other user may change owner, disappear,
+ * change, or be read. The argument names the path, each of which is a separate test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,12 +37,12 @@
 #include <unistd.h>
 
 #define TRIES 10000
-/* What reads a tree that changes meanwhile may fail. That so many tries did not shows that there
- * was something to be taken; that not all of them did, that the racer was in the way. */
+/* An operation on a tree that changes meanwhile may fail. Enough successes show that the operation
+ * had something to do; some failures show that the racer interfered. */
 #define LEAST_MADE (TRIES / 20)
 #define NOBODY 65534
-#define PLAIN_FILES 4     /* so that a walk takes a while */
-#define SECRET_BYTES 7777 /* no file of the user's has as many */
+#define PLAIN_FILES 4     /* to make a walk take longer */
+#define SECRET_BYTES 7777 /* a size that no file of the user has */
 #define OWN_TEXT "the user's own"
 #define SKIPPED 77
 #define PREYS_MAX 2
@@ -76,7 +76,7 @@ static void put(const char *path, const char *text, size_t n, mode_t mode)
     close(fd);
 }
 
-/* Of tries that may fail. */
+/* For tries that may fail. */
 static void check_made(int n, const char *what)
 {
     print_message("%d of %d %s were made\n", n, TRIES, what);
@@ -91,8 +91,7 @@ static void make_victim(struct place *p)
     memset(secret, 's', sizeof(secret));
     assert_int_equal(mkdir(p->victim, 0755), 0);
     put(in(p->victim, "secret"), secret, sizeof(secret), 0600);
-    put(in(p->victim, "open"), secret, sizeof(secret),
-        0666); /* of which everybody may make hard links */
+    put(in(p->victim, "open"), secret, sizeof(secret), 0666); /* every user may hard-link it */
     assert_int_equal(mkdir(in(p->victim, "sub"), 0755), 0);
     put(in(p->victim, "sub/secret"), secret, sizeof(secret), 0600);
 }
@@ -128,7 +127,7 @@ static void be_user(void)
         _exit(1);
 }
 
-/* False: there is nothing to be swapped, or not by the user. */
+/* False if there is nothing to swap, or the user may not. */
 static bool swap(
     int dir, const char *name, const char *aside, const char *victim, bool by_hard_link)
 {
@@ -145,15 +144,15 @@ static void swap_back(int dir, const char *name, const char *aside)
     renameat(dir, aside, dir, name);
 }
 
-/* What a racer swaps, below tree: a directory for a symbolic link to the other's, and a file for a
- * link to one of the other's. */
+/* What a racer swaps below tree: a directory for a symbolic link to the other user's, and a file
+ * for a link to one of the other user's. */
 struct prey {
     const char *tree, *d, *f;
-    bool by_hard_link; /* to "open", else a symbolic one to "secret" */
+    bool by_hard_link; /* hard link to "open"; if false, symbolic link to "secret" */
 };
 
-/* In *dir, which is the tree or one that was in its place before: who is in a directory stays in it
- * when it is moved. -1: not opened yet. */
+/* In *dir, an open descriptor of the tree or of one that was in its place before: a descriptor
+ * stays valid when its directory is moved. -1 = not opened yet. */
 static void swap_once(const struct prey *prey, int *dir, const char *victim, unsigned turn)
 {
     char file[256];
@@ -173,7 +172,8 @@ static void swap_once(const struct prey *prey, int *dir, const char *victim, uns
     }
 }
 
-/* One process for all of them, or on one processor the more there are the less would be tried. */
+/* One process for all of them: with more processes, each would make fewer tries on one
+ * processor. */
 static void start_racer_on(struct place *p, const struct prey *preys, unsigned n)
 {
     assert_true(n <= PREYS_MAX);
@@ -204,7 +204,7 @@ static void stop_racer(struct place *p)
 
 /* ---- trees ---- */
 
-/* What the racer moves about is among them. */
+/* Includes the entries that the racer swaps. */
 static void fill_with(const char *tree, const char *text)
 {
     char name[32];
@@ -235,7 +235,7 @@ static void make_user_tree(const char *tree)
     assert_int_equal(place_give(&user, tree, &e), 0);
 }
 
-/* A racer makes no difference to it but in time. */
+/* A racer can only slow it down. */
 static void remove_it(const char *tree)
 {
     struct err e;
@@ -293,7 +293,7 @@ static void add_file(struct buf *text, const char *cache, const char *path)
         0);
 }
 
-/* All of it is in the cache, so that nobody is asked. */
+/* All of it is in the cache, so that nothing is fetched. */
 static void send_workdir(const struct place *p, char ret_hash[CHUNK_HEX_SIZE])
 {
     struct buf text = {0};
@@ -330,7 +330,7 @@ static void a_working_directory(void **state)
     }
 }
 
-/* Files without content: so a restore takes no more time than the tree does. */
+/* Files without content, so that a restore takes no longer than building the tree. */
 static void save_own(struct place *p)
 {
     struct ckpt_stats stats;
@@ -377,7 +377,7 @@ static void save_rank(const struct place *p, int rank)
     free(tree);
 }
 
-/* As agent/task/task_work.c: what is left of an attempt before is near. */
+/* As agent/task/task_work.c: with an earlier attempt's directory as nearby. */
 static void restore_rank(const struct place *p, struct ckpt_gang gang, const char *tree,
     const char *ranks, int want_ranks)
 {
@@ -391,7 +391,7 @@ static void restore_rank(const struct place *p, struct ckpt_gang gang, const cha
     assert_int_equal(restored.ranks, want_ranks);
 }
 
-/* Each rank as a process, for they wait for each other. */
+/* Each rank as a process, because they wait for each other. */
 static void all_ranks(const struct place *p, void (*run)(const struct place *p, int rank))
 {
     pid_t pids[RANKS];
@@ -417,8 +417,8 @@ static void first_restore(const struct place *p, int rank)
     free(tree);
 }
 
-/* As many as have saved. Each has its directory on a node of its own; here both are below one. They
- * have agreed once before, so that none waits for the other again. */
+/* As many ranks as have saved. Each would be on its own node; here both are below one directory.
+ * They have agreed once before, so that none waits for the other again. */
 static void ranks_on_their_nodes(void **state)
 {
     struct place *p = *state;
@@ -446,8 +446,8 @@ static void ranks_on_their_nodes(void **state)
         free(trees[k]);
 }
 
-/* Fewer than have saved: what each of those saved is a tree beside the checkpoint. The racer's
- * directory is that of a rank. */
+/* Fewer ranks than have saved: each saved part is a tree next to the checkpoint. The racer works in
+ * a rank's directory. */
 static void ranks_that_are_fewer(void **state)
 {
     struct place *p = *state;
@@ -468,7 +468,7 @@ static void ranks_that_are_fewer(void **state)
 
 /* ---- CRIU ---- */
 
-/* The modes of a restored scratch directory are the program's: it may have been everybody's. */
+/* The program chose the modes of a restored scratch directory, which may be world-writable. */
 static void scratch(void **state)
 {
     struct place *p = *state;
@@ -490,7 +490,7 @@ static void scratch(void **state)
     free(checkpoint);
 }
 
-/* As criu 3.17.1 makes a file again that was open without a name: all by name, as root. */
+/* Recreates a removed open file like criu 3.17.1: all by name, as root. */
 static void make_again(const char *path)
 {
     char ghost[256];
@@ -528,7 +528,7 @@ static void a_removed_file(void **state)
     free(gone);
 }
 
-/* Until it is given, nobody can be in it. */
+/* No process of the user can be in it until it is given. */
 static void a_removed_file_in_scratch(void **state)
 {
     struct place *p = *state;
@@ -554,7 +554,7 @@ static void a_removed_file_in_scratch(void **state)
     free(checkpoint);
 }
 
-/* Where d was copied as the link that it was for a moment, nothing is below it. */
+/* If d was copied while it was a link, nothing is below it. */
 static void check_copy(const char *copy)
 {
     static const char *const names[] = {"f", "d/secret", "d/sub/secret"};
@@ -578,7 +578,7 @@ static void a_copy_of_scratch(void **state)
     for (int i = 0; i < TRIES; i++) {
         assert_int_equal(fs_mkdirs(to, 0700, &e), 0);
         n += criu_files_save(&none, NOBODY, p->tree, to, &e) ==
-             0; /* what changes meanwhile may make it fail */
+             0; /* may fail because of changes meanwhile */
         check_copy(copy);
         check_victim(p);
         remove_it(to);
@@ -599,7 +599,7 @@ static void a_save(void **state)
     make_user_tree(p->tree);
     start_racer(p, p->tree);
     for (int i = 0; i < TRIES; i++) {
-        if (i % 100 == 0) /* or each would look through those before it */
+        if (i % 100 == 0) /* otherwise each would read all earlier ones */
             assert_int_equal(fs_remove_tree(in(p->store, "lab"), &e), 0);
         int rc = ckpt_save(&p->job, (struct ckpt_id){1, i + 1}, p->tree, -1, NULL, &stats, &e);
         if (rc == 0 && stats.bytes > TREE_BYTES)
@@ -663,7 +663,7 @@ static void a_file_of_the_users(void **state)
 
 /* ---- -o FILE and -e FILE ---- */
 
-/* What the process of a job's output does before it copies. 1: a file could not be opened. */
+/* The steps of the output writer before it copies. Returns 1 if a file could not be opened. */
 static int open_output(void *ctx)
 {
     const struct output_writer *s = ctx;
@@ -675,8 +675,8 @@ static int open_output(void *ctx)
     return is_open ? 0 : 1;
 }
 
-/* In a process that has its own user, directory and descriptors, but this one's memory: a copy of
- * that, with a sanitizer's, would take most of the time. */
+/* In a process with its own user, directory and descriptors, but shared memory: copying the memory,
+ * with a sanitizer's, would take most of the time. */
 static int status_of_output(struct output_writer *s)
 {
     static char stack[256 << 10] __attribute__((aligned(64)));
@@ -687,9 +687,9 @@ static int status_of_output(struct output_writer *s)
     return WEXITSTATUS(status);
 }
 
-/* One file is below a directory that is the user's or a way to the other's, one is a file or a link
- * to the other's itself. Each is the first to be opened every other time, for the second is not
- * opened where the first cannot be. The working directory may be the other's as well. */
+/* One file is below a directory that is the user's or a link to the other user's, one is a file or
+ * a link to the other user's file. They alternate as the first one opened, because the second is
+ * not opened if the first fails. The working directory may be the other user's too. */
 static void output_files(void **state)
 {
     static const char *const names[2][2] = {{"d/sub/secret", "f"}, {"f", "d/sub/secret"}};

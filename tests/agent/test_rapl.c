@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What processors have used of energy, from files as the kernel's powercap has them, and from such
- * as it never had.
+ * Energy used by processors, from files like the kernel's powercap, and from malformed ones.
  */
 #include "agent/gpu/rapl.h"
 
@@ -57,16 +56,16 @@ static void packages_and_their_memory_are_added_up_and_nothing_twice(void **stat
     (void)state;
     add_zone("intel-rapl:0", "package-0\n", "1000000\n");
     add_zone("intel-rapl:1", "package-1\n", "2000000\n");
-    add_zone("intel-rapl:0:0", "core\n", "7\n"); /* a part of the package */
+    add_zone("intel-rapl:0:0", "core\n", "7\n"); /* part of the package */
     add_zone("intel-rapl:0:1", "dram\n", "500000\n");
-    add_zone("intel-rapl:2", "psys\n", "7\n");           /* all of it again */
+    add_zone("intel-rapl:2", "psys\n", "7\n");           /* includes all of it */
     add_zone("intel-rapl-mmio:0", "package-0\n", "7\n"); /* likewise */
     add_zone("intel-rapl:", "package-2\n", "7\n");
     add_zone("intel-rapl:0:1:2", "dram\n", "7\n");
     add_zone("dtpm", "package-0\n", "7\n");
     rapl_open(&r, dir);
     assert_int_equal(r.n, 3);
-    assert_int_equal(rapl_look(&r, SECOND_MS), -1); /* where counting begins */
+    assert_int_equal(rapl_look(&r, SECOND_MS), -1); /* the baseline */
     put("intel-rapl:0", "energy_uj", "1000100\n");
     put("intel-rapl:0:1", "energy_uj", "500010\n");
     put("intel-rapl:1", "energy_uj", "2000001\n");
@@ -86,7 +85,7 @@ static void a_counter_that_comes_round_goes_on(void **state)
     assert_int_equal(rapl_used_uj(5, 9, 10), 4);
     assert_int_equal(rapl_used_uj(9, 5, 10), 6);
     assert_int_equal(rapl_used_uj(9, 5, 8), -1);  /* beyond its own range */
-    assert_int_equal(rapl_used_uj(9, 5, -1), -1); /* nobody says at what it comes round */
+    assert_int_equal(rapl_used_uj(9, 5, -1), -1); /* unknown range */
     assert_int_equal(rapl_used_uj(-1, 5, 10), -1);
     assert_int_equal(rapl_used_uj(5, -1, 10), -1);
 }
@@ -104,11 +103,11 @@ static void what_cannot_be_read_is_not_known_until_it_can(void **state)
         put("intel-rapl:0", "energy_uj", bad[k]);
         assert_int_equal(rapl_look(&r, 2 * SECOND_MS), -1);
         put("intel-rapl:0", "energy_uj", "200\n");
-        assert_int_equal(rapl_look(&r, 2 * SECOND_MS), -1); /* since when nobody knows */
+        assert_int_equal(rapl_look(&r, 2 * SECOND_MS), -1); /* unknown interval */
         assert_int_equal(rapl_look(&r, 2 * SECOND_MS), 0);
     }
     put("intel-rapl:0", "energy_uj", "300\n");
-    /* it may have come round twice */
+    /* it may have wrapped twice */
     assert_int_equal(rapl_look(&r, 2 * SECOND_MS + RAPL_GAP_MS + 1), -1);
     put("intel-rapl:0", "energy_uj", "301\n");
     assert_int_equal(rapl_look(&r, 3 * SECOND_MS + RAPL_GAP_MS), 1);

@@ -68,7 +68,7 @@ static void a_state_survives_a_round_trip(void **state)
     record_deinit_state(&back);
 }
 
-/* A newer agent's word: the task stays told to stop, however often the state is written. */
+/* A word of a newer agent: the stop remains, however often the state is written. */
 static void a_stop_for_an_unknown_reason_is_still_one(void **state)
 {
     static const char text[] = "{\"told\":{\"job\":42,\"attempt\":3,\"phase\":\"ending\"},"
@@ -292,7 +292,7 @@ static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
     assert_null(value_of(e, "ROCR_VISIBLE_DEVICES"));
     env_free(e);
     e = build_on(&a, false, GPU_MAKER_NVIDIA, "GPU-1,MIG-1,MIG-2");
-    /* it does not see both kinds */
+    /* CUDA cannot use both kinds */
     assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "GPU-1");
     assert_string_equal(value_of(e, "BELAY_GPUS"), "GPU-1,MIG-1,MIG-2");
     env_free(e);
@@ -305,7 +305,7 @@ static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
     a.n_env = 0;
     e = build_on(&a, false, GPU_MAKER_AMD, "1,3");
     assert_string_equal(value_of(e, "ROCR_VISIBLE_DEVICES"), "1,3");
-    assert_null(value_of(e, "CUDA_VISIBLE_DEVICES")); /* HIP counts by it what ROCm leaves */
+    assert_null(value_of(e, "CUDA_VISIBLE_DEVICES")); /* HIP renumbers by it what ROCm leaves */
     env_free(e);
     a.gpus = 0;
     e = build_on(&a, false, GPU_MAKER_NVIDIA, "");
@@ -347,7 +347,7 @@ static void a_script_on_the_first_of_several_nodes_is_told_of_its_tasks_as_slurm
     env_free(e);
     a.all_tasks = a.tasks = 0;
     e = build(&a, false);
-    assert_null(value_of(e, "SLURM_NTASKS")); /* nobody has said it */
+    assert_null(value_of(e, "SLURM_NTASKS")); /* not specified by the job */
     assert_string_equal(value_of(e, "SLURM_TASKS_PER_NODE"), "2(x3)");
     env_free(e);
     a.tasks = 1;

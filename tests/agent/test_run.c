@@ -190,7 +190,7 @@ static bool is_told_as_ended(struct world *w, int64_t job)
     return s && s->phase == WIRE_ENDED;
 }
 
-/* Else belayd could take the machine away, and with it what is still to be shipped. */
+/* Otherwise belayd could release the machine, and unshipped output would be lost. */
 static void an_end_is_told_when_its_output_is_there(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -212,7 +212,7 @@ static void assert_tail(const struct world *w, int64_t offset, const char *bytes
     free(got);
 }
 
-/* Its machine may not live until the output gets through. */
+/* Its machine may be gone before the output arrives. */
 static void an_end_that_does_not_wait_for_its_output_has_it_beside_it(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -241,7 +241,7 @@ static void of_much_output_that_stands_beside_an_end(void **state)
         "#!/bin/sh\nhead -c 65536 /dev/zero | tr '\\0' a\nhead -c 65536 /dev/zero | tr '\\0' b\n");
     world_start_agent(w);
     world_until(w, is_told_as_ended, 1, "the script ended");
-    assert_tail(w, 0, first, sizeof(first)); /* it follows upon what belayd has */
+    assert_tail(w, 0, first, sizeof(first)); /* it continues what belayd has */
     world_kill_agent(w, SIGKILL);
     world_forget_told(w);
     world_start_agent(w);
@@ -260,7 +260,7 @@ static void an_ended_attempt_can_be_forgotten_before_its_end_is_told(void **stat
     world_forget(w, 1);
     world_go(w);
     world_until(w, is_forgotten, 1, "it is forgotten");
-    world_want(w, 2, 1, "#!/bin/sh\nsleep 3\nexit 5\n"); /* longer than an end waits */
+    world_want(w, 2, 1, "#!/bin/sh\nsleep 3\nexit 5\n"); /* longer than the end waits */
     world_go(w);
     world_until(w, has_ended, 2, "the agent goes on");
 }
@@ -295,7 +295,7 @@ static void what_belayd_does_not_want_any_more_is_forgotten(void **state)
     world_until(w, is_forgotten, 1, "the ended attempt is forgotten");
 }
 
-/* What it finds, and whose it is. */
+/* Lists files and their owners. */
 static const char look_around[] =
     "#!/bin/sh\nls -A \"$BELAY_CHECKPOINT_DIR\" \"$BELAY_CONTROL_DIR\" | grep -v : | tr -d '\\n'\n"
     "stat -c '%i %a' \"$BELAY_CHECKPOINT_DIR\"\n";
@@ -322,7 +322,7 @@ static void a_directory_in_which_nothing_was_left_is_the_next_tasks(void **state
     assert_true(str_ends(first, " 700\n") && strlen(first) < 30);
     assert_string_equal(first, second);
     char *third = run_and_forget(w, 3, look_around);
-    /* nothing but a number: it is empty */
+    /* only a number: it is empty */
     assert_true(str_ends(third, " 700\n") && strlen(third) < 30);
     free(first);
     free(second);
@@ -360,8 +360,8 @@ static void a_stop_sends_sigterm_and_tells_its_reason(void **state)
     assert_end(w, 1, WIRE_END_USER, 0, "");
 }
 
-/* A podman of a few lines, in front of PATH: the agent finds it, and what it is asked to run it
- * runs here. */
+/* A fake podman of a few lines, first in PATH: the agent finds it, and it runs the command
+ * directly. */
 static void stand_in(struct world *w, const char *text)
 {
     char *path = mem_printf("%s/podman", w->dir),
@@ -461,8 +461,7 @@ static bool has_heard(struct world *w, int64_t job)
     return strstr(world_output(w, job), "got USR1") != NULL;
 }
 
-/* Whoever runs the agent by then: its supervisor is told again, and what it was told is not
- * forgotten. */
+/* Also after a restart of the agent: it repeats the limit to the supervisor, which keeps it. */
 static void another_time_limit_counts_from_the_start(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -471,7 +470,7 @@ static void another_time_limit_counts_from_the_start(void **state)
     world_want(w, 2, 1, "#!/bin/sh\nsleep 1000\n")->limit_ms = WIRE_NO_LIMIT;
     a = world_want(w, 3, 1, "#!/bin/sh\nsleep 1.5\n");
     a->time_limit_ms = 1000;
-    a->limit_ms = 3600000; /* before it has started */
+    a->limit_ms = 3600000; /* before the start */
     world_start_agent(w);
     for (int job = 1; job <= 2; job++)
         world_until(w, is_running, job, "it runs");
@@ -479,7 +478,7 @@ static void another_time_limit_counts_from_the_start(void **state)
     assert_end(w, 3, WIRE_END_SUCCEEDED, 0, "");
     world_kill_agent(w, SIGKILL);
     world_forget_told(w);
-    world_find(w, 1)->a.limit_ms = 1; /* which is over */
+    world_find(w, 1)->a.limit_ms = 1; /* already over */
     world_find(w, 2)->a.limit_ms = 7200000;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the time limit ends it");
@@ -492,7 +491,7 @@ static void another_time_limit_counts_from_the_start(void **state)
     assert_int_equal(s.limit_ms, 7200000);
     record_deinit_state(&s);
     free(path);
-    world_find(w, 2)->a.limit_ms = 0; /* not told: that one holds */
+    world_find(w, 2)->a.limit_ms = 0; /* not set: the previous one remains */
     world_forget_told(w);
     world_start_agent(w);
     world_until(w, is_running, 2, "it is taken over");
@@ -518,7 +517,7 @@ static void the_signal_comes_before_the_time_limit_that_holds(void **state)
     assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);
 }
 
-/* The supervisor outlives the agent, so that is nothing that could be done twice. */
+/* The supervisor outlives the agent, so it is not sent twice. */
 static void the_script_is_signalled_once_before_its_time_limit(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -542,7 +541,7 @@ static void the_script_is_signalled_once_before_its_time_limit(void **state)
     assert_null(strstr(output, "child got it"));
 }
 
-/* What comes after the program is the script's to do. */
+/* The script continues after its program. */
 static void a_sigterm_before_the_time_limit_ends_the_programs_of_a_script(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -557,7 +556,7 @@ static void a_sigterm_before_the_time_limit_ends_the_programs_of_a_script(void *
     assert_non_null(strstr(world_output(w, 1), "it ended with 143"));
 }
 
-/* Nobody hears it at first; a shell that does not know the signal is left alone. */
+/* At first no process handles it; a shell without a handler is left alone. */
 static void a_signal_before_the_time_limit_waits_for_who_hears_it(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -671,7 +670,7 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
     a = world_want(w, 2, 1, "#!/bin/sh\necho ran\n");
     STR_COPY(a->user, "nobody");
     STR_COPY(a->cwd, dir);
-    a->output = refused; /* in a directory of root's */
+    a->output = refused; /* in root's directory */
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job ended");
     world_until(w, has_ended, 2, "the other ended");
@@ -696,7 +695,7 @@ static bool may_unshare(void)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-/* Two tasks, one after the other: neither the node nor the second has what the first left. */
+/* Two tasks in sequence: neither the node nor the second one sees what the first left. */
 static void what_a_task_leaves_in_shared_memory_ends_with_it(void **state)
 {
     static const char leaves[] = "#!/bin/sh\n"

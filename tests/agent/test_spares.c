@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directories that are used again: only those in which nothing is left of the task before.
+ * Only directories without remains of the previous task are reused.
  */
 #include "agent/supervisor/spares.h"
 
@@ -136,7 +136,8 @@ static void spoil_missing(void)
 
 static void spoil_attribute(void)
 {
-    if (setxattr(TASK "/checkpoint", "user.mine", "1", 1, 0) < 0) /* this file system has none */
+    /* this file system has no user attributes */
+    if (setxattr(TASK "/checkpoint", "user.mine", "1", 1, 0) < 0)
         put(TASK "/checkpoint/mine");
 }
 
@@ -155,7 +156,7 @@ static void what_a_task_has_changed_is_no_spare(void **state)
         assert_true(fs_exists(TASK));
         assert_int_equal(fs_remove_tree(TASK, &e), 0);
     }
-    assert_false(keep()); /* and there is none */
+    assert_false(keep()); /* and no spare exists */
 }
 
 static void a_spare_is_its_users_alone(void **state)
@@ -203,7 +204,7 @@ static void none_is_left_behind(void **state)
     (void)state;
     make_task();
     assert_true(keep());
-    struct spares *s = spares_create("tasks"); /* of an agent that was killed */
+    struct spares *s = spares_create("tasks"); /* left by a killed agent */
     assert_false(fs_exists("tasks/" SPARE));
     make_task();
     assert_true(keep());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands that a supervisor takes.
+ * The commands of a supervisor.
  */
 #include "agent/supervisor/supervise_loop.h"
 
@@ -33,7 +33,7 @@ static void the_agents_commands_are_read(void **state)
     assert_int_equal(c.grace_ms, 0);
 }
 
-/* A sum of such times and the clock's must not overflow. */
+/* The sum of such a time and the clock must not overflow. */
 static void what_is_malformed_or_out_of_range_is_refused(void **state)
 {
     static const char *const bad[] = {"", "kill ", "killall", "signal", "signal ", "signal 0",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looks, windows and what is told, with a process of the test's own and GPUs that the stand-in
- * plays.
+ * Samples, windows and reports, with a process of the test and simulated GPUs.
  */
 #include "agent/gpu/telemetry.h"
 
@@ -34,12 +33,12 @@ struct world {
     struct telemetry *telemetry;
     pid_t child;
     bool runs;
-    int changes; /* that were told */
+    int changes; /* number of calls */
     char powercap[64];
-    int64_t uj; /* of the one package there is */
+    int64_t uj; /* of the only package */
 };
 
-#define LOOK_UJ 1000000 /* by each look so much more: 20 W, or less where a look comes late */
+#define LOOK_UJ 1000000 /* increment per sample: 20 W, or less if a sample is late */
 #define RANGE_UJ 5000000
 
 static void put_file(const struct world *w, const char *name, const char *text)
@@ -186,7 +185,7 @@ static void a_gpu_is_whose_it_was_given_to(void **state)
         const struct wire_gpu_load *g = &s.gpu_loads[i];
         assert_true(g->load.ms > 0);
         assert_int_equal(g->load.known_ms, g->load.ms);
-        assert_int_equal(g->load.ecc_uncorrected, 0); /* they were there before */
+        assert_int_equal(g->load.ecc_uncorrected, 0); /* they existed before */
         if (str_eq(g->gpu, "GPU-a")) {
             assert_int_equal(g->job, 42);
             assert_in_range(g->load.busy_ms * 100 / g->load.ms, 45, 50);

@@ -72,7 +72,7 @@ static void rig_deinit(struct link_rig *r)
     vtimers_deinit(&r->vt);
 }
 
-/* The link is started, hears this once and then nothing more: when it last heard belayd. */
+/* Starts the link, gives it this reply once and then none; returns when it last heard belayd. */
 static int64_t heard_after(int status, const char *body)
 {
     struct link_rig r;
@@ -86,7 +86,7 @@ static int64_t heard_after(int status, const char *body)
     r.http.silent = true;
     vtimers_advance(&r.vt, 5000);
     int64_t heard = r.link.heard.ms;
-    assert_int_equal(r.http.n_requests, 2); /* and it goes on trying */
+    assert_int_equal(r.http.n_requests, 2); /* and it keeps retrying */
     rig_deinit(&r);
     return heard;
 }
@@ -126,7 +126,7 @@ static void while_belayd_is_full_the_link_is_never_silent_for_long(void **state)
     rig_deinit(&r);
 }
 
-/* However long belayd was away: it takes nodes for lost a lease after its start. */
+/* However long belayd was away: it considers nodes lost one lease after its start. */
 static void a_belayd_that_was_away_is_tried_three_times_a_lease(void **state)
 {
     static const int64_t leases[] = {1000, 3000, 30000, 600000};
@@ -146,7 +146,7 @@ static void a_belayd_that_was_away_is_tried_three_times_a_lease(void **state)
         fake_http_route(&r.http, "POST", "/agent/v1/sync", 400, INVALID);
         for (int k = 0; k < 1000; k++) {
             int64_t before = r.link.seq;
-            vtimers_advance(&r.vt, most_ms + 10); /* and the answer */
+            vtimers_advance(&r.vt, most_ms + 10); /* plus the answer */
             assert_true(r.link.seq > before);
         }
         rig_deinit(&r);
@@ -161,6 +161,6 @@ int main(void)
         cmocka_unit_test(while_belayd_is_full_the_link_is_never_silent_for_long),
         cmocka_unit_test(a_belayd_that_was_away_is_tried_three_times_a_lease),
     };
-    log_init("test", LOG_ERROR); /* failures are what it is about */
+    log_init("test", LOG_ERROR); /* the test is about failures */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

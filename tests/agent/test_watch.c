@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches of jobs' directories: what changes is looked at soon, and who changes much is not looked
- * at more often than others can bear.
+ * Watches of jobs' directories: a change causes a look soon, and a job with many changes does not
+ * starve the others.
  */
 #include "agent/watch.h"
 
@@ -32,7 +32,7 @@ struct seen {
     struct room *room;
     struct watch *watch;
     int looks;
-    bool goes_on, stops; /* asks for the next look; ends its watch */
+    bool goes_on, stops; /* requests another look; stops its watch */
 };
 
 struct room {
@@ -112,7 +112,7 @@ static void on_late(struct timer *t, void *ctx)
     *(bool *)ctx = true;
 }
 
-/* Runs the loop until s was looked at so often. */
+/* Runs the loop until s has had this many looks. */
 static void until_looks(struct room *r, const struct seen *s, int looks)
 {
     bool is_late = false;
@@ -157,7 +157,7 @@ static void a_watch_may_stop_itself(void **state)
     assert_int_equal(r->busy[0].looks, 1);
 }
 
-/* Two watches of one directory share what inotify has of it. */
+/* Two watches of one directory share its inotify watch. */
 static void two_watches_of_one_directory_both_look(void **state)
 {
     struct room *r = *state;
@@ -197,7 +197,7 @@ static void other_occasions_count_as_looks(void **state)
         n++;
     }
     assert_in_range(n, 1, 5 * WATCH_BURST);
-    until_looks(r, &r->quiet, 2); /* it makes up for what was not allowed */
+    until_looks(r, &r->quiet, 2); /* catches up with the look that was not allowed */
     assert_true(watch_allows(NULL));
     watch_count(NULL);
 }
@@ -246,7 +246,7 @@ static pid_t start_storm(const struct room *r)
     return pid;
 }
 
-/* Of a job that renames its files all the time there are few looks, and another's change is seen
+/* A job that renames its files all the time causes few looks, and another job's change is seen
  * meanwhile. */
 static void a_storm_of_changes_costs_few_looks(void **state)
 {

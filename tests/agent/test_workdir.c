@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stays of working directories that were fetched. That they are put in place, and fetched
- * again when the cache is damaged, is seen with a belayd: tests/cli/test_local.py.
+ * Trimming the cache of fetched working directories. Building them, and fetching again when the
+ * cache is damaged, is tested with a real belayd: tests/cli/test_local.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -317,7 +317,7 @@ static bool has_no_tasks(struct world *w, int64_t unused)
     return none;
 }
 
-/* What is not wanted is killed by the agent; if there is none (any more), by a new one. */
+/* The agent kills tasks that are not wanted; if it is gone, a new one does. */
 static void end_tasks(struct world *w)
 {
     int64_t until = now_ms() + WAIT_MS;
@@ -325,7 +325,7 @@ static void end_tasks(struct world *w)
         w->wants[i].a.job = 0;
     if (has_no_tasks(w, 0))
         return;
-    if (w->deaf && w->agent) /* it would not try again soon */
+    if (w->deaf && w->agent) /* it would not retry soon */
         world_kill_agent(w, SIGKILL);
     w->deaf = w->disown = w->refuse_join = false;
     if (!w->agent)
@@ -449,7 +449,7 @@ static void on_tick(struct timer *t, void *ctx)
     (void)t, (void)ctx;
 }
 
-/* The tick is for conditions on files and processes, which no event of the loop announces. */
+/* The tick is for conditions on files and processes, for which the loop has no event. */
 void world_turn(struct world *w)
 {
     struct timer tick;

@@ -20,10 +20,10 @@
 
 #define WORLD_WANTS 8
 
-/* What belayd wants of one attempt. Zeroed: nothing. */
+/* What belayd wants of one attempt. Zeroed = nothing. */
 struct want {
-    struct wire_desired_attempt a; /* job 0: a free place */
-    bool told;                     /* the agent has told it: the script is not sent again */
+    struct wire_desired_attempt a; /* job 0 = a free place */
+    bool told;                     /* the agent has reported it, so the script is not sent again */
     struct buf output;
 };
 
@@ -34,34 +34,34 @@ struct world {
     struct ca *ca;
     char dir[64]; /* scratch; with ca/, store/, node/ */
     char *server_url, *imds_url, *store_url;
-    char *config; /* the agent's file */
+    char *config; /* the agent's configuration file */
     char *log;    /* the agent's stderr */
-    pid_t agent;  /* 0: none */
-    uid_t uid;    /* as whom the agent runs */
+    pid_t agent;  /* 0 = none */
+    uid_t uid;    /* the agent's user */
     /* belayd */
     struct want wants[WORLD_WANTS];
     int64_t rev;
     struct http_exchange *parked; /* the sync that waits */
-    struct wire_status status;    /* the newest; seq 0: none yet */
+    struct wire_status status;    /* the newest; seq 0 = none yet */
     int n_status, n_joins, n_renews, n_refused;
     int64_t cert_life_ms, lease_ms;
-    int64_t ended; /* a job of which nothing needs to be kept; 0: none */
+    int64_t ended; /* a job whose kept directories are not needed; 0 = none */
     bool refuse_join, deaf, deaf_to_output, disown;
-    struct wire_join join; /* the last */
+    struct wire_join join; /* the last request */
     /* metadata service */
-    struct buf action;  /* JSON; empty: 404 */
+    struct buf action;  /* JSON; empty = 404 */
     int64_t served_at;  /* when the metadata service first gave the notice; wall ms */
-    int64_t noticed_at; /* when belayd was told of the notice; mono ms, 0: not yet */
+    int64_t noticed_at; /* when belayd received the notice; mono ms, 0 = not yet */
     int n_imds;
     const char *awaited; /* by world_until_said */
 };
 
-/* Each test has a world of its own, as its cmocka state. extra: more lines of configuration. */
+/* Each test has its own world, as its cmocka state. extra: more lines of configuration. */
 struct world *world_create(void **state, const char *extra_config);
 int world_teardown(void **state); /* ends every task and the agent, also after a failure */
 #define world_test(f) cmocka_unit_test_teardown(f, world_teardown)
 
-void world_be_nobody(struct world *w); /* the agent to come is not root: it has no cgroups */
+void world_be_nobody(struct world *w); /* the next agent is not root: it has no cgroups */
 void world_systemctl(struct world *w, const char *script); /* the agent's machine has this one */
 void world_start_agent(struct world *w);
 void world_kill_agent(struct world *w, int signum); /* and waits for its end */
@@ -80,9 +80,9 @@ struct want *world_find(struct world *w, int64_t job);
 void world_forget(struct world *w, int64_t job);
 void world_go(struct world *w); /* what is wanted has changed */
 
-/* NULL: not in the last status */
+/* NULL if not in the last status */
 const struct wire_attempt_status *world_told(struct world *w, int64_t job);
-/* as if no status had come yet, of this run of the agent */
+/* forgets the statuses of this run of the agent */
 void world_forget_told(struct world *w);
 const char *world_output(struct world *w, int64_t job);
 
@@ -91,16 +91,16 @@ bool is_running(struct world *w, int64_t job);
 bool has_ended(struct world *w, int64_t job);
 bool has_checkpoint(struct world *w, int64_t job);
 bool has_failed_save(struct world *w, int64_t job);
-bool is_forgotten(struct world *w, int64_t job); /* neither told nor on disk */
+bool is_forgotten(struct world *w, int64_t job); /* neither reported nor on disk */
 
 /* Files of a task: DIR/tasks/JOB-ATTEMPT/name. Free the text. */
 char *world_task_path(struct world *w, int64_t job, int64_t attempt, const char *name);
-char *world_read(const char *path); /* NULL if it is not there */
+char *world_read(const char *path); /* NULL if it does not exist */
 void world_write(const char *path, const char *text);
 bool world_log_has(struct world *w, const char *text);
 
-/* Runs every N-th of the tests from the K-th on, by an argument "K/N"; without one, all of them. To
- * be returned by main: much of these tests is waiting, and parts can wait side by side. */
+/* Runs every N-th of the tests from the K-th on, by an argument "K/N"; without one, all of them.
+ * main returns the result. These tests spend much time waiting, so parts can run in parallel. */
 int world_run(const struct CMUnitTest *tests, size_t n, int argc, char **argv);
 
 #endif
