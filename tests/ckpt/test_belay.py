@@ -58,7 +58,7 @@ class UnderBelay(unittest.TestCase):
             return json.load(f)
 
     def agent(self, number, result, seen=None):
-        """Answers one commit; seen gets what the checkpoint directory held then."""
+        """Answers one commit; seen gets the content of the checkpoint directory at that moment."""
 
         def serve():
             while not os.path.exists(os.path.join(self.control, "commit.%d" % number)):
@@ -82,7 +82,7 @@ class UnderBelay(unittest.TestCase):
             (belay.restored_ranks(), belay.restored_dir(0), belay.restored_dir(1)),
             (1, self.checkpoint, None),
         )
-        os.environ.update(BELAY_RESTORED_RANKS="3", BELAY_NODE_RANK="2")  # as many as there are now
+        os.environ.update(BELAY_RESTORED_RANKS="3", BELAY_NODE_RANK="2")  # the same as now
         self.assertEqual(
             (belay.restored_ranks(), belay.restored_dir(2), belay.restored_dir(0)),
             (3, self.checkpoint, None),
@@ -239,7 +239,7 @@ class UnderBelay(unittest.TestCase):
         for none in (-1, 0, float("nan"), float("inf")):
             belay.waited(none)
         start = time.monotonic()
-        while self.read("waited")["ms"] == 250:  # once a second it is told
+        while self.read("waited")["ms"] == 250:  # reported once a second
             with belay.waiting():
                 self.assertLess(time.monotonic() - start, 10)
         self.assertLess(self.read("waited")["ms"], 10250)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay_torch.py, belay_lightning.py and belay_transformers.py against an agent that is a thread of this test. What needs
-PyTorch is skipped where it is not installed; the trainers of Lightning and transformers are stand-ins that call what the
-real ones call."""
+"""belay_torch.py, belay_lightning.py and belay_transformers.py against an agent that is a thread of
+this test. Tests that need PyTorch are skipped where it is not installed; the trainers of Lightning
+and transformers are fakes that make the same calls as the real ones."""
 
 import contextlib
 import importlib
@@ -77,7 +77,7 @@ class Agent:
             os.unlink(os.path.join(self.control, name))
 
     def serve(self, alive, stop, take_back=False):
-        """Answers commits while alive(). take_back: the request goes with the first."""
+        """Answers commits while alive(). take_back: removes the request at the first."""
         number = len(self.commits) + 1
         while alive():
             path = os.path.join(self.control, "commit.%d" % number)
@@ -129,7 +129,7 @@ class InProcess(unittest.TestCase):
 
 
 def without_torch():
-    """belay_torch needs torch only for what the trainers' callbacks do not use on one rank."""
+    """The trainers' callbacks do not need torch on one rank."""
     if torch:
         return
     module = types.ModuleType("torch")
@@ -315,7 +315,7 @@ class Loops(InProcess):
 
 @needs_data
 class Programs(unittest.TestCase):
-    """The example, interrupted, ends as it would have undisturbed."""
+    """The interrupted example gives the result of an undisturbed run."""
 
     def run_once(self, agent, command, restored=False, stop=True):
         environment = {
@@ -366,7 +366,7 @@ class Programs(unittest.TestCase):
             "--nproc_per_node",
             "2",
         ]
-        # What torchrun makes of the ranks' exit code is its own; belay has told the task to end by then.
+        # torchrun returns an exit code of its own; belay has already asked the task to end by then.
         self.check(run + TRAIN[1:], [1, belay.EXIT_CHECKPOINTED])
 
 

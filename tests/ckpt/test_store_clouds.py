@@ -28,7 +28,7 @@ TOKEN, SIGNATURE = "g00d.t0ken", "sv=2021-12-02&sig=g00d"
 KMS_KEY, SCOPE = (
     "projects/p/locations/eu/keyRings/r/cryptoKeys/k",
     "lab-1",
-)  # with which the server has to be told to encrypt
+)  # the encryption that every write must request
 RUN_S = 150
 
 
@@ -135,7 +135,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.act(target.path, body)
 
     def serve(self, target, body):
-        """Answers what is not about the store; false: it is."""
+        """Answers requests other than the store's; returns false for the store's."""
         return False
 
     def may(self, path):

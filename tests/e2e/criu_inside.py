@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test_criu.py runs in a machine of its own: plain programs under CRIU, on the emulator."""
+"""Run by test_criu.py in an emulated machine: plain programs under CRIU, with the cloud
+emulator."""
 
 import os
 import random
@@ -14,8 +15,8 @@ RECLAIMS = int(os.environ.get("BELAY_CRIU_RECLAIMS") or 10)
 NOTICE_S = 30
 RUN_S = 90  # an emulated machine is slow
 CWD = "/home/job"
-# What programs often hold: temporary files without a name, memory, sockets among themselves. Of a
-# user who is not root those with a name, and what has lost its own, are saved only below TMPDIR.
+# Resources that programs often hold: unnamed temporary files, memory, sockets between themselves. For
+# a user other than root, named sockets and removed files are saved only below TMPDIR.
 HOLDS = """#!%s
 import mmap, os, select, socket, tempfile, time
 temporary = tempfile.TemporaryFile()
@@ -73,7 +74,7 @@ def said(l, job):
 
 
 def as_user(submit):
-    """The job's number."""
+    """Returns the job's number."""
     answer, to = os.pipe()
     if os.fork() == 0:
         os.setgid(1000)
@@ -121,7 +122,7 @@ class Criu(unittest.TestCase):
                 time.sleep(self.random.random() * 0.2)
                 l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": NOTICE_S}})
                 l.wait_event(job, "requeued", n, timeout_s=RUN_S)
-                if n % 2:  # as on a machine that does not have it
+                if n % 2:  # as on a machine without it
                     os.rename(path, path + ".gone")
                 print("reclaim %d after %d s" % (n, time.monotonic() - self.began), flush=True)
             shown = self.check(l, job, path, expected, ["reclaimed"] * RECLAIMS)
@@ -143,7 +144,7 @@ class Criu(unittest.TestCase):
             shown = l.wait_ended(job, timeout_s=RUN_S)
             self.assertEqual(len(shown["attempts"]), 2)
             self.assertIsNotNone(shown["attempts"][1]["restored"])
-            with open(path) as f:  # what was written after the save was taken back
+            with open(path) as f:  # output after the save was undone
                 self.assertEqual(f.read(), expected[2])
             self.assertEqual(said(l, job).splitlines()[-1], expected[1].splitlines()[-1])
 
@@ -155,7 +156,7 @@ class Criu(unittest.TestCase):
             l.wait_log(job, "^step 20 ", timeout_s=RUN_S)
             l.post(
                 "/jobs/%d/requeue" % job
-            )  # without a deadline: an emulated machine stores slowly
+            )  # without a deadline, because an emulated machine stores slowly
             shown = self.check(l, job, path, expected, ["user"])
             self.assertGreater(shown["checkpoints"][-1]["bytes"], 80 << 20)
 

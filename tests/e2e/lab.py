@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud and a belayd for a test: real processes, in a directory of their own, on loopback.
+"""A cloud and a belayd for a test: real processes, in their own directory, on loopback.
 
     with Lab() as lab:
         job = lab.submit("chain.py", "100", method="coop")
@@ -7,8 +7,9 @@
         lab.cloud({"reclaim": {"instance": "all", "notice_s": 5}})
         lab.wait_ended(job)
 
-Waiting is for events (long polls of belayd and of the emulator, ends of processes), always with a deadline. Leaving
-the block checks that nothing is left: no instance at the emulator, no process, no sanitizer's report.
+Waits are for events (long polls of belayd and of the emulator, ends of processes), always with a
+deadline. Leaving the block checks that nothing is left: no instance at the emulator, no process, no
+sanitizer report.
 """
 
 import contextlib
@@ -33,15 +34,15 @@ BUILD = os.path.abspath(BUILD)
 JOBS = os.path.join(HERE, "jobs")
 PYTHON = "/usr/bin/python3"
 
-WAIT_S = 120  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
+WAIT_S = 120  # upper limit of each wait, including sanitizers and a busy machine
 POLL_MS = (
-    1000  # the longest long poll: what is waited for may not be an event of the one that is asked
+    1000  # the longest long poll, because the awaited change may not cause an event at that server
 )
-END_S = 30  # for everything to go when the test is over
+END_S = 30  # for everything to end after the test
 
 ACCESS_KEY, SECRET_KEY = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 
-# The least times that still leave a loaded machine some room.
+# The shortest times that still work on a loaded machine.
 CLOUD = {
     "keys": [{"access_key": ACCESS_KEY, "secret_key": SECRET_KEY}],
     "boot_delay_ms": 300,
@@ -69,7 +70,7 @@ POOL = {
     "launches_per_minute": 6000,
 }
 
-# Other providers: a section of the emulator's configuration, and what their pools need besides.
+# Other providers: a section of the emulator's configuration, and additional lines for their pools.
 AZURE = {
     "clients": [{"client_id": "belay", "client_secret": SECRET_KEY}],
     "boot_delay_ms": 300,
@@ -117,7 +118,7 @@ GCP_POOL = {
     "image": "projects/debian-cloud/global/images/family/debian-12",
     "project": "lab-123",
 }
-# With distances between requests that a test can wait for; the pool's are longer, for a machine that is late.
+# With intervals between requests that suit a test; the pool's are longer, for a slow machine.
 LAMBDA = {
     "api_keys": [SECRET_KEY],
     "boot_delay_ms": 300,
@@ -150,7 +151,7 @@ BELAYD = {
     "settle": "2s",
 }
 
-# An agent under the sanitizers, wherever its words go; user data finds it on its PATH.
+# An agent with sanitizer reports in files, whatever its stderr; user data finds it in its PATH.
 AGENT = """\
 #!/bin/sh
 export BELAY_NODE_SYSTEM_USERS=root
@@ -172,7 +173,7 @@ class Unix(http.client.HTTPConnection):
 
 
 class Refused(Exception):
-    """belayd answered, and the answer is no."""
+    """belayd answered with an error."""
 
     def __init__(self, text, status):
         super().__init__(text)
@@ -180,7 +181,7 @@ class Refused(Exception):
 
 
 class Lab:
-    told_bytes = 8000  # of each log, when something went wrong
+    told_bytes = 8000  # of each log, after a failure
 
     def __init__(
         self, cloud=None, pool=None, belayd=None, agent_prelude="", provider="aws", bare=False
@@ -191,9 +192,9 @@ class Lab:
         self.belayd_config = {**BELAYD, **(belayd or {})}
         self.pool = {**usual_pool, **(pool or {})}
         self.agent_prelude = agent_prelude  # shell, before an agent starts
-        self.bare = bare  # machines have no belay-agent of their own
+        self.bare = bare  # machines have no belay-agent
         self.emulator = None
-        self.seen = 0  # the last of belayd's events that was looked at
+        self.seen = 0  # the last belayd event read
 
     # ---- start and end ----
 
@@ -247,11 +248,11 @@ class Lab:
         self.up()
 
     def provision(self, ports):
-        """The part of belayd's configuration that speaks of pools."""
+        """The pools of belayd's configuration."""
         return {"pools": {"cloud": {**self.pool, **self.access(self.provider, ports)}}}
 
     def access(self, provider, ports):
-        """Writes the credentials; what a pool has to say about where its cloud is."""
+        """Writes the credentials; returns the lines of a pool that locate its cloud."""
         if provider == "azure":
             url = ports["azure"]
             keys = {"tenant": ports["azure_tenant"], "appId": "belay", "password": SECRET_KEY}
@@ -279,7 +280,7 @@ class Lab:
         return {"endpoint": ports["ec2"], "credentials": self.write("credentials", keys)}
 
     def clouds(self):
-        """The part of the emulator's configuration that speaks of providers."""
+        """The providers of the emulator's configuration."""
         return (
             self.cloud_config
             if self.provider == "aws"
@@ -287,7 +288,7 @@ class Lab:
         )
 
     def start_emulator(self):
-        """What is in its port file."""
+        """The content of its port file."""
         machines, ports = os.path.join(self.dir, "machines"), os.path.join(self.dir, "ports.json")
         config = self.write(
             "emulator.yaml",
@@ -317,7 +318,7 @@ class Lab:
         self.belay("up", "--no-agent", "--config", self.config)
 
     def end(self):
-        """Ends everything, gently first. What was not as it should be."""
+        """Ends everything, gracefully first. Returns what was wrong."""
         problems = []
         if os.path.exists(os.path.join(self.home, "belayd.json")) and self.belayd_pid():
             problems += self.wait_for_no_instances()
@@ -331,7 +332,7 @@ class Lab:
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        all_gone(left, END_S)  # before the directory goes that they may write to
+        all_gone(left, END_S)  # before their directory is removed
         reports = [
             name
             for name in os.listdir(self.dir)
@@ -342,12 +343,12 @@ class Lab:
         return problems
 
     def is_report(self, name):
-        """Not only a note of the leak checker's about a thread that it could not hold."""
+        """Whether it is more than the leak checker's note about a thread that it could not stop."""
         text = read_bytes(os.path.join(self.dir, name)).decode(errors="replace")
         return "ERROR: " in text or "runtime error: " in text
 
     def wait_for_no_instances(self):
-        """Jobs that a failed test left behind are cancelled, then belayd gives its machines back."""
+        """Cancels jobs left by a failed test; then belayd terminates its machines."""
         try:
             for job in self.get("/jobs?state=active&limit=200")["jobs"]:
                 with contextlib.suppress(Refused):
@@ -373,7 +374,7 @@ class Lab:
         return ["the emulator's exit code is %d" % code] if code else []
 
     def tell(self, problems):
-        """Everything that helps to see what went wrong; the directory stays."""
+        """Everything that helps to diagnose a failure; the directory is kept."""
         for problem in problems:
             print("PROBLEM: " + problem, file=sys.stderr)
         for root, _, names in os.walk(self.dir):
@@ -390,7 +391,7 @@ class Lab:
     # ---- processes ----
 
     def processes(self):
-        """Every process of this lab: its directory is in what all of them were started with."""
+        """Every process of this lab, found by its directory in their environment or arguments."""
         mark, found = self.dir.encode(), []
         for entry in os.listdir("/proc"):
             if not entry.isdigit() or int(entry) == os.getpid():
@@ -412,7 +413,7 @@ class Lab:
         return [p for p in self.processes() if is_supervisor(p) and not is_supervisor(parent(p))]
 
     def belayd_pid(self):
-        """0: it does not run."""
+        """0 = not running."""
         with contextlib.suppress(OSError, ValueError):
             with open(os.path.join(self.home, "belayd.json")) as f:
                 pid = json.load(f)["pid"]
@@ -429,7 +430,7 @@ class Lab:
     # ---- belayd ----
 
     def belay(self, *arguments, check=True, **more):
-        """Runs a verb and gives what it prints."""
+        """Runs a verb and returns its output."""
         done = subprocess.run(
             [BUILD + "/cli/belay", *arguments],
             cwd=self.dir,
@@ -445,7 +446,7 @@ class Lab:
         return done.stdout
 
     def start_belay(self, *arguments, **more):
-        """A verb that goes on beside the test, with its output to read."""
+        """Starts a verb in parallel to the test, with its output to read."""
         return subprocess.Popen(
             [BUILD + "/cli/belay", *arguments],
             cwd=self.dir,
@@ -457,7 +458,7 @@ class Lab:
         )
 
     def call(self, method, path, body=None, root="/api/v1"):
-        """One call of the API; status, headers, body."""
+        """One call of the API; returns status, headers, body."""
         c = Unix(os.path.join(self.home, "belayd.sock"), WAIT_S)
         with contextlib.closing(c):
             c.request(
@@ -482,7 +483,8 @@ class Lab:
         return json.loads(self.call("POST", path, body or {})[1])
 
     def submit(self, program, *args, method="none", every_ms=0, keep=3, **spec):
-        """A job that runs one of the programs in jobs/, or any other by its path. Its number."""
+        """Submits a job that runs one of the programs in jobs/, or any other by its path. Returns
+        its number."""
         path = os.path.join(JOBS, program)
         if program.endswith(".py"):
             script = '#!/bin/sh\nexec %s %s "$@"\n' % (PYTHON, path)
@@ -528,7 +530,7 @@ class Lab:
 
     def emulated(self, provider_id):
         """The newest instance that the provider knows under this id or name."""
-        name = provider_id.split("/")[-1]  # Google's has the zone before it
+        name = provider_id.split("/")[-1]  # Google's is prefixed with the zone
         return [i for i in self.state()["instances"] if name in (i["instance"], i["name"])][-1]
 
     def log(self, job):
@@ -537,7 +539,7 @@ class Lab:
     # ---- waiting ----
 
     def wait(self, is_there, what, timeout_s=WAIT_S):
-        """Asks again after every event of belayd's; gives what is_there gave."""
+        """Retries after every event of belayd; returns the result of is_there."""
         end = time.monotonic() + timeout_s
         while True:
             answer = is_there()
@@ -562,7 +564,7 @@ class Lab:
         return self.show(job)
 
     def wait_log(self, job, pattern, timeout_s=WAIT_S):
-        """Until the job's output has a line like this; the match."""
+        """Waits until the job's output has a line like this; returns the match."""
         text, offset, end = "", 0, time.monotonic() + timeout_s
         while True:
             found = re.search(pattern, text, re.M)
@@ -579,7 +581,7 @@ class Lab:
             text, offset = text + data.decode(), int(reply.headers["Belay-Log-Next"])
 
     def wait_output(self, job, pattern, timeout_s=WAIT_S):
-        """As wait_log, of what the job has written on its machine: belayd need not run."""
+        """As wait_log, for the job's output on its machine: belayd need not run."""
         end = time.monotonic() + timeout_s
         while True:
             paths = glob.glob(
@@ -595,12 +597,12 @@ class Lab:
                 raise AssertionError(
                     "not within %d s: a line %r in %s" % (timeout_s, pattern, paths)
                 )
-            time.sleep(0.02)  # there is nothing to wait on
+            time.sleep(0.02)  # there is no event to wait for
 
     # ---- the cloud ----
 
     def cloud(self, event):
-        """Makes something happen there."""
+        """Triggers an event in the cloud."""
         return self.ask_cloud("/events", event)["results"]
 
     def ask_cloud(self, path, body=None):
@@ -612,7 +614,7 @@ class Lab:
         return self.ask_cloud("/state")
 
     def wait_cloud(self, is_there, what, timeout_s=WAIT_S):
-        """Asks again after every event of the emulator's."""
+        """Retries after every event of the emulator."""
         end = time.monotonic() + timeout_s
         while True:
             state = self.state()
@@ -625,7 +627,7 @@ class Lab:
     # ---- the store ----
 
     def manifests(self, job):
-        """(attempt, sequence) of the checkpoints that the store holds, oldest first."""
+        """(attempt, sequence) of the checkpoints in the store, oldest first."""
         path = os.path.join(self.store_of(job), "manifests")
         names = os.listdir(path) if os.path.isdir(path) else []
         return sorted(tuple(int(n) for n in name.split(".")[0].split("-")) for name in names)
@@ -635,7 +637,8 @@ class Lab:
 
 
 def nothing_is_left(state):
-    """Neither instances, stopped ones included, nor what a provider keeps apart from them: disks, interfaces."""
+    """Whether there are no instances, including stopped ones, and no separate resources: disks,
+    interfaces."""
     return (
         state["alive"] == 0
         and not any(i["state"] == "stopped" for i in state["instances"])
@@ -677,7 +680,7 @@ def parent(pid):
 
 
 def all_gone(pids, timeout_s):
-    """Waits for processes that need not be ours."""
+    """Waits for the end of processes, which need not be our children."""
     end = time.monotonic() + timeout_s
     for pid in pids:
         try:
@@ -694,7 +697,7 @@ def all_gone(pids, timeout_s):
 
 
 def undisturbed(program, *args):
-    """What the program prints when it runs by itself, without belay."""
+    """The program's output without belay."""
     path = os.path.join(JOBS, program)
     command = [PYTHON, path] if program.endswith(".py") else [path]
     env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}

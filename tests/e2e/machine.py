@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine with Debian's own kernel, under qemu without hardware's help, from what is installed here: programs with their
-libraries, Python, belay's build and its tests, all in one initramfs. For what this machine's kernel cannot do.
+"""A machine with Debian's kernel, under qemu without hardware support, built from what is installed
+here: programs with their libraries, Python, belay's build and its tests, all in one initramfs. For
+features that this machine's kernel lacks.
 
     lacks()                       what is not installed here; "": nothing
     run("criu_inside.py", 900)    boots, runs that file of this directory there, gives (exit code, console)
@@ -22,7 +23,7 @@ ROOTS = [r for r in os.environ.get("BELAY_MACHINE_FROM", "").split(":") if r] + 
 SOURCE = os.path.abspath(os.path.join(HERE, "..", ".."))
 MEMORY_MIB = 3072
 DONE = re.compile(r"^BELAY-INSIDE-ENDED (\d+)\r?$", re.M)
-# In an order in which each finds what it needs.
+# In order of their dependencies.
 MODULES = (
     "unix_diag",
     "netlink_diag",
@@ -59,7 +60,7 @@ poweroff -f
 
 
 def find(*patterns):
-    """The newest by name, of the first pattern and place that has any."""
+    """The newest by name, of the first pattern and place with a match."""
     for pattern in patterns:
         for root in ROOTS:
             found = sorted(glob.glob(root + pattern))
@@ -111,7 +112,7 @@ class Tree:
         shutil.copy2(os.path.realpath(source), to)
 
     def program(self, source, target=None):
-        """With its libraries, wherever they are here."""
+        """With its libraries, wherever they are installed."""
         self.put(source, target)
         paths = [
             root + d
@@ -242,7 +243,7 @@ def run(test, timeout_s, env=None):
 
 
 def boot(image, timeout_s):
-    """The console goes to standard output as it comes."""
+    """The console is copied to standard output."""
     command = [
         "qemu-system-x86_64",
         "-accel",

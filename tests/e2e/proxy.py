@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands between belayd and a provider's API, knows every call by its name, and makes chosen ones fail.
+"""A proxy between belayd and a provider's API that knows every call by its name, and makes chosen
+ones fail.
 
-A fault happens to the next calls of one name, one after the other: to each its way of going wrong (see Fault). What has
-none passes, byte for byte, so that signatures hold. Every connection is for one request: a client that repeats a request
-by itself on a connection that was closed would hide the fault.
+Faults hit the next calls of one name in sequence, each with its own kind (see Fault). Other calls
+pass unchanged, byte for byte, so that signatures stay valid. Every connection serves one request: a
+client that repeats a request by itself after a closed connection would hide the fault.
 """
 
 import http.client
@@ -15,7 +16,7 @@ from xml.sax.saxutils import escape
 
 TIMEOUT_S = 60
 HOP_BY_HOP = {"connection", "content-length", "date", "server", "transfer-encoding"}
-FLAVOR = ("Metadata-Flavor", "Google")  # by which Google's metadata server is known
+FLAVOR = ("Metadata-Flavor", "Google")  # identifies Google's metadata server
 HTML = b"<html><head><title>502 Bad Gateway</title></head><body>no upstream</body></html>"
 
 
@@ -118,7 +119,7 @@ def error_azure(status, code, message):
 
 
 def error_lambda(status, code, message):
-    if code == "1015":  # of the proxy before the API
+    if code == "1015":  # from the proxy in front of the API
         return status, "text/plain", "error code: " + code
     return status, "application/json", json.dumps({"error": {"code": code, "message": message}})
 
@@ -198,10 +199,10 @@ class Proxy:
     def __init__(self, provider, upstream, metadata=None):
         self.provider = PROVIDERS[provider]
         self.upstream = urllib.parse.urlsplit(upstream).netloc
-        self.metadata = metadata or {}  # path -> what gives the reply of a metadata service
+        self.metadata = metadata or {}  # path -> function that returns the metadata service's reply
         self.lock = threading.Lock()
-        self.faults = {}  # name -> those that wait
-        self.seen = {}  # operation -> what it does
+        self.faults = {}  # name -> pending faults
+        self.seen = {}  # operation -> its action
         self.answered = set()  # names of calls
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.server.daemon_threads = True
@@ -225,7 +226,7 @@ class Proxy:
             self.faults.pop(name, None)
 
     def waiting(self, name):
-        """How many faults have not happened yet."""
+        """How many faults are pending."""
         with self.lock:
             return len(self.faults.get(name, []))
 
@@ -240,7 +241,7 @@ class Proxy:
         return status, [("Content-Type", kind), FLAVOR], text.encode()
 
     def answer(self, request, body):
-        """None: nothing; else status, headers, body."""
+        """None, or status, headers, body."""
         url = urllib.parse.urlsplit(request.path)
         name = self.provider.name_call(request.command, url.path, url.query, body, self.seen)
         fault = self.take(name)
@@ -250,7 +251,7 @@ class Proxy:
         if how == "502 page":
             return 502, [("Content-Type", "text/html")], HTML
         if how == "no answer":
-            request.connection.recv(1)  # until the caller has gone away
+            request.connection.recv(1)  # until the caller has closed
             return None
         if how == "error":
             return self.error(name, fault.status, fault.code, fault.message)
@@ -278,7 +279,7 @@ class Proxy:
     def note_operation(self, body):
         if body.startswith(b"{") and b'compute#operation"' in body:
             operation = json.loads(body)
-            if operation["kind"] == "compute#operation":  # not a list of them
+            if operation["kind"] == "compute#operation":  # not a list of operations
                 self.seen[operation["name"]] = operation["operationType"]
 
     def pass_on(self, request, body):
@@ -287,7 +288,7 @@ class Proxy:
             return 200, [("Content-Type", "text/plain"), FLAVOR], self.metadata[path]().encode()
         c = http.client.HTTPConnection(self.upstream, timeout=TIMEOUT_S)
         try:
-            path = request.path.replace("maxResults=500", "maxResults=1")  # so that there are pages
+            path = request.path.replace("maxResults=500", "maxResults=1")  # to force several pages
             c.putrequest(request.command, path, skip_host=True, skip_accept_encoding=True)
             for key, value in request.headers.items():
                 if key.lower() != "connection":
@@ -321,7 +322,7 @@ class Proxy:
                         self.end_headers()
                         self.wfile.write(body)
                 except (OSError, http.client.HTTPException):
-                    pass  # either side has gone away: so does the connection
+                    pass  # either side has closed: close the connection
 
             do_GET = do_PUT = do_POST = do_DELETE = one
 

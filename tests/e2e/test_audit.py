@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay audit: nothing to say of whole runs, and every kind of difference when it is planted, in the database of a belayd that
-runs: what the provider has is the emulator's own truth."""
+"""belay audit: finds nothing in whole runs, and every kind of difference planted in the database of
+a running belayd; the emulator knows what the provider really has."""
 
 import contextlib
 import json
@@ -14,9 +14,9 @@ QUIET = {
     "sweep": "1h",
     "busy_sweep": "300ms",
     "settle": "0s",
-}  # so that nothing mends what is planted
+}  # so that planted differences are not corrected
 
-READ_USD, WRITE_USD = 1000, 2000  # a GiB
+READ_USD, WRITE_USD = 1000, 2000  # per GiB
 
 
 def uusd(size, usd_gib):
@@ -35,7 +35,7 @@ class Audit(unittest.TestCase):
 
     @contextlib.contextmanager
     def planted(self, lab, table, key, **values):
-        """Changes a row behind belayd's back, and puts it back."""
+        """Changes a row without belayd's knowledge, and restores it."""
         sql = sqlite3.connect(os.path.join(lab.home, "belay.db"), timeout=30, isolation_level=None)
         names = list(values)
         before = sql.execute(
@@ -93,7 +93,7 @@ class Audit(unittest.TestCase):
             self.check_storage(lab, jobs)
 
     def check_storage(self, lab, jobs):
-        """What is kept of them is their cost, also what they left when they had ended, and of the budget."""
+        """Keeps their cost, including costs after their end, and the budget's."""
 
         def of_jobs(what):
             return [what(lab.get("/jobs/%d" % job)) for job in jobs]
@@ -109,7 +109,8 @@ class Audit(unittest.TestCase):
         )
 
     def check_egress(self, lab, jobs):
-        """What agents told that they read and wrote, each transfer at its price, is what belay cost and the jobs have."""
+        """Reads and writes reported by agents, at their prices, add up to the costs in belay cost
+        and of the jobs."""
         moved = 0
         for job in jobs:
             detail = lab.get("/jobs/%d" % job)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool on Azure: an evicted machine goes once its job is saved, and nothing is ever left behind."""
+"""A pool on Azure: an evicted machine is released once its job is saved, and no resource is ever
+left."""
 
 import re
 import unittest
@@ -7,7 +8,7 @@ import unittest
 from lab import Lab, nothing_is_left, undisturbed
 
 STEPS = 200  # of 20 ms
-NOTICE_S = 25  # long enough to tell that nobody waited for its end
+NOTICE_S = 25  # long enough to show that nothing waited for its end
 
 
 class Azure(unittest.TestCase):
@@ -30,11 +31,12 @@ class Azure(unittest.TestCase):
             state = l.wait_cloud(nothing_is_left, "machines, disks and interfaces are given back")
             evicted = next(i for i in state["instances"] if i["instance"] == first)
             self.assertTrue(evicted["reclaimed"])
-            # Approved by the agent or deleted by belayd, whoever was first: not kept until the deadline.
+            # Approved by the agent or deleted by belayd, whichever was first: not kept until the
+            # deadline.
             self.assertLess(evicted["gone_ms"], evicted["deadline_ms"] - 5000)
 
     def test_what_is_refused_leaves_nothing(self):
-        """One zone does not have the size, one only says so later, the third has room."""
+        """One zone lacks the size, one reports that only later, the third has room."""
 
         def pool(zone, n):
             return {

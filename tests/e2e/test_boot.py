@@ -13,7 +13,7 @@ EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", 
 
 class Boot(unittest.TestCase):
     def consoles(self, l):
-        """What the machines have said; no sanitizer is among them."""
+        """The output of the machines, without sanitizer reports."""
         text = ""
         for path in glob.glob(os.path.join(l.dir, "machines", "*.console")):
             with open(path, errors="replace") as f:

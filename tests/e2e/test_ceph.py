@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints in Ceph's S3, a server that others wrote: a job is reclaimed, resumed and cleaned up after. Skipped where Ceph is
-not installed (scripts/setup real)."""
+"""Checkpoints in Ceph's S3, a third-party server: a job is reclaimed, resumed and its checkpoints
+are removed. Skipped where Ceph is not installed (scripts/setup real)."""
 
 import json
 import os
@@ -18,7 +18,8 @@ KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
 class CephLab(Lab):
-    """Its nodes have the keys in their agents' environment, as has belayd, for which they are those of the cloud too."""
+    """The nodes and belayd have the keys in their environment; belayd uses the same ones for the
+    cloud."""
 
     def __init__(self, server):
         self.server = server

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several clouds behind one belayd: the same job and the same pool on each but for one word, and a hundred jobs at once on
-those that take spot instances back, while capacity comes and goes."""
+"""Several clouds behind one belayd: the same job and, except for one word, the same pool on each;
+and a hundred jobs at once on those that reclaim spot instances, while capacity comes and goes."""
 
 import collections
 import datetime
@@ -14,7 +14,7 @@ import lab
 from lab import Lab, nothing_is_left, undisturbed
 from walks import Walk
 
-# What each promises, and the emulator gives where nothing is said; 0: nothing is announced.
+# The notice that each promises, which is the emulator's default; 0 = none.
 NOTICE_S = {"aws": 120, "gcp": 30, "azure": 30, "lambda": 0}
 PLACES = (
     "region",
@@ -29,7 +29,7 @@ PLACES = (
     "launch_every",
 )
 
-# The file of the pool, all of it.
+# The complete pool configuration.
 POOL_FILE = """\
 pools:
   burst:
@@ -48,7 +48,7 @@ def wall_ms(text):
 
 
 class Clouds(Lab):
-    """The emulator's providers, and what belayd has to know of each."""
+    """The emulator's providers, and belayd's configuration of each."""
 
     def __init__(self, clouds=None, pools=None, belayd=None):
         super().__init__(belayd=belayd)
@@ -125,7 +125,7 @@ class OneWord(unittest.TestCase):
             self.check_unannounced(shown)
 
     def check_announced(self, l, name, job, shown, gone):
-        """The last save is that of the notice, and nothing is lost."""
+        """The last save is the notice's, and no work is lost."""
         self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
         self.assertEqual(
             next(c for c in shown["checkpoints"] if c["attempt"] == 1)["cause"], "notice"
@@ -150,7 +150,7 @@ class OneWord(unittest.TestCase):
         self.assertLess(saved_ms, gone["deadline_ms"])
 
     def check_unannounced(self, shown):
-        """Whichever is noticed first, that the machine is silent or that the provider says what became of it."""
+        """Whichever comes first: the machine's silence, or the provider's report."""
         self.assertIn(shown["attempts"][0]["end"], ("node-lost", "reclaimed"))
         self.assertEqual(shown["attempts"][1]["end"], "succeeded")
         self.assertEqual({c["cause"] for c in shown["checkpoints"]}, {"periodic"})
@@ -158,9 +158,7 @@ class OneWord(unittest.TestCase):
 
 class Waves(unittest.TestCase):
     JOBS = 100
-    GATED = (
-        70  # do not end before the last drought: more than the processors of any two of the clouds
-    )
+    GATED = 70  # jobs held until the last drought: more than the processors of two clouds
     NOTICE_S = {"aws": 12, "gcp": 3, "azure": 3}  # a tenth
     CAPACITY = 2  # of each zone
 
@@ -215,7 +213,7 @@ class Waves(unittest.TestCase):
         print("%6.2f s  %s" % (time.monotonic() - self.began, text), flush=True)
 
     def faults(self, l):
-        """Of the first calls some are refused, some too many, and of some the reply is lost."""
+        """Some of the first calls are refused, some throttled, and some replies are lost."""
         for name, launch, code in (
             ("aws", "RunInstances", "InsufficientInstanceCapacity"),
             ("gcp", "instances.insert", "ZONE_RESOURCE_POOL_EXHAUSTED"),
@@ -250,7 +248,8 @@ class Waves(unittest.TestCase):
         )
 
     def wave(self, l, wave, dry):
-        """Once some jobs more have ended, and something runs everywhere where it dries up."""
+        """Waits until some more jobs have ended, and jobs run in every zone that loses its
+        capacity."""
 
         def busy():
             if self.ended(l) < 7 * wave:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes without any right at the store: belayd gives each job credentials for its part of it."""
+"""Nodes without rights to the store: belayd gives each job credentials for its own part."""
 
 import re
 import time
@@ -10,7 +10,7 @@ from test_s3 import S3Lab
 
 
 class JobLab(S3Lab):
-    """Its machines have no role: each job has a role's session of its own, of a few seconds."""
+    """Its machines have no role: each job gets its own role session, of a few seconds."""
 
     life_s = 3
 
@@ -40,7 +40,7 @@ class JobLab(S3Lab):
         return self.metric("belay_store_credentials_made_total")
 
     def wait_agent(self, pattern):
-        """Until an agent has written a line like this; belayd need not run."""
+        """Waits until an agent has logged a line like this; belayd need not run."""
 
         def look():
             return any(
@@ -76,20 +76,20 @@ class Credentials(unittest.TestCase):
                 self.assertEqual(names["Condition"], {"StringLike": {"s3:prefix": prefix + "*"}})
             self.assertIn("belay-%d.1@e2e" % job, [s["id"] for s in l.sessions()])
             made = l.made()
-            l.wait(lambda: l.made() >= made + 1, "a renewal")  # while it saves on
+            l.wait(lambda: l.made() >= made + 1, "a renewal")  # while it continues to save
             l.wait(
                 lambda: all(s["id"] == "belay-%d.1@e2e" % job for s in l.sessions()),
                 "none for what has ended",
             )
 
-            l.kill_belayd()  # what the job has holds until its end, and the store refuses it then
+            l.kill_belayd()  # the job's credentials work until they expire
             l.wait_agent(b"with the credentials that belayd gave for this job")
             l.up()
             l.wait_event(job, "save-failed")
             saved = l.wait_event(job, "saved", 1 + l.kinds(job).count("saved"))
             self.assertEqual(saved["attempt"], 1)
 
-            l.kill_belayd()  # a reclaim, while belayd is away: the save waits for nobody
+            l.kill_belayd()  # a reclaim while belayd is away: the save does not wait for it
             l.cloud(
                 {"reclaim": {"instance": l.state()["instances"][-1]["instance"], "notice_s": 3}}
             )

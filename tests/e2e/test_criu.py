@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints by CRIU, in a machine with a kernel on which it works. BELAY_PROGRAMS_SEED repeats a run's choices,
-BELAY_INSIDE_TESTS (as Criu.test_NAME) names some of the tests in criu_inside.py."""
+"""Checkpoints by CRIU, in a machine whose kernel supports it. BELAY_PROGRAMS_SEED repeats a run's
+choices, BELAY_INSIDE_TESTS (as Criu.test_NAME) names some of the tests in criu_inside.py."""
 
 import os
 import unittest

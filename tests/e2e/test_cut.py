@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two attempts of one job alive at once: the node of the first is cut off by its network, not by its store, and goes on
-saving. Only the newer attempt commits; what the older one was told is kept, the newer one has. A hundred jobs."""
+"""Two attempts of one job alive at once: the first one's node is cut off from the network, but not
+from its store, and continues to save. Only the newer attempt commits; it has everything that was
+acknowledged to the older one. A hundred jobs."""
 
 import glob
 import os
@@ -15,7 +16,7 @@ from lab import BUILD, WAIT_S, Lab, read_bytes
 
 INSIDE = "BELAY_TEST_IN_NAMESPACE"
 ROUNDS, JOBS = 2, 50
-STEPS = 100  # of 100 ms; then it goes on saving until it is let go
+STEPS = 100  # of 100 ms; then it continues to save until the gate opens
 NODE = (
     "read -r _ && ip link set lo up && ip address add 10.9.%(n)d.2/30 dev eth0 && ip link set eth0 up && "
     "exec %(dir)s/bin/belay-agent --config %(config)s"
@@ -36,7 +37,7 @@ def ip(*arguments):
 
 
 class Pair(Lab):
-    """belayd and two nodes of its own, each in a network namespace."""
+    """belayd and two nodes, each in its own network namespace."""
 
     def start(self):
         os.mkdir(os.path.join(self.dir, "bin"))
@@ -76,7 +77,8 @@ class Pair(Lab):
                 env=self.env,
             )
         self.nodes[n] = p
-        # Until its shell may go on it is in the namespace, or about to be: unshare(1) has begun when its link is another.
+        # Its shell waits until it is in the namespace: unshare(1) has run when its namespace link
+        # differs.
         own = os.readlink("/proc/self/ns/net")
         while os.readlink("/proc/%d/ns/net" % p.pid) == own:
             os.sched_yield()
@@ -108,7 +110,7 @@ class Pair(Lab):
         return found[0]["id"] if found else None
 
     def wait_for_no_instances(self):
-        return []  # there are none
+        return []  # none
 
     def end(self):
         problems = []
@@ -120,7 +122,7 @@ class Pair(Lab):
         return problems + super().end()
 
     def output(self, n, job):
-        """What the first attempt has written on its node, shipped or not."""
+        """The first attempt's output on its node, shipped or not."""
         paths = glob.glob(
             os.path.join(glob.escape(self.dir), "node%d" % n, "**", "%d-1" % job, "output.log"),
             recursive=True,
@@ -128,7 +130,7 @@ class Pair(Lab):
         return read_bytes(paths[0]).decode()
 
     def wait_fenced(self, n, jobs):
-        """Until every one of them was refused by the store."""
+        """Waits until the store has refused every one of them."""
         path = os.path.join(self.dir, "node%d.log" % n)
 
         def look():
@@ -201,8 +203,8 @@ class Cut(unittest.TestCase):
         )
         committed = [int(step) for step in re.findall(r"^committed (\d+)$", told, re.M)]
         self.assertTrue(committed)
-        # What the cut off program was told is kept, its successor began with. (It may have got one more, whose commit was
-        # done but not acknowledged when the fence came.)
+        # The successor started with the last checkpoint acknowledged to the cut-off program. (There
+        # may be one more, committed but not acknowledged when the fence came.)
         self.assertGreaterEqual(second["restored_progress"], committed[-1])
         self.assertEqual(second["restored"]["attempt"], 1)
         self.assertEqual(re.findall("^end .*", l.log(job), re.M), [end])

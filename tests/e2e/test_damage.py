@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A checkpoint that rotted in the store: the one before it is used, and that is told."""
+"""A checkpoint damaged in the store: the previous one is used, and the damage is reported."""
 
 import json
 import os
@@ -12,8 +12,8 @@ STEPS = 250  # of 20 ms
 
 class Damage(unittest.TestCase):
     def run_with_damage(self, l, damage, goes_on=None):
-        """Saves three times, loses its machine, and has damage done before it gets another one. goes_on: what lets it
-        go on then. Its last attempt."""
+        """Saves three times, loses its machine, and is damaged before it gets another one. goes_on:
+        action that lets it continue. Returns its last attempt."""
         job = l.submit("chain.py", STEPS, method="coop", every_ms=1000)
         l.wait_event(job, "saved", 3)
         l.cloud(
@@ -49,7 +49,7 @@ class Damage(unittest.TestCase):
             f.write(bytes([byte ^ 1]))
 
     def flip_content(self, l, job, which):
-        """One byte of one chunk of a checkpoint."""
+        """Damages one byte of one chunk of a checkpoint."""
         store = l.store_of(job)
         with open(os.path.join(store, "manifests", "%010d-%010d.json" % which)) as f:
             chunk = json.load(f)["chunks"][0]["sha256"]

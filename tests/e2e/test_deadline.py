@@ -44,8 +44,8 @@ MARKETS = {
         312,
     ),
 }
-LEAD_S = 8  # before that, for belayd to begin; should it take longer, the job comes later
-# What is seconds and minutes where time is not so fast.
+LEAD_S = 8  # before that, for belayd to start; if it takes longer, the job comes later
+# Intervals that are seconds and minutes at normal speed.
 FAST = {
     "idle_timeout": "500ms",
     "cooldown": "500ms",
@@ -83,7 +83,8 @@ class Market(Lab):
         return (state["now_ms"] - state["start_ms"]) / 1000
 
     def simulate(self, submitted_s, *more):
-        """What belay simulate says of all jobs so far. submitted_s: when the first came, after the start of the cloud."""
+        """The result of belay simulate for all jobs so far. submitted_s: when the first came, after
+        the start of the cloud."""
         from_s = self.offset * self.gap_s + submitted_s
         self.write("fast.json", {**self.trace, "metadata": {"gap_seconds": self.gap_s}})
         said = self.belay(
@@ -117,7 +118,7 @@ def mean(numbers):
 
 
 def between(events, one, other):
-    """How long it took from each event of a kind to the other that followed it."""
+    """The times from each event of one kind to the next of the other kind."""
     times = [(at(e["at"]), e["kind"]) for e in events if e["kind"] in (one, other)]
     return [
         b - a
@@ -127,7 +128,8 @@ def between(events, one, other):
 
 
 def expected_of(l, job):
-    """What belay show prints, once that has what is expected: not while its machine goes."""
+    """The output of belay show, once it has the expected text: not while its machine is being
+    reclaimed."""
     shown = l.belay("show", str(job))
     return (
         shown

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drills on real machines: what resumes is certified, what does not is not, and the job goes on either way."""
+"""Drills on real machines: only programs that resume are certified, and the job continues in any
+case."""
 
 import json
 import os
@@ -26,7 +27,7 @@ class Drill(unittest.TestCase):
         )
 
     def finish(self, process):
-        """(exit code, the drill, what was said on stderr)"""
+        """(exit code, the drill, stderr)"""
         out, said = process.communicate(timeout=2 * lab.WAIT_S)
         return process.returncode, json.loads(out or "{}"), said
 
@@ -34,7 +35,8 @@ class Drill(unittest.TestCase):
         return self.finish(self.begin(l, job, *options))
 
     def test_what_resumes_is_certified_and_what_begins_again_is_not(self):
-        """coop, signal and one that forgets, beside each other; then coop without notice."""
+        """coop, signal and one that ignores its checkpoints, in parallel; then coop without
+        notice."""
         with Lab() as l:
             signal = l.submit("digits.py", 100000, "done", method="signal", every_ms=1000)
             forgets = l.submit("forgets.py", 100000, method="coop", every_ms=3600000)
@@ -42,7 +44,7 @@ class Drill(unittest.TestCase):
                 l.wait_log(job, "^step 40( |$)")
             coop = l.submit(
                 "chain.py", STEPS, method="coop", every_ms=3600000
-            )  # last, as it comes to an end
+            )  # last, because it ends
             l.wait_log(coop, "^step 40 ")
             running = [(job, job != forgets, self.begin(l, job)) for job in (coop, signal, forgets)]
             for job, good, process in running:
@@ -99,7 +101,7 @@ class Drill(unittest.TestCase):
         self.assertEqual(l.show(twin)["certificate"]["job"], coop)
 
     def test_submitted_so_and_belayd_killed_in_the_middle(self):
-        """And its result held against that of an undisturbed run."""
+        """Also compares its result with that of an undisturbed run."""
         with Lab() as l:
             script = l.write(
                 "count.sh",
@@ -160,7 +162,7 @@ class Drill(unittest.TestCase):
             % undisturbed,
             drill["text"],
         )
-        self.assertIn("diff", said)  # what the command wrote
+        self.assertIn("diff", said)  # the command's output
         self.assertIsNone(l.show(job)["certificate"])
         self.assertEqual(l.kinds(job).count("drill-compared"), 2)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk under the checkpoint store: what does not fit is told and the checkpoint before stays, the job goes on, and all
-works again when there is room."""
+"""A full disk under the checkpoint store: a save that does not fit is reported and the previous
+checkpoint is kept, the job continues, and saves work again when there is room."""
 
 import os
 import re
@@ -12,13 +12,13 @@ from lab import Lab, undisturbed
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import small_disk  # noqa: E402
 
-BULK = 1 << 20  # that every checkpoint writes anew
-STEPS = 1200  # of 20 ms: longer than all that the test waits for
+BULK = 1 << 20  # new content of every checkpoint
+STEPS = 1200  # of 20 ms: longer than any wait of the test
 FULL = r"No space left on device"
 
 
 class FullLab(Lab):
-    """A lab whose store is a disk of its own, which is full when we say so."""
+    """A lab whose store is a separate disk, which the test can fill."""
 
     def start(self):
         self.store = os.path.join(self.home, "store")
@@ -35,7 +35,8 @@ class FullLab(Lab):
 
 class FullStore(unittest.TestCase):
     def begin(self, l):
-        """A job with a checkpoint, that meets a full store at its next one. Its number, and what the store holds."""
+        """A job with a checkpoint whose next save meets a full store. Returns its number, and the
+        store's checkpoints."""
         job = l.submit("chain.py", STEPS, 0.02, BULK, method="coop", every_ms=1000)
         l.wait_event(job, "saved")
         l.fill()
@@ -47,7 +48,7 @@ class FullStore(unittest.TestCase):
         return job, kept
 
     def check_goes_on(self, l, job):
-        """It steps on, as the same attempt, and was told why it has no newer checkpoint."""
+        """It continues as the same attempt, and the failed save is reported with its reason."""
         said = l.wait_log(job, r"^belay: not saved, going on: .*" + FULL)
         step = int(re.findall(r"^step (\d+) ", said.string, re.M)[-1])
         l.wait_log(job, r"^step %d " % (step + 20))

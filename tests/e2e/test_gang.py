@@ -13,7 +13,7 @@ from ring import undisturbed  # noqa: E402
 
 STEPS, ELASTIC_STEPS, RANKS = 200, 400, 3
 
-# As for Slurm: it starts on the first node, and srun starts tasks on all.
+# As under Slurm: it starts on the first node, and srun starts tasks on all.
 FIRST = r"""#!/bin/sh
 #SBATCH -N 3 -n 5 -o first.out
 srun() { belay slurm srun "$@"; }
@@ -40,7 +40,7 @@ echo "step $SLURM_JOB_NUM_NODES"
 srun sleep 1000
 """
 
-# Told to end, it stays until it is killed, so that no rank's end comes before the others' limits.
+# Ignores SIGTERM until it is killed, so that no rank ends before the others' limits.
 STAYS = """#!/bin/sh
 trap 'echo told' TERM
 echo waits
@@ -53,7 +53,7 @@ sh -c 'trap "echo program heard" USR1; echo up; while :; do sleep 0.1; done' &
 while :; do wait; done
 """
 
-# Its tasks are on all of its nodes, and its script on the first.
+# Its tasks run on all of its nodes, its script on the first.
 HEARS_ON_FIRST = """#!/bin/sh
 #SBATCH -N 3 -o hears.out
 belay slurm srun sh -c 'trap "echo heard" USR1; echo up; while :; do sleep 0.1; done'
@@ -177,7 +177,7 @@ class Gang(unittest.TestCase):
                 self.assertEqual(re.findall("^ring (.*)$", text, re.M), [expected[rank]])
 
     def test_a_time_limit_that_is_changed_reaches_all_ranks(self):
-        """Each rank ends by its own clock: none has to be told to by the others' end."""
+        """Each rank ends by its own clock, not because of the others' end."""
         with Lab() as l:
             l.write("waits.sh", STAYS, 0o700)
             job = l.submit(os.path.join(l.dir, "waits.sh"), nodes=RANKS, time_limit_ms=3600000)
@@ -212,7 +212,7 @@ class Gang(unittest.TestCase):
             l.write("first.sh", FIRST)
             job = int(l.belay("slurm", "sbatch", "--parsable", "first.sh"))
             l.wait_log(job, "^waits\nwaits\nwaits$")
-            l.kill_belayd()  # a step goes on without it
+            l.kill_belayd()  # a step continues without it
             l.write("go", "")
             l.up()
             l.wait_log(job, "^step 3$")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool on Google Cloud: preemptions with the usual notice and the early one, launches that fail in all its ways, machines
-with GPUs attached."""
+"""A pool on Google Cloud: preemptions with the usual notice and the early one, all kinds of failing
+launches, machines with attached GPUs."""
 
 import re
 import unittest
@@ -38,7 +38,8 @@ class GoogleCloud(unittest.TestCase):
             self.survive(lab, {})
 
     def test_a_preemption_without_notice_is_known_by_its_operation(self):
-        """The machine is gone at once, and deleted; its agent can hardly tell anybody. The lease would, a minute later."""
+        """The machine is gone at once, and deleted; its agent has no time to report it. The lease
+        would show it a minute later."""
         with Lab(provider="gcp", belayd={"lease": "60s", "settle": "60s"}) as lab:
             job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
             lab.wait_log(job, r"^step 100 ")
@@ -53,12 +54,12 @@ class GoogleCloud(unittest.TestCase):
             shown = lab.wait_ended(job)
             self.assertEqual(shown["job"]["end"], "succeeded")
             self.assertEqual(len(shown["attempts"]), 2)
-            # reclaimed, if the agent could tell so yet: nothing keeps it from that until it is killed
+            # reclaimed, if the agent could report it before it was killed
             self.assertIn(shown["attempts"][0]["end"], ("node-lost", "reclaimed"))
             lab.wait_cloud(nothing_is_left, "machines are given back")
 
     def test_a_job_that_needs_gpus_gets_a_machine_with_them_attached(self):
-        """One zone has sold them out, the other has them. Who needs none gets none."""
+        """One zone is sold out, the other has them. Jobs without GPUs get none."""
 
         def pool(zone, n):
             return {
@@ -101,7 +102,7 @@ class GoogleCloud(unittest.TestCase):
             self.assertGreaterEqual(state["counts"]["refusals"], 1)
 
     def test_what_is_refused_leaves_nothing(self):
-        """One zone has no room, one operation ends badly, one reply is lost, one call is too many."""
+        """One zone has no room, one operation fails, one reply is lost, one call is throttled."""
 
         def pool(zone, n):
             return {

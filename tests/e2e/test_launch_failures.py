@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every call that a driver makes in a machine's life fails in every way, one at a time: the job ends well, one machine at a
-time is there for it, nothing is left, and belay audit has nothing to say.
+"""Every call that a driver makes in a machine's life fails in every way, one at a time: the job
+still completes, it has one machine at a time, no resource is left, and belay audit finds nothing.
 
     test_launch_failures.py PROVIDER            compares what came out with docs/reference/cloud-failures.md
     test_launch_failures.py PROVIDER --write    writes it there
@@ -26,17 +26,19 @@ from lab import ACCESS_KEY, HERE, SECRET_KEY, WAIT_S, Lab
 from proxy import Fault, Proxy
 
 TABLE = os.path.join(HERE, "..", "..", "docs", "reference", "cloud-failures.md")
-LANES = 12  # labs side by side; what they wait for is mostly time
-LEFT_S = 45  # Azure's leftovers are left alone for half a minute, in case their machine still comes
+LANES = 12  # parallel labs, which mostly wait
+LEFT_S = (
+    45  # Azure's orphaned resources are kept for half a minute, in case their machine still appears
+)
 TITLES = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "lambda": "Lambda Cloud"}
 
 
 class Case:
     def __init__(self, call, fault, count=1, before=(), note="", reason="", is_late=False):
         self.call, self.fault, self.count, self.note = call, fault, count, note
-        self.before = before  # (call, fault): what has to go wrong so that this call is made at all
-        self.is_late = is_late  # it happens once the machine is there
-        # A word of what belay why says while its offer is avoided for long.
+        self.before = before  # (call, fault): the fault that causes this call
+        self.is_late = is_late  # the fault comes once the machine exists
+        # A word in the output of belay why while its offer is avoided for long.
         self.reason = reason or (
             "credentials" if "token" in call or "metadata" in call else fault.code
         )
@@ -45,7 +47,7 @@ class Case:
         return "%s: %s%s" % (self.call, self.fault, self.note)
 
     def is_long(self):
-        """Something is left that is first left alone, or takes long to be given up."""
+        """A resource is left that is first kept, or takes long to be given up."""
         return (
             self.before == [NO_SKU]
             or self.fault.code == "PropertyChangeNotAllowed"
@@ -59,7 +61,7 @@ class Case:
 
 
 class Part:
-    """Cases that are made to happen in labs of one kind."""
+    """Cases that run in labs of one kind."""
 
     def __init__(self, cases, **lab):
         self.cases, self.lab = cases, lab
@@ -70,7 +72,7 @@ def error(status, code, message="made up by the test"):
     return Fault("error", status, code, message)
 
 
-# ---- what can go wrong ----
+# ---- faults ----
 
 TRANSPORT = [
     Fault(how)
@@ -78,8 +80,8 @@ TRANSPORT = [
 ]
 LOST = [
     Fault(how) for how in ("closed before", "garbage after", "502 page")
-]  # of what only reads: it has no effect
-# Of tokens and keys: those who wait for them are many.
+]  # of read-only calls: no effect
+# For tokens and keys, which many calls wait for.
 UNTOLD = [*LOST, Fault("closed after"), Fault("no answer")]
 
 
@@ -88,12 +90,12 @@ def cases(call, faults, **more):
 
 
 def again(call, faults, **more):
-    """Refusals that a driver has a remedy for: here it does not help."""
+    """Refusals that a driver has a remedy for, which does not help here."""
     return cases(call, faults, count=2, note=", twice", **more)
 
 
 def ends(call, faults):
-    """Of a deletion: more than once, unless once is enough."""
+    """For a deletion: more than once, unless once is enough."""
     return [
         Case(call, f, 1) if f.how.endswith(" after") else Case(call, f, 2, note=", twice")
         for f in faults
@@ -104,7 +106,7 @@ AFTER = ", retry after closed after"
 
 
 def after_one(launch, *more):
-    """Of a launch that took effect: its reply was lost, and it is the next try that is refused."""
+    """For a launch that took effect: its reply was lost, and the next try is refused."""
     return {
         "note": AFTER,
         "before": [(launch, Fault("closed after")), *((launch, f) for f in more)],
@@ -172,7 +174,7 @@ AWS = [
         count=2,
     ),
 ]
-AWS_PAGES = [  # of a belayd with so many machines that a listing has pages
+AWS_PAGES = [  # with so many machines that a listing has pages
     *cases(
         "DescribeInstances, 2nd page",
         [
@@ -202,7 +204,7 @@ WRONG_KEYS = json.dumps(
         "Expiration": "2100-01-01T00:00:00Z",
     }
 )
-AWS_ROLE = [  # of a belayd whose rights are its instance's role
+AWS_ROLE = [  # with the rights of belayd's instance role
     *cases(
         "metadata credentials",
         [
@@ -259,7 +261,7 @@ A_G6, A_G5, B_G6, B_G5 = FLEET = [
     (zone, type) for zone in ("us-east-1a", "us-east-1b") for type in ("g6.xlarge", "g5.xlarge")
 ]
 FLEET_USD = {A_G6: "0.40", B_G6: "0.41", A_G5: "0.42", B_G5: "0.43"}
-AWS_FLEET = [  # of a pool whose launches the provider answers from one of four offers
+AWS_FLEET = [  # for a pool whose launches the provider serves from one of four offers
     *cases(
         "CreateLaunchTemplate",
         [
@@ -450,7 +452,7 @@ GCP_PAGES = [
     ),
     *cases("zoneOperations.list, 2nd page", [*LOST, error(403, "forbidden")], count=3),
 ]
-GCP_IDENTITY = [  # of a belayd whose rights are its instance's service account
+GCP_IDENTITY = [  # with the rights of belayd's service account
     *cases(
         "metadata token",
         [
@@ -645,7 +647,7 @@ AZURE_PAGES = [
     ],
     *cases("GET prices, 2nd page", [*LOST, error(429, "TooManyRequests")], count=2),
 ]
-AZURE_IDENTITY = [  # of a belayd whose rights are its machine's managed identity
+AZURE_IDENTITY = [  # with the rights of belayd's managed identity
     *cases(
         "metadata token",
         [
@@ -667,7 +669,7 @@ AZURE_IDENTITY = [  # of a belayd whose rights are its machine's managed identit
     ),
 ]
 
-LAUNCHING = ", of a launch"  # of calls that are made for other ends too
+LAUNCHING = ", of a launch"  # of calls that also have other purposes
 TOO_OFTEN, UPSET, NO_KEY = (
     error(429, "1015"),
     error(500, "global/internal-error"),
@@ -722,7 +724,7 @@ LAMBDA = [
 ]
 LAMBDA_PRICES = cases(
     "listInstanceTypes", [*LOST, TOO_OFTEN, NO_KEY], is_late=True
-)  # of a belayd that reads them often
+)  # with frequent reads of prices
 
 CASES = {
     "aws": [
@@ -760,18 +762,19 @@ LAUNCHES = (
 )
 
 
-# ---- a lab with something in between ----
+# ---- a lab with the proxy ----
 
 ZONES = {"aws": "us-east-1a", "azure": "1", "gcp": "us-central1-a", "lambda": "us-west-2"}
-# A node that is not wanted any more powers itself off, as a rule. Not these: their end is to be the provider's.
+# A node that is no longer wanted usually powers itself off. These do not, so that the provider must
+# end them.
 STAYS_UP = "sleep 600 </dev/null >/dev/null 2>&1 &"
 
 
 class FaultyLab(Lab):
-    """identity: belayd has no credentials but those that its machine's metadata service gives. fleet: four offers that EC2
-    may answer from. company: a machine that is there all the time, and listings have one machine a page. prices: of Lambda,
-    which reads types for launches and prices in one way, as it lists for launches and sweeps: prices are read often, not
-    hardly ever."""
+    """identity: belayd has only the credentials of its machine's metadata service. fleet: four
+    offers that EC2 may answer from. company: a machine that is there all the time, and listings
+    have one machine a page. prices: of Lambda, which reads types for launches and prices in one
+    way, as it lists for launches and sweeps: prices are read often, not hardly ever."""
 
     def __init__(self, provider, identity=False, fleet=False, company=False, prices=False):
         cloud = {"boot_delay_ms": 300}
@@ -795,7 +798,7 @@ class FaultyLab(Lab):
             belayd.update(
                 {"price_every": "500ms"} if prices else {"sweep": "1h", "price_every": "1h"}
             )
-        if company and provider != "gcp":  # there the proxy sees to it
+        if company and provider != "gcp":  # there the proxy forces pages
             cloud["page"] = 1
         if fleet:
             cloud["pools"] = [
@@ -830,7 +833,7 @@ class FaultyLab(Lab):
                 "account.json", {**account, "token_uri": self.proxy.url + "/token"}
             )
         if self.identity:
-            self.env["HOME"] = self.dir  # where no credentials are
+            self.env["HOME"] = self.dir  # without credentials
             del access["credentials"]
             access["metadata"] = self.proxy.url
         return access
@@ -839,14 +842,14 @@ class FaultyLab(Lab):
         super().up()
         if (
             self.provider == "lambda"
-        ):  # what is read when belayd starts would take the faults of a launch
+        ):  # reads at belayd's start would consume the faults of a launch
             self.wait(
                 lambda: {"listInstances", "listInstanceTypes"} <= self.proxy.answered,
                 "a listing and prices",
             )
 
     def metadata(self, access):
-        """Path -> what gives the reply of the metadata service of the machine that belayd is on."""
+        """Path -> function that returns the reply of belayd's own metadata service."""
         if self.provider == "aws":
             root = "/latest/meta-data/iam/security-credentials/"
             keys = json.dumps(
@@ -875,11 +878,11 @@ class FaultyLab(Lab):
         return {"/metadata/identity/oauth2/token": lambda: token_azure(access["login"], keys)}
 
     def prepare(self):
-        """What is there before all cases."""
+        """The resources before all cases."""
         if not self.company:
             return
         self.company = self.submit("plain.sh", 100000, 1, cpus=min(4, len(os.sched_getaffinity(0))))
-        # A machine that Google has taken back twice: listings of preemptions have two pages.
+        # A machine that Google has preempted twice: listings of preemptions have two pages.
         for n in range(1, 4 if self.provider == "gcp" else 2):
             self.wait_event(self.company, "started", n)
             if n < 3 and self.provider == "gcp":
@@ -898,7 +901,7 @@ class FaultyLab(Lab):
         self.company_was = ("running", len(self.show(self.company)["attempts"]))
 
     def renew_pool(self):
-        """Another that is alike, in place of one whose offers may be avoided by now."""
+        """Another one like it, in place of one whose offers may be avoided by now."""
         with open(self.config) as f:
             pool = json.load(f)["pools"]["cloud"]
         self.n_pools += 1
@@ -919,7 +922,7 @@ def base64url(data):
 
 
 def token_gcp(key, pem):
-    """One that the account has signed itself."""
+    """One signed by the account itself."""
     now = int(time.time())
     claims = {
         "iss": key["client_email"],
@@ -948,7 +951,7 @@ def token_gcp(key, pem):
 
 
 def token_azure(login, principal):
-    """One that the directory gives for the principal's secret."""
+    """One issued by the directory for the principal's secret."""
     form = urllib.parse.urlencode(
         {
             "grant_type": "client_credentials",
@@ -967,7 +970,8 @@ def token_azure(login, principal):
 
 
 def most_at_once(machines):
-    """How many existed at the same moment. One that ends when the next is launched has made room for it."""
+    """How many existed at the same time. One that ends when the next is launched does not count
+    twice."""
     edges = sorted(
         [(m["launched_ms"], 1) for m in machines] + [(m["gone_ms"], -1) for m in machines]
     )
@@ -979,14 +983,15 @@ def most_at_once(machines):
 
 
 def left(state):
-    """Everything that is there: machines, stopped ones included, disks, interfaces, templates."""
+    """All resources: machines, including stopped ones, disks, interfaces, templates."""
     return {
         i["instance"] for i in state["instances"] if not i["gone_ms"] or i["state"] == "stopped"
     } | {r["name"] for p in state["providers"].values() for r in p.get("resources") or []}
 
 
 def conclusion(case, refusals, n_others, told):
-    """Which of the ways to know came first is a matter of milliseconds; that there is no other is what rows and machines say."""
+    """Which of the ways to learn it came first is a matter of milliseconds; rows and machines show
+    that there is no other."""
     if refusals:
         code = re.search(r"refused: ([\w./-]+)", refusals[0]["text"])
         no = "no credentials" if "credentials" in refusals[0]["text"] else "no reason"
@@ -1021,7 +1026,7 @@ def conclusion(case, refusals, n_others, told):
 
 
 def held_for(lab, job):
-    """What belay why says while an offer is avoided for long, "" otherwise."""
+    """The text of belay why while an offer is avoided for long, "" otherwise."""
     return "; ".join(
         r["text"]
         for r in lab.get("/jobs/%d/why" % job)["reasons"]
@@ -1058,8 +1063,8 @@ def capacity(lab, places, n):
 
 
 def audit(lab):
-    """The differences that belay audit finds. One that could not list has not looked: Lambda's API counts calls by the second,
-    and a busy machine may bring two of them together."""
+    """The differences that belay audit finds. Retries an audit that could not list: Lambda's API
+    limits calls per second, and a busy machine may make two in one."""
     for _ in range(5):
         differences = lab.post("/audit")["differences"]
         if not any(d["kind"] == "not-listed" for d in differences):
@@ -1068,7 +1073,7 @@ def audit(lab):
 
 
 def run(lab, case):
-    """What the table says of it; AssertionError when something is not as it has to be."""
+    """Returns its text in the table; AssertionError if something is wrong."""
     if lab.fleet:
         lab.renew_pool()
     before = lab.state()
@@ -1077,7 +1082,7 @@ def run(lab, case):
     let_go_wrong(lab, case)
     job = lab.submit(
         "plain.sh", 15 if lab.company else 1, 0.1
-    )  # some listings long, if there is a page for it
+    )  # for some listings, if there is a page for it
     if case.is_late:
         lab.wait_cloud(lambda s: s["alive"], "a machine is there")
         lab.proxy.arm(case.call, [case.fault] * case.count)
@@ -1093,7 +1098,7 @@ def run(lab, case):
     )
     state = lab.wait_cloud(lambda s: left(s) == left(before), "nothing is left", LEFT_S)
     if lab.company and lab.proxy.waiting(case.call) < case.count:
-        lab.proxy.disarm(case.call)  # now that it is over there may be but one page
+        lab.proxy.disarm(case.call)  # because there may be only one page at the end
     lab.wait(
         lambda: not any(lab.proxy.waiting(c) for c in case.calls()), "every fault has happened"
     )
@@ -1113,7 +1118,7 @@ def run(lab, case):
         problems.append("%d machines at once" % at_once)
     told = (
         not lab.fleet or n_others == len(FLEET) - 1
-    )  # else the job does not wait for what is avoided
+    )  # otherwise the job does not wait for the avoided offer
     if (
         any(e["a"] > LONG_MS for e in refusals)
         and told
@@ -1145,7 +1150,7 @@ def run(lab, case):
 
 
 def misplaced(rows, machines):
-    """What belayd pays and counts for is what there is."""
+    """belayd accounts for exactly the existing machines."""
     places = {m["instance"]: (m["zone"], m["type"]) for m in machines}
     for row in rows:
         there = places.get(row["provider_id"], (row["zone"], row["type"]))
@@ -1162,7 +1167,8 @@ def misplaced(rows, machines):
 
 
 class Lane(threading.Thread):
-    """Works through cases in labs of its own, where most is to be done; a lab is used until something fails in it."""
+    """Runs cases in its own labs, taking from the longest list; a lab is used until a case fails in
+    it."""
 
     def __init__(self, provider, parts, rows, lock):
         super().__init__()
@@ -1173,10 +1179,10 @@ class Lane(threading.Thread):
             lock,
             [],
         )
-        self.n_done = 0  # cases that were begun in the lab
+        self.n_done = 0  # cases started in the lab
 
     def choose(self):
-        """A part, None when there is nothing left to begin."""
+        """A part, or None when nothing is left to start."""
         with self.lock:
             part = max(self.parts, key=lambda p: p.todo.qsize() / (p.n_lanes + 1))
             if part.todo.empty():
@@ -1185,7 +1191,9 @@ class Lane(threading.Thread):
             return part
 
     def run(self):
-        while not self.problems or self.n_done:  # else it is the lab, which fails again
+        while (
+            not self.problems or self.n_done
+        ):  # otherwise the lab is at fault and would fail again
             part = self.choose()
             if not part:
                 return
@@ -1194,7 +1202,7 @@ class Lane(threading.Thread):
                 with FaultyLab(self.provider, **part.lab) as lab:
                     lab.prepare()
                     self.work(lab, part.todo)
-            except Exception as error:  # whatever it is, the other cases are to be seen too
+            except Exception as error:  # whatever it is, run the other cases too
                 self.problems.append(
                     str(error) if isinstance(error, AssertionError) else traceback.format_exc()
                 )
@@ -1218,7 +1226,7 @@ class Lane(threading.Thread):
 
 
 def run_all(provider, only):
-    """The rows of its table, in the order of the cases, and what is wrong."""
+    """The rows of its table, in the order of the cases, and the failures."""
     rows, order, lock = {}, [], threading.Lock()
     for part in CASES[provider]:
         chosen = [c for c in part.cases if only in str(c)]
@@ -1237,7 +1245,7 @@ HEAD = "| call | what happens to it | what belayd concludes | launches | machine
 
 
 def section(provider, text):
-    """Where its rows are: between its heading's table and the next blank line."""
+    """The position of its rows: between its heading's table and the next blank line."""
     start = text.index("## %s\n" % TITLES[provider])
     start = text.index(HEAD, start) + len(HEAD)
     rows = re.compile(r"(\|.*\n)*").match(text, start)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is lost without a word: machines, agents, supervisors, belayd, and the cloud's answers."""
+"""Losses without notice: machines, agents, supervisors, belayd, and the cloud's replies."""
 
 import os
 import re
@@ -17,7 +17,8 @@ def start(l, steps=STEPS, every_ms=1000, **spec):
 
 class Loss(unittest.TestCase):
     def check_result(self, l, job, steps=STEPS):
-        """The last lines are those of an undisturbed run: every step that counts was done once, on the right state."""
+        """The last lines are those of an undisturbed run: every step that counts was done once, on
+        the right state."""
         shown = l.show(job)
         self.assertEqual(
             (shown["job"]["state"], shown["job"]["end"], shown["job"]["exit_code"]),
@@ -37,7 +38,7 @@ class Loss(unittest.TestCase):
         return shown
 
     def check_resumed(self, shown, attempt):
-        """The attempt resumed at the newest checkpoint of the one before it."""
+        """The attempt resumed from the newest checkpoint of the previous one."""
         newest = next(
             c for c in shown["checkpoints"] if c["attempt"] == attempt - 1
         )  # newest first
@@ -221,9 +222,7 @@ class Loss(unittest.TestCase):
     # ---- agents and supervisors ----
 
     def test_killed_agent_takes_its_tasks_over_again(self):
-        with Lab(
-            belayd={"lease": "30s"}
-        ) as l:  # longer than an agent takes to be there again on a busy machine
+        with Lab(belayd={"lease": "30s"}) as l:  # longer than an agent's restart on a busy machine
             job = start(l)
             for n in (1, 2):
                 l.wait_event(job, "saved", n)
@@ -248,7 +247,8 @@ class Loss(unittest.TestCase):
             self.check_resumed(shown, 2)
 
     def test_agent_that_was_frozen_finds_its_attempt_fenced(self):
-        """Its node counts as lost and the job runs elsewhere; what comes back late is ended and changes nothing."""
+        """Its node counts as lost and the job runs elsewhere; the attempt that comes back late is
+        ended and changes nothing."""
         with Lab() as l:
             job = start(l, 400)
             l.wait_event(job, "saved")

@@ -40,7 +40,7 @@ class Methods(unittest.TestCase):
     def test_signal_and_done_goes_on_until_it_is_stopped(self):
         with Lab() as l:
             job = l.submit("digits.py", 250, "done", method="signal", every_ms=1000)
-            l.wait_event(job, "saved", 2)  # and it ran on after the first
+            l.wait_event(job, "saved", 2)  # and it continued after the first
             shown = reclaim(l, job)
             self.check_ends(shown, "reclaimed", "succeeded")
             self.assertEqual(shown["checkpoints"][-1]["cause"], "periodic")
@@ -92,7 +92,7 @@ class Methods(unittest.TestCase):
 
     def test_c_with_libbelay(self):
         counter, steps = os.path.join(BUILD, "examples", "counter"), 20000000
-        while True:  # as many steps as take this machine long enough
+        while True:  # enough steps to take this machine long enough
             with Lab() as l:
                 job = l.submit(counter, steps, method="coop", every_ms=3600000)
                 l.wait_log(job, "^from step 0$")

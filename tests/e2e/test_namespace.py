@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata service where it really is: http://169.254.169.254, in a network namespace of the test's own."""
+"""The metadata service at its real address, http://169.254.169.254, in the test's own network
+namespace."""
 
 import os
 import re
@@ -16,7 +17,8 @@ SETUP = 'ip link set lo up && ip address add 169.254.169.254/32 dev lo && exec "
 
 class Namespace(unittest.TestCase):
     def test_notice_is_read_at_the_real_address(self):
-        # One machine at a time: they share the address. The agents are told of none.
+        # One machine at a time, because they share the address. The agents' configuration does not
+        # name it.
         with Lab(
             cloud={"metadata": {"host": "169.254.169.254", "port": 80}},
             pool={"max_nodes": 1},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine whose belayd is gone for good ends itself, and where one that is switched off goes on costing money, it has
-itself deleted."""
+"""A machine whose belayd is gone for good ends itself; where a switched-off machine still costs
+money, it deletes itself."""
 
 import concurrent.futures
 import glob
@@ -16,7 +16,8 @@ EMULATED = "00000000-0000-0000-0000-000000000001"
 
 
 def orphan(provider, pool=None, cloud=None, faults=()):
-    """What becomes of a machine that has saved and ended its job because nobody answers; belayd stays dead."""
+    """What happens to a machine that has saved and ended its job because belayd does not answer;
+    belayd stays dead."""
     case = unittest.TestCase()
     with Lab(provider=provider, pool=pool, cloud=cloud, belayd={"orphan_timeout": "2s"}) as l:
         job = l.submit("chain.py", 3000, method="coop", every_ms=3600000)
@@ -38,7 +39,7 @@ def orphan(provider, pool=None, cloud=None, faults=()):
             read_bytes(path).decode(errors="replace")
             for path in glob.glob(os.path.join(l.dir, "machines", "*.console"))
         )
-        case.assertEqual(len(l.manifests(job)), 1)  # it was saved before
+        case.assertEqual(len(l.manifests(job)), 1)  # it was saved first
         case.assertNotIn("ya29.", said)
         case.assertNotIn("Bearer", said)
         is_deleted = nothing_is_left(state)
@@ -55,7 +56,7 @@ def gcp_accounts(**more):
     }
 
 
-# Side by side: what takes long is to be sure that nobody answers.
+# In parallel, because it takes long to establish that belayd does not answer.
 CASES = {
     "aws": ("aws",),
     "gcp": (

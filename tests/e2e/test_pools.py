@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools that change while machines of theirs run: nothing is forgotten, and nothing waits for a restart."""
+"""Pools that change while their machines run: no machine is forgotten, and no change needs a
+restart."""
 
 import json
 import os
@@ -14,7 +15,7 @@ def configured(lab):
 
 
 class Listed(Lab):
-    """Whose pool knows where the price list is."""
+    """A lab whose pool has the address of the price list."""
 
     def access(self, provider, ports):
         given = super().access(provider, ports)

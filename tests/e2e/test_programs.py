@@ -37,7 +37,8 @@ class Programs(unittest.TestCase):
             shutil.copy(os.path.join(EXAMPLES, name), self.dir)
 
     def undisturbed(self, script, *args):
-        """What the script prints without belay, and without an interruption; its checkpoint directory is its own."""
+        """The script's output without belay, and without an interruption, with its own checkpoint
+        directory."""
         scratch = os.path.join(self.dir, "undisturbed")
         os.makedirs(os.path.join(scratch, "control"))
         env = {
@@ -61,8 +62,8 @@ class Programs(unittest.TestCase):
         return done.stdout
 
     def reclaimed(self, script, *args, moment, method):
-        """Runs it as a job and takes its machine away ten times. moment(lab, job, how far from 0 to 1) waits for a moment of
-        the job's. What it printed."""
+        """Runs it as a job and takes its machine away ten times. moment(lab, job, how far from 0 to
+        1) waits for a moment in the job. Returns its output."""
         with Lab(pool={"idle_timeout": "1s"}) as l:
             with open(os.path.join(self.dir, script)) as f:
                 text = f.read()
@@ -100,7 +101,7 @@ class Programs(unittest.TestCase):
 
     @staticmethod
     def by_line(pattern, steps, every):
-        """Moments at which the log has come to a step; it is printed every so many steps."""
+        """Moments at which the log reaches a step; it is printed every so many steps."""
 
         def moment(l, job, far):
             step = max(every, int(far * steps) // every * every)

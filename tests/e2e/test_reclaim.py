@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A spot machine that is announced to go: the job is saved inside the notice and goes on elsewhere."""
+"""A spot machine with a reclaim notice: the job is saved within the notice and continues
+elsewhere."""
 
 import re
 import subprocess
@@ -48,7 +49,8 @@ class Reclaim(unittest.TestCase):
             self.assertTrue(reclaimed["reclaimed"])
 
     def test_output_of_the_last_moment_is_kept(self):
-        """Several MB of it, with another machine that is idle and takes the job over at once."""
+        """Several MB of output, with another machine that is idle and takes over the job at
+        once."""
         lines = 40000
         with Lab(pool={"idle_timeout": "10s", "cooldown": "10s"}) as l:
             spare = l.submit("plain.sh", 50, cpus=2)
@@ -112,7 +114,7 @@ class Reclaim(unittest.TestCase):
         self.assertEqual(shown["job"]["lost_steps"], 0)
 
     def check_log(self, log, shown):
-        """Every step once, in order, as if nothing had been; one seam."""
+        """Every step once, in order, as if undisturbed, with one seam."""
         seams = re.findall(r"^---- belay: .* ----$", log, re.M)
         self.assertEqual(len(seams), 1, log)
         self.assertIn("attempt 2", seams[0])
@@ -148,7 +150,7 @@ class Reclaim(unittest.TestCase):
 
 
 class Fleet(unittest.TestCase):
-    """EC2 chooses among types and zones, and takes back what it has given, twice."""
+    """EC2 chooses among types and zones, and reclaims the machine, twice."""
 
     STEPS = 350
     A_G6, B_G6, A_G5, B_G5 = PLACES = [
@@ -168,7 +170,7 @@ class Fleet(unittest.TestCase):
             job = l.submit("chain.py", self.STEPS, method="coop", every_ms=3600000)
             for n, place in enumerate([self.A_G6, self.B_G6]):
                 l.wait_log(job, r"^step %d " % (60 + 80 * n))
-                self.assertEqual(self.place_of(l, job), place)  # the cheapest that has room
+                self.assertEqual(self.place_of(l, job), place)  # the cheapest one with room
                 l.cloud(
                     {"capacity": {"zone": place[0], "type": place[1], "market": "spot", "n": 0}}
                 )
@@ -192,7 +194,7 @@ class Fleet(unittest.TestCase):
             self.assertEqual(l.post("/audit")["differences"], [])
 
     def place_of(self, l, job):
-        """Of the machine that it is on, as both sides have it."""
+        """The place of its machine, according to both sides."""
         machine = l.emulated(l.instance_of(job))
         row = next(
             i for i in l.get("/instances")["instances"] if i["provider_id"] == machine["instance"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints in S3, encrypted: the nodes have a role and no directory that they share; the job is reclaimed and resumed
-though the store fails now and then."""
+"""Checkpoints in S3, encrypted: the nodes have a role and no shared directory; the job is reclaimed
+and resumed although the store fails now and then."""
 
 import contextlib
 import datetime
@@ -23,13 +23,13 @@ import ring  # noqa: E402
 STEPS = 250  # of 20 ms
 SLOW_STEPS = 450
 SLOW_MS = 700  # a write takes
-BULK = 9 << 20  # three pieces a checkpoint
+BULK = 9 << 20  # three pieces per checkpoint
 RANKS = 3
 CALLS = ["PutObject", "GetObject", "ListObjectsV2", "DeleteObjects"]
 
 
 class S3Lab(Lab):
-    """Its store is a bucket of the emulator's."""
+    """Its store is a bucket of the emulator."""
 
     def __init__(self, pool={"iam_profile": "belay-node"}, belayd=None, **cloud):
         super().__init__(cloud={"s3": {"buckets": ["jobs"]}, **cloud}, pool=pool, belayd=belayd)
@@ -46,7 +46,7 @@ class S3Lab(Lab):
         }
 
     def s3_get(self, path, query=""):
-        """A GET of S3's, signed with belayd's credentials."""
+        """A GET to S3, signed with belayd's credentials."""
         day = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         scope, nothing = day[:8] + "/us-east-1/s3/aws4_request", hashlib.sha256().hexdigest()
         host = self.s3.split("//")[1]
@@ -79,7 +79,7 @@ class S3Lab(Lab):
         return {key: self.s3_get("/jobs/" + urllib.parse.quote(key)) for key in keys}
 
     def keys_of(self, job):
-        """The master key, and the job's, that is derived from it."""
+        """The master key, and the job's key derived from it."""
         text = lab.read_bytes(self.home + "/checkpoint.keys").decode()
         cluster, master = re.search("(?m)^cluster (.*)$", text).group(1), re.search(
             "(?m)^key (.*)$", text
@@ -95,7 +95,7 @@ class S3Lab(Lab):
         ]
 
     def texts(self):
-        """What every process here wrote."""
+        """The output of every process here."""
         for folder, _, names in os.walk(self.dir):
             for name in names:
                 path = os.path.join(folder, name)
@@ -149,8 +149,8 @@ class S3(unittest.TestCase):
             l.belay("checkpoint", "verify", str(job))
 
     def test_a_job_goes_on_while_it_is_stored_and_resumes_from_what_is(self):
-        """Every write takes long, so most of the time something is accepted and not stored. What is lost with a machine that
-        is gone at once is what was not; with a notice, nothing."""
+        """Writes are slow, so most of the time a checkpoint is accepted but not stored. A machine
+        lost without notice loses what was not stored; with a notice nothing is lost."""
         with S3Lab() as l:
             job = l.submit("chain.py", SLOW_STEPS, "0.02", BULK, method="coop", every_ms=1000)
             l.wait_event(job, "saved")
@@ -163,7 +163,7 @@ class S3(unittest.TestCase):
             step = int(re.findall("(?m)^step ([0-9]+) ", l.log(job))[-1])
             l.wait_log(
                 job, "^step %d " % (step + 60)
-            )  # by now the next one is accepted, and not stored
+            )  # by now the next one is accepted, but not stored
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 0}})
             l.wait_event(job, "started", 2)
             first = self.resumed_from_the_newest(l, job, 2, untold=1)
@@ -226,12 +226,13 @@ class S3(unittest.TestCase):
                 self.assertEqual(re.findall("^ring (.*)$", text, re.M), [value])
 
     def wait_step(self, l, job, attempt, step):
-        """Those before it may not have come as far."""
+        """Earlier attempts may not have come as far."""
         seam = "" if attempt == 1 else r"^---- belay: attempt %d (?s:.*?)" % attempt
         l.wait_log(job, seam + "^step %d " % step)
 
     def take_rank_away(self, l, job, rank, step, notice_s):
-        """When the newest attempt is at that step: by then its next checkpoint is accepted and not stored."""
+        """Waits until the newest attempt is at that step: by then its next checkpoint is accepted
+        but not stored."""
         number = l.show(job)["attempts"][-1]["attempt"]
         self.wait_step(l, job, number, step)
         node = [a["node"] for a in l.show(job)["attempts"] if a["rank"] == rank][-1]
@@ -243,7 +244,8 @@ class S3(unittest.TestCase):
         l.cloud({"reclaim": {"instance": machine, "notice_s": notice_s}})
 
     def resumed_from_the_newest(self, l, job, attempt, untold=0):
-        """untold: so many more may be in the store, whose writes were not answered yet when the machine went."""
+        """untold: how many more may be in the store, whose writes were not answered yet when the
+        machine went."""
         shown = l.show(job)
         saved = next(c for c in shown["checkpoints"] if c["attempt"] == attempt - 1)  # newest first
         now = next(a for a in shown["attempts"] if a["attempt"] == attempt)
@@ -254,13 +256,14 @@ class S3(unittest.TestCase):
         return {"progress": now["restored_progress"], "cause": saved["cause"]}
 
     def check_secrets(self, l):
-        """The keys of the role are in nobody's words, nor in a file of the node's."""
+        """The role's keys are in no output, nor in a file of the node."""
         self.assertEqual(
             [path for path, text in l.texts() if b"ASIA" in text and ".db" not in path], []
         )
 
     def check_keys(self, l, job):
-        """The keys of the checkpoints are in one file of belayd's, in no log, database or record, environment or argument."""
+        """The keys of the checkpoints are only in belayd's key file: in no log, database, record,
+        environment or argument."""
         for key in l.keys_of(job):
             for form in (key.encode(), bytes.fromhex(key)):
                 self.assertEqual(
@@ -277,9 +280,9 @@ class S3(unittest.TestCase):
                         self.assertNotIn(key.encode(), lab.read_bytes("/proc/%d/%s" % (pid, name)))
 
     def check_encrypted(self, l):
-        """Nothing of what the job saved can be read in the bucket: no state, name or hash."""
+        """The bucket reveals nothing of what the job saved: no state, name or hash."""
         objects = {key: text for key, text in l.objects().items() if text}
-        kinds = [key.split("/")[4] for key in objects if "/jobs/" in key]  # else the marker
+        kinds = [key.split("/")[4] for key in objects if "/jobs/" in key]  # not the marker
         self.assertIn("chunks", kinds)
         self.assertIn("manifests", kinds)
         value, states = "start", []

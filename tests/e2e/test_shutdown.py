@@ -20,7 +20,7 @@ PROVIDER = "aws"
 
 class Shutdown(unittest.TestCase):
     def survive(self, event, cloud=None):
-        """The event is the job's machine's; what was saved and told of it is complete."""
+        """The event is of the job's machine, and the save and its report are complete."""
         with Lab(provider=PROVIDER, cloud=cloud) as lab:
             job = lab.submit("chain.py", STEPS, STEP_S, method="coop", every_ms=3600000)
             lab.wait_log(job, r"^step 4 ")
@@ -44,7 +44,7 @@ class Shutdown(unittest.TestCase):
             return next(i for i in state["instances"] if i["instance"] == first)
 
     def test_a_soft_off_together_with_the_notice(self):
-        """Google's usual one; the other two may do so, too."""
+        """Google's normal one; the other two providers may do the same."""
         machine = self.survive(("reclaim", {"notice_s": 25, "soft_off_s": 0}))
         self.assertTrue(machine["reclaimed"])
 
@@ -58,7 +58,7 @@ class Shutdown(unittest.TestCase):
         self.assertLess(machine["gone_ms"] - machine["running_ms"], 1000 * (STEPS * STEP_S + 25))
 
     def test_a_machine_whose_clock_is_ahead(self):
-        """By the machine's own clock the notice is past when it comes."""
+        """By the machine's own clock the notice's deadline is past when it arrives."""
         if PROVIDER == "gcp":
             self.skipTest("a preemption has no time")
         self.survive(("reclaim", {"notice_s": 25}), {"node_clock_ahead_s": AHEAD_S})

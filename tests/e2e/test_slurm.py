@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts as people have them for Slurm, in tests/e2e/slurm/, run unmodified by the programs with Slurm's names, in one belayd."""
+"""Typical Slurm scripts, in tests/e2e/slurm/, run unmodified by the programs with Slurm's names, in
+one belayd."""
 
 import fcntl
 import getpass
@@ -30,12 +31,12 @@ PROGRAMS = ("sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "srun",
 HOST = socket.gethostname().split(".")[0]
 USER = getpass.getuser()
 
-# bash tells of a sleep that was ended, srun of a step that waits
+# bash reports a killed sleep, srun a step that waits
 TOLD_SOMETIMES = re.compile(
     r"^Terminated\n|^srun: Job \d+ step creation temporarily disabled.*\n", re.M
 )
 
-# script: arguments, exit code, files as they then are ({id}: the job's number)
+# script: arguments, exit code, resulting files ({id} = the job's number)
 EXPECTED = {
     "asked.sh": (
         (),
@@ -266,7 +267,7 @@ class Slurm(unittest.TestCase):
         self.assertEqual(self.ok("sacct", "-nPo", "state", "-j", job), "CANCELLED\n")
         self.assertEqual(
             self.run_program("scancel", job).returncode, 0
-        )  # it has ended, as was wanted
+        )  # it has ended, as intended
 
     def test_a_job_that_asks_for_what_is_not_there_waits(self):
         done = self.run_program("sbatch", "--parsable", "gres.sh")
@@ -343,7 +344,7 @@ class Slurm(unittest.TestCase):
         open(os.path.join(self.dir, "begun.go"), "w").close()
         while self.ok("squeue", "-h", "-n", "begun"):
             pass
-        # as tools ask: snakemake's and submitit's words
+        # as tools ask: the commands of snakemake and submitit
         listed = self.ok(
             "sacct",
             "-X",
@@ -613,7 +614,7 @@ class Slurm(unittest.TestCase):
         self.assertEqual(
             (done.returncode, done.stdout, self.read("step_1.out")), (0, "", "in\n1\n")
         )
-        # It has CPUs of the job to itself, unless it is to share them.
+        # It has CPUs of the job exclusively, unless it shares them.
         first = self.start("srun", "--jobid=" + job, "sh", "-c", "echo here; exec sleep 1000")
         self.assertEqual(first.stdout.readline() + first.stdout.readline(), "here\nhere\n")
         self.assertEqual(
@@ -663,7 +664,8 @@ class Slurm(unittest.TestCase):
         return seen
 
     def test_srun_gives_a_terminal(self):
-        # As a job of its own, of which it tells what it waits for. Steps within it are as in any other.
+        # As a separate job, whose state it reports while it waits. Steps in it work as in any
+        # other.
         holder = self.ok("sbatch", "--parsable", "--exclusive", "--wrap", "exec sleep 1000").strip()
         self.wait_running(holder)
         p, fd = self.on_terminal("srun", "-J", "shell", "-n", "2", "--pty", "bash", "--norc")
@@ -682,7 +684,7 @@ class Slurm(unittest.TestCase):
         self.assertEqual(
             self.ok("sacct", "-nXPo", "state,exitcode", "--name", "shell"), "FAILED|6:0\n"
         )
-        # In a job, and from outside of it.
+        # In a job, and from outside.
         job = self.ok(
             "sbatch", "--parsable", "-o", "pty.out", "--wrap", "srun --pty tty; exec sleep 1000"
         ).strip()
@@ -793,7 +795,7 @@ class Slurm(unittest.TestCase):
             [e["text"].split(": ")[1] for e in events if e["kind"] == "enter"],
             ["signal 10 to programs", "signal 10 to script", "signal 10 to all"],
         )
-        self.ok("scancel", "-s", "USR2", job)  # nobody catches it: nobody is ended by it
+        self.ok("scancel", "-s", "USR2", job)  # no process catches it, and none is ended by it
         self.assertEqual(self.ok("squeue", "-h", "-j", job, "-o", "%T"), "RUNNING\n")
         self.ok("scancel", "--me", "-n", "hears.sh", "-s", "TERM")
         self.ok("belay", "logs", "-f", job)

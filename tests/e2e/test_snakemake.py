@@ -90,7 +90,8 @@ class Snakemake(unittest.TestCase):
         ).stdout
 
     def flow(self, n, *arguments):
-        """Runs the workflow, cancels the job of rule waits once it runs; what snakemake said."""
+        """Runs the workflow, cancels the job of rule waits once it runs; returns snakemake's
+        output."""
         log = os.path.join(self.h.dir, "snakemake.log")
         with open(log, "w") as f:
             p = subprocess.Popen(
@@ -137,7 +138,7 @@ class Snakemake(unittest.TestCase):
     def test_two_hundred_jobs_through_its_slurm_executor(self):
         said = self.flow(
             JOBS - 3, "--slurm", "-j", "20", "--max-status-checks-per-second", "1"
-        )  # it makes 0.03 of more than 1
+        )  # snakemake turns values above 1 into 0.03
         self.assertEqual(len(re.findall(r"has been submitted with SLURM jobid \d+", said)), JOBS)
         self.assertRegex(said, r"SLURM-job '\d+' failed, SLURM status is: 'FAILED'")
         self.assertRegex(said, r"SLURM-job '\d+' failed, SLURM status is: 'CANCELLED'")

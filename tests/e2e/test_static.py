@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A static pool: real sshd processes are its hosts, each with a directory of its own. A job runs there through belay-agent;
-whatever happens to belayd or to the way to a host, a launch is one agent, and nothing is left in the end."""
+"""A static pool: its hosts are real sshd processes, each with its own directory. A job runs there
+through belay-agent; whatever happens to belayd or the connection to a host, a launch starts one
+agent, and nothing is left at the end."""
 
 import contextlib
 import getpass
@@ -35,7 +36,7 @@ PermitRootLogin prohibit-password
 LogLevel ERROR
 """
 
-# What an account's key is bound to. With a gate, a claim says that it is there and waits.
+# The forced command of an account's key. With a gate, a claim reports its arrival and waits.
 HOST = """\
 #!/bin/sh
 request=$(cat)
@@ -53,7 +54,7 @@ printf %%s "$request" | %(dir)s/bin/belay-agent host --dir %(dir)s/host%(n)d
 
 
 class Host:
-    """A port of this machine where an sshd answers each connection, or nobody does."""
+    """A local port where an sshd answers each connection, or nothing does."""
 
     def __init__(self, l, n):
         self.l, self.n, self.is_down = l, n, False
@@ -95,7 +96,7 @@ class Host:
         self.log.close()
 
     def claim(self):
-        """What is written down on it; None: nothing."""
+        """The claim recorded on it, or None."""
         with contextlib.suppress(FileNotFoundError):
             with open(os.path.join(self.dir, "claim.json")) as f:
                 return json.load(f)
@@ -120,9 +121,7 @@ class Rack(Lab):
             )
         shutil.copy(os.path.join(self.dir, "key.pub"), os.path.join(self.dir, "authorized-keys"))
         if os.geteuid() == 0:
-            os.makedirs(
-                "/run/sshd", 0o755, exist_ok=True
-            )  # which sshd started as root wants to be there
+            os.makedirs("/run/sshd", 0o755, exist_ok=True)  # required by an sshd started as root
         self.hosts = [Host(self, n + 1) for n in range(self.n_hosts)]
         with open(os.path.join(self.dir, "host-key.pub")) as f:
             host_key = " ".join(f.read().split()[:2])
@@ -178,7 +177,7 @@ class Rack(Lab):
 
 
 class Limited(Rack):
-    """Three hosts on a supply that has power for jobs on two of them."""
+    """Three hosts on a power supply that suffices for jobs on two of them."""
 
     n_hosts = 3
 
@@ -192,7 +191,7 @@ class Limited(Rack):
 
 
 def undo(gate):
-    """Lets those that wait at it pass, and all after them."""
+    """Opens the gate for all claims, waiting and later ones."""
     fd = os.open(gate, os.O_RDWR)
     os.unlink(gate)
     os.write(fd, b"\n" * 8)
@@ -220,7 +219,7 @@ class Static(unittest.TestCase):
             self.assertEqual(l.wait_ended(again)["job"]["end"], "succeeded")
 
     def walk(self, l, steps, **spec):
-        """A job that runs until it is let go, however long what is done meanwhile takes on a busy machine."""
+        """A job that runs until it is released, however long the test takes on a busy machine."""
         return l.submit(
             os.environ["BELAY_WALKER"],
             "coop",
@@ -233,14 +232,14 @@ class Static(unittest.TestCase):
         )
 
     def change_hosts(self, l):
-        """While one has an instance: it cannot be left out, others can come and go."""
+        """While one has an instance: it cannot be removed, others can be added and removed."""
         idle, busy = sorted(zip(l.hosts, l.pool["hosts"]), key=lambda h: h[0].claim() is not None)
         self.assertIn("is at %s," % busy[1], self.apply_hosts(l, [idle[1]]))
         self.assertEqual(self.apply_hosts(l, ["127.0.0.1:1", busy[1]]), "")
         self.assertEqual(self.apply_hosts(l, l.pool["hosts"]), "")
 
     def apply_hosts(self, l, hosts):
-        """What belayd has against them."""
+        """Why belayd avoids them."""
         try:
             l.post(
                 "/pools",
@@ -268,7 +267,7 @@ class Static(unittest.TestCase):
         with Limited() as l:
             first = [
                 l.submit("plain.sh", 100000, exclusive=True) for _ in range(2)
-            ]  # however many cpus this machine has
+            ]  # whatever this machine's number of cpus
             l.wait(lambda: all(l.job(j)["state"] == "running" for j in first), "two run")
             rest = [l.submit("plain.sh", 3, exclusive=True) for _ in range(3)]
             said = l.wait(
@@ -316,10 +315,10 @@ class Static(unittest.TestCase):
                 job = l.submit("chain.py", 60, method="coop")
                 self.wait_arrived(l, 1)
                 l.kill_belayd()
-                if is_early:  # the claim takes effect while nobody listens
+                if is_early:  # the claim takes effect while belayd is dead
                     fd = undo(gate)
                     l.up()
-                else:  # the next belayd claims, and the old claim comes after it
+                else:  # the next belayd claims, and the old claim arrives after it
                     os.rename(gate, gate + ".old")
                     l.up()
                     l.wait_log(job, r"^step 5 ")

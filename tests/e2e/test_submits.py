@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 of belayd between an acknowledged submit and anything else: 1,000 submits over eight connections, belayd
-killed at 20 random moments. No acknowledged job is lost and no number is given out twice."""
+"""kill -9 of belayd between an acknowledged submit and anything else: 1,000 submits over eight
+connections, belayd killed at 20 random moments. No acknowledged job is lost and no number is
+assigned twice."""
 
 import contextlib
 import json
@@ -25,7 +26,7 @@ class Submits(unittest.TestCase):
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
         self.env["BELAY_HOME"] = self.home
         self.socket = os.path.join(self.home, "belayd.sock")
-        self.acknowledged = []  # in the order in which they were answered
+        self.acknowledged = []  # in order of the replies
         self.lock = threading.Condition()
         self.up()
 
@@ -49,7 +50,8 @@ class Submits(unittest.TestCase):
             return json.load(f)["pid"]
 
     def submit_some(self):
-        """One connection after the other; what breaks under a kill was not acknowledged and is asked for again."""
+        """One connection after the other; a request broken by a kill was not acknowledged and is
+        repeated."""
         spec = json.dumps({"script": "#!/bin/sh\ntrue\n", "cwd": "/"})
         c = None
         while True:
@@ -69,7 +71,7 @@ class Submits(unittest.TestCase):
                 with contextlib.suppress(OSError):
                     c.close()
                 c = None
-                time.sleep(0.005)  # belayd is on its way back
+                time.sleep(0.005)  # belayd is restarting
 
     def test_no_acknowledged_job_is_lost(self):
         seed = int(os.environ.get("BELAY_SUBMITS_SEED", "1"))
@@ -83,7 +85,7 @@ class Submits(unittest.TestCase):
                 self.assertTrue(
                     self.lock.wait_for(lambda: len(self.acknowledged) >= moment, lab.WAIT_S)
                 )
-            time.sleep(chance.random() * 0.003)  # anywhere in what follows an answer
+            time.sleep(chance.random() * 0.003)  # at a random moment after a reply
             os.kill(self.pid(), signal.SIGKILL)
             self.assertTrue(lab.all_gone([self.pid()], lab.WAIT_S))
             self.up()

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent's unit under a real systemd, restarted and switched off under a running job.
 
-systemd is process 1 of namespaces and a cgroup of its own, and shares network and file systems with the
-machine that the test runs on. It has no units but the agent's, one that stands for the network, and
-its own for a shutdown.
+systemd is process 1 of its own namespaces and cgroup, and shares network and file systems with the
+test's machine. Its only units are the agent's, a fake network unit, and its own for a shutdown.
 """
 
 import os
@@ -61,7 +60,7 @@ exec %(systemd)s --system --unit=boot.target --log-target=console --log-level=in
 
 
 def lacks():
-    """Why this cannot be tried here; "": it can."""
+    """Why the test cannot run here; "" if it can."""
     if os.geteuid() != 0:
         return "it takes root"
     for path in [SYSTEMD] + [os.path.join(UNITS, name) for name in TAKEN]:
@@ -97,7 +96,7 @@ def lacks():
 
 
 def cgroups():
-    """Where version 2 is; "": nowhere."""
+    """The mount point of cgroup v2; "" if none."""
     with open("/proc/mounts") as f:
         found = [line.split() for line in f]
     return next((fields[1] for fields in found if fields[2] == "cgroup2"), "")
@@ -184,7 +183,7 @@ class Machine:
         )
 
     def power_off(self):
-        """As its power button does: systemd takes SIGRTMIN+4 for it."""
+        """Like its power button: systemd shuts down on SIGRTMIN+4."""
         os.kill(self.init(), signal.SIGRTMIN + 4)
         self.process.wait(WAIT_S)
 
@@ -199,7 +198,7 @@ class Machine:
         os.rmdir(self.cgroup)
 
     def wait_until_empty(self):
-        """What was killed goes when it can."""
+        """Waits until the killed processes are gone."""
         end = time.monotonic() + WAIT_S
         with open(os.path.join(self.cgroup, "cgroup.events")) as f:
             changes = select.poll()
@@ -216,7 +215,7 @@ class Own(Lab):
         return {"pools": {"base": {}}}
 
     def wait_for_no_instances(self):
-        return []  # there are none
+        return []  # none
 
 
 class Systemd(unittest.TestCase):

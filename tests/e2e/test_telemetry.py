@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that are idle, oversized, starved, short of memory and throttled, as real processes with GPUs that the stand-in of the driver's
-library plays: belay advise or belay diagnose names each, and says nothing of one that is well."""
+"""Jobs that are idle, oversized, starved, short of memory and throttled, as real processes with
+GPUs simulated by a fake driver library: belay advise or belay diagnose reports each, and nothing
+about a healthy one."""
 
 import os
 import unittest
 
 from lab import Lab, command_line
 
-# A busy machine leaves a process that wants a whole cpu little of it: a tenth, where twenty share two. One that sleeps uses next to nothing.
+# On a busy machine a process that wants a whole cpu gets little of it: a tenth, if twenty share
+# two. A sleeping one uses almost nothing.
 TELEMETRY = {
     "diagnose": {"over": "1m", "least": "3s", "thread": 3},
     "advise": {"idle_for": "4s", "sizes_least": "4s"},
@@ -36,7 +38,7 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
         return lab
 
     def start(self, lab, program, *args, ready=r"^works", **spec):
-        """The number of a job that has begun to work: GPUs are given out in this order."""
+        """The number of a job that has started to work: GPUs are allotted in this order."""
         job = lab.submit(program, *args, **spec)
         lab.wait_log(job, ready)
         return job
@@ -49,7 +51,8 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
         return sorted(i["code"] for i in page["items"] if i["job"] == job)
 
     def has_memory_group(self, lab):
-        """Whether the node holds a job to the memory that it asked for: another group than ours has it."""
+        """Whether the node enforces a job's memory limit: the job is in another cgroup than
+        ours."""
 
         def groups(pid):
             with open("/proc/%s/cgroup" % pid) as f:
@@ -94,7 +97,7 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
             lab.wait_ended(job)
 
     def become(self, lab, gpus):
-        """At once, for the agent may be reading."""
+        """Atomically, because the agent may be reading."""
         os.rename(lab.write("gpus.new", gpus), os.path.join(lab.dir, "gpus"))
 
     def check_gpus_that_are_not_used(self, lab):
@@ -108,7 +111,7 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
         gpu = lab.get("/jobs/%d/diagnose" % idle)["gpus"][0]
         self.assertEqual((gpu["gpu"], gpu["index"], gpu["memory_bytes"]), ("GPU-idle", 0, 12 << 30))
 
-        # What is idle is given back: it is saved, and waits until somebody wants it.
+        # An idle job's GPUs are released: it is saved, and waits until it is resumed.
         lab.belay("advise", "--reclaim", str(idle))
         lab.wait(lambda: lab.job(idle)["state"] == "pending", "it is saved and put aside")
         row = lab.job(idle)
@@ -120,7 +123,7 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
         self.become(lab, COOL + WELL)
         hot = self.start(lab, "load.py", "sleep", gpus=1)
         well = self.start(lab, "load.py", "burn", gpus=1)
-        self.become(lab, HOT + WELL)  # not before both are there: the node is given nothing new
+        self.become(lab, HOT + WELL)  # not before both run: the node gets no new jobs
         lab.wait(
             lambda: self.codes(lab, hot) == ["thermal-throttling"],
             "the one that is throttled is named",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints in Google's and Azure's stores, played here with what gives tokens for them: agent, belayd and `belay
-checkpoint` by tokens of their own, which are renewed before they end; then nodes without any right, and belayd gives each job
-what reaches its part of the store."""
+"""Checkpoints in Google's and Azure's stores, simulated here with their token services: agent,
+belayd and `belay checkpoint` use their own tokens, which are renewed before they expire; then nodes
+without rights, where belayd gives each job a token for its part of the store."""
 
 import base64
 import concurrent.futures
@@ -51,7 +51,7 @@ class Store(test_store_clouds.Handler):
         return {"access_token": token, "expires_in": life_s, "token_type": "Bearer"}
 
     def prefix_of(self, token):
-        """What a token reaches; None: nothing."""
+        """The scope of a token, or None."""
         with self.book.lock:
             prefix, end = self.book.tokens.get(token, (None, 0))
         return prefix if time.time() < end else None
@@ -116,7 +116,7 @@ class Store(test_store_clouds.Handler):
         return self.tell(("<UserDelegationKey>%s</UserDelegationKey>" % text).encode())
 
     def is_signed(self):
-        """By the delegation key, for this container, for what is asked, and not ended."""
+        """Signed with the delegation key, for this container and operation, and not expired."""
         q = {k: v[0] for k, v in self.query.items()}
         if not q.get("sig") or q["se"] < time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()):
             return False
@@ -223,7 +223,8 @@ class TokenLab(Lab):
             return list(self.book.asked)
 
     def run(self):
-        """A job that saves, is queued again and resumes; then what it left is listed, read and cleaned."""
+        """A job that saves, is requeued and resumes; then its checkpoints are listed, read and
+        cleaned."""
         job = self.submit("chain.py", 2000, method="coop", every_ms=1000)
         self.wait_event(job, "saved", 2)
         self.post("/jobs/%d/requeue" % job)
@@ -239,7 +240,7 @@ class TokenLab(Lab):
         return job
 
     def leaks(self, *words):
-        """Files in which one of these stands."""
+        """Files that contain one of these."""
         found = []
         for folder, _, names in os.walk(self.dir):
             for path in (os.path.join(folder, name) for name in names):
@@ -255,7 +256,7 @@ class Tokens(unittest.TestCase):
             l.run()
             self.assertEqual(
                 [a for a in l.asked() if not a[0]], []
-            )  # all were renewed before they ended
+            )  # all were renewed before they expired
             self.assertGreater(len(l.book.tokens), 4)
             self.assertEqual(l.leaks(b"tok-", SECRET.encode()), [])
 
@@ -272,7 +273,7 @@ class Tokens(unittest.TestCase):
             self.assertEqual(l.leaks(b"tok-", b"&sig=", SECRET.encode()), [])
 
     def both(self, check):
-        """Two labs side by side: they mostly wait."""
+        """Two labs in parallel, because they mostly wait."""
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(check, ("gs", "az")))
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/pytorch on several nodes: a machine is taken away, the gang goes on from its checkpoint, and the weights are those of
-an undisturbed run, bit for bit. Skipped where PyTorch or the data set is not installed; scripts/test --real installs both."""
+"""examples/pytorch on several nodes: a machine is reclaimed, the gang continues from its
+checkpoint, and the weights equal those of an undisturbed run, bit for bit. Skipped where PyTorch or
+the data set is not installed; scripts/test --real installs both."""
 
 import os
 import re
@@ -60,7 +61,7 @@ class Torch(unittest.TestCase):
         return int(re.search(r"[0-9]+", said).group())
 
     def take_away(self, l, job, rank, **how):
-        """The machine of that rank, which runs."""
+        """The machine of that running rank."""
         node = [a["node"] for a in l.show(job)["attempts"] if a["rank"] == rank][-1]
         machine = l.wait(
             lambda: [
@@ -94,7 +95,8 @@ class Torch(unittest.TestCase):
             )
 
     def test_four_nodes_of_which_one_vanishes(self):
-        """The others' programs fail at once, of a connection that is no more: that is no failure of theirs."""
+        """The others' programs fail at once, because of a broken connection, which does not count
+        as their failure."""
         with Lab() as l:
             job = self.submit(l, "nodes.sh", "--checkpoint-every", "2s")
             l.wait_event(job, "saved", timeout_s=RUN_S)

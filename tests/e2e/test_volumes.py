@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay advise --forgotten: a volume that outlived its machine is told, with what it costs a day; so are those of others when all are
-asked for; a provider that refuses takes nothing from the rest; and nothing is ever deleted."""
+"""belay advise --forgotten: a volume that outlived its machine is reported, with its cost per day,
+and with `all` also volumes of others; a provider that refuses does not hide the rest; and nothing
+is ever deleted."""
 
 import json
 import unittest
@@ -25,7 +26,8 @@ class Volumes(unittest.TestCase):
         return {i["name"]: i for i in reply["items"] if i["code"] == "volume"}
 
     def test_a_volume_that_outlived_its_machine_is_told_with_its_price(self):
-        """Images of this account bring a second volume, which is not deleted with its instance. Others are there of old."""
+        """This account's images add a second volume, which is not deleted with its instance. Other
+        volumes exist from before."""
         old = [
             {
                 "zone": "us-east-1a",
@@ -70,7 +72,7 @@ class Volumes(unittest.TestCase):
                     "own": True,
                 },
             )
-            self.assertEqual(self.volumes(lab, "own", DAY_MS), {})  # it is young
+            self.assertEqual(self.volumes(lab, "own", DAY_MS), {})  # too new to be reported
             said = lab.belay("advise", "--forgotten", "--for", "0s")
             self.assertRegex(
                 said,
@@ -80,7 +82,7 @@ class Volumes(unittest.TestCase):
             self.assertIn("1 thing that nobody has touched for 0ms: $0.5257 a day.", said)
             self.assertIn("belay deletes none", said)
             self.check_refused(lab)
-            lab.stop_belayd()  # which keeps what it was told for some minutes
+            lab.stop_belayd()  # which caches the answer for some minutes
             lab.up()
             self.check_all(lab, found)
 
@@ -128,7 +130,9 @@ class Volumes(unittest.TestCase):
             (why["pool"], why["provider"], why["region"]), ("cloud", "aws", "us-east-1")
         )
         self.assertIn("needs the permission ec2:DescribeVolumes", why["text"])
-        self.assertEqual(self.forgotten(lab, "all")["unlisted"], [why])  # not asked again at once
+        self.assertEqual(
+            self.forgotten(lab, "all")["unlisted"], [why]
+        )  # not requested again at once
         self.assertIn(
             "The volumes of pool cloud (aws, us-east-1) are not known: ",
             lab.belay("advise", "--forgotten", "--volumes", "all"),

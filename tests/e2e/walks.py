@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that run jobs/walker.c, and what must be true of each when it is over: it ended once, with the output of an
-undisturbed run; no attempt resumed from anything older than what was acknowledged before it; what was acknowledged is in
-the store."""
+"""Jobs that run jobs/walker.c, and checks after their end: each ended once, with the output of an
+undisturbed run; no attempt resumed from an older state than the last acknowledged one; acknowledged
+checkpoints are in the store."""
 
 import os
 import re
@@ -24,7 +24,8 @@ def newest_before(acknowledged, attempt):
 
 
 class Walk:
-    """A job that runs the walker; with a gate, to the last step, and to its end when there is a file of that name."""
+    """A job that runs the walker; with a gate, it waits after the last step until a file of that
+    name exists."""
 
     def __init__(self, method, steps, pause_ms, size, every_ms, gate=None):
         self.method, self.steps, self.pause_ms, self.bytes, self.every_ms = (
@@ -101,8 +102,8 @@ class Walk:
         yield from self.check_checkpoints(lab, shown)
 
     def check_log(self, lab, attempts):
-        """Every attempt's output is the beginning of what it should be, the last one's all of it; nothing that a
-        program was told to be durable is done again."""
+        """Every attempt's output is a prefix of the expected one, the last one's is complete; no
+        work reported as durable is repeated."""
         expected, durable = self.expected(), 0
         pieces = re.split(
             r"^---- belay: attempt (\d+) on (.*) ----\n", lab.log(self.id), flags=re.M
@@ -111,7 +112,7 @@ class Walk:
         output.update({int(pieces[n]): pieces[n + 2] for n in range(1, len(pieces), 3)})
         for a in attempts:
             text = output.get(a["attempt"], "")
-            lines = text.split("\n")[:-1]  # the last may be cut
+            lines = text.split("\n")[:-1]  # the last line may be cut off
             first = re.fullmatch(r"from (\d+)", lines[0]) if lines else None
             if not lines and a["end"] != "succeeded":
                 continue
@@ -120,11 +121,11 @@ class Walk:
                 return
             start = int(first.group(1))
             if not a["started_at"]:
-                start_known = True  # lost before belayd heard of its start; its output came later
+                start_known = True  # lost before belayd learned of its start; its output came later
             elif self.method == "signal":
                 start_known = start >= (
                     a["restored_progress"] or 0
-                )  # of its steps belay hears now and then
+                )  # belay learns its steps only periodically
             else:
                 start_known = start == (a["restored_progress"] or 0)
             if not start_known:
@@ -170,8 +171,9 @@ class Walk:
 
 
 class RingWalk:
-    """A job on several nodes that runs ring.py: each rank's result is that of an undisturbed run, and all of an attempt resumed
-    from one checkpoint, which is no older than one that was acknowledged before."""
+    """A job on several nodes that runs ring.py: each rank's result is that of an undisturbed run,
+    and all ranks of an attempt resumed from one checkpoint, which is no older than the last
+    acknowledged one."""
 
     method = "gang"
 

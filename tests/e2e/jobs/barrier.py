@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job on two nodes whose ranks wait for each other after each step, and say how long: in DIRECTORY, which both see.
+"""A job on two nodes whose ranks wait for each other after each step, through files in a shared
+DIRECTORY, and report how long.
 
     barrier.py DIRECTORY
 
@@ -16,7 +17,7 @@ directory, rank = sys.argv[1], int(os.environ["RANK"])
 
 
 def barrier(step):
-    """Returns when the other rank has come here, too."""
+    """Returns when the other rank has arrived, too."""
 
     def name(of):
         return os.path.join(directory, "step-%d-%d" % (of, step))

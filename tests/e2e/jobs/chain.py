@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain of hashes, one link a step: its end shows whether a step was left out, done twice or done on a wrong state.
+"""A chain of hashes, one link per step: its end shows whether a step was skipped, repeated or done
+on a wrong state.
 
     chain.py STEPS [SECONDS A STEP [BYTES THAT NO CHECKPOINT SHARES WITH ANOTHER]]
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saves as it should, and does not look at what it saved: it begins again every time.
+"""Saves correctly, but ignores its checkpoints: it starts from scratch every time.
 
     forgets.py STEPS
 """

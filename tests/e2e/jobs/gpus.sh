@@ -1,5 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Says which GPUs it sees, and stays.
+# Prints the GPUs that it sees, and keeps running.
 echo "gpus [$BELAY_GPUS] [$CUDA_VISIBLE_DEVICES]"
 exec sleep 1000

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Works in one way until it is stopped: burn (a cpu), sleep, or thrash FILE MIB (touches a file that does not fit into its memory).
 
-It says "works" when it has begun.
+It prints "works" when it has started.
 """
 
 import mmap
@@ -16,7 +16,7 @@ def thrash(path, mib):
         for _ in range(mib):
             f.write(os.urandom(1 << 20))
             f.flush()
-            os.fsync(f.fileno())  # what is not written yet would stay in memory
+            os.fsync(f.fileno())  # dirty pages would stay in memory
     with open(path, "rb") as f:
         os.unlink(path)
         data = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)

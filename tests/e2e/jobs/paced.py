@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Works for so many seconds by the clock, however fast the machine is, and tells how far it is.
+"""Works for this many seconds by the clock, whatever the machine's speed, and reports its progress.
 
     paced.py SECONDS
 """

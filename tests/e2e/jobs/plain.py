@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain program that knows of no checkpoints: plain.py STEPS FILE [MIB]. A child that counts through a pipe, a file that is
-open for writing the whole time, another one in TMPDIR that is written and read, a timer. What it prints and what is in FILE at
-the end follow from STEPS alone."""
+"""A plain program without checkpoints: plain.py STEPS FILE [MIB]. A child that counts through a
+pipe, a file that is open for writing the whole time, another one in TMPDIR that is written and
+read, a timer. Its output and the final content of FILE depend only on STEPS."""
 
 import hashlib
 import os

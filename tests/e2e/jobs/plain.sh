@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Takes no part in anything.
+# Takes no part in checkpoints.
 step=0
 while [ "$step" -lt "$1" ]; do
     step=$((step + 1))

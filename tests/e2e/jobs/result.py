@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts, waits for a file, and commits what it made as its last act: the number, and in which attempt it was done.
+"""Counts, waits for a file, and commits its result as its last action: the number, and the attempt
+that finished.
 
     result.py STEPS FILE
 """

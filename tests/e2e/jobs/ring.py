@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job on several nodes: at each step every rank tells all others its value, and goes on with what all have told.
+"""A job on several nodes: at each step every rank sends its value to all others, and continues with
+all values.
 
     ring.py STEPS [SECONDS A STEP [RANK STEP [hold]]]
 
@@ -44,7 +45,7 @@ def state_of(directory):
 
 
 class Ring:
-    """Rank 0 collects and hands out."""
+    """Rank 0 collects and distributes."""
 
     def __init__(self, rank, size):
         self.rank, self.size, self.peers = rank, size, {}
@@ -96,13 +97,13 @@ class Ring:
     @staticmethod
     def hear(peer):
         line = peer.readline()
-        if not line:  # another rank is gone: belay stops this one, which did nothing wrong
+        if not line:  # another rank is gone: belay stops this one, which has not failed
             time.sleep(CONNECT_S)
             sys.exit("another rank is gone")
         return json.loads(line)
 
     def exchange(self, value):
-        """What all ranks gave, by rank."""
+        """The values of all ranks, by rank."""
         if self.rank != 0:
             self.tell(self.peers[0], value)
             return self.hear(self.peers[0])

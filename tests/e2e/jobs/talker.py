@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for a save to stop on, and says a lot in its last moment; the next attempt says the rest.
+"""Waits for a save before a stop, and prints many lines at its end; the next attempt prints the
+rest.
 
     talker.py LINES
 """

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * walker METHOD STEPS STEP_MS BYTES [GATE]: the job of walks.py. It walks STEPS steps of a
- * generator and says every step, every commit that was acknowledged, where it resumed, and at the
- * end its last number. Its state is that number, the step, and BYTES that follow from both: a state
- * that is not whole, or of another step, ends it with exit code 9. With GATE it waits before its
- * end until there is a file of that name.
+ * generator and prints every step, every acknowledged commit, where it resumed, and its last
+ * number. Its state is that number, the step, and BYTES derived from both: an incomplete state, or
+ * one of another step, ends it with exit code 9. With GATE it waits before its end until a file of
+ * that name exists.
  *
  * METHOD is none, coop (libbelay), or signal (on SIGUSR1 the state is written; then exit code 85).
  */
@@ -91,7 +91,7 @@ static void on_signal(int signum)
     wanted = 1;
 }
 
-/* What is durable may be relied upon, what is accepted may not. */
+/* Reports durable commits, because accepted ones are not guaranteed. */
 static void tell_durable(void)
 {
     static long long told = -1;
