@@ -82,7 +82,7 @@ int plan_measured(
     char number[PLAN_NUMBER_MAX];
     if (micro_percent < utilisation_info.min)
         return err_set(e, ERR_INVALID,
-            "only %s %% was productive (%s): that is too little to divide by; give a number",
+            "only %s %% was productive (%s): too little for a comparison; give a number",
             plan_number(micro_percent, number), source);
     set_from(&p->utilisation,
         micro_percent < utilisation_info.max ? micro_percent : utilisation_info.max,
@@ -152,8 +152,7 @@ static struct breakeven_rent *next_rent(struct breakeven_plan *p, struct err *e)
 {
     if (p->n_rents < BREAKEVEN_RENTS_MAX)
         return &p->rents[p->n_rents++];
-    err_set(e, ERR_INVALID, "more than %d ways to rent cannot be compared at once",
-        BREAKEVEN_RENTS_MAX);
+    err_set(e, ERR_INVALID, "at most %d ways to rent can be compared at once", BREAKEVEN_RENTS_MAX);
     return NULL;
 }
 
@@ -192,7 +191,7 @@ int plan_add_type(struct breakeven_plan *p, const char *type, struct err *e)
             rc = add_found(p, RENT_ON_DEMAND, &other, e);
     if (p->own[OWN_GPUS].origin == FIGURE_DEFAULT)
         set_from(&p->own[OWN_GPUS], (int64_t)t.gpus * BREAKEVEN_MICRO, FIGURE_CATALOGUE,
-            "as many as the machine that it is compared with");
+            "as the machine that it is compared with");
     return rc;
 }
 
@@ -232,7 +231,7 @@ int plan_add_price(
 int plan_interruptions(
     struct breakeven_plan *p, const struct figure *percent_an_hour, struct err *e)
 {
-    int rc = err_set(e, ERR_INVALID, "no spot machines are compared");
+    int rc = err_set(e, ERR_INVALID, "no spot machines to compare");
     for (size_t i = 0; i < p->n_rents; i++) {
         if (p->rents[i].market != RENT_SPOT)
             continue;

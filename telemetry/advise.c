@@ -151,7 +151,7 @@ static void judge_cpus(
         begin(p, ADVICE_CPUS, j->gpus > 0 ? 0 : share(j->uusd_h, j->cpus - enough, j->cpus));
     say(a->text, "its %lld cpus are %lld %% busy", (long long)j->cpus, (long long)percent);
     say(a->remedy,
-        "-c %lld would do on average; belay diagnose JOB says if something holds them up",
+        "-c %lld would do on average; belay diagnose JOB says whether something slows them down",
         (long long)enough);
 }
 
@@ -161,10 +161,10 @@ static void judge_gang(struct pen *p, const struct advise_job *j, const struct a
     if (j->total_ms <= 0 || percent < l->gang_wait)
         return;
     struct advice *a = begin(p, ADVICE_GANG_WAIT, 0);
-    say(a->text, "%lld %% of its nodes' time went by while they waited for the last of them",
+    say(a->text, "its nodes spent %lld %% of their time waiting for the last of them",
         (long long)percent);
-    say(a->remedy, "a range of nodes (--nodes 2-8) lets it start with those that are there; fewer, "
-                   "larger nodes come together sooner");
+    say(a->remedy, "a range of nodes (--nodes 2-8) lets it start with the available ones; fewer, "
+                   "larger nodes start sooner");
 }
 
 static int64_t waited_percent(const struct advise_job *j, size_t rank)
@@ -190,12 +190,12 @@ static void judge_collectives(
     struct advice *a = begin(p, ADVICE_COLLECTIVES, 0);
     if (is_one) {
         say(a->text,
-            "rank %d waits %lld %% of its time for others, rank %d only %lld %%: that is the one "
-            "they wait for",
+            "rank %d waits %lld %% of its time for others, rank %d only %lld %%: the others wait "
+            "for it",
             j->ranks[most].rank, (long long)high, j->ranks[least].rank, (long long)low);
         say(a->remedy,
-            "belay diagnose JOB says what holds rank %d up, if something does; else share the work "
-            "out evenly",
+            "belay diagnose JOB says what slows rank %d down, if anything; otherwise balance the "
+            "work",
             j->ranks[least].rank);
     } else {
         say(a->text, "its ranks wait %lld to %lld %% of their time for each other", (long long)low,

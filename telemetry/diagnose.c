@@ -37,13 +37,13 @@ static const char *const remedies[FINDING_CODES][FINDING_REMEDIES_MAX + 1] = {
                             "corrected end programs or change results",
         "resume from a checkpoint that was saved before the errors"},
     [FINDING_THERMAL] =
-        {"have the machine's cooling looked at: fans, air flow, what stands beside it",
+        {"have the machine's cooling checked: fans, air flow, neighbouring machines",
             "run on another node meanwhile: belay requeue JOB"},
     [FINDING_POWER] =
-        {"raise the GPU's limit of power if the rack has it to spare (nvidia-smi --power-limit)",
+        {"raise the GPU's power limit if the rack has power to spare (nvidia-smi --power-limit)",
             "fewer GPUs at full power may do more than all of them throttled"},
-    [FINDING_SLOWED] = {"have the machine's power supply and cooling looked at: the board halves "
-                        "its clocks to protect itself",
+    [FINDING_SLOWED] = {"have the machine's power supply and cooling checked: the board halves its "
+                        "clocks to protect itself",
         "run on another node meanwhile: belay requeue JOB"},
     [FINDING_MEMORY] = {"ask for more memory: --mem",
         "smaller batches, fewer loader processes, or data that is read in parts"},
@@ -181,11 +181,10 @@ static void judge_memory(struct judge *j, const struct view *v)
             "out",
             (long long)(l->swap_bytes / MIB), (long long)(swapped / 1024));
     else if (stalls)
-        say(&f,
-            "it waits for memory %lld %% of the time: what it needs next was put out to make room",
+        say(&f, "it waits for memory %lld %% of the time: pages that it needs were evicted",
             (long long)v->stall);
     else
-        say(&f, "%lld pages a second had to be read anew, with %lld %% of its memory in use",
+        say(&f, "%lld pages a second were read again, with %lld %% of its memory in use",
             (long long)faults, (long long)used);
     show(&f, "memory_stall", v->stall, "%");
     show(&f, "swapped_out", l->swap_bytes, "bytes");
@@ -248,7 +247,7 @@ static void judge_network(struct judge *j, const struct view *v)
     if (l->link_bytes_s > 0)
         snprintf(share, sizeof(share), "%lld %% of its link", (long long)percent);
     say(&f, "the network carries %lld MiB a second (%s%s), and %s", (long long)(bytes_s / MIB),
-        share, l->net_is_nodes ? "; of all that runs on the node, which tells no more" : "",
+        share, l->net_is_nodes ? "; counted for the whole node, not per job" : "",
         busy_words(v, busy));
     show(&f, l->net_is_nodes ? "node_network_in" : "network_in", per_second(l->net_in_bytes, l->ms),
         "bytes/s");
@@ -272,8 +271,8 @@ static void judge_thread(struct judge *j, const struct view *v)
     if (!has_busy_thread(j, v) || !idles(j, v))
         return;
     say(&f,
-        "one thread uses %lld %% of a cpu and the others next to nothing: of its %lld cpus %lld %% "
-        "are busy",
+        "one thread uses %lld %% of a cpu and the others almost nothing: its %lld cpus are %lld %% "
+        "busy",
         (long long)v->thread, (long long)v->r->cpus, (long long)v->cpu);
     show(&f, "busiest_thread", v->thread, "%");
     show(&f, "cpus", v->r->cpus, "");
@@ -332,8 +331,8 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     int64_t clock = l->ms > 0 ? l->clock_permille_ms / l->ms / 10 : 0;
     if (l->ecc_uncorrected > 0) {
         struct finding f = begin(FINDING_GPU_ERRORS, g->rank, l->ecc_uncorrected);
-        say(&f, "GPU %lld had %lld errors in its memory that it could not correct",
-            (long long)g->index, (long long)l->ecc_uncorrected);
+        say(&f, "GPU %lld had %lld uncorrectable memory errors", (long long)g->index,
+            (long long)l->ecc_uncorrected);
         f.gpu = g->index;
         show(&f, "ecc_uncorrected", l->ecc_uncorrected, "");
         show(&f, "ecc_corrected", l->ecc_corrected, "");
@@ -342,8 +341,8 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     if (thermal >= j->limits->thermal) {
         struct finding f = begin(FINDING_THERMAL, g->rank, thermal);
         say(&f,
-            "GPU %lld is held back by heat %lld %% of the time: %lld degrees, its clock at %lld %% "
-            "of its highest",
+            "GPU %lld is throttled by heat %lld %% of the time: %lld degrees, its clock at %lld %% "
+            "of its maximum",
             (long long)g->index, (long long)thermal, (long long)l->temperature_c, (long long)clock);
         show(&f, "throttled_by_heat", thermal, "%");
         show_gpu(&f, g);
@@ -353,8 +352,8 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     if (power >= j->limits->power && clock > 0 && clock < j->limits->clock) {
         struct finding f = begin(FINDING_POWER, g->rank, power);
         say(&f,
-            "GPU %lld is held back by its limit of power %lld %% of the time, its clock at %lld %% "
-            "of its highest",
+            "GPU %lld is throttled by its power limit %lld %% of the time, its clock at %lld %% of "
+            "its maximum",
             (long long)g->index, (long long)power, (long long)clock);
         show(&f, "throttled_by_power", power, "%");
         show_gpu(&f, g);
@@ -363,8 +362,8 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     if (slowed >= j->limits->thermal && thermal < j->limits->thermal && power < j->limits->power) {
         struct finding f = begin(FINDING_SLOWED, g->rank, slowed);
         say(&f,
-            "GPU %lld is slowed down by its board %lld %% of the time, its clock at %lld %% of its "
-            "highest",
+            "GPU %lld is throttled by its board %lld %% of the time, its clock at %lld %% of its "
+            "maximum",
             (long long)g->index, (long long)slowed, (long long)clock);
         show(&f, "slowed", slowed, "%");
         show_gpu(&f, g);

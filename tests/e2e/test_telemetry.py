@@ -84,7 +84,7 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
             print(shown)
             self.assertRegex(
                 shown,
-                r"rank 0 waits \d+ % of its time for others, rank 1 only \d+ %: that is the one they wait for",
+                r"rank 0 waits \d+ % of its time for others, rank 1 only \d+ %: the others wait for it",
             )
             ranks = {r["rank"]: r["waited_ms"] for r in lab.get("/jobs/%d/diagnose" % job)["ranks"]}
             self.assertGreater(ranks[0], 5 * ranks[1])
@@ -129,7 +129,7 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
             "the one that is throttled is named",
         )
         self.assertRegex(
-            lab.belay("diagnose", str(hot)), r"held back by heat \d+ % of the time: 92 degrees"
+            lab.belay("diagnose", str(hot)), r"throttled by heat \d+ % of the time: 92 degrees"
         )
         lab.wait(
             lambda: lab.get("/jobs/%d/diagnose" % well)["enough"],

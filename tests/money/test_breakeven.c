@@ -308,7 +308,7 @@ static void machines_of_the_catalogue_come_with_their_like(void **state)
         assert_int_equal(plan_add_price(&p, RENT_ON_DEMAND, "3.5", &e), 0);
     assert_int_equal(plan_add_price(&p, RENT_ON_DEMAND, "3.5", &e), ERR_INVALID);
     assert_int_equal(plan_add_type(&p, "aws/p5.48xlarge", &e), ERR_INVALID);
-    assert_string_equal(e.text, "more than 16 ways to rent cannot be compared at once");
+    assert_string_equal(e.text, "at most 16 ways to rent can be compared at once");
     assert_int_equal(p.n_rents, BREAKEVEN_RENTS_MAX);
     assert_int_equal(plan_set_utilisation(&p, "0.8", &e), 0);
     assert_int_equal(p.utilisation.micro, 80000000);

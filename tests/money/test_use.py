@@ -151,7 +151,7 @@ class Use(unittest.TestCase):
         )
         self.node(1, "base", 8, 100, 50)
         self.assertIn(
-            "that is too little to divide by; give a number",
+            "too little for a comparison; give a number",
             self.breakeven("--utilization", "measured", expect=1),
         )
         self.assertIn("--weeks says of which weeks", self.breakeven("--weeks", "2", expect=2))
@@ -193,7 +193,7 @@ class Use(unittest.TestCase):
         self.assertEqual(spot("--interruptions", "4.5")["value"], 4.5)
         self.assertEqual(spot()["value"], 2)
         self.assertIn(
-            "no spot machines are compared", self.breakeven("--interruptions", "4", expect=2)
+            "no spot machines to compare", self.breakeven("--interruptions", "4", expect=2)
         )
         self.assertIn(
             "--interruptions: expected a number in 0 .. 100",

@@ -169,10 +169,10 @@ class Telemetry(unittest.TestCase):
         self.assertEqual(self.belay("diagnose", str(job), "--json").returncode, 0)
         said = self.belay("diagnose", str(job)).stdout
         self.assertIn(
-            "thermal-throttling: GPU 1 is held back by heat 67 % of the time: 91 degrees, its clock at 60 % of its highest",
+            "thermal-throttling: GPU 1 is throttled by heat 67 % of the time: 91 degrees, its clock at 60 % of its maximum",
             said,
         )
-        self.assertIn("    > have the machine's cooling looked at", said)
+        self.assertIn("    > have the machine's cooling checked", said)
 
         # The attempt ends, and its last minute comes behind it.
         self.sync([{**attempt, "phase": "ended", "end": "succeeded"}])

@@ -257,7 +257,7 @@ static void what_is_said_has_the_figures(void **state)
     assert_int_equal(got[0].waste_uusd_h, 6000000); /* 4 of 16 would do */
     assert_int_equal(advice_on(&one, got), 1);
     assert_string_equal(got[0].text,
-        "rank 0 waits 40 % of its time for others, rank 1 only 3 %: that is the one they wait for");
+        "rank 0 waits 40 % of its time for others, rank 1 only 3 %: the others wait for it");
     assert_int_equal(advice_on(&both, got), 1);
     assert_string_equal(got[0].text, "its ranks wait 35 to 41 % of their time for each other");
 }
