@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stores in Google's buckets and Azure's containers, against a server here that can be told to fail.
+"""The stores in Google's buckets and Azure's containers, against a server here with faults on
+demand.
 
     test_store_clouds.py TEST_STORE_CLOUDS              both, with faults
     test_store_clouds.py TEST_STORE_CLOUDS DIRECTORY    Azurite, which comes from npm into the directory, once
@@ -33,10 +34,9 @@ RUN_S = 150
 
 
 class Faults:
-    """For each method, what is to happen to its next requests:
-    throttle: 503, nothing done.  error: 500, nothing done.  done-error: done, and 500.  drop: done, no reply.
-    torn: done, half a reply.  garbage: done, and bytes that are not HTTP.
-    denied, no-bucket, moved, bad, full: refused.  list-*: replies that are no lists."""
+    """The faults of each method's next requests. Not executed: throttle (503), error (500), denied,
+    no-bucket, moved, bad, full. Executed: done-error (500), drop (no reply), torn (half a reply),
+    garbage (bytes that are not HTTP). list-*: malformed lists."""
 
     REFUSED = {
         "throttle": (503, "SlowDown"),

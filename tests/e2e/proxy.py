@@ -173,11 +173,12 @@ PROVIDERS = {
 
 
 class Fault:
-    """how: "closed before" it is sent, "closed after", "garbage after", "5xx after" it took effect; "502 page", before;
-    "no answer", before, until the caller gives up; "error", with status, code and message, before; "another's", before: a page
-    with status, not from Google; "passes": it does not fail; "says", before: HTTP 200 with what message is, which code
-    describes; "only Errors": a fleet's, each with code. "operation" is the emulator's to do: taken, and failed with code
-    later; so is "dry": the places in message have no capacity, as code describes."""
+    """how: "closed before" the call is sent; "closed after", "garbage after", "5xx after" it took
+    effect; before it is sent: "502 page", "no answer" (until the caller gives up), "error" with
+    status, code and message, "another's" (a page with status, not from Google) and "says" (HTTP 200
+    with message as the body, described by code); "passes": no fault; "only Errors": a fleet's, each
+    with code. The emulator does "operation" (accepted, and failed with code later) and "dry" (the
+    places in message have no capacity, described by code)."""
 
     def __init__(self, how, status=0, code="", message="made up by the test"):
         self.how, self.status, self.code, self.message = how, status, code, message

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real job with a deadline, in a cloud that follows a recorded market at 600 times its speed: it is done in time, on spot and
-on-demand in turn, and costs what `belay simulate` says that it does.
+"""A real job with a deadline, in a cloud that follows a recorded market at 600 times its speed: it
+finishes in time, on spot and on-demand in turn, and costs what `belay simulate` computes.
 
     test_deadline.py own         a market of examples/simulate
     test_deadline.py recorded    one of ../shared/traces, or of BELAY_TRACES; skipped (77) where that is not
 
-belay simulate is given belayd's own configuration and database, and the same market from the same moment on, in the same fast time.
-How long machines boot and programs take to start here it is told as it was in that run: nobody could know that before.
+belay simulate gets belayd's own configuration and database, and the same market from the same moment
+on, at the same speed. Boot and start times are set to those measured in that run, because they
+cannot be known before.
 """
 
 import datetime
@@ -26,8 +27,9 @@ OFF_BY = 0.10  # of the cost
 
 ROOT = os.path.join(HERE, "..", "..")
 TRACES = os.environ.get("BELAY_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
-# A file, the zone and type that it is for here, what spot costs if it does not say so, and the tick at which the job comes: spot goes and stays away for
-# long, comes, is taken back, and comes again. How long a machine boots, a second or two, makes no great difference there to what belay simulate says.
+# A file, its zone and type in this test, the spot price if the file has none, and the tick at which
+# the job comes: spot disappears for long, returns, is reclaimed, and returns again. A boot time of a
+# second or two makes little difference there to the result of belay simulate.
 MARKETS = {
     "own": (
         ROOT + "/examples/simulate/traces/us-east-1c_g5.xlarge.json",

@@ -23,7 +23,7 @@ SSHD_CONFIG = """\
 HostKey %(dir)s/host-key
 AuthorizedKeysFile %(dir)s/authorized-keys
 ForceCommand %(dir)s/bin/host%(n)d
-# What a host was asked last goes on when who asked is gone: the lab knows its processes by this.
+# A host's last request continues after its client has gone: the lab finds its processes by this.
 SetEnv BELAY_TEST_LAB=%(dir)s
 StrictModes no
 UsePAM no

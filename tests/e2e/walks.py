@@ -69,7 +69,7 @@ class Walk:
         return lines + ["end %016x" % x]
 
     def check(self, lab):
-        """What is not as it must be, in words."""
+        """The violations found, as text."""
         shown = lab.show(self.id)
         attempts, row = shown["attempts"], shown["job"]
         ends = [a["end"] for a in attempts]
@@ -198,7 +198,7 @@ class RingWalk:
         )
 
     def check(self, lab):
-        """What is not as it must be, in words."""
+        """The violations found, as text."""
         shown = lab.show(self.id)
         row, attempts = shown["job"], {}
         for a in shown["attempts"]:

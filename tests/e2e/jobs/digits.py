@@ -2,7 +2,7 @@
 """Saves on SIGUSR1, without any of belay's libraries: adds up the digits of the powers of 3.
 
     digits.py STEPS exit    writes its state and exits with 85
-    digits.py STEPS done    writes its state, creates .done and goes on
+    digits.py STEPS done    writes its state, creates .done and continues
 """
 
 import os
