@@ -41,12 +41,12 @@ int frame_read(const char *p, size_t n, struct frame *ret_frame, size_t *ret_use
     for (int i = 1; i < FRAME_HEAD; i++)
         length = length << 8 | (unsigned char)p[i];
     if (!fits((enum frame_type)(unsigned char)p[0], NULL, length))
-        return err_set(e, ERR_INVALID, "no frame of a session: type %d of %zu bytes",
+        return err_set(e, ERR_INVALID, "invalid session frame: type %d, %zu bytes",
             (unsigned char)p[0], length);
     if (n < FRAME_HEAD + length)
         return 0;
     if (!fits((enum frame_type)(unsigned char)p[0], p + FRAME_HEAD, length))
-        return err_set(e, ERR_INVALID, "no frame of a session: signal %d", p[FRAME_HEAD]);
+        return err_set(e, ERR_INVALID, "invalid session frame: signal %d", p[FRAME_HEAD]);
     *ret_frame = (struct frame){(enum frame_type)(unsigned char)p[0], p + FRAME_HEAD, length};
     *ret_used = FRAME_HEAD + length;
     return 1;

@@ -122,7 +122,7 @@ static int write_beside(
     char *temporary = mem_printf("%s.XXXXXX", path);
     int rc = 0, fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0) {
-        rc = err_errno(e, errno, "cannot create a file beside %s", path);
+        rc = err_errno(e, errno, "cannot create a temporary file next to %s", path);
         free(temporary);
         return rc;
     }

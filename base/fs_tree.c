@@ -192,7 +192,7 @@ static int remove_rounds(struct removal *r, int parent, const char *name)
             return failed(r, name);
     }
     return err_set(r->e, ERR_UNAVAILABLE,
-        "cannot remove %s: a process goes on adding to it; end that, then it can be removed",
+        "cannot remove %s: a process keeps adding files to it; end that process, then retry",
         r->path);
 }
 

@@ -128,7 +128,7 @@ static int check_key(struct reading *r, const yaml_event_t *key, int depth, stru
         return refuse(r, &key->start_mark, "merge keys (<<) are not allowed: write the values out");
     if (smap_get(keys, text)) {
         char shown[STR_SHOW_MAX], said[128];
-        snprintf(said, sizeof(said), "the key %s is there twice", str_show(text, shown));
+        snprintf(said, sizeof(said), "duplicate key %s", str_show(text, shown));
         return refuse(r, &key->start_mark, said);
     }
     smap_put(keys, text, r);

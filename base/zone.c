@@ -104,7 +104,7 @@ int zones_load(struct zones *z, const char *name, const struct time_zone **ret_z
         return 0;
     }
     if (!z->source)
-        return err_set(e, ERR_NOT_FOUND, "there is no time zone '%s' here, only UTC", name);
+        return err_set(e, ERR_NOT_FOUND, "unknown time zone '%s': only UTC is available", name);
     int rc = z->source->load(z->source->ctx, name, &got, e);
     if (rc)
         return rc;

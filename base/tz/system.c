@@ -24,11 +24,11 @@ static int check_exists(const char *name, struct err *e)
     int rc = 0;
     if (access(root, F_OK) != 0)
         rc = err_set(e, ERR_IO,
-            "there are no time zones but UTC on this machine (%s is empty): install tzdata",
-            directory());
+            "this machine has no time zones except UTC (%s is empty): install tzdata", directory());
     else if (access(file, R_OK) != 0)
         rc = err_set(e, ERR_NOT_FOUND,
-            "there is no time zone '%s' on this machine; names are as Europe/Berlin", name);
+            "there is no time zone '%s' on this machine; expected a name such as Europe/Berlin",
+            name);
     free(root);
     free(file);
     return rc;
@@ -66,7 +66,8 @@ static int load(void *ctx, const char *name, struct time_zone *ret_zone, struct 
     GTimeZone *tz = g_time_zone_new_identifier(name);
     if (!tz)
         return err_set(e, ERR_NOT_FOUND,
-            "there is no time zone '%s' on this machine; names are as Europe/Berlin", name);
+            "there is no time zone '%s' on this machine; expected a name such as Europe/Berlin",
+            name);
     struct time_zone z = {0};
     for (int64_t at_s = ZONE_BEGIN_S; at_s < ZONE_END_S && z.n < ZONE_SPANS_MAX;
          at_s = interval_end(tz, at_s, ZONE_END_S)) {

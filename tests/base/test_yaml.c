@@ -40,7 +40,7 @@ static void what_we_do_not_want_is_refused_with_its_line(void **state)
         {"a: !!map {}\n", "f.yaml:1: tags"},
         {"a: &x [1]\n", "f.yaml:1: anchors"},
         {"<<: {a: 1}\n", "merge keys"},
-        {"a: 1\nb: 2\na: 3\n", "f.yaml:3: the key \"a\" is there twice"},
+        {"a: 1\nb: 2\na: 3\n", "f.yaml:3: duplicate key \"a\""},
         {"[a]: 1\n", "a key must be plain text"},
         {"? {a: 1}\n: 2\n", "a key must be plain text"},
         {"'': 1\n", "must not be empty"},
@@ -127,7 +127,7 @@ static void a_reader_gives_what_is_there_and_fallbacks(void **state)
     assert_int_equal(yaml_opt_enum(&r, "w", words, 0), 1);
     assert_int_equal(yaml_opt_seq(&r, "seq", 1)->n_items, 1);
     assert_non_null(yaml_opt_map(&r, "map"));
-    assert_null(yaml_opt(&r, "none")); /* null is absent */
+    assert_null(yaml_opt(&r, "none")); /* null counts as absent */
     assert_string_equal(yaml_opt_str(&r, "none", 5, "x"), "x");
     assert_int_equal(yaml_opt_i64(&r, "absent", 1, 9, 77), 77);
     assert_int_equal(yaml_opt_duration_ms(&r, "absent", -1), -1);
@@ -222,7 +222,7 @@ static void the_first_error_stays(void **state)
     yaml_node_free(root);
 }
 
-/* Whoever wrote an unknown key sees what is missing too, and not the other way round. */
+/* An unknown key is reported although a required one is missing, too. */
 static void an_unknown_key_is_named_before_what_is_missing(void **state)
 {
     static const struct {
@@ -232,7 +232,7 @@ static void an_unknown_key_is_named_before_what_is_missing(void **state)
         {"in: {a: 1}\nb: 2\nfoo: 3\n", "f.yaml:3: unknown key \"foo\""},
         {"foo: 3\nin: {a: 1}\n", "f.yaml:1: unknown key \"foo\""},
         {"in: {a: 1, bar: 2}\nfoo: 3\n", "f.yaml:1: unknown key \"bar\""},
-        {"foo: 3\nin: {k: v, a: x}\n", "f.yaml:2: a: expected an integer"}, /* is not missing */
+        {"foo: 3\nin: {k: v, a: x}\n", "f.yaml:2: a: expected an integer"}, /* not missing */
     };
     (void)state;
     for (size_t i = 0; i < LEN(cases); i++) {
@@ -251,7 +251,7 @@ static void an_unknown_key_is_named_before_what_is_missing(void **state)
     }
 }
 
-/* However often it is asked for. */
+/* Independent of the number of reads. */
 static void a_key_is_one_key(void **state)
 {
     struct yaml_node *root = parsed("k: 1\n");
