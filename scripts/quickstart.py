@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second half of scripts/quickstart: runs the same training twice on an emulated cloud, once on an on-demand
-instance that nobody takes away and once on spot instances that are taken away twice, and compares the two.
+instance and once on spot instances that are reclaimed twice, and compares the two.
 
 Every figure that it prints comes from belay, from the emulator's bill, or from the output of the two jobs.
 """
@@ -28,7 +28,7 @@ NOTICE_S = 10  # AWS gives 120
 TAKEN_AT = 0.35, 0.75  # of the steps: first with notice, then without
 TIME_LIMIT_S = 300
 
-# AWS's zones, types and prices; the times of a cloud in a hurry.
+# AWS's zones, types and prices, with shortened times.
 EMULATOR = """\
 keys:
   - {access_key: AKIDQUICKSTART, secret_key: %(secret)s}
@@ -72,7 +72,7 @@ aws_secret_access_key = %(secret)s
 
 
 class Failed(Exception):
-    """What did not hold."""
+    """A failed expectation."""
 
 
 class SocketConnection(http.client.HTTPConnection):
@@ -94,7 +94,7 @@ class Lab:
         self.scratch = tempfile.mkdtemp(prefix="belay-quickstart.")
         self.home = os.path.join(self.scratch, "home")
         self.emulator = None
-        # Whatever the user has set for AWS or another belayd is not for this.
+        # Ignore the user's settings for AWS or another belayd.
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "BELAY_"))}
         self.env["BELAY_HOME"] = self.home
         self.words = {"scratch": self.scratch, "build": self.build, "secret": secrets.token_hex(20)}
@@ -135,7 +135,7 @@ class Lab:
         self.belay("up", "--no-agent", "--config", self.write("belay.yaml", BELAYD))
 
     def belay(self, *arguments):
-        """Runs a verb of belay and gives what it prints."""
+        """Runs a verb of belay and returns its output."""
         done = subprocess.run(
             [os.path.join(self.build, "cli/belay"), *arguments],
             cwd=EXAMPLE,
@@ -182,9 +182,9 @@ class Lab:
 
 
 class Timeline:
-    """Prints what happens, as it happens."""
+    """Prints events as they happen."""
 
-    # Of belayd's history, these are for people who look at it for the first time.
+    # The events of belayd's history that help a first-time user.
     SHOWN = {
         "launch": "launch",
         "joined": "instance up",
@@ -218,7 +218,7 @@ class Timeline:
         self.last = page["last"]
         for event in page["events"]:
             what = self.SHOWN.get(event["kind"])
-            # A notice is told of the node and of each attempt on it.
+            # A notice is recorded for the node and for each attempt on it.
             if what and (event["kind"], event["job"]) not in self.quiet | {("notice", None)}:
                 self.say(self.names.get(event["job"], ""), what, event["text"])
 
@@ -228,7 +228,7 @@ def job(lab, number):
 
 
 def take_node(lab, timeline, number, notice):
-    """Has the emulator take the instance that the job runs on. Its id, or None if the job runs nowhere now."""
+    """Makes the emulator reclaim the instance that the job runs on. Returns its id, or None if the job is not running."""
     attempts = [a for a in job(lab, number)["attempts"] if a["state"] == "running"]
     for instance in lab.get("/instances")["instances"]:
         if attempts and instance["node"] == attempts[-1]["node"]:
@@ -249,7 +249,7 @@ def take_node(lab, timeline, number, notice):
 
 
 def is_time_to_take(spot, taken, steps):
-    """Without notice some work is lost; so that it shows, not right after a save."""
+    """Without notice some work is lost; to show that, not right after a save."""
     if len(taken) == len(TAKEN_AT) or spot["state"] != "running" or not spot["progress"]:
         return False
     saved = (spot["last_checkpoint"] or {}).get("progress") or 0
@@ -259,7 +259,7 @@ def is_time_to_take(spot, taken, steps):
 
 
 def watch(lab, timeline, reference, spot, steps):
-    """Follows both jobs to their ends, and takes the spot job's nodes away. The instances taken."""
+    """Follows both jobs to their ends, and reclaims the spot job's nodes. Returns the reclaimed instances."""
     taken, told, end = [], 0, time.monotonic() + TIME_LIMIT_S
     while True:
         timeline.follow(300)
@@ -280,7 +280,7 @@ def watch(lab, timeline, reference, spot, steps):
 
 
 def wait_for_idle_end(lab, timeline):
-    """belay gives back what it no longer needs."""
+    """Waits until belay has terminated all instances."""
     end = time.monotonic() + 30
     while lab.cloud("/state")["alive"] > 0:
         if time.monotonic() > end:
@@ -290,7 +290,7 @@ def wait_for_idle_end(lab, timeline):
 
 
 def results(lab, number):
-    """What the two runs are compared by: the job's own last words."""
+    """The basis of the comparison: the end of the job's own output."""
     log = lab.belay("logs", str(number))
     accuracy, digest = re.findall(r"^test accuracy ([0-9.]+)$", log, re.M), re.findall(
         r"^weights sha256 ([0-9a-f]{64})$", log, re.M
@@ -308,7 +308,7 @@ def usd(uusd):
 
 
 def seconds(job):
-    """From the submit to the end, waiting and booting included."""
+    """From submit to end, including waiting and booting."""
     ended, submitted = (
         datetime.datetime.strptime(job[k][:19], "%Y-%m-%dT%H:%M:%S")
         for k in ("ended_at", "submitted_at")
@@ -317,14 +317,14 @@ def seconds(job):
 
 
 def bill(lab, market):
-    """What the cloud charges for all instances of a market, boot and idle time included."""
+    """The cloud's charge for all instances of a market, including boot and idle time."""
     return usd(
         sum(i["cost_uusd"] for i in lab.cloud("/state")["instances"] if i["market"] == market)
     )
 
 
 def summarize(lab, reference, spot, taken):
-    """Prints the comparison; then what of it did not hold, if anything."""
+    """Prints the comparison, then the failed expectations, if any."""
     shown = [job(lab, n) for n in (reference, spot)]
     jobs = [s["job"] for s in shown]
     for j in jobs:

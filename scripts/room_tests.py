@@ -9,7 +9,7 @@ Every test() in meson.build names its kind (`unit`) and its room (`core`) as sui
 belong to several rooms. A room is called by the last part of its path: `core` is scheduler/core.
 Quick tests are those of the kinds in QUICK; the others start whole systems.
 
-Exit code: 0; 2 if no room of that name has quick tests, with the list of those that have.
+Exit code: 0; 2 if no room of that name has quick tests, with the list of rooms that have.
 """
 
 import json

@@ -28,7 +28,7 @@ class Late(unittest.TestCase):
         )
 
     def belay(self, *words, **env):
-        """Also which of the three it loaded."""
+        """Also returns which of the three it loaded."""
         done = subprocess.run(
             [BELAY, *(words or ("list",))],
             env={**self.env, **env},
@@ -50,7 +50,7 @@ class Late(unittest.TestCase):
         }
 
     def server(self):
-        """One at which nobody listens."""
+        """A port without a listener."""
         for name in "token", "ca":
             with open(os.path.join(self.dir, name), "w") as f:
                 f.write("text\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs in containers of the real podman: what they see, how they are entered, saved, moved and ended, and that nothing of them stays.
+"""Jobs in containers of the real podman: their view, entering, saving, moving and ending them, and that nothing of them remains.
 Skipped where podman is not installed, or cannot start anything; scripts/test --real installs it."""
 
 import ctypes
@@ -16,7 +16,7 @@ IMAGE = "localhost/busybox:1"
 APPLETS = "sh cat echo env grep id ls pwd sleep touch true uname".split()
 PODMAN = shutil.which("podman")
 
-# A storage of its own, and limits that a root without CAP_SYS_RESOURCE may set: podman asks for more than there are.
+# Its own storage, and limits that root without CAP_SYS_RESOURCE may set: podman requests higher ones than allowed.
 WRAPPER = """#!/bin/bash
 args=()
 for a in "$@"; do
@@ -28,7 +28,7 @@ LIMITS = ("--ulimit=host", "--ulimit=nofile=1024:1024 --ulimit=nproc=1024:1024")
 
 
 def pure_cgroups():
-    """podman's crun does without cgroups of its own, but not beside two kinds of them: one kind, in mounts of our own."""
+    """podman's crun can run without its own cgroups, but not on a hybrid machine: provides one kind, in our own mounts."""
     if os.geteuid() != 0 or not os.path.isdir("/sys/fs/cgroup/unified"):
         return
     libc = ctypes.CDLL(None, use_errno=True)

@@ -14,7 +14,7 @@ READY_S = 30
 
 @contextlib.contextmanager
 def emulator(program, configuration):
-    """Runs it with its port file's content, in a directory of its own."""
+    """Runs it in a temporary directory; gives the content of its port file."""
     with tempfile.TemporaryDirectory(prefix="belay-test.") as directory:
         config, ports = os.path.join(directory, "emulator.yaml"), os.path.join(
             directory, "ports.json"

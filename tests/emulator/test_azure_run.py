@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated Azure with real processes, over HTTP: what runs, how it is announced to go, and how it ends.
+"""The emulated Azure with real processes, over HTTP: running, notices and ends.
 
     test_azure_run.py EMULATOR
 """
@@ -98,7 +98,7 @@ class Run(unittest.TestCase):
         return next(i for i in reversed(self.state()["instances"]) if i["name"] == name)
 
     def wait(self, what, instance):
-        """For the next such entry of the journal."""
+        """Waits for the next such entry of the journal."""
         while True:
             page = call(
                 self.ports["control"], "GET", "/events?after=%d&wait_s=%d" % (self.seen, WAIT_S)
@@ -171,7 +171,7 @@ class Run(unittest.TestCase):
         approval = json.dumps({"StartRequests": [{"EventId": document["Events"][0]["EventId"]}]})
         self.assertEqual(
             call(metadata, "POST", EVENTS, approval)[0], 400
-        )  # not through a proxy, not by a stranger
+        )  # not through a proxy, not without the header
         self.assertEqual(call(metadata, "POST", EVENTS, approval, {"Metadata": "true"})[0], 200)
         self.assertEqual(
             self.wait("terminated", instance)["reason"], "Server.SpotInstanceTermination"

@@ -51,7 +51,7 @@ CONFIGURATION = {
         },
     }
 }
-# A machine that shuts down when it is told to.
+# A machine that shuts down on request.
 SCRIPT = "#!/bin/sh\ntrap 'kill $!; exit 0' TERM\nsleep 1000 &\nwait\n"
 
 
@@ -193,7 +193,7 @@ class Clients(unittest.TestCase):
         )
         self.assertEqual(request("GET", held + "&timeout_sec=20", None, flavor)[1], "TRUE")
 
-        # It shuts down when it is told to, and is deleted; the operation is what is left.
+        # It shuts down on request and is deleted; only the operation remains.
         self.wait_for("terminated", instance["instance"])
         self.call("GET", "instances/job17-3", None, 404)
         proof = self.call(

@@ -217,8 +217,8 @@ static bool is_readable(int fd, int wait_ms)
     return poll(&p, 1, wait_ms) == 1;
 }
 
-/* After `first` the socket is not readable until `more` has come, or, if NULL, the client has ended.
- */
+/* After `first` the socket is not readable until `more` has arrived, or, if it is NULL, the client
+ * has closed. */
 static void expect_hello(const char *first, size_t n, const char *more, size_t n_more)
 {
     int fds[2];
@@ -282,7 +282,7 @@ static void updates_of_keys_without_data_end_the_connection(void **state)
     assert_int_equal(shake_hands(&p), 0);
     for (int i = 0; i < 2000; i++) {
         update_key(&p);
-        expect_to_hear(&p, "data"); /* this many are accepted as long as there is data */
+        expect_to_hear(&p, "data"); /* accepted as long as there is data */
     }
     for (; rc == TLS_WOULD_BLOCK && n < 10000; n++) {
         update_key(&p);
