@@ -60,7 +60,7 @@ static void print_budget(const json_t *b)
     print_usd("now", b, "uusd_per_hour", " an hour");
     printf("jobs          %lld run\n", (long long)cli_int(b, "jobs", 0));
     if (cli_int(b, "told_percent", 0) > 0)
-        printf("told of       %lld %%\n", (long long)cli_int(b, "told_percent", 0));
+        printf("notified at   %lld %%\n", (long long)cli_int(b, "told_percent", 0));
 }
 
 static int show(const char *name, bool json)
@@ -108,4 +108,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_budget = {"budget", "[OPTION...] [list|show NAME]",
-    "list budgets: what is spent, set aside and left of each", run, NULL, false};
+    "list budgets with the amounts spent, set aside and left", run, NULL, false};

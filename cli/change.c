@@ -59,7 +59,7 @@ static void say(const char *action, int64_t id, const char *done)
 {
     if (str_eq(action, "requeue") && is_saved_first(id))
         printf("job %lld is being saved, then it is stopped and queued again. If the save fails it "
-               "goes on running: belay show %lld says so (--force stops it in any case)\n",
+               "keeps running, and belay show %lld reports that (--force stops it in any case)\n",
             (long long)id, (long long)id);
     else
         printf("job %lld %s\n", (long long)id, done);
@@ -107,7 +107,7 @@ static int on_option(void *ctx, int val, const char *arg)
 #define FROM_SCRATCH                                                                               \
     {                                                                                              \
         "from-scratch", 0, POPT_ARG_NONE, NULL, VAL_FROM_SCRATCH,                                  \
-            "the job begins again from nothing: what it has saved is not used any more", NULL      \
+            "the job starts from the beginning: its checkpoints are no longer used", NULL          \
     }
 
 const struct poptOption change_from_scratch[] = {FROM_SCRATCH, POPT_TABLEEND};
@@ -135,8 +135,8 @@ int change_jobs(
     if (w.from_scratch || w.force)
         body = json_pack("{s:b}", w.from_scratch ? "from_scratch" : "force", 1);
     for (int i = 0; (rc == CLI_OK || rc == CLI_FAILED) && i < a.n_rest; i++) {
-        int one = change_one(
-            a.rest[i], action, body, w.from_scratch ? "begins again from nothing" : done, a.json);
+        int one = change_one(a.rest[i], action, body,
+            w.from_scratch ? "starts again from the beginning" : done, a.json);
         rc = one > rc ? one : rc;
     }
     json_decref(body);

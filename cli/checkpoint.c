@@ -101,7 +101,8 @@ static int ask(const struct cli_args *a)
         return CLI_USAGE;
     }
     for (int i = 1; i < a->n_rest; i++) {
-        int one = change_job(a->rest[i], "save", "is asked for a checkpoint, and goes on", a->json);
+        int one =
+            change_job(a->rest[i], "save", "was asked for a checkpoint and keeps running", a->json);
         rc = one > rc ? one : rc;
     }
     return rc;
@@ -132,12 +133,11 @@ static int act(struct given *g, const struct cli_args *a)
     if (asks)
         return ask(a);
     if (g->o.place.config && g->o.place.store) {
-        cli_error("--config names the store too: leave out it or --store");
+        cli_error("--config also names the store: leave out --config or --store");
         return CLI_USAGE;
     }
     if ((commits || adopts) && a->n_rest > 1) {
-        cli_error(
-            "unexpected word \"%s\" (belay checkpoint --help tells what it takes)", a->rest[1]);
+        cli_error("unexpected word \"%s\" (see belay checkpoint --help)", a->rest[1]);
         return CLI_USAGE;
     }
     g->o.json = a->json;
@@ -165,12 +165,13 @@ static int run(int argc, const char **argv)
 static const struct poptOption options[] = {
     {"progress", 0, POPT_ARG_STRING, NULL, VAL_PROGRESS, "commit: the program's step", "N"},
     {"total", 0, POPT_ARG_STRING, NULL, VAL_TOTAL, "commit: its last step", "N"},
-    {"wait", 0, POPT_ARG_NONE, NULL, VAL_WAIT, "commit: until it is durable", NULL},
+    {"wait", 0, POPT_ARG_NONE, NULL, VAL_WAIT, "commit: wait until it is durable", NULL},
     {"store", 0, POPT_ARG_STRING, NULL, VAL_STORE,
         "the store (default: BELAY_STORE, or what belayd says)", "URL"},
     {"cluster", 0, POPT_ARG_STRING, NULL, VAL_CLUSTER,
         "the cluster's name in it (default: BELAY_CLUSTER, or belay)", "NAME"},
-    {"config", 0, POPT_ARG_STRING, NULL, VAL_CONFIG, "both as belayd's configuration says", "FILE"},
+    {"config", 0, POPT_ARG_STRING, NULL, VAL_CONFIG,
+        "take store and cluster from belayd's configuration", "FILE"},
     {"key-file", 0, POPT_ARG_STRING, NULL, VAL_KEY_FILE,
         "the keys of encrypted checkpoints (default: BELAY_KEY_FILE, or checkpoint.keys of a state "
         "directory here)",

@@ -258,8 +258,7 @@ static int verify(struct call *c, struct err *e)
 {
     int rc = ckpt_verify(&c->job, c->id, e);
     return rc ? rc
-              : say_done(
-                    c, "is whole: every byte is what was saved", json_pack("{s:b}", "whole", 1));
+              : say_done(c, "is intact: every byte was verified", json_pack("{s:b}", "whole", 1));
 }
 
 static int pin(struct call *c, struct err *e)
@@ -352,8 +351,8 @@ static int export_archive(struct call *c, struct err *e)
     struct err ignored;
     char unique[17];
     if (to_stdout && isatty(STDOUT_FILENO))
-        return err_set(
-            e, ERR_INVALID, "an archive is not for a terminal: name a file, or pipe it into tar");
+        return err_set(e, ERR_INVALID,
+            "will not write an archive to a terminal: name a file, or pipe it to tar");
     random_hex(8, unique);
     char *file = to_stdout ? mem_printf("%s/belay-export", base && base[0] ? base : "/tmp")
                            : absolute(c->path);
@@ -421,7 +420,7 @@ static bool parse_word(const struct action *a, const char *word, struct call *c)
     free(attempt);
     free(job);
     if (!good)
-        cli_error("expected %s, found \"%.100s\" (belay checkpoint list JOB shows what there is)",
+        cli_error("expected %s, found \"%.100s\" (belay checkpoint list JOB lists them)",
             a->needs_id   ? ONE
             : a->takes_id ? ANY
                           : "JOB",

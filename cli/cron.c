@@ -178,8 +178,8 @@ static void print_entry(const json_t *c)
     printf("cron %lld   %s of %s, %s\n", (long long)cli_int(c, "id", 0), cli_text(c, "name"),
         cli_text(c, "user"), cli_text(c, "state"));
     printf("  schedule    %s in %s\n", cli_text(c, "schedule"), cli_text(c, "zone"));
-    printf("  clocks      a time that they skip: %s; one that they show twice: %s\n",
-        cli_text(c, "gap"), cli_text(c, "twice"));
+    printf("  clocks      skipped times: %s; repeated times: %s\n", cli_text(c, "gap"),
+        cli_text(c, "twice"));
     printf("  overlap     %s\n", cli_text(c, "overlap"));
     printf("  catch-up    %s", cli_text(c, "catch_up"));
     if (str_eq(cli_text(c, "catch_up"), "all"))
@@ -254,7 +254,7 @@ static void print_runs(const json_t *runs)
     }
     table_print(t);
     if (json_array_size(runs) == 0)
-        cli_say_empty("no time of it has come yet");
+        cli_say_empty("no scheduled time has passed yet");
 }
 
 static int history(const struct wish *w, const struct cli_args *a)
@@ -350,7 +350,7 @@ static int edit(struct wish *w, const char *word, const struct cli_args *a)
     }
     int rc = has_job ? take_job(w, "cron edit ENTRY", a->rest, a->n_rest) : CLI_OK;
     if (rc == CLI_OK && json_object_size(w->entry) == 0) {
-        cli_error("what is to be changed? --schedule, --tz, --overlap, --catch-up, --name, or the "
+        cli_error("nothing to change: give --schedule, --tz, --overlap, --catch-up, --name, or the "
                   "script");
         rc = CLI_USAGE;
     }
@@ -455,25 +455,24 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"name", 0, POPT_ARG_STRING, NULL, VAL_NAME, "the entry's name; default: the job's", "NAME"},
-    {"schedule", 0, POPT_ARG_STRING, NULL, VAL_SCHEDULE, "with edit: another schedule", "SCHEDULE"},
+    {"schedule", 0, POPT_ARG_STRING, NULL, VAL_SCHEDULE, "with edit: the new schedule", "SCHEDULE"},
     {"tz", 0, POPT_ARG_STRING, NULL, VAL_TZ,
-        "the zone of the schedule, as Europe/Berlin; default UTC, or what TZ= before it says",
+        "time zone of the schedule, such as Europe/Berlin (default: the schedule's TZ=, else UTC)",
         "ZONE"},
     {"dst-gap", 0, POPT_ARG_STRING, NULL, VAL_GAP,
-        "a time that the clocks skip: at the moment they do, or not that day; default run",
-        "run|skip"},
+        "a time that the clocks skip: run at the jump, or skip that day (default run)", "run|skip"},
     {"dst-overlap", 0, POPT_ARG_STRING, NULL, VAL_TWICE,
-        "a time that they show twice: auto is first, and both if every hour is named",
+        "a time that the clocks show twice: auto means first, or both if every hour is named",
         "auto|first|last|both"},
     {"overlap", 0, POPT_ARG_STRING, NULL, VAL_OVERLAP,
-        "a time while the job before lives; default skip", "skip|queue|replace"},
+        "a time at which the previous job has not ended (default skip)", "skip|queue|replace"},
     {"catch-up", 0, POPT_ARG_STRING, NULL, VAL_CATCH_UP,
-        "times while belayd was not there; all is at most 24, all:N another number; default last",
+        "times missed while belayd was down; all means at most 24, all:N at most N (default last)",
         "none|last|all"},
     {"wrap", 0, POPT_ARG_STRING, NULL, VAL_WRAP, "submit this shell command instead of a script",
         "COMMAND"},
     {"limit", 0, POPT_ARG_STRING, NULL, VAL_LIMIT,
-        "with history: so many times, at most 200; default 50", "NUMBER"},
+        "with history: number of times, at most 200 (default 50)", "NUMBER"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "with list: only of this user", "NAME"},
     POPT_TABLEEND,
 };

@@ -171,8 +171,8 @@ static int stop_all(struct down *d, struct err *e)
     free(path);
     if (!up && local_has_tasks(d->home))
         return err_set(e, ERR_UNAVAILABLE,
-            "belayd does not run, but jobs of its do, and without it they cannot be saved; nothing "
-            "was stopped: start it with belay up, then belay down");
+            "belayd is not running, but its jobs are, and without it they cannot be saved; nothing "
+            "was stopped: run belay up, then belay down");
     block_signals(d);
     if (up) {
         rc = client_create(&d->client, e);
@@ -213,7 +213,7 @@ static int run(int argc, const char **argv)
         else if (a.json)
             report_json(&d);
         else
-            printf("belayd is down; jobs that had not ended go on after the next belay up\n");
+            printf("belayd is down; unfinished jobs continue after the next belay up\n");
         rc = failed ? CLI_FAILED : CLI_OK;
     }
     client_destroy(d.client);
@@ -228,5 +228,5 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_down = {"down", CLI_NO_WORDS,
-    "save what runs here, then stop belayd and the agent", run, options, false};
+const struct verb verb_down = {
+    "down", CLI_NO_WORDS, "save running jobs, then stop belayd and the agent", run, options, false};

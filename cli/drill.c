@@ -103,7 +103,7 @@ static void print_resumed(const json_t *d)
         return;
     printf("  resumed     attempt %lld on node %lld%s, restored in %s",
         (long long)cli_int(d, "resumed_attempt", 0), (long long)cli_int(d, "resumed_node", 0),
-        same ? " (the same, as no other was to be had)" : "",
+        same ? " (the same node: no other was available)" : "",
         cli_duration(cli_int(d, "restore_ms", 0), restored, sizeof(restored)));
     if (cli_int(d, "resume_ms", 0) > 0)
         printf(", %s after the kill", cli_duration(cli_int(d, "resume_ms", 0), took, sizeof(took)));
@@ -226,7 +226,7 @@ static int follow(struct client *c, int64_t job, bool quiet, json_t **ret_drill,
         int rc = newest(c, job, &drill, e);
         if (rc == 0 && !drill)
             rc = err_set(e, ERR_INTERNAL,
-                "belayd has begun the drill of job %lld and does not tell it", (long long)job);
+                "belayd started the drill of job %lld but does not report it", (long long)job);
         if (rc == 0 && is_over(drill)) {
             *ret_drill = drill;
             return 0;
@@ -245,17 +245,17 @@ static int follow(struct client *c, int64_t job, bool quiet, json_t **ret_drill,
 static void advise(const json_t *drill)
 {
     if (str_eq(cli_text(drill, "state"), "interrupted"))
-        cli_error("nothing is known of whether job %lld resumes: drill it again when it runs",
+        cli_error("it is unknown whether job %lld resumes: drill it again when it runs",
             (long long)cli_int(drill, "job", 0));
     else if (str_eq(cli_text(drill, "state"), "failed") && cli_int(drill, "compared_with", 0) > 0)
-        cli_error("job %lld came back and made something else: what it saves is not all that its "
-                  "result depends on (random numbers, "
-                  "the order of the data; docs/reference/checkpoints.md)",
+        cli_error("job %lld resumed with a different result: its checkpoints lack something that "
+                  "the result depends on (random numbers, the order of the data; "
+                  "docs/reference/checkpoints.md)",
             (long long)cli_int(drill, "job", 0));
     else if (str_eq(cli_text(drill, "state"), "failed"))
-        cli_error("job %lld goes on, but would not come through a reclaim as it should: belay show "
-                  "%lld and belay logs %lld say "
-                  "more; docs/reference/checkpoints.md says what a program has to do",
+        cli_error(
+            "job %lld keeps running, but would not survive a reclaim correctly: see belay show "
+            "%lld and belay logs %lld; docs/reference/checkpoints.md says what a program has to do",
             (long long)cli_int(drill, "job", 0), (long long)cli_int(drill, "job", 0),
             (long long)cli_int(drill, "job", 0));
 }
@@ -277,7 +277,7 @@ static int compare(struct client *c, int64_t job, const struct wanted *w, bool q
 {
     int exit_code = 0;
     if (!quiet)
-        fprintf(stderr, "it has resumed; its result is compared when it has ended\n");
+        fprintf(stderr, "it has resumed; its result will be compared when it ends\n");
     int rc = cli_wait_job(c, job, false, &exit_code, e);
     if (rc == 0 && exit_code != 0)
         rc = err_set(e, ERR_CONFLICT,
@@ -363,10 +363,10 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"without-notice", 0, POPT_ARG_NONE, NULL, VAL_WITHOUT_NOTICE,
-        "kill it without a save: it has to resume from the checkpoint that it has", NULL},
+        "kill it without a save: it must resume from its latest checkpoint", NULL},
     {"compare", 0, POPT_ARG_STRING, NULL, VAL_COMPARE,
-        "when the job has ended, run this here with two directories, the undisturbed result and "
-        "its own: exit code 0 says that they are equal",
+        "after the job's end run this here with two directories, the undisturbed result and the "
+        "job's: exit code 0 means equal",
         "COMMAND"},
     {"against", 0, POPT_ARG_STRING, NULL, VAL_AGAINST,
         "with --compare: the undisturbed run of the same script", "JOB"},
@@ -378,4 +378,4 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_drill = {"drill", "[OPTION...] JOB | --list",
-    "save, kill and resume a running job, and certify that it comes back", run, options, false};
+    "save, kill and resume a running job, and certify that it resumes", run, options, false};

@@ -46,9 +46,9 @@ void estimate_print(const json_t *o, bool would)
     if (node || pool)
         printf(" on %s%s", node ? node : "a new machine of pool ", node ? "" : pool);
     if (format_moment(o, "latest", latest, sizeof(latest)))
-        printf(",\n  at the latest %s if nobody comes before it\n", latest);
+        printf(",\n  at the latest %s unless other jobs go first\n", latest);
     else
-        printf(";\n  nobody can say when at the latest: %s\n", cli_text(o, "unknown"));
+        printf(";\n  the latest time is unknown: %s\n", cli_text(o, "unknown"));
     if (!would && cli_int(o, "input_uusd", 0) > 0)
         printf("  where reading its input from elsewhere costs %s, at each start\n",
             cli_usd(cli_int(o, "input_uusd", 0), median, sizeof(median)));
@@ -63,7 +63,7 @@ static void print_cost(const json_t *cost, int64_t tasks)
         return;
     cli_usd(per_hour, hour, sizeof(hour));
     if (!json_is_integer(json_object_get(cost, "expected_uusd"))) {
-        printf("it would cost %s an hour; for how long it would run nobody can say\n", hour);
+        printf("it would cost %s an hour; its run time is unknown\n", hour);
         return;
     }
     printf("it would cost about %s (%s to %s)%s, at %s an hour%s\n",

@@ -77,7 +77,7 @@ static int run(int argc, const char **argv)
         rc = CLI_USAGE;
     }
     if (rc == 0 && choice.tty && !isatty(STDIN_FILENO)) {
-        cli_error("-t: standard input is no terminal");
+        cli_error("-t: standard input is not a terminal");
         rc = CLI_USAGE;
     }
     if (rc == 0 && !cli_job_id(a.rest[0], &job))
@@ -250,10 +250,10 @@ static int end_input(struct attached *a, struct err *e)
     a->ends = false;
     if (rc == 0 && code != 0)
         return err_set(e, ERR_CONFLICT,
-            "what was typed was not all written to the job's input, which is not ended");
+            "the typed text was not completely written to the job's input, which stays open");
     if (rc == 0)
         rc = run_in(a, ender, &code, e);
-    return rc == 0 && code != 0 ? err_set(e, ERR_CONFLICT, "the job's input could not be ended")
+    return rc == 0 && code != 0 ? err_set(e, ERR_CONFLICT, "the job's input could not be closed")
                                 : rc;
 }
 
@@ -353,7 +353,7 @@ static int begin_typing(struct attached *a, struct err *e)
     const struct session_ask in = {.job = a->job, .words = writer, .n_words = 3};
     int code = -1, rc = run_in(a, asker, &code, e);
     if (rc == 0 && code != 0)
-        cli_warn("the input of job %lld was ended before: its output is shown", (long long)a->job);
+        cli_warn("the input of job %lld is already closed: showing its output", (long long)a->job);
     return rc == 0 && code == 0 ? session_begin(&a->s, &in, e) : rc;
 }
 
@@ -373,7 +373,7 @@ static int attach(int64_t job, const struct attach_choice *choice, int *ret_exit
     if (rc == 0 && !a.lets_go)
         rc = cli_wait_job(a.s.client, job, false, ret_exit, e);
     else if (rc == 0)
-        fprintf(stderr, "\nbelay: let go of job %lld, which goes on\n", (long long)job);
+        fprintf(stderr, "\nbelay: detached from job %lld, which keeps running\n", (long long)job);
     client_destroy(a.s.client);
     if (rc == 0 && a.ended_by)
         *ret_exit = 128 + a.ended_by;
@@ -405,21 +405,20 @@ static int run_attach(int argc, const char **argv)
 
 static const struct poptOption attach_options[] = {
     {"tail", 'n', POPT_ARG_STRING, NULL, VAL_TAIL,
-        "begin so many lines before the end of its output (default 10)", "N"},
+        "start this many lines before the end of its output (default 10)", "N"},
     {"no-stdin", 0, POPT_ARG_NONE, NULL, VAL_NO_STDIN, "only look", NULL},
     {"keep-open", 0, POPT_ARG_NONE, NULL, VAL_KEEP_OPEN,
-        "the end of what is read here is not that of the job's input", NULL},
+        "keep the job's stdin open after local EOF", NULL},
     POPT_TABLEEND,
 };
 
 const struct verb verb_attach = {"attach", "[OPTION...] JOB",
-    "see a running job's output, and type to it", run_attach, attach_options, false};
+    "show a running job's output, and send it input", run_attach, attach_options, false};
 
 static const struct poptOption options[] = {
-    {"tty", 't', POPT_ARG_NONE, NULL, VAL_TTY,
-        "with a terminal of its own there, for shells and editors", NULL},
+    {"tty", 't', POPT_ARG_NONE, NULL, VAL_TTY, "allocate a terminal, for shells and editors", NULL},
     {"rank", 0, POPT_ARG_STRING, NULL, VAL_RANK,
-        "of a job on several nodes: on this one, from 0 (default 0)", "N"},
+        "rank to run on, for a job on several nodes, from 0 (default 0)", "N"},
     POPT_TABLEEND,
 };
 

@@ -17,6 +17,6 @@ static int run_release(int argc, const char **argv)
 }
 
 const struct verb verb_hold = {"hold", "[OPTION...] JOB...",
-    "keep jobs from being started; what runs goes on", run_hold, NULL, false};
+    "keep jobs from starting; running jobs continue", run_hold, NULL, false};
 const struct verb verb_release = {"release", "[OPTION...] JOB...", "let held jobs be started again",
     run_release, change_from_scratch, false};

@@ -223,7 +223,7 @@ static int finish(const struct visit *v, struct err *e)
     const char *end = rc == 0 ? cli_text(json_object_get(shown, "job"), "end") : "";
     for (size_t i = 0; i < sizeof(of_world) / sizeof(of_world[0]); i++)
         if (str_eq(end, of_world[i]) && json_is_false(json_object_get(v->s->spec, "requeue")))
-            say(v, "somebody was in it, so it is not queued again; --requeue has it begin anew");
+            say(v, "it was interactive, so it is not queued again; --requeue restarts it");
     if (rc == 0 && v->code >= 0 && (str_eq(end, "succeeded") || str_eq(end, "failed")))
         code = v->code;
     if (rc == 0 && v->code < 0 && str_eq(end, "failed"))

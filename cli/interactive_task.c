@@ -73,14 +73,14 @@ int interactive_host(void)
         else if (got == 0)
             break; /* the guest is gone */
         else if (ready == 0) {
-            cli_error("nobody has connected to the job within %d seconds", COME_MS / 1000);
+            cli_error("no connection to the job within %d seconds", COME_MS / 1000);
             return CLI_FAILED;
         }
     }
     close(fd);
     if (n == 2)
         return said[1];
-    cli_error("the session with who submitted the job broke off");
+    cli_error("the session with the submitter was cut off");
     return INTERACTIVE_BROKE;
 }
 
@@ -99,12 +99,13 @@ static bool tell_notice(bool told)
         const json_t *left = json_object_get(v, "seconds_left");
         if (json_is_number(left))
             fprintf(stderr,
-                "\r\nbelay: this node is taken back in %.0f seconds (%s), and with it what runs "
-                "here\r\n",
+                "\r\nbelay: the provider reclaims this node in %.0f seconds (%s); everything "
+                "running here will end\r\n",
                 json_number_value(left), cli_text(v, "kind"));
         else
             fprintf(stderr,
-                "\r\nbelay: this node is taken back (%s), and with it what runs here\r\n",
+                "\r\nbelay: the provider reclaims this node (%s); everything running here will "
+                "end\r\n",
                 cli_text(v, "kind"));
     }
     json_decref(v);

@@ -237,9 +237,8 @@ static void print_jobs(const json_t *jobs, const struct choice *c)
     json_array_foreach(jobs, i, job) print_job(t, job, c->why);
     table_print(t);
     if (json_array_size(jobs) == 0)
-        cli_say_empty(
-            c->all ? "no such jobs"
-                   : "no such jobs that have not ended (belay list -a lists those that have, too)");
+        cli_say_empty(c->all ? "no such jobs"
+                             : "no such jobs that are active (belay list -a includes ended ones)");
 }
 
 static int list(const struct choice *choice, bool json, struct err *e)
@@ -279,9 +278,8 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "those that have ended, too", NULL},
-    {"ended", 'e', POPT_ARG_NONE, NULL, VAL_ENDED,
-        "only those that have ended, the last that did first", NULL},
+    {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "include ended jobs", NULL},
+    {"ended", 'e', POPT_ARG_NONE, NULL, VAL_ENDED, "only ended jobs, latest end first", NULL},
     {"state", 's', POPT_ARG_STRING, NULL, VAL_STATE,
         "only in these: pending, running, cancelling, unfolded, ended, or how they ended: "
         "succeeded, failed, ...",
@@ -290,21 +288,20 @@ static const struct poptOption options[] = {
     {"account", 'A', POPT_ARG_STRING, NULL, VAL_TEAM, "only of these teams", "LIST"},
     {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "the same", "LIST"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL,
-        "only those that may run in these pools, run there or ran there", "LIST"},
+        "only jobs that may run, run or ran in these pools", "LIST"},
     {"name", 0, POPT_ARG_STRING, NULL, VAL_NAME,
-        "only of this name, in which * is any text; again for more names", "NAME"},
+        "only jobs of this name, where * matches any text; repeatable", "NAME"},
     {"label", 'l', POPT_ARG_STRING, NULL, VAL_LABEL,
-        "only with this label, or NAME with any value; again for more labels, all of them",
+        "only jobs with this label, or NAME with any value; repeated labels must all match",
         "NAME=VALUE"},
-    {"since", 0, POPT_ARG_STRING, NULL, VAL_SINCE, "without those that had ended by then", "TIME"},
-    {"until", 0, POPT_ARG_STRING, NULL, VAL_UNTIL, "without those that were submitted later",
-        "TIME"},
+    {"since", 0, POPT_ARG_STRING, NULL, VAL_SINCE, "leave out jobs that had ended by then", "TIME"},
+    {"until", 0, POPT_ARG_STRING, NULL, VAL_UNTIL, "leave out jobs submitted later", "TIME"},
     {"sort", 0, POPT_ARG_STRING, NULL, VAL_SORT,
         "newest (default), oldest or ended; those listed by name, user, state, pool, cost or "
         "started",
         "KEY"},
     {"limit", 'n', POPT_ARG_STRING, NULL, VAL_LIMIT, "at most this many (default 50)", "N"},
-    {"why", 0, POPT_ARG_NONE, NULL, VAL_WHY, "the first reason for which each waits", NULL},
+    {"why", 0, POPT_ARG_NONE, NULL, VAL_WHY, "the first reason why each job waits", NULL},
     POPT_TABLEEND,
 };
 

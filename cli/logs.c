@@ -96,7 +96,7 @@ static int run(int argc, const char **argv)
     int64_t id;
     int rc = cli_parse(&verb_logs, argc, argv, false, on_option, &choice, &a);
     if (rc == 0 && a.json && choice.follow) {
-        cli_error("--follow and --json do not go together");
+        cli_error("--follow and --json exclude each other");
         rc = CLI_USAGE;
     }
     if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
@@ -117,15 +117,15 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"follow", 'f', POPT_ARG_NONE, NULL, VAL_FOLLOW,
-        "go on until the job has ended, across attempts", NULL},
+        "keep printing until the job has ended, across attempts", NULL},
     {"rank", 0, POPT_ARG_STRING, NULL, VAL_RANK,
-        "of a job on several nodes: of this one, from 0 (default 0)", "N"},
+        "rank to show, for a job on several nodes, from 0 (default 0)", "N"},
     {"attempt", 0, POPT_ARG_STRING, NULL, VAL_ATTEMPT,
-        "only of this attempt, without the lines at the seams", "N"},
+        "only this attempt, without the lines that separate attempts", "N"},
     {"since", 0, POPT_ARG_STRING, NULL, VAL_SINCE,
-        "begin with what came at this time, such as 20:44, or 10m (ago)", "TIME"},
-    {"tail", 'n', POPT_ARG_STRING, NULL, VAL_TAIL, "begin so many lines before the end", "N"},
-    {"tail-bytes", 0, POPT_ARG_STRING, NULL, VAL_TAIL_BYTES, "begin this many bytes before the end",
+        "start with output of this time, such as 20:44, or 10m (ago)", "TIME"},
+    {"tail", 'n', POPT_ARG_STRING, NULL, VAL_TAIL, "start this many lines before the end", "N"},
+    {"tail-bytes", 0, POPT_ARG_STRING, NULL, VAL_TAIL_BYTES, "start this many bytes before the end",
         "N"},
     POPT_TABLEEND,
 };

@@ -23,7 +23,7 @@ static void usage(FILE *f)
         "usage: belay VERB [OPTION...] [ARGUMENT...]\n\n");
     for (size_t i = 0; cli_verbs[i]; i++)
         fprintf(f, "  %-11s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
-    fprintf(f, "\nbelay VERB --help tells more of one. A first job: belay up; belay submit "
+    fprintf(f, "\nbelay VERB --help shows a verb's options. A first job: belay up; belay submit "
                "train.sh; belay logs -f 1\n");
 }
 
@@ -122,7 +122,7 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
         {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(job_flags ? job_flags : none), 0,
             job_flags ? "The job:" : NULL, NULL},
         {"json", 0, POPT_ARG_NONE, NULL, VAL_JSON, "print JSON", NULL},
-        {"help", 'h', POPT_ARG_NONE, NULL, VAL_HELP, "print this and end", NULL},
+        {"help", 'h', POPT_ARG_NONE, NULL, VAL_HELP, "print this help and exit", NULL},
         POPT_TABLEEND,
     };
     char *name = mem_printf("belay %s", v->name);
@@ -137,8 +137,7 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
     while (ret_args->rest && ret_args->rest[ret_args->n_rest])
         ret_args->n_rest++;
     if (rc == 0 && str_eq(v->arguments, CLI_NO_WORDS) && ret_args->n_rest > 0) {
-        cli_error("unexpected word \"%s\" (belay %s --help tells what it takes)", ret_args->rest[0],
-            v->name);
+        cli_error("unexpected word \"%s\" (see belay %s --help)", ret_args->rest[0], v->name);
         rc = CLI_USAGE;
     }
     free(words);
@@ -174,8 +173,8 @@ static bool task_id(const char *text, int64_t *ret_id)
     free(path);
     *ret_id = cli_int(json_array_get(json_object_get(v, "jobs"), 0), "id", 0);
     if (v && *ret_id == 0)
-        cli_error(
-            "task %lld of job %lld has not begun, or there is none", (long long)n, (long long)id);
+        cli_error("task %lld of job %lld has not started, or does not exist", (long long)n,
+            (long long)id);
     json_decref(v);
     return *ret_id > 0;
 }

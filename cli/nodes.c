@@ -153,8 +153,8 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "nodes that are gone too", NULL},
-    {"racks", 0, POPT_ARG_NONE, NULL, VAL_RACKS, "what racks may draw, and draw", NULL},
+    {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "include nodes that are gone", NULL},
+    {"racks", 0, POPT_ARG_NONE, NULL, VAL_RACKS, "power limits and current power of racks", NULL},
     POPT_TABLEEND,
 };
 

@@ -68,9 +68,10 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "offers that are no longer configured too", NULL},
+    {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "include offers that are no longer configured",
+        NULL},
     POPT_TABLEEND,
 };
 
-const struct verb verb_offers = {"offers", CLI_NO_WORDS,
-    "list what can be bought, with prices and what was learned", run, options, false};
+const struct verb verb_offers = {
+    "offers", CLI_NO_WORDS, "list offers with prices and observations", run, options, false};

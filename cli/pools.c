@@ -236,10 +236,10 @@ static bool confirmed(bool json)
 {
     char answer[16];
     if (json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-        cli_error("nothing was applied: with --yes it will be");
+        cli_error("nothing was applied: --yes applies it");
         return false;
     }
-    printf("Put this in force? [y/N] ");
+    printf("Apply these changes? [y/N] ");
     fflush(stdout);
     return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
@@ -311,7 +311,7 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"yes", 'y', POPT_ARG_NONE, NULL, VAL_YES, "with apply: put it in force without asking", NULL},
+    {"yes", 'y', POPT_ARG_NONE, NULL, VAL_YES, "with apply: do not ask for confirmation", NULL},
     {"dry-run", 'n', POPT_ARG_NONE, NULL, VAL_DRY_RUN, "with apply: only show what would change",
         NULL},
     POPT_TABLEEND,

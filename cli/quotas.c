@@ -23,4 +23,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_quotas = {
-    "quotas", "[OPTION...]", "list what users and teams use of what they may", run, NULL, false};
+    "quotas", "[OPTION...]", "list users' and teams' use of their limits", run, NULL, false};

@@ -58,7 +58,7 @@ static int submit(struct submission *s, const struct cli_args *a)
 static int connect_to(struct choice *c, const struct cli_args *a)
 {
     if (c->tty && !isatty(STDIN_FILENO)) {
-        cli_error("--tty: standard input is no terminal; --interactive is without one");
+        cli_error("--tty: standard input is not a terminal; --interactive needs none");
         return CLI_USAGE;
     }
     if (a->n_rest == 0) {
@@ -89,9 +89,9 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"tty", 'T', POPT_ARG_NONE, NULL, VAL_TTY,
-        "its input and output are this terminal: for shells, editors, debuggers", NULL},
+        "connect it to this terminal: for shells, editors, debuggers", NULL},
     {"interactive", 'I', POPT_ARG_NONE, NULL, VAL_INTERACTIVE,
-        "its input is this one's, as its output is, without a terminal", NULL},
+        "connect its input and output to this command's, without a terminal", NULL},
     POPT_TABLEEND,
 };
 

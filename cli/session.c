@@ -197,7 +197,7 @@ static int take(const struct frame *f, int *ret_exit, struct err *e)
     case FRAME_FAIL:
         return err_set(e, ERR_IO, "%.*s", (int)(f->n < 400 ? f->n : 400), f->p);
     default:
-        return err_set(e, ERR_INVALID, "belayd sent what no job sends (type %d)", (int)f->type);
+        return err_set(e, ERR_INVALID, "belayd sent an invalid frame (type %d)", (int)f->type);
     }
 }
 
@@ -212,7 +212,7 @@ int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *
     int rc = client_call(s->client, "GET", path, NULL, CALL_MS, &reply, e);
     free(path);
     if (rc == ERR_UNAVAILABLE || rc == ERR_IO || rc == ERR_TIMEOUT)
-        err_wrap(e, "the session has ended with belayd, which went away");
+        err_wrap(e, "the session ended because belayd went away");
     bool ends = reply.channel_end;
     s->taken += (int64_t)reply.body.len;
     buf_add(&s->came, reply.body.data, reply.body.len);

@@ -92,7 +92,7 @@ static void print_priority(const json_t *job)
     char text[64];
     if (!json_is_object(p))
         return;
-    printf("priority      as if it had waited for %s: ",
+    printf("priority      like that of a job that waited %s: ",
         cli_duration(cli_int(p, "total_ms", 0), text, sizeof(text)));
     printf("its waiting %s", cli_duration(cli_int(p, "age_ms", 0), text, sizeof(text)));
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -415,7 +415,7 @@ static void print_job(const json_t *v)
     print_priority(job);
     print_checkpoint(job);
     print_leftover(json_object_get(v, "leftover"));
-    printf("attempts      %lld, %lld ended by the provider, %s of work done again\n",
+    printf("attempts      %lld, %lld reclaimed by the provider, %s of work lost\n",
         (long long)cli_int(job, "attempts", 0), (long long)cli_int(job, "reclaims", 0),
         cli_duration(cli_int(job, "lost_ms", 0), lost, sizeof(lost)));
     print_used(v);

@@ -129,8 +129,8 @@ int submission_build(struct submission *s, const char *file, const char *script,
             "%s:1: a job script begins with #! and its interpreter, for example #!/bin/sh", file);
     if (first_line_has_cr(script, n))
         return err_set(e, ERR_INVALID,
-            "%s:1: the lines end as in DOS, so that its interpreter would not be found: sed -i "
-            "'s/\\r$//' FILE mends them",
+            "%s:1: it has DOS line ends, so its interpreter would not be found: sed -i 's/\\r$//' "
+            "FILE removes them",
             file);
     if (!getcwd(cwd, sizeof(cwd)))
         return err_set(e, ERR_IO, "the current directory cannot be named; use --chdir DIR");
@@ -182,8 +182,7 @@ static int load_wrapped(struct submission *s, const char *wrap, int n_words, str
     struct buf script = {0};
     if (n_words > 0)
         return err_set(e, ERR_INVALID,
-            "--wrap: it takes the place of a script and its arguments: put the whole command in "
-            "quotes");
+            "--wrap replaces a script and its arguments: put the whole command in quotes");
     if (!wrap[strspn(wrap, " \t\r\n")])
         return err_set(e, ERR_INVALID, "--wrap: expected a command");
     buf_printf(&script, "#!/bin/sh\n%s\n", wrap);

@@ -125,10 +125,10 @@ static const struct poptOption options[] = {
     {"join", 0, POPT_ARG_NONE, NULL, VAL_JOIN,
         "a one-use token with which a machine joins a reserved pool", NULL},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "the pool it joins", "POOL"},
-    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "whose API token (default: yours)", "NAME"},
+    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "user of the API token (default: you)", "NAME"},
     {"admin", 0, POPT_ARG_NONE, NULL, VAL_ADMIN, "an administrator's", NULL},
     {"ttl", 0, POPT_ARG_STRING, NULL, VAL_TTL,
-        "how long it is good; 0: for ever (default: API 90d, join 1h)", "TIME"},
+        "lifetime; 0 is unlimited (default: API 90d, join 1h)", "TIME"},
     POPT_TABLEEND,
 };
 

@@ -265,12 +265,12 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"once", '1', POPT_ARG_NONE, NULL, VAL_ONCE,
-        "once, and end; as it is when the output is no terminal", NULL},
-    {"every", 'd', POPT_ARG_STRING, NULL, VAL_EVERY,
-        "so many seconds between two looks (default 2)", "SECONDS"},
-    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "of the jobs only these users'", "LIST"},
+        "print once and exit (default when stdout is not a terminal)", NULL},
+    {"every", 'd', POPT_ARG_STRING, NULL, VAL_EVERY, "seconds between refreshes (default 2)",
+        "SECONDS"},
+    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only jobs of these users", "LIST"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_top = {
-    "top", CLI_NO_WORDS, "show the cluster and what runs, again and again", run, options, false};
+const struct verb verb_top = {"top", CLI_NO_WORDS,
+    "show the cluster and running jobs, refreshed continuously", run, options, false};

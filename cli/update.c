@@ -40,7 +40,7 @@ static int read_change(json_t *changes, const char *word, struct err *e)
 static int read_changes(json_t *changes, const char **words, int n, struct err *e)
 {
     int rc =
-        n > 0 ? 0 : err_set(e, ERR_INVALID, "what is to change? belay update JOB KEY=VALUE...");
+        n > 0 ? 0 : err_set(e, ERR_INVALID, "nothing to change: belay update JOB KEY=VALUE...");
     for (int i = 0; rc == 0 && i < n; i++)
         rc = read_change(changes, words[i], e);
     return rc ? rc : updates_finish(changes, on_warning, NULL, e);
@@ -131,4 +131,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_update = {"update", "[OPTION...] [JOB] KEY=VALUE...",
-    "change what jobs were submitted with", run, NULL, false, true};
+    "change options of submitted jobs", run, NULL, false, true};

@@ -39,7 +39,7 @@ static int parse_arguments(struct program *p, int argc, char **argv)
     const struct poptOption options[] = {
         {"config", 'c', POPT_ARG_STRING, &p->config_file, 0,
             "configuration, YAML (docs/reference/emulator.md)", "FILE"},
-        {"check", 0, POPT_ARG_NONE, &p->only_check, 0, "check the configuration and end", NULL},
+        {"check", 0, POPT_ARG_NONE, &p->only_check, 0, "check the configuration and exit", NULL},
         {"port-file", 0, POPT_ARG_STRING, &p->port_file, 0,
             "write the endpoints here as JSON when ready", "FILE"},
         {"log-level", 0, POPT_ARG_STRING, &p->log_level, 0, "debug, info, warn or error", "LEVEL"},

@@ -219,13 +219,11 @@ static void print_result(const struct request *q, const json_t *result)
             cli_usd(llround(q->load.on_demand_uusd_h), text, sizeof text),
             q->on_demand_uusd > 0 ? "" : ", the list price of the nodes that were there");
     else
-        printf("\nWhat one costs on-demand is not known of these nodes: --on-demand says it.");
-    printf("%s\n", q->reserved_uusd > 0
-                       ? ""
-                       : " What a reserved one costs nobody but you knows: --reserved says it.");
-    printf("This is of what jobs held. What waited for room, or was not submitted for want of it, "
-           "is not in it; nor is it known whether\n"
-           "the next weeks are like the last.\n");
+        printf("\nThe on-demand price of these nodes is unknown: give it with --on-demand.");
+    printf(
+        "%s\n", q->reserved_uusd > 0 ? "" : " Give the price of a reserved one with --reserved.");
+    printf("This counts what jobs held, not jobs that waited for capacity or were not submitted "
+           "for lack of it.\nThe coming weeks may differ from the past ones.\n");
 }
 
 static int advise(struct request *q, const struct cli_args *a)
@@ -233,8 +231,8 @@ static int advise(struct request *q, const struct cli_args *a)
     struct err e;
     bool reserve = a->n_rest == 1 && str_eq(a->rest[0], "reserve");
     if (a->n_rest > 0 && !reserve) {
-        cli_error("advice on what? belay advise says what is held and not used, belay advise "
-                  "reserve how many GPUs to reserve");
+        cli_error("unknown kind of advice: belay advise lists what is held and not used, belay "
+                  "advise reserve how many GPUs to reserve");
         return CLI_USAGE;
     }
     bool forgotten = q->forgotten || q->for_ms >= 0 || q->volumes;
@@ -282,17 +280,17 @@ static int run(int argc, const char **argv)
 static const struct poptOption options[] = {
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "USER"},
     {"reclaim", 0, POPT_ARG_STRING, NULL, VAL_RECLAIM,
-        "save a job and put it aside until it is released", "JOB"},
+        "save a job and hold it until it is released", "JOB"},
     {"forgotten", 0, POPT_ARG_NONE, NULL, VAL_FORGOTTEN,
-        "checkpoints, held jobs, nodes and volumes that nobody has touched for a time, and what "
-        "they cost a day",
+        "checkpoints, held jobs, nodes and volumes left unused for a while, with their cost per "
+        "day",
         NULL},
     {"for", 0, POPT_ARG_STRING, NULL, VAL_FOR,
-        "forgotten: for so long (default: as belayd is configured, 30d)", "DURATION"},
+        "forgotten: unused for this long (default: as belayd is configured, 30d)", "DURATION"},
     {"volumes", 0, POPT_ARG_STRING, NULL, VAL_VOLUMES,
         "forgotten: whose volumes: own (default), all of the account, or none", "own|all|none"},
     {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS,
-        "reserve: that are looked back on, 1 to 52 (default 4)", "N"},
+        "reserve: weeks to examine, 1 to 52 (default 4)", "N"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "reserve: only this pool's nodes (default: all)",
         "POOL"},
     {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED,
@@ -304,4 +302,4 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_advise = {"advise", "[reserve] [OPTION...]",
-    "what is held and not used, and how many GPUs to reserve", run, options, false};
+    "list what is held and not used, and advise how many GPUs to reserve", run, options, false};

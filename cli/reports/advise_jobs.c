@@ -73,7 +73,7 @@ static void print_advice(const json_t *reply)
         print_table(items);
         print_words(items);
     } else {
-        printf("Nothing stands out: %lld running jobs were looked at.\n",
+        printf("No advice: %lld running jobs were examined.\n",
             (long long)cli_int(reply, "looked_at", 0));
     }
 }
@@ -235,19 +235,19 @@ static void print_forgotten(const json_t *reply)
     json_array_foreach(items, i, v) sum += cli_int(v, "uusd_per_day", 0);
     cli_duration(cli_int(reply, "for_ms", 0), text, sizeof(text));
     if (json_array_size(items) == 0) {
-        printf("Nothing is there that nobody has touched for %s.\n", text);
+        printf("Nothing has been unused for %s.\n", text);
         print_unlisted(reply);
         return;
     }
     list_table(items, columns);
-    printf("\n%zu thing%s that nobody has touched for %s", json_array_size(items),
+    printf("\n%zu item%s unused for %s", json_array_size(items),
         json_array_size(items) == 1 ? "" : "s", text);
     printf("%s: %s a day.\n",
         json_is_true(json_object_get(reply, "more")) ? ", and there are more" : "",
         cli_usd(sum, text, sizeof(text)));
     if (has_volumes(items)) {
-        printf("\nVolumes are attached to no machine. belay deletes none: look at what is on one, "
-               "and delete it at the provider.\n\n");
+        printf("\nVolumes are attached to no machine. belay deletes none: check their content, and "
+               "delete them at the provider.\n\n");
         print_volumes(items);
     }
     print_unlisted(reply);
@@ -277,7 +277,7 @@ int advise_reclaim(const char *text, bool json)
     if (v && json)
         cli_print_json(v);
     else if (v)
-        printf("job %lld is being saved, and put aside until belay release %lld\n", (long long)id,
+        printf("job %lld is being saved, and held until belay release %lld\n", (long long)id,
             (long long)id);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);

@@ -279,7 +279,7 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"node-usd", 0, POPT_ARG_STRING, NULL, VAL_NODE_USD, "what a node of one's own costs", "USD"},
-    {"nodes", 'N', POPT_ARG_STRING, NULL, VAL_NODES, "so many of them (default 1)", "N"},
+    {"nodes", 'N', POPT_ARG_STRING, NULL, VAL_NODES, "number of nodes (default 1)", "N"},
     {"years", 0, POPT_ARG_STRING, NULL, VAL_YEARS, "of depreciation (default 3)", "N"},
     {"kw", 0, POPT_ARG_STRING, NULL, VAL_KW,
         "a GPU's share of its node's power at work (default the rated power of its board)", "KW"},
@@ -290,7 +290,7 @@ static const struct poptOption options[] = {
     {"utilization", 'u', POPT_ARG_STRING, NULL, VAL_UTILIZATION,
         "which part of their hours is productive (default 80%), or measured: of belayd's nodes",
         "PERCENT|measured"},
-    {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "that are measured, 1 to 52 (default 4)", "N"},
+    {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "weeks to measure, 1 to 52 (default 4)", "N"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL,
         "which is measured (default: of utilisation the reserved ones)", "POOL"},
     {"interruptions", 0, POPT_ARG_STRING, NULL, VAL_INTERRUPTIONS,
@@ -310,12 +310,12 @@ static const struct poptOption options[] = {
         "compare with spot GPUs at so much an hour each; several", "USD"},
     {"months", 'm', POPT_ARG_STRING, NULL, VAL_MONTHS,
         "over which costs are averaged, 1 to 60 (default 36)", "N"},
-    {"cash-flow", 0, POPT_ARG_NONE, NULL, VAL_CASH_FLOW, "print what is paid month by month too",
+    {"cash-flow", 0, POPT_ARG_NONE, NULL, VAL_CASH_FLOW, "also print the payments month by month",
         NULL},
-    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "write a page with plots too, whole in one file",
-        "FILE"},
+    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML,
+        "also write a page with plots, self-contained in one file", "FILE"},
     POPT_TABLEEND,
 };
 
 const struct verb verb_breakeven = {"breakeven", "[OPTION...] [FILE]",
-    "rent or buy: what GPUs of one's own cost, and rented ones", run, options, false};
+    "rent or buy: compare the cost of owned and rented GPUs", run, options, false};

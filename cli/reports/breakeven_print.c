@@ -301,8 +301,8 @@ void breakeven_print(
 {
     char all[TEXT_MAX], no_staff[TEXT_MAX], least[TEXT_MAX];
     double gpu_years = r->gpus * p->months / 12;
-    printf("%.0f GPUs, %.1f %% of their hours productive, over %d months. What is told of a "
-           "GPU-hour is of a productive one.\n",
+    printf("%.0f GPUs, %.1f %% of their hours productive, over %d months. Figures per GPU-hour are "
+           "per productive one.\n",
         r->gpus, 100 * r->utilisation, p->months);
     printf("A GPU of one's own costs %s a year; without staff %s, hardware and power alone %s.\n",
         dollars(llround((double)side_cost(&r->own, ITEMS_ALL, p->months) / gpu_years), all),

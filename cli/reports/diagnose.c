@@ -98,10 +98,10 @@ static void print_result(const json_t *v)
     }
     print_seen(v);
     if (!json_is_true(json_object_get(v, "enough")))
-        printf("That is too little to say something: it takes %s.\n",
+        printf("That is too little data: %s are needed.\n",
             cli_duration(cli_int(v, "least_ms", 0), mem, sizeof(mem)));
     else if (json_array_size(found) == 0)
-        printf("Nothing holds it up that can be seen from outside.\n");
+        printf("No bottleneck is visible from outside.\n");
     json_array_foreach(found, i, f) print_finding(f, json_array_size(ranks));
 }
 
@@ -133,9 +133,9 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"over", 'o', POPT_ARG_STRING, NULL, VAL_OVER,
-        "that are looked back on, up to now or its end (default 15m)", "TIME"},
+        "period to examine, up to now or its end (default 15m)", "TIME"},
     POPT_TABLEEND,
 };
 
 const struct verb verb_diagnose = {"diagnose", "[OPTION...] JOB",
-    "say what holds a job up: disk, memory, network, GPUs", run, options, false};
+    "find what slows a job down: disk, memory, network, GPUs", run, options, false};

@@ -242,7 +242,7 @@ static void print_sums(const json_t *r, FILE *out)
     if (cli_int(r, "storage_uusd", 0) > 0)
         fprintf(
             out, "checkpoints kept    %s\n", cli_usd(cli_int(r, "storage_uusd", 0), a, sizeof a));
-    fprintf(out, "idle                %s, nodes that nobody used%s\n",
+    fprintf(out, "idle                %s, unused nodes%s\n",
         cli_usd(cli_int(r, "idle_uusd", 0), a, sizeof a),
         json_is_null(json_object_get(r, "team")) ? "" : ", of all teams");
     fprintf(out, "jobs that ended     %lld", (long long)cli_int(r, "jobs_ended", 0));
@@ -286,7 +286,7 @@ static void print_advice(const json_t *advice, FILE *out)
     size_t i;
     fputs("\nWhat can be done about it now:\n", out);
     if (json_array_size(advice) == 0)
-        fputs("  nothing that runs holds what it does not use\n", out);
+        fputs("  no running job holds unused resources\n", out);
     json_array_foreach(advice, i, a)
     {
         char text[32];
@@ -325,7 +325,7 @@ static void print_text(const json_t *r, FILE *out)
     print_lines(json_object_get(r, "projects"), "PROJECT", out);
     print_lines(json_object_get(r, "pools"), "POOL", out);
     if (json_array_size(json_object_get(r, "jobs")) > 0) {
-        fputs("\nJobs that cost most, of those that ended:\n", out);
+        fputs("\nMost expensive ended jobs:\n", out);
         list_table_to(json_object_get(r, "jobs"), job_columns, out);
     }
     if (json_array_size(json_object_get(r, "budgets")) > 0) {

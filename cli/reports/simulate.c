@@ -262,7 +262,7 @@ static int load(struct request *q)
     struct err e;
     if (q->n_pools == 0 || !q->jobs) {
         cli_error(
-            "what is simulated? --pools FILE says what there is to run on, --jobs LOG what ran");
+            "nothing to simulate: give --pools FILE, what to run on, and --jobs LOG, what ran");
         return CLI_USAGE;
     }
     if (q->days && wall_is_set(q->to)) {
@@ -676,32 +676,32 @@ static const struct poptOption options[] = {
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "only jobs submitted before this moment", "TIME"},
     {"days", 'd', POPT_ARG_STRING, NULL, VAL_DAYS,
         "only so many days of the log, from --from or its beginning", "N"},
-    {"answer", 0, POPT_ARG_STRING, NULL, VAL_ANSWER, "of a provider to a launch (default 2s)",
-        "DURATION"},
+    {"answer", 0, POPT_ARG_STRING, NULL, VAL_ANSWER,
+        "time of a provider to answer a launch (default 2s)", "DURATION"},
     {"gone", 0, POPT_ARG_STRING, NULL, VAL_GONE,
-        "until a machine that is to end is not paid for any more (default 30s)", "DURATION"},
+        "time until an ended machine is no longer paid for (default 30s)", "DURATION"},
     {"boot", 0, POPT_ARG_STRING, NULL, VAL_BOOT,
         "from the answer to the join of its machine (default 2m)", "DURATION"},
-    {"restore", 0, POPT_ARG_STRING, NULL, VAL_RESTORE, "of a checkpoint (default 30s)", "DURATION"},
+    {"restore", 0, POPT_ARG_STRING, NULL, VAL_RESTORE, "restore time of a checkpoint (default 30s)",
+        "DURATION"},
     {"save", 0, POPT_ARG_STRING, NULL, VAL_SAVE,
         "one save, of jobs of which the log does not say (default 15s)", "DURATION"},
     {"no-checkpoints", 0, POPT_ARG_NONE, NULL, VAL_NO_CHECKPOINTS,
-        "such jobs cannot be saved, and begin again", NULL},
+        "such jobs cannot be saved, and start from the beginning", NULL},
     {"notice", 0, POPT_ARG_STRING, NULL, VAL_NOTICE,
-        "before a spot machine is taken back (default: the provider's)", "DURATION"},
-    {"trace-from", 0, POPT_ARG_STRING, NULL, VAL_TRACE_FROM,
-        "begin so far into the traces (default 0)", "DURATION"},
+        "notice before a spot machine is reclaimed (default: the provider's)", "DURATION"},
+    {"trace-from", 0, POPT_ARG_STRING, NULL, VAL_TRACE_FROM, "offset into the traces (default 0)",
+        "DURATION"},
     {"machines", 0, POPT_ARG_STRING, NULL, VAL_TRACE_TIMES,
-        "what a trace counts as one is so many machines (default: any number, while it is not 0)",
-        "N"},
-    {"after", 0, POPT_ARG_STRING, NULL, VAL_AFTER,
-        "end so long after the last submit at the latest (default 30d)", "DURATION"},
+        "machines per count of a trace (default: unlimited while the count is not 0)", "N"},
+    {"after", 0, POPT_ARG_STRING, NULL, VAL_AFTER, "time limit after the last submit (default 30d)",
+        "DURATION"},
     {"seed", 0, POPT_ARG_STRING, NULL, VAL_SEED,
-        "of which machines go when some have to (default 1)", "N"},
-    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "write a page with plots too, whole in one file",
-        "FILE"},
+        "selects the machines that are reclaimed (default 1)", "N"},
+    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML,
+        "also write a page with plots, self-contained in one file", "FILE"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_simulate = {"simulate", CLI_NO_WORDS,
-    "what other pools would have made of the jobs that ran", run, options, false};
+const struct verb verb_simulate = {
+    "simulate", CLI_NO_WORDS, "simulate other pools on the jobs that ran", run, options, false};

@@ -176,7 +176,7 @@ int part_parse(const char *text, size_t n, struct part *ret_part, struct err *e)
     json_t *v = NULL;
     *ret_part = (struct part){0};
     if (!newline)
-        return err_set(e, ERR_INVALID, "what the part of a step is told is not whole");
+        return err_set(e, ERR_INVALID, "the parameters of the step's part are incomplete");
     int rc = json_parse(text, (size_t)(newline - text), META_MAX, &v, e);
     if (rc == 0)
         rc = read_meta(v, ret_part, &programs, &n_args, &n_env, e);
@@ -191,7 +191,7 @@ int part_parse(const char *text, size_t n, struct part *ret_part, struct err *e)
     ret_part->env = read_texts(&p, end, n_env);
     if (!ret_part->cwd || (programs && !ret_part->programs) || !ret_part->argv[n_args - 1] ||
         (n_env > 0 && !ret_part->env[n_env - 1]) || p != end)
-        return err_set(e, ERR_INVALID, "what the part of a step is told is not whole");
+        return err_set(e, ERR_INVALID, "the parameters of the step's part are incomplete");
     return 0;
 }
 

@@ -207,7 +207,7 @@ static void signal_job(void *ctx, const struct slurm_job *j)
         int rc = send_signal(s->c, &ask, &code, &e);
         if (rc == 0 && s->verbose)
             fprintf(stderr, "scancel: Signal %d to job %s%s\n", s->signal, shown,
-                code ? ": nobody hears it" : "");
+                code ? ": no process receives it" : "");
         if (rc == 0)
             continue;
         if (!s->quiet)

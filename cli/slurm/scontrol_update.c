@@ -34,7 +34,7 @@ static const struct {
     const char *slurm, *instead;
 } refused[] = {{"Priority", "the order is worked out anew all the time: Nice= puts a job back, "
                             "QOS= changes its class, scontrol hold keeps it"},
-    {"TimeMin", "belay does not shorten time limits: TimeLimit= sets the one that there is"},
+    {"TimeMin", "belay does not shorten time limits: TimeLimit= sets the limit"},
     {"EndTime", "TimeLimit= says how long it may run from its start on"},
     {"NumTasks", "submit the job again"}, {"CPUsPerTask", "NumCPUs= changes the CPUs of the job"},
     {"NtasksPerNode", "submit the job again"},

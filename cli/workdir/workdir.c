@@ -151,8 +151,7 @@ static int describe(struct upload *u)
     }
     if (rc == 0 && u->text.len > WORKDIR_TEXT_BYTES)
         rc = err_set(u->e, ERR_INVALID,
-            "the names of what is in %s are too long together: leave some out with .belayignore",
-            u->dir);
+            "the names in %s are too long together: leave some out with .belayignore", u->dir);
     return rc;
 }
 
@@ -294,7 +293,7 @@ int workdir_upload(struct client *c, const char *dir, workdir_warn_fn warn, void
     u.piece = mem_alloc(WORKDIR_PIECE_BYTES);
     int rc = workdir_scan(dir, warn, ctx, &u.scan, e);
     if (rc == 0 && u.scan.n == 0)
-        warn(ctx, "nothing is in the working directory that could be sent");
+        warn(ctx, "the working directory contains nothing that can be sent");
     if (rc == 0)
         rc = describe(&u);
     if (rc == 0)

@@ -159,7 +159,7 @@ static int check_regex(struct parse *p, const char *text)
             text++;
         else if (strchr("[](){}|+?^$", *text) || (*text == '*'))
             return fail(
-                p, "an expression may have . and .* here, and \\ before what is meant literally;");
+                p, "an expression may have . and .* here, and \\ before a literal character;");
         else if (*text == '.' && text[1] == '*')
             text++;
     }

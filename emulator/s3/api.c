@@ -424,8 +424,7 @@ bool s3_api_may(struct s3_call *c)
     if (!action)
         return true;
     if (!is_encrypted(c)) {
-        s3_fail(
-            c, "AccessDenied", "a policy of the bucket refuses what is not encrypted as it says");
+        s3_fail(c, "AccessDenied", "a policy of the bucket refuses objects without its encryption");
         return false;
     }
     /* Without the permission to list, a missing object must not be revealed. */

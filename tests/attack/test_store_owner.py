@@ -131,7 +131,7 @@ class StoreOwner(unittest.TestCase):
         self.assertIn("--from-scratch", why)
         self.assertEqual(lab.kinds(job).count("started"), 1)
         said = lab.belay("release", "--from-scratch", str(job))
-        self.assertIn("begins again from nothing", said)
+        self.assertIn("starts again from the beginning", said)
         self.assertEqual(lab.wait_event(job, "started", 2)["text"], "started from the beginning")
         lab.wait_event(job, "saved", 1 + lab.kinds(job).count("saved"))
         lab.post("/jobs/%d/requeue" % job)

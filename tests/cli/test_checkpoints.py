@@ -17,7 +17,7 @@ WORDS = {"get": ("out",), "export": ("out.tar",)}
 
 
 class Checkpoints(unittest.TestCase):
-    """Job 7 of cluster lab with checkpoints 1.1, 1.2 and 2.1; the file "step" tells which."""
+    """Job 7 of cluster lab with checkpoints 1.1, 1.2 and 2.1; the file "step" identifies each."""
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="belay-test.")
@@ -96,7 +96,7 @@ class Checkpoints(unittest.TestCase):
         ]
 
     def close(self):
-        """As belayd does when the job has ended."""
+        """Does what belayd does after the job's end."""
         os.makedirs(self.dir + "/st ore/lab/jobs/7/fences", exist_ok=True)
         open(self.dir + "/st ore/lab/jobs/7/fences/9999999999", "w").close()
 
@@ -125,7 +125,7 @@ class Checkpoints(unittest.TestCase):
 
         self.assertEqual(look(a), look(b))
 
-    # ---- looking ----
+    # ---- list and show ----
 
     def test_list_and_show(self):
         lines = self.ok("list", "7").splitlines()
@@ -154,7 +154,7 @@ class Checkpoints(unittest.TestCase):
     def test_verify_finds_what_is_damaged(self):
         self.assertEqual(
             self.ok("verify", "7@1.1"),
-            "checkpoint 1.1 of job 7 is whole: every byte is what was saved\n",
+            "checkpoint 1.1 of job 7 is intact: every byte was verified\n",
         )
         self.assertEqual(
             self.json("verify", "7"), {"job": 7, "attempt": 2, "sequence": 1, "whole": True}
@@ -267,12 +267,12 @@ class Checkpoints(unittest.TestCase):
         self.ok("delete", "7@1.2")
         self.ok("delete", "--force", "7@2.1")
         self.assertEqual(self.ids(), ["1.1"])
-        self.assertEqual(self.chunks(), chunks)  # a save may be under way that found them there
+        self.assertEqual(self.chunks(), chunks)  # a save in progress may have found them there
         self.close()
         self.ok("delete", "7@1.1")
         self.assertEqual((self.ids(), self.chunks()), ([], 0))
 
-    # ---- where ----
+    # ---- finding the store ----
 
     def test_the_place_is_named_by_flags_variables_or_a_file(self):
         none = {"BELAY_STORE": "", "BELAY_CLUSTER": ""}
@@ -304,7 +304,7 @@ class Checkpoints(unittest.TestCase):
         keys = self.key_file("lab.keys", 1)
         self.save(3, 1, keys)
         for options, env in ((("--key-file", keys), {}), ((), {"BELAY_KEY_FILE": keys})):
-            self.assertIn("is whole", self.ok(*options, "verify", "7", env=env))
+            self.assertIn("is intact", self.ok(*options, "verify", "7", env=env))
             self.assertRegex(self.ok(*options, "show", "7", env=env), "(?m) run$")
             self.assertEqual(len(self.ok(*options, "list", "7", env=env).splitlines()), 5)
             self.ok(*options, "get", "7", "out", env=env)
@@ -313,8 +313,8 @@ class Checkpoints(unittest.TestCase):
             self.ok(*options, "export", "7", "out.tar", env=env)
             os.unlink(self.dir + "/out.tar")
         self.assertIn(
-            "is whole", self.ok("--key-file", keys, "verify", "7@1.1")
-        )  # those before are not encrypted
+            "is intact", self.ok("--key-file", keys, "verify", "7@1.1")
+        )  # earlier ones are not encrypted
 
     def test_without_the_right_key_file_it_is_said_what_is_missing(self):
         keys, wrong = self.key_file("lab.keys", 1), self.key_file("other.keys", 2)
@@ -345,13 +345,13 @@ class Checkpoints(unittest.TestCase):
         os.mkdir(self.dir + "/home")
         keys = self.key_file("home/checkpoint.keys", 1)
         self.save(3, 1, keys)
-        self.assertIn("is whole", self.ok("verify", "7", env={"BELAY_HOME": self.dir + "/home"}))
+        self.assertIn("is intact", self.ok("verify", "7", env={"BELAY_HOME": self.dir + "/home"}))
         with open(self.dir + "/lab.yaml", "w") as f:
             f.write("cluster: lab\nstore: %s\nstate: %s/home\n" % (self.store, self.dir))
-        self.assertIn("is whole", self.ok("--config", "lab.yaml", "verify", "7"))
+        self.assertIn("is intact", self.ok("--config", "lab.yaml", "verify", "7"))
         with open(self.dir + "/lab.yaml", "w") as f:
             f.write("cluster: lab\nstore: %s\nkey_file: %s\n" % (self.store, keys))
-        self.assertIn("is whole", self.ok("--config", "lab.yaml", "verify", "7"))
+        self.assertIn("is intact", self.ok("--config", "lab.yaml", "verify", "7"))
 
     # ---- bad input ----
 

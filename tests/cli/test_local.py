@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay on one machine: up, submit, follow, cancel, requeue, down, up again; and what every verb prints where."""
+"""belay on one machine: up, submit, follow, cancel, requeue, down, up again; and the output of every verb."""
 
 import contextlib
 import fcntl
@@ -25,12 +25,10 @@ sys.path.insert(
 import belay_client  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
-WAIT_S = (
-    90  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
-)
+WAIT_S = 90  # upper limit of any single wait, including sanitizers and a busy machine
 
 
-# A podman of a few lines, which says which way in something came by. One command it puts elsewhere, as the true one does with all.
+# A fake podman that records how a command came in. It moves one command elsewhere, as the real one does with all.
 PODMAN = """#!/bin/sh
 [ "$1" = image ] && exit 0
 export CAME="$2"
@@ -53,7 +51,7 @@ esac
 
 
 def wait_until(is_so, what):
-    """For what nothing tells of."""
+    """Polls for a condition without an event."""
     until = time.monotonic() + WAIT_S
     while not is_so():
         if time.monotonic() > until:
@@ -72,7 +70,7 @@ def wait_event(client, job, kind, times=1):
 
 
 def is_gone(pid):
-    """With all that it had open, its locks among them: under the sanitizers giving up its memory takes a while."""
+    """Including its open files and locks: under the sanitizers freeing its memory takes a while."""
     try:
         with open("/proc/%d/stat" % pid) as f:
             return f.read().rpartition(")")[2].split()[0] in "ZX"
@@ -87,7 +85,7 @@ def blocked_signals(pid):
 
 
 class Home:
-    """A BELAY_HOME of its own. Leaving it leaves no process behind and checks what the sanitizers said."""
+    """A temporary BELAY_HOME. Leaving it ends all its processes and checks the sanitizers' reports."""
 
     def __enter__(self):
         self.dir = tempfile.mkdtemp(prefix="belay-test.")
@@ -116,7 +114,7 @@ class Home:
         ]
         reports = [
             text for text in said if "ERROR" in text or "runtime error" in text
-        ]  # not that a thread ended while leaks were looked for
+        ]  # ignore a thread that ended during leak detection
         problems = (
             ["belay down: " + done.stderr] * (done.returncode != 0)
             + ["left behind: %s" % left] * bool(left)
@@ -216,7 +214,7 @@ class Local(unittest.TestCase):
         )
 
     def wait_log(self, job, pattern):
-        """Follows the log until it shows the pattern."""
+        """Follows the log until the pattern appears."""
         follower = self.h.start("logs", "-f", str(job))
         seen = ""
         with follower:
@@ -259,7 +257,7 @@ class Local(unittest.TestCase):
             os.path.exists(os.path.join(sent, "src", "new"))
         )  # it worked on its own copy
         self.assertRegex(self.ok("show", str(job)), r"(?m)^workdir +sent with it, [0-9a-f]{12}$")
-        # What is damaged in a node's cache is fetched again.
+        # A damaged part of a node's cache is fetched again.
         cache = os.path.join(self.h.home, "agent", "workdirs")
         for name in os.listdir(cache):
             with open(os.path.join(cache, name), "r+b") as f:
@@ -268,7 +266,7 @@ class Local(unittest.TestCase):
             "--workdir", "upload", "--chdir", "sent", "--wait", "--wrap", "cat link src/run.sh"
         )
         self.assertRegex(self.ok("logs", str(job)), r"^data\n#!/bin/sh\ncat src/data link; exit")
-        # What the job has is what was there at the submit, for every attempt and every task; a node that has it does not ask for it.
+        # Every attempt and task gets the files as of the submit; a node that has them does not fetch them.
         array = self.submit(
             "--workdir",
             "upload",
@@ -294,7 +292,7 @@ class Local(unittest.TestCase):
                 ],
                 ["succeeded"],
             )
-        # A running job has its working directory over commands that users run in it.
+        # Commands that users run in a job use its working directory.
         script = self.h.script(
             "#BELAY --workdir upload\necho up; exec sleep 1000\n", os.path.join("sent", "job.sh")
         )
@@ -302,7 +300,7 @@ class Local(unittest.TestCase):
         self.wait_log(job, "^up$")
         self.assertIn("job.sh", self.ok("exec", str(job), "--", "ls"))
         self.ok("cancel", str(job))
-        # What cannot be sent is refused before anything is submitted.
+        # A directory that cannot be sent is refused before anything is submitted.
         with open(os.path.join(sent, "large"), "w") as f:
             f.truncate(3 << 30)
         done = self.h.belay("submit", "--workdir", "upload", "--chdir", "sent", "--wrap", "true")
@@ -381,7 +379,7 @@ class Local(unittest.TestCase):
         self.assertEqual(self.ok("logs", str(job)), "stdin\n")
 
     def test_follow_shows_the_whole_log_over_a_requeue(self):
-        # Says its attempt and waits to be told to go on; a requeue comes in between.
+        # Prints its attempt and waits for a signal to continue; a requeue comes in between.
         script = self.h.script(
             "echo attempt $BELAY_ATTEMPT\n[ $BELAY_ATTEMPT = 1 ] && exec sleep 1000\nexit 0\n"
         )
@@ -443,7 +441,7 @@ class Local(unittest.TestCase):
 
         held = self.submit("--hold", "--array", "0-9", "--wrap", "true")
         self.assertIn("%d_[0-9]" % held, self.ok("list"))
-        self.assertIn("has not begun", self.h.belay("show", "%d_3" % held).stderr)
+        self.assertIn("has not started", self.h.belay("show", "%d_3" % held).stderr)
         self.ok("cancel", "%d_[2-8]" % held, "%d_0" % held)
         self.assertEqual(self.json("show", str(held))["job"]["ref"], "%d_[1,9]" % held)
         self.ok("cancel", str(held))
@@ -545,7 +543,7 @@ class Local(unittest.TestCase):
         for words, code, text in (
             ((), 2, "which job"),
             (("x", "time=1h"), 2, "expected a job's number"),
-            ((str(job),), 2, "what is to change"),
+            ((str(job),), 2, "nothing to change"),
             ((str(job), "time"), 2, "expected KEY=VALUE"),
             ((str(job), "tim=2h"), 2, "nearest: time"),
             ((str(job), "time=x"), 2, "--time"),
@@ -674,7 +672,7 @@ class Local(unittest.TestCase):
             (("add",), 2, "which schedule"),
             (("add", "@daily"), 2, "a job script begins with"),
             (("add", "--tz", "Nowhere", "@daily", script), 2, "cron.zone"),
-            (("edit", "nightly.sh"), 2, "what is to be changed"),
+            (("edit", "nightly.sh"), 2, "nothing to change"),
             (("edit",), 2, "which entry"),
             (("edit", "nightly.sh", "--mem", "1G"), 2, "need the job"),
             (("pause",), 2, "which entry"),
@@ -850,7 +848,7 @@ class Local(unittest.TestCase):
         self.assertIn("4096 cpus", self.ok("why", job))
         self.assertRegex(
             self.ok("show", job),
-            "priority      as if it had waited for .*: its waiting .*, nice -30m00s",
+            "priority      like that of a job that waited .*: its waiting .*, nice -30m00s",
         )
         share = self.json("shares")["shares"][0]
         self.assertEqual((share["team"], share["pending"], share["share"]), (share["user"], 1, 1.0))
@@ -889,7 +887,7 @@ class Local(unittest.TestCase):
             self.assertNotRegex("".join(said), "waits? before it")  # the same once more
         self.ok("cancel", *map(str, [last, *before, filler]))
 
-    # ---- what is printed ----
+    # ---- output ----
 
     def test_every_verb_speaks_json(self):
         job = self.submit("--wait", self.h.script("echo hi\n"))
@@ -1023,7 +1021,7 @@ class Local(unittest.TestCase):
             (7, "inside %s\n%s\nin\n" % (job, self.h.dir), "oops\n"),
         )
         much = "x" * 99 + "\n"
-        done = self.h.belay("exec", job, "cat", text=much * 20000)  # more than anybody holds
+        done = self.h.belay("exec", job, "cat", text=much * 20000)  # more than any buffer holds
         self.assertEqual((done.returncode, len(done.stdout), done.stderr), (0, 2000000, ""))
         self.assertEqual(self.h.belay("exec", job, "--", "sh", "-c", "kill -9 $$").returncode, 137)
         for arguments, code, text in (
@@ -1031,7 +1029,7 @@ class Local(unittest.TestCase):
             (("--rank", "1", job, "true"), 1, "ranks count from 0"),
             ((job,), 2, "which command"),
             ((job, "--"), 2, "which command"),
-            (("-t", job, "sh"), 2, "no terminal"),
+            (("-t", job, "sh"), 2, "not a terminal"),
         ):
             done = self.h.belay("exec", *arguments)
             self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
@@ -1042,7 +1040,7 @@ class Local(unittest.TestCase):
             client.run_in(int(job), ["sh", "-c", "cat; echo 2 >&2; exit 3"], input=b"y" * 100000),
             (3, b"y" * 100000, b"2\n"),
         )
-        # It is in the task's group: it ends with the job, whose end it is told.
+        # It is in the task's group, so it ends with the job.
         inside = self.h.start("exec", job, "--", "sh", "-c", "echo here; exec sleep 1000")
         self.assertEqual(inside.stdout.readline(), "here\n")
         self.ok("cancel", job)
@@ -1068,7 +1066,7 @@ class Local(unittest.TestCase):
         for say, expect in (
             ("", r"name\?"),
             ("ann\n", r"hello ann"),
-            ("\x10\x11", "let go of job"),
+            ("\x10\x11", "detached from job"),
         ):
             os.write(fd, say.encode())
             while not re.search(expect, seen):
@@ -1098,7 +1096,7 @@ class Local(unittest.TestCase):
         self.assertEqual(beside.stdout.readline(), "here\n")
         done = self.h.belay(
             "attach", job, text="x" * 99 + "\n" + "y" * 300000
-        )  # more than anybody holds
+        )  # more than any buffer holds
         self.assertEqual(
             (done.returncode, done.stdout, done.stderr), (0, "go\n300100\nend of 1\n", "")
         )
@@ -1126,7 +1124,7 @@ class Local(unittest.TestCase):
         q = self.attached(job, text=None, sees=["go\n", "one\n"])  # of /dev/null
         for one in (p, q):
             one.send_signal(signal.SIGINT)
-            self.assertIn("let go of job", one.communicate(timeout=WAIT_S)[1])
+            self.assertIn("detached from job", one.communicate(timeout=WAIT_S)[1])
         p = self.attached(job, text="two\n", sees=["go\n", "one\n", "two\n"], stdin=subprocess.PIPE)
         self.h.kill("agent.pid")  # which ends the session, and nothing else
         self.ok("up")
@@ -1139,7 +1137,7 @@ class Local(unittest.TestCase):
         self.assertEqual(p.wait(WAIT_S), 0)
         self.assertEqual(self.ok("logs", job), "go\none\ntwo\nthree\nended\n")
         p = self.h.start("attach", job, stdin=subprocess.PIPE)
-        self.assertIn("was ended before", p.stderr.readline())
+        self.assertIn("is already closed", p.stderr.readline())
         self.ok("cancel", job)
         p.communicate(timeout=WAIT_S)
 
@@ -1179,7 +1177,7 @@ class Local(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "by exec\nin\n", ""))
             if (
                 os.geteuid() == 0
-            ):  # what is inside is no child of what went in, and ends with the session all the same
+            ):  # the command inside is not a child of podman exec, and ends with the session all the same
                 p = h.start("exec", "1", "--", "sh", "-c", "echo $$; exec sleep 999")
                 pid = int(p.stdout.readline())
                 p.terminate()
@@ -1217,7 +1215,7 @@ class Local(unittest.TestCase):
         self.ok("cancel", job)
 
     def start_on_terminal(self, *arguments, env=None):
-        """Started on a terminal of its own: the process, the terminal's other side, the terminal."""
+        """Starts it on a new terminal. Returns the process, the terminal's master and the terminal."""
         other, terminal = pty.openpty()
         p = subprocess.Popen(
             [BUILD + "/cli/belay", *arguments],
@@ -1287,7 +1285,7 @@ class Local(unittest.TestCase):
             ("shell", "ended", "failed", 5),
         )
         for arguments, text in (
-            (("--tty", "sh"), "no terminal"),
+            (("--tty", "sh"), "not a terminal"),
             (("-I",), "which command"),
             (("-I", "-a", "1-3", "sh"), "an array has no command"),
             (("-I", "--stdin", "sh"), "its input comes from here"),
@@ -1346,7 +1344,7 @@ class Local(unittest.TestCase):
             ended = self.json("show", job)["job"]
             self.assertEqual((ended["end"], ended["exit_code"]), ("failed", 128 + signal.SIGHUP))
             self.assertFalse(os.path.exists("/proc/%d" % pid))
-        # What ends the job is told, and it is not queued again.
+        # The reason for the job's end is printed, and it is not queued again.
         p, other, terminal = self.start_on_terminal(
             "run", "-T", "sh", "-c", "echo here; exec sleep 1000"
         )
@@ -1391,7 +1389,7 @@ class Local(unittest.TestCase):
         return usual
 
     def read_to_end(self, fd):
-        """Of a terminal: an error is its end."""
+        """Reads a terminal, on which an error means EOF."""
         with contextlib.suppress(OSError):
             while True:
                 self.assertTrue(
@@ -1404,7 +1402,7 @@ class Local(unittest.TestCase):
         return self.h.client()
 
     def wait_started(self, job):
-        """Its output may be there before belayd was told so."""
+        """Its output may arrive before belayd has recorded its start."""
         self.wait_event(job, "started")
 
     def wait_event(self, job, kind):
@@ -1433,7 +1431,7 @@ class Local(unittest.TestCase):
         while not (usage and usage["cpu_milli"]) and time.monotonic() < until:
             self.wait_event(
                 self.submit(self.h.script("true\n")), "ended"
-            )  # the agent tells of its end, and of all else
+            )  # the agent reports its end, and everything else
             usage = client.show_job(job)["job"]["usage"]
         self.assertGreater(usage["cpu_milli"], 100)
         self.assertGreaterEqual(usage["memory_peak_bytes"], usage["memory_bytes"])
@@ -1529,7 +1527,7 @@ class Local(unittest.TestCase):
         self.assertIn("n" * 60, self.ok("list", "-a", env={"COLUMNS": "40"}))
 
     def on_terminal(self, *arguments):
-        """What a verb prints on a terminal, and what on stderr."""
+        """Returns a verb's output on a terminal, and its stderr."""
         main, end = pty.openpty()
         with os.fdopen(main, "rb", buffering=0) as terminal:
             p = self.h.start(*arguments, stdout=end)
@@ -1556,7 +1554,7 @@ class Local(unittest.TestCase):
             (("list", "-a", "-u", "nobody"), "no such jobs\n"),
             (
                 ("list", "-u", "nobody"),
-                "no such jobs that have not ended (belay list -a lists those that have, too)\n",
+                "no such jobs that are active (belay list -a includes ended ones)\n",
             ),
         ):
             with self.subTest(arguments):
@@ -1591,7 +1589,7 @@ class Local(unittest.TestCase):
         )
 
     def test_what_a_job_leaves_in_the_store_is_what_was_asked_for(self):
-        """Two saves; then the end, and the cleaning that belayd does by itself."""
+        """Two saves, then the end and belayd's own cleanup."""
         save = (
             'for step in 1 2; do echo $step >"$BELAY_CHECKPOINT_DIR/step"\n'
             '"%s/cli/belay" checkpoint commit --progress $step || exit 1; done\n' % BUILD
@@ -1626,7 +1624,7 @@ class Local(unittest.TestCase):
             self.assertEqual(
                 sorted(manifests), ["0000000001-000000000%d.json" % n for n in (1, 2)][2 - stays :]
             )
-            listed = self.json("checkpoint", "list", job)["checkpoints"]  # belayd says where
+            listed = self.json("checkpoint", "list", job)["checkpoints"]  # belayd knows the store
             self.assertEqual([c["sequence"] for c in listed], [2, 1][:stays])
         self.ok("checkpoint", "delete", job + "@1.2")  # the newest, but the job has ended
 
@@ -1720,7 +1718,7 @@ class Local(unittest.TestCase):
                 "#!/bin/sh\n#BELAY --tme 2h\n",
                 'e:2: "--tme" is not known; did you mean --time?',
             ),
-            ("g", "#!/bin/sh\r\necho\r\n", "g:1: the lines end as in DOS"),
+            ("g", "#!/bin/sh\r\necho\r\n", "g:1: it has DOS line ends"),
             ("f", "#!/bin/sh\n#" + "x" * (1 << 20), ""),
         ):
             path = os.path.join(self.h.dir, name)
@@ -1853,7 +1851,7 @@ class DownAndUp(unittest.TestCase):
                 done = h.belay("down")
                 self.assertEqual((done.returncode, done.stderr, h.processes()), (0, "", []))
                 self.assertIn("no belayd answers at " + path, h.belay("list").stderr)
-            self.assertEqual(h.belay("up").returncode, 0)  # and without FILE it is back in its home
+            self.assertEqual(h.belay("up").returncode, 0)  # without FILE it uses its home again
             self.assertTrue(os.path.exists(os.path.join(h.home, "belayd.sock")))
 
     def test_programs_are_found_where_they_are_installed(self):
@@ -1930,7 +1928,7 @@ class DownAndUp(unittest.TestCase):
             for file in ("belayd.json", "agent.pid"):
                 h.kill(file)
                 self.assertEqual(h.belay("up").returncode, 0)
-            self.assertIn("belayd, which went away", inside.communicate(timeout=WAIT_S)[1])
+            self.assertIn("belayd went away", inside.communicate(timeout=WAIT_S)[1])
             self.assertEqual(inside.returncode, 1)
             wait_until(lambda: is_gone(pid), "what nobody wants any more ends")
             open(os.path.join(h.dir, "go"), "w").close()
@@ -1952,7 +1950,7 @@ class DownAndUp(unittest.TestCase):
             h.kill("agent.pid")
             self.assertEqual(
                 h.belay("update", "1", "time=0:00:02").stdout, "job 1 is changed\n"
-            )  # nobody is there to be told
+            )  # no session to report to
             h.kill("belayd.json")
             self.assertEqual(h.belay("up").returncode, 0)
             err = job.communicate(timeout=WAIT_S)[1]
@@ -1968,7 +1966,7 @@ class DownAndUp(unittest.TestCase):
             h.kill("belayd.json")
             self.assertEqual(h.belay("up").returncode, 0)
             err = p.communicate(timeout=WAIT_S)[1]
-            self.assertIn("the session has ended with belayd, which went away", err)
+            self.assertIn("the session ended because belayd went away", err)
             self.assertEqual(p.returncode, 128 + signal.SIGHUP, err)
             shown = json.loads(h.belay("show", "1", "--json").stdout)["job"]
             self.assertEqual(
@@ -1988,7 +1986,7 @@ class DownAndUp(unittest.TestCase):
             h.kill("belayd.json")
             done = h.belay("down")
             self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertIn("start it with belay up, then belay down", done.stderr)
+            self.assertIn("run belay up, then belay down", done.stderr)
             self.assertEqual(h.belay("up").returncode, 0)
             self.assertEqual(h.belay("down").returncode, 0)
             self.assertEqual(h.processes(), [])
@@ -2032,11 +2030,11 @@ class DownAndUp(unittest.TestCase):
             follower = h.start("logs", "-f", "1")
             self.assertEqual(follower.stdout.readline(), "attempt 1\n")
             pipe = os.path.join(h.home, "agent", "tasks", "1-1", "checkpoint", "pipe")
-            os.mkfifo(pipe)  # what no save can take
+            os.mkfifo(pipe)  # which no save can store
             show = lambda: json.loads(h.belay("show", "1", "--json").stdout)
             done = h.belay("requeue", "1")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertIn("If the save fails it goes on running", done.stdout)
+            self.assertIn("If the save fails it keeps running", done.stdout)
             wait_event(h.client(), 1, "requeue-dropped")
             self.assertEqual(
                 (
@@ -2046,7 +2044,7 @@ class DownAndUp(unittest.TestCase):
                 ),
                 ("running", 1, None),
             )
-            done = h.belay("requeue", "1")  # again: it is told again
+            done = h.belay("requeue", "1")  # repeated: reported again
             wait_event(h.client(), 1, "requeue-dropped", times=2)
             os.unlink(pipe)
             self.assertEqual(h.belay("requeue", "1").returncode, 0)

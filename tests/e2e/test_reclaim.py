@@ -87,8 +87,8 @@ class Reclaim(unittest.TestCase):
             self.assertEqual((p.returncode, out), (143, ""), err)
             self.assertRegex(
                 err,
-                r"\nbelay: this node is taken back in \d+ seconds \(reclaim\), and with it what runs here\n"
-                r"belay: job \d+ ended: reclaimed.*\nbelay: somebody was in it, so it is not queued again; --requeue",
+                r"\nbelay: the provider reclaims this node in \d+ seconds \(reclaim\); everything running here will end\n"
+                r"belay: job \d+ ended: reclaimed.*\nbelay: it was interactive, so it is not queued again; --requeue",
             )
             self.assertEqual([a["end"] for a in l.show(job)["attempts"]], ["reclaimed"])
 

@@ -136,7 +136,7 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
             "there is enough of the one that is well",
         )
         self.assertEqual((self.codes(lab, well), self.advice(lab, well)), ([], []))
-        self.assertIn("Nothing holds it up", lab.belay("diagnose", str(well)))
+        self.assertIn("No bottleneck is visible", lab.belay("diagnose", str(well)))
         self.become(lab, COOL + WELL)
         self.end(lab, hot, well)
 

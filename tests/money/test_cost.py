@@ -306,7 +306,7 @@ class Cost(unittest.TestCase):
             "the same on-demand  $20.00, saved 60.0 %",
             "lost to reclaims    $2.00, 25.0 %",
             "jobs that ended     2, 1 succeeded, $8.00 each",
-            "nothing that runs holds what it does not use",
+            "no running job holds unused resources",
         ):
             self.assertIn(part, text)
         self.assertRegex(text, r"USER +SPENT +ON-DEMAND")
@@ -346,7 +346,7 @@ class Cost(unittest.TestCase):
             "$1.50",
             "bob",
             "<b>dear</b>",
-            "Nothing that runs",
+            "No running job",
         ):
             self.assertIn(part, seen["text"])
 

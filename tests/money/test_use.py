@@ -228,7 +228,7 @@ class Use(unittest.TestCase):
             json.loads(self.belay("advise", "reserve", "--json", "--reserved", "3"))["cheapest"], 8
         )
         printed = self.belay("advise", "reserve")
-        for part in ("Reserve 16: 75.", "by use", "--reserved says it", "What waited for room"):
+        for part in ("Reserve 16: 75.", "by use", "with --reserved", "waited for capacity"):
             self.assertIn(part, printed)
         alone = json.loads(self.belay("advise", "reserve", "--json", "--pool", "burst"))
         self.assertEqual((alone["size"], alone["peak"], alone["cheapest"]), (0, 12, None))

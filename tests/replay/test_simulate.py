@@ -533,8 +533,8 @@ class Simulate(unittest.TestCase):
 
     def test_mistakes_are_told_with_their_place(self):
         for words, part in (
-            ((), "--pools FILE says what there is to run on"),
-            (("--pools", "pools.yaml"), "--jobs LOG what ran"),
+            ((), "--pools FILE, what to run on"),
+            (("--pools", "pools.yaml"), "--jobs LOG, what ran"),
             (("--pools", "nowhere.yaml", "--jobs", "jobs.csv"), "nowhere.yaml"),
             (("--pools", "jobs.csv", "--jobs", "jobs.csv"), "jobs.csv:"),
             (

@@ -196,7 +196,7 @@ class Telemetry(unittest.TestCase):
             body["findings"][0]["text"],
         )
         self.assertEqual(self.diagnosis(other, lambda b: b["ranks"])["findings"], [])
-        self.assertIn("Nothing holds it up", self.belay("diagnose", str(other)).stdout)
+        self.assertIn("No bottleneck is visible", self.belay("diagnose", str(other)).stdout)
 
     def test_a_node_that_is_held_back_is_given_nothing_new_and_counts_what_it_draws(self):
         job, attempt = self.run_job(gpus=1)
@@ -281,10 +281,10 @@ class Telemetry(unittest.TestCase):
         )
         said = self.belay("advise", "--forgotten", "--for", "0s").stdout
         self.assertRegex(said, r"(?m)^held-job +%d +- +job " % held)
-        self.assertIn("3 things that nobody has touched for", said)
+        self.assertIn("3 items unused for", said)
         self.assertIn("$3.00 a day", said)
         self.assertIn(
-            "Nothing is there that nobody has touched for 30d",
+            "Nothing has been unused for 30d",
             self.belay("advise", "--forgotten").stdout,
         )
         self.assertNotIn("$$", said)
@@ -357,7 +357,7 @@ class Telemetry(unittest.TestCase):
         large, second = self.run_job(first, cpus=4, memory_mib=800)
         well, third = self.run_job(first, second, cpus=1)
         self.assertEqual(self.advice(lambda b: True), {"items": [], "looked_at": 3, "next": None})
-        self.assertIn("Nothing stands out: 3 running jobs", self.belay("advise").stdout)
+        self.assertIn("No advice: 3 running jobs", self.belay("advise").stdout)
         cold = {**HOT, "busy_ms": 600, "thermal_ms": 0}
         busy = {"ms": 60000, "cpu_ms": 59000, "memory_bytes": 100 << 20}
         self.sync(
@@ -403,7 +403,7 @@ class Telemetry(unittest.TestCase):
         self.assertIn("takes no part in checkpoints", done.stderr)
         done = self.belay("advise", "--reclaim", str(idle))
         self.assertIn(
-            "job %d is being saved, and put aside until belay release %d" % (idle, idle),
+            "job %d is being saved, and held until belay release %d" % (idle, idle),
             done.stdout,
         )
         # It is stopped once it has saved, and not before.
