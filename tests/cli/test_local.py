@@ -1046,6 +1046,7 @@ class Local(unittest.TestCase):
         self.ok("cancel", job)
         out, err = inside.communicate(timeout=WAIT_S)
         self.assertIn(inside.returncode, (1, 137, 143), err)
+        self.wait_event(job, "ended")  # the session may end before the job has
         done = self.h.belay("exec", job, "true")
         self.assertEqual(done.returncode, 1)
         self.assertIn("has ended", done.stderr)
