@@ -6,7 +6,8 @@
  *                 ^                            ^  ^                              |  ^     | failed:
  *                 +------ refused, expired ----+  +------------ renewed ---------+  +-----+ backoff
  *
- * One request at a time; the timer waits either for the next try or for the renewal.
+ * One request at a time; the timer waits either for the next try or for the renewal. A wrong clock
+ * costs at most one early renewal at each start of the agent.
  */
 #include "agent/enroll.h"
 
@@ -19,15 +20,11 @@
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
 #define RETRY_CAP_MS 60000
+#define SKEW_MAX_MS SECONDS_MS(300)
 /* recheck periodically, because the wall clock may jump */
 #define RENEW_SLEEP_MAX_MS SECONDS_MS(3600)
 
 static void on_timer(struct timer *timer, void *ctx);
-
-static int64_t now_ms(const struct enroll *en)
-{
-    return clock_wall(en->timers->clock).ms;
-}
 
 static void retry(struct enroll *en, const char *what, const struct err *e)
 {
@@ -38,11 +35,22 @@ static void retry(struct enroll *en, const char *what, const struct err *e)
 
 static void watch_life(struct enroll *en)
 {
-    int64_t left_ms = identity_renew_at(en->id).ms - now_ms(en);
-    left_ms = left_ms < 0 ? 0 : left_ms;
+    int64_t left_ms = identity_renew_in_ms(en->id, en->timers->clock);
     en->renewing = true;
     timer_start(
         en->timers, &en->timer, left_ms > RENEW_SLEEP_MAX_MS ? RENEW_SLEEP_MAX_MS : left_ms);
+}
+
+/* Warns once, when a certificate was issued a moment ago by another clock. */
+static void check_clock(struct enroll *en)
+{
+    int64_t ahead_ms = clock_wall(en->timers->clock).ms - en->id->issued_at.ms;
+    if (en->warned_of_clock || (ahead_ms <= SKEW_MAX_MS && ahead_ms >= -SKEW_MAX_MS))
+        return;
+    en->warned_of_clock = true;
+    log_warn(ahead_ms > 0 ? "this machine's clock is ahead of belayd's: set the wrong one"
+                          : "this machine's clock is behind belayd's: set the wrong one",
+        log_i("ms", ahead_ms > 0 ? ahead_ms : -ahead_ms));
 }
 
 static int take(
@@ -53,9 +61,11 @@ static int take(
     if (!rc)
         rc = wire_joined_decode(buf_str(&reply->body), reply->body.len, &joined, e);
     if (!rc)
-        rc = identity_accept(en->id, &joined, e);
-    if (!rc)
+        rc = identity_accept(en->id, &joined, clock_mono(en->timers->clock), e);
+    if (!rc) {
         en->tries = 0;
+        check_clock(en);
+    }
     return rc;
 }
 
@@ -159,7 +169,7 @@ static void on_timer(struct timer *timer, void *ctx)
     (void)timer;
     if (!en->renewing)
         join(en);
-    else if (now_ms(en) < identity_renew_at(en->id).ms)
+    else if (identity_renew_in_ms(en->id, en->timers->clock) > 0)
         watch_life(en);
     else
         renew(en);

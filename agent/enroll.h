@@ -30,7 +30,7 @@ struct enroll {
     struct timer timer;
     struct http_call *call;
     int tries;
-    bool renewing, stopped;
+    bool renewing, stopped, warned_of_clock;
 };
 
 /* Joins, or schedules the renewal if the node has a certificate. */

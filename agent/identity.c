@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define KEY_BYTES_MAX 4096
+#define THIRD_LEAST_MS 200 /* of a life, however short */
 
 static int ssl_fail(struct err *e, enum err_kind kind, const char *what)
 {
@@ -108,8 +109,8 @@ static int wall_of(const ASN1_TIME *t, struct wall *ret_wall)
 }
 
 /* Checks that the certificate is for our key, and reads its life. */
-static int check_cert(const struct identity *id, const char *pem, struct wall *ret_from,
-    struct wall *ret_to, struct err *e)
+static int check_cert(const struct identity *id, const char *pem, struct wall *ret_issued_at,
+    struct wall *ret_ends_at, struct err *e)
 {
     BIO *bio = BIO_new_mem_buf(pem, -1);
     X509 *cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
@@ -119,9 +120,11 @@ static int check_cert(const struct identity *id, const char *pem, struct wall *r
         rc = ssl_fail(e, ERR_INVALID, "the certificate from belayd does not parse");
     else if (!key || X509_check_private_key(cert, key) != 1)
         rc = ssl_fail(e, ERR_INVALID, "the certificate is not for this node's key");
-    else if (wall_of(X509_get0_notBefore(cert), ret_from) ||
-             wall_of(X509_get0_notAfter(cert), ret_to))
+    else if (wall_of(X509_get0_notBefore(cert), ret_issued_at) ||
+             wall_of(X509_get0_notAfter(cert), ret_ends_at))
         rc = err_set(e, ERR_INVALID, "the certificate's dates do not parse");
+    else
+        ret_issued_at->ms += WIRE_CERT_BACKDATE_MS;
     EVP_PKEY_free(key);
     X509_free(cert);
     BIO_free(bio);
@@ -137,7 +140,7 @@ static int load_node(struct identity *id, struct err *e)
     if (!rc)
         rc = wire_joined_decode(buf_str(&text), text.len, &joined, e);
     if (!rc)
-        rc = check_cert(id, joined.cert_pem, &id->not_before, &id->not_after, e);
+        rc = check_cert(id, joined.cert_pem, &id->issued_at, &id->ends_at, e);
     if (!rc)
         id->node = joined;
     else if (rc != ERR_NOT_FOUND)
@@ -150,7 +153,7 @@ static int load_node(struct identity *id, struct err *e)
 
 int identity_open(const char *dir, struct identity *ret_id, struct err *e)
 {
-    struct identity id = {.dir = mem_strdup(dir)};
+    struct identity id = {.dir = mem_strdup(dir), .taken_at = MONO_NONE};
     int rc = load_key(&id, e);
     if (!rc)
         rc = load_node(&id, e);
@@ -197,10 +200,11 @@ int identity_csr(
     return rc;
 }
 
-int identity_accept(struct identity *id, const struct wire_joined *joined, struct err *e)
+int identity_accept(
+    struct identity *id, const struct wire_joined *joined, struct mono now, struct err *e)
 {
-    struct wall from, to;
-    int rc = check_cert(id, joined->cert_pem, &from, &to, e);
+    struct wall issued_at, ends_at;
+    int rc = check_cert(id, joined->cert_pem, &issued_at, &ends_at, e);
     if (rc)
         return rc;
     char *path = file_in(id, "node.json");
@@ -209,8 +213,9 @@ int identity_accept(struct identity *id, const struct wire_joined *joined, struc
     rc = fs_write_atomic(path, text.data, text.len, 0600, e);
     if (!rc) {
         id->node = *joined;
-        id->not_before = from;
-        id->not_after = to;
+        id->issued_at = issued_at;
+        id->ends_at = ends_at;
+        id->taken_at = now;
     }
     buf_deinit(&text);
     free(path);
@@ -225,7 +230,15 @@ void identity_forget(struct identity *id)
     id->node = (struct wire_joined){0};
 }
 
-struct wall identity_renew_at(const struct identity *id)
+int64_t identity_renew_in_ms(const struct identity *id, const struct clock *clock)
 {
-    return (struct wall){id->not_before.ms + (id->not_after.ms - id->not_before.ms) / 3 * 2};
+    int64_t third_ms = (id->ends_at.ms - id->issued_at.ms) / 3;
+    third_ms = third_ms < THIRD_LEAST_MS ? THIRD_LEAST_MS : third_ms;
+    int64_t wait_ms = id->issued_at.ms + 2 * third_ms - clock_wall(clock).ms;
+    if (mono_is_set(id->taken_at)) {
+        int64_t age_ms = clock_mono(clock).ms - id->taken_at.ms;
+        int64_t least_ms = third_ms - age_ms, most_ms = 2 * third_ms - age_ms;
+        wait_ms = wait_ms < least_ms ? least_ms : wait_ms > most_ms ? most_ms : wait_ms;
+    }
+    return wait_ms < 0 ? 0 : wait_ms;
 }

@@ -16,8 +16,10 @@
 struct identity {
     char *dir;
     char *key_pem;
-    struct wire_joined node;           /* node.node 0 = not joined */
-    struct wall not_before, not_after; /* of the certificate */
+    struct wire_joined node; /* node.node 0 = not joined */
+    /* of the certificate, by belayd's clock */
+    struct wall issued_at, ends_at;
+    struct mono taken_at; /* when this process accepted it; MONO_NONE if an earlier one did */
 };
 
 /* Loads the key, creating it if there is none, and the result of an earlier join. A node.json that
@@ -33,13 +35,16 @@ int identity_csr(
 
 /* Stores the result of a join or a renewal durably. ERR_INVALID if the certificate is not for our
  * key. */
-int identity_accept(struct identity *id, const struct wire_joined *joined, struct err *e);
+int identity_accept(
+    struct identity *id, const struct wire_joined *joined, struct mono now, struct err *e);
 
 /* Deletes a refused certificate. The next join creates a new node, or finds the old one by its key.
  */
 void identity_forget(struct identity *id);
 
-/* When the certificate should be renewed: after 2/3 of its life. */
-struct wall identity_renew_at(const struct identity *id);
+/* Time left until the certificate should be renewed; 0 = renew now. It is due after 2/3 of its life
+ * by either clock, but not within a third of its life after this process accepted it: the wall
+ * clock may be wrong. */
+int64_t identity_renew_in_ms(const struct identity *id, const struct clock *clock);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
+#include "base/wire/wire.h"
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -21,7 +22,6 @@
 
 #define CA_DAYS 3650
 #define PEM_MAX 65536
-#define BACKDATE_S 300 /* allows for nodes with slow clocks */
 
 struct ca {
     X509 *cert;
@@ -120,7 +120,7 @@ static X509 *new_cert(const char *cn, EVP_PKEY *key, struct wall now, int64_t li
 {
     X509 *cert = X509_new();
     X509_NAME *name = X509_get_subject_name(cert);
-    time_t from = (time_t)(now.ms / 1000) - BACKDATE_S;
+    time_t from = (time_t)(now.ms / 1000) - WIRE_CERT_BACKDATE_MS / 1000;
     time_t to = (time_t)((now.ms + life_ms) / 1000);
     X509_set_version(cert, X509_VERSION_3);
     set_random_serial(cert);
