@@ -197,9 +197,10 @@ static void on_joined(void *ctx, const struct err *e, int64_t node)
     struct joining *j = ctx;
     struct api *a = j->later->api;
     struct http_exchange *x = later_take(j->later);
-    if (e)
+    int64_t left_out;
+    if (e && log_pace_admits(&a->joins_refused, clock_mono(a->o.timers->clock), &left_out))
         log_warn("a join was refused", log_s("host", j->join.host), log_s("address", j->address),
-            log_err(e));
+            log_err(e), log_i("left_out", left_out));
     if (x && e)
         http_reply_err(x, e);
     else if (x)
@@ -314,6 +315,7 @@ static bool await_output(struct api *a, int64_t node, const struct wire_status *
 /* Before the ends that they stand beside. */
 static void take_tails(struct api *a, int64_t node, const struct wire_status *st)
 {
+    int64_t left_out;
     for (size_t i = 0; i < st->n_tails; i++) {
         const struct wire_tail *t = &st->tails[i];
         const struct attempt *live =
@@ -324,9 +326,10 @@ static void take_tails(struct api *a, int64_t node, const struct wire_status *st
         struct err e;
         if (live && str_unhex(t->hex, bytes, n)) {
             if (logs_append(a->o.logs, a->o.reader, t->job, t->attempt, live->row.rank, t->offset,
-                    bytes, n, &size, &e) != 0)
+                    bytes, n, &size, &e) != 0 &&
+                log_pace_admits(&a->output_lost, clock_mono(a->o.timers->clock), &left_out))
                 log_warn("the last of a job's output cannot be kept", log_i("job", t->job),
-                    log_i("attempt", t->attempt), log_err(&e));
+                    log_i("attempt", t->attempt), log_err(&e), log_i("left_out", left_out));
             api_output_grew(a, t->job);
         }
         free(bytes);

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/list.h"
+#include "base/log_pace.h"
 #include "base/map.h"
 #include "base/wire/wire.h"
 #include "scheduler/api/api.h"
@@ -46,6 +47,7 @@ struct api {
     struct list channels;     /* api/channels.c */
     int64_t n_channels;       /* ever */
     int64_t n_requests, n_refused;
+    struct log_pace joins_refused, output_lost;
     const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */
     char *openapi;                                          /* scheduler/api/openapi.c */
     struct local_user local; /* who asked last over the UNIX socket */

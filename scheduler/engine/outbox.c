@@ -8,6 +8,7 @@
 #include "scheduler/engine/outbox.h"
 
 #include "base/log.h"
+#include "base/log_pace.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <stdlib.h>
@@ -32,6 +33,7 @@ struct outbox {
     struct outbox_port *port;
     struct delivery deliveries[OUTBOX_AT_ONCE];
     bool looking;
+    struct log_pace undelivered;
     struct timer timer;
 };
 
@@ -73,8 +75,11 @@ static void on_done(void *ctx, const struct err *e)
         d->told.delivered.for_good = is_for_good(e);
         d->told.delivered.again_ms =
             prng_backoff_ms(d->outbox->prng, d->tries, BACKOFF_BASE_MS, BACKOFF_CAP_MS);
-        log_warn("a notice could not be delivered", log_s("to", d->told.delivered.target),
-            log_i("event", d->told.delivered.event), log_err(e));
+        struct outbox *o = d->outbox;
+        int64_t left_out;
+        if (log_pace_admits(&o->undelivered, clock_mono(o->timers->clock), &left_out))
+            log_warn("a notice could not be delivered", log_s("to", d->told.delivered.target),
+                log_i("event", d->told.delivered.event), log_err(e), log_i("left_out", left_out));
     }
     tell(d);
 }

@@ -12,6 +12,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/log_pace.h"
 #include "base/mem.h"
 #include "base/net/smtp.h"
 #include "base/str.h"
@@ -56,6 +57,7 @@ struct notifier {
     struct http_client *http;
     struct letter letters[LETTERS];
     struct letter *at_thread; /* NULL if none */
+    struct log_pace not_told; /* URLs of users */
     bool destroyed, held;     /* destroyed: freed when the last letter ends, unless it is held */
 };
 
@@ -155,7 +157,12 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
                                     : "cannot be reached");
     l->call = NULL;
     if (rc != 0 && l->is_of_user) {
-        log_info("a user's URL was not told", log_s("host", l->host), log_err(&why));
+        struct notifier *n = l->notifier;
+        int64_t left_out;
+        if (!n->destroyed &&
+            log_pace_admits(&n->not_told, clock_mono(n->o.timers->clock), &left_out))
+            log_info("a user's URL was not told", log_s("host", l->host), log_err(&why),
+                log_i("left_out", left_out));
         rc = err_set(&why, rc == ERR_DENIED ? ERR_DENIED : ERR_UNAVAILABLE,
             "%s was not told: it did not take it, or may not be sent to (notify_allow)", l->host);
     }

@@ -100,6 +100,22 @@ class Flood(unittest.TestCase):
         self.assertEqual(status, 200, body)
         self.assertLess(time.monotonic() - began, SLOWEST_S)
 
+    def test_refused_joins_do_not_fill_the_log(self):
+        keys = Keys(self.d)
+        join = {
+            "token": "made-up",
+            "csr_pem": keys.request(keys.key()),
+            "host": "n",
+            "version": "1",
+            "cpus": 1,
+            "memory_mib": 1000,
+        }
+        for _ in range(60):
+            self.assertEqual(self.d.call("POST", "/agent/v1/join", join, tls=True)[0], 403)
+        n = self.d.log().count("a join was refused")
+        self.assertGreater(n, 0)
+        self.assertLessEqual(n, 20, "a line for each of 60 joins")  # ten a minute
+
     def test_held_bodies_are_cut_off(self):
         """Bodies that never end, of unauthenticated clients and of one user, up to their limits:
         another user's large submit and a join are accepted, and belayd drops slow bodies."""
