@@ -96,7 +96,8 @@ int config_parse(
     const char *file, const char *text, size_t n, struct config *ret_config, struct err *e);
 void config_deinit(struct config *c);
 
-/* Whether a provider launched this node. Such a node ends itself when belayd no longer knows it. */
+/* Whether the node came from a provider, which can take it back. Such a node ends itself when
+ * belayd no longer knows it. */
 bool config_is_elastic(const struct config *c);
 
 /* The join token, from the configuration or its token_file. ERR_NOT_FOUND: none is configured. */

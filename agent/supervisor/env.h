@@ -15,24 +15,24 @@
 #define TASK_JOB "job.json"
 /* in its control directory: the same, and the nodes */
 #define TASK_STEPS "steps.json"
-#define TASK_STDIN "stdin" /* in the task's directory: a pipe, where belay attach writes */
-/* beside it: a pipe, a byte in which ends the input; there until then */
+#define TASK_STDIN "stdin" /* name in the task's directory: a pipe to which belay attach writes */
+/* in the same directory: a pipe; a byte written to it ends the input. Exists until then */
 #define TASK_STDIN_END TASK_STDIN ".end"
 
 struct task_env {
     const struct wire_desired_attempt *spec;
     const struct job_user *user;
     const char *node;         /* its name */
-    const char *cwd;          /* its working directory, when that was sent with it */
+    const char *cwd;          /* its working directory, if it was sent with the job */
     const char *dir;          /* the task's, absolute, as the task sees it */
-    const char *checkpoint;   /* the name of BELAY_CHECKPOINT_DIR in it */
-    bool own_tmp;             /* that is TMPDIR too */
+    const char *checkpoint;   /* name of BELAY_CHECKPOINT_DIR in dir */
+    bool own_tmp;             /* BELAY_CHECKPOINT_DIR is also TMPDIR */
     const char *bin, *python; /* struct tools */
-    enum gpu_maker gpu_maker; /* as struct task_state has it, like */
+    enum gpu_maker gpu_maker; /* from struct task_state, as is gpus */
     const char *gpus;         /* borrowed */
     bool restored;
-    int64_t restored_ranks; /* what so many ranks have saved is in dir/ranks; 0: nothing is there */
-    int64_t grace_ms;       /* for the program to write its state after a notice */
+    int64_t restored_ranks; /* how many ranks' restored saves are in dir/ranks; 0 = none */
+    int64_t grace_ms;       /* time for the program to write its state after a notice */
 };
 
 /* "NAME=value" texts, NULL-terminated, each name once. Free with env_free. */

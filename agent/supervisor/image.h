@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job's script in a container image: how podman or apptainer is asked to run it. The image has to
- * have /bin/sh.
+ * Running a job's script in a container image with podman or apptainer. The image must have
+ * /bin/sh.
  *
- * What is the same inside: the task's directory (with the script, the checkpoint and control
- * directories), the working directory, the network, the user, and the job's environment but for
- * what belongs to a machine (PATH, HOME...). belay and its module for Python are in /run/belay. The
- * processes stay in the task's cgroup.
+ * The same inside as outside: the task's directory (with the script, the checkpoint and control
+ * directories), the working directory, the network, the user, and the job's environment except
+ * variables that belong to a machine (PATH, HOME...). belay and its Python module are in
+ * /run/belay. The processes stay in the task's cgroup.
  *
- * image.sh has the image fetched first, which is where most can go wrong, and leaves words about it
- * in the control directory.
+ * image.sh fetches the image first, where most failures occur, and writes the reason of a failure
+ * to the control directory.
  *
- * What users run in it later (shells.h) goes into the same container with podman, which knows it by
- * a name; with apptainer, where a container is no more than what one process sees, into another of
- * the same image with the same directories.
+ * Commands that users run later (shells.h) enter the same container with podman, which finds it by
+ * name. With apptainer, whose containers are only one process's view, they run in a second
+ * container of the same image with the same directories.
  */
 #ifndef BELAY_AGENT_SUPERVISOR_IMAGE_H
 #define BELAY_AGENT_SUPERVISOR_IMAGE_H
@@ -23,61 +23,64 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define IMAGE_INSIDE ".in-image" /* in the control directory: something of the job has run inside */
-#define IMAGE_WORDS ".image"     /* there: "bad ..." or "node ...", why it was not fetched */
+#define IMAGE_INSIDE ".in-image" /* in the control directory: the job has run something inside */
+/* in the control directory: "bad ..." or "node ...", why the fetch failed */
+#define IMAGE_WORDS ".image"
 
 struct image_runtimes {
     char *podman, *apptainer; /* absolute paths; NULL if there is none */
 };
 
-/* Those in PATH. */
+/* Finds the runtimes in PATH. */
 void image_runtimes_find(struct image_runtimes *ret_runtimes);
 void image_runtimes_deinit(struct image_runtimes *r);
 
 struct image_run {
     const struct image_runtimes *runtimes;
     const char *image;
-    const char *name; /* of its container, the task's own */
+    const char *name; /* name of the container, unique to the task */
     const char *dir;  /* the task's, absolute, with image.sh and script in it */
     const char *cwd;
-    const char *bin, *python; /* struct tools; NULL if none */
-    char *const *env;         /* of the job */
-    bool is_root;             /* the job's user */
-    const char *gpus;         /* "0,2", of NVIDIA's; NULL if none */
+    const char *bin, *python; /* from struct tools; NULL if none */
+    char *const *env;         /* the job's environment */
+    bool is_root;             /* the job's user is root */
+    const char *gpus;         /* NVIDIA GPUs, "0,2"; NULL if none */
     char *const *argv;        /* of the script; argv[0] is its path */
 };
 
-char *image_script(void); /* image.sh, to be put there; the caller frees */
+char *image_script(void); /* text of image.sh; the caller frees */
 
-/* What image.sh, dir/image.sh, is to be run with, itself first; free with image_free. ERR_CONFIG:
- * there is no runtime for such an image. */
+/* The arguments that run dir/image.sh, itself first; free with image_free. ERR_CONFIG: no runtime
+ * for such an image. */
 int image_command(const struct image_run *r, char ***ret_argv, struct err *e);
 void image_free(char **argv);
 
-/* in the environment of what is run there later: which of them it belongs to */
+/* in the environment of commands run later: the session that they belong to */
 #define IMAGE_SESSION "BELAY_SESSION"
 
-/* What a command, r->argv, is to be run with inside. tty: its standard input is a terminal.
+/* The arguments that run a command, r->argv, inside. tty: its standard input is a terminal.
  * ERR_CONFIG: as above. */
 int image_enter_command(const struct image_run *r, bool tty, char ***ret_argv, struct err *e);
 
-/* What is run, as the job's user, when a task has ended: podman has a container whose own processes
- * were killed with it in its books for ever. NULL: there is nothing to do. Freed with
+/* The command to run as the job's user when a task has ended: podman never drops the record of a
+ * container whose own processes were killed. NULL if there is nothing to do. Free with
  * image_free. */
 char **image_forget_command(const char *image, const char *name);
 
-/* What image.sh wrote before anything ran inside, from the control directory, which is the user's.
- * True: it is the image's fault, not the node's. text "": nothing is known. */
+/* Reads what image.sh wrote to the control directory, which is the user's, before anything ran
+ * inside. True if the image is at fault, not the node. text is "" if nothing is known. */
 bool image_why(const char *control_dir, uid_t uid, char *text, size_t size);
 
-/* Signals what is inside the container, which is what has another root than we; all, or what
- * handles the signal (proc.h). What is around it gets none: podman would end by one, or be taken
- * for a program that knows it. While nothing is inside (yet), what is neither init nor, of
- * handlers, front, the process that the launch told, counts as that. Returns how many got it. */
+/* Signals the processes inside the container, which are those with another root directory than
+ * ours; all of them, or only those that handle the signal (proc.h). The runtime's own processes get
+ * none: podman would end by it, or be mistaken for a program that handles it. While nothing is
+ * inside (yet), every process counts as inside except init and, with only_handlers, front (the
+ * process reported by the launch). Returns how many got it. */
 int image_signal(struct proc_group *g, int signum, bool only_handlers, pid_t init, pid_t front);
 
-/* Signals what of a session is inside: what has this entry, IMAGE_SESSION=..., in its environment.
- * What is around it would not pass it on. Returns how many got it. */
+/* Signals the processes of a session inside the container: those with this entry,
+ * IMAGE_SESSION=..., in their environment. The runtime would not forward the signal. Returns how
+ * many got it. */
 int image_signal_session(struct proc_group *g, int signum, const char *entry);
 
 #endif

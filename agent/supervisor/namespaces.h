@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What keeps the processes of one task apart from the node's others.
+ * Namespaces that isolate the processes of a task from others on the node.
  *
  *     ipc              System V shared memory, semaphores and message queues, POSIX message queues
- *                      and /dev/shm are shared by the processes of the task and by nobody else.
- *                      They end with the last of them. /dev/shm is a file system of its own, whose
- *                      pages the task's cgroup is charged with.
+ *                      and /dev/shm are shared only by the processes of the task. They end with
+ *                      the last of them. /dev/shm is a separate file system, whose pages are
+ *                      charged to the task's cgroup.
  *     hides_processes  /proc shows a user no processes of other users (proc_mount.h). Those of
  *                      other tasks of the same user are shown.
  *
@@ -25,7 +25,7 @@
 
 struct namespaces_want {
     bool ipc, hides_processes;
-    int64_t shm_mib; /* the size of /dev/shm; 0: half of the machine's memory */
+    int64_t shm_mib; /* size of /dev/shm; 0 = half of the machine's memory */
 };
 
 struct namespaces {
@@ -40,11 +40,12 @@ struct namespaces {
  * text says what to do). The caller has a single thread. */
 int namespaces_enter(struct namespaces *n, const struct namespaces_want *want, struct err *e);
 
-/* Whether a task will get it, by a process that tries. Blocks for it. Errors as above. */
+/* Whether tasks can have these namespaces: forks a process that tries, and blocks for it. Errors as
+ * above. */
 int namespaces_try(const struct namespaces_want *want, struct err *e);
 
-/* Harmless when it is not inside. The working directory is / then. False: this process cannot get
- * back, and must not take another task. */
+/* Leaves the namespaces; no-op when not inside. Afterwards the working directory is /. False: this
+ * process cannot return, and must not take another task. */
 bool namespaces_leave(struct namespaces *n);
 
 /* The task has ended, and none of its processes is left. They are kept for the next one, without

@@ -2,8 +2,8 @@
  *
  * Commands that users run inside a running task (belay exec): in its group, as its user, with its
  * environment, in its working directory, in its container if it has one, until it ends. The
- * supervisor starts them, for it alone is where they belong (proc.h); the agent has the other ends
- * of their files.
+ * supervisor starts them, because only it is in the task's cgroup (proc.h); the agent has the other
+ * ends of their files.
  *
  * The message may carry a signal instead of a command (scancel --signal): {"signal": 10, "to":
  * "programs"}, or "script" or "all" (grace.h). The supervisor sends it itself. The reported exit
@@ -12,8 +12,9 @@
  * With the supervisor's command "shell" (supervisor.h) comes one end of a socket pair
  * (SOCK_SEQPACKET). On it is one message {"command": [...], "tty": false, "term": "xterm"} with
  * four descriptors, which become its standard input, output and error, and a socket
- * (SOCK_SEQPACKET) between the agent and the process that minds it: a byte to it is a signal for
- * the command's processes, its end hangs them up; from it comes one struct shell_report.
+ * (SOCK_SEQPACKET) between the agent and the process that watches the command. A byte sent to that
+ * process is a signal for the command's processes; closing the socket hangs them up. It sends one
+ * struct shell_report.
  */
 #ifndef BELAY_AGENT_SUPERVISOR_SHELLS_H
 #define BELAY_AGENT_SUPERVISOR_SHELLS_H
@@ -25,7 +26,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define SHELLS_MAX 128                 /* at a time in one task */
+#define SHELLS_MAX 128                 /* concurrent ones in a task */
 #define SHELL_MESSAGE_MAX (128u << 10) /* bytes */
 #define SHELL_WORDS_MAX 256
 #define SHELL_FDS 4
@@ -34,8 +35,8 @@ enum shell_step { SHELL_ENDED, SHELL_REFUSED, SHELL_GROUP, SHELL_USER, SHELL_CWD
 
 struct shell_report {
     enum shell_step step;
-    /* SHELL_ENDED: wait status; else an errno; SHELL_REFUSED: 0 for a message that was none, else
-     * there are too many */
+    /* SHELL_ENDED: wait status; SHELL_REFUSED: 0 for a malformed message, otherwise there are too
+     * many; else an errno */
     int value;
 };
 
@@ -43,17 +44,17 @@ enum shell_to { SHELL_TO_PROGRAMS, SHELL_TO_SCRIPT, SHELL_TO_ALL };
 extern const char *const shell_to_names[]; /* "programs" "script" "all" */
 
 struct shell_order {
-    char **command; /* NULL-terminated; NULL: a signal is wanted ... */
-    int signal;     /* ... this one, 1 .. 64 */
+    char **command; /* NULL-terminated; NULL for a signal: */
+    int signal;     /* without a command, the signal, 1 .. 64 */
     enum shell_to to;
     bool tty;
     char term[64]; /* "" = none */
 };
 
-/* Pure: a message. ERR_INVALID. Free with shell_order_deinit. */
+/* Pure: parses a message. ERR_INVALID. Free with shell_order_deinit. */
 int shell_parse(const char *text, size_t n, struct shell_order *ret_order, struct err *e);
 void shell_order_deinit(struct shell_order *o);
-/* The message for it. The caller frees. */
+/* Formats the message of a command. The caller frees it. */
 char *shell_format(const char *const *command, bool tty, const char *term);
 char *shell_format_signal(int signum, enum shell_to to);
 
@@ -63,15 +64,15 @@ struct shells {
     const struct job_user *user;
     char *const *env;
     const char *cwd;
-    const struct image_run *image; /* but for runtimes and argv; NULL: no container */
-    /* sends it; how many got it, or -errno */
+    const struct image_run *image; /* without runtimes and argv; NULL for no container */
+    /* sends a signal; returns how many got it, or -errno */
     int (*signal)(void *ctx, int signum, enum shell_to to);
     void *ctx;
     /* private */
     pid_t minders[SHELLS_MAX];
 };
 
-/* Starts what is wanted on this socket, which it takes. The caller must have a single thread. */
+/* Serves the message on this socket, which it takes. The caller must be single-threaded. */
 void shells_start(struct shells *s, int connection);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directories of tasks that are over, emptied, for tasks of the same user to come: to make and
- * remove three directories takes a disk's file system longer than all the rest of what is on it for
- * a short task. One is kept only if nothing is in it, nor in its control and checkpoint
- * directories, that was not there when they were made: no file, no attribute, no other mode or
- * owner.
+ * Emptied directories of ended tasks, kept for later tasks of the same user: creating and removing
+ * three directories costs the file system more than everything else that a short task does on it. A
+ * directory is kept only if it and its control and checkpoint directories are as they were when
+ * they were made: no file, no attribute, no other mode or owner.
  *
- * Which there are is the loop's to know; looking, emptying and renaming block, and are for threads.
+ * The list of spares belongs to the loop; checking, emptying and renaming block, and run on
+ * threads.
  */
 #ifndef BELAY_AGENT_SUPERVISOR_SPARES_H
 #define BELAY_AGENT_SUPERVISOR_SPARES_H
@@ -21,32 +21,32 @@
 
 struct spares;
 
-/* dir: the one of all tasks, borrowed. Removes what an earlier agent has left there. Blocks. */
+/* dir: the parent of all tasks' directories, borrowed. Removes spares that an earlier agent left
+ * there. Blocks. */
 struct spares *spares_create(const char *dir);
-void spares_destroy(struct spares *s); /* and removes them. NULL is allowed. Blocks */
+void spares_destroy(struct spares *s); /* removes the spares. NULL is allowed. Blocks */
 
 /* ---- the loop ---- */
 
 struct spare {
     char name[SPARE_NAME_MAX]; /* "" = none */
-    uid_t uid;                 /* whose its inner directories are */
+    uid_t uid;                 /* owner of its inner directories */
     gid_t gid;
 };
 
-/* One of this user's (a name, "" is the agent's own). */
+/* Takes a spare of this user (a name; "" = the agent's own). */
 void spares_take(struct spares *s, const char *user, struct spare *ret_spare);
-/* False: there are enough. */
+/* False if there are enough. */
 bool spares_wants(const struct spares *s);
 void spares_keep(struct spares *s, const char *user, const struct spare *spare);
 
 /* ---- threads ---- */
 
-/* From now on it is the directory of a task of u. False: it is not usable, and gone. */
+/* Makes the spare the directory of a task of u. False: it was not usable and has been removed. */
 bool spare_use(
     const char *tasks_dir, const struct spare *spare, const char *dir, const struct job_user *u);
-/* The task's directory becomes the spare of that name, without the files that are named, which go
- * in this order. False: something else is in it, and it is as it was, or some of the files are
- * gone. */
+/* Makes the task's directory the spare of that name, after removing the named files in this order.
+ * False: it holds something else; it is unchanged, or some of the files are removed. */
 bool spare_make(const char *tasks_dir, struct spare *spare, const char *dir,
     const char *const *files, size_t n);
 

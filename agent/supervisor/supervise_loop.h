@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a supervisor does while its program runs: takes the agent's commands (supervisor.h),
- * enforces the time limit and sends the signal before it, passes a shutdown of the machine on,
- * waits for the program's end.
+ * The supervisor's loop while its program runs: takes the agent's commands (supervisor.h), enforces
+ * the time limit and sends the signal before it, forwards a shutdown of the machine, and waits for
+ * the program's end.
  */
 #ifndef BELAY_AGENT_SUPERVISOR_SUPERVISE_LOOP_H
 #define BELAY_AGENT_SUPERVISOR_SUPERVISE_LOOP_H
@@ -31,56 +31,57 @@ struct supervise_loop_command {
     int64_t limit_ms;           /* LIMIT: likewise */
 };
 
-/* Pure: one line of ctl.sock, without its end. ERR_INVALID: it is none. (A task of the agent's own
- * user can reach the socket.) */
+/* Pure: parses one line of ctl.sock, without its newline. ERR_INVALID: not a command. (A task of
+ * the agent's own user can reach the socket.) */
 int supervise_loop_parse(
     const char *line, struct supervise_loop_command *ret_command, struct err *e);
 
 struct supervise_loop_connection {
-    int fd; /* -1: free */
+    int fd; /* -1 = unused */
     bool wants_ready;
-    int passed; /* a descriptor that came with what is read; -1 */
+    int passed; /* a descriptor received with the message; -1 = none */
     char line[SUPERVISE_LINE_BYTES];
     size_t n;
 };
 
 struct supervise_loop {
-    /* set before supervise_loop_open: the socket with the agent; -1 once that has let
-     * go of it, or if there is none */
+    /* set before supervise_loop_open: the socket with the agent; -1 once the agent has closed it,
+     * or if there is none */
     int agent_fd;
     int listener, signals; /* from supervise_loop_open */
     /* set by the caller before supervise_loop_run */
     struct proc_group *group;
     int report; /* of the launch */
-    /* the script, of which the report does not tell the end (launch.h); 0: it does */
+    /* the script, if the report does not carry its end (launch.h); 0 if it does */
     pid_t child;
     int64_t time_limit_ms; /* 0 = none */
     int64_t kill_wait_ms;
-    bool in_image;      /* the script runs in a container: what is around it gets no signals */
-    struct grace grace; /* but for script */
+    bool in_image;      /* the script runs in a container, whose runtime gets no signals */
+    struct grace grace; /* set except for `script` */
     struct shells shells;
-    /* -1 = none. The task's input, open until there is something in the other (env.h) */
+    /* the task's input, held open until a byte arrives in input_end (env.h); -1 = none */
     int input, input_end;
-    /* out: why it was stopped, if it was (else EXIT_BY_ITSELF), and words for it */
+    /* out: why it was stopped (EXIT_BY_ITSELF if it was not), and the text for it */
     enum exit_cause cause;
     char text[128];
     /* private */
     struct supervise_loop_connection connections[SUPERVISE_CONNECTIONS];
-    /* mono ms; but for the first SUPERVISE_NEVER */
+    /* mono ms; all but `began` may be SUPERVISE_NEVER */
     int64_t began, limit_at, grace_at, term_at, kill_at;
-    int early[SUPERVISE_CONNECTIONS]; /* for shells_start, once it is ready */
+    int early[SUPERVISE_CONNECTIONS]; /* connections for shells_start, once the program is ready */
     size_t n_early;
     bool is_ready, term_sent;
 };
 
-/* Takes over SIGTERM. Without an agent_fd it listens on ctl.sock in the working directory, where an
- * agent to come finds it. */
+/* Takes over SIGTERM. Without an agent_fd it listens on ctl.sock in the working directory, where a
+ * restarted agent finds it. */
 int supervise_loop_open(struct supervise_loop *v, struct err *e);
 
-/* signals is readable: takes one. False: it was the machine's shutdown, and is noted. */
+/* Call when `signals` is readable: reads one. False if it was the machine's shutdown, which is
+ * recorded. */
 bool supervise_loop_take_signal(struct supervise_loop *v);
 
-/* Until the program has ended; the report then is LAUNCH_ENDED or why it could not start. */
+/* Runs until the program has ended. The report is LAUNCH_ENDED, or why it could not start. */
 struct launch_report supervise_loop_run(struct supervise_loop *v);
 
 #endif

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The supervisor: a small process per task that outlives the agent. It starts the program, contains
- * it, enforces its time limit, takes the agent's commands, and when the program ends kills what it
- * left behind and writes exit.json.
+ * it, enforces its time limit, takes the agent's commands, and when the program ends, kills the
+ * processes that it left behind and writes exit.json.
  *
  * It is forked by belay-supervisor (supervisor_pool.h), with its end of a socket with the agent as
- * descriptor 3. On that it says, a line each:
+ * descriptor 3. On that it sends lines:
  *
  *     ok      it has the task, and takes commands
- *     free    the task is over: exit.json is there, nothing is left, and "task NAME" makes it take
- *             another one, NAME in the same directory of tasks. Only after a task whose end was
- *             clean, and when the agent is still there; else it ends
- *     another why it has not taken it, or that nothing was left to do; it ends
+ *     free    the task is over: exit.json is written, no process is left, and "task NAME" makes it
+ *             take another one, NAME in the same directory of tasks. Only after a task that
+ *             ended cleanly, and while the agent runs; otherwise the supervisor ends
+ *     others  why it has not taken the task, or that nothing was left to do; it ends
  *
- * If DIR says that an earlier supervisor had the task and died, it kills what is left and writes
- * exit.json ("lost") instead.
+ * If DIR shows that an earlier supervisor had the task and died, it kills the processes that are
+ * left and writes exit.json ("lost") instead.
  *
- * When the agent's end is closed it listens on ctl.sock in DIR (stream), where the agent to come
- * finds it. Commands, there and on the first socket, one a line; the end of the connection is the
- * end of the supervisor:
+ * When the agent's end is closed it listens on ctl.sock in DIR (stream), where a restarted agent
+ * finds it. Commands, there and on the first socket, are one a line; the connection ends when the
+ * supervisor ends:
  *
  *     ready                    answers "ready\n" once the script runs: at once, or when it has been
  *                              restored
@@ -28,10 +28,10 @@
  *                              unless it has ended, SIGKILL GRACE ms later. A repeated one can only
  *                              hasten it
  *     kill                     SIGKILL to all of it
- *     shell                    with a descriptor: a command for the task (shells.h); is not
- *                              answered
- *     limit MS                 its time limit from its start on, in place of that of spec.json; 0:
- *                              none. The signal before it comes before this one
+ *     shell                    with a descriptor: a command for the task (shells.h). No
+ *                              answer
+ *     limit MS                 its time limit from its start on, in place of that of spec.json; 0 =
+ *                              none. The signal before the limit moves with it
  */
 #ifndef BELAY_AGENT_SUPERVISOR_SUPERVISOR_H
 #define BELAY_AGENT_SUPERVISOR_SUPERVISOR_H
@@ -41,9 +41,9 @@
 #include "base/uv/proc.h"
 
 #define SUPERVISOR_AGENT_FD 3
-#define SUPERVISOR_LINE_MAX 64 /* bytes, of "task NAME" */
+#define SUPERVISOR_LINE_MAX 64 /* length of "task NAME" in bytes */
 
-/* What is the same for every task: looked up once, by who forks them. */
+/* Settings common to all tasks, looked up once by the process that forks supervisors. */
 struct supervisor_room {
     struct proc_home *home;
     struct tools tools;
@@ -51,7 +51,7 @@ struct supervisor_room {
     struct limits_warned *warned; /* shared with all supervisors */
 };
 
-/* Returns the process's exit code, when it has no task and no agent any more. */
+/* Runs until it has neither a task nor an agent. Returns the process's exit code. */
 int supervisor_main(const struct supervisor_room *room, const char *dir, const char *node);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Short work on threads: what is asked for in one turn of the loop is shared out among a few, each
- * of which does its part one after the other. To wake a thread for each, and the loop when it is
- * done, takes longer than the work itself, when a node starts and ends hundreds of tasks a second.
+ * Short work on threads. Requests made in one turn of the loop are divided among a few threads,
+ * each of which does its part in sequence. When a node starts and ends hundreds of tasks a second,
+ * waking a thread for each request, and the loop for each result, takes longer than the work
+ * itself.
  *
- * For work that blocks for milliseconds at most: what comes after it waits. One crew for each kind,
- * so that nothing waits for what may take longer.
+ * For work that blocks for milliseconds at most, because later work waits for it. Use one crew for
+ * each kind of work, so that nothing waits for slower work.
  */
 #ifndef BELAY_AGENT_TASK_CREW_H
 #define BELAY_AGENT_TASK_CREW_H
@@ -16,7 +17,7 @@
 struct crew;
 
 struct crew *crew_create(uv_loop_t *loop, struct timers *timers);
-/* Nothing may be under way. NULL is allowed. */
+/* No work may be under way. NULL is allowed. */
 void crew_destroy(struct crew *c);
 
 /* As uv_run_work: work on a thread, then done on the loop, once each and never inside. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The signal that a job wants some time before its time limit (submit --signal), and those that its
- * user sends (scancel --signal). The supervisor sends them: it outlives the agent, so that no
- * restart makes a second one of the first.
+ * user sends (scancel --signal). The supervisor sends them: it outlives the agent, so a restart of
+ * the agent cannot send a signal twice.
  */
 #ifndef BELAY_AGENT_TASK_GRACE_H
 #define BELAY_AGENT_TASK_GRACE_H
@@ -10,21 +10,21 @@
 #include "base/uv/proc.h"
 
 struct grace {
-    int signal;        /* 0 = none wanted */
-    bool to_script;    /* and to nobody else */
+    int signal;        /* 0 = none */
+    bool to_script;    /* only to the script */
     bool to_programs;  /* not to the script, although it catches it */
-    bool to_all;       /* to the script as to everybody below it */
+    bool to_all;       /* to the script and all its descendants */
     int64_t before_ms; /* the time limit */
-    pid_t init;        /* above all of the job (agent/supervisor/launch.h) */
+    pid_t init;        /* ancestor of all processes of the job (agent/supervisor/launch.h) */
     pid_t script;      /* 0 = not known yet */
-    bool in_room;      /* script is its number in a namespace of its own */
+    bool in_room;      /* `script` is a pid in its own pid namespace */
 };
 
-/* With to_script the script's process gets it, whatever it does with it. Else: whoever catches it.
- * But what ends (TERM, INT, HUP, QUIT, KILL), goes on (CONT) or cannot be caught goes to all,
- * except the script's process, which is left to do what comes after. With to_all all get it,
- * whatever they do with it. Returns how many got it; 0: nobody can hear it (yet). Blocks for a look
- * at /proc. */
+/* Sends the signal. With to_script only the script's process gets it, whether or not it catches it;
+ * with to_all all processes get it. Otherwise every process that catches it gets it; but signals
+ * that terminate (TERM, INT, HUP, QUIT, KILL), continue (CONT) or cannot be caught go to all
+ * processes except the script's, which is left to do what comes after. Returns how many processes
+ * got it; 0 = no process handles it (yet). Blocks while it reads /proc. */
 int grace_send(const struct grace *g, struct proc_group *group);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Giving files that an agent as root has made to the job's user. All of it follows the rules of
- * base/fs_user.h: a tree is built where only root can reach it and is given away in one step, its
- * root last.
+ * Hands files that a root agent has made over to the job's user, by the rules of base/fs_user.h: a
+ * tree is built where only root can reach it, and its ownership changes in one step, its root last.
  *
- * Each is harmless where the job's user is the agent's own. All calls block.
+ * Each is a no-op where the job's user is the agent's own. All calls block.
  */
 #ifndef BELAY_AGENT_TASK_PLACE_H
 #define BELAY_AGENT_TASK_PLACE_H
@@ -17,18 +16,18 @@
  * ERR_CONFLICT: others may have been in it. */
 int place_give(const struct job_user *u, const char *path, struct err *e);
 
-/* Of a checkpoint that was just restored: without .done, which was the program's word to the
- * agent before. */
+/* Same for a checkpoint that was just restored. Removes .done, which was the program's message to
+ * an earlier agent. */
 int place_checkpoint(const struct job_user *u, const char *dir, struct err *e);
 
 /* Makes task_dir/scratch: the copy in checkpoint_dir/scratch if one was restored, else an empty
- * directory. Only the empty one is the user's: the copy is given when criu has restored into it
- * (criu_room.h). */
+ * directory. Only the empty one belongs to the user: the copy is given to the user after criu has
+ * restored into it (criu_room.h). */
 int place_scratch(
     const struct job_user *u, const char *task_dir, const char *checkpoint_dir, struct err *e);
 
-/* Writes a file of mode 0600 that is the user's into a directory that may be the user's already.
- * Replaces what has the name. */
+/* Writes a file owned by the user (mode 0600) into a directory that may already be the user's.
+ * Replaces an existing one. */
 int place_file(const struct job_user *u, const char *dir, const char *name, const char *text,
     size_t n, struct err *e);
 

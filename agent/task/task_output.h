@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A task's output on its way to belayd, and its end, which waits for that.
+ * A task's output on its way to belayd. The task's end is reported after it.
  *
  * Invariants.
- *  1. The end is told (end_told) once the shipper has no more of it to ship, or does not come on:
- *     the rest then goes beside the end (task_tail).
- *  2. Nothing is remembered: belayd says how much it has (log_shipper.h).
+ *  1. The end is reported (end_told) once the shipper has nothing left to ship, or makes no
+ *     progress: the rest is then sent together with the end (task_tail).
+ *  2. No state is stored: belayd says how much it has (log_shipper.h).
  *
  * It owns the path; the shipper borrows it, and runs from the task's start to task_release.
  */
@@ -16,10 +16,10 @@
 #include "base/timers.h"
 
 struct task_output {
-    char *path; /* NULL as the task's directory is */
+    char *path; /* NULL when the task's directory is */
     struct log_shipper shipper;
-    struct timer tell; /* the end, though its output is not with belayd */
-    bool end_told;     /* or to be told now */
+    struct timer tell; /* reports the end although belayd lacks some output */
+    bool end_told;     /* the end is reported, or about to be */
 };
 
 #endif
