@@ -20,8 +20,8 @@
 #define FILE_BYTES_MAX 4096
 #define RESULTS_KEPT 8 /* the program may still be reading the last ones */
 #define TEMP_NAME "control-new"
-#define DISCARD_BLOCKS_MAX 128 /* of 512 bytes: what has more is not freed on the loop */
-#define DISCARD_COST 6         /* in names of a look */
+#define DISCARD_BLOCKS_MAX 128 /* of 512 bytes; larger files are not freed on the loop */
+#define DISCARD_COST 6         /* counted as names of a look */
 #define SETTLE_NAMES_MAX 4096
 
 void control_init(struct control *c)
@@ -65,7 +65,7 @@ void control_discard(struct control *c, int dir, const char *name)
     struct stat st;
     struct timespec now;
     char as[64];
-    clock_gettime(CLOCK_REALTIME, &now); /* no name that an agent before has made */
+    clock_gettime(CLOCK_REALTIME, &now); /* so that it differs from names of earlier agents */
     snprintf(as, sizeof(as), "discarded.%lld.%ld.%llu", (long long)now.tv_sec, now.tv_nsec,
         (unsigned long long)++c->discarded);
     if (c->task_fd < 0 || (move_out(c, dir, name, as) < 0 && errno == EXDEV))
@@ -90,7 +90,8 @@ static int write_temp(const struct control *c, const char *text, struct err *e)
     return rc;
 }
 
-/* What had the name may be large: it changes places with the new file. */
+/* The file that has the name may be large, so it is exchanged with the new one instead of
+ * replaced. */
 static int replace_name(struct control *c, const char *name)
 {
     struct stat st;
@@ -112,8 +113,8 @@ static int replace(struct control *c, const char *name, json_t *value, struct er
     return rc;
 }
 
-/* Only what is owner's: of what is wrong with a file the program is told, so it must not be
- * another's, by a hard link. */
+/* Reads only files of `owner`: errors about a file's content reach the program, so it must not be
+ * another user's file, hard-linked here. */
 static int read_small(
     int dir, const char *name, uid_t owner, char *text, size_t size, size_t *ret_n, struct err *e)
 {
@@ -222,7 +223,7 @@ void control_answer(struct control *c, int64_t k, const struct control_answer *a
     if (!a->failed && a->accepted)
         json_object_set_new(o, "durable", json_false());
     if (link_result(c, "result.", k, o, &e) && !c->is_warned) {
-        c->is_warned = true; /* once a task */
+        c->is_warned = true; /* logged once per task */
         log_warn("a program's commit could not be answered", log_err(&e));
     }
     snprintf(name, sizeof(name), "commit.%lld", (long long)k);
@@ -272,7 +273,7 @@ static int64_t result_number(const char *name)
     return k ? k : number_after(name, "stored.");
 }
 
-/* Return what they cost, in names. */
+/* Both return their cost in names. */
 
 static int see_name(struct control *c, const char *name)
 {
@@ -281,7 +282,7 @@ static int see_name(struct control *c, const char *name)
         note_result(c, number_after(name, "result."));
         return 1;
     }
-    if (has_answer(c->fd, "result.", k)) { /* answered, or given up by the program */
+    if (has_answer(c->fd, "result.", k)) { /* answered, or abandoned by the program */
         control_discard(c, c->fd, name);
         return DISCARD_COST;
     }
@@ -308,7 +309,7 @@ static bool begin_scan(struct control *c)
     return c->scan != NULL;
 }
 
-/* False: there are more names. */
+/* False if there are more names. */
 static bool scan_part(struct control *c, int *left)
 {
     while (*left > 0) {
@@ -405,7 +406,7 @@ int64_t control_read_waited(const struct control *c)
 
 /* ---- what an agent before has left ---- */
 
-/* The sequence of a result.K that says "accepted", which an agent wrote; else 0. */
+/* The sequence of a result.K that an agent wrote and that says "accepted"; else 0. */
 static int64_t accepted_sequence(int dir, int64_t k)
 {
     char name[40], text[FILE_BYTES_MAX];

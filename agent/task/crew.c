@@ -15,7 +15,7 @@ struct piece {
     void *ctx;
 };
 
-/* What one thread does, one after the other. */
+/* The work of one thread, done in sequence. */
 struct share {
     size_t n;
     struct piece pieces[SHARE_MAX];
@@ -24,7 +24,7 @@ struct share {
 struct crew {
     uv_loop_t *loop;
     struct timers *timers;
-    struct timer turn; /* runs while there are some that are not shared out */
+    struct timer turn; /* runs while some work is not yet divided */
     struct piece *waiting;
     size_t n, cap;
 };

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The number of a process in the innermost of its namespaces; 0: it is gone. */
+/* The pid of a process in its innermost pid namespace; 0 = it is gone. */
 static pid_t inner_number(pid_t pid)
 {
     char path[40], line[256];
@@ -30,7 +30,7 @@ static bool is_script(const struct grace *g, pid_t pid)
     return g->script != 0 && (g->in_room ? inner_number(pid) : pid) == g->script;
 }
 
-/* They hold the job together: nothing is for them. */
+/* Processes of belay's own, which get no signals. */
 static bool is_ours(const struct grace *g, pid_t pid)
 {
     return pid == g->init || (g->in_room && inner_number(pid) == 1);

@@ -21,10 +21,10 @@ struct grace {
 };
 
 /* Sends the signal. With to_script only the script's process gets it, whether or not it catches it;
- * with to_all all processes get it. Otherwise every process that catches it gets it; but signals
- * that terminate (TERM, INT, HUP, QUIT, KILL), continue (CONT) or cannot be caught go to all
- * processes except the script's, which is left to do what comes after. Returns how many processes
- * got it; 0 = no process handles it (yet). Blocks while it reads /proc. */
+ * with to_all all processes get it. Otherwise every process that catches it gets it; signals that
+ * terminate (TERM, INT, HUP, QUIT, KILL), continue (CONT) or cannot be caught also go to processes
+ * that do not catch them, except the script's, which is left to do what comes after. Returns how
+ * many processes got it; 0 = no process handles it (yet). Blocks while it reads /proc. */
 int grace_send(const struct grace *g, struct proc_group *group);
 
 #endif

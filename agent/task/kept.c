@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define AGE_MAX_S (24 * 3600)
-#define FIND_MAX 64 /* more are never looked at: what is too many goes */
+#define FIND_MAX 64 /* more are never examined, because the excess is removed */
 
 static int newest_first(const void *a, const void *b)
 {
@@ -26,7 +26,7 @@ static int newest_first(const void *a, const void *b)
     return x->attempt > y->attempt ? -1 : x->attempt < y->attempt;
 }
 
-/* Names in `where` that are "JOB-ATTEMPT" and nothing else: of that job (0: of any) and below that
+/* Names in `where` of the exact form "JOB-ATTEMPT": of that job (0 = any) and below that
  * attempt. */
 static size_t list_in(
     const char *where, int64_t of_job, int64_t below, struct kept *ret, size_t max)
@@ -69,7 +69,7 @@ static char *path_of(const char *dir, const struct kept *k)
 void kept_put(const char *dir, int64_t job, int64_t attempt, const char *tree)
 {
     struct err e;
-    if (rmdir(tree) == 0 || errno == ENOENT) /* nothing in it */
+    if (rmdir(tree) == 0 || errno == ENOENT) /* it was empty */
         return;
     char *to = path_of(dir, &(struct kept){.job = job, .attempt = attempt});
     if (fs_mkdirs(dir, 0700, &e) == 0 && fs_remove_tree(to, &e) == 0 && rename(tree, to) < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holes of a sparse file are told, not sent: a job makes one of any length in a moment. At most one
- * piece is on its way. Who finishes tries a limited number of times: output is worth less than a
- * task directory that can never be cleared away.
+ * Holes of a sparse file are reported, not sent, because a job can make one of any length in a
+ * moment. At most one piece is in flight. After log_shipper_finish the number of tries is limited:
+ * output is worth less than a task directory that can never be removed.
  */
 #include "agent/task/log_shipper.h"
 
@@ -19,10 +19,10 @@
 #define COALESCE_MS 200
 #define HOLE_MIN_BYTES 65536
 #define POLL_MS 5000
-#define LOOK_MS 1000 /* who asks how much there is is not told more exactly */
+#define LOOK_MS 1000 /* precision of log_shipper_output_bytes */
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400
-#define RETRY_CAP_MS 10000      /* somebody may be reading it as it comes */
+#define RETRY_CAP_MS 10000      /* a user may be following the output */
 #define FINISH_FAILURES_MAX 100 /* some twelve minutes */
 
 static void pump(struct log_shipper *s);
@@ -121,7 +121,7 @@ static void post(struct log_shipper *s, const void *p, size_t n)
     s->call = peer_post(s->peer, path, p, n, CALL_MS, on_reply, s);
 }
 
-/* -1: errno says why. */
+/* -1 and errno on failure. */
 static ssize_t read_output(const struct log_shipper *s, int64_t offset, char *piece, size_t max)
 {
     int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -133,7 +133,7 @@ static ssize_t read_output(const struct log_shipper *s, int64_t offset, char *pi
     return n;
 }
 
-/* How long the hole is that begins where belayd's copy ends; 0 = none worth telling. */
+/* Length of the hole that begins where belayd's copy ends; 0 = none worth reporting. */
 static int64_t find_hole(const struct log_shipper *s)
 {
     int fd = s->no_holes ? -1 : open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -141,7 +141,7 @@ static int64_t find_hole(const struct log_shipper *s)
         return 0;
     off_t data = lseek(fd, (off_t)s->offset, SEEK_DATA);
     if (data < 0 && errno == ENXIO)
-        data = (off_t)s->size; /* up to the end */
+        data = (off_t)s->size; /* the hole reaches to the end */
     close(fd);
     return data - s->offset >= HOLE_MIN_BYTES ? data - s->offset : 0;
 }
@@ -214,7 +214,7 @@ void log_shipper_start(struct log_shipper *s, bool is_new)
 {
     s->started = true;
     s->known = is_new;
-    s->looked_ms = is_new ? clock_mono(s->timers->clock).ms : 0; /* there is none yet */
+    s->looked_ms = is_new ? clock_mono(s->timers->clock).ms : 0; /* a new task has no output yet */
     timer_init(&s->retry, on_retry, s);
     s->watch = watch_start(s->watches, s->path, COALESCE_MS, POLL_MS, on_change, s);
     timer_start(s->timers, &s->retry, 0);

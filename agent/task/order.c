@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/task/order.h"
 
-#define UNKNOWN_MAX 2 /* under way beside each other: each may be the one that never ends */
+#define UNKNOWN_MAX 2 /* under way at the same time, because each may be one that never ends */
 
 enum rank { FITS, UNKNOWN, TOO_LATE };
 
@@ -20,8 +20,7 @@ static bool is_before(
     return x != y ? x < y : a->estimate_ms < b->estimate_ms;
 }
 
-/* What one under way still needs; INT64_MAX if that is not known, or it has taken longer
- * already. */
+/* What a save under way still needs; INT64_MAX if not known, or it has exceeded its estimate. */
 static int64_t remaining(const struct order_save *s, int64_t now_ms)
 {
     int64_t left = s->estimate_ms < 0 ? -1 : s->estimate_ms - (now_ms - s->started_ms);
@@ -31,7 +30,7 @@ static int64_t remaining(const struct order_save *s, int64_t now_ms)
 
 size_t order_next(const struct order_save *v, size_t n, int64_t now_ms, int64_t deadline_ms)
 {
-    int64_t shortest = INT64_MAX; /* of those under way */
+    int64_t shortest = INT64_MAX; /* remaining time of those under way */
     size_t next = n, under_way = 0;
 
     for (size_t i = 0; i < n; i++) {

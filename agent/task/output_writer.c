@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far each source was copied is in memory that the supervisor shares, so that a second process
- * can go on where a first was killed. Positions move after the writes: a piece may come twice then,
- * but none is left out.
+ * The position of each copy is in memory shared with the supervisor, so that a second process can
+ * continue where a first was killed. Positions move after the writes, so then a piece may be
+ * written twice, but none is lost.
  */
 #include "agent/task/output_writer.h"
 
@@ -26,16 +26,16 @@
 
 #define OPEN_WAIT_MS 30000
 #define FINISH_WAIT_MS 10000
-#define LOOK_MS 1000 /* a write that inotify did not tell (the queue was full) is seen after this */
+#define LOOK_MS 1000 /* detects writes that inotify did not report (its queue was full) */
 #define PIECE_BYTES (64 << 10)
 
 struct output_writer_progress {
     off_t at[OUTPUT_WRITER_SOURCES];
 };
 
-/* What the child tells: 0, or which file could not be opened, and errno. */
+/* The child's report: 0, or errno and the file that could not be opened. */
 struct opened {
-    int copy; /* -1: the directory, or the user */
+    int copy; /* -1 = the directory or the user */
     int error;
 };
 
@@ -104,10 +104,10 @@ static int watch_sources(const struct output_writer *s)
             snprintf(path, sizeof(path), "/proc/self/fd/%d", s->copies[i].from);
             inotify_add_watch(fd, path, IN_MODIFY);
         }
-    return fd; /* without one it looks from time to time */
+    return fd; /* without one it polls */
 }
 
-/* The lock, the socket and the pipes of the supervisor must not outlive it here. */
+/* The supervisor's lock, socket and pipes must not be held open here after its end. */
 static void close_others(const struct output_writer *s, int stop, int tell)
 {
     int last = stop > tell ? stop : tell;
@@ -131,10 +131,10 @@ static _Noreturn void serve(const struct output_writer *s, int stop, int tell, b
     char events[4096];
     bool stopped = false;
     for (int n = 1; n < NSIG; n++)
-        /* what the task is sent is not for this process */
+        /* signals to the task do not concern this process */
         signal(n, n == SIGCHLD ? SIG_DFL : SIG_IGN);
     close_others(s, stop, tell);
-    int watch = watch_sources(s); /* while the sources can be reached */
+    int watch = watch_sources(s); /* before their paths become unreachable */
     struct opened o = {0};
     o.error = output_writer_open_files(s, again, targets, &o.copy);
     ssize_t n = write(tell, &o, sizeof(o));
@@ -232,7 +232,7 @@ int output_writer_start(struct output_writer *s, struct err *e)
     return rc;
 }
 
-/* False: it was killed with the task. */
+/* False if it was killed with the task. */
 static bool wait_for(struct output_writer *s)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
@@ -243,7 +243,7 @@ static bool wait_for(struct output_writer *s)
         if (pid == s->pid)
             return WIFEXITED(status);
         if (pid < 0 && errno != EINTR)
-            return false; /* reaped with the group */
+            return false; /* already reaped with the cgroup */
         if (clock_mono(&clock_system).ms > until)
             break;
         nanosleep(&pause, NULL);

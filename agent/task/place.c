@@ -29,8 +29,8 @@ int place_checkpoint(const struct job_user *u, const char *dir, struct err *e)
     return place_give(u, dir, e);
 }
 
-/* While it is below a directory that only the agent's user can enter. What was saved may have
- * had any mode. */
+/* Call while it is below a directory that only the agent's user can enter, because saved files may
+ * have any mode. */
 static int take_scratch(const char *saved, const char *scratch, struct err *e)
 {
     int fd = open(saved, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

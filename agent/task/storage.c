@@ -23,10 +23,10 @@ struct storage {
     uv_async_t wanted;
     atomic_bool is_wanted[STORE_KEYS_KINDS];
     bool stopped;
-    struct aws_credential_source *aws; /* NULL: not needed yet */
+    struct aws_credential_source *aws; /* NULL until needed */
     struct aws_credentials_wait aws_wait;
     bool aws_waiting;
-    struct slot { /* of the others; bearer NULL: not needed yet */
+    struct slot { /* of other providers; bearer is NULL until needed */
         struct storage *storage;
         enum store_keys_kind kind;
         struct bearer *bearer;
@@ -52,7 +52,7 @@ static void give(struct storage *s, struct store_keys *k)
     log_debug("got credentials for the store");
 }
 
-/* Other providers' metadata services have no credentials of this one. NULL: its usual address. */
+/* Only the provider's own metadata service has its credentials. NULL for the usual address. */
 static const char *metadata_of(const struct storage *s, const char *provider)
 {
     return str_eq(s->config->provider, provider) ? s->config->metadata : NULL;
@@ -131,7 +131,7 @@ static int get_bearer(struct storage *s, enum store_keys_kind kind, struct err *
     return 0;
 }
 
-/* ---- Of one job ---- */
+/* ---- For one job ---- */
 
 struct store_net *storage_create_of_job(void)
 {
@@ -151,7 +151,7 @@ void storage_give_job(struct store_net *net, const char *url, const struct wire_
     store_keys_wipe(&k);
 }
 
-/* ---- All of them ---- */
+/* ---- For the node ---- */
 
 static void get(struct storage *s, enum store_keys_kind kind)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of an attempt on this node: its states, its end, its being forgotten. How it starts is
- * in task_start.c, its checkpoints in task_save.c, stops that save first in task_notice.c, what
- * blocks in task_work.c.
+ * The life cycle of an attempt on this node: states, end and removal. The start is in task_start.c,
+ * checkpoints in task_save.c, stops with a save in task_notice.c, blocking work in task_work.c.
  *
  * Invariants.
- *  1. How it is to end (state.stop) is on disk before the program is told, so that an agent that
- *     comes back tells the same end.
- *  2. It is ENDED only when nothing of it runs (exit.json), no work is under way, and what the
- *     program had committed is stored or cannot be.
- *  3. Its directory goes only when belayd does not want it any more.
+ *  1. The requested end (state.stop) is on disk before the program is stopped, so that a restarted
+ *     agent reports the same end.
+ *  2. It is ENDED only when none of its processes runs (exit.json), no work is under way, and what
+ *     the program had committed is stored or cannot be stored.
+ *  3. Its directory is removed only when belayd has dropped it.
  */
 #include "agent/task/task_private.h"
 #include "agent/keyring.h"
@@ -24,10 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define REMOVE_RETRY_MS 30000 /* a directory that cannot be removed */
-#define BUSY_RETRY_MS 100     /* work that cannot be cancelled is under way */
+#define REMOVE_RETRY_MS 30000 /* retry when a directory cannot be removed */
+#define BUSY_RETRY_MS 100     /* retry while work that cannot be cancelled is under way */
 #define IDLE_RETRY_MS 20
-#define TELL_WAIT_MS 2000 /* for the next piece of output to get to belayd */
+#define TELL_WAIT_MS 2000 /* for the next piece of output to reach belayd */
 
 static const char *const phase_names[] = {
     "starting", "restoring", "running", "saving", "ending", "ended", NULL};
@@ -72,7 +71,7 @@ void task_persist(struct task *t)
         task_log(t, "a task's state could not be written", &e);
 }
 
-/* What an agent to come would find out of exit.json, and say in the same words. */
+/* Whether a restarted agent would derive the same end, with the same text, from exit.json. */
 static bool end_is_on_disk(const struct task *t)
 {
     return t->supervision.has_exit && !t->has_state && !t->ckpt.ask.stop;
@@ -119,9 +118,9 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
     task_tell_end(t);
 }
 
-/* Once belayd knows of the end it may take the machine away at once, and with it output that is not
- * there yet. So the end waits for the output while that goes on, but never for more than half of
- * what a notice leaves. */
+/* Once belayd knows of the end it may release the machine at once, and lose output that it does not
+ * have yet. So the end is reported after the output while that makes progress, but after at most
+ * half of the time that a notice leaves. */
 static int64_t tell_wait_ms(const struct task *t)
 {
     const struct notice *n = t->room->notice;
@@ -159,7 +158,7 @@ static void on_tell(struct timer *timer, void *ctx)
     tell_now(ctx);
 }
 
-/* Killed from outside after it was told to stop, or as the machine goes down: the stop took
+/* Killed from outside after a requested stop, or during a shutdown of the machine: the stop took
  * effect. */
 static bool stop_took_effect(const struct task *t)
 {
@@ -201,8 +200,8 @@ static void end_as_found(struct task *t)
         task_end(t, WIRE_END_FAILED, x->code, *x->text ? x->text : words);
 }
 
-/* Exit code 85 says that the checkpoint directory is complete. After a save that the stop was
- * waiting for there is nothing newer in it. */
+/* Exit code 85 says that the checkpoint directory is complete. After a save that the stop waited
+ * for, it holds nothing newer. */
 bool task_wants_final_save(const struct task *t)
 {
     bool by_itself = t->supervision.exit.cause == EXIT_BY_ITSELF;
@@ -218,8 +217,8 @@ static bool is_over(const struct task *t)
            clock_mono(t->room->timers->clock).ms >= t->supervision.hard_at.ms;
 }
 
-/* As an attempt that cannot begin with its store (task_start.c): what another node would not find
- * otherwise holds the job at once. */
+/* Like an attempt that cannot start with its store (task_start.c): a fault that every node would
+ * meet holds the job at once. */
 static enum wire_end end_of_unsaved(const struct task_work *w)
 {
     if (!w->e.of_store && w->store_fault == STORE_IS_FINE)
@@ -247,7 +246,7 @@ void task_finish(struct task *t)
         task_accept_is_wanted(t) && task_save_queued(t))
         return;
     if (!t->supervision.killing && t->supervision.exit.code != 0 && !is_over(t)) {
-        task_pump_saves(t); /* what it had committed before */
+        task_pump_saves(t); /* serves earlier commits */
         if (task_work_is_busy(&t->work))
             return;
         if (tried && t->work.rc != 0 && !t->work.fenced) {
@@ -262,8 +261,8 @@ void task_finish(struct task *t)
     end_as_found(t);
 }
 
-/* Nothing is saved of what has not started: the restore is cancelled, a wait for the next try is
- * over. */
+/* A task that has not started has nothing to save: cancels its restore, or the wait for the next
+ * try. */
 static void task_hasten(struct task *t)
 {
     task_work_cancel(t);
@@ -284,12 +283,12 @@ void task_stop(
     if (t->phase == WIRE_RUNNING || t->phase == WIRE_SAVING)
         task_move(t, WIRE_ENDING);
     else if (t->phase != WIRE_ENDING)
-        task_hasten(t); /* there is nothing to save yet */
+        task_hasten(t); /* nothing to save yet */
     supervisor_client_terminate(&t->supervision.client, delay_ms, grace_ms);
     task_changed(t);
 }
 
-/* ---- being forgotten ---- */
+/* ---- removal ---- */
 
 static void leave_later(struct task *t, int64_t delay_ms)
 {
@@ -300,7 +299,7 @@ static void gone_if_idle(struct task *t)
 {
     if (task_is_idle(t))
         t->room->gone(t->room->ctx, t);
-    else /* a request was cancelled and has not come back */
+    else /* a cancelled request has not completed */
         leave_later(t, IDLE_RETRY_MS);
 }
 
@@ -313,13 +312,14 @@ static void on_removed(struct task *t)
     }
     if (t->work.is_spare)
         spares_keep(t->room->spares, t->spec->user, &t->work.spare);
-    if (t->spec->needs_secrets || t->state.needs_secrets) /* there are none in the keyring else */
+    if (t->spec->needs_secrets || t->state.needs_secrets) /* otherwise the keyring has none */
         keyring_drop(t->dir);
     t->removed = true;
     gone_if_idle(t);
 }
 
-/* An attempt that is followed by another leaves a copy of most of what that one needs. */
+/* If another attempt will follow, keeps the checkpoint directory, which has most of what that one
+ * needs. */
 static void start_removal(struct task *t)
 {
     const struct wire_attempt_status *told = &t->state.told;
@@ -337,7 +337,7 @@ void task_remove(struct task *t)
     t->leaving = true;
     timer_stop(t->room->timers, &t->output.tell);
     log_shipper_stop(&t->output.shipper);
-    if (task_work_is_busy(&t->work)) /* a clean; it looks again */
+    if (task_work_is_busy(&t->work)) /* a clean; checks again afterwards */
         leave_later(t, BUSY_RETRY_MS);
     else
         start_removal(t);
@@ -393,7 +393,7 @@ static void drop_acked(struct task *t, int64_t acked)
         told->checkpoints, told->checkpoints + n, told->n_checkpoints * sizeof(*told->checkpoints));
 }
 
-/* For the agent after this one. */
+/* For a restarted agent. */
 static void keep_secrets(struct task *t, const struct wire_secrets *s)
 {
     struct err e;
@@ -417,7 +417,7 @@ void task_take_secrets(struct task *t, const struct wire_secrets *s)
     }
     if (!t->state.needs_secrets) {
         t->state.needs_secrets = true;
-        /* before that the directory may not be there, and the spec says it */
+        /* before that the directory may not exist, and the spec has the value */
         if (t->state.prepared)
             task_persist(t);
     }
@@ -434,7 +434,7 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
     if (d->want == WIRE_RUN && t->phase != WIRE_ENDED && !t->supervision.killing)
         task_asked(t, d->saves_asked);
     if (d->gang_ended &&
-        t->supervision.exited) /* what it has accepted would wait in vain for that rank */
+        t->supervision.exited) /* its accepted commits would wait for that rank for ever */
         task_leave_gang(t);
     if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->supervision.killing)
         return;
@@ -466,7 +466,7 @@ bool task_has_ended(const struct task *t)
 
 bool task_is_here(const struct task *t)
 {
-    /* the latter by an agent before */
+    /* prepared and is_damaged: by an earlier agent */
     bool has_begun = t->prep.is_admitted || t->state.prepared || t->is_damaged;
     return has_begun && !t->supervision.exited && t->phase != WIRE_ENDED;
 }
@@ -476,7 +476,7 @@ const struct wire_desired_attempt *task_spec(const struct task *t)
     return t->spec;
 }
 
-/* An agent that gave out none may have started it, or nobody knows what it has. */
+/* It may have been started by an agent that allots no GPUs, or its record is damaged. */
 const char *task_gpus(const struct task *t)
 {
     if (!task_is_here(t))
@@ -553,7 +553,7 @@ int task_shell(struct task *t, int fd)
     return supervisor_client_shell(&t->supervision.client, fd);
 }
 
-/* ---- letting go ---- */
+/* ---- detaching ---- */
 
 void task_release(struct task *t)
 {

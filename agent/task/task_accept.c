@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints that are accepted before they are stored: the program goes on as soon as a snapshot
- * of its directory stands (ckpt/snapshot.h).
+ * Checkpoints accepted before they are stored: the program continues as soon as a snapshot of its
+ * directory exists (ckpt/snapshot.h).
  *
  *     commit or .done --> taking --> queued --> save (task_save.c) --> stored.K
  *                           |          |
- *                           |          +--> a newer one takes its place
+ *                           |          +--> replaced by a newer one
  *                           +--> the program has to wait: task_save.c stores the directory
  *
  * Invariants.
- *  1. One snapshot of a task is stored and one is queued, no more: who commits faster than the
- *     store takes costs no more disk or memory than that, and what is stored next is the newest. Of
- *     a gang none takes the place of another, the next commit waits: ranks that each left out
- *     others would seldom have one that all have.
- *  2. Accepted commits are told in their order what came of them (`untold`); those that a newer one
- *     replaced share its fate. "ok" of one means that it or a later one is durable.
- *  3. What belay relies upon before it lets go of a node (a notice, an eviction, exit code 85) is
- *     never merely accepted.
- *  4. Of a gang's commits only those that tell their step are accepted: by that the ranks know what
- *     belongs together when their programs do not wait for each other (ckpt/gang.h).
+ *  1. At most one snapshot of a task is being stored and one is queued. So a program that commits
+ *     faster than the store accepts needs no more disk or memory, and the next one stored is the
+ *     newest. In a gang no snapshot replaces another and the next commit waits: ranks that each
+ *     skipped different commits would seldom share one.
+ *  2. The outcomes of accepted commits are reported in order (`untold`); commits replaced by a
+ *     newer one share its outcome. "ok" means that the commit or a later one is durable.
+ *  3. A save that belay relies on before it gives up a node (a notice, an eviction, exit code 85)
+ *     is never merely accepted.
+ *  4. In a gang only commits that state their step are accepted: by the step the ranks match their
+ *     commits when their programs do not wait for each other (ckpt/gang.h).
  */
 #include "agent/task/task_private.h"
 
 #include "base/log.h"
 #include "base/uv/loop.h"
 
-#define LINGER_MS 600000 /* what is accepted has so long after the program's end */
+#define LINGER_MS 600000 /* time for accepted commits after the program's end */
 
 static int64_t now_ms(const struct task *t)
 {
@@ -42,7 +42,7 @@ static void take_on_thread(void *ctx)
     k->rc = ckpt_snapshot_take(t->ckpt.dir, &how, &k->cancel, &k->save.snapshot, &k->stats, &k->e);
 }
 
-/* The program goes on. What asked for this save has it, unless it came meanwhile. */
+/* The program continues. The request that caused this save is served, unless it came meanwhile. */
 static void accept_taken(struct task *t)
 {
     struct task_save *s = &t->ckpt.taking.save;
@@ -86,7 +86,7 @@ static void on_taken(void *ctx)
     struct task_taking *k = &t->ckpt.taking;
     k->is_busy = false;
     if (t->released)
-        return; /* task_free has the rest */
+        return; /* task_free does the rest */
     if (k->rc && k->rc != ERR_CANCELLED) {
         task_save_failed(t, &k->save, &k->e);
         if (task_is_gang(t))
@@ -127,7 +127,7 @@ void task_accept_take(struct task *t, int64_t commit, int64_t progress)
     uv_run_work(t->room->loop, take_on_thread, on_taken, t);
 }
 
-/* ---- what comes of it ---- */
+/* ---- the outcome ---- */
 
 void task_accept_tell(struct task *t, int64_t upto, const struct err *failed)
 {
@@ -148,7 +148,7 @@ void task_accept_drop(struct task *t)
 void task_accept_refuse(struct task *t, const struct task_save *s, const struct err *why)
 {
     if (task_has_queued(&t->ckpt))
-        return; /* they wait for this rank until its next commit */
+        return; /* the other ranks wait for this rank's next commit */
     t->ckpt.queued = *s;
     t->ckpt.queued.snapshot = NULL;
     t->ckpt.queued.sequence = ++t->state.sequence;
@@ -184,9 +184,9 @@ static bool has_succeeded(const struct task *t)
     return t->supervision.exit.cause == EXIT_BY_ITSELF && t->supervision.exit.code == 0;
 }
 
-/* Whoever has succeeded needs no checkpoint that belay had asked for, but the other ranks of a gang
- * may; and what a program commits of its own accord before it ends may be its result. Exit code 85
- * says that what is in the directory is the newest. */
+/* A program that has succeeded needs no checkpoint that belay requested, but other ranks of its
+ * gang may. A commit that the program made by itself before it ended may be its result. After exit
+ * code 85 the directory is newer than anything queued. */
 bool task_accept_is_wanted(const struct task *t)
 {
     if (!task_has_queued(&t->ckpt) || t->supervision.killing || t->ckpt.left_gang)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a task is saved, and how its program is asked for that: for a notice, a stop, a user; from
- * time to time; before its time limit.
+ * When a task is saved, and how the program is asked to: for a notice, a stop or a user,
+ * periodically, and before its time limit.
  *
- * Invariant: nothing of when the next save is due is remembered. It follows from the last save and
- * from the clocks each time the timer is started, so it is the same after a restart of the agent.
+ * Invariant: the time of the next save is not stored. It is computed from the last save and the
+ * clocks each time the timer is started, so it is the same after a restart of the agent.
  */
 #include "agent/task/task_private.h"
 
@@ -16,14 +16,14 @@
 #include <stdlib.h>
 
 #define STOP_SAVE_MS 120000   /* how long a program may take to answer a stop without a deadline */
-#define ASK_AGAIN_STOP_MS 100 /* nobody handles the signal (yet) */
+#define ASK_AGAIN_STOP_MS 100 /* no process handles the signal (yet) */
 #define ASK_AGAIN_MS 2000
-#define CLOCK_LOOK_MS 60000   /* before a time of the day: the wall clock may be set */
-#define LIMIT_BEFORE_MS 60000 /* without a wish of the job's */
+#define CLOCK_LOOK_MS 60000   /* recheck before a time of day, because the wall clock may be set */
+#define LIMIT_BEFORE_MS 60000 /* unless the job says otherwise */
 #define LIMIT_SPARE_MS 10000
 #define SIGNAL_DEFAULT 10 /* SIGUSR1 */
 
-/* As the program reads it (control.h). */
+/* The reason that the program reads (control.h). */
 static const char *const requests[] = {
     [SAVE_PERIODIC] = "periodic",
     [SAVE_DAILY] = "periodic",
@@ -60,7 +60,7 @@ static int64_t limit_ms(const struct task *t)
     return ms == 0 ? t->spec->time_limit_ms : ms == WIRE_NO_LIMIT ? 0 : ms;
 }
 
-/* When it runs into its time limit, by the wall clock; INT64_MAX = never, or it has not started. */
+/* When it reaches its time limit, by the wall clock; INT64_MAX = never, or it has not started. */
 static int64_t limit_at(const struct task *t)
 {
     int64_t started = t->state.told.started_at;
@@ -88,7 +88,7 @@ void task_put_request(struct task *t)
     send_signal(t);
 }
 
-/* A stop without a provider's deadline has one of ours; a notice's are set by task_notice. */
+/* Sets our own deadline for a stop without a provider's; task_notice sets a notice's. */
 static void limit_wait(struct task *t)
 {
     if (t->ckpt.ask.stop && !mono_is_set(t->supervision.hard_at))
@@ -118,8 +118,8 @@ void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, con
         task_pump_saves(t);
 }
 
-/* Each is put to the program once. One that no save has answered when the agent ends is put again
- * by the next. */
+/* Each request is put to the program once. If no save has served it when the agent ends, the next
+ * agent repeats it. */
 void task_asked(struct task *t, int64_t n)
 {
     if (n <= t->ckpt.ask.asked || n <= t->state.saves_asked)
@@ -128,7 +128,7 @@ void task_asked(struct task *t, int64_t n)
     task_ask_save(t, SAVE_USER, WIRE_END_NONE, NULL);
 }
 
-/* The program may not have come to install its handler. */
+/* The program may not have installed its handler yet. */
 void task_signalled(struct task *t, int count)
 {
     if (count == 0 && t->ckpt.ask.on)
@@ -157,22 +157,22 @@ void task_ask_over(struct task *t)
         control_request_done(&t->ckpt.control);
 }
 
-/* ---- from time to time ---- */
+/* ---- periodic saves ---- */
 
 bool task_is_gang(const struct task *t)
 {
     return t->spec->n_peers > 0 && !t->spec->script_on_first;
 }
 
-/* All ranks are asked at the same moments, by the wall clock: what one of them is asked for, all
- * have to do. */
+/* All ranks are asked at the same moments, by the wall clock, because a gang can only be saved as a
+ * whole. */
 static int64_t left_for_gang(const struct task *t, int64_t every, int64_t since)
 {
     int64_t now = task_wall_ms(t), left = every - now % every;
     return since != WIRE_NONE && now + left - since < every / 2 ? left + every : left;
 }
 
-/* The moment from which on the next save is reckoned; WIRE_NONE: the program has not started. */
+/* The start of the current period; WIRE_NONE = the program has not started. */
 static int64_t last_saved(const struct task *t)
 {
     return t->state.last_saved_at != WIRE_NONE ? t->state.last_saved_at : t->state.told.started_at;
@@ -190,7 +190,7 @@ static int64_t ms_to_periodic(const struct task *t)
     return left < 0 ? 0 : left > every ? every : left; /* the wall clock may have jumped */
 }
 
-/* To the first time of the day after the last save: one that was missed is made up for. */
+/* Until the first time of day after the last save; a missed one is made up for. */
 static int64_t ms_to_daily(const struct task *t)
 {
     int64_t now = task_wall_ms(t), since = last_saved(t);
@@ -201,9 +201,9 @@ static int64_t ms_to_daily(const struct task *t)
     return at.ms <= now ? 0 : at.ms - now;
 }
 
-/* What it has done until its time limit is to be kept: a save is asked for when the job wants its
- * signal, or early enough for two saves if that is more, but not before half of its time. One that
- * was made since is it; so nothing has to be remembered. */
+/* Work done before the time limit must be kept: asks for a save when the job wants its signal, or
+ * early enough for two saves if that is earlier, but not before half of its time. A save made after
+ * that moment counts, so no state is stored. */
 static int64_t ms_to_limit(const struct task *t)
 {
     int64_t limit = limit_ms(t), at = limit_at(t), now = task_wall_ms(t);
@@ -239,7 +239,7 @@ void task_restart_periodic(struct task *t)
         t->ckpt.due != SAVE_PERIODIC && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
 }
 
-/* The pause after a failed save stands. */
+/* Keeps the pause after a failed save. */
 void task_set_every(struct task *t, int64_t ms)
 {
     if (ms == 0 || ms == t->ckpt.every_ms)
@@ -260,7 +260,7 @@ void task_set_limit(struct task *t, int64_t ms)
     if (ms == 0 || t->supervision.exited || (ms == WIRE_NO_LIMIT ? 0 : ms) == limit_ms(t))
         return;
     t->state.limit_ms = ms;
-    if (t->state.prepared) /* else it is written with that */
+    if (t->state.prepared) /* otherwise it is written when prepared */
         task_persist(t);
     if (t->supervision.is_up)
         task_tell_limit(t);
@@ -280,7 +280,7 @@ static void on_periodic(struct timer *timer, void *ctx)
         task_ask_save(t, t->ckpt.due, WIRE_END_NONE, NULL);
 }
 
-/* What belayd checked; one that is newer may know more. */
+/* belayd has checked the text; a newer belayd may know a form that is unknown here. */
 void task_read_daily(struct task *t)
 {
     struct err e;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stops that save first: a provider's notice, a drain, a node that is left alone; and their
- * deadlines.
+ * Stops with a save: a provider's notice, a drain, a node cut off from belayd; and their deadlines.
  */
 #include "agent/task/task_private.h"
 
 #include "base/log.h"
 #include "base/str.h"
 
-#define SAVING_STOP_MS 5000 /* a save without a deadline is under way: look again */
-/* A reclaim: the program is told to end a quarter of the notice (at most its kill_wait) before
- * everything must be over, which is a tenth of the notice (at most 2 s) before the node goes: for
- * telling belayd and shipping output. */
+#define SAVING_STOP_MS 5000 /* recheck while a save without a deadline is under way */
+/* At a reclaim everything must have ended a tenth of the notice (at most 2 s) before the node goes,
+ * to leave time for reports to belayd and output. The program gets SIGTERM a quarter of the notice
+ * (at most its kill_wait) before that. */
 #define LAST_WORDS_MAX_MS 2000
 
 void task_put_notice(struct task *t)
@@ -26,13 +25,14 @@ void task_put_notice(struct task *t)
         task_log(t, "a notice could not be passed to the program", &e);
 }
 
-/* The program did not answer in time, or the last moment of a reclaim has come. */
+/* The program did not answer in time, or everything must end now for a reclaim. */
 static void on_deadline(struct timer *timer, void *ctx)
 {
     struct task *t = ctx;
     (void)timer;
     bool saving = t->work.kind == WORK_SAVE || t->work.kind == WORK_DUMP;
-    bool waited_for = saving && !task_saves_accepted(t); /* by the program, or its end */
+    /* the program or its end waits for the save */
+    bool waited_for = saving && !task_saves_accepted(t);
     int64_t now = clock_mono(t->room->timers->clock).ms;
     int64_t left = mono_is_set(t->supervision.hard_at) ? t->supervision.hard_at.ms - now : 0;
     if (left > 0 || (waited_for && !mono_is_set(t->supervision.hard_at)))
@@ -82,7 +82,7 @@ static void reclaim(struct task *t, const struct notice *n)
         return;
     }
     task_ask_save(t, SAVE_NOTICE, WIRE_END_RECLAIMED, "");
-    /* no checkpoints: it may run to the last moment, perhaps it ends by itself */
+    /* no checkpoints: let it run to the last moment, as it may end by itself */
     if (!t->ckpt.ask.stop) {
         t->ckpt.ask.stop = true;
         t->ckpt.ask.end = WIRE_END_RECLAIMED;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A task's checkpoints: taking what the program commits, storing it. How it is asked for one is in
- * task_ask.c.
+ * A task's checkpoints: taking what the program commits and storing it. Requests to the program are
+ * in task_ask.c.
  *
- * Asking and storing are independent: a notice is put to the program at once even while an earlier
- * save is being stored, and that earlier save does not serve it. What the program has committed is
- * found by looking (commit files, .done), never remembered, so nothing is missed over a restart of
- * the agent.
+ * Requesting and storing are independent: a notice is put to the program at once even while an
+ * earlier save is being stored, and that save does not serve the request. Commits are found by
+ * reading the directories (commit files, .done), so a restart of the agent misses none.
  *
- * With CRIU nobody is asked: what is asked for is dumped (WORK_DUMP), and then stored like any
- * other directory. For a stop the processes stay stopped after the dump, which is stored until that
- * works or the time is over.
+ * With CRIU the program is not asked: the processes are dumped (WORK_DUMP), and the dump is stored
+ * like any other directory. For a stop the processes stay stopped after the dump, and storing is
+ * retried until it succeeds or the time is over.
  */
 #include "agent/task/task_private.h"
 
@@ -25,15 +24,15 @@
 #define RETRY_MS 1000 /* a failed save of .done or of an exit */
 #define PERIODIC_RETRY_MS 10000
 #define FINAL_TRIES_MAX 60
-/* for a program that commits to end by itself when it is told that it stops */
+/* for a program that commits to end by itself after the answer "stop" */
 #define LEAVE_MS 2000
 #define WATCH_POLL_MS 1000
 #define WATCH_SOON_MS 2
-/* where nobody waits for it: of a job without checkpoints its progress is all there is */
+/* for jobs without checkpoints, where only progress is read */
 #define WATCH_LATER_MS 100
-/* at the control directory in one turn of the loop: a malformed commit costs one */
+/* looks at the control directory in one turn of the loop; a malformed commit costs one */
 #define LOOKS_MAX 4
-#define LOOKS_AT_END_MAX 32 /* when the program has ended */
+#define LOOKS_AT_END_MAX 32 /* likewise, when the program has ended */
 
 static const enum wire_cause told_causes[] = {
     [SAVE_PERIODIC] = WIRE_CAUSE_PERIODIC,
@@ -76,14 +75,14 @@ bool task_by_criu(const struct task *t)
 
 static void on_saved(struct task *t);
 
-/* A gang's is counted when the ranks have met: a commit that is served again, by the agent after
- * this one, is the same save. */
+/* A gang's save is counted when the ranks have met, so a commit served again by a restarted agent
+ * is the same save. */
 static int64_t next_sequence(struct task *t)
 {
     return task_is_gang(t) ? t->state.sequence + 1 : ++t->state.sequence;
 }
 
-/* Which one it was, as rank 0 counts; the one that is queued follows it. */
+/* Records the save's number as counted by rank 0; the queued one follows it. */
 static void note_met(struct task *t)
 {
     int64_t met = t->work.stats.sequence;
@@ -96,8 +95,8 @@ static void note_met(struct task *t)
         t->ckpt.queued.sequence = ++t->state.sequence;
 }
 
-/* The first word is kept: whether an attempt goes on where it resumed shows in it, however late
- * belayd hears of it. */
+/* Keeps the first report: it shows whether the attempt continued where it resumed, however late
+ * belayd receives it. */
 static void note_done(struct task *t, int64_t done)
 {
     struct wire_attempt_status *told = &t->state.told;
@@ -147,7 +146,8 @@ static void store(struct task *t, const struct task_save *s)
     task_work_start(t, WORK_SAVE, on_saved);
 }
 
-/* Of the directory itself: somebody waits for it. It is newer than what is queued. */
+/* Saves the directory itself, while the program or belayd waits. It is newer than what is
+ * queued. */
 static void save_begin(struct task *t, int64_t commit, int64_t progress, enum save_cause cause)
 {
     const struct task_save s = {.commit = commit,
@@ -197,7 +197,7 @@ static void note_checkpoint(struct task *t, const struct wire_checkpoint *c)
     struct wire_attempt_status *told = &t->state.told;
     if (!told->checkpoints)
         told->checkpoints = mem_array(WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
-    if (told->n_checkpoints == WIRE_CHECKPOINTS_MAX) { /* what it wrote counts with the next */
+    if (told->n_checkpoints == WIRE_CHECKPOINTS_MAX) { /* its bytes are added to the next */
         told->checkpoints[1].stored_bytes += told->checkpoints[0].stored_bytes;
         memmove(told->checkpoints, told->checkpoints + 1, --told->n_checkpoints * sizeof(*c));
     }
@@ -235,7 +235,7 @@ static void answer(struct task *t, const struct task_save *s, const struct err *
         task_done_taken(t);
 }
 
-/* What has come of the commits that were accepted before it, or with it. */
+/* Writes the outcome of the commits that were accepted before it, or with it. */
 static void tell_accepted(struct task *t, const struct task_save *s, const struct err *failed)
 {
     if (t->ckpt.control.fd >= 0)
@@ -260,13 +260,13 @@ static void note_saved(struct task *t, enum save_cause cause)
     if (t->ckpt.save.asked > t->state.saves_asked)
         t->state.saves_asked = t->ckpt.save.asked;
     note_checkpoint(t, &c);
-    if (t->state.told.kept_bytes > 0) /* until that is cleaned again */
+    if (t->state.told.kept_bytes > 0) /* valid until the next cleaning */
         t->state.told.kept_bytes += stats->stored_bytes;
     t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause = told_causes[cause];
 }
 
-/* A stop that wanted this save: the task is told to end before the program is told that all is
- * saved, so that whatever it does then counts as stopped. */
+/* For a save requested by a stop: the task is stopped before the program learns that all is saved,
+ * so that whatever it does then counts as stopped. */
 static void save_good(struct task *t)
 {
     bool waits = t->ckpt.save.pause_ms == TASK_WAITS;
@@ -276,13 +276,13 @@ static void save_good(struct task *t)
     t->ckpt.save_failed = false;
     note_saved(t, serves && t->ckpt.ask.on ? t->ckpt.ask.cause : t->ckpt.save.cause);
     tell_accepted(
-        t, &t->ckpt.save, NULL); /* while it is on disk that the save's end is not known */
+        t, &t->ckpt.save, NULL); /* while the state on disk says that a save is under way */
     task_persist(t);
     if (serves)
         task_ask_over(t);
     if (stop) {
         t->ckpt.stop_saved = true;
-        /* What was dumped is not to go on here. */
+        /* A dumped program must not continue here. */
         task_stop(t, t->ckpt.ask.end, t->ckpt.ask.text, t->ckpt.save.commit ? LEAVE_MS : 0,
             task_by_criu(t) ? 0 : t->spec->kill_wait_ms);
     }
@@ -291,15 +291,15 @@ static void save_good(struct task *t)
     task_restart_periodic(t);
 }
 
-/* A dump costs the program time even if it fails, and will most likely fail again. */
+/* A failed dump also costs the program time, and the next one will probably fail too. */
 static int64_t failed_pause_ms(const struct task *t)
 {
     int64_t every = t->ckpt.every_ms > 0 ? t->ckpt.every_ms : t->spec->ckpt_every_ms;
     return task_by_criu(t) && every > PERIODIC_RETRY_MS ? every : PERIODIC_RETRY_MS;
 }
 
-/* What stays the same of a failure that comes again: the words without a digit, for numbers of
- * checkpoints and names of chunks are others each time. Never 0. */
+/* Hash of the words without digits, which are the same when a failure repeats; numbers of
+ * checkpoints and names of chunks differ each time. Never 0. */
 uint64_t task_cause(const char *text)
 {
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
@@ -313,12 +313,12 @@ uint64_t task_cause(const char *text)
     return hash ? hash : 1;
 }
 
-/* A program that commits at its every step meets a store that refuses at its every step: it is told
- * once, until a save is good or fails for something else. */
+/* A program that commits at every step would report a refusing store at every step: the failure is
+ * reported once, until a save succeeds or fails for another reason. */
 static void note_failure(struct task *t, const struct task_save *s, const struct err *e)
 {
     uint64_t cause = task_cause(e->text);
-    /* Who asked waits for a word, also when the save was accepted and failed only later. */
+    /* A user's request is always answered, also when the save was accepted and failed later. */
     bool is_answer = (t->ckpt.ask.on && t->ckpt.ask.cause == SAVE_USER && !t->ckpt.ask.stop) ||
                      (s->asked > t->state.saves_asked && s->asked > t->ckpt.asked_failed);
     if (s->asked > t->ckpt.asked_failed)
@@ -340,10 +340,10 @@ void task_save_failed(struct task *t, const struct task_save *s, const struct er
 {
     bool waits = s->pause_ms == TASK_WAITS, asked = t->ckpt.ask.on && !t->ckpt.ask.stop;
     note_failure(t, s, e);
-    if (s->sequence) /* of one that was only to be taken the others are not known yet */
+    if (s->sequence) /* a save that was not taken does not know the others yet */
         tell_accepted(t, s, e);
     task_persist(t);
-    if (waits && asked) /* or the program would try again at its every step */
+    if (waits && asked) /* otherwise the program would retry at every step */
         task_ask_over(t);
     if (waits ? asked : s->is_asked)
         timer_start(task_timers(t), &t->ckpt.periodic, failed_pause_ms(t));
@@ -366,8 +366,8 @@ static void snapshot_over(struct task *t)
     t->ckpt.save.snapshot = t->work.snapshot = NULL;
 }
 
-/* Another has taken its place, or comes to; or the program was told of it before the other ranks
- * were. */
+/* Another save has replaced it, or will; or the program got its answer before the other ranks
+ * did. */
 static bool is_told_already(const struct task *t)
 {
     bool left_out = t->work.stats.left_out && t->ckpt.save.pause_ms != TASK_WAITS;
@@ -407,7 +407,7 @@ static void on_saved(struct task *t)
         task_pump_saves(t);
 }
 
-/* The numbers of the program's last word, for saves that come without any. */
+/* The last progress that the program reported, for saves without their own. */
 static struct control_numbers last_progress(const struct task *t)
 {
     return (struct control_numbers){
@@ -415,22 +415,20 @@ static struct control_numbers last_progress(const struct task *t)
         t->state.told.total == WIRE_NONE ? CONTROL_NONE : t->state.told.total};
 }
 
-/* It is stored before the task ends. */
+/* Whether it must be stored before the task ends. */
 static bool is_for_end(const struct task *t)
 {
     return (t->ckpt.ask.on && t->ckpt.ask.stop) || t->state.stop != WIRE_END_NONE ||
            t->supervision.exited || mono_is_set(t->supervision.hard_at);
 }
 
-/* Whether it is answered when it is stored, and not before. step: as the commit itself has told
- * it. */
+/* Whether it is answered only when it is stored. step: as stated by the commit itself. */
 static bool has_to_wait(const struct task *t, int64_t step)
 {
     return is_for_end(t) || (task_is_gang(t) && step == CONTROL_NONE);
 }
 
-/* Takes or stores what the program has committed, by one of the two ways, as soon as that may
- * be. */
+/* Takes a snapshot of what the program has committed, or stores it, as soon as possible. */
 static void serve(struct task *t, int64_t commit, int64_t progress, bool waits)
 {
     bool is_behind = task_is_gang(t) && task_has_queued(&t->ckpt) && !is_for_end(t);
@@ -442,7 +440,7 @@ static void serve(struct task *t, int64_t commit, int64_t progress, bool waits)
         save_begin(t, commit, progress, SAVE_PROGRAM);
 }
 
-/* The other ranks do not wait for what was committed here and cannot be read. */
+/* Tells the other ranks not to wait for a commit that cannot be read. */
 static void refuse_commit(struct task *t, int64_t commit, const struct err *why)
 {
     const struct control_answer a = {.failed = why};
@@ -451,13 +449,13 @@ static void refuse_commit(struct task *t, int64_t commit, const struct err *why)
     control_answer(&t->ckpt.control, commit, &a);
 }
 
-/* False: it is answered, or gone. */
+/* False if the commit was answered, or is gone. */
 static bool serve_or_refuse(struct task *t, int64_t k)
 {
     struct control_numbers n;
     struct err e;
     int rc = control_read_commit(&t->ckpt.control, k, &n, &e);
-    if (rc == ERR_NOT_FOUND) /* the program has taken it back */
+    if (rc == ERR_NOT_FOUND) /* withdrawn by the program */
         return false;
     if (!rc && (!task_saves(t) || task_by_criu(t)))
         rc = err_set(&e, ERR_UNSUPPORTED,
@@ -472,9 +470,9 @@ static bool serve_or_refuse(struct task *t, int64_t k)
     return true;
 }
 
-/* Serves the next commit, if there is one. A malformed one is answered and the next is looked at.
- * What is more than may be done at once has to wait: the program may make commits as fast as they
- * are answered, and names that cannot be removed. *ret_found: there was something to do. */
+/* Serves the next commit, if any. A malformed one is answered and the next one is read. The work at
+ * one time is bounded, because the program may make commits as fast as they are answered, and names
+ * that cannot be removed. *ret_found: there was something to do. */
 static bool serve_commit(struct task *t, bool *ret_found)
 {
     int looks = t->supervision.exited ? LOOKS_AT_END_MAX : LOOKS_MAX;
@@ -515,13 +513,14 @@ static void on_dumped(struct task *t)
     t->room->changed(t->room->ctx);
     if (t->supervision.exited) {
         task_finish(t);
-    } else if (t->work.rc == ERR_TIMEOUT || t->work.rc == ERR_CORRUPT) { /* criu left it damaged */
+        /* criu left the process damaged */
+    } else if (t->work.rc == ERR_TIMEOUT || t->work.rc == ERR_CORRUPT) {
         task_stop(t, t->ckpt.ask.stop ? t->ckpt.ask.end : WIRE_END_NODE_LOST, t->work.e.text, 0, 0);
         t->ckpt.ask.stop = false;
     }
 }
 
-/* A restore is no moment to dump: what is asked for meanwhile has its turn after it. */
+/* No dump during a restore: requests made meanwhile are served after it. */
 static void pump_dumps(struct task *t)
 {
     if (!t->ckpt.ask.on || t->supervision.exited || !t->ckpt.control_watch ||
@@ -551,7 +550,7 @@ void task_leave_gang(struct task *t)
         task_work_cancel(t);
 }
 
-/* Whether there was something to do. */
+/* Returns whether there was something to do. */
 static bool serve_program(struct task *t)
 {
     bool found = false;
@@ -564,8 +563,8 @@ static bool serve_program(struct task *t)
     return found;
 }
 
-/* is_look: it is counted by the watch already. What is none follows a commit that was served (or a
- * timer), and usually finds nothing: if it counted all the same, each commit would cost two. */
+/* is_look: the watch has already counted it. Other calls follow a served commit (or a timer) and
+ * usually find nothing; if they counted too, each commit would cost two looks. */
 static void pump(struct task *t, bool is_look)
 {
     if (t->supervision.killing || t->ckpt.left_gang)
@@ -629,7 +628,7 @@ static void on_files_changed(void *ctx)
 
 void task_saves_begin(struct task *t)
 {
-    if (t->ckpt.control_watch) { /* the supervisor's connection was lost and found again */
+    if (t->ckpt.control_watch) { /* the supervisor's connection was lost and restored */
         task_put_request(t);
         return;
     }
@@ -640,7 +639,7 @@ void task_saves_begin(struct task *t)
         t->ckpt.checkpoint_watch = watch_start(
             t->room->watches, t->ckpt.dir, WATCH_SOON_MS, WATCH_POLL_MS, on_files_changed, t);
     task_read_daily(t);
-    task_put_request(t); /* asked for before it ran */
+    task_put_request(t); /* a request from before it ran */
     task_restart_periodic(t);
     free(control);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How an attempt comes to run on this node: made on belayd's wish or taken over from an earlier
- * agent, prepared (its directory, its checkpoint restored), given to a supervisor.
+ * The start of an attempt on this node: created for belayd or taken over from an earlier agent,
+ * prepared (directory made, checkpoint restored) and given to a supervisor.
  */
 #include "agent/task/task_private.h"
 #include "agent/keyring.h"
@@ -18,17 +18,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PREPARE_MS 300000    /* how long a store that cannot be reached is tried */
-#define STORE_WAIT_MS 600000 /* where belayd says nothing else */
-#define REFUSED_PART 5       /* of that, when the store answers that it will not */
-#define STORE_MS 15000       /* how long one is looked for that is not there */
+#define PREPARE_MS 300000    /* how long an unreachable store is retried */
+#define STORE_WAIT_MS 600000 /* unless belayd says otherwise */
+#define REFUSED_PART 5       /* divisor of that, when the store answers with a refusal */
+#define STORE_MS 15000       /* how long a missing store is waited for */
 #define RETRY_BASE_MS 1000
-#define JUST_NOW_MS 1000 /* what started since has used nothing that we did not see */
+#define JUST_NOW_MS 1000 /* a task that started less than this ago has no usage that we missed */
 #define RETRY_CAP_MS 30000
 
 static void prepare(struct task *t);
 
-/* CRIU brings it back: it does not run yet. */
+/* CRIU is restoring it: it does not run yet. */
 static bool is_resuming(const struct task *t)
 {
     return task_by_criu(t) && t->state.told.restored_attempt > 0 &&
@@ -37,7 +37,7 @@ static bool is_resuming(const struct task *t)
 
 static void note_start(struct task *t)
 {
-    if (is_resuming(t) || mono_is_set(t->supervision.usage_at)) /* it is known already */
+    if (is_resuming(t) || mono_is_set(t->supervision.usage_at)) /* already known */
         return;
     struct task_start start;
     struct err e;
@@ -54,8 +54,8 @@ static void note_start(struct task *t)
     free(path);
 }
 
-/* The checkpoint before is for this node: another one is not known to do better. If there is none,
- * the job is held (check_restored). */
+/* Tries the previous checkpoint on this node, because another node is not known to do better. If
+ * there is none, the job is held (check_restored). */
 static void try_older(struct task *t)
 {
     static const char *const left[] = {"exit.json", "supervisor.pid", "ctl.sock"};
@@ -204,8 +204,8 @@ int64_t task_store_wait_ms(const struct task *t)
     return t->spec->store_wait_ms > 0 ? t->spec->store_wait_ms : STORE_WAIT_MS;
 }
 
-/* What another node would not find otherwise holds the job at once (STORE); else another gets its
- * turn (STORE_AWAY). */
+/* A fault that every node would meet holds the job at once (STORE); otherwise the job moves to
+ * another node (STORE_AWAY). */
 static void store_failed(struct task *t)
 {
     struct wire_attempt_status *told = &t->state.told;
@@ -231,7 +231,7 @@ static void store_failed(struct task *t)
     task_end(t, t->work.rc == ERR_CONFIG ? WIRE_END_STORE : WIRE_END_STORE_AWAY, 0, text);
 }
 
-/* A directory may be mounted a little after the agent has started. */
+/* A directory may be mounted shortly after the agent has started. */
 static bool may_still_come(struct task *t)
 {
     int64_t now = clock_mono(t->room->timers->clock).ms;
@@ -243,9 +243,9 @@ static bool may_still_come(struct task *t)
     return now < t->prep.store_until.ms;
 }
 
-/* A store that is missing may be a mount that this node alone lacks: the job is tried on another
- * node (STORE_AWAY). What every node would find holds the job at once (STORE). None begins from
- * nothing unless its user asks for that. */
+/* A missing store may be a mount that only this node lacks: the job is tried on another node
+ * (STORE_AWAY). A fault that every node would meet holds the job at once (STORE). No job starts
+ * from scratch unless its user asks for it. */
 static void end_for_store(struct task *t)
 {
     static const char *const cures[] = {
@@ -307,8 +307,8 @@ static void note_restored(struct task *t)
             log_i("number", r->damaged), log_s("why", r->damage));
 }
 
-/* What it starts with is more than its spec. If not, that it has a supervisor tells that it is
- * prepared. */
+/* Whether its initial state says more than its spec. If not, the existence of a supervisor shows
+ * that it is prepared. */
 static bool task_needs_state(const struct task *t)
 {
     const struct task_state *s = &t->state;
@@ -413,8 +413,8 @@ static void set_paths(struct task *t)
     t->output.shipper.path = t->output.path;
 }
 
-/* The texts change hands by a round trip over the wire's own format, so that what is kept is what
- * would be read: without secrets, but for the token that its files are made with. */
+/* Copies by a round trip through the wire format, so that the copy equals what would be read back:
+ * without secrets, except the token that its files are made with. */
 static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
 {
     struct wire_desired_attempt one = *d;
@@ -462,8 +462,8 @@ struct task *task_create(const struct task_room *room, const struct wire_desired
 
 /* ---- taking one over ---- */
 
-/* The other ranks have gone on: the commit that the program waits for is answered, not saved once
- * more. */
+/* The other ranks have continued: the commit that the program waits for is answered, not saved
+ * again. */
 static void answer_gang(struct task *t)
 {
     const struct control_answer a = {.attempt = t->attempt, .sequence = t->work.found.sequence};
@@ -475,7 +475,7 @@ static void answer_gang(struct task *t)
         control_answer(&t->ckpt.control, k, &a);
 }
 
-/* A save that the agent before began may have been stored: then it has to be told. */
+/* A save begun by the previous agent may have been stored: then it must be reported. */
 static void on_found(struct task *t)
 {
     t->state.saving = false;
@@ -509,8 +509,7 @@ static void resume(struct task *t)
         task_tell_end(t);
     } else if (!t->state.prepared) {
         t->prep.prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
-        timer_start(
-            t->room->timers, &t->prep.retry, 0); /* once it is known what GPUs the others have */
+        timer_start(t->room->timers, &t->prep.retry, 0); /* once the other tasks' GPUs are known */
     } else {
         t->phase = is_resuming(t) ? WIRE_RESTORING : WIRE_RUNNING;
         start_shipper(t, false);
@@ -527,7 +526,7 @@ static void resume(struct task *t)
     }
 }
 
-/* Checkpoints are kept in an array of full size, so that more can be added. */
+/* The array of checkpoints has its full size, so that more can be added. */
 static void grow_checkpoints(struct wire_attempt_status *told)
 {
     if (told->checkpoints)
@@ -535,8 +534,8 @@ static void grow_checkpoints(struct wire_attempt_status *told)
             mem_resize(told->checkpoints, WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
 }
 
-/* There is a spec and no state: the agent before had none to write, or did not come to it. In doubt
- * it is prepared once more, which changes nothing of what a supervisor may be about to start
+/* For a spec without a state: the previous agent had none to write, or was killed before. In doubt
+ * the task is prepared again, which changes nothing that a supervisor may be about to start
  * (task_work.c). */
 static bool has_had_supervisor(const struct task *t)
 {
@@ -554,7 +553,7 @@ static int read_records(struct task *t, struct err *e)
     int rc = record_read_spec(path, &spec, e);
     free(path);
     if (rc == ERR_INVALID && !fs_exists(t->state_path) && !has_had_supervisor(t))
-        return ERR_NOT_FOUND; /* the agent before was killed as it wrote it */
+        return ERR_NOT_FOUND; /* the previous agent was killed while writing it */
     if (rc)
         return rc;
     wire_desired_deinit(&t->own);
@@ -571,7 +570,7 @@ static int read_records(struct task *t, struct err *e)
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
-/* What the agent before has left of them; else belayd gives them again. */
+/* Takes the secrets that the previous agent left; otherwise belayd sends them again. */
 static void find_secrets(struct task *t)
 {
     struct wire_secrets s = {0};
@@ -592,7 +591,7 @@ struct task *task_adopt(const struct task_room *room, const char *name)
     struct task *t = make(room, job, attempt);
     set_paths(t);
     int rc = read_records(t, &e);
-    if (rc == ERR_NOT_FOUND) { /* not even begun */
+    if (rc == ERR_NOT_FOUND) { /* not even started */
         keyring_drop(t->dir);
         fs_remove_tree(t->dir, &e);
         task_free(t);

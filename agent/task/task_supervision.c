@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/task/task_supervision.h"
 
-#define USAGE_EVERY_MS 2000 /* what ends before costs nothing for it */
+#define USAGE_EVERY_MS 2000 /* tasks that end before are never read */
 
 void task_supervision_read_usage(
     struct task_supervision *s, struct mono now, struct wire_usage *told)
@@ -20,7 +20,7 @@ void task_supervision_read_usage(
     told->cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
     s->usage_cpu_ms = used.cpu_ms;
     told->memory_bytes = used.memory_bytes > 0 ? used.memory_bytes : 0;
-    /* the most that was seen, where nobody counts */
+    /* the maximum seen, where nothing records the peak */
     int64_t peak = used.peak_bytes >= 0 ? used.peak_bytes : told->memory_peak_bytes;
     told->memory_peak_bytes = peak > told->memory_bytes ? peak : told->memory_bytes;
     s->usage_at = now;

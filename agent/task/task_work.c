@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What blocks: making a task's directory, restoring, saving, cleaning, removing. It runs on a
- * thread of uv's pool and reads of the task only what does not change while it runs: spec, paths,
+ * Blocking work: making a task's directory, restoring, saving, cleaning, removing. It runs on a
+ * thread of uv's pool and reads only members of the task that do not change meanwhile: spec, paths,
  * `work`.
  */
 #include "agent/task/task_private.h"
@@ -30,14 +30,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECRETS_WAIT_MS 15000     /* for what an agent that was restarted has to be given again */
-#define DUMP_MS 600000            /* without a deadline: the longest that criu may take */
-#define DUMP_LEAST_MS 1000        /* with one, however near it is: it may be enough */
-#define PRE_DUMP_BYTES (64 << 20) /* of memory: less is dumped as quickly at once */
+#define SECRETS_WAIT_MS 15000     /* for secrets that a restarted agent must get again */
+#define DUMP_MS 600000            /* longest run of criu without a deadline */
+#define DUMP_LEAST_MS 1000        /* shortest with one, however near it is */
+#define PRE_DUMP_BYTES (64 << 20) /* of memory; less is dumped as fast without a pre-dump */
 
 /* ---- the directory ---- */
 
-/* Of what is in a directory that nobody else can write to. */
+/* Gives a file to the user, in a directory that no one else can write to. */
 static int own(const struct job_user *u, const char *path, struct err *e)
 {
     if (u->is_other && lchown(path, u->uid, u->gid) < 0)
@@ -58,7 +58,7 @@ static int make_sub(const struct task *t, const struct job_user *u, const char *
 static int make_script(const struct task *t, const struct job_user *u, struct err *e)
 {
     char *path = mem_printf("%s/script", t->dir);
-    /* nobody looks before there is a spec */
+    /* not read before there is a spec */
     int rc = record_put_new(path, t->spec->script, strlen(t->spec->script), 0500, e);
     if (!rc)
         rc = own(u, path, e);
@@ -88,7 +88,7 @@ static int make_output(const struct task *t, struct err *e)
     return 0;
 }
 
-/* For the job's user alone. Takes v. */
+/* Writes a file for the job's user only. Takes v. */
 static int put_secret(
     const struct task *t, const struct job_user *u, const char *name, json_t *v, struct err *e)
 {
@@ -124,7 +124,7 @@ static int make_token(const struct task *t, const struct job_user *u, struct err
     return rc;
 }
 
-/* With what srun starts tasks on the other nodes (cli/slurm/parts.h). */
+/* Makes the file with which srun starts tasks on the other nodes (cli/slurm/parts.h). */
 static int make_steps(const struct task *t, const struct job_user *u, struct err *e)
 {
     const struct wire_desired_attempt *s = t->spec;
@@ -144,7 +144,7 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
 {
     char *spec = mem_printf("%s/spec.json", t->dir);
     bool is_spare = *t->work.spare.name && spare_use(t->room->dir, &t->work.spare, t->dir, u);
-    /* by an agent before: a script that is there whole, and may be about to start, stays */
+    /* made by an earlier agent: keeps a complete script, which may be about to start */
     bool is_made = !is_spare && fs_exists(spec);
     int rc = is_spare ? 0 : fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
     if (!rc && !is_made)
@@ -162,7 +162,7 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
     if (!rc && !is_spare && !task_by_criu(t))
         rc = make_sub(t, u, "checkpoint", e);
     if (!rc && !is_made)
-        rc = record_write_spec(spec, t->spec, e); /* last: with it the directory counts */
+        rc = record_write_spec(spec, t->spec, e); /* last, because it makes the directory valid */
     free(spec);
     return rc;
 }
@@ -181,7 +181,7 @@ static int take_keys(const struct wire_secrets *s, struct ckpt_crypt *c, struct 
     return rc ? err_wrap(e, "belayd's keys of this job's checkpoints") : 0;
 }
 
-/* A restore by CRIU does as root what the images say. Only their seal tells that this job's agents
+/* A restore by CRIU does as root what the images say. Only their seal proves that this job's agents
  * made them. */
 static int check_seal(struct task *t, struct ckpt_crypt *crypt)
 {
@@ -196,16 +196,15 @@ static int check_seal(struct task *t, struct ckpt_crypt *crypt)
         "release the job, or submit it with another --checkpoint");
 }
 
-/* A directory has to show that it is the store: unmounted, it is a disk of this machine. A bucket
- * is what its name says, and credentials of a job do not reach the marker: there the job's identity
- * is looked at alone (ckpt_begin), and who has taken the bucket over meanwhile is not noticed
- * (owner.h). */
+/* A directory must prove that it is the store, because unmounted it is a local disk. A bucket is
+ * identified by its name, and a job's credentials cannot read the marker: there only the job's
+ * identity is checked (ckpt_begin), and a new owner of the bucket is not noticed (owner.h). */
 static bool has_marker(const struct task *t)
 {
     return *t->spec->store_uid && !s3_place_is_one(t->work.store, NULL);
 }
 
-/* Nothing of the store is made here: belayd has made it, or it is not this one. */
+/* Creates nothing in the store: belayd has created it, or it is a wrong one. */
 static int open_store(struct task *t, struct store **ret_store)
 {
     struct task_work *w = &t->work;
@@ -274,7 +273,7 @@ static struct ckpt_gang gang_of(const struct task *t)
     return (struct ckpt_gang){.rank = (int32_t)t->spec->rank, .nodes = (int32_t)t->spec->n_peers};
 }
 
-/* What a try before this one has put in place comes first. */
+/* Copies from what an earlier try has restored first. */
 static int restore_near(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
@@ -305,7 +304,7 @@ static int give_ranks(const struct task *t, const struct job_user *u, struct err
 
 /* ---- with CRIU ---- */
 
-/* The checkpoint's directory stays the agent's: what criu does as root is what the images say. */
+/* The checkpoint's directory stays the agent's, because criu does as root what the images say. */
 static int prepare_room(struct task *t, const struct job_user *u)
 {
     struct task_work *w = &t->work;
@@ -339,7 +338,7 @@ static int dump(struct task *t)
     if (!rc && d.criu->tracks && !with_gpus && criu_room_memory(t->dir) >= PRE_DUMP_BYTES) {
         rc = criu_room_dump(&d, &w->e);
         d.parent = rc == 0;
-        if (rc && rc != ERR_TIMEOUT) { /* then all at once */
+        if (rc && rc != ERR_TIMEOUT) { /* then dumps without a pre-dump */
             log_warn("memory could not be dumped ahead", log_i("job", t->job), log_err(&w->e));
             rc = criu_room_prepare_dump(t->dir, &ignored);
         }
@@ -352,7 +351,7 @@ static int dump(struct task *t)
     return rc;
 }
 
-/* The newest that is older than the one which CRIU could not bring back. */
+/* The newest that is older than the one that CRIU failed to restore. */
 struct older {
     struct ckpt_id below, found;
     int64_t progress, from_attempt;
@@ -371,8 +370,7 @@ static int consider_older(void *ctx, const struct ckpt_info *info)
     return is_older;
 }
 
-/* One that does not verify is passed over, and stays for a node that has not refused a newer
- * one. */
+/* One that fails verification is skipped, and stays for a node that has not refused a newer one. */
 static int restore_older(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
@@ -413,8 +411,8 @@ static int begin_with_store(struct task *t, const struct ckpt_job *j)
     return rc;
 }
 
-/* The checkpoint before one that fails verification, or that CRIU could not bring back, is used. If
- * there is none, all of the work would be done again without anybody having said so. */
+/* The checkpoint before one that fails verification, or that CRIU failed to restore, is used. If
+ * there is none, the job is held: repeating all of its work is for its user to decide. */
 static int check_restored(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
@@ -435,8 +433,7 @@ static int check_restored(struct task *t, const struct ckpt_job *j)
         w->restored.damaged ? ": " : "", w->restored.damage);
 }
 
-/* Nothing of it without the fence: an attempt that has none does not keep older ones from
- * saving. */
+/* Requires the fence, without which older attempts could still save. */
 static int restore(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
@@ -446,7 +443,7 @@ static int restore(struct task *t, const struct ckpt_job *j)
     if (rc)
         return rc;
     rc = fetch(t, j);
-    if (rc == ERR_NO_SPACE && !w->e.of_store) { /* all of it is fetched, rather than none */
+    if (rc == ERR_NO_SPACE && !w->e.of_store) { /* frees what is kept and fetches everything */
         kept_sweep(t->room->kept_dir, NULL, 0, KEPT_NONE);
         rc = fetch(t, j);
     }
@@ -495,7 +492,7 @@ static int note_found(void *ctx, const struct ckpt_info *info)
             .bytes = info->bytes,
             .progress = info->progress < 0 ? WIRE_NONE : info->progress,
             .saved_at = info->saved_at.ms};
-    return 1; /* only the newest can be it */
+    return 1; /* only the newest can be meant */
 }
 
 static int find(struct task *t, const struct ckpt_job *j)
@@ -519,7 +516,7 @@ static int bring_workdir(struct task *t, const struct job_user *u)
         return 0;
     char *path = mem_printf("%s/" WORKDIR_NAME, t->dir);
     int rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
-    if (rc == ERR_NO_SPACE) { /* what others may want again, rather than none */
+    if (rc == ERR_NO_SPACE) { /* frees the cache and fetches everything */
         workdir_trim(w->workdir.cache, 0);
         rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
     }
@@ -620,7 +617,7 @@ static int64_t now_ms(const struct task *t)
     return clock_mono(t->room->timers->clock).ms;
 }
 
-/* Nothing is fetched for it. */
+/* Whether it fetches nothing. */
 static bool is_short(const struct task *t)
 {
     return t->work.kind == WORK_PREPARE && !task_saves(t) && !*t->spec->workdir;
@@ -647,7 +644,7 @@ static void begin(struct task *t)
         uv_run_work(t->room->loop, on_thread, on_done, t);
 }
 
-/* A reclaim is under way: the save has a deadline, and others may be before it. */
+/* During a reclaim the save has a deadline, and others may be stored first. */
 static void wait_for_turn(struct task *t)
 {
     int64_t deadline = t->supervision.hard_at.ms - TASK_COMMIT_MS;
@@ -663,7 +660,7 @@ void task_work_cancel(struct task *t)
 {
     atomic_store(&t->work.cancel, 1);
     if (task_work_is_busy(&t->work) && (t->work.waits || t->work.lacks))
-        begin(t); /* which ends at once */
+        begin(t); /* which fails at once */
 }
 
 /* ---- secrets ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See workdir.h. Several tasks may use the cache at once, on threads of their own: what is there is
- * whole (renamed into place), and what another removes meanwhile is fetched again by the next try.
+ * See workdir.h. Several tasks may use the cache at once, each on its own thread: files are
+ * complete (renamed into place), and a file that another task removes meanwhile is fetched again by
+ * the next try.
  */
 #include "agent/task/workdir.h"
 
@@ -23,9 +24,9 @@
 
 #define CALL_MS 60000
 #define CONNECT_MS 10000
-#define STALE_S 3600 /* a name that no write gave up by itself */
+#define STALE_S 3600 /* age of a temporary name left by a crash */
 #define CACHE_FILES_MAX 1000000
-#define ROUNDS 10 /* of fetching and putting in place; the next try begins where these ended */
+#define ROUNDS 10 /* of fetching and putting in place; the next try continues from there */
 
 /* ---- where it comes from ---- */
 
@@ -81,7 +82,7 @@ static int ask(const struct bringing *b, const char *what, const struct buf *bod
     int rc = http_blocking_run(b->pool, &r, b->cancel, ret_reply, &failed);
     free(url);
     rc = peer_check(rc ? &failed : NULL, ret_reply, b->e);
-    if (rc == ERR_NOT_FOUND) /* it will not be there later either */
+    if (rc == ERR_NOT_FOUND) /* waiting will not help */
         b->e->kind = rc = ERR_CONFIG;
     return rc;
 }
@@ -93,7 +94,7 @@ static char *cached(const struct bringing *b, const char *hash)
     return mem_printf("%s/%s", b->s->cache, hash);
 }
 
-/* Marked as used. */
+/* Also marks it as used. */
 static bool is_cached(const struct bringing *b, const char *hash)
 {
     char *path = cached(b, hash);
@@ -123,7 +124,7 @@ static int cache(const struct bringing *b, const char *hash, const void *p, size
     return rc;
 }
 
-/* What the cache has by that name, checked. ERR_NOT_FOUND, ERR_CORRUPT: it is gone now. */
+/* Reads and verifies a cached file. ERR_NOT_FOUND; ERR_CORRUPT: it has been removed. */
 static int read_cached(const struct bringing *b, const char *hash, size_t max, struct buf *out)
 {
     char actual[CHUNK_HEX_SIZE], *path = cached(b, hash);
@@ -254,8 +255,8 @@ static int make_entry(const struct bringing *b, const char *root, const struct w
     return rc;
 }
 
-/* Directories get their modes last, for one may forbid to add to it. The owner may always: the job
- * works there. */
+/* Directories get their modes last, because a mode may forbid to add files. The owner keeps all
+ * rights, because the job works there. */
 static int set_modes(const struct bringing *b, const char *root)
 {
     int rc = 0;
@@ -272,15 +273,15 @@ static int set_modes(const struct bringing *b, const char *root)
 
 static int make_all(const struct bringing *b, const char *root)
 {
-    int rc = fs_remove_tree(root, b->e); /* of a try before */
+    int rc = fs_remove_tree(root, b->e); /* of an earlier try */
     rc = rc ? rc : fs_mkdirs(root, 0700, b->e);
     for (size_t i = 0; rc == 0 && i < b->d.n; i++)
         rc = make_entry(b, root, &b->d.v[i]);
     return rc ? rc : set_modes(b, root);
 }
 
-/* What is damaged in the cache, or was trimmed by another task, is fetched again: it is found one
- * piece at a time. */
+/* Pieces that are damaged in the cache, or were trimmed by another task, are found one at a time
+ * and fetched again. */
 static int fetch_and_make(const struct bringing *b, const char *path)
 {
     int rc = ERR_CORRUPT;
@@ -313,7 +314,7 @@ int workdir_bring(
     return rc == 0 ? 0 : err_wrap(e, "its working directory");
 }
 
-/* ---- keeping it small ---- */
+/* ---- trimming ---- */
 
 struct cached_file {
     char name[CHUNK_HEX_SIZE];
