@@ -120,7 +120,7 @@ static int decode(
 
 int keyring_get(const char *dir, struct wall now, struct wire_secrets *ret_s, struct err *e)
 {
-    static const char what[] = "look for an attempt's secrets in the kernel's keyring";
+    static const char what[] = "read an attempt's secrets from the kernel's keyring";
     struct buf text = {0};
     long key = find(dir), n = -1;
     if (key >= 0)

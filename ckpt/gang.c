@@ -289,8 +289,8 @@ static int check_steps(const struct gang_meeting *g, const struct opened *o, str
     if (both_told || both_wait || g->refused)
         return 0;
     return err_set(e, ERR_UNAVAILABLE,
-        "rank %" PRId32 " does not tell its step with the commit, and rank %" PRId32
-        " does: all have to, or none",
+        "rank %" PRId32 " does not report its step with the commit, but rank %" PRId32
+        " does: all ranks must, or none",
         g->progress < 0 ? g->gang.rank : 0, g->progress < 0 ? 0 : g->gang.rank);
 }
 
@@ -665,8 +665,8 @@ static int tell_restored(const struct gang_meeting *g, int round, struct ckpt_id
     rc = told_restored(g, round, g->gang.rank, &before, e); /* by an earlier agent */
     if (!rc && layout_compare_ids(before, own) != 0)
         rc = err_set(e, ERR_CONFLICT,
-            "this rank has told the others that it restored %" PRId64 ".%" PRId64, before.attempt,
-            before.sequence);
+            "this rank has already reported to the others that it restored %" PRId64 ".%" PRId64,
+            before.attempt, before.sequence);
     return rc;
 }
 

@@ -195,8 +195,8 @@ static void parse_data(struct json_reader *r, struct manifest *m, struct manifes
             json_integer_value(offset) <= end || json_integer_value(offset) >= entry->size ||
             json_integer_value(size) < 1 ||
             json_integer_value(size) > entry->size - json_integer_value(offset)) {
-            json_reader_fail(
-                r, "data", "is not [offset, size] of what the file has, in order and apart");
+            json_reader_fail(r, "data",
+                "expected pairs [offset, size] within the file, in order and not touching");
         } else {
             v[i] = (struct manifest_extent){json_integer_value(offset), json_integer_value(size)};
             end = v[i].offset + v[i].size;

@@ -569,7 +569,7 @@ static int restore_gang(
             rc = restore_newest(r, before_attempt, &least, res, e);
     }
     if (!rc && !agreed)
-        rc = err_set(e, ERR_UNAVAILABLE, "the ranks do not come to restore the same checkpoint");
+        rc = err_set(e, ERR_UNAVAILABLE, "the ranks cannot agree on a checkpoint to restore");
     return rc;
 }
 

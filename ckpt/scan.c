@@ -368,7 +368,8 @@ static int visit_directory(
         return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
                    ? changed(path, e)
                    : err_errno(e, errno, "open directory '%.300s' of the checkpoint", path);
-    rc = fstat(fd, &st) ? err_errno(e, errno, "look at directory '%.300s' of the checkpoint", path)
+    rc = fstat(fd, &st) ? err_errno(e, errno,
+                              "read the attributes of directory '%.300s' of the checkpoint", path)
                         : scan_check_owner(w->scan, &st, path, e);
     if (!rc && !w->m) {
         rc = compare_now(w, MANIFEST_DIR, path, &st, e);

@@ -276,7 +276,7 @@ int workdir_parse(const char *p, size_t n, struct workdir *ret_workdir, struct e
     int rc = 0;
     if (n > WORKDIR_TEXT_BYTES)
         return err_set(e, ERR_INVALID,
-            "%zu bytes to say what is in a working directory, at most %u are allowed", n,
+            "the list of a working directory has %zu bytes, at most %u are allowed", n,
             WORKDIR_TEXT_BYTES);
     if (n < first || memcmp(p, FIRST_LINE, first) != 0)
         return err_set(e, ERR_INVALID, "a working directory begins with the line belay-workdir 1");

@@ -88,17 +88,17 @@ static void judge_gpus(struct pen *p, const struct advise_job *j, const struct a
             "%lld of its %lld GPUs were less than %lld %% busy for %lld minutes, with memory held",
             (long long)idle, (long long)n, (long long)l->idle_busy,
             (long long)(l->idle_ms / 60000));
-        say(a->remedy, "ask its owner, or have it saved and put aside: belay advise --reclaim JOB");
+        say(a->remedy, "ask its owner, or save and hold it: belay advise --reclaim JOB");
     }
     if (unused > 0) {
         struct advice *a = begin(p, ADVICE_UNUSED_GPUS, share(j->uusd_h, unused, n));
         say(a->text, "%lld GPUs asked for and %lld used: nothing ever ran on the others",
             (long long)n, (long long)(n - unused));
         if (n > unused)
-            say(a->remedy, "ask for %lld, or see that the program uses all it has",
+            say(a->remedy, "ask for %lld, or make the program use all of them",
                 (long long)(n - unused));
         else
-            say(a->remedy, "ask for none, or see that the program finds them");
+            say(a->remedy, "ask for none, or make sure that the program finds them");
     }
     /* Idle GPUs are already reported. */
     if (idle > 0 || used == 0 || known / used < l->size_least_ms || percent >= l->busy)

@@ -318,7 +318,7 @@ static void on_removed(struct task *t)
     gone_if_idle(t);
 }
 
-/* If another attempt will follow, keeps the checkpoint directory, which has most of what that one
+/* If another attempt may follow, keeps the checkpoint directory, which has most of what that one
  * needs. */
 static void start_removal(struct task *t)
 {

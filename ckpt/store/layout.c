@@ -309,9 +309,9 @@ static int open_manifest(const struct ckpt_job *j, const struct layout_name *sea
             e, ERR_CORRUPT, "it is not encrypted, and this cluster accepts only encrypted ones");
     if (j->crypt && j->crypt->only_sealed)
         return err_set(e, ERR_CONFIG,
-            "it is not encrypted, so anybody who can write to the store may have made it: it is "
-            "not restored as root. It stays in the store; release the job after deleting it (belay "
-            "checkpoint delete), or submit the job anew");
+            "it is not encrypted, so anyone who can write to the store may have made it: it is not "
+            "restored as root. It stays in the store; delete it (belay checkpoint delete) and "
+            "release the job, or submit the job again");
     return 0;
 }
 

@@ -98,7 +98,7 @@ int s3_read_list(
         rc = xml_text(xml_root(&x), "NextContinuationToken", page.token, sizeof(page.token), e);
     page.is_last = !str_eq(truncated, "true");
     if (rc == 0 && !page.is_last && !page.token[0])
-        rc = err_set(e, ERR_INVALID, "it goes on, but has no NextContinuationToken");
+        rc = err_set(e, ERR_INVALID, "it is truncated, but has no NextContinuationToken");
     if (rc == 0)
         rc = read_keys(xml_root(&x), fn, ctx, &page, e);
     xml_close(&x);

@@ -90,7 +90,7 @@ static int check_ours(struct store *s, const char *name, const void *p, size_t n
     if (rc != 0)
         return rc;
     if (meaning == S3_MISSING)
-        return err_set(e, ERR_UNAVAILABLE, "%s was there, and is gone", name);
+        return err_set(e, ERR_UNAVAILABLE, "%s existed, and has disappeared", name);
     if ((uint64_t)size != n)
         return err_set(e, ERR_CONFLICT, "%s exists", name);
     /* not of an upload in parts, whose checksum is a hash of hashes */

@@ -774,7 +774,7 @@ static void ranks_that_go_on_have_to_tell_their_step(void **state)
     for (int32_t k = 0; k < RANKS; k++) {
         assert_int_equal(g.ranks[k].rc, ERR_UNAVAILABLE);
         assert_non_null(strstr(
-            g.ranks[k].e.text, "rank 1 does not tell its step with the commit, and rank 0 does"));
+            g.ranks[k].e.text, "rank 1 does not report its step with the commit, but rank 0 does"));
     }
     assert_none_committed(*state, 0);
     save_all(&g, 1, 2, -1); /* and need not if all wait */
