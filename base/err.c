@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Errors: a kind for code and a bounded text for people. Every text is formatted aside first, so
- * that the old text of the same struct err may be among the arguments.
+ * Errors: a kind for code and a bounded text for people. Every text is formatted into a draft
+ * first, so that the old text of the same struct err may be among the arguments.
  */
 #include "base/err.h"
 
@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DRAFT_MAX (ERR_TEXT_MAX + 8192) /* two paths, and an error's text in which they stand */
+#define DRAFT_MAX (ERR_TEXT_MAX + 8192) /* two paths, and an inner error that contains both */
 
-/* Longer than what is stored: what comes after a long path is known before the text is cut. */
+/* Longer than the stored text, so that the text after a long path is known before the cut. */
 struct draft {
     char text[DRAFT_MAX];
     size_t len;

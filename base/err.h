@@ -26,10 +26,10 @@ enum err_kind {
     ERR_QUOTA = -11,       /* a provider's account limit: no sibling zone helps */
     ERR_UNAVAILABLE = -12, /* the peer is there but cannot serve now: try again later */
     ERR_CORRUPT = -13,     /* stored data does not match its hash or its format */
-    /* refused for a reason only an operator can mend (image, subnet, rights) */
+    /* refused for a reason that only an operator can fix (image, subnet, rights) */
     ERR_CONFIG = -14,
     ERR_UNSUPPORTED = -15,
-    ERR_INTERNAL = -16 /* a bug of ours that could be contained */
+    ERR_INTERNAL = -16 /* a bug of belay that could be contained */
 };
 
 #define ERR_TEXT_MAX 512
@@ -37,9 +37,9 @@ enum err_kind {
 struct err {
     enum err_kind kind;
     char text[ERR_TEXT_MAX];
-    /* The store of checkpoints failed, not this machine: "no space" may be either's. Set by
-     * store_open and the stores it opens (ckpt/store/store.h) alone; err_wrap keeps it, a new error
-     * has it false. */
+    /* The checkpoint store failed, not this machine: ERR_NO_SPACE may mean either. Set only by
+     * store_open and the stores it opens (ckpt/store/store.h); err_wrap keeps it, a new error
+     * clears it. */
     bool of_store;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole files: read with a limit, written so that a crash shows the old or the new, never a part.
- * Directory trees are in fs_tree.c.
+ * Whole files: read with a limit, written so that a crash leaves the old or the new content, never
+ * a part. Directory trees are in fs_tree.c.
  */
 #include "base/fs.h"
 
@@ -21,7 +21,7 @@
 #define LOCK_MS 5000
 #define LOCK_LOOK_MS 20
 
-/* size is a guess. */
+/* size is an estimate. */
 static int read_all(
     int fd, const char *path, size_t size, size_t max, struct buf *out, struct err *e)
 {
@@ -60,7 +60,7 @@ static int read_regular(
             "%s holds a secret but others may read it (mode %03o): chmod 600 it", path,
             (unsigned)(st.st_mode & 0777));
     else
-        /* that of /proc and cgroup files is 0 */
+        /* st_size is 0 for /proc and cgroup files */
         rc = read_all(fd, path, (size_t)st.st_size, max, out, e);
     close(fd);
     return rc;
@@ -83,12 +83,12 @@ bool fs_read_start(const char *path, char *out, size_t size)
 
 int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e)
 {
-    /* all of it, or what was read first would be left behind where it was */
+    /* reserve all at once: growing would leave unwiped copies of the secret */
     buf_reserve(out, max + 2 * READ_STEP);
     return read_regular(path, true, max, out, e);
 }
 
-/* A process that was killed gives its locks back only after its memory, which takes a moment. */
+/* The kernel releases a killed process's locks only after its memory, which takes a moment. */
 int fs_lock(int fd)
 {
     int64_t end = clock_mono(&clock_system).ms + LOCK_MS;
@@ -114,8 +114,8 @@ int fs_write_all(int fd, const void *p, size_t n, struct err *e)
     return 0;
 }
 
-/* A finished, fsynced file beside path; *ret_temporary is freed by the caller. On failure nothing
- * is left. */
+/* Writes a finished, fsynced file next to path; the caller frees *ret_temporary. A failure leaves
+ * no file. */
 static int write_beside(
     const char *path, const void *p, size_t n, mode_t mode, char **ret_temporary, struct err *e)
 {
@@ -173,7 +173,7 @@ int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, str
     int rc = write_beside(path, p, n, mode, &temporary, e);
     if (rc)
         return rc;
-    if (link(temporary, path) < 0) /* unlike rename, it never replaces */
+    if (link(temporary, path) < 0) /* link, unlike rename, never replaces */
         rc = err_errno(e, errno, "cannot create %s", path);
     unlink(temporary);
     free(temporary);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Files: whole-file reads with a limit, atomic durable writes, directories. All calls block. Errors
- * of the operating system are told as err_errno tells them, with the path.
+ * of the operating system have err_errno's kinds and name the path.
  */
 #ifndef BELAY_BASE_FS_H
 #define BELAY_BASE_FS_H
@@ -10,11 +10,11 @@
 #include <sys/types.h>
 
 /* Reads a regular file of at most max bytes into out (cleared first). ERR_INVALID if it is larger
- * or not a regular file (a FIFO or a terminal never makes it wait). */
+ * or not a regular file; a FIFO or terminal never blocks the call. */
 int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
 
-/* The same of a file that holds a secret: ERR_DENIED if its group or others may do anything with
- * it. Wipe out, whatever this returns (buf_wipe). */
+/* fs_read for a file that holds a secret: ERR_DENIED if its group or others have any rights to it.
+ * The caller wipes out, also after an error (buf_wipe). */
 int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e);
 
 /* The first size - 1 bytes of a file, as a text: for files of the kernel (/proc, /sys, control
@@ -28,18 +28,18 @@ bool fs_read_start(const char *path, char *out, size_t size);
  * content is visible but an error is returned. */
 int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
 
-/* As fs_write_atomic, but ERR_CONFLICT (and nothing changed) if path exists, be it a dangling
- * symbolic link: a conditional create. Of several at once exactly one succeeds. */
+/* As fs_write_atomic, but a conditional create: ERR_CONFLICT, and nothing is changed, if path
+ * exists, even as a dangling symbolic link. Of several concurrent calls exactly one succeeds. */
 int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
 
-/* mkdir -p; parents get mode too (less umask). An existing directory is fine and is left as it
- * is. */
+/* mkdir -p; parents get mode too (less umask). An existing directory is left unchanged and is not
+ * an error. */
 int fs_mkdirs(const char *path, mode_t mode, struct err *e);
 
-/* rm -rf, without following symbolic links, entering other file systems or leaving the tree; a
- * missing path is fine. Any depth: it needs two descriptors and no stack. A failure may leave what
- * remains in another arrangement, as deep directories are first moved to the top of the tree.
- * ERR_INVALID for a path without a name of its own at the end ("", "/", "a/.."). */
+/* rm -rf, without following symbolic links, entering other file systems or leaving the tree. A
+ * missing path is not an error. Any depth: it needs two descriptors and no recursion. After a
+ * failure the remaining directories may be in other places, as deep ones are first moved to the top
+ * of the tree. ERR_INVALID for a path that does not end in a name ("", "/", "a/.."). */
 int fs_remove_tree(const char *path, struct err *e);
 
 /* fsync of a directory. */
@@ -47,11 +47,11 @@ int fs_sync_dir(const char *path, struct err *e);
 
 bool fs_exists(const char *path); /* follows symbolic links */
 
-/* flock, exclusive. Who holds it may be dying, so it waits for five seconds at most. 0; or -1 with
- * errno, EWOULDBLOCK: it is held. */
+/* flock, exclusive. Retries for five seconds at most, because a dying process may still hold the
+ * lock. Returns 0, or -1 with errno; EWOULDBLOCK: another process holds it. */
 int fs_lock(int fd);
 
-/* write(2) until all is written or it fails. fd must be blocking. */
+/* Repeats write(2) until all is written or it fails. fd must be blocking. */
 int fs_write_all(int fd, const void *p, size_t n, struct err *e);
 
 #endif

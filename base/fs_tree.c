@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directory trees: made, and removed.
+ * Directory trees: creation and removal.
  *
- * Removing must cope with what a job may leave behind: trees deeper than the stack or the
- * descriptor limit allows, links out of the tree, things mounted into it. So nothing recurses: a
- * directory that is found two levels down is moved to the top of the tree and taken care of there.
- * Each directory moves at most once, so the work is linear.
+ * Removal must handle whatever a job leaves behind: trees deeper than the stack or the descriptor
+ * limit allows, links out of the tree, mounts inside it. So nothing recurses: a directory found two
+ * levels down is moved to the top of the tree and removed from there. Each directory moves at most
+ * once, so the work is linear.
  *
- * The tree may be another user's who is in it, and swaps and adds while it is removed. Root closes
- * each directory to that user first. What is gone or is something else at the next look is left to
- * the next round, and rounds have a limit.
+ * The tree may belong to another user who adds and swaps entries while it is removed. Root first
+ * revokes that user's access to each directory. An entry that has vanished or changed its type is
+ * left to the next round; the number of rounds is limited.
  */
 #include "base/fs.h"
 
@@ -30,7 +30,7 @@ static int make_directory(const char *path, mode_t mode, struct err *e)
     if (mkdir(path, mode) == 0)
         return 0;
     int errnum = errno;
-    /* Not only EEXIST: a parent that exists may be read-only or not ours to write to. */
+    /* Not only EEXIST: a parent that exists may be read-only or not writable for us. */
     if (stat(path, &st) == 0)
         errnum = S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
     return errnum ? err_errno(e, errnum, "cannot make directory %s", path) : 0;
@@ -39,7 +39,7 @@ static int make_directory(const char *path, mode_t mode, struct err *e)
 int fs_mkdirs(const char *path, mode_t mode, struct err *e)
 {
     int rc = 0;
-    if (make_directory(path, mode, NULL) == 0) /* its parents are there, mostly */
+    if (make_directory(path, mode, NULL) == 0) /* the parents usually exist */
         return 0;
     char *prefix = mem_strdup(path);
     for (char *at = prefix; *at && rc == 0; at++)
@@ -54,12 +54,13 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *e)
     return rc;
 }
 
-#define ROUNDS_MAX 1000000 /* each takes away two levels: more take a process that goes on adding */
+/* each removes two levels; only a process that keeps adding needs more */
+#define ROUNDS_MAX 1000000
 
 struct removal {
     const char *path; /* of the tree, for errors */
-    int top;          /* the tree's first directory */
-    dev_t device;     /* that it is on */
+    int top;          /* descriptor of the tree's root directory */
+    dev_t device;     /* the tree's file system */
     unsigned moved;   /* directories moved to the top so far */
     struct err *e;
 };
@@ -74,7 +75,7 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Calls fn for every entry of the directory fd (not closed) until one fails. */
+/* Calls fn for each entry of the directory fd (which stays open) until one fails. */
 static int each_entry(
     struct removal *r, int fd, int (*fn)(struct removal *r, int dir, const char *name))
 {
@@ -101,26 +102,27 @@ static int each_entry(
     return rc;
 }
 
-/* Removes a file or an empty directory. 1: it is a directory that is not empty. */
+/* Removes a file or an empty directory. Returns 1 for a directory that is not empty. */
 static int remove_simple(struct removal *r, int dir, const char *name)
 {
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
         return 0;
-    if (errno != EISDIR && errno != EPERM) /* Linux says EISDIR, POSIX EPERM */
+    if (errno != EISDIR && errno != EPERM) /* Linux returns EISDIR, POSIX EPERM */
         return failed(r, name);
     int unlink_errnum = errno;
     if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;
     if (errno == ENOTEMPTY || errno == EEXIST)
         return 1;
-    if (errno == ENOTDIR && unlink_errnum == EISDIR) /* replaced: the next round finds it */
+    /* replaced meanwhile: left to the next round */
+    if (errno == ENOTDIR && unlink_errnum == EISDIR)
         return 0;
     if (errno == ENOTDIR)
         errno = unlink_errnum;
     return failed(r, name);
 }
 
-/* Second level: what is not removed at once goes to the top. */
+/* Second level: a directory that is not empty moves to the top. */
 static int remove_or_move(struct removal *r, int dir, const char *name)
 {
     int rc = remove_simple(r, dir, name);
@@ -131,20 +133,19 @@ static int remove_or_move(struct removal *r, int dir, const char *name)
         snprintf(target, sizeof(target), ".removing-%u", r->moved++);
         if (renameat(dir, name, r->top, target) == 0 || errno == ENOENT)
             return 0;
-        /* these: the name is taken */
+        /* these three mean that the new name is taken */
         if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
             return failed(r, name);
     }
 }
 
-/* What was a directory, and is gone or another thing now. */
+/* Whether errno says that a directory has vanished or changed its type. */
 static bool is_replaced(void)
 {
     return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
 }
 
-/* From now on a user whose directory it is reaches nothing in it by its path. Where that is not
- * possible it is removed all the same. */
+/* Revokes the owner's access to a directory by path. A failure is ignored: removal goes ahead. */
 static void close_to_user(int fd, const struct stat *st)
 {
     if (geteuid() != 0 || st->st_uid == 0)
@@ -161,7 +162,7 @@ static int remove_entry(struct removal *r, int dir, const char *name)
         return rc;
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return is_replaced() ? 0 : failed(r, name); /* the next round finds it */
+        return is_replaced() ? 0 : failed(r, name); /* left to the next round */
     struct stat st;
     rc = fstat(fd, &st) < 0 ? failed(r, name) : 0;
     if (rc == 0 && st.st_dev != r->device)
@@ -172,14 +173,14 @@ static int remove_entry(struct removal *r, int dir, const char *name)
         rc = each_entry(r, fd, remove_or_move);
     }
     close(fd);
-    /* A listing may miss what is added meanwhile: then the next round finds it. */
+    /* A listing may miss entries added meanwhile: they are left to the next round. */
     if (rc == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY && errno != EEXIST &&
         !is_replaced())
         rc = failed(r, name);
     return rc;
 }
 
-/* Rounds until the top is empty: each removes its first two levels and may bring deeper ones up. */
+/* Rounds until the top is empty: each removes the first two levels and may move deeper ones up. */
 static int remove_rounds(struct removal *r, int parent, const char *name)
 {
     for (unsigned round = 0; round < ROUNDS_MAX; round++) {
@@ -230,7 +231,7 @@ int fs_remove_tree(const char *path, struct err *e)
     }
     char *own_name = mem_strdup(name);
     if (slash)
-        slash[slash == parent] = 0; /* "/a" is in "/" */
+        slash[slash == parent] = 0; /* the parent of "/a" is "/" */
     struct removal r = {.path = path, .e = e};
     int fd = open(slash ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {

@@ -26,7 +26,7 @@ static int failed(const struct giving *g, const char *name)
 
 static int give_below(struct giving *g, int fd);
 
-/* fd is a directory of the tree; what is in it first. */
+/* fd is a directory of the tree; its contents are given first. */
 static int give_directory(struct giving *g, int fd, const char *name)
 {
     struct stat st;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* bodies that may be worth writing to a disk as they are: they begin at a page */
+/* bodies of this size are page-aligned, so that they can be written to a disk without a copy */
 #define PAGED_MIN 65536
 
 const char *http_reply_header(const struct http_reply *r, const char *name)
@@ -36,7 +36,7 @@ void http_reply_deinit(struct http_reply *r)
     r->status = 0;
 }
 
-/* Room for n more bytes of the body; one whose length is known gets its memory at once. */
+/* Makes room for n more bytes of the body; a body of known length is allocated at once. */
 static void make_room(struct buf *b, size_t n, size_t whole)
 {
     struct buf larger = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts from outside are measured (bytes, depth) before jansson sees them, so that its recursion is
- * bounded by our limit and not by its own. Reading objects is in json_reader.c.
+ * Input from outside is measured (bytes, depth) before jansson parses it, so that our limit bounds
+ * its recursion. Reading objects is in json_reader.c.
  */
 #include "base/json.h"
 
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where brackets nest deeper than JSON_DEPTH_MAX; NULL if nowhere. Strings are skipped; no other
- * error is noticed. */
+/* Where brackets nest deeper than JSON_DEPTH_MAX; NULL if nowhere. Strings are skipped; other
+ * errors are not detected. */
 static const char *too_deep(const char *text, size_t n)
 {
     int depth = 0;
@@ -54,8 +54,8 @@ int json_parse(const char *text, size_t n, size_t max, json_t **ret_value, struc
     json_error_t error;
     json_t *value = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (!value) {
-        /* jansson quotes the text near the error; it may be a secret, and line and column say where
-         * it is. */
+        /* jansson quotes the text near the error, which may be a secret; line and column suffice.
+         */
         char *near = strstr(error.text, " near '");
         if (near)
             *near = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walking one object: every getter notes the key it asked for (so that finish can tell the unknown
+ * Reading one object: every getter records the key it asked for (so that finish can find unknown
  * ones) and, until the first error, checks type and range. An optional key that is null counts as
  * absent.
  */
@@ -48,7 +48,7 @@ static const char *describe(const json_t *v, char out[FOUND_MAX])
     return out;
 }
 
-/* key NULL: the object itself. */
+/* key may be NULL (the object itself). */
 static void fail_at(struct json_reader *r, const char *key, const char *fmt, va_list ap)
 {
     if (r->rc)
@@ -79,7 +79,7 @@ void json_reader_init(struct json_reader *r, const json_t *value, const char *pa
     }
 }
 
-/* The value at key; NULL if it is absent, null, or an error was noted before. */
+/* The value at key; NULL if it is absent, null, or there was an earlier error. */
 static const json_t *look(struct json_reader *r, const char *key)
 {
     assert(r->n_seen < JSON_READER_KEYS_MAX);

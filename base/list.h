@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Intrusive doubly linked list. The link lives inside the element; a zeroed link is "in no list". A
+ * Intrusive doubly linked list. The link lives inside the element; a zeroed link is in no list. A
  * list that has held anything must not be copied or moved: its elements point to its head.
  */
 #ifndef BELAY_BASE_LIST_H
@@ -24,7 +24,7 @@ bool link_is_in(const struct link *n);
 void list_push_back(struct list *l, struct link *n); /* n must be in no list */
 void list_push_front(struct list *l, struct link *n);
 void list_insert_before(struct link *at, struct link *n);           /* at is in a list, n in none */
-void link_remove(struct link *n);                                   /* harmless when in no list */
+void link_remove(struct link *n);                                   /* no-op if n is in no list */
 struct link *list_first(const struct list *l);                      /* NULL when empty */
 struct link *list_last(const struct list *l);                       /* NULL when empty */
 struct link *list_next(const struct list *l, const struct link *n); /* NULL at the end */

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Where sums end: agents may tell anything. */
+/* Sums saturate here: the values come from agents and are not trusted. */
 #define SUM_MAX (INT64_C(1) << 60)
 
 enum kind { KIND_SUM, KIND_MOST };

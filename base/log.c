@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A line is put together in a buffer of its own on the stack and leaves in one write(2), so threads
- * need no lock to keep lines whole. The lock only keeps a sink and its context together.
+ * A line is built in a stack buffer and written with one write(2), so threads need no lock to keep
+ * lines whole. The lock only keeps a sink and its context together.
  */
 #include "base/log.h"
 
@@ -32,7 +32,7 @@ static const struct {
     [LOG_WARN] = {"warn", 4},
     [LOG_ERROR] = {"error", 3}};
 
-/* $JOURNAL_STREAM is "device:inode" of the stream that goes to the journal: systemd.exec(5). */
+/* $JOURNAL_STREAM is "device:inode" of the stream connected to the journal: systemd.exec(5). */
 static bool stderr_is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -73,7 +73,7 @@ int log_level_from_name(const char *name, enum log_level *ret_level)
 }
 
 struct line {
-    /* one more than leaves: str_cut looks at the first byte left out */
+    /* one byte more than is written: str_cut reads the first byte left out */
     char text[LOG_LINE_MAX + 1];
     size_t len;
 };
@@ -92,7 +92,7 @@ static void line_adds(struct line *l, const char *s)
     line_add(l, s, strlen(s));
 }
 
-/* The n bytes at s with everything escaped that could end the line, move the cursor or is not
+/* Adds the n bytes at s, with everything escaped that could end the line, move the cursor or is not
  * UTF-8. */
 static void line_add_escaped(struct line *l, const char *s, size_t n, bool quoted)
 {
@@ -157,7 +157,7 @@ static void line_add_fields(struct line *l, const struct log_field *fields)
     }
 }
 
-/* The journal has its own clock and names the program itself. */
+/* The journal records the time and the program itself. */
 static void line_add_stderr_prefix(struct line *l, enum log_level level)
 {
     if (state.journal) {
@@ -196,5 +196,5 @@ void log_write(enum log_level level, const char *message, const struct log_field
     if (sink)
         sink(ctx, level, l.text);
     else if (write(STDERR_FILENO, l.text, l.len + 1) < 0)
-        return; /* there is nobody left to tell */
+        return; /* a failed write cannot be reported anywhere */
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One open-addressing table for both maps: a number is its own id, a string's id is its hash, and a
- * string is compared only where the ids are equal.
+ * One open-addressing table for both maps. A number is its own id; a string's id is its hash, and
+ * strings are compared only where the ids are equal.
  *
  * Invariants: cap is 0 or a power of two; a slot is free iff its value is NULL; at most 3/4 of the
- * slots are taken; between the slot where a key's search starts and the slot where it lies there is
- * no free one. Removal restores the last by moving later slots back (Knuth 6.4, algorithm R), so
- * there are no tombstones.
+ * slots are in use; no slot between a key's home and its actual slot is free. Removal keeps the
+ * last invariant by moving later slots back (Knuth 6.4, algorithm R), so there are no tombstones.
  */
 #include "base/map.h"
 
@@ -45,7 +44,7 @@ static size_t home(const struct map *m, uint64_t id)
     return mix(id) & (m->cap - 1);
 }
 
-/* The slot that holds the key, or the free one where it would go. cap > 0. */
+/* The slot that holds the key, or the free slot where it would be inserted. cap > 0. */
 static size_t find(const struct map *m, uint64_t id, const char *name)
 {
     size_t i = home(m, id);
@@ -54,7 +53,7 @@ static size_t find(const struct map *m, uint64_t id, const char *name)
     return i;
 }
 
-/* Zeroed. Both are powers of two. */
+/* Zeroed. cap and size are powers of two. */
 static void *table(size_t cap, size_t size)
 {
     size_t bytes = cap * size;
@@ -108,7 +107,7 @@ static void *table_remove(struct map *m, uint64_t id, const char *name)
         free(m->names[hole]);
     m->n--;
     for (size_t i = (hole + 1) & mask; m->slots[i].value; i = (i + 1) & mask) {
-        /* Slot i may fill the hole unless its search starts after the hole. */
+        /* Slot i may fill the hole unless its home lies after the hole. */
         if (((i - home(m, m->slots[i].id)) & mask) < ((i - hole) & mask))
             continue;
         m->slots[hole] = m->slots[i];
@@ -122,7 +121,7 @@ static void *table_remove(struct map *m, uint64_t id, const char *name)
     return value;
 }
 
-/* From *pos on, which is left behind it; NULL: there is none. */
+/* The next used slot at or after *pos, which is advanced past it; NULL at the end. */
 static struct map_slot *table_next(const struct map *m, size_t *pos)
 {
     while (*pos < m->cap) {

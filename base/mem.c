@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocation that aborts instead of failing. A size of 0 is served as 1, so that "nothing" is still
- * a pointer that can be told from failure and freed.
+ * Allocation that aborts instead of failing. A size of 0 is served as 1, so that an empty
+ * allocation still has a pointer that differs from failure and can be freed.
  */
 #include "base/mem.h"
 
@@ -15,7 +15,7 @@
 
 _Noreturn void mem_out_of_memory(void)
 {
-    /* Not through log: formatting a line is the last thing to try now. */
+    /* Not through log: formatting a line may need memory. */
     static const char line[] = "error: out of memory, giving up\n";
     if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
         abort();
@@ -62,7 +62,7 @@ void *mem_huge(size_t n)
     if (n > SIZE_MAX / MEM_HUGE)
         mem_out_of_memory();
     void *p = checked(aligned_alloc(MEM_HUGE, n * MEM_HUGE));
-    /* without such pages it is slower, and that is all */
+    /* best effort: without huge pages it only gets slower */
     (void)madvise(p, n * MEM_HUGE, MADV_HUGEPAGE);
     return p;
 }

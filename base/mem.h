@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Allocation that does not fail: out of memory writes one line to stderr and aborts (see
- * docs/architecture.md). Lengths from outside are checked against a named limit before they come
- * here. Nothing here returns NULL except where it says so, and everything returned is freed with
- * free().
+ * docs/architecture.md). Lengths from outside are checked against a named limit before they get
+ * here. Nothing here returns NULL unless stated, and everything returned is freed with free().
  */
 #ifndef BELAY_BASE_MEM_H
 #define BELAY_BASE_MEM_H
@@ -14,19 +13,18 @@ void *mem_alloc(size_t size);           /* zeroed */
 void *mem_array(size_t n, size_t size); /* zeroed; overflow of n * size aborts */
 /* realloc of an array; the new part is NOT zeroed */
 void *mem_resize(void *p, size_t n, size_t size);
-/* NOT zeroed; begins at a page of 4096 bytes, as O_DIRECT asks for */
+/* NOT zeroed; aligned to 4096 bytes, as O_DIRECT requires */
 void *mem_pages(size_t size);
 #define MEM_HUGE ((size_t)2 << 20)
-/* For what is looked at here and there in no order: so many times MEM_HUGE bytes that the processor
- * finds with one look each, where the system has pages of that size. NOT zeroed. */
+/* n * MEM_HUGE bytes for random access, aligned to MEM_HUGE and backed by huge pages where the
+ * system has them, which saves TLB misses. NOT zeroed. */
 void *mem_huge(size_t n);
 char *mem_strdup(const char *s);            /* NULL stays NULL */
 char *mem_strndup(const char *s, size_t n); /* at most n bytes of s; NULL stays NULL */
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *mem_dup(const void *p, size_t size);
 
-/* What all of the above do when there is no memory; for libraries that tell it by returning
- * NULL. */
+/* What all of the above do when memory runs out; for libraries that report it by returning NULL. */
 _Noreturn void mem_out_of_memory(void);
 
 #endif

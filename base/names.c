@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of names (names.h). They are looked through where decisions are taken, so nothing is copied
- * for that.
+ * Lists of names (names.h). They are searched while decisions are made, so nothing is copied.
  */
 #include "base/names.h"
 
 #include "base/str.h"
 #include <string.h>
 
-/* The name that p begins with, and what stands behind it. */
+/* p is a name of n bytes: the text after it and its comma. */
 static const char *behind(const char *p, size_t n)
 {
     return p[n] == ',' ? p + n + 1 : p + n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * xoshiro256** 1.0 and SplitMix64 (Blackman and Vigna, public domain, https://prng.di.unimi.it/).
- * The sequence for a seed is part of what recorded simulations mean: it must never change.
+ * The sequence for a seed is part of the meaning of recorded simulations: it must never change.
  */
 #include "base/prng.h"
 
@@ -46,7 +46,7 @@ uint64_t prng_u64(struct prng *p)
 uint64_t prng_below(struct prng *p, uint64_t n)
 {
     assert(n > 0);
-    /* Below 2^64 mod n the values would make the small remainders likelier: draw again. */
+    /* Values below 2^64 mod n would make small remainders more likely: draw again. */
     uint64_t skip = -n % n, x;
     do
         x = prng_u64(p);
@@ -57,7 +57,7 @@ uint64_t prng_below(struct prng *p, uint64_t n)
 int64_t prng_range(struct prng *p, int64_t min, int64_t max)
 {
     assert(min <= max);
-    uint64_t span = (uint64_t)max - (uint64_t)min + 1; /* 0: all 2^64 */
+    uint64_t span = (uint64_t)max - (uint64_t)min + 1; /* 0 means all 2^64 */
     uint64_t offset = span ? prng_below(p, span) : prng_u64(p);
     return (int64_t)((uint64_t)min + offset);
 }
@@ -108,7 +108,7 @@ void random_bytes(void *p, size_t n)
 
 void random_hex(size_t n, char *out)
 {
-    /* In pieces, each formatted behind itself: no second buffer of the caller's size is needed. */
+    /* In pieces, so that no second buffer of the full size is needed. */
     for (unsigned char piece[32]; n > 0;) {
         size_t some = n < sizeof(piece) ? n : sizeof(piece);
         random_bytes(piece, some);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first line of each piece of memory only links it to the others. A slab that has become large
- * goes on in pieces of one huge page: going from one object to another would else mostly be looking
- * up where their pages are.
+ * The first cache line of each memory block only links it to the others. A slab that has become
+ * large allocates blocks of one huge page, because stepping between objects would otherwise be
+ * dominated by TLB misses.
  *
- * The address sanitizer is told which are not taken.
+ * The address sanitizer knows which objects are free.
  */
 #include "base/slab.h"
 
@@ -15,7 +15,7 @@
 
 #define LINE 64
 #define PIECE ((size_t)64 << 10)
-#define SMALL_PIECES 16 /* then they are huge */
+#define SMALL_PIECES 16 /* later blocks are huge pages */
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -50,7 +50,7 @@ static void grow(struct slab *s)
     size_t size = s->n_pieces++ < SMALL_PIECES ? PIECE : MEM_HUGE;
     char *piece = size == PIECE ? mem_pages(PIECE) : mem_huge(1);
     push(&s->pieces, piece);
-    /* so that they are taken in order */
+    /* backwards, so that objects are handed out in address order */
     for (size_t at = (size - LINE) / s->each * s->each; at > 0; at -= s->each)
         slab_give(s, piece + LINE + at - s->each);
 }

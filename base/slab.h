@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Objects of one size that lie close together, each in cache lines of its own: for what is looked
- * at in passing, step after step from one to the next, as the elements of a large tree are, or of
- * which there may be a million. Their memory goes back with the slab, not before.
+ * Objects of one size, packed closely, each in its own cache lines: for large trees and other
+ * structures that are traversed from object to object and may have a million of them. Memory is
+ * freed with the slab, not before.
  */
 #ifndef BELAY_BASE_SLAB_H
 #define BELAY_BASE_SLAB_H
@@ -10,16 +10,16 @@
 #include <stddef.h>
 
 struct slab {
-    void *free;   /* the first that is not taken; each begins with the address of the next */
-    void *pieces; /* of memory, likewise */
+    void *free;   /* first free object; each holds the address of the next */
+    void *pieces; /* memory blocks, linked likewise */
     size_t n_pieces;
-    size_t each; /* bytes that one takes */
+    size_t each; /* bytes per object */
 };
 
-/* Zeroed. size: the same at every call of a slab, at most SLAB_SIZE_MAX. */
+/* Zeroed memory. size is the same for every call on one slab, at most SLAB_SIZE_MAX. */
 #define SLAB_SIZE_MAX 4096
 void *slab_take(struct slab *s, size_t size);
-void slab_give(struct slab *s, void *p); /* NULL is fine */
-void slab_deinit(struct slab *s);        /* whatever is taken still is gone */
+void slab_give(struct slab *s, void *p); /* p may be NULL */
+void slab_deinit(struct slab *s);        /* frees all objects, including those in use */
 
 #endif

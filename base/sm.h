@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * State tables: the life of a thing as a list of legal transitions. An illegal one is a bug of ours
- * and aborts with both states' names; what the world may do is decided before a transition is asked
- * for (sm_allowed).
+ * State machines: the life of an object as a table of legal transitions. An illegal transition is a
+ * bug and aborts with both states' names; input from outside is checked before a transition is
+ * requested (sm_allowed).
  */
 #ifndef BELAY_BASE_SM_H
 #define BELAY_BASE_SM_H

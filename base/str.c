@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plain text jobs: copies, comparisons, UTF-8, hex, URLs, shell words. Numbers and sizes are in
+ * Text helpers: copies, comparisons, UTF-8, hex, URLs, shell words. Numbers and sizes are in
  * str_num.c.
  */
 #include "base/str.h"
@@ -51,9 +51,8 @@ void str_shorten(char *dst, size_t size, const char *src)
     memmove(dst + head + strlen(LEFT_OUT), src + from, n - from + 1);
 }
 
-/* One character of len bytes: a control (C0, DEL, C1), or a mark that changes the direction of text
- * (U+200E, U+200F, U+202A .. U+202E, U+2066 .. U+2069), by which a line can be made to read as
- * another. */
+/* One character of len bytes: a control character (C0, DEL, C1), or a text direction mark (U+200E,
+ * U+200F, U+202A .. U+202E, U+2066 .. U+2069), which can make a line read as another. */
 static bool is_control(const unsigned char *p, size_t len)
 {
     if (len == 1)
@@ -231,7 +230,7 @@ int str_url_decode(struct buf *out, const char *s, size_t n, bool form, struct e
 
 static bool is_shell_safe(const char *s)
 {
-    /* Without '=' (an assignment when first) and '~' (a home directory). */
+    /* Without '=' (an assignment, in first position) and '~' (a home directory). */
     for (const char *p = s; *p; p++)
         if (!is_alnum(*p) && !strchr("_@%+:,./-", *p))
             return false;
@@ -270,7 +269,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Optimal string alignment: the last three rows of the usual table. Both words fit
+/* Optimal string alignment, keeping the last three rows of the table. Both words fit in
  * STR_NEAREST_MAX. */
 static size_t distance(const char *a, const char *b)
 {
@@ -308,7 +307,7 @@ static bool has_word(const char *name, const char *word)
 const char *str_nearest(const char *word, const char *const *names)
 {
     const char *nearest = NULL;
-    size_t limit = 2 + strlen(word) / 3; /* to be stayed below */
+    size_t limit = 2 + strlen(word) / 3; /* exclusive */
     if (strlen(word) > STR_NEAREST_MAX)
         return NULL;
     for (; *names; names++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers in text: strict reading, and amounts for people. Nothing here depends on the locale.
+ * Numbers in text: strict parsing, and amounts for people. Independent of the locale.
  */
 #include "base/str.h"
 
@@ -12,7 +12,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads one or more digits and moves *at behind them; false if there are none or they overflow. */
+/* Reads one or more digits and advances *at past them; false if there are none or they overflow. */
 static bool read_digits(const char **at, uint64_t *ret_value)
 {
     uint64_t value = 0;
@@ -78,7 +78,7 @@ static bool read_mib(const char *text, int64_t *ret_mib)
         return false;
     }
     text += *text != '\0';
-    text += *text == 'B' || *text == 'b'; /* 16GB: as much as 16G, as in Slurm */
+    text += *text == 'B' || *text == 'b'; /* 16GB is accepted for 16G, as in Slurm */
     if (*text || __builtin_mul_overflow(number, unit_kib, &kib) || kib < 1 || kib > MIB_MAX * 1024)
         return false;
     *ret_mib = (int64_t)((kib + 1023) / 1024);
@@ -105,7 +105,7 @@ static bool read_uusd(const char *text, int64_t *ret_uusd)
         return false;
     uusd *= USD;
     if (*text == '.') {
-        uint64_t worth = USD; /* of one in the decimal before */
+        uint64_t worth = USD; /* of one unit of the previous decimal place */
         for (text++; is_digit(*text); text++) {
             uint64_t digit = (uint64_t)(*text - '0');
             if (worth == 1 && digit >= 5)
@@ -157,7 +157,7 @@ void str_format_bytes(uint64_t bytes, char *out, size_t size)
     for (int i = 1; i <= 6; i++) {
         uint64_t unit = (uint64_t)1 << (10 * i);
         uint64_t tenths = bytes / unit * 10 + (bytes % unit * 10 + unit / 2) / unit;
-        if (tenths < 10240 || i == 6) { /* what rounds to 1024.0 is 1.0 of the next unit */
+        if (tenths < 10240 || i == 6) { /* what rounds to 1024.0 is shown as 1.0 of the next unit */
             snprintf(out, size, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[i]);
             return;
         }

@@ -37,7 +37,7 @@ static struct mono system_mono(void *ctx)
 
 const struct clock clock_system = {.wall = system_wall, .mono = system_mono};
 
-/* The year is taken to begin in March. */
+/* Internally the year begins in March. */
 int64_t time_days_from_date(int64_t year, int month, int day)
 {
     year -= month <= 2;
@@ -85,8 +85,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads as many digits as the pattern has '0's and demands its other characters; values in order of
- * appearance. */
+/* Reads as many digits as the pattern has '0's and requires its other characters; stores the values
+ * in order of appearance. */
 static bool read_pattern(const char **at, const char *pattern, int *values)
 {
     int n = 0;
@@ -105,7 +105,7 @@ static bool read_pattern(const char **at, const char *pattern, int *values)
     return true;
 }
 
-/* ".fff" of any length, cut to milliseconds; none is 0. */
+/* ".fff" of any length, cut to milliseconds; 0 if absent. */
 static bool read_fraction(const char **at, int *ret_ms)
 {
     *ret_ms = 0;
@@ -139,7 +139,8 @@ int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e)
     return 0;
 }
 
-/* Reads digits; false if there are none or it is more than a legal duration has milliseconds. */
+/* Reads digits; false if there are none or the value exceeds the longest duration in milliseconds.
+ */
 static bool read_count(const char **at, int64_t *ret_value)
 {
     const char *start = *at;
@@ -152,7 +153,7 @@ static bool read_count(const char **at, int64_t *ret_value)
     return *at > start;
 }
 
-/* "90" and "10m". bare_ms: what a number without a unit counts. */
+/* "90" and "10m". bare_ms is the unit of a number without one. */
 static bool read_with_unit(const char *at, int64_t bare_ms, int64_t *ret_ms)
 {
     static const struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two clocks, two types. Wall time is milliseconds since 1970-01-01T00:00:00Z, for what people and
- * providers see and what is stored; monotonic time is milliseconds from an arbitrary start, for
- * waits. A wait is never computed from wall time. "No time" is TIME_NONE, not 0. Everything that
- * needs the time gets a struct clock, so the simulator can move it.
+ * Two clocks, two types. Wall time is milliseconds since 1970-01-01T00:00:00Z: for display,
+ * providers and storage. Monotonic time is milliseconds from an arbitrary start: for waits. A wait
+ * is never computed from wall time. The absence of a time is TIME_NONE_MS, not 0. Everything that
+ * needs the time gets a struct clock, so that the simulator can control it.
  */
 #ifndef BELAY_BASE_TIME_H
 #define BELAY_BASE_TIME_H
@@ -56,16 +56,15 @@ extern const struct clock clock_system;
 
 #define TIME_ISO_MAX 32
 
-/* "2026-08-22T12:02:00Z", or with milliseconds when they are not 0. Years 1970 to 9999; outside,
- * "-". */
+/* "2026-08-22T12:02:00Z", with milliseconds if they are not 0. Years 1970 to 9999; "-" outside. */
 void time_format_iso(struct wall w, char out[TIME_ISO_MAX]);
 
 /* Reads ISO 8601 in UTC: "YYYY-MM-DDTHH:MM:SS[.fff...](Z|+00:00|+0000)"; nothing else is accepted.
- * Years 1970 to 9999, no leap second; what is finer than a millisecond is cut off. ERR_INVALID. */
+ * Years 1970 to 9999, no leap second; digits below a millisecond are cut off. ERR_INVALID. */
 int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e);
 
-/* The Gregorian calendar: days since 1970-01-01 of a date of the years 1600 to 9999 (month 1 .. 12,
- * day 1 ..), and back; and how many days a month has. */
+/* The Gregorian calendar: days from 1970-01-01 to a date in the years 1600 to 9999 (month 1 .. 12,
+ * day 1 ..), the reverse, and the number of days of a month. */
 int64_t time_days_from_date(int64_t year, int month, int day);
 void time_date_from_days(int64_t days, int *ret_year, int *ret_month, int *ret_day);
 int time_days_of_month(int64_t year, int month);
@@ -73,14 +72,13 @@ int time_days_of_month(int64_t year, int month);
 #define TIME_DURATION_MAX_MS (3650 * 24 * 3600 * (int64_t)1000) /* 10 years */
 
 /* Reads a duration: "90", "500ms", "90s", "10m", "2h", "1d" (bare number = seconds). When slurm is
- * true, a bare number is minutes and Slurm's "MM:SS", "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS"
- * are read too; as in Slurm the parts are added up, whatever their size ("0-36" is "1-12"). Range 0
- * .. TIME_DURATION_MAX_MS. ERR_INVALID.
- */
+ * true, a bare number is minutes, and Slurm's "MM:SS", "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS"
+ * are accepted too; as in Slurm the parts are added up, whatever their size ("0-36" is "1-12").
+ * Range 0 .. TIME_DURATION_MAX_MS. ERR_INVALID. */
 int time_parse_duration(const char *text, bool slurm, int64_t *ret_ms, struct err *e);
 
-/* "1d02h", "3h05m", "4m10s", "12.3s", "12s", "250ms": two units at most, for people. What is
- * smaller is cut off, never rounded up. "-4m10s" below 0, "-" for TIME_NONE_MS. */
+/* "1d02h", "3h05m", "4m10s", "12.3s", "12s", "250ms": at most two units, for people. Smaller units
+ * are cut off, never rounded up. Negative: "-4m10s"; "-" for TIME_NONE_MS. */
 void time_format_duration(int64_t ms, char *out, size_t size);
 
 #endif

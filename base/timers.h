@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Timers as a vtable, so that the daemon runs them on libuv and the simulator on virtual time. A
- * struct timer lives inside the object that waits for it. A callback never runs inside timer_start.
+ * Timers as a vtable: belayd runs them on libuv, the simulator on virtual time. A struct timer
+ * lives inside the object that waits for it. A callback never runs inside timer_start.
  */
 #ifndef BELAY_BASE_TIMERS_H
 #define BELAY_BASE_TIMERS_H
@@ -21,7 +21,7 @@ struct timers {
     const struct clock *clock;
     /* Runs t->fn(t, t->ctx) once, delay_ms (>= 0) from now. Restarts t if it is running. */
     void (*start)(struct timers *ts, struct timer *t, int64_t delay_ms);
-    /* After it returns fn will not run. Harmless on a timer that is not running or zeroed. */
+    /* After stop returns, fn will not run. No-op on a timer that is zeroed or not running. */
     void (*stop)(struct timers *ts, struct timer *t);
 };
 

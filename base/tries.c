@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One timer serves everything: it is the zero timer between two calls of the owner's code, the
- * backoff and the deadline, as these never run at the same time.
+ * One timer serves as the zero timer between two callbacks, the backoff and the deadline, which
+ * never run at the same time.
  *
  *   IDLE --start--> READY --timer--> RUNNING --success, or--> OVER --timer--> IDLE, done
  *                   |   ^             |   |    last error      ^
@@ -10,8 +10,8 @@
  *                   |                        cancel            |
  *                   +--cancel----------------------------------+
  *
- * Invariants: in READY and OVER the timer runs, in RUNNING, too (the deadline), in LATE it does
- * not. Only in OVER an error is kept in result.
+ * Invariants: the timer runs in READY, RUNNING (the deadline) and OVER, not in IDLE and LATE.
+ * result holds an error only in OVER.
  */
 #include "base/tries.h"
 

@@ -40,7 +40,7 @@ static void place(struct vtimers *vt, size_t i, struct vtimers_entry entry)
     entry.timer->impl = (void *)(uintptr_t)(i + 1);
 }
 
-/* Puts entry at i or, moving its parents down, above. */
+/* Puts entry at i or above, moving its parents down. */
 static void sift_up(struct vtimers *vt, size_t i, struct vtimers_entry entry)
 {
     while (i > 0 && precedes(&entry, &vt->heap[(i - 1) / 2])) {
@@ -50,7 +50,7 @@ static void sift_up(struct vtimers *vt, size_t i, struct vtimers_entry entry)
     place(vt, i, entry);
 }
 
-/* Puts entry at i or, moving its children up, below. */
+/* Puts entry at i or below, moving its children up. */
 static void sift_down(struct vtimers *vt, size_t i, struct vtimers_entry entry)
 {
     for (size_t child; (child = 2 * i + 1) < vt->n; i = child) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Timers and clocks of virtual time: nothing happens until the owner says so, and then in an order
- * that depends on nothing but the calls that were made. The simulator and tests of everything that
- * waits stand on it. Starting and stopping a timer costs O(log n) and allocates only to grow.
+ * Timers and clocks of virtual time. Time advances only when the owner says so, and the order of
+ * callbacks depends only on the calls made. Used by the simulator and by all tests of code that
+ * waits. Starting and stopping a timer costs O(log n) and allocates only to grow.
  */
 #ifndef BELAY_BASE_VTIMERS_H
 #define BELAY_BASE_VTIMERS_H
@@ -10,7 +10,7 @@
 #include "base/timers.h"
 
 struct vtimers {
-    struct timers timers; /* give &vt->timers to what waits */
+    struct timers timers; /* pass &vt->timers to code that waits */
     struct clock clock;   /* also vt->timers.clock */
     /* private */
     int64_t now_ms;         /* monotonic */
@@ -30,17 +30,19 @@ void vtimers_deinit(struct vtimers *vt);
 /* The monotonic time at which the next timer is due; false if none runs. */
 bool vtimers_next(const struct vtimers *vt, int64_t *ret_due_ms);
 
-/* Moves time to the earliest timer (of equals: the one started first) unless it is late already,
+/* Advances time to the earliest timer (among equals: the one started first), if it is not overdue,
  * and runs it; false if none runs. */
 bool vtimers_run_next(struct vtimers *vt);
 
-/* Moves time by ms >= 0, running every timer due by then in order, also those started meanwhile. */
+/* Advances time by ms >= 0 and runs every timer due by then in order, including those started
+ * meanwhile. */
 void vtimers_advance(struct vtimers *vt, int64_t ms);
 
-/* Time passes and nothing runs, as for a process that was stopped: what became due runs late. */
+/* Advances time without running anything, as if the process had been stopped: due timers run late.
+ */
 void vtimers_stall(struct vtimers *vt, int64_t ms);
 
-/* Sets the wall clock, as an operator or NTP would; monotonic time and timers do not notice. */
+/* Sets the wall clock, as an operator or NTP would; monotonic time and timers are unaffected. */
 void vtimers_set_wall(struct vtimers *vt, int64_t wall_ms);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From libyaml's events to a tree. What libyaml would allow and we do not (aliases, tags, merge
- * keys, several documents, keys that are no scalars, the same key twice) is refused here, where the
- * line is known. Recursion is bounded by YAML_DEPTH_MAX. Reading mappings is in yaml_reader.c.
+ * Builds a tree from libyaml's events. Constructs that libyaml accepts and we do not (aliases,
+ * tags, merge keys, several documents, keys that are not scalars, duplicate keys) are refused here,
+ * where the line is known. Recursion is bounded by YAML_DEPTH_MAX. Reading mappings is in
+ * yaml_reader.c.
  */
 #include "base/yaml.h"
 
@@ -33,7 +34,7 @@ static int refuse_syntax(struct reading *r)
     if (p->error == YAML_MEMORY_ERROR)
         mem_out_of_memory();
     yaml_mark_t mark = p->problem_mark;
-    /* a byte that is no character: libyaml knows only its offset */
+    /* for an invalid byte libyaml knows only the offset */
     if (p->error == YAML_READER_ERROR)
         for (size_t i = 0; i < p->problem_offset; i++)
             mark.line += r->text[i] == '\n';
@@ -113,7 +114,7 @@ static int read_items(struct reading *r, struct yaml_node *sequence, int depth)
     }
 }
 
-/* key is the event of an entry's key; keys holds those that came before. */
+/* key is the event of an entry's key; keys holds the earlier ones. */
 static int check_key(struct reading *r, const yaml_event_t *key, int depth, struct smap *keys)
 {
     if (key->type != YAML_SCALAR_EVENT && key->type != YAML_ALIAS_EVENT)
@@ -207,8 +208,8 @@ static int read_node(
     return rc;
 }
 
-/* The one document: stream start, document start, root, document end, stream end; or nothing
- * between the outer two. */
+/* The one document: stream start, document start, root, document end, stream end; or an empty
+ * stream. */
 static int read_document(struct reading *r, struct yaml_node **ret_root)
 {
     int rc = 0;
@@ -241,7 +242,7 @@ static int read_document(struct reading *r, struct yaml_node **ret_root)
     return rc;
 }
 
-/* A file of nothing but comments and "---" is a mapping without entries. */
+/* A file with only comments and "---" is an empty mapping. */
 static struct yaml_node *or_empty_mapping(struct yaml_node *root)
 {
     if (root && !yaml_is_null(root))

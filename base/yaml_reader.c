@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walking one mapping: every getter notes the key it asked for (so that finish can tell the unknown
+ * Reading one mapping: every getter records the key it asked for (so that finish can find unknown
  * ones) and, until the first error, checks type and range.
  */
 #include "base/yaml.h"
@@ -36,7 +36,7 @@ void yaml_reader_fail(struct yaml_reader *r, const struct yaml_node *node, const
     va_end(ap);
     char shown[STR_SHOW_MAX];
     const char *key = node ? node->key : r->map ? r->map->key : NULL;
-    if (key && !str_is_name(key, STR_SHOW_MAX)) /* any text can be a key of a mapping of names */
+    if (key && !str_is_name(key, STR_SHOW_MAX)) /* in a mapping of names any text can be a key */
         key = str_show(key, shown);
     r->lacks = !node;
     if (!node)
@@ -104,7 +104,7 @@ const struct yaml_node *yaml_opt_seq(struct yaml_reader *r, const char *key, siz
     return r->rc ? NULL : node;
 }
 
-/* The scalar at key; NULL if it is absent or something else (an error then). */
+/* The scalar at key; NULL if it is absent or not a scalar (which is an error). */
 static const struct yaml_node *scalar(struct yaml_reader *r, const char *key, const char *expected)
 {
     const struct yaml_node *node = yaml_opt(r, key);
@@ -142,7 +142,8 @@ int64_t yaml_opt_i64(
     int64_t value = fallback;
     struct err e;
     if (node && str_to_i64(node->text, min, max, key, &value, &e))
-        yaml_reader_fail(r, node, "%s", e.text + strlen(key) + 2); /* fail says the key, too */
+        /* yaml_reader_fail adds the key itself */
+        yaml_reader_fail(r, node, "%s", e.text + strlen(key) + 2);
     return value;
 }
 
@@ -181,7 +182,7 @@ int yaml_opt_enum(struct yaml_reader *r, const char *key, const char *const *nam
     return fallback;
 }
 
-/* It is the first that no getter asked for. */
+/* node is the first key that no getter asked for. */
 static void fail_unknown(struct yaml_reader *r, const struct yaml_node *node)
 {
     const char *known[YAML_READER_KEYS_MAX + 1] = {0};

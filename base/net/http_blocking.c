@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See http_blocking.h. A lane is what one request at a time uses: curl's multi handle, which keeps
- * the connections and what it knows of names and certificates, and one easy handle, which keeps the
- * TLS sessions. A thread takes the lane that was used last, for its connection is the least likely
- * to have been closed meanwhile.
+ * See http_blocking.h. A lane serves one request at a time. It has curl's multi handle, which keeps
+ * connections, DNS results and certificates, and one easy handle, which keeps TLS sessions. A
+ * thread takes the most recently used lane, because its connection is the least likely to have been
+ * closed meanwhile.
  */
 #include "base/net/http_blocking.h"
 #include "base/list.h"
@@ -17,14 +17,14 @@
 
 #define IDLE_LANES_MAX 64
 #define LANE_CONNECTIONS_MAX 2L
-#define LOOK_MS 100            /* at cancel and clock */
+#define LOOK_MS 100            /* interval for checking cancel and the clock */
 #define TRANSFER_BYTES 262144L /* of curl's buffers: fewer, larger reads and writes */
 
 struct http_pool {
-    /* of the authorities that are trusted where a request names none; NULL: curl's own */
+    /* CA file for requests that name none; NULL for curl's default */
     char *ca_file;
-    pthread_mutex_t lock; /* over idle and n_idle */
-    struct list idle;     /* struct lane; the one that was used last is in front */
+    pthread_mutex_t lock; /* protects idle and n_idle */
+    struct list idle;     /* struct lane; the most recently used is first */
     size_t n_idle;
 };
 
@@ -32,10 +32,10 @@ struct lane {
     struct link link;
     CURLM *multi;
     CURL *easy;
-    int n_sent; /* of the request under way: how often curl began to send it */
+    int n_sent; /* how often curl began to send the current request */
 };
 
-/* Where this libcurl was built is not where it runs: the bundle carries it to any Linux. */
+/* The bundle runs on any Linux, so libcurl's compiled-in path may be wrong. */
 static char *find_ca_file(void)
 {
     const char *const files[] = {getenv("SSL_CERT_FILE"),
@@ -54,7 +54,7 @@ struct http_pool *http_pool_create(void)
 {
     struct http_pool *p = mem_alloc(sizeof(*p));
     CURLcode rc = curl_global_init(CURL_GLOBAL_DEFAULT);
-    assert(rc == CURLE_OK); /* a broken libcurl */
+    assert(rc == CURLE_OK); /* only fails if libcurl is broken */
     (void)rc;
     p->ca_file = find_ca_file();
     pthread_mutex_init(&p->lock, NULL);
@@ -110,8 +110,8 @@ static void give_lane(struct http_pool *p, struct lane *l)
         lane_free(l);
 }
 
-/* Before anything is sent; again if curl, having lost a kept connection, is about to send it all
- * once more. */
+/* Called before anything is sent; called again if curl lost a kept connection and is about to send
+ * the request once more. */
 static int on_before_send(void *ctx, char *peer_ip, char *own_ip, int peer_port, int own_port)
 {
     struct lane *l = ctx;
@@ -179,7 +179,7 @@ int http_blocking_run(struct http_pool *p, const struct http_request *r, const a
     }
     *ret_reply = c.reply;
     c.reply = (struct http_reply){0};
-    curl_easy_reset(c.easy); /* it points into c and r */
+    curl_easy_reset(c.easy); /* the handle points into c and r */
     c.easy = NULL;
     http_curl_deinit(&c);
     give_lane(p, l);

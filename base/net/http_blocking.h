@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP that blocks, for worker threads that move large bodies: the requests of base/http.h, one at
- * a time in each thread, over connections that are kept. What is said there about redirects,
- * proxies and TLS holds here.
+ * Blocking HTTP for worker threads that move large bodies: the requests of base/http.h, one at a
+ * time per thread, over kept connections. The rules there about redirects, proxies and TLS apply
+ * here.
  */
 #ifndef BELAY_BASE_NET_HTTP_BLOCKING_H
 #define BELAY_BASE_NET_HTTP_BLOCKING_H
@@ -10,23 +10,22 @@
 #include "base/http.h"
 #include <stdatomic.h>
 
-struct http_pool; /* handles with their connections; any number of threads may use one */
+struct http_pool; /* handles with their connections; any number of threads may share one */
 
-/* For requests that name no authority of their own it trusts those of the file that SSL_CERT_FILE
- * in the environment names, else of this machine's own, wherever its distribution keeps them;
- * looked for here. */
+/* The CA file for requests that name none is chosen here: the file that SSL_CERT_FILE in the
+ * environment names, else this machine's own, in the place of its distribution. */
 struct http_pool *http_pool_create(void);
-void http_pool_destroy(struct http_pool *p); /* no request is under way; NULL is fine */
+void http_pool_destroy(struct http_pool *p); /* no request may be in progress; p may be NULL */
 
-/* Sends r and waits for the whole reply, for r->timeout_ms at most. r and its body are borrowed
- * until it returns. cancel (NULL: none) is looked at about ten times a second; once it is not 0,
- * ERR_CANCELLED. Errors are those of http_done_fn.
+/* Sends r and waits for the whole reply, for at most r->timeout_ms. r and its body are borrowed
+ * until it returns. cancel may be NULL; it is checked about ten times a second, and once it is not
+ * 0 the call returns ERR_CANCELLED. Errors are those of http_done_fn.
  *
- * The request is sent once: where a kept connection turns out to be closed after something went
- * out, that is an ERR_IO, and whoever called knows that it may have arrived.
+ * The request is sent at most once: if a kept connection turns out to be closed after bytes were
+ * sent, the result is ERR_IO, and the caller must assume that the request may have arrived.
  *
- * *ret_reply is the caller's to deinit, whatever is returned: after an error it holds what came
- * until then, with a status of 0 if that was no status line. */
+ * The caller always deinits *ret_reply. After an error it holds the part received so far; its
+ * status is 0 if no status line arrived. */
 int http_blocking_run(struct http_pool *p, const struct http_request *r, const atomic_int *cancel,
     struct http_reply *ret_reply, struct err *e);
 

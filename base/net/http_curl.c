@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One request as a curl easy handle. What is fixed here, for every request of belay: HTTP/1.1, no
- * redirects, no proxy unless asked for, no .netrc, no cookies, no content decoding, the path sent
- * as it was given (signatures cover it), bodies without waiting for "100 Continue". Keys and
- * certificates stay in memory.
+ * One request as a curl easy handle. Fixed for every request of belay: HTTP/1.1, no redirects, no
+ * proxy unless requested, no .netrc, no cookies, no content decoding, the path sent as given
+ * (signatures cover it), bodies without waiting for "100 Continue". Keys and certificates stay in
+ * memory.
  *
- * Headers, bodies and replies may hold secrets: all copies that are made here are wiped before they
- * are freed. What curl and its TLS library hold inside is theirs.
+ * Headers, bodies and replies may hold secrets: all copies made here are wiped before they are
+ * freed. Copies inside curl and its TLS library are not under our control.
  */
 #include "base/net/http_curl.h"
 #include "base/mem.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* An option that this libcurl does not know would be a broken build, not a failed request. */
+/* An option unknown to this libcurl means a broken build, not a failed request. */
 #define SET(c, option, value)                                                                      \
     do {                                                                                           \
         CURLcode set_rc = curl_easy_setopt((c)->easy, (option), (value));                          \
@@ -26,7 +26,7 @@
         (void)set_rc;                                                                              \
     } while (0)
 
-/* ---- What comes in ---- */
+/* ---- Receiving ---- */
 
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
@@ -42,8 +42,8 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
     return size * n;
 }
 
-/* Called with each header line, the status lines and the last, empty one too. The headers of an
- * interim reply (100 Continue) give way to those of the next. */
+/* Called with each header line, including status lines and the final empty one. Headers of an
+ * interim reply (100 Continue) are replaced by those of the next reply. */
 static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 {
     struct http_curl *c = ctx;
@@ -59,7 +59,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
     return size * n;
 }
 
-/* As curl's own, but closed on exec: tasks must not inherit our connections. */
+/* As curl's default, but close-on-exec: tasks must not inherit our connections. */
 static curl_socket_t on_open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
     const struct http_curl *c = ctx;
@@ -69,7 +69,7 @@ static curl_socket_t on_open_socket(void *ctx, curlsocktype purpose, struct curl
     return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
-/* ---- What goes out ---- */
+/* ---- Sending ---- */
 
 static char *url_part(CURLU *u, CURLUPart part, unsigned flags)
 {
@@ -81,7 +81,7 @@ static char *url_part(CURLU *u, CURLUPart part, unsigned flags)
     return copy;
 }
 
-/* "host:port", the port left out where it is the scheme's own and default_port is 0. */
+/* "host:port"; without the port if it is the scheme's default and default_port is 0. */
 static char *host_and_port(CURLU *u, unsigned default_port)
 {
     char *host = url_part(u, CURLUPART_HOST, 0), *port = url_part(u, CURLUPART_PORT, default_port);
@@ -133,11 +133,11 @@ static int add_headers(struct http_curl *c, const struct http_request *r, struct
         if (!http_header_is_line(line))
             return err_set(
                 e, ERR_INVALID, "request header %zu is not \"Name: value\" in one line", i + 1);
-        /* curl drops a header without value unless it ends in ';' */
+        /* curl drops a header without a value unless it ends in ';' */
         const char *value = strchr(line, ':') + 1;
         if (value[strspn(value, " \t")] == '\0') {
             char *empty = mem_printf("%.*s;", (int)(value - 1 - line), line);
-            add_header(c, empty); /* of no value: nothing to wipe */
+            add_header(c, empty); /* empty value: nothing to wipe */
             free(empty);
         } else {
             add_header(c, line);
@@ -183,8 +183,8 @@ static void set_blob(struct http_curl *c, CURLoption option, const char *pem)
     SET(c, option, &blob);
 }
 
-/* The URL takes the name that the certificate must carry (curl verifies and announces the URL's
- * host), while the connection and the Host header keep the real one. */
+/* curl verifies and announces (SNI) the URL's host. So the URL gets the name that the certificate
+ * must carry, while the connection and the Host header keep the real one. */
 static void set_verify_name(struct http_curl *c, const struct http_request *r, CURLU *u)
 {
     char *real = host_and_port(u, CURLU_DEFAULT_PORT), *host = host_and_port(u, 0);
@@ -207,7 +207,7 @@ static int set_tls_and_url(
 {
     set_blob(c, CURLOPT_CAINFO_BLOB, r->tls.ca_pem);
     if (r->tls.ca_pem)
-        SET(c, CURLOPT_CAPATH, NULL); /* or the system's directory would be trusted as well */
+        SET(c, CURLOPT_CAPATH, NULL); /* else the system's directory would be trusted too */
     set_blob(c, CURLOPT_SSLCERT_BLOB, r->tls.cert_pem);
     set_blob(c, CURLOPT_SSLKEY_BLOB, r->tls.key_pem);
     SET(c, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
@@ -229,7 +229,7 @@ static int set_tls_and_url(
 static void set_fixed(struct http_curl *c, const struct http_request *r)
 {
     SET(c, CURLOPT_NOSIGNAL, 1L);
-    SET(c, CURLOPT_QUICK_EXIT, 1L); /* ending a call does not wait for its name look-up */
+    SET(c, CURLOPT_QUICK_EXIT, 1L); /* do not wait for DNS when a call is ended */
     SET(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(c, CURLOPT_PROTOCOLS_STR, "http,https");
     SET(c, CURLOPT_FOLLOWLOCATION, 0L);
@@ -308,7 +308,7 @@ static enum err_kind kind_of(CURLcode code)
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_CONNECT:
-    case CURLE_SSL_CONNECT_ERROR: /* the peer hung up in the handshake, or does not speak TLS */
+    case CURLE_SSL_CONNECT_ERROR: /* the peer hung up during the handshake, or does not speak TLS */
         return ERR_UNAVAILABLE;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CERTPROBLEM:
@@ -316,7 +316,7 @@ static enum err_kind kind_of(CURLcode code)
     case CURLE_SSL_ISSUER_ERROR:
         return ERR_DENIED;
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL: /* also a reply that is not HTTP/1 */
+    case CURLE_UNSUPPORTED_PROTOCOL: /* includes a reply that is not HTTP/1 */
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_WRITE_ERROR:
         return ERR_INVALID;
@@ -325,9 +325,9 @@ static enum err_kind kind_of(CURLcode code)
     }
 }
 
-/* A chain that leads to a CA of the right name but with another key (a server that was set up anew)
- * fails in OpenSSL's signature check; curl calls that a failed connect and only its text tells it
- * from a peer that hung up. */
+/* A chain to a CA of the right name but with another key (a server that was reinstalled) fails in
+ * OpenSSL's signature check. curl reports a failed connect; only its text distinguishes it from a
+ * peer that hung up. */
 static bool is_bad_signature(CURLcode code, const char *text)
 {
     return code == CURLE_SSL_CONNECT_ERROR && strstr(text, "OpenSSL") && strstr(text, "error:") &&
@@ -350,7 +350,7 @@ int http_curl_result(struct http_curl *c, CURLcode code, struct err *e)
     if (code != CURLE_OK)
         return err_set(e, kind_of(code), "%s: %s", c->label,
             c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
-    if (!c->has_head) /* curl takes it for a whole reply without a body */
+    if (!c->has_head) /* curl takes this for a complete reply without a body */
         return err_set(
             e, ERR_IO, "%s: the connection was closed in the middle of the reply's head", c->label);
     if (c->reply.status == 0)

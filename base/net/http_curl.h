@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One request as a curl easy handle: options in, outcome out. No loop here.
+ * One request as a curl easy handle: sets the options, interprets the outcome. Runs no loop.
  */
 #ifndef BELAY_BASE_NET_HTTP_CURL_H
 #define BELAY_BASE_NET_HTTP_CURL_H
@@ -9,11 +9,11 @@
 #include <curl/curl.h>
 
 struct http_curl {
-    /* NULL at init: a new one is made. One that was used before is reset; its connections stay */
+    /* NULL at init to create one. A handle used before is reset; its connections are kept */
     CURL *easy;
-    /* set before init: r->body stays where it is until deinit, and is not copied */
+    /* set before init: r->body is not copied and must stay valid until deinit */
     bool borrows_body;
-    struct buf body; /* else its copy */
+    struct buf body; /* the copy of the body, unless borrows_body */
     struct curl_slist *headers, *connect_to;
     struct http_reply reply;
     size_t max_reply_bytes;
@@ -24,13 +24,13 @@ struct http_curl {
     char curl_error[CURL_ERROR_SIZE];
 };
 
-/* c zeroed but for what is said above; must not move until http_curl_deinit. Copies what it needs
- * of r. ERR_INVALID: r is malformed. */
+/* c is zeroed except for easy and borrows_body; it must not move until http_curl_deinit. Copies
+ * what it needs of r. ERR_INVALID: r is malformed. */
 int http_curl_init(struct http_curl *c, const struct http_request *r, struct err *e);
 void http_curl_deinit(struct http_curl *c);
 
-/* What curl's outcome means; 0: c->reply is good. Else it is what came until then: its status is 0
- * if that was not even a status line. */
+/* Interprets curl's outcome. On success c->reply is complete. After an error it holds the part
+ * received so far; its status is 0 if no status line arrived. */
 int http_curl_result(struct http_curl *c, CURLcode code, struct err *e);
 
 #endif

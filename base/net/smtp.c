@@ -35,7 +35,7 @@ static bool is_loopback(const char *url)
     return is;
 }
 
-/* What the server said last: its words are not shown, for who knows what is in them. */
+/* The server's last reply code. Its text is not shown, because it may contain anything. */
 static int explain(CURL *c, CURLcode code, struct err *e)
 {
     long answer = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One mail to one server, by libcurl. Blocks: for threads.
+ * Sends one mail to one server with libcurl. Blocks: for worker threads.
  */
 #ifndef BELAY_BASE_NET_SMTP_H
 #define BELAY_BASE_NET_SMTP_H
@@ -10,18 +10,19 @@
 #include <stdint.h>
 
 struct smtp_mail {
-    /* smtps://HOST[:PORT], or smtp:// with STARTTLS, which only a loopback server may lack */
+    /* smtps://HOST[:PORT], or smtp:// with STARTTLS, which is optional only for a loopback server
+     */
     const char *url;
-    const char *user, *password; /* NULL: it asks for none */
-    const char *ca_file;         /* NULL: this machine's own authorities */
-    const char *from, *to;       /* addresses, without '<' and '>' and blanks */
-    const char *text;            /* a whole message, with "\r\n" */
+    const char *user, *password; /* NULL if the server requires no authentication */
+    const char *ca_file;         /* NULL for this machine's CA store */
+    const char *from, *to;       /* bare addresses: no '<', '>' or blanks */
+    const char *text;            /* a complete message with "\r\n" line ends */
     size_t len;
     int64_t timeout_ms;
 };
 
-/* ERR_INVALID: the server refuses it for good (5xx to the recipient or the message). ERR_TIMEOUT,
- * ERR_UNAVAILABLE, ERR_DENIED (its certificate, or the password), ERR_IO. The texts have no
+/* ERR_INVALID: permanently refused (5xx for the recipient or the message). ERR_TIMEOUT,
+ * ERR_UNAVAILABLE, ERR_DENIED (its certificate, or the password), ERR_IO. The texts contain no
  * secrets. */
 int smtp_send(const struct smtp_mail *m, struct err *e);
 

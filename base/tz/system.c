@@ -9,15 +9,15 @@
 
 #define STEP_S ((int64_t)7 * 86400)
 
-/* Where GLib looks. */
+/* The directory in which GLib looks. */
 static const char *directory(void)
 {
     const char *given = getenv("TZDIR");
     return given && given[0] ? given : "/usr/share/zoneinfo";
 }
 
-/* GLib takes rules in the notation of POSIX for a name as well, so "Lindon1" would be a zone: there
- * has to be a file. */
+/* GLib also accepts POSIX rules as names, so "Lindon1" would be a zone: require a file of that
+ * name. */
 static int check_exists(const char *name, struct err *e)
 {
     char *file = mem_printf("%s/%s", directory(), name), *root = mem_printf("%s/Etc", directory());
@@ -39,7 +39,7 @@ static int interval_at(GTimeZone *tz, int64_t at_s)
     return g_time_zone_find_interval(tz, G_TIME_TYPE_UNIVERSAL, at_s);
 }
 
-/* The first moment after from_s that is in another interval; limit_s: there is none before it. */
+/* The first moment after from_s that is in another interval; limit_s if there is none before it. */
 static int64_t interval_end(GTimeZone *tz, int64_t from_s, int64_t limit_s)
 {
     int here = interval_at(tz, from_s);
@@ -73,7 +73,7 @@ static int load(void *ctx, const char *name, struct time_zone *ret_zone, struct 
          at_s = interval_end(tz, at_s, ZONE_END_S)) {
         int32_t offset_s = g_time_zone_get_offset(tz, interval_at(tz, at_s));
         if (z.n > 0 && z.spans[z.n - 1].offset_s == offset_s)
-            continue; /* another name of the same time */
+            continue; /* the interval has another name but the same offset */
         z.spans = mem_resize(z.spans, z.n + 1, sizeof *z.spans);
         z.spans[z.n] =
             (struct zone_span){.from_s = z.n > 0 ? at_s : INT64_MIN, .offset_s = offset_s};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cgroup directories. Where they are comes from /proc/self/mountinfo and /proc/self/cgroup
- * (cgroups(7)); what can be done is found out by doing it. A process is frozen or killed through
- * the v2 directory where there is one (cgroup.kill, Linux 5.14), else the v1 freezer holds them
- * still while each is killed, so that a fork cannot get away.
+ * cgroup directories. Their location comes from /proc/self/mountinfo and /proc/self/cgroup
+ * (cgroups(7)); what the machine permits is found out by trying. Processes are frozen and killed
+ * through the v2 directory where there is one (cgroup.kill, Linux 5.14). Otherwise the v1 freezer
+ * holds them while each is killed, so that a fork cannot escape.
  */
 #include "base/uv/cgroups.h"
 #include "base/buf.h"
@@ -25,10 +25,10 @@
 #include <unistd.h>
 
 #define TEXT_MAX ((size_t)4 << 20) /* of a file of /proc or of a cgroup */
-#define DEPTH_MAX 64               /* of groups that a task makes below its own */
+#define DEPTH_MAX 64               /* nested groups that a task makes below its own */
 
-/* Where a process goes that stands in the way of its children's controllers. No group can have this
- * name. */
+/* Child group for processes that would keep their group from enabling controllers for its children.
+ * No other group can have this name. */
 #define SELF ".self"
 
 static const char *const controllers[CGROUP_KINDS] = {
@@ -63,7 +63,7 @@ void pids_add(struct pids *p, pid_t pid)
 
 /* ---- Small files ---- */
 
-/* Files of /proc and cgroupfs have no size: read to the end. False if it cannot be read. */
+/* Files of /proc and cgroupfs report no size: read to the end. False if the file cannot be read. */
 static bool read_text(const char *path, struct buf *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -88,7 +88,7 @@ static int write_text(const char *dir, const char *file, const char *text)
     return rc;
 }
 
-/* ---- Where the hierarchies are ---- */
+/* ---- Locating the hierarchies ---- */
 
 static bool has_word(const char *list, const char *word)
 {
@@ -100,8 +100,8 @@ static bool has_word(const char *list, const char *word)
 }
 
 struct mount {
-    char *root;  /* what part of the hierarchy is mounted */
-    char *point; /* where */
+    char *root;  /* the part of the hierarchy that is mounted */
+    char *point; /* mount point */
 };
 
 static void mount_deinit(struct mount *m)
@@ -142,8 +142,8 @@ static bool find_mount(const char *mountinfo, enum cgroup_kind kind, struct moun
     return found;
 }
 
-/* A process' place in a hierarchy, from the text of its /proc/PID/cgroup: lines
- * "N:controllers:/path", for v2 "0::/path". NULL if it is not told. */
+/* A process's group in a hierarchy, from the text of its /proc/PID/cgroup: lines
+ * "N:controllers:/path", for v2 "0::/path". NULL if absent. */
 static char *place_in(const char *told, enum cgroup_kind kind)
 {
     char *text = mem_strdup(told), *save = NULL, *place = NULL;
@@ -162,7 +162,7 @@ static char *place_in(const char *told, enum cgroup_kind kind)
     return place;
 }
 
-/* The directory of the caller's own place, and how /proc/PID/cgroup names it; NULL where this
+/* The directory of the caller's own group, and its name in /proc/PID/cgroup; NULL where this
  * process cannot see it. */
 static void find_home(
     struct cgroup_home *h, enum cgroup_kind kind, const char *mounts, const char *places)
@@ -191,15 +191,15 @@ static void add_procs(const char *dir, void *ctx)
     if (read_text(path, &text) && text.len > 0)
         for (char *line = strtok_r(text.data, "\n", &save); line;
              line = strtok_r(NULL, "\n", &save))
-            if (atol(line) > 0) /* 0: a process of another pid namespace */
+            if (atol(line) > 0) /* 0 is a process of another pid namespace */
                 pids_add(ctx, (pid_t)atol(line));
     buf_deinit(&text);
     free(path);
 }
 
-/* ---- Making them ---- */
+/* ---- Creating groups ---- */
 
-/* systemd marks what it has handed over to a service (Delegate=), and we what we hand over to a
+/* systemd marks the groups it delegates to a service (Delegate=), and belay those it delegates to a
  * task. */
 static bool is_delegated(const char *dir)
 {
@@ -209,8 +209,8 @@ static bool is_delegated(const char *dir)
            c == '1';
 }
 
-/* Moves all that is directly in a group into a child of it: the group may then hand controllers
- * down. */
+/* Moves all processes directly in a group into a child of it, so that the group may enable
+ * controllers for its children. */
 static void step_aside(const char *dir)
 {
     struct pids found = {0};
@@ -226,9 +226,9 @@ static void step_aside(const char *dir)
     free(self);
 }
 
-/* A child of a v2 group has a controller's files only if the parent hands the controller down,
- * which it cannot while processes are directly in it (EBUSY; the root of all is exempt). All that
- * there are: what runs in the child may make groups itself. */
+/* A child of a v2 group has a controller's files only if the parent enables the controller for its
+ * children, which is impossible while processes are directly in the parent (EBUSY; the root group
+ * is exempt). Enables all available controllers, because the child may make groups itself. */
 static void hand_down_controllers(const char *parent)
 {
     char *save = NULL, *list = mem_printf("%s/cgroup.controllers", parent);
@@ -269,10 +269,9 @@ void cgroup_home_deinit(struct cgroup_home *h)
     }
 }
 
-/* What a process puts itself into the group by: in v2 the directory, for a clone into it; in v1 the
- * list of threads, of which the only one of a process may move itself without the lock for which
- * the whole machine would have to come to rest first (some 10 ms on an idle one,
- * cgroup_procs_write_start() in Linux). */
+/* The descriptor through which a process enters the group. v2: the directory, for a clone into it.
+ * v1: the list of threads. A single-threaded process may move itself through that list without a
+ * lock that stops the whole machine (some 10 ms when idle, cgroup_procs_write_start() in Linux). */
 static int open_entry(const char *dir, enum cgroup_kind kind)
 {
     if (kind == CGROUP_V2)
@@ -283,7 +282,7 @@ static int open_entry(const char *dir, enum cgroup_kind kind)
     return fd;
 }
 
-/* Leaves dirs[kind] empty where that hierarchy is not to be had. */
+/* Leaves dirs[kind] empty where that hierarchy is unavailable. */
 static void open_dir(
     struct cgroups *c, const struct cgroup_home *home, enum cgroup_kind kind, const char *name)
 {
@@ -307,7 +306,7 @@ static void open_dir(
     }
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int set_limit(
     const struct cgroups *c, enum cgroup_kind kind, const char *file, int64_t value)
 {
@@ -316,8 +315,8 @@ static int set_limit(
     return c->dirs[kind].path ? write_text(c->dirs[kind].path, file, text) : -ENODEV;
 }
 
-/* A controller is in v1 or in v2, never in both: one of the two is enough, and of two failures that
- * of the hierarchy which has it says more than that there is no such file. */
+/* A controller is in v1 or in v2, never in both, so one success is enough. Of two failures, the one
+ * of the hierarchy that has the controller is more useful than "no such file". */
 static void note(struct cgroups *c, enum proc_limit limit, int v2, int v1)
 {
     bool is_set = v2 == 0 || v1 == 0;
@@ -329,7 +328,7 @@ static int64_t clamp(int64_t value, int64_t min, int64_t max)
     return value < min ? min : value > max ? max : value;
 }
 
-/* Behind the head line of /proc/swaps there is another. */
+/* After the header line of /proc/swaps there is another line. */
 static bool machine_swaps(void)
 {
     struct buf text = {0};
@@ -340,9 +339,9 @@ static bool machine_swaps(void)
     return swaps;
 }
 
-/* What is beyond the limit of memory must not go to the machine's swap instead: v2 limits swap by
- * itself, v1 memory and swap together, after memory alone. Where the kernel does not count swap,
- * the files are not there. */
+/* Memory beyond the limit must not go to swap instead. v2 limits swap by itself; v1 limits memory
+ * and swap together, after memory alone. The files are absent where the kernel does not account for
+ * swap. */
 static void set_memory(struct cgroups *c, int64_t bytes)
 {
     note(c, PROC_MEMORY, set_limit(c, CGROUP_V2, "memory.max", bytes),
@@ -360,7 +359,7 @@ static void set_limits(struct cgroups *c, const struct proc_limits *l)
     if (l->pids_max > 0)
         note(c, PROC_PIDS, set_limit(c, CGROUP_V2, "pids.max", l->pids_max),
             set_limit(c, CGROUP_PIDS, "pids.max", l->pids_max));
-    if (l->cpus_milli > 0) { /* one CPU is the default weight of each: 100 and 1024 */
+    if (l->cpus_milli > 0) { /* one CPU is the default weight: 100 in v2, 1024 in v1 */
         set_limit(c, CGROUP_V2, "cpu.weight", clamp(l->cpus_milli / 10, 1, 10000));
         set_limit(c, CGROUP_CPU, "cpu.shares", clamp(l->cpus_milli * 1024 / 1000, 2, 262144));
     }
@@ -376,7 +375,7 @@ void cgroups_lack_all(struct cgroups *c, const struct proc_limits *l)
     c->lacks[PROC_DEVICES] = l->n_denied > 0 ? EOPNOTSUPP : 0;
 }
 
-/* Each directory costs the kernel more than a process does, so there is none without a use. */
+/* Each directory costs the kernel more than a process does, so unused ones are not made. */
 static bool is_of_use(const struct cgroups *c, enum cgroup_kind kind, const struct proc_limits *l)
 {
     if (kind == CGROUP_FREEZER)
@@ -386,7 +385,7 @@ static bool is_of_use(const struct cgroups *c, enum cgroup_kind kind, const stru
     return kind != CGROUP_PIDS || (l && l->pids_max > 0);
 }
 
-/* In v2 as soon as there is its directory: then no v1 one is needed. */
+/* v2 is tried as soon as its directory exists: if it works, no v1 directory is needed. */
 static void deny_in_v2(struct cgroups *c, const struct proc_limits *l)
 {
     if (!l || l->n_denied == 0)
@@ -429,7 +428,7 @@ int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *
     return 0;
 }
 
-/* ---- Entering them ---- */
+/* ---- Entering groups ---- */
 
 static int enter_v2(const struct cgroups *c)
 {
@@ -463,7 +462,8 @@ pid_t cgroups_fork(const struct cgroups *c, int *ret_entered)
         .cgroup = (uint64_t)c->dirs[CGROUP_V2].entry_fd};
     pid_t pid = c->dirs[CGROUP_V2].path ? (pid_t)syscall(SYS_clone3, &how, sizeof(how)) : -1;
     bool is_in = pid >= 0;
-    /* it cannot: Linux before 5.7, a filter of system calls, processes where none may be */
+    /* clone3 failed: Linux before 5.7, a system call filter, or a group that may not hold processes
+     */
     if (!is_in)
         pid = fork();
     if (pid == 0)
@@ -471,11 +471,11 @@ pid_t cgroups_fork(const struct cgroups *c, int *ret_entered)
     return pid;
 }
 
-/* ---- Walking a directory and the ones that tasks made below it ---- */
+/* ---- Walking a directory and the groups that tasks made below it ---- */
 
 typedef void (*dir_fn)(const char *dir, void *ctx);
 
-/* Deepest first, so that fn may remove. */
+/* Deepest first, so that fn may remove directories. */
 static void walk(const char *dir, int depth, dir_fn fn, void *ctx)
 {
     DIR *d = depth < DEPTH_MAX ? opendir(dir) : NULL;
@@ -504,7 +504,7 @@ void cgroups_list(const struct cgroups *c, struct pids *out)
         walk_kind(c, k, add_procs, out);
 }
 
-/* The v2 one tells it of itself and of all below. */
+/* In v2 a directory's cgroup.events covers itself and all below. */
 static bool is_populated(const char *dir)
 {
     char *path = mem_printf("%s/cgroup.events", dir);
@@ -523,7 +523,7 @@ bool cgroups_is_empty(const struct cgroups *c)
         return !is_populated(c->dirs[CGROUP_V2].path);
     while (k < CGROUP_KINDS - 1 && !c->dirs[k].path)
         k++;
-    walk_kind(c, k, add_procs, &found); /* whoever is in one of them is in all */
+    walk_kind(c, k, add_procs, &found); /* a process in one hierarchy is in all of them */
     bool is_empty = found.n == 0;
     pids_deinit(&found);
     return is_empty;
@@ -545,7 +545,7 @@ static void freeze(const struct cgroups *c)
         write_text(c->dirs[CGROUP_FREEZER].path, "freezer.state", "FROZEN");
 }
 
-/* Also what a task froze itself: a process in a frozen v1 group does not die. */
+/* Includes groups that a task froze itself: a process in a frozen v1 group does not die. */
 static void thaw(const struct cgroups *c)
 {
     if (c->dirs[CGROUP_V2].path)
@@ -593,8 +593,8 @@ static void name_file(char out[USAGE_PATH_MAX], const char *dir, const char *fil
         out[0] = '\0';
 }
 
-/* Time is counted in every v2 group, whichever controllers it has; in v1 beside the cpu controller
- * where both are mounted together. */
+/* v2 accounts time in every group, whichever controllers it has; v1 accounts it in the cpu
+ * directory if cpuacct is mounted together with cpu. */
 void cgroups_usage_files(const struct cgroups *c, struct usage_files *ret_files)
 {
     const char *v2 = c->dirs[CGROUP_V2].path, *v1_memory = c->dirs[CGROUP_MEMORY].path;
@@ -623,7 +623,7 @@ void cgroups_close(struct cgroups *c, bool remove)
         if (!c->dirs[k].path)
             continue;
         close(c->dirs[k].entry_fd);
-        if (remove && rmdir(c->dirs[k].path) < 0) /* nothing was made below it, mostly */
+        if (remove && rmdir(c->dirs[k].path) < 0) /* usually nothing was made below it */
             walk_kind(c, k, remove_dir, NULL);
         free(c->dirs[k].path);
     }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cgroup directories of one group of processes: one in the v2 hierarchy, and on a machine with
- * v1 hierarchies one in each of memory and cpu, in freezer where the v2 one cannot kill, in pids
- * where their number is limited, in devices where some are denied and the v2 one cannot do it,
- * below the caller's own place in each. As many as can be made; one is enough to hold the processes
- * together.
+ * The cgroup directories of one group of processes: one in the v2 hierarchy and, on a machine with
+ * v1 hierarchies, one in each of these below the caller's own group: memory and cpu; freezer if v2
+ * cannot kill; pids if their number is limited; devices if some are denied and v2 cannot deny them.
+ * Directories that cannot be made are left out; one is enough to hold the processes together.
  */
 #ifndef BELAY_BASE_UV_CGROUPS_H
 #define BELAY_BASE_UV_CGROUPS_H
@@ -23,23 +22,23 @@ enum cgroup_kind {
     CGROUP_KINDS
 };
 
-/* Where the groups of a process are made. */
+/* Where this process makes its groups. */
 struct cgroup_home {
     struct {
-        char *dir;  /* NULL: nowhere in this hierarchy */
-        char *told; /* as /proc/PID/cgroup names it */
+        char *dir;  /* NULL if unavailable in this hierarchy */
+        char *told; /* its name in /proc/PID/cgroup */
     } at[CGROUP_KINDS];
-    bool has_v1; /* hierarchies with controllers that we use are mounted */
+    bool has_v1; /* v1 hierarchies with controllers that belay uses are mounted */
 };
 
 struct cgroups {
     struct {
-        char *path;   /* NULL: there is none */
-        int entry_fd; /* v2: it; v1: its tasks, for entering */
+        char *path;   /* may be NULL */
+        int entry_fd; /* for entering: the directory (v2) or its tasks file (v1) */
     } dirs[CGROUP_KINDS];
-    int lacks[PROC_LIMIT_KINDS]; /* as proc_group_lacks */
-    bool can_kill;               /* the v2 one, all at once (Linux 5.14) */
-    char *v2_name;               /* the v2 one as /proc/PID/cgroup names it */
+    int lacks[PROC_LIMIT_KINDS]; /* as proc_group_lacks returns it */
+    bool can_kill;               /* v2 has cgroup.kill (Linux 5.14) */
+    char *v2_name;               /* of the v2 directory in /proc/PID/cgroup */
 };
 
 struct pids {
@@ -48,37 +47,37 @@ struct pids {
 };
 
 void pids_deinit(struct pids *p);
-void pids_add(struct pids *p, pid_t pid); /* once */
+void pids_add(struct pids *p, pid_t pid); /* adds no duplicates */
 bool pids_has(const struct pids *p, pid_t pid);
 
-/* with_v1 false: the v2 directory alone. ERR_UNSUPPORTED if none could be made. Limits that the
- * machine does not let us set are left out, and lacked. */
+/* with_v1 = false makes only the v2 directory. ERR_UNSUPPORTED if none could be made. Limits that
+ * the machine does not let us set are left out and recorded in lacks. */
 int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *name,
     const struct proc_limits *limits, bool with_v1, struct err *e);
-/* Without any directory: all that is asked for is lacked. limits may be NULL. */
+/* For a group without any directory: every requested limit is recorded in lacks. limits may be
+ * NULL. */
 void cgroups_lack_all(struct cgroups *c, const struct proc_limits *limits);
-/* For a process with one thread. Async-signal-safe; 0 or -errno. */
+/* For a process with one thread. Async-signal-safe. Returns 0 or -errno. */
 int cgroups_enter(const struct cgroups *c);
-/* fork() into them; what entering came to (0 or -errno) is told to the child. The caller has one
- * thread. */
+/* fork() into the group; the child gets the result of entering (0 or -errno) in *ret_entered. The
+ * caller has one thread. */
 pid_t cgroups_fork(const struct cgroups *c, int *ret_entered);
-/* Every live process in the group or in a group that was made below it. */
+/* Every live process in the group or in a group below it. */
 void cgroups_list(const struct cgroups *c, struct pids *out);
-/* None of these; what processes put there since is not seen. */
+/* True if there is no such process. Processes added concurrently may be missed. */
 bool cgroups_is_empty(const struct cgroups *c);
-/* One stroke at everything in it, frozen processes too; adds what it saw to seen and returns how
- * many it met.
- */
+/* Kills everything in the group once, including frozen processes; adds what it saw to seen and
+ * returns the number of processes it found. */
 size_t cgroups_strike(const struct cgroups *c, struct pids *seen);
-/* Whether a process (a zombie too) is or was last in the v2 group. */
+/* Whether a process (also a zombie) is or was last in the v2 group. */
 bool cgroups_owns(const struct cgroups *c, pid_t pid);
-/* whether they are there shows when they are read */
+/* the files may not exist: readers find out */
 void cgroups_usage_files(const struct cgroups *c, struct usage_files *ret_files);
-/* remove: the directories too, which must be empty. */
+/* remove: also removes the directories, which must be empty. */
 void cgroups_close(struct cgroups *c, bool remove);
 
-/* The caller's own place, where controllers are handed down to what is below. Holds for what it
- * forks, too. */
+/* Finds the caller's own groups and enables controllers for the groups below. Also valid for the
+ * processes it forks. */
 void cgroup_home_find(struct cgroup_home *h);
 void cgroup_home_deinit(struct cgroup_home *h);
 

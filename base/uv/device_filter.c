@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program, as the verifier takes it (linux/bpf.h):
+ * The program in the form that the verifier accepts (linux/bpf.h):
  *
- *     r2 = kind of the device, r3 = major, r4 = minor
- *     if it is no character device: allow
- *     for each: if r3 and r4 are its: refuse
+ *     r2 = device type, r3 = major, r4 = minor
+ *     if it is not a character device: allow
+ *     for each denied device: if r3 and r4 match: refuse
  *     allow
  */
 #include "base/uv/device_filter.h"
@@ -54,7 +54,7 @@ static size_t write_program(struct bpf_insn *p, const struct proc_device *denied
     p[i++] = load(BPF_REG_4, offsetof(struct bpf_cgroup_dev_ctx, minor));
     p[i++] = (struct bpf_insn){.code = BPF_ALU64 | BPF_AND | BPF_K,
         .dst_reg = BPF_REG_2,
-        .imm = 0xffff}; /* above: the access */
+        .imm = 0xffff}; /* the upper half is the access */
     p[i++] = unless(BPF_REG_2, BPF_DEVCG_DEV_CHAR, EACH * n);
     for (size_t k = 0; k < n; k++) {
         p[i++] = unless(BPF_REG_3, denied[k].major, 3);
@@ -77,8 +77,8 @@ int device_filter_attach(int cgroup_fd, const struct proc_device *denied, size_t
     a.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
     a.insns = (uint64_t)(uintptr_t)program;
     a.insn_cnt = (uint32_t)write_program(program, denied, n);
-    a.license = (uint64_t)(uintptr_t) "Apache-2.0"; /* no function of the kernel's is called that
-                                                       wants another */
+    /* no kernel function is called that requires another licence */
+    a.license = (uint64_t)(uintptr_t) "Apache-2.0";
     int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &a, sizeof(a));
     if (fd < 0)
         return -errno;
@@ -88,6 +88,6 @@ int device_filter_attach(int cgroup_fd, const struct proc_device *denied, size_t
     a.attach_type = BPF_CGROUP_DEVICE;
     a.attach_flags = BPF_F_ALLOW_MULTI;
     int rc = syscall(SYS_bpf, BPF_PROG_ATTACH, &a, sizeof(a)) < 0 ? -errno : 0;
-    close(fd); /* the directory holds it */
+    close(fd); /* the directory keeps a reference */
     return rc;
 }

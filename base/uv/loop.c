@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The small rest of the loop: work on threads, signals, and the end of a loop.
+ * The rest of the loop: work on threads, signals, and shutdown.
  */
 #include "base/uv/loop.h"
 #include "base/mem.h"
@@ -90,8 +90,7 @@ static void close_open(uv_handle_t *h, void *arg)
 
 void uv_loop_finish(uv_loop_t *loop)
 {
-    /* A close callback may open something new, so close and run until the loop lets itself be
-     * closed. */
+    /* A close callback may open new handles, so close and run until the loop can be closed. */
     do {
         uv_walk(loop, close_open, NULL);
         uv_run(loop, UV_RUN_DEFAULT);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Containment of process trees. A kill is a loop of strokes until two looks in a row find nothing
- * alive (one look at /proc is no snapshot: a process can slip past it). In subreaper mode a stroke
- * first stops everything it can find, again and again until nothing new appears, and only then
- * kills: whoever forks cannot outrun it, because the stopped do not fork and their places are not
- * freed meanwhile.
+ * Containment of process trees. A kill repeats rounds until two scans in a row find nothing alive:
+ * one scan of /proc is not a snapshot, so a process can slip past it. In subreaper mode a round
+ * first stops every process it finds, repeatedly until no new one appears, and only then kills. A
+ * forking process cannot outrun this: stopped processes do not fork, and their pids are not reused
+ * meanwhile.
  */
 #include "base/uv/proc.h"
 #include "base/mem.h"
@@ -31,7 +31,7 @@
 struct proc_group {
     enum proc_mode mode;
     char name[PROC_NAME_MAX + 1];
-    struct cgroups cgroups; /* empty in subreaper mode, but for what it lacks */
+    struct cgroups cgroups; /* empty in subreaper mode, except for lacks */
 };
 
 /* ---- Open, enter ---- */
@@ -182,17 +182,17 @@ int proc_group_signal_handlers(struct proc_group *g, int signum)
 
 /* ---- Killing ---- */
 
-/* What a hunt is after: a group's cgroups, or all below a process. */
+/* The target of a kill: a group's cgroups, or everything below a process. */
 struct hunt {
-    const struct cgroups *cgroups; /* or NULL: */
+    const struct cgroups *cgroups; /* NULL to use below */
     pid_t below;
-    struct pids seen; /* whatever was found, for reaping */
+    struct pids seen; /* every process found, for reaping */
     struct mono until;
 };
 
-/* Signals each process group that lies in the tree as a whole: that is one act for the kernel, from
- * which no fork gets away, while a process that forks and ends at once may outrun one signal after
- * another. */
+/* Signals each process group that lies entirely in the tree as a whole. That is one atomic act in
+ * the kernel, so no fork escapes; a process that forks and exits at once may outrun individual
+ * signals. */
 static void signal_groups(const struct proc_table *t, int signum)
 {
     struct pids inside = {0}, shared = {0};
@@ -217,9 +217,9 @@ static size_t signal_below(struct hunt *h, int signum, bool only_new)
         if (!p->is_marked)
             continue;
         bool is_known = pids_has(&h->seen, p->pid);
-        pids_add(&h->seen, p->pid); /* zombies too: they may become ours to reap */
+        pids_add(&h->seen, p->pid); /* zombies too: they may become our children to reap */
         if (!proc_entry_is_alive(p) || (only_new && (is_known || proc_entry_is_stopped(p))))
-            continue; /* dead, or told to stop already */
+            continue; /* dead, or already stopped */
         kill(p->pid, signum);
         n++;
     }
@@ -227,7 +227,7 @@ static size_t signal_below(struct hunt *h, int signum, bool only_new)
     return n;
 }
 
-/* Returns how many it met alive. */
+/* Returns the number of live processes found. */
 static size_t strike(struct hunt *h)
 {
     if (h->cgroups)
@@ -272,8 +272,8 @@ static int hunt_down(struct hunt *h, const char *what, struct err *e)
     return 0;
 }
 
-/* One look at those of the hunted that are our children or were seen: reaps what is a zombie of
- * ours. True if one is still dying: a cgroup forgets a process a moment before it is dead. */
+/* One scan of the targets that are our children or were seen: reaps our zombies. Returns true if
+ * one is still dying: a cgroup drops a process a moment before it is dead. */
 static bool reap_round(const struct hunt *h, pid_t keep_pid)
 {
     struct proc_table t = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading /proc. The text of /proc/PID/stat is the kernel's, but the command's name in it is the
- * program's choice and may hold blanks and brackets: fields are counted from the last ')'.
+ * Reading /proc. The kernel writes /proc/PID/stat, but the command name in it is the program's
+ * choice and may hold blanks and brackets, so fields are counted from the last ')'.
  */
 #include "base/uv/proc_table.h"
 #include "base/fs.h"
@@ -41,8 +41,8 @@ bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry)
     return true;
 }
 
-/* Whether the process sits in sigwait for the signal. The kernel takes what is waited for out of
- * the blocked set meanwhile, so it shows only in the arguments of the system call. */
+/* Whether the process is in sigwait for the signal. The kernel removes awaited signals from the
+ * blocked set meanwhile, so only the system call's arguments show it. */
 static bool waits_for(pid_t pid, int signum)
 {
     char path[40];
@@ -84,7 +84,7 @@ static struct masks read_masks(pid_t pid)
     return m;
 }
 
-/* Everything but what cannot be blocked. */
+/* Every signal that can be blocked. */
 static bool blocks_all(const struct masks *m)
 {
     const unsigned long long standard =
@@ -92,8 +92,9 @@ static bool blocks_all(const struct masks *m)
     return (m->blocked & standard) == standard;
 }
 
-/* Who starts a program blocks all signals until the exec, after which one that had come would end
- * the new program: that is looked at again until it is over. Who does so for longer means it. */
+/* A process that is about to exec blocks all signals until the exec, after which a pending one
+ * would end the new program. So that state is polled until it is over; a process that keeps it for
+ * longer blocks the signals on purpose. */
 bool proc_handles(pid_t pid, int signum)
 {
     const struct timespec pause = {.tv_nsec = BLOCKS_ALL_LOOK_NS};
@@ -156,7 +157,7 @@ static struct proc_entry *find(const struct proc_table *t, pid_t pid)
 void proc_table_mark_below(struct proc_table *t, pid_t pid)
 {
     bool is_changed;
-    do { /* a parent's number is usually the lower one: two or three rounds */
+    do { /* a parent's pid is usually lower: two or three rounds */
         is_changed = false;
         for (size_t i = 0; i < t->n; i++) {
             struct proc_entry *p = &t->entries[i];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The processes of this machine as /proc shows them at one moment, and trees in them. Blocks for
- * the reading.
+ * The processes of this machine as /proc shows them at one moment, and their trees. Reading blocks.
  */
 #ifndef BELAY_BASE_UV_PROC_TABLE_H
 #define BELAY_BASE_UV_PROC_TABLE_H
@@ -27,7 +26,7 @@ struct proc_table {
 void proc_table_read(struct proc_table *t);
 void proc_table_deinit(struct proc_table *t);
 
-/* Marks every descendant of pid (not pid itself); marks add up. */
+/* Marks every descendant of pid, not pid itself; marks accumulate. */
 void proc_table_mark_below(struct proc_table *t, pid_t pid);
 
 static inline bool proc_entry_is_alive(const struct proc_entry *p)
@@ -40,11 +39,11 @@ static inline bool proc_entry_is_stopped(const struct proc_entry *p)
     return p->state == 'T' || p->state == 't';
 }
 
-/* One process. False if it is gone. */
+/* Reads one process. False if it is gone. */
 bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry);
 
-/* Whether the process catches the signal, blocks it (to look for it) or waits for it. False if it
- * is gone. Blocks for up to a tenth of a second if it blocks all. */
+/* Whether the process catches the signal, blocks it (to receive it later) or waits for it. False if
+ * the process is gone. Blocks for up to a tenth of a second if the process blocks all signals. */
 bool proc_handles(pid_t pid, int signum);
 
 #endif

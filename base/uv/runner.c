@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Programs on libuv (base/runner.h). A run ends in one place, finish_if_over, when the program has
- * exited and both its outputs are at their end; a program that could not be started, a turn of the
- * loop later. After a kill the outputs are not waited for: something that got away may hold them
- * open.
+ * Programs on libuv (base/runner.h). A run ends in one place, finish_if_over: when the program has
+ * exited and both its outputs are at EOF. A program that failed to start ends one turn of the loop
+ * later. After a kill the outputs are not awaited, because an escaped process may hold them open.
  */
 #include "base/uv/runner.h"
 
@@ -18,7 +17,7 @@
 #define READ_BYTES 4096
 
 struct uv_runner {
-    struct runner api; /* first: a struct runner * is one of these */
+    struct runner api; /* must be first: a struct runner * is cast to this */
     uv_loop_t *loop;
     struct timers *timers;
     struct list runs;
@@ -34,12 +33,12 @@ struct run {
     char *input;
     size_t input_len;
     size_t max_output_bytes;
-    int n_open; /* handles that are not closed */
+    int n_open; /* handles not yet closed */
     int n_outputs;
     bool has_exited, is_over;
     struct timer deadline;
     int64_t timeout_ms;
-    struct err error; /* ERR_NONE: the result is good */
+    struct err error; /* ERR_NONE means that the result is valid */
     struct runner_result result;
     char buffer[READ_BYTES];
     runner_done_fn done;
@@ -98,7 +97,7 @@ static void finish_if_over(struct run *run)
         run_free(run);
 }
 
-/* Kills the program's session; its end is waited for. error is set. */
+/* Kills the program's session; its exit is awaited. error is set. */
 static void kill_run(struct run *run)
 {
     if (!run->has_exited)
@@ -124,7 +123,7 @@ static void on_deadline(struct timer *t, void *ctx)
     kill_run(run);
 }
 
-/* ---- what it says ---- */
+/* ---- output ---- */
 
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
 {
@@ -164,7 +163,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
     finish_if_over(run);
 }
 
-/* It may well end without having read all. */
+/* The program may well end without reading all its input. */
 static void on_written(uv_write_t *w, int status)
 {
     struct run *run = w->data;
@@ -297,7 +296,7 @@ void uv_runner_destroy(struct runner *api)
         if (!run->has_exited)
             kill(-run->process.pid, SIGKILL);
         err_set(&run->error, ERR_CANCELLED, "the runner was closed");
-        run->has_exited = true; /* nobody waits for it any more; the loop reaps it */
+        run->has_exited = true; /* not awaited any more; the loop reaps it */
         finish_if_over(run);
     }
     uv_timers_destroy(timers);

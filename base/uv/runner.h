@@ -9,8 +9,8 @@
 #include <uv.h>
 
 struct runner *uv_runner_create(uv_loop_t *loop);
-/* What still runs is killed; its done runs inside, with ERR_CANCELLED. Run the loop once more so
- * that the handles close. Not to be called inside a done. NULL is fine. */
+/* Kills running programs; their done callbacks run inside, with ERR_CANCELLED. Run the loop once
+ * more so that the handles close. Must not be called inside a done callback. r may be NULL. */
 void uv_runner_destroy(struct runner *r);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Timers on libuv: one uv_timer_t each, but for a delay of 0. libuv runs a timer of delay 0 that
- * was started in a timer's callback within the same turn, so that one that restarts itself would
- * starve all input; and its idle handles run last in, first out. So the timers of delay 0 stand in
- * a list of their own, in the order in which they were started, and one idle handle runs those that
- * were there when the turn began.
+ * Timers on libuv: one uv_timer_t each, except for a delay of 0. libuv runs a timer of delay 0 that
+ * was started in a timer callback within the same turn, so one that restarts itself would starve
+ * all input; and its idle handles run last in, first out. So timers of delay 0 have a list of their
+ * own, in order of starting, and one idle handle runs those that were in it when the turn began.
  *
  * A callback may start and stop any timer and may destroy the whole set.
  */
@@ -15,15 +14,15 @@
 #include <stdlib.h>
 
 struct uv_timers {
-    struct timers api; /* first: a struct timers * is one of these */
+    struct timers api; /* must be first: a struct timers * is cast to this */
     uv_loop_t *loop;
     uv_idle_t idle;    /* runs while soon is not empty */
     struct list soon;  /* delay 0, for the next turn */
-    struct list due;   /* those of soon that this turn runs */
+    struct list due;   /* the part of soon that this turn runs */
     struct list later; /* the others, each with its uv_timer_t */
 };
 
-/* What t->impl points at. */
+/* t->impl points to this. */
 struct running {
     struct link link; /* in soon, due or later */
     struct timer *t;
@@ -36,7 +35,7 @@ static void on_handle_closed(uv_handle_t *h)
     free(h->data);
 }
 
-/* Afterwards r is freed, or will be when its handle has closed. */
+/* Frees r, or leaves that to its handle's close callback. */
 static void running_end(struct running *r)
 {
     link_remove(&r->link);
@@ -78,8 +77,7 @@ static void on_stop(struct timers *api, struct timer *t)
         running_end(t->impl);
 }
 
-/* How far the loop's idea of now, taken when its turn began, lags behind: a delay counts from the
- * call. */
+/* How far the loop's time, taken when its turn began, lags behind: a delay counts from the call. */
 static uint64_t loop_lag_ms(const uv_loop_t *loop)
 {
     uint64_t real = uv_hrtime() / 1000000, known = uv_now(loop);

@@ -26,7 +26,7 @@ static int64_t leading(const char *text, int64_t max)
     return str_to_i64(digits, 0, max, "", &v, NULL) == 0 ? v : -1;
 }
 
-/* Of a line "KEY MICROSECONDS"; -1: there is none. */
+/* The value of the line "KEY MICROSECONDS" in milliseconds; -1 if absent. */
 static int64_t line_ms(const char *text, const char *key)
 {
     size_t n = strlen(key);
@@ -55,7 +55,7 @@ void usage_read(const struct usage_files *f, struct usage *ret_usage)
     ret_usage->peak_bytes = fs_read_start(f->peak, text, FILE_MAX) ? leading(text, NUMBER_MAX) : -1;
 }
 
-/* ---- where no group counts ---- */
+/* ---- without cgroups ---- */
 
 bool usage_parse_stat(const char *text, struct usage_stat *ret_stat)
 {
@@ -102,7 +102,7 @@ static void add_children(struct tree *t, const char *path)
         fclose(f);
 }
 
-/* A child stands with the thread that made it. */
+/* Each thread lists the children that it forked. */
 static void add_below(struct tree *t, pid_t pid)
 {
     char path[64];

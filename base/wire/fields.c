@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walks a message's table to decode and free it. Nothing here knows any message. Messages of our
- * own are mostly read, and all are written, without a tree of JSON (plain.c).
+ * Decodes and frees a message by its table; independent of the individual messages. Most messages
+ * from belay itself are read, and all are written, without a JSON tree (plain.c).
  *
- * Decoding works on a zeroed copy that becomes the caller's only when all of it was right, so a
- * half-decoded message is never seen.
+ * Decoding works on a zeroed copy that is handed to the caller only after all of it was valid, so a
+ * half-decoded message is never visible.
  */
 #include "base/wire/fields.h"
 
@@ -160,8 +160,8 @@ static void decode_structs(struct json_reader *r, const struct wire_field *f, vo
     }
 }
 
-/* An embedded struct that is missing is decoded from an empty object: its own table says what it
- * lacks. */
+/* A missing embedded struct is decoded from an empty object: its own table reports what is missing.
+ */
 static void decode_struct(struct json_reader *r, const struct wire_field *f, void *at)
 {
     char path[PATH_MAX_BYTES];

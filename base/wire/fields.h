@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A message as a table of fields: the one description from which it is encoded, decoded and freed.
+ * A message as a table of fields: one description drives encoding, decoding and freeing.
  *
- * Optional fields that hold their absent value (0, "", false, NULL, an empty array; WIRE_NONE where
- * the table says so) are not sent, nor are embedded structs of nothing else, so a round trip is
- * exact and messages stay small. Unknown keys are tolerated. Of a message's texts no copy is left
- * in memory that is given back but the caller's.
+ * Optional fields with their absent value (0, "", false, NULL, an empty array; WIRE_NONE where the
+ * table says so) are not sent, nor are embedded structs that contain only such fields. So a round
+ * trip is exact and messages stay small. Unknown keys are tolerated. No copy of a message's texts
+ * stays in freed memory, except the caller's own.
  */
 #ifndef BELAY_BASE_WIRE_FIELDS_H
 #define BELAY_BASE_WIRE_FIELDS_H
@@ -21,15 +21,15 @@ enum wire_field_type {
     WIRE_FIELD_END, /* closes a table */
     WIRE_FIELD_I64,
     WIRE_FIELD_BOOL,
-    WIRE_FIELD_ENUM, /* an enum, sent by name; another name is refused */
-    /* an enum, sent by name; names[0] is "", its absent value; another name of at most `max` bytes
-     * is read as the index of the names' NULL, which is not sent */
+    WIRE_FIELD_ENUM, /* an enum, sent by name; unknown names are refused */
+    /* an enum, sent by name; names[0] is "", its absent value. An unknown name of at most `max`
+     * bytes is read as the index of the names' NULL; that value is not sent */
     WIRE_FIELD_WORD,
-    WIRE_FIELD_TEXT,    /* char[size], sent cut to what fits */
-    WIRE_FIELD_STRING,  /* char *, at most `max` bytes; NULL is absent */
-    WIRE_FIELD_STRINGS, /* char ** and a count; at most max_items of at most `max` bytes */
+    WIRE_FIELD_TEXT,    /* char[size], cut to fit when sent */
+    WIRE_FIELD_STRING,  /* char *, at most `max` bytes; NULL if absent */
+    WIRE_FIELD_STRINGS, /* char ** and a count; at most max_items of at most `max` bytes each */
     WIRE_FIELD_STRUCT,  /* embedded */
-    WIRE_FIELD_STRUCTS  /* pointer and a count */
+    WIRE_FIELD_STRUCTS  /* a pointer and a count */
 };
 
 enum wire_text_check {
@@ -39,7 +39,7 @@ enum wire_text_check {
     WIRE_CHECK_HEX
 };
 
-#define WIRE_WORD_MAX 15 /* bytes; a longer word is refused */
+#define WIRE_WORD_MAX 15 /* bytes; longer words are refused */
 #define WIRE_WORD_SHORT_MAX 7
 
 struct wire_table;
@@ -49,14 +49,14 @@ struct wire_field {
     const char *key;
     bool required;
     size_t offset;
-    size_t count_offset; /* STRINGS, STRUCTS: of the size_t */
+    size_t count_offset; /* STRINGS, STRUCTS: offset of the size_t */
     size_t max_items;
-    size_t size;              /* TEXT: of the array, with its NUL */
+    size_t size;              /* TEXT: of the array, including its NUL */
     int64_t min, max;         /* I64: range; WORD, STRING, STRINGS: max bytes */
-    int64_t absent;           /* I64 */
+    int64_t absent;           /* I64: value when absent */
     const char *const *names; /* ENUM, WORD; NULL-terminated */
     enum wire_text_check check;
-    bool secret; /* STRING, STRINGS: overwritten before it is freed */
+    bool secret; /* STRING, STRINGS: wiped before it is freed */
     const struct wire_table *sub;
 };
 
@@ -65,11 +65,11 @@ struct wire_table {
     const struct wire_field *fields;
 };
 
-/* Entries of a table, for member m of struct s. A range is lo .. hi, both included. */
+/* Entries of a table, for member m of struct s. A range lo .. hi includes both ends. */
 #define WIRE_AT(s, m) .key = #m, .offset = offsetof(struct s, m)
 #define WIRE_SIZE(s, m) sizeof(((struct s *)0)->m)
 
-/* clang-format spreads initialisers in macros over lines. */
+/* clang-format splits initialisers in macros over lines. */
 /* clang-format off */
 #define WIRE_END {WIRE_FIELD_END}
 #define WIRE_I64_REQ(s, m, lo, hi) \
@@ -81,7 +81,7 @@ struct wire_table {
 #define WIRE_BOOL_OPT(s, m) {WIRE_FIELD_BOOL, WIRE_AT(s, m)}
 #define WIRE_ENUM_REQ(s, m, n) {WIRE_FIELD_ENUM, WIRE_AT(s, m), .required = true, .names = (n)}
 #define WIRE_WORD_OPT(s, m, n) {WIRE_FIELD_WORD, WIRE_AT(s, m), .names = (n), .max = WIRE_WORD_MAX}
-#define WIRE_WORD_SHORT(s, m, n) /* of a set in which words were always that short */ \
+#define WIRE_WORD_SHORT(s, m, n) /* for sets limited to this length in older versions */ \
     {WIRE_FIELD_WORD, WIRE_AT(s, m), .names = (n), .max = WIRE_WORD_SHORT_MAX}
 #define WIRE_TEXT_REQ(s, m) \
     {WIRE_FIELD_TEXT, WIRE_AT(s, m), .required = true, .size = WIRE_SIZE(s, m)}
@@ -108,18 +108,18 @@ struct wire_table {
 /* The table of struct wire_attempt_status, for records that embed one. */
 extern const struct wire_table wire_attempt_status_table;
 
-/* Appends the JSON object of *m to out. A number outside its table's range is a bug of the
- * caller. */
+/* Appends the JSON object of *m to out. A number outside its table's range is a bug of the caller.
+ */
 void wire_table_encode(const struct wire_table *t, const void *m, struct buf *out);
 
-/* ERR_INVALID with the path of what is wrong; *ret_m is then untouched. */
+/* ERR_INVALID with the path of the error; *ret_m is then unchanged. */
 int wire_table_decode(
     const struct wire_table *t, const char *p, size_t n, size_t max, void *ret_m, struct err *e);
 
-/* Whether a text is what its field's check asks for. */
+/* Whether a text satisfies its field's check. */
 bool wire_text_is_right(const struct wire_field *f, const char *s);
 
-/* Frees what decode allocated; *m is zeroed. */
+/* Frees what decode allocated and zeroes *m. */
 void wire_table_deinit(const struct wire_table *t, void *m);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariant: what is read here would be read to the same by fields.c. In doubt it is not read.
+ * Invariant: fields.c would read the same values from anything accepted here. In doubt, reject.
  */
 #include "base/wire/plain.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DIGITS_MAX 18 /* no such number is too large for an int64_t */
+#define DIGITS_MAX 18 /* a number of this length always fits in an int64_t */
 
 /* ---- write ---- */
 
@@ -48,8 +48,8 @@ static void write_string(struct buf *out, const char *s, size_t n)
     buf_addc(out, '"');
 }
 
-/* Any bytes as a JSON string of at most max bytes: replacing what is not UTF-8 makes a text longer,
- * and a status that its reader refuses for a long error text would never get through. */
+/* Any bytes as a JSON string of at most max bytes. Replacing invalid UTF-8 lengthens a text, and a
+ * status that the reader refuses because of a long error text would never get through. */
 static void write_text(struct buf *out, const char *s, size_t max)
 {
     size_t n = strlen(s);
@@ -102,7 +102,8 @@ static void write_array(const struct wire_field *f, const char *m, struct buf *o
     buf_addc(out, ']');
 }
 
-/* It holds its absent value and is not sent. Of a struct that is seen when it is written. */
+/* Whether the field has its absent value and is not sent. A struct's absence is only known when it
+ * is written. */
 static bool is_absent(const struct wire_field *f, const char *m)
 {
     const char *at = m + f->offset;
@@ -127,7 +128,7 @@ static bool is_absent(const struct wire_field *f, const char *m)
     }
 }
 
-/* False: it is a struct with nothing in it. */
+/* False if it is a struct without any field present. */
 static bool write_value(const struct wire_field *f, const char *m, struct buf *out)
 {
     const char *at = m + f->offset;
@@ -162,7 +163,7 @@ static bool write_value(const struct wire_field *f, const char *m, struct buf *o
     return true;
 }
 
-/* False: there is nothing in it. */
+/* False if no field is present. */
 static bool write_object(const struct wire_table *t, const void *m, struct buf *out)
 {
     bool has_some = false;
@@ -205,8 +206,8 @@ static bool take(struct cursor *c, const char *what)
     return true;
 }
 
-/* The character of an escape whose backslash is at p, and how long that is; 0: none that is written
- * here. */
+/* The character of the escape whose backslash is at p, and the escape's length; 0 if it is not one
+ * that wire_table_encode writes. */
 static size_t escape_at(const char *p, const char *end, char *ret_char)
 {
     static const char known[] = "\"\\/bfnrt", stands_for[] = "\"\\/\b\f\n\r\t",
@@ -223,7 +224,7 @@ static size_t escape_at(const char *p, const char *end, char *ret_char)
     return *ret_char ? 6 : 0;
 }
 
-/* A string in its quotes: where its characters are, and how many bytes they come to. */
+/* A string in its quotes: where its characters are, and its length once decoded. */
 struct span {
     const char *p, *end;
     size_t n;
@@ -249,7 +250,7 @@ static bool take_span(struct cursor *c, struct span *ret_span)
     return take(c, "\"");
 }
 
-/* s->n bytes and a NUL. */
+/* Writes s->n bytes and a NUL. */
 static void copy_span(const struct span *s, char *out)
 {
     if (s->n == (size_t)(s->end - s->p)) {
@@ -265,7 +266,7 @@ static void copy_span(const struct span *s, char *out)
     out[s->n] = '\0';
 }
 
-/* NULL: there is none of at most max bytes. */
+/* NULL if there is no string of at most max bytes. */
 static char *read_string(struct cursor *c, size_t max)
 {
     struct span s;
@@ -287,7 +288,7 @@ static bool read_i64(struct cursor *c, const struct wire_field *f, int64_t *ret_
         return false;
     value = is_negative ? -value : value;
     *ret_value = value;
-    return value >= f->min && value <= f->max; /* what comes after it is not a digit, or no comma */
+    return value >= f->min && value <= f->max; /* the next byte is checked by the caller */
 }
 
 static bool read_bool(struct cursor *c, bool *ret_value)
@@ -319,8 +320,8 @@ static bool read_text(struct cursor *c, const struct wire_field *f, char *at)
     return true;
 }
 
-/* How many items there are in the array whose bracket was taken; strings are skipped, no error is
- * noticed. */
+/* The number of items in the array whose bracket was consumed; strings are skipped, errors are not
+ * detected. */
 static size_t count_items(const struct cursor *c)
 {
     size_t n = 1;
@@ -346,7 +347,7 @@ static bool read_item(struct cursor *c, const struct wire_field *f, char *items,
     return (((char **)(void *)items)[i] = read_string(c, (size_t)f->max)) != NULL;
 }
 
-/* Counted are those that there are, read or zeroed, so that they can be freed. */
+/* The count includes every allocated item, read or still zeroed, so that all can be freed. */
 static bool read_array(struct cursor *c, const struct wire_field *f, char *m)
 {
     if (!take(c, "[") || take(c, "]"))
@@ -372,7 +373,7 @@ static bool read_value(struct cursor *c, const struct wire_field *f, char *m)
     case WIRE_FIELD_BOOL:
         return read_bool(c, at);
     case WIRE_FIELD_ENUM:
-    case WIRE_FIELD_WORD: /* one that is not known is left to fields.c */
+    case WIRE_FIELD_WORD: /* unknown words are left to fields.c */
         return read_enum(c, f, at);
     case WIRE_FIELD_TEXT:
         return read_text(c, f, at) && wire_text_is_right(f, at);
@@ -390,7 +391,7 @@ static bool read_value(struct cursor *c, const struct wire_field *f, char *m)
     return false;
 }
 
-/* Of a key that is not there. False: it has to be. */
+/* Sets the absent value of a missing key. False if the key is required. */
 static bool set_absent(const struct wire_field *f, char *m)
 {
     bool is_right = !f->required;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A message in the form in which wire_table_encode writes it is read straight from its bytes: no
- * tree of values is made first, which takes ten times as long. What has another form (spaces, keys
- * in another order, unknown ones, characters by number) or is wrong is not read here: fields.c
- * reads anything, and says what is wrong with it.
+ * A fast path for messages in exactly the form that wire_table_encode writes: reads them straight
+ * from the bytes, without building a tree of values, which takes ten times as long. Any other form
+ * (blanks, keys in another order, unknown keys, numeric character escapes) and any error is left to
+ * fields.c, which reads everything and reports what is wrong.
  */
 #ifndef BELAY_BASE_WIRE_PLAIN_H
 #define BELAY_BASE_WIRE_PLAIN_H
 
 #include "base/wire/fields.h"
 
-/* Into *m, which is zeroed before. False: it is not in that form; part of it may be in *m then, for
- * wire_table_deinit. */
+/* Reads into *m, which is zeroed first. False if the input is not in that form; *m may then be
+ * partly filled and needs wire_table_deinit. */
 bool wire_plain_read(const struct wire_table *t, const char *p, size_t n, void *m);
 
 /* Appends the JSON object of *m. */

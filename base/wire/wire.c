@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of the messages of wire.h. A limit changed here is changed on both sides; the fields'
- * own sizes (char arrays) are limits too.
+ * The tables of the messages of wire.h. A limit changed here changes on both sides; the sizes of
+ * the structs' char arrays are limits too.
  */
 #include "base/wire/wire.h"
 
@@ -24,7 +24,7 @@ static const char *const phase_names[] = {
     "starting", "restoring", "running", "saving", "ending", "ended", NULL};
 static const char *const want_names[] = {"run", "save-stop", "stop", NULL};
 
-/* Of a set of words: a name for each value, and NULL for the unknown. The tables write enums
+/* For a set of words: one name for each value, and NULL for unknown. The tables access enums
  * through int. */
 #define WORDS(set, names, unknown)                                                                 \
     static_assert(sizeof(names) / sizeof(*(names)) == (unknown) + 1, "a name for each");           \

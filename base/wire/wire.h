@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The messages between belayd and its agents, JSON over HTTPS. One table per message (wire.c)
- * drives encode and decode; both are pure, bounded and strict, so both sides check the same limits.
+ * drives encoding and decoding; both are pure, bounded and strict, so both sides check the same
+ * limits.
  *
- * The protocol tells states, not steps; every message is safe to repeat, lose and re-order:
+ * The protocol is level-triggered: messages carry states, not steps, and may safely be repeated,
+ * lost and re-ordered:
  *
  *   POST /agent/v1/join      struct wire_join -> struct wire_joined
  *       authenticated by a one-use token; no client certificate
@@ -12,9 +14,9 @@
  *   POST /agent/v1/output/JOB/ATTEMPT?offset=N
  *       raw bytes -> {"size":M}
  *   POST /agent/v1/workdir/JOB/ATTEMPT
- *       "" -> the list of what is in the working directory that was sent with the job
+ *       "" -> the list of files in the working directory that was sent with the job
  *   POST /agent/v1/workdir/JOB/ATTEMPT/pieces
- *       hashes -> a pack of as many of these pieces as it can hold (ckpt/workdir.h)
+ *       hashes -> a pack of as many of these pieces as fit in it (ckpt/workdir.h)
  *   POST /agent/v1/channels/ID/claim
  *       "" -> {"command":[...],"tty":false,"term":"","rows":0,"columns":0}, once
  *   POST /agent/v1/channels/ID/output?offset=N&end=0|1
@@ -22,16 +24,18 @@
  *   POST /agent/v1/channels/ID/input?offset=N&wait_ms=MS
  *       "" -> frames from N on; frames before N are released
  *
- * All but join need the client certificate of the node.
+ * All except join need the node's client certificate.
  *
- * An agent tells everything it has (each attempt with its phase, its unacknowledged checkpoints,
- * its end) and gets everything it should have. belayd ignores a status older than one it has seen
- * (incarnation, then seq); an agent ignores a desired older than one it has seen (rev). A status is
- * answered at once if the agent's have_rev is not the current revision or wait_ms is 0, else when
- * the revision changes or wait_ms has passed. An attempt that the agent has and that is not desired
- * is to be killed and forgotten at once; an ended attempt that is not desired is known to belayd
- * durably and may be forgotten. What the program's end left to ship (output) is shipped before
- * forgetting; an end that is told before that has the last of it beside it.
+ * An agent reports everything it has (each attempt with its phase, its unacknowledged checkpoints,
+ * its end) and receives everything it should have. belayd ignores a status older than one it has
+ * seen (incarnation, then seq); an agent ignores a desired state older than one it has seen (rev).
+ * A status is answered at once if the agent's have_rev is not the current revision or wait_ms is 0,
+ * else when the revision changes or wait_ms has passed.
+ *
+ * An attempt that the agent has and that is not desired must be killed and forgotten at once. An
+ * ended attempt that is not desired is stored durably by belayd and may be forgotten. Remaining
+ * output is shipped before forgetting; an end reported earlier carries the last of the output as a
+ * wire_tail.
  */
 #ifndef BELAY_BASE_WIRE_WIRE_H
 #define BELAY_BASE_WIRE_WIRE_H
@@ -51,11 +55,11 @@
 #define WIRE_CERT_BACKDATE_MS 300000
 #define WIRE_ATTEMPTS_MAX 1024 /* in one status or desired */
 #define WIRE_KEPT_MAX 64
-#define WIRE_INPUT_OPEN "-" /* as an attempt's input: kept open for belay attach */
+#define WIRE_INPUT_OPEN "-" /* value of `input`: stdin is kept open for belay attach */
 #define WIRE_CHANNELS_MAX 256
-/* of tasks, and of GPUs, in one status: the oldest that were not taken yet */
+/* loads of tasks, and of GPUs, in one status: the oldest not yet acknowledged */
 #define WIRE_LOADS_MAX 2048
-#define WIRE_CHECKPOINTS_MAX 16 /* unacknowledged, in one status entry: the newest */
+#define WIRE_CHECKPOINTS_MAX 16 /* unacknowledged checkpoints in one attempt's status: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
 #define WIRE_PATH_MAX 4095
 #define WIRE_IMAGE_MAX 511
@@ -65,23 +69,23 @@
 #define WIRE_PEERS_MAX 256
 #define WIRE_ENV_NAME_MAX 256
 #define WIRE_ENV_VALUE_MAX (64u << 10)
-#define WIRE_KEY_HEX 64 /* hex digits of a key of 256 bits */
+#define WIRE_KEY_HEX 64 /* hex digits of a 256-bit key */
 #define WIRE_KEYS_MAX 8
 #define WIRE_STORE_KEY_MAX 256
 #define WIRE_STORE_TOKEN_MAX 8192
 #define WIRE_JOB_TOKEN_MAX 128
-#define WIRE_OUTPUT_MAX (256u << 10) /* one piece of output */
+#define WIRE_OUTPUT_MAX (256u << 10) /* bytes of one piece of output */
 #define WIRE_TAILS_MAX 16
-#define WIRE_TAIL_MAX (64u << 10) /* bytes of output in one */
+#define WIRE_TAIL_MAX (64u << 10) /* bytes of output in one tail */
 #define WIRE_NODE_MW_MAX INT64_C(1000000000)
 #define WIRE_NONE INT64_MIN /* "absent" in optional numbers; not sent */
 
-/* Words of closed sets. 0 is "nothing was said", and is not sent. A word that this version does not
- * know, from one that is newer, is tolerated, if it is no longer than known ones may be: it becomes
- * the set's ..._UNKNOWN, which stands for all such words and is not sent. What each means then is
- * said below. The names, by the enum's values, end with NULL at ..._UNKNOWN. */
+/* Words of closed sets. 0 means absent and is not sent. A word of a newer version that this one
+ * does not know is tolerated if it is not longer than known words may be: it becomes the set's
+ * ..._UNKNOWN, which stands for all such words and is not sent. Each set states below what UNKNOWN
+ * means. The names, indexed by the enum's values, end with NULL at ..._UNKNOWN. */
 
-/* How a job's checkpoints are made. UNKNOWN: its agent makes none. */
+/* How a job's checkpoints are made. UNKNOWN: the agent makes none. */
 enum wire_method {
     WIRE_METHOD_UNSAID,
     WIRE_METHOD_NONE,
@@ -92,9 +96,9 @@ enum wire_method {
 };
 extern const char *const wire_method_names[];
 
-/* How an attempt ended, and as what one that is to be stopped is to end. UNKNOWN, told by an agent:
- * counted as failed. As a reason to stop: the agent tells USER, as if none was given; belayd knows
- * what it stopped it for. */
+/* How an attempt ended, or the end to report for an attempt that is to be stopped. UNKNOWN reported
+ * by an agent counts as failed. UNKNOWN as a reason to stop: the agent reports USER, as without a
+ * reason; belayd knows why it stopped the attempt. */
 enum wire_end {
     WIRE_END_NONE,
     WIRE_END_SUCCEEDED,
@@ -119,17 +123,17 @@ enum wire_end {
 };
 extern const char *const wire_end_names[];
 
-/* What the files of -o and -e begin with. UNSAID: they are emptied by the first attempt, added to
- * by later ones. UNKNOWN: added to. */
+/* How the files of -o and -e are opened. UNSAID: truncated by the first attempt, appended to by
+ * later ones. UNKNOWN: appended to. */
 enum wire_open_mode { WIRE_OPEN_UNSAID, WIRE_OPEN_APPEND, WIRE_OPEN_TRUNCATE, WIRE_OPEN_UNKNOWN };
 extern const char *const wire_open_mode_names[];
 
-/* What CRIU can do on a node, each more than the one before: nothing, programs without GPUs, all.
- * UNKNOWN: as UNSAID, nothing that is known. */
+/* CRIU support of a node, in ascending order: none, programs without GPUs, all. UNKNOWN: as UNSAID,
+ * no known support. */
 enum wire_criu { WIRE_CRIU_UNSAID, WIRE_CRIU_NO, WIRE_CRIU_CPU, WIRE_CRIU_GPU, WIRE_CRIU_UNKNOWN };
 extern const char *const wire_criu_names[];
 
-/* What a provider announces. UNKNOWN: ignored, but it does not take back a notice as NONE does. */
+/* A provider's notice. UNKNOWN is ignored, but does not withdraw an earlier notice as NONE does. */
 enum wire_notice_kind {
     WIRE_NOTICE_NONE,
     WIRE_NOTICE_REBALANCE,
@@ -139,7 +143,7 @@ enum wire_notice_kind {
 };
 extern const char *const wire_notice_kind_names[];
 
-/* What a checkpoint was made for. UNKNOWN: shown as "other". */
+/* Why a checkpoint was made. UNKNOWN is shown as "other". */
 enum wire_cause {
     WIRE_CAUSE_UNSAID,
     WIRE_CAUSE_PERIODIC,
@@ -154,10 +158,10 @@ enum wire_cause {
 };
 extern const char *const wire_cause_names[];
 
-/* The value of a word in a table of names; that of its NULL if it is not there. "" and NULL are 0.
+/* The value of a word in a table of names; that of the NULL if it is not there. "" and NULL give 0.
  */
 int wire_word_find(const char *const *names, const char *word);
-/* For people: "other" for ..._UNKNOWN. */
+/* For people; "other" for ..._UNKNOWN. */
 const char *wire_word_name(const char *const *names, int value);
 
 struct wire_join {
@@ -168,14 +172,14 @@ struct wire_join {
     char provider[16];    /* "" on a reserved node */
     char instance_id[64]; /* from the metadata service; "" on a reserved node */
     int64_t cpus, memory_mib, gpus;
-    /* of all of them, as job/gpu.h has it; "": not known, or they differ */
+    /* common to all GPUs, as job/gpu.h defines it; "" if unknown or mixed */
     char gpu_model[GPU_MODEL_MAX];
-    int64_t gpu_memory_mib; /* of one */
+    int64_t gpu_memory_mib; /* of one GPU */
     enum wire_criu criu;
-    char criu_text[256]; /* its version, or why it cannot */
-    /* that its configuration names, and the machine's architecture (job/feature.h) */
+    char criu_text[256]; /* CRIU's version, or why it is unavailable */
+    /* from the agent's configuration, and the machine's architecture (job/feature.h) */
     char features[FEATURES_TEXT_MAX];
-    char resources[COUNTS_TEXT_MAX]; /* that its configuration names (job/counts.h) */
+    char resources[COUNTS_TEXT_MAX]; /* from the agent's configuration (job/counts.h) */
 };
 
 struct wire_joined {
@@ -202,69 +206,70 @@ enum wire_phase {
 
 struct wire_checkpoint {
     int64_t sequence, bytes, stored_bytes, took_ms;
-    int64_t pause_ms; /* of took_ms, what the program waited for; WIRE_NONE: all of it */
-    int64_t progress; /* WIRE_NONE unknown */
-    int64_t saved_at; /* wall ms */
+    /* part of took_ms during which the program was paused; WIRE_NONE: all of it */
+    int64_t pause_ms;
+    int64_t progress; /* WIRE_NONE if unknown */
+    int64_t saved_at; /* wall clock, ms */
     enum wire_cause cause;
 };
 
-/* What the processes of an attempt use, as its cgroup counts it, or /proc shows it where there is
- * none; 0: not known. */
+/* Resource use of an attempt's processes, from its cgroup, or from /proc if there is none; 0 =
+ * unknown. */
 struct wire_usage {
-    int64_t cpu_ms, cpu_user_ms; /* since its start; of it, in user mode */
-    int64_t cpu_milli;           /* thousandths of a cpu, since the reading before this */
+    int64_t cpu_ms, cpu_user_ms; /* since its start: total, user mode */
+    int64_t cpu_milli;           /* thousandths of a CPU, since the previous reading */
     int64_t memory_bytes, memory_peak_bytes;
 };
 
 struct wire_attempt_status {
     int64_t job, attempt;
     enum wire_phase phase;
-    int64_t started_at;                          /* wall ms of the exec; WIRE_NONE before */
-    int64_t restored_attempt, restored_sequence; /* 0, 0: from the beginning */
-    int64_t restored_progress;                   /* WIRE_NONE */
+    int64_t started_at;                          /* wall clock, ms, of the exec; WIRE_NONE before */
+    int64_t restored_attempt, restored_sequence; /* 0, 0 = started from the beginning */
+    int64_t restored_progress;                   /* may be WIRE_NONE */
     int64_t restore_ms, damaged;
-    /* of content; of it, what stood on the node and was not fetched */
+    /* bytes of content; of these, bytes already on the node that were not fetched */
     int64_t restored_bytes, reused_bytes;
-    /* the first progress that this attempt's program told; WIRE_NONE */
+    /* the first progress that this attempt's program reported; WIRE_NONE if none */
     int64_t first_done;
-    int64_t done, total; /* progress; WIRE_NONE */
-    /* read at most every few seconds; at the end cpu_ms, cpu_user_ms and the peak alone */
+    int64_t done, total; /* progress; WIRE_NONE if unknown */
+    /* updated at most every few seconds; at the end only cpu_ms, cpu_user_ms and the peak */
     struct wire_usage usage;
     struct wire_checkpoint *checkpoints; /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;
-    int64_t failed_saves; /* counted, but those that failed as the one before did; */
-    char save_error[256]; /* the last failure's words */
-    /* before it runs: so often the store could not be used; 0: it was, or was not needed yet */
+    int64_t failed_saves; /* number of failures, not counting repetitions of the previous error */
+    char save_error[256]; /* text of the last failure */
+    /* before it runs: how often the store was unavailable; 0 if it was available or not needed yet
+     */
     int64_t store_tries;
-    char store_error[256]; /* the last time's words */
-    /* phase WIRE_ENDED: */
+    char store_error[256]; /* text of the last failure */
+    /* for WIRE_ENDED only: */
     enum wire_end end;
-    int64_t exit_code; /* 0 .. 255; 128 + signal when killed by one */
+    int64_t exit_code; /* 0 .. 255; 128 + signal number if killed by a signal */
     char text[256];
     int64_t output_bytes; /* written so far */
-    /* that the store has of the job, since it was cleaned last; 0: not known */
+    /* bytes of the job in the store after the last cleanup; 0 = unknown */
     int64_t kept_bytes;
-    int64_t secrets; /* the version of its struct wire_secrets that the agent holds; 0: none */
+    int64_t secrets; /* version of the struct wire_secrets that the agent holds; 0 = none */
 };
 
 struct wire_notice {
     enum wire_notice_kind kind;
-    int64_t deadline; /* wall ms; WIRE_NONE */
+    int64_t deadline; /* wall clock, ms; may be WIRE_NONE */
     int64_t seen;
 };
 
-/* A job of which something that an earlier attempt left is kept on the node, for its next attempt
- * there. */
+/* A job with data of an earlier attempt kept on the node for its next attempt there. */
 struct wire_kept {
     int64_t job;
 };
 
-/* What an attempt's processes did in a minute or so, and what a GPU or a slice of one did while
- * that attempt had it. Each is told until it is taken: numbers grow with every one of an
- * incarnation. belayd may lose what it has taken, which costs a minute of telemetry. */
+/* Load of an attempt's processes, and of a GPU or GPU slice while that attempt had it, over about a
+ * minute. Each is sent until it is acknowledged; numbers increase within an incarnation. belayd may
+ * lose acknowledged loads, which costs a minute of telemetry. */
 struct wire_task_load {
     int64_t no;
-    int64_t at; /* wall ms of its beginning */
+    int64_t at; /* start of the period, wall clock, ms */
     int64_t job, attempt;
     struct task_load load;
 };
@@ -272,49 +277,50 @@ struct wire_task_load {
 struct wire_gpu_load {
     int64_t no, at;
     char gpu[64];  /* its UUID */
-    int64_t index; /* of the GPU, which a slice is a part of */
+    int64_t index; /* index of the GPU, or of the GPU that a slice belongs to */
     bool is_slice;
-    int64_t job, attempt; /* 0: nobody had it */
+    int64_t job, attempt; /* 0 = no attempt had it */
     struct gpu_load load;
 };
 
-/* Output of an attempt that this status tells to have ended, which is not known to have come to
- * belayd: the machine may be gone before a piece of its own gets through, and the end must not be
- * all that is left. */
+/* Output of an attempt that this status reports as ended, and that belayd has not acknowledged. The
+ * machine may disappear before a separate output request gets through; the output must not be lost
+ * with it. */
 struct wire_tail {
     int64_t job, attempt;
     int64_t offset;
-    char *hex; /* what was written from there on: all, or the first WIRE_TAIL_MAX bytes of it */
+    char *hex; /* bytes from offset on, in hex: all, or the first WIRE_TAIL_MAX of them */
 };
 
 struct wire_status {
-    int64_t incarnation; /* wall ms of the agent's start, greater than that of its run before */
-    int64_t seq;         /* grows with every status of one incarnation */
-    int64_t have_rev;    /* 0: none yet */
-    int64_t wait_ms;     /* 0 .. 25000 */
-    int64_t load_milli;  /* 1-minute load average x 1000 */
-    /* what processors and memory drew in the last minute or so, as they measure it; 0: not known */
+    /* wall clock, ms, of the agent's start; greater than that of its previous run */
+    int64_t incarnation;
+    int64_t seq;        /* increases with every status of one incarnation */
+    int64_t have_rev;   /* 0 = none yet */
+    int64_t wait_ms;    /* 0 .. 25000 */
+    int64_t load_milli; /* 1-minute load average x 1000 */
+    /* power of processors and memory over the last minute or so, if they measure it; 0 = unknown */
     int64_t cpu_mw;
     struct wire_notice notice;
-    enum wire_criu criu; /* as in the join: found anew at the agent's start */
+    enum wire_criu criu; /* as in wire_join; determined again at each start of the agent */
     char criu_text[256];
-    char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX]; /* likewise */
-    char gpu_model[GPU_MODEL_MAX];                                /* likewise */
+    char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX]; /* as in wire_join */
+    char gpu_model[GPU_MODEL_MAX];                                /* as in wire_join */
     int64_t gpu_memory_mib;
     struct wire_attempt_status *attempts;
     size_t n_attempts;
     struct wire_kept *kept;
     size_t n_kept;
-    struct wire_task_load *task_loads; /* by number */
+    struct wire_task_load *task_loads; /* ordered by number */
     size_t n_task_loads;
-    struct wire_gpu_load *gpu_loads; /* likewise */
+    struct wire_gpu_load *gpu_loads; /* ordered by number */
     size_t n_gpu_loads;
-    struct wire_tail *tails; /* of the first WIRE_TAILS_MAX that have one */
+    struct wire_tail *tails; /* for the first WIRE_TAILS_MAX attempts that have one */
     size_t n_tails;
 };
 
-/* What to do with an attempt. RUN: start it if it is not there. SAVE_STOP: save, then end it, to be
- * told as `reason`; STOP: end it (SIGTERM, then SIGKILL after kill_wait_ms). */
+/* The desired state of an attempt. RUN: start it if it is not there. SAVE_STOP: save, then end it,
+ * and report `reason`. STOP: end it (SIGTERM, then SIGKILL after kill_wait_ms). */
 enum wire_want { WIRE_RUN, WIRE_SAVE_STOP, WIRE_STOP };
 
 struct wire_env {
@@ -322,26 +328,27 @@ struct wire_env {
     char *value; /* at most WIRE_ENV_VALUE_MAX bytes */
 };
 
-/* What an attempt's agent needs and nobody else may know. It is in memory only, at both ends: no
- * record, no log, no job's environment has it. Level-triggered as all is: belayd sends it with an
- * attempt, whatever is wanted of that, as long as the version that the agent tells is another, so
- * an agent that was restarted and did not find it (agent/keyring.h) gets it again, and one that has
- * it gets what replaces it. */
+/* Secrets of one attempt, for its agent only. They stay in memory at both ends: never in a record,
+ * a log or a job's environment. Level-triggered like the rest: belayd sends them with an attempt,
+ * whatever its desired state, as long as the agent reports another version. So an agent that lost
+ * them in a restart (agent/keyring.h) gets them again, and an agent that has them gets
+ * replacements. */
 struct wire_secrets {
-    int64_t version; /* 0: nothing is sent; else another for other content, opaque */
-    /* The job's keys of encrypted checkpoints (ckpt/crypt.h), each WIRE_KEY_HEX hex digits, the
+    int64_t version; /* opaque, differs for different content; 0 = nothing is sent */
+    /* The job's keys for encrypted checkpoints (ckpt/crypt.h), WIRE_KEY_HEX hex digits each, the
      * current one first. */
     char **checkpoint_keys;
     size_t n_checkpoint_keys;
-    bool encrypts;      /* new checkpoints, with the first */
-    bool refuses_plain; /* a checkpoint that is not encrypted is not restored */
-    /* For the job's part of the store, in place of the node's own; what it is follows from the
-     * store. store_token NULL: there are none. They end store_left_ms after this was sent. */
+    bool encrypts;      /* encrypt new checkpoints with the first key */
+    bool refuses_plain; /* do not restore unencrypted checkpoints */
+    /* Credentials for the job's part of the store, used instead of the node's own; the store's type
+     * defines their meaning. store_token is NULL if there are none. They expire store_left_ms after
+     * this was sent. */
     char *store_access_key, *store_secret_key, *store_token;
     int64_t store_left_ms;
 };
 
-/* The node of one rank of a job that runs on several. */
+/* The node of one rank of a multi-node job. */
 struct wire_peer {
     char name[64], address[64];
 };
@@ -351,87 +358,89 @@ struct wire_peer {
 struct wire_desired_attempt {
     int64_t job, attempt;
     enum wire_want want;
-    /* with SAVE_STOP: another rank's node goes at this moment, wall ms; 0: there is time */
+    /* with SAVE_STOP: another rank's node is lost at this time, wall clock, ms; 0 = no deadline */
     int64_t stop_by;
-    enum wire_end reason;   /* as what to end, with SAVE_STOP and STOP */
+    enum wire_end reason;   /* the end to report, with SAVE_STOP and STOP */
     int64_t acked_sequence; /* checkpoints of this attempt that belayd has */
-    /* between periodic saves, resolved: as things are now. 0: not told, or method none */
+    /* current interval of periodic saves, resolved. 0 = not sent, or method none */
     int64_t ckpt_every_ms;
-    /* by users, of this attempt: a save that begins after the last of them is wanted */
+    /* number of saves that users requested for this attempt: a save that starts after the last
+     * request is wanted */
     int64_t saves_asked;
-    /* its time limit as things are now; WIRE_NO_LIMIT; 0: not told, that of its start holds */
+    /* its current time limit; may be WIRE_NO_LIMIT; 0 = not sent, the limit at its start applies */
     int64_t limit_ms;
-    bool gang_ended; /* another rank has ended: there is no further checkpoint of all of them */
+    bool gang_ended; /* another rank has ended: no further checkpoint of all ranks is possible */
     struct wire_secrets secrets;
-    /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
-    /* With which the job speaks of itself to belayd (scheduler/api/api_private.h); NULL: none. It
-     * is the job's own: the agent gives it to the script's user as a file. */
+    /* the rest is sent only with WIRE_RUN, and only until the agent reports the attempt (in any
+     * phase) */
+    /* Authenticates the job to belayd (scheduler/api/api_private.h); NULL if none. It belongs to
+     * the job: the agent passes it to the script's user in a file. */
     char *job_token;
     char name[64];
     char user[64];
-    char *script; /* NULL: not sent */
+    char *script; /* NULL if not sent */
     char **args;
     size_t n_args;
     struct wire_env *env;
     size_t n_env;
     char cwd[4096];
-    /* the hash of what it gets as its working directory (ckpt/workdir.h), in place of cwd; "":
-     * nothing */
+    /* hash of the working directory sent with the job (ckpt/workdir.h), used instead of cwd; "" if
+     * none */
     char workdir[65];
     int64_t cpus, gpus, memory_mib;
-    bool exclusive;                  /* nobody else is on the node; the three are all of it */
-    char resources[COUNTS_TEXT_MAX]; /* of the node by name */
-    int64_t time_limit_ms;           /* at its start; 0 none */
-    int64_t grace_signal;            /* sent once, before the time limit; 0: none */
-    int64_t grace_ms;                /* so long before it */
-    bool grace_to_script;            /* to the script's own process only */
+    /* the only job on the node; cpus, gpus and memory_mib are all of the node's */
+    bool exclusive;
+    char resources[COUNTS_TEXT_MAX]; /* of the node, by name */
+    int64_t time_limit_ms;           /* at its start; 0 = none */
+    int64_t grace_signal;            /* sent once, before the time limit; 0 = none */
+    int64_t grace_ms;                /* how long before the time limit */
+    bool grace_to_script;            /* only to the script's own process */
     enum wire_method method;
     int64_t ckpt_signal;
     int64_t ckpt_keep;
-    int64_t ckpt_keep_every;      /* 0: none */
-    char ckpt_at[DAILY_TEXT_MAX]; /* times of the day; "": none */
-    /* What the attempt has to find in the store (ckpt_begin); store_uid "": belayd is of before
-     * that, nothing is checked. */
-    char store_uid[33];     /* of the cluster: that of the store's marker (ckpt/store/owner.h) */
-    char ckpt_identity[64]; /* of the job's part of it */
-    /* the newest checkpoint that belayd was told of; 0, 0: of none */
+    int64_t ckpt_keep_every;      /* 0 = none */
+    char ckpt_at[DAILY_TEXT_MAX]; /* times of the day; "" if none */
+    /* What the attempt must find in the store (ckpt_begin). store_uid "": an older belayd, no
+     * check. */
+    char store_uid[33];     /* of the cluster, as in the store's marker (ckpt/store/owner.h) */
+    char ckpt_identity[64]; /* of the job's part of the store */
+    /* the newest checkpoint known to belayd; 0, 0 = none */
     int64_t expect_attempt, expect_sequence;
-    /* checkpoints of earlier attempts are not to be used: the job begins from nothing; 0: all may
-     * be */
+    /* ignore checkpoints of earlier attempts: the job starts from the beginning; 0 = use all */
     int64_t from_attempt;
     int64_t kill_wait_ms;
-    /* how long it tries to use a store that it cannot, before it ends as "store-away"; 0: 10 min */
+    /* how long to retry an unavailable store before the attempt ends as "store-away"; 0 = 10 min */
     int64_t store_wait_ms;
-    int64_t save_ms;         /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
-    int64_t rank;            /* this node's, from 0 */
-    struct wire_peer *peers; /* all nodes of the attempt, by rank; none: this is the only one */
+    int64_t save_ms;         /* measured save time so far, for BELAY_GRACE_S; 0 = unknown */
+    int64_t rank;            /* of this node, from 0 */
+    struct wire_peer *peers; /* all nodes of the attempt, by rank; empty if this is the only one */
     size_t n_peers;
-    /* the script starts on rank 0 alone; the others hold the place for its steps, and save
-     * nothing */
+    /* the script starts on rank 0 only; the other ranks are reserved for its steps and save nothing
+     */
     bool script_on_first;
-    int64_t array;       /* it is a task of this array; 0: of none */
-    int64_t array_index; /* its own; the rest is of all tasks of the array */
+    int64_t array;       /* the array that this task belongs to; 0 = none */
+    int64_t array_index; /* index of this task; the following members describe the whole array */
     int64_t array_count, array_min, array_max, array_step;
-    /* the script has #SBATCH lines, or came through a shim: give it SLURM_* too */
+    /* the script has #SBATCH lines or was submitted through a shim: also set SLURM_* variables */
     bool slurm_env;
-    /* Files of its user's, relative to cwd, with the signs of job/pattern.h; NULL: none. Its
-     * output is shipped as well. */
-    char *output, *error; /* error NULL: goes where the output goes */
-    char *input;          /* NULL: /dev/null */
+    /* Files of the user, relative to cwd, with the patterns of job/pattern.h; may be NULL. The
+     * output is shipped to belayd as well. */
+    char *output, *error; /* error NULL: same file as output */
+    char *input;          /* NULL for /dev/null */
     enum wire_open_mode open_mode;
-    char *image; /* of a container, in which the script runs; NULL: none */
-    /* on a node, of cpus_per_task CPUs each, which the script starts itself with srun; 0: not
-     * told */
+    char *image; /* container image to run the script in; may be NULL */
+    /* tasks per node, of cpus_per_task CPUs each, that the script starts itself with srun; 0 = not
+     * sent */
     int64_t tasks;
-    int64_t all_tasks;          /* on all nodes together, with script_on_first; 0: not told */
-    int64_t cpus_per_task;      /* 0: not told */
-    char cluster[64], pool[64]; /* for SLURM_CLUSTER_NAME and SLURM_JOB_PARTITION; "": not told */
-    /* without its secrets nothing of it is read from the store or written there */
+    int64_t all_tasks;          /* on all nodes together, with script_on_first; 0 = not sent */
+    int64_t cpus_per_task;      /* 0 = not sent */
+    char cluster[64], pool[64]; /* for SLURM_CLUSTER_NAME and SLURM_JOB_PARTITION; "" if not sent */
+    /* do not read or write its part of the store before the secrets have arrived */
     bool needs_secrets;
 };
 
-/* A session of a user's with an attempt (belay exec): to be claimed, and gone on with while it is
- * desired. One that belayd answers with 404 is over. */
+/* A user's session with an attempt (belay exec): claimed, and served while it is desired. A session
+ * for which belayd answers 404 is over. */
 struct wire_channel {
     int64_t id, job, attempt;
 };
@@ -439,21 +448,21 @@ struct wire_channel {
 struct wire_desired {
     int64_t rev;
     int64_t sync_ms; /* how long the next poll may wait */
-    /* unheard of for longer, the node counts as lost; much later it ends itself */
+    /* a node silent for longer counts as lost; much later it shuts itself down */
     int64_t lease_ms;
     struct wire_desired_attempt *attempts;
     size_t n_attempts;
-    /* of the jobs that the last status told as kept: those that have ended */
+    /* jobs that the last status listed as kept and that have ended */
     struct wire_kept *unneeded;
     size_t n_unneeded;
     struct wire_channel *channels;
     size_t n_channels;
-    int64_t task_loads_taken, gpu_loads_taken; /* the highest numbers of them; 0: none */
+    int64_t task_loads_taken, gpu_loads_taken; /* highest acknowledged numbers; 0 = none */
 };
 
-/* Encoders append JSON to out; a number outside its range is a bug of the caller, a text that is
- * not UTF-8 or too long is mended or cut. Decoders: ERR_INVALID with the path of what is wrong; on
- * success the arrays and texts are the caller's (deinit). Unknown keys are tolerated, so that
+/* Encoders append JSON to out. A number outside its range is a bug of the caller; a text that is
+ * not UTF-8 or too long is repaired or cut. Decoders: ERR_INVALID with the path of the error; on
+ * success the caller owns the arrays and texts (deinit). Unknown keys are tolerated, so that
  * versions can be mixed. */
 void wire_join_encode(const struct wire_join *m, struct buf *out);
 int wire_join_decode(const char *p, size_t n, struct wire_join *ret_m, struct err *e);
