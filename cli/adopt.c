@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See adopt.h. The store's marker (ckpt/store/owner.h) is followed by one of no cluster, and belayd
- * writes its own when it starts: so a machine that can reach the store is enough here, and
- * belayd alone knows its uid.
+ * See adopt.h. The store's marker (ckpt/store/owner.h) is replaced by one without an owner, and
+ * belayd writes its own when it starts. So any machine that can reach the store can do this, and
+ * only belayd needs to know its uid.
  */
 #include "cli/adopt.h"
 
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A belayd that answers and has this store is its owner, or about to be: it must not run. */
+/* A running belayd with this store owns it, or is about to: it must be stopped first. */
 static int check_idle(const struct place *place, struct err *e)
 {
     struct client *client;
@@ -38,7 +38,7 @@ static int check_idle(const struct place *place, struct err *e)
     return rc;
 }
 
-/* torn: why its marker cannot be read; or NULL. */
+/* torn: why its marker cannot be read; may be NULL. */
 static void describe(const struct place *place, const struct owner_mark *mark, const char *torn,
     const struct owner_contents *there)
 {

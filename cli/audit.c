@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay audit: the providers, the database and the ledger held against each other.
+ * belay audit: cross-checks provider, database and ledger.
  */
 #include "cli/lists.h"
 #include "cli/verbs.h"
 
 #include <stdio.h>
 
-#define AUDIT_MS 700000 /* belayd gives up before */
+#define AUDIT_MS 700000 /* belayd times out earlier */
 
 static const struct list_column columns[] = {
     {"WHAT", "kind", COLUMN_TEXT},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay budget: what of the budgets is spent, set aside for what runs, and left.
+ * belay budget: for each budget the amounts spent, set aside for running jobs, and left.
  */
 #include "cli/lists.h"
 #include "cli/verbs.h"

@@ -16,7 +16,7 @@ static int no_options(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
-/* "42_7" or "42_[5-10,12]": tasks of an array, whether they have begun or not. */
+/* "42_7" or "42_[5-10,12]": tasks of an array, started or not. */
 static int cancel_tasks(const char *word, bool json)
 {
     size_t n = strcspn(word, "_");
@@ -44,7 +44,7 @@ static int cancel_tasks(const char *word, bool json)
     return rc;
 }
 
-/* The job as it is after a requeue: whether it is being saved first. */
+/* The job's state after a requeue: whether it is being saved first. */
 static bool is_saved_first(int64_t id)
 {
     char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay checkpoint. commit is libbelay for shells: called inside a job; belayd is not asked.
- * Outside belay it does nothing, so that a script needs no second way to run. save goes to belayd,
- * the other actions (checkpoints.c) to the store.
+ * belay checkpoint. commit is libbelay for shells: used inside a job, without belayd. Outside belay
+ * it is a no-op, so that a script works in both cases. save goes to belayd, the other actions
+ * (checkpoints.c) to the store.
  */
 #include "cli/adopt.h"
 #include "cli/change.h"
@@ -27,7 +27,7 @@ enum {
 };
 
 struct given {
-    int64_t progress, total; /* -1: not known */
+    int64_t progress, total; /* -1 = unknown */
     bool of_commit, of_store, wait, yes;
     struct checkpoints_options o; /* owns its texts */
 };

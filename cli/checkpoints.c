@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See checkpoints.h. What a user may do here is what the store lets them do: belayd is asked for
- * nothing but where the store is and, before something is deleted, whether the job still lives.
+ * See checkpoints.h. The store decides what a user may do. belayd is only asked for the store's
+ * address and, before a deletion, whether the job is still alive.
  */
 #include "cli/checkpoints.h"
 
@@ -26,17 +26,17 @@
 struct call {
     const struct checkpoints_options *o;
     struct ckpt_job job;
-    struct ckpt_crypt crypt; /* the job's */
-    struct ckpt_id id;       /* attempt 0: of none */
-    const char *path;        /* the second word, or NULL */
-    int64_t progress;        /* of get_quietly */
+    struct ckpt_crypt crypt; /* of the job */
+    struct ckpt_id id;       /* attempt 0 = none */
+    const char *path;        /* the second word; may be NULL */
+    int64_t progress;        /* for get_quietly */
 };
 
 struct action {
     const char *name;
-    const char *words; /* that follow */
+    const char *words; /* the words that follow */
     bool takes_path;
-    bool takes_id, needs_id; /* an id; needs_id: the newest is not meant by itself */
+    bool takes_id, needs_id; /* an id; needs_id: it does not default to the newest */
     int (*run)(struct call *c, struct err *e);
 };
 
@@ -57,7 +57,7 @@ static json_t *json_id(const struct call *c)
         (json_int_t)c->id.attempt, "sequence", (json_int_t)c->id.sequence);
 }
 
-/* The answer of an action that has nothing more to say than that it was done. */
+/* Prints the result of an action that only reports success. */
 static int say_done(const struct call *c, const char *done, json_t *more)
 {
     json_t *o = json_id(c);
@@ -223,7 +223,7 @@ static int show(struct call *c, struct err *e)
 
 /* ---- get, verify, pin, delete ---- */
 
-/* As ckpt_get takes it: absolute, without a '/' at its end. */
+/* Absolute and without a trailing '/', as ckpt_get requires. */
 static char *absolute(const char *path)
 {
     char here[PATH_MAX];
@@ -273,7 +273,7 @@ static int unpin(struct call *c, struct err *e)
     return rc ? rc : say_done(c, "is not pinned", json_pack("{s:b}", "pinned", 0));
 }
 
-/* Whether nobody saves there any more: the store says so, or belayd. */
+/* Whether no attempt can still save there, according to the store or belayd. */
 static int has_ended(const struct call *c, bool *ret_ended, struct err *e)
 {
     struct client *client;
@@ -324,7 +324,7 @@ static bool is_archive(const char *path)
     return str_eq(path, "-") || str_ends(path, ".tar");
 }
 
-/* Complete under another name first; nothing that is there is replaced. */
+/* Written under a temporary name first; never replaces an existing file. */
 static int write_archive(const char *tree, const char *file, struct err *e)
 {
     char *temp = mem_printf("%s.part", tree);
@@ -341,8 +341,8 @@ static int write_archive(const char *tree, const char *file, struct err *e)
     return rc;
 }
 
-/* All of it is verified before the first byte of the archive leaves; for that it is on this disk
- * for a while, beside the archive, or in TMPDIR. */
+/* Everything is verified before the first byte of the archive is written. For that it is unpacked
+ * for a while next to the archive, or in TMPDIR. */
 static int export_archive(struct call *c, struct err *e)
 {
     bool to_stdout = str_eq(c->path, "-");
@@ -376,7 +376,7 @@ static int export(struct call *c, struct err *e)
     return is_archive(c->path) ? export_archive(c, e) : get(c, e);
 }
 
-/* ---- all of them ---- */
+/* ---- dispatch ---- */
 
 #define ANY "JOB[@ATTEMPT.SEQUENCE]"
 #define ONE "JOB@ATTEMPT.SEQUENCE"

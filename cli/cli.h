@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the verbs of `belay` share. One file a verb; each exports one function and one popt table
+ * Shared by the verbs of `belay`. One file per verb; each exports one function and one popt table
  * through struct verb.
  *
- * Exit codes: 0 done; 1 belayd or the machine said no; 2 the command line or a file was wrong; with
- * --wait the job's.
+ * Exit codes: 0 success; 1 belayd or the machine refused; 2 a bad command line or file; with --wait
+ * the job's exit code.
  */
 #ifndef BELAY_CLI_CLI_H
 #define BELAY_CLI_CLI_H
@@ -25,54 +25,54 @@
 
 struct verb {
     const char *name;
-    const char *arguments; /* for usage: "SCRIPT [ARG...]"; CLI_NO_WORDS: words are refused */
+    const char *arguments; /* for usage: "SCRIPT [ARG...]"; CLI_NO_WORDS if words are refused */
     const char *summary;   /* one line */
     /* argv[0] is the verb. Returns the exit code. */
     int (*run)(int argc, const char **argv);
-    const struct poptOption *options; /* NULL: only the common ones; vals from 1, no arg pointers */
-    bool job_flags;                   /* takes the flags of jobs too (directives.h) */
-    bool job_keys;                    /* and words KEY=VALUE (updates.h) */
+    /* NULL for only the common ones; vals from 1, no arg pointers */
+    const struct poptOption *options;
+    bool job_flags; /* also takes the flags of jobs (directives.h) */
+    bool job_keys;  /* and words KEY=VALUE (updates.h) */
 };
 
 extern const struct verb *const cli_verbs[]; /* NULL-terminated, in the order of `belay --help` */
 
 /* ---- arguments ---- */
 
-#define CLI_JOB_FLAG 1000 /* val of the flag of job_attributes[i] is this + i */
+#define CLI_JOB_FLAG 1000 /* popt val of the flag of job_attributes[i]: this + i */
 
 struct cli_args {
     int json;          /* --json */
-    const char **rest; /* words that are no options */
+    const char **rest; /* words that are not options */
     int n_rest;
     poptContext pc; /* owns rest */
 };
 
-/* One option that was given; arg is NULL when it takes none. 0, or CLI_USAGE after a report. */
+/* Handles one option; arg is NULL if it takes none. Returns 0, or CLI_USAGE after a report. */
 typedef int (*cli_option_fn)(void *ctx, int val, const char *arg);
 
-/* Parses argv. posix: options end at the first word. Reports what is wrong. 0, CLI_USAGE, or -1:
- * help was printed. cli_args_deinit in every case. */
+/* Parses argv. posix: options end at the first word. Reports errors. Returns 0, CLI_USAGE, or -1 if
+ * help was printed. Call cli_args_deinit in every case. */
 int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
     cli_option_fn on_option, void *ctx, struct cli_args *ret_args);
 void cli_args_deinit(struct cli_args *a);
 
-/* "belay: " and the text, on stderr. */
+/* Prints "belay: " and the text on stderr. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* A job number. False after a report. */
+/* Parses a job number. False after a report. */
 bool cli_job_id(const char *text, int64_t *ret_id);
 
 /* ---- belayd ---- */
 
-struct client; /* a connection's worth of belayd; blocking */
+struct client; /* a blocking connection to belayd */
 
 /* Finds belayd: BELAY_SERVER (https://, with BELAY_TOKEN_FILE and BELAY_CA_FILE), else
  * BELAY_SOCKET, else BELAY_HOME/belayd.sock (default ~/.local/share/belay), else
- * /run/belay/belayd.sock. Does not connect yet.
- */
+ * /run/belay/belayd.sock. Does not connect yet. */
 int client_create(struct client **ret_client, struct err *e);
-/* The belayd there (https://, without a slash at the end), with that token. */
+/* A client for the belayd at server (https://, without a trailing slash), with that token. */
 void client_create_at(
     const char *server, const char *ca_pem, const char *token, struct client **ret_client);
 void client_destroy(struct client *c);
@@ -85,54 +85,53 @@ struct client_reply {
     bool channel_end;
 };
 
-/* One call. Errors of belayd's become *e with its kind and text. body NULL: none. */
+/* One call. belayd's errors are returned in *e with their kind and text. body may be NULL. */
 int client_call(struct client *c, const char *method, const char *path, const json_t *body,
     int64_t timeout_ms, struct client_reply *ret_reply, struct err *e);
-/* POST of bytes as they are. */
+/* POST of raw bytes. */
 int client_call_bytes(struct client *c, const char *path, const void *p, size_t n,
     int64_t timeout_ms, struct client_reply *ret_reply, struct err *e);
 void client_reply_deinit(struct client_reply *r);
 
-/* As client_call, parsed. */
+/* client_call with the reply parsed as JSON. */
 int client_json(struct client *c, const char *method, const char *path, const json_t *body,
     json_t **ret_value, struct err *e);
 
-/* GET path for a verb: prints the error and gives NULL, or the value. */
+/* GET path for a verb: returns the value, or NULL after printing the error. */
 json_t *cli_get(const char *path);
 json_t *cli_post(const char *path, const json_t *body);
-/* for what takes minutes */
+/* for calls that take minutes */
 json_t *cli_post_long(const char *path, const json_t *body, int64_t timeout_ms);
 
-/* The directory of a local belayd: BELAY_HOME or ~/.local/share/belay. The caller frees. */
+/* Directory of a local belayd: BELAY_HOME or ~/.local/share/belay. The caller frees it. */
 char *cli_home(void);
 
 /* ---- printing ---- */
 
-void cli_print_json(const json_t *v); /* indented, newline */
+void cli_print_json(const json_t *v); /* indented, with a newline */
 
-/* A table: columns in the order given; cut to the width of a terminal, never on a pipe. */
+/* A table: columns in the given order; cut to the terminal's width, never on a pipe. */
 struct table;
 struct table *table_create(void);
 void table_column(struct table *t, const char *name, bool right);
 void table_row(struct table *t);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void table_print(struct table *t); /* and frees */
+void table_print(struct table *t); /* and frees t */
 void table_print_to(struct table *t, FILE *out);
 
-/* Of a list without rows a table shows nothing: says so on stderr, to a person who looks at a
- * terminal. */
+/* An empty table prints nothing: prints the text on stderr instead, if that is a terminal. */
 void cli_say_empty(const char *text);
 
 /* "saved 65 %", "12 % more"; on_demand_uusd > 0. */
 const char *cli_saved(int64_t cost_uusd, int64_t on_demand_uusd, char *mem, size_t size);
 
-/* JSON members for people: "-" when null or absent. Borrowed or written to mem. */
+/* JSON members for people: "-" if null or absent. Borrowed or written to mem. */
 const char *cli_text(const json_t *o, const char *key);
-/* Adds the words of a list, or names and numbers of an object, "a,b" or "lego:4,shmem:1"; of
- * anything else nothing. */
+/* Adds a list's words ("a,b") or an object's names and numbers ("lego:4,shmem:1"); nothing for any
+ * other value. */
 void cli_words(const json_t *v, struct buf *out);
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback);
-struct wall cli_time(const json_t *o, const char *key); /* WALL_NONE: absent, or no time */
+struct wall cli_time(const json_t *o, const char *key); /* WALL_NONE if absent or not a time */
 /* "3m10s" since an ISO time */
 const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size);
 const char *cli_duration(int64_t ms, char *mem, size_t size);
@@ -140,32 +139,32 @@ const char *cli_usd(int64_t uusd, char *mem, size_t size);
 
 /* ---- jobs ---- */
 
-/* Waits for the job's end; prints its output as it comes when follow. *ret_exit is the job's exit
- * code. */
+/* Waits for the job's end; prints its output meanwhile if follow. *ret_exit is the job's exit code.
+ */
 int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struct err *e);
 
-/* The job's events after *after, an array of the caller's, when there are any or some time has
- * passed; *after is moved on. Outlives a restart of belayd. */
+/* Returns the job's events after *after as a new array, once there are any or after a while;
+ * advances *after. Survives a restart of belayd. */
 int cli_next_events(
     struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e);
-/* All that the call says, {"events": [...], "state": "running"...}, after wait_ms (at most 20000)
- * at the latest. */
+/* The complete reply, {"events": [...], "state": "running"...}, after at most wait_ms (<= 20000).
+ */
 int cli_next_page(struct client *c, int64_t id, int64_t wait_ms, int64_t *after, json_t **ret_page,
     struct err *e);
 
-/* Of a job's log, from the furthest of these. */
+/* A part of a job's log: starts at the latest of these positions. */
 struct log_part {
-    int64_t rank, attempt; /* attempt 0: all, one after the other */
-    int64_t offset;        /* negative: that far before the end */
-    struct wall since;     /* what came to belayd then or later; WALL_NONE */
-    int64_t tail;          /* lines; 0: all */
+    int64_t rank, attempt; /* attempt 0 = all attempts in sequence */
+    int64_t offset;        /* negative: before the end */
+    struct wall since;     /* output that belayd received at or after this time; may be WALL_NONE */
+    int64_t tail;          /* lines; 0 = all */
 };
 
-/* The call for it: the first when next is negative, else the one that goes on at that offset. The
- * caller frees. */
+/* The path of the call: the first if next is negative, else the continuation at that offset. The
+ * caller frees it. */
 char *cli_log_path(int64_t id, const struct log_part *part, int64_t next, int64_t wait_ms);
 
-/* Prints it; follow: until the job (or that attempt) has ended. */
+/* Prints the log; follow: until the job (or that attempt) has ended. */
 int cli_print_logs(
     struct client *c, int64_t id, const struct log_part *part, bool follow, struct err *e);
 

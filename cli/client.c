@@ -22,8 +22,8 @@
 
 struct client {
     uv_loop_t loop;
-    struct http_client *http; /* a uv_http_local for a socket */
-    char *socket;             /* or: */
+    struct http_client *http; /* a uv_http_local if a socket is used */
+    char *socket;             /* socket or url is set */
     char *url;                /* https://host:port */
     char *authorization;
     char *ca_pem;
@@ -37,7 +37,7 @@ struct waiting {
     bool done;
 };
 
-/* belayd and the agent go on after the shell has gone elsewhere. */
+/* Paths are relative to the shell's directory, which belayd and the agent do not share. */
 static char *absolute(const char *path)
 {
     char here[PATH_MAX];
@@ -58,7 +58,7 @@ char *cli_home(void)
 
 /* ---- finding belayd ---- */
 
-/* The file that a variable names. */
+/* Reads the file named by a variable. */
 static int read_named(
     const char *variable, const char *what, size_t max, struct buf *out, struct err *e)
 {
@@ -70,7 +70,7 @@ static int read_named(
     return rc == 0 ? 0 : err_wrap(e, "%s", variable);
 }
 
-/* One line, which goes into a header. */
+/* One line, which is put in a header. */
 static int read_token(struct buf *out, struct err *e)
 {
     int rc = read_named("BELAY_TOKEN_FILE", "your token", TOKEN_MAX, out, e);
@@ -175,7 +175,7 @@ void client_destroy(struct client *c)
 
 /* ---- one call ---- */
 
-/* belayd's {"error":{...}}, or whatever it was that answered. */
+/* Reads belayd's {"error":{...}}, or reports another server's reply. */
 static int error_of(const struct http_reply *r, struct err *e)
 {
     json_t *v = NULL;

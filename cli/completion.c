@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay completion bash|zsh|fish: a completion script, generated from the tables that --help is
- * printed from. What can be chosen from is read from there too: "any|spot|on-demand" are three
- * words, "NAME" is none.
+ * belay completion bash|zsh|fish: prints a completion script generated from the tables behind
+ * --help. Choices are read from them too: "any|spot|on-demand" are three words, "NAME" is none.
  */
 #include "cli/verbs.h"
 
@@ -13,8 +12,8 @@
 
 struct option_shown {
     const char *name;
-    char letter;       /* 0: none */
-    const char *takes; /* NULL: nothing */
+    char letter;       /* 0 = none */
+    const char *takes; /* NULL if it takes no value */
     const char *help;
 };
 
@@ -30,7 +29,7 @@ static void each_option(const struct verb *v, option_fn fn)
     fn(v, &(struct option_shown){"help", 'h', NULL, "print the options"});
 }
 
-/* The next lower-case word between blanks, brackets and bars from *text on; NULL at the end. */
+/* The next lower-case word between blanks, brackets and bars at or after *text; NULL at the end. */
 static const char *next_choice(const char **text, int *ret_len)
 {
     while (*text && **text) {
@@ -63,7 +62,7 @@ static bool takes_file(const struct option_shown *o)
     return str_eq(o->takes, "FILE") || str_eq(o->takes, "DIR");
 }
 
-/* Each key as "KEY=" or what end says, if the verb takes any. */
+/* Each key as "KEY=" and with `end`, if the verb takes keys. */
 static void print_keys(const struct verb *v, const char *before, const char *end)
 {
     struct updates_shown shown;
@@ -151,7 +150,7 @@ static void print_bash(void)
 
 /* ---- zsh ---- */
 
-/* Inside '...', where a bracket or a colon would end what _arguments reads as the help. */
+/* For a text inside '...': escapes brackets and colons, which would end the help for _arguments. */
 static void print_zsh_text(const char *text)
 {
     for (; *text; text++) {

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay cron [list [ENTRY]]
- * belay cron add [OPTION...] SCHEDULE SCRIPT [ARG...] | --wrap COMMAND
- * belay cron edit ENTRY [OPTION...] [SCRIPT [ARG...]]
- * belay cron pause|resume|remove|run ENTRY...
+ * belay cron [list [ENTRY]] belay cron add [OPTION...] SCHEDULE SCRIPT [ARG...] | --wrap COMMAND
+ * belay cron edit ENTRY [OPTION...] [SCRIPT [ARG...]] belay cron pause|resume|remove|run ENTRY...
  * belay cron history [--limit N] ENTRY
  *
- * An entry is named by its number, or by its name where that is one entry's.
+ * An entry is named by its number, or by its name if that is unique.
  */
 #include "cli/submit.h"
 #include "cli/verbs.h"
@@ -33,14 +31,14 @@ enum {
 #define HISTORY_MAX 200
 
 struct wish {
-    json_t *entry; /* what is to be of it, as docs/reference/api.md */
+    json_t *entry; /* the requested change, as in docs/reference/api.md */
     struct submission s;
     char *wrap, *user;
     int64_t limit;
     bool job_flags;
 };
 
-/* "all:24" is two members. */
+/* "all:24" sets two members. */
 static int take_catch_up(struct wish *w, const char *arg)
 {
     int64_t max;
@@ -102,7 +100,7 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
-/* ---- which entry ---- */
+/* ---- finding an entry ---- */
 
 /* False after a report. */
 static bool find_by_name(const char *word, int64_t *ret_id)
@@ -309,7 +307,7 @@ static int send(const char *path, const json_t *entry, bool json, const char *do
     return rc == 0 ? CLI_OK : e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
 }
 
-/* The job into the entry. */
+/* Adds the job to the entry. */
 static int take_job(struct wish *w, const char *verb, const char **words, int n_words)
 {
     int rc = submission_load(&w->s, verb, w->wrap, words, n_words);
@@ -339,7 +337,7 @@ static int add(struct wish *w, const struct cli_args *a)
     return send("/api/v1/crons", w->entry, a->json, "added");
 }
 
-/* word: the entry. Without a script, or a command, its job stays. */
+/* word: the entry. Without a script or command its job stays unchanged. */
 static int edit(struct wish *w, const char *word, const struct cli_args *a)
 {
     int64_t id;
@@ -428,7 +426,7 @@ static int run(int argc, const char **argv)
 {
     struct wish w = {.entry = json_object(), .limit = 50};
     struct cli_args a;
-    /* What is to be done stands first, or behind --json: the other options differ by it. */
+    /* The action comes first, or after --json, because the other options depend on it. */
     int json = argc > 2 && str_eq(argv[1], "--json") ? 1 : 0;
     int skip = argc > 1 + json && argv[1 + json][0] != '-' ? 1 + json : 0;
     const char *action = skip ? argv[skip] : "list", *entry = NULL;

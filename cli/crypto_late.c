@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenSSL's libcrypto, loaded when it is first called (cli/late.h). A working directory that goes
- * with a job, a store and its keys need it.
+ * OpenSSL's libcrypto, loaded at its first call (cli/late.h). Used for uploaded working
+ * directories, stores and their keys.
  */
 #include "cli/late.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcurl, loaded when it is first called (cli/late.h).
+ * libcurl, loaded at its first call (cli/late.h).
  */
 #include "cli/late.h"
 
@@ -57,9 +57,9 @@ RETURNS(CURLUcode, curl_url_set,
 RETURNS(const char *, curl_url_strerror, (CURLUcode code), (code))
 /* clang-format on */
 
-/* The type of an option's value is in its number, in ranges of CURLOPTTYPE_OBJECTPOINT. Those that
- * are neither long nor curl_off_t are pointers, and POSIX has those to functions passed like all
- * others. */
+/* An option's number encodes the type of its value, in ranges of CURLOPTTYPE_OBJECTPOINT. Values
+ * that are neither long nor curl_off_t are pointers; POSIX requires that function pointers are
+ * passed the same way. */
 enum value { VALUE_LONG, VALUE_OFF_T, VALUE_POINTER };
 
 static enum value value_of(int option)

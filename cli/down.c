@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay down: has what runs on this machine saved and queued again, then stops the agent and
- * belayd. Nothing is lost: `belay up` goes on where it was. A node that was drained here and is not
- * stopped (the saves take too long, an interrupt) takes jobs again.
+ * belay down: has everything that runs on this machine saved and queued again, then stops the agent
+ * and belayd. Nothing is lost: `belay up` continues. If the machine is not stopped after all (the
+ * saves take too long, an interrupt), a node drained here is undrained.
  */
 #include "cli/local.h"
 #include "cli/verbs.h"
@@ -25,10 +25,10 @@ struct down {
     char *home;
     int64_t timeout_ms;
     struct client *client;
-    int64_t node;     /* what our agent is to belayd; 0: nothing */
-    bool was_drained; /* by us */
-    /* Those that interrupt. They are blocked until the agent has been told to stop: an interrupt
-     * undrains before it ends us. before: the mask from before that. */
+    int64_t node;     /* node number of our agent; 0 = none */
+    bool was_drained; /* by this program */
+    /* Signals that interrupt. They are blocked until the agent has been told to stop: an interrupt
+     * undrains the node before the program ends. before: the previous mask. */
     sigset_t signals, before;
 };
 
@@ -45,7 +45,7 @@ static int on_option(void *ctx, int val, const char *arg)
 
 enum here { HERE_UNKNOWN, HERE_KNOWN, HERE_DRAINING };
 
-/* How many jobs our node runs; 0 too when belayd does not know it. -1 on an error. */
+/* Number of jobs on our node; 0 also if belayd does not know it. -1 on an error. */
 static int64_t running_here(struct down *d, enum here *ret_here, struct err *e)
 {
     json_t *v = NULL, *node;
@@ -86,7 +86,7 @@ static int drain(struct down *d, struct err *e)
     return rc;
 }
 
-/* Whether one has come, or comes within that time. */
+/* Whether a signal has arrived, or arrives within that time. */
 static bool is_interrupted(const struct down *d, int within_ms)
 {
     const struct timespec limit = {.tv_nsec = within_ms * 1000000L};

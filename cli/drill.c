@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay drill JOB: saves, kills and resumes a running job, and says whether it came back as it was;
- * with --compare also whether its result is that of an undisturbed run, once it has one.
- * belay drill --list: what drills there were.
+ * belay drill JOB: saves, kills and resumes a running job, and reports whether it resumed
+ * correctly. With --compare it also compares the job's result, once available, with that of an
+ * undisturbed run. belay drill --list: lists past drills.
  */
 #include "cli/drill.h"
 
@@ -21,7 +21,7 @@ enum { VAL_WITHOUT_NOTICE = 1, VAL_LIST, VAL_USER, VAL_COMPARE, VAL_AGAINST, VAL
 
 struct wanted {
     bool without_notice, list, limit_given;
-    struct compare compare; /* its command is owned here */
+    struct compare compare; /* owns its command */
     struct buf path;        /* of the list */
 };
 
@@ -194,7 +194,7 @@ static int begin(struct client *c, int64_t job, bool without_notice, struct err 
     return rc;
 }
 
-/* The job's newest drill, a reference of the caller's; NULL: there was none. */
+/* The job's newest drill, a new reference; NULL if there was none. */
 static int newest(struct client *c, int64_t job, json_t **ret_drill, struct err *e)
 {
     json_t *v = NULL;
@@ -217,7 +217,7 @@ static void print_events(const json_t *events, const char *since)
         fprintf(stderr, "%s  %s\n", cli_text(ev, "at"), cli_text(ev, "text"));
 }
 
-/* Until it is over; says what happens meanwhile unless quiet. */
+/* Waits until it is over; reports progress unless quiet. */
 static int follow(struct client *c, int64_t job, bool quiet, json_t **ret_drill, struct err *e)
 {
     int64_t after = 0;
@@ -260,8 +260,8 @@ static void advise(const json_t *drill)
             (long long)cli_int(drill, "job", 0));
 }
 
-/* One that has passed, or is under way, is what is compared: that of `submit --drill`, or of a
- * `belay drill` before. */
+/* Compares with a past or current drill: that of `submit --drill`, or of an earlier `belay drill`.
+ */
 static int begin_if_needed(struct client *c, int64_t job, const struct wanted *w, struct err *e)
 {
     json_t *d = NULL;
@@ -271,7 +271,7 @@ static int begin_if_needed(struct client *c, int64_t job, const struct wanted *w
     return rc != 0 || serves ? rc : begin(c, job, w->without_notice, e);
 }
 
-/* *drill becomes what is known of it afterwards. */
+/* Replaces *drill by its state afterwards. */
 static int compare(struct client *c, int64_t job, const struct wanted *w, bool quiet,
     json_t **drill, struct err *e)
 {
@@ -320,7 +320,7 @@ static int drill(int64_t job, const struct wanted *w, bool json)
     return passed ? CLI_OK : CLI_FAILED;
 }
 
-/* What does not go together. CLI_OK, or CLI_USAGE after a report. */
+/* Checks for conflicting options. Returns CLI_OK, or CLI_USAGE after a report. */
 static int check_wanted(const struct wanted *w, int n_rest)
 {
     bool compares = w->compare.command || w->compare.against || w->limit_given;

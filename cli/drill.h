@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 
-/* What it came to, and its figures, a line each. */
+/* Prints the outcome and its figures, one per line. */
 void drill_print(const json_t *drill);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* "2026-11-22 05:10 (in 1h20m)", by the clock of the wall. False: it is not known. */
+/* "2026-11-22 05:10 (in 1h20m)", local time. False if unknown. */
 static bool format_moment(const json_t *o, const char *key, char *out, size_t size)
 {
     struct wall then = cli_time(o, key);

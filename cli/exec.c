@@ -2,7 +2,7 @@
  *
  * belay exec JOB -- COMMAND runs a command in a running job's cgroup, as its user, with its
  * environment (cli/session.h). belay attach JOB shows the job's log and sends typed text to the
- * job's standard input, through a command in the job that writes there.
+ * job's standard input, through a command in the job that writes it there.
  */
 #include "cli/verbs.h"
 
@@ -104,9 +104,10 @@ static int run(int argc, const char **argv)
 #define CTRL_D 0x04
 #define CTRL_P 0x10
 #define CTRL_Q 0x11
-#define ALIVE_MS 20000 /* belayd is told this often that we are there */
-#define HEAR_MS 500    /* while the job reads the last of what was typed */
-#define END_MS 10000   /* for a job's end to be told, after what it makes fail */
+#define ALIVE_MS 20000 /* interval at which belayd hears from us */
+#define HEAR_MS 500    /* while the job reads the last of the typed text */
+/* wait for the end of the job to be reported, after a failure caused by it */
+#define END_MS 10000
 #define TAIL_DEFAULT 10
 #define TAIL_MAX 1000000
 
@@ -118,18 +119,18 @@ struct attach_choice {
 };
 
 struct attached {
-    struct session s;    /* id 0: output only */
-    int64_t job, offset; /* offset: of what was typed */
+    struct session s;    /* id 0 = output only */
+    int64_t job, offset; /* offset in the typed text */
     bool keep_open;
-    bool half;  /* the first of the two keys was */
+    bool half;  /* the first of the two keys was typed */
     bool fresh; /* nothing was typed in this line */
-    bool ends;  /* the end was typed, or reached: the job is to read it */
+    bool ends;  /* EOF was typed or reached: the job must read it */
     bool lets_go;
-    int ended_by; /* the signal; 0: by nobody but its user */
+    int ended_by; /* the signal; 0 = ended by the user */
 };
 
-/* The task's supervisor holds its input open until there is something in the second pipe, which is
- * there until then. */
+/* The task's supervisor keeps its input open until something is written to the second pipe, which
+ * exists until then. */
 static const char *const writer[] = {
     "sh", "-c", "[ -p \"$BELAY_STDIN.end\" ] && exec cat >\"$BELAY_STDIN\"; exit 3"};
 static const char *const asker[] = {"sh", "-c", "[ -p \"$BELAY_STDIN.end\" ]"};
@@ -151,7 +152,7 @@ static int on_attach_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
-/* Runs one of those, without input. */
+/* Runs one of these commands without input. */
 static int run_in(const struct attached *a, const char *const *words, int *ret_exit, struct err *e)
 {
     const struct session_ask ask = {.job = a->job, .words = words, .n_words = 3};
@@ -159,7 +160,7 @@ static int run_in(const struct attached *a, const char *const *words, int *ret_e
     return session_feed(a->s.client, &ask, NULL, 0, &begun, ret_exit, e);
 }
 
-/* Was it submitted with --stdin? */
+/* Whether it was submitted with --stdin. */
 static int has_stdin(struct client *c, int64_t job, bool *ret_has, struct err *e)
 {
     json_t *v = NULL;
@@ -175,14 +176,14 @@ static int has_stdin(struct client *c, int64_t job, bool *ret_has, struct err *e
     return 0;
 }
 
-/* A device that is no terminal, /dev/null mostly, is what a program has that was given no input. */
+/* A device other than a terminal, usually /dev/null, means that the program was given no input. */
 static bool has_input(void)
 {
     struct stat st;
     return isatty(STDIN_FILENO) || (fstat(STDIN_FILENO, &st) == 0 && !S_ISCHR(st.st_mode));
 }
 
-/* Keys as they are typed, not by lines. */
+/* Passes keys on as they are typed, not by lines. */
 static void make_prompt(struct session *s)
 {
     struct termios t;
@@ -190,15 +191,15 @@ static void make_prompt(struct session *s)
     if (!s->tty)
         return;
     t = s->saved;
-    t.c_iflag &= ~(tcflag_t)IXON; /* ctrl-q is one of the two */
+    t.c_iflag &= ~(tcflag_t)IXON; /* ctrl-q is one of the two keys */
     t.c_lflag &= ~(tcflag_t)(ICANON | ECHOCTL);
     t.c_cc[VMIN] = 1;
     t.c_cc[VTIME] = 0;
     session_set_terminal(s, &t);
 }
 
-/* Of a terminal. False: it is one of the keys that are for us. Ctrl-d is the end where it would be
- * that of a terminal: at the beginning of a line, or the second time. */
+/* Handles a key typed in a terminal. False if it is one of our keys. Ctrl-d means EOF where a
+ * terminal would take it as such: at the beginning of a line, or when typed twice. */
 static bool is_typed(struct attached *a, char key, struct buf *typed)
 {
     a->lets_go = a->half && key == CTRL_Q;
@@ -221,7 +222,7 @@ static void add_typed(struct attached *a, const char *p, size_t n, struct buf *f
     buf_deinit(&typed);
 }
 
-/* False: nothing more is read. */
+/* False if nothing more is read. */
 static bool take_typed(struct attached *a, int *ret_rc, struct err *e)
 {
     struct buf frames = {0};
@@ -239,8 +240,8 @@ static bool take_typed(struct attached *a, int *ret_rc, struct err *e)
     return n > 0;
 }
 
-/* First the writer has to have ended, so that the job has all that was typed: a session that broke
- * off ends nothing. */
+/* The writer must have ended first, so that the job has all of the text: a broken session must not
+ * end the input. */
 static int end_input(struct attached *a, struct err *e)
 {
     int code = -1, rc = session_hear(&a->s, HEAR_MS, &code, e);
@@ -263,13 +264,13 @@ static void tell_alive(struct attached *a)
     struct err e;
     char *path = mem_printf("/api/v1/channels/%lld/output?offset=0", (long long)a->s.id);
     if (a->s.id > 0)
-        /* one that is gone shows when something is typed */
+        /* an ended session is noticed at the next input */
         client_call(a->s.client, "GET", path, NULL, CALL_MS, &reply, &e);
     client_reply_deinit(&reply);
     free(path);
 }
 
-/* True: it is the log's end. */
+/* True at the end of the log. */
 static bool take_signal(struct attached *a, int signals)
 {
     struct signalfd_siginfo info;
@@ -280,8 +281,8 @@ static bool take_signal(struct attached *a, int signals)
     return info.ssi_signo == SIGCHLD;
 }
 
-/* Until the log has ended, which its process tells by its own end, or somebody lets go. What fails
- * because the job has ended is no failure, so its end is waited for then. */
+/* Runs until the log has ended, which its process shows by exiting, or the user detaches. A failure
+ * caused by the job's end is not an error, so its end is awaited then. */
 static int type_on(struct attached *a, int signals, bool reads, struct err *e)
 {
     int rc = 0;
@@ -347,7 +348,7 @@ static int follow_attached(
     return rc;
 }
 
-/* Whoever came before may have ended it. */
+/* An earlier attach may have ended it. */
 static int begin_typing(struct attached *a, struct err *e)
 {
     const struct session_ask in = {.job = a->job, .words = writer, .n_words = 3};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Following a job: its continuous log, its end.
+ * Following a job: its continuous log and its end.
  */
 #include "cli/cli.h"
 
@@ -12,9 +12,9 @@
 
 #define WAIT_MS 20000
 #define CALL_MS (WAIT_MS + 30000)
-#define RESTART_TRIES 60 /* belayd may be restarted while we follow: a second each */
+#define RESTART_TRIES 60 /* one second each: belayd may be restarted meanwhile */
 
-/* A call that outlives a restart of belayd, once one has answered us. */
+/* A call that survives a restart of belayd, once belayd has answered before. */
 static int patient_call(
     struct client *c, const char *path, bool *met, struct client_reply *reply, struct err *e)
 {
@@ -64,7 +64,7 @@ int cli_print_logs(
         size_t n = reply.body.len;
         bool end = reply.log_end || (!follow && n == 0);
         fwrite(buf_str(&reply.body), 1, n, stdout);
-        end = fflush(stdout) != 0 || end; /* nobody reads on: main says so */
+        end = fflush(stdout) != 0 || end; /* the reader has gone: main reports it */
         next = reply.log_next;
         client_reply_deinit(&reply);
         if (end)
@@ -76,7 +76,7 @@ int cli_next_page(
     struct client *c, int64_t id, int64_t wait_ms, int64_t *after, json_t **ret_page, struct err *e)
 {
     struct client_reply reply = {0};
-    bool met = true; /* it took the job */
+    bool met = true; /* it had accepted the job */
     char *path = mem_printf("/api/v1/jobs/%lld/events?after=%lld&wait_ms=%lld", (long long)id,
         (long long)*after, (long long)wait_ms);
     int rc = patient_call(c, path, &met, &reply, e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Submitting one, waiting for it, and being connected to it (see interactive.h).
+ * Submits an interactive job, waits for it, and connects to it (see interactive.h).
  */
 #include "cli/interactive.h"
 
@@ -14,19 +14,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST_LOOK_MS 500 /* what starts within that says nothing */
-#define LOOK_MS 5000      /* what it waits for may have changed */
-#define AGAIN_MS 500      /* it runs, as far as is known, and could not be entered yet */
+#define FIRST_LOOK_MS 500 /* a job that starts within this time prints nothing */
+#define LOOK_MS 5000      /* interval for updating what it waits for */
+#define AGAIN_MS 500      /* it is believed to run, but could not be entered yet */
 
 struct visit {
     const struct submission *s;
     struct client *c;
-    int64_t job, after; /* after: of its events */
+    int64_t job, after; /* after: position in its events */
     struct session_ask ask;
-    bool runs, granted; /* runs: somewhere; granted: it has been told that it does */
-    int code;           /* the command's; -1: not known */
-    char broke[400];    /* why it is not; "": it is */
-    char told[400];     /* what it waits for */
+    bool runs, granted; /* runs: on some node; granted: the user has been told so */
+    int code;           /* of the command; -1 = unknown */
+    char broke[400];    /* why code is unknown; else "" */
+    char told[400];     /* the last reason for waiting that was printed */
 };
 
 static void say(const struct visit *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -76,7 +76,7 @@ static int build(struct submission *s, const char *const *words, int n_words, st
     if (rc == 0)
         rc = check(s, e);
     if (rc == 0 && !json_object_get(s->spec, "requeue"))
-        /* who is in it would not be, the next time */
+        /* the user would not be in it the next time */
         json_object_set_new(s->spec, "requeue", json_false());
     if (rc == 0 && cli_int(s->spec, "nodes", 1) > 1)
         json_object_set_new(s->spec, "script_on", json_string("first"));
@@ -112,7 +112,7 @@ static bool has_started(const json_t *page)
     return false;
 }
 
-/* Until it runs, or has ended. */
+/* Waits until it runs or has ended. */
 static int wait_for_start(struct visit *v, bool *ret_ended, struct err *e)
 {
     for (int64_t wait_ms = v->runs ? AGAIN_MS : FIRST_LOOK_MS;; wait_ms = LOOK_MS) {
@@ -132,7 +132,7 @@ static int wait_for_start(struct visit *v, bool *ret_ended, struct err *e)
     }
 }
 
-/* ---- being there ---- */
+/* ---- the session ---- */
 
 static bool is_salloc(const struct visit *v)
 {
@@ -151,7 +151,7 @@ static void say_runs(struct visit *v)
     v->told[0] = '\0';
 }
 
-/* 0: it has been entered, or cannot be yet. */
+/* Returns 0 if the job was entered, or cannot be entered yet. */
 static int enter(struct visit *v, struct err *e)
 {
     bool begun = false;
@@ -191,14 +191,14 @@ static void cancel(const struct visit *v)
     char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)v->job);
     json_t *reply = NULL;
     struct err e;
-    client_json(v->c, "POST", path, NULL, &reply, &e); /* one that has ended needs none */
+    client_json(v->c, "POST", path, NULL, &reply, &e); /* no-op if it has ended */
     json_decref(reply);
     free(path);
 }
 
 /* ---- the end ---- */
 
-/* What its log has is of the host: words about what went wrong, and not what the command wrote. */
+/* The job's log contains only the host's messages about failures, not the command's output. */
 static void show_log(const struct visit *v)
 {
     const struct log_part all = {.since = WALL_NONE};
@@ -215,7 +215,7 @@ static int finish(const struct visit *v, struct err *e)
     char *path = mem_printf("/api/v1/jobs/%lld", (long long)v->job);
     json_t *shown = NULL;
     int code = CLI_FAILED, rc = cli_wait_job(v->c, v->job, false, &code, e);
-    /* else the host has heard the command's last word, and we have not */
+    /* otherwise the host has received the exit code and we have not */
     if (v->broke[0] && (rc != 0 || code == INTERACTIVE_BROKE))
         submission_error(v->s, v->broke);
     if (rc == 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An interactive job, inside (see interactive.h). The guest opens the pipe for writing as it
- * begins, says so with a byte, and the command's exit code with another; its end without that is a
- * session that broke off.
+ * An interactive job from inside (see interactive.h). The guest opens the pipe for writing when it
+ * begins, sends one byte then and the command's exit code as another; closing it without the second
+ * byte means that the session broke.
  *
- * Signals that are sent to all of the task: the host stays for the guest's last word, and the guest
- * for the command's. A shell on a terminal passes SIGTERM over, so some time after it gets what
- * says to it that the terminal is gone.
+ * Signals sent to all processes of the task: the host waits for the guest's last byte, and the
+ * guest for the command's end. A shell on a terminal ignores SIGTERM, so after a while it gets
+ * SIGHUP.
  */
 #include "cli/interactive.h"
 
@@ -24,8 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COME_MS 120000 /* who submitted the job has not come */
-#define LOOK_MS 1000   /* is there a notice? */
+#define COME_MS 120000 /* limit for the submitter to connect */
+#define LOOK_MS 1000   /* interval for checking for a notice */
 #define HANG_UP_MS 2000
 #define BEGUN 'b'
 
@@ -34,7 +34,7 @@ static int64_t now_ms(void)
     return clock_mono(&clock_system).ms;
 }
 
-/* Whoever is first makes it. The other end of an open without O_NONBLOCK is waited for. */
+/* The first of the two creates it. An open without O_NONBLOCK waits for the other end. */
 static int open_pipe(int flags)
 {
     const char *control = getenv("BELAY_CONTROL_DIR");
@@ -86,7 +86,7 @@ int interactive_host(void)
 
 /* ---- the command ---- */
 
-/* Once. The provider takes the machine back: who is in it had better know. */
+/* Prints once that the provider reclaims the machine, because the user is working on it. */
 static bool tell_notice(bool told)
 {
     const char *file = getenv("BELAY_NOTICE_FILE");
@@ -157,7 +157,7 @@ int interactive_guest(char *const *words)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &signals, &before);
-    signal(SIGINT, SIG_IGN); /* what is typed is the command's */
+    signal(SIGINT, SIG_IGN); /* keys typed are for the command */
     signal(SIGQUIT, SIG_IGN);
     int fd = open_pipe(O_WRONLY);
     const char begun = BEGUN;

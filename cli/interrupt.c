@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See interrupt.h. A thread waits for the signals, with a connection of its own.
+ * See interrupt.h. A thread with its own connection waits for the signals.
  */
 #include "cli/interrupt.h"
 
@@ -9,7 +9,7 @@
 #include "cli/slurm/slurm.h"
 #include <stdlib.h>
 
-/* The signals that are blocked in all threads come here. SIGUSR2: it is over. */
+/* Receives the signals, which are blocked in all threads. SIGUSR2 ends the thread. */
 static void *cancel_at_interrupt(void *ctx)
 {
     struct interrupt *i = ctx;

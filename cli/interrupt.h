@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job that does not outlive who waits for it, as far as that is in its power: an interrupt
- * cancels it.
+ * Makes a job end with the process that waits for it, as far as possible: an interrupt cancels the
+ * job.
  */
 #ifndef BELAY_CLI_INTERRUPT_H
 #define BELAY_CLI_INTERRUPT_H
@@ -13,17 +13,17 @@
 
 struct interrupt {
     int64_t job;
-    const char *program; /* that reports; borrowed */
-    int signum;          /* out, after interrupt_end: what cancelled it; 0: nothing has */
+    const char *program; /* program name for reports; borrowed */
+    int signum;          /* result of interrupt_end: the signal that cancelled it; 0 = none */
     bool watched;
     sigset_t signals;
     pthread_t thread;
 };
 
-/* From now on SIGINT, SIGTERM and SIGHUP are blocked, and the first of them cancels the job. */
+/* Blocks SIGINT, SIGTERM and SIGHUP; the first of them cancels the job. */
 void interrupt_watch(struct interrupt *i, const char *program, int64_t job);
 
-/* They stay blocked. What cancels the job has done so. */
+/* The signals stay blocked. A cancellation in progress is completed first. */
 void interrupt_end(struct interrupt *i);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See keys.h. Temporary credentials last longer than a command does, so they are got once.
+ * See keys.h. Temporary credentials outlive a command, so they are fetched once.
  */
 #include "cli/keys.h"
 

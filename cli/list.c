@@ -29,8 +29,7 @@ enum {
     VAL_WHY
 };
 
-/* What those that are listed are sorted by here; which they are, only belayd's own orders
- * change. */
+/* Sort keys applied here. Which jobs are listed only depends on belayd's own orders. */
 static const struct sort_key {
     const char *name, *member;
     bool is_number;
@@ -39,9 +38,9 @@ static const struct sort_key {
 #define N_SORT_KEYS (sizeof(sort_keys) / sizeof(sort_keys[0]))
 
 struct choice {
-    struct buf query; /* of the path, each parameter with its '&' */
+    struct buf query; /* query parameters, each followed by '&' */
     bool is_state_given, is_sort_given, all, why;
-    const struct sort_key *key; /* NULL: as belayd sorts them */
+    const struct sort_key *key; /* NULL for belayd's order */
     int64_t limit;
 };
 
@@ -147,7 +146,7 @@ static int on_option(void *ctx, int val, const char *arg)
 
 /* ---- the list ---- */
 
-/* Page by page, up to the limit. *ret_next: where belayd would go on. */
+/* Fetches pages up to the limit. *ret_next: where belayd would continue. */
 static int read_jobs(
     struct client *c, const struct choice *choice, json_t *all, json_t **ret_next, struct err *e)
 {
@@ -182,7 +181,7 @@ static int compare(const void *a, const void *b, void *ctx)
     return (i < j) - (i > j);
 }
 
-/* The most of numbers first. */
+/* Numbers in descending order. */
 static json_t *sorted(const json_t *jobs, const struct sort_key *key)
 {
     size_t n = json_array_size(jobs);

@@ -23,7 +23,7 @@ static void print_of(struct table *t, const json_t *row, const char *key)
     table_cell(t, "%s/%s", used, most);
 }
 
-/* "-": nothing runs there. */
+/* "-" if nothing runs there. */
 static void print_used(struct table *t, const json_t *row, bool memory)
 {
     const json_t *u = json_object_get(row, "usage");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verbs that get one list and print it as a table.
+ * Verbs that fetch one list and print it as a table.
  */
 #ifndef BELAY_CLI_LISTS_H
 #define BELAY_CLI_LISTS_H
@@ -20,26 +20,26 @@ struct list_column {
         COLUMN_YES,
         COLUMN_REAL,
         COLUMN_WORDS, /* a list, or names and numbers */
-        COLUMN_OF, /* a number, and behind it what it may be at most, from key max_KEY: 3/10, 3/- */
+        COLUMN_OF,    /* a number followed by its maximum from key max_KEY: 3/10, 3/- */
         COLUMN_CPUS_USED,
-        COLUMN_MEMORY_USED /* of a node, what its tasks use, and what it has: 2.3/8, 11.5/64 GiB */
+        COLUMN_MEMORY_USED /* of a node: used by its tasks, and total: 2.3/8, 11.5/64 GiB */
     } kind;
 };
 
-/* The rows as a table with these columns (ended by title NULL). */
+/* Prints the rows as a table with these columns (ended by title NULL). */
 void list_table(const json_t *rows, const struct list_column *columns);
 void list_table_to(const json_t *rows, const struct list_column *columns, FILE *out);
 
 /* GET path; prints member `name` of the reply with these columns (ended by title NULL). */
 int list_print(const char *path, const char *name, const struct list_column *columns, bool json);
 
-/* Columns that several verbs show. */
+/* Columns shared by several verbs. */
 extern const struct list_column node_columns[], offer_columns[];
 
-/* Without those that are no longer configured. */
+/* Removes offers that are no longer configured. */
 void offers_drop_withdrawn(json_t *offers);
 
-/* A verb that takes no arguments and only lists: list_print of it. Returns the exit code. */
+/* A verb without arguments that only lists, by list_print. Returns the exit code. */
 int list_verb(const struct verb *verb, const char *path, const char *key,
     const struct list_column *columns, int argc, const char **argv);
 

@@ -73,8 +73,8 @@ int64_t local_node(const char *home)
 
 char *local_program(const char *name)
 {
-    /* Beside us or in sbin, which is not on everybody's PATH, when installed; one folder over in a
-     * build tree. */
+    /* Installed: next to us or in sbin, which may not be on the PATH. Build tree: in a neighbouring
+     * folder. */
     static const char *const places[] = {
         "%s/%s", "%s/../sbin/%s", "%s/../scheduler/%s", "%s/../agent/%s", "%s/../emulator/%s"};
     char self[PATH_MAX];
@@ -107,7 +107,7 @@ static bool is_named(pid_t pid, const char *program)
     return str_eq(slash ? slash + 1 : text, program);
 }
 
-/* A supervisor has the file locked as long as it lives. */
+/* A supervisor keeps the file locked as long as it lives. */
 static bool is_supervised(const char *tasks, const char *name)
 {
     char *path = mem_printf("%s/%s/supervisor.pid", tasks, name);

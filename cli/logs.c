@@ -56,7 +56,7 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
-/* A whole log as one JSON text has to fit into memory. */
+/* A complete log as one JSON text must fit in memory. */
 static int print_as_json(struct client *c, int64_t id, const struct log_part *part, struct err *e)
 {
     struct buf all = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay: finds the verb and hands over.
+ * belay: finds the verb and runs it.
  */
 #include "cli/cli.h"
 
@@ -56,7 +56,7 @@ static int unknown_verb(const char *name)
 
 enum { VAL_JSON = 900, VAL_HELP };
 
-/* The flags of jobs as popt sees them; ended. The caller frees. */
+/* The flags of jobs as a terminated popt table. The caller frees it. */
 static struct poptOption *job_flag_table(void)
 {
     size_t n = 0;
@@ -83,7 +83,7 @@ static void print_job_keys(void)
     }
 }
 
-/* Reads all options; prints help when asked. */
+/* Reads all options; prints help if requested. */
 static int read_options(
     const struct verb *v, poptContext pc, cli_option_fn on_option, void *ctx, struct cli_args *a)
 {
@@ -153,7 +153,7 @@ void cli_args_deinit(struct cli_args *a)
     *a = (struct cli_args){0};
 }
 
-/* "42_7", a task that has begun. */
+/* "42_7", a task that has started. */
 static bool task_id(const char *text, int64_t *ret_id)
 {
     char *array = mem_strdup(text), *index = strchr(array, '_');
@@ -204,7 +204,7 @@ static int finish(int rc)
 
 int main(int argc, char **argv)
 {
-    /* for the widths of characters; what we write and read is English, with points in numbers */
+    /* for character widths; texts are English, with decimal points */
     setlocale(LC_CTYPE, "");
     log_init("belay", LOG_WARN);
     const struct slurm_program *program = argc > 0 ? slurm_program_find(argv[0]) : NULL;

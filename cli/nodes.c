@@ -64,7 +64,7 @@ static int on_option(void *ctx, int val, const char *arg)
 enum { DRAIN, UNDRAIN, DELETE };
 static const char *const actions[] = {"drain", "undrain", "delete", NULL};
 
-/* A node's number, by that or by its name. 0 after a report. */
+/* A node's number, by its number or name. 0 after a report. */
 static int64_t node_id(const char *word)
 {
     int64_t id = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay offers: what could be bought, its price, and what was learned of it.
+ * belay offers: the configured offers, their prices, and observations of them.
  */
 #include "cli/lists.h"
 #include "cli/verbs.h"

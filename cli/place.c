@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See place.h. Of a configuration file only the places are read: belayd says what is wrong with the
+ * See place.h. Only the places are read from a configuration file: belayd reports errors in the
  * rest.
  */
 #include "cli/place.h"
@@ -33,7 +33,7 @@ static const char *scalar(const struct yaml_node *root, const char *key)
     return NULL;
 }
 
-/* A percent sign of the path would be decoded. */
+/* A percent sign in the path would be decoded. */
 static char *store_in(const char *state)
 {
     struct buf url = {0};
@@ -46,7 +46,7 @@ static char *store_in(const char *state)
     return text;
 }
 
-/* What is named is to be there; what would be in a state directory may not be. */
+/* A file named explicitly must exist; the default in a state directory may not. */
 static void take_key_file(struct place *p, const char *named, const char *state)
 {
     char *path = named ? mem_strdup(named) : mem_printf("%s/" KEY_FILE, state);

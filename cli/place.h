@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a cluster's checkpoints are, with belayd or without.
+ * Locating a cluster's checkpoints, with belayd or without.
  */
 #ifndef BELAY_CLI_PLACE_H
 #define BELAY_CLI_PLACE_H
@@ -10,20 +10,20 @@
 
 struct place {
     char *store, *cluster;
-    /* of encrypted checkpoints; NULL: none is named, and none is where it would be */
+    /* for encrypted checkpoints; NULL if none is named and the default does not exist */
     char *key_file;
 };
 
-/* What was given on the command line; NULL: nothing. Borrowed. */
+/* Values from the command line; may be NULL. Borrowed. */
 struct place_options {
     const char *store, *cluster, *config, *key_file;
 };
 
-/* Looks in this order: --store (BELAY_STORE) with --cluster (BELAY_CLUSTER; default "belay"); the
+/* Search order: --store (BELAY_STORE) with --cluster (BELAY_CLUSTER; default "belay"); the
  * configuration file; the running belayd; the configuration of `belay up`. The key file is
  * --key-file (BELAY_KEY_FILE); with a configuration file, the one it names; else the first that
- * exists in the state directory of `belay up` and in belayd's usual one. ERR_CONFIG and
- * ERR_UNAVAILABLE say which option to give. Call place_deinit in every case. */
+ * exists in the state directory of `belay up` and in belayd's default one. ERR_CONFIG and
+ * ERR_UNAVAILABLE name the option to use. Call place_deinit in every case. */
 int place_find(const struct place_options *o, struct place *ret_place, struct err *e);
 void place_deinit(struct place *p);
 

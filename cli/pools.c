@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_MAX (1u << 20) /* as belayd takes it */
+#define FILE_MAX (1u << 20) /* belayd's limit */
 
 enum { VAL_YES = 1, VAL_DRY_RUN };
 
@@ -56,7 +56,7 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
-/* ---- values as they stand in a file ---- */
+/* ---- values in the form of a pool file ---- */
 
 static void print_value(const json_t *v)
 {
@@ -107,7 +107,7 @@ static void print_rows(const char *title, const json_t *rows, const struct list_
     list_table(rows, c);
 }
 
-/* Machines that never joined. A console's lines come from a machine: no control characters of it
+/* Machines that never joined. Console output comes from a machine: its control characters must not
  * reach the terminal. */
 static void print_boots(const json_t *b)
 {
@@ -255,7 +255,7 @@ static json_t *request_of(const char *file, struct err *e)
     return request;
 }
 
-/* Asks first, so that what is put in force is what was seen. */
+/* Asks first, so that exactly the shown changes are applied. */
 static int apply(const char *file, const struct wish *w, bool json)
 {
     struct err e;

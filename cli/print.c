@@ -89,7 +89,7 @@ void table_print(struct table *t)
 void table_print_to(struct table *t, FILE *out)
 {
     if (out != stdout)
-        /* how wide somebody's terminal is has no say in it */
+        /* the width of a terminal does not matter */
         scols_table_set_termforce(t->t, SCOLS_TERMFORCE_NEVER);
     scols_table_set_stream(t->t, out);
     scols_print_table(t->t);

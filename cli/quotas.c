@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay quotas: what the jobs of users and teams come to, against what they may.
+ * belay quotas: current use of the limits of users and teams.
  */
 #include "cli/lists.h"
 #include "cli/verbs.h"

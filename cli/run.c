@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay run COMMAND [ARG...]: submits one command, shows its output as it comes, returns its exit
- * code. With --interactive or --tty the command has its input from here (cli/interactive.h).
+ * belay run COMMAND [ARG...]: submits one command, shows its output as it arrives, returns its exit
+ * code. With --interactive or --tty the command's input comes from here (cli/interactive.h).
  */
 #include "cli/submit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See session.h. Two processes talk to belayd: this one has what comes, its child what goes (struct
- * client makes one call at a time). A thread waits for what would end us, so that neither the
- * terminal nor the command is left as it was meanwhile.
+ * See session.h. Two processes talk to belayd, because struct client makes one call at a time: this
+ * one receives, its child sends. A thread waits for fatal signals, so that the terminal is restored
+ * and the command ended.
  */
 #include "cli/session.h"
 
@@ -25,7 +25,7 @@
 #define WAIT_MS 20000
 #define CALL_MS (WAIT_MS + 30000)
 #define PIECE 32768
-#define POST_MAX 65536 /* bytes of a call */
+#define POST_MAX 65536 /* bytes of one call */
 
 /* ---- the terminal ---- */
 
@@ -58,7 +58,7 @@ static void add_size(struct buf *out)
     frame_add(out, FRAME_SIZE, b, sizeof(b));
 }
 
-/* ---- what goes: the child ---- */
+/* ---- sending: the child ---- */
 
 int session_post(const struct session *s, struct client *c, const struct buf *frames,
     int64_t *offset, struct err *e)
@@ -78,7 +78,7 @@ int session_post(const struct session *s, struct client *c, const struct buf *fr
             return rc;
         int64_t taken = cli_int(v, "size", *offset) - *offset;
         json_decref(v);
-        if (taken < 0 || taken > (int64_t)n) /* 0: there was no room for as long as belayd waited */
+        if (taken < 0 || taken > (int64_t)n) /* 0: there was no room while belayd waited */
             return err_set(e, ERR_IO, "belayd took %lld of %zu bytes", (long long)taken, n);
         at += (size_t)taken;
         *offset += taken;
@@ -86,7 +86,7 @@ int session_post(const struct session *s, struct client *c, const struct buf *fr
     return 0;
 }
 
-/* False: there is no more. */
+/* False if there is no more. */
 static bool read_input(struct buf *frames)
 {
     char text[PIECE];
@@ -125,7 +125,7 @@ static int open_signals(bool tty)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* Until the session is no more, or its parent ends it. */
+/* Runs until the session is over, or the parent ends it. */
 static void send_all(struct session *s, bool no_input)
 {
     struct client *c = NULL;
@@ -168,7 +168,7 @@ static pid_t start_sender(struct session *s, bool no_input)
     return 0;
 }
 
-/* ---- what comes ---- */
+/* ---- receiving ---- */
 
 static int write_all(int fd, const char *p, size_t n, struct err *e)
 {
@@ -227,7 +227,7 @@ int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *
     return rc;
 }
 
-/* *ret_exit is -1 before. */
+/* *ret_exit must be -1 before. */
 static int receive(struct session *s, int *ret_exit, struct err *e)
 {
     int rc = 0;
@@ -268,7 +268,7 @@ static void close_session(struct client *c, int64_t id)
     struct err e;
     json_t *v = NULL;
     char *path = mem_printf("/api/v1/channels/%lld/close", (long long)id);
-    client_json(c, "POST", path, NULL, &v, &e); /* one that is gone needs none */
+    client_json(c, "POST", path, NULL, &v, &e); /* no-op if it has ended */
     json_decref(v);
     free(path);
 }
@@ -281,7 +281,7 @@ void session_finish(struct session *s)
     buf_deinit(&s->came);
 }
 
-/* ---- what would end us ---- */
+/* ---- fatal signals ---- */
 
 struct guard {
     const struct session *s;
@@ -290,8 +290,8 @@ struct guard {
     pthread_t thread;
 };
 
-/* The next that is not to be passed on. What a terminal sends, the sender gets as well; what
- * somebody else does, from us. */
+/* The next signal not to be forwarded. The child also gets signals from the terminal; other signals
+ * are forwarded by us. */
 static int next_signal(const struct guard *g)
 {
     for (;;) {
@@ -304,7 +304,7 @@ static int next_signal(const struct guard *g)
     }
 }
 
-/* They are blocked in all threads, and come here. SIGUSR2: it is over. */
+/* Receives the signals, which are blocked in all threads. SIGUSR2 ends the thread. */
 static void *stand_guard(void *ctx)
 {
     const struct guard *g = ctx;
@@ -348,11 +348,11 @@ static void guard_stop(struct guard *g, bool started)
     pthread_sigmask(SIG_SETMASK, &g->before, NULL);
 }
 
-/* ---- the whole ---- */
+/* ---- the session ---- */
 
 static int attend(struct session *s, bool no_input, int *ret_exit, struct err *e)
 {
-    signal(SIGINT, SIG_IGN); /* until somebody waits for them; the child passes them on */
+    signal(SIGINT, SIG_IGN); /* until the thread waits for them; the child forwards them */
     signal(SIGQUIT, SIG_IGN);
     struct guard g = {.s = s, .sender = start_sender(s, no_input)};
     bool guarded = guard_start(&g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay shares: what users and teams have used of their shares.
+ * belay shares: how much of their shares users and teams have used.
  */
 #include "cli/lists.h"
 #include "cli/verbs.h"

@@ -32,7 +32,7 @@ static void print_money(const json_t *job)
     putchar('\n');
 }
 
-/* What auto comes to now, and from what. */
+/* The current value of auto, and its basis. */
 static void print_interval(const json_t *job, int64_t every_ms)
 {
     char text[64];
@@ -104,7 +104,7 @@ static void print_priority(const json_t *job)
     putchar('\n');
 }
 
-/* What stays of its checkpoints once it has ended, beside what is pinned. */
+/* Checkpoints kept after its end, apart from pinned ones. */
 static void print_leftover(const json_t *left)
 {
     const char *keep = cli_text(left, "keep");
@@ -124,7 +124,7 @@ static void print_leftover(const json_t *left)
             (long long)cli_int(left, "tries", 0));
 }
 
-/* Its user stopped an attempt to cancel the job, or to have it queued again. */
+/* Its user stopped an attempt to cancel the job, or to requeue it. */
 static const char *end_of(const json_t *attempt, const json_t *job)
 {
     bool goes_on = !str_eq(cli_text(job, "state"), "ended") ||
@@ -133,7 +133,7 @@ static const char *end_of(const json_t *attempt, const json_t *job)
     return str_eq(end, "user") && goes_on ? "requeued" : end;
 }
 
-/* What its node had need not be fetched. */
+/* Data already on its node was not fetched. */
 static void print_fetched(struct table *t, const json_t *attempt)
 {
     char fetched[32], all[32];
@@ -190,7 +190,7 @@ static void print_attempts(const json_t *attempts, const json_t *job)
     table_print(t);
 }
 
-/* The certificate that covers it, and its own last drill when that is another. */
+/* The certificate that covers it, and its own last drill if that differs. */
 static void print_drills(const json_t *v)
 {
     const json_t *drills = json_object_get(v, "drills"),
@@ -234,7 +234,7 @@ static void print_grace(const json_t *v)
     buf_deinit(&text);
 }
 
-/* What its script finds where it runs. */
+/* The script's environment. */
 static void print_launch(const json_t *v)
 {
     const json_t *launch = json_object_get(json_object_get(v, "spec"), "launch");
@@ -255,7 +255,7 @@ static void print_notices(const json_t *v)
     buf_deinit(&text);
 }
 
-/* What it may be given now; of one that is done how much before that was, or after. */
+/* The procurement now; for a finished job how long before or after the deadline it ended. */
 static void print_finish_by(const json_t *job)
 {
     struct wall by, ended;
@@ -273,7 +273,7 @@ static void print_finish_by(const json_t *job)
     }
 }
 
-/* Its options that are only stored. */
+/* Options that are only stored. */
 static void print_document(const json_t *job)
 {
     for (size_t i = 0; i < job_attributes_count; i++) {
@@ -320,7 +320,7 @@ static void print_expects(const json_t *e)
             cli_usd(cli_int(e, "cost_uusd", 0), usd, sizeof(usd)));
 }
 
-/* What it asks for beside its size. */
+/* Its constraints besides its size. */
 static void print_extras(const json_t *job)
 {
     struct buf words = {0};
@@ -360,7 +360,7 @@ static int64_t percent(int64_t part, int64_t of)
     return of > 0 ? (int64_t)(100.0 * (double)part / (double)of + 0.5) : 0;
 }
 
-/* What it used of what it asked for. */
+/* What it used of its request. */
 static void print_used(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");

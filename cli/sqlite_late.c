@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SQLite, loaded when it is first called (cli/late.h). `belay simulate` and what else looks into a
- * database of belayd's need it.
+ * SQLite, loaded at its first call (cli/late.h). Used by `belay simulate` and other readers of a
+ * belayd database.
  */
 #include "cli/late.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenSSL's libssl, and of libcrypto what goes with it, loaded when it is first called
- * (cli/late.h). Only steps on several nodes need it.
+ * OpenSSL's libssl and its parts of libcrypto, loaded at their first call (cli/late.h). Only used
+ * by steps on several nodes.
  */
 #include "cli/late.h"
 

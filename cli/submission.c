@@ -77,7 +77,7 @@ static int apply_flags(struct submission *s, struct err *e)
     return 0;
 }
 
-/* SBATCH_TIMELIMIT and its like: less than a flag, more than the script. */
+/* SBATCH_TIMELIMIT and the like: weaker than a flag, stronger than the script. */
 static int apply_variables(struct submission *s, struct err *e)
 {
     struct slurm_variable *all = slurm_variables(s->slurm);
@@ -94,7 +94,7 @@ static int apply_variables(struct submission *s, struct err *e)
     return rc;
 }
 
-/* What belayd does not know, and Slurm's scripts may ask for. */
+/* Adds Slurm's variables that belayd does not know, such as SLURM_SUBMIT_HOST. */
 static void add_slurms_variables(const struct submission *s, const char *script)
 {
     char host[HOST_NAME_MAX + 1] = "";
@@ -176,7 +176,7 @@ static int read_script(const char *path, struct buf *out, struct err *e)
     return 0;
 }
 
-/* The shell reads the command, so it may be a pipe, a list, several lines. */
+/* The shell interprets the command, so it may be a pipe, a list, several lines. */
 static int load_wrapped(struct submission *s, const char *wrap, int n_words, struct err *e)
 {
     struct buf script = {0};
@@ -241,7 +241,7 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
     return CLI_FAILED;
 }
 
-/* What must change before it can ever run, and what will hurt when it does. */
+/* Warns of what prevents it from ever running, and of what will hurt when it does. */
 static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
 {
     static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
@@ -290,7 +290,7 @@ int submission_bring(struct submission *s, struct client *c, struct err *e)
     return 0;
 }
 
-/* The directory stays here: where it would start does not depend on it. */
+/* The directory is not sent: the estimate does not depend on it. */
 static int ask(struct submission *s)
 {
     struct client *c = NULL;
@@ -328,10 +328,10 @@ int submission_send(struct submission *s)
     }
     int64_t id = cli_int(reply, "id", 0);
     json_t *why = json_incref(json_object_get(reply, "why"));
-    json_object_del(reply, "why"); /* it is told as warnings */
+    json_object_del(reply, "why"); /* reported as warnings */
     s->follow = s->follow && !s->json;
     if (s->slurm)
-        /* what reads both streams takes the last word for the number */
+        /* warnings come first: a reader of both streams takes the last word as the number */
         warn_of_trouble(s, why, id);
     if (s->json)
         cli_print_json(reply);

@@ -12,7 +12,7 @@ enum { VAL_WAIT = 1, VAL_WRAP };
 
 struct submit {
     struct submission s;
-    char *wrap; /* NULL: a script is submitted */
+    char *wrap; /* NULL to submit a script */
 };
 
 static int on_option(void *ctx, int val, const char *arg)

@@ -61,7 +61,7 @@ static int check_request(const json_t *request)
     return CLI_OK;
 }
 
-/* The token is shown this once: belayd keeps only its hash. */
+/* The token is only shown now: belayd keeps its hash. */
 static int create(const json_t *request, bool json)
 {
     json_t *v = cli_post("/api/v1/tokens", request);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay top: the cluster now, its pools, and what runs; again and again on a terminal.
+ * belay top: the cluster, its pools and running jobs; refreshed repeatedly on a terminal.
  */
 #include "cli/verbs.h"
 
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define JOBS_DEFAULT 200 /* on no terminal */
+#define JOBS_DEFAULT 200 /* without a terminal */
 #define EVERY_DEFAULT_S 2
 #define EVERY_MAX_S 3600
 
@@ -42,7 +42,7 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
-/* ---- one picture ---- */
+/* ---- one screen ---- */
 
 static int64_t part(const json_t *o, const char *what, const char *which)
 {
@@ -135,8 +135,8 @@ static void progress_text(const json_t *job, char *out, size_t size)
         snprintf(out, size, "%lld", (long long)done);
 }
 
-/* What of its cpus it uses; how much memory now, the most, and what it asked for. "-": its agents
- * have not told (yet). */
+/* CPU use; memory use now, its maximum, and the request. "-" if its agents have not reported (yet).
+ */
 static void usage_cells(struct table *t, const json_t *job, int64_t nodes)
 {
     const json_t *u = json_object_get(job, "usage");
@@ -190,7 +190,7 @@ static void print_jobs(const json_t *jobs)
     table_print(t);
 }
 
-/* ---- again and again ---- */
+/* ---- refreshing ---- */
 
 /* Jobs that fit below the rest. */
 static int64_t room(const json_t *summary)
@@ -239,7 +239,8 @@ static int watch(const struct choice *choice, bool json, struct err *e)
     while (rc == 0 && !once && fflush(stdout) == 0) {
         nanosleep(&pause, NULL);
         rc = show(c, choice, true, false, e);
-        if (rc == ERR_UNAVAILABLE || rc == ERR_IO || rc == ERR_TIMEOUT) { /* it may be restarted */
+        /* belayd may be restarting */
+        if (rc == ERR_UNAVAILABLE || rc == ERR_IO || rc == ERR_TIMEOUT) {
             fprintf(stderr, "\nbelay: %s\n", e->text);
             rc = 0;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay up: starts what does not run yet. Safe to run twice.
+ * belay up: starts belayd and an agent unless they run. Safe to run twice.
  */
 #include "cli/local.h"
 #include "cli/verbs.h"
@@ -20,20 +20,20 @@
 
 #define START_MS 30000
 #define JOIN_MS 30000
-#define SAID_MAX (16u << 10) /* of what a program that did not start has printed */
+#define SAID_MAX (16u << 10) /* bytes shown of the output of a program that did not start */
 #define CPUS_MAX 65536
 
 enum { VAL_CONFIG = 1, VAL_NO_AGENT, VAL_CPUS };
 
 struct up {
     char *home;
-    const char *config; /* NULL: our own */
+    const char *config; /* NULL for our own */
     bool no_agent;
-    int64_t cpus; /* of the node, for belayd; 0: as the machine has */
+    int64_t cpus; /* of the node, for belayd; 0 = the machine's number */
     struct client *client;
     struct mono spawned;
     json_t *node; /* of the agent, once it has joined */
-    char *said;   /* by the program that did not start; NULL: all did */
+    char *said;   /* output of the program that did not start; NULL if all started */
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -67,7 +67,7 @@ static char *in_home(const struct up *u, const char *name)
 
 static void add_quoted(struct buf *out, const char *key, const char *value);
 
-/* With the state in it belayd finds the same cluster when it is started by hand. */
+/* With its state there, belayd finds the same cluster when it is started by hand. */
 static int write_own_config(const struct up *u, const char *path, struct err *e)
 {
     struct buf text = {0};
@@ -88,8 +88,7 @@ static int64_t size_of(const char *path)
     return stat(path, &st) == 0 ? st.st_size : 0;
 }
 
-/* What the log has from the offset on, at most its last SAID_MAX bytes in whole lines. Never
- * NULL. */
+/* The log from the offset on: at most its last SAID_MAX bytes, in complete lines. Never NULL. */
 static char *read_said(const char *log, int64_t from)
 {
     int64_t size = size_of(log);
@@ -106,7 +105,7 @@ static char *read_said(const char *log, int64_t from)
     return text;
 }
 
-/* Why it did not start: all that it has printed since. */
+/* Why it did not start: all its output since. */
 static void add_said(
     struct up *u, const char *program, const char *log, int64_t from, struct err *e)
 {
@@ -119,7 +118,7 @@ static void add_said(
             e->text, log);
 }
 
-/* Line by line, as nothing that changes the terminal. */
+/* Prints line by line, without anything that could change the terminal. */
 static void print_said(const char *text)
 {
     char *copy = mem_strdup(text), *rest = copy, *line;
@@ -131,7 +130,7 @@ static void print_said(const char *text)
     free(copy);
 }
 
-/* Looks each time where belayd listens: one that starts says so when it is ready. */
+/* Determines belayd's address each time, because a starting belayd writes it when it is ready. */
 static bool answers(void *ctx)
 {
     struct up *u = ctx;
@@ -175,7 +174,7 @@ static int start_belayd(struct up *u, struct err *e)
 
 /* ---- the agent ---- */
 
-/* The name of the first reserved pool; NULL: there is none, or an error. */
+/* The name of the first reserved pool; NULL if there is none, or after an error. */
 static char *reserved_pool(struct up *u, struct err *e)
 {
     json_t *v = NULL, *pool;
@@ -191,7 +190,7 @@ static char *reserved_pool(struct up *u, struct err *e)
     return name;
 }
 
-/* A fresh token for a join; the agent forgets it once it has joined. */
+/* A new token for a join; the agent drops it once it has joined. */
 static int write_token(struct up *u, const char *pool, struct err *e)
 {
     char *path = in_home(u, "agent.token");
@@ -218,7 +217,7 @@ static void add_indented(struct buf *out, const char *text)
     }
 }
 
-/* A JSON string is a quoted scalar of YAML. */
+/* A JSON string is a valid quoted YAML scalar. */
 static void add_quoted(struct buf *out, const char *key, const char *value)
 {
     json_t *v = json_text(value);
@@ -228,7 +227,7 @@ static void add_quoted(struct buf *out, const char *key, const char *value)
     json_decref(v);
 }
 
-/* Root's own cluster runs root's jobs; any other agent can run none but its own user's. */
+/* Root's own cluster runs root's jobs; any other agent can only run its own user's jobs. */
 static void add_own_user(struct buf *text)
 {
     const struct passwd *pw = geteuid() == 0 ? getpwuid(0) : NULL;
@@ -236,7 +235,7 @@ static void add_own_user(struct buf *text)
         buf_printf(text, "system_users: [\"%s\"]\n", pw ? pw->pw_name : "belay");
 }
 
-/* Written at every start: belayd may listen elsewhere now. */
+/* Written at every start, because belayd's address may have changed. */
 static int write_agent_config(struct up *u, struct err *e)
 {
     struct buf text = {0}, ca = {0};
@@ -268,8 +267,8 @@ static int write_agent_config(struct up *u, struct err *e)
     return rc;
 }
 
-/* What belayd knows of our agent's node, into u->node; false: it has none, or has not heard of it
- * for silent_ms. */
+/* Stores belayd's record of our agent's node in u->node; false if there is none, or it has been
+ * silent for silent_ms. */
 static bool find_node(struct up *u, int64_t silent_ms)
 {
     json_t *v = NULL, *node;
@@ -357,7 +356,7 @@ static int start_agent(struct up *u, struct err *e)
     return rc;
 }
 
-/* ---- both ---- */
+/* ---- main ---- */
 
 static int start_all(struct up *u, struct err *e)
 {

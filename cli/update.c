@@ -96,7 +96,7 @@ static int run_words(const struct cli_args *a)
     const char *own = getenv("BELAY_JOB_ID"), **changed = a->rest + 1;
     int n_changed = a->n_rest - 1;
     const char *job = a->n_rest > 0 ? a->rest[0] : NULL;
-    if (job && strchr(job, '=') && own) { /* the job that this runs in */
+    if (job && strchr(job, '=') && own) { /* the job that this process runs in */
         job = own;
         changed--;
         n_changed++;

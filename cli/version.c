@@ -12,7 +12,7 @@ static int no_options(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
-/* Our own version always; belayd's when one answers. */
+/* Always prints our own version; belayd's if one answers. */
 static json_t *ask(void)
 {
     struct client *c = NULL;

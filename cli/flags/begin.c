@@ -10,7 +10,7 @@
 #define COUNT_MAX 100000000LL
 #define AHEAD_MAX_MS (3650 * 86400LL * 1000)
 
-/* A few digits, all of them; false: something else. */
+/* A few digits and nothing else; else false. */
 static bool read_digits(const char **at, int n_min, int n_max, int *ret_value)
 {
     int n = 0, v = 0;
@@ -23,7 +23,7 @@ static bool read_digits(const char **at, int n_min, int n_max, int *ret_value)
     return true;
 }
 
-/* The n parts of a date or a time with this between them. */
+/* The n parts of a date or a time with this separator. */
 static bool read_parts(const char **at, int n_parts, char between, int *values)
 {
     for (int k = 0; k < n_parts; k++) {
@@ -40,11 +40,11 @@ static bool is_same(struct tm a, const struct tm *b)
     return a.tm_year == b->tm_year && a.tm_mon == b->tm_mon && a.tm_mday == b->tm_mday;
 }
 
-/* False: there is no such date. */
+/* False if there is no such date. */
 static bool from_local(const struct tm *local, struct wall *ret_at)
 {
     struct tm made = *local, day = *local;
-    day.tm_hour = 12; /* a date that is none becomes another */
+    day.tm_hour = 12; /* mktime normalises an invalid date to another */
     day.tm_min = day.tm_sec = 0;
     made.tm_isdst = day.tm_isdst = -1;
     if (mktime(&day) == (time_t)-1 || !is_same(day, local))
@@ -54,7 +54,7 @@ static bool from_local(const struct tm *local, struct wall *ret_at)
     return t != (time_t)-1;
 }
 
-/* "1hour", "30", "2 days" behind now+. */
+/* The text after now+: "1hour", "30", "2 days". */
 static bool read_count(const char *at, int64_t *ret_ms)
 {
     static const struct {
@@ -78,7 +78,7 @@ static bool read_count(const char *at, int64_t *ret_ms)
     return false;
 }
 
-/* "16:00", "4:30:15PM"; into the time of tm. */
+/* "16:00", "4:30:15PM"; sets the time in tm. */
 static bool read_time(const char *at, struct tm *tm)
 {
     int hour, rest[2] = {0, 0};
@@ -112,7 +112,7 @@ static void set_date(struct tm *tm, int year, int month, int day)
     tm->tm_hour = tm->tm_min = tm->tm_sec = 0;
 }
 
-/* A date, with a time behind its T; into tm, which is now. */
+/* A date, with a time after its T; sets tm, initially now. */
 static bool read_date(const char *text, struct tm *tm)
 {
     const char *at = text;
@@ -143,7 +143,7 @@ static bool read_date(const char *text, struct tm *tm)
     return true;
 }
 
-/* Times of the day come again: the next one is meant. */
+/* A time of the day means its next occurrence. */
 static bool is_time_of_day(const char *text, struct tm *tm)
 {
     if (strcasecmp(text, "midnight") == 0)
@@ -173,7 +173,7 @@ static bool parse(const char *text, struct wall now, struct wall *ret_at)
             return true;
         struct tm next = tm;
         next.tm_mday++;
-        next.tm_hour = 12; /* of every day there is a noon */
+        next.tm_hour = 12; /* noon exists on every day */
         next.tm_isdst = -1;
         if (mktime(&next) == (time_t)-1)
             return false;

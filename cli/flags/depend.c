@@ -13,7 +13,7 @@
 #define MINUTE_MS 60000
 #define DELAY_MAX_MINUTES (366LL * 24 * 60)
 
-/* "17", "17_3" of a task of an array (but for aftercorr), or "17+5" after the kind `after`. */
+/* "17", "17_3" for a task of an array (except for aftercorr), or "17+5" for the type `after`. */
 static int add_job(json_t *list, const char *kind, char *item, struct err *e)
 {
     char *plus = strchr(item, '+');

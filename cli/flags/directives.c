@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directives and flags of jobs (see directives.h). job/attributes.c says what every flag means, for
- * #BELAY lines, #SBATCH lines and the command line alike; here are the parsers. A #SBATCH flag that
- * would change what the job means and is not known is refused by name; harmless ones are told and
- * passed over.
+ * Directives and flags of jobs (see directives.h). job/attributes.c defines every flag, for #BELAY
+ * lines, #SBATCH lines and the command line alike; the parsers are here. An unknown #SBATCH flag
+ * that could change the meaning of the job is refused by name; harmless ones give a warning and are
+ * ignored.
  */
 #include "cli/flags/directives_private.h"
 
@@ -64,7 +64,7 @@ int directive_number(const struct directive_context *c, const char *key, const c
     return rc;
 }
 
-/* ---- one function a flag ---- */
+/* ---- one function per flag ---- */
 
 static int apply_name(const struct directive_context *c, const char *value, struct err *e)
 {
@@ -87,8 +87,8 @@ static int apply_time(const struct directive_context *c, const char *value, stru
     int64_t ms;
     if (str_eq(value, "UNLIMITED") || str_eq(value, "INFINITE"))
         return 0;
-    /* The flag has Slurm's name, so its value means the same wherever it stands: a bare number is
-     * minutes. */
+    /* The flag has Slurm's name, so its value means the same everywhere: a bare number is minutes.
+     */
     int rc = time_parse_duration(value, true, &ms, e);
     if (rc == 0)
         json_object_set_new(c->spec, "time_limit_ms", json_integer(ms));
@@ -118,7 +118,7 @@ static int apply_every(const struct directive_context *c, const char *value, str
     return rc;
 }
 
-/* What the clock shows in UTC when it shows this here, on this day. */
+/* Converts a local time on this day to UTC. */
 static int minutes_in_utc(int minutes)
 {
     time_t at = time(NULL);
@@ -225,8 +225,8 @@ static int apply_chdir(const struct directive_context *c, const char *value, str
     return 0;
 }
 
-/* "upload" is what submission_bring reads, and takes out: belayd knows directories that were sent
- * by their hash. */
+/* submission_bring reads "upload" and removes it: belayd knows uploaded directories by their hash.
+ */
 static int apply_workdir(const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"shared", "upload", NULL};
@@ -238,7 +238,7 @@ static int apply_workdir(const struct directive_context *c, const char *value, s
     return rc;
 }
 
-/* What it may be, belayd says. */
+/* belayd checks the value. */
 static int apply_image(const struct directive_context *c, const char *value, struct err *e)
 {
     if (!*value || !str_is_utf8(value, strlen(value)))
@@ -255,11 +255,10 @@ static int apply_dependency(const struct directive_context *c, const char *value
     return depend_parse(value, c->spec, e);
 }
 
-/* a key of the specification that directives_finish takes out again: the time of the day that
- * finish_by_ms was told as */
+/* a temporary key that directives_finish removes: the time of day behind finish_by_ms */
 #define FINISH_OF_DAY "finish_of_day"
 
-/* One that 0 is not. */
+/* A duration other than 0. */
 static int read_some_time(const char *value, int64_t *ret_ms, struct err *e)
 {
     int rc = time_parse_duration(value, true, ret_ms, e);
@@ -268,7 +267,7 @@ static int read_some_time(const char *value, int64_t *ret_ms, struct err *e)
                : rc;
 }
 
-/* As --begin takes it, or "+8h": so long from the submit. */
+/* As for --begin, or "+8h": relative to the submit. */
 static int apply_finish_by(const struct directive_context *c, const char *value, struct err *e)
 {
     bool from_submit = *value == '+';
@@ -331,7 +330,7 @@ static int apply_open_mode(const struct directive_context *c, const char *value,
     return rc;
 }
 
-/* ---- options that are of a type ---- */
+/* ---- options of a generic type ---- */
 
 /* "checkpoint.keep" is a member of an object. */
 static void put(const struct directive_context *c, const char *name, json_t *v)
@@ -403,7 +402,7 @@ static int apply_typed(const struct job_attribute *a, const struct directive_con
     }
 }
 
-/* ---- those that are not ---- */
+/* ---- options with their own parser ---- */
 
 static const struct {
     const char *flag;
@@ -539,7 +538,7 @@ int directives_apply_flag(const char *where, const char *name, const char *value
     return apply(&c, name, value, e);
 }
 
-/* One that asks for checkpoints has another use. */
+/* A signal that requests checkpoints has another use. */
 static void tell_grace(const struct directive_context *c)
 {
     const json_t *grace = json_object_get(json_object_get(c->spec, "launch"), "grace");
@@ -580,7 +579,7 @@ int directives_finish(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, s
 
 /* ---- lines ---- */
 
-/* The next word of *p, with shell quotes, into out. False at the end. */
+/* Reads the next word of *p, with shell quotes, into out. False at the end. */
 static bool next_word(const char **p, struct buf *out, bool *ret_open_quote)
 {
     const char *s = *p;
@@ -612,7 +611,7 @@ static void split_flag(const char *word, char *name, size_t size, const char **r
     *ret_value = *rest == '=' ? rest + 1 : *rest ? rest : NULL;
 }
 
-/* Behind one that needs no value it is a number. */
+/* After a flag that needs no value, the next word is a number. */
 static bool next_is_value(const char *name, const char *rest)
 {
     const struct job_attribute *a = job_attribute_by_flag(name);
@@ -620,7 +619,7 @@ static bool next_is_value(const char *name, const char *rest)
            (!a || !a->bare || isdigit((unsigned char)rest[strspn(rest, " \t")]));
 }
 
-/* The flags of one line; a value may also be the next word. */
+/* Parses the flags of one line; a value may also be the next word. */
 static int apply_line(const struct directive_context *c, const char *line, struct err *e)
 {
     struct buf word = {0}, next = {0};
@@ -676,7 +675,7 @@ int directives_apply_script(const char *file, const char *script, size_t n, json
         size_t skip = sbatch ? 7 : 6;
         number++;
         if (is_command(p, len))
-            break; /* the first command ends them, as in Slurm */
+            break; /* the first command ends the directives, as in Slurm */
         if (!sbatch && !begins(p, len, "#BELAY"))
             continue;
         snprintf(where, sizeof(where), "%s:%d", file, number);

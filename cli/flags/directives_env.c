@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The flags about the job's environment (see directives_private.h).
+ * The flags for the job's environment (see directives_private.h).
  */
 #include "cli/flags/directives_private.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* a key of the specification that directives_finish_env takes out again */
+/* a temporary key that directives_finish_env removes */
 #define EXPORT_ALL "export_all"
 #define ENV_MAX 1000
 #define ENV_VALUE_MAX 65536
@@ -37,8 +37,8 @@ static int set_variable(const struct directive_context *c, const char *item, str
     return rc;
 }
 
-/* NONE, or A,B=value,... : what is named and nothing else, so that no secret travels by
- * accident. */
+/* NONE, or A,B=value,...: only named variables are passed, so that no secret is passed by accident.
+ */
 int directive_export(const struct directive_context *c, const char *value, struct err *e)
 {
     char *copy = mem_strdup(value), *save = NULL;
@@ -61,7 +61,7 @@ int directive_export(const struct directive_context *c, const char *value, struc
     return rc;
 }
 
-/* Names under which secrets go: what a job is given is stored. */
+/* Typical names of secrets: they must not be passed, because a job's environment is stored. */
 static bool may_be_secret(const char *name)
 {
     static const char *const parts[] = {"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE",
@@ -74,7 +74,7 @@ static bool may_be_secret(const char *name)
     return false;
 }
 
-/* Of the shell that submits, or of the job that it is: the new one has its own. */
+/* Variables of the submitting shell, or of the job it runs in: the new job has its own. */
 static bool is_of_this_process(const char *name)
 {
     static const char *const own[] = {"_", "PWD", "OLDPWD", "SHLVL", "MASTER_ADDR", "MASTER_PORT",
@@ -90,7 +90,7 @@ static bool is_of_this_process(const char *name)
     return (names == own) == (names[i] != NULL);
 }
 
-/* What the user's own environment has and no flag has set. */
+/* Adds variables of the user's environment that no flag has set. */
 static void export_all(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx)
 {
     const struct directive_context c = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The flags that name nodes (see directives_private.h). Whether there are such, belayd says.
+ * The flags that name nodes (see directives_private.h). belayd checks whether they exist.
  */
 #include "cli/flags/directives_private.h"
 
@@ -24,7 +24,7 @@ static int set_nodes(
 
 int directive_nodelist(const struct directive_context *c, const char *value, struct err *e)
 {
-    if (strchr(value, '/')) /* as Slurm takes it */
+    if (strchr(value, '/')) /* as in Slurm */
         return directive_nodefile(c, value, e);
     int rc = set_nodes(c, "nodelist", value, e);
     if (rc == 0)

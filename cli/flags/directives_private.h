@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of directives.c share: the functions behind the flags, one each. A value is not
- * NULL; they set keys of the specification, and return 0 or ERR_INVALID, ERR_UNSUPPORTED.
+ * Shared by the parts of directives.c: one function per flag. A value is not NULL. The functions
+ * set keys of the specification, and return 0, ERR_INVALID or ERR_UNSUPPORTED.
  */
 #ifndef BELAY_CLI_FLAGS_DIRECTIVES_PRIVATE_H
 #define BELAY_CLI_FLAGS_DIRECTIVES_PRIVATE_H
@@ -12,8 +12,8 @@
 
 /* keys of our own, taken out in the end. True: Slurm's line or flag alone has said how many */
 #define NODES_BY_SLURM "nodes_by_slurm"
-#define NODELIST_BY_SLURM "nodelist_by_slurm" /* true: or which */
-#define SAME_FEATURE "same_feature" /* true: all nodes are to have the same one of some features */
+#define NODELIST_BY_SLURM "nodelist_by_slurm" /* true: or the list of nodes */
+#define SAME_FEATURE "same_feature" /* true: all nodes must have the same one of some features */
 /* outside text for an error or a warning */
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
 
@@ -27,13 +27,13 @@ struct directive_context {
 
 void directive_warn(const struct directive_context *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* That of the specification; made if there is none. Borrowed. */
+/* The specification's object at key; created if absent. Borrowed. */
 json_t *directive_object(json_t *spec, const char *key);
-/* Sets the key to the number that value is. */
+/* Sets the key to the number in value. */
 int directive_number(const struct directive_context *c, const char *key, const char *value,
     int64_t min, int64_t max, struct err *e);
 
-/* ---- what a node gives to the job, in directives_resources.c ---- */
+/* ---- resources of a node, in directives_resources.c ---- */
 int directive_cpus(const struct directive_context *c, const char *value, struct err *e);
 int directive_nodes(const struct directive_context *c, const char *value, struct err *e);
 int directive_tasks(const struct directive_context *c, const char *value, struct err *e);
@@ -55,24 +55,24 @@ int directive_memory(const struct directive_context *c, const char *value, struc
 int directive_memory_per_cpu(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory_per_gpu(const struct directive_context *c, const char *value, struct err *e);
 
-/* ---- on which nodes, in directives_nodes.c ---- */
+/* ---- choice of nodes, in directives_nodes.c ---- */
 int directive_nodelist(const struct directive_context *c, const char *value, struct err *e);
 int directive_exclude(const struct directive_context *c, const char *value, struct err *e);
 int directive_nodefile(const struct directive_context *c, const char *value, struct err *e);
-/* when all have been applied, before the next */
+/* after all have been applied, before the next */
 int directives_finish_nodes(json_t *spec, struct err *e);
 
-/* Data that it reads, as s3://bucket/prefix,size=140G. */
+/* The job's input data, such as s3://bucket/prefix,size=140G. */
 int directive_data(const struct directive_context *c, const char *value, struct err *e);
 
-/* What hangs on several of them: tasks, memory and CPUs for each of something. When all have been
- * applied, once. */
+/* Computes what depends on several of them: tasks, memory and CPUs per something. Once, after all
+ * have been applied. */
 int directives_finish_resources(json_t *spec, struct err *e);
 
-/* ---- its environment, in directives_env.c ---- */
+/* ---- environment, in directives_env.c ---- */
 int directive_export(const struct directive_context *c, const char *value, struct err *e);
-/* Adds what this process has, unless --export said otherwise; for jobs that come through Slurm's
- * names. Once. */
+/* Adds this process's environment, unless --export says otherwise; for jobs submitted through
+ * Slurm's names. Once. */
 void directives_finish_env(json_t *spec, directive_warn_fn warn, void *warn_ctx);
 
 #endif

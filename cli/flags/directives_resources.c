@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The flags that say what a node has to give (see directives_private.h). How many tasks, CPUs and
- * GPUs there are is known when all has been read: till then the specification has keys of our own,
- * which directives_finish_resources takes out again.
+ * The flags for the resources of a node (see directives_private.h). The numbers of tasks, CPUs and
+ * GPUs are known once everything has been read. Until then the specification has temporary keys,
+ * which directives_finish_resources removes.
  */
 #include "cli/flags/directives_private.h"
 
@@ -24,7 +24,7 @@
 #define TASKS_PER_NODE "tasks_per_node"
 #define TASKS_PER_GPU "tasks_per_gpu"
 #define MINCPUS "mincpus"
-#define REGION "region" /* constraints, beside --constraint itself */
+#define REGION "region" /* constraints, in addition to --constraint */
 #define ZONE "zone"
 #define GPUS_OF_JOB "gpus_of_job" /* true: those are of all nodes together */
 #define DATA_MIB_MAX (1LL << 40)
@@ -55,7 +55,7 @@ int directive_nodes(const struct directive_context *c, const char *value, struct
     if (n_least < n_most)
         json_object_set_new(c->spec, "nodes_min", json_integer(n_least));
     else
-        json_object_del(c->spec, "nodes_min"); /* of a line above */
+        json_object_del(c->spec, "nodes_min"); /* from an earlier line */
     return 0;
 }
 
@@ -84,7 +84,7 @@ int directive_cpus_per_gpu(const struct directive_context *c, const char *value,
     return directive_number(c, CPUS_PER_GPU, value, 1, job_attribute_max("cpus"), e);
 }
 
-/* 1g.10gb:2: so many slices of GPUs, which are resources of their own; in place of GPUs. */
+/* 1g.10gb:2: a number of GPU slices, which are resources of their own; replaces GPUs. */
 static int set_slices(const struct directive_context *c, const char *key, const char *slice,
     const char *number, struct err *e)
 {
@@ -94,7 +94,7 @@ static int set_slices(const struct directive_context *c, const char *key, const 
             e, ERR_UNSUPPORTED, "slices of GPUs are those of a node: say --gpus %s:N", slice);
     int rc = str_to_i64(number, 1, job_attribute_max("gpus"), "slices", &n, e);
     if (rc == 0) {
-        json_object_del(c->spec, "gpus"); /* of a line above */
+        json_object_del(c->spec, "gpus"); /* from an earlier line */
         json_object_del(c->spec, "gpu_model");
         json_object_set_new(c->spec, GPU_SLICES, json_pack("{s:I}", slice, (json_int_t)n));
     }
@@ -108,7 +108,7 @@ static int set_gpus(
     const char *colon = strchr(value, ':');
     char *model = mem_strndup(value, strcspn(value, ":")), name[GPU_MODEL_MAX];
     int rc;
-    json_object_del(c->spec, GPU_SLICES); /* of a line above */
+    json_object_del(c->spec, GPU_SLICES); /* from an earlier line */
     if (gpu_slice(model, name)) {
         rc = set_slices(c, key, name, colon ? colon + 1 : "1", e);
     } else if (!colon && isdigit((unsigned char)value[0])) {
@@ -145,7 +145,7 @@ int directive_gpus(const struct directive_context *c, const char *value, struct 
     return set_gpus(c, "gpus", value, e);
 }
 
-/* To Slurm they are the job's, to belay each node's. */
+/* In Slurm they are the job's, in belay each node's. */
 int directive_gpus_of_job(const struct directive_context *c, const char *value, struct err *e)
 {
     int rc = directive_gpus(c, value, e);
@@ -162,7 +162,7 @@ int directive_script_on(const struct directive_context *c, const char *value, st
     return 0;
 }
 
-/* How many tasks there are is known when all has been read. */
+/* The number of tasks is known once everything has been read. */
 int directive_gpus_per_task(const struct directive_context *c, const char *value, struct err *e)
 {
     return set_gpus(c, GPUS_PER_TASK, value, e);
@@ -176,8 +176,8 @@ static json_t *counts_json(const struct counts *n)
     return o;
 }
 
-/* gpu, gpu:2, gpu:a100, gpu:a100:2, lego, lego:2, with commas between: what a node gives. Whether
- * one has it, belayd says. */
+/* gpu, gpu:2, gpu:a100, gpu:a100:2, lego, lego:2, separated by commas: resources of a node. belayd
+ * checks whether a node has them. */
 int directive_gres(const struct directive_context *c, const char *value, struct err *e)
 {
     struct counts named = {0};
@@ -202,13 +202,13 @@ int directive_gres(const struct directive_context *c, const char *value, struct 
     if (rc == 0 && named.n > 0)
         json_object_set_new(c->spec, "resources", counts_json(&named));
     else if (rc == 0)
-        json_object_del(c->spec, "resources"); /* of a line above */
+        json_object_del(c->spec, "resources"); /* from an earlier line */
     free(copy);
     buf_deinit(&others);
     return rc;
 }
 
-/* Which there are, belayd says. */
+/* belayd checks whether they exist. */
 int directive_licences(const struct directive_context *c, const char *value, struct err *e)
 {
     struct counts named = {0};
@@ -219,7 +219,7 @@ int directive_licences(const struct directive_context *c, const char *value, str
     return rc;
 }
 
-/* In [a|b] they are of all nodes, which have to have the same one: of one node that is (a|b). */
+/* [a|b] applies to all nodes, which must have the same one; on one node it equals (a|b). */
 int directive_constraint(const struct directive_context *c, const char *value, struct err *e)
 {
     struct constraint read;
@@ -244,7 +244,7 @@ int directive_constraint(const struct directive_context *c, const char *value, s
     return rc;
 }
 
-/* us-east-1a,us-east-1b are features of nodes there, of which one is wanted:
+/* us-east-1a,us-east-1b are features of nodes there, of which one is required:
  * (us-east-1a|us-east-1b) */
 static int set_places(
     const struct directive_context *c, const char *key, const char *value, struct err *e)
@@ -277,7 +277,7 @@ int directive_zone(const struct directive_context *c, const char *value, struct 
     return set_places(c, ZONE, value, e);
 }
 
-/* All three together are what nodes have to have. */
+/* Nodes must satisfy all three. */
 static int finish_places(json_t *spec, struct err *e)
 {
     static const char *const keys[] = {REGION, ZONE, "constraint"};
@@ -315,7 +315,7 @@ static int read_size(const char *text, json_t *data, struct err *e)
     return rc;
 }
 
-/* s3://lab/data?region=us-east-1 says itself where it is. */
+/* s3://lab/data?region=us-east-1 contains its place. */
 static void place_by_uri(const char *uri, json_t *data)
 {
     const char *query = strchr(uri, '?'), *region = query ? strstr(query, "region=") : NULL;
@@ -363,7 +363,7 @@ int directive_data(const struct directive_context *c, const char *value, struct 
     int rc = read_data(copy, data, e);
     if (rc == 0) {
         json_object_set(c->spec, "input", data);
-        /* which ends behind the URI now */
+        /* which now ends after the URI */
         json_object_set_new(directive_object(c->spec, "env"), "BELAY_INPUT", json_text(copy));
     }
     json_decref(data);
@@ -387,7 +387,7 @@ int directive_memory(const struct directive_context *c, const char *value, struc
     return rc;
 }
 
-/* How many CPUs or GPUs there are is known when all has been read: see directives_finish. */
+/* The number of CPUs or GPUs is known once everything has been read: see directives_finish. */
 static int set_memory_per(const struct directive_context *c, const char *key, const char *other,
     const char *value, struct err *e)
 {
@@ -414,9 +414,9 @@ int directive_memory_per_gpu(const struct directive_context *c, const char *valu
     return set_memory_per(c, MIB_PER_GPU, MIB_PER_CPU, value, e);
 }
 
-/* ---- when all has been read ---- */
+/* ---- after everything has been read ---- */
 
-/* Takes a number out of the specification; fallback when it is not there. */
+/* Removes a number from the specification and returns it; fallback if absent. */
 static int64_t take(json_t *spec, const char *key, int64_t fallback)
 {
     const json_t *v = json_object_get(spec, key);
@@ -447,8 +447,8 @@ static void set_nodes(json_t *spec, int64_t most, int64_t least)
         json_object_del(spec, "nodes_min");
 }
 
-/* Of several nodes by Slurm's words the script is on the first, which starts tasks on all with
- * srun; by ours it is on each. */
+/* With several nodes and Slurm's flags, the script runs on the first node and starts tasks on all
+ * with srun; with belay's flags it runs on each. */
 static bool is_on_first(json_t *spec, bool by_slurm)
 {
     const char *told = json_string_value(json_object_get(spec, "script_on"));
@@ -460,7 +460,7 @@ static bool is_on_first(json_t *spec, bool by_slurm)
     return first;
 }
 
-/* As Slurm has it, no node is there for nothing. */
+/* As in Slurm, no node is left without a task. */
 static int tasks_of_first(json_t *spec, int64_t all, int64_t each, int64_t *ret_tasks)
 {
     int64_t most = number(spec, "nodes", 1), least = number(spec, "nodes_min", most);
@@ -506,7 +506,7 @@ static int set_tasks_per_gpu(json_t *spec, int64_t each, struct err *e)
     return 0;
 }
 
-/* How many tasks each node is to run. */
+/* The number of tasks on each node. */
 static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
 {
     int64_t all = take(spec, NTASKS, 0), each = take(spec, TASKS_PER_NODE, 0);
@@ -548,7 +548,7 @@ static int multiply(json_t *spec, const char *key, int64_t n, int64_t times, int
     return 0;
 }
 
-/* What was said of the job, for each of its nodes. */
+/* Converts values of the whole job to values of each node. */
 static void divide_gpus(json_t *spec, int64_t nodes)
 {
     const char *slice;
@@ -585,7 +585,7 @@ static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
     return rc;
 }
 
-/* Beside the other resources of its nodes. */
+/* Added to the other resources of its nodes. */
 static void finish_slices(json_t *spec)
 {
     json_t *slices = json_incref(json_object_get(spec, GPU_SLICES));

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The flags that sbatch has and belay has not. Of most a job would mean something else without it:
- * they are refused by name. Where only the place or the pace is another, that is told, or nothing
- * is.
+ * Flags that sbatch has and belay has not. Most would change the meaning of the job and are refused
+ * by name. Flags that would only change place or speed give a warning, or are ignored.
  */
 #ifndef BELAY_CLI_FLAGS_FOREIGN_H
 #define BELAY_CLI_FLAGS_FOREIGN_H
 
 struct foreign {
     const char *name;
-    char letter;       /* 0: none */
-    const char *value; /* what it takes, NULL: nothing; beginning with '?': it may, with '=' */
+    char letter;       /* 0 = none */
+    const char *value; /* value, NULL if none; a leading '?': optional, with '=' */
     enum { FOREIGN_REFUSED, FOREIGN_TOLD, FOREIGN_IGNORED } kind;
 };
 
-extern const struct foreign foreign_flags[]; /* ends with a name NULL */
+extern const struct foreign foreign_flags[]; /* ends with name NULL */
 
-/* By name or letter; NULL: none, or name is NULL. */
+/* By name or letter; NULL if unknown, or if name is NULL. */
 const struct foreign *foreign_find(const char *name);
 
 #endif

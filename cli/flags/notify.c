@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See notify.h. What a URL may be, belayd says.
+ * See notify.h. belayd checks the URL.
  */
 #include "cli/flags/notify.h"
 
@@ -16,7 +16,7 @@
 #define ADDRESS_MAX 254
 
 static const struct {
-    const char *name, *event; /* NULL: there is nothing of the kind */
+    const char *name, *event; /* NULL if belay has no such event */
     bool in_all;
 } types[] = {{"BEGIN", "begin", true}, {"END", "end", true}, {"FAIL", "fail", true},
     {"REQUEUE", "requeue", true}, {"INVALID_DEPEND", "invalid-depend", true},

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The row by whose flag the value is read; NULL: the key is like none. */
+/* The row of the flag that parses the value; NULL if the key matches no flag. */
 static const struct job_attribute *flag_of(const struct job_attribute *a)
 {
     return a->key_takes ? NULL : a->key_flag ? job_attribute_by_flag(a->key_flag) : a;
@@ -79,7 +79,7 @@ static bool is_reset(const struct job_attribute *k, const char *value)
            (str_eq(k->key, "mem") && str_eq(value, "0"));
 }
 
-/* What a program finds as BELAY_INPUT was given to it at the submit. */
+/* BELAY_INPUT was set at submit and is visible to the program. */
 static int set_data(json_t *changes, const char *value, bool slurm, directive_warn_fn warn,
     void *warn_ctx, struct err *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise: what is held and not used (advise_jobs.c). belay advise reserve: how many GPUs to
- * reserve, from how many were held in the last weeks. The load is what jobs held; what they waited
- * for is not in it.
+ * belay advise: resources that are held and not used (advise_jobs.c). belay advise reserve: how
+ * many GPUs to reserve, from the number held in past weeks. The load counts what jobs held, not
+ * what they waited for.
  */
 #include "cli/reports/advise.h"
 #include "cli/verbs.h"
@@ -33,12 +33,12 @@ enum {
 struct request {
     int64_t weeks;
     char *pool;
-    char *user, *reclaim; /* NULL: not given */
+    char *user, *reclaim; /* may be NULL */
     bool forgotten;
-    const char *volumes;                   /* whose; NULL: not given */
-    int64_t for_ms;                        /* -1: not given */
-    bool reserves;                         /* an option was given that is reserve's */
-    int64_t reserved_uusd, on_demand_uusd; /* of one an hour; 0: not given */
+    const char *volumes;                   /* whose volumes; NULL if not given */
+    int64_t for_ms;                        /* -1 if not given */
+    bool reserves;                         /* an option of reserve was given */
+    int64_t reserved_uusd, on_demand_uusd; /* per GPU and hour; 0 if not given */
     struct use use;
     double *held;
     struct reserve_load load;
@@ -95,8 +95,8 @@ static int64_t of_step(const struct request *q, size_t i, const char *key)
         key, 0);
 }
 
-/* Begins with the first hour in all of which there may have been nodes, and leaves out the last,
- * which may be a part of one. */
+/* Starts with the first full hour in which nodes may have existed, and leaves out the last, which
+ * may be partial. */
 static void fill_load(struct request *q)
 {
     size_t n = json_array_size(json_object_get(q->use.reply, "steps")), first = 0;
@@ -127,7 +127,7 @@ static json_t *point_json(const struct request *q, int64_t size)
     return o;
 }
 
-/* The sizes that are shown: evenly up to the peak, and those that are advised. */
+/* The sizes to show: evenly up to the peak, and the advised ones. */
 static json_t *curve_json(const struct request *q, int64_t size, int64_t cheapest)
 {
     json_t *a = json_array();

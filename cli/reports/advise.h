@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise without a word for what: see advise_jobs.c. Exit codes.
+ * belay advise without an argument: see advise_jobs.c. Functions return exit codes.
  */
 #ifndef BELAY_CLI_REPORTS_ADVISE_H
 #define BELAY_CLI_REPORTS_ADVISE_H
@@ -9,12 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What belayd says of all running jobs, page by page: {"items", "looked_at"}, what costs most
+/* belayd's advice on all running jobs, from all pages: {"items", "looked_at"}, most expensive
  * first; a new reference. */
 int advise_ask(struct client *c, const char *user, json_t **ret_reply, struct err *e);
-int advise_jobs(const char *user, bool json); /* user NULL: of all */
-/* for_ms < 0: as belayd's configuration says; volumes: own, all or none; NULL: as belayd holds
- * usual. */
+int advise_jobs(const char *user, bool json); /* user may be NULL: all users */
+/* for_ms < 0: as configured in belayd; volumes: own, all or none; NULL for belayd's default. */
 int advise_forgotten(const char *user, int64_t for_ms, const char *volumes, bool json);
 int advise_reclaim(const char *job, bool json);
 

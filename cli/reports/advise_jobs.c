@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise: what is held and not used, by whom, and what it costs; --reclaim JOB: it is saved
- * and put aside;
- * --forgotten: what nobody has touched for a time.
+ * belay advise: resources held and not used, by whom, and their cost; --reclaim JOB: saves the job
+ * and holds it; --forgotten: resources not touched for a while.
  */
 #include "cli/reports/advise.h"
 
@@ -87,7 +86,7 @@ static void add_user(struct buf *path, const char *user)
     str_url_encode(path, user, strlen(user));
 }
 
-/* Takes v; NULL: it could not be had. */
+/* Takes over v; NULL after a failed request. */
 static int show(json_t *v, bool json, void (*print)(const json_t *reply))
 {
     if (v && json)
@@ -108,7 +107,7 @@ static int most_first(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* Pages are in order each. */
+/* Each page is sorted. */
 static json_t *sorted(const json_t *items)
 {
     size_t n = json_array_size(items), i;

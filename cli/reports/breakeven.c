@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay breakeven: what GPUs of one's own cost, item by item, against what the same work costs
- * rented.
+ * belay breakeven: the cost of owning GPUs, item by item, compared with renting for the same work.
  */
 #include "cli/verbs.h"
 
@@ -42,16 +41,16 @@ enum {
     VAL_HTML
 };
 
-/* Options are taken after the file that they win over. */
+/* Options are applied after the file, which they override. */
 struct request {
     struct {
         int val;
-        const char *arg; /* of argv */
+        const char *arg; /* points into argv */
     } given[GIVEN_MAX];
     size_t n_given;
     const char *html, *interruptions;
     bool cash_flow, measured;
-    int64_t weeks; /* 0: not given */
+    int64_t weeks; /* 0 if not given */
     const char *pool;
     struct breakeven_plan plan;
     struct breakeven_result result;
@@ -125,7 +124,7 @@ static int take_option(
         q->pool = arg;
         return 0;
     case VAL_INTERRUPTIONS:
-        q->interruptions = arg; /* when all that is compared is known */
+        q->interruptions = arg; /* evaluated once everything to compare is known */
         return 0;
     case VAL_MONTHS:
         *ret_name = "months";
@@ -149,10 +148,10 @@ static int read_plan(struct request *q, const char *file, struct err *e)
     return rc;
 }
 
-/* Of belayd's nodes: CLI_FAILED when it cannot be asked, or had none. */
+/* Measured on belayd's nodes: CLI_FAILED if belayd cannot be asked, or had no nodes. */
 static int measure(struct request *q)
 {
-    char source[512]; /* more than is kept: the plan cuts it */
+    char source[512]; /* longer than stored: the plan cuts it */
     struct use u;
     struct err e;
     int64_t weeks = q->weeks > 0 ? q->weeks : USE_WEEKS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What belay breakeven prints: tables of all there is.
+ * The output of belay breakeven: tables.
  */
 #include "cli/reports/breakeven_print.h"
 
@@ -40,7 +40,7 @@ static void cell_usd(struct table *t, int64_t uusd)
     table_cell(t, "%s", dollars(uusd, text));
 }
 
-/* Of a productive GPU-hour. */
+/* Cost of a productive GPU-hour. */
 static void cell_hour(struct table *t, double uusd)
 {
     table_cell(t, "$%.3f", uusd / 1e6);
@@ -79,7 +79,7 @@ static bool is_of(const struct figure_info *info, unsigned market)
     return info->markets == 0 || (info->markets & market);
 }
 
-/* What was given needs no source; what is not counted is said in one line. */
+/* Given values need no source; items not counted are listed in one line. */
 static void add_figures(struct table *t, const char *side, const struct figure_info *info,
     const struct figure *f, int n, unsigned market)
 {
@@ -152,7 +152,7 @@ static void add_item(
     cell_hour(t, (double)cost / hours);
 }
 
-/* Of rented machines what costs nothing is left out: what was not counted is said below. */
+/* Items of rented machines that cost nothing are left out; those not counted are listed below. */
 static void add_side(
     struct table *t, const struct breakeven_side *s, bool rented, int months, double hours)
 {
@@ -212,7 +212,7 @@ static int64_t after(const struct breakeven_side *s, int what, int months)
     return what == OVER_PAID ? paid : what == OVER_VALUE ? paid - cost : cost;
 }
 
-/* A line that is 0 all along is left out, and the cost if it is what was paid. */
+/* A line that is 0 throughout is left out, and so is the cost if it equals the amount paid. */
 static void add_over(struct table *t, const struct breakeven_side *s)
 {
     static const int months[] = {12, 24, 36, 60};

@@ -4,7 +4,7 @@
 
 #include "money/breakeven.h"
 
-/* All of it, for people; the months only if they are wanted. */
+/* Prints everything for people; the months only with cash_flow. */
 void breakeven_print(
     const struct breakeven_plan *p, const struct breakeven_result *r, bool cash_flow);
 

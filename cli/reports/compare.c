@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See compare.h. The command runs here, as its user and with what is installed for them: neither
- * belayd nor a node's agent runs programs of users that are no jobs. Its standard output is our
- * standard error, so that --json stays JSON.
+ * See compare.h. The command runs here, as its user and with the user's software: neither belayd
+ * nor a node's agent runs user programs outside of jobs. Its standard output goes to our standard
+ * error, so that --json stays JSON.
  */
 #include "cli/reports/compare.h"
 
@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CANNOT_RUN 126 /* sh: 126 not to be executed, 127 not found, 128 and the signal's number */
+#define CANNOT_RUN 126 /* sh: 126 not executable, 127 not found, 128 + signal number */
 
 /* ---- the undisturbed job ---- */
 
@@ -38,7 +38,7 @@ static const char *method_of(const json_t *shown)
     return cli_text(json_object_get(json_object_get(shown, "job"), "checkpoint"), "method");
 }
 
-/* script and args; the environment may differ, as where it writes to does. */
+/* script and args; the environment may differ, such as its output path. */
 static bool is_same_work(const json_t *one, const json_t *other)
 {
     const json_t *a = json_object_get(one, "spec"), *b = json_object_get(other, "spec");
@@ -89,7 +89,7 @@ static void become(const char *command, const char *undisturbed, const char *res
     _exit(127);
 }
 
-/* *ret_code: as sh tells it. */
+/* *ret_code: in sh's form. */
 static int run_command(const struct compare *w, const char *undisturbed, const char *resumed,
     int *ret_code, struct err *e)
 {
@@ -100,10 +100,10 @@ static int run_command(const struct compare *w, const char *undisturbed, const c
     int fd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0 && pid < 0)
         return err_errno(e, errno, "cannot start the command of --compare");
-    setpgid(pid, pid); /* whichever of the two is first */
+    setpgid(pid, pid); /* in both processes, to avoid a race */
     struct pollfd p = {.fd = fd, .events = POLLIN};
     int n = fd < 0 ? 0 : poll(&p, 1, (int)w->limit_ms);
-    kill(-pid, SIGKILL); /* what it left behind, too */
+    kill(-pid, SIGKILL); /* including leftover processes */
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (fd >= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay cost: what was spent, on what, and what it would have been on-demand; and, with the word
- * forecast, what a job is going to cost (forecast.c).
+ * belay cost: what was spent, on what, and its on-demand equivalent; belay cost forecast: the
+ * expected cost of a job (forecast.c).
  */
 #include "cli/verbs.h"
 
@@ -39,11 +39,11 @@ struct query {
     struct buf by, path;
     struct wall from, to;
     bool has_period, csv, was_asked, weekly_report;
-    char *team, *html, *mail, *post; /* NULL: not given */
+    char *team, *html, *mail, *post; /* NULL if not given */
     struct forecast *forecast;
 };
 
-/* ---- what was asked for ---- */
+/* ---- the request ---- */
 
 static void add_parameter(struct query *q, const char *name, const char *value)
 {
@@ -61,7 +61,7 @@ static bool is_key(const char *word)
     return keys[i] || (str_starts(word, "label:") && word[6]);
 }
 
-/* Words, separated by commas; what was given before stays. */
+/* Comma-separated words, added to those given before. */
 static int add_keys(struct query *q, const char *words)
 {
     struct buf copy = {0};
@@ -82,7 +82,7 @@ static int add_keys(struct query *q, const char *words)
     return rc;
 }
 
-/* "2026-11" or "2026-11-22", at its beginning. */
+/* The beginning of "2026-11" or "2026-11-22". */
 static bool read_date(const char *text, bool has_day, struct wall *ret_wall)
 {
     struct err e;
@@ -92,7 +92,7 @@ static bool read_date(const char *text, bool has_day, struct wall *ret_wall)
            time_parse_iso(iso, ret_wall, &e) == 0;
 }
 
-/* The first of the month after the one that begins then. */
+/* The first day of the next month. */
 static struct wall next_month(struct wall first)
 {
     char iso[TIME_ISO_MAX], month[8];
@@ -103,7 +103,7 @@ static struct wall next_month(struct wall first)
     return w;
 }
 
-/* --month, --week and --day: with a date only that one, without a line for each. */
+/* --month, --week and --day with a date: only that period, without a line for each. */
 static int add_calendar(struct query *q, int val, const char *arg)
 {
     static const char *const names[] = {"month", "week", "day"};
@@ -121,7 +121,7 @@ static int add_calendar(struct query *q, int val, const char *arg)
     }
     q->has_period = true;
     if (val == VAL_WEEK)
-        q->from.ms -= (q->from.ms / DAY_MS + 3) % 7 * DAY_MS; /* its Monday */
+        q->from.ms -= (q->from.ms / DAY_MS + 3) % 7 * DAY_MS; /* the Monday of its week */
     q->to = val == VAL_MONTH ? next_month(q->from)
                              : (struct wall){q->from.ms + (val == VAL_WEEK ? 7 : 1) * DAY_MS};
     return CLI_OK;
@@ -142,7 +142,7 @@ static void set_text(char **text, const char *arg)
     *text = mem_strdup(arg);
 }
 
-/* A URL, or "@FILE" with one in its first line: it may be a secret. */
+/* A URL, or "@FILE" with one in its first line, because it may be a secret. */
 static int take_url(struct query *q, const char *arg)
 {
     json_t *spec = json_object();
@@ -196,7 +196,7 @@ static int on_option(void *ctx, int val, const char *arg)
     }
 }
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
 static int print_past(struct query *q, bool as_json)
 {
@@ -228,7 +228,7 @@ static bool is_a_week(const struct query *q)
            (q->to.ms - q->from.ms == 7 * DAY_MS && (q->from.ms / DAY_MS + 3) % 7 == 0);
 }
 
-/* Of the week that --week names, or of the last one. */
+/* For the week of --week, or the last one. */
 static int print_report(const struct query *q, bool as_json)
 {
     bool others = q->by.len > 0 || q->csv || strchr(buf_str(&q->path), '?') || !is_a_week(q) ||

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was lost, and bringing jobs back. */
+/* Lost work, and restores. */
 static int64_t of_reclaims(const json_t *line)
 {
     const json_t *spent = json_object_get(line, "spent_uusd");
     return cli_int(spent, "lost", 0) + cli_int(spent, "restore", 0);
 }
 
-/* The words of by, one after the other: "label:model" is called model. The caller frees. */
+/* Column names from by: "label:model" becomes model. The caller frees the result. */
 static char *next_key(const char **by)
 {
     size_t n = strcspn(*by, ",");
@@ -37,7 +37,7 @@ static void add_count(struct table *t, const json_t *n)
         table_cell(t, "-");
 }
 
-/* What went over boundaries, and what was kept, which take no time. */
+/* Data transfer and storage, which take no time. */
 static int64_t cost_of_data(const json_t *line)
 {
     const json_t *spent = json_object_get(line, "spent_uusd");
@@ -92,8 +92,8 @@ static size_t add_columns(struct table *t, const char *by, bool from_sums, bool 
     return n_keys;
 }
 
-/* "done" of the total: what came of all that was spent under a value of a label, such as a
- * model. */
+/* Number succeeded of the total, and the cost per success, for a value of a label such as a model.
+ */
 static void print_done(const json_t *total, const char *by)
 {
     const json_t *done = json_object_get(total, "done");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay diagnose JOB: what holds a running job up, or held up one that has ended, from what its
- * processes and GPUs did.
+ * belay diagnose JOB: what slows a running job down, or slowed down one that has ended, from the
+ * activity of its processes and GPUs.
  */
 #include "cli/verbs.h"
 
@@ -13,7 +13,7 @@
 enum { VAL_OVER = 1 };
 
 struct request {
-    int64_t over_ms; /* 0: as belayd is configured */
+    int64_t over_ms; /* 0 = as configured in belayd */
 };
 
 static int on_option(void *ctx, int val, const char *arg)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRACES_MAX 256 /* words of --trace */
+#define TRACES_MAX 256 /* arguments of --trace */
 
 struct forecast {
     struct outlook_options o;
@@ -77,7 +77,7 @@ static int read_count(const char *option, const char *arg, int64_t min, int64_t 
     return CLI_OK;
 }
 
-/* "60h" or "+60h", or a moment as submit --finish-by takes it. */
+/* "60h" or "+60h", or a time as for submit --finish-by. */
 static int read_finish_by(const char *arg, int64_t *ret_within_ms)
 {
     struct wall at, now = clock_wall(&clock_system);
@@ -124,7 +124,7 @@ static void no_warning(void *ctx, const char *text)
     (void)ctx, (void)text;
 }
 
-/* As submit reads it, in words of the core. */
+/* As for submit, in the core's representation. */
 static int read_input(struct forecast *f, const char *arg)
 {
     struct err e;
@@ -191,7 +191,7 @@ int forecast_option(struct forecast *f, int val, const char *arg)
     }
 }
 
-/* ---- what it prints ---- */
+/* ---- output ---- */
 
 static void cell_usd(struct table *t, int64_t uusd)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay cost forecast: a job that is not submitted, on each offer of a file of pools.
+ * belay cost forecast: a hypothetical job on each offer of a pool file.
  */
 #ifndef BELAY_CLI_REPORTS_FORECAST_H
 #define BELAY_CLI_REPORTS_FORECAST_H
 
 #include "cli/cli.h"
 
-#define FORECAST_OPTION 100 /* vals of its options, from there on */
+#define FORECAST_OPTION 100 /* first val of its options */
 
 enum {
     FORECAST_POOLS = FORECAST_OPTION,
@@ -31,9 +31,9 @@ enum {
 struct forecast;
 
 struct forecast *forecast_create(void);
-void forecast_destroy(struct forecast *f);                         /* NULL is fine */
-int forecast_option(struct forecast *f, int val, const char *arg); /* as cli_option_fn */
-bool forecast_was_asked(const struct forecast *f);  /* one of its options was given */
-int forecast_run(struct forecast *f, bool as_json); /* the exit code */
+void forecast_destroy(struct forecast *f);                         /* f may be NULL */
+int forecast_option(struct forecast *f, int val, const char *arg); /* a cli_option_fn */
+bool forecast_was_asked(const struct forecast *f);  /* whether one of its options was given */
+int forecast_run(struct forecast *f, bool as_json); /* returns the exit code */
 
 #endif

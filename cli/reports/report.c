@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asks belayd for the parts of a report, puts them together, and prints them: as text, as JSON, or
- * as a page (report.html) that shows the same.
+ * Requests the parts of a report from belayd, combines them, and prints them as text, JSON, or a
+ * page (report.html) with the same content.
  */
 #include "cli/reports/report.h"
 
@@ -23,7 +23,7 @@
 #define LINES_SHOWN 10
 #define JOBS_SHOWN "10"
 
-extern const char report_html[]; /* base/embed.py */
+extern const char report_html[]; /* from base/embed.py */
 
 struct wall report_last_week(struct wall now)
 {
@@ -31,7 +31,7 @@ struct wall report_last_week(struct wall now)
     return (struct wall){monday * DAY_MS - WEEK_MS};
 }
 
-/* ---- what belayd knows ---- */
+/* ---- belayd's data ---- */
 
 struct asking {
     struct client *client;
@@ -46,8 +46,8 @@ static void add_parameter(struct buf *path, const char *name, const char *value)
     str_url_encode(path, value, strlen(value));
 }
 
-/* GET of path for a period; of the team alone, if there is one and `of_team`. NULL once something
- * has failed. */
+/* GET of path for a period; for the team alone, if there is one and `of_team`. NULL after any
+ * failure. */
 static json_t *ask(struct asking *a, const char *path, int64_t from_ms, int64_t to_ms, bool of_team)
 {
     struct buf text = {0};
@@ -72,7 +72,7 @@ static json_t *ask_week(struct asking *a, const char *path, bool of_team)
     return ask(a, path, a->o->from.ms, a->o->from.ms + WEEK_MS, of_team);
 }
 
-/* ---- put together ---- */
+/* ---- combining ---- */
 
 static int by_cost(const void *a, const void *b)
 {
@@ -81,7 +81,7 @@ static int by_cost(const void *a, const void *b)
     return l > r ? -1 : l < r;
 }
 
-/* The lines that cost most; not of what is nobody's, unless it is asked for. */
+/* The most expensive rows; without those that belong to no job, unless requested. */
 static json_t *dearest(const json_t *reply, bool of_nobody)
 {
     const json_t *lines = json_object_get(reply, "lines"), *l;
@@ -100,7 +100,7 @@ static json_t *dearest(const json_t *reply, bool of_nobody)
     return list;
 }
 
-/* Days without a cost count as such. */
+/* Adds days without cost. */
 static json_t *days_json(const json_t *reply, int64_t from_ms, int64_t to_ms)
 {
     const json_t *lines = json_object_get(reply, "lines");
@@ -121,7 +121,7 @@ static json_t *days_json(const json_t *reply, int64_t from_ms, int64_t to_ms)
     return list;
 }
 
-/* Of a team: those that are of its jobs alone. */
+/* For a team: only rows of its jobs. */
 static json_t *budgets_json(const json_t *reply, const char *team)
 {
     json_t *list = json_array(), *b;
@@ -146,7 +146,7 @@ static bool has_key(const json_t *lines, const char *key)
     return false;
 }
 
-/* Of a team: what is said of those who spent something for it. */
+/* For a team: only advice to users who spent something for it. */
 static json_t *advice_json(const json_t *reply, const json_t *users, const char *team)
 {
     json_t *list = json_array(), *item;
@@ -160,7 +160,7 @@ static json_t *advice_json(const json_t *reply, const json_t *users, const char 
     return list;
 }
 
-/* What went to time of a kind. */
+/* Spending by kind of time. */
 static int64_t spent_on(const json_t *reply, const char *kind)
 {
     return cli_int(json_object_get(json_object_get(reply, "total"), "spent_uusd"), kind, 0);
@@ -335,7 +335,7 @@ static void print_text(const json_t *r, FILE *out)
     print_advice(json_object_get(r, "advice"), out);
 }
 
-/* ---- all of it ---- */
+/* ---- main ---- */
 
 static int write_page(const json_t *report, const char *file)
 {
@@ -349,7 +349,7 @@ static int write_page(const json_t *report, const char *file)
     return rc == 0 ? CLI_OK : CLI_FAILED;
 }
 
-/* ---- sent ---- */
+/* ---- sending ---- */
 
 /* The caller frees it. */
 static int text_of(const json_t *report, char **ret_text, struct err *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay cost --weekly-report: what a team, or all of them, spent in a week, for people.
+ * belay cost --weekly-report: what a team, or all teams, spent in a week, for people.
  */
 #ifndef BELAY_CLI_REPORTS_REPORT_H
 #define BELAY_CLI_REPORTS_REPORT_H
@@ -8,18 +8,18 @@
 #include "cli/cli.h"
 
 struct report_options {
-    const char *team; /* NULL: all */
+    const char *team; /* NULL for all */
     struct wall from; /* a Monday */
-    const char *html; /* NULL: no page */
-    /* an address, a URL: belayd sends it there, and nothing is printed; NULL: not */
+    const char *html; /* NULL for no page */
+    /* an address, a URL: belayd sends it there, and nothing is printed; may be NULL */
     const char *mail, *post;
     bool json;
 };
 
-/* The exit code. */
+/* Returns the exit code. */
 int report_run(const struct report_options *o);
 
-/* The Monday of the last week that is over at that moment. */
+/* The Monday of the last completed week. */
 struct wall report_last_week(struct wall now);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay simulate: what pool files would have made of a log of jobs. Needs no belayd: the same
+ * belay simulate: how other pool files would have run a log of jobs. Needs no belayd: the same
  * decisions run here, in virtual time.
  */
 #include "cli/verbs.h"
@@ -18,7 +18,7 @@
 
 #define FILES_MAX 16
 #define OWNED_MAX 64
-#define TRACES_MAX 256 /* words of --trace */
+#define TRACES_MAX 256 /* arguments of --trace */
 #define BAR_WIDTH 40
 #define DAY_MS SECONDS_MS(86400)
 
@@ -58,7 +58,7 @@ struct request {
     struct wall from, to;
     int64_t days;
     struct study_options o;
-    int shown; /* of the bar; -1: there is none */
+    int shown; /* of the bar; -1 if there is none */
 };
 
 /* ---- the command line ---- */
@@ -100,7 +100,7 @@ static int read_duration(const char *option, const char *arg, int64_t *ret_ms)
     return time_parse_duration(arg, false, ret_ms, &e) == 0 ? CLI_OK : usage(option, &e);
 }
 
-/* One that 0 is not. */
+/* A duration other than 0. */
 static int read_some_time(const char *option, const char *arg, int64_t *ret_ms)
 {
     struct err e;
@@ -190,7 +190,7 @@ static int on_option(void *ctx, int val, const char *arg)
     }
 }
 
-/* ---- what it reads ---- */
+/* ---- input ---- */
 
 static int read_log(struct request *q, struct err *e)
 {
@@ -204,7 +204,7 @@ static int read_log(struct request *q, struct err *e)
     return rc;
 }
 
-/* Why there is nothing to run. */
+/* Explains why there is nothing to run. */
 static int no_jobs(const struct request *q, struct wall first, struct wall last, size_t n)
 {
     char from[TIME_ISO_MAX], to[TIME_ISO_MAX];
@@ -279,7 +279,7 @@ static int load(struct request *q)
     return rc == CLI_OK ? load_traces(q) : rc;
 }
 
-/* ---- what it prints ---- */
+/* ---- output ---- */
 
 static void on_progress(void *ctx, int64_t ended, int64_t of)
 {
@@ -323,14 +323,14 @@ static void cell_part(struct table *t, double part, double whole)
 
 #define LINES_MAX 32
 
-/* What is said of one file of pools, a line each. */
+/* The column of one pool file, one line per value. */
 struct column {
     const char *names[LINES_MAX];
     char texts[LINES_MAX][32];
     size_t n;
 };
 
-/* Lines that would be empty in all columns are left out of all. */
+/* Lines that are empty in all columns are left out. */
 struct wanted {
     bool deadlines, gpus, given_up, racks, data, storage;
 };
@@ -454,7 +454,7 @@ static void print_sums(const struct study *s, size_t n)
     free(columns);
 }
 
-/* Of what the time of a pool's machines is told apart into. */
+/* The kinds of time of a pool's machines. */
 static const struct {
     const char *name;
     enum ledger_kind kind;
@@ -463,7 +463,7 @@ static const struct {
     {"GANG-WAIT", LEDGER_GANG_WAIT}, {"IDLE", LEDGER_IDLE}};
 #define TIMES (sizeof times / sizeof times[0])
 
-/* Only what jobs on several nodes may have is left out where there is none. */
+/* Only lines for multi-node jobs are left out if there are none. */
 static bool is_shown(const struct study *s, enum ledger_kind kind)
 {
     return kind != LEDGER_GANG_WAIT || s->r.ms[kind] > 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job has used of the processor and of memory, against what it asked for.
+ * Processor and memory use of a job compared with its request.
  */
 #ifndef BELAY_CLI_REPORTS_USED_H
 #define BELAY_CLI_REPORTS_USED_H
@@ -9,17 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of the newest attempt, on all of its nodes. */
+/* Of the newest attempt, on all its nodes. */
 struct used {
-    int64_t cpu_ms, user_ms; /* the second: of the first, in user mode; 0: not known */
+    int64_t cpu_ms, user_ms; /* total; user mode only; 0 = unknown */
     int64_t ran_ms;          /* from its start to its end, or now */
-    int64_t ranks;           /* nodes that told something */
-    int64_t peak_most;       /* bytes, on the node that had the most; 0: not known */
-    int64_t peak_rank;       /* of that node; -1: not known */
+    int64_t ranks;           /* nodes that reported */
+    int64_t peak_most;       /* bytes, maximum over nodes; 0 = unknown */
+    int64_t peak_rank;       /* of that node; -1 = unknown */
     int64_t peak_sum;
 };
 
-/* detail: all of GET /jobs/ID. False: nobody has told anything. */
+/* detail: the reply of GET /jobs/ID. False if nothing was reported. */
 bool used_of(const json_t *detail, struct used *ret_used);
 
 #endif

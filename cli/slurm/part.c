@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A part of a step, on its own node (see parts.h): what it is told, and `srun --part`, which the
+ * A part of a step, on its own node (see parts.h): its parameters, and `srun --part`, which the
  * session starts.
  *
  *     srun --part --fork--> relay --fork--> step_tasks
  *
- * The first ends when the connection stands, and the session with it. The relay sends what the
- * tasks write, whole lines where it can, and their exit code, passes signals on, and ends them when
- * srun is gone. All of it is in the task's group, so none outlives the job.
+ * The first process ends when the connection is established, and the session with it. The relay
+ * sends the tasks' output (in whole lines where possible) and their exit code, forwards signals,
+ * and ends the tasks when srun is gone. All of it is in the task's process group, so nothing
+ * outlives the job.
  *
- * The environment is that of srun, but for what is of a node: that stays this one's.
+ * The environment is srun's, except for variables of a node, which stay this node's.
  */
 #include "cli/slurm/parts.h"
 
@@ -40,10 +41,10 @@
 #define CONNECT_S 20
 #define RETRY_FIRST_MS 50
 #define RETRY_MAX_MS 2000
-#define LINE_MAX_BYTES 32768 /* of a line that is held back for its end */
+#define LINE_MAX_BYTES 32768 /* of a line held back until its end */
 #define HANG_UP_MS 2000
 
-/* ---- what it is told ---- */
+/* ---- parameters ---- */
 
 static json_t *opt(const char *text)
 {
@@ -150,7 +151,7 @@ static int read_meta(const json_t *v, struct part *p, bool *ret_programs, size_t
     return json_reader_finish(&r);
 }
 
-/* The next text that ends with NUL; NULL: there is none. */
+/* The next NUL-terminated text; NULL if there is none. */
 static char *next_text(const char **p, const char *end)
 {
     const char *nul = *p < end ? memchr(*p, '\0', (size_t)(end - *p)) : NULL;
@@ -216,7 +217,7 @@ void part_deinit(struct part *p)
     *p = (struct part){0};
 }
 
-/* ---- its environment ---- */
+/* ---- environment ---- */
 
 static bool is_of_node(const char *entry)
 {
@@ -231,7 +232,8 @@ static bool is_of_node(const char *entry)
     return false;
 }
 
-/* A checkpoint directory that nobody saves would be a lie. */
+/* Variables that only apply on the first node: a checkpoint directory elsewhere would not be saved.
+ */
 static bool is_of_first(const char *entry)
 {
     return str_starts(entry, "BELAY_CHECKPOINT_DIR=") || str_starts(entry, "BELAY_STDIN=");
@@ -255,9 +257,9 @@ static void take_environment(const struct part *p)
     environ = env;
 }
 
-/* ---- its connection ---- */
+/* ---- connection ---- */
 
-/* One try. ERR_CONFLICT: nobody listens there, nor will. */
+/* One try. ERR_CONFLICT: there is no listener, nor will there be. */
 static int connect_once(const struct part *p, int64_t deadline_ms, int *ret_fd,
     struct part_tls **ret_tls, struct err *e)
 {
@@ -271,7 +273,7 @@ static int connect_once(const struct part *p, int64_t deadline_ms, int *ret_fd,
     if (getaddrinfo(p->address, port, &want, &found) != 0)
         return err_set(e, ERR_CONFLICT, "%s", strerror(EADDRNOTAVAIL));
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)); /* of connect(2), too */
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)); /* also applies to connect(2) */
     int rc = fd < 0 || connect(fd, found->ai_addr, found->ai_addrlen) < 0 ? -1 : 0;
     int why = errno;
     freeaddrinfo(found);
@@ -284,14 +286,14 @@ static int connect_once(const struct part *p, int64_t deadline_ms, int *ret_fd,
             close(fd);
         return rc;
     }
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none,
-        sizeof(none)); /* a srun that is stopped holds its tasks up */
+    setsockopt(
+        fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none)); /* a stopped srun must block its tasks */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
     *ret_fd = fd;
     return 0;
 }
 
-/* Where many others connect, it may be hung up before it has said anything. */
+/* If many others connect, srun may close the connection before the part has sent anything. */
 static int connect_to(const struct part *p, int *ret_fd, struct part_tls **ret_tls, struct err *e)
 {
     int64_t deadline_ms = clock_mono(&clock_system).ms + CONNECT_S * 1000,
@@ -314,10 +316,10 @@ static int connect_to(const struct part *p, int *ret_fd, struct part_tls **ret_t
 struct relay {
     int fd, signals;
     struct part_tls *tls;
-    int pipes[2]; /* -1: at its end */
+    int pipes[2]; /* -1 after EOF */
     struct buf held[2];
     pid_t step;
-    bool gone; /* srun is */
+    bool gone; /* srun is gone */
 };
 
 static void send_all(struct relay *r, const struct buf *frame)
@@ -333,7 +335,7 @@ static void send_frame(struct relay *r, enum frame_type type, const void *p, siz
     buf_deinit(&frame);
 }
 
-/* all: also what is not a whole line. */
+/* all: including an incomplete line. */
 static void send_held(struct relay *r, int which, bool all)
 {
     struct buf *b = &r->held[which];
@@ -347,7 +349,7 @@ static void send_held(struct relay *r, int which, bool all)
     buf_remove_front(b, n);
 }
 
-/* False: there is nothing more (now). */
+/* False if there is nothing more (now). */
 static bool read_pipe(struct relay *r, int which)
 {
     ssize_t n =
@@ -377,7 +379,7 @@ static void obey(struct relay *r, struct buf *said)
         if (signum == SIGKILL)
             kill(-r->step, SIGKILL);
         else if (signum > 0)
-            kill(r->step, signum); /* which passes it on */
+            kill(r->step, signum); /* which forwards it */
         buf_remove_front(said, used);
     }
     r->gone = r->gone || rc < 0;
@@ -393,13 +395,13 @@ static _Noreturn void end_tasks(struct relay *r)
     _exit(0);
 }
 
-/* Until they have ended, or srun has. */
+/* Runs until they have ended, or srun has. */
 static _Noreturn void relay(struct relay *r)
 {
     struct buf said = {0};
     int status = 0;
     bool ended = false;
-    obey(r, &said); /* what came with the handshake */
+    obey(r, &said); /* received with the handshake */
     while (!ended && !r->gone) {
         struct pollfd p[4] = {{.fd = r->fd, .events = POLLIN},
             {.fd = r->pipes[0], .events = POLLIN}, {.fd = r->pipes[1], .events = POLLIN},
@@ -420,7 +422,8 @@ static _Noreturn void relay(struct relay *r)
         end_tasks(r);
     for (int i = 0; i < 2; i++) {
         while (read_pipe(r, i))
-            ; /* what they wrote before they ended; what others hold open is not waited for */
+            /* output written before they ended; descriptors held open by others are not awaited */
+            ;
         send_held(r, i, true);
     }
     char code = (char)(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
@@ -447,7 +450,7 @@ static _Noreturn void be_tasks(const struct part *p, const int pipes[2])
     _exit(code);
 }
 
-/* Nothing of the session is left with it. */
+/* Closes everything that belongs to the session. */
 static void let_go(void)
 {
     int null = open("/dev/null", O_RDWR);
@@ -474,7 +477,7 @@ static _Noreturn void serve(const struct part *p, int fd, struct part_tls *tls)
     if (r.step == 0)
         be_tasks(p, (const int[]){out[1], err[1]});
     if (r.step < 0)
-        _exit(1); /* the connection breaks off */
+        _exit(1); /* which closes the connection */
     setpgid(r.step, r.step);
     close(out[1]);
     close(err[1]);

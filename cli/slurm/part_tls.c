@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See part_tls.h. OpenSSL reads and writes memory, and the socket is ours: so nothing raises
- * SIGPIPE, and what blocks is decided here.
+ * See part_tls.h. OpenSSL reads and writes memory, and we handle the socket: so nothing raises
+ * SIGPIPE, and blocking is decided here.
  */
 #include "cli/slurm/part_tls.h"
 
@@ -21,7 +21,7 @@
 #define KEY_BYTES (PART_KEY_HEX / 2)
 #define CIPHER "TLS_AES_128_GCM_SHA256"
 #define PIECE 65536
-/* What srun says first: the part is taken. A client's handshake ends before the server's does. */
+/* srun's first byte: the part is accepted. A client's handshake ends before the server's does. */
 #define TAKEN 't'
 
 static const unsigned char cipher_id[] = {0x13, 0x01}; /* CIPHER */
@@ -34,14 +34,14 @@ struct part_tls {
     struct buf unsent;
     part_key_fn key; /* srun's side */
     void *key_ctx;
-    int64_t part;        /* who it is, or says that it is; -1: not known */
+    int64_t part;        /* verified or claimed; -1 = unknown */
     const char *own_key; /* a part's side, while it connects */
     char identity[24];
 };
 
 /* ---- keys ---- */
 
-/* NULL: there is no memory, or the key is none. */
+/* NULL if out of memory, or if the key is malformed. */
 static SSL_SESSION *session_of(SSL *ssl, const char *hex)
 {
     unsigned char key[KEY_BYTES];
@@ -60,8 +60,7 @@ static SSL_SESSION *session_of(SSL *ssl, const char *hex)
     return s;
 }
 
-/* srun's side: whose key it is to be. An unknown name is not an error, but then there is no key in
- * common. */
+/* srun's side: the expected key. An unknown name is not an error, but the keys will not match. */
 static int on_find(SSL *ssl, const unsigned char *name, size_t n, SSL_SESSION **ret_session)
 {
     struct part_tls *t = SSL_get_ex_data(ssl, 0);
@@ -143,7 +142,7 @@ struct part_tls *part_tls_accept(int fd, part_key_fn key, void *ctx)
 
 /* ---- the socket ---- */
 
-/* What OpenSSL has written, and what was left of it. False: the connection has failed. */
+/* Sends OpenSSL's output, including earlier leftovers. False if the connection has failed. */
 static bool flush_out(struct part_tls *t)
 {
     for (int n; (n = BIO_read(t->out, buf_reserve(&t->unsent, PIECE), PIECE)) > 0;)
@@ -160,7 +159,7 @@ static bool flush_out(struct part_tls *t)
     return true;
 }
 
-/* 1: something came; 0: nothing is there (now); -1: the end. */
+/* 1: data received; 0: none (now); -1: EOF. */
 static int fill_in(struct part_tls *t, int flags)
 {
     char *piece = mem_alloc(PIECE);
@@ -176,7 +175,7 @@ static int fill_in(struct part_tls *t, int flags)
 
 /* ---- the handshake ---- */
 
-/* 1: done; 0: more has to come; -1: failed. */
+/* 1: done; 0: more data is needed; -1: failed. */
 static int shake(struct part_tls *t)
 {
     ERR_clear_error();
@@ -184,7 +183,7 @@ static int shake(struct part_tls *t)
     int why = rc == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, rc);
     bool sent = flush_out(t);
     if (rc == 1)
-        return sent && SSL_session_reused(t->ssl) ? 1 : -1; /* with the key, that is */
+        return sent && SSL_session_reused(t->ssl) ? 1 : -1; /* that is, with the key */
     return sent && why == SSL_ERROR_WANT_READ ? 0 : -1;
 }
 
@@ -198,7 +197,7 @@ int part_tls_greet(struct part_tls *t, int64_t *ret_part)
     return rc == 0 && came < 0 ? -1 : rc;
 }
 
-/* The same, until srun has said that the part is taken. */
+/* The same, until srun has confirmed that the part is accepted. */
 static int shake_and_hear(struct part_tls *t)
 {
     char said;
@@ -228,7 +227,7 @@ int part_tls_connect(int fd, int64_t part, const char *key, int64_t deadline_ms,
     t->own_key = key;
     t->part = part;
     snprintf(t->identity, sizeof(t->identity), "%lld", (long long)part);
-    SSL_set_verify(t->ssl, SSL_VERIFY_PEER, NULL); /* no certificate is good */
+    SSL_set_verify(t->ssl, SSL_VERIFY_PEER, NULL); /* no certificate is valid */
     SSL_set_connect_state(t->ssl);
     while ((rc = shake_and_hear(t)) == 0 && came >= 0) {
         int ready = wait_for(fd, deadline_ms);
@@ -248,7 +247,7 @@ int part_tls_connect(int fd, int64_t part, const char *key, int64_t deadline_ms,
                     : err_set(e, ERR_DENIED, "who answers does not have this step's key");
 }
 
-/* ---- what is said ---- */
+/* ---- data ---- */
 
 bool part_tls_hear(struct part_tls *t, struct buf *in)
 {

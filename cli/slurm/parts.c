@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See parts.h. A process for each part has it started (struct client waits for one call at a time),
- * and ends with that; from then on its connection is the part.
+ * See parts.h. Each part is started by its own process (because struct client makes one call at a
+ * time), which then ends; after that the part is represented by its connection.
  *
- * Whoever connects and does not show within HELLO_MS that it has a key is hung up; when there are
- * GUESTS_MAX of them, the oldest of the address that most have, so that a flood displaces itself
- * and not a part, which tries again. A part that was started, as far as is known, has CONNECT_MS to
- * connect: where a session broke off, it may have been.
+ * A peer that does not prove within HELLO_MS that it has a key is disconnected. When there are
+ * GUESTS_MAX such peers, the oldest of the address with the most connections is disconnected, so
+ * that a flood displaces itself and not a part, which retries. A part believed to be started has
+ * CONNECT_MS to connect: it may have been started even if its session broke.
  */
 #include "cli/slurm/parts.h"
 
@@ -35,28 +35,28 @@
 #define STEPS_FILE_MAX (1u << 20)
 #define HELLO_MS 10000
 #define CONNECT_MS 30000
-#define START_MS 300000 /* a node of the job that is only being started */
+#define START_MS 300000 /* for a node of the job that is still starting */
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS 5000
 #define GUESTS_MAX 128
-#define AT_ONCE 16   /* connections that are accepted before the others are looked at */
-#define NOT_KNOWN 75 /* exit code of who starts a part: whether that was started is not known */
+#define AT_ONCE 16   /* connections accepted before the others are served */
+#define NOT_KNOWN 75 /* exit code of a starter: it is unknown whether the part was started */
 
-/* Somebody who has connected and not shown yet to have a key. */
+/* A connection that has not proved yet to have a key. */
 struct guest {
-    int fd;               /* -1: none */
-    struct part_tls *tls; /* NULL: it has not said anything */
+    int fd;               /* -1 = none */
+    struct part_tls *tls; /* NULL until it has sent something */
     struct in6_addr address;
     int64_t until_ms;
-    bool is_likely; /* it, or who plays again what it has said */
+    bool is_likely; /* a part, or a replay of its first message */
 };
 
 struct remote {
     int64_t index; /* among the step's nodes */
     char key[PART_KEY_HEX + 1];
-    pid_t starter;    /* 0: it has ended */
-    int64_t until_ms; /* it has to have connected; 0: not yet begun to count */
-    int fd;           /* -1: not connected, or not any more */
+    pid_t starter;    /* 0 once ended */
+    int64_t until_ms; /* deadline for connecting; 0 = not started yet */
+    int fd;           /* -1 if not connected, or no longer */
     struct part_tls *tls;
     struct buf in;
     bool was_there, ended;
@@ -67,7 +67,7 @@ struct parts {
     struct parts_ask ask;
     int listener;
     int64_t port;
-    int out, err; /* where what they say goes */
+    int out, err; /* where their output goes */
     struct remote *all;
     int64_t n;
     struct guest guests[GUESTS_MAX];
@@ -139,7 +139,7 @@ void step_nodes_deinit(struct step_nodes *n)
     *n = (struct step_nodes){0};
 }
 
-/* ---- beginning ---- */
+/* ---- creation ---- */
 
 static int listen_on(struct parts *p, int family, struct err *e)
 {
@@ -158,8 +158,8 @@ static int listen_on(struct parts *p, int family, struct err *e)
     return 0;
 }
 
-/* A file that tasks of several nodes write to is srun's to write; one that each has for itself is
- * its own. */
+/* A file shared by tasks of several nodes is written by srun; a file per task is written by the
+ * task's node. */
 static int open_shared(const struct parts *p, const char *pattern, int fallback)
 {
     if (!pattern || str_eq(pattern, "none") || pattern_tells_ranks(pattern))
@@ -241,7 +241,7 @@ void parts_destroy(struct parts *p)
     free(p);
 }
 
-/* ---- starting one ---- */
+/* ---- starting a part ---- */
 
 static void describe(const struct parts *p, const struct remote *r, struct buf *out)
 {
@@ -285,8 +285,7 @@ static void wait_a_little(int64_t *delay_ms)
     *delay_ms = *delay_ms * 2 < RETRY_MAX_MS ? *delay_ms * 2 : RETRY_MAX_MS;
 }
 
-/* Of belayd, or of a node that is only being started, it is not the last word that they are not
- * there. */
+/* An unreachable belayd, or a node that is still starting, is retried. */
 static int start_part(const struct parts *p, const struct remote *r, const struct buf *text)
 {
     static const char *const words[] = {"belay", "slurm", "srun", PART_FLAG};
@@ -375,7 +374,7 @@ void parts_reap(struct parts *p, pid_t pid, int status)
         if (fine || unknown)
             r->until_ms = now_ms() + CONNECT_MS;
         else
-            fail(p, r, NULL); /* it has said why */
+            fail(p, r, NULL); /* it has reported why */
     }
 }
 
@@ -411,8 +410,8 @@ static void send_signal(struct parts *p, struct remote *r, int signum)
     buf_deinit(&frame);
 }
 
-/* One that is not there yet is not to come: it has ended here and now, for whoever starts it may
- * have done so already. */
+/* A part not connected yet is treated as ended and refused later, because its starter may already
+ * have started it. */
 static void call_off(struct parts *p, struct remote *r)
 {
     if (r->starter > 0)
@@ -433,20 +432,20 @@ void parts_signal(struct parts *p, int signum)
     }
 }
 
-/* ---- what comes ---- */
+/* ---- received data ---- */
 
 static void write_all(int fd, const char *p, size_t n)
 {
     while (n > 0) {
         ssize_t k = write(fd, p, n);
         if (k < 0 && errno != EINTR)
-            return; /* as a task whose output nobody reads */
+            return; /* discarded, like output that is not read */
         p += k > 0 ? k : 0;
         n -= k > 0 ? (size_t)k : 0;
     }
 }
 
-/* True: it has ended, with another code than 0. */
+/* True if it has ended with an exit code other than 0. */
 static bool take_frame(struct parts *p, struct remote *r, const struct frame *f)
 {
     if (f->type == FRAME_OUT || f->type == FRAME_ERR) {
@@ -494,7 +493,7 @@ static const char *key_of(void *ctx, int64_t index)
     return r ? r->key : NULL;
 }
 
-/* It has the key. What it said behind that is here already. As read_part. */
+/* It has proved its key. Data sent with the proof has already arrived. Returns as read_part. */
 static bool take_guest(struct parts *p, struct guest *g, struct remote *r)
 {
     int yes = 1;
@@ -522,8 +521,8 @@ static bool read_guest(struct parts *p, struct guest *g)
     return false;
 }
 
-/* Where there is no place left: the oldest of the address that most of them have, but for those
- * that seem to be parts. */
+/* When full: drops the oldest connection of the address with the most, except those that appear to
+ * be parts. */
 static struct guest *most_in_the_way(struct parts *p)
 {
     struct guest *found = &p->guests[0];
@@ -561,7 +560,7 @@ static struct in6_addr address_of(const struct sockaddr_storage *a)
     return address;
 }
 
-/* A few at a time, so that those are heard meanwhile who have a key. */
+/* A few at a time, so that connections with a key are served meanwhile. */
 static void let_in(struct parts *p)
 {
     for (int i = 0; i < AT_ONCE; i++) {

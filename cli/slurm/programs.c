@@ -16,11 +16,11 @@
 
 struct lines {
     const char *p;
-    int number;      /* of the one that was read last, from 1 */
-    struct buf text; /* with those that a \ joins to it */
+    int number;      /* of the last line read, from 1 */
+    struct buf text; /* including lines joined by \ */
 };
 
-/* The next that is no remark and not empty; false: there are no more. */
+/* The next line that is neither a comment nor empty; false at the end. */
 static bool next_line(struct lines *l)
 {
     while (*l->p) {
@@ -63,7 +63,7 @@ static bool read_task(const char **p, int64_t *ret_task)
     return n < LAYOUT_TASKS_MAX;
 }
 
-/* The next "3" or "4-6" of a list that a blank ends; false: it is none. */
+/* The next "3" or "4-6" of a list ended by a blank; false if malformed. */
 static bool next_range(const char **p, int64_t *ret_from, int64_t *ret_to)
 {
     *p += **p == ',';
@@ -83,7 +83,7 @@ static bool is_end(const char *p)
     return !*p || strchr(BLANKS, *p);
 }
 
-/* *ret_rest: behind the tasks. *ret_place: the task's among them; -1: it is none of them. */
+/* *ret_rest: the text after the tasks. *ret_place: the task's index among them; -1 if it is not. */
 static int find_task(
     const struct lines *l, int64_t task, int64_t *ret_place, const char **ret_rest, struct err *e)
 {
@@ -118,7 +118,7 @@ static const char *add_value(const char *p, int64_t task, int64_t place, struct 
     return p + 2;
 }
 
-/* 1: the next word is in out; 0: there are no more. ERR_INVALID */
+/* 1: the next word is in out; 0: at the end. ERR_INVALID */
 static int next_word(const struct lines *l, const char **at, int64_t task, int64_t place,
     struct buf *out, struct err *e)
 {
@@ -198,9 +198,9 @@ int programs_words(
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- the file ---- */
 
-/* Marks the tasks of the line. *ret_all: it is for all others. */
+/* Marks the tasks of the line. *ret_all: the line applies to all others. */
 static int take_tasks(
     const struct lines *l, int64_t tasks, bool *taken, bool *ret_all, struct err *e)
 {
@@ -208,7 +208,7 @@ static int take_tasks(
     int64_t from, to;
     *ret_all = *p == '*';
     while (!*ret_all && !is_end(p)) {
-        next_range(&p, &from, &to); /* has been looked at */
+        next_range(&p, &from, &to); /* already checked */
         if (to >= tasks)
             return err_set(e, ERR_INVALID, "line %d: there is no task %lld: the step has %lld",
                 l->number, (long long)to, (long long)tasks);

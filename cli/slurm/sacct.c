@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sacct: what became of jobs. belay keeps no accounts of steps: each job has one line, as with
- * sacct -X.
+ * sacct: past jobs. belay keeps no accounts of steps: each job has one line, as with sacct -X.
  */
 #include "cli/slurm/slurm_programs.h"
 
@@ -139,7 +138,7 @@ struct sacct {
     enum { ALIGNED, BARS, BARS_TRAILING } style;
     bool no_header, json, all_users;
     char me[64];
-    struct buf jobs_named, users, job_names, pools, states, accounts; /* as options named them */
+    struct buf jobs_named, users, job_names, pools, states, accounts; /* as given in options */
     struct buf out;
     json_t *jobs;
 };
@@ -202,14 +201,14 @@ static int refuse(const char *what)
     return CLI_FAILED;
 }
 
-/* What is said again adds to it: "-j 1 -j 2". */
+/* Repeated options accumulate: "-j 1 -j 2". */
 static const char *one_more(struct buf *list, const char *word)
 {
     buf_printf(list, "%s%s", list->len ? "," : "", word);
     return buf_str(list);
 }
 
-/* -1: go on; else the exit code. */
+/* Returns -1 to continue; else the exit code. */
 static int option(struct sacct *s, int c, const char *word)
 {
     switch (c) {
@@ -282,7 +281,7 @@ static int option(struct sacct *s, int c, const char *word)
         return refuse(word);
     case '?':
         return CLI_FAILED;
-    default: /* D, X, L, T, v: there are no steps, duplicates or clusters to leave out or to add */
+    default: /* D, X, L, T, v: there are no steps, duplicates or clusters to add or leave out */
         return -1;
     }
 }
@@ -296,7 +295,7 @@ static int read_time(const char *text, struct wall *ret_at)
     return CLI_FAILED;
 }
 
-/* Without a word of the user's it is today, for jobs that are named any time. */
+/* The default is today, and any time for named jobs. */
 static int prepare(struct sacct *s)
 {
     struct err e;

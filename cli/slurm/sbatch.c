@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * sbatch [OPTION...] [SCRIPT [ARG...]]: belay submit with Slurm's words, defaults and exit codes.
- * What it does otherwise: the environment goes along, output is written to slurm-%j.out, warnings
- * come before the number.
+ * Differences: the environment is passed along, output is written to slurm-%j.out, warnings come
+ * before the number.
  */
 #include "cli/slurm/slurm_programs.h"
 
@@ -30,10 +30,10 @@ enum {
 
 struct sbatch {
     struct submission s;
-    char *wrap; /* NULL: a script is submitted */
+    char *wrap; /* NULL to submit a script */
 };
 
-/* argument: as getopt_long(3) has it */
+/* argument: as in getopt_long(3) */
 static void add_option(
     struct option *o, struct buf *letters, const char *name, char letter, int argument, int val)
 {
@@ -50,8 +50,7 @@ static bool is_own(const char *name)
     return str_eq(name, "wait") || str_eq(name, "wrap") || str_eq(name, "quiet");
 }
 
-/* Every flag of the table, and those that are refused or pass without effect. The caller frees
- * both. */
+/* Every flag of the table, and those that are refused or ignored. The caller frees both. */
 static struct option *build_options(struct buf *letters)
 {
     size_t n = 0, n_foreign = 0;
@@ -81,7 +80,7 @@ static struct option *build_options(struct buf *letters)
     return o;
 }
 
-/* The option that a letter belongs to; what is above all letters stays. */
+/* The option that a letter belongs to; values above all letters are unchanged. */
 static int val_of(int c)
 {
     if (c > 255)
@@ -133,7 +132,7 @@ static void add(struct sbatch *u, int val)
     }
 }
 
-/* -1: to be submitted; else the exit code. */
+/* -1: submit it; else the exit code. */
 static int read_options(int argc, char **argv, struct sbatch *u)
 {
     struct buf letters = {0};

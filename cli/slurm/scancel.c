@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scancel: ends jobs, by number or by what they have in common, or sends their processes a signal:
- * by a session (cli/session.h) with each rank, so that what is told as sent was taken by its node.
+ * scancel: cancels jobs, by number or by common properties, or sends their processes a signal: by a
+ * session (cli/session.h) with each rank, so that a signal reported as sent was received by its
+ * node.
  */
 #include "cli/slurm/slurm_programs.h"
 
@@ -48,15 +49,15 @@ static const struct option options[] = {
 };
 
 #define HEAR_MS 20000
-#define PIECES_MAX 1000 /* of one request: it has some 40 KB then at most */
+#define PIECES_MAX 1000 /* in one request: at most some 40 KB */
 
 struct scancel {
     struct slurm_query q;
     const char *nodes;
-    bool quiet, verbose, picks; /* picks: by what jobs have in common */
-    int signal;                 /* is sent, and the jobs go on; 0: they end */
-    const char *to;             /* as session.h has it */
-    int rc;                     /* of those that it was sent to so far */
+    bool quiet, verbose, picks; /* picks: jobs are selected by properties */
+    int signal;                 /* signal to send instead of cancelling; 0 = cancel */
+    const char *to;             /* as in session.h */
+    int rc;                     /* exit code so far */
     char me[64];
     struct client *c;
     int64_t *ids;
@@ -72,8 +73,8 @@ static void on_job(void *ctx, const struct slurm_job *j)
     s->ids[s->n_ids++] = cli_int(j->job, "id", 0);
 }
 
-/* A job that has ended is what was wanted, and one that never was is none that runs, as to Slurm:
- * -v tells. */
+/* Cancelling an ended job succeeds, and a job that never existed counts as ended, as in Slurm: -v
+ * reports it. */
 static int cancel(struct scancel *s, const char *shown, int64_t id, const char *tasks)
 {
     char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)id);
@@ -129,7 +130,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Numbers that follow each other are one piece. */
+/* Consecutive numbers are joined to one piece. */
 static void add_pieces(const struct scancel *s, size_t *at, json_t *pieces)
 {
     while (*at < s->n_ids && json_array_size(pieces) < PIECES_MAX) {
@@ -171,7 +172,7 @@ static int cancel_picked(struct scancel *s)
     return rc;
 }
 
-/* Until its node says that it was sent. *ret_code: 1 when nobody would hear it. */
+/* Waits until its node has sent it. *ret_code: 1 if no process would receive it. */
 static int send_signal(
     struct client *c, const struct session_ask *ask, int *ret_code, struct err *e)
 {
@@ -184,7 +185,7 @@ static int send_signal(
     return rc;
 }
 
-/* To each of its ranks. One that has nobody who would hear it is no mistake, as in Slurm. */
+/* Sends to each rank. A rank without a receiving process is not an error, as in Slurm. */
 static void signal_job(void *ctx, const struct slurm_job *j)
 {
     struct scancel *s = ctx;
@@ -229,7 +230,7 @@ static int refuse(const char *what, const char *instead)
     return CLI_FAILED;
 }
 
-/* -1: go on; else the exit code. */
+/* Returns -1 to continue; else the exit code. */
 static int option(struct scancel *s, int c)
 {
     const char **filter = c == 'n'   ? &s->q.name

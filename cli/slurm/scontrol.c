@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scontrol: shows jobs, nodes and partitions, changes jobs, and takes lists of hosts apart.
+ * scontrol: shows jobs, nodes and partitions, changes jobs, and expands lists of hosts.
  */
 #include "cli/slurm/slurm_programs.h"
 
@@ -35,7 +35,7 @@ static const struct option options[] = {
 struct scontrol {
     struct client *c;
     bool one_line, json;
-    json_t *list; /* of --json */
+    json_t *list; /* for --json */
     int shown;
 };
 
@@ -47,7 +47,7 @@ static int fail(const char *fmt, const char *text)
 
 /* ---- show job ---- */
 
-/* "Name=value" with what stands before it: a blank, or a line of its own. */
+/* "Name=value" with its prefix: a blank, or a new line. */
 static void put(const struct scontrol *s, bool new_line, const char *name, const char *value)
 {
     printf("%s%s=%s", !new_line ? " " : s->one_line ? " " : "\n   ", name, value);
@@ -283,7 +283,7 @@ static int show_hostnames(const char *list)
     return rc == 0 ? CLI_OK : CLI_FAILED;
 }
 
-/* Names with commas are a list of hosts: belay folds none together. */
+/* Names separated by commas are a list of hosts: belay folds none. */
 static int show_hostlist(const char *list)
 {
     struct buf out = {0};

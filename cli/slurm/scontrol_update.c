@@ -17,7 +17,7 @@
 
 /* ---- words of jobs ---- */
 
-/* Those that belay update has, with Slurm's meaning of values. */
+/* Those that belay update has, with Slurm's interpretation of values. */
 static const struct {
     const char *slurm, *key;
 } same[] = {{"JobName", "name"}, {"Name", "name"}, {"Partition", "partition"}, {"QOS", "qos"},
@@ -26,7 +26,7 @@ static const struct {
     {"Features", "constraint"}, {"Licenses", "licenses"}, {"ArrayTaskThrottle", "at-once"},
     {"Requeue", "requeue"}, {"ReqNodeList", "nodelist"}, {"ExcNodeList", "exclude"}};
 
-/* Nothing of belay's depends on them. */
+/* No decision of belay depends on them. */
 static const char *const harmless[] = {"Comment", "AdminComment", "SystemComment", "WCKey",
     "BurstBuffer", "Profile", "ResetAccrueTime", "SiteFactor", NULL};
 
@@ -95,7 +95,7 @@ static int put_limit(
     return 0;
 }
 
-/* To Slurm they are the job's, to belay each node's. */
+/* In Slurm they are the job's, in belay each node's. */
 static int put_cpus(const char *value, const json_t *job, json_t *changes, struct err *e)
 {
     const json_t *changed = json_object_get(changes, "nodes");
@@ -124,7 +124,7 @@ static int put_memory_per_cpu(const char *value, const json_t *job, json_t *chan
     return rc;
 }
 
-/* The script of a job that gets several is on the first of them, as Slurm has it. */
+/* The script of a job that becomes multi-node runs on the first node, as in Slurm. */
 static int put_nodes(
     const char *value, const json_t *job, json_t *changes, char **told, struct err *e)
 {
@@ -196,7 +196,7 @@ int scontrol_update_word(
 struct update {
     struct client *c;
     char **words;
-    int n, skip; /* skip: the word that says which */
+    int n, skip; /* skip: the word that selects the jobs */
 };
 
 static int fail(const char *which, const char *text)
@@ -211,7 +211,7 @@ static bool is_named(const char *word, const char *name)
     return strncasecmp(word, name, n) == 0 && word[n] == '=';
 }
 
-/* What the words say of this job. False after a report. */
+/* The changes that the words make to this job. False after a report. */
 static bool read_words(
     const struct update *u, const char *which, const json_t *job, json_t *changes)
 {
@@ -235,8 +235,8 @@ static bool read_words(
     return rc == 0;
 }
 
-/* Of an array what has not begun, or a job. only: of several, what does not say how many tasks run
- * at once. */
+/* Updates a job, or the tasks of an array that have not started. only: ignores a change of the
+ * limit of concurrent tasks. */
 static int update_one(const struct update *u, const char *which, const json_t *job, bool only)
 {
     json_t *changes = json_object(), *v = NULL;
@@ -261,7 +261,7 @@ static bool has_index(const char *tasks, int64_t index)
     return !*tasks || (ranges_parse(tasks, &set, &unused) == 0 && ranges_has(&set, (int32_t)index));
 }
 
-/* Tasks that have begun are jobs of their own; those of all that are named, or all. */
+/* Started tasks are jobs of their own; the named ones, or all. */
 static int update_tasks(
     const struct update *u, const char *which, const json_t *array, const char *tasks, int *seen)
 {

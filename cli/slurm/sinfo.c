@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sinfo: belay's pools as partitions, and their nodes. What an elastic pool may still launch is
- * shown as Slurm shows nodes that are powered down: "idle~".
+ * sinfo: belay's pools as partitions, and their nodes. Machines that an elastic pool may still
+ * launch are shown as Slurm shows powered-down nodes: "idle~".
  */
 #include "cli/slurm/slurm_programs.h"
 
@@ -117,12 +117,12 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What one line stands for: nodes that are alike, of one pool if the format shows pools. */
+/* One line: equal nodes, of one pool if the format shows pools. */
 struct group {
     const char *pool;
-    const char *state; /* Slurm's long word, lower case; "~" behind it: powered down */
+    const char *state; /* Slurm's long state, lower case; with "~": powered down */
     struct buf nodes;
-    int64_t n, cpus, memory_mib; /* cpus, memory: of a node, the least of them */
+    int64_t n, cpus, memory_mib; /* cpus, memory: per node, the minimum */
     int64_t cpus_used, cpus_all, n_used, n_idle, n_other, cpus_idle, cpus_other;
     bool is_default, varies;
     const json_t *node; /* the first */
@@ -132,8 +132,8 @@ struct sinfo {
     const char *letters, *names, *pools, *states, *nodes;
     bool no_header, by_node, long_form, summary, json, dead, responding, reasons;
     struct slurm_format format;
-    bool groups_states; /* the format shows what differs between states */
-    bool groups_pools;  /* ... and between pools */
+    bool groups_states; /* the format shows something that differs between states */
+    bool groups_pools;  /* ... or between pools */
     struct group *groups;
     size_t n_groups;
 };
@@ -163,7 +163,7 @@ static const char *compact(const char *state)
     return state;
 }
 
-/* Of the first of them. */
+/* Of the first node. */
 static void add_gres(struct buf *out, const struct group *g)
 {
     size_t before = out->len;
@@ -339,7 +339,7 @@ static void add_node(
     buf_printf(&g->nodes, "%s%s", g->nodes.len ? "," : "", name);
 }
 
-/* What it may still launch. */
+/* Adds machines that may still be launched. */
 static void add_dormant(struct sinfo *s, const json_t *pool, int64_t live, bool is_default)
 {
     int64_t left = cli_int(pool, "max_nodes", 0) - live;
@@ -380,7 +380,7 @@ static void gather(struct sinfo *s, const json_t *pools, const json_t *nodes)
     }
 }
 
-/* What a line shows is not looked at by name any more. */
+/* Lines are no longer looked up by name. */
 static void fold(struct sinfo *s)
 {
     for (size_t i = 0; i < s->n_groups; i++) {
@@ -433,7 +433,7 @@ static void print(struct sinfo *s)
     json_t *list = json_array();
     if (s->by_node && s->n_groups > 1)
         qsort(s->groups, s->n_groups, sizeof(*s->groups), by_name);
-    /* as wide as the longest name, as Slurm does */
+    /* as wide as the longest name, like Slurm */
     for (size_t i = 0; i < s->format.n && s->by_node && !s->letters && !s->names; i++)
         for (size_t k = 0; k < s->n_groups && s->format.pieces[i].field &&
                            s->format.pieces[i].field->what == NODES;
@@ -519,7 +519,7 @@ static void help(void)
         printf("  %%%c  %s\n", f->letter, f->name);
 }
 
-/* -1: go on; else the exit code. */
+/* Returns -1 to continue; else the exit code. */
 static int option(struct sinfo *s, int c)
 {
     const char **text = c == 'o'   ? &s->letters

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Formats of output, and what the programs with Slurm's names have in common (see slurm.h).
+ * Output formats, and code shared by the programs with Slurm's names (see slurm.h).
  */
 #include "cli/slurm/slurm.h"
 
@@ -25,7 +25,7 @@ static const struct slurm_field *field_of_letter(const struct slurm_field *field
     return NULL;
 }
 
-/* The whole name, or with beginnings the only one that begins so. */
+/* The full name, or, if abbreviations are allowed, a unique beginning. */
 static const struct slurm_field *field_of_name(
     const struct slurm_field *fields, const char *name, size_t n, bool beginnings)
 {
@@ -58,7 +58,7 @@ static int check_length(const char *text, struct slurm_format *f, struct err *e)
     return 0;
 }
 
-/* Digits at *p. False: more than SLURM_WIDTH_MAX. */
+/* Digits at *p. False if more than SLURM_WIDTH_MAX. */
 static bool read_width(const char **p, int *ret_width)
 {
     int n = 0;
@@ -208,7 +208,7 @@ void slurm_format_deinit(struct slurm_format *f)
 
 /* ---- writing them ---- */
 
-/* Columns of a terminal, roughly: characters. */
+/* Terminal columns, approximated by characters. */
 static size_t count_chars(const char *s, size_t n)
 {
     size_t chars = 0;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Flags that belay has not (flags/foreign.h), and those of jobs have no row. */
+/* Flags that belay does not have (flags/foreign.h); job/attributes.c has the others. */
 #define FOREIGN_OF_JOBS(p)                                                                         \
     {p "CORE_SPEC", "core-spec", VARIABLE_VALUE}, {p "DELAY_BOOT", "delay-boot", VARIABLE_VALUE},  \
         {p "NO_KILL", "no-kill", VARIABLE_SWITCH},                                                 \
@@ -115,11 +115,12 @@ struct slurm_variable *slurm_variables(const char *program)
         }
     }
     memcpy(all + n, own, n_own * sizeof(*own));
-    qsort(all, n + n_own, sizeof(*all), by_name); /* of two that say different the later counts */
+    /* of two different values the later one applies */
+    qsort(all, n + n_own, sizeof(*all), by_name);
     return all;
 }
 
-/* Slurm takes "0", "no" and "false" for one that is not set. */
+/* Slurm treats "0", "no" and "false" as unset. */
 static bool is_off(const struct slurm_variable *v, const char *value)
 {
     return !value || !*value ||
@@ -144,7 +145,7 @@ static int check_times(const char *program, struct err *e)
         str_show(format, shown));
 }
 
-/* Words of flags for what is set; ends with NULL. The caller's. */
+/* Flags for the variables that are set; NULL-terminated. The caller frees them. */
 static int make_words(const char *program, char ***ret_words, struct err *e)
 {
     size_t n = 0;
@@ -175,7 +176,7 @@ static int make_words(const char *program, char ***ret_words, struct err *e)
     return 0;
 }
 
-/* They stand before the words of the user's, of which the later count. */
+/* They precede the user's words, because later ones override. */
 static int run_with(const struct slurm_program *p, char *const *words, int argc, char **argv)
 {
     int n = 0;
@@ -186,7 +187,7 @@ static int run_with(const struct slurm_program *p, char *const *words, int argc,
     memcpy(all + 1, words, (size_t)n * sizeof(*all));
     memcpy(all + 1 + n, argv + 1, (size_t)(argc - 1) * sizeof(*all));
     all[n + argc] = NULL;
-    int rc = p->run(n + argc, all); /* puts them in another order */
+    int rc = p->run(n + argc, all); /* run permutes them */
     free(all);
     return rc;
 }
@@ -197,7 +198,7 @@ int slurm_program_run(const struct slurm_program *p, int argc, char **argv)
     struct err e;
     if (p->run == sbatch_main || p->run == salloc_main || p->run == srun_main ||
         p->run == scontrol_main)
-        /* of jobs they count more than the script, which submission.c sees to */
+        /* for jobs they override the script; handled in submission.c */
         return p->run(argc, argv);
     if (make_words(p->name, &words, &e) != 0) {
         slurm_error(p->name, "%s", e.text);

@@ -31,7 +31,7 @@ const struct slurm_state *slurm_state_find(const char *word)
     return NULL;
 }
 
-/* Why its last attempt ended, for people; "" when it is not known. */
+/* Why its last attempt ended, for people; "" if unknown. */
 static const char *end_text(const struct slurm_job *j)
 {
     const json_t *attempts = json_object_get(j->detail, "attempts");
@@ -59,8 +59,8 @@ static const char *ended_state(const struct slurm_job *j)
     return "FAILED";
 }
 
-/* Time limits count from here: of a job that runs its attempt's start; to Slurm one that is queued
- * again has not started. */
+/* Start for time limits: the attempt's start if it runs; in Slurm a requeued job has not started.
+ */
 static struct wall start_of(const struct slurm_job *j)
 {
     const char *state = cli_text(j->job, "state");
@@ -210,8 +210,7 @@ static void add_reason(struct buf *out, const struct slurm_job *j)
         buf_adds(out, "None");
 }
 
-/* As the agent names it; on the machine that asks, relative paths are made absolute as they are
- * there. */
+/* As the agent names it; relative paths are made absolute on the asking machine in the same way. */
 static void add_file(struct buf *out, const struct slurm_job *j, const char *key)
 {
     const json_t *launch = json_object_get(spec_of(j), "launch");
@@ -234,7 +233,7 @@ static void add_file(struct buf *out, const struct slurm_job *j, const char *key
     free(name);
 }
 
-/* "afterok:17,after:18+5,singleton"; those that have come true are left out, as in Slurm. */
+/* "afterok:17,after:18+5,singleton", without satisfied ones, as in Slurm. */
 static void add_dependency(struct buf *out, const struct slurm_job *j)
 {
     const json_t *list = json_object_get(j->detail, "depends"), *d;
@@ -257,7 +256,7 @@ static void add_dependency(struct buf *out, const struct slurm_job *j)
         buf_adds(out, "(null)");
 }
 
-/* Of "42_[1-3%2]" what stands in the brackets: the tasks of an array that have not begun. */
+/* The text in the brackets of "42_[1-3%2]": the tasks of an array that have not started. */
 static void add_indexes(struct buf *out, const char *ref)
 {
     const char *from = strchr(ref, '['), *to = strchr(ref, ']');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The programs with Slurm's names, a file each. Each takes its whole command line and returns its
- * exit code, as Slurm's does: 0, or 1 when anything went wrong; srun the command's.
+ * The programs with Slurm's names, one file each. Each gets its complete command line and returns
+ * its exit code, like Slurm's: 0, or 1 after any error; srun returns the command's.
  */
 #ifndef BELAY_CLI_SLURM_SLURM_PROGRAMS_H
 #define BELAY_CLI_SLURM_SLURM_PROGRAMS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of belayd's jobs a query of Slurm's means, and what has to be asked of each (see slurm.h).
+ * Selects the jobs of a Slurm query, and the data needed of each (see slurm.h).
  */
 #include "cli/slurm/slurm.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REASONS_MAX 100 /* of jobs that are named, asked for one by one */
+#define REASONS_MAX 100 /* for named jobs, requested one by one */
 #define PAGE 200
 #define WORDS_MAX 16      /* names in one parameter of belayd's, */
 #define NAME_MAX_BYTES 64 /* each shorter than this */
@@ -63,7 +63,7 @@ struct walk {
     slurm_job_fn on_job;
     void *ctx;
     json_t *nodes; /* all, live and gone; read when first needed */
-    json_t *pools; /* in force; likewise */
+    json_t *pools; /* active ones; read when first needed */
     int reasons;
     int starts;
 };
@@ -97,7 +97,7 @@ static void add_nodes(struct walk *w, const json_t *detail, const json_t *job, s
     }
 }
 
-/* A job that names none may run in any. */
+/* A job without a pool may run in any. */
 static void add_all_pools(struct walk *w, struct buf *out)
 {
     size_t i;
@@ -120,8 +120,8 @@ static void add_pools(struct walk *w, const json_t *job, struct buf *out)
         add_all_pools(w, out);
 }
 
-/* An array of which all has begun: its tasks tell of themselves. One that has ended has had no
- * attempt, and ended as they did. */
+/* An array whose tasks have all started is shown by its tasks. An ended one had no attempt of its
+ * own, and ended as they did. */
 static bool is_all_tasks(const json_t *job)
 {
     const char *state = cli_text(job, "state"), *end = cli_text(job, "end");
@@ -148,7 +148,7 @@ static bool is_wanted(const struct slurm_query *q, const struct slurm_job *j)
            slurm_list_has(q->name, cli_text(j->job, "name")) && slurm_lists_meet(q->pool, j->pools);
 }
 
-/* Takes nothing; detail NULL: read when the query wants it. */
+/* Takes over nothing; detail NULL: read if the query needs it. */
 static void visit(struct walk *w, const json_t *job, const json_t *detail)
 {
     struct slurm_job j = {.job = job, .detail = detail};
@@ -158,7 +158,7 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
     bool pending = str_eq(cli_text(job, "state"), "pending"),
          ended = str_eq(cli_text(job, "state"), "ended");
     if (!detail && str_eq(cli_text(job, "end"), "failed") && cli_int(job, "exit_code", 0) > 128)
-        /* out of memory, or killed? */
+        /* to distinguish out of memory from killed */
         j.detail = detail = own = slurm_get(w->q->program, w->c, path);
     add_pools(w, job, &pools);
     j.pools = buf_str(&pools);
@@ -206,8 +206,7 @@ out:
 
 static int read_pages(struct walk *w, int64_t array, json_t *all);
 
-/* Of an array: what of it has not begun, then its tasks that have, in their order; index < 0:
- * all. */
+/* For an array: the part not started, then the started tasks in order; index < 0: all. */
 static int visit_tasks(struct walk *w, const json_t *detail, const char *tasks)
 {
     const json_t *job = json_object_get(detail, "job"), *task;
@@ -225,11 +224,11 @@ static int visit_tasks(struct walk *w, const json_t *detail, const char *tasks)
     }
     json_decref(all);
     if (rc == CLI_OK && (!found || !*tasks) && strchr(cli_text(job, "ref"), '_'))
-        visit(w, job, detail); /* what of it has not begun */
+        visit(w, job, detail); /* the part not started */
     return rc;
 }
 
-/* A list of tasks may stand in brackets, with commas of its own. */
+/* A list of tasks may be in brackets, with commas of its own. */
 static bool next_job(const char **list, struct buf *out)
 {
     bool inside = false;
@@ -275,7 +274,7 @@ static int visit_named(struct walk *w, bool strict)
     return rc;
 }
 
-/* "&user=ann,bob": what belayd may leave out. What it would not take is left to is_wanted. */
+/* "&user=ann,bob": filters for belayd. Values it would not accept are left to is_wanted. */
 static void add_words(struct buf *path, const char *name, const char *list)
 {
     struct buf words = {0}, item = {0};
@@ -331,7 +330,7 @@ struct numbered {
     json_t *job;
 };
 
-/* Newest first; of one that was read twice, for it has ended in between, the later. */
+/* Newest first; of a job read twice, because it ended meanwhile, the later copy. */
 static int compare_jobs(const void *a, const void *b)
 {
     const struct numbered *x = a, *y = b;
@@ -353,7 +352,7 @@ static void merge(const json_t *read, json_t *all)
     free(list);
 }
 
-/* Those that have ended since a moment stand in an order of their own, that an index answers. */
+/* Jobs ended since a time have an order of their own, served by an index. */
 static int read_since(struct walk *w, json_t *all)
 {
     struct buf live = {0}, ended = {0};
@@ -374,7 +373,7 @@ static int read_since(struct walk *w, json_t *all)
     return rc;
 }
 
-/* Newest first: all are read before the first is shown. */
+/* Newest first, so all are read before the first is shown. */
 static int read_pages(struct walk *w, int64_t array, json_t *all)
 {
     struct buf which = {0};

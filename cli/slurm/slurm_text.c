@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slurm's forms of lists and times (see slurm.h). Pure, but for the machine's time zone.
+ * Slurm's formats of lists and times (see slurm.h). Pure, except for the machine's time zone.
  */
 #include "cli/slurm/slurm.h"
 
@@ -19,7 +19,7 @@
 
 /* ---- lists ---- */
 
-/* Up to a comma, those in brackets left aside: "42_[1,3],43". */
+/* Up to a comma outside brackets: "42_[1,3],43". */
 static size_t item_length(const char *p)
 {
     size_t n = 0;
@@ -190,7 +190,7 @@ static struct wall from_tm(struct tm tm)
     return t == (time_t)-1 ? WALL_NONE : (struct wall){(int64_t)t * 1000};
 }
 
-/* What strptime makes of the whole of text, in what the fields of tm are already. */
+/* Applies strptime to the whole text, on top of tm's current fields. */
 static bool matches(const char *text, const char *form, struct tm *tm)
 {
     struct tm copy = *tm;
@@ -262,7 +262,7 @@ int slurm_time_parse(const char *text, struct wall now, struct wall *ret_at, str
     for (size_t i = 0; isdigit((unsigned char)*text) && i < sizeof(forms) / sizeof(forms[0]); i++) {
         struct tm tm = today;
         if (!text[digits] && digits != (str_eq(forms[i], "%m%d") ? 4 : 6))
-            continue; /* strptime takes fewer digits */
+            continue; /* strptime accepts fewer digits */
         if (matches(text, forms[i], &tm)) {
             struct wall at = from_tm(tm);
             if (!wall_is_set(at))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job used, in Slurm's words (see slurm.h): of its newest attempt, as all of its processes
- * on a node, since belay counts no tasks of their own.
+ * Resource use of a job in Slurm's terms (see slurm.h): of its newest attempt, with all processes
+ * of a node as one task, because belay does not account tasks separately.
  */
 #include "cli/slurm/slurm.h"
 #include "cli/cli.h"
@@ -43,8 +43,7 @@ static void add_kib(int64_t bytes, struct buf *out)
         buf_printf(out, "%lldK", (long long)(bytes + 1023) / 1024);
 }
 
-/* The nodes stand in the order of their ranks; one that belayd has forgotten is not among them, and
- * then nobody can tell. */
+/* The nodes are in the order of their ranks; if belayd has forgotten one, the order is unknown. */
 static void add_node_of(const struct slurm_job *j, int64_t rank, struct buf *out)
 {
     const char *nodes = j->nodes ? j->nodes : "";
@@ -97,7 +96,7 @@ void slurm_used_value(const struct slurm_job *j, int what, struct buf *out)
         if (u.peak_rank >= 0)
             buf_printf(out, "%lld", (long long)u.peak_rank);
         return;
-    default: /* JOB_AVE_RSS: of a process in the middle */
+    default: /* JOB_AVE_RSS: the average process */
         add_kib(u.peak_sum / u.ranks, out);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay slurm PROGRAM [ARGUMENT...]: what the names sbatch, squeue and so on do, where they are not
+ * belay slurm PROGRAM [ARGUMENT...]: runs sbatch, squeue and so on where their names are not
  * installed.
  */
 #include "cli/slurm/slurm.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * squeue: the jobs that have not ended.
+ * squeue: jobs that have not ended.
  */
 #include "cli/slurm/slurm_programs.h"
 
@@ -18,8 +18,7 @@
 #define START_FORMAT "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R"
 #define LONG_FORMAT "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 
-/* jobs that have ended, in the list of all: as long as Slurm's MinJobAge is if nothing else is
- * said */
+/* how long ended jobs stay in the list of all: Slurm's default of MinJobAge */
 #define REMEMBERED_MS (5 * 60 * 1000)
 
 static const struct slurm_field fields[] = {
@@ -115,7 +114,7 @@ static const struct option options[] = {
 
 struct line {
     char *text;
-    struct buf keys; /* of --sort, each ended by a NUL */
+    struct buf keys; /* of --sort, each terminated by NUL */
 };
 
 struct squeue {
@@ -160,11 +159,11 @@ static void show_job(struct squeue *s, const struct slurm_job *j)
             }
 }
 
-/* A task of an array that has not begun, as --array has it: its array under a name of its own. */
+/* A task of an array that has not started, for --array: the array's job under another name. */
 struct task {
     struct squeue *s;
     struct slurm_job j;
-    json_t *job; /* the array's, with what differs */
+    json_t *job; /* the array's, with the differences */
     int64_t array;
 };
 
@@ -199,7 +198,7 @@ static void on_job(void *ctx, const struct slurm_job *j)
     json_decref(t.job);
 }
 
-/* Numbers as numbers, everything else by its bytes. */
+/* Compares numbers as numbers, everything else bytewise. */
 static int compare_keys(const char *a, const char *b)
 {
     int64_t x, y;
@@ -322,7 +321,7 @@ static void option(struct squeue *s, int c)
     case 'r':
         s->by_task = true;
         break;
-    default: /* a, v, P, M: how much Slurm shows of what belay does not have */
+    default: /* a, v, P, M: control details that belay does not have */
         break;
     }
 }
@@ -346,7 +345,7 @@ static int read_options(struct squeue *s, int argc, char **argv)
                 c == 'i' ? "watch squeue does it" : "there is one");
             return CLI_FAILED;
         }
-        /* "-j 42", which getopt leaves a word */
+        /* "-j 42", where getopt leaves 42 as a word */
         if (c == 'j' && !optarg && optind < argc && argv[optind][0] != '-')
             optarg = argv[optind++];
         option(s, c);
@@ -444,7 +443,7 @@ int squeue_main(int argc, char **argv)
     int rc = read_options(&s, argc, argv);
     if (rc < 0) {
         s.q.ended = s.q.states;
-        /* Slurm forgets them as soon, and tools ask for all of them again and again */
+        /* Slurm forgets them after that time, and tools repeatedly ask for all of them */
         if (s.q.ended && !s.q.jobs)
             s.q.ended_after.ms = clock_wall(&clock_system).ms - REMEMBERED_MS;
         s.q.states = s.q.states         ? s.q.states

@@ -2,13 +2,13 @@
  *
  * srun [OPTION...] COMMAND [ARG...]
  *
- * In a job it starts the tasks of a step on the job's nodes (cli/slurm/step.c). With --jobid it has
- * an srun do that inside that job, which it starts there in a session (cli/session.h). Elsewhere it
- * submits a job that does, shows its output as it comes, and ends with its exit code; an interrupt
- * cancels the job. With --pty the command has this terminal (cli/interactive.h).
+ * Inside a job it starts the tasks of a step on the job's nodes (cli/slurm/step.c). With --jobid it
+ * starts an srun inside that job, in a session (cli/session.h), which does the same. Elsewhere it
+ * submits a job that does it, shows its output as it arrives, and ends with its exit code; an
+ * interrupt cancels the job. With --pty the command uses this terminal (cli/interactive.h).
  *
- * salloc [OPTION...] [COMMAND [ARG...]]: the same as srun --pty outside of a job; without a command
- * it is a shell.
+ * salloc [OPTION...] [COMMAND [ARG...]]: the same as srun --pty outside of a job; the default
+ * command is a shell.
  */
 #include "cli/slurm/slurm_programs.h"
 
@@ -41,8 +41,8 @@ enum {
     VAL_NONE
 };
 
-/* JOB: of the job that is submitted, without a meaning in one; the name is the flag's. NONE:
- * refused, unless its value is "none". */
+/* JOB: a flag of the submitted job, ignored inside one; the name is the flag's. NONE: refused,
+ * unless its value is "none". */
 static const struct option options[] = {
     {"account", required_argument, NULL, 'A'},
     {"accel-bind", required_argument, NULL, VAL_IGNORED},
@@ -177,8 +177,8 @@ struct srun {
     struct submission s;
     struct step step;
     enum place place;
-    int64_t job;   /* 0: none is named */
-    bool shell;    /* without a command there is one */
+    int64_t job;   /* 0 if not given */
+    bool shell;    /* the default command is a shell */
     bool programs; /* --multi-prog */
 };
 
@@ -252,7 +252,7 @@ static int refuse(const struct srun *r, const char *name)
     return fail(r, name, "is not supported");
 }
 
-/* As Slurm asks for it, so that no two directories have a say in which it is. */
+/* As in Slurm: an absolute path, so that the directory does not matter. */
 static int set_hook(const struct srun *r, const char *name, const char **ret_path)
 {
     if (optarg[0] != '/')
@@ -261,8 +261,8 @@ static int set_hook(const struct srun *r, const char *name, const char **ret_pat
     return -1;
 }
 
-/* What counts in a job, and outside of one for the job's own srun. -1: go on; else the exit
- * code. */
+/* Flags valid inside a job, and outside for the job's own srun. Returns -1 to continue; else the
+ * exit code. */
 static int task_option(struct srun *r, int c, const char *name)
 {
     if (r->shell)
@@ -273,7 +273,7 @@ static int task_option(struct srun *r, int c, const char *name)
     return -1;
 }
 
-/* What counts in a job. -1: go on; else the exit code. */
+/* Flags valid inside a job. Returns -1 to continue; else the exit code. */
 static int step_option(struct srun *r, int c, const char *name)
 {
     struct step *s = &r->step;
@@ -338,7 +338,7 @@ static int step_option(struct srun *r, int c, const char *name)
             s->export = optarg;
         if (str_eq(name, "ntasks-per-node"))
             return read_count(r, name, &s->tasks_per_node);
-        return -1; /* the job has what it has */
+        return -1; /* the job's allocation is fixed */
     default:
         return -1;
     }
@@ -349,7 +349,7 @@ static int job_option(struct srun *r, int c, const char *name)
     r->step.pty = r->step.pty || c == VAL_PTY;
     if (c > 255 && c != VAL_JOB)
         return -1;
-    if (c != VAL_JOB && strchr("lKOsQruvETWImXk", c)) { /* of the step alone */
+    if (c != VAL_JOB && strchr("lKOsQruvETWImXk", c)) { /* of the step only */
         r->step.labels = r->step.labels || c == 'l';
         r->s.quiet = r->s.quiet || c == 'Q';
         return -1;
@@ -408,9 +408,10 @@ static int read_options(struct srun *r, int argc, char **argv)
     return rc;
 }
 
-/* ---- which job ---- */
+/* ---- choosing the job ---- */
 
-/* As the options say it; those are looked at in earnest when that is known. NULL: they do not. */
+/* The job according to the options, which are parsed fully once it is known. NULL if they name
+ * none. */
 static const char *job_told(int argc, char **argv)
 {
     const char *text = NULL;
@@ -428,8 +429,8 @@ static int64_t own_job(const char *variable)
     return text && getenv("BELAY_CONTROL_DIR") ? slurm_job_number(text) : 0;
 }
 
-/* -1, or the exit code. A job that was not submitted in Slurm's way has none of its variables, and
- * can be entered all the same. */
+/* Returns -1, or the exit code. A job not submitted through Slurm's names lacks its variables, but
+ * can be entered. */
 static int find_place(struct srun *r, int argc, char **argv)
 {
     const char *told = job_told(argc, argv);
@@ -449,8 +450,7 @@ static int find_place(struct srun *r, int argc, char **argv)
 
 /* ---- in another job ---- */
 
-/* An srun there has the job's nodes and knows its other steps; it reads the same options once
- * more. */
+/* An srun there has the job's nodes and knows its other steps; it parses the same options again. */
 static int enter(const struct srun *r, int argc, char **argv)
 {
     char *flag = mem_printf("--jobid=%lld", (long long)r->job);
@@ -486,7 +486,8 @@ static void add_hook(struct buf *script, const char *flag, const char *path)
     str_shell_quote(script, path);
 }
 
-/* The tasks are started by the job's own srun, so belay has to be there; one task needs none. */
+/* The job's own srun starts the tasks, so belay must be installed there; one task does not need it.
+ */
 static void add_srun(const struct srun *r, struct buf *script)
 {
     const struct step *s = &r->step;

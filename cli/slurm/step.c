@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which nodes a step gets, and when. What steps share of a job is in BELAY_CONTROL_DIR of the node
- * where srun is: a file for each CPU (of each node that it may start tasks on), locked by who uses
- * it, one that is locked by who waits for CPUs (so that a large step is not overtaken for ever),
- * and one that grows by a byte with each step, which numbers them. All locks go with their process.
+ * Placing a step on nodes, and waiting for CPUs. Steps of a job share state in BELAY_CONTROL_DIR of
+ * srun's node: a file for each CPU (of each node that it may use), locked by its user; one locked
+ * by a step waiting for CPUs (so that a large step is not starved); and one that grows by a byte
+ * with each step, which numbers the steps. All locks are released when their process ends.
  */
 #include "cli/slurm/step.h"
 
@@ -30,11 +30,11 @@
 struct run {
     const struct step *s;
     const char *control;
-    int64_t job, cpus; /* cpus: of a node */
+    int64_t job, cpus; /* cpus: per node */
     struct step_nodes nodes;
-    int64_t may[LAYOUT_NODES_MAX]; /* ranks that it may be on */
+    int64_t may[LAYOUT_NODES_MAX]; /* ranks that it may use */
     int64_t n_may;
-    int64_t ranks[LAYOUT_NODES_MAX]; /* that it is on */
+    int64_t ranks[LAYOUT_NODES_MAX]; /* ranks that it uses */
     struct layout layout;
     int *slots;
     int64_t n_slots;
@@ -47,7 +47,7 @@ static int64_t number_of(const char *name, int64_t fallback)
     return text && str_to_i64(text, 0, INT64_MAX, name, &n, NULL) == 0 ? n : fallback;
 }
 
-/* ---- what steps share ---- */
+/* ---- shared state ---- */
 
 static int open_shared(const struct run *r, const char *name, int64_t number)
 {
@@ -73,7 +73,7 @@ static void release_slots(struct run *r, int64_t keep)
         close(r->slots[--r->n_slots]);
 }
 
-/* Locks one more of the node's CPUs if one is free. */
+/* Locks one more CPU of the node if one is free. */
 static bool take_slot(struct run *r, int64_t rank)
 {
     for (int64_t i = 0; i < r->cpus; i++) {
@@ -104,7 +104,7 @@ static int64_t cpus_of(const struct run *r, int64_t node)
     return layout_count(&r->layout, node) * (r->s->cpus_per_task > 0 ? r->s->cpus_per_task : 1);
 }
 
-/* On the first nodes that have room. */
+/* Uses the first nodes that have room. */
 static bool find_room(struct run *r)
 {
     int64_t node = 0;
@@ -116,8 +116,8 @@ static bool find_room(struct run *r)
     return node == r->layout.nodes;
 }
 
-/* Until the job's other steps leave as many CPUs as this one wants; the job's time limit is the end
- * of that. */
+/* Waits until the job's other steps leave enough CPUs for this one; the job's time limit bounds the
+ * wait. */
 static int take_slots(struct run *r)
 {
     const struct timespec pause = {.tv_nsec = SLOT_WAIT_MS * 1000000L};
@@ -263,10 +263,9 @@ static int run_on_nodes(struct run *r, char **argv)
     return run_parts(r, argv);
 }
 
-/* ---- on this node alone ---- */
+/* ---- on this node only ---- */
 
-/* Of a job whose script is on each node, every srun numbers its tasks as if the others did the
- * same. */
+/* In a job whose script runs on each node, every srun numbers its tasks as if all did the same. */
 static int run_here(struct run *r, char **argv)
 {
     const struct step *s = r->s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See step_prolog.h. It ends with the task's process, however that ends; what it says on standard
- * error is the task's.
+ * See step_prolog.h. The prolog ends with the task's process, however that ends; its standard error
+ * is the task's.
  */
 #include "cli/slurm/step_prolog.h"
 
@@ -34,7 +34,7 @@ static _Noreturn void be_prolog(const struct step *s, pid_t task, int out)
     _exit(1);
 }
 
-/* To its end; what goes beyond the limit is not kept. */
+/* Reads to EOF; bytes beyond the limit are dropped. */
 static void hear(int fd, struct buf *said)
 {
     ssize_t n;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See step_tasks.h. One thread, one loop over a signalfd, the pipes of labelled output and what
- * comes from other nodes.
+ * See step_tasks.h. One thread, one loop over a signalfd, the pipes of labelled output and data
+ * from other nodes.
  *
- * SIGUSR1 and SIGUSR2 are not caught: belay asks programs that do for a save, and would have it for
- * an answer.
+ * SIGUSR1 and SIGUSR2 are not caught: belay uses them to request a save from programs that catch
+ * them.
  */
 #include "cli/slurm/step_tasks.h"
 
@@ -28,30 +28,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LABEL_LINE_MAX 65536 /* a longer line is cut into several */
-#define LOOK_MS 1000         /* parts have deadlines */
-#define KILL_MS 5000         /* between SIGTERM and SIGKILL when one has failed */
-#define EPILOG_MS 5000       /* that a task's epilog has */
+#define LABEL_LINE_MAX 65536 /* longer lines are split */
+#define LOOK_MS 1000         /* interval for checking the deadlines of parts */
+#define KILL_MS 5000         /* between SIGTERM and SIGKILL after a failure */
+#define EPILOG_MS 5000       /* time limit of a task's epilog */
 
 struct task {
     pid_t pid;
     bool ended;
     int status;
-    int pipes[2]; /* read ends of stdout and stderr, with labels; -1 */
+    int pipes[2]; /* read ends of stdout and stderr, with labels; else -1 */
     struct buf lines[2];
-    pid_t epilog;            /* 0: none runs */
+    pid_t epilog;            /* 0 = none runs */
     int64_t epilog_until_ms; /* monotonic */
 };
 
 struct run {
     const struct step *s;
     const struct step_place *p;
-    struct parts *parts; /* NULL: all tasks are here */
+    struct parts *parts; /* NULL if all tasks are on this node */
     const char *command, *node;
     int64_t job;
     int signals;
     struct task *tasks;
-    int64_t given_up_ms; /* monotonic; 0: it has not been */
+    int64_t given_up_ms; /* monotonic; 0 if not given up */
 };
 
 static int64_t number_of(const char *name, int64_t fallback)
@@ -165,13 +165,13 @@ static int put(int fd, int at)
     return fd >= 0 && dup2(fd, at) >= 0 ? 0 : -1;
 }
 
-/* Labels come of what is piped to srun itself; files have none. */
+/* Labels are added to output piped to srun itself; files have none. */
 static int set_files(const struct run *r, int64_t i, const int pipes[2])
 {
     const struct step *s = r->s;
     bool is_own = s->output && pattern_tells_ranks(s->output),
          afresh = is_own || (r->p->ids[i] == 0 && !r->parts);
-    /* what parts share was emptied before */
+    /* files shared by parts were truncated before */
     const int flags = O_WRONLY | O_CREAT | O_APPEND | (afresh ? O_TRUNC : 0);
     int rc = 0;
     if (s->input && !str_eq(s->input, "all"))
@@ -197,7 +197,7 @@ static int set_files(const struct run *r, int64_t i, const int pipes[2])
     return rc;
 }
 
-/* In a process of its own: the surroundings of the task that is, or was, the process pid. */
+/* In a separate process: sets up the environment of the task that is, or was, the process pid. */
 static void enter_task(const struct run *r, int64_t i, pid_t pid)
 {
     sigset_t none;
@@ -256,9 +256,9 @@ static int start(struct run *r, int64_t i, char **argv)
     return 0;
 }
 
-/* ---- what comes behind it ---- */
+/* ---- epilogs ---- */
 
-/* In a group of its own, which is ended when its time is over. Its output is nobody's, as with
+/* Runs in its own process group, which is killed at its time limit. Its output is discarded, as in
  * Slurm. */
 static _Noreturn void be_epilog(const struct run *r, int64_t i)
 {
@@ -405,13 +405,13 @@ static void read_signals(struct run *r)
 {
     struct signalfd_siginfo info;
     while (read(r->signals, &info, sizeof(info)) == sizeof(info))
-        /* which the terminal sends to all */
+        /* the terminal sends these to all */
         if (info.ssi_signo != SIGCHLD &&
             !(r->s->pty && isatty(STDIN_FILENO) && info.ssi_signo == SIGINT))
             signal_all(r, (int)info.ssi_signo);
 }
 
-/* One node's part has failed: what is left is told to end, and made to. */
+/* One node's part has failed: asks the rest to end, then kills it. */
 static void give_up(struct run *r)
 {
     int64_t now = clock_mono(&clock_system).ms;

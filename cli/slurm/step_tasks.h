@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tasks of a step that are on one node: their environment and files, their signals, and their
- * ends.
+ * The tasks of a step on one node: their environment and files, their signals, and their ends.
  */
 #ifndef BELAY_CLI_SLURM_STEP_TASKS_H
 #define BELAY_CLI_SLURM_STEP_TASKS_H
@@ -10,22 +9,22 @@
 
 struct parts;
 
-/* What a step is, and which of its tasks are here. All borrowed. */
+/* A step, and its tasks on this node. All borrowed. */
 struct step_place {
     int64_t step;        /* its number in the job */
-    int64_t tasks;       /* on all of its nodes */
-    int64_t nodes, node; /* that it is on; this one's number among them */
-    const int64_t *ids;  /* the numbers of the n tasks that are here */
+    int64_t tasks;       /* on all its nodes */
+    int64_t nodes, node; /* nodes of the step; index of this one */
+    const int64_t *ids;  /* numbers of the n tasks here */
     int64_t n;
     const char *nodelist, *per_node; /* SLURM_STEP_NODELIST, SLURM_STEP_TASKS_PER_NODE */
 };
 
-/* Starts them, and what parts (NULL: none) has for other nodes, and returns the exit code when all
- * have ended. Blocks. */
+/* Starts them, and the parts (may be NULL) on other nodes, and returns the exit code when all have
+ * ended. Blocks. */
 int step_tasks(const struct step *s, const struct step_place *p, struct parts *parts, char **argv);
 
-/* What the pattern of -o, -e or -i means to the task: a descriptor, or -1 after a report. flags: of
- * open(2). */
+/* Opens the file of a pattern of -o, -e or -i for the task: returns a descriptor, or -1 after a
+ * report. flags: of open(2). */
 int step_open_file(
     const struct step *s, int64_t step, const char *pattern, int64_t task, int flags);
 

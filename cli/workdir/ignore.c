@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See ignore.h. A pattern with ** is matched a directory at a time, what is between two slashes by
- * fnmatch(3).
+ * See ignore.h. A pattern with ** is matched directory by directory, and each part between slashes
+ * by fnmatch(3).
  */
 #include "cli/workdir/ignore.h"
 
@@ -18,7 +18,7 @@ void ignore_deinit(struct ignore *g)
     *g = (struct ignore){0};
 }
 
-/* Blanks at the end do not count, unless a backslash stands before them. */
+/* Trailing blanks are ignored, unless preceded by a backslash. */
 static size_t trimmed(const char *p, size_t n)
 {
     if (n > 0 && p[n - 1] == '\r')
@@ -104,7 +104,7 @@ static bool match_part(const char *pattern, size_t n, const char *path, size_t m
     return fnmatch(a, b, FNM_PATHNAME) == 0;
 }
 
-/* Both from their first part on; NULL: behind the last. */
+/* Both from their first part on; NULL at the end. */
 static bool match_parts(const char *pattern, const char *path)
 {
     while (pattern) {
@@ -112,7 +112,7 @@ static bool match_parts(const char *pattern, const char *path)
         const char *rest = pattern[n] ? pattern + n + 1 : NULL;
         if (n == 2 && pattern[0] == '*' && pattern[1] == '*') {
             if (!rest)
-                return path != NULL; /* behind a slash: all that is in that directory */
+                return path != NULL; /* after a slash: everything in that directory */
             for (const char *p = path; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL)
                 if (match_parts(rest, p))
                     return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Patterns of what is left out, as gitignore(5) has them: a line each; # begins a comment and !
- * takes out of what earlier lines left out; a / before the end ties a pattern to the directory, one
- * at the end means directories only; *, ? and [a-z] stop at a /, ** does not; a backslash takes a
- * character as it is. The last pattern that matches counts. Pure.
+ * Patterns in the syntax of gitignore(5), one per line: # begins a comment; ! re-includes what
+ * earlier lines excluded; a / before the end anchors a pattern to the directory, one at the end
+ * matches directories only; *, ? and [a-z] do not match a /, ** does; a backslash makes a character
+ * literal. The last matching pattern decides. Pure.
  */
 #ifndef BELAY_CLI_WORKDIR_IGNORE_H
 #define BELAY_CLI_WORKDIR_IGNORE_H
@@ -15,10 +15,10 @@
 #define IGNORE_BYTES_MAX (256u << 10)
 #define IGNORE_PATTERNS_MAX 1000
 #define IGNORE_PATTERN_MAX 1023
-#define IGNORE_STARS_MAX 4 /* of ** in one pattern */
+#define IGNORE_STARS_MAX 4 /* number of ** in one pattern */
 
 struct ignore_pattern {
-    char *text; /* without !, and without a / before or behind it */
+    char *text; /* without !, and without leading or trailing / */
     bool takes_back, only_dirs, is_tied;
 };
 
@@ -33,8 +33,8 @@ enum ignored { IGNORED_NOT_NAMED, IGNORED_YES, IGNORED_TAKEN_BACK };
 int ignore_parse(const char *p, size_t n, struct ignore *ret_ignore, struct err *e);
 void ignore_deinit(struct ignore *g);
 
-/* What the patterns say of this path itself, without a / before or behind it. What is below a
- * directory that is left out is left out, too; to find that is the caller's. */
+/* The result for this path itself, without leading or trailing /. Everything below an excluded
+ * directory is excluded too; the caller handles that. */
 enum ignored ignore_look(const struct ignore *g, const char *path, bool is_dir);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See tar.h. IEEE Std 1003.1-2017, pax: a header of 512 bytes; before it, where something does not
- * fit into one, an extended header whose records say it in full. "SCHILY.xattr." is how star, GNU
- * tar and libarchive keep attributes.
+ * See tar.h. IEEE Std 1003.1-2017, pax: a header of 512 bytes, preceded by an extended header for
+ * values that do not fit. "SCHILY.xattr." is the prefix of attributes in star, GNU tar and
+ * libarchive.
  */
 #include "cli/workdir/tar.h"
 
@@ -37,7 +37,7 @@ struct header {
 _Static_assert(sizeof(struct header) == BLOCK, "a header is a block");
 
 struct entry {
-    const char *path, *target; /* target NULL: none */
+    const char *path, *target; /* target may be NULL */
     char type;
     const struct stat *st;
     int64_t size;
@@ -55,7 +55,7 @@ static void octal(char *field, size_t size, int64_t value)
 {
     char text[32];
     snprintf(text, sizeof(text), "%0*" PRIo64, (int)size - 1, (uint64_t)value);
-    memcpy(field, text, size); /* with its NUL */
+    memcpy(field, text, size); /* including its NUL */
 }
 
 static void put_name(char field[NAME_MAX_BYTES], const char *text)
@@ -81,7 +81,7 @@ static void add_block(struct buf *out, const struct entry *entry)
     memset(h.checksum, ' ', sizeof(h.checksum));
     for (size_t i = 0; i < sizeof(h); i++)
         sum += ((const unsigned char *)&h)[i];
-    octal(h.checksum, 7, sum); /* six digits, a NUL, and the blank that is there */
+    octal(h.checksum, 7, sum); /* six digits, a NUL, and the blank already there */
     buf_add(out, &h, sizeof(h));
 }
 
@@ -115,7 +115,7 @@ static void add_times(struct buf *out, const struct timespec *t)
     bool negative = seconds < 0;
     if (ns == 0 && seconds >= 0 && seconds <= OCTAL_MAX)
         return;
-    if (negative && ns > 0) { /* as a decimal fraction it counts from zero on */
+    if (negative && ns > 0) { /* a decimal fraction counts from zero */
         seconds++;
         ns = 1000000000 - ns;
     }
@@ -147,7 +147,7 @@ static int add_xattrs(struct buf *out, const char *file, const char *path, struc
     return rc;
 }
 
-/* Everything before an entry's content. */
+/* Writes everything before an entry's content. */
 static int write_headers(struct tar *t, const struct entry *entry, const char *file, struct err *e)
 {
     struct buf more = {0}, out = {0};

@@ -5,10 +5,10 @@
  *   scan --> hash all --> put --> missing? --yes--> read those, add them, put again
  *                          ^          | no
  *                          +--        v
- *                                is all as it was scanned? --> done
+ *                                unchanged since the scan? --> done
  *
- * A file is read twice at most. What it had when it was hashed is what is sent, or nothing: a piece
- * that has another hash the second time is not.
+ * A file is read at most twice. The content hashed first is the content sent: a piece with another
+ * hash at the second reading is not sent.
  */
 #include "cli/workdir/workdir.h"
 
@@ -27,11 +27,11 @@
 #include <unistd.h>
 
 #define CALL_MS 90000
-#define TRIES 8 /* of a call that belayd was too busy for */
+#define TRIES 8 /* of a call for which belayd was too busy */
 #define RETRY_BASE_MS 200
 #define RETRY_CAP_MS 5000
 
-/* Where a piece is. */
+/* The location of a piece. */
 struct place {
     const struct found *file;
     size_t i;
@@ -44,7 +44,7 @@ struct upload {
     struct buf text;
     struct smap places; /* hash -> struct place */
     char *piece;        /* WORKDIR_PIECE_BYTES */
-    bool was_there;     /* belayd has answered */
+    bool was_there;     /* belayd has answered before */
     struct prng prng;
     struct err *e;
 };
@@ -81,7 +81,7 @@ static int open_file(const struct upload *u, const struct found *f)
     return rc;
 }
 
-/* The i-th piece into u->piece. */
+/* Reads the i-th piece into u->piece. */
 static int read_piece(
     const struct upload *u, int fd, const struct found *f, size_t i, size_t *ret_n)
 {
@@ -101,7 +101,7 @@ static int read_piece(
     return 0;
 }
 
-/* ---- what there is ---- */
+/* ---- the list ---- */
 
 static int describe_file(struct upload *u, const struct found *f)
 {
@@ -172,7 +172,8 @@ static int check_unchanged(const struct upload *u)
 
 /* ---- to belayd ---- */
 
-/* A belayd that was there is being restarted; one that never answered is not waited for. */
+/* A belayd that has answered before is being restarted; one that never answered is not waited for.
+ */
 static bool may_help(const struct upload *u, int rc)
 {
     return rc == ERR_THROTTLED || (u->was_there && (rc == ERR_UNAVAILABLE || rc == ERR_IO));
@@ -245,7 +246,7 @@ static int send_missing(struct upload *u, const json_t *missing)
     return rc;
 }
 
-/* *ret_missing: how many belayd did not have, or did not name, and were sent. */
+/* *ret_missing: number of pieces that belayd did not have, or did not list, and that were sent. */
 static int put(struct upload *u, char ret_hash[CHUNK_HEX_SIZE], size_t *ret_missing)
 {
     struct client_reply reply = {0};
@@ -270,7 +271,8 @@ static int put(struct upload *u, char ret_hash[CHUNK_HEX_SIZE], size_t *ret_miss
 static int send_all(struct upload *u, char ret_hash[CHUNK_HEX_SIZE])
 {
     size_t missing = 1,
-           rounds = WORKDIR_PIECES_MAX / 1000 + 4; /* each brings at least so many, but the last */
+           /* each round sends at least this many, except the last */
+        rounds = WORKDIR_PIECES_MAX / 1000 + 4;
     int rc = 0;
     for (size_t i = 0; rc == 0 && missing > 0; i++) {
         if (i == rounds)

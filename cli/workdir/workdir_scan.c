@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See workdir_scan.h. What git lists is walked by name, with the directories that it is in; what is
- * a directory in that list (a repository of its own) is walked as one.
+ * See workdir_scan.h. Files listed by git are visited by name, with their directories; a directory
+ * in that list (a nested repository) is walked recursively.
  */
 #include "cli/workdir/workdir_scan.h"
 
@@ -20,7 +20,7 @@
 
 #define LIST_BYTES_MAX (64u << 20)
 #define GIT_MS 120000
-#define FOUND_MAX 500000 /* beyond, counting on helps nobody */
+#define FOUND_MAX 500000 /* stop counting beyond this */
 #define LARGEST 5
 
 struct scanning {
@@ -102,7 +102,7 @@ static int look(const struct scanning *g, const char *path, struct stat *ret_sta
     return rc;
 }
 
-/* ---- a directory as it is ---- */
+/* ---- walking a directory ---- */
 
 static int walk(struct scanning *g, const char *path, size_t depth);
 
@@ -110,7 +110,7 @@ static int visit(struct scanning *g, const char *path, size_t depth)
 {
     struct stat st;
     int errnum = look(g, path, &st);
-    if (errnum == ENOENT) /* git tracks what is not there any more */
+    if (errnum == ENOENT) /* git tracks a file that is gone */
         return 0;
     if (errnum)
         return err_errno(g->e, errnum, "looking at %s/%s", g->dir, path);
@@ -154,7 +154,7 @@ static bool is_in_work_tree(const char *dir)
         char *git = mem_printf("%s/.git", at), *head = mem_printf("%s/HEAD", git);
         struct stat st;
         found = fs_exists(head) ||
-                /* a file: of a work tree beside the first */
+                /* a file in a linked work tree */
                 (stat(git, &st) == 0 && S_ISREG(st.st_mode));
         free(git);
         free(head);
@@ -199,7 +199,7 @@ static int ask_git(const char *dir, struct buf *ret_list, struct err *e)
         .argv = argv, .timeout_ms = GIT_MS, .max_output_bytes = LIST_BYTES_MAX};
     struct asked a = {.e = e};
     uv_loop_t loop;
-    /* git does not read what the runner would write to it */
+    /* git may exit before it reads its input */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     uv_loop_init(&loop);
     struct runner *r = uv_runner_create(&loop);
@@ -216,7 +216,7 @@ static int ask_git(const char *dir, struct buf *ret_list, struct err *e)
     return a.rc;
 }
 
-/* The directories above, first to last. False: one of them is left out. */
+/* The parent directories, first to last. False if one of them is excluded. */
 static bool add_parents(struct scanning *g, const char *path, int *ret_rc)
 {
     struct stat st;
@@ -226,7 +226,7 @@ static bool add_parents(struct scanning *g, const char *path, int *ret_rc)
         int errnum = out || smap_get(&g->seen, parent) ? 0 : look(g, parent, &st);
         if (!out && !smap_get(&g->seen, parent) && errnum == 0 && S_ISDIR(st.st_mode))
             *ret_rc = add(g, parent, &st);
-        /* it is gone, or no directory any more */
+        /* it is gone, or no longer a directory */
         out = out || (!smap_get(&g->seen, parent) && *ret_rc == 0);
         free(parent);
         if (out || *ret_rc != 0)
@@ -262,10 +262,10 @@ static int scan_git(struct scanning *g)
     return rc;
 }
 
-/* ---- how much it is ---- */
+/* ---- size limits ---- */
 
 struct share {
-    char *name; /* at the top of the directory */
+    char *name; /* of a top-level entry */
     size_t entries;
     int64_t bytes;
 };
@@ -340,7 +340,7 @@ static int check_size(const struct workdir_scan *s, struct err *e)
     return bytes > WORKDIR_BYTES_MAX || s->n > WORKDIR_ENTRIES_MAX ? refuse_size(s, bytes, e) : 0;
 }
 
-/* ---- all of it ---- */
+/* ---- main ---- */
 
 static int read_ignore(struct scanning *g)
 {

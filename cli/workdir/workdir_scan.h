@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of a directory is to be sent (workdir.h): names and what lstat(2) tells of them, no content
- * yet.
+ * Selects the entries of a directory to send (workdir.h): names and the results of lstat(2), no
+ * content.
  */
 #ifndef BELAY_CLI_WORKDIR_WORKDIR_SCAN_H
 #define BELAY_CLI_WORKDIR_WORKDIR_SCAN_H
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 struct found {
-    char *path; /* below the directory */
+    char *path; /* relative to the directory */
     struct stat st;
 };
 
@@ -19,8 +19,8 @@ struct workdir_scan {
     size_t n;
 };
 
-/* ERR_INVALID: it is larger than may be sent, and the text names what takes most of it; or a path
- * that cannot be sent. Others of what cannot be sent are left out with a warning. Blocks. */
+/* ERR_INVALID: it is larger than allowed, and the text names the largest parts; or a path that
+ * cannot be sent. Other entries that cannot be sent are left out with a warning. Blocks. */
 int workdir_scan(
     const char *dir, workdir_warn_fn warn, void *ctx, struct workdir_scan *ret_scan, struct err *e);
 void workdir_scan_deinit(struct workdir_scan *s);
