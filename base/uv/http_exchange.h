@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the HTTP server, shared by its files: http_server.c (listening, limits, the end),
- * http_conn.c (one connection: bytes in, bytes out, deadlines), http_exchange.c (one request, up
- * to its handler), http_reply.c (what handlers call). The life of a connection and of its
- * exchanges:
+ * Internals of the HTTP server, shared by its files: http_server.c (listening, limits, shutdown),
+ * http_conn.c (one connection: receiving, sending, deadlines), http_exchange.c (one request, up to
+ * its handler), http_reply.c (the functions that handlers call). The life of a connection and of
+ * its exchanges:
  *
  *     SILENT --> HANDSHAKE --> HEAD --> BODY --> WAITING --> SENDING --> HEAD ...
  *     (nothing     (TLS)         |        |                     |
  *      received)                 +--------+---- refused ------->+--> LINGERING --> CLOSED
  *
  * Invariants
- *  1. An exchange exists from the end of a head to the end of its reply; a connection has at most
- *     one.
- *  2. An exchange is HANDED while it is in server.waiting: its handler owes it exactly one reply.
- *  3. A connection is WAITING while its exchange is HANDED: nothing is read, and nobody can close
- *     it but the reply.
- *  4. No handler runs inside a call of http_reply*: an answer given outside of the handler's call
- *     is sent, and the next request begun, from server.ready in the next turn of the loop.
- *  5. A connection is freed when libuv has closed its handle, never inside a call, so whoever has
- *     run one may look at its phase.
+ *   1. An exchange exists from the end of a head to the end of its reply; a connection has at most
+ *      one.
+ *   2. An exchange is HANDED while it is in server.waiting: its handler owes it exactly one reply.
+ *   3. A connection is WAITING while its exchange is HANDED: nothing is read, and only the reply
+ *      can close it.
+ *   4. No handler runs inside a call of http_reply*: an answer given outside the handler's call is
+ *      sent, and the next request begun, from server.ready in the next turn of the loop.
+ *   5. A connection is freed when libuv has closed its handle, never inside a call, so its phase
+ *      may be read after running it.
  */
 #ifndef BELAY_BASE_UV_HTTP_EXCHANGE_H
 #define BELAY_BASE_UV_HTTP_EXCHANGE_H
@@ -55,8 +55,8 @@ struct http_exchange {
     int status;
     struct buf reply_fields; /* header lines of the reply, each with CR LF */
     bool has_date;
-    struct buf reply_body; /* of REPLY_BYTES and REPLY_TORN; counted once it is answered */
-    uint64_t reply_length; /* what Content-Length says */
+    struct buf reply_body; /* of REPLY_BYTES and REPLY_TORN; counted once answered */
+    uint64_t reply_length; /* value of Content-Length */
     int file_fd;           /* of REPLY_FILE; borrowed */
     struct timer timer;
     http_wait_fn on_timeout, on_gone;
@@ -70,7 +70,8 @@ enum conn_phase {
     CONN_BODY,
     CONN_WAITING,
     CONN_SENDING,
-    /* the last reply is sent; what still arrives is dropped, since a reset could destroy it */
+    /* the last reply is sent; data that still arrives is dropped, because a reset could destroy the
+     * reply */
     CONN_LINGERING,
     CONN_CLOSED,
 };
@@ -81,29 +82,30 @@ struct http_conn {
     struct link ready; /* in server.ready */
     struct http_holder holder;
     uv_poll_t poll;
-    int fd, events; /* events: what poll waits for now */
+    int fd, events; /* events: what poll currently waits for */
     enum conn_phase phase;
-    int64_t began_ms;      /* the phase; in HEAD its first byte, once there is one */
+    int64_t began_ms;      /* of the phase; in HEAD of its first byte, once received */
     uint64_t n_moved;      /* bytes in this phase */
-    int64_t moved_at_ms;   /* the last of them */
-    int64_t window_at_ms;  /* since when their rate is looked at, */
-    uint64_t window_moved; /* and how many there were then */
-    bool is_running;       /* in http_conn_run */
+    int64_t moved_at_ms;   /* time of the last of them */
+    int64_t window_at_ms;  /* start of the window in which their rate is measured, */
+    uint64_t window_moved; /* and n_moved at that time */
+    bool is_running;       /* inside http_conn_run */
     bool is_last;          /* closes after this reply */
     bool lingers;          /* and the client may still be sending */
-    bool is_first_head;    /* no head was complete yet: its deadline runs from the accept */
+    bool is_first_head;    /* no head was complete yet: its deadline counts from the accept */
     struct tls_conn *tls;  /* NULL until the first byte, or without TLS */
     struct http_peer_cert *cert;
     struct http_server_request peer;         /* address and credentials */
-    char stranger_name[HTTP_PARTY_NAME_MAX]; /* its address, or its network in IPv6 */
+    char stranger_name[HTTP_PARTY_NAME_MAX]; /* its address, or its IPv6 network */
     struct http_identity identity;
-    char *authorization; /* the one that identity was told for; NULL: it is to be asked for */
-    struct buf in;       /* received and not used yet; counted in holder */
-    size_t scanned;      /* of in, see http_head_find */
-    struct buf out;      /* the reply's head, small bodies, pieces of files */
+    /* the header that identity belongs to; NULL if identity must be determined */
+    char *authorization;
+    struct buf in;  /* received and not used yet; counted in holder */
+    size_t scanned; /* of in, see http_head_find */
+    struct buf out; /* the reply's head, small bodies, pieces of files */
     size_t out_at;
-    size_t body_at;   /* of the exchange's reply_body */
-    uint64_t file_at; /* of its file */
+    size_t body_at;   /* offset in the exchange's reply_body */
+    uint64_t file_at; /* offset in its file */
     struct http_exchange *x;
 };
 
@@ -111,7 +113,7 @@ struct http_server {
     uv_loop_t *loop;
     uv_poll_t listener;
     int listen_fd;
-    size_t n_open; /* handles that libuv has not closed yet */
+    size_t n_open; /* handles not yet closed by libuv */
     struct timers *timers;
     struct timer sweep_timer, ready_timer, accept_timer, finish_timer;
     struct list conns, ready, waiting;
@@ -119,7 +121,7 @@ struct http_server {
     struct http_server_stats stats;
     int64_t n_dropped_logged, dropped_logged_at_ms;
     size_t n_files;                /* replies that read a file */
-    struct http_exchange *current; /* in the handler right now */
+    struct http_exchange *current; /* inside its handler */
     int n_running;                 /* connections in http_conn_run: 0 or 1 */
     bool is_stopping;
     http_handler_fn handler;
@@ -128,33 +130,33 @@ struct http_server {
     size_t max_body_bytes;
     int64_t idle_ms;
     bool is_unix, has_client_ca;
-    struct tls_server *tls; /* NULL: no TLS */
+    struct tls_server *tls; /* NULL without TLS */
     int port;
     char *unix_path;
-    struct stat unix_stat;  /* what was at unix_path when we had bound it */
-    char scratch[64 << 10]; /* what one recv brings */
+    struct stat unix_stat;  /* the socket at unix_path just after binding */
+    char scratch[64 << 10]; /* for the data of one recv */
 };
 
 /* ---- http_server.c ---- */
 
-/* One of n_open is gone; frees s after the last. */
+/* One of n_open was closed; frees s after the last. */
 void http_server_handle_closed(struct http_server *s);
 
 /* ---- http_conn.c ---- */
 
-/* Takes fd, which is connected and non-blocking. NULL, and fd is closed: no room. */
+/* Takes over fd, which is connected and non-blocking. NULL, with fd closed, if there is no room. */
 struct http_conn *http_conn_open(
     struct http_server *s, int fd, const struct sockaddr_storage *addr);
 void http_conn_close(struct http_conn *c);
-/* Goes on with whatever can be done now. */
+/* Continues with everything possible now. */
 void http_conn_run(struct http_conn *c);
 /* Its exchange has been answered. */
 void http_conn_answered(struct http_conn *c);
-/* Closes it, or answers with an error, if it has passed a deadline. */
+/* Closes the connection, or answers with an error, if it has passed a deadline. */
 void http_conn_check_deadline(struct http_conn *c, int64_t now_ms);
-/* Lets another connection have its place (bytes: its bytes). */
+/* Gives up its place for another connection (bytes: its bytes). */
 void http_conn_give_way(struct http_conn *c, bool bytes);
-/* Counts n more bytes for c; false: there is no room, and *e says why. */
+/* Counts n more bytes for c; false, with the reason in *e, if there is no room. */
 bool http_conn_take_bytes(struct http_conn *c, size_t n, struct err *e);
 void http_conn_set_phase(struct http_conn *c, enum conn_phase phase);
 /* Answers with an error and ends the connection. */
@@ -162,25 +164,25 @@ void http_conn_refuse(struct http_conn *c, int status, const struct err *e);
 
 /* ---- http_exchange.c ---- */
 
-/* A whole head of n bytes is here, which are counted for c: makes the exchange, which takes head,
- * and hands it over if it has no body. */
+/* A complete head of n bytes, counted for c, has arrived: makes the exchange, which takes over
+ * head, and calls the handler if there is no body. */
 void http_exchange_begin(struct http_conn *c, char *head, size_t n);
-/* Bytes of the body. Returns how many were used; the rest belongs to the next request. */
+/* Takes bytes of the body. Returns how many were used; the rest belongs to the next request. */
 size_t http_exchange_take_body(struct http_exchange *x, const char *p, size_t n);
-/* Drops what has come of the body. */
+/* Drops the part of the body received so far. */
 void http_exchange_drop_body(struct http_exchange *x);
 void http_exchange_destroy(struct http_exchange *x);
 struct http_exchange *http_exchange_create(struct http_conn *c);
 
 /* ---- http_reply.c ---- */
 
-/* The status line and header of x's reply. */
+/* Writes the status line and header of x's reply. */
 void http_reply_head(const struct http_exchange *x, bool keeps_alive, struct buf *out);
 /* Whether the reply has a body on the wire. */
 bool http_reply_has_body(const struct http_exchange *x);
 /* An error with a status that does not follow from its kind. */
 void http_reply_status_err(struct http_exchange *x, int status, const struct err *e);
-/* Replaces a reply that is in memory and of which nothing has been sent. */
+/* Replaces a reply in memory of which nothing has been sent. */
 void http_reply_instead(struct http_exchange *x, const struct err *e);
 /* 503: the server is stopping. */
 void http_reply_stopping(struct http_exchange *x);

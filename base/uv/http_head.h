@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The head of an HTTP/1 request and the framing of its body, parsed strictly (RFC 9112). Pure; for
- * the server. Two readers of one request must never disagree about where it ends, so whatever a
- * proxy might read in another way is refused, not repaired.
+ * the server. Two readers of one request must never disagree about its end, so anything that a
+ * proxy might read differently is refused, not repaired.
  */
 #ifndef BELAY_BASE_UV_HTTP_HEAD_H
 #define BELAY_BASE_UV_HTTP_HEAD_H
@@ -20,7 +20,7 @@
 enum http_framing { HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED };
 
 struct http_field {
-    const char *name, *value; /* value without blanks around it */
+    const char *name, *value; /* without surrounding blanks */
 };
 
 struct http_head {
@@ -33,34 +33,34 @@ struct http_head {
     bool expects_continue;   /* the client waits for "100 Continue" before it sends the body */
 };
 
-/* *ret_bytes: the length of the head, with its empty line, that p starts with; 0 if it is not
- * complete yet. *scanned: how much of the same bytes was searched before; 0 at first. ERR_INVALID,
- * with *ret_status to answer with: longer than HTTP_HEAD_BYTES_MAX, or a byte that no head may
- * have. */
+/* *ret_bytes: length of the head at p, including its empty line; 0 if incomplete. *scanned: how
+ * much of the same bytes was searched before; initially 0. ERR_INVALID, with the status to answer
+ * in *ret_status: longer than HTTP_HEAD_BYTES_MAX, or a byte that is not allowed in a head. */
 int http_head_find(
     const char *p, size_t n, size_t *scanned, size_t *ret_bytes, int *ret_status, struct err *e);
 
-/* p holds exactly one head and is changed; *ret_head points into it. Free with http_head_deinit. On
- * an error, *ret_status is the status to answer with and the connection has to be closed. Refused
- * are: line ends other than CR LF, NUL and other control characters, blanks before a colon, folded
+/* p holds exactly one head and is modified; *ret_head points into it. Free with http_head_deinit.
+ * On an error, *ret_status is the status to answer, and the connection must be closed. Refused:
+ * line ends other than CR LF, NUL and other control characters, blanks before a colon, folded
  * lines, more than one Host, Content-Length, Transfer-Encoding or Authorization, a Content-Length
- * that is not 1 to 19 digits, any Transfer-Encoding other than "chunked", and both of them
- * together. */
+ * that is not 1 to 19 digits, any Transfer-Encoding other than "chunked", and Content-Length
+ * together with Transfer-Encoding. */
 int http_head_parse(char *p, size_t n, struct http_head *ret_head, int *ret_status, struct err *e);
 void http_head_deinit(struct http_head *h);
 
-/* The value of the first field of that name (compared without case), or NULL. Borrowed. */
+/* The value of the first field with that name (case-insensitive), or NULL. Borrowed. */
 const char *http_head_field(const struct http_head *h, const char *name);
 
-/* A header field that can be sent: a token, and a value without control characters. */
+/* Whether a header field can be sent: a token, and a value without control characters. */
 bool http_field_is_valid(const char *name, const char *value);
 
-/* ---- For heads that are read line by line ---- */
+/* ---- Heads parsed line by line ---- */
 
-/* Whether a line of a head may hold c: neither a control character but a tab, nor CR or LF. */
+/* Whether a line of a head may contain c: no control characters except tab; no CR or LF. */
 bool http_is_text_char(char c);
 
-/* Splits "NAME: VALUE" in place; *ret_field points into line. Returns NULL, or what is wrong. */
+/* Splits "NAME: VALUE" in place; *ret_field points into line. Returns NULL, or a description of the
+ * error. */
 const char *http_field_parse(char *line, struct http_field *ret_field);
 
 /* 1 to 19 digits, at most INT64_MAX. */
@@ -75,7 +75,7 @@ enum http_chunks_state {
     CHUNK_DATA,
     CHUNK_DATA_CR,
     CHUNK_DATA_LF,
-    CHUNK_TRAILER_START, /* of a line after the last chunk */
+    CHUNK_TRAILER_START, /* at the start of a line after the last chunk */
     CHUNK_TRAILER,
     CHUNK_TRAILER_LF,
     CHUNK_END_LF,
@@ -85,14 +85,14 @@ enum http_chunks_state {
 /* Zeroed: at the start of a body. */
 struct http_chunks {
     enum http_chunks_state state;
-    uint64_t left; /* bytes of the chunk that have not come yet; in CHUNK_SIZE the size so far */
+    uint64_t left; /* bytes of the chunk not received yet; in CHUNK_SIZE the size so far */
     int n_digits;
-    size_t n_extra; /* bytes of extensions of this chunk, or of all trailers */
+    size_t n_extra; /* bytes of this chunk's extensions, or of all trailers */
 };
 
-/* Takes bytes up to the next piece of data, or all of them: *ret_used of the n, of which the last
- * *ret_data are data (0: none). To be repeated until all are used or state is CHUNKS_DONE. Trailers
- * are dropped. ERR_INVALID: malformed; the connection has to be closed. */
+/* Consumes bytes up to the end of the next piece of data, or all: *ret_used of the n, of which the
+ * last *ret_data are data (0 = none). Repeat until all are used or state is CHUNKS_DONE. Trailers
+ * are dropped. ERR_INVALID: malformed; the connection must be closed. */
 int http_chunks_take(struct http_chunks *c, const char *p, size_t n, size_t *ret_used,
     size_t *ret_data, struct err *e);
 

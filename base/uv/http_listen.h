@@ -10,16 +10,16 @@
 #include <sys/un.h>
 
 #define HTTP_LISTEN_BACKLOG 1024
-/* The longest path of a UNIX socket: sun_path, less the name of its own under which it is bound
- * first. */
+/* The longest path of a UNIX socket: sun_path, less the suffix of the temporary name under which it
+ * is bound first. */
 #define HTTP_UNIX_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(".2147483647"))
 
-/* host: a numeric address or a name of this machine. Blocks for the look-up of a name. *ret_port is
- * the port bound. */
+/* host: a numeric address or a name of this machine. Blocks to resolve a name. *ret_port is the
+ * bound port. */
 int http_listen_tcp(const char *host, int port, int *ret_fd, int *ret_port, struct err *e);
 
-/* An old socket at path is replaced in one step; anything else that stands there is refused
- * (ERR_CONFLICT). At most HTTP_UNIX_PATH_MAX bytes (ERR_CONFIG). */
+/* An old socket at path is replaced atomically; any other file there is refused (ERR_CONFLICT). At
+ * most HTTP_UNIX_PATH_MAX bytes (ERR_CONFIG). */
 int http_listen_unix(const char *path, mode_t mode, int *ret_fd, struct err *e);
 
 #endif

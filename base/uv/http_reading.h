@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One reply of HTTP/1 as it comes in, parsed strictly (RFC 9112). Pure; for the client on UNIX
- * sockets.
+ * Incremental, strict parser of one HTTP/1 reply (RFC 9112). Pure; for the client on UNIX sockets.
  */
 #ifndef BELAY_BASE_UV_HTTP_READING_H
 #define BELAY_BASE_UV_HTTP_READING_H
@@ -22,16 +21,16 @@ enum http_reading_part {
 
 struct http_reading {
     enum http_reading_part part;
-    struct http_reply reply; /* good once is_done; the owner's to take, or wiped by deinit */
-    struct buf line;         /* the line under way, without its CR */
-    bool has_cr;             /* of that line */
+    struct http_reply reply; /* valid once is_done; the owner takes it, or deinit wipes it */
+    struct buf line;         /* the current line, without its CR */
+    bool has_cr;             /* the current line has its CR */
     size_t n_head;           /* bytes of lines so far */
     int status;
     bool has_length, is_chunked;
     uint64_t length; /* of the body; READING_LENGTH: what is left of it */
     struct http_chunks chunks;
     size_t max_reply_bytes;
-    size_t whole;      /* how long the body will be; 0: not known, or too long */
+    size_t whole;      /* expected length of the body; 0 if unknown or too long */
     const char *label; /* for errors; borrowed */
     bool is_reply_to_head, is_done;
 };
@@ -39,9 +38,9 @@ struct http_reading {
 void http_reading_init(struct http_reading *g, const struct http_request *r, const char *label);
 void http_reading_deinit(struct http_reading *g);
 
-/* The next n bytes; n = 0: the server has closed. Not to be called when is_done, or after an error.
- * What follows the reply is passed over. ERR_INVALID: malformed or larger than allowed; ERR_IO:
- * closed before the end. */
+/* Feeds the next n bytes; n = 0 means that the server has closed. Must not be called when is_done,
+ * or after an error. Data after the reply is ignored. ERR_INVALID: malformed or larger than
+ * allowed; ERR_IO: closed before the end. */
 int http_reading_feed(struct http_reading *g, const char *p, size_t n, struct err *e);
 
 #endif

@@ -235,8 +235,8 @@ static bool read_words(
     return rc == 0;
 }
 
-/* Updates a job, or the tasks of an array that have not started. only: ignores a change of the
- * limit of concurrent tasks. */
+/* Updates a job, or the tasks of an array that have not started. only: a started task of an updated
+ * array; leaves out at_once, which belongs to the array. */
 static int update_one(const struct update *u, const char *which, const json_t *job, bool only)
 {
     json_t *changes = json_object(), *v = NULL;
