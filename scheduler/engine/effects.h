@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Effects: what leaves after a commit, derived from what was committed and from nothing else.
+ * Effects: what leaves belayd after a commit. Derived from the committed batch alone.
  */
 #ifndef BELAY_SCHEDULER_ENGINE_EFFECTS_H
 #define BELAY_SCHEDULER_ENGINE_EFFECTS_H
@@ -10,8 +10,8 @@
 #include "scheduler/engine/provision.h"
 #include "scheduler/engine/sessions.h"
 
-/* Wakes the sessions of nodes of which something else is desired now, provisioning for instances
- * that changed, the cleaner and the outbox. */
+/* Wakes the sessions of nodes whose desired state changed, provisioning for changed instances, the
+ * cleaner and the outbox. */
 void effects_release(const struct db_batch *committed, struct sessions *sessions,
     struct provision *provision, struct cleaner *cleaner, struct outbox *outbox);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What sessions.c, sessions_told.c and sessions_desired.c share, and nobody else sees.
+ * Shared by sessions.c, sessions_told.c and sessions_desired.c; private to them.
  */
 #ifndef BELAY_SCHEDULER_ENGINE_SESSIONS_PRIVATE_H
 #define BELAY_SCHEDULER_ENGINE_SESSIONS_PRIVATE_H
@@ -9,18 +9,17 @@
 #include "base/map.h"
 #include "scheduler/engine/sessions.h"
 
-#define REV_BOOT_SHIFT 32 /* a revision tells in which run of belayd it was given */
+#define REV_BOOT_SHIFT 32 /* the high part of a revision is the run of belayd that issued it */
 
-/* What the agent was last told and told us of one attempt; only hints, all of it can be
- * forgotten. */
+/* What was last exchanged with the agent about one attempt. Only hints: all of it may be lost. */
 struct seen {
     struct link in_session;
     int64_t job, attempt;
-    bool told; /* the agent has it: the script need not be sent again */
-    bool sent; /* the agent may have it: to leave it out would be to end it */
+    bool told; /* the agent has reported it, so the script need not be sent again */
+    bool sent; /* the agent may have it: omitting it would end it */
     int64_t failed_saves;
-    int64_t secrets;   /* the version that the agent holds */
-    int64_t status_no; /* the status in which it was last told */
+    int64_t secrets;   /* the version held by the agent */
+    int64_t status_no; /* the status that last reported it */
 };
 
 struct session {
@@ -29,12 +28,13 @@ struct session {
     int64_t rev;
     int64_t status_no; /* counts accepted statuses */
     struct list seen;
-    int64_t kept[WIRE_KEPT_MAX]; /* jobs, as the last status told */
+    int64_t kept[WIRE_KEPT_MAX]; /* jobs whose trees the node keeps, from the last status */
     size_t n_kept;
-    int64_t task_loads, gpu_loads; /* the highest numbers of this incarnation's that were taken */
-    /* the last answer had no room for some: they follow when the agent tells what it got */
+    int64_t task_loads, gpu_loads; /* the highest numbers stored of this incarnation */
+    /* The last answer had no room for some attempts: they follow when the agent reports those that
+     * it got. */
     bool left_out;
-    /* the status that waits */
+    /* the waiting status */
     sessions_reply_fn reply;
     void *ctx;
     struct timer timer;
@@ -46,14 +46,14 @@ struct sessions {
     struct map by_node;
 };
 
-/* Made if it is not there. */
+/* Created if missing. */
 struct seen *sessions_seen(struct session *x, int64_t job, int64_t attempt);
 
-/* What a status tells that the model does not have becomes facts. */
+/* Posts facts for everything in a status that the model does not have yet. */
 void sessions_tell(
     struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st);
 
-/* Adds to d what the model wants of the node, as far as there is room for it. */
+/* Adds to d the desired state of the node, as far as there is room. */
 void sessions_desire(
     struct sessions *s, struct session *x, const struct node *node, struct wire_desired *d);
 

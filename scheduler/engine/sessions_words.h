@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words of the wire that the core has too, from the one to the other. Each set has the same
- * words on both sides; what the wire may carry beyond that (nothing, a word that is not known) is
- * the core's "none".
+ * Conversion between the enums of the wire and those of the core. Each pair has the same values on
+ * both sides; values that only the wire has (none, or an unknown word) become the core's "none".
  */
 #ifndef BELAY_SCHEDULER_ENGINE_SESSIONS_WORDS_H
 #define BELAY_SCHEDULER_ENGINE_SESSIONS_WORDS_H
