@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See cleaner.h. Invariants:
- *  1. The port is asked only for a row whose CLEANING is on disk.
+ *  1. The port is called only for a row whose CLEANING is on disk.
  *  2. One at a time: the core decides the next after the answer to this one was applied.
  *
  *   touched ---> the port works ---> it is told ---> applied
@@ -22,7 +22,7 @@ struct cleaner {
     struct timers *timers;
     struct cleaner_port *port;
     bool working;
-    struct event told; /* the newest answer; of no job before the first */
+    struct event told; /* the newest answer; before the first one its job is 0 */
     struct timer again;
 };
 
@@ -71,7 +71,7 @@ void cleaner_touch(struct cleaner *c, const struct leftover_row *r)
     c->port->start(c->port, &j, on_done, c);
 }
 
-/* What was decided since this was asked for is not taken twice. */
+/* A decision made after this request must not be taken twice. */
 static void on_durable(void *ctx, const struct err *e, int64_t id)
 {
     struct cleaner *c = ctx;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See outbox.h. Invariants:
- *  1. The port is asked only for a row that is on disk, and for none twice at a time.
- *  2. A row is free again when what became of it was applied, or could not be and will be told
+ *  1. The port is called only for a row that is on disk, and never for one row twice at a time.
+ *  2. A row is free again when its result was applied, or could not be applied and will be posted
  *     again.
  */
 #include "scheduler/engine/outbox.h"
@@ -16,12 +16,12 @@
 #define LOOK_AGAIN_MS 5000 /* the disk is full */
 #define BACKOFF_BASE_MS 2000
 #define BACKOFF_CAP_MS 1800000
-#define CLOCK_LOOK_MS 60000 /* the wall clock may be set */
+#define CLOCK_LOOK_MS 60000 /* the wall clock may be changed */
 
 struct delivery {
     struct outbox *outbox;
     bool is_busy;      /* from its start until the answer is applied */
-    bool is_done;      /* the answer is there, in told */
+    bool is_done;      /* the answer has arrived, in told */
     struct event told; /* and which row: event, target */
     int32_t tries;
 };
@@ -39,7 +39,7 @@ struct outbox {
 
 static void look(struct outbox *o);
 
-/* ---- one of them ---- */
+/* ---- one delivery ---- */
 
 static void on_told(void *ctx, const struct err *e, int64_t id)
 {
@@ -97,7 +97,7 @@ static void begin(struct outbox *o, const struct outbox_row *r)
     o->port->start(o->port, r, on_done, d);
 }
 
-/* ---- which, and when ---- */
+/* ---- selection and timing ---- */
 
 static size_t n_free(const struct outbox *o)
 {
@@ -129,7 +129,7 @@ static void deliver_due(struct outbox *o)
             begin(o, r);
     }
     if (!r || r->due_at.ms <= now_ms)
-        return; /* the next look is when one is delivered, or comes */
+        return; /* checked again when one is delivered or a new one arrives */
     int64_t left = r->due_at.ms - now_ms;
     timer_start(o->timers, &o->timer, left < CLOCK_LOOK_MS ? left : CLOCK_LOOK_MS);
 }

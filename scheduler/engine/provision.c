@@ -244,7 +244,7 @@ static bool is_shortage(enum err_kind k)
     return k == ERR_NO_CAPACITY || k == ERR_QUOTA;
 }
 
-/* A place beside the one decided on. */
+/* A place other than the chosen one refused. */
 static void on_place_refused(void *ctx, const struct cloud_place *place, const struct err *e)
 {
     struct work *w = ctx;
@@ -257,8 +257,8 @@ static void on_place_refused(void *ctx, const struct cloud_place *place, const s
     tick_post(w->p->o.tick, &ev, NULL, NULL);
 }
 
-/* Only an answer that says "nothing was launched" is a refusal; after anything else the row stays
- * INTENDED, and the next sweep finds the machine by its token or launches again under it. */
+/* Only an answer that means "nothing was launched" is a refusal. After any other error the row
+ * stays INTENDED, and the next sweep finds the machine by its token or launches again under it. */
 static bool is_refusal(enum err_kind k)
 {
     return is_shortage(k) || k == ERR_DENIED || k == ERR_CONFIG || k == ERR_UNSUPPORTED ||
@@ -322,8 +322,8 @@ static void run_launch(struct tries *t, void *ctx)
     free(user_data);
 }
 
-/* A provider looks for the token before it looks for capacity, but not before it looks who calls,
- * and for what. */
+/* A provider checks the token before capacity, but after the caller's identity and the request. A
+ * refusal for the latter therefore says nothing about an earlier try. */
 static bool is_doubtful(const struct work *w, enum err_kind k)
 {
     return w->unsure && is_refusal(k) && !is_shortage(k);
@@ -361,7 +361,7 @@ static const struct tries_options launch_tries = {.run = run_launch,
     .backoff_ms = LAUNCH_BACKOFF_MS,
     .backoff_cap_ms = LAUNCH_BACKOFF_CAP_MS};
 
-/* Its row may have changed while it waited: the first try looks. */
+/* Its row may have changed while it waited: the first try checks it. */
 static void launch_now(struct work *w)
 {
     const struct instance *i = model_instance(provision_model(w->p), w->instance);
@@ -391,7 +391,7 @@ void provision_launch(struct work *w)
 
 /* ---- consoles ---- */
 
-/* What is said of the machine is stored with its pool, whether its row is there still or not. */
+/* The console's text is stored with the pool, whether or not the machine's row still exists. */
 struct console {
     struct provision *p;
     struct place *place;
@@ -424,7 +424,7 @@ static void on_console(void *ctx, const struct err *e, const char *text)
         tick_post(p->o.tick, &ev, on_console_posted, kept);
     }
     if (model_instance(provision_model(p), x->instance) && (!e || e->kind != ERR_CANCELLED))
-        provision_touch(p, x->instance); /* it is to be ended */
+        provision_touch(p, x->instance); /* continue with its termination */
     free(x);
 }
 
@@ -499,7 +499,8 @@ void provision_touch(struct provision *p, int64_t instance)
         bool first = !w->consoled && !wall_is_set(i->row.joined_at);
         w->consoled = true;
         if (first && provision_read_console(p, i))
-            /* with some providers it goes with the machine, which is terminated when it was read */
+            /* some providers delete the console with the machine, so it is terminated only after
+             * the read */
             return;
         provision_terminate(w, i);
         provision_sweep_soon(p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the providers say unasked: the sweep over their lists, and their prices. Invariants:
- *  1. What the provider lists under our tag is matched by token, then by id; what matches no live
- *     row is terminated.
+ *  1. Machines that the provider lists under our tag are matched by token, then by id; a machine
+ *     that matches no live row is terminated.
  *  2. Nothing is concluded from a listing that began before the last call for that instance ended:
  *     what is listed while its launch is under way may still be refused.
  *
@@ -38,8 +38,8 @@ static void end_stray(struct place *pl, const struct cloud_instance *c)
     pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_stray_ended, pl);
 }
 
-/* The live row of a listed machine; NULL: it has none. A second machine under one token has none
- * either. */
+/* Returns the live row of a listed machine, or NULL if it has none. A second machine under the same
+ * token has none either. */
 static const struct instance *row_of(const struct place *pl, const struct cloud_instance *c)
 {
     const struct model *m = provision_model(pl->p);
@@ -49,8 +49,8 @@ static const struct instance *row_of(const struct place *pl, const struct cloud_
     return !i->row.provider_id[0] || str_eq(i->row.provider_id, c->id) ? i : NULL;
 }
 
-/* One listed machine against its row. What stopped by itself still bills its disk until it is
- * terminated. */
+/* Compares one listed machine with its row. A machine that stopped by itself still bills its disk
+ * until it is terminated. */
 static void match(struct place *pl, const struct cloud_instance *c)
 {
     struct provision *p = pl->p;
@@ -64,7 +64,7 @@ static void match(struct place *pl, const struct cloud_instance *c)
     struct work *w = provision_work(p, i->row.id);
     w->misses = 0;
     w->listed_in = p->stats.sweeps;
-    if (tries_is_running(&w->launch)) /* which will tell */
+    if (tries_is_running(&w->launch)) /* the running launch will report it */
         return;
     bool told_later = wall_is_set(c->launched_at) && c->launched_at.ms != i->row.launched_at.ms;
     if (!i->row.provider_id[0] || told_later ||
@@ -78,7 +78,7 @@ static void match(struct place *pl, const struct cloud_instance *c)
         provision_terminate(w, i);
 }
 
-/* A row that the listing does not show. */
+/* Handles a row that the listing does not show. */
 static void miss(struct place *pl, const struct instance *i)
 {
     struct provision *p = pl->p;
@@ -90,7 +90,7 @@ static void miss(struct place *pl, const struct instance *i)
         if (w->doubted && (++w->misses < GONE_MISSES || !is_settled))
             return;
         if (w->doubted)
-            w->unsure = w->doubted = false; /* the next answer counts */
+            w->unsure = w->doubted = false; /* the next answer is definite */
         w->misses = 0;
         provision_launch(w);
         return;
@@ -102,8 +102,8 @@ static void miss(struct place *pl, const struct instance *i)
         provision_post_gone(p, i->row.id, NULL, "the provider does not list it (any more)");
 }
 
-/* A listing, kept until the model holds nothing that is not on disk: what is concluded from it
- * leaves at once. */
+/* A listing, kept until the whole model is on disk, because the conclusions from it leave belayd at
+ * once. */
 struct listing {
     struct place *place;
     struct cloud_instance *list;
@@ -173,8 +173,8 @@ void provision_on_sweep(struct timer *t, void *ctx)
 
 /* ---- prices ---- */
 
-/* Of the pools at this place: other pools of the region may have been scored for other sets of
- * types. */
+/* Only for the pools at this place: other pools of the region may have been scored for other sets
+ * of types. */
 static void post_score(const struct place *pl, const struct cloud_price *price)
 {
     const struct provision *p = pl->p;
@@ -214,7 +214,7 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
     }
 }
 
-/* The types of all pools at this place, each once. */
+/* Collects the types of all pools at this place, each once. */
 static size_t types_of(const struct place *pl, const char *out[PRICE_TYPES_MAX])
 {
     size_t n = 0;

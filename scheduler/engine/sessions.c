@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Agent sessions (see sessions.h). Both directions tell states: a status is compared with the model
- * and the differences become facts (sessions_told.c); the desired document is computed from the
- * model whenever it is asked for (sessions_desired.c).
+ * Agent sessions (see sessions.h). Both directions carry states: a status is compared with the
+ * model and the differences become facts (sessions_told.c); the desired document is computed from
+ * the model whenever it is requested (sessions_desired.c).
  *
  * Invariants:
  *  1. What a status told is committed before the status is answered.
@@ -63,7 +63,7 @@ struct seen *sessions_seen(struct session *x, int64_t job, int64_t attempt)
     return k;
 }
 
-/* What neither the agent has nor the model wants is of no use any more. */
+/* Drops entries that neither the agent nor the model has. */
 static void prune_seen(struct session *x, const struct model *m)
 {
     LIST_FOREACH (&x->seen, n) {
@@ -125,7 +125,8 @@ static void answer(struct sessions *s, struct session *x, sessions_reply_fn repl
     wire_desired_deinit(&d);
 }
 
-/* Something was left out of the last answer, and the agent has told all that it got since. */
+/* True if the last answer omitted something and the agent has since reported everything that it
+ * got. */
 static bool has_room_again(const struct session *x)
 {
     LIST_FOREACH (&x->seen, n) {
@@ -136,8 +137,8 @@ static bool has_room_again(const struct session *x)
     return x->left_out;
 }
 
-/* Lets the waiting status go: with e, or (e NULL) with what is desired now. The latter only when
- * all that the model holds is on disk: in an effect or a reply of the tick. */
+/* Answers the waiting status: with e, or (e NULL) with the current desired state. The latter only
+ * when the whole model is on disk: in an effect or a reply of the tick. */
 static void release(struct session *x, const struct err *e)
 {
     sessions_reply_fn reply = x->reply;
@@ -173,7 +174,7 @@ static void touch_all(void *ctx, const struct err *e, int64_t id)
     const struct session *x;
     (void)e;
     (void)id;
-    struct buf nodes = {0}; /* a session may go while it is touched */
+    struct buf nodes = {0}; /* a session may be freed while it is touched */
     size_t pos = 0;
     while ((x = map_next(&s->by_node, &pos, NULL)))
         buf_add(&nodes, &x->node, sizeof(x->node));
@@ -190,7 +191,7 @@ void sessions_touch_all(struct sessions *s)
     tick_when_durable(s->o.tick, touch_all, s);
 }
 
-/* A timer may fire while a commit is under way: the release takes its turn behind it. */
+/* A timer may fire while a commit is in progress: the release is queued behind it. */
 struct overdue {
     struct sessions *s;
     int64_t node;
@@ -223,7 +224,7 @@ void sessions_release_all(struct sessions *s)
     for (struct session *x; (x = map_next(&s->by_node, &pos, NULL));)
         release(x, &e);
 }
-/* After the commit of what a status told: answer it or let it wait. */
+/* After the commit of a status's facts: answers it or lets it wait. */
 static void on_told(void *ctx, const struct err *e, int64_t id)
 {
     struct incoming *in = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the model wants of a node, as its agent is told it (see sessions.h).
+ * The desired state of a node, in the form that its agent gets (see sessions.h).
  */
 #include "scheduler/engine/sessions_private.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define HOLD_SPARE_MS 30000
-/* of scripts and the like in one message: half of what the wire takes */
+/* limit of scripts and the like in one message: half of the wire's limit */
 #define SPECS_BYTES_MAX (4u << 20)
 
 static void parse_args(const char *json, struct wire_desired_attempt *d)
@@ -72,7 +72,7 @@ static void parse_launch(const char *json, struct wire_desired_attempt *d)
     json_decref(v);
 }
 
-/* Takes the script. */
+/* Takes ownership of the script. */
 static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
 {
     d->script = spec->script;
@@ -84,8 +84,8 @@ static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
     d->slurm_env = d->slurm_env || strstr(d->script, "\n#SBATCH");
 }
 
-/* What it has to find there, so that it never begins with less than was saved, nor with what
- * another job saved. */
+/* Adds the state that the attempt must find in the store, so that it never begins with less than
+ * was saved, nor with the state of another job. */
 static void add_expected(
     const struct sessions *s, const struct job_row *j, struct wire_desired_attempt *d)
 {
@@ -120,7 +120,7 @@ static void add_row(const struct model *m, const struct attempt *a, struct wire_
     d->save_ms = j->save_ms;
 }
 
-/* Bytes of a text in JSON, at most. */
+/* Upper limit of the bytes of a text in JSON. */
 static size_t json_bytes(const char *s)
 {
     size_t n = 2;
@@ -144,7 +144,7 @@ static size_t spec_bytes(const struct spec_change *spec)
            json_bytes(spec->cwd) + (spec->launch_json ? strlen(spec->launch_json) : 0);
 }
 
-/* Nobody could start it, ever: the job fails with the reason instead of waiting. */
+/* The attempt can never be started: the job fails with the reason instead of waiting. */
 static void give_up(struct sessions *s, const struct attempt *a, const struct err *why)
 {
     struct event ev = {.type = EV_ATTEMPT_ENDED,
@@ -159,12 +159,13 @@ static void give_up(struct sessions *s, const struct attempt *a, const struct er
 /* A message being made. */
 struct message {
     struct wire_desired *d;
-    size_t bytes; /* of specifications and secrets in it */
-    bool is_full; /* something was left out */
-    bool owes;    /* secrets of something that is in it were */
+    size_t bytes; /* the size of its specifications and secrets */
+    bool is_full; /* something was omitted */
+    bool owes;    /* secrets of an included attempt were omitted */
 };
 
-/* "10.0.0.7:40212" or "[::ffff:10.0.0.7]:40212", where it dialled from, without the port. */
+/* Copies the host of "10.0.0.7:40212" or "[::ffff:10.0.0.7]:40212", an agent's address, without the
+ * port. */
 static void copy_host(const char *address, char *out, size_t size)
 {
     if (str_starts(address, "["))
@@ -206,15 +207,15 @@ static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
     }
 }
 
-/* It may be another than at the start. */
+/* It may differ from the limit at the start. */
 static int64_t limit_ms(const struct attempt *a)
 {
     int64_t ms = a->job->row.spec.time_limit_ms;
     return ms == 0 ? WIRE_NO_LIMIT : attempt_holds(a) ? ms + HOLD_SPARE_MS : ms;
 }
 
-/* A rank without a script is the last to run into the time limit, so that the first one's end is
- * the job's; and what is left of it when tasks are to be told is the same. */
+/* A rank without a script reaches the time limit last, so that the first rank's end is the job's.
+ * The delay before the limit at which its tasks get a signal is the same. */
 static void add_script_on(const struct attempt *a, struct wire_desired_attempt *d)
 {
     d->script_on_first = a->job->row.spec.script_on == SCRIPT_ON_FIRST;
@@ -226,7 +227,7 @@ static void add_script_on(const struct attempt *a, struct wire_desired_attempt *
     d->grace_ms += d->grace_signal > 0 ? HOLD_SPARE_MS : 0;
 }
 
-/* What it holds the place for is being saved: it stays until that has ended. */
+/* The gang's state is being saved: this rank stays until that has ended. */
 static bool holds_on(const struct attempt *a)
 {
     if (!attempt_holds(a) || a->row.state != ATTEMPT_STOPPING || !a->row.save_first)
@@ -237,7 +238,8 @@ static bool holds_on(const struct attempt *a)
     return false;
 }
 
-/* When the first of the nodes goes that its gang is on; 0: nobody has told. */
+/* Returns the deadline of the first node of its gang that is to be reclaimed; 0 if none is
+ * announced. */
 static int64_t gang_deadline(const struct attempt *a)
 {
     int64_t first = 0;
@@ -290,8 +292,8 @@ static bool add_start(struct sessions *s, const struct attempt *a, bool must, st
     return !m->is_full;
 }
 
-/* False: the attempt is left out, and *ret_why may say why. One that the agent has or may have
- * never is, with secrets or without. */
+/* Returns false if the attempt is omitted; *ret_why may then have the reason. An attempt that its
+ * agent has, or may have, is never omitted, with or without secrets. */
 static bool add_secrets(struct sessions *s, const struct seen *k, struct message *m,
     struct wire_desired_attempt *d, struct err *ret_why)
 {
@@ -327,8 +329,9 @@ static bool may_use_store(
     return !fault;
 }
 
-/* What the model does not know yet. why NULL: the agent is told of it, or may have been. Who is
- * being told is not withheld any more before anything is decided next, for facts come first. */
+/* Posts a change of withholding that the model does not have yet. why is NULL if the agent gets the
+ * attempt, or may already have it. Such an attempt is no longer withheld at the next decision,
+ * because facts are applied first. */
 static void note_withheld(struct sessions *s, const struct attempt *a, const struct err *why)
 {
     struct event ev = {.type = EV_WITHHELD,
@@ -345,8 +348,8 @@ static void note_withheld(struct sessions *s, const struct attempt *a, const str
         tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
-/* False: it waits for what it needs of the store. One that is to end before its agent has heard of
- * it needs nothing. */
+/* Returns false if the attempt waits for credentials or keys of the store. An attempt that is to
+ * end before its agent has received it needs none. */
 static bool add_needed(struct sessions *s, const struct attempt *a, const struct seen *k,
     struct message *m, struct wire_desired_attempt *d)
 {
@@ -377,7 +380,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
         if (a->row.save_first)
             d->stop_by = gang_deadline(a);
         if (a->row.stop_reason == END_DRILLED && !a->row.save_first)
-            d->kill_wait_ms = 0; /* as a machine goes that nobody was told of */
+            d->kill_wait_ms = 0; /* like a machine that vanishes without notice */
     }
     if (!add_needed(s, a, k, m, d) ||
         (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d))) {
@@ -389,8 +392,8 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     m->d->n_attempts++;
 }
 
-/* First what the agent has or may have, which must not be missing, then what is new, as far as
- * there is room.
+/* Adds first the attempts that the agent has or may have, which must not be missing, then new ones,
+ * as far as there is room.
  */
 static void desire_all(
     struct sessions *s, struct session *x, const struct node *node, struct message *m)
@@ -411,7 +414,7 @@ static void desire_all(
     x->left_out = m->is_full || m->owes;
 }
 
-/* Of what the node keeps, that of jobs which will never run again. */
+/* Lists the kept trees of jobs that will never run again. */
 static void add_unneeded(struct sessions *s, const struct session *x, struct wire_desired *d)
 {
     d->unneeded = mem_array(x->n_kept, sizeof(*d->unneeded));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an agent tells, compared with the model: the differences become facts (see sessions.h).
+ * Compares an agent's status with the model: the differences become facts (see sessions.h).
  *
  * Invariant: checkpoints of a status are posted before its end, so that an end never hides the save
  * that came with it.
@@ -48,7 +48,7 @@ static void post_checkpoints(
     }
 }
 
-/* Those that a belayd before this one was told of. */
+/* The count that an earlier belayd process has already recorded. */
 static int64_t known_failed_saves(const struct sessions *s, const struct attempt *a)
 {
     struct err e;
@@ -94,7 +94,7 @@ static void post_end(
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
-/* Each status tells it until the attempt has begun. */
+/* Each status repeats it until the attempt has begun. */
 static void post_store(
     struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
@@ -109,7 +109,7 @@ static void post_store(
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
-/* What is known already is told again with every status. */
+/* Every status repeats what is already known. */
 static void post_usage(
     struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
@@ -129,7 +129,7 @@ static void post_usage(
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
-/* Once after each cleaning: the first rank alone cleans. */
+/* Reported once after each cleaning: only the first rank cleans. */
 static void post_kept(
     struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
@@ -142,9 +142,9 @@ static void post_kept(
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
-/* What the ledger has as useful and the attempt does again. Looked up only where it was not
- * restored from what is last good, where an attempt before it was not, or where its work was given
- * up and nothing has been saved since. */
+/* Work that the ledger counts as useful and the attempt repeats. Looked up only if the attempt was
+ * not restored from the last good checkpoint, if an earlier attempt was not, or if the job was
+ * started over and has saved nothing since. */
 static void note_behind(struct sessions *s, const struct job_row *j, struct event *started)
 {
     const int64_t attempt = started->started.attempt;
@@ -178,7 +178,7 @@ static void post_attempt(
     k->secrets = st->secrets;
     k->status_no = x->status_no;
     if (!a)
-        return; /* stale: it is not desired, so the agent forgets it */
+        return; /* stale: it is not desired, so the agent will drop it */
     if (st->started_at != WIRE_NONE && !wall_is_set(a->row.started_at)) {
         struct ckpt_ref restored = {st->restored_attempt, st->restored_sequence};
         struct event ev = {.type = EV_ATTEMPT_STARTED,
@@ -215,9 +215,9 @@ static void post_attempt(
         post_usage(s, a, st);
 }
 
-/* An attempt that this agent had told and does not tell any more is lost with whatever it was (a
- * wiped disk). One that was told to the belayd before us only counts once the agent has heard of
- * us: what it wrote before may have been overtaken by what told of it. */
+/* An attempt that this agent had reported and no longer reports is lost with its state (a wiped
+ * disk). If it was reported to an earlier belayd process, this counts only once the agent has
+ * received an answer from this one: its earlier statuses may have been reordered. */
 static void post_vanished(
     struct sessions *s, struct session *x, const struct node *node, int64_t have_rev)
 {

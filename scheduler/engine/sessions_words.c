@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See sessions_words.h. Where both sides count alike, a cast is the mapping: the compiler holds the
- * values against each other here, and test_sessions the names.
+ * See sessions_words.h. Where both enums have the same order, a cast is the mapping: static
+ * assertions here compare the values, and test_sessions the names.
  */
 #include "scheduler/engine/sessions_words.h"
 

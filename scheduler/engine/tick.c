@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tick (see tick.h). Invariants:
- *  1. The model changes only inside run(), and run() starts only when no commit is under way.
+ *  1. The model changes only inside run(), and run() starts only when no commit is in progress.
  *  2. A reply or an effect happens only after the commit of the turn that caused it.
- *  3. A turn that changed nothing needs no commit: its replies leave at once (what they tell is on
- *     disk already).
+ *  3. A turn that changed nothing needs no commit: its replies leave at once (their contents are
+ *     already on disk).
  *
- * It deliberately knows nothing of who posts and what the effects are.
+ * It deliberately does not know who posts and what the effects are.
  */
 #include "scheduler/engine/tick.h"
 
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DECISIONS_MAX 1000000 /* in one turn: a plan that never ends is a bug, not a load */
+#define DECISIONS_MAX 1000000 /* limit in one turn: a plan that never ends is a bug, not load */
 #define FULL_RETRY_MIN_MS 1000
 #define FULL_RETRY_MAX_MS 5000
-/* a timer that fires so late: the process was stopped, or its machine was */
+/* a timer that fires this late means that the process or its machine was stopped */
 #define HELD_UP_MS 1000
 
-/* One post: an event (with its own copies of what it points to) or work. */
+/* One post: an event (with its own copies of the data that it points to) or work. */
 struct post {
     struct link in_list;
     struct event ev;
@@ -53,14 +53,14 @@ struct tick {
     struct list answered; /* applied; their replies wait for the commit */
     struct db_batch batch;
     bool committing, running, full;
-    bool turn_missed; /* a turn was due while a commit was under way */
+    bool turn_missed; /* a turn was due while a commit was in progress */
     int64_t full_retry_ms;
     struct mono commit_started;
-    struct mono wake_due;  /* of wake, while it runs */
+    struct mono wake_due;  /* when wake is due, while it runs */
     struct stamp turn_now; /* one moment for the whole turn */
-    struct timer turn;     /* fires at once: the next turn of the loop */
-    struct timer wake;     /* fires when plan_wake says that time alone changes something */
-    struct timer retry;    /* of a commit that found no space */
+    struct timer turn;     /* fires immediately, in the next turn of the loop */
+    struct timer wake;     /* fires at the time of plan_wake, when time alone changes something */
+    struct timer retry;    /* retries a commit that found no space */
     struct tick_stats stats;
 };
 
@@ -96,8 +96,7 @@ static void on_turn(struct timer *timer, void *ctx)
     run(ctx);
 }
 
-/* After a stop, what agents sent meanwhile still waits to be read: nobody loses its lease over
- * it. */
+/* After a stop, messages of agents are still unread: no node loses its lease because of it. */
 static void on_wake(struct timer *timer, void *ctx)
 {
     struct tick *t = ctx;
@@ -156,7 +155,7 @@ static void copy_cron(struct post *p)
     ev->cron_put.job_json = p->job_json;
 }
 
-/* Events point to rows of the poster's; the inbox outlives them. */
+/* Events point to rows owned by the poster; the inbox outlives them. */
 static void copy_pointees(struct post *p)
 {
     struct event *ev = &p->ev;
@@ -244,7 +243,7 @@ void tick_put_token(struct tick *t, const struct token_row *token)
     b->tokens[b->n_tokens++] = *token;
 }
 
-/* One puts them in a turn. */
+/* At most one caller puts loads in a turn. */
 void tick_put_loads(struct tick *t, struct loads_batch *b)
 {
     assert(t->running && !t->committing && t->batch.loads.n_tasks + t->batch.loads.n_gpus == 0);
@@ -258,7 +257,7 @@ const struct token_row *tick_tokens(const struct tick *t, size_t *ret_n)
     return t->batch.tokens;
 }
 
-/* Refuses what is posted while the disk is full. Agents repeat themselves, users are told. */
+/* Refuses all posts while the disk is full. Agents repeat theirs, users get the error. */
 static void refuse_inbox(struct tick *t)
 {
     for (struct link *n; (n = list_pop(&t->inbox));) {
@@ -376,7 +375,7 @@ static void start_commit(struct tick *t)
     t->o.commit->start(t->o.commit, &t->batch);
 }
 
-/* Agents were not heard, for a reason that is ours. */
+/* Agents could not be heard for a reason on belayd's side. */
 static void renew_leases(struct tick *t)
 {
     LIST_FOREACH (model_nodes(t->o.model), l) {
@@ -429,7 +428,7 @@ void tick_committed(struct tick *t, int rc, const struct err *e)
     }
 }
 
-/* ---- looking ---- */
+/* ---- read access ---- */
 
 bool tick_is_full(const struct tick *t)
 {
