@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is held and not used: GET /api/v1/advice, and giving it back: POST /api/v1/jobs/N/reclaim.
- * The judging is telemetry/advise.c's.
+ * GET /api/v1/advice: what is held and not used; POST /api/v1/jobs/N/reclaim: returns it.
+ * telemetry/advise.c makes the judgement.
  */
 #include "scheduler/api/api_private.h"
 #include "scheduler/job_loads.h"
@@ -12,7 +12,7 @@
 #include "scheduler/core/placement/constraints.h"
 #include <stdlib.h>
 
-/* Of a page: for what is read of each job, nobody else is answered meanwhile. */
+/* Jobs of a page: no other request is answered while they are read. */
 #define PAGE_JOBS_MAX 500
 #define PAGE_MS 25
 #define HOURS (LOAD_SPANS - 1)
@@ -21,7 +21,7 @@
 struct asking {
     const struct api *api;
     struct stamp now;
-    const char *user; /* only this one's jobs; NULL: all */
+    const char *user; /* only jobs of this user; NULL = all */
     json_t *items;
 };
 
@@ -35,7 +35,7 @@ static int add_wait(void *ctx, const struct ledger_row *l)
     return 0;
 }
 
-/* Of what has not ended the ledger does not know yet. */
+/* Adds an attempt that has not ended, which the ledger does not have yet. */
 static void add_live(const struct asking *x, const struct attempt *a, struct advise_job *j)
 {
     int64_t waited = wall_is_set(a->row.gathered_at) && wall_is_set(a->row.started_at)
@@ -101,7 +101,7 @@ static void add_item(struct asking *x, const struct job *job, const struct advic
             (int)(r->spec.method != CKPT_NONE)));
 }
 
-/* All that it costs, since it was last where it is now. */
+/* Counts the whole cost of a job that made no progress in its last attempts as waste. */
 static size_t add_vain(const struct job_row *r, int64_t uusd_h, struct advice *out, size_t n)
 {
     struct advice *a = &out[n];
@@ -116,7 +116,7 @@ static size_t add_vain(const struct job_row *r, int64_t uusd_h, struct advice *o
     return n + 1;
 }
 
-/* What is told of it, with what it did in both times. */
+/* Adds the advice about a job, from its recent loads and all of them. */
 static void judge(struct asking *x, const struct job *job, const struct job_loads *recent,
     const struct job_loads *all)
 {
@@ -163,8 +163,8 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
     free(gpus);
 }
 
-/* What it did lately and what it did in all are of one commit: of something that only the second
- * has seen, nothing is said. */
+/* The recent loads and all loads come from one commit. Ranks and GPUs that only the second has get
+ * no advice. */
 static void look_at_job(struct asking *x, const struct job *job)
 {
     const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
@@ -212,7 +212,7 @@ static void look_at_node(struct asking *x, const struct node *n)
 
 /* ---- all of them ---- */
 
-/* Jobs that run and have a higher number, in order. */
+/* Running jobs with a higher number, in order. */
 struct page {
     const struct job **jobs;
     size_t n;
@@ -244,7 +244,7 @@ static void find_jobs(const struct asking *x, struct page *p)
         qsort(p->jobs, p->n, sizeof(*p->jobs), by_number);
 }
 
-/* How many of them it has looked at. */
+/* Returns how many of them it has examined. */
 static size_t look_at_jobs(struct asking *x, const struct page *p, int64_t limit)
 {
     const struct clock *clock = x->api->o.timers->clock;
@@ -277,7 +277,7 @@ void api_advice(struct request *q)
     free(p.jobs);
 }
 
-/* ---- giving back ---- */
+/* ---- reclaiming ---- */
 
 struct reclaiming {
     struct later *later;
@@ -285,7 +285,7 @@ struct reclaiming {
     char by[CORE_NAME_MAX];
 };
 
-/* Saved, stopped, and put aside until somebody releases it: its owner may, too. */
+/* Saves, stops and holds the job until it is released; its owner may release it. */
 static int apply_reclaiming(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     const struct reclaiming *c = ctx;

@@ -3,10 +3,10 @@
  * The agents' side of the API: join, certificate renewal, sync, output (base/wire/wire.h is the
  * reference).
  *
- * Join tokens are of two kinds. A reserved node's is a row, made by `belay token create` and stored
- * as a hash. An instance's is derived from the cluster's secret and the instance's id, so that a
- * launch repeated after a crash carries the same user data; that it serves once is kept by the
- * instance's row, which knows the key that joined.
+ * There are two kinds of join tokens. A reserved node's token is a row, created by `belay token
+ * create` and stored as a hash. An instance's token is derived from the cluster's secret and the
+ * instance's id, so that a launch that is repeated after a crash carries the same user data. The
+ * instance's row, which has the key that joined, ensures that it is valid once.
  */
 #include "scheduler/api/api_private.h"
 
@@ -55,7 +55,7 @@ struct joining {
     char address[64];
 };
 
-/* The instance whose token this is, or CORE_ID_NONE. */
+/* Returns the instance of this token, or CORE_ID_NONE. */
 static int64_t instance_of_token(const struct api *a, const char *token)
 {
     char expected[129], digits[20];
@@ -71,8 +71,8 @@ static int64_t instance_of_token(const struct api *a, const char *token)
     return str_secret_eq(expected, token) ? id : CORE_ID_NONE;
 }
 
-/* rc: of looking for the row. key_hash NULL: any key is another than the one that it was used
- * with. */
+/* rc is the result of looking up the row. With key_hash NULL, any key counts as different from the
+ * one that used the token. */
 static int check_join_token(
     int rc, const struct token_row *row, const char *key_hash, struct wall now, struct err *e)
 {
@@ -292,10 +292,10 @@ static void on_desired(void *ctx, const struct err *e, const struct wire_desired
     }
     wire_desired_encode(d, &out);
     http_reply_bytes(x, 200, "application/json", out.data, out.len);
-    buf_wipe(&out); /* it may hold secrets */
+    buf_wipe(&out); /* it may contain secrets */
 }
 
-/* The end of an attempt comes here before the last of its output does. True if the output of one
+/* The end of an attempt is posted before the last of its output. Returns true if the output of one
  * is not on disk yet. */
 static bool await_output(struct api *a, int64_t node, const struct wire_status *st)
 {
@@ -312,7 +312,7 @@ static bool await_output(struct api *a, int64_t node, const struct wire_status *
     return waits;
 }
 
-/* Before the ends that they stand beside. */
+/* Called before the ends that they belong to. */
 static void take_tails(struct api *a, int64_t node, const struct wire_status *st)
 {
     int64_t left_out;
@@ -336,8 +336,8 @@ static void take_tails(struct api *a, int64_t node, const struct wire_status *st
     }
 }
 
-/* A status that waits until the output before it is on disk: once its ends are stored, their agent
- * forgets theirs. */
+/* A status that waits until the earlier output is on disk: once its ends are stored, the agent
+ * drops its copies. */
 struct parked_status {
     struct api *api;
     struct later *later;
@@ -345,12 +345,12 @@ struct parked_status {
     struct wire_status st;
 };
 
-/* Output that could not be made durable holds up no job; that is in the log. */
+/* Output that could not be made durable delays no job; it is logged. */
 static void on_status_synced(void *ctx, const struct err *e)
 {
     struct parked_status *p = ctx;
     if (e && e->kind == ERR_UNAVAILABLE)
-        on_desired(p->later, e, NULL); /* belayd ends, and sessions have already */
+        on_desired(p->later, e, NULL); /* belayd is stopping, and sessions have stopped already */
     else
         sessions_status(p->api->o.sessions, p->node, &p->st, on_desired, p->later);
     wire_status_deinit(&p->st);
@@ -416,13 +416,13 @@ static void on_output_synced(void *ctx, const struct err *e)
     struct parked_output *p = ctx;
     struct http_exchange *x = later_take(p->later);
     if (x && e)
-        http_reply_err(x, e); /* the agent has it still, and tries again */
+        http_reply_err(x, e); /* the agent still has it, and retries */
     else if (x)
         reply_size(x, p->size);
     free(p);
 }
 
-/* The agent may forget what it is told to be here of an attempt that has ended. */
+/* Replies how much output belayd has. After the attempt's end the agent may drop that much. */
 static void tell_size(struct request *q, int32_t rank, bool ends, int64_t size)
 {
     struct logs *logs = q->api->o.logs;
@@ -436,7 +436,7 @@ static void tell_size(struct request *q, int32_t rank, bool ends, int64_t size)
     syncer_wait(logs->syncer, on_output_synced, p);
 }
 
-/* The attempt that the path names, if it is this node's and may still write. */
+/* Returns the attempt in the path, if it is this node's and may still write. */
 static int find_output(struct request *q, struct attempt_row *ret_row, struct err *e)
 {
     struct api *a = q->api;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's front: who asks, which route, and answering later. The routes are in api/jobs.c,
- * api/cluster.c, api/pools.c, api/audit.c, api/agents.c and metrics.c; long polls in watch.c.
+ * The API's entry point: identifies the caller, selects the route, and answers later. The routes
+ * are in api/jobs.c, api/cluster.c, api/pools.c, api/audit.c, api/agents.c and metrics.c; long
+ * polls in watch.c.
  */
 #include "scheduler/api/api_private.h"
 
@@ -232,7 +233,7 @@ void api_look(struct request *q, api_look_fn fn, int64_t arg)
         free(k);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 bool api_query_i64(struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback,
     int64_t *ret_value)
@@ -293,10 +294,9 @@ bool api_need_admin(struct request *q)
     return false;
 }
 
-/* ---- who asks ---- */
+/* ---- callers ---- */
 
-/* The system's list of users is a file that is read anew for each question, or a service
- * elsewhere. */
+/* The system's user database is a file that is read anew for each lookup, or a remote service. */
 #define LOCAL_USER_MS 10000
 
 static void find_local(struct local_user *l, uid_t uid, struct mono now)
@@ -336,7 +336,7 @@ static const char *bearer(struct http_exchange *x)
     return header && strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 : NULL;
 }
 
-/* ERR_NOT_FOUND: not known, or not good any more. */
+/* ERR_NOT_FOUND: unknown or no longer valid. */
 static int find_token(const struct api *a, const char *token, struct token_row *t, struct err *e)
 {
     char hash[65];
@@ -413,7 +413,7 @@ static bool has_node_cert(const struct http_server_request *r)
     return !r->is_unix && r->peer_cn && api_node_of_cn(r->peer_cn) > 0;
 }
 
-/* A certificate outlives its node: with the node the certificate loses every right. */
+/* A certificate outlives its node: it loses every right when the node is removed. */
 static bool is_node(const struct api *a, const struct http_server_request *r)
 {
     return has_node_cert(r) && model_node(tick_model(a->o.tick), api_node_of_cn(r->peer_cn));
@@ -457,7 +457,7 @@ static bool identify_node(struct request *q)
     return refuse(q, text);
 }
 
-/* A join token is shown here without being used. */
+/* A join token is checked here without being used up. */
 static bool identify_machine(struct request *q)
 {
     const char *token = bearer(q->x);
@@ -492,9 +492,9 @@ static bool identify(struct request *q, enum need need)
                                                            : identify_by_token(q);
 }
 
-/* ---- what users may have stored ---- */
+/* ---- limit of what users may store ---- */
 
-#define ROWS_BYTES 2048 /* of a request, besides its body, about */
+#define ROWS_BYTES 2048 /* approximate size of a request besides its body */
 
 /* An administrator has no limit. False after an error reply. */
 static bool charge(struct request *q)
@@ -651,7 +651,7 @@ void api_destroy(struct api *a)
     token_uses_destroy(a->token_uses);
     log_quota_destroy(a->stored);
     for (struct turn *turn; (turn = turns_drop(&a->turns));)
-        turn->run(turn, NULL); /* nobody waits for it any more */
+        turn->run(turn, NULL); /* its client is gone */
     turns_deinit(&a->turns);
     for (struct link *n; (n = list_pop(&a->laters));)
         free(LIST_ENTRY(n, struct later, in_api));

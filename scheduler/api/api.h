@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HTTP API (docs/reference/api.md). Reads are answered from the read-only connection: what they
- * show is committed. Writes are posted to the tick and answered after its commit.
+ * The HTTP API (docs/reference/api.md). Reads are answered from the read-only connection, so they
+ * show only committed data. Writes are posted to the tick and answered after its commit.
  */
 #ifndef BELAY_SCHEDULER_API_API_H
 #define BELAY_SCHEDULER_API_API_H
@@ -18,16 +18,16 @@
 #include "scheduler/engine/sessions.h"
 #include "scheduler/engine/tick.h"
 
-/* What the API stands on; all borrowed. */
+/* Dependencies of the API; all borrowed. */
 struct api_options {
     struct tick *tick;
     struct sessions *sessions;
     struct provision *provision;
-    const struct grants *grants; /* NULL: none */
+    const struct grants *grants; /* may be NULL: none */
     struct pools *pools;
     struct db_reader *reader;
     uv_loop_t *loop;
-    const char *db_path; /* for what takes long to read, a connection on a thread; copied */
+    const char *db_path; /* for long reads, which use a connection on a thread; copied */
     struct zones *zones; /* the model's */
     struct logs *logs;
     struct workdirs *workdirs;
@@ -38,36 +38,37 @@ struct api_options {
     const struct notify_sealer *sealer;
     struct notifier *notifier;
     struct timers *timers;
-    uid_t owner_uid; /* who runs belayd: an administrator on the UNIX socket, like root */
+    uid_t owner_uid; /* the user who runs belayd: an administrator on the UNIX socket, like root */
 };
 
 #define API_BODY_MAX (9u << 20) /* a wire message, with room */
-/* without a certificate, token or UNIX socket: enough to join */
+/* without a certificate, token or UNIX socket: enough for a join */
 #define API_STRANGER_BODY_MAX (64u << 10)
 
 struct api;
 
 struct api *api_create(const struct api_options *o);
-void api_destroy(struct api *a); /* NULL is fine */
+void api_destroy(struct api *a); /* a may be NULL */
 
-/* The URL at which agents and HTTPS clients reach us, once the listener knows its port. Copied. */
+/* Sets the URL at which agents and HTTPS clients reach belayd, once the listener knows its port.
+ * Copied. */
 void api_set_server_url(struct api *a, const char *url);
 
-/* The handler of both listeners, and whose connections and bytes are counted together
- * (http_identify_fn). */
+/* The request handler of both listeners, and the function that determines whose limits a connection
+ * counts for (http_identify_fn). */
 void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
 void api_identify(void *ctx, struct http_exchange *x, const struct http_server_request *r,
     struct http_identity *ret);
 
-/* A listener whose figures /metrics is to have; borrowed until it has stopped, when no request
- * comes any more. */
+/* Adds a listener's figures to /metrics; borrowed until it has stopped, after which no request
+ * arrives. */
 void api_add_listener(struct api *a, const struct http_server *s);
 
-/* After a commit: answers long polls for which there is something new. */
+/* After a commit: answers long polls that have new data. */
 void api_committed(struct api *a, const struct db_batch *committed);
-/* Output of this job has grown, or will not grow as was expected. */
+/* Output of this job has grown, or will not grow although it was expected to. */
 void api_output_grew(struct api *a, int64_t job);
-/* No more new requests: /healthz tells, long polls are answered. */
+/* Begins the shutdown: /healthz reports it, long polls are answered. */
 void api_shut_down(struct api *a);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the API share; included by scheduler/api/ only.
+ * Shared by the files of the API; included by scheduler/api/ only.
  */
 #ifndef BELAY_SCHEDULER_API_API_PRIVATE_H
 #define BELAY_SCHEDULER_API_API_PRIVATE_H
@@ -24,10 +24,10 @@
 
 #define API_LISTENERS_MAX 2
 
-/* A local user, as the system knew it when it was last asked. */
+/* A local user, as last read from the system's user database. */
 struct local_user {
     uid_t uid;
-    struct mono until; /* then it is asked again; MONO_NONE: it never was */
+    struct mono until; /* when it is read again; MONO_NONE: never read */
     char name[CORE_NAME_MAX];
 };
 
@@ -35,17 +35,17 @@ struct api {
     struct api_options o;
     char server_url[256];
     bool shutting_down;
-    bool auditing; /* one at a time: it asks the providers */
+    bool auditing; /* an audit runs; one at a time, because it queries the providers */
     struct list laters;
-    struct list cancels;   /* api/cancel.c: those under way */
-    struct turns turns;    /* answers that look at the model */
+    struct list cancels;   /* api/cancel.c: cancels in progress */
+    struct turns turns;    /* answers that read the model */
     struct asides *asides; /* read_pool.c */
     struct volumes *volumes;
     struct token_uses *token_uses;
-    struct log_quota *stored; /* what requests of users have stored */
-    struct map watchers;      /* job (0: everything) -> struct watchers */
+    struct log_quota *stored; /* bytes stored by requests of users */
+    struct map watchers;      /* job (0 = all) -> struct watchers */
     struct list channels;     /* api/channels.c */
-    int64_t n_channels;       /* ever */
+    int64_t n_channels;       /* in total */
     int64_t n_requests, n_refused;
     struct log_pace joins_refused, output_lost;
     const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */
@@ -53,7 +53,7 @@ struct api {
     struct local_user local; /* who asked last over the UNIX socket */
 };
 
-/* Who asks. */
+/* The caller of a request. */
 struct caller {
     char user[CORE_NAME_MAX];
     bool admin;
@@ -69,8 +69,8 @@ struct request {
     int64_t id, id2; /* the numbers in the path */
 };
 
-/* An exchange that is answered later. The peer or the server may go first; then later_take gives
- * NULL. */
+/* An exchange that is answered later. The peer or the server may disappear first; then later_take
+ * returns NULL. */
 struct later {
     struct api *api;
     struct http_exchange *x;
@@ -87,43 +87,48 @@ void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *
 /* A tick_reply_fn whose ctx is a struct later: {"id": N} with 200, or the error. */
 void api_on_done(void *ctx, const struct err *e, int64_t id);
 
-/* Answers of which the caller may ask for many. The turn's `moment` is the struct tick, all of
- * whose model is committed then; NULL: there is no such moment soon, or belayd stops, where there
- * may be no tick any more and nobody waits. Never run from within. False after an error reply: so
- * many of the caller's wait already. */
+/* Queues an answer of a kind that one caller may request many times. The turn's `moment` is the
+ * struct tick, whose whole model is committed at that time. It is NULL if there will be no such
+ * moment soon, or if belayd is stopping; then the tick may no longer exist and there is no client.
+ * The turn never runs inside this call. Returns false after an error reply: too many of the
+ * caller's turns are waiting. */
 bool api_take_turn(struct request *q, struct turn *turn);
 
-/* For what looks at the model, which may be ahead of the disk: in its turn fn answers at a moment
- * when all that the model holds is committed. model NULL: there is no such moment soon (the disk is
- * full), only the database may be told. */
+/* For answers from the model, which may be ahead of the disk: in its turn, fn is called at a moment
+ * when the whole model is committed. model is NULL if there will be no such moment soon (the disk
+ * is full); then fn may use only the database. */
 typedef void (*api_look_fn)(
     const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg);
 void api_look(struct request *q, api_look_fn fn, int64_t arg);
 
-/* True if path is the route's, where '#' stands for a number from 1; at most two of them. */
+/* Returns true if path matches the route, in which '#' stands for a number from 1; at most two of
+ * them. */
 bool api_match(const char *route, const char *path, int64_t ret_ids[2]);
 
-/* The i-th route there is, from 0; false: there are fewer. For the test that holds openapi.json
- * against them. */
+/* Returns the i-th route, from 0, or false beyond the last. For the test that compares openapi.json
+ * with the routes. */
 bool api_route(size_t i, const char **ret_method, const char **ret_path);
 
-/* Query parameters: a missing one gives fallback; false and an error reply when it is malformed. */
+/* Reads a query parameter; fallback if it is absent. Returns false after an error reply if it is
+ * malformed. */
 bool api_query_i64(struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback,
     int64_t *ret_value);
 bool api_query_time(struct request *q, const char *name, struct wall *ret_wall);
-/* state=all, or state=<some>, which is meant when it is missing. */
+/* Reads state=all or state=<some>; the default is <some>. */
 bool api_query_state(struct request *q, const char *some, bool *ret_all);
 
-/* Whether a machine could join with this token now, without using it up. ERR_DENIED: no. */
+/* Checks whether a machine could join with this token now, without using it up. ERR_DENIED if
+ * not. */
 int api_check_join_token(const struct api *a, const char *token, struct err *e);
 
-/* The body as JSON, or NULL after an error reply. */
+/* Returns the body as JSON, or NULL after an error reply. */
 json_t *api_body(struct request *q, size_t max);
 
-/* read_pool.c: answers x with what fn reads on a thread, where it has nothing but its reader, whose
- * statements all see one commit, and of. user: at most ASIDES_PER_USER_MAX of theirs wait, further
- * ones get 429. Empty for the audit. wait_ms: with the time that it waits for its turn; then 504
- * and ERR_TIMEOUT. ret_reply: a new reference. drop frees of, whatever comes of it, on the loop. */
+/* read_pool.c: answers x with the result of fn, which runs on a thread. fn may use only its reader,
+ * all of whose statements see one commit, and of. At most ASIDES_PER_USER_MAX calls of one user
+ * wait; further ones get 429. user is empty for the audit. wait_ms includes the time in the queue;
+ * after it the answer is 504 and fn's read ends with ERR_TIMEOUT. ret_reply is a new reference.
+ * drop frees of in all cases, on the loop. */
 typedef int (*api_aside_fn)(struct db_reader *r, void *of, json_t **ret_reply, struct err *e);
 typedef void (*api_aside_drop_fn)(void *of);
 void api_aside(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
@@ -131,7 +136,7 @@ void api_aside(const struct api *a, struct http_exchange *x, const char *user, i
 struct asides *asides_create(uv_loop_t *loop, struct timers *timers, const char *path);
 void asides_destroy(struct asides *in);
 
-/* False after a 403, unless the caller is an administrator. */
+/* Returns false after a 403 unless the caller is an administrator. */
 bool api_need_admin(struct request *q);
 
 /* api/json.c: rows as JSON, new references */
@@ -139,7 +144,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name);
 json_t *api_json_drill(const struct drill_row *d);
 json_t *api_json_array(const struct array_row *a);
 json_t *api_json_dependency(const struct dependency_row *d);
-/* live NULL: it was removed, or is not committed yet */
+/* live is NULL if it was removed or is not committed yet */
 json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live);
 json_t *api_json_cron_run(const struct cron_run_row *r);
 json_t *api_json_leftover(const struct leftover_row *l);
@@ -147,26 +152,26 @@ json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_event(const struct history_row *h);
 json_t *api_json_checkpoint(const struct checkpoint_row *c);
 json_t *api_json_ledger(const struct ledger_row *l);
-/* live NULL: it is gone */
+/* live is NULL if it is gone */
 json_t *api_json_node(const struct node_row *n, const struct node *live, struct mono now);
 json_t *api_json_instance(const struct instance_row *i);
 json_t *api_json_pool(const struct pool_row *p);
-/* live NULL: what is learned in memory and worked out from it is not known */
+/* live is NULL if values that are kept only in memory, and those computed from them, are unknown */
 json_t *api_json_offer(const struct offer_row *o, const struct offer *live, struct stamp now);
 json_t *api_json_token(const struct token_row *t, struct wall last_use);
 int64_t api_count(const struct list *l);
 json_t *api_json_opt(int64_t value, int64_t none);
-json_t *api_json_time(struct wall w); /* null when it is not set */
-/* The array with those first that have most under the key; takes the reference. */
+json_t *api_json_time(struct wall w); /* JSON null when not set */
+/* Sorts the array by the key, greatest first; takes the reference. */
 json_t *api_most_first(json_t *items, const char *key);
 
-/* A job with what the model alone knows of it. stored_pool: the pool of its newest attempt as
- * db_read_jobs gives it; NULL: it is read. */
+/* A job with the values that only the model has. stored_pool: the pool of its newest attempt as
+ * returned by db_read_jobs, or NULL to read it. */
 json_t *api_live_job(const struct api *a, const struct job_row *row, const char *stored_pool);
 
 /* watch.c: long polls */
 enum watch_kind { WATCH_EVENTS, WATCH_LOGS };
-/* Answers q now, or when there is something after `after`, or when wait_ms have passed. */
+/* Answers q as soon as there is data after `after`, or after wait_ms. */
 struct watch_of {
     enum watch_kind kind;
     int64_t job;
@@ -185,28 +190,30 @@ void api_channels_of_node(void *ctx, int64_t node, struct wire_desired *d);
 void api_channels_shut_down(struct api *a);
 void api_channels_destroy_all(struct api *a);
 
-/* False after an error reply: there is no such job, it is somebody else's, or it has ended. what:
- * "cancel", for the error. */
+/* Returns false after an error reply: there is no such job, it is another user's, or it has ended.
+ * what ("cancel") is for the error text. */
 bool api_may_change_job(struct request *q, const char *what);
-/* the same, and its row */
+/* also returns its row */
 bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row);
 
-/* The script_key of the job that it describes; its user is set. */
+/* Sets the script_key of the specification's job; its user must be set. */
 void api_script_key(struct jobspec *s);
 
-/* The working directory that it names was sent by its user, and stays. ERR_INVALID */
+/* Checks that the working directory in the specification was sent by its user, and keeps it.
+ * ERR_INVALID if not. */
 int api_hold_workdir(const struct api *a, const struct jobspec *s, struct err *e);
 
-/* The job that the body describes, the caller's; the caller deinits it. False after an error
- * reply. */
+/* Reads a specification from the body, for the caller as its user; release it with jobspec_deinit.
+ * Returns false after an error reply. */
 bool api_read_submission(struct request *q, struct jobspec *ret_spec);
-/* How the jobs ended that it depends on and that the model no longer knows. */
+/* Fills in how the jobs ended on which it depends and that the model no longer has. */
 int api_look_up_ended(const struct api *a, struct jobspec *s, struct err *e);
-struct event api_submit_event(const struct jobspec *s); /* borrows it */
+struct event api_submit_event(const struct jobspec *s); /* the event borrows s */
 
-/* The window that it names is configured. ERR_INVALID */
+/* ERR_INVALID if its window is not configured. */
 int api_check_window(const struct api *a, const struct job_row *r, struct err *e);
-/* ERR_INVALID: its checkpoints would be restored as root, and nothing would tell who made them. */
+/* ERR_INVALID if its checkpoints would be restored as root although they are not encrypted, so that
+ * nothing proves who made them. */
 int api_check_method(const struct api *a, const struct job_row *r, struct err *e);
 
 /* the routes */
@@ -228,8 +235,9 @@ void api_jobs_diagnose(struct request *q); /* api/diagnose.c */
 void api_advice(struct request *q);        /* api/advice.c */
 void api_forgotten(struct request *q);
 void api_jobs_reclaim(struct request *q);
-/* Why a job waits and what will hurt it, in short: {"reasons", "warnings"}, at a moment when all is
- * on disk. model: NULL if there was none. NULL: it cannot be read. The caller's. */
+/* Returns in short why a job waits and its warnings, {"reasons", "warnings"}, at a moment when the
+ * whole model is on disk. model is NULL if there was no such moment. Returns NULL if it cannot be
+ * read, else a new reference. */
 json_t *api_why_brief(const struct api *a, const struct model *model, int64_t id, struct err *e);
 void api_jobs_events(struct request *q);
 void api_jobs_logs(struct request *q);
@@ -279,8 +287,8 @@ void api_tokens_list(struct request *q);
 void api_tokens_revoke(struct request *q);
 void api_version(struct request *q);
 void api_openapi(struct request *q);
-/* The description of the API: what the build embedded, and the options of jobs that are stored
- * only. The caller frees. */
+/* Returns the OpenAPI document: the embedded text with the options of jobs that are only stored.
+ * The caller frees it. */
 char *openapi_text(void);
 void api_health(struct request *q);
 void api_metrics(struct request *q);
@@ -291,7 +299,7 @@ void api_agent_renew(struct request *q);
 void api_agent_sync(struct request *q);
 void api_agent_output(struct request *q);
 
-/* The name under which a node's certificate is issued, "node-17", and back (0: it is not one). */
+/* The subject of a node's certificate, "node-17", and the reverse (0 if it is not one). */
 int64_t api_node_of_cn(const char *cn);
 
 /* The one-use token with which an instance joins: "i<id>.<hmac>", derived from the cluster's

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's route for an audit: lists every pool's machines at once, and when the last answer is
- * there and all that the model holds is on disk, holds what they said against the database. That
- * reads all of it, so it is done aside, with copies of what is asked for in the pools.
+ * The API's route for an audit: lists every pool's machines in parallel. When the last answer has
+ * arrived and the whole model is on disk, it compares the answers with the database. That reads the
+ * whole database, so it runs on a thread, with copies of the pools' fields that it needs.
  */
 #include "scheduler/api/api_private.h"
 
@@ -12,8 +12,8 @@
 #include "scheduler/audit.h"
 #include <stdlib.h>
 
-#define AUDIT_WAIT_MS 80000 /* drivers give up on a call before */
-#define READ_WAIT_MS 600000 /* all of the ledger, more than once */
+#define AUDIT_WAIT_MS 80000 /* drivers time out earlier */
+#define READ_WAIT_MS 600000 /* reads the whole ledger, more than once */
 #define SHOWN_MAX 1000
 
 struct auditing;
@@ -23,17 +23,17 @@ struct part {
     struct auditing *of;
     char pool[CORE_NAME_MAX];
     struct wall began;
-    struct err e; /* kind ERR_NONE: listed */
+    struct err e; /* kind ERR_NONE = listed */
     struct cloud_instance *list;
     size_t n;
 };
 
 struct auditing {
     struct later *later;
-    struct api *api; /* not on the thread */
+    struct api *api; /* not for use on the thread */
     struct part parts[CONFIG_POOLS_MAX];
     size_t n_parts, n_waited_for;
-    struct config config; /* its pools alone, copied: their names, providers and regions */
+    struct config config; /* only its pools, copied: their names, providers and regions */
     int64_t settle_ms;
     struct smap hidden; /* "POOL\nID" of instances that the listings could not see -> itself */
     json_t *differences;
@@ -54,8 +54,8 @@ static void add_difference(void *ctx, const struct audit_difference *d)
             json_text(d->text)));
 }
 
-/* Whether the listing could have seen an instance is for its driver to say, so before the thread
- * begins. */
+/* Only the driver can say whether a listing could have seen an instance, so this is computed before
+ * the thread begins. */
 static void find_hidden(struct auditing *g)
 {
     LIST_FOREACH (model_instances(tick_model(g->api->o.tick)), l) {

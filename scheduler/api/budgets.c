@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's route for budgets: what of each is spent, set aside and left, and when there is more.
+ * The API's route for budgets: what is spent, set aside and left, and when the next period begins.
  */
 #include "scheduler/api/api_private.h"
 

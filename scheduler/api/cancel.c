@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * POST /api/v1/jobs/cancel: many jobs at once, in one commit. What has ended, is not there or is
- * somebody else's is left alone and counted.
+ * POST /api/v1/jobs/cancel: many jobs at once, in one commit. Jobs that have ended, do not exist or
+ * belong to other users are not changed, and counted.
  */
 #include "scheduler/api/api_private.h"
 
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #define CANCEL_PIECES_MAX 10000
-#define CANCEL_JOBS_MAX 1000000 /* in all pieces */
+#define CANCEL_JOBS_MAX 1000000 /* in all pieces together */
 
-#define CANCELS_PER_USER_MAX 4 /* under way at once */
+#define CANCELS_PER_USER_MAX 4 /* in progress at once */
 
 struct cancel_many {
     struct link in_api;
@@ -108,7 +108,7 @@ static int read_pieces(const json_t *list, struct cancel_many *c, struct err *e)
     return 0;
 }
 
-/* False after an error reply. Each goes over many jobs in one turn of the loop. */
+/* Returns false after an error reply. Each request processes many jobs in one turn of the loop. */
 static bool may_begin(struct request *q)
 {
     int n = 0;

@@ -6,12 +6,12 @@
  *   client  POST /jobs/ID/exec --> (its event is committed) --> the agent gets its number
  *           --> claim --> streams
  *
- * Each side posts what it has at an offset, and is answered when there is room; and asks from an
- * offset on, which takes what is before off our hands, and waits until there is something. So a
- * piece that is repeated changes nothing, and neither side can make us hold more than FULL_MAX and
- * a piece: what comes beyond that is not taken, which the size tells. A session ends when its
- * command has and the client has read all; when the client closes it, or is not heard of; when the
- * agent is not; and with belayd, for nothing of it is stored but its event.
+ * Each side posts its data at an offset, and is answered when there is room. Each side also
+ * requests data from an offset on, which discards everything before it, and waits until there is
+ * some. A repeated piece therefore changes nothing, and neither side can make us hold more than
+ * FULL_MAX and a piece: data beyond that is not accepted, which the returned size shows. A session
+ * ends when its command has ended and the client has read everything; when the client closes it or
+ * is silent; when the agent is silent; and with belayd, because only its event is stored.
  */
 #include "scheduler/api/api_private.h"
 
@@ -23,28 +23,29 @@
 #include <string.h>
 
 #define STREAM_MAX (256u << 10)
-#define PIECE_MAX (72u << 10) /* of a post: a frame with its head */
+#define PIECE_MAX (72u << 10) /* the largest post: a frame with its head */
 #define READ_MAX (64u << 10)
 #define CHANNELS_MAX 256
 #define OF_USER_MAX 16
 #define OF_JOB_MAX 8
-/* of jobs with themselves, beside those; they carry what starts a step and end with that */
+/* sessions of jobs with themselves, in addition to those; they carry the start of a step and its
+ * end */
 #define STEPS_MAX 2048
 #define STEPS_OF_JOB_MAX 512
 #define STEPS_OF_USER_MAX 1024
-#define FULL_MAX                                                                                   \
-    (1u << 20) /* who does not wait for room is given none beyond that; of steps STREAM_MAX */
+/* a writer that does not wait for room gets none beyond that; for steps STREAM_MAX */
+#define FULL_MAX (1u << 20)
 #define COMMAND_BYTES_MAX (64u << 10)
 #define WORDS_MAX 256
 #define LOOK_MS 5000
-#define CLAIM_MS 60000  /* for the agent to take it up */
-#define SILENT_MS 90000 /* both sides have a call parked nearly all the time */
+#define CLAIM_MS 60000  /* for the agent to claim it */
+#define SILENT_MS 90000 /* both sides nearly always have a parked call */
 
 struct stream {
     struct buf data;
-    int64_t start; /* of the data */
+    int64_t start; /* offset of the data */
     bool ends;
-    struct parked *reader, *writer; /* NULL: none waits */
+    struct parked *reader, *writer; /* NULL if none waits */
 };
 
 struct channel {
@@ -53,21 +54,21 @@ struct channel {
     int64_t id, job, attempt, node;
     int32_t rank;
     char user[CORE_NAME_MAX];
-    json_t *order;        /* as the agent is told it */
-    bool of_job;          /* a job's own: for a step of its own */
-    bool claimed, closed; /* closed: of no more use to the agent */
+    json_t *order;        /* in the form for the agent */
+    bool of_job;          /* opened by a job for one of its steps */
+    bool claimed, closed; /* closed: the agent no longer needs it */
     char why[160];        /* it broke off */
     struct stream up, down;
     struct timer look;
-    struct mono client_at, agent_at; /* last heard of */
+    struct mono client_at, agent_at; /* time of the last call */
 };
 
-/* A call that waits. */
+/* A parked call. */
 struct parked {
     struct channel *channel;
     struct stream *stream;
     struct http_exchange *x;
-    int64_t size; /* of a writer: what it is answered */
+    int64_t size; /* of a writer: the size in its answer */
 };
 
 static struct mono now_of(const struct api *a)
@@ -80,7 +81,7 @@ static void touch_node(const struct channel *ch)
     sessions_touch(ch->api->o.sessions, ch->node);
 }
 
-/* What is desired may be told at a moment only at which the model is on disk. */
+/* The desired state may be sent only at a moment when the model is on disk. */
 struct touch {
     struct api *api;
     int64_t node;
@@ -175,7 +176,7 @@ static void park(struct channel *ch, struct stream *s, struct parked **place,
 
 /* ---- streams ---- */
 
-/* What follows on what is there is taken, a repetition dropped, a gap told by the size. */
+/* Data that continues the stream is appended, a repetition dropped, a gap shown by the size. */
 static void stream_write(
     struct request *q, struct channel *ch, struct stream *s, int64_t offset, bool ends)
 {
@@ -185,7 +186,7 @@ static void stream_write(
         buf_add(&s->data, q->r->body + (end - offset), (size_t)(offset + n - end));
     end = s->start + (int64_t)s->data.len;
     s->ends = s->ends || (ends && offset + n == end);
-    if (s->writer) { /* of an earlier call that was given up */
+    if (s->writer) { /* an earlier call that the client abandoned */
         int64_t size = s->writer->size;
         reply_size(unpark(&s->writer), size);
     }
@@ -243,7 +244,7 @@ static void channel_free(struct channel *ch)
     free(ch);
 }
 
-/* The agent is to let go of it. */
+/* Makes the agent close it. */
 static void channel_close(struct channel *ch, const char *why)
 {
     struct touch *t;
@@ -304,7 +305,7 @@ void api_channels_of_node(void *ctx, int64_t node, struct wire_desired *d)
     }
 }
 
-/* ---- beginning ---- */
+/* ---- opening ---- */
 
 struct beginning {
     struct channel *channel;
@@ -381,14 +382,14 @@ static void on_begun(void *ctx, const struct err *e, int64_t id)
     struct http_exchange *x = later_take(b->later);
     (void)id;
     free(b);
-    if (!x || e) { /* nobody would read it */
+    if (!x || e) { /* there is no client to read it */
         if (x)
             http_reply_err(x, e);
         json_decref(ch->order);
         free(ch);
         return;
     }
-    /* of no channel of before a restart */
+    /* differs from all channels before a restart */
     ch->id = (ch->api->o.meta->boots << 32) + ++ch->api->n_channels;
     ch->client_at = ch->agent_at = now_of(ch->api);
     timer_init(&ch->look, on_look, ch);
@@ -398,15 +399,15 @@ static void on_begun(void *ctx, const struct err *e, int64_t id)
     api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)ch->id));
 }
 
-/* The command's first word, as far as there is room, for the job's events: everybody may read them,
- * and its arguments may hold secrets. */
+/* Describes the command by its first word, as far as there is room, for the job's events: these are
+ * visible to everyone, and the arguments may contain secrets. */
 static void describe(const json_t *words, char text[CORE_TEXT_MAX])
 {
     struct buf all = {0};
     str_shell_quote(&all, json_string_value(json_array_get(words, 0)));
     if (json_array_size(words) > 1)
         buf_adds(&all, " ...");
-    str_copy(text, CORE_TEXT_MAX - CORE_NAME_MAX - 32, buf_str(&all)); /* cut */
+    str_copy(text, CORE_TEXT_MAX - CORE_NAME_MAX - 32, buf_str(&all)); /* truncated */
     str_sanitize(text, strlen(text));
     buf_deinit(&all);
 }
@@ -428,7 +429,7 @@ static void check_words(struct json_reader *r, const json_t *words)
         json_reader_fail(r, "command", "is longer than %u bytes", COMMAND_BYTES_MAX);
 }
 
-/* {"signal": 10, "to": "programs"}: of what it says nothing else is a command's. */
+/* Reads {"signal": 10, "to": "programs"}; no other member of a command is allowed. */
 static json_t *read_signal(struct json_reader *r, char text[CORE_TEXT_MAX])
 {
     static const char *const names[] = {"programs", "script", "all", NULL};
@@ -456,8 +457,8 @@ static json_t *read_command(struct json_reader *r, char text[CORE_TEXT_MAX])
         "rows", (json_int_t)rows, "columns", (json_int_t)columns);
 }
 
-/* {"command": ["sh"], "rank": 0, "tty": true, "term": "xterm", "rows": 24, "columns": 80}, or a
- * signal; false after an error reply. */
+/* Reads {"command": ["sh"], "rank": 0, "tty": true, "term": "xterm", "rows": 24, "columns": 80}, or
+ * a signal; false after an error reply. */
 static bool read_exec(struct request *q, struct channel *ch, char text[CORE_TEXT_MAX])
 {
     struct json_reader r;

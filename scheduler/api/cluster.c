@@ -17,7 +17,7 @@
 
 /* ---- lists ---- */
 
-/* {"name": list}, or the error. Takes list. */
+/* Replies {"name": list}, or the error. Takes the list. */
 static void reply_list(
     struct http_exchange *x, const char *name, json_t *list, int rc, const struct err *e)
 {
@@ -52,7 +52,7 @@ static int add_instance(void *ctx, const struct instance_row *i)
 }
 
 struct offer_list {
-    const struct model *model; /* NULL: not to be looked at */
+    const struct model *model; /* NULL = not available */
     struct stamp now;
     json_t *offers;
 };
@@ -133,7 +133,7 @@ struct node_change {
     bool elastic;
 };
 
-/* What has become of the node. It is the model's, which holds nothing now that is not committed. */
+/* Replies with the node after the change. Reads the model, all of which is committed now. */
 static void on_node_changed(void *ctx, const struct err *e, int64_t id)
 {
     struct node_change *c = ctx;
@@ -216,7 +216,7 @@ static void on_token_stored(void *ctx, const struct err *e, int64_t id)
     free(n);
 }
 
-/* The pool that a machine joins: as asked, or the only one that there is. */
+/* Selects the pool that a machine joins: the requested one, or the only one. */
 static void choose_pool(struct json_reader *r, const struct pools *pools, char pool[CORE_NAME_MAX])
 {
     const struct config *c = pools_in_force(pools);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was spent: from the sums by day and month that are kept with the ledger, or, by job and
- * where a period does not begin and end at midnight, from its stretches.
+ * Spending: from the sums by day and month that are kept with the ledger, or from the ledger's rows
+ * (by job, and where a period does not begin and end at midnight).
  */
 #include "scheduler/api/api_private.h"
 
@@ -15,7 +15,7 @@
 #define LINES_MAX 100000
 #define JOBS_DEFAULT 20
 
-/* What is asked for: its words outlive the request. */
+/* The query: its strings outlive the request. */
 struct asked {
     struct cost_query of;
     char *by, *user, *team, *pool;
@@ -28,7 +28,7 @@ struct costs {
     int n_keys;
     bool from_sums, jobs_known;
     struct cost_sum total;
-    int64_t done, done_uusd; /* lines of one key that is not "" with a job that succeeded */
+    int64_t done, done_uusd; /* lines of a non-empty key with a successful job */
 };
 
 static json_t *count_or_null(const struct costs *c, int64_t n)
@@ -108,7 +108,7 @@ static bool is_midnight(struct wall w)
     return !wall_is_set(w) || w.ms % DAY_MS == 0;
 }
 
-/* What the stretches can tell, where the sums by day cannot. */
+/* Queries that the ledger's rows can answer and the sums by day cannot. */
 static bool is_by_stretches(const struct cost_query *c)
 {
     bool exact = !is_midnight(c->from) || !is_midnight(c->to), some = c->team || c->pool;
@@ -136,7 +136,7 @@ static int read_costs(
 
 static json_t *total_json(const struct costs *c, const char *by)
 {
-    /* A job that had stretches in two pools or days counts in each. */
+    /* A job with rows in two pools or days counts in each. */
     bool adds_up = c->from_sums || str_eq(by, "job") || str_eq(by, "user");
     json_t *t = sum_json(c, &c->total);
     if (!adds_up)

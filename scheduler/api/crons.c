@@ -16,7 +16,7 @@ static void init_row(struct cron_row *r)
     STR_COPY(r->zone, ZONE_UTC);
 }
 
-/* The schedule may begin with its zone, which may not be said twice. */
+/* The schedule may begin with its zone, which must not be given twice. */
 static void read_schedule(
     struct json_reader *r, const char *text, bool has_zone, struct cron_row *row)
 {
@@ -39,8 +39,8 @@ static void read_schedule(
     STR_COPY(row->schedule, text);
 }
 
-/* ERR_INVALID with the path of what is wrong. The job: into *ret_spec, zeroed when there is none;
- * job_json is borrowed. */
+/* ERR_INVALID, with the path of the wrong member. The job goes into *ret_spec, zeroed if there is
+ * none; job_json is borrowed. */
 static int read_entry(struct request *q, const json_t *body, struct cron_row *row,
     struct jobspec *ret_spec, const json_t **ret_job, struct err *e)
 {
@@ -75,7 +75,7 @@ static int read_entry(struct request *q, const json_t *body, struct cron_row *ro
     return rc == 0 && *ret_job ? jobspec_parse(*ret_job, ret_spec, e) : rc;
 }
 
-/* What only a job that is submitted once can have. */
+/* Refuses options that only a job with a single submit can have. */
 static int check_job(const struct request *q, const struct jobspec *s, struct err *e)
 {
     if (pools_check_names(q->api->o.pools, s->row.spec.pool, "spec", e) != 0)
@@ -108,7 +108,7 @@ static void on_added(void *ctx, const struct err *e, int64_t id)
         api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)id));
 }
 
-/* row: as it is; its user is whose it is. */
+/* Stores row; its user is the owner. */
 static void put(struct request *q, struct cron_row *row)
 {
     struct jobspec s = {0};
@@ -154,7 +154,7 @@ void api_crons_add(struct request *q)
     put(q, &row);
 }
 
-/* False after an error reply: there is none, or it is somebody else's. */
+/* Returns false after an error reply: it does not exist, or is another user's. */
 static bool find(struct request *q, const char *to_change, struct cron_row *ret_row)
 {
     struct err e;
@@ -212,7 +212,7 @@ void api_crons_run(struct request *q)
         tick_post(q->api->o.tick, &ev, on_added, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
-/* ---- looking ---- */
+/* ---- showing ---- */
 
 struct listing {
     const struct api *api;
@@ -241,7 +241,7 @@ void api_crons_list(struct request *q)
     }
 }
 
-/* The job may hold what its user would not show to others. */
+/* The job may contain private data of its user. */
 static int read_job(
     const struct request *q, const struct cron_row *row, json_t **ret_job, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job did and what holds it up: GET /api/v1/jobs/N/diagnose. The judging is
- * telemetry/diagnose.c's.
+ * GET /api/v1/jobs/N/diagnose: what a job did and what slows it down. telemetry/diagnose.c makes
+ * the judgement.
  */
 #include "scheduler/api/api_private.h"
 #include "scheduler/job_loads.h"
@@ -126,7 +126,7 @@ static json_t *reply_json(
     return o;
 }
 
-/* The finest span that is kept for so long. */
+/* Returns the finest span that is kept for that long. */
 static int finest(const struct config_telemetry *c, int64_t age_ms)
 {
     int i = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nobody has touched for a time, and what it costs a day: GET /api/v1/forgotten. Checkpoints
- * of ended jobs that stay, jobs that are held, nodes without jobs, volumes at the providers that
- * are attached to nothing. A store's bytes are priced by the configuration; those that are pinned
- * belayd does not know of. The providers are asked first (volumes.h), then the database is read
- * aside: a provider that cannot be asked is told, and takes nothing from the rest.
+ * GET /api/v1/forgotten: what was not touched for a time, and its cost a day. Checkpoints of ended
+ * jobs that stay, jobs that are held, nodes without jobs, unattached volumes at the providers. A
+ * store's bytes are priced by the configuration; belayd does not know which are pinned. The
+ * providers are queried first (volumes.h), then the database is read on a thread. A provider that
+ * cannot be queried is reported, and does not affect the rest.
  */
 #include "scheduler/api/api_private.h"
 
@@ -23,11 +23,11 @@ struct asking {
     struct db_reader *r;
     int64_t for_ms, store_uusd_gib_month;
     struct wall before;
-    char user[CORE_NAME_MAX]; /* "": all */
-    const struct api *api;    /* not on the thread */
-    struct later *later;      /* while the providers are asked */
+    char user[CORE_NAME_MAX]; /* "" = all */
+    const struct api *api;    /* not for use on the thread */
+    struct later *later;      /* while the providers are queried */
     json_t *items;
-    json_t *unlisted; /* pools whose volumes are not known, and why */
+    json_t *unlisted; /* pools whose volumes are unknown, with the reason */
     int64_t n;        /* of this kind */
     bool more;
     struct err *e;
@@ -82,7 +82,7 @@ static int last_of(void *ctx, const struct history_row *row)
     return 0;
 }
 
-/* When something happened to it last. */
+/* Returns the time of its last event. */
 static int touched_at(struct asking *x, const struct job_row *r, struct wall *ret_at)
 {
     struct history_row last = {.at = r->submitted_at};
@@ -143,7 +143,7 @@ static void look_at_node(struct asking *x, const struct node *n, struct stamp no
 
 /* ---- volumes ---- */
 
-/* Of a GiB a month; -1: nobody knows. */
+/* The price of a GiB a month; -1 = unknown. */
 static int64_t volume_price(
     const struct config *c, const struct volumes_found *f, const char **ret_source)
 {
@@ -191,7 +191,7 @@ static void on_volumes(void *ctx, const struct volumes_reading *r)
     begin_reading(x, later_take(x->later));
 }
 
-/* ---- all of it ---- */
+/* ---- the whole answer ---- */
 
 static int read_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
@@ -217,7 +217,7 @@ static void drop(void *of)
     free(x);
 }
 
-/* ex NULL: who asked has gone. */
+/* ex is NULL if the client has gone. */
 static void begin_reading(struct asking *x, struct http_exchange *ex)
 {
     if (ex)
@@ -226,7 +226,7 @@ static void begin_reading(struct asking *x, struct http_exchange *ex)
         drop(x);
 }
 
-/* Whose are asked for; volumes have no user. False after an error reply. */
+/* Reads whose volumes are requested; volumes have no user. Returns false after an error reply. */
 static bool read_wanted(struct request *q, bool has_user, enum volumes_wanted *ret_wanted)
 {
     static const char *const words[] = {

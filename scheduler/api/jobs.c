@@ -24,7 +24,7 @@ struct submission {
     int64_t wants_why, id;
 };
 
-/* The job is on the disk: whatever became of the look at it, its number is told. */
+/* The job is on the disk: its number is returned whether or not the query succeeded. */
 static void on_looked(void *ctx, const struct err *e, int64_t none)
 {
     struct submission *sub = ctx;
@@ -65,7 +65,8 @@ static int note_task(void *ctx, const struct job_row *row)
     return 1;
 }
 
-/* A task's row. One that was cancelled before it began, of an array that has ended, has none. */
+/* Reads a task's row. A task that was cancelled before it began, of an array that has ended, has
+ * none. */
 static int read_task(
     const struct api *api, const struct depend_ask *a, struct job_row *ret_row, struct err *e)
 {
@@ -83,8 +84,8 @@ static int read_task(
     return rc;
 }
 
-/* What is stored of an array whose tasks those of this one wait for, unless the model knows:
- * whoever asks frees it. */
+/* Reads the stored array whose tasks are dependencies of this one's, unless the model has it; the
+ * caller frees it. */
 static int read_array(const struct api *api, struct depend_ask *a, struct err *e)
 {
     const struct job *on = model_job(tick_model(api->o.tick), a->on);
@@ -97,8 +98,8 @@ static int read_array(const struct api *api, struct depend_ask *a, struct err *e
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
-/* How the jobs ended that it depends on and that the model no longer knows: they are on the disk,
- * but for those that end in this tick, and those the model does know. */
+/* Fills in how the jobs ended on which it depends and that the model no longer has. They are on the
+ * disk, except those that end in this tick and those that the model has. */
 int api_look_up_ended(const struct api *api, struct jobspec *s, struct err *e)
 {
     for (size_t i = 0; i < s->n_depends; i++) {
@@ -138,9 +139,9 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
     return rc != 0 ? rc : tick_apply(t, &ev, ret_id, e);
 }
 
-/* What a certificate of one job is worth for another: the same user runs the same script with the
- * same method. Arguments may differ, since they are what changes from run to run; so may what the
- * script calls, which is not looked at. */
+/* A certificate of one job applies to another if the same user runs the same script with the same
+ * method. Arguments may differ, because they change from run to run; so may programs that the
+ * script calls, which are not checked. */
 void api_script_key(struct jobspec *s)
 {
     char *text = mem_printf(
@@ -219,7 +220,8 @@ static json_t *priority_json(const struct api *api, const struct job *j)
         "size_ms", (json_int_t)p.size_ms, "nice_ms", (json_int_t)p.nice_ms);
 }
 
-/* What its processes use, as their agents told last, on all of its nodes; null: nobody has. */
+/* The use of its processes on all of its nodes, as last reported by the agents; null before the
+ * first report. */
 static json_t *usage_json(const struct job *j)
 {
     int64_t cpu_ms = 0, user_ms = 0, cpu_milli = 0, bytes = 0, peak = 0;
@@ -238,9 +240,9 @@ static json_t *usage_json(const struct job *j)
                      (json_int_t)bytes, "memory_peak_bytes", (json_int_t)peak);
 }
 
-/* The row as JSON, with what the model alone knows of a live job: where it runs (an attempt that
- * the row does not know is not committed yet), what that attempt has cost by now, and its progress,
- * which is stored only when something else is. */
+/* The row as JSON, with the values of a live job that only the model has: where it runs (an attempt
+ * that the row does not have is not committed yet), the cost of that attempt so far, and its
+ * progress, which is stored only when something else is. */
 static json_t *job_json(const struct api *api, const struct job_row *row, const struct job *j)
 {
     const struct attempt *a = j ? job_attempt(j) : NULL;
@@ -274,7 +276,7 @@ static json_t *job_json(const struct api *api, const struct job_row *row, const 
     return o;
 }
 
-/* How people name it: "42", a task "42_7", an array with its tasks that have not begun
+/* Its name for people: "42", a task "42_7", an array with its tasks that have not begun
  * "42_[8-99%10]". */
 static json_t *ref_json(const struct job_row *row, const struct array_row *a)
 {
@@ -290,8 +292,8 @@ static json_t *ref_json(const struct job_row *row, const struct array_row *a)
     return json_text(text);
 }
 
-/* Where its newest attempt is, or was: of one that has ended as it is stored; NULL: that is to be
- * read. */
+/* The pool of its newest attempt. stored: from the list of jobs, for a job that has ended; NULL to
+ * read it. */
 static json_t *pool_used(
     const struct api *api, const struct job_row *row, const struct job *j, const char *stored)
 {
@@ -345,8 +347,8 @@ json_t *api_live_job(const struct api *api, const struct job_row *row, const cha
     return o;
 }
 
-/* Of a job that is to be done by some moment: what it waits for or pays for, when it is expected to
- * be done, and for how much more. */
+/* For a job with a deadline: what it waits for or pays for, when it is expected to be done, and its
+ * expected further cost. */
 static json_t *expects_json(const struct api *api, int64_t id)
 {
     const struct model *m = tick_model(api->o.tick);
@@ -387,7 +389,7 @@ static int add_dependency(void *ctx, const struct dependency_row *d)
     return 0;
 }
 
-/* Of URLs the hosts: the rest may be a secret. */
+/* Shows only the hosts of URLs: the rest may be a secret. */
 static json_t *notify_json(const char *text)
 {
     json_t *o = text ? json_loads(text, 0, NULL) : NULL, *hosts = json_array(), *item;
@@ -421,7 +423,7 @@ static json_t *spec_json(const struct spec_change *s)
     return o;
 }
 
-/* A job's environment may hold what its user would not show to others. */
+/* A job's environment may contain private data of its user. */
 static bool may_see_spec(const struct request *q, const struct job_row *row)
 {
     return q->caller.admin || str_eq(q->caller.user, row->user);
@@ -433,7 +435,7 @@ static int add_drill(void *ctx, const struct drill_row *d)
     return 0;
 }
 
-/* ERR_NOT_FOUND is an answer here. */
+/* ERR_NOT_FOUND is a valid answer here. */
 static int add_certificate(struct db_reader *r, const struct job_row *row, json_t *o, struct err *e)
 {
     struct drill_row d;
@@ -510,7 +512,7 @@ void api_jobs_events(struct request *q)
             q, &(struct watch_of){.kind = WATCH_EVENTS, .job = q->id, .after = after}, wait_ms);
 }
 
-/* A time before 1970 is as good as none. */
+/* A time before 1970 counts as none. */
 static bool read_since(struct request *q, struct wall *ret_since)
 {
     if (!api_query_time(q, "since", ret_since))
@@ -520,7 +522,7 @@ static bool read_since(struct request *q, struct wall *ret_since)
     return true;
 }
 
-/* A part that is to be looked for: many of these have to wait for their turn. */
+/* A part of the log that must be searched for: many of these wait for their turn. */
 struct search {
     struct turn turn;
     struct later *later;
@@ -570,7 +572,7 @@ void api_jobs_logs(struct request *q)
 
 /* ---- changing ---- */
 
-/* False after an error reply: no such job, or somebody else's. */
+/* Returns false after an error reply: no such job, or another user's. */
 static bool may_judge(struct request *q, const char *what, struct job_row *ret_row)
 {
     struct err e;
@@ -587,7 +589,7 @@ static bool may_judge(struct request *q, const char *what, struct job_row *ret_r
     return true;
 }
 
-/* So, and not one that has ended. */
+/* The same, and the job has not ended. */
 bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row)
 {
     if (!may_judge(q, what, ret_row))
@@ -626,7 +628,7 @@ static void on_cancelled(void *ctx, const struct err *e, int64_t id)
     free(c);
 }
 
-/* {"tasks": "5-10"}, or no body at all. False after an error reply. */
+/* Reads {"tasks": "5-10"}, or an empty body. Returns false after an error reply. */
 static bool read_tasks(struct request *q, struct ranges *ret_tasks)
 {
     struct json_reader r;
@@ -663,8 +665,8 @@ void api_jobs_cancel(struct request *q)
     tick_post_work(q->api->o.tick, apply_cancelling, on_cancelled, c);
 }
 
-/* {"from_scratch": true}, {"force": true}, or no body at all. ret_force may be NULL: there is no
- * such key. False after an error reply. */
+/* Reads {"from_scratch": true}, {"force": true}, or an empty body. ret_force is NULL if that key is
+ * not allowed. Returns false after an error reply. */
 static bool read_from_scratch(struct request *q, bool *ret_from_scratch, bool *ret_force)
 {
     struct json_reader r;
@@ -699,7 +701,7 @@ void api_jobs_hold(struct request *q)
     STR_COPY(ev.hold.by, q->caller.user);
     if (!api_may_change_row(q, "hold", &row))
         return;
-    /* an administrator's own job is held as anybody's is */
+    /* an administrator's own job is held as a user's job */
     ev.hold.by_operator = q->caller.admin && !str_eq(row.user, q->caller.user);
     tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
@@ -723,7 +725,7 @@ void api_jobs_save(struct request *q)
 
 /* ---- drills ---- */
 
-/* {"without_notice": false}, or no body at all. False after an error reply. */
+/* Reads {"without_notice": false}, or an empty body. Returns false after an error reply. */
 static bool read_drill(struct request *q, struct event *ret_event)
 {
     struct json_reader r;
@@ -750,7 +752,7 @@ void api_jobs_drill(struct request *q)
 
 struct wanted_drill {
     int64_t number;
-    struct drill_row row; /* number 0: there is none */
+    struct drill_row row; /* number 0 = none */
 };
 
 static int find_drill(void *ctx, const struct drill_row *d)
@@ -761,7 +763,8 @@ static int find_drill(void *ctx, const struct drill_row *d)
     return 0;
 }
 
-/* {"number": 1, "with": 41, "equal": false, "text": "..."}. False after an error reply. */
+/* Reads {"number": 1, "with": 41, "equal": false, "text": "..."}. Returns false after an error
+ * reply. */
 static bool read_compared(struct request *q, int64_t *ret_number, struct event *ret_event)
 {
     struct json_reader r;
@@ -782,7 +785,8 @@ static bool read_compared(struct request *q, int64_t *ret_number, struct event *
     return rc == 0;
 }
 
-/* Both have an end to compare: this one however it came there, the other in one attempt. */
+/* Checks that both jobs have a result to compare: this one after any number of attempts, the other
+ * after a single one. */
 static int check_compared(struct request *q, const struct job_row *row, int64_t with, struct err *e)
 {
     struct job_row other;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job specification as it comes over the API (docs/reference/api.md) -> a job row and the texts
- * that belong to it. Pure.
+ * Converts a job specification of the API (docs/reference/api.md) to a job row and its texts. Pure.
  */
 #ifndef BELAY_SCHEDULER_API_JOBSPEC_H
 #define BELAY_SCHEDULER_API_JOBSPEC_H
@@ -12,22 +11,22 @@
 #define JOBSPEC_BYTES_MAX (2u << 20)
 #define JOBSPEC_SCRIPT_MAX (1u << 20)
 #define JOBSPEC_ARGS_MAX 256
-#define JOBSPEC_ENV_MAX 1000 /* whole environments of users come (sbatch) */
+#define JOBSPEC_ENV_MAX 1000 /* sbatch sends the whole environment of a user */
 #define JOBSPEC_LABELS_MAX 64
 #define JOBSPEC_IMAGE_MAX 511 /* WIRE_IMAGE_MAX */
 #define JOBSPEC_PATH_MAX 4095
-#define JOBSPEC_GRACE_MAX_MS 65535000 /* before the time limit; sbatch's */
+#define JOBSPEC_GRACE_MAX_MS 65535000 /* the longest time before the time limit, as in sbatch */
 
 struct jobspec {
     struct job_row row;         /* user unset */
     struct job_texts texts;     /* members owned: jobspec_deinit */
     struct depend_ask *depends; /* owned, as what they point to; has_ended unset */
     size_t n_depends;
-    struct ranges tasks; /* of an array; none: it is no array */
+    struct ranges tasks; /* indices of an array; empty if it is none */
     int32_t at_once;
 };
 
-/* ERR_INVALID with the path of what is wrong. */
+/* ERR_INVALID, with the path of the wrong member. */
 int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e);
 void jobspec_deinit(struct jobspec *s);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See jobupdate.h. What changes is put into a specification that has of the job what it has to go
- * with, and that is read as any other: so the limits and the words of errors are those of a submit.
+ * See jobupdate.h. The changes are added to a specification with those values of the job that they
+ * interact with, and it is parsed like any other: limits and error texts are therefore those of a
+ * submit.
  */
 #include "scheduler/api/jobupdate.h"
 
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The option with this member that a change may name; NULL: none. */
+/* Returns the option with this member that a change may name, or NULL. */
 static const struct job_attribute *changeable(const char *key)
 {
     for (size_t i = 0; i < job_attributes_count; i++) {
@@ -24,7 +25,7 @@ static const struct job_attribute *changeable(const char *key)
     return NULL;
 }
 
-/* Of a submit, and what to do instead. */
+/* Options of a submit that cannot change, and what to do instead. */
 static const struct {
     const char *key, *instead;
 } fixed[] = {{"script", "submit the job again"}, {"args", "submit the job again"},
@@ -75,7 +76,7 @@ static int read_keys(const json_t *changes, uint64_t *ret_fields, struct err *e)
     return *ret_fields ? 0 : err_set(e, ERR_INVALID, "changes: nothing is to be changed");
 }
 
-/* What is no member of a specification: "tasks": "3,5-7", and "at_once". */
+/* Members that are not in a specification: "tasks": "3,5-7", and "at_once". */
 static int read_own(const json_t *changes, struct jobupdate *u, struct err *e)
 {
     struct json_reader r;
@@ -94,7 +95,7 @@ static bool changes_any(uint64_t fields, uint64_t of)
     return (fields & of) != 0;
 }
 
-/* A specification of the job as it is, as far as what changes has to go with it. */
+/* A specification with the job's current values, as far as the changes interact with them. */
 static json_t *spec_of(const struct jobupdate_of *of, uint64_t fields)
 {
     const struct job_row *row = of->row;
@@ -109,7 +110,7 @@ static json_t *spec_of(const struct jobupdate_of *of, uint64_t fields)
     json_t *launch_json = json_loads(launch, 0, NULL);
     if (launch_json)
         json_object_set_new(o, "launch", launch_json);
-    if (changes_any(fields, UPDATE_BIT(UPDATE_GPUS))) { /* slices do not go with them */
+    if (changes_any(fields, UPDATE_BIT(UPDATE_GPUS))) { /* slices exclude GPUs */
         struct extras x;
         struct err unused;
         if (extras_parse(of->extras, &x, &unused) == 0)
@@ -131,7 +132,7 @@ static void put_changes(json_t *spec, const json_t *changes)
     }
 }
 
-/* Of the options that are only stored: null takes one away. */
+/* The patch of the options that are only stored; null removes one. */
 static char *document_patch(const json_t *changes, const char *document_json)
 {
     json_t *to = document_json ? json_loads(document_json, 0, NULL) : json_object(),

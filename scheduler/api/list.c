@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GET /api/v1/jobs: which jobs there are. Every parameter is known and checked here; the list
- * itself is db/jobs.c.
+ * GET /api/v1/jobs: lists jobs. Every parameter is parsed and checked here; the list itself is
+ * db/jobs.c.
  */
 #include "scheduler/api/api_private.h"
 
@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define LIMIT_DEFAULT 50
-#define STARS_MAX 2 /* in a name: each more makes matching slower by its length */
+/* in a name: each further one multiplies the time of matching by the name's length */
+#define STARS_MAX 2
 #define LABEL_VALUE_MAX 1024
 
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
@@ -20,9 +21,9 @@
 struct list_query {
     struct job_filter f;
     bool has_state, why;
-    char *copies[HTTP_QUERY_MAX]; /* of the values, cut into the words that the filter borrows */
+    char *copies[HTTP_QUERY_MAX]; /* of the values, split into the words that the filter borrows */
     size_t n_copies;
-    uint32_t given; /* parameters, by their place in the table */
+    uint32_t given; /* parameters, by their index in the table */
     int rc;
     struct err *e;
 };
@@ -71,7 +72,7 @@ static int read_pools(struct list_query *l, const char *name, const char *value)
     return read_words(l, &l->f.pools, name, value);
 }
 
-/* One: names may hold commas. */
+/* A single value: names may contain commas. */
 static int read_name(struct list_query *l, const char *name, const char *value)
 {
     int stars = 0;
@@ -313,9 +314,9 @@ struct job_list {
     const struct api *api;
     json_t *jobs;
     bool why;
-    const struct model *model; /* for why; NULL: the disk is full */
+    const struct model *model; /* for why; NULL if the disk is full */
     struct explain_memo memo;
-    char pool_used[CORE_NAME_MAX]; /* of the row that is read */
+    char pool_used[CORE_NAME_MAX]; /* of the current row */
 };
 
 static json_t *why_json(struct job_list *l, const struct job_row *row)
@@ -353,7 +354,7 @@ static void answer(const struct api *a, struct http_exchange *x, const struct li
     api_reply_json(x, 200, json_pack("{s:o,s:o}", "jobs", l.jobs, "next", api_json_opt(next, 0)));
 }
 
-/* At a moment at which the model is on disk; the query was read before, and is as it was. */
+/* Runs at a moment when the model is on disk; the query was parsed earlier and is unchanged. */
 static void answer_why(
     const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {

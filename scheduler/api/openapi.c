@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The description of the API. What the build embedded (openapi.json) is written by hand; the
- * options of jobs that are only stored come from job/attributes.c.
+ * The OpenAPI document. The embedded openapi.json is written by hand; the options of jobs that are
+ * only stored come from job/attributes.c.
  */
 #include "scheduler/api/api_private.h"
 
@@ -10,7 +10,7 @@
 
 extern const char openapi_json[];
 
-/* The schema of a value: what its type says. */
+/* The schema of a value, from its type. */
 static json_t *schema_of(const struct job_attribute *a)
 {
     json_t *o = json_object(), *words = json_array();

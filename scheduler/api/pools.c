@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's routes for pools: the list, everything of one, and putting others in force.
+ * The API's routes for pools: the list, details, and applying other pools.
  */
 #include "scheduler/api/api_private.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BODY_MAX (2 * YAML_BYTES_MAX + 4096) /* a file as a JSON text */
+#define BODY_MAX (2 * YAML_BYTES_MAX + 4096) /* a file as a JSON string */
 #define FILE_NAME_MAX 256
 #define REVISION_MAX 63
 
@@ -23,7 +23,7 @@ static int64_t count_nodes(const struct model *m, const struct pool *p)
     return n;
 }
 
-/* One that is in force, or that something is left of. */
+/* True for a pool that is in force or still has nodes or instances. */
 static bool is_there(const struct api *a, const struct model *m, const struct pool *p)
 {
     return pools_find(a->o.pools, p->row.name) || p->n_nodes > 0 || count_nodes(m, p) > 0;
@@ -31,7 +31,7 @@ static bool is_there(const struct api *a, const struct model *m, const struct po
 
 /* ---- the list ---- */
 
-/* Asked right after the start: what is configured is told when it is stored. */
+/* Right after the start the configured pools are listed only once they are stored. */
 static void tell_pools(
     const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {
@@ -55,11 +55,11 @@ void api_pools_list(struct request *q)
     api_look(q, tell_pools, 0);
 }
 
-/* ---- everything of one, or of each ---- */
+/* ---- details of one, or of each ---- */
 
 struct detail {
     struct later *later;
-    char pool[CORE_NAME_MAX]; /* "": every one */
+    char pool[CORE_NAME_MAX]; /* "" = all */
     bool admin;
 };
 
@@ -156,7 +156,7 @@ void api_pools_detail(struct request *q)
     tick_when_durable(q->api->o.tick, on_durable, d);
 }
 
-/* ---- putting others in force ---- */
+/* ---- applying other pools ---- */
 
 struct applying {
     struct later *later;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's route for racks: what each may draw, and draws.
+ * The API's route for racks: the limit and the draw of each.
  */
 #include "scheduler/api/api_private.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is read of the database and may take long, a year of the ledger say: on a thread, by a
- * connection of its own, so that the loop goes on answering. Two at a time, so that an audit does
- * not hold up who asks what was spent, in the order in which they were asked for; who has gone, or
- * has waited as long as he may, is not read for any more.
+ * Long reads of the database, for example a year of the ledger, on a thread with its own
+ * connection, so that the loop keeps answering. Two run at a time, so that an audit does not delay
+ * queries of costs, in the order of the requests. A request whose client has gone, or that has
+ * waited for its limit, is not read any more.
  *
  * Invariants.
- *  1. The thread touches its aside, what that was given, and the reader; the loop touches of a
- *     running one only what it may not (x, and cancel, which is atomic).
+ *  1. The thread uses its aside, the aside's argument, and the reader. While it runs, the loop uses
+ *     only the members that the thread must not use (x, and cancel, which is atomic).
  *  2. An aside is freed once: by the loop, when its thread has ended, or while it is in the queue.
  */
 #include "scheduler/api/api_private.h"
@@ -20,18 +20,18 @@
 #define READERS 2
 #define ASIDES_MAX 32
 #define ASIDES_PER_USER_MAX 8
-#define LOOK_MS 200 /* at whether who asked is still there */
+#define LOOK_MS 200 /* interval of checks whether the client is still connected */
 
-/* A connection, and what is read by it now. */
+/* A connection, and the request that it serves. */
 struct slot {
-    struct db_reader *reader; /* the thread's; NULL: not opened yet */
+    struct db_reader *reader; /* used by the thread; NULL until it is opened */
     struct aside *now;
 };
 
 struct aside {
     struct asides *in;
-    struct slot *slot;       /* NULL: in the queue */
-    struct http_exchange *x; /* NULL: answered, or gone */
+    struct slot *slot;       /* NULL while in the queue */
+    struct http_exchange *x; /* NULL when answered, or when the client has gone */
     struct link in_queue;
     char user[CORE_NAME_MAX];
     int64_t wait_ms;
@@ -45,7 +45,7 @@ struct aside {
 };
 
 struct asides {
-    bool is_over; /* destroyed, and threads have yet to end */
+    bool is_over; /* destroyed, but threads are still running */
     uv_loop_t *loop;
     struct timers *timers;
     char *path;
@@ -135,7 +135,7 @@ static void begin_next(struct asides *in)
         timer_stop(in->timers, &in->look);
 }
 
-/* Nobody wants to know any more. */
+/* Abandons a request without a client. */
 static void give_up(struct aside *s)
 {
     struct asides *in = s->in;
@@ -165,7 +165,7 @@ static void on_gone(void *ctx, struct http_exchange *x)
     give_up(ctx);
 }
 
-/* Its client has closed the connection: the reply is nobody's. */
+/* The client has closed the connection: the reply is discarded. */
 static void look_at(struct aside *s)
 {
     struct err e;
@@ -232,7 +232,7 @@ struct asides *asides_create(uv_loop_t *loop, struct timers *timers, const char 
     return in;
 }
 
-/* Exchanges have ended with their servers before. */
+/* The servers, and their exchanges, have ended already. */
 void asides_destroy(struct asides *in)
 {
     if (!in)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Has a report, such as belay cost --weekly-report makes, mailed or posted in the ways that notices
- * go. For administrators: text of their own to any address is more than what a notice says.
- * Answered when it has been taken there, or not.
+ * Mails or posts a report, such as that of belay cost --weekly-report, in the same ways as
+ * notifications. For administrators only, because it sends arbitrary text to any address. Answered
+ * when the destination has accepted it or the delivery has failed.
  */
 #include "scheduler/api/api_private.h"
 
@@ -14,7 +14,7 @@
 #define SUBJECT_MAX 200
 #define TEXT_MAX (256u << 10)
 #define HTML_MAX (2u << 20)
-#define SEND_WAIT_MS 70000 /* the ways give up before */
+#define SEND_WAIT_MS 70000 /* the delivery times out earlier */
 
 struct sending {
     struct later *later;
@@ -32,7 +32,7 @@ static void on_sent(void *ctx, const struct err *e)
     free(s);
 }
 
-/* One of mail and url, which *ret_url says. */
+/* Requires exactly one of mail and url; *ret_url says which. */
 static int check_to(const char *mail, const char *url, char host[NOTIFY_HOST_MAX], struct err *e)
 {
     if (!mail == !url)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's routes for what users and teams have used of their shares, and for what they use of
- * what they may.
+ * The API's routes for the usage of users and teams against their shares, and against their limits.
  */
 #include "scheduler/api/api_private.h"
 
@@ -12,7 +11,7 @@
 
 #define CPU_HOUR_US 3.6e9
 
-/* A team, or all that have jobs. */
+/* A team, or all teams with jobs. */
 struct sum {
     double used;
     int64_t shares, jobs;
@@ -111,7 +110,7 @@ static json_t *limit_json(int64_t n, enum limit_kind kind)
     return kind == LIMIT_MCPU ? json_real((double)n / MCPU_A_CPU) : json_integer(n);
 }
 
-/* user NULL: all of the team. */
+/* user is NULL for the whole team. */
 static json_t *quota_json(const struct team *t, const char *user, const struct allowance *w)
 {
     bool has_quota = !user && t->quota_mcpu > 0;

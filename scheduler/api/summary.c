@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GET /api/v1/summary: how the cluster is now, in numbers, for `belay top`. One look at every node
- * and instance.
+ * GET /api/v1/summary: the current state of the cluster in numbers, for `belay top`. Reads every
+ * node and instance once.
  */
 #include "scheduler/api/api_private.h"
 
@@ -9,14 +9,14 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-/* What is there, and of it in use. */
+/* Totals, and the part in use. */
 struct sum {
     const struct pool *pool;
     int64_t nodes[NODE_GONE + 1]; /* by enum node_state */
     int64_t coming, jobs;
     int64_t cpus, cpus_used, gpus, gpus_used, memory_mib, memory_used_mib;
     int64_t uusd_h, on_demand_uusd_h;
-    int64_t cpu_milli, memory_bytes; /* that what runs uses, as agents told last */
+    int64_t cpu_milli, memory_bytes; /* use of running jobs, as last reported by agents */
 };
 
 static void add_node(struct sum *s, const struct node *n)
@@ -38,7 +38,7 @@ static void add_node(struct sum *s, const struct node *n)
     }
 }
 
-/* A machine that has not joined costs already. */
+/* A machine that has not joined already costs money. */
 static void add_instance(struct sum *s, const struct instance *i)
 {
     if (i->node || (i->row.state != INSTANCE_INTENDED && i->row.state != INSTANCE_LAUNCHED))

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include <stdlib.h>
 
-/* There while it has turns. */
+/* Exists while the user has turns. */
 struct turns_user {
     char *name;
     struct link in_order;
@@ -61,7 +61,7 @@ bool turns_enter(struct turns *t, const char *user, struct turn *turn)
     return true;
 }
 
-/* Its user, if it has more, is last now. */
+/* Removes the next turn. Its user, if there are more of its turns, moves to the end. */
 static struct turn *next(struct turns *t)
 {
     struct link *first = list_pop(&t->order);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Answers that take long on the loop, in turns: those of one user in the order in which they were
- * asked for, users one after the other. They have the loop for TURNS_SLICE_MS at a time (one answer
- * may take longer) and for no more than half of the time, so that agents and others are answered
- * meanwhile, whatever one user asks for in bulk.
+ * Schedules long answers on the loop in turns: those of one user in the order of their requests,
+ * users one after the other. They get the loop for TURNS_SLICE_MS at a time (one answer may take
+ * longer) and for no more than half of the time, so that agents and others are answered meanwhile,
+ * however many requests one user makes.
  *
- * An answer may need a moment of its own, when all that the model holds is committed say: `ask` is
- * called when there are answers to be given, and the owner calls turns_take() at such a moment.
+ * An answer may need a special moment, for example one at which the whole model is committed: `ask`
+ * is called when answers are waiting, and the owner calls turns_take() at such a moment.
  */
 #ifndef BELAY_SCHEDULER_API_TURNS_H
 #define BELAY_SCHEDULER_API_TURNS_H
@@ -16,9 +16,10 @@
 #include "base/timers.h"
 
 #define TURNS_SLICE_MS 10
-#define TURNS_PER_USER_MAX 64 /* that wait */
+#define TURNS_PER_USER_MAX 64 /* waiting turns */
 
-/* Embedded in what gives the answer. `moment` is what turns_take() got; it may free the turn. */
+/* Embedded in the object that gives the answer. `moment` is the argument of turns_take(). run may
+ * free the turn. */
 struct turn {
     void (*run)(struct turn *turn, void *moment);
     struct link in_user;
@@ -30,24 +31,26 @@ struct turns {
     struct timers *timers;
     turns_ask_fn ask;
     void *ctx;
-    struct smap users;  /* name -> those that have turns */
-    struct list order;  /* of them, who is next first */
-    struct timer pause; /* others have the loop; then it asks */
-    bool asked;         /* a turns_take() is to come */
+    struct smap users;  /* name -> struct turns_user, for users with turns */
+    struct list order;  /* these users, the next one first */
+    struct timer pause; /* leaves the loop to others; then calls ask */
+    bool asked;         /* ask was called; turns_take() will follow */
 };
 
-/* ask: never called from within turns_take(); must lead to one later, not at once. */
+/* ask is never called inside turns_take(); it must lead to a later turns_take(), not an immediate
+ * one. */
 void turns_init(struct turns *t, struct timers *timers, turns_ask_fn ask, void *ctx);
-/* Turns that wait are neither run nor freed: see turns_drop(). */
+/* Waiting turns are neither run nor freed: see turns_drop(). */
 void turns_deinit(struct turns *t);
 
-/* False: so many of the user wait that it is refused; the turn stays the caller's. */
+/* Returns false if too many turns of the user are waiting; the turn stays the caller's. */
 bool turns_enter(struct turns *t, const char *user, struct turn *turn);
 
-/* Runs those whose turn it is, for a slice of time. */
+/* Runs turns in order, for a slice of time. */
 void turns_take(struct turns *t, void *moment);
 
-/* One that waits, taken out for the caller to free; NULL: there are none. For the end. */
+/* Removes and returns a waiting turn for the caller to free, or NULL if there are none. For the
+ * shutdown. */
 struct turn *turns_drop(struct turns *t);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * POST /api/v1/jobs/ID/update: some of what a job was submitted with is to be something else; all
- * of it in one commit, or nothing.
+ * POST /api/v1/jobs/ID/update: changes options of a job; all of them in one commit, or none.
  */
 #include "scheduler/api/api_private.h"
 
@@ -69,7 +68,7 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
     free(x);
 }
 
-/* What belayd's configuration has to know. */
+/* Checks names that must be in belayd's configuration. */
 static int check_names(const struct api *a, const struct jobupdate *u, struct err *e)
 {
     const struct job_row *to = &u->to.row;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of the nodes there was, and what it was used for.
+ * GET /api/v1/use: the capacity of the nodes and its use.
  */
 #include "scheduler/api/api_private.h"
 

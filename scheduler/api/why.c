@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's routes that say why a job waits: reasons, who is ahead, when it may start, and what
- * would let it start now; and what a job that is not submitted would come to.
+ * The API's routes that explain why a job waits: reasons, jobs ahead of it, when it may start, and
+ * what would let it start now; and the estimate for a job that is not submitted.
  */
 #include "scheduler/api/api_private.h"
 
@@ -23,7 +23,7 @@ static int keep_text(void *ctx, const struct attempt_row *r)
     return 0;
 }
 
-/* As the last attempt told it: they come by number. */
+/* Uses the last attempt: they are sorted by number. */
 static size_t explain_ended(
     const struct api *a, const struct job_row *row, struct reason reasons[EXPLAIN_REASONS_MAX])
 {
@@ -49,7 +49,7 @@ static int keep_store_text(void *ctx, const struct attempt_row *r)
     return r->end == END_STORE || r->end == END_STORE_AWAY ? keep_text(ctx, r) : 0;
 }
 
-/* The model does not keep the words of attempts that have ended. */
+/* The model does not keep the texts of attempts that have ended. */
 static void explain_store(
     const struct api *a, const struct job_row *row, struct reason *reasons, size_t *n)
 {
@@ -64,7 +64,7 @@ static void explain_store(
         log_warn("why a job is held cannot be read", log_i("job", row->id), log_err(&e));
     if (!text[0])
         return;
-    /* a line of its own: the other has when it is tried again */
+    /* a separate line: the other has the time of the next try */
     if (str_eq(reasons[i].code, "store-away")) {
         if (*n == EXPLAIN_REASONS_MAX)
             return;
@@ -73,7 +73,7 @@ static void explain_store(
         ++*n;
         return;
     }
-    if (strstr(text, "belay release")) { /* the words have the cure in them */
+    if (strstr(text, "belay release")) { /* the text already contains the remedy */
         snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %.240s", text);
         return;
     }
@@ -221,7 +221,7 @@ void api_jobs_why(struct request *q)
         api_look(q, brief ? tell_reasons : tell_why, q->id);
 }
 
-/* ---- what a submit would come to ---- */
+/* ---- estimates ---- */
 
 struct question {
     struct turn turn;
@@ -263,7 +263,7 @@ static void estimate_now(struct turn *turn, void *moment)
     struct err e;
     int rc = 0;
     if (x && moment)
-        ev.now = tick_now(a->o.tick); /* of which there is none any more when belayd stops */
+        ev.now = tick_now(a->o.tick); /* the tick no longer exists when belayd stops */
     else if (x)
         rc = err_set(&e, ERR_NO_SPACE,
             "the disk that holds belayd's state is full: nothing can be said of what would start");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's routes for working directories that are sent with jobs (workdirs.h): of users, who send
- * them, and of agents, which fetch those of the attempts that they have.
+ * The API's routes for working directories that are sent with jobs (workdirs.h): users send them,
+ * and agents fetch those of their attempts.
  */
 #include "scheduler/api/api_private.h"
 
@@ -80,7 +80,8 @@ int api_hold_workdir(const struct api *a, const struct jobspec *s, struct err *e
 
 /* ---- fetching ---- */
 
-/* Of the attempt that the path names, if it is this node's. False after an error reply. */
+/* Finds the working directory of the attempt in the path, if it is this node's. Returns false after
+ * an error reply. */
 static bool find_workdir(
     struct request *q, char ret_user[CORE_NAME_MAX], char ret_hash[CHUNK_HEX_SIZE])
 {
