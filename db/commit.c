@@ -221,8 +221,7 @@ static int fail(struct db *d, const struct failure *f, bool in_commit, struct er
         return err_set(
             e, ERR_IO, "commit to %s, %s: failed, and so did the rollback", d->path, f->what);
     if (no_room && sure)
-        return err_set(
-            e, ERR_NO_SPACE, "commit to %s: no space left for it; it is tried again", d->path);
+        return err_set(e, ERR_NO_SPACE, "commit to %s: no space left for it; retrying", d->path);
     e->kind = e->kind == ERR_NO_SPACE ? ERR_IO : e->kind;
     return e->kind;
 }

@@ -104,7 +104,7 @@ static int read_end(struct db_reader *r, int64_t id, int64_t *ret_ended_ms, stru
     }
     int rc = query_finish(&q);
     if (rc == 0 && !found)
-        rc = err_set(e, ERR_INVALID, "before: job %lld is none that has ended", (long long)id);
+        rc = err_set(e, ERR_INVALID, "before: job %lld has not ended", (long long)id);
     return rc;
 }
 

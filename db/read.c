@@ -250,8 +250,7 @@ int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_
     if ((rc = query_finish(&q)) != 0)
         return rc;
     if (!found)
-        return err_set(
-            e, ERR_NOT_FOUND, "job %lld has left nothing that is cleaned", (long long)job);
+        return err_set(e, ERR_NOT_FOUND, "job %lld left nothing to clean", (long long)job);
     *ret_row = row;
     return 0;
 }
@@ -268,7 +267,7 @@ int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, s
     if ((rc = query_finish(&q)) != 0)
         return rc;
     if (!found)
-        return err_set(e, ERR_NOT_FOUND, "job %lld is no array", (long long)job);
+        return err_set(e, ERR_NOT_FOUND, "job %lld is not an array", (long long)job);
     *ret_row = row;
     return 0;
 }

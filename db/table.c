@@ -316,7 +316,7 @@ int table_read(const struct table *t, enum table_part part, sqlite3_stmt *s,
             continue;
         if (!read_column(c, s, at, seen, (char *)row + c->offset))
             return err_set(e, ERR_CORRUPT,
-                "table %s, row with %s %.40s: column %s holds '%.40s', which cannot be", t->name,
+                "table %s, row with %s %.40s: column %s holds '%.40s', which is invalid", t->name,
                 t->columns[0].name, (const char *)sqlite3_column_text(s, 0), c->name,
                 (const char *)sqlite3_column_text(s, at));
         at++;

@@ -32,7 +32,7 @@ static struct measured measure(struct db_reader *r, const struct job_row *job)
         .users = {.words = {job->user}, .n = 1}, .before = job->id, .limit = ADVICE_JOBS_LOOKED_AT};
     struct err e;
     if (m.ms <= 0 && db_read_jobs(r, &mine, look_at, &m, NULL, &e) != 0)
-        log_warn("what a save takes cannot be read", log_i("job", job->id), log_err(&e));
+        log_warn("the duration of a save cannot be read", log_i("job", job->id), log_err(&e));
     return m;
 }
 
@@ -55,8 +55,8 @@ static void warn_of_pool(
     if (m->job != m->of->id)
         snprintf(whose, sizeof(whose), "one of job %lld did", (long long)m->job);
     snprintf(text, sizeof(text),
-        "a save takes %s (%s); %s gives %s (pool %s): a reclaim there costs what was done since "
-        "the save before it",
+        "a save takes %s (%s); %s gives %s (pool %s): a reclaim there loses the work since the "
+        "previous save",
         took, whose, p->row.provider, notice, p->row.name);
     json_array_append_new(
         list, json_pack("{s:s,s:o}", "code", "save-too-slow", "text", json_text(text)));
@@ -66,8 +66,8 @@ static void warn_of_vain(json_t *list, const struct job_row *job)
 {
     char text[256];
     snprintf(text, sizeof(text),
-        "%d times in a row it was restored and began again from before its checkpoint, and never "
-        "got beyond step %lld: it does not go on from what it saved",
+        "%d times in a row it was restored, started from before its checkpoint, and never got "
+        "beyond step %lld: it does not continue from its checkpoint",
         (int)job->in_vain, (long long)job->best_progress);
     json_array_append_new(list, json_pack("{s:s,s:o}", "code", "in-vain", "text", json_text(text)));
 }

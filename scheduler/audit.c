@@ -206,7 +206,7 @@ static void check_live(
     const struct wall since = wall_is_set(r->launched_at) ? r->launched_at : r->intended_at;
     if (!c || !c->row.elastic)
         differ(a, AUDIT_NO_POOL, r->pool, r, NULL,
-            "the row is %s, and its pool %s is not configured: nobody can end it",
+            "the row is %s, and its pool %s is not configured: it cannot be terminated",
             sm_name(&instance_sm, r->state), r->pool);
     if (m && is_alive(m->c)) {
         compare(a, r, m->c);
@@ -217,7 +217,7 @@ static void check_live(
         return;
     if (!m && a->hides && a->hides(a->ctx, r->pool, r->provider_id)) {
         differ(a, AUDIT_NOT_LISTED, r->pool, r, NULL,
-            "where it is could not be seen: nothing is known of it");
+            "the listing could not see its place: its state is unknown");
         return;
     }
     differ(a, AUDIT_NO_INSTANCE, r->pool, r, NULL, "the row is %s, and the provider %s%.128s",

@@ -120,8 +120,8 @@ const struct bundle *bundles_find(const struct bundles *b, const char *arch, str
             return &b->of[i];
         err_set(e, ERR_NOT_FOUND,
             "belayd has no agent for %s: put agent-%s.tar.gz of a build for it into "
-            "share/belay/bundle and start "
-            "belayd again, or install belay-agent of belayd's version in the image",
+            "share/belay/bundle and restart belayd, or install belay-agent of belayd's version in "
+            "the image",
             arch, arch);
         return NULL;
     }

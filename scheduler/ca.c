@@ -149,14 +149,14 @@ static int make(
     snprintf(cn, sizeof(cn), "belay cluster %.60s", cluster);
     c->key = EVP_EC_gen("P-256");
     if (!c->key)
-        return fail(e, ERR_INTERNAL, "cannot make the cluster's key");
+        return fail(e, ERR_INTERNAL, "cannot create the cluster's key");
     c->cert = new_cert(cn, c->key, clock_wall(c->clock), SECONDS_MS(CA_DAYS * 86400LL));
     X509_set_issuer_name(c->cert, X509_get_subject_name(c->cert));
     if (!add_extension(c->cert, c->cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
         !add_extension(c->cert, c->cert, NID_key_usage, "critical,keyCertSign,cRLSign") ||
         !add_extension(c->cert, c->cert, NID_subject_key_identifier, "hash") ||
         !X509_sign(c->cert, c->key, EVP_sha256()))
-        return fail(e, ERR_INTERNAL, "cannot make the cluster's certificate");
+        return fail(e, ERR_INTERNAL, "cannot create the cluster's certificate");
     char *key_pem = key_to_pem(c->key);
     c->pem = cert_to_pem(c->cert);
     /* The key first: a certificate on disk always has its key. */
@@ -183,8 +183,7 @@ static int load(struct ca *c, const char *cert_path, const char *key_path, struc
         BIO_free(bio);
         if (!c->cert || !c->key || X509_check_private_key(c->cert, c->key) != 1)
             rc = err_set(e, ERR_CORRUPT,
-                "%s and %s do not belong together: restore both from the same backup", cert_path,
-                key_path);
+                "%s and %s do not match: restore both from the same backup", cert_path, key_path);
         c->pem = mem_strdup(buf_str(&text));
     }
     ERR_clear_error();
@@ -262,7 +261,7 @@ int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char
     EVP_PKEY *key = EVP_EC_gen("P-256");
     int rc = 0;
     if (!key)
-        return fail(e, ERR_INTERNAL, "cannot make the server's key");
+        return fail(e, ERR_INTERNAL, "cannot create the server's key");
     X509 *cert =
         new_cert("belayd", key, clock_wall(c->clock), c->ends_at.ms - clock_wall(c->clock).ms);
     add_san(&san, "localhost");
@@ -273,7 +272,7 @@ int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char
     if (!add_extension(cert, c->cert, NID_basic_constraints, "critical,CA:FALSE") ||
         !add_extension(cert, c->cert, NID_key_usage, "critical,digitalSignature") ||
         !add_extension(cert, c->cert, NID_ext_key_usage, "serverAuth"))
-        rc = fail(e, ERR_INTERNAL, "cannot make the server's certificate");
+        rc = fail(e, ERR_INTERNAL, "cannot create the server's certificate");
     else if (!add_extension(cert, c->cert, NID_subject_alt_name, buf_str(&san)))
         rc = fail_san(buf_str(&san), e);
     if (rc == 0)
@@ -299,7 +298,7 @@ int ca_issue_node(struct ca *c, const char *csr_pem, const char *cn, int64_t lif
     if (!add_extension(cert, c->cert, NID_basic_constraints, "critical,CA:FALSE") ||
         !add_extension(cert, c->cert, NID_key_usage, "critical,digitalSignature") ||
         !add_extension(cert, c->cert, NID_ext_key_usage, "clientAuth"))
-        rc = fail(e, ERR_INTERNAL, "cannot make a node's certificate");
+        rc = fail(e, ERR_INTERNAL, "cannot create a node's certificate");
     if (rc == 0)
         rc = sign(c, cert, e);
     if (rc == 0)

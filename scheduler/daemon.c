@@ -151,8 +151,8 @@ static void start_commit(struct commit_port *port, const struct db_batch *b)
 static void on_fatal(void *ctx, const struct err *e)
 {
     (void)ctx;
-    log_error("a commit failed and its outcome on disk is unknown: ending now, to be started again "
-              "and re-read",
+    log_error("a commit failed and its outcome on disk is unknown: exiting; a restart reads the "
+              "database again",
         log_err(e));
     _exit(70); /* EX_SOFTWARE: no exit handler may touch the state */
 }
@@ -178,7 +178,7 @@ static void on_log_cut(void *ctx, int64_t job, int64_t attempt, int32_t rank, co
     struct event ev = {
         .type = EV_OUTPUT_CUT, .output_cut = {.job = job, .attempt = attempt, .rank = rank}};
     STR_COPY(ev.output_cut.text, why);
-    log_info("output of a job is not kept any more", log_i("job", job), log_i("attempt", attempt),
+    log_info("output of a job is no longer stored", log_i("job", job), log_i("attempt", attempt),
         log_s("why", why));
     tick_post(d->tick, &ev, NULL, NULL);
 }
@@ -280,7 +280,7 @@ static void load_runtimes(struct daemon *d)
     struct ended all = {.rows = mem_array(RUNTIMES_LOADED, sizeof(*all.rows))};
     struct err e;
     if (db_read_jobs(d->reader, &f, keep_ended, &all, NULL, &e) != 0)
-        log_warn("how long jobs ran lately cannot be read", log_err(&e));
+        log_warn("the recent run times of jobs cannot be read", log_err(&e));
     while (all.n-- > 0) {
         const struct job_row *r = &all.rows[all.n];
         if (r->attempts == 1 && wall_is_set(r->started_at) && wall_is_set(r->ended_at))
@@ -329,7 +329,7 @@ static int load_model(struct daemon *d, struct err *e)
         load_runtimes(d);
     struct err why;
     if (rc == 0 && spot_history_load(d->reader, d->model, now.wall, &why) != 0)
-        log_warn("what was seen of spot lately cannot be read", log_err(&why));
+        log_warn("the recent spot observations cannot be read", log_err(&why));
     return rc;
 }
 
@@ -415,7 +415,7 @@ static int check_store(struct daemon *d, const struct config *config, struct err
 
     free(path);
     if (rc != 0 && rc != ERR_NOT_FOUND) {
-        log_warn("whose the store of checkpoints is cannot be checked", log_err(e));
+        log_warn("the owner of the checkpoint store cannot be checked", log_err(e));
         return 0;
     }
     rc = store_claim_begin(&(struct store_claim_options){.loop = d->loop,
@@ -477,8 +477,8 @@ static int make_grants(struct daemon *d, struct err *e)
         .changed = on_grant,
         .ctx = d};
     if (c->why_node_credentials)
-        log_warn("every job can reach all checkpoints by its node's own role: have credentials "
-                 "made for each job",
+        log_warn("every job can reach all checkpoints through its node's role: use credentials for "
+                 "each job",
             log_s("store", c->store), log_s("how", c->why_node_credentials));
     return c->job_credentials ? grants_create(&o, &d->grants, e) : 0;
 }
@@ -782,7 +782,7 @@ int daemon_start(
     if (doubts_of_pools(pools_in_force(d->pools), &doubt) != 0)
         log_error("a part of the configuration cannot work", log_err(&doubt));
     if (own_name_check(d->own_name, pools_in_force(d->pools), 0, &doubt) != 0)
-        log_warn("machines that are launched may not find belayd", log_err(&doubt));
+        log_warn("launched machines may not reach belayd", log_err(&doubt));
     rc = listen_tls(d, e);
     if (rc == 0)
         rc = listen_unix(d, e);
@@ -828,7 +828,7 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
     char dir[] = "/tmp/belayd-check.XXXXXX";
     struct err ignored;
     if (!mkdtemp(dir))
-        return err_errno(e, errno, "%s: no directory for the check can be made", dir);
+        return err_errno(e, errno, "%s: cannot create a directory for the check", dir);
     STR_COPY(scratch.state_dir, dir);
     scratch.encryption = ENCRYPTION_NONE; /* the keys are checked in their real place */
     snprintf(scratch.key_file, sizeof(scratch.key_file), "%s/keys", dir);

@@ -76,7 +76,7 @@ static int make(struct keyring *k, const struct config *c, const char *cluster_u
 {
     int rc = master_make(c->key_file, cluster_uid, e);
     if (rc == 0)
-        log_warn("made the key file of encrypted checkpoints: keep a copy, for without it they "
+        log_warn("created the key file of encrypted checkpoints: keep a copy; without it they "
                  "cannot be read",
             log_s("file", c->key_file));
     return rc == 0 ? master_read(c->key_file, &k->master, e) : rc;

@@ -33,10 +33,10 @@ static int read_arguments(int argc, const char **argv, struct arguments *a)
             "configuration file (default: none; docs/reference/configuration.md)", "FILE"},
         {"state", 's', POPT_ARG_STRING, &a->state, 0,
             "state directory (default: the configuration's, or /var/lib/belay)", "DIR"},
-        {"check", 0, POPT_ARG_NONE, &a->check, 0, "check the configuration and end", NULL},
+        {"check", 0, POPT_ARG_NONE, &a->check, 0, "check the configuration and exit", NULL},
         {"log-level", 0, POPT_ARG_STRING, &a->level, 0,
             "debug, info, warn or error (default: info)", "LEVEL"},
-        {"version", 0, POPT_ARG_NONE, &a->version, 0, "print the version and end", NULL},
+        {"version", 0, POPT_ARG_NONE, &a->version, 0, "print the version and exit", NULL},
         POPT_AUTOHELP POPT_TABLEEND,
     };
     poptContext pc = poptGetContext("belayd", argc, argv, options, 0);
@@ -138,9 +138,8 @@ int main(int argc, char **argv)
         printf("the configuration is fine: %zu pool%s\n", p.config.n_pools,
             p.config.n_pools == 1 ? "" : "s");
         if (p.config.why_node_credentials)
-            printf("note: every job can reach all checkpoints by its node's own role "
-                   "(store_credentials: node); for credentials of "
-                   "each job's own %s\n",
+            printf("note: every job can reach all checkpoints through its node's role "
+                   "(store_credentials: node); for credentials of each job's own %s\n",
                 p.config.why_node_credentials);
     } else if (run(&p, &e) != 0) {
         log_error("belayd cannot start", log_err(&e));

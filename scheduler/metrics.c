@@ -26,7 +26,7 @@ static void add_pools(struct buf *out, const struct model *m)
 {
     static const char failed[] = "belay_pool_failed_boots", waits[] = "belay_pool_boots_fail";
     buf_printf(out,
-        "# HELP %s Machines of a pool in a row that were launched and never joined.\n# TYPE %s "
+        "# HELP %s Machines of a pool, in a row, that were launched and never joined.\n# TYPE %s "
         "gauge\n",
         failed, failed);
     LIST_FOREACH (model_pools(m), l) {
@@ -35,8 +35,8 @@ static void add_pools(struct buf *out, const struct model *m)
             buf_printf(out, "%s{pool=\"%s\"} %d\n", failed, r->name, (int)r->boots.failed);
     }
     buf_printf(out,
-        "# HELP %s 1 while a pool launches one machine at a time since they do not join.\n# TYPE "
-        "%s gauge\n",
+        "# HELP %s 1 while a pool launches one machine at a time, because its machines do not "
+        "join.\n# TYPE %s gauge\n",
         waits, waits);
     LIST_FOREACH (model_pools(m), l) {
         const struct pool_row *r = &LIST_ENTRY(l, struct pool, in_all)->row;
@@ -57,7 +57,7 @@ static void add_tick(struct buf *out, const struct tick *t)
         (double)s.commit_ms_max / 1000);
     metric(out, "belay_inbox_max", "gauge", "Most events that waited for one turn.",
         (double)s.inbox_max);
-    metric(out, "belay_state_disk_full", "gauge", "1 while the disk under the state is full.",
+    metric(out, "belay_state_disk_full", "gauge", "1 while the disk that holds the state is full.",
         tick_is_full(t));
 }
 
@@ -85,11 +85,12 @@ static void add_grants(struct buf *out, const struct grants *g)
     metric(out, "belay_store_credentials", "gauge",
         "Attempts that have credentials of their own for the store.", (double)s.held);
     metric(out, "belay_store_credentials_soonest_end_seconds", "gauge",
-        "Until the first of those ends; 0: there are none.", (double)s.soonest_end_ms / 1000);
+        "Time until the first of these credentials expires; 0 = none.",
+        (double)s.soonest_end_ms / 1000);
     metric(out, "belay_store_credentials_made_total", "counter",
-        "Credentials of jobs that were made.", (double)s.made);
+        "Credentials of jobs that were created.", (double)s.made);
     metric(out, "belay_store_credentials_failures_total", "counter",
-        "Times that credentials of a job could not be made.", (double)s.failures);
+        "Times that credentials of a job could not be created.", (double)s.failures);
 }
 
 /* Sums over all listeners. */
@@ -120,7 +121,7 @@ static void add_http(struct buf *out, const struct api *a)
     metric(out, "belay_http_refused_total", "counter", "Connections refused at a limit.",
         (double)sum.refused);
     metric(out, "belay_http_gave_way_total", "counter",
-        "Connections or bodies dropped so that a newer one has room.", (double)sum.gave_way);
+        "Connections or bodies dropped to make room for a newer one.", (double)sum.gave_way);
     metric(out, "belay_http_too_slow_total", "counter",
         "Connections closed at a deadline for a handshake, a head, a body or a reply.",
         (double)sum.too_slow);

@@ -188,7 +188,7 @@ static int read_applied(struct pools *p, struct err *e)
         rc = 0;
     }
     if (rc != 0)
-        err_wrap(e, "what belay pools apply has left");
+        err_wrap(e, "the file of belay pools apply");
     buf_deinit(&text);
     return rc;
 }
@@ -395,8 +395,9 @@ static int check_places(const struct pools *p, const struct config_pool *had,
         bool is_up = n && n->row.state != NODE_LOST && n->row.state != NODE_GONE;
         if (is_up || !driver || !driver->ops->hides || !driver->ops->hides(driver, i->provider_id))
             return err_set(e, ERR_CONFLICT,
-                "pool %s: instance %lld is at %s, which can be left out when that is gone (give "
-                "the pool max_nodes: 0 meanwhile, or delete its node) or does not answer any more",
+                "pool %s: instance %lld is at %s, which can be removed when the instance is gone "
+                "(give the pool max_nodes: 0 meanwhile, or delete its node) or the host no longer "
+                "answers",
                 c->row.name, (long long)i->id, place);
     }
     return 0;
@@ -411,9 +412,8 @@ static int check_pool(const struct pools *p, const struct config_pool *had,
     int rc = core_pool_check(m, &c->row, e);
     if (rc == 0 && moved && known && known->n_nodes > 0)
         rc = err_set(e, ERR_CONFLICT,
-            "pool %s has instances, which are looked for by its %s: that can change when they are "
-            "gone (give it max_nodes: 0 "
-            "meanwhile), or give the new one another name",
+            "pool %s has instances, which are listed by its %s: that can change when they are gone "
+            "(give it max_nodes: 0 meanwhile), or give the new one another name",
             c->row.name, moved);
     return rc == 0 && had ? check_places(p, had, c, e) : rc;
 }
@@ -506,7 +506,7 @@ static void on_in_force(void *ctx, const struct err *e, int64_t id)
     if (!a->is_in_force)
         destroy_drivers(&a->drivers);
     else if (!e && own_name_check(p->o.own_name, &p->applied, 0, &doubt) != 0)
-        log_warn("other pools are in force, whose machines may not find belayd",
+        log_warn("other pools are in force, whose machines may not reach belayd",
             log_s("file", p->path), log_err(&doubt));
     else if (!e)
         log_info("other pools are in force", log_s("file", p->path),
@@ -523,10 +523,10 @@ static int check_expected(const struct pools *p, const char *expect, struct err 
     char revision[64];
     snprintf(revision, sizeof(revision), "%s.%lld", p->epoch, (long long)p->n_applied);
     if (p->applying)
-        return err_set(e, ERR_CONFLICT, "other pools are being applied at this moment: look again");
+        return err_set(e, ERR_CONFLICT, "other pools are being applied at this moment: try again");
     if (expect && !str_eq(expect, revision))
         return err_set(
-            e, ERR_CONFLICT, "the pools have changed since the difference was shown: look again");
+            e, ERR_CONFLICT, "the pools have changed since the difference was shown: check again");
     return 0;
 }
 

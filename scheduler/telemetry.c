@@ -71,7 +71,7 @@ static bool has_room(struct telemetry *t)
     bool full =
         t->waiting.n_tasks + t->waiting.n_gpus >= (size_t)TELEMETRY_WAITING_MAX * LOAD_SPANS;
     if (full && !t->told_full)
-        log_warn("more telemetry comes than can be stored: some is left out");
+        log_warn("more telemetry arrives than can be stored: dropping some");
     t->told_full = full;
     return !full;
 }

@@ -50,7 +50,7 @@ struct volumes {
 
 static void add_missing(const struct part *p, struct volumes_missing *list, size_t *n)
 {
-    static const struct err silent = {ERR_TIMEOUT, "it has not answered yet: ask again in a while"};
+    static const struct err silent = {ERR_TIMEOUT, "it has not answered yet: try again later"};
     if (!p->over || p->e.kind != ERR_NONE)
         list[(*n)++] =
             (struct volumes_missing){p->pool, p->provider, p->region, p->over ? &p->e : &silent};

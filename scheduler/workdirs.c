@@ -140,7 +140,7 @@ static int check_room(struct task *t, size_t n)
     str_format_bytes((uint64_t)most, limit, sizeof(limit));
     return err_set(&t->e, ERR_QUOTA,
         "your working directories take all of the %s that a user may have in belayd "
-        "(workdir_max_per_user): they go a day after their jobs have ended",
+        "(workdir_max_per_user): they are removed a day after their jobs have ended",
         limit);
 }
 
@@ -471,7 +471,7 @@ static void ask_who_wants(struct workdirs *w, struct task *found)
     for (size_t i = 0; i < found->n_old; i++) {
         struct old *o = &found->old[i];
         if (db_workdir_is_wanted(w->o.reader, o->hash, &o->wanted, &e) != 0) {
-            log_error("whether a working directory is of use cannot be read", log_err(&e));
+            log_error("the users of a working directory cannot be read", log_err(&e));
             o->wanted = true;
         }
     }
@@ -486,7 +486,7 @@ static void finish(struct workdirs *w, struct task *t)
     if (t->kind == FIND_OLD && t->rc == 0)
         ask_who_wants(w, t);
     else if (t->rc != 0 && !t->fn)
-        log_error("working directories could not be cleared away", log_err(&t->e));
+        log_error("unused working directories could not be removed", log_err(&t->e));
     if (t->fn)
         t->fn(t->ctx, t->rc ? &t->e : NULL, &t->out);
 }
@@ -533,7 +533,7 @@ static void ask(struct workdirs *w, struct task *t, const char *user, workdirs_f
     t->ctx = ctx;
     if (w->n_tasks >= TASKS_MAX || w->n_bytes + t->n > TASKS_BYTES_MAX) {
         t->rc = err_set(&t->e, ERR_THROTTLED,
-            "belayd has too many working directories under way: try again in a moment");
+            "belayd has too many working directories in progress: try again in a moment");
         fn(ctx, &t->e, &t->out);
         task_free(t);
         return;

@@ -107,12 +107,12 @@ static size_t add_vain(const struct job_row *r, int64_t uusd_h, struct advice *o
     struct advice *a = &out[n];
     *a = (struct advice){.code = ADVICE_IN_VAIN, .waste_uusd_h = uusd_h};
     snprintf(a->text, sizeof(a->text),
-        "%d times in a row it was restored and began again from before its checkpoint, and never "
-        "got beyond step %lld",
+        "%d times in a row it was restored, started from before its checkpoint, and never got "
+        "beyond step %lld",
         (int)r->in_vain, (long long)r->best_progress);
     snprintf(a->remedy, sizeof(a->remedy),
-        "have the program go on from what it finds in BELAY_CHECKPOINT_DIR when BELAY_RESTORED is "
-        "1: belay drill JOB shows whether it does");
+        "make the program continue from BELAY_CHECKPOINT_DIR when BELAY_RESTORED is 1: belay drill "
+        "JOB shows whether it does");
     return n + 1;
 }
 
@@ -182,7 +182,7 @@ static void look_at_job(struct asking *x, const struct job *job)
     if (rc == 0)
         judge(x, job, &recent, &all);
     else
-        log_warn("what a job did cannot be read", log_i("job", job->row.id), log_err(&e));
+        log_warn("the loads of a job cannot be read", log_i("job", job->row.id), log_err(&e));
     job_loads_deinit(&recent);
     job_loads_deinit(&all);
 }
@@ -204,8 +204,8 @@ static void look_at_node(struct asking *x, const struct node *n)
             json_text(n->row.name), "user", "pool", json_text(n->row.pool), "text", json_text(text),
             "remedy",
             n->instance
-                ? "a shorter idle_timeout of its pool, or belay nodes drain NODE, gives it back"
-                : "give it back, or let others have it: belay nodes drain NODE keeps jobs away",
+                ? "return it: with a shorter idle_timeout of its pool, or belay nodes drain NODE"
+                : "return it, or let others use it: belay nodes drain NODE keeps jobs away",
             "cost_uusd", "uusd_per_hour", (json_int_t)n->row.price_uusd_h, "waste_uusd_per_hour",
             (json_int_t)n->row.price_uusd_h, "can_reclaim", 0));
 }
@@ -295,12 +295,12 @@ static int apply_reclaiming(void *ctx, struct tick *t, int64_t *ret_id, struct e
     STR_COPY(hold.hold.by, c->by);
     STR_COPY(requeue.requeue.by, c->by);
     if (!job || job->row.state != JOB_RUNNING)
-        return err_set(e, ERR_CONFLICT, "job %lld does not run: there is nothing to take back",
+        return err_set(e, ERR_CONFLICT, "job %lld does not run: there is nothing to reclaim",
             (long long)c->job);
     if (job->row.spec.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
-            "job %lld takes no part in checkpoints: what it has done would be lost. Ask its owner, "
-            "or belay requeue or belay cancel it all the same",
+            "job %lld has no checkpoints: its work would be lost. Ask its owner, or use belay "
+            "requeue or belay cancel",
             (long long)c->job);
     int rc = tick_apply(t, &requeue, ret_id, e);
     return rc ? rc : tick_apply(t, &hold, ret_id, e);

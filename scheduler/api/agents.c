@@ -78,15 +78,15 @@ static int check_join_token(
 {
     if (rc != 0 || !row->join || row->revoked)
         return err_set(e, ERR_DENIED,
-            "the join token is not one of this cluster's: make a new one with belay token create "
-            "--join");
+            "the join token does not belong to this cluster: create a new one with belay token "
+            "create --join");
     if (wall_is_set(row->used_at) && !str_eq(row->key_hash, key_hash))
         return err_set(e, ERR_DENIED,
-            "the join token was used already, by another machine; each serves once: make a new "
+            "the join token was already used by another machine; each is valid once: create a new "
             "one with belay token create --join");
     if (!wall_is_set(row->used_at) && wall_is_set(row->expires_at) && row->expires_at.ms <= now.ms)
         return err_set(e, ERR_DENIED,
-            "the join token has expired: make a new one with belay token create --join");
+            "the join token has expired: create a new one with belay token create --join");
     return 0;
 }
 
@@ -113,9 +113,9 @@ int api_check_join_token(const struct api *a, const char *token, struct err *e)
     if (id != CORE_ID_NONE) {
         const struct instance *i = model_instance(tick_model(a->o.tick), id);
         if (!i || i->row.state == INSTANCE_ENDING || i->node)
-            return err_set(e, ERR_DENIED,
-                "the join token of instance %lld is of no use any more: %s", (long long)id,
-                i && i->node ? "it was used already" : "the instance is being ended, or gone");
+            return err_set(e, ERR_DENIED, "the join token of instance %lld is no longer valid: %s",
+                (long long)id,
+                i && i->node ? "it was already used" : "the instance is being ended, or gone");
         return 0;
     }
     ca_sha256_hex(token, hash);
@@ -239,7 +239,7 @@ void api_agent_renew(struct request *q)
         rc = ca_csr_key_hash(m.csr_pem, key_hash, &e);
     if (rc == 0 && !n)
         rc = err_set(
-            &e, ERR_NOT_FOUND, "node %lld is not one of this cluster's any more", (long long)node);
+            &e, ERR_NOT_FOUND, "node %lld no longer belongs to this cluster", (long long)node);
     else if (rc == 0 && !str_eq(key_hash, n->row.key_hash))
         rc = err_set(&e, ERR_DENIED,
             "a certificate is renewed for the key with which the node joined, not for another");

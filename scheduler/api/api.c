@@ -143,8 +143,8 @@ static void on_later_timeout(void *ctx, struct http_exchange *x)
     struct later *l = ctx;
     l->x = NULL;
     api_reply_failure(x, ERR_UNAVAILABLE,
-        "belayd did not get it done in time; whether it takes effect is not known yet: "
-        "look before you repeat it");
+        "belayd did not finish in time; whether the request takes effect is not known yet: check "
+        "before you repeat it");
 }
 
 static void on_later_gone(void *ctx, struct http_exchange *x)
@@ -201,7 +201,7 @@ bool api_take_turn(struct request *q, struct turn *turn)
     if (turns_enter(&q->api->turns, q->caller.user, turn))
         return true;
     api_reply_failure(q->x, ERR_THROTTLED,
-        "%d questions of %s wait for their answers already: ask again when those have come",
+        "%d queries of %s are waiting already: try again when they have been answered",
         TURNS_PER_USER_MAX, q->caller.user);
     return false;
 }
@@ -447,8 +447,7 @@ static bool identify_node(struct request *q)
         return true;
     if (has_node_cert(q->r)) {
         api_reply_failure(q->x, ERR_NOT_FOUND,
-            "node %lld is not one of this cluster's any more: its instance has ended or it was "
-            "deleted",
+            "node %lld no longer belongs to this cluster: its instance has ended or it was deleted",
             (long long)api_node_of_cn(q->r->peer_cn));
         return false;
     }
@@ -510,8 +509,8 @@ static bool charge(struct request *q)
     }
     str_format_bytes((uint64_t)q->api->o.config->store_user_day_bytes, limit, sizeof(limit));
     api_reply_failure(q->x, ERR_THROTTLED,
-        "what belayd has stored for %s within a day has come to %s (store_max_per_user_day): "
-        "nothing was changed; try again later, or have an administrator raise the limit",
+        "the data stored for %s within a day has reached %s (store_max_per_user_day): nothing was "
+        "changed; try again later, or have an administrator raise the limit",
         q->caller.user, limit);
     return false;
 }

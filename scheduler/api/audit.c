@@ -203,7 +203,8 @@ void api_audit(struct request *q)
     if (!api_need_admin(q))
         return;
     if (a->auditing) {
-        api_reply_failure(q->x, ERR_CONFLICT, "an audit is under way: ask again when it is over");
+        api_reply_failure(
+            q->x, ERR_CONFLICT, "an audit is in progress: try again when it has ended");
         return;
     }
     struct auditing *g = mem_alloc(sizeof(*g));

@@ -117,7 +117,7 @@ static bool may_begin(struct request *q)
     if (n < CANCELS_PER_USER_MAX)
         return true;
     api_reply_failure(q->x, ERR_THROTTLED,
-        "%d requests of %s that cancel many jobs are under way: nothing was cancelled; try again "
+        "%d requests of %s that cancel many jobs are in progress: nothing was cancelled; try again "
         "when they have been answered, or name more jobs in one",
         CANCELS_PER_USER_MAX, q->caller.user);
     return false;

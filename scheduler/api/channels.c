@@ -271,11 +271,11 @@ static void on_look(struct timer *timer, void *ctx)
     }
     timer_start(ch->api->o.timers, timer, LOOK_MS);
     if (client_gone)
-        channel_close(ch, "the client was not heard of");
+        channel_close(ch, "the client was silent");
     else if (!ch->claimed && now - ch->agent_at.ms > CLAIM_MS)
-        channel_close(ch, "its node did not take it up in time");
+        channel_close(ch, "its node did not claim it in time");
     else if (ch->claimed && !ch->up.ends && now - ch->agent_at.ms > SILENT_MS)
-        channel_close(ch, "its node was not heard of");
+        channel_close(ch, "its node was silent");
 }
 
 void api_channels_destroy_all(struct api *a)

@@ -56,8 +56,7 @@ static int add_line(struct costs *c, const char *const keys[], const struct cost
 {
     if (json_array_size(c->lines) >= LINES_MAX)
         return err_set(c->e, ERR_INVALID,
-            "more than %d lines: ask for a shorter time (from, to), for one user's, or by "
-            "something else",
+            "more than %d lines: choose a shorter period (from, to), one user, or another key",
             LINES_MAX);
     json_t *o = sum_json(c, s), *list = json_array();
     struct buf all = {0};

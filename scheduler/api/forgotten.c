@@ -68,7 +68,7 @@ static int add_kept(void *ctx, const struct kept_row *k)
     add(x, "kept-checkpoints", k->job, CORE_ID_NONE, k->name, k->user, k->ended_at, k->bytes,
         bytes_uusd_day(x, k->bytes),
         "belay checkpoint delete JOB@ATTEMPT.SEQUENCE removes one; --checkpoints-after auto or "
-        "delete has it done when a job succeeds",
+        "delete removes all when a job succeeds",
         NULL);
     return 0;
 }
@@ -137,7 +137,7 @@ static void look_at_node(struct asking *x, const struct node *n, struct stamp no
     add(x, "idle-node", CORE_ID_NONE, n->row.id, n->row.name, NULL, since, 0,
         24 * n->row.price_uusd_h,
         n->instance ? "belay nodes delete NODE ends its instance"
-                    : "give it back, or let others have it",
+                    : "return it, or let others use it",
         NULL);
 }
 
@@ -172,7 +172,7 @@ static void look_at_volume(struct asking *x, const struct volumes_found *f)
         (int)str_eq(v->cluster, x->api->o.meta->cluster_uid));
     add(x, "volume", CORE_ID_NONE, CORE_ID_NONE, v->name[0] ? v->name : v->id, NULL, v->since,
         v->gib << 30, price >= 0 ? (int64_t)(month / DAYS_A_MONTH + 0.5) : 0,
-        "look at what is on it and delete it at the provider: belay deletes no volume", volume);
+        "check its contents and delete it at the provider: belay deletes no volume", volume);
 }
 
 static void begin_reading(struct asking *x, struct http_exchange *ex);
@@ -242,7 +242,7 @@ static bool read_wanted(struct request *q, bool has_user, enum volumes_wanted *r
             str_show(text, shown));
     else if (has_user && *ret_wanted != VOLUMES_NONE)
         api_reply_failure(
-            q->x, ERR_INVALID, "volumes: whose they are nobody knows: ask for them without user");
+            q->x, ERR_INVALID, "volumes: their owners are unknown: request them without user");
     else
         return *ret_wanted != VOLUMES_ALL || api_need_admin(q);
     return false;

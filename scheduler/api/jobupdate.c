@@ -52,7 +52,7 @@ static int refuse_key(const char *key, struct err *e)
     names[n] = "tasks";
     const char *near = str_nearest(key, names);
     free(names);
-    return err_set(e, ERR_INVALID, "changes: %s is nothing of a job that can be changed%s%s%s",
+    return err_set(e, ERR_INVALID, "changes: %s is not an option that can be changed%s%s%s",
         str_show(key, shown), near ? "; did you mean " : " (docs/reference/api.md lists what can)",
         near ? near : "", near ? "?" : "");
 }

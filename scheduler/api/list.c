@@ -290,8 +290,7 @@ static int check_together(struct list_query *l)
         f->states = f->sort == JOBS_BY_END ? 1u << JOB_ENDED : JOBS_LIVE;
     if (f->sort == JOBS_BY_END && f->states & JOBS_LIVE)
         return err_set(l->e, ERR_INVALID,
-            "sort: by their end only those can be sorted that have one: give state=ended, or how "
-            "they ended");
+            "sort: only ended jobs can be sorted by their end: add state=ended, or kinds of end");
     return 0;
 }
 

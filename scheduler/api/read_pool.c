@@ -153,8 +153,8 @@ static void on_timeout(void *ctx, struct http_exchange *x)
 {
     struct aside *s = ctx;
     api_reply_failure(x, ERR_TIMEOUT,
-        "this was not read within %lld s, with what others had asked for before: ask for a shorter "
-        "time, or for less at once",
+        "this was not read within %lld s, including earlier requests in the queue: choose a "
+        "shorter period, or request less at once",
         (long long)(s->wait_ms / 1000));
     give_up(s);
 }
@@ -201,15 +201,14 @@ void api_aside(const struct api *a, struct http_exchange *x, const char *user, i
     struct asides *in = a->asides;
     if (in->n_queued >= ASIDES_MAX) {
         api_reply_failure(x, ERR_UNAVAILABLE,
-            "%d such questions wait already to be read from the database: ask again later",
-            ASIDES_MAX);
+            "%d such queries are already waiting for the database: try again later", ASIDES_MAX);
         drop(of);
         return;
     }
     if (waiting_of(in, user) >= ASIDES_PER_USER_MAX) {
         api_reply_failure(x, ERR_THROTTLED,
-            "%d such questions of %s wait already to be read from the database: ask again when "
-            "those have been answered",
+            "%d such queries of %s are already waiting for the database: try again when they have "
+            "been answered",
             ASIDES_PER_USER_MAX, user);
         drop(of);
         return;

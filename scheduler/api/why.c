@@ -78,7 +78,7 @@ static void explain_store(
         return;
     }
     STR_SHORTEN(why, text);
-    snprintf(cure, sizeof(cure), "; once that is mended: belay release %lld", (long long)row->id);
+    snprintf(cure, sizeof(cure), "; when that is fixed: belay release %lld", (long long)row->id);
     snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %s%s", why, cure);
 }
 
@@ -266,7 +266,7 @@ static void estimate_now(struct turn *turn, void *moment)
         ev.now = tick_now(a->o.tick); /* the tick no longer exists when belayd stops */
     else if (x)
         rc = err_set(&e, ERR_NO_SPACE,
-            "the disk that holds belayd's state is full: nothing can be said of what would start");
+            "the disk that holds belayd's state is full: what would start is unknown");
     if (x && rc == 0)
         rc = api_look_up_ended(a, &k->s, &e);
     if (x && rc == 0)

@@ -129,7 +129,7 @@ static int check_authority(const struct config *c, struct err *e)
     int rc = 0;
     if (may(cert, F_OK) && !may(key, F_OK))
         rc = err_set(e, ERR_CONFIG,
-            "state: %s is there without its key %s: put the key back from a copy", cert, key);
+            "state: %s exists without its key %s: restore the key from a copy", cert, key);
     free(cert);
     free(key);
     return rc;
@@ -159,7 +159,7 @@ static int check_socket(const struct config *c, struct err *e)
     int rc = check_parent(c, "socket", c->socket, e);
     if (rc == 0 && lstat(c->socket, &st) == 0 && !S_ISSOCK(st.st_mode))
         rc = err_set(e, ERR_CONFLICT,
-            "socket: %s is there and is no socket: move it away, or name another path", c->socket);
+            "socket: %s exists and is not a socket: move it away, or name another path", c->socket);
     return rc;
 }
 
@@ -195,8 +195,8 @@ static void warn_of_other_user(const struct config *c)
     struct stat st;
     bool is_there = stat(path, &st) == 0 || stat(c->state_dir, &st) == 0;
     if (is_there && geteuid() == 0 && st.st_uid != 0)
-        log_warn(
-            "the state is another user's: check as that user, or what it may not write is not seen",
+        log_warn("the state belongs to another user: check as that user, else missing permissions "
+                 "are not detected",
             log_s("state", c->state_dir), log_i("uid", (int64_t)st.st_uid));
     free(path);
 }

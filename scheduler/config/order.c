@@ -300,7 +300,7 @@ static void check_rounds(
     for (size_t k = 0; k < o->n_qos && root->rc == 0; k++)
         if (seen[k] == NOT_YET && goes_round(o, (int32_t)k, seen, &text))
             yaml_reader_fail(root, map->items[k],
-                "preempts: %s preempts %s: no QOS may preempt itself, by whatever way round",
+                "preempts: %s preempts %s: no QOS may preempt itself, directly or through others",
                 o->qos[k].name, buf_str(&text));
     buf_deinit(&text);
 }

@@ -150,8 +150,8 @@ int own_name_check(struct own_name *n, const struct config *pools, int64_t wait_
         return 0;
     if (!wait_for(n, wait_ms, &code, &leads_out))
         return err_set(e, ERR_TIMEOUT,
-            "pool %s: its machines would dial %s, and this machine's resolver has not said in time "
-            "where that leads: see that it answers, or set server: to an address that they reach",
+            "pool %s: its machines would dial %s, and this machine's resolver did not answer in "
+            "time: make sure that it answers, or set server: to an address that they reach",
             pool, n->host);
     if (code != 0)
         return err_set(e, ERR_NOT_FOUND,

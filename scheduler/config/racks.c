@@ -86,7 +86,7 @@ static void fail_type(struct yaml_reader *r, const struct yaml_node *node, const
     for (size_t k = 0; k < types->n; k++)
         names[k] = types->v[k].name;
     const char *near = str_nearest(name, names);
-    yaml_reader_fail(r, node, "%s is none of node_types:%s%s%s", str_show(name, shown),
+    yaml_reader_fail(r, node, "%s is not in node_types:%s%s%s", str_show(name, shown),
         near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 

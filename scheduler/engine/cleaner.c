@@ -52,10 +52,10 @@ static void on_done(void *ctx, enum clean_end end, int64_t kept_bytes, const str
     c->told.cleaned.kept_bytes = kept_bytes;
     STR_COPY(c->told.cleaned.text, e ? e->text : "");
     if (end == CLEAN_ANOTHERS)
-        log_warn("a job that ended has nothing of its own in the store: nothing was removed there",
+        log_warn("an ended job has no part of its own in the store: nothing was removed",
             log_i("job", c->told.cleaned.job), log_err(e));
     else if (end == CLEAN_FAILED)
-        log_warn("the checkpoints of a job that ended could not be cleaned; it is tried again",
+        log_warn("the checkpoints of an ended job could not be cleaned; retrying",
             log_i("job", c->told.cleaned.job), log_err(e));
     tick_post(c->tick, &c->told, on_told, c);
 }

@@ -289,7 +289,7 @@ static void run_launch(struct tries *t, void *ctx)
     const struct place *pl = w->launching;
     if (!i || i->row.state != INSTANCE_INTENDED || !pl) {
         struct err e;
-        err_set(&e, ERR_CANCELLED, "the instance is not wanted any more");
+        err_set(&e, ERR_CANCELLED, "the instance is no longer needed");
         tries_ended(t, &e);
         return;
     }
@@ -347,7 +347,7 @@ static void on_launch_over(struct tries *t, void *ctx, const struct err *e)
         w->p->stats.refusals++;
         tick_post(w->p->o.tick, &ev, NULL, NULL);
     } else if (e && e->kind != ERR_CANCELLED) {
-        log_warn("a launch got no definite answer; it is looked up and tried again under its token",
+        log_warn("a launch got no definite answer; looking it up and retrying under its token",
             log_i("instance", w->instance), log_err(e));
         provision_sweep_soon(w->p);
     }
@@ -453,7 +453,7 @@ static void on_terminated(void *ctx, const struct err *e)
     w->terminated = !e;
     w->last_call = provision_now(w->p);
     if (e)
-        log_warn("an instance could not be terminated yet; the sweep tries again",
+        log_warn("an instance could not be terminated yet; the sweep will retry",
             log_i("instance", w->instance), log_err(e));
     provision_sweep_soon(w->p);
     drop_if_over(w);
@@ -463,9 +463,8 @@ void provision_terminate(struct work *w, const struct instance *i)
 {
     const struct pool_entry *pe = provision_find_pool(w->p, i->row.pool);
     if (!pe)
-        log_error(
-            "an instance cannot be ended: its pool is not in the configuration; put it back, with "
-            "max_nodes: 0, or end the instance by hand",
+        log_error("cannot terminate an instance: its pool is not in the configuration; restore the "
+                  "pool with max_nodes: 0, or terminate the instance by hand",
             log_i("instance", i->row.id), log_s("provider_id", i->row.provider_id),
             log_s("pool", i->row.pool));
     if (!pe || w->terminating || !i->row.provider_id[0])
@@ -516,16 +515,15 @@ void provision_note_pool(struct provision *p, const struct pool_row *row)
         return;
     pe->failed_boots = b->failed;
     if (b->failed == 0 && before >= BOOTS_FAILED_MAX)
-        log_info("a machine of the pool joined again; as many as are needed are launched",
+        log_info("a machine of the pool joined again; launching as many as needed",
             log_s("pool", row->name), log_i("failed", before));
     if (b->wait_ms == 0)
         return;
     char next[TIME_ISO_MAX] = "now";
     if (wall_is_set(b->next_at))
         time_format_iso(b->next_at, next);
-    log_error("machines of the pool are launched and never join; one at a time is launched to try "
-              "again: look at the server name, the image and "
-              "the network that they are given, and at the console of one",
+    log_error("launched machines of the pool never join; launching one at a time: check their "
+              "server name, image and network, and the console of one",
         log_s("pool", row->name), log_i("failed", b->failed), log_i("instance", b->instance),
         log_s("why", b->text), log_s("next_launch", next));
 }

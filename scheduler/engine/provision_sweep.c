@@ -24,14 +24,14 @@ static void on_stray_ended(void *ctx, const struct err *e)
     struct provision *p = pl->p;
     provision_end_call(pl);
     if (e)
-        log_warn("a stray instance could not be terminated yet; the sweep tries again", log_err(e));
+        log_warn("a stray instance could not be terminated yet; the sweep will retry", log_err(e));
     provision_sweep_soon(p);
 }
 
 static void end_stray(struct place *pl, const struct cloud_instance *c)
 {
     const char *id = c->id;
-    log_warn("ending an instance that carries our tag and has no row", log_s("id", c->id),
+    log_warn("terminating an instance that carries our tag and has no row", log_s("id", c->id),
         log_s("token", c->token));
     pl->p->stats.strays++;
     pl->n_calls++;
@@ -141,7 +141,7 @@ static void on_listed(void *ctx, const struct err *e, const struct cloud_instanc
         pl->p->stats.list_errors++;
         if (pl->retired)
             provision_release_soon(pl->p);
-        log_warn("the provider's instances could not be listed; the sweep tries again",
+        log_warn("the provider's instances could not be listed; the sweep will retry",
             log_s("region", pl->region), log_err(e));
         return;
     }
@@ -196,7 +196,7 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
     if (pl->retired)
         provision_release_soon(pl->p);
     if (e) {
-        log_warn("prices could not be read; the last ones stay", log_s("region", pl->region),
+        log_warn("prices could not be read; keeping the last ones", log_s("region", pl->region),
             log_err(e));
         return;
     }

@@ -110,8 +110,7 @@ static void answer(struct sessions *s, struct session *x, sessions_reply_fn repl
     if (!node) {
         struct err e;
         err_set(&e, ERR_NOT_FOUND,
-            "node %lld is not one of this cluster's any more: its instance has ended or it was "
-            "deleted",
+            "node %lld no longer belongs to this cluster: its instance has ended or it was deleted",
             (long long)x->node);
         reply(ctx, &e, NULL);
         return;

@@ -54,7 +54,7 @@ static int64_t known_failed_saves(const struct sessions *s, const struct attempt
     struct err e;
     int64_t n = 0;
     if (db_read_failed_saves(s->o.reader, a->row.job, a->row.attempt, a->row.node, &n, &e) != 0)
-        log_warn("what saves of a job failed cannot be read: they are told again",
+        log_warn("the failed saves of a job cannot be read: they are reported again",
             log_i("job", a->row.job), log_err(&e));
     return n;
 }
@@ -83,7 +83,7 @@ static void post_end(
             .exit_code = (int32_t)st->exit_code}};
     ev.ended.end = sessions_end(st->end);
     if (ev.ended.end == END_NONE) {
-        log_warn("an agent told an end of a kind that is not known here; counted as failed",
+        log_warn("an agent reported an unknown kind of end; counted as failed",
             log_i("job", st->job), log_i("attempt", st->attempt));
         ev.ended.end = END_FAILED;
     }
@@ -162,8 +162,8 @@ static void note_behind(struct sessions *s, const struct job_row *j, struct even
     if (rc == 0 && (was || !newest))
         rc = db_read_behind(s->o.reader, j->id, attempt, restored, &ms, &e);
     if (rc != 0)
-        log_warn("what a job does again cannot be read: it is not counted", log_i("job", j->id),
-            log_err(&e));
+        log_warn("the repeated work of a job cannot be read: it is not counted",
+            log_i("job", j->id), log_err(&e));
     started->started.behind_ms = ms;
     started->started.behind_again = anew && was;
 }

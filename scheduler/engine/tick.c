@@ -81,7 +81,8 @@ static void abandon_list(struct list *l)
         struct post *p = LIST_ENTRY(n, struct post, in_list);
         if (p->reply) {
             err_set(&p->e, ERR_UNAVAILABLE,
-                "belayd is stopping: whether it was done is not known, look before you repeat it");
+                "belayd is stopping: whether the request took effect is unknown; check before you "
+                "repeat it");
             p->reply(p->ctx, &p->e, 0);
         }
         post_free(p);
@@ -103,8 +104,7 @@ static void on_wake(struct timer *timer, void *ctx)
     int64_t late_ms = clock_mono(t->o.timers->clock).ms - t->wake_due.ms;
     (void)timer;
     if (late_ms > HELD_UP_MS) {
-        log_warn(
-            "belayd was held up: the leases of all nodes begin anew", log_i("late_ms", late_ms));
+        log_warn("event loop stalled; renewing all node leases", log_i("late_ms", late_ms));
         renew_leases(t);
     }
     run(t);
@@ -266,7 +266,7 @@ static void refuse_inbox(struct tick *t)
         if (p->reply) {
             err_set(&p->e, ERR_NO_SPACE,
                 "belayd cannot store anything: the disk that holds its state is full; free some "
-                "space there and try again (running jobs go on)");
+                "space there and try again (running jobs continue)");
             p->reply(p->ctx, &p->e, 0);
         }
         post_free(p);
@@ -415,7 +415,8 @@ void tick_committed(struct tick *t, int rc, const struct err *e)
         commit_succeeded(t);
     } else if (rc == ERR_NO_SPACE) {
         if (!t->full)
-            log_error("the disk under the state is full: refusing new work until there is space",
+            log_error(
+                "the disk that holds the state is full: refusing new work until there is space",
                 log_err(e));
         t->full = true;
         t->full_retry_ms = t->full_retry_ms ? t->full_retry_ms * 2 : FULL_RETRY_MIN_MS;

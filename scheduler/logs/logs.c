@@ -263,14 +263,14 @@ static void find_room(struct piece *x, struct db_reader *r, int64_t size)
             sizeof(limit));
         snprintf(x->why, sizeof(x->why), "%s (%s)",
             by == LOG_LIMIT_JOB
-                ? "the job has written all that is kept of a job"
-                : "the user's jobs have written all that is kept of a user within a day",
+                ? "the job has reached the limit of stored output for a job"
+                : "the user's jobs have reached the limit of stored output for a user within a day",
             limit);
     }
     if (LOGS_ATTEMPT_BYTES_MAX - size < x->kept) {
         x->kept = LOGS_ATTEMPT_BYTES_MAX - size;
         snprintf(x->why, sizeof(x->why),
-            "this attempt has written all that is kept of an attempt (4 GiB)");
+            "this attempt has reached the limit of stored output for an attempt (4 GiB)");
     }
 }
 
@@ -326,7 +326,7 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
     if (fd < 0)
         return fd;
     if (fstat(fd, &st) != 0) {
-        rc = err_errno(e, errno, "cannot look at the output of job %lld", (long long)job);
+        rc = err_errno(e, errno, "cannot examine the output of job %lld", (long long)job);
     } else if (closed) {
         *ret_size = end > st.st_size ? end : st.st_size;
     } else if (st.st_size > LOGS_ATTEMPT_BYTES_MAX || is_cut(l, job, attempt, rank)) {

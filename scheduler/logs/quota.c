@@ -104,7 +104,7 @@ static struct of_user *user_of(struct log_quota *q, struct db_reader *r, int64_t
     int rc = db_read_job(r, job, row, &e);
     struct of_user *u = rc == 0 ? user_named(q, row->user) : NULL;
     if (rc != 0 && rc != ERR_NOT_FOUND)
-        log_warn("whose job it is cannot be read: its output counts for nobody", log_i("job", job),
+        log_warn("the user of a job cannot be read: its output is not counted", log_i("job", job),
             log_err(&e));
     free(row);
     return u;

@@ -164,7 +164,8 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
             log_info("a user's URL was not told", log_s("host", l->host), log_err(&why),
                 log_i("left_out", left_out));
         rc = err_set(&why, rc == ERR_DENIED ? ERR_DENIED : ERR_UNAVAILABLE,
-            "%s was not told: it did not take it, or may not be sent to (notify_allow)", l->host);
+            "%s was not notified: it did not accept the request, or is not allowed (notify_allow)",
+            l->host);
     }
     finish(l, rc, &why);
 }
@@ -234,7 +235,7 @@ static int start_hook(
     while (i < c->n_hooks && !str_eq(c->hooks[i].name, name))
         i++;
     if (i == c->n_hooks)
-        return err_set(e, ERR_NOT_FOUND, "belayd's configuration has no webhook %s any more", name);
+        return err_set(e, ERR_NOT_FOUND, "belayd's configuration no longer has a webhook %s", name);
     int rc = c->files[i].url_file ? read_line(c->files[i].url_file, &url, e) : 0;
     if (rc == 0 && !c->files[i].url_file)
         buf_adds(&url, c->files[i].url);
@@ -437,7 +438,7 @@ static int start_of_budget(struct letter *l, const struct notify_facts *f, struc
         if (str_eq(o->budgets[i].options.name, f->row->budget) && k < o->budgets[i].options.n_mails)
             return start_mail(l, f, o->budgets[i].mails[k], e);
     return err_set(e, ERR_NOT_FOUND,
-        "belayd's configuration has no such address of budget %s any more", f->row->budget);
+        "belayd's configuration no longer has this address of budget %s", f->row->budget);
 }
 
 static int start_of_user(struct letter *l, const struct notify_facts *f, struct err *e)

@@ -90,7 +90,8 @@ int notify_unseal(const struct notify_sealer *s, const char *user, const char *s
     if (rc != 0) {
         free(bytes);
         return err_set(e, ERR_INVALID,
-            "a URL was sealed for somebody else, or with another database's secret: give it again");
+            "a URL was sealed for another user, or with another database's secret: supply it "
+            "again");
     }
     bytes[got] = '\0';
     *ret_url = bytes;

@@ -184,7 +184,7 @@ static void describe(const struct notify_facts *f, struct buf *out)
         [NOTIFY_TIME_LIMIT_50] = "has used 50 % of its time limit",
         [NOTIFY_TIME_LIMIT_80] = "has used 80 % of its time limit",
         [NOTIFY_TIME_LIMIT_90] = "has used 90 % of its time limit",
-        [NOTIFY_INVALID_DEPEND] = "was given up: what it depends on can never come true"};
+        [NOTIFY_INVALID_DEPEND] = "was given up: its dependencies can never come true"};
     const struct outbox_row *r = f->row;
     if (!f->job) {
         buf_printf(out, "budget %s: %d %% of $%.2f are spent", r->budget, (int)r->pct,

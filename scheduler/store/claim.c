@@ -68,9 +68,8 @@ static int refuse(struct look *k, struct err *e, const char *whose)
     k->found = FOUND_ANOTHERS;
     return err_set(e, ERR_CONFIG,
         "the store %.200s has checkpoints of %s under the cluster name %s: give this cluster "
-        "another name (cluster:) or another "
-        "store (store:), or, if that cluster is gone for good, take its store over with belay "
-        "checkpoint adopt",
+        "another name (cluster:) or another store (store:), or, if that cluster is gone for good, "
+        "take over its store with belay checkpoint adopt",
         k->url, whose, k->cluster);
 }
 
@@ -97,8 +96,7 @@ static int look_at_unmarked(
         k->found = FOUND_MISSING;
         return err_set(e, ERR_NOT_FOUND,
             "the store %.200s has lost its marker (%s/owner/): it is not mounted, or was emptied. "
-            "Bring it back; or, if that is as it "
-            "should be, belay checkpoint adopt and restart belayd",
+            "Restore it; or, if this is intended, run belay checkpoint adopt and restart belayd",
             k->url, k->cluster);
     }
     rc = owner_survey(s, k->cluster, true, &there, e);
@@ -244,7 +242,7 @@ static void take_ours(struct store_claim *c, const struct look *k)
 {
     struct err e;
     if (!c->o.reads_only && note_place(c, &e) != 0)
-        log_warn("that the store is ours could not be noted", log_err(&e));
+        log_warn("the ownership of the store could not be recorded", log_err(&e));
     if (k->is_new)
         log_info("the store of checkpoints is marked as this cluster's", log_s("store", k->url),
             log_s("uid", k->uid));

@@ -186,14 +186,15 @@ static void on_failure(struct grant *x, const struct err *e)
     time_format_duration(left, shown, sizeof(shown));
     if (x->c.token[0] && left > 0)
         err_wrap(&why,
-            "no new credentials for the job's part of the store (those it has last %s more)",
+            "no new credentials for the job's part of the store (its current ones are valid for %s "
+            "more)",
             shown);
     else if (x->c.token[0])
         err_wrap(&why,
-            "no new credentials for the job's part of the store, and those it had have ended");
+            "no new credentials for the job's part of the store, and its old ones have expired");
     else
         err_wrap(&why, "no credentials for the job's part of the store");
-    log_warn("a job's credentials for the store cannot be made, trying again", log_i("job", x->job),
+    log_warn("cannot create a job's credentials for the store; retrying", log_i("job", x->job),
         log_i("attempt", x->attempt), log_i("tries", x->tries + 1), log_err(&why));
     if (x->tries == 0 || (x->c.token[0] && left <= 0 && !x->end_told))
         tell(x, why.text);

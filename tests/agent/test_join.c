@@ -83,7 +83,7 @@ static void a_used_token_is_told_and_tried_again(void **state)
     struct world *w = world_create(state, "token: t\n");
     w->refuse_join = true;
     world_start_agent(w);
-    world_until_said(w, "the join token was used already");
+    world_until_said(w, "the join token was already used");
     w->refuse_join = false;
     world_until(w, has_told, 0, "the node is there");
     assert_int_equal(w->n_joins, 1);

@@ -104,7 +104,7 @@ static void on_sync(struct world *w, struct http_exchange *x, const struct http_
     int64_t wait_ms = st.wait_ms, have = st.have_rev;
     take_status(w, &st);
     if (w->disown) {
-        err_set(&e, ERR_NOT_FOUND, "node 1 is not one of this cluster's any more");
+        err_set(&e, ERR_NOT_FOUND, "node 1 is no longer belongs to this cluster");
         http_reply_err(x, &e);
     } else if (wait_ms == 0 || have != w->rev) {
         reply_desired(w, x);
@@ -141,7 +141,7 @@ static void on_join(struct world *w, struct http_exchange *x, const struct http_
         http_reply_err(x, &e);
     } else if (w->refuse_join) {
         w->n_refused++;
-        err_set(&e, ERR_DENIED, "the join token was used already, by another machine");
+        err_set(&e, ERR_DENIED, "the join token was already used by another machine");
         http_reply_err(x, &e);
     } else {
         w->n_joins++;

@@ -107,7 +107,7 @@ class Boots(unittest.TestCase):
                 ("boots-fail", "boots-fail", "cloud", "e2e"),
             )
             self.assertEqual(body["failed_boots"], 3)
-            lines = self.logged(lab, "are launched and never join")
+            lines = self.logged(lab, "launched machines of the pool never join")
             self.assertRegex(lines[0], r" error: .*pool=cloud failed=3 .*why=.*next_launch=")
             lab.wait(
                 lambda: self.boots(lab)["failed"] > failed, "one more that was launched to try"
@@ -120,7 +120,7 @@ class Boots(unittest.TestCase):
             self.assertEqual(self.metric(lab, "belay_pool_failed_boots"), 0)
             self.assertEqual(self.metric(lab, "belay_pool_boots_fail"), 0)
             self.assertEqual({o["failed_boots_of_pool"] for o in lab.get("/offers")["offers"]}, {0})
-            self.assertEqual(self.logged(lab, "are launched and never join"), [])
+            self.assertEqual(self.logged(lab, "launched machines of the pool never join"), [])
 
     def test_launches_are_bounded_until_it_is_mended(self):
         with Lab(**BROKEN) as lab:

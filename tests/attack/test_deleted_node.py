@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scheduler"))
 from belayd import Belayd, Keys  # noqa: E402
 
-GONE = "not one of this cluster's any more"
+GONE = "no longer belongs to this cluster"
 
 
 class DeletedNode(unittest.TestCase):

@@ -160,7 +160,7 @@ class Output(unittest.TestCase):
         self.assertEqual(self.write(job, 6, hole=300 * MIB), 6 + 300 * MIB)
         self.assertEqual(self.write(job, 6 + 300 * MIB, b"last\n"), 11 + 300 * MIB)
         self.assertEqual(self.write(job, 11 + 300 * MIB, hole=ALL_IS_HERE), ALL_IS_HERE)
-        self.assertIn("kept of an attempt (4 GiB)", self.log(job)[0])
+        self.assertIn("output for an attempt (4 GiB)", self.log(job)[0])
         self.assertLess(stored(self.d.state) - before, 2 * MIB)
         path = "/agent/v1/output/%d/1?offset=0&hole=5" % job
         status, body, _ = self.d.call("POST", path, b"both", cert=self.cert)

@@ -107,7 +107,7 @@ class Webhooks(unittest.TestCase):
             job = self.end_a_job(d, "http://%s:%d/x" % (PRIVATE, taker.port))
             self.assertIn(PRIVATE, taker.taken.get(timeout=WAIT_S))
             self.assertIn(
-                "was not told",
+                "was not notified",
                 self.told(d, self.end_a_job(d, "http://%s:%d/x" % (METADATA, taker.port))),
             )
             self.assertEqual(taker.taken.qsize(), 0)

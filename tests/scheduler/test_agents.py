@@ -80,7 +80,7 @@ class Agents(unittest.TestCase):
         token, key, other = self.d.token(kind="join", pool="base"), self.keys.key(), self.keys.key()
         status, first, _ = self.join(token, key)
         self.assertEqual(status, 200)
-        self.check(self.join(token, other), 403, "denied", "used already")
+        self.check(self.join(token, other), 403, "denied", "already used")
         status, again, _ = self.join(token, key)  # its reply may have been lost
         self.assertEqual((status, again["node"]), (200, first["node"]))
 
@@ -185,7 +185,7 @@ class Agents(unittest.TestCase):
     def test_a_certificate_of_a_node_that_is_gone_is_told_so(self):
         node, cert = self.joined()
         self.assertEqual(self.d.call("POST", "/api/v1/nodes/%d/delete" % node)[0], 200)
-        self.check(self.sync(cert), 404, "not-found", "not one of this cluster's any more")
+        self.check(self.sync(cert), 404, "not-found", "no longer belongs to this cluster")
         self.check(
             self.d.call(
                 "POST", "/agent/v1/renew", {"csr_pem": self.keys.request(cert[1])}, cert=cert

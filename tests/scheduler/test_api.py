@@ -479,7 +479,7 @@ class Notices(unittest.TestCase):
                     % (job, self.events(d, job)[-1]["id"]),
                 )
             self.assertIn(
-                "127.0.0.1 was not told: it did not take it, or may not be sent to (notify_allow)",
+                "127.0.0.1 was not notified: it did not accept the request, or is not allowed (notify_allow)",
                 told[0]["text"],
             )
             self.assertTrue(self.r.posts.empty())
@@ -1119,7 +1119,7 @@ class Api(unittest.TestCase):
             ("since=yesterday", "since"),
             ("until=2026-13-01T00:00:00Z", "until"),
             ("sort=cost", "sort: expected"),
-            ("sort=ended&state=all", "sort: by their end"),
+            ("sort=ended&state=all", "sort: only ended jobs can be sorted by their end"),
             ("sort=ended&before=999999", "before: job 999999"),
             ("limit=5&limit=6", "limit: may be given once"),
             ("index=1", "index: is of an array"),
@@ -1978,7 +1978,7 @@ class LongReads(unittest.TestCase):
         many += [self.ask(LONG_READ, token) for token in tokens for i in range(8)]
         code, said, _ = self.d.call("GET", "/api/v1/use")
         self.assertEqual((code, said["error"]["kind"]), (503, "unavailable"), said)
-        self.assertIn("32 such questions wait", said["error"]["text"])
+        self.assertIn("32 such queries are already waiting", said["error"]["text"])
         self.assertEqual(self.answered(), [])
         self.assertEqual(self.d.stop(), 0)  # all of them are told
         self.assertEqual({c.getresponse().status for c in many}, {503})

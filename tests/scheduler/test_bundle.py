@@ -61,19 +61,19 @@ class Bundle(unittest.TestCase):
             (status, body.decode()), (200, hashlib.sha256(self.content).hexdigest() + "\n")
         )
         cert = self.join(token)
-        self.refused(self.d.call("GET", WHERE, token=token), 401, "used already")
-        self.refused(self.d.call("GET", HASH, token=token), 401, "used already")
+        self.refused(self.d.call("GET", WHERE, token=token), 401, "already used")
+        self.refused(self.d.call("GET", HASH, token=token), 401, "already used")
         self.assertEqual(self.d.call("GET", WHERE, cert=cert)[1], self.content)
 
     def test_nobody_else_does(self):
         token = self.d.token(kind="join", pool="base")
         shown = max(self.d.call("GET", "/api/v1/tokens")[1]["tokens"], key=lambda t: t["id"])
         self.assertEqual(self.d.call("POST", "/api/v1/tokens/%d/revoke" % shown["id"])[0], 200)
-        self.refused(self.d.call("GET", WHERE, token=token), 401, "not one of this cluster's")
+        self.refused(self.d.call("GET", WHERE, token=token), 401, "does not belong to this cluster")
         self.refused(
             self.d.call("GET", WHERE, token=self.d.token(kind="api", user="ann")),
             401,
-            "not one of this",
+            "does not belong to this cluster",
         )
         self.refused(self.d.call("GET", WHERE, tls=True), 401, "join token")
         for token in "nonsense", "i1." + 64 * "0", "i99999999999999999999.0", "":

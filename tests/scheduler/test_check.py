@@ -209,7 +209,7 @@ class Check(unittest.TestCase):
             (CONFIG, half, "state: ", "belay.db is not a regular file"),
             (CONFIG, lone, "ca.pem", "without its key"),
             (CONFIG + "socket: %s/belayd.sock\n" % none, None, "socket: ", none, "No such file"),
-            (CONFIG + "socket: %s\n" % plain, None, "socket: ", "is no socket"),
+            (CONFIG + "socket: %s\n" % plain, None, "socket: ", "is not a socket"),
             (
                 CONFIG + "encryption: client\nkey_file: %s/keys\n" % none,
                 None,

@@ -656,7 +656,7 @@ static const struct refused {
     {TYPES "  r: {max_kw: 40, pools: {lab: {type: [dgx], nodes: 1}}}\n",
         {"lab.yaml:4", "which type of nodes"}},
     {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgy, nodes: 1}}}\n",
-        {"lab.yaml:4", "is none of node_types:", "did you mean dgx?"}},
+        {"lab.yaml:4", "is not in node_types:", "did you mean dgx?"}},
     {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 1, watts: 3}}}\n",
         {"lab.yaml:4", "unknown key"}},
     {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 1}}}\n  s: {max_kw: 40, pools: {lab: "
@@ -665,7 +665,7 @@ static const struct refused {
     {TYPES "  r: {max_kw: 23, pools: {lab: {type: dgx, nodes: 8}}}\n",
         {"lab.yaml:4", "draw 16.000 kW at rest", "24.000"}},
     {TYPES "  r: {max_kw: 40, nodes: {dgy: n1}}\n",
-        {"lab.yaml:4", "is none of node_types:", "did you mean dgx?"}},
+        {"lab.yaml:4", "is not in node_types:", "did you mean dgx?"}},
     {TYPES "  r: {max_kw: 40, nodes: {dgx: [n1]}}\n", {"lab.yaml:4", "expected names of hosts"}},
     {TYPES "  r: {max_kw: 40, nodes: {dgx: \"n[1-\"}}\n", {"lab.yaml:4", "nodes:"}},
     {TYPES "  r: {max_kw: 40, nodes: {dgx: \"n1,n[1-2]\"}}\n", {"lab.yaml:4", "named twice"}},
@@ -810,7 +810,7 @@ static const struct refused {
     {"qos:\n  a: {preempts: [a]}\n", {"lab.yaml:2", "a preempts a: no QOS may preempt itself"}},
     {"qos:\n  a: {preempts: [d, b]}\n  b: {preempts: [c]}\n  c: {preempts: [d, a]}\n  d: {}\n",
         {"lab.yaml:2", "a preempts b, which preempts c, which preempts a: no QOS may preempt "
-                       "itself, by whatever way round"}},
+                       "itself, directly or through others"}},
     {"qos:\n  a: {bost: 1d}\n", {"lab.yaml:2", "boost"}},
     {"pools: [a]\n", {"pools:", "a mapping"}},
     {"pools:\n  b: 4\n", {"lab.yaml:2: b:", "a mapping"}},

@@ -238,14 +238,14 @@ static void a_failure_is_told_once_and_tried_again_while_the_old_ones_hold(void 
     pass(f, SECONDS_MS(LIFE_S) / 2);
     pass(f, SECONDS_MS(600));
     assert_int_equal(histories(f, "no-credentials", text), 1);
-    assert_non_null(strstr(text, "those it has last "));
+    assert_non_null(strstr(text, "its current ones are valid for "));
     number(f, job, "ASIA1");
     struct grants_stats stats;
     grants_get_stats(f->grants, &stats);
     assert_in_range(stats.failures, 10, 40); /* with growing pauses, a minute at most */
     pass(f, SECONDS_MS(LIFE_S) / 2);
     assert_int_equal(histories(f, "no-credentials", text), 2);
-    assert_non_null(strstr(text, "have ended"));
+    assert_non_null(strstr(text, "old ones have expired"));
     assert_false(give(f, job, &s)); /* nothing that is of no use is handed out */
     free(f->http.routes[--f->http.n_routes].answer.body);
     answer(f, "ASIA2");

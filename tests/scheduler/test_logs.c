@@ -241,7 +241,7 @@ static void all_attempts_of_a_job_share_what_is_kept_of_it(void **state)
     assert_int_equal(w->n_cuts, 1);
     assert_non_null(strstr(w->why, "10 B"));
     struct piece p = read_at(w, 0, 2000);
-    check_cut(strstr(p.text, "beginning ----\n") + 15, "abc", "kept of a job (10 B)");
+    check_cut(strstr(p.text, "beginning ----\n") + 15, "abc", "output for a job (10 B)");
     assert_true(p.complete);
     put(w, 2, ATTEMPT_ENDED);
     put(w, 3, ATTEMPT_RUNNING);

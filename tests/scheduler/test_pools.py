@@ -203,7 +203,7 @@ class Pools(unittest.TestCase):
     def test_what_is_put_in_force_is_what_was_seen(self):
         seen = self.applied(self.text(4), dry_run=True)["revision"]
         self.applied(self.text(5))
-        self.refuse(409, "conflict", self.text(4), "look again", expect=seen)
+        self.refuse(409, "conflict", self.text(4), "check again", expect=seen)
         self.assertEqual(self.pools()["burst"], 5)
 
     def test_of_many_at_once_each_is_whole(self):
