@@ -10,10 +10,10 @@
 #include "agent/task/record.h"
 #include "base/wire/wire.h"
 
-/* Where belayd is, and the token of the attempt: in the task's directory; of a container, in its
- * control directory. */
+/* belayd's address and the attempt's token: in the task's directory, or in a container's control
+ * directory */
 #define TASK_JOB "job.json"
-/* in its control directory: the same, and the nodes */
+/* in the control directory: the same, and the nodes */
 #define TASK_STEPS "steps.json"
 #define TASK_STDIN "stdin" /* name in the task's directory: a pipe to which belay attach writes */
 /* in the same directory: a pipe; a byte written to it ends the input. Exists until then */

@@ -9,12 +9,13 @@
  *     hides_processes  /proc shows a user no processes of other users (proc_mount.h). Those of
  *                      other tasks of the same user are shown.
  *
- * A supervisor enters before it forks a task's first process, so all that it starts for the task is
- * inside, commands of `belay exec` too. Between tasks it leaves, or keeps them empty for the next:
- * to make them anew costs a short job a third of what belay does for it. They are kept only if the
- * task has not mounted or unmounted anything in them, and left when the node's mounts change, so the
- * next task finds in them what it would find in new ones, and no file system of the node is held.
- * Not for CRIU's rooms, which have namespaces of mounts and processes themselves (criu_room.h).
+ * A supervisor enters them before it forks a task's first process, so everything that it starts for
+ * the task is inside, including commands of `belay exec`. Between tasks it leaves them, or keeps them
+ * empty for the next task, because creating them costs a short job a third of belay's work for it.
+ * They are kept only if the task has not mounted or unmounted anything in them, and left when the
+ * node's mounts change. So the next task finds in them what it would find in new ones, and no file
+ * system of the node is held. Not used for CRIU's rooms, which have their own mount and pid
+ * namespaces (criu_room.h).
  */
 #ifndef BELAY_AGENT_SUPERVISOR_NAMESPACES_H
 #define BELAY_AGENT_SUPERVISOR_NAMESPACES_H
@@ -36,8 +37,9 @@ struct namespaces {
     bool is_kept; /* inside, and between tasks */
 };
 
-/* Uses those that were kept, if they serve. On failure nothing has changed (ERR_UNSUPPORTED: this process may not, or the kernel cannot; the
- * text says what to do). The caller has a single thread. */
+/* Uses kept namespaces if they fit. On failure nothing has changed. ERR_UNSUPPORTED: this process
+ * lacks the right, or the kernel the feature; the text says what to do. The caller must be
+ * single-threaded. */
 int namespaces_enter(struct namespaces *n, const struct namespaces_want *want, struct err *e);
 
 /* Whether tasks can have these namespaces: forks a process that tries, and blocks for it. Errors as
@@ -48,13 +50,13 @@ int namespaces_try(const struct namespaces_want *want, struct err *e);
  * process cannot return, and must not take another task. */
 bool namespaces_leave(struct namespaces *n);
 
-/* The task has ended, and none of its processes is left. They are kept for the next one, without
- * what it shared, or left. False as above. */
+/* Call when the task has ended and none of its processes is left: keeps the namespaces for the next
+ * task, without what the task shared, or leaves them. False as above. */
 bool namespaces_keep(struct namespaces *n);
-/* A descriptor on which poll(2) reports POLLPRI or POLLERR, once, when kept namespaces have to be
- * left; -1: there is nothing to watch. */
+/* A descriptor on which poll(2) reports POLLPRI or POLLERR, once, when kept namespaces must be
+ * left; -1 = nothing to watch. */
 int namespaces_watched(const struct namespaces *n);
-/* Closes all descriptors from this one on but its own. */
+/* Closes all descriptors from `from` on, except its own. */
 void namespaces_close_others(const struct namespaces *n, int from);
 
 #endif
