@@ -10,8 +10,8 @@
  *                      other tasks of the same user are shown.
  *
  * A supervisor enters them before it forks a task's first process, so everything that it starts for
- * the task is inside, including commands of `belay exec`. Between tasks it leaves them, or keeps them
- * empty for the next task, because creating them costs a short job a third of belay's work for it.
+ * the task is inside, including commands of `belay exec`. Between tasks it leaves them, or keeps
+ * them empty for the next task: creating them costs a short job a third of belay's work for it.
  * They are kept only if the task has not mounted or unmounted anything in them, and left when the
  * node's mounts change. So the next task finds in them what it would find in new ones, and no file
  * system of the node is held. Not used for CRIU's rooms, which have their own mount and pid

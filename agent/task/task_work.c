@@ -101,9 +101,9 @@ static int put_secret(
     return rc;
 }
 
-/* What a job needs to change itself at belayd (cli/inside.h), for the job's user alone. It is beside
- * the script: a task that has nothing in its control directory is prepared and removed at half the
- * cost. A container sees of the task's directories only that one. */
+/* Makes the file that a job needs to change itself at belayd (cli/inside.h), for the job's user
+ * only. It is next to the script, because a task with an empty control directory costs half as much
+ * to prepare and remove. A container sees only the control directory of the task's directories. */
 static int make_token(const struct task *t, const struct job_user *u, struct err *e)
 {
     const struct config *c = t->room->peer->config;
@@ -550,8 +550,8 @@ static int prepare(struct task *t)
     return rc;
 }
 
-/* What is in the directory of a task that did nothing out of the ordinary. Without the spec it is
- * none: that goes first. */
+/* Files in the directory of an ordinary task. The spec is removed first, because without it the
+ * directory is no task's. */
 static const char *const plain_files[] = {"spec.json", "state.json", "script", TASK_JOB,
     "supervisor.pid", "exit.json", "output.log", "ctl.sock"};
 
