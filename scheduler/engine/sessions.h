@@ -31,7 +31,7 @@ typedef bool (*sessions_secrets_fn)(
 typedef void (*sessions_job_token_fn)(
     void *ctx, int64_t job, int64_t attempt, char out[WIRE_JOB_TOKEN_MAX + 1]);
 
-/* Adds the sessions of users that this node is to have (channels, of WIRE_CHANNELS_MAX). */
+/* Adds the users' sessions that this node must have (channels, of WIRE_CHANNELS_MAX). */
 typedef void (*sessions_channels_fn)(void *ctx, int64_t node, struct wire_desired *d);
 
 /* Receives the loads of tasks and GPUs in a status that the node had not sent before: those with
@@ -62,7 +62,7 @@ struct sessions_options {
     void *secrets_ctx;
     sessions_job_token_fn job_token; /* NULL: attempts have none */
     void *job_token_ctx;
-    sessions_channels_fn channels; /* NULL: there are none */
+    sessions_channels_fn channels; /* may be NULL: none */
     void *channels_ctx;
     sessions_loads_fn loads; /* may be NULL: discarded */
     void *loads_ctx;
