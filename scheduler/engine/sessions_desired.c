@@ -262,8 +262,9 @@ static void add_token(const struct sessions *s, struct wire_desired_attempt *d)
     explicit_bzero(token, sizeof(token));
 }
 
-/* What the agent needs to start it. The texts were checked when they came in and are read from our
- * own database: if they do not load, the file is damaged. False: it cannot be sent (now). */
+/* Adds what the agent needs to start the attempt. The texts were checked at the submit and are read
+ * from our own database: if they do not load, the file is damaged. Returns false if it cannot be
+ * sent now. */
 static bool add_start(struct sessions *s, const struct attempt *a, bool must, struct message *m,
     struct wire_desired_attempt *d)
 {

@@ -37,8 +37,8 @@ struct post {
             struct job_row job;
         } cron;
     } copy;
-    struct job_texts texts; /* members owned here */
-    char *job_json;         /* of a cron entry */
+    struct job_texts texts; /* its members are owned here */
+    char *job_json;         /* the job of a cron entry */
     tick_work_fn work;
     tick_reply_fn reply;
     void *ctx;
