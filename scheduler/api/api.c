@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NEED_WRITER: a user, for what is stored; not for what ends something. NEED_SESSION: a user, or a
- * job that starts tasks on its nodes. NEED_OWN_WRITER: as NEED_WRITER, or a job, for itself.
- * NEED_MACHINE: a node, or who could become one. */
+/* NEED_WRITER: a user, for requests that store data; not for requests that end something.
+ * NEED_SESSION: a user, or a job that starts tasks on its nodes. NEED_MACHINE: a node, or a machine
+ * that could become one. */
 enum need {
     NEED_NOTHING,
     NEED_USER,
@@ -354,7 +354,7 @@ bool api_attempt_lives(const struct job *j, int64_t attempt)
     return j && j->row.attempts == attempt && job_attempt(j);
 }
 
-/* Of an attempt that runs now. */
+/* Accepts the token of a running attempt. */
 static bool find_attempt(const struct api *a, const char *token, struct caller *ret_caller)
 {
     char copy[129], expected[129], *mac, *end;

@@ -18,9 +18,9 @@
 #define JOBSPEC_GRACE_MAX_MS 65535000 /* the longest time before the time limit, as in sbatch */
 
 struct jobspec {
-    struct job_row row;         /* user unset */
-    struct job_texts texts;     /* members owned: jobspec_deinit */
-    struct depend_ask *depends; /* owned, as what they point to; has_ended unset */
+    struct job_row row;         /* without the user */
+    struct job_texts texts;     /* owned; jobspec_deinit frees its members */
+    struct depend_ask *depends; /* owned, with the data that they point to; has_ended is not set */
     size_t n_depends;
     struct ranges tasks; /* indices of an array; empty if it is none */
     int32_t at_once;
@@ -30,8 +30,8 @@ struct jobspec {
 int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e);
 void jobspec_deinit(struct jobspec *s);
 
-/* The same of a text, as far as a cron entry's job has it: for model_options.read_job. spec's
- * members: job_texts_deinit. */
+/* The same for a text, with the members that a cron entry's job has: for model_options.read_job.
+ * Free spec's members with job_spec_deinit. */
 int jobspec_read(
     const char *text, struct job_row *ret_row, struct job_texts *ret_texts, struct err *e);
 

@@ -170,7 +170,7 @@ int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
     u.to.at_once = at_once;
     u.document = document_patch(changes, u.to.texts.document_json);
     if (u.to.row.spec.begin_at.ms <= 0)
-        u.to.row.spec.begin_at = WALL_NONE; /* 0 takes it away */
+        u.to.row.spec.begin_at = WALL_NONE; /* 0 removes it */
     *ret_update = u;
     return 0;
 }
