@@ -57,7 +57,7 @@ struct api {
 struct caller {
     char user[CORE_NAME_MAX];
     bool admin;
-    /* it is what runs in this attempt (api_job_token); 0: a person */
+    /* set if the caller runs inside this attempt (api_job_token); 0 for a person */
     int64_t job, attempt;
 };
 

@@ -109,7 +109,7 @@ static int add_held(void *ctx, const struct job_row *r)
     if (is_full(x))
         return 1;
     add(x, "held-job", r->id, CORE_ID_NONE, r->spec.name, r->user, at, bytes,
-        bytes_uusd_day(x, bytes), "belay release JOB lets it go on, belay cancel JOB ends it",
+        bytes_uusd_day(x, bytes), "belay release JOB lets it continue, belay cancel JOB ends it",
         NULL);
     return 0;
 }

@@ -125,7 +125,9 @@ class Output(unittest.TestCase):
         self.end(job, 100 * MIB)
         text, complete = self.log(job)
         self.assertTrue(complete)  # so that readers do not wait for more
-        self.assertIn("---- belay: output is not kept from here on: the job has written all", text)
+        self.assertIn(
+            "---- belay: output is not kept from here on: the job has reached the limit", text
+        )
         self.assertIn("output.log", text)
         shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
         self.assertEqual((shown["state"], shown["exit_code"]), ("ended", 0))
