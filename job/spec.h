@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job asks for, as plain values, copied whole. No pointers, no clock, no I/O. Where a member
- * says nothing else, zero is the default. What became of the job, and who submitted it, is in
- * struct job_row (scheduler/core/model/types.h), which has one of these.
+ * What a job asks for, as plain values that are copied whole: no pointers, no clock, no I/O. The
+ * default of a member is zero unless its comment says otherwise. The job's state and the user who
+ * submitted it are in struct job_row (scheduler/core/model/types.h), which contains one of these.
  *
- * A member that users set is named by a row of job_attributes (attributes.h), which knows its
- * place, default and range: JSON, the database, updates and the wire walk that table.
+ * A member that users set has a row in job_attributes (attributes.h) with its offset, default and
+ * range. JSON (spec_json.h) and updates iterate over that table.
  */
 #ifndef BELAY_JOB_SPEC_H
 #define BELAY_JOB_SPEC_H
@@ -26,13 +26,13 @@ enum ckpt_method { CKPT_NONE, CKPT_SIGNAL, CKPT_COOP, CKPT_CRIU };
 extern const char *const ckpt_method_names[]; /* "none" "signal" "coop" "criu" */
 enum ckpt_after { AFTER_AUTO, AFTER_DELETE, AFTER_LAST, AFTER_ALL };
 extern const char *const ckpt_after_names[]; /* "auto" "delete" "last" "all" */
-/* What a gang whose number of nodes is a range does when it has lost one: it goes on with those
- * that are left, or waits for another for a while. */
+/* What a gang with a range of nodes does after it has lost a node: it continues on the remaining
+ * nodes, or waits some time for a replacement. */
 enum gang_loss { LOSS_SHRINK, LOSS_WAIT };
 extern const char *const gang_loss_names[]; /* "shrink" "wait" */
-/* Where the script of a job of several nodes starts: on each of them, or on the first alone, which
- * starts tasks on the others itself (srun) while their ranks hold the place: no program, only what
- * such tasks run in. */
+/* Where the script of a job of several nodes starts: on each node, or on the first only. In the
+ * latter case the script starts tasks on the other nodes itself (srun); belay starts no program
+ * there, only the environment in which such tasks run. */
 enum script_on { SCRIPT_ON_EACH, SCRIPT_ON_FIRST };
 extern const char *const script_on_names[]; /* "each" "first" */
 
@@ -44,8 +44,8 @@ struct resources {
 
 #define CKPT_EVERY_AUTO 0 /* Young/Daly from the measured save time and the observed reclaim rate */
 
-/* Ends of attempts after which a job is queued again so many times and no more, each kind by a
- * budget of its own (scheduler/core/lifecycle/retries.h). */
+/* Ends of attempts after which a job is queued again. The number of retries is limited for each
+ * kind separately (scheduler/core/lifecycle/retries.h). */
 enum retry_kind {
     RETRY_FAILED,
     RETRY_TIMEOUT,
@@ -59,68 +59,68 @@ enum retry_kind {
 extern const char *const retry_kind_names[];
 
 #define RETRIES_MAX 1000
-#define RETRIES_UNLIMITED 1000000 /* as often as it takes: nothing is tried so often */
-#define RETRIES_NEVER (-1)        /* these two in a wish only: not once; */
-#define RETRIES_USUAL (-2)        /* as often as without a configuration */
+#define RETRIES_UNLIMITED 1000000 /* no limit; no job reaches this number */
+#define RETRIES_NEVER (-1)        /* only in a request: no retries */
+#define RETRIES_USUAL (-2)        /* only in a request: the number in retries_usual */
 
-/* By retry_kind. In a wish (at a submit, in a configuration) 0: nothing is said. In a row: how
- * often, 0 .. RETRIES_UNLIMITED. */
+/* Indexed by retry_kind. In a request (of a submit or a configuration) 0 means not specified. In a
+ * job_row: the number of retries, 0 .. RETRIES_UNLIMITED. */
 struct retries {
     int32_t n[RETRY_KINDS];
 };
-/* Without any word: programs that fail or run into their time limit are not tried again, what the
- * world did is. */
+/* The numbers if neither the job nor a configuration specifies any: no retries after a failure or
+ * after the time limit, 100 after a lost node, unlimited after the other ends. */
 extern const struct retries retries_usual;
 
 struct job_spec {
-    struct resources need; /* of each of its nodes */
-    /* that an attempt runs on, all at once, at most: 1 .. JOB_NODES_MAX; over 1 it is a gang */
+    struct resources need; /* on each of its nodes */
+    /* Maximum number of nodes that an attempt runs on at the same time, 1 .. JOB_NODES_MAX. A job
+     * with more than 1 is a gang. */
     int32_t nodes;
-    int32_t nodes_min;        /* and at least: 1 .. nodes. At a submit 0 is the same as nodes */
-    enum gang_loss on_loss;   /* where nodes_min < nodes */
-    enum script_on script_on; /* SCRIPT_ON_EACH where nodes is 1 */
+    int32_t nodes_min;        /* minimum, 1 .. nodes; 0 in a submit means the same as nodes */
+    enum gang_loss on_loss;   /* used if nodes_min < nodes */
+    enum script_on script_on; /* SCRIPT_ON_EACH if nodes is 1 */
     enum market_wish market;
     enum ckpt_method method;
     int64_t time_limit_ms;      /* 0: none */
-    int32_t nice;               /* as if submitted so many minutes later */
-    bool keep_unmeetable;       /* a dependency that can never come true does not end it */
-    bool depends_any;           /* one of its dependencies is enough */
+    int32_t nice;               /* queued as if it had become eligible this many minutes later */
+    bool keep_unmeetable;       /* a dependency that can never be met does not end the job */
+    bool depends_any;           /* one met dependency is enough */
     int32_t ckpt_signal;        /* for CKPT_SIGNAL */
     int32_t ckpt_keep;          /* >= 1 */
     int64_t ckpt_every_ms;      /* CKPT_EVERY_AUTO or >= 1000 */
-    int32_t ckpt_keep_every;    /* every so many-th of an attempt stays too; 0: none */
-    enum ckpt_after ckpt_after; /* what stays once the job has ended */
-    /* drilled of itself, at most so many times until one is not interrupted */
+    int32_t ckpt_keep_every;    /* every n-th checkpoint of an attempt is kept as well; 0: none */
+    enum ckpt_after ckpt_after; /* the checkpoints that are kept after the job has ended */
+    /* remaining drills to start automatically; 0 after the first that is not interrupted */
     int32_t drill_tries;
-    /* how many times it is queued again after which end; at a submit a wish */
-    struct retries retries;
-    /* 1 << enum notify_event: of what its user wants mail; and NOTIFY_ARRAY_TASKS */
+    struct retries retries; /* in a submit a request, see above */
+    /* events that the user wants mail about, as bits 1 << enum notify_event; and
+     * NOTIFY_ARRAY_TASKS */
     int32_t mail;
-    struct wall begin_at; /* not started before that; WALL_NONE: at any time */
-    /* by the wall clock: not started when it could not have ended by then; 0: none */
+    struct wall begin_at; /* not started before this time; WALL_NONE: no such limit */
+    /* wall clock; the job is not started if it could not end by this time; 0: none */
     int64_t deadline_ms;
-    /* by the wall clock: to be done by then, for the least money (procurement.c); 0: whenever. Of
-     * what is asked for, at a submit, in a change and of a cron entry, < 0: so long after the
-     * submit or change */
+    /* wall clock; the job is to end by this time at the lowest cost (procurement.c); 0: none. In a
+     * submit, an update or a cron entry a negative value is a duration: -finish_ms after the submit
+     * or update. */
     int64_t finish_ms;
-    /* there is to do until then, as was told: on one of its nodes, undisturbed; 0: nothing was
-     * told */
+    /* For finish_ms: how long the job would run without interruption, as its user states it; 0: not
+     * stated. */
     int64_t work_ms;
-    /* it may cost so much in all, and is parked before it does; 0: no limit (budget.h) */
+    /* limit of the total cost; the job is parked before it exceeds this; 0: none (budget.h) */
     int64_t max_uusd;
-    int64_t max_uusd_h; /* it is given no places that cost more an hour together; 0: any */
-    /* so many URLs of its user's are told of each change, 0 .. NOTIFY_URLS_MAX */
+    int64_t max_uusd_h; /* limit of the cost of all its nodes per hour; 0: none */
+    /* number of the user's URLs that are notified of changes, 0 .. NOTIFY_URLS_MAX */
     int32_t urls;
     char name[JOB_NAME_MAX];
-    /* it may run in any of those that are named (base/names.h); "": in any there is */
-    char pool[JOB_NAME_MAX];
-    char team[JOB_NAME_MAX];      /* set at submit: whose share it uses */
+    char pool[JOB_NAME_MAX];      /* list of allowed pools (base/names.h); "": any pool */
+    char team[JOB_NAME_MAX];      /* set at submit; the job is charged to its share */
     char qos[JOB_QOS_MAX];        /* "": none */
-    char window[WINDOW_NAME_MAX]; /* runs in it only; "": at any time */
+    char window[WINDOW_NAME_MAX]; /* the job runs only in this window; "": at any time */
     char ckpt_at[DAILY_TEXT_MAX]; /* also saved at these times of the day (job/daily.h) */
 };
 
-/* A job of which nothing is said: one CPU of one node, retries as usual. */
+/* A job that specifies nothing: one CPU on one node, retries_usual. */
 extern const struct job_spec job_spec_default;
 
 #endif
