@@ -6,8 +6,8 @@
  * as often as in belayd.
  *
  *   decision    from asking the planner what is next to having applied it: what is known of the job
- *               and of all offers is gathered, it is decided which to run on, the rival goes on,
- *               and, if it is another pace, the job is moved in the queue
+ *               and of all offers is gathered, it is decided which to run on, the baseline goes on,
+ *               and, if it is another procurement, the job is moved in the queue
  *   table       a slice of one, which all jobs share
  */
 #include "base/mem.h"
@@ -121,7 +121,7 @@ static void follow(struct bench *b, const struct event *ev, int64_t id)
 
 static void count(struct bench *b, enum event_type type, double us)
 {
-    if (type == EV_PACE && b->n < DECISIONS_MAX)
+    if (type == EV_PROCUREMENT && b->n < DECISIONS_MAX)
         b->took_us[b->n++] = us;
     if (type != EV_TABLE)
         return;
@@ -145,9 +145,9 @@ static void decide(struct bench *b)
 
 static void set_up(struct bench *b)
 {
-    struct pace_options pace = pace_usual;
+    struct procurement_options procurement = procurement_usual;
     struct model_options options = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .pace = &pace};
+        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .procurement = &procurement};
     struct pool_row pool = {.name = "burst",
         .elastic = true,
         .provider = "aws",
@@ -204,11 +204,11 @@ static int by_size(const void *a, const void *b)
 
 static void tell(struct bench *b)
 {
-    size_t paces[PACE_SURE + 1] = {0}, running = 0;
+    size_t paces[PROCURE_ON_DEMAND + 1] = {0}, running = 0;
     double sum = 0;
     for (int64_t id = 1; id <= JOBS; id++) {
         const struct job *j = model_job(b->m, id);
-        paces[j->row.pace]++;
+        paces[j->row.procurement]++;
         running += job_attempt(j) != NULL;
     }
     for (size_t i = 0; i < b->n; i++)
@@ -216,7 +216,8 @@ static void tell(struct bench *b)
     qsort(b->took_us, b->n, sizeof *b->took_us, by_size);
     printf("%d jobs with --finish-by, %d offers: %zu run at the end; %zu wait for better, %zu are "
            "for spot, %zu on-demand\n",
-        JOBS, ZONES + 1, running, paces[PACE_WAIT], paces[PACE_SPOT], paces[PACE_SURE]);
+        JOBS, ZONES + 1, running, paces[PROCURE_WAIT], paces[PROCURE_SPOT],
+        paces[PROCURE_ON_DEMAND]);
     printf("a decision, all the way      %8.1f us mean, %.1f median, %.1f of 99 in 100, %.1f "
            "worst; %zu in an hour\n",
         sum / (double)b->n, b->took_us[b->n / 2], b->took_us[b->n * 99 / 100], b->took_us[b->n - 1],

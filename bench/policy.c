@@ -89,7 +89,7 @@ struct sums {
     double cost_best, beside[COLUMNS]; /* of the optimum, and of the others where it was found */
     /* of OURS, CERTAIN, FREE; of several zones beside the cheaper of UP's two ways to take one */
     struct worst worst[FREE + 1];
-    double beside_rival[FREE + 1]; /* the same beside the way that the cap is about */
+    double beside_baseline[FREE + 1]; /* the same beside the way that the cap is about */
     /* the most that UP is dearer by either way than by the other */
     double next_beside, best_beside;
 };
@@ -155,7 +155,7 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
         theirs = &played[UNIFORM_BEST];
     for (size_t k = OURS; k <= FREE; k++) {
         note_worst(g, from, s, &played[k], theirs, &sums->worst[k]);
-        sums->beside_rival[k] = fmax(sums->beside_rival[k],
+        sums->beside_baseline[k] = fmax(sums->beside_baseline[k],
             (played[k].cost_ms - played[g->n > 1 ? UNIFORM_BEST : UNIFORM].cost_ms) / sure);
     }
     if (g->n > 1) {
@@ -181,7 +181,7 @@ struct bars {
         size_t dearer;
         double to_uniform, to_forms, to_sticky, to_best, to_best_most;
         struct worst worst;
-        double beside_rival;
+        double beside_baseline;
     } of[FREE + 1];
     double best_gain; /* of the optimum, below the cheapest form */
     double best_gain_most;
@@ -219,7 +219,7 @@ static void sum_up(const struct sums *sums, struct bars *bars)
         bars->of[k].to_best_most = fmax(bars->of[k].to_best_most, to_best);
         if (!bars->of[k].worst.zone || sums->worst[k].more > bars->of[k].worst.more)
             bars->of[k].worst = sums->worst[k];
-        bars->of[k].beside_rival = fmax(bars->of[k].beside_rival, sums->beside_rival[k]);
+        bars->of[k].beside_baseline = fmax(bars->of[k].beside_baseline, sums->beside_baseline[k]);
     }
     const double gain = (there - sums->cost_best) / there;
     bars->best_gain += gain;
@@ -279,7 +279,7 @@ static void print_bars(const char *what, const struct bars *b)
             "the optimum %.3f (at most %.3f), worst window %+.1f (beside the capped form %+.1f)\n",
             columns[k].name, b->of[k].to_uniform / n, b->of[k].to_forms / n, b->of[k].to_sticky / n,
             b->of[k].dearer, b->of[k].to_best / n, b->of[k].to_best_most, 100 * w->more,
-            100 * b->of[k].beside_rival);
+            100 * b->of[k].beside_baseline);
         printf("           which is %s from tick %zu by %.0f h, restart %.2f h, %.0f:1: %zu "
                "starts, %.1f h of spot, %.1f on demand; UP %zu, %.1f, %.1f\n",
             w->zone, w->from, (double)w->s.deadline_ms / HOUR_MS, (double)w->s.restart_ms / HOUR_MS,
@@ -394,10 +394,10 @@ static struct played play_wrong(const struct zone *z, const struct deadline_bord
         {.price_uusd_h = SURE_UUSD_H / 3}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
     int64_t done_ms = 0, boot_ms = 0;
     size_t on = DEADLINE_NOWHERE;
-    struct finish_rival rival;
+    struct baseline baseline;
     struct played out = {0};
 
-    finish_rival_init(&rival);
+    baseline_init(&baseline);
     for (size_t t = from; done_ms < WRONG_WORK_MS && t < z->n; t++) {
         const int64_t passed_ms = (int64_t)(t - from) * z->tick_ms;
         const bool half = passed_ms >= WRONG_TIME_MS / 2;
@@ -418,16 +418,16 @@ static struct played play_wrong(const struct zone *z, const struct deadline_bord
         job = told(x, done_ms, passed_ms, on, boot_ms);
         job.look_ms = z->tick_ms;
         if (is_capped) {
-            job.whole_work_ms = done_ms + job.work_ms; /* the rival has learned as much of it */
-            job.rival = &rival;
+            job.whole_work_ms = done_ms + job.work_ms; /* the baseline has learned as much of it */
+            job.baseline = &baseline;
             job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
             job.cap_uusd = CAP * SURE_UUSD_H * (double)WRONG_WORK_MS / HOUR_MS;
             job.law = deadline_law_usual(1);
         }
         deadline_decide(p, &job, offers, 2, offers[0].class, &choice);
         if (is_capped)
-            finish_rival_pass(
-                &rival, &job, offers, finish_rival_look(&rival, &job, offers, 2), z->tick_ms);
+            baseline_pass(
+                &baseline, &job, offers, baseline_look(&baseline, &job, offers, 2), z->tick_ms);
         if (choice.offer != on && choice.offer != DEADLINE_NOWHERE)
             boot_ms = WRONG_RESTART_MS;
         on = choice.offer;
@@ -536,7 +536,7 @@ static void time_decisions(const struct world *w)
         for (size_t i = 0; i < (size_t)JOBS * ROUNDS; i++) {
             const int64_t work_ms = prng_range(&prng, HOUR_MS, WORK_MS),
                           left_ms = work_ms + prng_range(&prng, HOUR_MS, 32 * HOUR_MS);
-            const struct finish_rival rival = {.done_ms = prng_range(&prng, 0, 2 * HOUR_MS),
+            const struct baseline baseline = {.done_ms = prng_range(&prng, 0, 2 * HOUR_MS),
                 .on = (i + 1) % OFFERS,
                 .last = DEADLINE_NOWHERE};
             const struct deadline_job job = {.work_ms = work_ms,
@@ -549,7 +549,7 @@ static void time_decisions(const struct world *w)
                 .last = DEADLINE_NOWHERE,
                 .whole_work_ms = work_ms + HOUR_MS,
                 .whole_time_ms = left_ms + HOUR_MS,
-                .rival = capped ? &rival : NULL,
+                .baseline = capped ? &baseline : NULL,
                 .cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS,
                 .law = deadline_law_usual(OFFERS - 1)};
             struct deadline_choice choice;

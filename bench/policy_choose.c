@@ -3,7 +3,7 @@
  * Which law keeps the cap for the least money (baseline.h): laws of a grid, played on one
  * year's traces alone, its zones one by one and in pairs. The rule, for jobs with one offer and for
  * those with several: of the laws that cost as little on average as is aimed at (ONE_AIM,
- * SEVERAL_AIM, of the cheapest form) the one with the least worst window beside the rival, of
+ * SEVERAL_AIM, of the cheapest form) the one with the least worst window beside the baseline, of
  * several with which that is the same within half a point the cheapest; if none costs as little,
  * the cheapest. All use a half of the cap, for the windows of a year are not those of another. What
  * is chosen on one year is for judging the other; what is chosen over all of them is belayd's.
@@ -27,7 +27,7 @@ static const double losses[] = {0.4, 0.5, 1, 2}, flaps[] = {2, 3, 5};
 struct tried {
     struct deadline_law law;
     double to_forms; /* sum, over settings, of its cost beside that of the cheapest form */
-    double worst;    /* beside the rival, of on-demand only */
+    double worst;    /* beside the baseline, of on-demand only */
     size_t over;     /* windows beyond the cap */
     double cost;     /* in one setting */
 };
@@ -49,7 +49,7 @@ static size_t make_pairs(const struct folder *f, struct group *pairs)
     return n;
 }
 
-/* The paper's forms; the last is the rival of a job with several zones, the first that of a job
+/* The paper's forms; the last is the baseline of a job with several zones, the first that of a job
  * with one. */
 static const struct deadline_policy forms[] = {{.rule = DEADLINE_UNIFORM},
     {.rule = DEADLINE_UNIFORM_PLAIN}, {.rule = DEADLINE_UNIFORM_PLAIN, .takes_best = true},

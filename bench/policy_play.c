@@ -148,11 +148,11 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
         .whole_work_ms = WORK_MS,
         .whole_time_ms = s->deadline_ms,
         .law = law};
-    struct finish_rival rival;
+    struct baseline baseline;
     struct played out = {0};
 
-    finish_rival_init(&rival);
-    job.rival = law ? &rival : NULL;
+    baseline_init(&baseline);
+    job.baseline = law ? &baseline : NULL;
     job.cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS;
 
     for (size_t i = 0; i < g->n; i++)
@@ -168,8 +168,8 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
             job.on = DEADLINE_NOWHERE;
         deadline_decide(p, &job, offers, g->n + 1, g->market[t], &choice);
         if (law)
-            finish_rival_pass(
-                &rival, &job, offers, finish_rival_look(&rival, &job, offers, g->n + 1), tick_ms);
+            baseline_pass(
+                &baseline, &job, offers, baseline_look(&baseline, &job, offers, g->n + 1), tick_ms);
         if (choice.offer != job.on && choice.offer != DEADLINE_NOWHERE) {
             job.starting_ms = s->restart_ms;
             out.starts++;

@@ -607,7 +607,7 @@ static int play(struct setup *u, struct err *e)
             .max_uusd_h = c->max_uusd_h,
             .order = &c->order,
             .retries = &c->retries,
-            .pace = &c->deadlines,
+            .procurement = &c->deadlines,
             .store_uusd_gib_month = c->store_uusd_gib_month,
             .retention_ms = c->store_uusd_gib_month > 0 ? c->retention_ms : 0,
             .racks = c->racks,

@@ -301,7 +301,7 @@ static int load_model(struct daemon *d, struct err *e)
         .store_uusd_gib_month = d->config->store_uusd_gib_month,
         .order = &d->config->order,
         .retries = &d->config->retries,
-        .pace = &d->config->deadlines,
+        .procurement = &d->config->deadlines,
         .hooks = d->config->notify.hooks,
         .n_hooks = d->config->notify.n_hooks,
         .zones = &d->zones,

@@ -588,7 +588,8 @@ static void check_deadlines(struct world *w)
         int64_t whole_ms = j->row.shown_ms > 0       ? j->row.shown_ms
                            : j->row.spec.work_ms > 0 ? j->row.spec.work_ms
                                                      : j->row.spec.time_limit_ms;
-        if (j->row.state != JOB_PENDING || (j->row.pace != PACE_WAIT && j->row.pace != PACE_SPOT) ||
+        if (j->row.state != JOB_PENDING ||
+            (j->row.procurement != PROCURE_WAIT && j->row.procurement != PROCURE_SPOT) ||
             j->row.spec.finish_ms - now.wall.ms >= whole_ms - j->row.done_ms || is_spot_coming(w)) {
             seen->waits_since_ms = 0;
             continue;

@@ -37,9 +37,9 @@ static void add_job(uint64_t *d, const struct job_row *j)
     ADD(d, j->last_good.attempt, j->last_good.sequence, j->last_good_progress, j->last_good_at.ms,
         j->best_progress, j->progress, j->progress_total, j->from_attempt);
     ADD(d, j->save_ms, j->pause_ms, j->ckpt_bytes, j->lost_ms, j->lost_steps, j->done_ms,
-        j->shown_ms, j->pace);
+        j->shown_ms, j->procurement);
     ADD(d, j->cost_uusd, j->on_demand_uusd, j->spec.max_uusd, j->spec.max_uusd_h,
-        j->rival.paid_uusd, j->rival.job_paid_uusd);
+        j->baseline.paid_uusd, j->baseline.job_paid_uusd);
     ADD(d, j->spec.nice, j->drills, j->spec.drill_tries, j->cron, j->cron_at.ms, j->array,
         j->array_index, j->warned);
 }

@@ -354,11 +354,11 @@ static json_t *expects_json(const struct api *api, int64_t id)
     const struct model *m = tick_model(api->o.tick);
     const struct job *j = model_job(m, id);
     struct stamp now = tick_now(api->o.tick);
-    struct pace_outlook o;
+    struct procurement_outlook o;
     char why[CORE_TEXT_MAX];
-    if (!j || !core_pace_why(m, j, now, why, sizeof(why)))
+    if (!j || !core_procurement_why(m, j, now, why, sizeof(why)))
         return json_null();
-    bool known = core_pace_expects(m, j, now, &o);
+    bool known = core_procurement_expects(m, j, now, &o);
     return json_pack("{s:o,s:o,s:o,s:o}", "why", json_text(why), "done_at",
         known ? api_json_time((struct wall){now.wall.ms + o.median_ms}) : json_null(), "late_at",
         known ? api_json_time((struct wall){now.wall.ms + o.late_ms}) : json_null(), "cost_uusd",

@@ -137,7 +137,8 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "array_id", api_json_opt(j->array, CORE_ID_NONE));
     set(o, "array_index", j->array == CORE_ID_NONE ? json_null() : json_integer(j->array_index));
     set(o, "hold", json_string(hold_names[j->hold]));
-    set(o, "pace", j->spec.finish_ms ? json_string(pace_names[j->pace]) : json_null());
+    set(o, "pace",
+        j->spec.finish_ms ? json_string(procurement_names[j->procurement]) : json_null());
     set(o, "cron", api_json_opt(j->cron, CORE_ID_NONE));
     set(o, "cron_at", j->cron == CORE_ID_NONE ? json_null() : api_json_time(j->cron_at));
     set(o, "submitted_at", api_json_time(j->submitted_at));

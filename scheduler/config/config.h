@@ -79,7 +79,7 @@ struct config {
     /* a node without belayd for longer saves and stops its jobs and shuts down */
     int64_t orphan_ms;
     struct retry_options retries;
-    struct pace_options deadlines;
+    struct procurement_options deadlines;
     struct config_notify notify;
     struct config_telemetry telemetry;
     int32_t hold_in_vain; /* see model_options */

@@ -21,22 +21,24 @@ static int64_t opt_time(
     return ms;
 }
 
-void config_read_procurement(struct yaml_reader *root, struct pace_options *ret_options)
+void config_read_procurement(struct yaml_reader *root, struct procurement_options *ret_options)
 {
     const struct yaml_node *map = yaml_opt_map(root, "deadlines");
     struct yaml_reader r;
-    *ret_options = pace_usual;
+    *ret_options = procurement_usual;
     if (!map || root->rc != 0)
         return;
     yaml_reader_init(&r, root->file, map, root->e);
     ret_options->rule =
-        (enum deadline_rule)yaml_opt_enum(&r, "policy", policy_words, (int)pace_usual.rule);
-    ret_options->look_ms = opt_time(&r, "look", LOOK_LEAST_MS, STEP_MOST_MS, pace_usual.look_ms);
+        (enum deadline_rule)yaml_opt_enum(&r, "policy", policy_words, (int)procurement_usual.rule);
+    ret_options->look_ms =
+        opt_time(&r, "look", LOOK_LEAST_MS, STEP_MOST_MS, procurement_usual.look_ms);
     const struct yaml_node *step = yaml_opt(&r, "step");
-    ret_options->step_ms = opt_time(&r, "step", LOOK_LEAST_MS, STEP_MOST_MS, pace_usual.step_ms);
+    ret_options->step_ms =
+        opt_time(&r, "step", LOOK_LEAST_MS, STEP_MOST_MS, procurement_usual.step_ms);
     ret_options->work_margin_pct =
-        (int32_t)yaml_opt_i64(&r, "work_margin", 0, MARGIN_MOST, pace_usual.work_margin_pct);
-    ret_options->cap_pct = (int32_t)yaml_opt_i64(&r, "cap", 0, CAP_MOST, pace_usual.cap_pct);
+        (int32_t)yaml_opt_i64(&r, "work_margin", 0, MARGIN_MOST, procurement_usual.work_margin_pct);
+    ret_options->cap_pct = (int32_t)yaml_opt_i64(&r, "cap", 0, CAP_MOST, procurement_usual.cap_pct);
     if (r.rc == 0 && ret_options->step_ms < ret_options->look_ms)
         yaml_reader_fail(&r, step ? step : map,
             "expected a step that is not shorter than look, %lldms",

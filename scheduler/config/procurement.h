@@ -8,6 +8,6 @@
 #include "base/yaml.h"
 #include "scheduler/core/model/model.h"
 
-void config_read_procurement(struct yaml_reader *root, struct pace_options *ret_options);
+void config_read_procurement(struct yaml_reader *root, struct procurement_options *ret_options);
 
 #endif

@@ -307,7 +307,7 @@ static void compare_job(const struct shelf *s, const struct model *m, int64_t id
     stored.progress_total = j->row.progress_total;
     stored.shown_ms = j->row.shown_ms; /* of the progress */
     /* as of the last time that the job was stored, and goes on from there */
-    stored.rival = j->row.rival;
+    stored.baseline = j->row.baseline;
     stored.queued_mono = j->row.queued_mono;
     if (memcmp(&stored, &j->row, sizeof stored) != 0)
         fail_msg("job %" PRId64 " changed without being marked", id);

@@ -188,7 +188,7 @@ static void what_a_row_does_not_say_has_its_default(void **state)
     /* plain 0: the row is read whole */
     assert_int_equal(
         get(d->sql, "SELECT count(*) FROM jobs WHERE plain = 0 AND spec IS NULL AND nodes = 1 AND "
-                    "ranks = 1 AND hold = 'none' AND pace = 'free' AND eligible_at IS NULL "
+                    "ranks = 1 AND hold = 'none' AND procurement = 'free' AND eligible_at IS NULL "
                     "AND from_attempt = 0"),
         1);
     struct db_reader *r = util_reader(*state);

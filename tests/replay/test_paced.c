@@ -74,11 +74,11 @@ static int64_t play(const struct wrong *x, struct recorded *m, enum deadline_rul
 {
     static const char *const zones[ZONES + 1] = {"z1", "z2", "z1"};
     struct replay_offer offers[ZONES + 1];
-    struct pace_options pace = pace_usual;
+    struct procurement_options procurement = procurement_usual;
     struct replay_result r;
     struct replay_outcome out;
     struct err e;
-    pace.rule = rule;
+    procurement.rule = rule;
     for (size_t i = 0; i <= ZONES; i++) {
         bool is_spot = i < ZONES;
         offers[i] = (struct replay_offer){.row = {.pool = "burst",
@@ -106,7 +106,7 @@ static int64_t play(const struct wrong *x, struct recorded *m, enum deadline_rul
         .n_offers = ZONES + 1,
         .jobs = &job,
         .n_jobs = 1,
-        .limits.pace = &pace,
+        .limits.procurement = &procurement,
         .boot_ms = x->boot_ms,
         .restore_ms = 30000,
         .until_ms = 3 * 24 * HOUR,

@@ -19,31 +19,31 @@ const struct deadline_law *deadline_law_usual(size_t n_spot)
     return n_spot > 1 ? &deadline_law_several : &deadline_law_one;
 }
 
-void finish_rival_init(struct finish_rival *rival)
+void baseline_init(struct baseline *baseline)
 {
-    *rival = (struct finish_rival){.on = DEADLINE_NOWHERE, .last = DEADLINE_NOWHERE};
+    *baseline = (struct baseline){.on = DEADLINE_NOWHERE, .last = DEADLINE_NOWHERE};
 }
 
-struct deadline_job finish_rival_job(const struct finish_rival *rival,
-    const struct deadline_job *job, const struct deadline_offer *offers)
+struct deadline_job baseline_job(const struct baseline *baseline, const struct deadline_job *job,
+    const struct deadline_offer *offers)
 {
     struct deadline_job r = *job;
-    const int64_t left_ms = job->whole_work_ms - rival->done_ms;
+    const int64_t left_ms = job->whole_work_ms - baseline->done_ms;
 
-    r.rival = NULL;
+    r.baseline = NULL;
     r.work_ms = left_ms > 0 ? left_ms : 0;
     r.work_worst_ms = r.work_ms + (r.work_ms > 0 ? job->work_worst_ms - job->work_ms : 0);
-    r.on = rival->on;
+    r.on = baseline->on;
     if (r.on != DEADLINE_NOWHERE && !offers[r.on].is_sure &&
         (!offers[r.on].is_up || offers[r.on].is_guess))
         r.on = DEADLINE_NOWHERE;
-    r.last = rival->last;
-    r.starting_ms = rival->starting_ms;
-    r.paid_uusd = rival->paid_uusd;
+    r.last = baseline->last;
+    r.starting_ms = baseline->starting_ms;
+    r.paid_uusd = baseline->paid_uusd;
     return r;
 }
 
-void finish_rival_go(
+void baseline_go(
     struct deadline_job *job, const struct deadline_offer *offers, size_t to, int64_t passed_ms)
 {
     const int64_t boot = to == DEADLINE_NOWHERE ? 0
@@ -64,47 +64,48 @@ void finish_rival_go(
         job->last = to;
 }
 
-size_t finish_rival_look(const struct finish_rival *rival, const struct deadline_job *job,
+size_t baseline_look(const struct baseline *baseline, const struct deadline_job *job,
     const struct deadline_offer *offers, size_t n)
 {
     const struct deadline_policy p = {
         .rule = DEADLINE_UNIFORM, .takes_best = true, .only_seen = true};
-    const struct deadline_job r = finish_rival_job(rival, job, offers);
+    const struct deadline_job r = baseline_job(baseline, job, offers);
     struct deadline_choice choice;
 
     deadline_decide(&p, &r, offers, n, 0, &choice);
     return choice.offer;
 }
 
-void finish_rival_pass(struct finish_rival *rival, const struct deadline_job *job,
+void baseline_pass(struct baseline *baseline, const struct deadline_job *job,
     const struct deadline_offer *offers, size_t to, int64_t passed_ms)
 {
-    struct deadline_job r = finish_rival_job(rival, job, offers);
+    struct deadline_job r = baseline_job(baseline, job, offers);
     const int64_t work_ms = r.work_ms;
 
-    finish_rival_go(&r, offers, to, passed_ms);
-    rival->done_ms += work_ms - r.work_ms;
-    rival->starting_ms = r.starting_ms;
-    rival->on = r.on;
-    rival->last = r.last;
-    rival->paid_uusd = r.paid_uusd;
+    baseline_go(&r, offers, to, passed_ms);
+    baseline->done_ms += work_ms - r.work_ms;
+    baseline->starting_ms = r.starting_ms;
+    baseline->on = r.on;
+    baseline->last = r.last;
+    baseline->paid_uusd = r.paid_uusd;
 }
 
 /* Both after the same look. Times in ms of work, prices a ms. */
 struct beside {
-    const struct deadline_job *job, *rival;
+    const struct deadline_job *job, *baseline;
     double unit, price; /* of on-demand, and the least of spot */
-    double paid;        /* by the job, more than by the rival */
-    /* the rival's work left, and how much more the job has, both with what a start still takes */
+    double paid;        /* by the job, more than by the baseline */
+    /* the baseline's work left, and how much more the job has, both with what a start still
+     * takes */
     double theirs, behind;
     double restart;
 };
 
-static struct beside compare(const struct deadline_job *job, const struct deadline_job *rival,
+static struct beside compare(const struct deadline_job *job, const struct deadline_job *baseline,
     const struct deadline_offer *offers, size_t n, size_t sure)
 {
     struct beside b = {.job = job,
-        .rival = rival,
+        .baseline = baseline,
         .unit = (double)offers[sure].price_uusd_h / HOUR_MS,
         .restart = (double)job->restart_ms};
 
@@ -112,21 +113,21 @@ static struct beside compare(const struct deadline_job *job, const struct deadli
     for (size_t i = 0; i < n; i++)
         if (!offers[i].is_sure)
             b.price = fmin(b.price, (double)offers[i].price_uusd_h / HOUR_MS);
-    b.paid = job->paid_uusd - rival->paid_uusd;
-    b.theirs =
-        (double)rival->work_ms + (rival->on == DEADLINE_NOWHERE ? 0 : (double)rival->starting_ms);
+    b.paid = job->paid_uusd - baseline->paid_uusd;
+    b.theirs = (double)baseline->work_ms +
+               (baseline->on == DEADLINE_NOWHERE ? 0 : (double)baseline->starting_ms);
     b.behind = (double)job->work_ms - b.theirs;
-    if (rival->on != DEADLINE_NOWHERE)
-        b.behind += job->on == rival->on ? (double)job->starting_ms : b.restart;
+    if (baseline->on != DEADLINE_NOWHERE)
+        b.behind += job->on == baseline->on ? (double)job->starting_ms : b.restart;
     return b;
 }
 
-/* Of the spot that the rival is likely to be on: the one that it would take, or that it had
+/* Of the spot that the baseline is likely to be on: the one that it would take, or that it had
  * last. */
 static double rate_of_loss(
-    const struct deadline_job *rival, const struct deadline_offer *offers, size_t n)
+    const struct deadline_job *baseline, const struct deadline_offer *offers, size_t n)
 {
-    size_t best = rival->last;
+    size_t best = baseline->last;
 
     for (size_t i = 0; i < n; i++)
         if (!offers[i].is_sure &&
@@ -134,15 +135,16 @@ static double rate_of_loss(
             best = i;
     if (best == DEADLINE_NOWHERE)
         return 0;
-    return rival->last == DEADLINE_NOWHERE ? offers[best].rate
-                                           : fmax(offers[best].rate, offers[rival->last].rate);
+    return baseline->last == DEADLINE_NOWHERE
+               ? offers[best].rate
+               : fmax(offers[best].rate, offers[baseline->last].rate);
 }
 
-/* The most of its work that the rival may yet do on spot when the job, which goes where it goes,
+/* The most of its work that the baseline may yet do on spot when the job, which goes where it goes,
  * has used up its room. Of each ms of work restarts waste some part x of room: then theirs - room
- * (1 - x) / x is left of the rival's work, and of that it does behind (1 - x) / x before its own is
- * used up. Whatever x is, the lesser of the two is theirs behind / (room + behind) at most, and it
- * is the first for all x up to the one that is reckoned with. */
+ * (1 - x) / x is left of the baseline's work, and of that it does behind (1 - x) / x before its own
+ * is used up. Whatever x is, the lesser of the two is theirs behind / (room + behind) at most, and
+ * it is the first for all x up to the one that is reckoned with. */
 static double done_after(double theirs, double behind, double room, double wasted)
 {
     const double whatever = theirs * behind / (room + behind);
@@ -152,12 +154,13 @@ static double done_after(double theirs, double behind, double room, double waste
     return wasted > 0 ? fmin(whatever, fmax(0, theirs - room * (1 - wasted) / wasted)) : 0;
 }
 
-/* Where the rival is, and on on-demand whenever it idles, until the job has come up to it.
+/* Where the baseline is, and on on-demand whenever it idles, until the job has come up to it.
  * INFINITY: there may be no time left to do so. */
 static double regret_catching_up(const struct beside *b, double spare, double rate, bool is_on_sure)
 {
     const struct deadline_law *law = b->job->law;
-    const double worst = (double)b->rival->restart_worst_ms, flap = worst + (double)b->job->look_ms;
+    const double worst = (double)b->baseline->restart_worst_ms,
+                 flap = worst + (double)b->job->look_ms;
     const double behind = b->behind + (is_on_sure ? (double)b->job->starting_ms : b->restart);
     const double room = spare - worst - behind - 2 * law->flaps * flap;
 
@@ -168,31 +171,32 @@ static double regret_catching_up(const struct beside *b, double spare, double ra
                done_after(b->theirs, behind, room, law->losses * rate / HOUR_MS * 2 * flap);
 }
 
-double finish_rival_regret(const struct deadline_job *job, const struct deadline_job *rival,
+double baseline_regret(const struct deadline_job *job, const struct deadline_job *baseline,
     const struct deadline_offer *offers, size_t n, size_t sure)
 {
-    const struct beside b = compare(job, rival, offers, n, sure);
+    const struct beside b = compare(job, baseline, offers, n, sure);
     const bool is_on_sure = job->on == sure;
     const double alone = (double)job->work_ms + (job->work_ms == 0 ? 0
                                                     : is_on_sure   ? (double)job->starting_ms
                                                                    : b.restart);
     const double spare =
-        (double)(rival->left_ms - rival->restart_worst_ms - rival->failed_launch_ms) - b.theirs;
+        (double)(baseline->left_ms - baseline->restart_worst_ms - baseline->failed_launch_ms) -
+        b.theirs;
     const double most = b.paid + b.unit * alone - b.price * b.theirs;
 
-    if (rival->on == sure && spare < (double)rival->restart_worst_ms)
+    if (baseline->on == sure && spare < (double)baseline->restart_worst_ms)
         return b.paid + b.unit * (alone - b.theirs);
     if (b.behind <= 0)
         return fmin(most, b.paid + b.price * b.behind);
     if (isinf(job->law->flaps))
         return most;
-    return fmin(most, regret_catching_up(&b, spare, rate_of_loss(rival, offers, n), is_on_sure));
+    return fmin(most, regret_catching_up(&b, spare, rate_of_loss(baseline, offers, n), is_on_sure));
 }
 
-double finish_rival_owed(const struct deadline_job *job, const struct deadline_job *rival,
+double baseline_owed(const struct deadline_job *job, const struct deadline_job *baseline,
     const struct deadline_offer *offers, size_t n, size_t sure)
 {
-    const struct beside b = compare(job, rival, offers, n, sure);
+    const struct beside b = compare(job, baseline, offers, n, sure);
 
     return b.paid + (b.behind <= 0 ? b.price * b.behind : b.unit * (b.behind + b.restart));
 }

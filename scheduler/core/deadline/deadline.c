@@ -6,11 +6,11 @@
  *    nothing before the next look is not considered.
  * 2. Running on spot costs no slack, so it may go on at any slack that is not negative; a start
  *    costs a restart of it, and waiting the time to the next look.
- * 3. What might pass the cap beside the rival is not considered. There is none left only when the
- *    rival's own way is closed to the job or was no way to keep the cap, or when there were more
- *    flaps than were reckoned with: then the job does not wait any more until it has come up to the
- *    rival, while there is money for that, and then the rival is followed; if that may not be, all
- *    is considered.
+ * 3. What might pass the cap beside the baseline is not considered. There is none left only when
+ *    the baseline's own way is closed to the job or was no way to keep the cap, or when there were
+ *    more flaps than were reckoned with: then the job does not wait any more until it has come up
+ *    to the baseline, while there is money for that, and then the baseline is followed; if that may
+ *    not be, all is considered.
  * 4. When not even on-demand makes it, what is quickest is done: what it runs on, or on-demand.
  */
 #include "scheduler/core/deadline/deadline.h"
@@ -127,7 +127,7 @@ struct plan {
     int64_t slack_ms;
     struct deadline_choice best;
     bool is_capped;
-    /* the rival at the next look, if is_capped, and where it is until then */
+    /* the baseline at the next look, if is_capped, and where it is until then */
     struct deadline_job beside;
     size_t beside_on;
     /* it does not wait, and what it owes is what may not pass the cap */
@@ -141,10 +141,10 @@ static bool passes_cap(const struct plan *pl, size_t offer)
     struct deadline_job then = *pl->job;
     const double cap_uusd = isinf(then.law->flaps) ? then.cap_uusd : then.law->part * then.cap_uusd;
 
-    finish_rival_go(&then, pl->offers, offer, then.look_ms);
+    baseline_go(&then, pl->offers, offer, then.look_ms);
     if (pl->catches_up)
-        return finish_rival_owed(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
-    return finish_rival_regret(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
+        return baseline_owed(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
+    return baseline_regret(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
 }
 
 static void consider(struct plan *pl, size_t offer, enum deadline_why why, double cost)
@@ -261,9 +261,9 @@ static void consider_under_cap(struct plan *pl)
 {
     double followed_uusd;
 
-    pl->beside = finish_rival_job(pl->job->rival, pl->job, pl->offers);
-    pl->beside_on = finish_rival_look(pl->job->rival, pl->job, pl->offers, pl->n);
-    finish_rival_go(&pl->beside, pl->offers, pl->beside_on, pl->job->look_ms);
+    pl->beside = baseline_job(pl->job->baseline, pl->job, pl->offers);
+    pl->beside_on = baseline_look(pl->job->baseline, pl->job, pl->offers, pl->n);
+    baseline_go(&pl->beside, pl->offers, pl->beside_on, pl->job->look_ms);
     pl->followed_uusd = pl->refused_uusd = INFINITY;
     pl->is_capped = true;
     consider_all(pl);
@@ -326,7 +326,7 @@ void deadline_decide(const struct deadline_policy *p, const struct deadline_job 
     pl.longer_ms = (double)job->restart_ms - p->table->restart_steps * DEADLINE_STEP_MS;
     pl.unit_uusd = (double)offers[pl.sure].price_uusd_h * DEADLINE_STEP_MS / HOUR_MS;
     pl.best = choose(pl.sure, DEADLINE_WHY_NET);
-    if (job->rival)
+    if (job->baseline)
         consider_under_cap(&pl);
     else
         consider_all(&pl);

@@ -16,7 +16,7 @@
  * All obey the same guarantee: what a failed launch may take is beside these (0: as published).
  *
  * What is cheapest on average may, in a market that turns out otherwise, be much dearer than one of
- * these. A job may name a rival and a cap on what it comes to cost more than that (baseline.h).
+ * these. A job may name a baseline and a cap on what it comes to cost more than that (baseline.h).
  *
  * PURE: no clock, no allocation, no state but what is passed in. One decision takes some
  * microseconds with 50 offers.
@@ -43,16 +43,16 @@ struct deadline_offer {
     bool is_sure;
     bool is_up; /* spot: could be had at the last look */
     /* spot that is up: nobody has seen it since it was away, but it may be asked for. Not for the
-     * rival of a cap */
+     * baseline of a cap */
     bool is_guess;
     uint16_t class;       /* spot: deadline_class() */
     int64_t price_uusd_h; /* >= 0: what an hour more of it costs; of reserved capacity nothing */
     double share;         /* spot: spell_watch_share(); for the references */
-    double rate;          /* spot: spell_watch_rate(); for the rival of a cap */
+    double rate;          /* spot: spell_watch_rate(); for the baseline of a cap */
 };
 
 /* Uniform Progress beside the job: baseline.h. */
-struct finish_rival {
+struct baseline {
     int64_t done_ms, starting_ms;
     size_t on, last;
     double paid_uusd;
@@ -60,7 +60,7 @@ struct finish_rival {
 
 /* How a cap is kept: baseline.h. */
 struct deadline_law {
-    /* that are reckoned with before the job has come up to the rival; INFINITY: the cap holds
+    /* that are reckoned with before the job has come up to the baseline; INFINITY: the cap holds
      * whatever comes */
     double flaps;
     /* of those that there were of late, an hour, in each hour that is left; flaps < INFINITY */
@@ -88,10 +88,10 @@ struct deadline_job {
     /* for Uniform Progress */
     int64_t whole_work_ms, whole_time_ms; /* work and time to the deadline when the job came */
     /* DEADLINE_PLANNED; zero: no cap */
-    const struct finish_rival *rival; /* borrowed */
-    double paid_uusd;                 /* so far, by the job */
-    double cap_uusd;                  /* that it may come to cost more than the rival */
-    const struct deadline_law *law;   /* borrowed */
+    const struct baseline *baseline; /* borrowed */
+    double paid_uusd;                /* so far, by the job */
+    double cap_uusd;                 /* that it may come to cost more than the baseline */
+    const struct deadline_law *law;  /* borrowed */
 };
 
 enum deadline_why {

@@ -51,7 +51,7 @@ static enum deadline_mode by_rule(const struct game *g, const struct state *s)
         {.is_sure = true, .price_uusd_h = UUSD_H}};
     struct deadline_job job = *g->job;
     struct deadline_choice choice;
-    job.rival = NULL;
+    job.baseline = NULL;
     job.work_ms = (int64_t)(s->work * DEADLINE_STEP_MS);
     job.work_worst_ms = job.work_ms + g->job->work_worst_ms - g->job->work_ms;
     job.left_ms = (int64_t)(s->slack * DEADLINE_STEP_MS) + job.work_worst_ms +

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Jobs that are to be done by some moment (finish_ms), for the least money. What such a job may be
- * given beside what is owned is its PACE: nothing, spot (of one offer, or any), or on-demand. It is
- * decided anew when the job comes, whenever it is queued again, when the offer that it was to have
- * is refused, and in between: every look_ms when it is close, less often while there is time. The
- * rest is the planner's, as for all jobs: places, launches, the way back from on-demand.
+ * given beside what is owned is its procurement: nothing, spot (of one offer, or any), or
+ * on-demand. It is decided anew when the job comes, whenever it is queued again, when the offer
+ * that it was to have is refused, and in between: every look_ms when it is close, less often while
+ * there is time. The rest is the planner's, as for all jobs: places, launches, the way back from
+ * on-demand.
  *
  * What decides is deadline.h, which is told here what is known of the job and of what it could run
  * on; what was seen of spot, and the tables, are of spot_observations.h. Spot counts as there
  * unless it is avoided: asking for it is how one learns that there is some. So a job that waits
- * because nothing is there has the pace SPOT, and asks as soon as it may; one that waits for
- * something better has the pace WAIT.
+ * because nothing is there has the procurement SPOT, and asks as soon as it may; one that waits for
+ * something better has the procurement WAIT.
  *
  * A job that is on on-demand and is to go on on spot moves once there is a machine for it
  * (launch.c); one that is to let go of what it is on, on-demand that it need not have now or spot
@@ -19,7 +20,7 @@
  * What costs more an hour than the job takes (--max-usd-per-hour) it cannot run on: neither spot
  * nor on-demand that does is looked at.
  *
- * Invariant: a job is in by_pace exactly while it has a finish_ms, and is neither ENDED nor
+ * Invariant: a job is in by_procurement exactly while it has a finish_ms, and is neither ENDED nor
  * UNFOLDED.
  */
 #include "scheduler/core/deadline/outlook.h"
@@ -59,81 +60,81 @@
 #define PLANNED_STEPS 3 /* less time than that is not worth a table */
 #define SURE_MAX 64     /* on-demand offers that are looked at for one job */
 
-const struct pace_options pace_usual = {.rule = DEADLINE_PLANNED,
+const struct procurement_options procurement_usual = {.rule = DEADLINE_PLANNED,
     .look_ms = SECONDS_MS(60),
     .step_ms = DEADLINE_STEP_MS,
     .work_margin_pct = 100,
     .cap_pct = 35};
 
-void pace_init(struct model *m, const struct pace_options *o)
+void procurement_init(struct model *m, const struct procurement_options *o)
 {
-    m->deadline.options = o ? *o : pace_usual;
+    m->deadline.options = o ? *o : procurement_usual;
     m->deadline.spot_observations = spot_observations_create();
 }
 
-void pace_deinit(struct model *m)
+void procurement_deinit(struct model *m)
 {
     spot_observations_destroy(m->deadline.spot_observations);
 }
 
-static int compare_pace(const void *key, const struct tree_link *l)
+static int compare_procurement(const void *key, const struct tree_link *l)
 {
-    const struct job_side *a = key, *b = TREE_ENTRY(l, struct job_side, by_pace);
-    int by_time = tree_order(a->pace_at.ms, b->pace_at.ms);
+    const struct job_side *a = key, *b = TREE_ENTRY(l, struct job_side, by_procurement);
+    int by_time = tree_order(a->procurement_at.ms, b->procurement_at.ms);
     return by_time ? by_time : tree_order(a->job->row.id, b->job->row.id);
 }
 
 static void look_at(struct model *m, struct job *j, int64_t mono_ms)
 {
     struct job_side *t = job_make_side(j);
-    tree_remove(&m->deadline.by_look, &t->by_pace);
-    t->pace_at.ms = mono_ms;
-    tree_add(&m->deadline.by_look, &t->by_pace, t, compare_pace);
+    tree_remove(&m->deadline.by_look, &t->by_procurement);
+    t->procurement_at.ms = mono_ms;
+    tree_add(&m->deadline.by_look, &t->by_procurement, t, compare_procurement);
 }
 
-void pace_look(struct model *m, struct job *j, struct stamp now)
+void procurement_look(struct model *m, struct job *j, struct stamp now)
 {
     if (j->row.spec.finish_ms > 0)
         look_at(m, j, now.mono.ms);
 }
 
-void pace_leave(struct model *m, struct job *j)
+void procurement_leave(struct model *m, struct job *j)
 {
     if (j->side)
-        tree_remove(&m->deadline.by_look, &j->side->by_pace);
+        tree_remove(&m->deadline.by_look, &j->side->by_procurement);
 }
 
-void pace_meant(struct model *m, struct job *j, struct stamp now)
+void procurement_meant(struct model *m, struct job *j, struct stamp now)
 {
-    pace_look(m, j, now);
+    procurement_look(m, j, now);
     if (j->row.spec.finish_ms > 0 || !j->side)
         return;
-    pace_leave(m, j);
-    j->side->pace_offer = CORE_ID_NONE;
+    procurement_leave(m, j);
+    j->side->procurement_offer = CORE_ID_NONE;
 }
 
-bool pace_is_looked_at(const struct job *j)
+bool procurement_is_looked_at(const struct job *j)
 {
-    return j->side && tree_has(&j->side->by_pace);
+    return j->side && tree_has(&j->side->by_procurement);
 }
 
-bool pace_allows(enum pace pace, enum market market)
+bool procurement_allows(enum procurement procurement, enum market market)
 {
-    return pace == PACE_FREE || market == MARKET_OWNED ||
-           (pace == PACE_SPOT && market == MARKET_SPOT) ||
-           (pace == PACE_SURE && market == MARKET_ON_DEMAND);
+    return procurement == PROCURE_FREE || market == MARKET_OWNED ||
+           (procurement == PROCURE_SPOT && market == MARKET_SPOT) ||
+           (procurement == PROCURE_ON_DEMAND && market == MARKET_ON_DEMAND);
 }
 
-int64_t pace_finish_ms(const struct job_row *asked, struct wall now)
+int64_t procurement_finish_ms(const struct job_row *asked, struct wall now)
 {
     return asked->spec.finish_ms < 0 ? now.ms - asked->spec.finish_ms : asked->spec.finish_ms;
 }
 
-int64_t pace_finish_submitted(const struct event *ev)
+int64_t procurement_finish_submitted(const struct event *ev)
 {
     const int minute = ev->submit.texts ? ev->submit.texts->finish_of_day - 1 : -1;
     if (minute < 0)
-        return pace_finish_ms(ev->submit.job, ev->now.wall);
+        return procurement_finish_ms(ev->submit.job, ev->now.wall);
     /* Every day; one on which the clocks skip that minute has it when they have been put forward,
      * one that has it twice the first time. */
     const struct cron daily = {.minutes = 1ULL << minute % 60,
@@ -145,14 +146,14 @@ int64_t pace_finish_submitted(const struct event *ev)
     const struct wall at = cron_next(&daily, ev->submit.zone ? ev->submit.zone : &zone_utc,
         CRON_GAP_RUN, CRON_TWICE_FIRST, ev->now.wall);
     /* none before ZONE_END_S */
-    return wall_is_set(at) ? at.ms : pace_finish_ms(ev->submit.job, ev->now.wall);
+    return wall_is_set(at) ? at.ms : procurement_finish_ms(ev->submit.job, ev->now.wall);
 }
 
-int pace_check(const struct job_row *r, struct wall now, struct err *e)
+int procurement_check(const struct job_row *r, struct wall now, struct err *e)
 {
     if (r->spec.finish_ms == 0)
         return 0;
-    if (pace_finish_ms(r, now) <= now.ms)
+    if (procurement_finish_ms(r, now) <= now.ms)
         return err_set(
             e, ERR_INVALID, "job '%s': the time that it is to be done by is over", r->spec.name);
     if (r->spec.market != WISH_ANY)
@@ -259,7 +260,7 @@ static void describe_sure(struct sight *s, const struct offer *o)
 /* A machine on its way that the job may be meant to run on; since when. */
 static int64_t coming_since(const struct job *j, const struct offer *o)
 {
-    if (j->row.state != JOB_PENDING || !pace_allows(j->row.pace, o->row.market) ||
+    if (j->row.state != JOB_PENDING || !procurement_allows(j->row.procurement, o->row.market) ||
         pool_boots_fail(o->pool))
         return 0;
     LIST_FOREACH (&o->instances, l) {
@@ -270,7 +271,7 @@ static int64_t coming_since(const struct job *j, const struct offer *o)
     return 0;
 }
 
-static void look_around(
+static void collect_offers(
     const struct model *m, const struct job *j, struct stamp now, struct sight *s)
 {
     const struct attempt *a = job_attempt(j);
@@ -326,14 +327,15 @@ static int64_t loss_ms(const struct job *j, const struct work_left *w, int64_t s
     return max_i64(every + save_ms, w->unsaved_ms);
 }
 
-static struct deadline_job know(const struct model *m, const struct job *j,
+static struct deadline_job build_job_model(const struct model *m, const struct job *j,
     const struct work_left *w, const struct sight *s, struct wall now)
 {
     int64_t unknown_ms = min_i64(m->deadline.options.step_ms, SAVE_UNKNOWN_MS);
     int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : unknown_ms,
-            placed_ms = 2 * save_ms + pace_work_warm_ms(j), restart_ms = s->boot_ms + placed_ms;
+            placed_ms = 2 * save_ms + procurement_work_warm_ms(j),
+            restart_ms = s->boot_ms + placed_ms;
     int64_t worst_ms = RESTART_WORST * restart_ms + loss_ms(j, w, save_ms),
-            starting_ms = pace_work_warming_ms(j, now);
+            starting_ms = procurement_work_warming_ms(j, now);
     if (s->starting_since_ms) /* as usual: else starting anew looked cheaper */
         starting_ms =
             max_i64((s->is_booted ? placed_ms : restart_ms) - (now.ms - s->starting_since_ms), 1);
@@ -369,7 +371,7 @@ static struct deadline_job scaled(const struct model *m, struct deadline_job k)
     return k;
 }
 
-static struct spot_observations_ask ask(const struct sight *s, const struct deadline_job *k)
+static struct spot_observations_ask build_query(const struct sight *s, const struct deadline_job *k)
 {
     return (struct spot_observations_ask){.restart_ms = k->restart_ms,
         .price = s->n_spot ? (double)s->spot_uusd_h / (double)s->sure_uusd_h : 1,
@@ -378,7 +380,7 @@ static struct spot_observations_ask ask(const struct sight *s, const struct dead
 }
 
 struct decision {
-    enum pace pace;
+    enum procurement procurement;
     int64_t offer, look_ms;
     struct deadline_choice choice;
 };
@@ -399,9 +401,11 @@ static const struct spot_market *recognise(const struct model *m, struct sight *
     return k;
 }
 
-static struct rival_row rival_now(const struct job *j, const struct work_left *w, struct wall now)
+static struct baseline_row baseline_now(
+    const struct job *j, const struct work_left *w, struct wall now)
 {
-    return pace_rival_now(&j->row.rival, w->whole_ms, j->row.done_ms + w->unsaved_ms, now);
+    return procurement_baseline_now(
+        &j->row.baseline, w->whole_ms, j->row.done_ms + w->unsaved_ms, now);
 }
 
 static double scale(const struct model *m)
@@ -418,7 +422,7 @@ static void choose(const struct model *m, const struct job *j, const struct work
     const struct spot_market *k = recognise(m, s, now);
     uint16_t market = 0;
     if (k && policy.rule == DEADLINE_PLANNED) {
-        const struct spot_observations_ask what = ask(s, job);
+        const struct spot_observations_ask what = build_query(s, job);
         policy.table = spot_observations_table(m, k, &what);
         const size_t favourite = spot_observations_favourite(k);
         policy.price_uusd_h =
@@ -430,9 +434,9 @@ static void choose(const struct model *m, const struct job *j, const struct work
     if (s->n_spot == 0)
         policy.rule = DEADLINE_ON_DEMAND; /* there is nothing to wait for */
     struct deadline_job by_steps = scaled(m, *job);
-    const struct rival_row row = rival_now(j, w, now.wall);
-    const struct finish_rival rival = pace_rival_among(&row, s->of, s->n, scale(m));
-    by_steps.rival = &rival;
+    const struct baseline_row row = baseline_now(j, w, now.wall);
+    const struct baseline baseline = procurement_baseline_among(&row, s->of, s->n, scale(m));
+    by_steps.baseline = &baseline;
     by_steps.paid_uusd = (double)row.job_paid_uusd * scale(m);
     by_steps.cap_uusd = (double)s->sure_uusd_h * (double)by_steps.whole_work_ms / HOUR_MS *
                         m->deadline.options.cap_pct / 100;
@@ -457,14 +461,14 @@ static void decide(const struct model *m, const struct job *j, const struct work
     struct stamp now, struct decision *d)
 {
     struct sight s;
-    look_around(m, j, now, &s);
-    *d = (struct decision){.pace = PACE_FREE,
+    collect_offers(m, j, now, &s);
+    *d = (struct decision){.procurement = PROCURE_FREE,
         .offer = CORE_ID_NONE,
         .look_ms = m->deadline.options.look_ms,
         .choice = {.offer = DEADLINE_NOWHERE}};
     if (s.sure_uusd_h == 0)
         return;
-    const struct deadline_job job = know(m, j, w, &s, now.wall);
+    const struct deadline_job job = build_job_model(m, j, w, &s, now.wall);
     choose(m, j, w, &s, &job, now, &d->choice);
     size_t to = d->choice.offer;
     if (to == DEADLINE_NOWHERE && s.on != DEADLINE_NOWHERE &&
@@ -473,11 +477,12 @@ static void decide(const struct model *m, const struct job *j, const struct work
     bool is_on_sure = s.on != DEADLINE_NOWHERE && s.on >= s.n_spot && !s.starting_since_ms;
     d->look_ms = job.look_ms;
     if (to == DEADLINE_NOWHERE)
-        d->pace = is_on_sure || d->choice.why == DEADLINE_WHY_BETTER_WAIT ? PACE_WAIT : PACE_SPOT;
+        d->procurement =
+            is_on_sure || d->choice.why == DEADLINE_WHY_BETTER_WAIT ? PROCURE_WAIT : PROCURE_SPOT;
     else if (to >= s.n_spot)
-        d->pace = PACE_SURE;
+        d->procurement = PROCURE_ON_DEMAND;
     else
-        d->pace = PACE_SPOT;
+        d->procurement = PROCURE_SPOT;
     if (to < s.n_spot)
         d->offer = s.of[to]->row.id;
 }
@@ -486,44 +491,45 @@ static void describe(const struct decision *d, const struct work_left *w, const 
     struct wall now, char *out, size_t size)
 {
     static const char *const what[] = {
-        [PACE_FREE] = "takes what there is, as nothing that it could use is always to be had",
-        [PACE_WAIT] = "nothing for now",
-        [PACE_SPOT] = "only spot for now",
-        [PACE_SURE] = "on-demand from now on"};
+        [PROCURE_FREE] = "takes what there is, as nothing that it could use is always to be had",
+        [PROCURE_WAIT] = "nothing for now",
+        [PROCURE_SPOT] = "only spot for now",
+        [PROCURE_ON_DEMAND] = "on-demand from now on"};
     char work[32], left[32];
     time_format_duration(w->ms, work, sizeof work);
     time_format_duration(max_i64(j->row.spec.finish_ms - now.ms, 0), left, sizeof left);
-    text_format(out, size, "%s: about %s of work, and %s to do it in", what[d->pace], work, left);
+    text_format(
+        out, size, "%s: about %s of work, and %s to do it in", what[d->procurement], work, left);
 }
 
-/* Its pace is of no consequence just now: it runs on what is owned, or is being stopped. */
+/* Its procurement is of no consequence just now: it runs on what is owned, or is being stopped. */
 static bool is_settled(const struct attempt *a)
 {
     return a && (a->row.state == ATTEMPT_STOPPING || a->node->row.market == MARKET_OWNED);
 }
 
-struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_event)
+struct mono procurement_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     const struct tree_link *first = tree_first(&m->deadline.by_look);
     struct decision d;
     if (!first)
         return MONO_NONE;
-    const struct job_side *t = TREE_ENTRY(first, struct job_side, by_pace);
+    const struct job_side *t = TREE_ENTRY(first, struct job_side, by_procurement);
     const struct job *j = t->job;
-    *ret_event = (struct event){.type = EV_PACE,
-        .pace = {.job = j->row.id,
-            .pace = j->row.pace,
-            .offer = t->pace_offer,
+    *ret_event = (struct event){.type = EV_PROCUREMENT,
+        .procurement = {.job = j->row.id,
+            .procurement = j->row.procurement,
+            .offer = t->procurement_offer,
             .look_ms = m->deadline.options.look_ms}};
-    if (t->pace_at.ms > now.mono.ms || is_settled(job_attempt(j)))
-        return t->pace_at;
-    struct work_left w = pace_work_left(m, j, now.wall);
+    if (t->procurement_at.ms > now.mono.ms || is_settled(job_attempt(j)))
+        return t->procurement_at;
+    struct work_left w = procurement_work_left(m, j, now.wall);
     decide(m, j, &w, now, &d);
-    ret_event->pace.pace = d.pace;
-    ret_event->pace.offer = d.offer;
-    ret_event->pace.look_ms = d.look_ms;
-    describe(&d, &w, j, now.wall, ret_event->pace.text, sizeof ret_event->pace.text);
-    return t->pace_at;
+    ret_event->procurement.procurement = d.procurement;
+    ret_event->procurement.offer = d.offer;
+    ret_event->procurement.look_ms = d.look_ms;
+    describe(&d, &w, j, now.wall, ret_event->procurement.text, sizeof ret_event->procurement.text);
+    return t->procurement_at;
 }
 
 /* By what it is decided now: until there is a table, as choose() has it. */
@@ -545,43 +551,45 @@ static int64_t start_left_ms(const struct sight *s, const struct deadline_job *k
 }
 
 /* There is no spot that it could wait for. */
-static struct pace_outlook without_spot(const struct sight *s, const struct deadline_job *k)
+static struct procurement_outlook without_spot(const struct sight *s, const struct deadline_job *k)
 {
     int64_t start_ms = start_left_ms(s, k);
-    return (struct pace_outlook){.median_ms = start_ms + k->work_ms,
+    return (struct procurement_outlook){.median_ms = start_ms + k->work_ms,
         .late_ms = start_ms + k->work_worst_ms,
         .uusd = (int64_t)((double)s->sure_uusd_h * (double)(start_ms + k->work_ms) / HOUR_MS)};
 }
 
-bool core_pace_expects(
-    const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook)
+bool core_procurement_expects(const struct model *m, const struct job *j, struct stamp now,
+    struct procurement_outlook *ret_outlook)
 {
     struct sight s;
     struct deadline_outlook o;
-    if (!pace_is_looked_at(j) || is_settled(job_attempt(j)))
+    if (!procurement_is_looked_at(j) || is_settled(job_attempt(j)))
         return false;
-    look_around(m, j, now, &s);
+    collect_offers(m, j, now, &s);
     if (s.sure_uusd_h == 0)
         return false;
-    struct work_left w = pace_work_left(m, j, now.wall);
-    const struct deadline_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
+    struct work_left w = procurement_work_left(m, j, now.wall);
+    const struct deadline_job job = build_job_model(m, j, &w, &s, now.wall),
+                              by_steps = scaled(m, job);
     const struct spot_market *k = s.n_spot ? spot_observations_market(m, s.ids, s.n_spot) : NULL;
     const struct deadline_chain *chain = k ? spot_observations_chain(m, k) : NULL;
     if (s.n_spot == 0)
         *ret_outlook = without_spot(&s, &job);
     if (s.n_spot == 0 || !chain)
         return s.n_spot == 0;
-    const struct spot_observations_ask what = ask(&s, &job);
+    const struct spot_observations_ask what = build_query(&s, &job);
     const struct deadline_policy policy = policy_now(m, k, &what);
     deadline_outlook(&policy, chain, &by_steps, what.price,
         s.on == DEADLINE_NOWHERE ? DEADLINE_MODE_IDLE
         : s.on < s.n_spot        ? DEADLINE_MODE_SPOT
                                  : DEADLINE_MODE_ON_DEMAND,
         spot_observations_class(m, k, now.wall), &o);
-    *ret_outlook = (struct pace_outlook){.median_ms = (int64_t)((double)o.median_ms / scale(m)),
-        .late_ms = (int64_t)((double)o.late_ms / scale(m)),
-        .uusd = (int64_t)(o.cost * (double)s.sure_uusd_h * (double)m->deadline.options.step_ms /
-                          HOUR_MS)};
+    *ret_outlook =
+        (struct procurement_outlook){.median_ms = (int64_t)((double)o.median_ms / scale(m)),
+            .late_ms = (int64_t)((double)o.late_ms / scale(m)),
+            .uusd = (int64_t)(o.cost * (double)s.sure_uusd_h * (double)m->deadline.options.step_ms /
+                              HOUR_MS)};
     return true;
 }
 
@@ -632,52 +640,52 @@ static void why_sure(const struct model *m, const struct sight *s, const struct 
     }
 }
 
-bool core_pace_late(
+bool core_procurement_late(
     const struct model *m, const struct job *j, struct stamp now, int64_t *ret_takes_ms)
 {
     struct sight s;
-    if (!pace_is_looked_at(j) || is_settled(job_attempt(j)))
+    if (!procurement_is_looked_at(j) || is_settled(job_attempt(j)))
         return false;
-    look_around(m, j, now, &s);
-    struct work_left w = pace_work_left(m, j, now.wall);
-    const struct deadline_job k = know(m, j, &w, &s, now.wall);
+    collect_offers(m, j, now, &s);
+    struct work_left w = procurement_work_left(m, j, now.wall);
+    const struct deadline_job k = build_job_model(m, j, &w, &s, now.wall);
     *ret_takes_ms = start_left_ms(&s, &k) + k.work_ms;
     return is_late(&s, &k);
 }
 
-bool core_pace_why(
+bool core_procurement_why(
     const struct model *m, const struct job *j, struct stamp now, char *out, size_t size)
 {
     struct sight s;
     struct decision d;
     const struct attempt *a = job_attempt(j);
     const struct offer *o;
-    if (!pace_is_looked_at(j))
+    if (!procurement_is_looked_at(j))
         return false;
-    struct work_left w = pace_work_left(m, j, now.wall);
+    struct work_left w = procurement_work_left(m, j, now.wall);
     if (a && a->node->row.market == MARKET_OWNED) {
         text_format(out, size, "it runs on a machine of your own");
         return true;
     }
-    look_around(m, j, now, &s);
+    collect_offers(m, j, now, &s);
     decide(m, j, &w, now, &d);
-    const struct deadline_job k = know(m, j, &w, &s, now.wall);
+    const struct deadline_job k = build_job_model(m, j, &w, &s, now.wall);
     o = model_offer(m, d.offer);
-    if (d.pace == PACE_FREE && s.too_dear_uusd_h > 0)
+    if (d.procurement == PROCURE_FREE && s.too_dear_uusd_h > 0)
         text_format(out, size,
             "only on-demand makes it for certain, for $%.2f an hour or more, and it takes at most "
             "$%.2f (--max-usd-per-hour): it takes what there "
             "is for that, and may be late",
             (double)s.too_dear_uusd_h / 1e6, (double)j->shape->max_uusd_h / 1e6);
-    else if (d.pace == PACE_FREE)
+    else if (d.procurement == PROCURE_FREE)
         text_format(
             out, size, "nothing that it could use is always to be had, so it takes what there is");
-    else if (d.pace == PACE_SURE)
+    else if (d.procurement == PROCURE_ON_DEMAND)
         why_sure(m, &s, &k, &d.choice, out, size);
-    else if (d.pace == PACE_WAIT && d.choice.why == DEADLINE_WHY_BETTER_WAIT)
+    else if (d.procurement == PROCURE_WAIT && d.choice.why == DEADLINE_WHY_BETTER_WAIT)
         text_format(out, size,
             "it waits for better spot: there is time, and what there is is not expected to last");
-    else if (d.pace == PACE_WAIT)
+    else if (d.procurement == PROCURE_WAIT)
         text_format(out, size, "it waits for spot: there is time, so on-demand is let go of");
     else if (o && a && s.on < s.n_spot && s.of[s.on] == o)
         text_format(out, size, "it stays on spot, %s/%s/%s, while that is there", o->pool->row.name,
@@ -693,13 +701,13 @@ bool core_pace_why(
     return true;
 }
 
-void pace_refused(struct model *m, const struct offer *o, struct stamp now)
+void procurement_refused(struct model *m, const struct offer *o, struct stamp now)
 {
     struct job **jobs = NULL;
     size_t n = 0;
     for (const struct tree_link *l = tree_first(&m->deadline.by_look); l; l = tree_next(l)) {
-        const struct job_side *t = TREE_ENTRY(l, struct job_side, by_pace);
-        if (t->pace_offer == o->row.id)
+        const struct job_side *t = TREE_ENTRY(l, struct job_side, by_procurement);
+        if (t->procurement_offer == o->row.id)
             *GROW(jobs, n) = t->job;
     }
     for (size_t i = 0; i < n; i++)
@@ -712,35 +720,39 @@ static int64_t price_of(
     const struct model *m, const struct job *j, const struct sight *s, const struct event *ev)
 {
     const struct attempt *a = job_attempt(j);
-    const struct offer *to = ev->pace.pace == PACE_SPOT ? model_offer(m, ev->pace.offer) : NULL;
+    const struct offer *to =
+        ev->procurement.procurement == PROCURE_SPOT ? model_offer(m, ev->procurement.offer) : NULL;
     if (a)
         return a->node->instance ? a->node->instance->offer->row.price_uusd_h : 0;
-    return ev->pace.pace == PACE_SURE ? s->sure_uusd_h : to ? to->row.price_uusd_h : 0;
+    return ev->procurement.procurement == PROCURE_ON_DEMAND ? s->sure_uusd_h
+           : to                                             ? to->row.price_uusd_h
+                                                            : 0;
 }
 
-/* Its rival goes on, and what its decisions are read from is kept from now on. */
+/* Its baseline goes on, and what its decisions are read from is kept from now on. */
 static void go_on(struct model *m, struct job *j, const struct event *ev)
 {
     struct stamp now = ev->now;
     struct sight s;
-    look_around(m, j, now, &s);
+    collect_offers(m, j, now, &s);
     if (s.n_spot == 0 || s.sure_uusd_h == 0)
         return;
-    struct work_left w = pace_work_left(m, j, now.wall);
-    const struct deadline_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
-    const struct spot_observations_ask what = ask(&s, &job);
+    struct work_left w = procurement_work_left(m, j, now.wall);
+    const struct deadline_job job = build_job_model(m, j, &w, &s, now.wall),
+                              by_steps = scaled(m, job);
+    const struct spot_observations_ask what = build_query(&s, &job);
     if (job.left_ms >= PLANNED_STEPS * m->deadline.options.step_ms)
         spot_observations_want(
             m, s.ids, s.n_spot, m->deadline.options.rule == DEADLINE_PLANNED ? &what : NULL, now);
     if (m->deadline.options.rule != DEADLINE_PLANNED)
         return;
-    struct rival_row row = rival_now(j, &w, now.wall);
+    struct baseline_row row = baseline_now(j, &w, now.wall);
     recognise(m, &s, now);
-    const struct finish_rival rival = pace_rival_among(&row, s.of, s.n, scale(m));
-    size_t to = finish_rival_look(&rival, &by_steps, s.offers, s.n);
-    pace_rival_go(&row, to == DEADLINE_NOWHERE ? NULL : s.of[to], job.restart_ms);
+    const struct baseline baseline = procurement_baseline_among(&row, s.of, s.n, scale(m));
+    size_t to = baseline_look(&baseline, &by_steps, s.offers, s.n);
+    procurement_baseline_go(&row, to == DEADLINE_NOWHERE ? NULL : s.of[to], job.restart_ms);
     row.job_price_uusd_h = price_of(m, j, &s, ev);
-    j->row.rival = row;
+    j->row.baseline = row;
 }
 
 static bool is_on_demand(const struct attempt *a)
@@ -748,52 +760,55 @@ static bool is_on_demand(const struct attempt *a)
     return a && a->node->row.market == MARKET_ON_DEMAND;
 }
 
-/* It is on what its pace does not allow (any more). On-demand is let go of when nothing is lost by
- * that. Spot may then not be stayed on, and a job that cannot be saved begins anew: so much time is
- * there, and soon is not. */
+/* It is on what its procurement does not allow (any more). On-demand is let go of when nothing is
+ * lost by that. Spot may then not be stayed on, and a job that cannot be saved begins anew: so much
+ * time is there, and soon is not. */
 static void let_go(struct model *m, struct job *j, struct stamp now)
 {
     struct attempt *a = job_attempt(j);
     if (!a || a->row.state != ATTEMPT_RUNNING || j->row.state != JOB_RUNNING ||
-        pace_allows(j->row.pace, a->node->row.market) ||
-        (j->row.pace == PACE_SPOT && is_on_demand(a)))
+        procurement_allows(j->row.procurement, a->node->row.market) ||
+        (j->row.procurement == PROCURE_SPOT && is_on_demand(a)))
         return;
-    bool never_saves = j->row.spec.method == CKPT_NONE && j->row.pace == PACE_SURE;
+    bool never_saves = j->row.spec.method == CKPT_NONE && j->row.procurement == PROCURE_ON_DEMAND;
     if (!never_saves && !attempt_can_move(a))
         return;
     job_stop(m, j, END_EVICTED, !never_saves);
     history(m, now, "move", (struct history_of){.attempt = a}, "%s",
-        j->row.pace == PACE_SURE ? "on spot it might be late"
-                                 : "there is time to wait for spot: on-demand is let go of");
+        j->row.procurement == PROCURE_ON_DEMAND
+            ? "on spot it might be late"
+            : "there is time to wait for spot: on-demand is let go of");
     model_note_change(m);
 }
 
-int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_procurement(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct job *j = job_named(m, ev->pace.job, e);
+    struct job *j = job_named(m, ev->procurement.job, e);
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
-    if (!pace_is_looked_at(j))
+    if (!procurement_is_looked_at(j))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " need not be done by any time", j->row.id);
-    look_at(m, j, ev->now.mono.ms + max_i64(ev->pace.look_ms, 1));
+    look_at(m, j, ev->now.mono.ms + max_i64(ev->procurement.look_ms, 1));
     if (!is_settled(job_attempt(j)))
         go_on(m, j, ev);
-    if (j->row.pace != ev->pace.pace || job_pace_offer(j) != ev->pace.offer) {
+    if (j->row.procurement != ev->procurement.procurement ||
+        job_procurement_offer(j) != ev->procurement.offer) {
         /* Where it is on on-demand it asks for spot again and again, and goes on meanwhile: not
          * every try is told. */
-        bool is_try =
-            is_on_demand(job_attempt(j)) && j->row.pace >= PACE_SPOT && ev->pace.pace >= PACE_SPOT;
-        bool is_other = j->row.pace != ev->pace.pace;
-        j->row.pace = ev->pace.pace;
-        j->side->pace_offer = ev->pace.offer;
+        bool is_try = is_on_demand(job_attempt(j)) && j->row.procurement >= PROCURE_SPOT &&
+                      ev->procurement.procurement >= PROCURE_SPOT;
+        bool is_other = j->row.procurement != ev->procurement.procurement;
+        j->row.procurement = ev->procurement.procurement;
+        j->side->procurement_offer = ev->procurement.offer;
         queue_reshape(m, j);
         model_note_change(m);
         if (is_other)
             touch_job(m, j);
         if (is_other && !is_try)
             history(m, ev->now, "pace", (struct history_of){.job = j, .attempt = job_attempt(j)},
-                "%s", ev->pace.text);
+                "%s", ev->procurement.text);
     }
     let_go(m, j, ev->now);
     return 0;

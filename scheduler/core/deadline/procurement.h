@@ -9,30 +9,32 @@
 
 struct model;
 
-void pace_init(struct model *m, const struct pace_options *o); /* NULL: the usual ones */
-void pace_deinit(struct model *m);
+void procurement_init(
+    struct model *m, const struct procurement_options *o); /* NULL: the usual ones */
+void procurement_deinit(struct model *m);
 /* the moment, where so long from now may have been asked for */
-int64_t pace_finish_ms(const struct job_row *asked, struct wall now);
+int64_t procurement_finish_ms(const struct job_row *asked, struct wall now);
 /* the same of a submit, which may have named a time of the day */
-int64_t pace_finish_submitted(const struct event *ev);
+int64_t procurement_finish_submitted(const struct event *ev);
 /* at a submit: ERR_INVALID */
-int pace_check(const struct job_row *r, struct wall now, struct err *e);
+int procurement_check(const struct job_row *r, struct wall now, struct err *e);
 /* it is decided anew at once; harmless without a finish_ms */
-void pace_look(struct model *m, struct job *j, struct stamp now);
-void pace_leave(struct model *m, struct job *j); /* it is over; harmless likewise */
+void procurement_look(struct model *m, struct job *j, struct stamp now);
+void procurement_leave(struct model *m, struct job *j); /* it is over; harmless likewise */
 /* its finish_ms is another, or there is none any more; before its shape is */
-void pace_meant(struct model *m, struct job *j, struct stamp now);
+void procurement_meant(struct model *m, struct job *j, struct stamp now);
 /* before the job's last good checkpoint becomes this one */
-void pace_saved(struct attempt *a, struct wall saved_at);
+void procurement_saved(struct attempt *a, struct wall saved_at);
 /* its progress is what it was at that moment */
-void pace_progressed(const struct model *m, struct job *j, struct wall at);
-bool pace_is_looked_at(const struct job *j); /* it is to be done by some moment, and is not over */
-bool pace_allows(enum pace pace, enum market market);
+void procurement_progressed(const struct model *m, struct job *j, struct wall at);
+bool procurement_is_looked_at(
+    const struct job *j); /* it is to be done by some moment, and is not over */
+bool procurement_allows(enum procurement procurement, enum market market);
 /* who was to run there is decided anew at once */
-void pace_refused(struct model *m, const struct offer *o, struct stamp now);
+void procurement_refused(struct model *m, const struct offer *o, struct stamp now);
 /* it can be stopped without losing anything: it has saved here, and the last save worked
  * (launch.c) */
 bool attempt_can_move(const struct attempt *a);
-struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_event);
+struct mono procurement_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif

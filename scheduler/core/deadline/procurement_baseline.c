@@ -5,12 +5,12 @@
 
 #define HOUR_MS 3600000.0
 
-struct rival_row pace_rival_now(
-    const struct rival_row *r, int64_t whole_ms, int64_t done_ms, struct wall now)
+struct baseline_row procurement_baseline_now(
+    const struct baseline_row *r, int64_t whole_ms, int64_t done_ms, struct wall now)
 {
-    struct rival_row to = *r;
+    struct baseline_row to = *r;
     if (r->at_ms == 0)
-        return (struct rival_row){.at_ms = now.ms, .done_ms = done_ms};
+        return (struct baseline_row){.at_ms = now.ms, .done_ms = done_ms};
     int64_t passed = now.ms > r->at_ms ? now.ms - r->at_ms : 0,
             left = whole_ms > r->done_ms ? whole_ms - r->done_ms : 0;
     to.at_ms = now.ms;
@@ -32,17 +32,17 @@ static size_t place_of(int64_t id, const struct offer *const *of, size_t n)
     return DEADLINE_NOWHERE;
 }
 
-struct finish_rival pace_rival_among(
-    const struct rival_row *r, const struct offer *const *of, size_t n, double scale)
+struct baseline procurement_baseline_among(
+    const struct baseline_row *r, const struct offer *const *of, size_t n, double scale)
 {
-    return (struct finish_rival){.done_ms = (int64_t)((double)r->done_ms * scale),
+    return (struct baseline){.done_ms = (int64_t)((double)r->done_ms * scale),
         .starting_ms = (int64_t)((double)r->starting_ms * scale),
         .on = place_of(r->on, of, n),
         .last = place_of(r->last, of, n),
         .paid_uusd = (double)r->paid_uusd * scale};
 }
 
-void pace_rival_go(struct rival_row *r, const struct offer *to, int64_t restart_ms)
+void procurement_baseline_go(struct baseline_row *r, const struct offer *to, int64_t restart_ms)
 {
     if (!to || to->row.id != r->on)
         r->starting_ms = to ? restart_ms : 0;

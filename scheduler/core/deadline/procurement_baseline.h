@@ -13,14 +13,14 @@
 
 /* As it is now, if there is so much work in all. One that has not begun is where the job is, which
  * has done so much. */
-struct rival_row pace_rival_now(
-    const struct rival_row *r, int64_t whole_ms, int64_t done_ms, struct wall now);
+struct baseline_row procurement_baseline_now(
+    const struct baseline_row *r, int64_t whole_ms, int64_t done_ms, struct wall now);
 
 /* The same as deadline.h counts it, among these offers; scale: its time for ours. */
-struct finish_rival pace_rival_among(
-    const struct rival_row *r, const struct offer *const *of, size_t n, double scale);
+struct baseline procurement_baseline_among(
+    const struct baseline_row *r, const struct offer *const *of, size_t n, double scale);
 
 /* It goes to this one, or goes on there; NULL: it waits. */
-void pace_rival_go(struct rival_row *r, const struct offer *to, int64_t restart_ms);
+void procurement_baseline_go(struct baseline_row *r, const struct offer *to, int64_t restart_ms);
 
 #endif

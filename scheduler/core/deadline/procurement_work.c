@@ -28,7 +28,7 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall now)
     return since_ms(attempt_has_saved(a) ? a->job->row.last_good_at : a->row.started_at, now);
 }
 
-void pace_saved(struct attempt *a, struct wall saved_at)
+void procurement_saved(struct attempt *a, struct wall saved_at)
 {
     a->job->row.done_ms += unsaved_ms(a, saved_at);
 }
@@ -64,7 +64,7 @@ static int64_t part_of(int64_t whole_ms, int64_t progress, const struct job_row 
     return (int64_t)((double)whole_ms * (double)max_i64(progress, 0) / (double)r->progress_total);
 }
 
-void pace_progressed(const struct model *m, struct job *j, struct wall at)
+void procurement_progressed(const struct model *m, struct job *j, struct wall at)
 {
     struct job_row *r = &j->row;
     const struct attempt *a = job_attempt(j);
@@ -100,7 +100,7 @@ void pace_progressed(const struct model *m, struct job *j, struct wall at)
             max_i64(done_ms(j, at) + part_of(whole_ms, r->progress_total - r->progress, r), 1);
 }
 
-int64_t pace_work_warm_ms(const struct job *j)
+int64_t procurement_work_warm_ms(const struct job *j)
 {
     return job_side(j)->seen.warm_ms;
 }
@@ -115,7 +115,7 @@ static int64_t warmed_ms(const struct job *j, struct wall now)
                : 0;
 }
 
-int64_t pace_work_warming_ms(const struct job *j, struct wall now)
+int64_t procurement_work_warming_ms(const struct job *j, struct wall now)
 {
     const struct attempt *a = job_attempt(j);
     const struct work_seen *seen = &job_side(j)->seen;
@@ -142,7 +142,7 @@ static int64_t shown_margin_ms(const struct job_row *r, int64_t left_ms)
     return max_i64(over_ms(left_ms, pct), r->shown_ms / SHOWN_LEAST);
 }
 
-struct work_left pace_work_left(const struct model *m, const struct job *j, struct wall now)
+struct work_left procurement_work_left(const struct model *m, const struct job *j, struct wall now)
 {
     const struct job_row *r = &j->row;
     int64_t ran = done_ms(j, now), done = max_i64(ran - warmed_ms(j, now), 0);

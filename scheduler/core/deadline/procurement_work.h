@@ -21,11 +21,11 @@ struct work_left {
     int64_t unsaved_ms;   /* that is done, and is done again if the machine goes now */
 };
 
-struct work_left pace_work_left(const struct model *m, const struct job *j, struct wall now);
+struct work_left procurement_work_left(const struct model *m, const struct job *j, struct wall now);
 
 /* What its program was seen to take from a start until it works; 0: none, or not known. */
-int64_t pace_work_warm_ms(const struct job *j);
+int64_t procurement_work_warm_ms(const struct job *j);
 /* What is left of that where it runs. */
-int64_t pace_work_warming_ms(const struct job *j, struct wall now);
+int64_t procurement_work_warming_ms(const struct job *j, struct wall now);
 
 #endif

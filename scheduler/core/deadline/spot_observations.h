@@ -66,7 +66,7 @@ const struct deadline_table *spot_observations_table(
 const struct deadline_chain *spot_observations_chain(
     const struct model *m, const struct spot_market *k);
 
-/* Times as deadline.h counts them: its steps are ten minutes, ours options.pace.step_ms. */
+/* Times as deadline.h counts them: its steps are ten minutes, ours options.procurement.step_ms. */
 int64_t spot_observations_scaled(const struct model *m, int64_t ms);
 
 /* When the next slice of a table is to be made, and the event; MONO_NONE: none is. */

@@ -556,9 +556,9 @@ static struct not_paid not_paid(const struct job *j, int64_t uusd)
 static void explain_outlook(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
-    struct pace_outlook o;
+    struct procurement_outlook o;
     char median[32], late[32], usd[32];
-    if (a->n == a->max || !core_pace_expects(m, j, now, &o))
+    if (a->n == a->max || !core_procurement_expects(m, j, now, &o))
         return;
     time_format_duration(o.median_ms, median, sizeof median);
     time_format_duration(o.late_ms, late, sizeof late);
@@ -568,17 +568,17 @@ static void explain_outlook(
         late, usd, not_paid(j, o.uusd).s);
 }
 
-static void explain_pace(
+static void explain_procurement(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     char in[32], takes[32], why[CORE_TEXT_MAX];
     int64_t takes_ms, left_ms = j->row.spec.finish_ms - now.wall.ms;
-    if (a->n == a->max || !core_pace_why(m, j, now, why, sizeof why))
+    if (a->n == a->max || !core_procurement_why(m, j, now, why, sizeof why))
         return;
     time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
     explain_say(a, "finish-by",
         left_ms > 0 ? "it is to be done in %s; %s" : "it was to be done %s ago; %s", in, why);
-    if (!core_pace_late(m, j, now, &takes_ms))
+    if (!core_procurement_late(m, j, now, &takes_ms))
         return;
     time_format_duration(takes_ms, takes, sizeof takes);
     if (left_ms > 0)
@@ -717,7 +717,7 @@ size_t core_explain_with(const struct model *m, struct stamp now, int64_t job,
     explain_array_left(j, &a);
     if (j->row.state == JOB_PENDING)
         explain_deadline(now, j, &a);
-    explain_pace(m, now, j, &a);
+    explain_procurement(m, now, j, &a);
     explain_outlook(m, now, j, &a);
     explain_retries(j, &a);
     return a.n;

@@ -34,7 +34,7 @@ struct survey {
     const struct node *lacks_power;         /* the first of those */
     int64_t nodes, other_market, too_small; /* nodes and offers that are large enough, but ... */
     /* of a market that it may not be given just now, done by its time for the least money */
-    int64_t other_pace;
+    int64_t other_procurement;
     int64_t uncertified; /* of pools that ask for a drill first */
     const char *asks;    /* the first of those */
     /* that have room, but cost more than budgets, its own cap, or what it takes an hour allow

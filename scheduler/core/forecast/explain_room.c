@@ -71,8 +71,8 @@ static bool suits(struct survey *v, const struct shape *s, const struct pool *p,
         v->other_market++;
         return false;
     }
-    if (!pace_allows(s->pace, market)) {
-        v->other_pace++;
+    if (!procurement_allows(s->procurement, market)) {
+        v->other_procurement++;
         return false;
     }
     if (!shape_may_use(s, p, market)) {
@@ -262,7 +262,7 @@ bool explain_impossible(const struct model *m, const struct job *j, const struct
             a, "no-pool", "there is %s '%s'", several ? "none of the pools" : "no pool", s->pool);
         return true;
     }
-    if (v->nodes + v->offers + v->other_pace > 0)
+    if (v->nodes + v->offers + v->other_procurement > 0)
         return false;
     if (v->uncertified > 0)
         explain_uncertified(v, j, true, a);

@@ -617,7 +617,7 @@ static bool anything_may(const struct picture *p)
 
 static const char *why_nothing_may(const struct shape *s)
 {
-    if (s->pace == PACE_WAIT)
+    if (s->procurement == PROCURE_WAIT)
         return "it waits for better spot while there is time (--finish-by)";
     return s->max_uusd_h > 0 || s->is_capped
                ? "no machine that there is, or that may be launched, suits it at a price that it "

@@ -58,7 +58,7 @@ void job_move(struct model *m, struct job *j, enum job_state to)
 void job_finish(struct model *m, struct job *j, struct stamp now)
 {
     job_move(m, j, JOB_ENDED);
-    pace_leave(m, j);
+    procurement_leave(m, j);
     j->row.ended_at = now.wall;
     limits_submitted(j->account, -job_submitted(j));
     notify_unwatch(m, j);
@@ -95,9 +95,9 @@ struct job_side *job_make_side(struct job *j)
     return j->side;
 }
 
-int64_t job_pace_offer(const struct job *j)
+int64_t job_procurement_offer(const struct job *j)
 {
-    return job_side(j)->pace_offer;
+    return job_side(j)->procurement_offer;
 }
 
 struct job *job_named(const struct model *m, int64_t id, struct err *e)
@@ -246,7 +246,7 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     if (!rc)
         rc = expiry_check(r, ev->now.wall, e);
     if (!rc)
-        rc = pace_check(r, ev->now.wall, e);
+        rc = procurement_check(r, ev->now.wall, e);
     return rc ? rc : dependencies_check(m, ev, e);
 }
 
@@ -256,7 +256,7 @@ static void resolve_spec(struct job_spec *s, const struct job_spec *own, const s
     s->nodes_min = s->nodes_min ? s->nodes_min : s->nodes;
     s->script_on = s->nodes > 1 ? s->script_on : SCRIPT_ON_EACH;
     s->retries = own->retries;
-    s->finish_ms = pace_finish_submitted(ev);
+    s->finish_ms = procurement_finish_submitted(ev);
     STR_COPY(s->team, own->team);
     STR_COPY(s->qos, own->qos);
 }
@@ -282,8 +282,8 @@ int apply_submit(
         .spec = r->spec,
         .extras = extras_hold(m, &extras),
         .hold = r->hold,
-        .pace =
-            r->spec.finish_ms != 0 ? PACE_WAIT : PACE_FREE, /* decided before anything else is */
+        .procurement = r->spec.finish_ms != 0 ? PROCURE_WAIT
+                                              : PROCURE_FREE, /* decided before anything else is */
         .eligible_at = WALL_NONE,
         .submitted_at = ev->now.wall,
         .regroups_until = WALL_NONE,
@@ -766,14 +766,14 @@ int apply_checkpoint(
     touch_attempt(m, a);
     if (!ref_newer(ref, j->last_good) || ref.attempt < j->from_attempt)
         return 0; /* another rank of its gang has told it, or nobody wants it any more */
-    pace_saved(a, saved_at);
+    procurement_saved(a, saved_at);
     j->last_good = ref;
     j->last_good_progress = ev->checkpoint.progress;
     j->last_good_at = saved_at;
     if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress > j->progress)
         j->progress = ev->checkpoint.progress; /* PROGRESS_NONE is below all */
     if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress == j->progress)
-        pace_progressed(m, a->job, saved_at);
+        procurement_progressed(m, a->job, saved_at);
     again_progressed(m, a, ev->checkpoint.progress, ev->checkpoint.progress, ev->now);
     again_kept(j);
     j->save_ms = ev->checkpoint.took_ms;
@@ -885,7 +885,7 @@ int apply_progress(
         return 0;
     j->row.progress = ev->progress.done;
     j->row.progress_total = ev->progress.total;
-    pace_progressed(m, j, ev->now.wall);
+    procurement_progressed(m, j, ev->now.wall);
     int64_t first = ev->progress.has_first ? ev->progress.first : ev->progress.done;
     again_progressed(m, job_attempt(j), first, ev->progress.done, ev->now);
     drill_progressed(m, job_attempt(j), ev->now, first);

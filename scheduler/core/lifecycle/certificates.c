@@ -69,13 +69,13 @@ void certificate_note(struct model *m, const struct drill_row *d)
 
 bool shape_takes_offer(const struct shape *s, const struct offer *o)
 {
-    return s->pace != PACE_SPOT || s->pace_offer == CORE_ID_NONE || o->row.market != MARKET_SPOT ||
-           o->row.id == s->pace_offer;
+    return s->procurement != PROCURE_SPOT || s->procurement_offer == CORE_ID_NONE ||
+           o->row.market != MARKET_SPOT || o->row.id == s->procurement_offer;
 }
 
 bool shape_may_use(const struct shape *s, const struct pool *p, enum market market)
 {
-    if (!wish_allows(s->wish, market) || !pace_allows(s->pace, market) ||
+    if (!wish_allows(s->wish, market) || !procurement_allows(s->procurement, market) ||
         (p->row.required_labels[0] && !labels_suffice(s->labels, p)))
         return false;
     bool is_free = market != MARKET_SPOT || !wall_is_set(p->certified_since);

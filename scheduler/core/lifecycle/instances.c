@@ -178,7 +178,7 @@ int64_t offer_avoid(
     avoid(m, o, now, &o->row.refused_in_a_row, longest, why);
     touch_offer(m, o);
     spot_observations_note(m, o, SIGHTING_AWAY, now.wall);
-    pace_refused(m, o, now);
+    procurement_refused(m, o, now);
     return o->row.avoid_until.ms - now.mono.ms;
 }
 
@@ -200,7 +200,7 @@ void offer_note_life(struct model *m, const struct instance *i, struct stamp now
     time_format_duration(max_i64(life_ms, 0), after, sizeof after);
     text_format(why, sizeof why, "reclaimed %s after it joined", after);
     avoid(m, o, now, &o->early_reclaims_in_a_row, false, why);
-    pace_refused(m, o, now);
+    procurement_refused(m, o, now);
 }
 
 void offer_saw(struct offer *o, const struct resources *total)

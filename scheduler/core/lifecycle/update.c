@@ -281,12 +281,12 @@ static int check(const struct model *m, const struct event *ev, const struct job
     if (fields & BIT(NODES))
         take_nodes(&w->row, ev->update.to);
     if (fields & BIT(FINISH))
-        w->row.spec.finish_ms = pace_finish_ms(ev->update.to, ev->now.wall);
+        w->row.spec.finish_ms = procurement_finish_ms(ev->update.to, ev->now.wall);
     if ((fields & BIT(FINISH)) && (w->row.spec.finish_ms == 0 || j->row.spec.finish_ms == 0)) {
         /* until it is decided: at once */
-        w->row.pace =
-            w->row.spec.finish_ms > 0 && j->row.state == JOB_PENDING ? PACE_WAIT : PACE_FREE;
-        w->row.rival = (struct rival_row){0};
+        w->row.procurement =
+            w->row.spec.finish_ms > 0 && j->row.state == JOB_PENDING ? PROCURE_WAIT : PROCURE_FREE;
+        w->row.baseline = (struct baseline_row){0};
     }
     if (!w->row.spec.name[0] || ((fields & BIT(AT_ONCE)) && ev->update.at_once < 0))
         return err_set(e, ERR_INVALID, "%s: expected %s", w->row.spec.name[0] ? "at_once" : "name",
@@ -305,7 +305,8 @@ static int check(const struct model *m, const struct event *ev, const struct job
         rc = expiry_check(&w->row, ev->now.wall, e);
     if (!rc && (fields & (BIT(MARKET) | BIT(TIME_LIMIT) | BIT(FINISH) | BIT(WORK))))
         /* it may be late by now */
-        rc = pace_check(&w->row, fields & BIT(FINISH) ? ev->now.wall : w->row.submitted_at, e);
+        rc = procurement_check(
+            &w->row, fields & BIT(FINISH) ? ev->now.wall : w->row.submitted_at, e);
     return !rc && (fields & BIT(DEPENDS)) ? check_depends(m, ev, j, w, e) : rc;
 }
 
@@ -341,7 +342,7 @@ static void become(
         j->account = to;
     }
     j->row = w->row;
-    pace_meant(m, j, now);
+    procurement_meant(m, j, now);
     if (changes(fields, JOB_OF_CONSTRAINTS)) {
         j->row.extras = extras_hold(m, &w->extras);
         extras_release(m, extras);
@@ -370,7 +371,7 @@ static void change_pending(
         become(m, j, w, fields, now);
     else
         j->row = w->row;
-    pace_look(m, j, now);
+    procurement_look(m, j, now);
     if (fields & BIT(DEPENDS))
         dependencies_detach(m, j);
     if ((fields & BIT(NAME)) && !str_eq(name, j->row.spec.name)) {
@@ -398,7 +399,7 @@ static void change_running(
     STR_COPY(name, j->row.spec.name);
     j->row = w->row;
     STR_COPY(j->row.spec.name, name);
-    pace_meant(m, j, now);
+    procurement_meant(m, j, now);
     if ((fields & BIT(NAME)) && !str_eq(name, w->row.spec.name))
         dependencies_rename(m, j, w->row.spec.name, now);
     if (limit || (fields & (BIT(NAME) | BIT(FINISH) | BIT(MAX_USD) | BIT(MAX_USD_H))))

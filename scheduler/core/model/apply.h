@@ -68,7 +68,8 @@ int apply_reclaim(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_table(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
-int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_procurement(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_expire(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -275,14 +275,16 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
                      n, m->queue.n_queued_shapes, walked);
 }
 
-static int check_pace(const struct job *j, struct err *e)
+static int check_procurement(const struct job *j, struct err *e)
 {
     bool has = j->row.spec.finish_ms > 0 && j->row.state != JOB_UNFOLDED;
-    if (pace_is_looked_at(j) != has || (j->row.spec.finish_ms == 0 && j->row.pace != PACE_FREE) ||
-        j->shape->pace != j->row.pace || j->shape->pace_offer != job_pace_offer(j))
+    if (procurement_is_looked_at(j) != has ||
+        (j->row.spec.finish_ms == 0 && j->row.procurement != PROCURE_FREE) ||
+        j->shape->procurement != j->row.procurement ||
+        j->shape->procurement_offer != job_procurement_offer(j))
         return BROKEN("job %" PRId64
                       " is %slooked at for the time it is to be done by, and its pace is %s",
-            j->row.id, has ? "not " : "", pace_names[j->row.pace]);
+            j->row.id, has ? "not " : "", procurement_names[j->row.procurement]);
     return 0;
 }
 
@@ -295,7 +297,7 @@ static int check_jobs(const struct model *m, struct err *e)
         if (!rc)
             rc = check_array(m, j, e);
         if (!rc)
-            rc = check_pace(j, e);
+            rc = check_procurement(j, e);
         if (rc)
             return rc;
         pending += j->row.state == JOB_PENDING && !j->is_waiting;

@@ -106,7 +106,7 @@ enum event_type {
     /* the job waits, and could not have ended by its deadline any more: it ends, END_DEADLINE */
     EV_EXPIRE,
     /* what the job may be given now, that it is done by its time for the least money */
-    EV_PACE,
+    EV_PROCUREMENT,
     /* a little more is worked out of what those decisions are read from; memory only */
     EV_TABLE,
     /* jobs of a kind would exceed a limit: they leave the queue until less of it is used; memory
@@ -413,11 +413,11 @@ struct event {
         } delivered;
         struct {
             int64_t job;
-            enum pace pace;
-            int64_t offer;            /* PACE_SPOT: only this one; CORE_ID_NONE: any */
+            enum procurement procurement;
+            int64_t offer;            /* PROCURE_SPOT: only this one; CORE_ID_NONE: any */
             int64_t look_ms;          /* until the next look */
             char text[CORE_TEXT_MAX]; /* why, for the history */
-        } pace;
+        } procurement;
         struct {
             int64_t job;
         } warn;

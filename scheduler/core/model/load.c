@@ -161,7 +161,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
         return err_set(e, ERR_CORRUPT,
             "stored job %" PRId64 " is for %" PRId32 " to %" PRId32 " nodes and runs on %" PRId32,
             r->id, r->spec.nodes_min, r->spec.nodes, r->ranks);
-    if (r->pace != PACE_FREE && r->spec.finish_ms == 0)
+    if (r->procurement != PROCURE_FREE && r->spec.finish_ms == 0)
         return err_set(e, ERR_CORRUPT,
             "stored job %" PRId64 " has a pace, and need not be done by any time", r->id);
     if (r->state < JOB_PENDING || r->state >= JOB_ENDED)
@@ -188,7 +188,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     queue_adopt(m, j);
     limits_submitted(j->account, job_submitted(j));
     if (r->state != JOB_UNFOLDED)
-        pace_look(m, j, now);
+        procurement_look(m, j, now);
     if (r->array == CORE_ID_NONE)
         dependencies_adopt(m, j);
     dependencies_set_not_before(m, j, now.wall);

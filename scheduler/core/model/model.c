@@ -36,7 +36,7 @@ struct model *model_create(const struct model_options *o)
     licences_init(m, o->licences, o->n_licences);
     queue_init(m);
     m->versions.reserve_epoch = 1;
-    pace_init(m, o->pace);
+    procurement_init(m, o->procurement);
     budgets_init(m, o->budgets, o->n_budgets);
     racks_init(m, o->racks, o->n_racks);
     return m;
@@ -73,7 +73,7 @@ void model_destroy(struct model *m)
         free(j->side);
     }
     certificates_destroy_all(m);
-    pace_deinit(m);
+    procurement_deinit(m);
     runtimes_destroy_all(m);
     crons_destroy_all(m);
     map_deinit(&m->rows.jobs);
@@ -153,7 +153,7 @@ static const apply_fn appliers[] = {
     [EV_PARK] = apply_park,
     [EV_BUDGET] = apply_budget,
     [EV_EXPIRE] = apply_expire,
-    [EV_PACE] = apply_pace,
+    [EV_PROCUREMENT] = apply_procurement,
     [EV_TABLE] = apply_table,
     [EV_PUT_ASIDE] = apply_put_aside,
     [EV_TAKE_UP] = apply_take_up,

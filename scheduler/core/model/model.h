@@ -178,12 +178,12 @@ struct job_side {
     struct tree_link by_warn;   /* while it runs: a part of its time limit is to be told of ... */
     struct wall warn_at;        /* ... then */
     struct tree_link by_expiry; /* PENDING, with a deadline */
-    struct tree_link by_pace;   /* with a finish_ms */
-    struct mono pace_at;        /* then its pace is decided anew */
-    struct work_seen seen;      /* with a finish_ms; not stored */
-    /* PACE_SPOT: of spot only this one is bought for it; CORE_ID_NONE: any. Not stored: it is
+    struct tree_link by_procurement; /* with a finish_ms */
+    struct mono procurement_at;      /* then its procurement is decided anew */
+    struct work_seen seen;           /* with a finish_ms; not stored */
+    /* PROCURE_SPOT: of spot only this one is bought for it; CORE_ID_NONE: any. Not stored: it is
      * decided anew */
-    int64_t pace_offer;
+    int64_t procurement_offer;
 };
 
 struct job {
@@ -480,7 +480,7 @@ void changes_deinit(struct changes *c);
 bool changes_is_empty(const struct changes *c);
 
 /* How it is decided for jobs that are to be done by some moment (procurement.c). */
-struct pace_options {
+struct procurement_options {
     enum deadline_rule rule;
     int64_t look_ms; /* each such job is looked at at least so often when it matters, > 0 */
     /* what is learned of spot is counted in such steps, >= look_ms: ten minutes, or less where a
@@ -491,7 +491,8 @@ struct pace_options {
      * may come to cost */
     int32_t cap_pct;
 };
-extern const struct pace_options pace_usual; /* planned; a minute; ten minutes; 100; 35 */
+extern const struct procurement_options
+    procurement_usual; /* planned; a minute; ten minutes; 100; 35 */
 
 #define MODEL_STORE_UUSD_MAX INT64_C(1000000000000)
 
@@ -514,7 +515,7 @@ struct model_options {
     /* of the cluster; copied. No two of a name, at most LICENCES_MAX */
     const struct count *licences;
     size_t n_licences;
-    const struct pace_options *pace; /* copied; NULL: pace_usual */
+    const struct procurement_options *procurement; /* copied; NULL: procurement_usual */
     const struct notify_hook *hooks; /* borrowed; no two of a name, at most NOTIFY_HOOKS_MAX */
     size_t n_hooks;
     const struct budget_options *budgets; /* borrowed; no two of a name, at most BUDGETS_MAX */
@@ -689,17 +690,17 @@ double core_job_reclaims_per_hour(const struct job *j);
 /* How a job that is to be done by some moment is expected to go on, as things are now. false:
  * nothing can be said, as it has no such moment, runs on what is owned, was not looked at yet, or
  * nothing that it could use is always to be had. Some milliseconds. */
-struct pace_outlook {
+struct procurement_outlook {
     int64_t median_ms, late_ms; /* from now to its end: in half of the cases, and in 95 of 100 */
     int64_t uusd;               /* what it will yet cost, on average */
 };
-bool core_pace_expects(
-    const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook);
+bool core_procurement_expects(const struct model *m, const struct job *j, struct stamp now,
+    struct procurement_outlook *ret_outlook);
 /* What it waits for, or why it pays for on-demand; false: it has no such moment. */
-bool core_pace_why(
+bool core_procurement_why(
     const struct model *m, const struct job *j, struct stamp now, char *out, size_t size);
 /* Even on-demand from now on is expected to take so long, and there is less time. */
-bool core_pace_late(
+bool core_procurement_late(
     const struct model *m, const struct job *j, struct stamp now, int64_t *ret_takes_ms);
 
 /* The same of a machine of this offer to come. */

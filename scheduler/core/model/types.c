@@ -138,7 +138,7 @@ const char *const end_kind_names[] = {
     "deadline",
     NULL,
 };
-const char *const pace_names[] = {"free", "wait", "spot", "on-demand", NULL};
+const char *const procurement_names[] = {"free", "wait", "spot", "on-demand", NULL};
 const char *const throttle_names[] = {"none", "heat", "power", "board", NULL};
 const char *const hold_names[] = {"none", "store", "user", "operator", NULL};
 const char *const depend_kind_names[] = {

@@ -124,8 +124,8 @@ enum market { MARKET_OWNED, MARKET_SPOT, MARKET_ON_DEMAND };
 extern const char *const market_names[]; /* "owned" "spot" "on-demand" */
 /* What a job that is to be done by some moment may be given now, beside what is owned: anything,
  * nothing, spot, on-demand. */
-enum pace { PACE_FREE, PACE_WAIT, PACE_SPOT, PACE_SURE };
-extern const char *const pace_names[]; /* "free" "wait" "spot" "on-demand" */
+enum procurement { PROCURE_FREE, PROCURE_WAIT, PROCURE_SPOT, PROCURE_ON_DEMAND };
+extern const char *const procurement_names[]; /* "free" "wait" "spot" "on-demand" */
 /* What CRIU can do on a machine, each more than the one before: nothing that is known, nothing,
  * programs without GPUs, all. */
 enum criu_ability { CRIU_UNKNOWN, CRIU_NO, CRIU_CPU, CRIU_GPU };
@@ -193,7 +193,7 @@ extern const char *const notify_event_names[];
 
 /* What is played beside a job that is to be done by some moment, so that it comes to cost not much
  * more than that (procurement_baseline.c), and what the job has paid itself; both as of `at`. */
-struct rival_row {
+struct baseline_row {
     int64_t at_ms;       /* by the wall clock; 0: it has not begun */
     int64_t done_ms;     /* of the work */
     int64_t starting_ms; /* of the restart that is under way */
@@ -236,9 +236,9 @@ struct job_row {
     /* what its progress showed, when it was told last, that there is to do in all; 0: nothing
      * yet */
     int64_t shown_ms;
-    struct rival_row rival; /* with a finish_ms */
-    /* PACE_FREE exactly where finish_ms is 0, or nothing it could use is always to be had */
-    enum pace pace;
+    struct baseline_row baseline; /* with a finish_ms */
+    /* PROCURE_FREE exactly where finish_ms is 0, or nothing it could use is always to be had */
+    enum procurement procurement;
     /* since when only room keeps it from running; WALL_NONE: hold, begin_at or a dependency does */
     struct wall eligible_at;
     struct ckpt_ref last_good;

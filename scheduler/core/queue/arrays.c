@@ -207,7 +207,7 @@ struct job *array_begin(struct model *m, struct job *j, struct stamp now)
     struct job *t =
         split_off(m, j, array_follows(j) ? bits_next(&a->ready, 0) : ranges_first(&a->left));
     array_write(m, j->array);
-    pace_look(m, t, now);
+    procurement_look(m, t, now);
     touch_job(m, t);
     array_settle(m, j, now);
     return t;
@@ -240,7 +240,7 @@ void array_settle(struct model *m, struct job *j, struct stamp now)
         dependencies_withdraw(m, j);
         job_move(m, j, JOB_UNFOLDED);
         dependencies_no_more(m, j);
-        pace_leave(m, j);
+        procurement_leave(m, j);
     } else if (j->row.state == JOB_PENDING && array_is_kept(j) == tree_has(&j->in_shape)) {
         dependencies_withdraw(m, j);
         job_enqueue(m, j, now);

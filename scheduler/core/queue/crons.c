@@ -374,7 +374,7 @@ static int check_put(
     size_t bytes = ev->cron_put.job ? texts_bytes(ev->cron_put.texts) : 0;
     if (!c && !ev->cron_put.job)
         return err_set(e, ERR_INVALID, "a new cron entry needs a job");
-    if (ev->cron_put.job && pace_check(ev->cron_put.job, ev->now.wall, e) != 0)
+    if (ev->cron_put.job && procurement_check(ev->cron_put.job, ev->now.wall, e) != 0)
         return ERR_INVALID;
     if (!c && map_size(&m->queue.crons) >= CRONS_MAX)
         return err_set(e, ERR_CONFLICT,

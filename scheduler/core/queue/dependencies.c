@@ -723,7 +723,7 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
         model_note_rewind(m);
     }
     expiry_watch(m, j);
-    pace_look(m, j, now);
+    procurement_look(m, j, now);
     touch_job(m, j);
 }
 

@@ -60,8 +60,8 @@ static void add_demand(char *at, const struct shape *s)
 {
     const int64_t numbers[] = {s->extras ? s->extras->id : EXTRAS_NONE,
         s->labels ? s->labels->id : 0, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib,
-        s->nodes, s->least, s->owner, s->wish, s->pace, s->pace_offer, s->criu, s->avoid,
-        s->certified_at.ms};
+        s->nodes, s->least, s->owner, s->wish, s->procurement, s->procurement_offer, s->criu,
+        s->avoid, s->certified_at.ms};
     const int64_t pays[] = {(int64_t)s->in_budgets, s->max_uusd_h, s->is_capped ? s->left_uusd : -1,
         s->expect_ms, s->can_park};
     static_assert(WHOSE_MAX + sizeof numbers / sizeof *numbers * NUMBER_MAX + sizeof s->pool + 1 +
@@ -354,8 +354,8 @@ void queue_describe(const struct model *m, const struct job *j, const struct ext
         .least = j->least,
         .owner = list_is_empty(&job_side(j)->kept) ? CORE_ID_NONE : j->row.id,
         .wish = j->row.spec.market,
-        .pace = j->row.pace,
-        .pace_offer = job_pace_offer(j),
+        .procurement = j->row.procurement,
+        .procurement_offer = job_procurement_offer(j),
         .criu = criu_needed(&j->row),
         .avoid = job_side(j)->avoid,
         .certified_at = j->certified_at,

@@ -85,8 +85,8 @@ struct shape {
     int64_t owner;            /* the one job of it, for which nodes are kept; CORE_ID_NONE */
     char pool[CORE_NAME_MAX]; /* as the jobs have it */
     enum market_wish wish;
-    enum pace pace;
-    int64_t pace_offer;           /* as the job has it */
+    enum procurement procurement;
+    int64_t procurement_offer;    /* as the job has it */
     int64_t avoid;                /* node that is not for them; CORE_ID_NONE */
     struct wall certified_at;     /* WALL_NONE: none of them has a certificate */
     uint64_t in_budgets;          /* 1 << i: those that they match, but for the pool, of ... */

@@ -384,7 +384,8 @@ static void cover_return(struct work *w, const struct attempt *a)
 static bool may_return(struct work *w, const struct attempt *a)
 {
     return a->job->row.spec.market == WISH_ANY && attempt_can_move(a) &&
-           (a->job->row.pace == PACE_FREE ? is_due(w, a) : a->job->row.pace == PACE_SPOT);
+           (a->job->row.procurement == PROCURE_FREE ? is_due(w, a)
+                                                    : a->job->row.procurement == PROCURE_SPOT);
 }
 
 static bool some_may_return(struct work *w)

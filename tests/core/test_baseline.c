@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The cap on regret: in no world does the plan come to cost more than the cap above what Uniform
- * Progress costs in it, nor is it late; and the rival beside the job is Uniform Progress, to the
+ * Progress costs in it, nor is it late; and the baseline beside the job is Uniform Progress, to the
  * last payment.
  */
 #include "base/mem.h"
@@ -30,7 +30,7 @@ struct world {
 };
 
 struct outcome {
-    double paid_uusd, rival_uusd;
+    double paid_uusd, baseline_uusd;
     bool late;
 };
 
@@ -91,7 +91,7 @@ static void look(const struct world *w, const struct deadline_borders *b,
     offers[w->n] = (struct deadline_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
 }
 
-/* The job, by p; with a cap beside a rival, if cap_uusd is finite. */
+/* The job, by p; with a cap beside a baseline, if cap_uusd is finite. */
 static struct outcome play(const struct world *w, const struct deadline_policy *p,
     const struct deadline_borders *b, double cap_uusd, const struct deadline_law *law)
 {
@@ -110,28 +110,28 @@ static struct outcome play(const struct world *w, const struct deadline_policy *
         .law = law};
     struct spell_watch watches[ZONES_MAX] = {0};
     struct deadline_offer offers[ZONES_MAX + 1];
-    struct finish_rival rival;
+    struct baseline baseline;
     bool late = false;
 
-    finish_rival_init(&rival);
-    job.rival = isinf(cap_uusd) ? NULL : &rival;
+    baseline_init(&baseline);
+    job.baseline = isinf(cap_uusd) ? NULL : &baseline;
     for (size_t i = 0; i < w->n_looks; i++) {
         struct deadline_choice choice;
         look(w, b, watches, i, offers);
         if (job.on < w->n && !offers[job.on].is_up)
             job.on = DEADLINE_NOWHERE;
         deadline_decide(p, &job, offers, w->n + 1, offers[0].class, &choice);
-        /* who follows the rival is not told that only on-demand makes it */
+        /* who follows the baseline is not told that only on-demand makes it */
         assert_true(choice.why != DEADLINE_WHY_NET || deadline_slack_ms(&job) < 0);
-        finish_rival_pass(
-            &rival, &job, offers, finish_rival_look(&rival, &job, offers, w->n + 1), w->look_ms);
-        finish_rival_go(&job, offers, choice.offer, w->look_ms);
+        baseline_pass(
+            &baseline, &job, offers, baseline_look(&baseline, &job, offers, w->n + 1), w->look_ms);
+        baseline_go(&job, offers, choice.offer, w->look_ms);
         late = late || (job.work_ms > 0 && job.left_ms <= 0);
     }
     assert_int_equal(job.work_ms, 0);
-    assert_true(rival.done_ms == w->work_ms);
+    assert_true(baseline.done_ms == w->work_ms);
     return (struct outcome){
-        .paid_uusd = job.paid_uusd, .rival_uusd = rival.paid_uusd, .late = late};
+        .paid_uusd = job.paid_uusd, .baseline_uusd = baseline.paid_uusd, .late = late};
 }
 
 /* What is learned is of a market of its own, ten looks up and five down: the worlds are mostly
@@ -148,7 +148,7 @@ static void learn(struct deadline_chain *c)
     free(counts);
 }
 
-static void the_rival_is_uniform_progress(void **state)
+static void the_baseline_is_uniform_progress(void **state)
 {
     const struct deadline_borders b = {0};
     const struct deadline_policy p = {.rule = DEADLINE_UNIFORM, .takes_best = true};
@@ -161,7 +161,7 @@ static void the_rival_is_uniform_progress(void **state)
         make_world(&prng, w);
         const struct outcome out = play(w, &p, &b, INFINITY, NULL);
         assert_false(out.late);
-        assert_true(fabs(out.paid_uusd - out.rival_uusd) < 1);
+        assert_true(fabs(out.paid_uusd - out.baseline_uusd) < 1);
     }
     free(w);
 }
@@ -189,12 +189,12 @@ static void the_cap_holds_in_every_world(void **state)
                                  play(w, &p, &c.borders, whole_uusd / 10, deadline_law_usual(w->n));
         const struct outcome uncapped = play(w, &p, &c.borders, INFINITY, NULL);
         assert_false(capped.late || some.late || uncapped.late);
-        assert_true(capped.paid_uusd - capped.rival_uusd <= cap_uusd + 1);
+        assert_true(capped.paid_uusd - capped.baseline_uusd <= cap_uusd + 1);
         paid += some.paid_uusd / whole_uusd;
         certain +=
             play(w, &p, &c.borders, whole_uusd / 10, &deadline_law_certain).paid_uusd / whole_uusd;
-        with_flaps += some.paid_uusd - some.rival_uusd > whole_uusd / 10;
-        without += uncapped.paid_uusd - uncapped.rival_uusd > whole_uusd / 10;
+        with_flaps += some.paid_uusd - some.baseline_uusd > whole_uusd / 10;
+        without += uncapped.paid_uusd - uncapped.baseline_uusd > whole_uusd / 10;
     }
     print_message("dearer than Uniform Progress by more than a tenth of on-demand, of %d worlds: "
                   "%zu without a cap, %zu with the usual one\n",
@@ -210,7 +210,7 @@ static void the_cap_holds_in_every_world(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rival_is_uniform_progress),
+        cmocka_unit_test(the_baseline_is_uniform_progress),
         cmocka_unit_test(the_cap_holds_in_every_world),
     };
 

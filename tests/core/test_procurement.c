@@ -49,13 +49,15 @@ static void no_spot_for_a_while(struct lab *l)
     lab_plan(l);
 }
 
-/* Until the job's pace is this one; how long it took. */
-static int64_t until_pace(struct lab *l, int64_t job, enum pace pace, int64_t at_most_ms)
+/* Until the job's procurement is this one; how long it took. */
+static int64_t until_procurement(
+    struct lab *l, int64_t job, enum procurement procurement, int64_t at_most_ms)
 {
     int64_t began = l->now.wall.ms;
-    while (model_job(l->m, job)->row.pace != pace && l->now.wall.ms - began < at_most_ms)
+    while (
+        model_job(l->m, job)->row.procurement != procurement && l->now.wall.ms - began < at_most_ms)
         no_spot_for_a_while(l);
-    assert_int_equal(model_job(l->m, job)->row.pace, pace);
+    assert_int_equal(model_job(l->m, job)->row.procurement, procurement);
     return l->now.wall.ms - began;
 }
 
@@ -148,7 +150,8 @@ static void behind_the_line_it_goes_on_demand_and_ahead_of_it_back(void **state)
     struct job_row r = job_by(&l, 10 * HOUR_MS, 40 * HOUR_MS);
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
-    assert_true(until_pace(&l, job, PACE_SURE, 40 * HOUR_MS) < HOUR_MS); /* long before the net */
+    assert_true(until_procurement(&l, job, PROCURE_ON_DEMAND, 40 * HOUR_MS) <
+                HOUR_MS); /* long before the net */
     int64_t node = lab_bring_up(&l, intended(&l, MARKET_ON_DEMAND), 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, job), node);
@@ -157,10 +160,10 @@ static void behind_the_line_it_goes_on_demand_and_ahead_of_it_back(void **state)
     lab_wait(&l, MINUTE_MS);
     lab_heartbeats(&l);
     lab_plan(&l);
-    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SURE);
+    assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_ON_DEMAND);
     assert_int_equal(lab_launches(&l, SPOT), spot_before);
     lab_saved(&l, job, 1, 10);
-    until_pace(&l, job, PACE_SPOT, 2 * HOUR_MS);
+    until_procurement(&l, job, PROCURE_SPOT, 2 * HOUR_MS);
     lab_plan(&l);
     assert_int_equal(lab_launches(&l, SPOT), spot_before + 1);
     lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
@@ -216,10 +219,10 @@ static void until_progress_is_told_again_the_work_left_gets_less(void **state)
     lab_apply(&l, (struct event){.type = EV_PROGRESS,
                       .progress = {.job = job, .attempt = 1, .done = 10, .total = 100}});
     lab_wait(&l, 30 * MINUTE_MS);
-    pace_look(l.m, model_job(l.m, job), l.now);
-    pace_due(l.m, l.now, &ev);
+    procurement_look(l.m, model_job(l.m, job), l.now);
+    procurement_due(l.m, l.now, &ev);
     assert_string_equal(
-        ev.pace.text, "only spot for now: about 1h18m of work, and 19h18m to do it in");
+        ev.procurement.text, "only spot for now: about 1h18m of work, and 19h18m to do it in");
     /* what is in a checkpoint was done when it was made: 50 in half an hour, and 40 are left */
     lab_saved(&l, job, 1, 60);
     assert_in_range(model_job(l.m, job)->row.shown_ms, 65 * MINUTE_MS, 66 * MINUTE_MS);
@@ -234,7 +237,7 @@ static void tells(struct lab *l, int64_t job, int64_t attempt, int64_t done)
 
 static int64_t left_ms(const struct lab *l, int64_t job)
 {
-    return pace_work_left(l->m, model_job(l->m, job), l->now.wall).ms;
+    return procurement_work_left(l->m, model_job(l->m, job), l->now.wall).ms;
 }
 
 /* It loads for ten minutes, and then does a hundredth in one, which is an hour and 40 minutes of
@@ -259,9 +262,9 @@ static void what_a_program_takes_to_begin_is_not_work(void **state)
         lab_wait(&l, 10 * MINUTE_MS);
         tells(&l, job, 1, 10);
         assert_in_range(left_ms(&l, job), 90 * MINUTE_MS - 1000, 90 * MINUTE_MS);
-        assert_in_range(
-            pace_work_warm_ms(model_job(l.m, job)), 10 * MINUTE_MS - 1000, 10 * MINUTE_MS + 1000);
-        assert_int_equal(pace_work_warming_ms(model_job(l.m, job), l.now.wall), 0);
+        assert_in_range(procurement_work_warm_ms(model_job(l.m, job)), 10 * MINUTE_MS - 1000,
+            10 * MINUTE_MS + 1000);
+        assert_int_equal(procurement_work_warming_ms(model_job(l.m, job), l.now.wall), 0);
         lab_saved(&l, job, 1, 10);
         lab_ended(&l, job, END_RECLAIMED, 0);
         lab_plan(&l);
@@ -270,8 +273,8 @@ static void what_a_program_takes_to_begin_is_not_work(void **state)
         lab_started(&l, job);
         lab_wait(&l, 4 * MINUTE_MS); /* it loads again: nothing is done */
         assert_in_range(left_ms(&l, job), 90 * MINUTE_MS - 1000, 90 * MINUTE_MS);
-        assert_in_range(pace_work_warming_ms(model_job(l.m, job), l.now.wall), 6 * MINUTE_MS - 1000,
-            6 * MINUTE_MS + 1000);
+        assert_in_range(procurement_work_warming_ms(model_job(l.m, job), l.now.wall),
+            6 * MINUTE_MS - 1000, 6 * MINUTE_MS + 1000);
         lab_wait(&l, 10 * MINUTE_MS);
         assert_in_range(left_ms(&l, job), 86 * MINUTE_MS - 2000, 86 * MINUTE_MS);
         /* it was quick, or is slower here: the rate is as before until it is seen */
@@ -282,7 +285,7 @@ static void what_a_program_takes_to_begin_is_not_work(void **state)
         lab_plan(&l);
         if (forgets)
             job_make_side(model_job(l.m, job))->seen.warm_ms = 0;
-        took[forgets] = until_pace(&l, job, PACE_SURE, 20 * HOUR_MS);
+        took[forgets] = until_procurement(&l, job, PROCURE_ON_DEMAND, 20 * HOUR_MS);
         lab_deinit(&l);
     }
     assert_true(took[0] < took[1]); /* it has to start earlier to be done */
@@ -309,7 +312,7 @@ static void progress_that_shows_more_work_brings_on_demand_earlier(void **state)
         lab_saved(&l, job, 1, shown ? 10 : PROGRESS_NONE);
         lab_ended(&l, job, END_RECLAIMED, 0);
         lab_plan(&l);
-        took[shown] = until_pace(&l, job, PACE_SURE, 20 * HOUR_MS);
+        took[shown] = until_procurement(&l, job, PROCURE_ON_DEMAND, 20 * HOUR_MS);
         lab_deinit(&l);
     }
     assert_true(took[1] < took[0]);
@@ -318,7 +321,7 @@ static void progress_that_shows_more_work_brings_on_demand_earlier(void **state)
 static void assert_work_left(
     const struct lab *l, int64_t job, int64_t minutes, int64_t worst_minutes)
 {
-    const struct work_left w = pace_work_left(l->m, model_job(l->m, job), l->now.wall);
+    const struct work_left w = procurement_work_left(l->m, model_job(l->m, job), l->now.wall);
     assert_in_range(w.ms, minutes * MINUTE_MS - 2000, minutes * MINUTE_MS + 2000);
     assert_in_range(w.worst_ms, (worst_minutes - 1) * MINUTE_MS, (worst_minutes + 1) * MINUTE_MS);
 }
@@ -370,7 +373,7 @@ static void the_more_progress_shows_the_more_it_is_believed(void **state)
     assert_work_left(&l, job, 1010, 1010 + 50);
     lab_wait(&l, 998 * MINUTE_MS);
     tells(&l, job, 2, 99); /* a hundredth of all in any case, which took so long with both */
-    const struct work_left w = pace_work_left(l.m, model_job(l.m, job), l.now.wall);
+    const struct work_left w = procurement_work_left(l.m, model_job(l.m, job), l.now.wall);
     assert_in_range(w.ms, 12 * MINUTE_MS - 2000, 12 * MINUTE_MS + 2000);
     assert_in_range(w.worst_ms - w.ms, 10 * MINUTE_MS, 12 * MINUTE_MS);
     lab_deinit(&l);
@@ -387,7 +390,7 @@ static void passes(struct lab *l, int64_t ms)
 
 /* Uniform Progress beside a job, on what the job sees: it runs where the job's machine is, loses it
  * with the job, and both are paid for. */
-static void the_rival_sees_what_the_job_sees(void **state)
+static void the_baseline_sees_what_the_job_sees(void **state)
 {
     (void)state;
     struct lab l;
@@ -396,7 +399,7 @@ static void the_rival_sees_what_the_job_sees(void **state)
     struct job_row r = job_by(&l, 2 * HOUR_MS, 20 * HOUR_MS);
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
-    const struct rival_row *v = &model_job(l.m, job)->row.rival;
+    const struct baseline_row *v = &model_job(l.m, job)->row.baseline;
     assert_true(v->at_ms > 0);
     assert_int_equal(v->on, CORE_ID_NONE); /* nobody has seen any spot, so there is none for it */
     int64_t machine = intended(&l, MARKET_SPOT);
@@ -409,12 +412,13 @@ static void the_rival_sees_what_the_job_sees(void **state)
     assert_in_range(v->paid_uusd, v->job_paid_uusd / 10 * 8, v->job_paid_uusd);
     assert_true(v->job_paid_uusd > 0);
     /* as stored, it is the same job to another belayd */
-    const struct rival_row later =
-        pace_rival_now(v, 2 * HOUR_MS, 0, (struct wall){v->at_ms + 30 * MINUTE_MS});
+    const struct baseline_row later =
+        procurement_baseline_now(v, 2 * HOUR_MS, 0, (struct wall){v->at_ms + 30 * MINUTE_MS});
     assert_int_equal(later.done_ms - v->done_ms, 30 * MINUTE_MS - v->starting_ms);
     assert_int_equal(later.paid_uusd - v->paid_uusd, v->price_uusd_h / 2);
     assert_int_equal(
-        pace_rival_now(v, v->done_ms, 0, (struct wall){v->at_ms + HOUR_MS}).done_ms, v->done_ms);
+        procurement_baseline_now(v, v->done_ms, 0, (struct wall){v->at_ms + HOUR_MS}).done_ms,
+        v->done_ms);
     lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE,
                       .gone = {.instance = machine, .reclaimed = true, .ended_at = WALL_NONE}});
     passes(&l, MINUTE_MS);
@@ -447,24 +451,24 @@ static void what_is_decided_is_explained_by_all_rules(void **state)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct lab l;
         char why[CORE_TEXT_MAX];
-        struct pace_outlook at_first, late;
+        struct procurement_outlook at_first, late;
         lab_init(&l);
         l.m->deadline.options.rule = all[i].rule;
         lab_elastic(&l, "burst", 2, "m4", 4);
         struct job_row r = job_by(&l, HOUR_MS, all[i].in_ms);
         int64_t job = lab_submit(&l, &r);
         lab_plan(&l);
-        assert_true(core_pace_why(l.m, model_job(l.m, job), l.now, why, sizeof why));
+        assert_true(core_procurement_why(l.m, model_job(l.m, job), l.now, why, sizeof why));
         assert_non_null(strstr(why, all[i].waits));
-        assert_true(core_pace_expects(l.m, model_job(l.m, job), l.now, &at_first));
+        assert_true(core_procurement_expects(l.m, model_job(l.m, job), l.now, &at_first));
         assert_true(at_first.median_ms >= HOUR_MS && at_first.late_ms >= at_first.median_ms &&
                     at_first.late_ms <= all[i].in_ms);
         assert_true(at_first.uusd > 0);
         if (all[i].rule != DEADLINE_ON_DEMAND)
-            until_pace(&l, job, PACE_SURE, 10 * HOUR_MS);
-        assert_true(core_pace_why(l.m, model_job(l.m, job), l.now, why, sizeof why));
+            until_procurement(&l, job, PROCURE_ON_DEMAND, 10 * HOUR_MS);
+        assert_true(core_procurement_why(l.m, model_job(l.m, job), l.now, why, sizeof why));
         assert_non_null(strstr(why, all[i].pays));
-        assert_true(core_pace_expects(l.m, model_job(l.m, job), l.now, &late));
+        assert_true(core_procurement_expects(l.m, model_job(l.m, job), l.now, &late));
         assert_true(late.uusd >= at_first.uusd);
         lab_deinit(&l);
     }
@@ -480,7 +484,7 @@ static void where_nothing_is_sure_it_takes_what_there_is(void **state)
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, job), node);
-    assert_int_equal(model_job(l.m, job)->row.pace, PACE_FREE);
+    assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_FREE);
     lab_deinit(&l);
 }
 
@@ -553,7 +557,8 @@ static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
         int64_t job = lab_submit(&l, &r);
         lab_plan(&l);
         bool is_sure = cpus == 2;
-        assert_int_equal(model_job(l.m, job)->row.pace, is_sure ? PACE_SURE : PACE_FREE);
+        assert_int_equal(
+            model_job(l.m, job)->row.procurement, is_sure ? PROCURE_ON_DEMAND : PROCURE_FREE);
         assert_int_equal(lab_launches(&l, ON_DEMAND), is_sure ? 1 : 0);
         assert_int_equal(lab_launches(&l, SPOT), is_sure ? 0 : 1);
         if (!is_sure)
@@ -575,7 +580,7 @@ static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
             .region = "r1", .zone = "z1", .type = "m4x", .market = MARKET_SPOT, .uusd_h = 3500000}};
     lab_apply(&l, price);
     lab_plan(&l);
-    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
+    assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_SPOT);
     assert_non_null(strstr(reason_of(&l, job, "finish-by")->text, "burst/z1/m4:"));
     lab_deinit(&l);
 }
@@ -616,27 +621,27 @@ static void it_may_be_said_changed_and_taken_back_later(void **state)
                    late = job_by(&l, HOUR_MS, HOUR_MS + 10 * MINUTE_MS);
     int64_t job = lab_submit(&l, &r);
     change(&l, job, finish | work, to);
-    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
+    assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_SPOT);
     lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED,
                       .refused = {intended(&l, MARKET_SPOT), true, "no capacity"}});
     lab_plan(&l);
     assert_int_equal(lab_launches(&l, ON_DEMAND), 0);
     change(&l, job, finish, late);
-    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SURE);
+    assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_ON_DEMAND);
     assert_int_equal(lab_launches(&l, ON_DEMAND), 1);
     /* taken back, and said again, while it runs */
     lab_bring_up(&l, intended(&l, MARKET_ON_DEMAND), 4);
     lab_plan(&l);
     lab_started(&l, job);
     change(&l, job, finish, r);
-    assert_int_equal(model_job(l.m, job)->row.pace, PACE_FREE);
-    assert_false(pace_is_looked_at(model_job(l.m, job)));
+    assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_FREE);
+    assert_false(procurement_is_looked_at(model_job(l.m, job)));
     lab_wait(&l, MINUTE_MS);
     lab_saved(&l, job, 1, 10);
     to.spec.finish_ms += 20 * HOUR_MS;
     change(&l, job, finish, to);
-    assert_true(pace_is_looked_at(model_job(l.m, job)));
-    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
+    assert_true(procurement_is_looked_at(model_job(l.m, job)));
+    assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_SPOT);
     /* what could not be submitted so is refused, and changes nothing */
     struct err before = l.e;
     struct event bad = {
@@ -664,7 +669,7 @@ static void so_long_counts_from_the_submit_and_from_the_change(void **state)
     int64_t job = lab_submit(&l, &r);
     assert_int_equal(model_job(l.m, job)->row.spec.finish_ms, l.now.wall.ms + 5 * HOUR_MS);
     lab_plan(&l);
-    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
+    assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_SPOT);
     lab_wait(&l, HOUR_MS);
     change(&l, job, UPDATE_BIT(UPDATE_FINISH), r);
     assert_int_equal(model_job(l.m, job)->row.spec.finish_ms, l.now.wall.ms + 5 * HOUR_MS);
@@ -700,7 +705,7 @@ int main(void)
         cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
         cmocka_unit_test(what_a_program_takes_to_begin_is_not_work),
         cmocka_unit_test(the_more_progress_shows_the_more_it_is_believed),
-        cmocka_unit_test(the_rival_sees_what_the_job_sees),
+        cmocka_unit_test(the_baseline_sees_what_the_job_sees),
         cmocka_unit_test(what_is_decided_is_explained_by_all_rules),
         cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is),
         cmocka_unit_test(what_is_told_is_so),
