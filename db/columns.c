@@ -49,7 +49,7 @@ static const struct column meta_columns[] = {
     COL_AS(db_meta, "next_history", counters.next_history),
     COL_AS(db_meta, "next_offer", counters.next_offer),
     COL_AS(db_meta, "next_cron", counters.next_cron),
-    COL_AS(db_meta, "next_extras", counters.next_extras),
+    COL_AS(db_meta, "next_constraints", counters.next_constraints),
 };
 
 static const struct column pool_columns[] = {
@@ -204,7 +204,7 @@ static const struct column job_columns[] = {
     COL_AS(job_row, "nodes_min", spec.nodes_min),
     COL_AS(job_row, "time_limit_ms", spec.time_limit_ms),
     COL_KIND(job_row, "market", spec.market, market_wish_names),
-    COL(job_row, extras),
+    COL(job_row, constraints),
     COL_KIND(job_row, "method", spec.method, ckpt_method_names),
     COL(job_row, script_key),
     COL(job_row, submitted_at),
@@ -455,9 +455,9 @@ static const struct column drill_columns[] = {
     COL(drill_row, text),
 };
 
-static const struct column extras_columns[] = {
-    COL(extras_row, id),
-    COL(extras_row, text),
+static const struct column constraints_columns[] = {
+    COL(constraints_row, id),
+    COL(constraints_row, text),
 };
 
 static const struct column account_columns[] = {
@@ -606,7 +606,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_DRILLS] = TABLE("drills", drill_columns, 2, true),
     [TABLE_ACCOUNTS] = TABLE("accounts", account_columns, 2, true),
     [TABLE_BUDGETS] = TABLE("budgets", budget_columns, 1, true),
-    [TABLE_EXTRAS] = TABLE("extras", extras_columns, 1, false),
+    [TABLE_CONSTRAINTS] = TABLE("constraints", constraints_columns, 1, false),
     [TABLE_ARRAYS] = TABLE("arrays", array_columns, 1, true),
     [TABLE_DEPENDENCIES] = TABLE("dependencies", dependency_columns, 5, true),
     [TABLE_CRONS] = TABLE("crons", cron_columns, 1, true),

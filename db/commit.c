@@ -165,7 +165,7 @@ static bool thin(
 static bool write_counters(struct db *d, const struct changes *c, struct failure *f)
 {
     const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history,
-        c->next_offer, c->next_cron, c->next_extras};
+        c->next_offer, c->next_cron, c->next_constraints};
     for (int i = 0; i < 7; i++)
         sqlite3_bind_int64(d->counters, i + 1, values[i]);
     return step(d, d->counters, "counters", f);
@@ -185,7 +185,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_DRILLS, c->drills, c->n_drills, f) &&
            WRITE(d, TABLE_ACCOUNTS, c->accounts, c->n_accounts, f) &&
            WRITE(d, TABLE_BUDGETS, c->budgets, c->n_budgets, f) &&
-           WRITE(d, TABLE_EXTRAS, c->extras, c->n_extras, f) &&
+           WRITE(d, TABLE_CONSTRAINTS, c->constraints, c->n_constraints, f) &&
            WRITE(d, TABLE_ARRAYS, c->arrays, c->n_arrays, f) &&
            WRITE(d, TABLE_DEPENDENCIES, c->depends, c->n_depends, f) &&
            WRITE(d, TABLE_CRONS, c->crons, c->n_crons, f) &&

@@ -248,7 +248,8 @@ int db_workdir_is_wanted(struct db_reader *r, const char *hash, bool *ret_wanted
 int db_read_pool_used(
     struct db_reader *r, int64_t job, int64_t attempt, char ret_pool[CORE_NAME_MAX], struct err *e);
 /* ERR_NOT_FOUND */
-int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, struct err *e);
+int db_read_constraints(
+    struct db_reader *r, int64_t id, struct constraints_row *ret_row, struct err *e);
 /* ERR_NOT_FOUND if it is not an array */
 int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, struct err *e);
 /* Reads its tasks, and which of them have succeeded; the caller deinits ret->succeeded.

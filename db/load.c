@@ -184,16 +184,16 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-static int load_extras(const struct loading *l, struct err *e)
+static int load_constraints(const struct loading *l, struct err *e)
 {
-    struct extras_row row = {0};
+    struct constraints_row row = {0};
     struct query q;
 
-    query_init(&q, l->statements, TABLE_EXTRAS,
-        "WHERE id IN (SELECT extras FROM jobs WHERE extras <> 0 AND state <> 'ended')"
+    query_init(&q, l->statements, TABLE_CONSTRAINTS,
+        "WHERE id IN (SELECT constraints FROM jobs WHERE constraints <> 0 AND state <> 'ended')"
         " ORDER BY id",
         e);
-    while (query_next(&q, &row) && query_goes_on(&q, model_load_extras(l->model, &row, e)))
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_constraints(l->model, &row, e)))
         ;
     return query_finish(&q);
 }
@@ -347,7 +347,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
         load_certificates,
         load_accounts,
         load_budgets,
-        load_extras,
+        load_constraints,
         load_labels,
         load_jobs,
         load_arrays,

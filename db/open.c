@@ -133,9 +133,11 @@ static int prepare_all(struct db *d, struct err *e)
         (rc = sql_prepare(d->sql,
              "UPDATE meta SET next_job = max(next_job, ?1), next_node = max(next_node, ?2),"
              " next_instance = max(next_instance, ?3), next_history = max(next_history, ?4),"
-             " next_offer = max(next_offer, ?5), next_cron = max(next_cron, ?6), next_extras = "
-             "max(next_extras, ?7) WHERE next_job < ?1 OR next_node < ?2 OR next_instance < ?3 OR"
-             " next_history < ?4 OR next_offer < ?5 OR next_cron < ?6 OR next_extras < ?7",
+             " next_offer = max(next_offer, ?5), next_cron = max(next_cron, ?6), next_constraints "
+             "= "
+             "max(next_constraints, ?7) WHERE next_job < ?1 OR next_node < ?2 OR next_instance < "
+             "?3 OR"
+             " next_history < ?4 OR next_offer < ?5 OR next_cron < ?6 OR next_constraints < ?7",
              &d->counters, e)) != 0 ||
         (rc = sql_prepare(d->sql,
              "INSERT INTO job_labels SELECT ?1, key, value FROM json_each(CASE WHEN json_valid(?2) "

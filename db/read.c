@@ -298,19 +298,20 @@ int db_read_array_ends(struct db_reader *r, int64_t job, struct array_ends *ret,
     return rc;
 }
 
-int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, struct err *e)
+int db_read_constraints(
+    struct db_reader *r, int64_t id, struct constraints_row *ret_row, struct err *e)
 {
-    struct extras_row row = {0};
+    struct constraints_row row = {0};
     struct query q;
     int rc;
 
-    query_init(&q, r->statements, TABLE_EXTRAS, "WHERE id = ?1", e);
+    query_init(&q, r->statements, TABLE_CONSTRAINTS, "WHERE id = ?1", e);
     query_i64(&q, 1, id);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
         return rc;
     if (!found)
-        return err_set(e, ERR_NOT_FOUND, "there are no extras %lld", (long long)id);
+        return err_set(e, ERR_NOT_FOUND, "there are no constraints %lld", (long long)id);
     *ret_row = row;
     return 0;
 }

@@ -42,7 +42,7 @@ static const char baseline[] =
         " next_history INTEGER NOT NULL DEFAULT 1,"
         " next_offer INTEGER NOT NULL DEFAULT 1,"
         " next_cron INTEGER NOT NULL DEFAULT 1,"
-        " next_extras INTEGER NOT NULL DEFAULT 1"
+        " next_constraints INTEGER NOT NULL DEFAULT 1"
     ") STRICT;"
 
     /* As configured at the last start, and what was learned of them. */
@@ -230,7 +230,7 @@ static const char baseline[] =
         " nodes_min INTEGER NOT NULL DEFAULT 1,"
         " time_limit_ms INTEGER NOT NULL,"
         " market TEXT NOT NULL,"
-        " extras INTEGER NOT NULL DEFAULT 0,"
+        " constraints INTEGER NOT NULL DEFAULT 0,"
         /* how it is saved, and what a certificate is for */
         " method TEXT NOT NULL,"
         " script_key TEXT NOT NULL DEFAULT '',"
@@ -313,7 +313,8 @@ static const char baseline[] =
     "CREATE INDEX jobs_user ON jobs (user);"
     "CREATE INDEX jobs_user_live ON jobs (user) WHERE state <> 'ended';"
     /* Which constraints are still in use. */
-    "CREATE INDEX jobs_extras ON jobs (extras) WHERE extras <> 0 AND state <> 'ended';"
+    "CREATE INDEX jobs_constraints ON jobs (constraints)"
+    " WHERE constraints <> 0 AND state <> 'ended';"
     /* The tasks of an array. */
     "CREATE INDEX jobs_tasks ON jobs (array_id, array_index) WHERE array_id <> 0;"
     /* Jobs that ended last, or since a moment. */
@@ -365,7 +366,7 @@ static const char baseline[] =
     "CREATE INDEX job_workdirs_hash ON job_workdirs (hash);"
 
     /* Constraints of jobs, as text. Jobs with the same ones share a row. */
-    "CREATE TABLE extras ("
+    "CREATE TABLE constraints ("
         " id INTEGER PRIMARY KEY,"
         " text TEXT NOT NULL"
     ") STRICT;"

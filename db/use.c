@@ -121,8 +121,9 @@ static int walk(struct use *u, struct db_reader *r, const char *text, enum part 
 /* Per node of a job; an exclusive job holds the whole node. */
 #define HELD(what) "CASE WHEN x.text LIKE '%exclusive=yes%' THEN n." what " ELSE j." what " END"
 #define OF_JOB                                                                                     \
-    " JOIN jobs j ON j.id = a.job JOIN nodes n ON n.id = a.node LEFT JOIN extras x ON x.id = "     \
-    "j.extras "
+    " JOIN jobs j ON j.id = a.job JOIN nodes n ON n.id = a.node LEFT JOIN constraints x ON x.id "  \
+    "= "                                                                                           \
+    "j.constraints "
 #define NODE_COLUMNS "SELECT n.pool, n.instance <> 0, "
 
 int db_read_use(struct db_reader *r, const struct use_of *of, struct use_step *steps, db_use_fn fn,

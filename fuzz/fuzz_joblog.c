@@ -31,8 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(
             j->save_ms >= JOBLOG_UNSAID && j->ckpt_bytes >= JOBLOG_UNSAID && j->time_limit_ms >= 0);
         assert(i == 0 || l.jobs[i - 1].submit.ms <= j->submit.ms);
-        struct extras x;
-        assert(!j->extras || (extras_parse(j->extras, &x, &e) == 0 && x.input.bytes > 0));
+        struct constraints x;
+        assert(!j->constraints ||
+               (constraints_parse(j->constraints, &x, &e) == 0 && x.input.bytes > 0));
         assert(str_is_utf8(j->name, strlen(j->name)) && strlen(j->user) < CORE_NAME_MAX);
     }
     joblog_deinit(&l);

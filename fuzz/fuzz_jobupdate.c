@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .spec.nodes = 4,
         .spec.nodes_min = 2,
         .spec.ckpt_keep = 3};
-    const struct jobupdate_of of = {.row = &row, .extras = "constraint=a&b", .launch_json = "{}"};
+    const struct jobupdate_of of = {
+        .row = &row, .constraints = "constraint=a&b", .launch_json = "{}"};
     struct jobupdate u;
     struct err e = {0};
     json_t *v;

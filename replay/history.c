@@ -54,11 +54,11 @@ static const char *text_of(struct joblog *l, const char *text)
 /* Of its constraints only the input: today's nodes may have other features. */
 static int read_input(struct jobs_read *r, int64_t id, struct log_job *j)
 {
-    struct extras_row row = {0};
-    struct extras x = {0};
-    int rc = id == EXTRAS_NONE ? 0 : db_read_extras(r->db, id, &row, r->e);
+    struct constraints_row row = {0};
+    struct constraints x = {0};
+    int rc = id == CONSTRAINTS_NONE ? 0 : db_read_constraints(r->db, id, &row, r->e);
     if (rc == 0)
-        rc = extras_parse(row.text, &x, r->e);
+        rc = constraints_parse(row.text, &x, r->e);
     if (rc == 0)
         joblog_set_input(&r->log, j, &x.input);
     return rc;
@@ -98,7 +98,7 @@ static int on_job(void *ctx, const struct job_row *row)
     j->every_ms = row->spec.ckpt_every_ms;
     if (row->ckpt_bytes > 0)
         j->ckpt_bytes = row->ckpt_bytes;
-    return read_input(r, row->extras, j);
+    return read_input(r, row->constraints, j);
 }
 
 static int read_jobs(struct jobs_read *r)

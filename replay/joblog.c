@@ -29,10 +29,10 @@ const char *joblog_text(struct joblog *l, const char *text, size_t n)
 
 void joblog_set_input(struct joblog *l, struct log_job *j, const struct input *in)
 {
-    const struct extras x = {.input = *in};
-    char text[EXTRAS_TEXT_MAX];
-    extras_format(&x, text);
-    j->extras = text[0] ? own_text(l, text) : NULL;
+    const struct constraints x = {.input = *in};
+    char text[CONSTRAINTS_TEXT_MAX];
+    constraints_format(&x, text);
+    j->constraints = text[0] ? own_text(l, text) : NULL;
 }
 
 struct log_job *joblog_add(struct joblog *l)

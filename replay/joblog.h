@@ -27,7 +27,7 @@ struct log_job {
     const char *name, *user, *team, *pool; /* "" if absent. Owned by the log */
     /* constraints besides its size (core/placement/constraints.h); may be NULL. Logs only have its
      * input */
-    const char *extras;
+    const char *constraints;
     /* ends as soon as it cannot be done by finish_by (submit --deadline) */
     bool ends_late;
     struct wall submit, finish_by; /* finish_by may be WALL_NONE */

@@ -148,9 +148,9 @@ int outlook_run(
 {
     const struct config *all = o->study.config;
     struct config elastic = *all;
-    struct extras unused;
+    struct constraints unused;
     size_t n_offers = 0, n = 1;
-    if (o->job.extras && extras_parse(o->job.extras, &unused, e) != 0)
+    if (o->job.constraints && constraints_parse(o->job.constraints, &unused, e) != 0)
         return err_wrap(e, "what it asks for");
     elastic.pools = mem_array(all->n_pools + 1, sizeof *elastic.pools);
     elastic.n_pools = 0;

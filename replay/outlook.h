@@ -32,8 +32,8 @@ struct outlook {
 };
 
 /* All offers together first, then each offer that it could run on: fewest late runs first, then
- * lowest mean cost. The caller frees the list. ERR_INVALID: no machine is large enough, job.extras
- * is malformed; or study_run's error. */
+ * lowest mean cost. The caller frees the list. ERR_INVALID: no machine is large enough,
+ * job.constraints is malformed; or study_run's error. */
 int outlook_run(
     const struct outlook_options *o, struct outlook **ret_list, size_t *ret_n, struct err *e);
 

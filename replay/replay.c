@@ -234,7 +234,7 @@ static void submit(struct replay *w, const struct replay_job *j)
                         : j->finish_ms > 0 ? j->work_ms
                                            : 0,
         .spec.time_limit_ms = j->time_limit_ms};
-    struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}", .extras = j->extras};
+    struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}", .constraints = j->constraints};
     STR_COPY(row.spec.name, j->name ? j->name : "job");
     STR_COPY(row.user, j->user ? j->user : "user");
     STR_COPY(row.spec.team, j->team ? j->team : "");

@@ -34,7 +34,7 @@ struct replay_offer {
 struct replay_job {
     const char *name, *user, *team, *pool; /* NULL if absent. Borrowed */
     /* in the form of core/placement/constraints.h; borrowed, may be NULL */
-    const char *extras;
+    const char *constraints;
     int64_t submit_ms; /* after the start, in order */
     struct resources need;
     int32_t nodes; /* 0 means 1 */

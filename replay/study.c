@@ -312,7 +312,7 @@ static void add_job(struct setup *u, const struct log_job *l)
         .user = l->user[0] ? l->user : NULL,
         .team = team_of(u, l, &is_other),
         .pool = l->pool,
-        .extras = l->extras,
+        .constraints = l->constraints,
         .submit_ms = l->submit.ms - u->start_ms,
         .need = l->need,
         .nodes = l->nodes,

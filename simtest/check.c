@@ -527,13 +527,13 @@ void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node)
 
 bool wants_alone(const struct world *w, const struct job *j)
 {
-    const struct extras *x = model_extras(w->model, j->row.extras);
+    const struct constraints *x = model_constraints(w->model, j->row.constraints);
     return x && x->exclusive;
 }
 
 static bool keeps_off(const struct world *w, const struct attempt *a)
 {
-    const struct extras *x = model_extras(w->model, a->job->row.extras);
+    const struct constraints *x = model_constraints(w->model, a->job->row.constraints);
     return x && hosts_has(x->exclude, a->node->row.name);
 }
 

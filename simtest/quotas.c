@@ -200,7 +200,7 @@ static void check_choice(struct world *w, const struct attempt *a, bool by_qos)
         const struct job_row *o = &other->job->row;
         if (other->row.state == ATTEMPT_STOPPING || o->state != JOB_RUNNING || o->spec.nodes > 1 ||
             !str_eq(by_qos ? o->spec.qos : o->spec.team, by_qos ? r->spec.qos : r->spec.team) ||
-            o->extras != r->extras || wall_is_set(o->evicted_at) ||
+            o->constraints != r->constraints || wall_is_set(o->evicted_at) ||
             other->held.cpus < a->held.cpus || other->held.memory_mib < a->held.memory_mib)
             continue;
         if (unsaved_ms(other, r->evicted_at) < unsaved_ms(a, r->evicted_at))

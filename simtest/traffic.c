@@ -49,9 +49,9 @@ void traffic_written(struct world *w, const struct sim_attempt *x, int64_t bytes
 
 /* ---- what jobs read ---- */
 
-static void note_input(struct world *w, const struct extras_row *r)
+static void note_input(struct world *w, const struct constraints_row *r)
 {
-    struct sim_input in = {.extras = r->id};
+    struct sim_input in = {.constraints = r->id};
     const char *text = strstr(r->text, "input=");
     if (!text)
         return;
@@ -76,7 +76,7 @@ void traffic_started(struct world *w, const struct sim_attempt *x)
 {
     for (size_t i = 0; i < w->n_inputs; i++) {
         int64_t uusd = input_uusd(w, &w->inputs[i], x->agent->machine);
-        if (w->inputs[i].extras == world_job(w, x->job)->extras)
+        if (w->inputs[i].constraints == world_job(w, x->job)->constraints)
             add(w, x, 0, uusd * (x->rank + 1) / x->ranks - uusd * x->rank / x->ranks);
     }
 }
@@ -166,10 +166,10 @@ void traffic_check(struct world *w)
 void traffic_committed(struct world *w, const struct changes *c)
 {
     int64_t ledger = 0, bill = 0;
-    for (size_t i = 0; i < c->n_extras; i++)
-        note_input(w, &c->extras[i]);
+    for (size_t i = 0; i < c->n_constraints; i++)
+        note_input(w, &c->constraints[i]);
     for (size_t i = 0; i < c->n_jobs; i++)
-        world_job(w, c->jobs[i].id)->extras = c->jobs[i].extras;
+        world_job(w, c->jobs[i].id)->constraints = c->jobs[i].constraints;
     for (size_t i = 0; i < c->n_stored; i++)
         check_stored(w, &c->stored[i]);
     for (size_t i = 0; i < c->n_ledger; i++)

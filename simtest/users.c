@@ -161,7 +161,7 @@ static struct retries some_retries(struct world *w)
 
 /* What it asks for: of machines what those have that can be launched, since not every world has
  * reserved ones. */
-static const char *extras_of(struct world *w)
+static const char *constraints_of(struct world *w)
 {
     static const char *const all[] = {"licences=matlab:1", "licences=matlab:3 input=store:16384",
         "licences=ansys:1,matlab:2", "resources=lego:1 input=gcp/us-central1:1000000",
@@ -179,15 +179,17 @@ static const char *extras_of(struct world *w)
 
 /* With nodes for itself, or not on a node that is there, in some worlds and now and then; out is
  * where that is written. */
-static const char *and_more(struct world *w, const char *extras, char out[EXTRAS_TEXT_MAX])
+static const char *and_more(
+    struct world *w, const char *constraints, char out[CONSTRAINTS_TEXT_MAX])
 {
     bool alone = w->seed % SIM_ALONE == 0 && world_chance(w, 0.25);
     struct link *first = list_first(model_nodes(w->model));
     bool excludes = w->seed % SIM_EXCLUDE == 0 && first && world_chance(w, 0.25);
     if (!alone && !excludes)
-        return extras;
-    snprintf(out, EXTRAS_TEXT_MAX, "%s%s%s%s%s%s", extras ? extras : "", extras ? " " : "",
-        alone ? "exclusive=yes" : "", alone && excludes ? " " : "", excludes ? "exclude=" : "",
+        return constraints;
+    snprintf(out, CONSTRAINTS_TEXT_MAX, "%s%s%s%s%s%s", constraints ? constraints : "",
+        constraints ? " " : "", alone ? "exclusive=yes" : "", alone && excludes ? " " : "",
+        excludes ? "exclude=" : "",
         excludes ? LIST_ENTRY(first, struct node, in_all)->row.name : "");
     return out;
 }
@@ -213,9 +215,9 @@ static void submit(struct world *w)
         /* agents here do not look at it */
         .spec.time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0,
         .spec.drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
-    char text[EXTRAS_TEXT_MAX];
+    char text[CONSTRAINTS_TEXT_MAX];
     struct job_texts texts = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}",
-        .extras = and_more(w, extras_of(w), text)};
+        .constraints = and_more(w, constraints_of(w), text)};
     STR_COPY(row.spec.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
     row.spec.retries = some_retries(w);
@@ -238,7 +240,7 @@ static void submit(struct world *w)
     row.spec.market = (enum market_wish)world_between(w, 0, 2);
     if (w->seed % SIM_REQUIRE == 0 && row.spec.market == WISH_SPOT)
         row.spec.market = WISH_ANY; /* or it may wait for ever */
-    if (texts.extras && strstr(texts.extras, "z2"))
+    if (texts.constraints && strstr(texts.constraints, "z2"))
         row.spec.market = WISH_ANY; /* likewise */
     if (row.spec.market == WISH_ANY && world_chance(w, 0.1)) {
         row.spec.work_ms = world_between(w, 1000, 1800000);
@@ -283,7 +285,7 @@ struct updating {
     uint64_t fields;
     int32_t at_once;
     struct job_row to;
-    const char *extras;
+    const char *constraints;
     struct submission s; /* what it is to depend on */
 };
 
@@ -295,7 +297,7 @@ static int apply_updating(void *ctx, struct tick *t, int64_t *ret_id, struct err
             .by = "ann",
             .fields = u->fields,
             .to = &u->to,
-            .extras = u->extras,
+            .constraints = u->constraints,
             .at_once = u->at_once,
             .depends = &u->s.after}};
     bool asks = (u->fields & UPDATE_BIT(UPDATE_DEPENDS)) && u->s.asks;
@@ -336,7 +338,7 @@ static void update_a_job(struct world *w, int64_t job)
         u->fields &= ~(
             UPDATE_BIT(UPDATE_RETRIES) | UPDATE_BIT(UPDATE_NODES) | UPDATE_BIT(UPDATE_TIME_LIMIT));
     u->s.follows = world_chance(w, 0.3);
-    u->extras = licences[world_between(w, 0, 2)];
+    u->constraints = licences[world_between(w, 0, 2)];
     u->to.spec.nodes = (int32_t)world_between(w, 1, 3);
     u->to.spec.nodes_min = (int32_t)world_between(w, 0, u->to.spec.nodes);
     u->to.spec.script_on = world_chance(w, 0.3) ? SCRIPT_ON_FIRST : SCRIPT_ON_EACH;

@@ -272,7 +272,7 @@ struct sim_transfer {
 };
 /* What jobs that ask for this read when they start. */
 struct sim_input {
-    int64_t extras, bytes;
+    int64_t constraints, bytes;
     char from[8]; /* a provider; "store" */
 };
 void traffic_prices(const struct world *w, struct pool_row *p);
@@ -333,7 +333,7 @@ struct sim_job {
     struct ckpt_ref last_good;
     int64_t from_attempt;           /* its user gave up what was before, as is committed */
     bool paid;                      /* from the budget */
-    int64_t extras;                 /* what it asks for, as is committed */
+    int64_t constraints;            /* what it asks for, as is committed */
     int64_t cost_uusd, ledger_uusd; /* likewise what it cost, and what the ledger has of it */
     int64_t attempts, ends, ends_delivered;
     bool has_begun; /* it, or a task of it */

@@ -139,7 +139,7 @@ static int read_input(struct forecast *f, const char *arg)
     if (rc == 0) {
         const char *place = json_string_value(json_object_get(data, "place"));
         free(f->input);
-        f->o.job.extras = f->input = mem_printf(
+        f->o.job.constraints = f->input = mem_printf(
             "input=%s:%lld", place ? place : "store", (long long)cli_int(data, "bytes", 0));
     } else {
         cli_error("%s", e.text);

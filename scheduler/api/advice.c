@@ -122,14 +122,15 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
 {
     const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
     const struct attempt *first = job_attempt(job);
-    const struct extras *extras = model_extras(tick_model(x->api->o.tick), job->row.extras);
+    const struct constraints *constraints =
+        model_constraints(tick_model(x->api->o.tick), job->row.constraints);
     struct advice out[ADVICE_CODES];
     struct diagnose_rank *ranks = mem_array(all->n_ranks, sizeof(*ranks));
     struct advise_gpu *gpus = mem_array(all->n_gpus, sizeof(*gpus));
     struct advise_job j = {.cpus = first->held.cpus,
         .gpus = first->held.gpus,
         .memory_bytes = first->held.memory_mib << 20,
-        .exclusive = extras && extras->exclusive,
+        .exclusive = constraints && constraints->exclusive,
         .ranks = ranks,
         .n_ranks = all->n_ranks,
         .gpu = gpus,

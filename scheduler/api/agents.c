@@ -142,7 +142,7 @@ static int apply_join(struct joining *j, struct tick *t, int64_t instance, const
     STR_COPY(node.version, j->join.version);
     node.criu = sessions_criu_ability(j->join.criu);
     STR_COPY(node.criu_text, j->join.criu_text);
-    sessions_read_extras(j->join.features, j->join.resources, node.features, node.resources);
+    sessions_read_constraints(j->join.features, j->join.resources, node.features, node.resources);
     node.gpu.memory_mib = j->join.gpu_memory_mib;
     gpu_model(j->join.gpu_model, node.gpu.model);
     struct event ev = {.type = EV_JOIN, .join = {.node = &node, .instance = instance}};

@@ -10,7 +10,7 @@
 #include "job/attributes.h"
 #include "scheduler/ca.h"
 #include "scheduler/api/jobspec.h"
-#include "scheduler/api/json_extras.h"
+#include "scheduler/api/json_constraints.h"
 #include <stdlib.h>
 
 #define LOG_PIECE_MAX (256 << 10)
@@ -338,11 +338,12 @@ json_t *api_live_job(const struct api *api, const struct job_row *row, const cha
     json_t *o = job_json(api, row, j);
     json_object_set_new(o, "ref", ref_json(row, a ? &a->row : NULL));
     json_object_set_new(o, "pool_used", pool_used(api, row, j, stored_pool));
-    struct extras_row extras = {0};
+    struct constraints_row constraints = {0};
     struct err e;
-    if (row->extras != EXTRAS_NONE && db_read_extras(api->o.reader, row->extras, &extras, &e) != 0)
+    if (row->constraints != CONSTRAINTS_NONE &&
+        db_read_constraints(api->o.reader, row->constraints, &constraints, &e) != 0)
         log_error("what a job asks for cannot be read", log_i("job", row->id), log_err(&e));
-    json_set_extras(o, extras.text);
+    json_set_constraints(o, constraints.text);
     set_document(api, row->id, o);
     return o;
 }

@@ -301,7 +301,7 @@ static void read_constraint(struct json_reader *r, struct constraint *ret_constr
 }
 
 /* A program sees GPUs or slices of them, not both. */
-static void check_slices(struct json_reader *r, const struct extras *x)
+static void check_slices(struct json_reader *r, const struct constraints *x)
 {
     char slice[GPU_MODEL_MAX];
     for (size_t i = 0; r->rc == 0 && i < x->resources.n; i++)
@@ -338,12 +338,12 @@ static void read_input(struct json_reader *r, struct input *ret_input)
 }
 
 /* What it asks for beside cpus, GPUs and memory, in words of the core. */
-static char *read_extras(struct json_reader *r)
+static char *read_constraints(struct json_reader *r)
 {
-    struct extras x = {0};
-    char text[EXTRAS_TEXT_MAX];
+    struct constraints x = {0};
+    char text[CONSTRAINTS_TEXT_MAX];
     const char *model = json_opt_str(r, "gpu_model", GPU_MODEL_MAX - 1, "");
-    x.gpu.memory_mib = json_opt_i64(r, "gpu_memory_mib", 0, EXTRAS_GPU_MIB_MAX, 0);
+    x.gpu.memory_mib = json_opt_i64(r, "gpu_memory_mib", 0, CONSTRAINTS_GPU_MIB_MAX, 0);
     gpu_model(r->rc == 0 ? model : "", x.gpu.model);
     if (r->rc == 0 && gpu_slice(model, x.gpu.model))
         json_reader_fail(
@@ -358,7 +358,7 @@ static char *read_extras(struct json_reader *r)
     read_hosts(r, "nodelist", x.nodes);
     read_hosts(r, "exclude", x.exclude);
     read_input(r, &x.input);
-    extras_format(&x, text);
+    constraints_format(&x, text);
     return mem_strdup(text);
 }
 
@@ -586,7 +586,7 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
     s.texts.labels_json =
         read_texts(&r, "labels", JOBSPEC_LABELS_MAX, is_label_name, "a label's name");
     s.texts.launch_json = read_launch(&r, &s.row);
-    s.texts.extras = read_extras(&r);
+    s.texts.constraints = read_constraints(&r);
     s.texts.notify_json = read_notify(&r, &s.row);
     s.texts.document_json = read_document(&r);
     int rc = json_reader_finish(&r);

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "job/attributes.h"
 #include "scheduler/core/placement/constraints.h"
-#include "scheduler/api/json_extras.h"
+#include "scheduler/api/json_constraints.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,9 +111,9 @@ static json_t *spec_of(const struct jobupdate_of *of, uint64_t fields)
     if (launch_json)
         json_object_set_new(o, "launch", launch_json);
     if (changes_any(fields, UPDATE_BIT(UPDATE_GPUS))) { /* slices exclude GPUs */
-        struct extras x;
+        struct constraints x;
         struct err unused;
-        if (extras_parse(of->extras, &x, &unused) == 0)
+        if (constraints_parse(of->constraints, &x, &unused) == 0)
             json_object_set_new(o, "resources", json_counts(&x.resources));
     }
     return o;
@@ -188,7 +188,7 @@ struct event jobupdate_event(const struct jobupdate *u, int64_t job, const char 
         .update = {.job = job,
             .fields = u->fields,
             .to = &u->to.row,
-            .extras = u->to.texts.extras,
+            .constraints = u->to.texts.constraints,
             .document = u->document,
             .depends = u->to.depends,
             .n_depends = u->to.n_depends,

@@ -13,7 +13,7 @@
 /* The current values of the job with which a change may conflict. Borrowed. */
 struct jobupdate_of {
     const struct job_row *row;
-    const char *extras;      /* constraints.h; "" = none */
+    const char *constraints; /* constraints.h; "" = none */
     const char *launch_json; /* of its spec; may be NULL */
 };
 

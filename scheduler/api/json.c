@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "job/spec_json.h"
-#include "scheduler/api/json_extras.h"
+#include "scheduler/api/json_constraints.h"
 #include <stdlib.h>
 
 json_t *api_json_time(struct wall w)

@@ -82,11 +82,11 @@ static int parse(const struct api *a, const struct job_row *row, const json_t *b
     struct jobupdate *ret_update, struct err *e)
 {
     struct spec_change spec = {0};
-    struct extras_row extras = {0};
+    struct constraints_row constraints = {0};
     int rc = db_read_spec(a->o.reader, row->id, &spec, e);
-    if (rc == 0 && row->extras != EXTRAS_NONE)
-        rc = db_read_extras(a->o.reader, row->extras, &extras, e);
-    const struct jobupdate_of of = {row, extras.text, spec.launch_json};
+    if (rc == 0 && row->constraints != CONSTRAINTS_NONE)
+        rc = db_read_constraints(a->o.reader, row->constraints, &constraints, e);
+    const struct jobupdate_of of = {row, constraints.text, spec.launch_json};
     if (rc == 0)
         rc = jobupdate_parse(body, &of, ret_update, e);
     if (rc == 0 && (rc = check_names(a, ret_update, e)) != 0)

@@ -5,7 +5,7 @@
 #include "scheduler/config/pooldiff.h"
 
 #include "base/str.h"
-#include "scheduler/api/json_extras.h"
+#include "scheduler/api/json_constraints.h"
 #include <stdio.h>
 #include <string.h>
 

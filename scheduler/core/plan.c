@@ -214,7 +214,7 @@ static bool is_due(struct mono due, struct stamp now)
  * since the cursor was last behind all nothing is stored. */
 static int64_t unfit_at(const struct planner *p, const struct model *m, const struct kind *k)
 {
-    const struct extras *x = k->first->extras;
+    const struct constraints *x = k->first->constraints;
     int64_t known = (int64_t)(intptr_t)map_get(&p->unfit, k->id) - 1;
     bool was_there = p->seen.anew == model_versions(m)->anew && k->id < p->seen.fresh &&
                      !(x && x->licences.n > 0);
@@ -265,19 +265,19 @@ static bool find_place(struct planner *p, const struct model *m, const struct sh
 
 static bool wants_of(const struct shape *s, const struct licence *l)
 {
-    return counts_of(&s->extras->licences, l->what.name) > 0;
+    return counts_of(&s->constraints->licences, l->what.name) > 0;
 }
 
 /* The licences that it asks for are not for it now: too few are free, or who stands before it lacks
  * them only. */
 static bool lacks_licences(const struct planner *p, const struct model *m, const struct shape *s)
 {
-    if (!s->extras || s->extras->licences.n == 0)
+    if (!s->constraints || s->constraints->licences.n == 0)
         return false;
     for (size_t i = 0; p->is_wanting && i < licences_count(m); i++)
         if (wants_of(s, licence_at(m, i)) && place_order(p->wanting[i], queue_place(s)) < 0)
             return true;
-    return licences_lack(m, s->extras) != NULL;
+    return licences_lack(m, s->constraints) != NULL;
 }
 
 /* It would start but for licences, as things are now: what stands behind it has to leave it those
@@ -285,7 +285,8 @@ static bool lacks_licences(const struct planner *p, const struct model *m, const
 static void note_wanting(struct planner *p, const struct model *m, const struct shape *s)
 {
     for (size_t i = 0; i < licences_count(m); i++)
-        if (counts_of(&s->extras->licences, licence_at(m, i)->what.name) > licence_at(m, i)->what.n)
+        if (counts_of(&s->constraints->licences, licence_at(m, i)->what.name) >
+            licence_at(m, i)->what.n)
             return; /* the configuration has fewer of them now: it cannot start at all */
     for (size_t i = 0; i < licences_count(m); i++) {
         if (!p->is_wanting)

@@ -76,7 +76,7 @@ typedef void (*sessions_reply_fn)(void *ctx, const struct err *e, const struct w
 
 /* Converts the features and resources that an agent reports to the form of rows; unreadable ones
  * are omitted. */
-void sessions_read_extras(const char *features, const char *resources,
+void sessions_read_constraints(const char *features, const char *resources,
     char ret_features[FEATURES_TEXT_MAX], char ret_resources[COUNTS_TEXT_MAX]);
 
 /* Handles one status of a node. Replies ERR_NOT_FOUND if there is no such node (deleted, or its

@@ -102,7 +102,7 @@ static void add_expected(
 static void add_row(const struct model *m, const struct attempt *a, struct wire_desired_attempt *d)
 {
     const struct job_row *j = &a->job->row;
-    const struct extras *x = model_extras(m, j->extras);
+    const struct constraints *x = model_constraints(m, j->constraints);
     STR_COPY(d->name, j->spec.name);
     STR_COPY(d->user, j->user);
     d->cpus = a->held.cpus;

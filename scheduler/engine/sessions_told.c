@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "scheduler/engine/sessions_words.h"
 
-void sessions_read_extras(const char *features, const char *resources,
+void sessions_read_constraints(const char *features, const char *resources,
     char ret_features[FEATURES_TEXT_MAX], char ret_resources[COUNTS_TEXT_MAX])
 {
     struct counts counts = {0};
@@ -257,7 +257,7 @@ static void post_facts(struct sessions *s, const struct node *node, const struct
     struct event ev = {
         .type = EV_FACTS, .facts = {.node = node->row.id, .criu = sessions_criu_ability(st->criu)}};
     STR_COPY(ev.facts.criu_text, st->criu_text);
-    sessions_read_extras(st->features, st->resources, ev.facts.features, ev.facts.resources);
+    sessions_read_constraints(st->features, st->resources, ev.facts.features, ev.facts.resources);
     ev.facts.gpu.memory_mib = st->gpu_memory_mib;
     gpu_model(st->gpu_model, ev.facts.gpu.model);
     if (ev.facts.criu != node->row.criu || !str_eq(ev.facts.criu_text, node->row.criu_text) ||

@@ -165,21 +165,22 @@ int64_t lab_submit(struct lab *l, const struct job_row *row)
     return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = row, .texts = &texts}});
 }
 
-static int try_asking(struct lab *l, const struct job_row *row, const char *extras, int64_t *ret_id)
+static int try_asking(
+    struct lab *l, const struct job_row *row, const char *constraints, int64_t *ret_id)
 {
     struct job_texts texts = {.script = "#!/bin/sh\ntrue\n",
         .args_json = "[]",
         .env_json = "{}",
         .cwd = "/",
         .labels_json = "{}",
-        .extras = extras};
+        .constraints = constraints};
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = row, .texts = &texts}};
     return lab_try(l, &ev, ret_id);
 }
 
-int lab_try_asking(struct lab *l, const struct job_row *row, const char *extras)
+int lab_try_asking(struct lab *l, const struct job_row *row, const char *constraints)
 {
-    return try_asking(l, row, extras, NULL);
+    return try_asking(l, row, constraints, NULL);
 }
 
 void lab_refused(struct lab *l, const struct job_row *r, const char *words)
@@ -190,11 +191,11 @@ void lab_refused(struct lab *l, const struct job_row *r, const char *words)
         fail_msg("%s", l->e.text);
 }
 
-int64_t lab_submit_asking(struct lab *l, const struct job_row *row, const char *extras)
+int64_t lab_submit_asking(struct lab *l, const struct job_row *row, const char *constraints)
 {
     int64_t id = CORE_ID_NONE;
-    if (try_asking(l, row, extras, &id) != 0)
-        fail_msg("%s: %s", extras, l->e.text);
+    if (try_asking(l, row, constraints, &id) != 0)
+        fail_msg("%s: %s", constraints, l->e.text);
     return id;
 }
 

@@ -73,10 +73,10 @@ struct job_row lab_job(int32_t cpus);
 int64_t lab_submit(struct lab *l, const struct job_row *row);
 /* A submit of it is ERR_INVALID, and the reason has these words. */
 void lab_refused(struct lab *l, const struct job_row *row, const char *words);
-/* With extras as core/placement/constraints.h has them. */
-int64_t lab_submit_asking(struct lab *l, const struct job_row *row, const char *extras);
+/* With constraints as core/placement/constraints.h has them. */
+int64_t lab_submit_asking(struct lab *l, const struct job_row *row, const char *constraints);
 /* what a submit answers */
-int lab_try_asking(struct lab *l, const struct job_row *row, const char *extras);
+int lab_try_asking(struct lab *l, const struct job_row *row, const char *constraints);
 int64_t lab_submit_cpus(struct lab *l, int32_t cpus);
 int64_t lab_submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish);
 /* a node of "base" */

@@ -41,7 +41,7 @@ void shelf_deinit(struct shelf *s)
     free(s->drills);
     free(s->accounts);
     free(s->budgets);
-    free(s->extras);
+    free(s->constraints);
     free(s->leftovers);
     free(s->stored);
     *s = (struct shelf){0};
@@ -270,10 +270,10 @@ void shelf_put(struct shelf *s, const struct changes *c)
         put_array(s, &c->arrays[k]);
     for (size_t k = 0; k < c->n_depends; k++)
         put_dependency(s, &c->depends[k]);
-    for (size_t k = 0; k < c->n_extras; k++)
-        *APPEND(s->extras, s->n_extras) = c->extras[k];
+    for (size_t k = 0; k < c->n_constraints; k++)
+        *APPEND(s->constraints, s->n_constraints) = c->constraints[k];
     s->counters = (struct model_counters){c->next_job, c->next_node, c->next_instance,
-        c->next_history, c->next_offer, c->next_cron, c->next_extras};
+        c->next_history, c->next_offer, c->next_cron, c->next_constraints};
 }
 
 static bool is_open(const struct shelf *s, const struct dependency_row *r)
@@ -436,10 +436,10 @@ static bool is_of_tasks(const struct shelf *s, int64_t array)
     return is && s->jobs[array].state != JOB_ENDED;
 }
 
-static bool is_asked_for(const struct shelf *s, int64_t extras)
+static bool is_asked_for(const struct shelf *s, int64_t constraints)
 {
     for (size_t k = 1; k < s->n_jobs; k++)
-        if (s->jobs[k].id && s->jobs[k].state != JOB_ENDED && s->jobs[k].extras == extras)
+        if (s->jobs[k].id && s->jobs[k].state != JOB_ENDED && s->jobs[k].constraints == constraints)
             return true;
     return false;
 }
@@ -475,9 +475,9 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
         must(model_load_account(m, &s->accounts[k], &e), &e);
     for (size_t k = 0; k < s->n_budgets; k++)
         must(model_load_budget(m, &s->budgets[k], &e), &e);
-    for (size_t k = 0; k < s->n_extras; k++)
-        if (is_asked_for(s, s->extras[k].id))
-            must(model_load_extras(m, &s->extras[k], &e), &e);
+    for (size_t k = 0; k < s->n_constraints; k++)
+        if (is_asked_for(s, s->constraints[k].id))
+            must(model_load_constraints(m, &s->constraints[k], &e), &e);
     for (size_t k = 1; k < s->n_jobs; k++)
         if (s->jobs[k].id && s->jobs[k].state != JOB_ENDED)
             must(model_load_job(m, &s->jobs[k], now, &e), &e);

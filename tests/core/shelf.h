@@ -39,8 +39,8 @@ struct shelf {
     size_t n_arrays;
     struct dependency_row *depends; /* of each the last */
     size_t n_depends;
-    struct extras_row *extras; /* all that were told */
-    size_t n_extras;
+    struct constraints_row *constraints; /* all that were told */
+    size_t n_constraints;
     struct leftover_row *leftovers; /* by job */
     size_t n_leftovers;
     struct stored_row *stored; /* likewise */

@@ -36,12 +36,12 @@ static int64_t join_gpus(struct lab *l, const char *name, int32_t cpus, int32_t 
 }
 
 static int64_t submit(
-    struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms, const char *extras)
+    struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms, const char *constraints)
 {
     struct job_row r = lab_job(cpus);
     r.spec.nodes = nodes;
     r.spec.time_limit_ms = limit_ms;
-    return lab_submit_asking(l, &r, extras);
+    return lab_submit_asking(l, &r, constraints);
 }
 
 static bool says(const struct lab *l, int64_t job, const char *code, const char *text)

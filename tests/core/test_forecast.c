@@ -359,7 +359,8 @@ static void what_its_input_would_cost_is_told(void **state)
     static const struct ranges tasks = {1, {{0, 9, 1}}};
     struct lab l;
     struct job_row r = lab_job(4);
-    const struct job_texts texts = {.extras = "input=gcp/us-central1:150323855360"}, none = {0};
+    const struct job_texts texts = {.constraints = "input=gcp/us-central1:150323855360"},
+                           none = {0};
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = &r, .texts = &texts}};
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m5", 4); /* of aws */
@@ -381,7 +382,7 @@ static void what_its_input_would_cost_is_told(void **state)
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_int_equal(t.input_uusd, 10 * 140 * 120000);
     struct forecast f;
-    int64_t id = lab_submit_asking(&l, &r, texts.extras); /* nothing is there yet */
+    int64_t id = lab_submit_asking(&l, &r, texts.constraints); /* nothing is there yet */
     assert_true(core_forecast(l.m, l.now, id, &f));
     assert_int_equal(f.input_uusd, 140 * 120000);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = id});

@@ -522,7 +522,7 @@ static void a_rebalance_that_comes_true_makes_saves_more_frequent(void **state)
 /* ---- back to what costs less ---- */
 
 /* Spot is refused, so the job runs on-demand; it has saved. */
-static void in_a_drought_asking(struct lab *l, int64_t return_ms, const char *extras)
+static void in_a_drought_asking(struct lab *l, int64_t return_ms, const char *constraints)
 {
     struct job_row r = lab_job(4);
     lab_init(l);
@@ -530,7 +530,7 @@ static void in_a_drought_asking(struct lab *l, int64_t return_ms, const char *ex
     struct pool_row p = lab_pool(l, "burst");
     p.return_ms = return_ms;
     lab_set_pool(l, p);
-    lab_submit_asking(l, &r, extras);
+    lab_submit_asking(l, &r, constraints);
     lab_plan(l);
     lab_apply(l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {1, true, "no capacity"}});
     lab_plan(l);

@@ -52,7 +52,7 @@ static struct job *any_running(struct storm *st)
 }
 
 /* Some of it nobody has, some only now and then. */
-static const char *any_extras(struct storm *st)
+static const char *any_constraints(struct storm *st)
 {
     static const char *const all[] = {"constraint=ib", "constraint=ib|old", "constraint=spot&ib",
         "constraint=never", "resources=lego:1", "resources=lego:2",
@@ -101,7 +101,7 @@ static void submit(struct storm *st)
         .env_json = "{}",
         .cwd = "/",
         .labels_json = "{}",
-        .extras = any_extras(st)};
+        .constraints = any_constraints(st)};
     struct depend_ask asks[2] = {{.kind = (enum depend_kind)below(st, DEPEND_SINGLETON + 1)},
         {.kind = (enum depend_kind)below(st, DEPEND_SINGLETON)}};
     for (size_t k = 0; k < 2; k++)
@@ -190,7 +190,7 @@ static void update(struct storm *st)
                               .by = "ann",
                               .fields = fields,
                               .to = &to,
-                              .extras = any_extras(st),
+                              .constraints = any_constraints(st),
                               .depends = asks,
                               .n_depends = (size_t)below(st, 3),
                               .at_once = (int32_t)below(st, 4) - 1,

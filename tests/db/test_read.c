@@ -831,14 +831,14 @@ static void assert_use(const char *pool, int64_t from_h, int64_t to_h, const cha
     buf_deinit(&got);
 }
 
-static void add_use_job(struct db_batch *b, int64_t id, int32_t gpus, int64_t extras)
+static void add_use_job(struct db_batch *b, int64_t id, int32_t gpus, int64_t constraints)
 {
     batch_add(b, TABLE_JOBS,
         &(struct job_row){.id = id,
             .user = "ada",
             .state = JOB_RUNNING,
             .spec.need = {.cpus = 2, .gpus = gpus},
-            .extras = extras});
+            .constraints = constraints});
 }
 
 static void what_there_was_and_what_it_was_used_for(void **state)
@@ -848,7 +848,7 @@ static void what_there_was_and_what_it_was_used_for(void **state)
     add_use_job(&b, 1, 4, 0);
     add_use_job(&b, 2, 1, 7);
     add_use_job(&b, 3, 2, 0);
-    batch_add(&b, TABLE_EXTRAS, &(struct extras_row){.id = 7, .text = "exclusive=yes"});
+    batch_add(&b, TABLE_CONSTRAINTS, &(struct constraints_row){.id = 7, .text = "exclusive=yes"});
     batch_add(&b, TABLE_NODES,
         &(struct node_row){.id = 1,
             .pool = "base",

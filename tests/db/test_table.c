@@ -308,7 +308,7 @@ static void every_field_of_a_row_is_stored(void **state)
     CHECK_STORED(TABLE_LEFTOVERS, leftover_row, 0, 0);
     CHECK_STORED(TABLE_LEDGER, ledger_row, 0, 0);
     CHECK_STORED(TABLE_DRILLS, drill_row, 0, 0);
-    CHECK_STORED(TABLE_EXTRAS, extras_row, 0, 0);
+    CHECK_STORED(TABLE_CONSTRAINTS, constraints_row, 0, 0);
     CHECK_STORED(TABLE_ARRAYS, array_row, 0, 0);
     CHECK_STORED(TABLE_DEPENDENCIES, dependency_row, 0, 0);
     CHECK_STORED(TABLE_ACCOUNTS, account_row, 0, 0);

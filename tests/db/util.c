@@ -243,7 +243,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_LEFTOVERS, leftovers, leftover_row),
     PLACE_IN_CHANGES(TABLE_STORED, stored, stored_row),
     PLACE_IN_CHANGES(TABLE_DRILLS, drills, drill_row),
-    PLACE_IN_CHANGES(TABLE_EXTRAS, extras, extras_row),
+    PLACE_IN_CHANGES(TABLE_CONSTRAINTS, constraints, constraints_row),
     PLACE_IN_CHANGES(TABLE_ARRAYS, arrays, array_row),
     PLACE_IN_CHANGES(TABLE_DEPENDENCIES, depends, dependency_row),
     PLACE_IN_CHANGES(TABLE_ACCOUNTS, accounts, account_row),

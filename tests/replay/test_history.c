@@ -82,9 +82,10 @@ static void jobs_are_what_the_ledger_calls_useful(void **state)
     add_time(&b, 1, LEDGER_SAVE, MINUTE);
     add_time(&b, 1, LEDGER_USEFUL, 3 * MINUTE); /* of its second attempt */
     add_job(&b, 2, CKPT_NONE, 2, JOB_ENDED);
-    b.changes.jobs[1].extras = 5;
-    batch_add(&b, TABLE_EXTRAS,
-        &(struct extras_row){.id = 5, .text = "gpu=a100 exclusive=yes input=aws/us-east-1:1024"});
+    b.changes.jobs[1].constraints = 5;
+    batch_add(&b, TABLE_CONSTRAINTS,
+        &(struct constraints_row){
+            .id = 5, .text = "gpu=a100 exclusive=yes input=aws/us-east-1:1024"});
     add_time(&b, 2, LEDGER_USEFUL, 4 * MINUTE); /* of each of its ranks */
     add_time(&b, 2, LEDGER_USEFUL, 4 * MINUTE);
     add_job(&b, 3, CKPT_COOP, 1, JOB_ENDED); /* cancelled before it ran */
@@ -104,8 +105,9 @@ static void jobs_are_what_the_ledger_calls_useful(void **state)
     assert_int_equal(l.jobs[1].work_ms, 4 * MINUTE);
     assert_int_equal(l.jobs[1].nodes, 2);
     assert_int_equal(l.jobs[1].save_ms, 0);
-    assert_null(l.jobs[0].extras);
-    assert_string_equal(l.jobs[1].extras, "input=aws/us-east-1:1024"); /* the rest is of nodes */
+    assert_null(l.jobs[0].constraints);
+    assert_string_equal(
+        l.jobs[1].constraints, "input=aws/us-east-1:1024"); /* the rest is of nodes */
     joblog_deinit(&l);
     db_close(d);
 }

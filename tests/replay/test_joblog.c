@@ -80,16 +80,16 @@ static void a_log_says_what_jobs_read(void **state)
     struct joblog l = read_log("jobs.csv",
         "submit,run,input,input_place\n0,1,140G,aws/us-east-1\n1,1,512M,\n2,1,1G,store\n3,1,,aws/"
         "us-east-1\n4,1,0,\n5,1,140G,aws/us-east-1\n");
-    static const char *const extras[] = {"input=aws/us-east-1:150323855360",
+    static const char *const constraints[] = {"input=aws/us-east-1:150323855360",
         "input=store:536870912", "input=store:1073741824", NULL, NULL};
     assert_int_equal(l.n, 6);
     for (int i = 0; i < 5; i++) {
-        if (extras[i])
-            assert_string_equal(l.jobs[i].extras, extras[i]);
+        if (constraints[i])
+            assert_string_equal(l.jobs[i].constraints, constraints[i]);
         else
-            assert_null(l.jobs[i].extras);
+            assert_null(l.jobs[i].constraints);
     }
-    assert_ptr_equal(l.jobs[5].extras, l.jobs[0].extras);
+    assert_ptr_equal(l.jobs[5].constraints, l.jobs[0].constraints);
     joblog_deinit(&l);
 #define JOB                                                                                        \
     "{\"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": \"2026-08-01T00:00:00Z\", "      \
@@ -97,8 +97,8 @@ static void a_log_says_what_jobs_read(void **state)
     l = read_log(
         "jobs.json", "[" JOB "{\"place\": \"gcp/us-central1\", \"bytes\": 7}}, " JOB "null}]");
     assert_int_equal(l.n, 2);
-    assert_string_equal(l.jobs[0].extras, "input=gcp/us-central1:7");
-    assert_null(l.jobs[1].extras);
+    assert_string_equal(l.jobs[0].constraints, "input=gcp/us-central1:7");
+    assert_null(l.jobs[1].constraints);
     joblog_deinit(&l);
     static const char *const wrong[] = {"{\"bytes\": 0}}]", "{\"bytes\": 1152921504606846977}}]",
         "{\"place\": \"aws\", \"bytes\": 7}}]", "{}}]", "7}]"};

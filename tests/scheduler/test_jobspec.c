@@ -260,7 +260,7 @@ static void an_image_asks_for_nodes_that_can_run_it(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char *text = mem_printf("{\"script\": \"#!/bin/sh\\n\", \"cwd\": \"/\", %s}", cases[i][0]);
         struct jobspec s = parsed(text);
-        assert_string_equal(s.texts.extras, cases[i][1]);
+        assert_string_equal(s.texts.constraints, cases[i][1]);
         jobspec_deinit(&s);
         free(text);
     }
@@ -272,7 +272,7 @@ static void nodes_and_a_deadline_are_read(void **state)
     struct jobspec s = parsed("{\"script\": \"#!/bin/sh\\n\", \"cwd\": \"/\", \"nodelist\": "
                               "\"n3,n1,n2\", \"exclude\": \"n2\","
                               "\"deadline_at_ms\": 1790000000000, \"kill_on_invalid_dep\": false}");
-    assert_string_equal(s.texts.extras, "nodes=n[1-3] exclude=n2");
+    assert_string_equal(s.texts.constraints, "nodes=n[1-3] exclude=n2");
     assert_int_equal(s.row.spec.deadline_ms, 1790000000000);
     assert_true(s.row.spec.keep_unmeetable);
     jobspec_deinit(&s);

@@ -32,7 +32,7 @@
 struct imagined {
     struct job job;
     struct shape shape;
-    struct extras extras;
+    struct constraints constraints;
     struct labels labels;
     struct account account; /* if there is none yet; likewise */
     struct team team;
@@ -61,9 +61,9 @@ static void imagine(const struct model *m, const struct event *submit, const str
     labels_of_submit(m, submit, &i->labels);
     if (i->labels.names[0])
         j->labels = &i->labels;
-    bool asks =
-        submit->submit.texts && submit->submit.texts->extras && submit->submit.texts->extras[0];
-    queue_describe(m, j, asks ? &i->extras : NULL, &i->shape);
+    bool asks = submit->submit.texts && submit->submit.texts->constraints &&
+                submit->submit.texts->constraints[0];
+    queue_describe(m, j, asks ? &i->constraints : NULL, &i->shape);
     i->shape.head = j->row.id;
     i->shape.place_16 = shape_place_16(m, &i->shape, job_since_ms(j));
 }
@@ -207,7 +207,7 @@ int core_estimate(
 {
     struct imagined *i = mem_alloc(sizeof *i);
     struct job_row own;
-    int rc = submit_check(m, submit, &own, &i->extras, e);
+    int rc = submit_check(m, submit, &own, &i->constraints, e);
     if (!rc) {
         imagine(m, submit, &own, i);
         rc = limits_check_submit(

@@ -40,7 +40,7 @@ void explain_say(struct answer *a, const char *code, const char *fmt, ...)
 /* Who has the licences that it waits for. */
 static void explain_licences(const struct model *m, const struct job *j, struct answer *a)
 {
-    const struct extras *x = j->shape->extras;
+    const struct constraints *x = j->shape->constraints;
     for (size_t i = 0; x && i < x->licences.n; i++) {
         const struct count *want = &x->licences.v[i];
         const struct licence *l = licence_named(m, want->name);
@@ -51,8 +51,8 @@ static void explain_licences(const struct model *m, const struct job *j, struct 
         int64_t told = 0;
         const struct job *other;
         for (size_t pos = 0; used > 0 && (other = model_next_job(m, &pos)) != NULL;) {
-            int64_t held = other->shape->extras && job_attempt(other)
-                               ? counts_of(&other->shape->extras->licences, want->name)
+            int64_t held = other->shape->constraints && job_attempt(other)
+                               ? counts_of(&other->shape->constraints->licences, want->name)
                                : 0;
             size_t n = strlen(who);
             if (held > 0 && told++ < HOLDERS_TOLD)
@@ -284,7 +284,8 @@ static void explain_budget(
 {
     char again[64] = "", in[32], input[64];
     struct stamp now = v->now;
-    int64_t uusd_h = v->unpaid_uusd_h, input_uusd = pool_input_uusd(v->unpaid_in, j->shape->extras);
+    int64_t uusd_h = v->unpaid_uusd_h,
+            input_uusd = pool_input_uusd(v->unpaid_in, j->shape->constraints);
     int64_t needs = budgets_needs(b, j->shape, uusd_h, input_uusd), spent = b->spent;
     const char *period = budget_period_names[b->options->period];
     if (now.wall.ms > b->at.ms)
@@ -333,7 +334,8 @@ static void explain_money(const struct job *j, const struct survey *v, struct an
             "an hour%s; belay update %" PRId64 " max-usd=USD lets it go on",
             money(j->row.cost_uusd).s, money(j->row.spec.max_uusd).s,
             s->expect_ms < BUDGET_SLICE_MS ? "all of it" : "ten minutes", money(v->unpaid_uusd_h).s,
-            with_input(pool_input_uusd(v->unpaid_in, s->extras), input, sizeof input), j->row.id);
+            with_input(pool_input_uusd(v->unpaid_in, s->constraints), input, sizeof input),
+            j->row.id);
     else if (b)
         explain_budget(b, j, v, a);
 }
@@ -623,7 +625,7 @@ static void explain_pending(
     explain_licences(m, j, a);
     if (j->row.spec.nodes > 1)
         explain_gang(m, j, a);
-    else if (v.ready && !licences_lack(m, j->shape->extras))
+    else if (v.ready && !licences_lack(m, j->shape->constraints))
         explain_say(a, "ready", "%" PRId64 " node%s room for it: it is placed next", v.ready,
             v.ready == 1 ? " has" : "s have");
     explain_reserved(&v, j, now, a);

@@ -47,8 +47,8 @@ struct survey {
     /* nodes and offers that cost more than its user or team may still pay, or have more than they
      * may have */
     int64_t dear;
-    int64_t no_extras;        /* that lack features or named resources */
-    char no_extras_what[128]; /* of the first of those */
+    int64_t no_constraints;        /* that lack features or named resources */
+    char no_constraints_what[128]; /* of the first of those */
     int64_t no_criu;
     const char *no_criu_who, *no_criu_why;              /* the first of those */
     int64_t throttled;                                  /* that are UP */

@@ -29,31 +29,32 @@
 
 /* Has it what they ask for beside its size? node: its name; NULL: it is yet to be launched, and of
  * this type. */
-static bool has_extras(struct survey *v, const struct shape *s, const char *node, const char *type,
-    const struct gpu_kind *gpu, const char *features, const struct counts *resources)
+static bool has_constraints(struct survey *v, const struct shape *s, const char *node,
+    const char *type, const struct gpu_kind *gpu, const char *features,
+    const struct counts *resources)
 {
-    const struct extras *x = s->extras;
+    const struct constraints *x = s->constraints;
     const char *name = node ? node : type;
-    if (!x || extras_suit(x, node, gpu, features, resources))
+    if (!x || constraints_suit(x, node, gpu, features, resources))
         return true;
-    if (v->no_extras++ > 0)
+    if (v->no_constraints++ > 0)
         return false;
     const struct count *want = counts_short(resources, &x->resources);
-    if (!extras_allow(x, node))
-        text_format(v->no_extras_what, sizeof v->no_extras_what, "%.60s %s", name,
+    if (!constraints_allow(x, node))
+        text_format(v->no_constraints_what, sizeof v->no_constraints_what, "%.60s %s", name,
             !node                         ? "would be launched, under a name that nobody knows yet"
             : hosts_has(x->exclude, node) ? "is one of those that it must not run on"
                                           : "is none of those that it is to run on");
     else if (!gpu_serves(gpu, &x->gpu))
-        text_format(v->no_extras_what, sizeof v->no_extras_what,
+        text_format(v->no_constraints_what, sizeof v->no_constraints_what,
             "the GPUs of %.50s are %s, %" PRId64 " MiB", name,
             gpu->model[0] ? gpu->model : "of a model not known", gpu->memory_mib);
     else if (!constraint_holds(&x->constraint, features))
-        text_format(
-            v->no_extras_what, sizeof v->no_extras_what, "%.60s has not the features", name);
+        text_format(v->no_constraints_what, sizeof v->no_constraints_what,
+            "%.60s has not the features", name);
     else
-        text_format(v->no_extras_what, sizeof v->no_extras_what, "%.60s has %" PRId64 " %s", name,
-            counts_of(resources, want->name), want->name);
+        text_format(v->no_constraints_what, sizeof v->no_constraints_what,
+            "%.60s has %" PRId64 " %s", name, counts_of(resources, want->name), want->name);
     return false;
 }
 
@@ -123,7 +124,7 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (!is_allowed(v, s, n->pool, &n->row.total, n->row.market) ||
             !suits(v, s, n->pool, &n->row.total, n->row.market) ||
-            !has_extras(v, s, n->row.name, "", &n->gpu, n->features, &n->resources) ||
+            !has_constraints(v, s, n->row.name, "", &n->gpu, n->features, &n->resources) ||
             !can(v, node_can_criu(n, s->criu), n->row.name, n->row.criu_text))
             continue;
         v->nodes++;
@@ -165,7 +166,8 @@ void explain_survey_offers(const struct model *m, const struct shape *s, struct 
             struct resources total = offer_total(o);
             if (o->row.rank == OFFER_WITHDRAWN || !is_allowed(v, s, p, &total, o->row.market) ||
                 !suits(v, s, p, &total, o->row.market) ||
-                !has_extras(v, s, NULL, o->row.type, &o->row.gpu, o->features, &o->resources) ||
+                !has_constraints(
+                    v, s, NULL, o->row.type, &o->row.gpu, o->features, &o->resources) ||
                 !can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p)))
                 continue;
             v->offers++;
@@ -190,15 +192,16 @@ static void size_text(const struct resources *r, char *out, size_t size)
 }
 
 /* What it asks for, and what lacks it. */
-static void say_extras(const struct survey *v, const struct shape *s, struct answer *a)
+static void say_constraints(const struct survey *v, const struct shape *s, struct answer *a)
 {
-    char text[EXTRAS_TEXT_MAX];
-    struct extras x = *s->extras;
+    char text[CONSTRAINTS_TEXT_MAX];
+    struct constraints x = *s->constraints;
     x.licences.n = 0;
-    extras_format(&x, text);
+    constraints_format(&x, text);
     explain_say(a, "extras",
-        "%" PRId64 " machine%s large enough %s not what it asks for, %.100s; %s", v->no_extras,
-        explain_plural(v->no_extras), v->no_extras == 1 ? "has" : "have", text, v->no_extras_what);
+        "%" PRId64 " machine%s large enough %s not what it asks for, %.100s; %s", v->no_constraints,
+        explain_plural(v->no_constraints), v->no_constraints == 1 ? "has" : "have", text,
+        v->no_constraints_what);
 }
 
 static void say_criu(const struct survey *v, struct answer *a)
@@ -270,8 +273,8 @@ bool explain_impossible(const struct model *m, const struct job *j, const struct
         say_unlabelled(v, s, true, a);
     else if (v->no_criu > 0)
         say_criu(v, a);
-    else if (v->no_extras > 0)
-        say_extras(v, s, a);
+    else if (v->no_constraints > 0)
+        say_constraints(v, s, a);
     else if (v->other_market > 0)
         explain_say(a, "market",
             "only machines of another market than %s are large enough; --market any would use them",
@@ -496,7 +499,7 @@ static int64_t gang_nodes(const struct model *m, const struct pool *p, const str
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool != p || !suits(&v, s, p, &n->row.total, n->row.market) ||
-            !node_has_extras(n, s))
+            !node_has_constraints(n, s))
             continue;
         nodes++;
         if (!node_takes_work(n) || !node_has_room(n, s) || node_is_kept_from(n, s) ||
@@ -598,6 +601,6 @@ void explain_lacking(const struct survey *v, const struct job *j, struct answer 
         say_unlabelled(v, j->shape, false, a);
     if (v->no_criu > 0)
         say_criu(v, a);
-    if (v->no_extras > 0)
-        say_extras(v, j->shape, a);
+    if (v->no_constraints > 0)
+        say_constraints(v, j->shape, a);
 }

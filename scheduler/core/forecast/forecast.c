@@ -42,7 +42,8 @@
 static bool are_named_alike(const struct picture *p, const struct node *a, const struct node *b)
 {
     for (int32_t k = 0; k < p->n_naming; k++)
-        if (extras_allow(p->naming[k], a->row.name) != extras_allow(p->naming[k], b->row.name))
+        if (constraints_allow(p->naming[k], a->row.name) !=
+            constraints_allow(p->naming[k], b->row.name))
             return false;
     return true;
 }
@@ -112,7 +113,7 @@ static int64_t set_aside(const struct picture *p, int32_t lot, const struct budg
     int64_t uusd_h = l->shape->in_budgets >> b->index & 1 ? least_uusd_h(p, lot, &pool) : -1, each;
     if (uusd_h < 0 || (b->options->pool[0] && !str_eq(b->options->pool, pool->row.name)))
         return 0;
-    each = budgets_needs(b, l->shape, uusd_h, pool_input_uusd(pool, l->shape->extras));
+    each = budgets_needs(b, l->shape, uusd_h, pool_input_uusd(pool, l->shape->constraints));
     return each > 0 && l->left > INT64_MAX / 4 / each ? INT64_MAX / 4 : each * l->left;
 }
 
@@ -154,7 +155,7 @@ static bool node_may(const struct node *n, const struct shape *s)
 {
     return takes_price(s, n->pool, &n->row.total, n->row.price_uusd_h) &&
            shape_allows_pool(s, n->pool) && resources_fit(&s->need, &n->row.total) &&
-           node_can_criu(n, s->criu) && node_has_extras(n, s) &&
+           node_can_criu(n, s->criu) && node_has_constraints(n, s) &&
            shape_may_use(s, n->pool, n->row.market);
 }
 
@@ -357,12 +358,12 @@ static void gather_lots(struct picture *p, const struct asker *a)
 /* Who asks before all others. */
 static void gather_naming(struct picture *p)
 {
-    const struct extras *mine = p->lots[p->mine].shape->extras;
-    if (extras_name_nodes(mine))
+    const struct constraints *mine = p->lots[p->mine].shape->constraints;
+    if (constraints_name_nodes(mine))
         p->naming[p->n_naming++] = mine;
     for (int32_t k = 0; k < p->n_lots && p->n_naming < NAMING_MAX; k++) {
-        const struct extras *x = p->lots[k].shape->extras;
-        if (k != p->mine && extras_name_nodes(x))
+        const struct constraints *x = p->lots[k].shape->constraints;
+        if (k != p->mine && constraints_name_nodes(x))
             p->naming[p->n_naming++] = x;
     }
 }
@@ -454,14 +455,14 @@ static void add_node(struct picture *p, const struct node *n, int32_t species)
 static void add_if_limited(struct picture *p, const struct node *n)
 {
     const struct lot *mine = &p->lots[p->mine];
-    bool licences = mine->shape->extras && mine->shape->extras->licences.n > 0;
+    bool licences = mine->shape->constraints && mine->shape->constraints->licences.n > 0;
     bool limits = mine->group[0] || mine->group[1];
     if (!licences && !limits)
         return;
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         if ((limits && a->job->account->team == mine->shape->account->team) ||
-            (licences && a->job->shape->extras))
+            (licences && a->job->shape->constraints))
             add_run(p, a, NOBODY);
     }
 }
@@ -673,7 +674,7 @@ bool shape_starts_now(
 {
     int64_t ids[JOB_NODES_MAX];
     enum limit_kind kind;
-    if (limits_exceeded(m, s, s->least, &kind) || licences_lack(m, s->extras))
+    if (limits_exceeded(m, s, s->least, &kind) || licences_lack(m, s->constraints))
         return false;
     if (s->nodes > 1) {
         if (nodes_for_gang(m, s, now, ids) == 0)
@@ -690,7 +691,7 @@ static int64_t input_there(const struct model *m, const struct forecast *f, cons
 {
     const struct node *n = f->node != CORE_ID_NONE ? model_node(m, f->node) : NULL;
     const struct offer *o = f->offer != CORE_ID_NONE ? model_offer(m, f->offer) : NULL;
-    return n || o ? pool_input_uusd(n ? n->pool : o->pool, s->extras) : 0;
+    return n || o ? pool_input_uusd(n ? n->pool : o->pool, s->constraints) : 0;
 }
 
 void forecast_for(

@@ -108,7 +108,7 @@ struct picture {
     int32_t n_reserved; /* lots */
     int32_t n_named;
     /* that lots ask for, and that name nodes */
-    const struct extras *naming[NAMING_MAX];
+    const struct constraints *naming[NAMING_MAX];
     int32_t n_naming;
     int64_t each; /* one node of so many is looked at ... */
     /* ... and of who is close to the front, what comes about happens so many times as fast */

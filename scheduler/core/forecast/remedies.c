@@ -27,7 +27,7 @@
 /* The job as it could be. */
 struct variant {
     struct shape shape;
-    struct extras extras;
+    struct constraints constraints;
     struct account account;
     struct team team;
 };
@@ -45,9 +45,9 @@ static void vary(const struct remedies *r, struct variant *ret_variant)
     const struct shape *s = r->job->shape;
     struct variant *v = ret_variant;
     v->shape = *s;
-    if (s->extras) {
-        v->extras = *s->extras;
-        v->shape.extras = &v->extras;
+    if (s->constraints) {
+        v->constraints = *s->constraints;
+        v->shape.constraints = &v->constraints;
     }
     v->account = *s->account;
     v->team = *s->account->team;
@@ -121,34 +121,34 @@ static void try_time(struct remedies *r)
 }
 
 /* What keeps it is something that it does without. */
-static void try_extras(struct remedies *r)
+static void try_constraints(struct remedies *r)
 {
-    const struct extras *x = r->job->shape->extras;
+    const struct constraints *x = r->job->shape->constraints;
     struct variant v;
     if (!x)
         return;
     vary(r, &v);
-    v.extras.constraint = (struct constraint){0};
+    v.constraints.constraint = (struct constraint){0};
     if (x->constraint.n_names > 0 && starts(r, &v.shape))
         say(r, "constraint", "without --constraint %s", where(r, &v.shape).s);
     vary(r, &v);
-    v.extras.gpu = (struct gpu_kind){0};
+    v.constraints.gpu = (struct gpu_kind){0};
     if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && starts(r, &v.shape))
         say(r, "gpu-kind", "with GPUs of any kind %s", where(r, &v.shape).s);
     vary(r, &v);
-    v.extras.nodes[0] = v.extras.exclude[0] = '\0';
-    if (extras_name_nodes(x) && starts(r, &v.shape))
+    v.constraints.nodes[0] = v.constraints.exclude[0] = '\0';
+    if (constraints_name_nodes(x) && starts(r, &v.shape))
         say(r, "nodelist", "without --nodelist and --exclude %s", where(r, &v.shape).s);
     vary(r, &v);
-    v.extras.resources.n = 0;
+    v.constraints.resources.n = 0;
     if (x->resources.n > 0 && starts(r, &v.shape))
         say(r, "resources", "without the named resources of --gres %s", where(r, &v.shape).s);
     vary(r, &v);
-    v.extras.exclusive = false;
+    v.constraints.exclusive = false;
     if (x->exclusive && starts(r, &v.shape))
         say(r, "exclusive", "without --exclusive %s", where(r, &v.shape).s);
     vary(r, &v);
-    v.extras.licences.n = 0;
+    v.constraints.licences.n = 0;
     if (x->licences.n > 0 && starts(r, &v.shape))
         say(r, "licences", "without --licences %s", where(r, &v.shape).s);
 }
@@ -252,7 +252,7 @@ static const struct offer *launches(const struct remedies *r, const struct shape
 {
     const struct offer *best = NULL;
     enum limit_kind kind;
-    if (limits_exceeded(r->m, s, s->least, &kind) || licences_lack(r->m, s->extras))
+    if (limits_exceeded(r->m, s, s->least, &kind) || licences_lack(r->m, s->constraints))
         return NULL;
     LIST_FOREACH (model_pools(r->m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
@@ -306,12 +306,12 @@ static void try_launches(struct remedies *r)
         say(r, "launch", "with --market any a machine of pool %s would be launched for it: from %s",
             o->row.pool, price_of(o, s).s);
     vary(r, &v);
-    v.extras.constraint = (struct constraint){0};
-    v.extras.gpu = (struct gpu_kind){0};
-    v.extras.nodes[0] = '\0';
-    if (s->extras &&
-        (s->extras->nodes[0] || s->extras->constraint.n_names > 0 || s->extras->gpu.model[0] ||
-            s->extras->gpu.memory_mib > 0) &&
+    v.constraints.constraint = (struct constraint){0};
+    v.constraints.gpu = (struct gpu_kind){0};
+    v.constraints.nodes[0] = '\0';
+    if (s->constraints &&
+        (s->constraints->nodes[0] || s->constraints->constraint.n_names > 0 ||
+            s->constraints->gpu.model[0] || s->constraints->gpu.memory_mib > 0) &&
         (o = launches(r, &v.shape, 0)))
         say(r, "launch",
             "with GPUs of any kind and without --constraint and --nodelist a machine of pool %s "
@@ -447,7 +447,7 @@ size_t remedies_for(
     if (starts(&r, &v.shape) || launches(&r, &v.shape, 0))
         return 0;
     try_time(&r);
-    try_extras(&r);
+    try_constraints(&r);
     try_pool(&r);
     try_nodes(&r);
     try_size(&r);

@@ -148,7 +148,7 @@ static bool exceeds(const struct play *s, const struct lot *l, const struct cell
 
 static bool lacks_licences(const struct play *s, const struct lot *l)
 {
-    const struct counts *need = l->shape->extras ? &l->shape->extras->licences : NULL;
+    const struct counts *need = l->shape->constraints ? &l->shape->constraints->licences : NULL;
     for (size_t i = 0; need && i < need->n; i++) {
         const struct licence *of = licence_named(s->p->m, need->v[i].name);
         if (!of || s->licences[licence_index(of, s->p->m)] < need->v[i].n)
@@ -391,7 +391,8 @@ static void count(struct play *s, const struct run *r, int64_t sign)
         g->used[LIMIT_UUSD_H] += sign * r->uusd_h;
         g->used[LIMIT_MCPU] += sign * order_mcpu(model_order(s->p->m), has);
     }
-    const struct counts *need = r->counts && r->shape->extras ? &r->shape->extras->licences : NULL;
+    const struct counts *need =
+        r->counts && r->shape->constraints ? &r->shape->constraints->licences : NULL;
     for (size_t i = 0; need && i < need->n; i++) {
         const struct licence *l = licence_named(s->p->m, need->v[i].name);
         if (l)
@@ -582,13 +583,13 @@ static void look_for(struct play *s, int32_t lot)
 
 static bool has_licences(const struct lot *l)
 {
-    return l->shape->extras && l->shape->extras->licences.n > 0;
+    return l->shape->constraints && l->shape->constraints->licences.n > 0;
 }
 
 /* Less is used by who this was of, or more licences are free. */
 static void look_for_limited(struct play *s, const struct run *r)
 {
-    bool licences = r->shape->extras && r->shape->extras->licences.n > 0;
+    bool licences = r->shape->constraints && r->shape->constraints->licences.n > 0;
     if (s->p->n_groups <= 1 && !licences)
         return;
     const struct account *a = r->shape->account;

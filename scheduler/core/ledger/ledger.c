@@ -269,7 +269,7 @@ void ledger_stored(struct model *m, struct attempt *a, int64_t bytes)
 
 int64_t ledger_input_uusd(const struct attempt *a)
 {
-    int64_t all = pool_input_uusd(a->node->pool, a->job->shape->extras),
+    int64_t all = pool_input_uusd(a->node->pool, a->job->shape->constraints),
             ranks = a->job->row.ranks > 1 ? a->job->row.ranks : 1;
     return share(all, a->row.rank + 1, ranks) - share(all, a->row.rank, ranks);
 }

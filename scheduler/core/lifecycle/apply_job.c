@@ -75,7 +75,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     model_remove_job(m, j);
     window_leave(m, j);
     cron_job_ended(m, &j->row);
-    extras_release(m, j->row.extras);
+    constraints_release(m, j->row.constraints);
     labels_release(m, j->labels);
     retire_job(m, j);
 }
@@ -211,19 +211,19 @@ int job_resolve_retries(
 }
 
 int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own,
-    struct extras *ret_extras, struct err *e)
+    struct constraints *ret_constraints, struct err *e)
 {
     const struct job_row *r = ev->submit.job;
     struct labels labels;
     int rc = job_check_row(r, e);
     labels_of_submit(m, ev, &labels);
-    *ret_extras = (struct extras){0};
-    if (!rc && ev->submit.texts && ev->submit.texts->extras)
-        rc = extras_parse(ev->submit.texts->extras, ret_extras, e);
+    *ret_constraints = (struct constraints){0};
+    if (!rc && ev->submit.texts && ev->submit.texts->constraints)
+        rc = constraints_parse(ev->submit.texts->constraints, ret_constraints, e);
     if (!rc)
-        rc = extras_check_submit(m, r, ret_extras, e);
+        rc = constraints_check_submit(m, r, ret_constraints, e);
     if (!rc)
-        rc = labels_check_submit(m, r, ret_extras, &labels, e);
+        rc = labels_check_submit(m, r, ret_constraints, &labels, e);
     if (!rc)
         rc = labels_check_team(m, ev->submit.texts, r->user, e);
     if (!rc)
@@ -266,8 +266,8 @@ int apply_submit(
 {
     const struct job_row *r = ev->submit.job;
     struct job_row own;
-    struct extras extras;
-    int rc = submit_check(m, ev, &own, &extras, e);
+    struct constraints constraints;
+    int rc = submit_check(m, ev, &own, &constraints, e);
     struct account *account = rc ? NULL : account_of(m, own.spec.team, own.user);
     if (!rc)
         rc = limits_check_submit(account, ev->submit.tasks ? ranges_count(ev->submit.tasks) : 1, e);
@@ -280,7 +280,7 @@ int apply_submit(
         .id = NEXT_ID(m, job),
         .state = JOB_PENDING,
         .spec = r->spec,
-        .extras = extras_hold(m, &extras),
+        .constraints = constraints_hold(m, &constraints),
         .hold = r->hold,
         .procurement = r->spec.finish_ms != 0 ? PROCURE_WAIT
                                               : PROCURE_FREE, /* decided before anything else is */
@@ -446,7 +446,7 @@ static struct node *node_of_rank(
     for (size_t k = 0; k + 1 < rank; k++)
         twice |= ev->place.more[k] == id;
     return n && !twice && node_takes_work(n) && !node_is_kept_from(n, j->shape) &&
-                   node_has_room(n, j->shape) && node_has_extras(n, j->shape) &&
+                   node_has_room(n, j->shape) && node_has_constraints(n, j->shape) &&
                    node_can_criu(n, j->shape->criu)
                ? n
                : NULL;
@@ -458,7 +458,7 @@ static int check_place(
     size_t ranks = ev->place.n_more + 1;
     int64_t nodes[JOB_NODES_MAX];
     bool may = tree_has(&j->in_shape) && ranks >= (size_t)j->row.spec.nodes_min &&
-               ranks <= (size_t)j->row.spec.nodes && !licences_lack(m, j->shape->extras);
+               ranks <= (size_t)j->row.spec.nodes && !licences_lack(m, j->shape->constraints);
     for (size_t rank = 0; may && rank < ranks; rank++) {
         const struct node *n = node_of_rank(m, ev, j, rank);
         may = n && rack_has_room_beside(m, n, j->shape, nodes, (int32_t)rank);

@@ -99,7 +99,7 @@ static void seen(struct model *m, struct node *n, struct stamp now)
 }
 
 /* What its agent tells. */
-static void set_extras(
+static void set_constraints(
     struct node *n, const struct gpu_kind *gpu, const char *features, const char *resources)
 {
     n->row.gpu = (struct gpu_kind){.memory_mib = gpu->memory_mib};
@@ -121,7 +121,7 @@ static int rejoin(struct model *m, struct node *n, const struct event *ev,
     STR_COPY(n->row.address, r->address);
     STR_COPY(n->row.version, r->version);
     set_total(n, &r->total);
-    set_extras(n, &r->gpu, r->features, r->resources);
+    set_constraints(n, &r->gpu, r->features, r->resources);
     node_refresh(m, n, true); /* before others are put beside what it had free */
     rack_accept(n->rack);
     if (!reserve_holds(n))
@@ -242,7 +242,7 @@ int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outc
         ledger_joined(n, ev->now.wall);
     n->row.criu = r->criu;
     STR_COPY(n->row.criu_text, r->criu_text);
-    set_extras(n, &r->gpu, r->features, r->resources);
+    set_constraints(n, &r->gpu, r->features, r->resources);
     node_index(m, n);
     node_set_criu(m, n, r->criu, r->criu_text); /* its pool may not know */
     touch_node(m, n);
@@ -268,7 +268,7 @@ int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_out
         strcmp(n->row.gpu.model, ev->facts.gpu.model) == 0 &&
         n->row.gpu.memory_mib == ev->facts.gpu.memory_mib)
         return 0;
-    set_extras(n, &ev->facts.gpu, ev->facts.features, ev->facts.resources);
+    set_constraints(n, &ev->facts.gpu, ev->facts.features, ev->facts.resources);
     if (!reserve_holds(n))
         reserve_drop(m, n->reserved_for);
     node_refresh(m, n, true);

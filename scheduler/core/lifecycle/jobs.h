@@ -8,7 +8,7 @@
 #include "scheduler/core/model/model.h"
 
 struct model;
-struct extras;
+struct constraints;
 
 /* by whoever asked; NULL: ERR_NOT_FOUND is set */
 struct job *job_named(const struct model *m, int64_t id, struct err *e);
@@ -18,7 +18,7 @@ int64_t job_procurement_offer(const struct job *j);
 /* All that a submit is refused for, but how many jobs its account has. ret_own: its user, team,
  * QOS, nice and retries, as they count. */
 int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own,
-    struct extras *ret_extras, struct err *e);
+    struct constraints *ret_constraints, struct err *e);
 /* Of those what a row says by itself: numbers out of their range. */
 int job_check_row(const struct job_row *r, struct err *e);
 /* A merge patch of its stored options; NULL: nothing changes. */

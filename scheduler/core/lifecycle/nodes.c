@@ -261,7 +261,7 @@ struct node *nodes_best(const struct model *m, const struct shape *s, struct sta
         int64_t least_uusd = INT64_MAX; /* for reading its input */
         LIST_FOREACH (model_pools(m), l) {
             const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-            int64_t uusd = pool_input_uusd(p, s->extras);
+            int64_t uusd = pool_input_uusd(p, s->constraints);
             struct node *n = NULL;
             if (uusd <= least_uusd && shape_allows_pool(s, p) &&
                 shape_may_use(s, p, (enum market)market))
@@ -328,7 +328,7 @@ int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stam
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         int32_t n = shape_allows_pool(s, p) ? gang_in(m, p, s, now, ids, &dearest) : 0;
-        int64_t uusd = pool_input_uusd(p, s->extras);
+        int64_t uusd = pool_input_uusd(p, s->constraints);
         if (n < s->least || n < most ||
             (n == most && (dearest > least || (dearest == least && uusd >= least_uusd))))
             continue;

@@ -65,7 +65,7 @@ static bool changes(uint64_t fields, unsigned mask)
 /* What a job is to become. */
 struct wanted {
     struct job_row row;
-    struct extras extras;
+    struct constraints constraints;
     struct event submit; /* as which what it depends on is looked at */
 };
 
@@ -112,10 +112,10 @@ static int check_fields(const struct job *j, uint64_t fields, struct err *e)
 /* How the history shows a member. */
 enum shown_as { AS_NAME_ONLY, AS_TEXT, AS_WORD, AS_YES_NO, AS_INT32, AS_INT64, AS_TIME, AS_USD };
 
-/* Where a field is in struct job_row, or in struct extras; a new value is copied whole. */
+/* Where a field is in struct job_row, or in struct constraints; a new value is copied whole. */
 struct member {
     enum job_field field;
-    bool in_extras;
+    bool in_constraints;
     size_t at, size; /* size 0: not copied, it has a rule of its own */
     enum shown_as as;
     size_t shown_at;
@@ -128,10 +128,10 @@ struct member {
         UPDATE_##f, false, offsetof(struct job_row, spec.m), SIZE_OF(job_row, spec.m), as,         \
             offsetof(struct job_row, spec.m), __VA_ARGS__                                          \
     }
-#define EXTRAS(f, m, as, shown, ...)                                                               \
+#define constraints(f, m, as, shown, ...)                                                          \
     {                                                                                              \
-        UPDATE_##f, true, offsetof(struct extras, m), SIZE_OF(extras, m), as,                      \
-            offsetof(struct extras, shown), __VA_ARGS__                                            \
+        UPDATE_##f, true, offsetof(struct constraints, m), SIZE_OF(constraints, m), as,            \
+            offsetof(struct constraints, shown), __VA_ARGS__                                       \
     }
 static const struct member members[] = {
     ROW(NAME, name, AS_TEXT, ""),
@@ -153,24 +153,24 @@ static const struct member members[] = {
     ROW(GPUS, need.gpus, AS_INT32, NULL),
     ROW(ON_LOSS, on_loss, AS_WORD, NULL, gang_loss_names),
     {UPDATE_NODES, false, 0, 0, AS_INT32, offsetof(struct job_row, spec.nodes), NULL, NULL},
-    EXTRAS(GPU_MODEL, gpu.model, AS_TEXT, gpu.model, "any"),
-    EXTRAS(GPU_MEMORY, gpu.memory_mib, AS_INT64, gpu.memory_mib, NULL),
-    EXTRAS(CONSTRAINT, constraint, AS_TEXT, constraint.text, "none"),
-    EXTRAS(RESOURCES, resources, AS_NAME_ONLY, resources, NULL),
-    EXTRAS(LICENCES, licences, AS_NAME_ONLY, licences, NULL),
-    EXTRAS(EXCLUSIVE, exclusive, AS_YES_NO, exclusive, NULL),
-    EXTRAS(NODELIST, nodes, AS_TEXT, nodes, "any"),
-    EXTRAS(EXCLUDE, exclude, AS_TEXT, exclude, "none"),
-    EXTRAS(INPUT, input, AS_INT64, input.bytes, NULL),
+    constraints(GPU_MODEL, gpu.model, AS_TEXT, gpu.model, "any"),
+    constraints(GPU_MEMORY, gpu.memory_mib, AS_INT64, gpu.memory_mib, NULL),
+    constraints(CONSTRAINT, constraint, AS_TEXT, constraint.text, "none"),
+    constraints(RESOURCES, resources, AS_NAME_ONLY, resources, NULL),
+    constraints(LICENCES, licences, AS_NAME_ONLY, licences, NULL),
+    constraints(EXCLUSIVE, exclusive, AS_YES_NO, exclusive, NULL),
+    constraints(NODELIST, nodes, AS_TEXT, nodes, "any"),
+    constraints(EXCLUDE, exclude, AS_TEXT, exclude, "none"),
+    constraints(INPUT, input, AS_INT64, input.bytes, NULL),
 };
 #define N_MEMBERS (sizeof(members) / sizeof(members[0]))
 
-/* The members of a row, or of extras, that fields name. */
-static void take(void *into, const void *from, bool extras, uint64_t fields)
+/* The members of a row, or of constraints, that fields name. */
+static void take(void *into, const void *from, bool constraints, uint64_t fields)
 {
     for (size_t i = 0; i < N_MEMBERS; i++) {
         const struct member *m = &members[i];
-        if (m->in_extras == extras && (fields & UPDATE_BIT(m->field)))
+        if (m->in_constraints == constraints && (fields & UPDATE_BIT(m->field)))
             memcpy((char *)into + m->at, (const char *)from + m->at, m->size);
     }
 }
@@ -183,17 +183,17 @@ static void take_nodes(struct job_row *r, const struct job_row *to)
     r->ranks = r->ranks < r->spec.nodes ? r->ranks : r->spec.nodes;
 }
 
-static int take_extras(
+static int take_constraints(
     const struct model *m, const struct event *ev, struct wanted *w, struct err *e)
 {
     uint64_t fields = ev->update.fields;
-    const struct extras *old = model_extras(m, w->row.extras);
-    struct extras to = {0};
-    int rc = ev->update.extras ? extras_parse(ev->update.extras, &to, e) : 0;
+    const struct constraints *old = model_constraints(m, w->row.constraints);
+    struct constraints to = {0};
+    int rc = ev->update.constraints ? constraints_parse(ev->update.constraints, &to, e) : 0;
     if (rc)
         return rc;
-    w->extras = old ? *old : (struct extras){0};
-    take(&w->extras, &to, true, fields);
+    w->constraints = old ? *old : (struct constraints){0};
+    take(&w->constraints, &to, true, fields);
     return 0;
 }
 
@@ -204,10 +204,10 @@ static int check_place(const struct model *m, const struct wanted *w, const stru
 {
     int rc = fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | BIT(NODES) |
                           fields_that(JOB_OF_CONSTRAINTS))
-                 ? extras_check_submit(m, &w->row, &w->extras, e)
+                 ? constraints_check_submit(m, &w->row, &w->constraints, e)
                  : 0;
     if (!rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | fields_that(JOB_OF_CONSTRAINTS))))
-        rc = labels_check_submit(m, &w->row, &w->extras, labels, e);
+        rc = labels_check_submit(m, &w->row, &w->constraints, labels, e);
     return !rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS)))
                ? criu_check_submit(m, &w->row, e)
                : rc;
@@ -293,7 +293,7 @@ static int check(const struct model *m, const struct event *ev, const struct job
             w->row.spec.name[0] ? "how many tasks may run at once, 0 for any number" : "a name");
     rc = job_check_row(&w->row, e);
     if (!rc)
-        rc = take_extras(m, ev, w, e);
+        rc = take_constraints(m, ev, w, e);
     if (!rc)
         rc = check_place(m, w, j->labels, fields, e);
     if (!rc)
@@ -331,7 +331,7 @@ static int check_quota(
 static void become(
     struct model *m, struct job *j, const struct wanted *w, uint64_t fields, struct stamp now)
 {
-    int64_t extras = j->row.extras;
+    int64_t constraints = j->row.constraints;
     struct account *to = account_to(m, j, w);
     queue_disown(m, j);
     if (to != j->account) {
@@ -344,8 +344,8 @@ static void become(
     j->row = w->row;
     procurement_meant(m, j, now);
     if (changes(fields, JOB_OF_CONSTRAINTS)) {
-        j->row.extras = extras_hold(m, &w->extras);
-        extras_release(m, extras);
+        j->row.constraints = constraints_hold(m, &w->constraints);
+        constraints_release(m, constraints);
     }
     if (fields & BIT(NODES)) {
         j->least = j->row.spec.nodes;
@@ -425,7 +425,7 @@ static void change_running(
 static void member_text(const struct member *m, const struct wanted *w, char *out, size_t size)
 {
     const char *at =
-        (m->in_extras ? (const char *)&w->extras : (const char *)&w->row) + m->shown_at;
+        (m->in_constraints ? (const char *)&w->constraints : (const char *)&w->row) + m->shown_at;
     int64_t number = 0;
     char limit[32];
     if (m->as == AS_INT64 || m->as == AS_TIME || m->as == AS_USD)

@@ -206,7 +206,7 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
     ret_changes->next_history = m->changes.next_ids.next_history;
     ret_changes->next_offer = m->changes.next_ids.next_offer;
     ret_changes->next_cron = m->changes.next_ids.next_cron;
-    ret_changes->next_extras = m->changes.next_ids.next_extras;
+    ret_changes->next_constraints = m->changes.next_ids.next_constraints;
 }
 
 bool changes_is_empty(const struct changes *c)
@@ -215,7 +215,7 @@ bool changes_is_empty(const struct changes *c)
                c->n_history + c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers +
                c->n_stored + c->n_drills + c->n_crons + c->n_cron_jobs + c->n_cron_runs +
                c->n_outbox + c->n_told + c->n_late_costs + c->n_accounts + c->n_budgets +
-               c->n_depends + c->n_arrays + c->n_extras + c->n_documents ==
+               c->n_depends + c->n_arrays + c->n_constraints + c->n_documents ==
            0;
 }
 
@@ -251,7 +251,7 @@ void changes_deinit(struct changes *c)
     free(c->drills);
     free(c->accounts);
     free(c->budgets);
-    free(c->extras);
+    free(c->constraints);
     free(c->depends);
     free(c->crons);
     free(c->cron_jobs);

@@ -453,7 +453,8 @@ static int check_stock(const struct node *n, struct err *e)
     for (size_t k = 0; k < n->resources.n; k++) {
         int64_t used = 0;
         LIST_FOREACH (&n->attempts, l) {
-            const struct extras *x = LIST_ENTRY(l, struct attempt, on_node)->job->shape->extras;
+            const struct constraints *x =
+                LIST_ENTRY(l, struct attempt, on_node)->job->shape->constraints;
             used += x ? counts_of(&x->resources, n->resources.v[k].name) : 0;
         }
         if (n->stock.free[k] != n->resources.v[k].n - used ||
@@ -464,7 +465,8 @@ static int check_stock(const struct node *n, struct err *e)
     }
     LIST_FOREACH (&n->attempts, l) {
         const struct job *j = LIST_ENTRY(l, struct attempt, on_node)->job;
-        if ((j->shape->extras ? j->shape->extras->id : EXTRAS_NONE) != j->row.extras)
+        if ((j->shape->constraints ? j->shape->constraints->id : CONSTRAINTS_NONE) !=
+            j->row.constraints)
             return BROKEN("job %" PRId64 " holds other extras than it asks for", j->row.id);
     }
     return 0;
@@ -494,7 +496,7 @@ static int check_licences(const struct model *m, struct err *e)
     size_t n_jobs = 0, n_held = 0;
     const struct job *j;
     for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;) {
-        const struct extras *x = j->shape->extras;
+        const struct constraints *x = j->shape->constraints;
         n_jobs += x != NULL;
         for (size_t i = 0; x && job_attempt(j) && i < m->placement.n_licences; i++)
             used[i] += counts_of(&x->licences, m->placement.licences[i].what.name);
@@ -505,11 +507,11 @@ static int check_licences(const struct model *m, struct err *e)
             return BROKEN("%" PRId64 " of %" PRId64 " licences %s are held, %" PRId64 " counted",
                 used[i], l->what.n, l->what.name, l->used);
     }
-    const struct extras *x;
-    for (size_t pos = 0; (x = map_next(&m->placement.extras, &pos, &(int64_t){0})) != NULL;)
+    const struct constraints *x;
+    for (size_t pos = 0; (x = map_next(&m->placement.constraints, &pos, &(int64_t){0})) != NULL;)
         n_held += (size_t)x->n_jobs;
     if (n_held != n_jobs ||
-        map_size(&m->placement.extras) != smap_size(&m->placement.extras_by_text))
+        map_size(&m->placement.constraints) != smap_size(&m->placement.constraints_by_text))
         return BROKEN("%zu jobs ask for extras, %zu counted", n_jobs, n_held);
     return 0;
 }

@@ -167,8 +167,8 @@ struct event {
             uint64_t fields; /* UPDATE_BIT of each that changes; all of them do or none */
             /* to that; of retries those that it says. Nodes: nodes, nodes_min and script_on */
             const struct job_row *to;
-            const char *extras;   /* to those parts of it (constraints.h); NULL: "" */
-            const char *document; /* a JSON merge patch of its document; NULL: none */
+            const char *constraints; /* to those parts of it (constraints.h); NULL: "" */
+            const char *document;    /* a JSON merge patch of its document; NULL: none */
             /* in place of all that it depends on; with to's depends_any */
             const struct depend_ask *depends;
             size_t n_depends;

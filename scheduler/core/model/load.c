@@ -169,11 +169,11 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     int rc = check_id(r->id, &m->changes.next_ids.next_job, "job", e);
     if (rc)
         return rc;
-    if (r->extras != EXTRAS_NONE && !model_extras(m, r->extras))
+    if (r->constraints != CONSTRAINTS_NONE && !model_constraints(m, r->constraints))
         return err_set(e, ERR_CORRUPT,
             "stored job %" PRId64 " asks for extras %" PRId64 ", which are not stored", r->id,
-            r->extras);
-    extras_hold_again(m, r->extras);
+            r->constraints);
+    constraints_hold_again(m, r->constraints);
     struct job *j = slab_take(&m->rows.job_slab, sizeof *j);
     j->row = *r;
     j->row.queued_mono = now.mono;
@@ -227,7 +227,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
         licences_load(m, j);
     list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
-    if (j->shape->extras)
+    if (j->shape->constraints)
         node_describe(n);                /* it may hold more than there is by now */
     j->account->mcpu += attempt_mcpu(a); /* since its row was stored */
     limits_take(m, a);
@@ -301,7 +301,7 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
         .next_history = max_i64(m->changes.next_ids.next_history, c->next_history),
         .next_offer = max_i64(m->changes.next_ids.next_offer, c->next_offer),
         .next_cron = max_i64(m->changes.next_ids.next_cron, c->next_cron),
-        .next_extras = max_i64(m->changes.next_ids.next_extras, c->next_extras),
+        .next_constraints = max_i64(m->changes.next_ids.next_constraints, c->next_constraints),
     };
     return 0;
 }

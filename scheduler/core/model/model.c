@@ -82,7 +82,7 @@ void model_destroy(struct model *m)
     free_all(&m->rows.offers);
     leftovers_deinit(m);
     storage_deinit(m);
-    extras_deinit(m);
+    constraints_deinit(m);
     labels_deinit(m);
     queue_deinit(m);
     racks_deinit(m);

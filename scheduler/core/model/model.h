@@ -35,7 +35,7 @@
 
 #define LICENCES_MAX 64
 
-struct extras; /* what jobs ask for beside cpus, GPUs and memory: constraints.h */
+struct constraints; /* what jobs ask for beside cpus, GPUs and memory: constraints.h */
 
 /* What is free of the named resources of a node or a machine to come. */
 struct stock {
@@ -457,8 +457,8 @@ struct changes {
     size_t n_crons; /* of one entry the last holds */
     struct cron_job_change *cron_jobs;
     size_t n_cron_jobs; /* likewise */
-    struct extras_row *extras;
-    size_t n_extras;
+    struct constraints_row *constraints;
+    size_t n_constraints;
     struct cron_run_row *cron_runs;
     size_t n_cron_runs;
     /* of one row the last holds, unless it is told */
@@ -470,7 +470,8 @@ struct changes {
     struct late_cost *late_costs;
     size_t n_late_costs;
     /* the counters after this tick */
-    int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron, next_extras;
+    int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron,
+        next_constraints;
     struct {
         size_t jobs, attempts, nodes, history, ledger;
     } room; /* rows that these have memory for */
@@ -537,9 +538,9 @@ struct model *model_create(const struct model_options *o);
 void model_destroy(struct model *m); /* NULL is fine */
 
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers,
- * instances, nodes, certificates, accounts, extras, labels, jobs, arrays, dependencies, ends of
- * tasks, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is
- * marked as changed. Leases start anew at now. ERR_CORRUPT names the row that contradicts
+ * instances, nodes, certificates, accounts, constraints, labels, jobs, arrays, dependencies, ends
+ * of tasks, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing
+ * is marked as changed. Leases start anew at now. ERR_CORRUPT names the row that contradicts
  * another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct stamp now, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
@@ -547,7 +548,7 @@ int model_load_instance(
     struct model *m, const struct instance_row *r, struct stamp now, struct err *e);
 int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);
 /* of a live job */
-int model_load_extras(struct model *m, const struct extras_row *r, struct err *e);
+int model_load_constraints(struct model *m, const struct constraints_row *r, struct err *e);
 /* before jobs. Of one that is not configured (any more) nothing is kept */
 int model_load_budget(struct model *m, const struct budget_row *r, struct err *e);
 /* of a live job that is no task, before it */
@@ -577,7 +578,8 @@ int model_load_cron(struct model *m, const struct cron_row *r, const char *job_j
     struct stamp now, struct err *e);
 struct model_counters {
     /* >= 1 */
-    int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron, next_extras;
+    int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron,
+        next_constraints;
 };
 int model_load_end(struct model *m, const struct model_counters *c, struct err *e);
 /* Of a job that ended a while ago, oldest first: what it used of its limit. For forecasts only;
@@ -633,7 +635,7 @@ struct instance *model_instance_by_provider_id(
 struct node *model_node_by_key(const struct model *m, const char *key_hash);
 struct pool *model_pool(const struct model *m, const char *name);
 struct offer *model_offer(const struct model *m, int64_t id);
-const struct extras *model_extras(const struct model *m, int64_t id); /* of a live job */
+const struct constraints *model_constraints(const struct model *m, int64_t id); /* of a live job */
 /* NULL: no window of this name is configured. */
 const struct window *core_window(const struct model *m, const char *name);
 const struct cron_entry *model_cron(const struct model *m, int64_t id);

@@ -65,7 +65,7 @@ int64_t resources_share(const struct resources *need, const struct resources *to
 
 bool shape_is_exclusive(const struct shape *s)
 {
-    return s->extras && s->extras->exclusive;
+    return s->constraints && s->constraints->exclusive;
 }
 
 const struct resources *shape_takes(const struct shape *s, const struct resources *total)

@@ -302,7 +302,7 @@ struct job_texts job_texts_copy(const struct job_texts *s)
         .cwd = mem_strdup(s->cwd),
         .labels_json = mem_strdup(s->labels_json),
         .launch_json = mem_strdup(s->launch_json),
-        .extras = mem_strdup(s->extras),
+        .constraints = mem_strdup(s->constraints),
         .notify_json = mem_strdup(s->notify_json),
         .document_json = mem_strdup(s->document_json),
         .finish_of_day = s->finish_of_day,
@@ -317,7 +317,7 @@ void job_texts_deinit(struct job_texts *s)
     free((char *)s->cwd);
     free((char *)s->labels_json);
     free((char *)s->launch_json);
-    free((char *)s->extras);
+    free((char *)s->constraints);
     free((char *)s->notify_json);
     free((char *)s->document_json);
     *s = (struct job_texts){0};

@@ -149,14 +149,14 @@ extern const char *const throttle_names[]; /* "none" "heat" "power" "board" */
 enum hold { HOLD_NONE, HOLD_STORE, HOLD_USER, HOLD_OPERATOR };
 extern const char *const hold_names[]; /* "none" "store" "user" "operator" */
 
-#define EXTRAS_NONE 0
-#define EXTRAS_TEXT_MAX 2560
+#define CONSTRAINTS_NONE 0
+#define CONSTRAINTS_TEXT_MAX 2560
 
 /* What jobs ask for beside that, in words (constraints.h). Many jobs share one; it never
  * changes. */
-struct extras_row {
+struct constraints_row {
     int64_t id;
-    char text[EXTRAS_TEXT_MAX];
+    char text[CONSTRAINTS_TEXT_MAX];
 };
 
 struct ckpt_ref {
@@ -211,8 +211,9 @@ struct job_row {
     struct job_spec spec; /* what it asks for */
     enum end_kind end;    /* of the last attempt that ended; END_NONE before */
     int32_t exit_code;    /* of that attempt; 128 + signal when killed */
-    /* and what it asks for beside that; EXTRAS_NONE. Not of a submit, which has it in its spec */
-    int64_t extras;
+    /* and what it asks for beside that; CONSTRAINTS_NONE. Not of a submit, which has it in its
+     * spec */
+    int64_t constraints;
     /* of the newest attempt: nodes that it was started on; 0 before the first */
     int32_t ranks;
     int32_t used[RETRY_KINDS]; /* of spec.retries */
@@ -849,7 +850,7 @@ struct job_texts {
     const char *labels_json; /* object of strings */
     const char *launch_json; /* files of input and output, tasks (docs/reference/api.md) */
     /* what it asks for (constraints.h); NULL or "": nothing. Of a submit; stored with others */
-    const char *extras;
+    const char *constraints;
     /* object: to whom notices go (scheduler/api/jobspec.h), its URLs sealed; NULL: to nobody */
     const char *notify_json;
     /* object: its options that no decision reads (JOB_IN_DOCUMENT of job/attributes.h), of them

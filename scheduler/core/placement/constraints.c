@@ -93,7 +93,7 @@ static int read_input(const char *value, struct input *ret_input, struct err *e)
     return rc ? rc : str_to_i64(colon + 1, 1, INPUT_BYTES_MAX, "bytes", &ret_input->bytes, e);
 }
 
-static int read_part(enum part which, const char *value, struct extras *x, struct err *e)
+static int read_part(enum part which, const char *value, struct constraints *x, struct err *e)
 {
     char model[GPU_MODEL_MAX], shown[STR_SHOW_MAX];
     switch (which) {
@@ -105,7 +105,7 @@ static int read_part(enum part which, const char *value, struct extras *x, struc
         STR_COPY(x->gpu.model, model);
         return 0;
     case PART_GPU_MEMORY:
-        return str_to_i64(value, 1, EXTRAS_GPU_MIB_MAX, "MiB", &x->gpu.memory_mib, e);
+        return str_to_i64(value, 1, CONSTRAINTS_GPU_MIB_MAX, "MiB", &x->gpu.memory_mib, e);
     case PART_CONSTRAINT:
         return constraint_parse(value, &x->constraint, e);
     case PART_RESOURCES:
@@ -128,10 +128,10 @@ static int read_part(enum part which, const char *value, struct extras *x, struc
     return counts_parse(value, &x->licences, e);
 }
 
-int extras_parse(const char *text, struct extras *ret_extras, struct err *e)
+int constraints_parse(const char *text, struct constraints *ret_constraints, struct err *e)
 {
-    struct extras x = {0};
-    char part[EXTRAS_TEXT_MAX], shown[STR_SHOW_MAX];
+    struct constraints x = {0};
+    char part[CONSTRAINTS_TEXT_MAX], shown[STR_SHOW_MAX];
     int next = 0;
     for (const char *p = text; *text && p;) {
         size_t n = strcspn(p, " ");
@@ -153,7 +153,7 @@ int extras_parse(const char *text, struct extras *ret_extras, struct err *e)
         next = which + 1;
         p = p[n] ? p + n + 1 : NULL;
     }
-    *ret_extras = x;
+    *ret_constraints = x;
     return 0;
 }
 
@@ -161,10 +161,10 @@ static void add_part(char *out, const char *key, const char *value)
 {
     size_t n = strlen(out);
     if (value[0])
-        text_format(out + n, EXTRAS_TEXT_MAX - n, "%s%s=%s", n ? " " : "", key, value);
+        text_format(out + n, CONSTRAINTS_TEXT_MAX - n, "%s%s=%s", n ? " " : "", key, value);
 }
 
-void extras_format(const struct extras *x, char out[EXTRAS_TEXT_MAX])
+void constraints_format(const struct constraints *x, char out[CONSTRAINTS_TEXT_MAX])
 {
     char counts[COUNTS_TEXT_MAX];
     out[0] = '\0';
@@ -189,38 +189,39 @@ void extras_format(const struct extras *x, char out[EXTRAS_TEXT_MAX])
     }
 }
 
-bool extras_name_nodes(const struct extras *x)
+bool constraints_name_nodes(const struct constraints *x)
 {
     return x && (x->nodes[0] || x->exclude[0]);
 }
 
 /* ---- in the model ---- */
 
-const struct extras *model_extras(const struct model *m, int64_t id)
+const struct constraints *model_constraints(const struct model *m, int64_t id)
 {
-    return id == EXTRAS_NONE ? NULL : map_get(&m->placement.extras, id);
+    return id == CONSTRAINTS_NONE ? NULL : map_get(&m->placement.constraints, id);
 }
 
-static struct extras *put(struct model *m, const struct extras *x, int64_t id, const char *text)
+static struct constraints *put(
+    struct model *m, const struct constraints *x, int64_t id, const char *text)
 {
-    struct extras *own = mem_dup(x, sizeof *x);
+    struct constraints *own = mem_dup(x, sizeof *x);
     own->id = id;
     own->n_jobs = 0;
-    map_put(&m->placement.extras, id, own);
-    smap_put(&m->placement.extras_by_text, text, own);
+    map_put(&m->placement.constraints, id, own);
+    smap_put(&m->placement.constraints_by_text, text, own);
     return own;
 }
 
-int64_t extras_hold(struct model *m, const struct extras *x)
+int64_t constraints_hold(struct model *m, const struct constraints *x)
 {
-    char text[EXTRAS_TEXT_MAX];
-    extras_format(x, text);
+    char text[CONSTRAINTS_TEXT_MAX];
+    constraints_format(x, text);
     if (!text[0])
-        return EXTRAS_NONE;
-    struct extras *own = smap_get(&m->placement.extras_by_text, text);
+        return CONSTRAINTS_NONE;
+    struct constraints *own = smap_get(&m->placement.constraints_by_text, text);
     if (!own) {
-        struct extras_row *r = ADD_ROW(m, extras);
-        r->id = NEXT_ID(m, extras);
+        struct constraints_row *r = ADD_ROW(m, constraints);
+        r->id = NEXT_ID(m, constraints);
         STR_COPY(r->text, text);
         own = put(m, x, r->id, text);
     }
@@ -228,37 +229,39 @@ int64_t extras_hold(struct model *m, const struct extras *x)
     return own->id;
 }
 
-void extras_hold_again(struct model *m, int64_t id)
+void constraints_hold_again(struct model *m, int64_t id)
 {
-    struct extras *own = id == EXTRAS_NONE ? NULL : map_get(&m->placement.extras, id);
+    struct constraints *own =
+        id == CONSTRAINTS_NONE ? NULL : map_get(&m->placement.constraints, id);
     if (own)
         own->n_jobs++;
 }
 
-void extras_release(struct model *m, int64_t id)
+void constraints_release(struct model *m, int64_t id)
 {
-    char text[EXTRAS_TEXT_MAX];
-    struct extras *own = id == EXTRAS_NONE ? NULL : map_get(&m->placement.extras, id);
+    char text[CONSTRAINTS_TEXT_MAX];
+    struct constraints *own =
+        id == CONSTRAINTS_NONE ? NULL : map_get(&m->placement.constraints, id);
     if (!own || --own->n_jobs > 0)
         return;
-    extras_format(own, text);
-    smap_remove(&m->placement.extras_by_text, text);
-    map_remove(&m->placement.extras, id);
+    constraints_format(own, text);
+    smap_remove(&m->placement.constraints_by_text, text);
+    map_remove(&m->placement.constraints, id);
     free(own);
 }
 
-int model_load_extras(struct model *m, const struct extras_row *r, struct err *e)
+int model_load_constraints(struct model *m, const struct constraints_row *r, struct err *e)
 {
-    struct extras x;
-    char text[EXTRAS_TEXT_MAX];
+    struct constraints x;
+    char text[CONSTRAINTS_TEXT_MAX];
     struct err why;
-    if (r->id < 1 || model_extras(m, r->id))
+    if (r->id < 1 || model_constraints(m, r->id))
         return err_set(e, ERR_CORRUPT, "stored extras %" PRId64 " come twice", r->id);
-    if (extras_parse(r->text, &x, &why) != 0)
+    if (constraints_parse(r->text, &x, &why) != 0)
         return err_set(
             e, ERR_CORRUPT, "stored extras %" PRId64 " cannot be read: %s", r->id, why.text);
-    SAW_ID(m, extras, r->id);
-    extras_format(&x, text);
+    SAW_ID(m, constraints, r->id);
+    constraints_format(&x, text);
     if (!text[0])
         return err_set(e, ERR_CORRUPT, "stored extras %" PRId64 " ask for nothing", r->id);
     put(m, &x, r->id, text);
@@ -305,8 +308,8 @@ void offer_describe(struct offer *o)
 
 void node_take_stock(struct node *n, const struct job *j, int64_t sign)
 {
-    if (j->shape->extras)
-        stock_add(&n->stock, &j->shape->extras->resources, -sign);
+    if (j->shape->constraints)
+        stock_add(&n->stock, &j->shape->constraints->resources, -sign);
 }
 
 /* What its attempts hold stays theirs, also when there is less of it now: then the node is
@@ -382,34 +385,36 @@ void stock_add(struct stock *s, const struct counts *need, int64_t times)
                 s->free[k] += (int32_t)(times * need->v[i].n);
 }
 
-bool extras_allow(const struct extras *x, const char *node)
+bool constraints_allow(const struct constraints *x, const char *node)
 {
     return (!x->nodes[0] || (node && hosts_has(x->nodes, node))) &&
            !(x->exclude[0] && node && hosts_has(x->exclude, node));
 }
 
-bool extras_suit(const struct extras *x, const char *node, const struct gpu_kind *gpu,
+bool constraints_suit(const struct constraints *x, const char *node, const struct gpu_kind *gpu,
     const char *features, const struct counts *resources)
 {
-    return extras_allow(x, node) && gpu_serves(gpu, &x->gpu) &&
+    return constraints_allow(x, node) && gpu_serves(gpu, &x->gpu) &&
            constraint_holds(&x->constraint, features) && counts_cover(resources, &x->resources);
 }
 
 bool offer_suits(const struct offer *o, const struct shape *s)
 {
-    return !s->extras || extras_suit(s->extras, NULL, &o->row.gpu, o->features, &o->resources);
+    return !s->constraints ||
+           constraints_suit(s->constraints, NULL, &o->row.gpu, o->features, &o->resources);
 }
 
-bool node_has_extras(const struct node *n, const struct shape *s)
+bool node_has_constraints(const struct node *n, const struct shape *s)
 {
-    return !s->extras || extras_suit(s->extras, n->row.name, &n->gpu, n->features, &n->resources);
+    return !s->constraints ||
+           constraints_suit(s->constraints, n->row.name, &n->gpu, n->features, &n->resources);
 }
 
 bool node_has_space(const struct node *n, const struct shape *s)
 {
     return resources_fit(&s->need, &n->free) &&
            (list_is_empty(&n->attempts) || !shape_is_exclusive(s)) &&
-           (!s->extras || stock_times(&n->stock, &s->extras->resources) > 0);
+           (!s->constraints || stock_times(&n->stock, &s->constraints->resources) > 0);
 }
 
 bool node_has_room(const struct node *n, const struct shape *s)
@@ -435,7 +440,7 @@ struct licence *licence_named(const struct model *m, const char *name)
     return NULL;
 }
 
-const struct count *licences_lack(const struct model *m, const struct extras *x)
+const struct count *licences_lack(const struct model *m, const struct constraints *x)
 {
     for (size_t i = 0; x && i < x->licences.n; i++) {
         const struct licence *l = licence_named(m, x->licences.v[i].name);
@@ -447,7 +452,7 @@ const struct count *licences_lack(const struct model *m, const struct extras *x)
 
 static void licences_add(struct model *m, const struct job *j, int64_t sign)
 {
-    const struct extras *x = j->shape->extras;
+    const struct constraints *x = j->shape->constraints;
     for (size_t i = 0; x && i < x->licences.n; i++) {
         struct licence *l = licence_named(m, x->licences.v[i].name);
         if (l)
@@ -470,7 +475,7 @@ void licences_load(struct model *m, const struct job *j)
 
 void licences_give(struct model *m, const struct job *j)
 {
-    if (!j->shape->extras || j->shape->extras->licences.n == 0)
+    if (!j->shape->constraints || j->shape->constraints->licences.n == 0)
         return;
     licences_add(m, j, -1);
     model_note_rewind(m); /* others may have them now */
@@ -483,7 +488,7 @@ void licences_give(struct model *m, const struct job *j)
 /* What the machines that a job may use are known to have. */
 struct known {
     const struct job_row *job;
-    const struct extras *x;
+    const struct constraints *x;
     char all[64 * FEATURE_MAX]; /* names of features, as far as there is room */
     char models[64 * FEATURE_MAX];
     int64_t machines, suitable, constrained; /* constrained: of which the constraint holds */
@@ -495,7 +500,7 @@ static void know(struct known *k, const char *node, const struct gpu_kind *gpu,
     const char *features, const struct counts *resources)
 {
     struct gpu_kind asked = k->x->gpu;
-    if (!extras_allow(k->x, node))
+    if (!constraints_allow(k->x, node))
         return;
     asked.memory_mib = 0;
     k->machines++;
@@ -504,7 +509,7 @@ static void know(struct known *k, const char *node, const struct gpu_kind *gpu,
         k->most_mib = gpu->memory_mib;
     features_add(k->models, sizeof k->models, gpu->model);
     k->constrained += constraint_holds(&k->x->constraint, features);
-    k->suitable += extras_suit(k->x, node, gpu, features, resources);
+    k->suitable += constraints_suit(k->x, node, gpu, features, resources);
     features_add_all(k->all, sizeof k->all, features);
 }
 
@@ -617,7 +622,7 @@ static int refuse_resources(const struct model *m, const struct known *k, struct
         "asks for together");
 }
 
-static int check_licences(const struct model *m, const struct extras *x, struct err *e)
+static int check_licences(const struct model *m, const struct constraints *x, struct err *e)
 {
     for (size_t i = 0; i < x->licences.n; i++) {
         const struct count *want = &x->licences.v[i];
@@ -669,7 +674,7 @@ static int check_names(const struct model *m, const char *list, bool may_be_gone
 }
 
 static int check_nodes(
-    const struct model *m, const struct job_row *j, const struct extras *x, struct err *e)
+    const struct model *m, const struct job_row *j, const struct constraints *x, struct err *e)
 {
     int64_t least = j->spec.nodes_min ? j->spec.nodes_min : j->spec.nodes, n_allowed = 0,
             n_here = 0;
@@ -680,7 +685,7 @@ static int check_nodes(
         return rc;
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        bool allowed = extras_allow(x, n->row.name);
+        bool allowed = constraints_allow(x, n->row.name);
         n_allowed += allowed;
         n_here += allowed && job_pools_allow(j->spec.pool, n->row.pool) &&
                   wish_allows(j->spec.market, n->row.market);
@@ -700,12 +705,12 @@ static int check_nodes(
     return 0;
 }
 
-int extras_check_submit(
-    const struct model *m, const struct job_row *j, const struct extras *x, struct err *e)
+int constraints_check_submit(
+    const struct model *m, const struct job_row *j, const struct constraints *x, struct err *e)
 {
     struct known k = {.job = j, .x = x};
     int rc = check_licences(m, x, e);
-    if (!rc && extras_name_nodes(x))
+    if (!rc && constraints_name_nodes(x))
         rc = check_nodes(m, j, x, e);
     if (rc || (x->constraint.n_names == 0 && x->resources.n == 0 && !x->gpu.model[0] &&
                   x->gpu.memory_mib == 0))
@@ -720,11 +725,11 @@ int extras_check_submit(
     return k.constrained == 0 ? refuse_constraint(&k, e) : refuse_resources(m, &k, e);
 }
 
-void extras_deinit(struct model *m)
+void constraints_deinit(struct model *m)
 {
-    struct extras *p;
-    for (size_t pos = 0; (p = map_next(&m->placement.extras, &pos, &(int64_t){0})) != NULL;)
+    struct constraints *p;
+    for (size_t pos = 0; (p = map_next(&m->placement.constraints, &pos, &(int64_t){0})) != NULL;)
         free(p);
-    map_deinit(&m->placement.extras);
-    smap_deinit(&m->placement.extras_by_text);
+    map_deinit(&m->placement.constraints);
+    smap_deinit(&m->placement.constraints_by_text);
 }

@@ -20,7 +20,7 @@
 #include "scheduler/core/supply/traffic.h"
 #include "scheduler/core/model/types.h"
 
-#define EXTRAS_GPU_MIB_MAX (1LL << 24)
+#define CONSTRAINTS_GPU_MIB_MAX (1LL << 24)
 #define INPUT_BYTES_MAX (1LL << 60)
 #define INPUT_PLACE_MAX (16 + CORE_NAME_MAX)
 
@@ -31,8 +31,8 @@ struct input {
     int64_t bytes; /* 0: nothing that is known */
 };
 
-struct extras {
-    int64_t id;          /* in a model; else EXTRAS_NONE */
+struct constraints {
+    int64_t id;          /* in a model; else CONSTRAINTS_NONE */
     int64_t n_jobs;      /* in a model: that have it, and live */
     struct gpu_kind gpu; /* of all of its GPUs, of which it has some */
     struct constraint constraint;
@@ -52,9 +52,9 @@ int input_read_place(const char *text, struct input *ret_input, struct err *e);
 void input_format_place(const struct input *in, char out[INPUT_PLACE_MAX]);
 
 /* ERR_INVALID names the part. "" asks for nothing. */
-int extras_parse(const char *text, struct extras *ret_extras, struct err *e);
-bool extras_name_nodes(const struct extras *x); /* x may be NULL */
+int constraints_parse(const char *text, struct constraints *ret_constraints, struct err *e);
+bool constraints_name_nodes(const struct constraints *x); /* x may be NULL */
 /* "" when nothing is asked for */
-void extras_format(const struct extras *x, char out[EXTRAS_TEXT_MAX]);
+void constraints_format(const struct constraints *x, char out[CONSTRAINTS_TEXT_MAX]);
 
 #endif

@@ -32,7 +32,7 @@ bool node_can_criu(const struct node *n, enum criu_ability need)
 bool node_suits(const struct node *n, const struct shape *s)
 {
     return n->row.id != s->avoid && !node_is_kept_from(n, s) && node_can_criu(n, s->criu) &&
-           node_has_extras(n, s) && shape_may_use(s, n->pool, n->row.market) &&
+           node_has_constraints(n, s) && shape_may_use(s, n->pool, n->row.market) &&
            limits_allow(s, n->pool, &n->row.total, n->row.price_uusd_h);
 }
 

@@ -104,7 +104,7 @@ static struct headroom headroom_of(struct work *w, const struct shape *s, int64_
         .uusd_h = nodes * one.uusd_h,
         .mcpu = nodes * one.mcpu,
         .pool = one.pool,
-        .input_uusd = one.pool ? pool_input_uusd(one.pool, s->extras) / s->nodes * nodes : 0};
+        .input_uusd = one.pool ? pool_input_uusd(one.pool, s->constraints) / s->nodes * nodes : 0};
 }
 
 static int64_t jobs_of(

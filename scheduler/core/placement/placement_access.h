@@ -8,9 +8,9 @@
 #include "scheduler/core/placement/rack.h"
 #include "scheduler/core/model/state.h"
 
-static inline size_t extras_count(const struct model *m)
+static inline size_t constraints_count(const struct model *m)
 {
-    return map_size(&m->placement.extras);
+    return map_size(&m->placement.constraints);
 }
 static inline size_t licences_count(const struct model *m)
 {

@@ -12,9 +12,9 @@
 struct rack;
 
 struct placement_state {
-    struct list avoiding;                  /* jobs that avoid a node, by when that ends (avoid.c) */
-    struct map extras;                     /* struct extras by id: of live jobs (constraints.c) */
-    struct smap extras_by_text;            /* the same, by text */
+    struct list avoiding;            /* jobs that avoid a node, by when that ends (avoid.c) */
+    struct map constraints;          /* struct constraints by id: of live jobs (constraints.c) */
+    struct smap constraints_by_text; /* the same, by text */
     struct licence licences[LICENCES_MAX]; /* of the cluster (constraints.c) */
     size_t n_licences;                     /* of them */
     struct rack *racks;                    /* those of the options (racks.c) */

@@ -102,7 +102,7 @@ static bool wants_place(const struct model *m, const struct shape *s, bool by_qo
     enum limit_kind kind;
     int64_t most = s->nodes > 1 ? 1 : s->n_wanted;
     return (by_qos ? may_have_evicted(s) : fits_quota(s)) && s->claims < most &&
-           !limits_exceeded(m, s, s->least, &kind) && !licences_lack(m, s->extras) &&
+           !limits_exceeded(m, s, s->least, &kind) && !licences_lack(m, s->constraints) &&
            !launches_serve(m, s, now);
 }
 

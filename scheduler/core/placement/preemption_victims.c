@@ -186,11 +186,11 @@ static bool has_room(const struct search *x, const struct node *n)
         if (!goes(x, a))
             continue;
         resources_give(&free, &a->held);
-        if (a->job->shape->extras)
-            stock_add(&stock, &a->job->shape->extras->resources, 1);
+        if (a->job->shape->constraints)
+            stock_add(&stock, &a->job->shape->constraints->resources, 1);
     }
     return resources_fit(&need, &free) &&
-           (!x->s->extras || stock_times(&stock, &x->s->extras->resources) >= times) &&
+           (!x->s->constraints || stock_times(&stock, &x->s->constraints->resources) >= times) &&
            (!n->rack || rack_fits_then(n->rack, goes, made_for, x, n, x->s));
 }
 

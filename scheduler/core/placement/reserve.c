@@ -80,7 +80,7 @@ static int64_t end_of(const struct attempt *a)
 
 static void give_back(struct resources *free, struct stock *stock, const struct attempt *a)
 {
-    const struct extras *x = a->job->shape->extras;
+    const struct constraints *x = a->job->shape->constraints;
     resources_give(free, &a->held);
     if (x)
         stock_add(stock, &x->resources, 1);
@@ -101,8 +101,8 @@ static bool has_room(
         resources_give(&all, &r->need);
     if (other)
         resources_give(&all, &other->need);
-    if (other && other->extras)
-        stock_add(&stock, &other->extras->resources, -1);
+    if (other && other->constraints)
+        stock_add(&stock, &other->constraints->resources, -1);
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         if (end_of(a) <= until)
@@ -111,7 +111,7 @@ static bool has_room(
             is_empty = false;
     }
     return resources_fit(&all, &free) && (is_empty || !shape_is_exclusive(r)) &&
-           (!r->extras || stock_times(&stock, &r->extras->resources) >= times);
+           (!r->constraints || stock_times(&stock, &r->constraints->resources) >= times);
 }
 
 static int compare_ends(const void *a, const void *b)
@@ -134,7 +134,7 @@ static int64_t room_at(struct planner *p, const struct node *n, const struct sha
     int64_t at = 0;
     for (size_t k = 0; k < p->n_running; k++) {
         if (!shape_is_exclusive(s) && resources_fit(&s->need, &free) &&
-            (!s->extras || stock_times(&stock, &s->extras->resources) > 0))
+            (!s->constraints || stock_times(&stock, &s->constraints->resources) > 0))
             break;
         give_back(&free, &stock, p->running[k]);
         at = end_of(p->running[k]);
@@ -334,7 +334,7 @@ bool reserve_next(struct planner *p, const struct model *m, const struct shape *
     queue_walk_begin(&p->walk, m);
     for (int32_t left = model_order(m)->reserve;
          left > 0 && (s = queue_walk_next(&p->walk)) != NULL && s != passing; left--) {
-        if (is_looked_at(m, s) || licences_lack(m, s->extras))
+        if (is_looked_at(m, s) || licences_lack(m, s->constraints))
             continue;
         choose(p, m, s, now, ret_event);
         return true;

@@ -191,7 +191,7 @@ static struct job *split_off(struct model *m, struct job *j, int32_t index)
 {
     struct job *t = task_create(m, j, index);
     model_put_job(m, t);
-    extras_hold_again(m, t->row.extras);
+    constraints_hold_again(m, t->row.constraints);
     t->labels = labels_hold_again(j->labels);
     queue_adopt(m, t);
     array_adopt(j, t);

@@ -150,7 +150,7 @@ int64_t budgets_left(const struct budget *b)
 
 const struct budget *budgets_lacking(const struct shape *s, const struct pool *p, int64_t uusd_h)
 {
-    int64_t input_uusd = pool_input_uusd(p, s->extras);
+    int64_t input_uusd = pool_input_uusd(p, s->constraints);
     uint64_t mask = uusd_h > 0 || input_uusd > 0 ? s->in_budgets : 0;
     for (int k = 0; k < BUDGETS_MAX && mask >> k; k++) {
         const struct budget *b = &s->budgets[k];
@@ -164,7 +164,7 @@ const struct budget *budgets_lacking(const struct shape *s, const struct pool *p
 bool budgets_cap_lacks(const struct shape *s, const struct pool *p, int64_t uusd_h)
 {
     return s->is_capped &&
-           core_cost_uusd(slice_ms(s), uusd_h) + pool_input_uusd(p, s->extras) > s->left_uusd;
+           core_cost_uusd(slice_ms(s), uusd_h) + pool_input_uusd(p, s->constraints) > s->left_uusd;
 }
 
 bool budgets_too_dear(const struct shape *s, int64_t uusd_h)

@@ -180,8 +180,8 @@ static bool fits(const struct job_row *r, const struct resources *total, enum ma
 }
 
 /* It has, or could have, a machine for such a job. Of a reserved pool without any nobody knows. */
-static bool may_hold(
-    const struct model *m, const struct pool *p, const struct job_row *r, const struct extras *x)
+static bool may_hold(const struct model *m, const struct pool *p, const struct job_row *r,
+    const struct constraints *x)
 {
     bool is_empty = true;
     LIST_FOREACH (&p->offers, l) {
@@ -189,7 +189,7 @@ static bool may_hold(
         struct resources total = offer_total(o);
         if (o->row.rank != OFFER_WITHDRAWN && p->row.max_nodes > 0 &&
             fits(r, &total, o->row.market) &&
-            extras_suit(x, NULL, &o->row.gpu, o->features, &o->resources))
+            constraints_suit(x, NULL, &o->row.gpu, o->features, &o->resources))
             return true;
     }
     LIST_FOREACH (model_nodes(m), l) {
@@ -198,7 +198,7 @@ static bool may_hold(
             continue;
         is_empty = false;
         if (fits(r, &n->row.total, n->row.market) &&
-            extras_suit(x, n->row.name, &n->gpu, n->features, &n->resources))
+            constraints_suit(x, n->row.name, &n->gpu, n->features, &n->resources))
             return true;
     }
     return is_empty && !p->row.elastic;
@@ -220,7 +220,7 @@ int labels_check_team(
     return rc ? err_wrap(e, "labels: team") : 0;
 }
 
-int labels_check_submit(const struct model *m, const struct job_row *r, const struct extras *x,
+int labels_check_submit(const struct model *m, const struct job_row *r, const struct constraints *x,
     const struct labels *own, struct err *e)
 {
     const struct pool *asks = NULL;

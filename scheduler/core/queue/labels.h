@@ -9,7 +9,7 @@
 
 struct model;
 struct labels;
-struct extras;
+struct constraints;
 
 /* Those of a job: NULL where there are none. One hold a job; the last release frees them. */
 struct labels *labels_hold(struct model *m, const char *json); /* of a submit, or as it is stored */
@@ -30,7 +30,7 @@ int labels_check_team(
     const struct model *m, const struct job_texts *texts, const char *user, struct err *e);
 /* ERR_INVALID, with what is missing: each pool that could hold the job asks for labels that it has
  * not. */
-int labels_check_submit(const struct model *m, const struct job_row *r, const struct extras *x,
+int labels_check_submit(const struct model *m, const struct job_row *r, const struct constraints *x,
     const struct labels *own, struct err *e);
 
 #endif

@@ -58,7 +58,7 @@ static char *add_text(char *at, const char *text)
 /* What placing looks at, behind who asks. */
 static void add_demand(char *at, const struct shape *s)
 {
-    const int64_t numbers[] = {s->extras ? s->extras->id : EXTRAS_NONE,
+    const int64_t numbers[] = {s->constraints ? s->constraints->id : CONSTRAINTS_NONE,
         s->labels ? s->labels->id : 0, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib,
         s->nodes, s->least, s->owner, s->wish, s->procurement, s->procurement_offer, s->criu,
         s->avoid, s->certified_at.ms};
@@ -339,16 +339,16 @@ int64_t queue_round_up(int64_t ms, int bits)
 /* Not every machine that is large enough serves it. */
 static bool is_constrained(const struct shape *s)
 {
-    const struct extras *x = s->extras;
+    const struct constraints *x = s->constraints;
     return x &&
            (x->constraint.n_names > 0 || x->gpu.model[0] || x->gpu.memory_mib > 0 || x->nodes[0]);
 }
 
-void queue_describe(const struct model *m, const struct job *j, const struct extras *extras,
-    struct shape *ret_shape)
+void queue_describe(const struct model *m, const struct job *j,
+    const struct constraints *constraints, struct shape *ret_shape)
 {
     struct shape want = {.need = j->row.spec.need,
-        .extras = extras,
+        .constraints = constraints,
         .labels = j->labels,
         .nodes = j->row.spec.nodes,
         .least = j->least,
@@ -375,7 +375,7 @@ void queue_adopt(struct model *m, struct job *j)
 {
     char key[SHAPE_KEY_MAX];
     struct shape want;
-    queue_describe(m, j, model_extras(m, j->row.extras), &want);
+    queue_describe(m, j, model_constraints(m, j->row.constraints), &want);
     shape_key(&want, key);
     struct shape *s = smap_get(&m->queue.shapes, key);
     if (!s) {
@@ -552,7 +552,7 @@ void queue_remove(struct model *m, struct job *j)
     j->account->n_pending--;
     m->queue.n_pending--;
     model_note_change(m);
-    if (!j->shape->extras || j->shape->extras->licences.n == 0)
+    if (!j->shape->constraints || j->shape->constraints->licences.n == 0)
         return;
     model_note_rewind(m); /* it may have kept others from them */
     model_note_anew(m);

@@ -12,7 +12,7 @@ struct model;
 struct shape;
 struct budget;
 struct labels;
-struct extras;
+struct constraints;
 
 /* Where a shape stands in the queue: two never stand at the same. */
 struct place {
@@ -68,13 +68,13 @@ struct shape {
     int64_t place_16;
     int64_t head; /* id of the first pending */
     struct kind *kind;
-    struct queue_entry *entry;   /* NULL: it is only a question */
-    struct allowance *aside_of;  /* NULL: it is in the queue, if it has pending jobs */
-    struct tree_link in_class;   /* in its class's */
-    int64_t id;                  /* never given twice */
-    struct resources need;       /* of one node */
-    const struct extras *extras; /* what they ask for beside that; NULL: nothing */
-    const struct labels *labels; /* names that they have; NULL: none */
+    struct queue_entry *entry;             /* NULL: it is only a question */
+    struct allowance *aside_of;            /* NULL: it is in the queue, if it has pending jobs */
+    struct tree_link in_class;             /* in its class's */
+    int64_t id;                            /* never given twice */
+    struct resources need;                 /* of one node */
+    const struct constraints *constraints; /* what they ask for beside that; NULL: nothing */
+    const struct labels *labels;           /* names that they have; NULL: none */
     /* over 1: on so many different nodes of one pool at once, or not at all ... */
     int32_t nodes;
     int32_t least;                     /* ... or, for now, on so many: 1 .. nodes */
@@ -120,8 +120,8 @@ struct shape {
 void queue_init(struct model *m);
 void queue_deinit(struct model *m);
 /* The shape that the job is of, which is in no list. */
-void queue_describe(const struct model *m, const struct job *j, const struct extras *extras,
-    struct shape *ret_shape);
+void queue_describe(const struct model *m, const struct job *j,
+    const struct constraints *constraints, struct shape *ret_shape);
 int64_t queue_round_up(int64_t ms, int bits);      /* to so many binary digits */
 void queue_adopt(struct model *m, struct job *j);  /* gives a new job its shape */
 void queue_add(struct model *m, struct job *j);    /* PENDING again, or at last */

@@ -89,9 +89,9 @@ static bool consider(
     struct resources total = offer_total(o);
     int64_t times = shape_is_exclusive(d->shape) ? resources_fit(&d->shape->need, &total)
                                                  : resources_times(&total, &d->shape->need);
-    if (d->shape->extras) {
+    if (d->shape->constraints) {
         struct stock all = stock_of(&o->resources);
-        int64_t most = stock_times(&all, &d->shape->extras->resources);
+        int64_t most = stock_times(&all, &d->shape->constraints->resources);
         times = offer_suits(o, d->shape) ? (most < times ? most : times) : 0;
     }
     if (times == 0 || !shape_may_use(d->shape, o->pool, o->row.market) ||

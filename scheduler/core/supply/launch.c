@@ -68,7 +68,7 @@ bool bin_admits(const struct bin *b, const struct shape *s)
     if (b->node && b->node->reserved_for && b->node->reserved_for != s)
         return false;
     bool can = b->node ? node_can_criu(b->node, s->criu) && !node_is_kept_from(b->node, s) &&
-                             node_has_extras(b->node, s)
+                             node_has_constraints(b->node, s)
                        : pool_may_criu(b->pool, s->criu) && offer_suits(b->offer, s);
     return can && shape_allows_pool(s, b->pool) && shape_may_use(s, b->pool, b->market);
 }
@@ -134,7 +134,7 @@ int64_t bin_times(const struct bin *b, const struct shape *s)
         return 0;
     int64_t k = shape_is_exclusive(s) ? resources_fit(&s->need, &b->free)
                                       : resources_times(&b->free, &s->need);
-    int64_t most = k > 0 && s->extras ? stock_times(&b->stock, &s->extras->resources) : k;
+    int64_t most = k > 0 && s->constraints ? stock_times(&b->stock, &s->constraints->resources) : k;
     most = most < k ? most : k;
     return b->left_w ? rack_times(b->rack_kind, &b->total, &b->free, s, most, *b->left_w) : most;
 }
@@ -154,8 +154,8 @@ int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n)
     if (k <= 0)
         return 0;
     bin_take_power(b, s, k);
-    if (s->extras)
-        stock_add(&b->stock, &s->extras->resources, -k);
+    if (s->constraints)
+        stock_add(&b->stock, &s->constraints->resources, -k);
     if (shape_is_exclusive(s)) {
         b->free = (struct resources){0};
         return k;
@@ -268,7 +268,7 @@ static void gather_demands(struct work *w)
 
 int64_t cover_licences(struct work *w, const struct shape *s, int64_t n)
 {
-    const struct counts *need = s->extras ? &s->extras->licences : NULL;
+    const struct counts *need = s->constraints ? &s->constraints->licences : NULL;
     for (size_t i = 0; need && i < need->n; i++) {
         const struct licence *l = licence_named(w->m, need->v[i].name);
         int64_t left = l ? w->p->left[licence_index(l, w->m)] / need->v[i].n : 0;
@@ -447,7 +447,7 @@ static bool gangs_share(const struct model *m)
         const struct shape *s = LIST_ENTRY(l, struct shape, in_gangs);
         const struct account *a = s->account;
         if (s->in_budgets || a->may.is_limited || a->team->may.is_limited ||
-            (s->extras && s->extras->licences.n > 0))
+            (s->constraints && s->constraints->licences.n > 0))
             return true;
     }
     return false;

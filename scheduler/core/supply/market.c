@@ -92,7 +92,7 @@ int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)
     return (int64_t)(price + (double)o->pool->row.egress_uusd_gib * gib * restores);
 }
 
-int64_t pool_input_uusd(const struct pool *p, const struct extras *x)
+int64_t pool_input_uusd(const struct pool *p, const struct constraints *x)
 {
     const struct input *in = x ? &x->input : NULL;
     if (!in || in->bytes == 0)
@@ -113,7 +113,7 @@ static int64_t served_ms(const struct job_row *j)
 
 int64_t pool_input_uusd_h(const struct pool *p, const struct offer *o, const struct job *j)
 {
-    int64_t once = p->row.by_price ? 0 : pool_input_uusd(p, j->shape->extras);
+    int64_t once = p->row.by_price ? 0 : pool_input_uusd(p, j->shape->constraints);
     double starts =
         (double)HOUR_MS / (double)served_ms(&j->row) + (o ? core_offer_reclaims_per_hour(o) : 0);
     double uusd_h = (double)once * starts / j->shape->nodes; /* each of its nodes reads its part */

@@ -9,12 +9,12 @@
 
 struct model;
 struct shape;
-struct extras;
+struct constraints;
 
 int64_t offer_boot_ms(const struct offer *o); /* from the intent to the join, as observed */
 /* What it costs once to read a job's input on nodes of the pool, and by the hour of one of them, as
  * often as the job is expected to start; o: its offer, NULL: it has none. */
-int64_t pool_input_uusd(const struct pool *p, const struct extras *x);
+int64_t pool_input_uusd(const struct pool *p, const struct constraints *x);
 int64_t pool_input_uusd_h(const struct pool *p, const struct offer *o, const struct job *j);
 /* Price, expected losses and egress for such a job on a machine of the offer, an hour. */
 int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j);

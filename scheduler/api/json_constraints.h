@@ -2,8 +2,8 @@
  *
  * Features, named resources and licences as JSON. Pure; new references.
  */
-#ifndef BELAY_SCHEDULER_API_JSON_EXTRAS_H
-#define BELAY_SCHEDULER_API_JSON_EXTRAS_H
+#ifndef BELAY_SCHEDULER_API_JSON_CONSTRAINTS_H
+#define BELAY_SCHEDULER_API_JSON_CONSTRAINTS_H
 
 #include "base/json.h"
 #include "scheduler/core/model/model.h"
@@ -14,6 +14,6 @@ json_t *json_counts_text(const char *text);  /* the same from a text of job/coun
 json_t *json_stock(const struct stock *s);   /* the free amounts: {"lego": 2} */
 /* Sets the keys gpu_model, gpu_memory_mib, constraint, resources, licences, exclusive, nodelist and
  * exclude of a job in o; text is in the form of core/placement/constraints.h. */
-void json_set_extras(json_t *o, const char *text);
+void json_set_constraints(json_t *o, const char *text);
 
 #endif

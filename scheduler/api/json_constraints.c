@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/api/json_extras.h"
+#include "scheduler/api/json_constraints.h"
 
 #include "scheduler/core/placement/constraints.h"
 
@@ -36,11 +36,11 @@ json_t *json_stock(const struct stock *s)
     return o;
 }
 
-void json_set_extras(json_t *o, const char *text)
+void json_set_constraints(json_t *o, const char *text)
 {
-    struct extras x = {0};
-    if (extras_parse(text, &x, NULL) != 0)
-        x = (struct extras){0};
+    struct constraints x = {0};
+    if (constraints_parse(text, &x, NULL) != 0)
+        x = (struct constraints){0};
     json_object_set_new(o, "gpu_model", x.gpu.model[0] ? json_text(x.gpu.model) : json_null());
     json_object_set_new(
         o, "gpu_memory_mib", x.gpu.memory_mib ? json_integer(x.gpu.memory_mib) : json_null());

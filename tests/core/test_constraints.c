@@ -40,17 +40,17 @@ static void texts_are_read_and_written(void **state)
         "input=aws/a b:5", "input=here/x:5", "input=/x:5", "input=aws/x:0",
         "input=aws/x:1152921504606846977", "input=store:", "input=store:x",
         "input=store:1 licences=a", "input=a-very-long-provider/x:5"};
-    struct extras x;
+    struct constraints x;
     struct err e;
-    char out[EXTRAS_TEXT_MAX];
+    char out[CONSTRAINTS_TEXT_MAX];
     (void)state;
     for (size_t k = 0; k < sizeof good / sizeof good[0]; k++) {
-        assert_int_equal(extras_parse(good[k][0], &x, &e), 0);
-        extras_format(&x, out);
+        assert_int_equal(constraints_parse(good[k][0], &x, &e), 0);
+        constraints_format(&x, out);
         assert_string_equal(out, good[k][1]);
     }
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
-        if (extras_parse(bad[k], &x, &e) != ERR_INVALID)
+        if (constraints_parse(bad[k], &x, &e) != ERR_INVALID)
             fail_msg("taken: '%s'", bad[k]);
 }
 
@@ -65,7 +65,7 @@ static void a_job_goes_where_its_features_are(void **state)
     int64_t a = lab_submit_asking(&l, &r, "constraint=avx512&(ib|roce)");
     int64_t b = lab_submit_asking(&l, &r, "constraint=avx512&(ib|roce)");
     assert_ptr_equal(model_job(l.m, a)->shape, model_job(l.m, b)->shape);
-    assert_int_equal(extras_count(l.m), 1);
+    assert_int_equal(constraints_count(l.m), 1);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, a), ib);
     assert_int_equal(lab_node_of(&l, b), ib);
@@ -82,7 +82,7 @@ static void a_job_goes_where_its_features_are(void **state)
     assert_int_equal(lab_node_of(&l, a), ib);
     lab_ended(&l, a, END_SUCCEEDED, 0);
     lab_ended(&l, b, END_SUCCEEDED, 0);
-    assert_int_equal(extras_count(l.m), 0);
+    assert_int_equal(constraints_count(l.m), 0);
     lab_deinit(&l);
 }
 
@@ -118,10 +118,11 @@ static void a_job_goes_where_its_gpus_are(void **state)
     lab_deinit(&l);
 }
 
-static void refused(struct lab *l, const struct job_row *r, const char *extras, const char *words)
+static void refused(
+    struct lab *l, const struct job_row *r, const char *constraints, const char *words)
 {
-    if (lab_try_asking(l, r, extras) != ERR_INVALID || !strstr(l->e.text, words))
-        fail_msg("%s: %s", extras, l->e.text);
+    if (lab_try_asking(l, r, constraints) != ERR_INVALID || !strstr(l->e.text, words))
+        fail_msg("%s: %s", constraints, l->e.text);
 }
 
 static void what_could_never_be_is_refused(void **state)
@@ -162,7 +163,7 @@ static void a_job_runs_only_on_the_nodes_that_it_names(void **state)
     int64_t a = lab_submit_asking(&l, &r, "nodes=n[1-2] exclude=n1"),
             b = lab_submit_asking(&l, &r, "nodes=n2"), c = lab_submit_asking(&l, &r, "nodes=n2"),
             d = lab_submit_asking(&l, &r, "exclude=n[1-2]");
-    assert_int_equal(extras_count(l.m), 3);
+    assert_int_equal(constraints_count(l.m), 3);
     lab_plan(&l);
     assert_true(lab_node_of(&l, a) == n2 && lab_node_of(&l, b) == n2 && lab_node_of(&l, d) == n3);
     assert_int_equal(lab_node_of(&l, c), CORE_ID_NONE); /* the others are free, and not its own */
