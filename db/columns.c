@@ -408,15 +408,15 @@ static const struct column stored_columns[] = {
     COL(stored_row, uusd),
 };
 
-static const struct column leftover_columns[] = {
-    COL(leftover_row, job),
-    COL_STATE(leftover_row, state, leftover_sm),
-    COL_KIND(leftover_row, "after", after, ckpt_after_names),
-    COL(leftover_row, succeeded),
-    COL(leftover_row, closed),
-    COL(leftover_row, due_at),
-    COL(leftover_row, last_at),
-    COL(leftover_row, tries),
+static const struct column ckpt_gc_columns[] = {
+    COL(ckpt_gc_row, job),
+    COL_STATE(ckpt_gc_row, state, ckpt_gc_sm),
+    COL_KIND(ckpt_gc_row, "after", after, ckpt_after_names),
+    COL(ckpt_gc_row, succeeded),
+    COL(ckpt_gc_row, closed),
+    COL(ckpt_gc_row, due_at),
+    COL(ckpt_gc_row, last_at),
+    COL(ckpt_gc_row, tries),
 };
 
 static const struct column drill_columns[] = {
@@ -602,7 +602,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_HISTORY] = TABLE("history", history_columns, 1, false),
     [TABLE_LEDGER] = TABLE("ledger", ledger_columns, 0, false),
     [TABLE_STORED] = TABLE("stored", stored_columns, 1, true),
-    [TABLE_LEFTOVERS] = TABLE("leftovers", leftover_columns, 1, true),
+    [TABLE_CKPT_GC] = TABLE("ckpt_gc", ckpt_gc_columns, 1, true),
     [TABLE_DRILLS] = TABLE("drills", drill_columns, 2, true),
     [TABLE_ACCOUNTS] = TABLE("accounts", account_columns, 2, true),
     [TABLE_BUDGETS] = TABLE("budgets", budget_columns, 1, true),

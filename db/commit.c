@@ -180,7 +180,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_NODES, c->nodes, c->n_nodes, f) &&
            WRITE(d, TABLE_JOBS, c->jobs, c->n_jobs, f) &&
            WRITE(d, TABLE_SPECS, c->specs, c->n_specs, f) && write_labels(d, c, f) &&
-           write_documents(d, c, f) && WRITE(d, TABLE_LEFTOVERS, c->leftovers, c->n_leftovers, f) &&
+           write_documents(d, c, f) && WRITE(d, TABLE_CKPT_GC, c->ckpt_gc, c->n_ckpt_gc, f) &&
            WRITE(d, TABLE_STORED, c->stored, c->n_stored, f) &&
            WRITE(d, TABLE_DRILLS, c->drills, c->n_drills, f) &&
            WRITE(d, TABLE_ACCOUNTS, c->accounts, c->n_accounts, f) &&

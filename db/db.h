@@ -272,7 +272,7 @@ int db_read_certificate(
     struct db_reader *r, const char *script_key, struct drill_row *ret_row, struct err *e);
 
 /* Reads what an ended job left in the store; ERR_NOT_FOUND if nothing, or if it is live. */
-int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_row, struct err *e);
+int db_read_ckpt_gc(struct db_reader *r, int64_t job, struct ckpt_gc_row *ret_row, struct err *e);
 
 /* Cost sums for `belay cost`, by "job" "user" "pool" "kind" or "day" (UTC; else ERR_INVALID), for
  * one user or all (NULL), from one wall time to before another (WALL_NONE = open), ordered by key.

@@ -20,8 +20,8 @@ int db_read_kept(struct db_reader *r, struct wall before, const char *user, int3
         "SELECT j.id, j.name, j.user, j.ended_at, CASE WHEN s.bytes > 0 THEN s.bytes WHEN l.after "
         "= 'all' THEN (SELECT ifnull(sum(c.stored_bytes), 0) FROM checkpoints c WHERE c.job = j.id)"
         " ELSE j.ckpt_bytes END AS bytes"
-        " FROM leftovers l JOIN jobs j ON j.id = l.job LEFT JOIN stored s ON s.job = l.job"
-        " WHERE l.job > (SELECT ifnull(max(job), 0) FROM leftovers) - " LOOKED_AT
+        " FROM ckpt_gc l JOIN jobs j ON j.id = l.job LEFT JOIN stored s ON s.job = l.job"
+        " WHERE l.job > (SELECT ifnull(max(job), 0) FROM ckpt_gc) - " LOOKED_AT
         " AND (l.state = 'done' OR (l.closed AND l.last_at IS NULL)) AND j.ended_at < ?1"
         " AND j.last_good_attempt > 0 AND (l.after IN ('all', 'last') OR l.succeeded = 0) AND (?3 "
         "= '' OR j.user = ?3) ORDER BY bytes DESC, j.id LIMIT ?2",

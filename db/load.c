@@ -140,20 +140,20 @@ static int load_stored(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-static int load_leftovers(const struct loading *l, struct err *e)
+static int load_ckpt_gc(const struct loading *l, struct err *e)
 {
-    struct leftover_row row = {0};
+    struct ckpt_gc_row row = {0};
     struct query q;
 
-    query_init(&q, l->statements, TABLE_LEFTOVERS, "WHERE state <> 'done' ORDER BY job", e);
-    while (query_next(&q, &row) && query_goes_on(&q, model_load_leftover(l->model, &row, e)))
+    query_init(&q, l->statements, TABLE_CKPT_GC, "WHERE state <> 'done' ORDER BY job", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_ckpt_gc(l->model, &row, e)))
         ;
     return query_finish(&q);
 }
 
 /* Loads the owners of leftovers. Tasks have the labels of their array. CROSS JOIN makes SQLite
  * begin with the few leftovers, not with all jobs there ever were. */
-static int load_leftovers_of(const struct loading *l, struct err *e)
+static int load_ckpt_gc_of(const struct loading *l, struct err *e)
 {
     struct job_row row = {0};
     struct query q;
@@ -161,7 +161,7 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
     query_init_text(&q, l->statements,
         "SELECT j.id, j.team, j.user, j.name, s.labels_json, j.submitted_at, j.last_good_attempt,"
         " j.last_good_sequence"
-        " FROM leftovers AS f"
+        " FROM ckpt_gc AS f"
         " CROSS JOIN jobs AS j ON j.id = f.job"
         " LEFT JOIN job_label_sets AS o"
         " ON o.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END"
@@ -177,7 +177,7 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
         row.submitted_at.ms = sqlite3_column_int64(q.stmt, 5);
         row.last_good.attempt = sqlite3_column_int64(q.stmt, 6);
         row.last_good.sequence = sqlite3_column_int64(q.stmt, 7);
-        if (!query_goes_on(&q, model_load_leftover_of(l->model, &row,
+        if (!query_goes_on(&q, model_load_ckpt_gc_of(l->model, &row,
                                    (const char *)sqlite3_column_text(q.stmt, 4), e)))
             break;
     }
@@ -355,8 +355,8 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
         load_task_ends,
         load_attempts,
         load_drills,
-        load_leftovers,
-        load_leftovers_of,
+        load_ckpt_gc,
+        load_ckpt_gc_of,
         load_stored,
         load_outbox,
         load_crons,

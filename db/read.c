@@ -238,13 +238,13 @@ int db_read_cron_runs(struct db_reader *r, int64_t id, int64_t before, int32_t l
     return query_finish(&q);
 }
 
-int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_row, struct err *e)
+int db_read_ckpt_gc(struct db_reader *r, int64_t job, struct ckpt_gc_row *ret_row, struct err *e)
 {
-    struct leftover_row row = {0};
+    struct ckpt_gc_row row = {0};
     struct query q;
     int rc;
 
-    query_init(&q, r->statements, TABLE_LEFTOVERS, "WHERE job = ?1", e);
+    query_init(&q, r->statements, TABLE_CKPT_GC, "WHERE job = ?1", e);
     query_i64(&q, 1, job);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)

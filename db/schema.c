@@ -474,7 +474,7 @@ static const char baseline[] =
     "CREATE INDEX stored_live ON stored (job) WHERE bytes > 0;"
 
     /* Checkpoints that are still to be removed after a job's end. */
-    "CREATE TABLE leftovers ("
+    "CREATE TABLE ckpt_gc ("
         " job INTEGER PRIMARY KEY,"
         " state TEXT NOT NULL,"
         " after TEXT NOT NULL,"
@@ -484,7 +484,7 @@ static const char baseline[] =
         " last_at INTEGER,"
         " tries INTEGER NOT NULL"
     ") STRICT;"
-    "CREATE INDEX leftovers_live ON leftovers (job) WHERE state <> 'done';"
+    "CREATE INDEX ckpt_gc_live ON ckpt_gc (job) WHERE state <> 'done';"
 
     /* Drills: a job was stopped on purpose, to see whether it resumes. */
     "CREATE TABLE drills ("

@@ -57,10 +57,10 @@ int64_t replay_apply(struct replay *w, struct event ev)
 static void clean(struct replay *w, int64_t job)
 {
     struct progress *p = &w->jobs[job];
-    enum leftover_keep keep = core_leftover_keep(model_cleaning(w->m));
-    p->kept = keep == LEFTOVER_KEEP_NONE                  ? 0
-              : keep == LEFTOVER_KEEP_LAST && p->kept > 1 ? 1
-                                                          : p->kept;
+    enum ckpt_gc_keep keep = core_ckpt_gc_keep(model_cleaning(w->m));
+    p->kept = keep == CKPT_GC_KEEP_NONE                  ? 0
+              : keep == CKPT_GC_KEEP_LAST && p->kept > 1 ? 1
+                                                         : p->kept;
     replay_apply(
         w, (struct event){.type = EV_CLEANED,
                .cleaned = {.job = job, .kept_bytes = p->kept * w->o->jobs[job - 1].ckpt_bytes}});

@@ -635,7 +635,7 @@ void check_model(struct world *w)
 
 /* What stays of an ended job's checkpoints is what its user asked for; nothing can be added any
  * more. */
-static void check_leftover(struct world *w, const struct job_row *r)
+static void check_ckpt_gc(struct world *w, const struct job_row *r)
 {
     const struct sim_store_job *s = &w->store[r->id - 1];
     bool deletes = r->spec.ckpt_after == AFTER_DELETE || r->spec.ckpt_after == AFTER_AUTO;
@@ -744,7 +744,7 @@ void check_end(struct world *w)
         if (!w->failure[0])
             outbox_check(w, &row);
         if (!w->failure[0])
-            check_leftover(w, &row);
+            check_ckpt_gc(w, &row);
         for (int64_t n = 1; n <= row.drills && !w->failure[0]; n++)
             if ((uintptr_t)map_get(&w->drills, drill_key(id, n)) < DRILL_PASSED + 1)
                 world_fail(w, "drill %lld of job %lld has no end", (long long)n, (long long)id);

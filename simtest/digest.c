@@ -98,9 +98,9 @@ static void add_small(uint64_t *d, const struct changes *c)
 {
     for (size_t i = 0; i < c->n_pools; i++)
         ADD(d, c->pools[i].boots.failed, c->pools[i].boots.wait_ms, c->pools[i].boots.next_at.ms);
-    for (size_t i = 0; i < c->n_leftovers; i++)
-        ADD(d, c->leftovers[i].job, c->leftovers[i].state, c->leftovers[i].due_at.ms,
-            c->leftovers[i].last_at.ms, c->leftovers[i].tries);
+    for (size_t i = 0; i < c->n_ckpt_gc; i++)
+        ADD(d, c->ckpt_gc[i].job, c->ckpt_gc[i].state, c->ckpt_gc[i].due_at.ms,
+            c->ckpt_gc[i].last_at.ms, c->ckpt_gc[i].tries);
     for (size_t i = 0; i < c->n_stored; i++)
         ADD(d, c->stored[i].job, c->stored[i].bytes, c->stored[i].at.ms, c->stored[i].settled_at.ms,
             c->stored[i].uusd);

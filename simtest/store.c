@@ -133,8 +133,8 @@ static void sweep(struct world *w, const struct sim_sweeper *x, bool whole)
             (long long)job);
     store_claim(w, job, x->job.claim.identity);
     of(w, job)->fence = SIM_CLOSED;
-    if (whole && x->job.keep != LEFTOVER_KEEP_ALL)
-        keep_newest(w, job, x->job.keep == LEFTOVER_KEEP_LAST ? 1 : 0);
+    if (whole && x->job.keep != CKPT_GC_KEEP_ALL)
+        keep_newest(w, job, x->job.keep == CKPT_GC_KEEP_LAST ? 1 : 0);
     w->cleanings++;
 }
 

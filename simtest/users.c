@@ -488,5 +488,5 @@ bool users_done(const struct world *w)
     if (!w->up || w->committing || tick_is_full(w->tick) || w->n_submits < w->n_jobs)
         return false;
     model_counts(w->model, &c);
-    return c.pending == 0 && c.running == 0 && c.leftovers == 0 && c.outbox == 0 && crons_done(w);
+    return c.pending == 0 && c.running == 0 && c.ckpt_gc == 0 && c.outbox == 0 && crons_done(w);
 }

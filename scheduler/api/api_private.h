@@ -147,7 +147,7 @@ json_t *api_json_dependency(const struct dependency_row *d);
 /* live is NULL if it was removed or is not committed yet */
 json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live);
 json_t *api_json_cron_run(const struct cron_run_row *r);
-json_t *api_json_leftover(const struct leftover_row *l);
+json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l);
 json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_event(const struct history_row *h);
 json_t *api_json_checkpoint(const struct checkpoint_row *c);

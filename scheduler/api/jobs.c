@@ -453,7 +453,7 @@ void api_jobs_show(struct request *q)
     struct db_reader *r = q->api->o.reader;
     struct job_row row;
     struct spec_change spec = {0};
-    struct leftover_row leftover;
+    struct ckpt_gc_row ckpt_gc;
     struct array_row array;
     bool left = false;
     struct err e;
@@ -476,7 +476,7 @@ void api_jobs_show(struct request *q)
     if (rc == 0)
         rc = add_certificate(r, &row, o, &e);
     if (rc == 0) {
-        rc = db_read_leftover(r, q->id, &leftover, &e);
+        rc = db_read_ckpt_gc(r, q->id, &ckpt_gc, &e);
         left = rc == 0;
         rc = rc == ERR_NOT_FOUND ? 0 : rc;
     }
@@ -485,7 +485,7 @@ void api_jobs_show(struct request *q)
         json_object_set_new(o, "array",
             db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
         json_object_set_new(o, "expects", expects_json(q->api, q->id));
-        json_object_set_new(o, "leftover", left ? api_json_leftover(&leftover) : json_null());
+        json_object_set_new(o, "leftover", left ? api_json_ckpt_gc(&ckpt_gc) : json_null());
         json_object_set_new(o, "spec", may_see_spec(q, &row) ? spec_json(&spec) : json_null());
     }
     spec_change_deinit(&spec);

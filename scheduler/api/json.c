@@ -267,15 +267,15 @@ json_t *api_json_drill(const struct drill_row *d)
     return o;
 }
 
-json_t *api_json_leftover(const struct leftover_row *l)
+json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l)
 {
     json_t *o = json_object();
     /* it is only looked how much stays, for the bill */
     bool is_over = l->closed && !wall_is_set(l->last_at);
-    enum leftover_state state = is_over ? LEFTOVER_DONE : l->state;
-    set(o, "state", json_string(sm_name(&leftover_sm, state)));
-    set(o, "keep", json_string(leftover_keep_names[core_leftover_keep(l)]));
-    set(o, "due_at", state == LEFTOVER_DONE ? json_null() : api_json_time(l->due_at));
+    enum ckpt_gc_state state = is_over ? CKPT_GC_DONE : l->state;
+    set(o, "state", json_string(sm_name(&ckpt_gc_sm, state)));
+    set(o, "keep", json_string(ckpt_gc_keep_names[core_ckpt_gc_keep(l)]));
+    set(o, "due_at", state == CKPT_GC_DONE ? json_null() : api_json_time(l->due_at));
     set_i(o, "tries", l->tries);
     return o;
 }

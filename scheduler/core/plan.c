@@ -200,7 +200,7 @@ static struct mono loss_due(const struct model *m, struct stamp now, struct even
 static struct mono clean_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     *ret_event = (struct event){.type = EV_CLEAN};
-    return leftover_due(m, now, &ret_event->clean.job);
+    return ckpt_gc_due(m, now, &ret_event->clean.job);
 }
 
 static bool is_due(struct mono due, struct stamp now)

@@ -60,14 +60,14 @@ static void on_done(void *ctx, enum clean_end end, int64_t kept_bytes, const str
     tick_post(c->tick, &c->told, on_told, c);
 }
 
-void cleaner_touch(struct cleaner *c, const struct leftover_row *r)
+void cleaner_touch(struct cleaner *c, const struct ckpt_gc_row *r)
 {
-    if (r->state != LEFTOVER_CLEANING || c->working)
+    if (r->state != CKPT_GC_CLEANING || c->working)
         return;
     c->working = true;
     c->told = (struct event){.type = EV_CLEANED, .cleaned.job = r->job};
-    struct cleaner_job j = {.job = r->job, .keep = core_leftover_keep(r)};
-    model_leftover_claim(tick_model(c->tick), r->job, &j.claim);
+    struct cleaner_job j = {.job = r->job, .keep = core_ckpt_gc_keep(r)};
+    model_ckpt_gc_claim(tick_model(c->tick), r->job, &j.claim);
     c->port->start(c->port, &j, on_done, c);
 }
 

@@ -15,7 +15,7 @@ struct cleaner;
 
 struct cleaner_job {
     int64_t job;
-    enum leftover_keep keep;
+    enum ckpt_gc_keep keep;
     struct ckpt_claim claim; /* the expected owner of its part of the store */
 };
 
@@ -37,7 +37,7 @@ struct cleaner *cleaner_create(struct tick *tick, struct timers *timers, struct 
 /* Continues the cleanings that are stored as in progress. */
 void cleaner_start(struct cleaner *c);
 /* After a commit: this row changed. */
-void cleaner_touch(struct cleaner *c, const struct leftover_row *r);
+void cleaner_touch(struct cleaner *c, const struct ckpt_gc_row *r);
 /* Call after the tick is destroyed (its last answers arrive here) and before the timers are. c may
  * be NULL. */
 void cleaner_destroy(struct cleaner *c);

@@ -17,8 +17,8 @@ void effects_release(const struct db_batch *committed, struct sessions *sessions
         provision_touch(provision, c->instances[i].id);
     for (size_t i = 0; i < c->n_pools; i++)
         provision_note_pool(provision, &c->pools[i]);
-    for (size_t i = 0; i < c->n_leftovers; i++)
-        cleaner_touch(cleaner, &c->leftovers[i]);
+    for (size_t i = 0; i < c->n_ckpt_gc; i++)
+        cleaner_touch(cleaner, &c->ckpt_gc[i]);
     if (c->n_outbox > 0)
         outbox_touch(outbox);
 }

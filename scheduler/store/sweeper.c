@@ -47,7 +47,7 @@ static int clean(const struct ckpt_job *j, struct sweep *s, struct err *e)
         .identity = c->identity, .last = {c->last.attempt, c->last.sequence}};
     enum ckpt_doubt doubt;
     static const int newest[] = {
-        [LEFTOVER_KEEP_ALL] = CKPT_KEEP_ALL, [LEFTOVER_KEEP_LAST] = 1, [LEFTOVER_KEEP_NONE] = 0};
+        [CKPT_GC_KEEP_ALL] = CKPT_KEEP_ALL, [CKPT_GC_KEEP_LAST] = 1, [CKPT_GC_KEEP_NONE] = 0};
     int rc = ckpt_close(j, &x, &doubt, e);
     s->is_anothers = doubt == CKPT_ANOTHERS;
     return rc ? rc

@@ -398,7 +398,7 @@ static bool may_move_at(const struct lab *l, int64_t mono_ms)
  * hour: it may be set. */
 static bool is_clock_looked_at(const struct lab *l, int64_t mono_ms)
 {
-    if (l->m->queue.budgets_due.n + l->m->lifecycle.leftovers_due.n > 0 &&
+    if (l->m->queue.budgets_due.n + l->m->lifecycle.ckpt_gc_due.n > 0 &&
         mono_ms - l->now.mono.ms == 3600000)
         return true;
     return l->m->queue.crons_due.n > 0 && mono_ms - l->now.mono.ms == 60000;

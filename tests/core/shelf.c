@@ -42,7 +42,7 @@ void shelf_deinit(struct shelf *s)
     free(s->accounts);
     free(s->budgets);
     free(s->constraints);
-    free(s->leftovers);
+    free(s->ckpt_gc);
     free(s->stored);
     *s = (struct shelf){0};
 }
@@ -243,8 +243,8 @@ void shelf_put(struct shelf *s, const struct changes *c)
     }
     for (int64_t id = 1; id < (int64_t)s->n_jobs; id++)
         assert_int_equal(s->jobs[id].cost_uusd, AT(s->by_job, s->n_by_job, id)->uusd);
-    for (size_t k = 0; k < c->n_leftovers; k++)
-        *AT(s->leftovers, s->n_leftovers, c->leftovers[k].job) = c->leftovers[k];
+    for (size_t k = 0; k < c->n_ckpt_gc; k++)
+        *AT(s->ckpt_gc, s->n_ckpt_gc, c->ckpt_gc[k].job) = c->ckpt_gc[k];
     for (size_t k = 0; k < c->n_stored; k++)
         *AT(s->stored, s->n_stored, c->stored[k].job) = c->stored[k];
     for (size_t k = 0; k < c->n_nodes; k++)
@@ -324,13 +324,13 @@ static void compare_attempts(const struct shelf *s, const struct model *m)
     }
 }
 
-static void compare_leftovers(const struct shelf *s, const struct model *m)
+static void compare_ckpt_gc(const struct shelf *s, const struct model *m)
 {
-    for (int64_t id = 1; id < (int64_t)s->n_leftovers; id++) {
-        const struct leftover_row *r = &s->leftovers[id];
-        const struct leftover *l = leftover_of(m, id);
+    for (int64_t id = 1; id < (int64_t)s->n_ckpt_gc; id++) {
+        const struct ckpt_gc_row *r = &s->ckpt_gc[id];
+        const struct ckpt_gc *l = ckpt_gc_of(m, id);
         struct job j = {.row = s->jobs[id]};
-        if ((l != NULL) != (r->job && r->state != LEFTOVER_DONE) ||
+        if ((l != NULL) != (r->job && r->state != CKPT_GC_DONE) ||
             (l && memcmp(&l->row, r, sizeof *r) != 0))
             fail_msg("what job %" PRId64 " left changed without being told", id);
         if (l && l->budgets != budgets_of(m, &j))
@@ -346,7 +346,7 @@ static void compare_leftovers(const struct shelf *s, const struct model *m)
 
 void shelf_compare(const struct shelf *s, const struct model *m)
 {
-    compare_leftovers(s, m);
+    compare_ckpt_gc(s, m);
     for (int64_t id = 1; id < (int64_t)s->n_jobs; id++)
         compare_job(s, m, id);
     compare_attempts(s, m);
@@ -499,11 +499,11 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     for (size_t k = 0; k < s->n_drills; k++)
         if (s->drills[k].state < DRILL_PASSED)
             must(model_load_drill(m, &s->drills[k], &e), &e);
-    for (size_t k = 1; k < s->n_leftovers; k++) {
-        if (!s->leftovers[k].job || s->leftovers[k].state == LEFTOVER_DONE)
+    for (size_t k = 1; k < s->n_ckpt_gc; k++) {
+        if (!s->ckpt_gc[k].job || s->ckpt_gc[k].state == CKPT_GC_DONE)
             continue;
-        must(model_load_leftover(m, &s->leftovers[k], &e), &e);
-        must(model_load_leftover_of(m, &s->jobs[k], NULL, &e), &e);
+        must(model_load_ckpt_gc(m, &s->ckpt_gc[k], &e), &e);
+        must(model_load_ckpt_gc_of(m, &s->jobs[k], NULL, &e), &e);
     }
     for (size_t k = 1; k < s->n_stored; k++)
         if (s->stored[k].bytes > 0)

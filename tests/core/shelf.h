@@ -41,8 +41,8 @@ struct shelf {
     size_t n_depends;
     struct constraints_row *constraints; /* all that were told */
     size_t n_constraints;
-    struct leftover_row *leftovers; /* by job */
-    size_t n_leftovers;
+    struct ckpt_gc_row *ckpt_gc; /* by job */
+    size_t n_ckpt_gc;
     struct stored_row *stored; /* likewise */
     size_t n_stored;
     int64_t store_uusd_gib_month;

@@ -154,7 +154,7 @@ static void what_stays_after_the_end_is_looked_at_once_a_month(void **state)
     lab_apply(&l, (struct event){.type = EV_NODE_DELETE, .node_delete.node = 1});
     clean(&l, 4 * GIB);
     model_counts(l.m, &counts);
-    assert_int_equal(counts.leftovers, 0); /* nothing is to be removed */
+    assert_int_equal(counts.ckpt_gc, 0); /* nothing is to be removed */
     lab_take(&l);
     for (int month = 0; month < 3; month++) {
         assert_false(lab_decision(&l, &ev));
@@ -167,7 +167,7 @@ static void what_stays_after_the_end_is_looked_at_once_a_month(void **state)
         assert_null(lab_history(&l, "cleaned"));
     }
     assert_int_equal(stored(&l)->bytes, 0);
-    assert_int_equal(l.c.leftovers[l.c.n_leftovers - 1].state, LEFTOVER_DONE);
+    assert_int_equal(l.c.ckpt_gc[l.c.n_ckpt_gc - 1].state, CKPT_GC_DONE);
     lab_wait(&l, 400 * DAY);
     assert_false(lab_decision(&l, &ev));
     lab_deinit(&l);
@@ -187,7 +187,7 @@ static void what_costs_nothing_is_not_counted(void **state)
     clean(&l, 4 * GIB);
     lab_take(&l);
     assert_int_equal(storage(&l, &rows) + (int64_t)rows + (int64_t)l.c.n_stored, 0);
-    assert_int_equal(l.c.leftovers[l.c.n_leftovers - 1].state, LEFTOVER_DONE);
+    assert_int_equal(l.c.ckpt_gc[l.c.n_ckpt_gc - 1].state, CKPT_GC_DONE);
     lab_deinit(&l);
 }
 

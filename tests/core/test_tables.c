@@ -18,7 +18,7 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
     static const char *const jobs[] = {"01011", "10101", "00001", "00001", "00000"};
     static const char *const attempts[] = {"0111", "0011", "0001", "0000"};
     static const char *const nodes[] = {"01111", "10111", "11011", "11101", "00000"};
-    static const char *const leftovers[] = {"010", "101", "000"};
+    static const char *const ckpt_gc[] = {"010", "101", "000"};
     static const char *const drills[] = {
         "010011", "001011", "000111", "000010", "000000", "000000"};
     static const char *const depends[] = {"0111", "0000", "0001", "0000"};
@@ -29,7 +29,7 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
         const char *const *legal;
         int n;
     } all[] = {{&job_sm, jobs, 5}, {&attempt_sm, attempts, 4}, {&node_sm, nodes, 5},
-        {&instance_sm, instances, 5}, {&leftover_sm, leftovers, 3}, {&drill_sm, drills, 6},
+        {&instance_sm, instances, 5}, {&ckpt_gc_sm, ckpt_gc, 3}, {&drill_sm, drills, 6},
         {&depend_sm, depends, 4}, {&cron_sm, crons, 3}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         for (int from = 0; from < all[k].n; from++)
@@ -68,7 +68,7 @@ static void every_number_has_a_name(void **state)
     assert_string_equal(event_type_names[EV_CLEANED], "cleaned");
     assert_int_equal(count(ckpt_method_names), CKPT_CRIU + 1);
     assert_int_equal(count(ckpt_after_names), AFTER_ALL + 1);
-    assert_int_equal(count(leftover_keep_names), LEFTOVER_KEEP_NONE + 1);
+    assert_int_equal(count(ckpt_gc_keep_names), CKPT_GC_KEEP_NONE + 1);
     assert_int_equal(count(notice_type_names), NOTICE_TYPE_RECLAIM + 1);
     assert_int_equal(count(ledger_kind_names), LEDGER_KINDS);
     assert_string_equal(sm_name(&instance_sm, INSTANCE_ENDING), "ending");

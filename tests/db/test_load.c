@@ -88,8 +88,8 @@ static struct db_batch small_cluster(void)
     batch_add(&b, TABLE_SPECS,
         &(struct spec_change){
             .job = 3, .labels_json = strdup("{\"team\":\"a\",\"project\":\"b\"}")});
-    batch_add(&b, TABLE_LEFTOVERS,
-        &(struct leftover_row){.job = 1, .due_at = at_ms(9), .last_at = WALL_NONE});
+    batch_add(&b, TABLE_CKPT_GC,
+        &(struct ckpt_gc_row){.job = 1, .due_at = at_ms(9), .last_at = WALL_NONE});
     b.changes.next_job = 4;
     b.changes.next_node = b.changes.next_instance = 3;
     b.changes.next_offer = 2;
@@ -122,7 +122,7 @@ static void what_lives_is_loaded_and_what_ended_is_not(void **state)
     assert_non_null(model_pool(m, "burst"));
     struct model_counts n;
     model_counts(m, &n);
-    assert_int_equal(n.leftovers, 1);
+    assert_int_equal(n.ckpt_gc, 1);
     assert_int_equal(model_check(m, &e), 0);
     struct changes c = {0};
     model_take_changes(m, &c);
@@ -154,7 +154,7 @@ static void what_was_left_counts_in_the_budgets_of_its_job(void **state)
     assert_int_equal(sql_get_i64(d->sql, "SELECT cost_uusd FROM jobs WHERE id = 1", &cost, &e), 0);
     assert_int_equal(cost, 11);
     assert_int_equal(db_load(d, m, now, &e), 0);
-    const struct leftover *l = leftover_of(m, 1);
+    const struct ckpt_gc *l = ckpt_gc_of(m, 1);
     assert_non_null(l);
     assert_int_equal(l->budgets, 1 << 0 | 1 << 2);
     model_destroy(m);
@@ -171,7 +171,7 @@ static void what_was_left_is_known_for_its_jobs(void **state)
 
     util_commit(d, &b);
     assert_int_equal(db_load(d, m, now, &e), 0);
-    model_leftover_claim(m, 1, &claim);
+    model_ckpt_gc_claim(m, 1, &claim);
     assert_string_equal(claim.identity, "0123456789abcdef-1234");
     assert_int_equal(claim.last.attempt, 3);
     assert_int_equal(claim.last.sequence, 7);

@@ -142,7 +142,7 @@ static void a_row_is_plain_no_more_when_something_is_added(void **state)
 static void a_row_of_the_same_key_replaces_the_old_one(void **state)
 {
     static const enum table_id replaced[] = {TABLE_POOLS, TABLE_OFFERS, TABLE_INSTANCES,
-        TABLE_NODES, TABLE_JOBS, TABLE_ATTEMPTS, TABLE_LEFTOVERS, TABLE_DRILLS, TABLE_CRONS,
+        TABLE_NODES, TABLE_JOBS, TABLE_ATTEMPTS, TABLE_CKPT_GC, TABLE_DRILLS, TABLE_CRONS,
         TABLE_TOKENS};
     struct db *d = util_open(*state);
     struct prng p;
@@ -305,7 +305,7 @@ static void every_field_of_a_row_is_stored(void **state)
     CHECK_STORED(TABLE_ATTEMPTS, attempt_row, 0, 0);
     CHECK_STORED(TABLE_CHECKPOINTS, checkpoint_row, 0, 0);
     CHECK_STORED(TABLE_HISTORY, history_row, 0, 0);
-    CHECK_STORED(TABLE_LEFTOVERS, leftover_row, 0, 0);
+    CHECK_STORED(TABLE_CKPT_GC, ckpt_gc_row, 0, 0);
     CHECK_STORED(TABLE_LEDGER, ledger_row, 0, 0);
     CHECK_STORED(TABLE_DRILLS, drill_row, 0, 0);
     CHECK_STORED(TABLE_CONSTRAINTS, constraints_row, 0, 0);

@@ -240,7 +240,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_CHECKPOINTS, checkpoints, checkpoint_row),
     PLACE_IN_CHANGES(TABLE_HISTORY, history, history_row),
     PLACE_IN_CHANGES(TABLE_LEDGER, ledger, ledger_row),
-    PLACE_IN_CHANGES(TABLE_LEFTOVERS, leftovers, leftover_row),
+    PLACE_IN_CHANGES(TABLE_CKPT_GC, ckpt_gc, ckpt_gc_row),
     PLACE_IN_CHANGES(TABLE_STORED, stored, stored_row),
     PLACE_IN_CHANGES(TABLE_DRILLS, drills, drill_row),
     PLACE_IN_CHANGES(TABLE_CONSTRAINTS, constraints, constraints_row),

@@ -76,7 +76,7 @@ static void accrue(const struct model *m, struct stored *s, struct wall now)
 static void charge(struct model *m, int64_t job, int64_t uusd)
 {
     struct job *j = model_job(m, job);
-    const struct leftover *l = j ? NULL : leftover_of(m, job);
+    const struct ckpt_gc *l = j ? NULL : ckpt_gc_of(m, job);
     if (j) {
         j->row.cost_uusd += uusd;
         touch_job(m, j);
@@ -173,7 +173,7 @@ int64_t model_stored_bytes(const struct model *m, int64_t job)
 int model_load_stored(struct model *m, const struct stored_row *r, struct err *e)
 {
     if (storage_of(m, r->job) || r->bytes < 0 || r->bytes > STORED_BYTES_MAX || r->parts < 0 ||
-        (!model_job(m, r->job) && !leftover_of(m, r->job)))
+        (!model_job(m, r->job) && !ckpt_gc_of(m, r->job)))
         return err_set(e, ERR_CORRUPT,
             "what is stored of the bytes that job %" PRId64 " keeps contradicts other rows",
             r->job);

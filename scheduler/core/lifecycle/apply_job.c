@@ -68,7 +68,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     if (j->parent)
         array_task_ended(m, j, now);
     array_free(j);
-    leftover_add(m, j, now);
+    ckpt_gc_add(m, j, now);
     gang_release(m, j);
     avoid_drop(j);
     queue_disown(m, j);

@@ -35,43 +35,43 @@
 
 static int compare_due(const void *key, const struct tree_link *l)
 {
-    const struct leftover_row *a = key, *b = &TREE_ENTRY(l, struct leftover, by_due)->row;
+    const struct ckpt_gc_row *a = key, *b = &TREE_ENTRY(l, struct ckpt_gc, by_due)->row;
     int by_time = tree_order(a->due_at.ms, b->due_at.ms);
     return by_time ? by_time : tree_order(a->job, b->job);
 }
 
-static void leftover_index(struct model *m, struct leftover *l)
+static void ckpt_gc_index(struct model *m, struct ckpt_gc *l)
 {
-    if (l->row.state == LEFTOVER_CLEANING)
+    if (l->row.state == CKPT_GC_CLEANING)
         m->lifecycle.cleaning = l;
     else
-        tree_add(&m->lifecycle.leftovers_due, &l->by_due, &l->row, compare_due);
+        tree_add(&m->lifecycle.ckpt_gc_due, &l->by_due, &l->row, compare_due);
 }
 
 /* Nothing is to be removed any more. */
-static bool is_looked_at(const struct leftover_row *r)
+static bool is_looked_at(const struct ckpt_gc_row *r)
 {
     return r->closed && !wall_is_set(r->last_at);
 }
 
-static void leftover_move(struct model *m, struct leftover *l, enum leftover_state to)
+static void ckpt_gc_move(struct model *m, struct ckpt_gc *l, enum ckpt_gc_state to)
 {
     int state = (int)l->row.state;
-    sm_move(&leftover_sm, l->row.job, &state, (int)to);
-    tree_remove(&m->lifecycle.leftovers_due, &l->by_due);
+    sm_move(&ckpt_gc_sm, l->row.job, &state, (int)to);
+    tree_remove(&m->lifecycle.ckpt_gc_due, &l->by_due);
     m->lifecycle.cleaning = m->lifecycle.cleaning == l ? NULL : m->lifecycle.cleaning;
-    l->row.state = (enum leftover_state)state;
-    *ADD_ROW(m, leftovers) = l->row;
-    if (to == LEFTOVER_DONE) {
+    l->row.state = (enum ckpt_gc_state)state;
+    *ADD_ROW(m, ckpt_gc) = l->row;
+    if (to == CKPT_GC_DONE) {
         m->lifecycle.n_looked_at -= is_looked_at(&l->row);
-        map_remove(&m->lifecycle.leftovers, l->row.job);
+        map_remove(&m->lifecycle.ckpt_gc, l->row.job);
         free(l);
     } else {
-        leftover_index(m, l);
+        ckpt_gc_index(m, l);
     }
 }
 
-void leftover_add(struct model *m, const struct job *of, struct stamp now)
+void ckpt_gc_add(struct model *m, const struct job *of, struct stamp now)
 {
     const struct job_row *j = &of->row;
     storage_settle(m, j->id, now.wall);
@@ -79,13 +79,13 @@ void leftover_add(struct model *m, const struct job *of, struct stamp now)
         storage_forget(m, j->id, now.wall);
         return; /* it has nothing in the store, not even a fence */
     }
-    struct leftover *l = mem_alloc(sizeof *l);
+    struct ckpt_gc *l = mem_alloc(sizeof *l);
     l->budgets = budgets_of(m, of);
     l->submitted_at = j->submitted_at;
     l->last_good = j->last_good;
-    l->row = (struct leftover_row){
+    l->row = (struct ckpt_gc_row){
         .job = j->id,
-        .state = LEFTOVER_WAITING,
+        .state = CKPT_GC_WAITING,
         .after = j->spec.ckpt_after,
         .succeeded = j->end == END_SUCCEEDED,
         .due_at = now.wall,
@@ -93,39 +93,39 @@ void leftover_add(struct model *m, const struct job *of, struct stamp now)
                        ? (struct wall){now.wall.ms + m->options.retention_ms}
                        : WALL_NONE,
     };
-    map_put(&m->lifecycle.leftovers, j->id, l);
-    *ADD_ROW(m, leftovers) = l->row;
-    leftover_index(m, l);
+    map_put(&m->lifecycle.ckpt_gc, j->id, l);
+    *ADD_ROW(m, ckpt_gc) = l->row;
+    ckpt_gc_index(m, l);
 }
 
-enum leftover_keep core_leftover_keep(const struct leftover_row *r)
+enum ckpt_gc_keep core_ckpt_gc_keep(const struct ckpt_gc_row *r)
 {
     bool goes = r->after == AFTER_DELETE || (r->after == AFTER_AUTO && r->closed);
     if (goes)
-        return r->succeeded ? LEFTOVER_KEEP_NONE : LEFTOVER_KEEP_LAST;
-    return r->after == AFTER_LAST ? LEFTOVER_KEEP_LAST : LEFTOVER_KEEP_ALL;
+        return r->succeeded ? CKPT_GC_KEEP_NONE : CKPT_GC_KEEP_LAST;
+    return r->after == AFTER_LAST ? CKPT_GC_KEEP_LAST : CKPT_GC_KEEP_ALL;
 }
 
-int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e)
+int model_load_ckpt_gc(struct model *m, const struct ckpt_gc_row *r, struct err *e)
 {
-    if (r->state < LEFTOVER_WAITING || r->state >= LEFTOVER_DONE || model_job(m, r->job) ||
-        map_get(&m->lifecycle.leftovers, r->job) ||
-        (r->state == LEFTOVER_CLEANING && m->lifecycle.cleaning))
+    if (r->state < CKPT_GC_WAITING || r->state >= CKPT_GC_DONE || model_job(m, r->job) ||
+        map_get(&m->lifecycle.ckpt_gc, r->job) ||
+        (r->state == CKPT_GC_CLEANING && m->lifecycle.cleaning))
         return err_set(e, ERR_CORRUPT,
             "what is stored of the checkpoints that job %" PRId64 " left contradicts other rows",
             r->job);
-    struct leftover *l = mem_alloc(sizeof *l);
+    struct ckpt_gc *l = mem_alloc(sizeof *l);
     l->row = *r;
     m->lifecycle.n_looked_at += is_looked_at(r);
-    map_put(&m->lifecycle.leftovers, r->job, l);
-    leftover_index(m, l);
+    map_put(&m->lifecycle.ckpt_gc, r->job, l);
+    ckpt_gc_index(m, l);
     return 0;
 }
 
-int model_load_leftover_of(
+int model_load_ckpt_gc_of(
     struct model *m, const struct job_row *r, const char *labels_json, struct err *e)
 {
-    struct leftover *l = map_get(&m->lifecycle.leftovers, r->id);
+    struct ckpt_gc *l = map_get(&m->lifecycle.ckpt_gc, r->id);
     struct job j = {.row = *r, .labels = labels_hold(m, labels_json)};
     if (l) {
         l->budgets = budgets_of(m, &j);
@@ -142,44 +142,44 @@ void core_ckpt_identity(
     text_format(ret_identity, CKPT_IDENTITY_MAX, "%s-%" PRId64, cluster_uid, submitted_at.ms);
 }
 
-void model_leftover_claim(const struct model *m, int64_t job, struct ckpt_claim *ret_claim)
+void model_ckpt_gc_claim(const struct model *m, int64_t job, struct ckpt_claim *ret_claim)
 {
-    const struct leftover *l = map_get(&m->lifecycle.leftovers, job);
+    const struct ckpt_gc *l = map_get(&m->lifecycle.ckpt_gc, job);
     assert(l);
     core_ckpt_identity(m->options.cluster_uid, l->submitted_at, ret_claim->identity);
     ret_claim->last = l->last_good;
 }
 
-const struct leftover_row *model_cleaning(const struct model *m)
+const struct ckpt_gc_row *model_cleaning(const struct model *m)
 {
     return m->lifecycle.cleaning ? &m->lifecycle.cleaning->row : NULL;
 }
 
 /* ---- when ---- */
 
-struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_job)
+struct mono ckpt_gc_due(const struct model *m, struct stamp now, int64_t *ret_job)
 {
     const struct tree_link *first =
-        m->lifecycle.cleaning ? NULL : tree_first(&m->lifecycle.leftovers_due);
+        m->lifecycle.cleaning ? NULL : tree_first(&m->lifecycle.ckpt_gc_due);
     if (!first)
         return MONO_NONE;
-    const struct leftover *l = TREE_ENTRY(first, struct leftover, by_due);
+    const struct ckpt_gc *l = TREE_ENTRY(first, struct ckpt_gc, by_due);
     int64_t left = l->row.due_at.ms - now.wall.ms;
     *ret_job = l->row.job;
     /* The wall clock may be set: it is looked at again from time to time. */
-    return (struct mono){now.mono.ms + (left < 0                     ? 0
-                                           : left > LEFTOVER_LOOK_MS ? LEFTOVER_LOOK_MS
-                                                                     : left)};
+    return (struct mono){now.mono.ms + (left < 0                    ? 0
+                                           : left > CKPT_GC_LOOK_MS ? CKPT_GC_LOOK_MS
+                                                                    : left)};
 }
 
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct leftover *l = map_get(&m->lifecycle.leftovers, ev->clean.job);
-    if (!l || l->row.state != LEFTOVER_WAITING || m->lifecycle.cleaning)
+    struct ckpt_gc *l = map_get(&m->lifecycle.ckpt_gc, ev->clean.job);
+    if (!l || l->row.state != CKPT_GC_WAITING || m->lifecycle.cleaning)
         return err_set(e, ERR_CONFLICT, "the checkpoints of job %" PRId64 " cannot be cleaned now",
             ev->clean.job);
     ret_outcome->id = l->row.job;
-    leftover_move(m, l, LEFTOVER_CLEANING);
+    ckpt_gc_move(m, l, CKPT_GC_CLEANING);
     return 0;
 }
 
@@ -192,14 +192,14 @@ static void tell(struct model *m, const struct event *ev, const char *kind, cons
 }
 
 /* It has been cleaned as often as it is. */
-static void look_on(struct model *m, struct leftover *l)
+static void look_on(struct model *m, struct ckpt_gc *l)
 {
     m->lifecycle.n_looked_at += !is_looked_at(&l->row);
     l->row.closed = true;
     l->row.last_at = WALL_NONE;
 }
 
-static void clean_failed(struct model *m, const struct event *ev, struct leftover *l)
+static void clean_failed(struct model *m, const struct event *ev, struct ckpt_gc *l)
 {
     int64_t wait = RETRY_MIN_MS << (l->row.tries < 11 ? l->row.tries : 11);
     bool give_up = ++l->row.tries >= TRIES_MAX || ev->cleaned.end == CLEAN_ANOTHERS;
@@ -208,27 +208,27 @@ static void clean_failed(struct model *m, const struct event *ev, struct leftove
     l->row.due_at.ms = ev->now.wall.ms + (wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS);
     if (give_up)
         storage_forget(m, l->row.job, ev->now.wall);
-    leftover_move(m, l, give_up ? LEFTOVER_DONE : LEFTOVER_WAITING);
+    ckpt_gc_move(m, l, give_up ? CKPT_GC_DONE : CKPT_GC_WAITING);
 }
 
 int apply_cleaned(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     static const char *const texts[] = {
-        [LEFTOVER_KEEP_LAST] = "its checkpoints were removed but for the last and what is pinned",
-        [LEFTOVER_KEEP_NONE] = "its checkpoints were removed but for what is pinned"};
-    struct leftover *l = map_get(&m->lifecycle.leftovers, ev->cleaned.job);
+        [CKPT_GC_KEEP_LAST] = "its checkpoints were removed but for the last and what is pinned",
+        [CKPT_GC_KEEP_NONE] = "its checkpoints were removed but for what is pinned"};
+    struct ckpt_gc *l = map_get(&m->lifecycle.ckpt_gc, ev->cleaned.job);
     (void)e;
     ret_outcome->id = ev->cleaned.job;
-    if (!l || l->row.state != LEFTOVER_CLEANING)
+    if (!l || l->row.state != CKPT_GC_CLEANING)
         return 0; /* told before */
     if (ev->cleaned.end != CLEAN_DONE) {
         clean_failed(m, ev, l);
         return 0;
     }
-    enum leftover_keep kept = core_leftover_keep(&l->row);
+    enum ckpt_gc_keep kept = core_ckpt_gc_keep(&l->row);
     bool again = !l->row.closed && wall_is_set(l->row.last_at);
-    if (kept != LEFTOVER_KEEP_ALL && !is_looked_at(&l->row))
+    if (kept != CKPT_GC_KEEP_ALL && !is_looked_at(&l->row))
         tell(m, ev, "cleaned", texts[kept]);
     storage_told(m, l->row.job, ev->cleaned.kept_bytes, ev->now.wall);
     storage_settle(m, l->row.job, ev->now.wall);
@@ -243,14 +243,14 @@ int apply_cleaned(
     bool stays = again || storage_costs(m, l->row.job);
     if (!stays)
         storage_forget(m, l->row.job, ev->now.wall);
-    leftover_move(m, l, stays ? LEFTOVER_WAITING : LEFTOVER_DONE);
+    ckpt_gc_move(m, l, stays ? CKPT_GC_WAITING : CKPT_GC_DONE);
     return 0;
 }
 
-void leftovers_deinit(struct model *m)
+void ckpt_gc_deinit(struct model *m)
 {
-    struct leftover *p;
-    for (size_t pos = 0; (p = map_next(&m->lifecycle.leftovers, &pos, &(int64_t){0})) != NULL;)
+    struct ckpt_gc *p;
+    for (size_t pos = 0; (p = map_next(&m->lifecycle.ckpt_gc, &pos, &(int64_t){0})) != NULL;)
         free(p);
-    map_deinit(&m->lifecycle.leftovers);
+    map_deinit(&m->lifecycle.ckpt_gc);
 }

@@ -10,10 +10,10 @@
 struct model;
 
 /* if there is anything */
-void leftover_add(struct model *m, const struct job *j, struct stamp now);
+void ckpt_gc_add(struct model *m, const struct job *j, struct stamp now);
 /* When the next is to be cleaned, or looked at again, and whose it is; MONO_NONE: none, or one is
  * being cleaned. */
-struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_job);
-void leftovers_deinit(struct model *m);
+struct mono ckpt_gc_due(const struct model *m, struct stamp now, int64_t *ret_job);
+void ckpt_gc_deinit(struct model *m);
 
 #endif

@@ -34,14 +34,14 @@ static inline const struct list *gang_resizing(const struct model *m)
     return &m->lifecycle.regroups;
 }
 /* What a job that ended left in the store; may be NULL. */
-static inline struct leftover *leftover_of(const struct model *m, int64_t job)
+static inline struct ckpt_gc *ckpt_gc_of(const struct model *m, int64_t job)
 {
-    return map_get(&m->lifecycle.leftovers, job);
+    return map_get(&m->lifecycle.ckpt_gc, job);
 }
 /* leftovers of which something is to be deleted; messages to be delivered */
-static inline int64_t leftovers_n_open(const struct model *m)
+static inline int64_t ckpt_gc_n_open(const struct model *m)
 {
-    return (int64_t)map_size(&m->lifecycle.leftovers) - m->lifecycle.n_looked_at;
+    return (int64_t)map_size(&m->lifecycle.ckpt_gc) - m->lifecycle.n_looked_at;
 }
 static inline int64_t notify_n_outbox(const struct model *m)
 {

@@ -20,10 +20,10 @@ struct lifecycle_state {
     int64_t n_nodes_lost;  /* lost nodes, elastic or not */
     struct slab free_rooms; /* memory of struct free_room */
     /* ckpt_gc.c */
-    struct map leftovers;      /* struct leftover by job */
-    int64_t n_looked_at;       /* leftovers that are measured only: nothing is to be deleted */
-    struct tree leftovers_due; /* leftovers that wait, by when they are due */
-    struct leftover *cleaning; /* the one being deleted; may be NULL */
+    struct map ckpt_gc;       /* struct ckpt_gc by job */
+    int64_t n_looked_at;      /* leftovers that are measured only: nothing is to be deleted */
+    struct tree ckpt_gc_due;  /* leftovers that wait, by when they are due */
+    struct ckpt_gc *cleaning; /* the one being deleted; may be NULL */
     /* notify.c */
     struct tree outbox;       /* messages to users, by event and target */
     struct tree outbox_due;   /* the same, by when they are to be delivered */

@@ -212,7 +212,7 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
 bool changes_is_empty(const struct changes *c)
 {
     return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers +
-               c->n_history + c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers +
+               c->n_history + c->n_checkpoints + c->n_ledger + c->n_specs + c->n_ckpt_gc +
                c->n_stored + c->n_drills + c->n_crons + c->n_cron_jobs + c->n_cron_runs +
                c->n_outbox + c->n_told + c->n_late_costs + c->n_accounts + c->n_budgets +
                c->n_depends + c->n_arrays + c->n_constraints + c->n_documents ==
@@ -244,7 +244,7 @@ void changes_deinit(struct changes *c)
     free(c->checkpoints);
     free(c->ledger);
     free(c->specs);
-    free(c->leftovers);
+    free(c->ckpt_gc);
     free(c->stored);
     for (size_t i = 0; i < c->n_cron_jobs; i++)
         free(c->cron_jobs[i].job_json);

@@ -653,23 +653,22 @@ static int check_pools(const struct model *m, struct err *e)
     return 0;
 }
 
-static int check_leftovers(const struct model *m, struct err *e)
+static int check_ckpt_gc(const struct model *m, struct err *e)
 {
-    const struct leftover *l;
+    const struct ckpt_gc *l;
     size_t waiting = 0;
-    for (size_t pos = 0; (l = map_next(&m->lifecycle.leftovers, &pos, &(int64_t){0})) != NULL;) {
-        bool cleaning = l->row.state == LEFTOVER_CLEANING;
+    for (size_t pos = 0; (l = map_next(&m->lifecycle.ckpt_gc, &pos, &(int64_t){0})) != NULL;) {
+        bool cleaning = l->row.state == CKPT_GC_CLEANING;
         if (model_job(m, l->row.job) || l->row.job >= m->changes.next_ids.next_job)
             return BROKEN("job %" PRId64 " lives, and what it left is to be cleaned", l->row.job);
-        if (l->row.state == LEFTOVER_DONE || cleaning != (m->lifecycle.cleaning == l) ||
+        if (l->row.state == CKPT_GC_DONE || cleaning != (m->lifecycle.cleaning == l) ||
             cleaning == tree_has(&l->by_due))
             return BROKEN("what job %" PRId64 " left is %s, but elsewhere", l->row.job,
-                sm_name(&leftover_sm, (int)l->row.state));
+                sm_name(&ckpt_gc_sm, (int)l->row.state));
         waiting += !cleaning;
     }
-    if (waiting != m->lifecycle.leftovers_due.n)
-        return BROKEN(
-            "%zu leftovers wait, %zu are in order", waiting, m->lifecycle.leftovers_due.n);
+    if (waiting != m->lifecycle.ckpt_gc_due.n)
+        return BROKEN("%zu leftovers wait, %zu are in order", waiting, m->lifecycle.ckpt_gc_due.n);
     return 0;
 }
 
@@ -759,7 +758,7 @@ int model_check(const struct model *m, struct err *e)
     if (rc == 0)
         rc = check_instances(m, e);
     if (rc == 0)
-        rc = check_leftovers(m, e);
+        rc = check_ckpt_gc(m, e);
     if (rc == 0)
         rc = check_drills(m, e);
     if (rc == 0)

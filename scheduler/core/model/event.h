@@ -84,7 +84,7 @@ enum event_type {
     EV_NODE_LOST,
     /* an attempt is saved and stopped, to go on where it costs less: END_EVICTED */
     EV_MOVE,
-    EV_CLEAN, /* what an ended job left in the store is cleaned by core_leftover_keep */
+    EV_CLEAN, /* what an ended job left in the store is cleaned by core_ckpt_gc_keep */
     /* a gang that is queued waits no longer for more nodes than it needs at least, nor are any kept
      * for it */
     EV_SETTLE,

@@ -80,7 +80,7 @@ void model_destroy(struct model *m)
     map_deinit(&m->rows.nodes);
     free_all(&m->rows.instances);
     free_all(&m->rows.offers);
-    leftovers_deinit(m);
+    ckpt_gc_deinit(m);
     storage_deinit(m);
     constraints_deinit(m);
     labels_deinit(m);
@@ -284,7 +284,7 @@ void model_counts(const struct model *m, struct model_counts *ret_counts)
         .nodes_lost = nodes_n_lost(m),
         .instances = (int64_t)map_size(&m->rows.instances),
         .shapes = (int64_t)queue_n_shapes(m),
-        .leftovers = leftovers_n_open(m),
+        .ckpt_gc = ckpt_gc_n_open(m),
         .outbox = notify_n_outbox(m),
     };
 }

@@ -320,8 +320,8 @@ struct instance {
     struct link dirty;
 };
 
-struct leftover {
-    struct leftover_row row;
+struct ckpt_gc {
+    struct ckpt_gc_row row;
     struct wall submitted_at; /* of its job, as last_good */
     struct ckpt_ref last_good;
     uint64_t budgets;        /* 1 << i: those that its job matches */
@@ -439,8 +439,8 @@ struct changes {
     size_t n_specs;
     struct document_change *documents;
     size_t n_documents;
-    struct leftover_row *leftovers;
-    size_t n_leftovers; /* of one job the last holds */
+    struct ckpt_gc_row *ckpt_gc;
+    size_t n_ckpt_gc; /* of one job the last holds */
     struct stored_row *stored;
     size_t n_stored; /* likewise */
     struct drill_row *drills;
@@ -564,10 +564,10 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
 int model_load_certificate(struct model *m, const struct drill_row *r, struct err *e);
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);
 int model_load_account(struct model *m, const struct account_row *r, struct err *e);
-int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e);
+int model_load_ckpt_gc(struct model *m, const struct ckpt_gc_row *r, struct err *e);
 /* Then whose each is: id, team, user, name, submitted_at and last_good of r, and the job's labels
  * (NULL: none), which are its array's if it is a task. */
-int model_load_leftover_of(
+int model_load_ckpt_gc_of(
     struct model *m, const struct job_row *r, const char *labels_json, struct err *e);
 /* after those: of which something is there, or is to be paid yet */
 int model_load_stored(struct model *m, const struct stored_row *r, struct err *e);
@@ -664,21 +664,21 @@ void core_priority(
 int64_t model_stored_bytes(const struct model *m, int64_t job);
 
 /* What stays when it is cleaned next. */
-enum leftover_keep core_leftover_keep(const struct leftover_row *r);
+enum ckpt_gc_keep core_ckpt_gc_keep(const struct ckpt_gc_row *r);
 /* The identity of the job that was submitted then, the same for all of its attempts and no other
  * job's, even of its number. */
 void core_ckpt_identity(
     const char *cluster_uid, struct wall submitted_at, char ret_identity[CKPT_IDENTITY_MAX]);
 /* Of a job that has ended and left something that is not DONE. */
-void model_leftover_claim(const struct model *m, int64_t job, struct ckpt_claim *ret_claim);
+void model_ckpt_gc_claim(const struct model *m, int64_t job, struct ckpt_claim *ret_claim);
 /* The one that is CLEANING, or NULL. */
-const struct leftover_row *model_cleaning(const struct model *m);
+const struct ckpt_gc_row *model_cleaning(const struct model *m);
 
 struct room model_used(const struct model *m); /* by all pools together */
 
 struct model_counts {
     /* pending: eligible or not; waiting: of those, not eligible */
-    int64_t pending, waiting, running, nodes_up, nodes_lost, instances, shapes, leftovers, outbox;
+    int64_t pending, waiting, running, nodes_up, nodes_lost, instances, shapes, ckpt_gc, outbox;
 };
 void model_counts(const struct model *m, struct model_counts *ret_counts);
 

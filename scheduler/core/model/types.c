@@ -74,13 +74,13 @@ static const struct sm_transition instance_moves[] = {
 };
 const struct sm instance_sm = {"instance", instance_states, instance_moves, N(instance_moves)};
 
-static const char *const leftover_states[] = {"waiting", "cleaning", "done", NULL};
-static const struct sm_transition leftover_moves[] = {
-    {LEFTOVER_WAITING, LEFTOVER_CLEANING},
-    {LEFTOVER_CLEANING, LEFTOVER_WAITING},
-    {LEFTOVER_CLEANING, LEFTOVER_DONE},
+static const char *const ckpt_gc_states[] = {"waiting", "cleaning", "done", NULL};
+static const struct sm_transition ckpt_gc_moves[] = {
+    {CKPT_GC_WAITING, CKPT_GC_CLEANING},
+    {CKPT_GC_CLEANING, CKPT_GC_WAITING},
+    {CKPT_GC_CLEANING, CKPT_GC_DONE},
 };
-const struct sm leftover_sm = {"leftover", leftover_states, leftover_moves, N(leftover_moves)};
+const struct sm ckpt_gc_sm = {"leftover", ckpt_gc_states, ckpt_gc_moves, N(ckpt_gc_moves)};
 
 static const char *const depend_states[] = {"waits", "met", "never", "dropped", NULL};
 static const struct sm_transition depend_moves[] = {
@@ -145,7 +145,7 @@ const char *const depend_kind_names[] = {
     "after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
 const char *const criu_ability_names[] = {"unknown", "no", "cpu", "gpu", NULL};
-const char *const leftover_keep_names[] = {"all", "last", "none", NULL};
+const char *const ckpt_gc_keep_names[] = {"all", "last", "none", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit",
     "time-limit-50", "time-limit-80", "time-limit-90", "invalid-depend", "budget", "boots-fail",

@@ -608,8 +608,8 @@ struct stored_row {
  *                        +-- to come again, --+
  *                            failed, or to be looked at: something stays, and costs
  */
-enum leftover_state { LEFTOVER_WAITING, LEFTOVER_CLEANING, LEFTOVER_DONE };
-extern const struct sm leftover_sm;
+enum ckpt_gc_state { CKPT_GC_WAITING, CKPT_GC_CLEANING, CKPT_GC_DONE };
+extern const struct sm ckpt_gc_sm;
 
 /* The checkpoints of a job that ended. The first cleaning, at once, closes the job's store: no
  * attempt that was given up for lost can commit any more. What stays, pinned ones apart:
@@ -620,9 +620,9 @@ extern const struct sm leftover_sm;
  *      LAST      the last                                the last
  *      ALL       all                                     all
  */
-struct leftover_row {
+struct ckpt_gc_row {
     int64_t job;
-    enum leftover_state state;
+    enum ckpt_gc_state state;
     enum ckpt_after after;
     bool succeeded;
     bool closed;        /* the first cleaning is done */
@@ -749,9 +749,9 @@ enum clean_end {
     CLEAN_ANOTHERS /* what is there is another job's, and was not touched: there is nothing to do */
 };
 
-enum leftover_keep { LEFTOVER_KEEP_ALL, LEFTOVER_KEEP_LAST, LEFTOVER_KEEP_NONE };
-extern const char *const leftover_keep_names[]; /* "all" "last" "none" */
-#define LEFTOVER_LOOK_MS 3600000LL              /* the wall clock is looked at so often */
+enum ckpt_gc_keep { CKPT_GC_KEEP_ALL, CKPT_GC_KEEP_LAST, CKPT_GC_KEEP_NONE };
+extern const char *const ckpt_gc_keep_names[]; /* "all" "last" "none" */
+#define CKPT_GC_LOOK_MS 3600000LL              /* the wall clock is looked at so often */
 
 enum ledger_kind {
     LEDGER_USEFUL,

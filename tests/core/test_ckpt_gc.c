@@ -65,14 +65,14 @@ static int64_t left(const struct lab *l)
 {
     struct model_counts c;
     model_counts(l->m, &c);
-    return c.leftovers;
+    return c.ckpt_gc;
 }
 
-static const struct leftover_row *last_row(struct lab *l)
+static const struct ckpt_gc_row *last_row(struct lab *l)
 {
     lab_take(l);
-    assert_true(l->c.n_leftovers > 0);
-    return &l->c.leftovers[l->c.n_leftovers - 1];
+    assert_true(l->c.n_ckpt_gc > 0);
+    return &l->c.ckpt_gc[l->c.n_ckpt_gc - 1];
 }
 
 static void what_stays_is_what_was_asked_for(void **state)
@@ -81,18 +81,18 @@ static void what_stays_is_what_was_asked_for(void **state)
     static const struct {
         enum ckpt_after after;
         enum end_kind end;
-        enum leftover_keep at_once, later;
+        enum ckpt_gc_keep at_once, later;
         bool comes_again;
     } cases[] = {
-        {AFTER_AUTO, END_SUCCEEDED, LEFTOVER_KEEP_ALL, LEFTOVER_KEEP_NONE, true},
-        {AFTER_AUTO, END_FAILED, LEFTOVER_KEEP_ALL, LEFTOVER_KEEP_LAST, true},
-        {AFTER_AUTO, END_TIMEOUT, LEFTOVER_KEEP_ALL, LEFTOVER_KEEP_LAST, true},
-        {AFTER_DELETE, END_SUCCEEDED, LEFTOVER_KEEP_NONE, 0, false},
-        {AFTER_DELETE, END_FAILED, LEFTOVER_KEEP_LAST, 0, false},
-        {AFTER_LAST, END_SUCCEEDED, LEFTOVER_KEEP_LAST, 0, false},
-        {AFTER_LAST, END_FAILED, LEFTOVER_KEEP_LAST, 0, false},
-        {AFTER_ALL, END_SUCCEEDED, LEFTOVER_KEEP_ALL, 0, false},
-        {AFTER_ALL, END_FAILED, LEFTOVER_KEEP_ALL, 0, false},
+        {AFTER_AUTO, END_SUCCEEDED, CKPT_GC_KEEP_ALL, CKPT_GC_KEEP_NONE, true},
+        {AFTER_AUTO, END_FAILED, CKPT_GC_KEEP_ALL, CKPT_GC_KEEP_LAST, true},
+        {AFTER_AUTO, END_TIMEOUT, CKPT_GC_KEEP_ALL, CKPT_GC_KEEP_LAST, true},
+        {AFTER_DELETE, END_SUCCEEDED, CKPT_GC_KEEP_NONE, 0, false},
+        {AFTER_DELETE, END_FAILED, CKPT_GC_KEEP_LAST, 0, false},
+        {AFTER_LAST, END_SUCCEEDED, CKPT_GC_KEEP_LAST, 0, false},
+        {AFTER_LAST, END_FAILED, CKPT_GC_KEEP_LAST, 0, false},
+        {AFTER_ALL, END_SUCCEEDED, CKPT_GC_KEEP_ALL, 0, false},
+        {AFTER_ALL, END_FAILED, CKPT_GC_KEEP_ALL, 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct lab l;
@@ -103,17 +103,17 @@ static void what_stays_is_what_was_asked_for(void **state)
         /* it needs no lease */
         lab_apply(&l, (struct event){.type = EV_NODE_DELETE, .node_delete.node = node});
         assert_true(cleans(&l, job)); /* at once: its store is closed */
-        assert_int_equal(core_leftover_keep(model_cleaning(l.m)), cases[i].at_once);
+        assert_int_equal(core_ckpt_gc_keep(model_cleaning(l.m)), cases[i].at_once);
         cleaned(&l, job);
         assert_int_equal(left(&l), cases[i].comes_again);
         assert_int_equal(
-            last_row(&l)->state, cases[i].comes_again ? LEFTOVER_WAITING : LEFTOVER_DONE);
+            last_row(&l)->state, cases[i].comes_again ? CKPT_GC_WAITING : CKPT_GC_DONE);
         lab_wait(&l, 7 * DAY - 1);
         assert_false(lab_decision(&l, &ev));
         lab_wait(&l, 1);
         assert_int_equal(cleans(&l, job), cases[i].comes_again);
         if (cases[i].comes_again) {
-            assert_int_equal(core_leftover_keep(model_cleaning(l.m)), cases[i].later);
+            assert_int_equal(core_ckpt_gc_keep(model_cleaning(l.m)), cases[i].later);
             cleaned(&l, job);
         }
         assert_int_equal(left(&l), 0);
@@ -215,7 +215,7 @@ static void a_cleaning_that_fails_is_tried_again_later_and_not_for_ever(void **s
         if (left(&l) == 0)
             break;
         assert_false(lab_decision(&l, &ev));
-        int64_t due = l.c.leftovers[l.c.n_leftovers - 1].due_at.ms - l.now.wall.ms;
+        int64_t due = l.c.ckpt_gc[l.c.n_ckpt_gc - 1].due_at.ms - l.now.wall.ms;
         assert_in_range(due, 60000, DAY);
         lab_wait(&l, due);
         assert_in_range(++tries, 1, 100);
@@ -240,7 +240,7 @@ static void what_is_another_jobs_is_let_be_at_once(void **state)
     STR_COPY(ev.cleaned.text, "it is another's");
     lab_take(&l);
     lab_apply(&l, ev);
-    assert_int_equal(last_row(&l)->state, LEFTOVER_DONE);
+    assert_int_equal(last_row(&l)->state, CKPT_GC_DONE);
     assert_non_null(lab_history(&l, "clean-failed"));
     assert_null(lab_history(&l, "cleaned"));
     assert_int_equal(left(&l), 0);
@@ -260,7 +260,7 @@ static void what_it_left_has_the_identity_of_its_attempts(void **state)
     struct wall submitted_at = l.now.wall;
     int64_t job = ended_job(&l, AFTER_AUTO, END_FAILED);
     core_ckpt_identity("0123456789abcdef", submitted_at, identity);
-    model_leftover_claim(l.m, job, &claim);
+    model_ckpt_gc_claim(l.m, job, &claim);
     assert_string_equal(claim.identity, identity);
     assert_int_equal(claim.last.attempt, 1);
     assert_int_equal(claim.last.sequence, 1);
@@ -272,25 +272,25 @@ static void it_is_loaded_as_it_was(void **state)
     (void)state;
     struct lab l;
     struct err e;
-    struct leftover_row rows[] = {
+    struct ckpt_gc_row rows[] = {
         {.job = 1,
-            .state = LEFTOVER_WAITING,
+            .state = CKPT_GC_WAITING,
             .due_at = {1000},
             .last_at = WALL_NONE,
             .after = AFTER_ALL},
         {.job = 2,
-            .state = LEFTOVER_CLEANING,
+            .state = CKPT_GC_CLEANING,
             .due_at = {1},
             .last_at = WALL_NONE,
             .after = AFTER_DELETE},
-        {.job = 3, .state = LEFTOVER_CLEANING, .due_at = {1}, .last_at = WALL_NONE},
-        {.job = 4, .state = LEFTOVER_DONE},
-        {.job = 1, .state = LEFTOVER_WAITING, .last_at = WALL_NONE},
+        {.job = 3, .state = CKPT_GC_CLEANING, .due_at = {1}, .last_at = WALL_NONE},
+        {.job = 4, .state = CKPT_GC_DONE},
+        {.job = 1, .state = CKPT_GC_WAITING, .last_at = WALL_NONE},
     };
     struct model_counters next = {10, 1, 1, 1, 1};
     lab_init(&l);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(model_load_leftover(l.m, &rows[i], &e), i < 2 ? 0 : ERR_CORRUPT);
+        assert_int_equal(model_load_ckpt_gc(l.m, &rows[i], &e), i < 2 ? 0 : ERR_CORRUPT);
     assert_int_equal(model_load_end(l.m, &next, &e), 0);
     assert_int_equal(model_cleaning(l.m)->job, 2);
     cleaned(&l, 2);
