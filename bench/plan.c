@@ -337,7 +337,7 @@ static struct figures run(int64_t nodes, int64_t queued)
 static void ends(struct bench *b)
 {
     double took[ENDS];
-    size_t kinds = queue_n_kinds(b->m), shapes = queue_n_shapes(b->m);
+    size_t kinds = queue_n_demand_classes(b->m), shapes = queue_n_shapes(b->m);
     int64_t queued = b->queued;
     for (int i = 0; i < ENDS; i++)
         took[i] = tick(b, 1);

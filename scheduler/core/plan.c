@@ -58,8 +58,8 @@
 struct planner *planner_create(void)
 {
     struct planner *p = mem_alloc(sizeof *p);
-    p->rewind = p->change = p->reclaim_change = p->seen.growth = p->seen.anew = -1;
-    p->reclaim_until = MONO_NONE;
+    p->rewind = p->change = p->preempt_change = p->seen.growth = p->seen.anew = -1;
+    p->preempt_until = MONO_NONE;
     p->valid_until = MONO_NONE;
     return p;
 }
@@ -72,7 +72,7 @@ void planner_destroy(struct planner *p)
     map_deinit(&p->unfit);
     launches_deinit(p);
     reserve_deinit(p);
-    reclaim_deinit(p);
+    preempt_deinit(p);
     free(p);
 }
 
@@ -212,7 +212,8 @@ static bool is_due(struct mono due, struct stamp now)
 
 /* Growth counts are stored as pointers, one up, since a map holds no NULL. Of what was passed over
  * since the cursor was last behind all nothing is stored. */
-static int64_t unfit_at(const struct planner *p, const struct model *m, const struct kind *k)
+static int64_t unfit_at(
+    const struct planner *p, const struct model *m, const struct demand_class *k)
 {
     const struct constraints *x = k->first->constraints;
     int64_t known = (int64_t)(intptr_t)map_get(&p->unfit, k->id) - 1;
@@ -221,9 +222,9 @@ static int64_t unfit_at(const struct planner *p, const struct model *m, const st
     return was_there && known < p->seen.growth ? p->seen.growth : known;
 }
 
-static void remember_unfit(struct planner *p, const struct model *m, const struct kind *k)
+static void remember_unfit(struct planner *p, const struct model *m, const struct demand_class *k)
 {
-    if (map_size(&p->unfit) > queue_n_kinds(m) + MEMO_SLACK) {
+    if (map_size(&p->unfit) > queue_n_demand_classes(m) + MEMO_SLACK) {
         map_deinit(&p->unfit); /* mostly of kinds that are no more */
         p->unfit = (struct map){0};
     }
@@ -232,7 +233,7 @@ static void remember_unfit(struct planner *p, const struct model *m, const struc
 
 static bool may_fit(const struct planner *p, const struct model *m, const struct shape *s)
 {
-    int64_t known = unfit_at(p, m, s->kind);
+    int64_t known = unfit_at(p, m, s->demand_class);
     int looked = 0;
     if (known < s->account->may.fell || known < s->account->team->may.fell || known < 0 ||
         (s->in_budgets && known < budgets_fell(s)))
@@ -298,12 +299,12 @@ static void note_wanting(struct planner *p, const struct model *m, const struct 
     p->wanting_change = model_versions(m)->change;
 }
 
-static void put_aside(const struct shape *s, struct event *ret_event)
+static void throttle(const struct shape *s, struct event *ret_event)
 {
-    *ret_event = (struct event){.type = EV_PUT_ASIDE, .put_aside.job = s->head};
+    *ret_event = (struct event){.type = EV_THROTTLE, .throttle.job = s->head};
 }
 
-/* Of a job that has a place. If it may not run it is put aside, with all of its kind; a gang may
+/* Of a job that has a place. If it may not run it is throttled, with all of its kind; a gang may
  * have fewer nodes than there are, or than it would like. */
 static void keep_to_limits(
     struct planner *p, const struct model *m, const struct shape *s, struct event *ret_event)
@@ -321,7 +322,7 @@ static void keep_to_limits(
         *ret_event =
             (struct event){.type = EV_SETTLE, .settle = {.job = s->head, .nothing_more = true}};
     else
-        put_aside(s, ret_event);
+        throttle(s, ret_event);
 }
 
 #define OWED_LOOK_MAX 64
@@ -334,14 +335,14 @@ static bool next_owed(struct planner *p, const struct model *m, const struct sha
         return false;
     LIST_FOREACH (quota_teams(m), l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
-        const struct kind *k = team_may_be_owed(t) ? queue_first_of(t) : NULL;
+        const struct demand_class *k = team_may_be_owed(t) ? queue_first_of(t) : NULL;
         for (int looked = 0; k && looked < OWED_LOOK_MAX; k = queue_next_of(k), looked++) {
             const struct shape *o = k->first;
             p->n_tried++;
             if (!quota_owes(o))
                 continue;
             if (limits_used_up(m, o)) {
-                put_aside(o, ret_event); /* those of others behind it may run */
+                throttle(o, ret_event); /* those of others behind it may run */
                 return true;
             }
             if (lacks_licences(p, m, o) || !may_fit(p, m, o))
@@ -397,7 +398,7 @@ static void set_back(struct planner *p, const struct model *m)
         p->is_wanting = p->is_all = false;
         p->cursor = (struct place){INT64_MIN, INT64_MIN};
         p->begun = (struct seen){.growth = model_versions(m)->growth,
-            .fresh = queue_next_kind_id(m),
+            .fresh = queue_next_class_id(m),
             .anew = model_versions(m)->anew};
     }
     if (wanted)
@@ -414,14 +415,14 @@ static void set_back(struct planner *p, const struct model *m)
     p->arrived = model_versions(m)->arrivals;
 }
 
-static struct kind *next_to_try(
-    const struct planner *p, const struct model *m, const struct kind *before)
+static struct demand_class *next_to_try(
+    const struct planner *p, const struct model *m, const struct demand_class *before)
 {
     if (!p->is_all)
-        return queue_kind_within(m,
+        return queue_class_within(m,
             before ? (struct place){before->at.at_16, before->at.head + 1} : p->cursor, &p->grown,
             p->seen.fresh);
-    return before ? queue_next_kind(before) : queue_kind_at_least(m, p->cursor);
+    return before ? queue_next_class(before) : queue_class_at_least(m, p->cursor);
 }
 
 /* What is placed then ends before any reservation begins: whom they keep away by and by would else
@@ -432,12 +433,12 @@ static bool next_place(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     set_back(p, m);
-    for (struct kind *k = next_to_try(p, m, NULL); k; k = next_to_try(p, m, k)) {
+    for (struct demand_class *k = next_to_try(p, m, NULL); k; k = next_to_try(p, m, k)) {
         const struct shape *s = k->first;
         p->cursor = k->at;
         p->n_tried++;
         if (limits_used_up(m, s)) {
-            put_aside(s, ret_event);
+            throttle(s, ret_event);
             return true;
         }
         bool lacks = lacks_licences(p, m, s);
@@ -463,8 +464,8 @@ static bool next_place(
     p->seen = p->begun;
     if (p->is_wanting)
         p->seen.anew = -1; /* whom that keeps from their licences was not looked at */
-    *ret_event = (struct event){.type = EV_TAKE_UP, .take_up.job = limits_loose(m)};
-    return ret_event->take_up.job != CORE_ID_NONE;
+    *ret_event = (struct event){.type = EV_UNTHROTTLE, .unthrottle.job = limits_loose(m)};
+    return ret_event->unthrottle.job != CORE_ID_NONE;
 }
 
 /* ---- all together ---- */
@@ -499,7 +500,7 @@ static struct mono launch_until(const struct planner *p, const struct model *m)
 static struct mono preempt_until(const struct planner *p, const struct model *m)
 {
     (void)m;
-    return p->reclaim_until;
+    return p->preempt_until;
 }
 
 /* One kind of decision. The table is in the order of precedence (plan.h); plan_next asks for the
@@ -530,7 +531,7 @@ static const struct decider deciders[] = {
     {"order of the queue", .when_due = order_due},
     {"cron entries", .when_due = cron_next_due},
     {"places", .decide = next_place},
-    {"preemption", .decide = reclaim_next, .holds_until = preempt_until},
+    {"preemption", .decide = preempt_next, .holds_until = preempt_until},
     {"ends of machines", .decide = decide_end, .holds_until = end_until},
     {"drills", .when_due = drill_next},
     {"avoided nodes", .when_due = avoid_due},

@@ -18,7 +18,7 @@
  *     limits what is paid for by the hour: owned nodes serve every wish; What its team's quota owes
  *     a place goes before what borrows, and where it does not fit jobs that borrow are evicted for
  *     it, as jobs of some classes are for those of a QOS that preempts them (preempt.c); kinds of
- *     jobs that would exceed a limit are put aside (limits.c);
+ *     jobs that would exceed a limit are throttled (limits.c);
  *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a
  *     machine that was just paid to boot is given a chance), noticed and empty for 5 s, or LOST for
  *     two leases; boot overdue;

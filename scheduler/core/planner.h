@@ -99,8 +99,8 @@ struct planner {
 
     /* Nobody can be evicted for somebody else at this change count, with so many launches made,
      * until then. */
-    int64_t reclaim_change, reclaim_launches;
-    struct mono reclaim_until;    /* MONO_NONE: until something changes */
+    int64_t preempt_change, preempt_launches;
+    struct mono preempt_until;    /* MONO_NONE: until something changes */
     int64_t claim[JOB_NODES_MAX]; /* of the last event that makes a place */
     size_t n_cleared;             /* of one search: the first ones of them */
     int64_t *evict;
@@ -136,9 +136,9 @@ bool reserve_next(struct planner *p, const struct model *m, const struct shape *
 void reserve_deinit(struct planner *p);
 /* ---- what is owed (preempt.c, preemption_victims.c) ---- */
 /* The next place to be made for a job whose team it is owed to, or false. */
-bool reclaim_next(
+bool preempt_next(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
-void reclaim_deinit(struct planner *p);
+void preempt_deinit(struct planner *p);
 /* Where a job of the shape could start if some that borrow, or (by_qos) are of classes that its own
  * preempts, gave up their places: s->least nodes into p->claim, the jobs into p->victims. False:
  * nowhere, whoever went. */

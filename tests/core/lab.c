@@ -407,7 +407,7 @@ static bool is_clock_looked_at(const struct lab *l, int64_t mono_ms)
 /* Somebody may be evicted again, and then there may be a place, or not. */
 static bool may_reclaim_at(const struct lab *l, int64_t mono_ms)
 {
-    return mono_is_set(l->p->reclaim_until) && l->p->reclaim_until.ms == mono_ms;
+    return mono_is_set(l->p->preempt_until) && l->p->preempt_until.ms == mono_ms;
 }
 
 void lab_check_wake(const struct lab *l)

@@ -100,7 +100,7 @@ static void a_user_runs_as_many_as_may_and_others_pass(void **state)
     assert_true(runs(&l, bob));
     assert_true(says(&l, anns[2], "max-running", "ann has 2 jobs that run, and may have 2"));
     assert_ptr_equal(
-        model_job(l.m, anns[2])->shape->aside_of, &model_job(l.m, anns[2])->account->may);
+        model_job(l.m, anns[2])->shape->throttled_by, &model_job(l.m, anns[2])->account->may);
     lab_ended(&l, anns[0], END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_true(runs(&l, anns[2]));

@@ -102,15 +102,16 @@ bool core_ahead(const struct model *m, struct stamp now, int64_t job, struct ahe
     const struct job *j = model_job(m, job);
     struct ahead a = {.exact = true};
     int64_t left = QUEUE_WALK_MAX;
-    if (!j || !tree_has(&j->in_shape) || j->shape->aside_of)
+    if (!j || !tree_has(&j->in_shape) || j->shape->throttled_by)
         return false;
     const struct place own = {job_place_16(m, j), j->row.id};
-    for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN});
-         k && place_order(k->at, own) < 0; k = queue_next_kind(k)) {
+    for (const struct demand_class *k =
+             queue_class_at_least(m, (struct place){INT64_MIN, INT64_MIN});
+         k && place_order(k->at, own) < 0; k = queue_next_class(k)) {
         if (!share_a_pool(k->first, j->shape))
             continue;
         for (const struct shape *s = k->first; s && place_order(queue_place(s), own) < 0;
-             s = queue_next_in_kind(s)) {
+             s = queue_next_in_class(s)) {
             struct before b = queue_before(m, s, own, &left);
             a.n += b.n;
             a.exact &= b.exact;

@@ -617,7 +617,7 @@ static void explain_pending(
         return; /* the rest may look quite different by then */
     explain_money(j, &v, a);
     explain_limits(m, j, &v, a);
-    if (j->shape->aside_of)
+    if (j->shape->throttled_by)
         return; /* the rest may look quite different once it may run */
     explain_quota(m, j, a);
     explain_class(j, a);

@@ -299,7 +299,7 @@ static void add_shape(
 {
     bool limited =
         s->account->may.is_limited || s->account->team->may.is_limited || s->owner != CORE_ID_NONE;
-    int64_t key = 4 * (limited ? s->id : s->kind->id) + 2 * limited + behind;
+    int64_t key = 4 * (limited ? s->id : s->demand_class->id) + 2 * limited + behind;
     int32_t at = (int32_t)(intptr_t)map_get(lots, key) - 1;
     if (at < 0) {
         at = p->n_lots < FORECAST_LOTS - 1 - (behind ? 0 : 8) ? new_lot(p, s, queue_place(s))
@@ -316,7 +316,7 @@ static void add_shape(
 static void add_aside(struct picture *p, struct map *lots, const struct allowance *w,
     const struct asker *a, int64_t *left)
 {
-    for (const struct shape *s = queue_first_aside(w); s; s = queue_next_aside(s)) {
+    for (const struct shape *s = queue_first_throttled(w); s; s = queue_next_throttled(s)) {
         struct before b = queue_before(p->m, s, a->at, left);
         if (b.n > 0)
             add_shape(p, lots, s, false, &b);

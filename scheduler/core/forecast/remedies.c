@@ -53,7 +53,7 @@ static void vary(const struct remedies *r, struct variant *ret_variant)
     v->team = *s->account->team;
     v->account.team = &v->team;
     v->shape.account = &v->account;
-    bool is_queued = tree_has(&r->job->in_shape) && !s->aside_of;
+    bool is_queued = tree_has(&r->job->in_shape) && !s->throttled_by;
     v->shape.place_16 = is_queued ? job_place_16(r->m, r->job) : INT64_MAX;
     /* what is kept for itself is not in its way */
     v->shape.head = is_queued && s->head == r->job->row.id ? r->job->row.id - 1 : r->job->row.id;

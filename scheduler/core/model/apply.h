@@ -60,11 +60,11 @@ int apply_drill_due(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_order(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
-int apply_put_aside(
+int apply_throttle(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
-int apply_take_up(
+int apply_unthrottle(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
-int apply_reclaim(
+int apply_preempt(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_table(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -172,12 +172,12 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
     return array_follows(j) || j->array->n_gone > 0 ? check_follows(j, e) : 0;
 }
 
-static int check_aside(
+static int check_throttled(
     const struct model *m, const struct allowance *w, int64_t *queued, struct err *e)
 {
     struct place last = {INT64_MIN, INT64_MIN};
-    for (const struct shape *s = queue_first_aside(w); s; s = queue_next_aside(s)) {
-        if (s->aside_of != w || !w->is_limited || s->pending.n == 0 ||
+    for (const struct shape *s = queue_first_throttled(w); s; s = queue_next_throttled(s)) {
+        if (s->throttled_by != w || !w->is_limited || s->pending.n == 0 ||
             !list_is_empty(&s->reserved) ||
             (w != &s->account->may && w != &s->account->team->may) ||
             place_order(queue_place(s), last) <= 0)
@@ -190,14 +190,15 @@ static int check_aside(
     return 0;
 }
 
-static int check_all_aside(const struct model *m, int64_t *queued, struct err *e)
+static int check_all_throttled(const struct model *m, int64_t *queued, struct err *e)
 {
     int rc = 0;
     LIST_FOREACH (&m->queue.all_teams, lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
-        rc = rc ? rc : check_aside(m, &t->may, queued, e);
+        rc = rc ? rc : check_throttled(m, &t->may, queued, e);
         LIST_FOREACH (&t->accounts, la)
-            rc = rc ? rc : check_aside(m, &LIST_ENTRY(la, struct account, in_team)->may, queued, e);
+            rc = rc ? rc
+                    : check_throttled(m, &LIST_ENTRY(la, struct account, in_team)->may, queued, e);
     }
     return rc;
 }
@@ -213,18 +214,18 @@ static int check_queued(
         wanted += TREE_ENTRY(l, struct job, in_shape)->width;
     if (wanted != s->n_wanted)
         return BROKEN("a shape counts %" PRId64 " places, its jobs %" PRId64, s->n_wanted, wanted);
-    if (!head || s->aside_of || head->row.id != s->head || s->place_16 != job_place_16(m, head))
+    if (!head || s->throttled_by || head->row.id != s->head || s->place_16 != job_place_16(m, head))
         return BROKEN("the queue is out of order at job %" PRId64, s->head);
     return 0;
 }
 
 /* Where the first of a kind finds no place none behind it does: that is what it is for. */
-static int check_first(const struct model *m, const struct kind *k, struct err *e)
+static int check_first(const struct model *m, const struct demand_class *k, struct err *e)
 {
     const struct stamp now = {.wall = m->queue.ordered_at};
     if (k->first->nodes > 1 || k->shapes.n == 1 || nodes_best(m, k->first, now))
         return 0;
-    for (const struct shape *s = queue_next_in_kind(k->first); s; s = queue_next_in_kind(s))
+    for (const struct shape *s = queue_next_in_class(k->first); s; s = queue_next_in_class(s))
         if (nodes_best(m, s, now))
             return BROKEN("job %" PRId64 " has no place, and job %" PRId64
                           " behind it has, in one kind of demand",
@@ -233,20 +234,21 @@ static int check_first(const struct model *m, const struct kind *k, struct err *
 }
 
 /* In whose order, too, the queue is walked. */
-static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
+static int check_demand_classes(const struct model *m, int64_t *queued, struct err *e)
 {
     struct place before = {INT64_MIN, INT64_MIN};
     int64_t n = 0, walked = 0;
-    for (const struct kind *k = queue_kind_at_least(m, before); k; k = queue_next_kind(k)) {
+    for (const struct demand_class *k = queue_class_at_least(m, before); k;
+         k = queue_next_class(k)) {
         struct place last = {INT64_MIN, INT64_MIN};
         if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->entry->link ||
             place_order(k->at, queue_place(k->first)) != 0 || place_order(k->at, before) <= 0)
             return BROKEN("a kind of demand does not stand where its first shape does");
-        if (!kind_sums_hold(k))
+        if (!demand_class_sums_hold(k))
             return BROKEN("a kind of demand says something else of those below it than they do");
         before = k->at;
-        for (const struct shape *s = k->first; s; s = queue_next_in_kind(s), n++) {
-            if (s->kind != k || !queue_is_in_its_kind(m, s) ||
+        for (const struct shape *s = k->first; s; s = queue_next_in_class(s), n++) {
+            if (s->demand_class != k || !queue_is_in_its_class(m, s) ||
                 (k->team && s->account->team != k->team) ||
                 place_order(queue_place(s), s->entry->at) != 0 ||
                 place_order(queue_place(s), last) <= 0 ||
@@ -303,9 +305,9 @@ static int check_jobs(const struct model *m, struct err *e)
         pending += j->row.state == JOB_PENDING && !j->is_waiting;
         waiting += j->is_waiting;
     }
-    int rc = check_all_aside(m, &queued, e);
+    int rc = check_all_throttled(m, &queued, e);
     if (!rc)
-        rc = check_kinds(m, &queued, e);
+        rc = check_demand_classes(m, &queued, e);
     if (rc)
         return rc;
     if (waiting != m->queue.n_waiting)
@@ -358,12 +360,13 @@ static int check_claims(const struct model *m, const struct team *t, struct err 
         return BROKEN("places of %" PRId64 " mcpu are made for team %s, and it counts %" PRId64,
             claimed, t->name, t->claimed_mcpu);
     size_t n = 0;
-    for (const struct kind *k = queue_first_of(t); k; k = queue_next_of(k))
+    for (const struct demand_class *k = queue_first_of(t); k; k = queue_next_of(k))
         if (k->team != t || !k->first ||
             (queue_next_of(k) && place_order(k->at, queue_next_of(k)->at) >= 0))
             return BROKEN("a kind of demand stands wrong in the queue of team %s", t->name);
-    for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN}); k;
-         k = queue_next_kind(k))
+    for (const struct demand_class *k =
+             queue_class_at_least(m, (struct place){INT64_MIN, INT64_MIN});
+         k; k = queue_next_class(k))
         n += k->team == t;
     return n == t->queue.n ? 0
                            : BROKEN("team %s has %zu kinds of demand in the queue, and counts %zu",

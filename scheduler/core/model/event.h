@@ -111,11 +111,11 @@ enum event_type {
     EV_TABLE,
     /* jobs of a kind would exceed a limit: they leave the queue until less of it is used; memory
      * only */
-    EV_PUT_ASIDE,
-    EV_TAKE_UP, /* more of those that were put aside may run now; memory only */
+    EV_THROTTLE,
+    EV_UNTHROTTLE, /* more of those that were throttled may run now; memory only */
     /* attempts are saved and stopped, END_EVICTED, to make a place for a job whose team it is owed
      * to, or whose QOS preempts them */
-    EV_RECLAIM,
+    EV_PREEMPT,
     EV_DELIVERED, /* a fact: what became of a row of the outbox */
     /* a decision: a part of a job's time limit is over, and somebody wants to know */
     EV_WARN
@@ -340,7 +340,8 @@ struct event {
         struct {
             int64_t job;
             /* the last two: the first of its kind */
-        } clean, drill_due, requeue_due, avoided, eligible, unmeetable, expire, put_aside, take_up;
+        } clean, drill_due, requeue_due, avoided, eligible, unmeetable, expire, throttle,
+            unthrottle;
         struct {
             int64_t job;
             bool nothing_more; /* there is nothing more to be had now; else its time is over */
@@ -403,7 +404,7 @@ struct event {
             size_t n_victims;       /* 0: enough are being stopped there already */
             /* since they are of classes that its own preempts; else since its team is owed it */
             bool by_qos;
-        } reclaim;
+        } preempt;
         struct {
             int64_t event; /* and this: which row */
             char target[CORE_NAME_MAX + 8];

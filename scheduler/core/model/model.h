@@ -15,7 +15,7 @@
  *  4. Each joined instance has one node and each elastic node one instance; tokens are unique.
  *  5. The queue holds exactly the PENDING jobs that are eligible (not held, with nothing that they
  *     depend on outstanding, and whose time to begin has come) but for those that a limit of their
- *     user or team has put aside, in the order of order.h as of the last EV_ORDER.
+ *     user or team has throttled, in the order of order.h as of the last EV_ORDER.
  *  6. Ids grow; none is given twice, over restarts too (the counters are stored).
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_MODEL_H
@@ -60,9 +60,9 @@ struct allowance {
     /* when it last came to more or less: nothing of it may run but what costs nothing, or nothing
      * at all */
     bool was_used_up;
-    int64_t index;     /* from 0, over all users and teams */
-    struct tree aside; /* shapes that it has put aside */
-    struct link loose; /* more of those may run now */
+    int64_t index;         /* from 0, over all users and teams */
+    struct tree throttled; /* shapes that it has throttled */
+    struct link loose;     /* more of those may run now */
     /* the model's growth count when it last came to cost less, if that is limited */
     int64_t fell;
 };

@@ -106,7 +106,7 @@ static bool wants_place(const struct model *m, const struct shape *s, bool by_qo
            !launches_serve(m, s, now);
 }
 
-static bool reclaim_for(struct planner *p, const struct model *m, const struct shape *s,
+static bool preempt_for(struct planner *p, const struct model *m, const struct shape *s,
     bool by_qos, struct stamp now, struct event *ret_event)
 {
     if (!wants_place(m, s, by_qos, now) || !preemption_victims_choose(p, m, s, by_qos, now))
@@ -115,8 +115,8 @@ static bool reclaim_for(struct planner *p, const struct model *m, const struct s
         p->evict = mem_resize(p->evict, p->evict_max = 2 * p->n_victims, sizeof *p->evict);
     for (size_t k = 0; k < p->n_victims; k++)
         p->evict[k] = p->victims[k].job->row.id;
-    *ret_event = (struct event){.type = EV_RECLAIM,
-        .reclaim = {.job = s->head,
+    *ret_event = (struct event){.type = EV_PREEMPT,
+        .preempt = {.job = s->head,
             .nodes = p->claim,
             .n_nodes = (size_t)s->least,
             .victims = p->evict,
@@ -125,22 +125,22 @@ static bool reclaim_for(struct planner *p, const struct model *m, const struct s
     return true;
 }
 
-/* For the first of the kind that may run: whoever exceeds a limit is put aside. But a gang may be
+/* For the first of the kind that may run: whoever exceeds a limit is throttled. But a gang may be
  * about to settle for less. */
-static bool reclaim_for_kind(struct planner *p, const struct model *m, const struct kind *k,
-    struct stamp now, struct event *ret_event)
+static bool preempt_for_class(struct planner *p, const struct model *m,
+    const struct demand_class *k, struct stamp now, struct event *ret_event)
 {
     enum limit_kind kind;
     const struct shape *s = k->first;
-    for (int looked = 0; s && limits_exceeded(m, s, s->least, &kind); s = queue_next_in_kind(s)) {
+    for (int looked = 0; s && limits_exceeded(m, s, s->least, &kind); s = queue_next_in_class(s)) {
         if (!link_is_in(&job_side(model_job(m, s->head))->regroups)) {
-            *ret_event = (struct event){.type = EV_PUT_ASIDE, .put_aside.job = s->head};
+            *ret_event = (struct event){.type = EV_THROTTLE, .throttle.job = s->head};
             return true;
         }
         if (++looked == LOOK_MAX)
             return false;
     }
-    return s && reclaim_for(p, m, s, false, now, ret_event);
+    return s && preempt_for(p, m, s, false, now, ret_event);
 }
 
 static bool next_owed(
@@ -151,11 +151,11 @@ static bool next_owed(
     LIST_FOREACH (quota_teams(m), l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
         int looked = 0;
-        const struct kind *first = team_may_be_owed(t) ? queue_first_of(t) : NULL;
-        for (const struct kind *k = first; k && looked < LOOK_MAX; k = queue_next_of(k)) {
+        const struct demand_class *first = team_may_be_owed(t) ? queue_first_of(t) : NULL;
+        for (const struct demand_class *k = first; k && looked < LOOK_MAX; k = queue_next_of(k)) {
             if (!fits_quota(k->first))
                 continue;
-            if (reclaim_for_kind(p, m, k, now, ret_event))
+            if (preempt_for_class(p, m, k, now, ret_event))
                 return true;
             looked += k->first->claims == 0; /* else all of it may have its places */
         }
@@ -183,30 +183,30 @@ static bool next_preempting(
             continue;
         for (const struct shape *s = queue_first_of_class(c); s && looked < LOOK_MAX;
              s = queue_next_of_class(s), looked++)
-            if (reclaim_for(p, m, s, true, now, ret_event))
+            if (preempt_for(p, m, s, true, now, ret_event))
                 return true;
     }
     return false;
 }
 
-bool reclaim_next(
+bool preempt_next(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
-    bool expired = mono_is_set(p->reclaim_until) && p->reclaim_until.ms <= now.mono.ms;
-    if (p->reclaim_change == model_versions(m)->change &&
-        p->reclaim_launches == model_versions(m)->launches && !expired)
+    bool expired = mono_is_set(p->preempt_until) && p->preempt_until.ms <= now.mono.ms;
+    if (p->preempt_change == model_versions(m)->change &&
+        p->preempt_launches == model_versions(m)->launches && !expired)
         return false;
-    p->reclaim_change = -1;
-    p->reclaim_until = MONO_NONE;
+    p->preempt_change = -1;
+    p->preempt_until = MONO_NONE;
     if (next_owed(p, m, now, ret_event) || next_preempting(p, m, now, ret_event))
         return true;
-    p->reclaim_change = model_versions(m)->change;
+    p->preempt_change = model_versions(m)->change;
     /* what was to be launched for one may have been launched for another */
-    p->reclaim_launches = model_versions(m)->launches;
+    p->preempt_launches = model_versions(m)->launches;
     return false;
 }
 
-void reclaim_deinit(struct planner *p)
+void preempt_deinit(struct planner *p)
 {
     free(p->over);
     free(p->victims);
@@ -215,18 +215,19 @@ void reclaim_deinit(struct planner *p)
     free(p->evict);
 }
 
-static bool may_reclaim(const struct model *m, const struct event *ev, const struct shape *s)
+static bool is_preemption_legal(
+    const struct model *m, const struct event *ev, const struct shape *s)
 {
-    bool by_qos = ev->reclaim.by_qos,
-         may = ev->reclaim.n_nodes == (size_t)s->least && wants_place(m, s, by_qos, ev->now);
-    for (size_t k = 0; may && k < ev->reclaim.n_nodes; k++) {
-        const struct node *n = model_node(m, ev->reclaim.nodes[k]);
+    bool by_qos = ev->preempt.by_qos,
+         may = ev->preempt.n_nodes == (size_t)s->least && wants_place(m, s, by_qos, ev->now);
+    for (size_t k = 0; may && k < ev->preempt.n_nodes; k++) {
+        const struct node *n = model_node(m, ev->preempt.nodes[k]);
         may = n && node_takes_work(n) && !reserve_is_taken(n, s);
         for (size_t i = 0; may && i < k; i++)
-            may = ev->reclaim.nodes[i] != ev->reclaim.nodes[k];
+            may = ev->preempt.nodes[i] != ev->preempt.nodes[k];
     }
-    for (size_t k = 0; may && k < ev->reclaim.n_victims; k++) {
-        const struct job *j = model_job(m, ev->reclaim.victims[k]);
+    for (size_t k = 0; may && k < ev->preempt.n_victims; k++) {
+        const struct job *j = model_job(m, ev->preempt.victims[k]);
         may = j && j->row.state == JOB_RUNNING &&
               (by_qos ? shape_preempts(s, j->shape) : quota_borrowed(j->account->team) > 0);
     }
@@ -252,24 +253,24 @@ static void evict(
             by->account->team->name, by->head);
 }
 
-int apply_reclaim(
+int apply_preempt(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    const struct job *j = model_job(m, ev->reclaim.job);
-    struct shape *s = j && tree_has(&j->in_shape) && !j->shape->aside_of ? j->shape : NULL;
-    if (!s || s->head != ev->reclaim.job || !may_reclaim(m, ev, s))
+    const struct job *j = model_job(m, ev->preempt.job);
+    struct shape *s = j && tree_has(&j->in_shape) && !j->shape->throttled_by ? j->shape : NULL;
+    if (!s || s->head != ev->preempt.job || !is_preemption_legal(m, ev, s))
         return err_set(e, ERR_CONFLICT, "no place can be made for job %" PRId64 " there (any more)",
-            ev->reclaim.job);
+            ev->preempt.job);
     if (s->claims == 0) {
         reserve_drop(m, s);
-        if (ev->reclaim.by_qos)
+        if (ev->preempt.by_qos)
             limits_owed_now(m, s);
     }
-    for (size_t k = 0; k < ev->reclaim.n_victims; k++)
-        evict(m, model_job(m, ev->reclaim.victims[k]), s, ev->reclaim.by_qos, ev->now);
-    for (size_t k = 0; k < ev->reclaim.n_nodes; k++)
-        reserve_claim(m, s, model_node(m, ev->reclaim.nodes[k]));
+    for (size_t k = 0; k < ev->preempt.n_victims; k++)
+        evict(m, model_job(m, ev->preempt.victims[k]), s, ev->preempt.by_qos, ev->now);
+    for (size_t k = 0; k < ev->preempt.n_nodes; k++)
+        reserve_claim(m, s, model_node(m, ev->preempt.nodes[k]));
     reserve_claimed(m, s);
-    ret_outcome->id = ev->reclaim.job;
+    ret_outcome->id = ev->preempt.job;
     return 0;
 }

@@ -152,8 +152,8 @@ static bool may_evict(const struct search *x, const struct job *j)
         return false; /* it would not be queued again: what is taken back is places, never work */
     if (left_ms <= 0)
         return true;
-    if (!mono_is_set(x->p->reclaim_until) || x->now.mono.ms + left_ms < x->p->reclaim_until.ms)
-        x->p->reclaim_until.ms = x->now.mono.ms + left_ms;
+    if (!mono_is_set(x->p->preempt_until) || x->now.mono.ms + left_ms < x->p->preempt_until.ms)
+        x->p->preempt_until.ms = x->now.mono.ms + left_ms;
     return false;
 }
 

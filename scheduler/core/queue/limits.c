@@ -6,7 +6,7 @@
  * Invariants.
  *  1. Nothing is placed by which something would be exceeded. Only a restart with lower limits, and
  *     prices that rise, make what runs exceed them; it goes on, and nothing is added to it.
- *  2. A kind of jobs (shape) that would exceed something whichever node it had is put aside, by a
+ *  2. A kind of jobs (shape) that would exceed something whichever node it had is throttled, by a
  *     decision, when the planner comes to it: it stands in no queue, nothing is launched or
  *     reserved for it, and nobody looks at it until what it exceeds is less. Then the first TAKE_UP
  *     of those that may run are taken up, and more when these have had their turn, so that the end
@@ -269,7 +269,7 @@ static void note_used_up(struct model *m, struct allowance *w)
 {
     bool used_up = is_used_up(w);
     if (used_up && !w->was_used_up)
-        look_at_all(m); /* its jobs are to be put aside, those too that did not fit */
+        look_at_all(m); /* its jobs are to be throttled, those too that did not fit */
     w->was_used_up = used_up;
 }
 
@@ -287,22 +287,22 @@ static void more_is_used(struct model *m, struct account *a)
     }
 }
 
-static void take_up(struct model *m, struct allowance *w)
+static void unthrottle(struct model *m, struct allowance *w)
 {
     enum limit_kind kind;
     int taken = 0;
     link_remove(&w->loose);
     if (w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING])
         return;
-    for (struct shape *s = queue_first_aside(w), *next; s; s = next) {
-        next = queue_next_aside(s);
+    for (struct shape *s = queue_first_throttled(w), *next; s; s = next) {
+        next = queue_next_throttled(s);
         if (exceeds(m, w, s, s->least, &kind))
             continue;
         if (taken++ == TAKE_UP) {
             list_push_back(&m->queue.loose, &w->loose);
             return;
         }
-        queue_take_up(m, s);
+        queue_unthrottle(m, s);
     }
 }
 
@@ -318,7 +318,7 @@ static void less_is_used(struct model *m, struct allowance *w, bool costs_less)
         look_at_all(m);
     }
     if (w->is_limited)
-        take_up(m, w);
+        unthrottle(m, w);
 }
 
 void limits_less_owed(struct model *m, struct team *t)
@@ -413,37 +413,37 @@ void limits_look_again(struct model *m)
 int64_t limits_loose(const struct model *m)
 {
     LIST_FOREACH (&m->queue.loose, l) {
-        const struct shape *s = queue_first_aside(LIST_ENTRY(l, struct allowance, loose));
+        const struct shape *s = queue_first_throttled(LIST_ENTRY(l, struct allowance, loose));
         if (s)
             return s->head;
     }
     return CORE_ID_NONE;
 }
 
-int apply_put_aside(
+int apply_throttle(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    const struct job *j = model_job(m, ev->put_aside.job);
+    const struct job *j = model_job(m, ev->throttle.job);
     struct shape *s = j && tree_has(&j->in_shape) ? j->shape : NULL;
     enum limit_kind kind;
-    struct allowance *w = s && !s->aside_of ? limits_exceeded(m, s, s->least, &kind) : NULL;
+    struct allowance *w = s && !s->throttled_by ? limits_exceeded(m, s, s->least, &kind) : NULL;
     if (!w)
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not exceed a limit (any more)",
-            ev->put_aside.job);
-    queue_put_aside(m, s, w);
+            ev->throttle.job);
+    queue_throttle(m, s, w);
     ret_outcome->id = j->row.id;
     return 0;
 }
 
-int apply_take_up(
+int apply_unthrottle(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    const struct job *j = model_job(m, ev->take_up.job);
-    struct allowance *w = j && tree_has(&j->in_shape) ? j->shape->aside_of : NULL;
+    const struct job *j = model_job(m, ev->unthrottle.job);
+    struct allowance *w = j && tree_has(&j->in_shape) ? j->shape->throttled_by : NULL;
     if (!w || !link_is_in(&w->loose))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not wait for a limit (any more)",
-            ev->take_up.job);
-    take_up(m, w);
+            ev->unthrottle.job);
+    unthrottle(m, w);
     ret_outcome->id = j->row.id;
     return 0;
 }

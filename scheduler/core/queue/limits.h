@@ -51,7 +51,7 @@ bool limits_allow(
     const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h);
 /* How many of these n nodes, the first ones, a job of the shape may run on. */
 int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n);
-/* Shapes that were put aside and may be taken up: the first job of one; CORE_ID_NONE: none. */
+/* Shapes that were throttled and may be taken up: the first job of one; CORE_ID_NONE: none. */
 int64_t limits_loose(const struct model *m);
 
 #endif

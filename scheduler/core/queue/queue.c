@@ -26,7 +26,7 @@
 #define SHAPE_KEY_MAX 512
 #define NUMBER_MAX 14 /* of a key, in digits of five bits */
 #define WHOSE_MAX (ORDER_QOS_MAX + 40)
-/* a time limit is told apart from others to so many binary digits: kinds of demand stay few */
+/* a time limit is told apart from others to so many binary digits: demand classes stay few */
 #define LIMIT_BITS 3
 
 /* Which nodes have room for them depends on what these have left: what it costs there, or all that
@@ -83,7 +83,7 @@ static void shape_key(const struct shape *s, char *out)
 
 /* Whether it has room may depend on whose it is: on the account, on the team and what its quota
  * owes it, or, while places are being made for them, on nothing but these jobs. */
-static void kind_key(const struct shape *s, char *out)
+static void demand_class_key(const struct shape *s, char *out)
 {
     const struct account *a = s->account;
     if (s->is_apart)
@@ -135,7 +135,7 @@ static struct shape *as_shape(struct tree_link *l)
     return l ? TREE_ENTRY(l, struct queue_entry, link)->shape : NULL;
 }
 
-/* Files it under its place, in the queue or among those put aside. */
+/* Files it under its place, in the queue or among those throttled. */
 static void file(struct tree *t, struct shape *s)
 {
     s->entry->at = queue_place(s);
@@ -154,31 +154,33 @@ static void index_in_class(struct shape *s, struct place at)
     if (!class_preempts(s->class))
         return;
     tree_remove(&s->class->queue, &s->in_class);
-    if (at.head != CORE_ID_NONE && !s->aside_of)
+    if (at.head != CORE_ID_NONE && !s->throttled_by)
         tree_add(&s->class->queue, &s->in_class, &at, compare_place_in_class);
 }
 
-static struct kind *as_kind(struct tree_link *l)
+static struct demand_class *as_demand_class(struct tree_link *l)
 {
-    return l ? TREE_ENTRY(l, struct kind, in_kinds) : NULL;
+    return l ? TREE_ENTRY(l, struct demand_class, in_demand_classes) : NULL;
 }
 
 /* ---- kinds ---- */
 
-static int compare_kind(const void *key, const struct tree_link *l)
+static int compare_demand_class(const void *key, const struct tree_link *l)
 {
-    return place_order(*(const struct place *)key, TREE_ENTRY(l, struct kind, in_kinds)->at);
+    return place_order(
+        *(const struct place *)key, TREE_ENTRY(l, struct demand_class, in_demand_classes)->at);
 }
 
-static int compare_kind_in_team(const void *key, const struct tree_link *l)
+static int compare_class_in_team(const void *key, const struct tree_link *l)
 {
-    return place_order(*(const struct place *)key, TREE_ENTRY(l, struct kind, in_team)->at);
+    return place_order(*(const struct place *)key, TREE_ENTRY(l, struct demand_class, in_team)->at);
 }
 
 /* The least of each, and the newest. */
-static void add_below(struct kind *sum, const struct tree_link *below)
+static void add_below(struct demand_class *sum, const struct tree_link *below)
 {
-    const struct kind *k = below ? TREE_ENTRY(below, struct kind, in_kinds) : NULL;
+    const struct demand_class *k =
+        below ? TREE_ENTRY(below, struct demand_class, in_demand_classes) : NULL;
     if (!k)
         return;
     sum->least.cpus = k->least.cpus < sum->least.cpus ? k->least.cpus : sum->least.cpus;
@@ -188,9 +190,9 @@ static void add_below(struct kind *sum, const struct tree_link *below)
     sum->newest = k->newest > sum->newest ? k->newest : sum->newest;
 }
 
-static bool sum_kind(struct tree_link *l)
+static bool sum_demand_class(struct tree_link *l)
 {
-    struct kind *k = TREE_ENTRY(l, struct kind, in_kinds);
+    struct demand_class *k = TREE_ENTRY(l, struct demand_class, in_demand_classes);
     const struct resources was = k->least;
     int64_t was_newest = k->newest;
     k->least = k->need;
@@ -201,64 +203,65 @@ static bool sum_kind(struct tree_link *l)
            k->least.memory_mib != was.memory_mib;
 }
 
-bool kind_sums_hold(const struct kind *k)
+bool demand_class_sums_hold(const struct demand_class *k)
 {
-    struct kind copy = *k;
-    return !sum_kind(&copy.in_kinds);
+    struct demand_class copy = *k;
+    return !sum_demand_class(&copy.in_demand_classes);
 }
 
-static struct kind *kind_of(struct model *m, const struct shape *s)
+static struct demand_class *kind_of(struct model *m, const struct shape *s)
 {
     char key[SHAPE_KEY_MAX];
-    kind_key(s, key);
-    struct kind *k = smap_get(&m->queue.kinds, key);
+    demand_class_key(s, key);
+    struct demand_class *k = smap_get(&m->queue.demand_classes, key);
     if (!k) {
-        k = slab_take(&m->queue.kind_slab, sizeof *k);
-        k->id = m->queue.next_kind++;
+        k = slab_take(&m->queue.demand_class_slab, sizeof *k);
+        k->id = m->queue.next_demand_class++;
         k->need = s->need;
         k->team = s->account->team->quota_mcpu > 0 ? s->account->team : NULL;
-        smap_put(&m->queue.kinds, key, k);
+        smap_put(&m->queue.demand_classes, key, k);
     }
     k->n_shapes++;
     return k;
 }
 
-static void kind_leave(struct model *m, const struct shape *s)
+static void demand_class_leave(struct model *m, const struct shape *s)
 {
     char key[SHAPE_KEY_MAX];
-    if (--s->kind->n_shapes > 0)
+    if (--s->demand_class->n_shapes > 0)
         return;
-    kind_key(s, key);
-    smap_remove(&m->queue.kinds, key);
-    slab_give(&m->queue.kind_slab, s->kind);
+    demand_class_key(s, key);
+    smap_remove(&m->queue.demand_classes, key);
+    slab_give(&m->queue.demand_class_slab, s->demand_class);
 }
 
 /* It stands where its first shape does. What was found out of those behind does not hold for one
  * that comes before them. */
-static void kind_settle(struct model *m, struct kind *k)
+static void demand_class_settle(struct model *m, struct demand_class *k)
 {
     const struct place last = {INT64_MAX, INT64_MAX}, at = k->first ? queue_place(k->first) : last,
-                       was = tree_has(&k->in_kinds) ? k->at : last;
+                       was = tree_has(&k->in_demand_classes) ? k->at : last;
     int moves = place_order(at, was);
     if (moves == 0)
         return;
     if (moves < 0)
-        k->id = m->queue.next_kind++;
-    tree_remove_summed(&m->queue.kinds_by_place, &k->in_kinds, sum_kind);
+        k->id = m->queue.next_demand_class++;
+    tree_remove_summed(&m->queue.classes_by_place, &k->in_demand_classes, sum_demand_class);
     if (k->team)
         tree_remove(&k->team->queue, &k->in_team);
     k->at = at;
     if (!k->first)
         return;
-    tree_add_summed(&m->queue.kinds_by_place, &k->in_kinds, &at, compare_kind, sum_kind);
+    tree_add_summed(&m->queue.classes_by_place, &k->in_demand_classes, &at, compare_demand_class,
+        sum_demand_class);
     if (k->team)
-        tree_add(&k->team->queue, &k->in_team, &at, compare_kind_in_team);
+        tree_add(&k->team->queue, &k->in_team, &at, compare_class_in_team);
 }
 
 /* Into the queue, and out of it; its kind is to be settled then. */
 static void stand(struct model *m, struct shape *s)
 {
-    struct kind *k = s->kind;
+    struct demand_class *k = s->demand_class;
     file(&k->shapes, s);
     if (!k->first || place_order(queue_place(s), queue_place(k->first)) < 0)
         k->first = s;
@@ -269,7 +272,7 @@ static void stand(struct model *m, struct shape *s)
 
 static void step_out(struct model *m, struct shape *s)
 {
-    struct kind *k = s->kind;
+    struct demand_class *k = s->demand_class;
     if (k->first == s)
         k->first = as_shape(tree_next(&s->entry->link));
     tree_remove(&k->shapes, &s->entry->link);
@@ -287,13 +290,13 @@ static bool keeps_its_turn(const struct shape *s)
 
 /* One of it has left. Who stands first now may have nothing left to run with, which was not looked
  * at behind another: that is decided as of one that has just come. */
-static void look_at_first(struct model *m, struct kind *k)
+static void look_at_first(struct model *m, struct demand_class *k)
 {
     struct shape *s = k->first;
     if (!s || !limits_used_up(m, s))
         return;
-    k->id = m->queue.next_kind++;
-    tree_changed(&k->in_kinds, sum_kind);
+    k->id = m->queue.next_demand_class++;
+    tree_changed(&k->in_demand_classes, sum_demand_class);
     link_remove(&s->by_arrival);
     list_push_front(&m->queue.by_arrival, &s->by_arrival);
     s->arrived = model_note_arrival(m);
@@ -301,29 +304,30 @@ static void look_at_first(struct model *m, struct kind *k)
 
 void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
 {
-    bool is_in = tree_has(&s->entry->link) && !s->aside_of;
-    struct kind *from = s->kind;
+    bool is_in = tree_has(&s->entry->link) && !s->throttled_by;
+    struct demand_class *from = s->demand_class;
     if (s->is_apart == is_apart)
         return;
     if (is_in) {
         step_out(m, s);
-        kind_settle(m, from);
+        demand_class_settle(m, from);
         look_at_first(m, from);
     }
-    kind_leave(m, s);
+    demand_class_leave(m, s);
     s->is_apart = is_apart;
-    s->kind = kind_of(m, s);
+    s->demand_class = kind_of(m, s);
     if (is_in) {
         stand(m, s);
-        kind_settle(m, s->kind);
+        demand_class_settle(m, s->demand_class);
     }
 }
 
-bool queue_is_in_its_kind(const struct model *m, const struct shape *s)
+bool queue_is_in_its_class(const struct model *m, const struct shape *s)
 {
     char key[SHAPE_KEY_MAX];
-    kind_key(s, key);
-    return s->is_apart == (s->claims > 0) && smap_get(&m->queue.kinds, key) == s->kind;
+    demand_class_key(s, key);
+    return s->is_apart == (s->claims > 0) &&
+           smap_get(&m->queue.demand_classes, key) == s->demand_class;
 }
 
 /* ---- shapes ---- */
@@ -384,7 +388,7 @@ void queue_adopt(struct model *m, struct job *j)
         s->id = m->queue.next_shape++;
         s->entry = slab_take(&m->queue.entry_slab, sizeof *s->entry);
         s->entry->shape = s;
-        s->kind = kind_of(m, s);
+        s->demand_class = kind_of(m, s);
         smap_put(&m->queue.shapes, key, s);
         m->queue.n_constrained += is_constrained(s);
         m->queue.n_exclusive += shape_is_exclusive(s);
@@ -418,7 +422,7 @@ static bool shape_settle(struct model *m, struct shape *s)
 {
     struct tree_link *first = tree_first(&s->pending);
     const struct job *j = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
-    bool was_in = s->head != CORE_ID_NONE && !s->aside_of;
+    bool was_in = s->head != CORE_ID_NONE && !s->throttled_by;
     struct place at = {j ? job_place_16(m, j) : 0, j ? j->row.id : CORE_ID_NONE};
     if (place_order(at, queue_place(s)) == 0)
         return false;
@@ -431,59 +435,59 @@ static bool shape_settle(struct model *m, struct shape *s)
     } else {
         if (was_in)
             step_out(m, s);
-        else if (s->aside_of)
-            tree_remove(&s->aside_of->aside, &s->entry->link);
+        else if (s->throttled_by)
+            tree_remove(&s->throttled_by->throttled, &s->entry->link);
         if (!first)
-            s->aside_of = NULL;
-        if (first && s->aside_of)
-            file(&s->aside_of->aside, s);
+            s->throttled_by = NULL;
+        if (first && s->throttled_by)
+            file(&s->throttled_by->throttled, s);
         else if (first)
             stand(m, s);
     }
-    kind_settle(m, s->kind);
+    demand_class_settle(m, s->demand_class);
     index_in_class(s, at);
-    if (first && !was_in && !s->aside_of)
+    if (first && !was_in && !s->throttled_by)
         arrive(m, s);
     else if (!first && was_in)
         leave(m, s);
     return true;
 }
 
-void queue_put_aside(struct model *m, struct shape *s, struct allowance *by)
+void queue_throttle(struct model *m, struct shape *s, struct allowance *by)
 {
     reserve_drop(m, s);
     leave(m, s);
     step_out(m, s);
-    kind_settle(m, s->kind);
-    look_at_first(m, s->kind);
-    s->aside_of = by;
-    file(&by->aside, s);
+    demand_class_settle(m, s->demand_class);
+    look_at_first(m, s->demand_class);
+    s->throttled_by = by;
+    file(&by->throttled, s);
     index_in_class(s, queue_place(s));
     model_note_change(m);
 }
 
-void queue_take_up(struct model *m, struct shape *s)
+void queue_unthrottle(struct model *m, struct shape *s)
 {
-    tree_remove(&s->aside_of->aside, &s->entry->link);
-    s->aside_of = NULL;
+    tree_remove(&s->throttled_by->throttled, &s->entry->link);
+    s->throttled_by = NULL;
     stand(m, s);
-    kind_settle(m, s->kind);
+    demand_class_settle(m, s->demand_class);
     index_in_class(s, queue_place(s));
     arrive(m, s);
     shape_settle(m, s); /* the order may have changed meanwhile */
     model_note_change(m);
 }
 
-struct kind *queue_first_of(const struct team *t)
+struct demand_class *queue_first_of(const struct team *t)
 {
     struct tree_link *l = tree_first(&t->queue);
-    return l ? TREE_ENTRY(l, struct kind, in_team) : NULL;
+    return l ? TREE_ENTRY(l, struct demand_class, in_team) : NULL;
 }
 
-struct kind *queue_next_of(const struct kind *k)
+struct demand_class *queue_next_of(const struct demand_class *k)
 {
     struct tree_link *l = tree_next(&k->in_team);
-    return l ? TREE_ENTRY(l, struct kind, in_team) : NULL;
+    return l ? TREE_ENTRY(l, struct demand_class, in_team) : NULL;
 }
 
 struct shape *queue_first_of_class(const struct qos_class *c)
@@ -498,12 +502,12 @@ struct shape *queue_next_of_class(const struct shape *s)
     return l ? TREE_ENTRY(l, struct shape, in_class) : NULL;
 }
 
-struct shape *queue_first_aside(const struct allowance *w)
+struct shape *queue_first_throttled(const struct allowance *w)
 {
-    return as_shape(tree_first(&w->aside));
+    return as_shape(tree_first(&w->throttled));
 }
 
-struct shape *queue_next_aside(const struct shape *s)
+struct shape *queue_next_throttled(const struct shape *s)
 {
     return as_shape(tree_next(&s->entry->link));
 }
@@ -545,7 +549,7 @@ void queue_remove(struct model *m, struct job *j)
         return;
     tree_remove(&j->shape->pending, &j->in_shape);
     shape_settle(m, j->shape);
-    look_at_first(m, j->shape->kind);
+    look_at_first(m, j->shape->demand_class);
     j->shape->n_wanted -= j->width;
     j->width = 0;
     reserve_trim(m, j->shape);
@@ -583,7 +587,7 @@ void queue_disown(struct model *m, struct job *j)
     m->queue.n_constrained -= is_constrained(s);
     m->queue.n_exclusive -= shape_is_exclusive(s);
     m->queue.n_paying -= shape_pays(s);
-    kind_leave(m, s);
+    demand_class_leave(m, s);
     slab_give(&m->queue.entry_slab, s->entry);
     slab_give(&m->queue.shape_slab, s);
 }
@@ -601,30 +605,30 @@ void queue_reshape(struct model *m, struct job *j)
 
 struct shape *queue_first(const struct model *m)
 {
-    const struct kind *k = as_kind(tree_first(&m->queue.kinds_by_place));
+    const struct demand_class *k = as_demand_class(tree_first(&m->queue.classes_by_place));
     return k ? k->first : NULL;
 }
 
-struct shape *queue_next_in_kind(const struct shape *s)
+struct shape *queue_next_in_class(const struct shape *s)
 {
     return as_shape(tree_next(&s->entry->link));
 }
 
-struct kind *queue_kind_at_least(const struct model *m, struct place at)
+struct demand_class *queue_class_at_least(const struct model *m, struct place at)
 {
-    return as_kind(tree_at_least(&m->queue.kinds_by_place, &at, compare_kind));
+    return as_demand_class(tree_at_least(&m->queue.classes_by_place, &at, compare_demand_class));
 }
 
-struct kind *queue_next_kind(const struct kind *k)
+struct demand_class *queue_next_class(const struct demand_class *k)
 {
-    return as_kind(tree_next(&k->in_kinds));
+    return as_demand_class(tree_next(&k->in_demand_classes));
 }
 
 /* Of it and those below it. */
 static struct tree_link *within(
     struct tree_link *l, struct place at, const struct resources *room, int64_t fresh)
 {
-    const struct kind *k = as_kind(l);
+    const struct demand_class *k = as_demand_class(l);
     if (!k || (k->newest < fresh && !resources_fit(&k->least, room)))
         return NULL;
     bool is_behind = place_order(k->at, at) >= 0;
@@ -634,16 +638,16 @@ static struct tree_link *within(
     return found ? found : within(l->right, at, room, fresh);
 }
 
-struct kind *queue_kind_within(
+struct demand_class *queue_class_within(
     const struct model *m, struct place at, const struct resources *room, int64_t fresh)
 {
-    return as_kind(within(m->queue.kinds_by_place.root, at, room, fresh));
+    return as_demand_class(within(m->queue.classes_by_place.root, at, room, fresh));
 }
 
 void queue_init(struct model *m)
 {
     const struct order_options *o = model_order(m);
-    m->queue.next_shape = m->queue.next_kind = 1;
+    m->queue.next_shape = m->queue.next_demand_class = 1;
     m->queue.classes = mem_array(o->n_qos, sizeof *m->queue.classes);
     for (size_t k = 0; k < o->n_qos; k++)
         m->queue.classes[k] = (struct qos_class){.qos = &o->qos[k], .index = (int32_t)k};
@@ -653,9 +657,9 @@ void queue_init(struct model *m)
 void queue_deinit(struct model *m)
 {
     smap_deinit(&m->queue.shapes);
-    smap_deinit(&m->queue.kinds);
+    smap_deinit(&m->queue.demand_classes);
     slab_deinit(&m->queue.shape_slab);
     slab_deinit(&m->queue.entry_slab);
-    slab_deinit(&m->queue.kind_slab);
+    slab_deinit(&m->queue.demand_class_slab);
     free(m->queue.classes);
 }

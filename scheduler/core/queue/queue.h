@@ -19,10 +19,10 @@ struct place {
     int64_t at_16, head;
 };
 
-/* A shape in the queue, or among those put aside: what a search there reads, and nothing else, in
+/* A shape in the queue, or among those throttled: what a search there reads, and nothing else, in
  * one line of the processor's cache. */
 struct queue_entry {
-    struct tree_link link; /* in the shapes of its kind, or in aside of `aside_of` */
+    struct tree_link link; /* in the shapes of its kind, or in throttled of `throttled_by` */
     struct place at;       /* as it was filed: that of the shape */
     struct shape *shape;
 };
@@ -33,10 +33,10 @@ struct queue_entry {
  * that are kept for somebody let those before that pass. One that places are being made for
  * (claims) is a kind of its own until it has them. So the planner's work grows with the kinds of
  * demand, and with how many teams have a quota, not with who asks. */
-struct kind {
-    struct tree_link in_kinds; /* while shapes of it are in the queue; by at */
-    struct place at;           /* of the first of them */
-    struct resources need;     /* of one node, of each */
+struct demand_class {
+    struct tree_link in_demand_classes; /* while shapes of it are in the queue; by at */
+    struct place at;                    /* of the first of them */
+    struct resources need;              /* of one node, of each */
     /* of it and all below it in that tree: of each resource the least that one needs, */
     struct resources least;
     int64_t newest; /* and the highest id */
@@ -67,9 +67,9 @@ struct shape {
     /* of the head: when it was as good as submitted, in sixteenths of a wall millisecond */
     int64_t place_16;
     int64_t head; /* id of the first pending */
-    struct kind *kind;
+    struct demand_class *demand_class;
     struct queue_entry *entry;             /* NULL: it is only a question */
-    struct allowance *aside_of;            /* NULL: it is in the queue, if it has pending jobs */
+    struct allowance *throttled_by;        /* NULL: it is in the queue, if it has pending jobs */
     struct tree_link in_class;             /* in its class's */
     int64_t id;                            /* never given twice */
     struct resources need;                 /* of one node */
@@ -132,22 +132,22 @@ void queue_disown(struct model *m, struct job *j); /* the job leaves the model *
 /* what it avoids, or its certificate, has changed */
 void queue_reshape(struct model *m, struct job *j);
 /* out of the queue, with all its jobs */
-void queue_put_aside(struct model *m, struct shape *s, struct allowance *by);
-void queue_take_up(struct model *m, struct shape *s); /* back into it */
+void queue_throttle(struct model *m, struct shape *s, struct allowance *by);
+void queue_unthrottle(struct model *m, struct shape *s); /* back into it */
 struct shape *queue_first(const struct model *m);
-struct shape *queue_first_aside(const struct allowance *w);
-struct shape *queue_next_aside(const struct shape *s);
+struct shape *queue_first_throttled(const struct allowance *w);
+struct shape *queue_next_throttled(const struct shape *s);
 struct place queue_place(const struct shape *s);
 int place_order(struct place a, struct place b); /* < 0: a is before b */
 /* the first that does not stand before it */
-struct kind *queue_kind_at_least(const struct model *m, struct place at);
-struct kind *queue_next_kind(const struct kind *k);
+struct demand_class *queue_class_at_least(const struct model *m, struct place at);
+struct demand_class *queue_next_class(const struct demand_class *k);
 /* The first that does not stand before it and needs no more than so much, or has an id that is not
  * below `fresh`; or NULL. It passes over the others, as far as they stand together. */
-struct kind *queue_kind_within(
+struct demand_class *queue_class_within(
     const struct model *m, struct place at, const struct resources *room, int64_t fresh);
-bool kind_sums_hold(const struct kind *k);                        /* for model_check */
-struct shape *queue_next_in_kind(const struct shape *s);          /* it is in the queue */
+bool demand_class_sums_hold(const struct demand_class *k);        /* for model_check */
+struct shape *queue_next_in_class(const struct shape *s);         /* it is in the queue */
 int64_t job_place_16(const struct model *m, const struct job *j); /* as place_16 is of a head */
 /* of a job of it */
 int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms);

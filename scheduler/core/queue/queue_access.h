@@ -31,17 +31,17 @@ static inline int64_t queue_n_constrained(const struct model *m)
 {
     return m->queue.n_constrained;
 }
-static inline size_t queue_n_kinds(const struct model *m)
+static inline size_t queue_n_demand_classes(const struct model *m)
 {
-    return smap_size(&m->queue.kinds);
+    return smap_size(&m->queue.demand_classes);
 }
 static inline size_t queue_n_shapes(const struct model *m)
 {
     return smap_size(&m->queue.shapes);
 }
-static inline int64_t queue_next_kind_id(const struct model *m)
+static inline int64_t queue_next_class_id(const struct model *m)
 {
-    return m->queue.next_kind;
+    return m->queue.next_demand_class;
 }
 static inline const struct list *share_teams(const struct model *m)
 {

@@ -15,23 +15,23 @@ struct budget;
 
 struct queue_state {
     /* queue.c: shapes and kinds */
-    struct tree kinds_by_place; /* kinds with pending jobs that are not put aside, by place */
-    struct smap kinds;          /* struct kind by its key */
-    struct smap shapes;         /* struct shape by its key */
-    int64_t n_queued_shapes;    /* shapes in kinds_by_place */
-    struct slab shape_slab;     /* memory of struct shape */
-    struct slab entry_slab;     /* memory of struct queue_entry */
-    struct slab kind_slab;      /* memory of struct kind */
-    struct list by_arrival;     /* queued shapes, the last that arrived first */
-    struct list gangs;          /* queued shapes of several nodes, unordered */
-    int64_t n_gangs;            /* jobs of several nodes, pending and running */
-    int64_t n_pending;          /* jobs in the queue */
-    int64_t n_waiting;          /* jobs that are PENDING but not in the queue */
-    int64_t n_constrained;      /* shapes that ask for features, a model of GPU, or named nodes */
-    int64_t n_exclusive;        /* shapes that take whole nodes */
-    int64_t n_paying;           /* shapes that budgets, caps or a maximum hourly cost apply to */
-    int64_t next_shape;         /* the next free id of a shape */
-    int64_t next_kind;          /* the next free id of a kind */
+    struct tree classes_by_place;  /* kinds with pending jobs that are not throttled, by place */
+    struct smap demand_classes;    /* struct demand_class by its key */
+    struct smap shapes;            /* struct shape by its key */
+    int64_t n_queued_shapes;       /* shapes in classes_by_place */
+    struct slab shape_slab;        /* memory of struct shape */
+    struct slab entry_slab;        /* memory of struct queue_entry */
+    struct slab demand_class_slab; /* memory of struct demand_class */
+    struct list by_arrival;        /* queued shapes, the last that arrived first */
+    struct list gangs;             /* queued shapes of several nodes, unordered */
+    int64_t n_gangs;               /* jobs of several nodes, pending and running */
+    int64_t n_pending;             /* jobs in the queue */
+    int64_t n_waiting;             /* jobs that are PENDING but not in the queue */
+    int64_t n_constrained;     /* shapes that ask for features, a model of GPU, or named nodes */
+    int64_t n_exclusive;       /* shapes that take whole nodes */
+    int64_t n_paying;          /* shapes that budgets, caps or a maximum hourly cost apply to */
+    int64_t next_shape;        /* the next free id of a shape */
+    int64_t next_demand_class; /* the next free id of a kind */
     /* shares.c */
     struct list all_teams;     /* struct team */
     struct smap teams;         /* struct team by name */
@@ -42,7 +42,7 @@ struct queue_state {
     int64_t ordered_change;    /* rewind + arrivals of that moment */
     /* limits.c */
     struct list quotas;        /* struct team: those with a quota */
-    struct list loose;         /* struct allowance: what it put aside may be taken up */
+    struct list loose;         /* struct allowance: what it throttled may be taken up */
     int64_t n_allowances;      /* of teams and accounts */
     int64_t n_limited;         /* allowances that have a limit */
     struct qos_class *classes; /* by their index in the options */

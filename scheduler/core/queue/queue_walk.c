@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue is kept by kinds of demand, each with its shapes in order. In the order of all shapes
+ * The queue is kept by demand classes, each with its shapes in order. In the order of all shapes
  * it is walked by merging those: a kind is opened when its first shape's turn has come, so that who
  * looks at the first few pays for these.
  */
@@ -46,18 +46,18 @@ static void push_first(struct queue_walk *w, const struct shape *s)
 void queue_walk_begin(struct queue_walk *w, const struct model *m)
 {
     w->n_open = 0;
-    w->closed = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN});
+    w->closed = queue_class_at_least(m, (struct place){INT64_MIN, INT64_MIN});
 }
 
 const struct shape *queue_walk_next(struct queue_walk *w)
 {
     if (w->closed && (w->n_open == 0 || is_before(w->closed->first, w->open[0]))) {
         push_first(w, w->closed->first);
-        w->closed = queue_next_kind(w->closed);
+        w->closed = queue_next_class(w->closed);
     }
     if (w->n_open == 0)
         return NULL;
-    const struct shape *s = w->open[0], *next = queue_next_in_kind(s);
+    const struct shape *s = w->open[0], *next = queue_next_in_class(s);
     w->open[0] = next ? next : w->open[--w->n_open];
     if (w->n_open > 0)
         sink(w, 0);

@@ -9,10 +9,11 @@
 
 struct model;
 struct shape;
-struct kind;
+struct demand_class;
 
 struct queue_walk {
-    const struct kind *closed; /* the first of which no shape was looked at yet; NULL: none */
+    const struct demand_class
+        *closed;               /* the first of which no shape was looked at yet; NULL: none */
     const struct shape **open; /* of each of the others the next shape: a heap by place */
     size_t n_open, n_max;
 };
