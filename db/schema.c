@@ -251,7 +251,7 @@ static const char baseline[] =
         " ranks INTEGER NOT NULL DEFAULT 1,"
         " gang_end TEXT NOT NULL DEFAULT 'none',"
         " gang_code INTEGER NOT NULL DEFAULT 0,"
-        " regroups_until INTEGER,"
+        " gang_resize_until INTEGER,"
         /* retries that were used */
         " used_failed INTEGER NOT NULL,"
         " used_timeout INTEGER NOT NULL DEFAULT 0,"
@@ -262,8 +262,8 @@ static const char baseline[] =
         " used_checkpointed INTEGER NOT NULL,"
         /* attempts in a row that ended at once, or made no progress */
         " quick_ends INTEGER NOT NULL DEFAULT 0,"
-        " in_vain INTEGER NOT NULL DEFAULT 0,"
-        " in_vain_last INTEGER NOT NULL DEFAULT 0,"
+        " no_progress INTEGER NOT NULL DEFAULT 0,"
+        " no_progress_last INTEGER NOT NULL DEFAULT 0,"
         " best_progress INTEGER,"
         /* the newest good checkpoint, and what saves take */
         " last_good_attempt INTEGER NOT NULL,"

@@ -62,13 +62,13 @@ static void warn_of_pool(
         list, json_pack("{s:s,s:o}", "code", "save-too-slow", "text", json_text(text)));
 }
 
-static void warn_of_vain(json_t *list, const struct job_row *job)
+static void warn_of_no_progress(json_t *list, const struct job_row *job)
 {
     char text[256];
     snprintf(text, sizeof(text),
         "%d times in a row it was restored, started from before its checkpoint, and never got "
         "beyond step %lld: it does not continue from its checkpoint",
-        (int)job->in_vain, (long long)job->best_progress);
+        (int)job->no_progress, (long long)job->best_progress);
     json_array_append_new(list, json_pack("{s:s,s:o}", "code", "in-vain", "text", json_text(text)));
 }
 
@@ -76,8 +76,8 @@ json_t *advice_on_job(const struct pools *p, struct db_reader *r, const struct j
 {
     json_t *list = json_array();
     const struct config *c = pools_in_force(p);
-    if (job->state != JOB_ENDED && job->in_vain > 0)
-        warn_of_vain(list, job);
+    if (job->state != JOB_ENDED && job->no_progress > 0)
+        warn_of_no_progress(list, job);
     if (job->state == JOB_ENDED || job->spec.method == CKPT_NONE ||
         job->spec.market == WISH_ON_DEMAND)
         return list;

@@ -174,14 +174,14 @@ static void check_job(struct world *w, const struct job_row *r)
     struct sim_job *j = world_job(w, r->id);
     if (j->ends > 0)
         world_fail(w, "job %lld changed after its end", (long long)r->id);
-    if (r->in_vain > 0 && !j->forgets)
+    if (r->no_progress > 0 && !j->forgets)
         world_fail(w,
             "job %lld goes on from what it saved, and is said to have begun again %d times",
-            (long long)r->id, (int)r->in_vain);
+            (long long)r->id, (int)r->no_progress);
     if (r->state == JOB_PENDING && j->seen == JOB_RUNNING && w->hold_in_vain > 0 &&
-        r->in_vain >= w->hold_in_vain && r->hold == HOLD_NONE)
+        r->no_progress >= w->hold_in_vain && r->hold == HOLD_NONE)
         world_fail(w, "job %lld began again %d times in a row, and is queued once more",
-            (long long)r->id, (int)r->in_vain);
+            (long long)r->id, (int)r->no_progress);
     if (j->seen == JOB_CANCELLING && r->state != JOB_CANCELLING && r->state != JOB_ENDED)
         world_fail(w, "job %lld was cancelled and came back", (long long)r->id);
     bool given_up = r->from_attempt > j->from_attempt; /* by its user, who said so */

@@ -27,13 +27,13 @@ static void add_job(uint64_t *d, const struct job_row *j)
     ADD(d, j->id, j->state, j->end, j->exit_code, j->spec.nodes, j->spec.nodes_min, j->ranks,
         j->spec.need.cpus, j->spec.need.gpus, j->spec.need.memory_mib, j->spec.time_limit_ms,
         j->spec.market, j->spec.method);
-    ADD(d, j->attempts, j->reclaims, j->quick_ends, j->in_vain, j->used_checkpointed, j->gang_end,
-        j->gang_code, j->hold, j->spec.begin_at.ms, j->spec.deadline_ms, j->spec.finish_ms,
-        j->spec.work_ms);
+    ADD(d, j->attempts, j->reclaims, j->quick_ends, j->no_progress, j->used_checkpointed,
+        j->gang_end, j->gang_code, j->hold, j->spec.begin_at.ms, j->spec.deadline_ms,
+        j->spec.finish_ms, j->spec.work_ms);
     for (int k = 0; k < RETRY_KINDS; k++)
         ADD(d, j->spec.retries.n[k], j->used[k]);
     ADD(d, j->submitted_at.ms, j->started_at.ms, j->ended_at.ms, j->eligible_at.ms,
-        j->evicted_at.ms, j->regroups_until.ms);
+        j->evicted_at.ms, j->gang_resize_until.ms);
     ADD(d, j->last_good.attempt, j->last_good.sequence, j->last_good_progress, j->last_good_at.ms,
         j->best_progress, j->progress, j->progress_total, j->from_attempt);
     ADD(d, j->save_ms, j->pause_ms, j->ckpt_bytes, j->lost_ms, j->lost_steps, j->done_ms,

@@ -16,7 +16,7 @@
 #define PAGE_JOBS_MAX 500
 #define PAGE_MS 25
 #define HOURS (LOAD_SPANS - 1)
-#define IN_VAIN_LEAST 2
+#define NO_PROGRESS_LEAST 2
 
 struct asking {
     const struct api *api;
@@ -102,14 +102,14 @@ static void add_item(struct asking *x, const struct job *job, const struct advic
 }
 
 /* Counts the whole cost of a job that made no progress in its last attempts as waste. */
-static size_t add_vain(const struct job_row *r, int64_t uusd_h, struct advice *out, size_t n)
+static size_t add_no_progress(const struct job_row *r, int64_t uusd_h, struct advice *out, size_t n)
 {
     struct advice *a = &out[n];
     *a = (struct advice){.code = ADVICE_IN_VAIN, .waste_uusd_h = uusd_h};
     snprintf(a->text, sizeof(a->text),
         "%d times in a row it was restored, started from before its checkpoint, and never got "
         "beyond step %lld",
-        (int)r->in_vain, (long long)r->best_progress);
+        (int)r->no_progress, (long long)r->best_progress);
     snprintf(a->remedy, sizeof(a->remedy),
         "make the program continue from BELAY_CHECKPOINT_DIR when BELAY_RESTORED is 1: belay drill "
         "JOB shows whether it does");
@@ -155,8 +155,8 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
     if (job->row.spec.nodes == 1)
         j.gang_wait_ms = j.total_ms = 0;
     size_t n = advise_job(&j, limits, out);
-    if (job->row.in_vain >= IN_VAIN_LEAST)
-        n = add_vain(&job->row, j.uusd_h, out, n);
+    if (job->row.no_progress >= NO_PROGRESS_LEAST)
+        n = add_no_progress(&job->row, j.uusd_h, out, n);
     int64_t cost_uusd = n > 0 ? cost_so_far(x, job) : 0;
     for (size_t i = 0; i < n; i++)
         add_item(x, job, &out[i], cost_uusd, j.uusd_h);

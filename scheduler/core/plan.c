@@ -317,7 +317,7 @@ static void keep_to_limits(
         return;
     }
     const struct job *j = model_job(m, s->head);
-    if (link_is_in(&job_side(j)->regroups) && s->least > j->row.spec.nodes_min &&
+    if (link_is_in(&job_side(j)->gang_resizes) && s->least > j->row.spec.nodes_min &&
         !limits_exceeded(m, s, j->row.spec.nodes_min, &kind))
         *ret_event =
             (struct event){.type = EV_SETTLE, .settle = {.job = s->head, .nothing_more = true}};

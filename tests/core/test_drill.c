@@ -742,20 +742,20 @@ static void who_begins_again_and_again_is_told_and_held(void **state)
     go_on(&d);
     const struct job_row *r = &model_job(d.l.m, d.job)->row;
     attempt(&d, 2, 60, 0, 50);
-    assert_int_equal(r->in_vain, 1);
+    assert_int_equal(r->no_progress, 1);
     go_on(&d);
     /* it went on for once, though not beyond what it had: nothing is known of that */
     attempt(&d, 3, 50, 50, 55);
-    assert_int_equal(r->in_vain, 1);
+    assert_int_equal(r->no_progress, 1);
     go_on(&d);
     attempt(&d, 4, 55, 0, 61); /* it got further than ever, from the beginning */
-    assert_int_equal(r->in_vain, 0);
+    assert_int_equal(r->no_progress, 0);
     go_on(&d);
     for (int i = 5; i < 5 + LAB_HOLD_IN_VAIN; i++) {
         assert_int_equal(r->hold, HOLD_NONE);
         lab_take(&d.l);
         attempt(&d, i, r->last_good_progress, 0, 20 - i);
-        assert_int_equal(r->in_vain, i - 4);
+        assert_int_equal(r->no_progress, i - 4);
         lab_take(&d.l);
         assert_non_null(lab_history(&d.l, "in-vain"));
         go_on(&d);
@@ -763,7 +763,7 @@ static void who_begins_again_and_again_is_told_and_held(void **state)
     assert_int_equal(r->state, JOB_PENDING);
     assert_int_equal(r->hold, HOLD_USER);
     lab_apply(&d.l, (struct event){.type = EV_RELEASE, .release = {.job = d.job, .by = "ann"}});
-    assert_int_equal(r->in_vain, 0);
+    assert_int_equal(r->no_progress, 0);
     lab_plan(&d.l);
     assert_int_equal(r->state, JOB_RUNNING);
     lab_deinit(&d.l);

@@ -483,13 +483,13 @@ static void explain_waiting(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     char in[32];
-    if (j->row.hold == HOLD_USER && again_is_held(m, &j->row))
+    if (j->row.hold == HOLD_USER && no_progress_is_held(m, &j->row))
         explain_say(a, "in-vain",
             "it is held: %" PRId32 " times in a row it was restored and began again from before "
             "its checkpoint, and never got beyond step %" PRId64
             ": have it go on from what it saved (belay drill shows whether it does), then belay "
             "release %" PRId64,
-            j->row.in_vain, j->row.best_progress, j->row.id);
+            j->row.no_progress, j->row.best_progress, j->row.id);
     else if (j->row.hold == HOLD_STORE)
         explain_say(a, "store",
             "it is held: attempt %" PRId64
@@ -621,7 +621,7 @@ static void explain_pending(
         return; /* the rest may look quite different once it may run */
     explain_quota(m, j, a);
     explain_class(j, a);
-    explain_regroup(j, now, a);
+    explain_gang_resize(j, now, a);
     explain_licences(m, j, a);
     if (j->row.spec.nodes > 1)
         explain_gang(m, j, a);
@@ -731,7 +731,7 @@ static bool is_like_its_shape(const struct job *j)
 {
     return j->row.state == JOB_PENDING && j->shape && !j->is_waiting && !j->array &&
            j->row.spec.nodes == 1 && job_side(j)->avoid == CORE_ID_NONE &&
-           !link_is_in(&job_side(j)->regroups) && j->shape->head != j->row.id;
+           !link_is_in(&job_side(j)->gang_resizes) && j->shape->head != j->row.id;
 }
 
 bool core_explain_first(const struct model *m, struct stamp now, int64_t job,

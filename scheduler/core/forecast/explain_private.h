@@ -70,7 +70,7 @@ bool explain_impossible(const struct model *m, const struct job *j, const struct
 /* how many of its nodes could be had at once */
 void explain_gang(const struct model *m, const struct job *j, struct answer *a);
 /* that it waits for those it had, and how long */
-void explain_regroup(const struct job *j, struct stamp now, struct answer *a);
+void explain_gang_resize(const struct job *j, struct stamp now, struct answer *a);
 void explain_reserved(
     const struct survey *v, const struct job *j, struct stamp now, struct answer *a);
 /* machines that boot */

@@ -540,15 +540,15 @@ void explain_gang(const struct model *m, const struct job *j, struct answer *a)
 }
 
 /* What it waits for, and for how long. */
-void explain_regroup(const struct job *j, struct stamp now, struct answer *a)
+void explain_gang_resize(const struct job *j, struct stamp now, struct answer *a)
 {
     char left[32];
     int64_t kept = 0;
-    if (!link_is_in(&job_side(j)->regroups))
+    if (!link_is_in(&job_side(j)->gang_resizes))
         return;
     LIST_FOREACH (&job_side(j)->kept, l)
         kept++;
-    int64_t ms = job_side(j)->regroups_until.ms - now.mono.ms;
+    int64_t ms = job_side(j)->gang_resize_until.ms - now.mono.ms;
     time_format_duration(ms > 0 ? ms : 0, left, sizeof left);
     if (kept > 0)
         explain_say(a, "nodes-kept", "%" PRId64 " node%s it ran on %s kept for it, for at most %s",

@@ -58,23 +58,24 @@ static bool is_like(const struct node *a, const struct node *b)
            memcmp(a->resources.v, b->resources.v, a->resources.n * sizeof a->resources.v[0]) == 0;
 }
 
-static int32_t species_of_node(struct picture *p, const struct node *n)
+static int32_t class_of_node(struct picture *p, const struct node *n)
 {
-    for (size_t k = 0; k < p->n_species; k++)
-        if (p->species[k].node && is_like(p->species[k].node, n) &&
-            are_named_alike(p, p->species[k].node, n))
+    for (size_t k = 0; k < p->n_node_classes; k++)
+        if (p->node_class[k].node && is_like(p->node_class[k].node, n) &&
+            are_named_alike(p, p->node_class[k].node, n))
             return (int32_t)k;
-    *GROW(p->species, p->n_species) = (struct species){.node = n, .total = n->row.total};
-    return (int32_t)p->n_species - 1;
+    *GROW(p->node_class, p->n_node_classes) = (struct node_class){.node = n, .total = n->row.total};
+    return (int32_t)p->n_node_classes - 1;
 }
 
-static int32_t species_of_offer(struct picture *p, const struct offer *o)
+static int32_t class_of_offer(struct picture *p, const struct offer *o)
 {
-    for (size_t k = 0; k < p->n_species; k++)
-        if (p->species[k].offer == o)
+    for (size_t k = 0; k < p->n_node_classes; k++)
+        if (p->node_class[k].offer == o)
             return (int32_t)k;
-    *GROW(p->species, p->n_species) = (struct species){.offer = o, .total = offer_total(o)};
-    return (int32_t)p->n_species - 1;
+    *GROW(p->node_class, p->n_node_classes) =
+        (struct node_class){.offer = o, .total = offer_total(o)};
+    return (int32_t)p->n_node_classes - 1;
 }
 
 /* What costs more an hour now than it takes (--max-usd-per-hour), or more in all than is left of
@@ -92,8 +93,8 @@ static int64_t least_uusd_h(const struct picture *p, int32_t lot, const struct p
 {
     const struct shape *s = p->lots[lot].shape;
     int64_t least = -1;
-    for (size_t k = 0; k < p->n_species; k++) {
-        const struct species *of = &p->species[k];
+    for (size_t k = 0; k < p->n_node_classes; k++) {
+        const struct node_class *of = &p->node_class[k];
         int64_t price = of->node ? of->node->row.price_uusd_h : of->offer->row.price_uusd_h;
         int64_t uusd_h = s->least * resources_share(shape_takes(s, &of->total), &of->total, price);
         if (!(of->may[lot / 64] >> (lot % 64) & 1) || (least >= 0 && uusd_h >= least))
@@ -137,8 +138,8 @@ static const struct budget *spent_before(const struct picture *p)
 static const struct budget *unpaid_by(const struct picture *p)
 {
     const struct shape *s = p->lots[p->mine].shape;
-    for (size_t k = 0; s->in_budgets && k < p->n_species; k++) {
-        const struct species *of = &p->species[k];
+    for (size_t k = 0; s->in_budgets && k < p->n_node_classes; k++) {
+        const struct node_class *of = &p->node_class[k];
         int64_t price = of->node ? of->node->row.price_uusd_h : of->offer->row.price_uusd_h;
         int64_t uusd_h = s->least * resources_share(shape_takes(s, &of->total), &of->total, price);
         const struct budget *b =
@@ -170,8 +171,8 @@ static bool offer_may(const struct offer *o, const struct shape *s)
 
 static void note_who_may(struct picture *p)
 {
-    for (size_t k = 0; k < p->n_species; k++) {
-        struct species *of = &p->species[k];
+    for (size_t k = 0; k < p->n_node_classes; k++) {
+        struct node_class *of = &p->node_class[k];
         for (int32_t i = 0; i < p->n_lots; i++)
             if (of->node ? node_may(of->node, p->lots[i].shape)
                          : offer_may(of->offer, p->lots[i].shape))
@@ -370,7 +371,7 @@ static void gather_naming(struct picture *p)
 
 /* ---- what there is ---- */
 
-static void add_run(struct picture *p, const struct attempt *a, int32_t cell)
+static void add_run(struct picture *p, const struct attempt *a, int32_t slot)
 {
     const struct job *j = a->job;
     bool named = p->n_runs < NAMED_MAX;
@@ -386,18 +387,18 @@ static void add_run(struct picture *p, const struct attempt *a, int32_t cell)
                                       : NEVER_MS,
         .shape = j->shape,
         .uusd_h = a->uusd_h,
-        .cell = cell,
+        .slot = slot,
         .prev = NOBODY,
         .next = NOBODY,
         .counts = &a->in_job == list_first(&j->ranks)};
     if (g->is_stopping)
         r->limit_ms = p->now.wall.ms;
-    if (cell == NOBODY)
+    if (slot == NOBODY)
         return;
-    r->next = p->cells[cell].first;
+    r->next = p->slots[slot].first;
     if (r->next != NOBODY)
         p->runs[r->next].prev = at;
-    p->cells[cell].first = at;
+    p->slots[slot].first = at;
 }
 
 static int32_t lot_of(const struct picture *p, const struct shape *s)
@@ -408,9 +409,9 @@ static int32_t lot_of(const struct picture *p, const struct shape *s)
     return NOBODY;
 }
 
-static void keep_as_it_is(struct picture *p, int32_t cell, const struct node *n)
+static void keep_as_it_is(struct picture *p, int32_t slot, const struct node *n)
 {
-    struct cell *c = &p->cells[cell];
+    struct slot *c = &p->slots[slot];
     c->kept_for = lot_of(p, n->kept_for ? n->kept_for->shape : n->reserved_for);
     if (c->kept_for == NOBODY)
         return;
@@ -423,31 +424,31 @@ static void keep_as_it_is(struct picture *p, int32_t cell, const struct node *n)
     p->n_reserved += !l->has_reserved;
     c->next_kept = l->has_reserved ? l->kept : NOBODY;
     l->has_reserved = true;
-    l->kept = cell;
+    l->kept = slot;
 }
 
-static void add_attempts(struct picture *p, const struct node *n, int32_t cell)
+static void add_attempts(struct picture *p, const struct node *n, int32_t slot)
 {
     LIST_FOREACH (&n->attempts, l)
-        add_run(p, LIST_ENTRY(l, struct attempt, on_node), cell);
+        add_run(p, LIST_ENTRY(l, struct attempt, on_node), slot);
 }
 
-static void add_node(struct picture *p, const struct node *n, int32_t species)
+static void add_node(struct picture *p, const struct node *n, int32_t node_class)
 {
-    int32_t cell = (int32_t)p->n_cells;
+    int32_t slot = (int32_t)p->n_slots;
     int64_t idle_ms = mono_is_set(n->idle_since)
                           ? p->now.wall.ms - (p->now.mono.ms - n->idle_since.ms)
                           : p->now.wall.ms;
     if (p->n_look < LOOK_MAX)
-        p->look[p->n_look++] = cell;
-    *GROW(p->cells, p->n_cells) = (struct cell){.free = n->free,
+        p->look[p->n_look++] = slot;
+    *GROW(p->slots, p->n_slots) = (struct slot){.free = n->free,
         .node = n,
         .idle_ms = idle_ms,
-        .species = species,
+        .node_class = node_class,
         .first = NOBODY,
         .kept_for = NOBODY};
-    keep_as_it_is(p, cell, n);
-    add_attempts(p, n, cell);
+    keep_as_it_is(p, slot, n);
+    add_attempts(p, n, slot);
 }
 
 /* Its room is not looked at, but what its jobs take of a limit, or of licences, that who asks
@@ -467,9 +468,9 @@ static void add_if_limited(struct picture *p, const struct node *n)
     }
 }
 
-static bool is_mine(const struct picture *p, int32_t species)
+static bool is_mine(const struct picture *p, int32_t node_class)
 {
-    return p->species[species].may[p->mine / 64] >> (p->mine % 64) & 1;
+    return p->node_class[node_class].may[p->mine / 64] >> (p->mine % 64) & 1;
 }
 
 /* Of a large cluster a part stands for the whole: of the nodes that who asks may use, and of what
@@ -481,15 +482,15 @@ static void choose_part(struct picture *p, int64_t n_nodes)
     p->faster = 1;
     if (n_nodes <= NODES_MAX)
         return;
-    for (size_t k = 0; k < p->n_species; k++)
-        mine += is_mine(p, (int32_t)k) ? p->species[k].n_nodes : 0;
+    for (size_t k = 0; k < p->n_node_classes; k++)
+        mine += is_mine(p, (int32_t)k) ? p->node_class[k].n_nodes : 0;
     p->each = (mine + NODES_MAX - 1) / NODES_MAX;
     p->each = p->each > 1 ? p->each : 1;
     for (int32_t i = 0; i < p->n_lots; i++) {
         struct lot *l = &p->lots[i];
         double here = 0, all = 0;
-        for (size_t k = 0; k < p->n_species; k++) {
-            const struct species *of = &p->species[k];
+        for (size_t k = 0; k < p->n_node_classes; k++) {
+            const struct node_class *of = &p->node_class[k];
             bool may = of->node && of->may[i / 64] >> (i % 64) & 1;
             double mcpu = may ? (double)of->n_nodes *
                                     (double)order_mcpu(model_order(p->m), &of->node->row.total)
@@ -514,8 +515,8 @@ static void gather_nodes(struct picture *p)
 {
     int64_t n = 0;
     LIST_FOREACH (nodes_by_growth(p->m), l) {
-        int32_t species = species_of_node(p, LIST_ENTRY(l, struct node, by_growth));
-        p->species[species].n_nodes++;
+        int32_t node_class = class_of_node(p, LIST_ENTRY(l, struct node, by_growth));
+        p->node_class[node_class].n_nodes++;
         n++;
     }
     note_who_may(p);
@@ -523,10 +524,10 @@ static void gather_nodes(struct picture *p)
     int64_t skipped = 0;
     LIST_FOREACH (nodes_by_growth(p->m), l) {
         const struct node *node = LIST_ENTRY(l, struct node, by_growth);
-        int32_t species = species_of_node(p, node);
+        int32_t node_class = class_of_node(p, node);
         bool is_kept = node->reserved_for && node->reserved_for == p->lots[p->mine].shape;
-        if (n <= NODES_MAX || (is_mine(p, species) && (skipped++ % p->each == 0 || is_kept)))
-            add_node(p, node, species);
+        if (n <= NODES_MAX || (is_mine(p, node_class) && (skipped++ % p->each == 0 || is_kept)))
+            add_node(p, node, node_class);
         else
             add_if_limited(p, node);
     }
@@ -552,12 +553,12 @@ static void gather_machines(struct picture *p)
             continue;
         LIST_FOREACH (&pool->offers, lo)
             if (LIST_ENTRY(lo, struct offer, in_pool)->row.rank != OFFER_WITHDRAWN)
-                species_of_offer(p, LIST_ENTRY(lo, struct offer, in_pool));
+                class_of_offer(p, LIST_ENTRY(lo, struct offer, in_pool));
     }
     LIST_FOREACH (model_instances(p->m), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (instance_is_coming(i) && i->offer)
-            species_of_offer(p, i->offer);
+            class_of_offer(p, i->offer);
     }
 }
 
@@ -568,10 +569,10 @@ static void gather_coming(struct picture *p)
         if (!instance_is_coming(i) || !i->offer || pool_boots_fail(i->pool) ||
             (i->row.state == INSTANCE_INTENDED && offer_is_doubtful(i->offer)))
             continue;
-        int32_t species = species_of_offer(p, i->offer);
-        *GROW(p->cells, p->n_cells) = (struct cell){.free = offer_total(i->offer),
+        int32_t node_class = class_of_offer(p, i->offer);
+        *GROW(p->slots, p->n_slots) = (struct slot){.free = offer_total(i->offer),
             .open_ms = i->row.intended_at.ms,
-            .species = species,
+            .node_class = node_class,
             .first = NOBODY,
             .kept_for = NOBODY};
     }
@@ -592,8 +593,8 @@ static void take_picture(struct picture *p, const struct asker *a)
 
 static void picture_destroy(struct picture *p)
 {
-    free(p->species);
-    free(p->cells);
+    free(p->node_class);
+    free(p->slots);
     free(p->runs);
     free(p->running);
     free(p->group_of);
@@ -604,14 +605,15 @@ static void picture_destroy(struct picture *p)
 
 static int by_time(const void *a, const void *b)
 {
-    int64_t x = ((const struct played *)a)->at_ms, y = ((const struct played *)b)->at_ms;
+    int64_t x = ((const struct forecast_result *)a)->at_ms,
+            y = ((const struct forecast_result *)b)->at_ms;
     return (x > y) - (x < y);
 }
 
 static bool anything_may(const struct picture *p)
 {
-    for (size_t k = 0; k < p->n_species; k++)
-        if (p->species[k].may[p->mine / 64] >> (p->mine % 64) & 1)
+    for (size_t k = 0; k < p->n_node_classes; k++)
+        if (p->node_class[k].may[p->mine / 64] >> (p->mine % 64) & 1)
             return true;
     return false;
 }
@@ -634,22 +636,22 @@ static struct wall wall_of(const struct asker *a, const struct model *m, int64_t
     return open.ms >= WALL_NEVER.ms ? WALL_NONE : open.ms > at_ms ? open : at;
 }
 
-static void play_all(struct picture *p, const struct asker *a, struct forecast *ret_forecast)
+static void run_all(struct picture *p, const struct asker *a, struct forecast *ret_forecast)
 {
-    struct played plays[FORECAST_PLAYS];
+    struct forecast_result results[FORECAST_RUNS];
     uint64_t seed = SEED + (uint64_t)a->at.head;
     p->lots[p->mine].from_ms = a->from_ms;
-    plays[0] = forecast_play(p, false, seed, FORECAST_WORK);
-    int64_t n = FORECAST_WORK / plays[0].work;
-    n = n < 1 ? 1 : n > FORECAST_PLAYS ? FORECAST_PLAYS : n - (n % 2 == 0);
+    results[0] = forecast_run(p, false, seed, FORECAST_WORK);
+    int64_t n = FORECAST_WORK / results[0].work;
+    n = n < 1 ? 1 : n > FORECAST_RUNS ? FORECAST_RUNS : n - (n % 2 == 0);
     for (int64_t k = 1; k < n; k++)
-        plays[k] =
-            forecast_play(p, false, seed + (uint64_t)k * 0x9e3779b97f4a7c15ULL, FORECAST_WORK);
-    qsort(plays, (size_t)n, sizeof plays[0], by_time);
+        results[k] =
+            forecast_run(p, false, seed + (uint64_t)k * 0x9e3779b97f4a7c15ULL, FORECAST_WORK);
+    qsort(results, (size_t)n, sizeof results[0], by_time);
     p->lots[p->mine].from_ms = a->latest_from_ms;
-    struct played latest = forecast_play(p, true, seed, FORECAST_WORK);
-    int64_t latest_ms = latest.at_ms > plays[n - 1].at_ms ? latest.at_ms : plays[n - 1].at_ms;
-    const struct played *median = &plays[n / 2];
+    struct forecast_result latest = forecast_run(p, true, seed, FORECAST_WORK);
+    int64_t latest_ms = latest.at_ms > results[n - 1].at_ms ? latest.at_ms : results[n - 1].at_ms;
+    const struct forecast_result *median = &results[n / 2];
     int64_t now_ms = p->now.wall.ms, at_ms = median->at_ms;
     if (at_ms < NEVER_MS)
         at_ms = now_ms + (int64_t)((double)(at_ms - now_ms) / p->faster);
@@ -712,7 +714,7 @@ void forecast_for(
                 "what is left of budget %s does not suffice for it and for what stands before it",
                 b->row.name);
         else
-            play_all(p, a, ret_forecast);
+            run_all(p, a, ret_forecast);
         picture_destroy(p);
     }
     ret_forecast->input_uusd = input_there(m, ret_forecast, a->shape);

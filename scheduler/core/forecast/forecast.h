@@ -39,7 +39,7 @@
 
 #define FORECAST_WORK 4096
 #define FORECAST_LOTS 128
-#define FORECAST_PLAYS 15
+#define FORECAST_RUNS 15
 
 struct forecast {
     bool is_now;        /* it has room: the next decisions place it */

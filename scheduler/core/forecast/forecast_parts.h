@@ -18,7 +18,7 @@
 #define NEVER_MS (1LL << 60)
 
 /* Machines that are alike to who asks. */
-struct species {
+struct node_class {
     const struct node *node;          /* one of them; or */
     const struct offer *offer;        /* what it is launched by */
     uint64_t may[FORECAST_LOTS / 64]; /* the lots that they could hold, empty */
@@ -27,27 +27,27 @@ struct species {
 };
 
 /* A node, or a machine to come. */
-struct cell {
+struct slot {
     struct resources free;
     const struct node *node; /* or NULL */
     /* it takes work from then on; NEVER_MS: no more. In the picture, of one to come: when it was
      * decided on */
     int64_t open_ms;
-    int64_t idle_ms;        /* elastic: since when nothing runs there */
-    int64_t until_ms;       /* what it is kept for has room then at the latest */
-    int32_t species, first; /* first: of what runs there, or NOBODY */
-    int32_t kept_for;       /* lot; NOBODY */
-    int32_t next_kept;      /* for the same; NOBODY */
+    int64_t idle_ms;           /* elastic: since when nothing runs there */
+    int64_t until_ms;          /* what it is kept for has room then at the latest */
+    int32_t node_class, first; /* first: of what runs there, or NOBODY */
+    int32_t kept_for;          /* lot; NOBODY */
+    int32_t next_kept;         /* for the same; NOBODY */
 };
 
 /* Something that runs, or another thing that is to happen. */
 struct run {
     int64_t limit_ms; /* its end by what is known of it */
-    /* NULL: the cell opens, or is to be looked at for being idle; without a cell: launches are */
+    /* NULL: the slot opens, or is to be looked at for being idle; without a slot: launches are */
     const struct shape *shape;
     int64_t uusd_h;
-    int32_t cell;       /* NOBODY: on a node that takes no more work */
-    int32_t prev, next; /* of its cell */
+    int32_t slot;       /* NOBODY: on a node that takes no more work */
+    int32_t prev, next; /* of its slot */
     bool counts;        /* one rank of a gang does */
 };
 
@@ -89,10 +89,10 @@ struct group {
 struct picture {
     const struct model *m;
     struct stamp now;
-    struct species *species;
-    size_t n_species;
-    struct cell *cells;
-    size_t n_cells;
+    struct node_class *node_class;
+    size_t n_node_classes;
+    struct slot *slots;
+    size_t n_slots;
     struct run *runs;
     size_t n_runs;
     struct running *running;
@@ -103,7 +103,7 @@ struct picture {
     int32_t n_groups;
     uint8_t *group_of;              /* by the index of an allowance */
     int64_t licences[LICENCES_MAX]; /* free ones */
-    int32_t look[LOOK_MAX];         /* cells that had something end last, the last first */
+    int32_t look[LOOK_MAX];         /* slots that had something end last, the last first */
     int32_t n_look;
     int32_t n_reserved; /* lots */
     int32_t n_named;
@@ -131,7 +131,7 @@ struct asker {
     const struct runtimes *history; /* or NULL */
 };
 
-struct played {
+struct forecast_result {
     int64_t at_ms; /* wall; NEVER_MS: not within what is known */
     const struct node *node;
     const struct offer *offer;
@@ -167,6 +167,7 @@ struct before queue_before(
     const struct model *m, const struct shape *s, struct place at, int64_t *left);
 
 /* From the picture, which stays as it is. latest: all run to their limits. */
-struct played forecast_play(const struct picture *p, bool latest, uint64_t seed, int64_t work_max);
+struct forecast_result forecast_run(
+    const struct picture *p, bool latest, uint64_t seed, int64_t work_max);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One play of a forecast: what is to happen, in the order of time, with the planner's rules. Only
- * the cell where something changed is looked at, so that an event costs what there are lots,
+ * One run of a forecast: what is to happen, in the order of time, with the planner's rules. Only
+ * the slot where something changed is looked at, so that an event costs what there are lots,
  * whatever there are nodes and jobs.
  */
 #include "scheduler/core/forecast/forecast_parts.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define STOPPING_MS 10000
-#define COMING_MAX 1024 /* machines that one play launches */
+#define COMING_MAX 1024 /* machines that one forecast run launches */
 #define SORT_MAX 256    /* runs of a node that are told apart */
 #define AGAIN_MAX 64
 
@@ -30,13 +30,13 @@ struct due {
     int32_t run;
 };
 
-struct play {
+struct forecast_run {
     const struct picture *p;
     struct prng prng;
     bool latest;
     int64_t t_ms, work;
-    struct cell *cells;
-    size_t n_cells;
+    struct slot *slots;
+    size_t n_slots;
     struct run *runs;
     size_t n_runs;
     struct due *heap;
@@ -47,11 +47,11 @@ struct play {
     struct room *room, all;    /* by the index of a pool */
     int64_t left_w[RACKS_MAX]; /* by the index of a rack */
     int32_t look[LOOK_MAX], n_look;
-    int32_t again[AGAIN_MAX], n_again; /* cells to be looked at once more */
+    int32_t again[AGAIN_MAX], n_again; /* slots to be looked at once more */
     int32_t n_reserved;
     int64_t epoch; /* grows when there may be other nodes to keep */
     size_t n_launched;
-    struct played done;
+    struct forecast_result done;
     bool is_done;
 };
 
@@ -62,7 +62,7 @@ static bool is_earlier(struct due a, struct due b)
     return a.at_ms != b.at_ms ? a.at_ms < b.at_ms : a.run < b.run;
 }
 
-static void sift_down(struct play *s, size_t k)
+static void sift_down(struct forecast_run *s, size_t k)
 {
     const struct due it = s->heap[k];
     for (size_t child; (child = 2 * k + 1) < s->n_heap; k = child) {
@@ -75,7 +75,7 @@ static void sift_down(struct play *s, size_t k)
     s->heap[k] = it;
 }
 
-static void heap_push(struct play *s, int32_t run, int64_t at_ms)
+static void heap_push(struct forecast_run *s, int32_t run, int64_t at_ms)
 {
     const struct due it = {at_ms, run};
     size_t k = s->n_heap;
@@ -85,7 +85,7 @@ static void heap_push(struct play *s, int32_t run, int64_t at_ms)
     s->heap[k] = it;
 }
 
-static struct due heap_pop(struct play *s)
+static struct due heap_pop(struct forecast_run *s)
 {
     const struct due first = s->heap[0];
     s->heap[0] = s->heap[--s->n_heap];
@@ -95,40 +95,40 @@ static struct due heap_pop(struct play *s)
 }
 
 /* Something that is to happen, which is no run. */
-static void remind(struct play *s, int32_t cell, int64_t at_ms)
+static void remind(struct forecast_run *s, int32_t slot, int64_t at_ms)
 {
     *GROW(s->runs, s->n_runs) =
-        (struct run){.limit_ms = at_ms, .cell = cell, .prev = NOBODY, .next = NOBODY};
+        (struct run){.limit_ms = at_ms, .slot = slot, .prev = NOBODY, .next = NOBODY};
     heap_push(s, (int32_t)s->n_runs - 1, at_ms);
 }
 
 /* ---- what may be where ---- */
 
-static bool may(const struct play *s, const struct cell *c, int32_t lot)
+static bool may(const struct forecast_run *s, const struct slot *c, int32_t lot)
 {
-    return s->p->species[c->species].may[lot / 64] >> (lot % 64) & 1;
+    return s->p->node_class[c->node_class].may[lot / 64] >> (lot % 64) & 1;
 }
 
-static bool waits(const struct play *s, const struct lot *l)
+static bool waits(const struct forecast_run *s, const struct lot *l)
 {
     return l->left > 0 && l->from_ms <= s->t_ms;
 }
 
-/* What one of the shape has of the cell. */
+/* What one of the shape has of the slot. */
 static const struct resources *takes(
-    const struct play *s, const struct cell *c, const struct shape *of)
+    const struct forecast_run *s, const struct slot *c, const struct shape *of)
 {
-    return shape_takes(of, &s->p->species[c->species].total);
+    return shape_takes(of, &s->p->node_class[c->node_class].total);
 }
 
-static int64_t price_of(const struct play *s, const struct cell *c, const struct shape *of)
+static int64_t price_of(const struct forecast_run *s, const struct slot *c, const struct shape *of)
 {
-    const struct species *k = &s->p->species[c->species];
+    const struct node_class *k = &s->p->node_class[c->node_class];
     return resources_share(takes(s, c, of), &k->total,
         c->node ? c->node->row.price_uusd_h : k->offer->row.price_uusd_h);
 }
 
-static bool exceeds(const struct play *s, const struct lot *l, const struct cell *c)
+static bool exceeds(const struct forecast_run *s, const struct lot *l, const struct slot *c)
 {
     for (int k = 0; k < 2; k++) {
         const struct group *g = &s->groups[l->group[k]];
@@ -146,7 +146,7 @@ static bool exceeds(const struct play *s, const struct lot *l, const struct cell
     return false;
 }
 
-static bool lacks_licences(const struct play *s, const struct lot *l)
+static bool lacks_licences(const struct forecast_run *s, const struct lot *l)
 {
     const struct counts *need = l->shape->constraints ? &l->shape->constraints->licences : NULL;
     for (size_t i = 0; need && i < need->n; i++) {
@@ -159,9 +159,9 @@ static bool lacks_licences(const struct play *s, const struct lot *l)
 
 /* The rack that its machine stands in; NULL: none. */
 static const struct rack *rack_of(
-    const struct play *s, const struct cell *c, const struct rack_nodes **ret_kind)
+    const struct forecast_run *s, const struct slot *c, const struct rack_nodes **ret_kind)
 {
-    const struct species *k = &s->p->species[c->species];
+    const struct node_class *k = &s->p->node_class[c->node_class];
     const struct rack *r = c->node ? c->node->rack : k->offer ? k->offer->pool->rack : NULL;
     *ret_kind = !r ? NULL : c->node ? c->node->rack_kind : k->offer->pool->rack_kind;
     return *ret_kind ? r : NULL;
@@ -169,15 +169,15 @@ static const struct rack *rack_of(
 
 /* What one more of the shape draws there; NULL: it is in no rack. */
 static const struct rack *draws(
-    const struct play *s, const struct cell *c, const struct shape *of, int64_t *ret_w)
+    const struct forecast_run *s, const struct slot *c, const struct shape *of, int64_t *ret_w)
 {
     const struct rack_nodes *kind;
     const struct rack *r = rack_of(s, c, &kind);
-    *ret_w = r ? rack_adds(kind, &s->p->species[c->species].total, &c->free, of, 1) : 0;
+    *ret_w = r ? rack_adds(kind, &s->p->node_class[c->node_class].total, &c->free, of, 1) : 0;
     return r;
 }
 
-static bool has_power(const struct play *s, const struct cell *c, const struct shape *of)
+static bool has_power(const struct forecast_run *s, const struct slot *c, const struct shape *of)
 {
     int64_t watts;
     const struct rack *r = draws(s, c, of, &watts);
@@ -185,7 +185,8 @@ static bool has_power(const struct play *s, const struct cell *c, const struct s
 }
 
 /* sign 1: one of the shape begins there; -1: one has ended, and what it took is free again. */
-static void take_power(struct play *s, const struct cell *c, const struct shape *of, int64_t sign)
+static void take_power(
+    struct forecast_run *s, const struct slot *c, const struct shape *of, int64_t sign)
 {
     int64_t watts;
     const struct rack *r = draws(s, c, of, &watts);
@@ -193,7 +194,7 @@ static void take_power(struct play *s, const struct cell *c, const struct shape 
         s->left_w[r->index] -= sign * watts;
 }
 
-static bool fits(const struct play *s, const struct cell *c, int32_t lot)
+static bool fits(const struct forecast_run *s, const struct slot *c, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
     return resources_fit(takes(s, c, l->shape), &c->free) && has_power(s, c, l->shape) &&
@@ -205,8 +206,8 @@ static int64_t limit_end(int64_t from_ms, int64_t limit_ms)
     return limit_ms > 0 ? from_ms + limit_ms : NEVER_MS;
 }
 
-/* The first of who the cell is kept for would still start by then, with this one there. */
-static bool leaves_room(const struct play *s, const struct cell *c, const struct lot *l)
+/* The first of who the slot is kept for would still start by then, with this one there. */
+static bool leaves_room(const struct forecast_run *s, const struct slot *c, const struct lot *l)
 {
     struct resources free = c->free, all = *takes(s, c, s->lots[c->kept_for].shape);
     resources_give(&all, takes(s, c, l->shape));
@@ -221,7 +222,7 @@ static bool stands_before(const struct lot *a, const struct lot *b)
     return place_order(a->place, b->place) < 0;
 }
 
-static bool is_open(const struct play *s, const struct cell *c, int32_t lot)
+static bool is_open(const struct forecast_run *s, const struct slot *c, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
     if (c->open_ms > s->t_ms)
@@ -233,13 +234,13 @@ static bool is_open(const struct play *s, const struct cell *c, int32_t lot)
 
 /* ---- reservations ---- */
 
-static void look_again(struct play *s, int32_t cell)
+static void look_again(struct forecast_run *s, int32_t slot)
 {
     if (s->n_again < AGAIN_MAX)
-        s->again[s->n_again++] = cell;
+        s->again[s->n_again++] = slot;
 }
 
-static void unreserve(struct play *s, int32_t lot)
+static void unreserve(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
     l->looked = 0;
@@ -249,8 +250,8 @@ static void unreserve(struct play *s, int32_t lot)
     s->epoch++;
     s->n_reserved--;
     for (int32_t c = l->kept, next; c != NOBODY; c = next) {
-        next = s->cells[c].next_kept;
-        s->cells[c].kept_for = NOBODY;
+        next = s->slots[c].next_kept;
+        s->slots[c].kept_for = NOBODY;
         look_again(s, c);
     }
 }
@@ -267,7 +268,7 @@ static int compare_limits(const void *a, const void *b)
 }
 
 /* When it has room there by the limits of what runs; 0: now. */
-static int64_t room_at(const struct play *s, const struct cell *c, const struct lot *l)
+static int64_t room_at(const struct forecast_run *s, const struct slot *c, const struct lot *l)
 {
     struct by_limit ends[SORT_MAX];
     struct resources free = c->free;
@@ -290,80 +291,81 @@ static int64_t room_at(const struct play *s, const struct cell *c, const struct 
 
 struct option {
     int64_t at_ms;
-    int32_t cell;
+    int32_t slot;
 };
 
 static int compare_options(const void *a, const void *b)
 {
     const struct option *x = a, *y = b;
     int by_time = (x->at_ms > y->at_ms) - (x->at_ms < y->at_ms);
-    return by_time ? by_time : (x->cell > y->cell) - (x->cell < y->cell);
+    return by_time ? by_time : (x->slot > y->slot) - (x->slot < y->slot);
 }
 
-static const struct pool *pool_of(const struct cell *c, const struct picture *p)
+static const struct pool *pool_of(const struct slot *c, const struct picture *p)
 {
-    const struct species *k = &p->species[c->species];
+    const struct node_class *k = &p->node_class[c->node_class];
     return k->node ? k->node->pool : k->offer->pool;
 }
 
-static bool may_be_kept(const struct play *s, const struct cell *c, int32_t lot)
+static bool may_be_kept(const struct forecast_run *s, const struct slot *c, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
     return c->open_ms < NEVER_MS && may(s, c, lot) &&
            (c->kept_for == NOBODY || stands_before(l, &s->lots[c->kept_for]));
 }
 
-static void keep(struct play *s, int32_t lot, const struct option *o, int32_t n)
+static void keep(struct forecast_run *s, int32_t lot, const struct option *o, int32_t n)
 {
     s->lots[lot].kept = NOBODY;
     for (int32_t k = 0; k < n; k++) {
-        struct cell *c = &s->cells[o[k].cell];
+        struct slot *c = &s->slots[o[k].slot];
         if (c->kept_for != NOBODY)
             unreserve(s, c->kept_for);
         c->kept_for = lot;
         c->until_ms = o[n - 1].at_ms;
         c->next_kept = s->lots[lot].kept;
-        s->lots[lot].kept = o[k].cell;
+        s->lots[lot].kept = o[k].slot;
     }
     s->lots[lot].has_reserved = true;
     s->n_reserved++;
 }
 
-/* Where it can start the earliest: as many of these cells as it needs, sorted, in the pool that has
+/* Where it can start the earliest: as many of these slots as it needs, sorted, in the pool that has
  * enough of them first. */
-static int32_t choose(const struct play *s, const struct lot *l, struct option *options, size_t n)
+static int32_t choose(
+    const struct forecast_run *s, const struct lot *l, struct option *options, size_t n)
 {
     qsort(options, n, sizeof *options, compare_options);
     for (size_t k = 0; k < n; k++) {
-        const struct pool *pool = pool_of(&s->cells[options[k].cell], s->p);
+        const struct pool *pool = pool_of(&s->slots[options[k].slot], s->p);
         int32_t same = 0;
         for (size_t i = 0; i <= k && same < l->nodes; i++)
-            same += pool_of(&s->cells[options[i].cell], s->p) == pool;
+            same += pool_of(&s->slots[options[i].slot], s->p) == pool;
         if (same < l->nodes)
             continue;
         size_t chosen = 0;
         for (size_t i = 0; i <= k; i++)
-            if (pool_of(&s->cells[options[i].cell], s->p) == pool)
+            if (pool_of(&s->slots[options[i].slot], s->p) == pool)
                 options[chosen++] = options[i];
         return l->nodes;
     }
     return 0;
 }
 
-/* Among the cells that had something end last; for a gang that needs many, and finds too few there,
+/* Among the slots that had something end last; for a gang that needs many, and finds too few there,
  * among all. */
-static void reserve(struct play *s, int32_t lot)
+static void reserve(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
     bool all = l->nodes * 4 > LOOK_MAX;
     l->looked = s->epoch;
     for (int tries = 0; tries < 2 && !l->has_reserved; tries++, all = true) {
-        size_t max = all ? s->n_cells : (size_t)s->n_look, n = 0;
+        size_t max = all ? s->n_slots : (size_t)s->n_look, n = 0;
         struct option *options = mem_array(max + 1, sizeof *options);
         for (size_t k = 0; k < max; k++) {
             int32_t at = all ? (int32_t)k : s->look[k];
-            if (may_be_kept(s, &s->cells[at], lot))
-                options[n++] = (struct option){room_at(s, &s->cells[at], l), at};
+            if (may_be_kept(s, &s->slots[at], lot))
+                options[n++] = (struct option){room_at(s, &s->slots[at], l), at};
         }
         s->work += 1 + (int64_t)max / 64;
         if (choose(s, l, options, n) > 0)
@@ -376,12 +378,12 @@ static void reserve(struct play *s, int32_t lot)
 
 /* ---- starts and ends ---- */
 
-static void count(struct play *s, const struct run *r, int64_t sign)
+static void count(struct forecast_run *s, const struct run *r, int64_t sign)
 {
     const struct account *a = r->shape->account;
     const struct allowance *const of[] = {&a->may, &a->team->may};
     const struct resources *has =
-        r->cell == NOBODY ? &r->shape->need : takes(s, &s->cells[r->cell], r->shape);
+        r->slot == NOBODY ? &r->shape->need : takes(s, &s->slots[r->slot], r->shape);
     for (int k = 0; k < 2; k++) {
         struct group *g = &s->groups[s->p->group_of ? s->p->group_of[of[k]->index] : 0];
         if (g == &s->groups[0])
@@ -400,25 +402,26 @@ static void count(struct play *s, const struct run *r, int64_t sign)
     }
 }
 
-static void unlink_run(struct play *s, const struct run *r)
+static void unlink_run(struct forecast_run *s, const struct run *r)
 {
     if (r->prev != NOBODY)
         s->runs[r->prev].next = r->next;
     else
-        s->cells[r->cell].first = r->next;
+        s->slots[r->slot].first = r->next;
     if (r->next != NOBODY)
         s->runs[r->next].prev = r->prev;
 }
 
-static void start_on(struct play *s, const struct lot *l, int32_t cell, int64_t end_ms, bool counts)
+static void start_on(
+    struct forecast_run *s, const struct lot *l, int32_t slot, int64_t end_ms, bool counts)
 {
-    struct cell *c = &s->cells[cell];
+    struct slot *c = &s->slots[slot];
     struct run *r = GROW(s->runs, s->n_runs);
     int32_t at = (int32_t)s->n_runs - 1;
     *r = (struct run){.limit_ms = limit_end(s->t_ms, l->shape->limit_ms),
         .shape = l->shape,
         .uusd_h = price_of(s, c, l->shape),
-        .cell = cell,
+        .slot = slot,
         .prev = NOBODY,
         .next = c->first,
         .counts = counts};
@@ -431,7 +434,7 @@ static void start_on(struct play *s, const struct lot *l, int32_t cell, int64_t 
     heap_push(s, at, end_ms);
 }
 
-static int64_t draw_end(struct play *s, const struct lot *l)
+static int64_t draw_end(struct forecast_run *s, const struct lot *l)
 {
     int64_t limit_ms = l->shape->limit_ms;
     if (s->latest)
@@ -442,7 +445,7 @@ static int64_t draw_end(struct play *s, const struct lot *l)
 }
 
 /* The next of the lot has started. */
-static void advance(struct play *s, int32_t lot)
+static void advance(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
     unreserve(s, lot);
@@ -450,37 +453,37 @@ static void advance(struct play *s, int32_t lot)
     l->left--;
 }
 
-static void note_mine(struct play *s, int32_t lot, int32_t cell)
+static void note_mine(struct forecast_run *s, int32_t lot, int32_t slot)
 {
-    const struct cell *c = &s->cells[cell];
+    const struct slot *c = &s->slots[slot];
     if (lot != s->p->mine)
         return;
     s->is_done = true;
     s->done.at_ms = s->t_ms;
     s->done.node = c->node;
-    s->done.offer = c->node ? NULL : s->p->species[c->species].offer;
+    s->done.offer = c->node ? NULL : s->p->node_class[c->node_class].offer;
 }
 
-static void start(struct play *s, int32_t lot, int32_t cell)
+static void start(struct forecast_run *s, int32_t lot, int32_t slot)
 {
-    struct cell *c = &s->cells[cell];
+    struct slot *c = &s->slots[slot];
     const struct lot *l = &s->lots[lot];
     if (c->kept_for != NOBODY && c->kept_for != lot &&
         !(limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms || leaves_room(s, c, l)))
         unreserve(s, c->kept_for); /* it stands before them */
-    note_mine(s, lot, cell);
-    start_on(s, l, cell, draw_end(s, l), true);
+    note_mine(s, lot, slot);
+    start_on(s, l, slot, draw_end(s, l), true);
     advance(s, lot);
 }
 
-/* For one of the shape on each of these cells. */
+/* For one of the shape on each of these slots. */
 static bool have_power(
-    const struct play *s, const int32_t *cells, int32_t n, const struct shape *of)
+    const struct forecast_run *s, const int32_t *slots, int32_t n, const struct shape *of)
 {
     int64_t sums[RACKS_MAX] = {0};
     for (int32_t k = 0; k < n && racks_count(s->p->m) > 0; k++) {
         int64_t watts;
-        const struct rack *r = draws(s, &s->cells[cells[k]], of, &watts);
+        const struct rack *r = draws(s, &s->slots[slots[k]], of, &watts);
         if (r && (sums[r->index] += watts) > s->left_w[r->index])
             return false;
     }
@@ -488,31 +491,31 @@ static bool have_power(
 }
 
 /* A gang that nodes are kept for starts when all of them have room. */
-static bool start_gang(struct play *s, int32_t lot)
+static bool start_gang(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
-    int32_t cells[JOB_NODES_MAX] = {0}, n = 0;
+    int32_t slots[JOB_NODES_MAX] = {0}, n = 0;
     if (!l->has_reserved || !waits(s, l) || exceeds(s, l, NULL) || lacks_licences(s, l))
         return false;
-    for (int32_t k = l->kept; k != NOBODY && n < l->nodes; k = s->cells[k].next_kept) {
-        const struct cell *c = &s->cells[k];
+    for (int32_t k = l->kept; k != NOBODY && n < l->nodes; k = s->slots[k].next_kept) {
+        const struct slot *c = &s->slots[k];
         if (c->open_ms > s->t_ms || !resources_fit(takes(s, c, l->shape), &c->free))
             return false;
-        cells[n++] = k;
+        slots[n++] = k;
     }
-    if (n < l->nodes || !have_power(s, cells, n, l->shape))
+    if (n < l->nodes || !have_power(s, slots, n, l->shape))
         return false;
     int64_t end_ms = draw_end(s, l);
-    note_mine(s, lot, cells[0]);
+    note_mine(s, lot, slots[0]);
     for (int32_t k = 0; k < n; k++)
-        start_on(s, l, cells[k], end_ms, k == 0);
+        start_on(s, l, slots[k], end_ms, k == 0);
     advance(s, lot);
     return true;
 }
 
 /* ---- who is next ---- */
 
-static int32_t best_for(const struct play *s, const struct cell *c)
+static int32_t best_for(const struct forecast_run *s, const struct slot *c)
 {
     int32_t best = NOBODY;
     for (int32_t k = 0; k < s->p->n_lots; k++) {
@@ -529,7 +532,7 @@ static int32_t best_for(const struct play *s, const struct cell *c)
 }
 
 /* Before somebody passes them, the first that wait get nodes. */
-static bool reserve_before(struct play *s, const struct lot *passing)
+static bool reserve_before(struct forecast_run *s, const struct lot *passing)
 {
     int32_t reserve_max = model_order(s->p->m)->reserve;
     for (int32_t k = 0; k < s->p->n_lots && s->n_reserved < reserve_max; k++) {
@@ -547,21 +550,21 @@ static bool reserve_before(struct play *s, const struct lot *passing)
     return false;
 }
 
-static void look_at(struct play *s, int32_t cell)
+static void look_at(struct forecast_run *s, int32_t slot)
 {
-    if (s->cells[cell].kept_for != NOBODY && s->lots[s->cells[cell].kept_for].nodes > 1)
-        start_gang(s, s->cells[cell].kept_for);
+    if (s->slots[slot].kept_for != NOBODY && s->lots[s->slots[slot].kept_for].nodes > 1)
+        start_gang(s, s->slots[slot].kept_for);
     while (!s->is_done) {
-        int32_t best = best_for(s, &s->cells[cell]);
+        int32_t best = best_for(s, &s->slots[slot]);
         s->work++;
         if (best == NOBODY)
             return;
         if (!reserve_before(s, &s->lots[best]))
-            start(s, best, cell);
+            start(s, best, slot);
     }
 }
 
-static void look_through(struct play *s)
+static void look_through(struct forecast_run *s)
 {
     while (s->n_again > 0 && !s->is_done)
         look_at(s, s->again[--s->n_again]);
@@ -569,16 +572,16 @@ static void look_through(struct play *s)
 }
 
 /* One that was kept back by something else than room: anywhere. */
-static void look_for(struct play *s, int32_t lot)
+static void look_for(struct forecast_run *s, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
-    for (size_t k = 0; k < s->n_cells && !s->is_done && waits(s, l) && l->nodes == 1; k++) {
+    for (size_t k = 0; k < s->n_slots && !s->is_done && waits(s, l) && l->nodes == 1; k++) {
         if (exceeds(s, l, NULL) || lacks_licences(s, l))
             return;
-        if (fits(s, &s->cells[k], lot) && is_open(s, &s->cells[k], lot))
+        if (fits(s, &s->slots[k], lot) && is_open(s, &s->slots[k], lot))
             look_at(s, (int32_t)k);
     }
-    s->work += (int64_t)s->n_cells / 64;
+    s->work += (int64_t)s->n_slots / 64;
 }
 
 static bool has_licences(const struct lot *l)
@@ -587,7 +590,7 @@ static bool has_licences(const struct lot *l)
 }
 
 /* Less is used by who this was of, or more licences are free. */
-static void look_for_limited(struct play *s, const struct run *r)
+static void look_for_limited(struct forecast_run *s, const struct run *r)
 {
     bool licences = r->shape->constraints && r->shape->constraints->licences.n > 0;
     if (s->p->n_groups <= 1 && !licences)
@@ -603,7 +606,7 @@ static void look_for_limited(struct play *s, const struct run *r)
 }
 
 /* Its rack draws less: others there may begin something. */
-static void look_for_powered(struct play *s, const struct cell *c)
+static void look_for_powered(struct forecast_run *s, const struct slot *c)
 {
     const struct rack_nodes *kind;
     if (!rack_of(s, c, &kind))
@@ -615,44 +618,45 @@ static void look_for_powered(struct play *s, const struct cell *c)
 
 /* ---- machines to come ---- */
 
-static void note_growth(struct play *s, int32_t cell)
+static void note_growth(struct forecast_run *s, int32_t slot)
 {
     int32_t k = 0;
-    while (k < s->n_look - 1 && s->look[k] != cell)
+    while (k < s->n_look - 1 && s->look[k] != slot)
         k++;
-    if (s->n_look < LOOK_MAX && (s->n_look == 0 || s->look[k] != cell))
+    if (s->n_look < LOOK_MAX && (s->n_look == 0 || s->look[k] != slot))
         k = s->n_look++;
     for (; k > 0; k--)
         s->look[k] = s->look[k - 1];
-    s->look[0] = cell;
+    s->look[0] = slot;
 }
 
-static int32_t launch(struct play *s, const struct offer *o)
+static int32_t launch(struct forecast_run *s, const struct offer *o)
 {
-    int32_t cell = (int32_t)s->n_cells, species = 0;
-    while (s->p->species[species].offer != o)
-        species++;
-    *GROW(s->cells, s->n_cells) = (struct cell){.free = offer_total(o),
-        .species = species,
+    int32_t slot = (int32_t)s->n_slots, node_class = 0;
+    while (s->p->node_class[node_class].offer != o)
+        node_class++;
+    *GROW(s->slots, s->n_slots) = (struct slot){.free = offer_total(o),
+        .node_class = node_class,
         .first = NOBODY,
         .kept_for = NOBODY,
         .open_ms = s->t_ms + offer_boot_ms(o) * (s->latest ? 2 : 1)};
-    s->cells[cell].idle_ms = s->cells[cell].open_ms;
-    remind(s, cell, s->cells[cell].open_ms);
+    s->slots[slot].idle_ms = s->slots[slot].open_ms;
+    remind(s, slot, s->slots[slot].open_ms);
     room_take(&s->room[o->pool->index], o);
     room_take(&s->all, o);
     s->n_launched++;
-    return cell;
+    return slot;
 }
 
-static const struct offer *cheapest_for(const struct play *s, int32_t lot, int64_t *ret_again_ms)
+static const struct offer *cheapest_for(
+    const struct forecast_run *s, int32_t lot, int64_t *ret_again_ms)
 {
     const struct offer *best = NULL;
     struct stamp now = s->p->now;
     now.mono.ms += s->t_ms - now.wall.ms;
-    for (size_t k = 0; k < s->p->n_species; k++) {
-        const struct offer *o = s->p->species[k].offer;
-        if (!o || !(s->p->species[k].may[lot / 64] >> (lot % 64) & 1) ||
+    for (size_t k = 0; k < s->p->n_node_classes; k++) {
+        const struct offer *o = s->p->node_class[k].offer;
+        if (!o || !(s->p->node_class[k].may[lot / 64] >> (lot % 64) & 1) ||
             room_lacks(&s->room[o->pool->index], o) || room_lacks(&s->all, o))
             continue;
         const struct pool *in = o->pool;
@@ -674,8 +678,8 @@ static const struct offer *cheapest_for(const struct play *s, int32_t lot, int64
 }
 
 /* How many of n places the machine has, which are taken. */
-static int64_t fill(const struct play *s, const struct cell *c, const struct lot *l, int64_t n,
-    struct resources *left)
+static int64_t fill(const struct forecast_run *s, const struct slot *c, const struct lot *l,
+    int64_t n, struct resources *left)
 {
     const struct resources *each = takes(s, c, l->shape);
     int64_t times = l->nodes > 1 ? resources_fit(each, left) : resources_times(left, each);
@@ -687,38 +691,39 @@ static int64_t fill(const struct play *s, const struct cell *c, const struct lot
 
 /* For what waits, in its order, as if nothing ended meanwhile. Places on what comes already are
  * taken first. */
-static void launch_for(struct play *s, int32_t lot, struct resources *left, int64_t *ret_again_ms)
+static void launch_for(
+    struct forecast_run *s, int32_t lot, struct resources *left, int64_t *ret_again_ms)
 {
     struct lot *l = &s->lots[lot];
     int64_t n = l->left * l->nodes;
-    for (size_t k = 0; k < s->n_cells && n > 0; k++)
-        if (left[k].cpus > 0 && may(s, &s->cells[k], lot))
-            n -= fill(s, &s->cells[k], l, n, &left[k]);
+    for (size_t k = 0; k < s->n_slots && n > 0; k++)
+        if (left[k].cpus > 0 && may(s, &s->slots[k], lot))
+            n -= fill(s, &s->slots[k], l, n, &left[k]);
     const struct offer *o;
     while (n > 0 && s->n_launched < COMING_MAX && (o = cheapest_for(s, lot, ret_again_ms))) {
         const struct room *room = &s->room[o->pool->index];
         if (l->nodes > 1 && (room->nodes < l->nodes || s->all.nodes < l->nodes))
             break;
         size_t at = (size_t)launch(s, o);
-        left[at] = s->cells[at].free;
-        n -= fill(s, &s->cells[at], l, n, &left[at]);
+        left[at] = s->slots[at].free;
+        n -= fill(s, &s->slots[at], l, n, &left[at]);
     }
     l->comes = n == 0;
 }
 
-static void launch_all(struct play *s)
+static void launch_all(struct forecast_run *s)
 {
     int64_t again_ms = NEVER_MS;
     bool any = s->n_launched > 0;
-    for (size_t k = 0; k < s->p->n_species; k++)
-        any |= s->p->species[k].offer != NULL;
+    for (size_t k = 0; k < s->p->n_node_classes; k++)
+        any |= s->p->node_class[k].offer != NULL;
     if (!any)
         return;
     /* of those that come */
-    struct resources *left = mem_array(s->n_cells + COMING_MAX, sizeof *left);
-    for (size_t k = 0; k < s->n_cells; k++)
-        if (s->cells[k].open_ms > s->t_ms && s->cells[k].open_ms < NEVER_MS)
-            left[k] = s->cells[k].free;
+    struct resources *left = mem_array(s->n_slots + COMING_MAX, sizeof *left);
+    for (size_t k = 0; k < s->n_slots; k++)
+        if (s->slots[k].open_ms > s->t_ms && s->slots[k].open_ms < NEVER_MS)
+            left[k] = s->slots[k].free;
     for (int32_t k = 0; k < s->p->n_lots; k++)
         if (waits(s, &s->lots[k]) && !exceeds(s, &s->lots[k], NULL) &&
             !lacks_licences(s, &s->lots[k]))
@@ -729,26 +734,26 @@ static void launch_all(struct play *s)
         remind(s, NOBODY, again_ms);
 }
 
-static const struct pool_row *elastic(const struct play *s, const struct cell *c)
+static const struct pool_row *elastic(const struct forecast_run *s, const struct slot *c)
 {
     const struct pool *p = pool_of(c, s->p);
     return p->row.elastic ? &p->row : NULL;
 }
 
 /* Nothing fits there any more: it may make room for another machine. */
-static void end_if_idle(struct play *s, int32_t cell)
+static void end_if_idle(struct forecast_run *s, int32_t slot)
 {
-    struct cell *c = &s->cells[cell];
+    struct slot *c = &s->slots[slot];
     const struct pool_row *pool = elastic(s, c);
     if (!pool || c->first != NOBODY || c->kept_for != NOBODY || c->open_ms > s->t_ms)
         return;
     if (s->t_ms < c->idle_ms + pool->idle_timeout_ms) {
-        remind(s, cell, c->idle_ms + pool->idle_timeout_ms);
+        remind(s, slot, c->idle_ms + pool->idle_timeout_ms);
         return;
     }
     c->open_ms = NEVER_MS;
     struct room *room = &s->room[pool_of(c, s->p)->index];
-    const struct species *k = &s->p->species[c->species];
+    const struct node_class *k = &s->p->node_class[c->node_class];
     int64_t uusd_h = k->node ? k->node->row.price_uusd_h : k->offer->row.price_uusd_h;
     int64_t gpus = k->node ? k->node->row.total.gpus : k->offer->row.total.gpus;
     struct room *const both[] = {room, &s->all};
@@ -762,19 +767,19 @@ static void end_if_idle(struct play *s, int32_t cell)
 
 /* ---- time ---- */
 
-static void reserve_gangs(struct play *s)
+static void reserve_gangs(struct forecast_run *s)
 {
     for (int32_t k = 0; k < s->p->n_lots && !s->is_done; k++)
         while (!s->is_done && s->lots[k].nodes > 1 && reserve_before(s, NULL))
             ;
 }
 
-static void happen(struct play *s, struct due due)
+static void happen(struct forecast_run *s, struct due due)
 {
     const struct run r = s->runs[due.run];
     s->work++;
     s->t_ms = due.at_ms > s->t_ms ? due.at_ms : s->t_ms;
-    if (!r.shape && r.cell == NOBODY) {
+    if (!r.shape && r.slot == NOBODY) {
         launch_all(s);
         look_for(s, s->p->mine);
         reserve_gangs(s);
@@ -782,27 +787,27 @@ static void happen(struct play *s, struct due due)
     }
     if (r.shape)
         count(s, &r, -1);
-    if (r.shape && r.cell != NOBODY) {
+    if (r.shape && r.slot != NOBODY) {
         unlink_run(s, &r);
-        resources_give(&s->cells[r.cell].free, takes(s, &s->cells[r.cell], r.shape));
-        take_power(s, &s->cells[r.cell], r.shape, -1);
-        if (s->cells[r.cell].first == NOBODY)
-            s->cells[r.cell].idle_ms = s->t_ms;
+        resources_give(&s->slots[r.slot].free, takes(s, &s->slots[r.slot], r.shape));
+        take_power(s, &s->slots[r.slot], r.shape, -1);
+        if (s->slots[r.slot].first == NOBODY)
+            s->slots[r.slot].idle_ms = s->t_ms;
     }
-    if (r.cell != NOBODY && s->cells[r.cell].open_ms <= s->t_ms) {
-        note_growth(s, r.cell);
+    if (r.slot != NOBODY && s->slots[r.slot].open_ms <= s->t_ms) {
+        note_growth(s, r.slot);
         reserve_gangs(s); /* nobody may come to pass them */
-        look_at(s, r.cell);
+        look_at(s, r.slot);
         look_through(s);
-        end_if_idle(s, r.cell);
+        end_if_idle(s, r.slot);
     }
     if (r.shape)
         look_for_limited(s, &r);
-    if (r.shape && r.cell != NOBODY)
-        look_for_powered(s, &s->cells[r.cell]);
+    if (r.shape && r.slot != NOBODY)
+        look_for_powered(s, &s->slots[r.slot]);
 }
 
-static int64_t expected_ms(const struct play *s, const struct lot *l)
+static int64_t expected_ms(const struct forecast_run *s, const struct lot *l)
 {
     double sum = 0;
     if (s->latest)
@@ -813,10 +818,10 @@ static int64_t expected_ms(const struct play *s, const struct lot *l)
                               : runtimes_mean(NULL, l->shape->limit_ms, 0);
 }
 
-static bool competes(const struct play *s, int32_t lot)
+static bool competes(const struct forecast_run *s, int32_t lot)
 {
-    for (size_t k = 0; k < s->p->n_species; k++) {
-        const uint64_t *b = s->p->species[k].may;
+    for (size_t k = 0; k < s->p->n_node_classes; k++) {
+        const uint64_t *b = s->p->node_class[k].may;
         if ((b[lot / 64] >> (lot % 64) & 1) && (b[s->p->mine / 64] >> (s->p->mine % 64) & 1))
             return true;
     }
@@ -824,7 +829,7 @@ static bool competes(const struct play *s, int32_t lot)
 }
 
 /* What is left ahead, over what can be done at once where it may run. */
-static int64_t extrapolate(const struct play *s)
+static int64_t extrapolate(const struct forecast_run *s)
 {
     double work = 0, capacity = 0;
     const struct lot *mine = &s->lots[s->p->mine];
@@ -839,11 +844,12 @@ static int64_t extrapolate(const struct play *s)
             n = (mine->place.at_16 - l->place.at_16) / l->step + 1;
         work += (double)n * (double)l->nodes * (double)l->shape->mcpu * (double)ms;
     }
-    for (size_t k = 0; k < s->n_cells; k++) {
-        const struct cell *c = &s->cells[k];
+    for (size_t k = 0; k < s->n_slots; k++) {
+        const struct slot *c = &s->slots[k];
         if (c->open_ms == NEVER_MS || !may(s, c, s->p->mine))
             continue;
-        capacity += (double)order_mcpu(model_order(s->p->m), &s->p->species[c->species].total);
+        capacity +=
+            (double)order_mcpu(model_order(s->p->m), &s->p->node_class[c->node_class].total);
     }
     double ms = capacity > 0 ? work / capacity * (s->latest ? 1.25 : 1) : (double)NEVER_MS;
     return ms < (double)RUNTIMES_MAX_MS * 120 ? s->t_ms + (int64_t)ms : NEVER_MS;
@@ -870,7 +876,7 @@ static uint64_t mix(uint64_t x)
 
 /* All ranks of a gang are drawn the same. */
 static int64_t end_of(
-    const struct play *s, const struct running *g, const struct run *r, uint64_t seed)
+    const struct forecast_run *s, const struct running *g, const struct run *r, uint64_t seed)
 {
     int64_t now_ms = s->p->now.wall.ms;
     if (g->is_stopping)
@@ -883,19 +889,19 @@ static int64_t end_of(
                              mix(seed + mix((uint64_t)g->job)));
 }
 
-static int64_t joins_ms(const struct play *s, const struct cell *c)
+static int64_t joins_ms(const struct forecast_run *s, const struct slot *c)
 {
-    const struct offer *o = s->p->species[c->species].offer;
+    const struct offer *o = s->p->node_class[c->node_class].offer;
     int64_t at = c->open_ms + offer_boot_ms(o) * (s->latest ? 2 : 1);
     if (at > s->t_ms)
         return at;
     return s->t_ms + (s->latest ? o->pool->row.boot_timeout_ms : offer_boot_ms(o) / 2);
 }
 
-static void set_up(struct play *s, uint64_t seed)
+static void set_up(struct forecast_run *s, uint64_t seed)
 {
     const struct picture *p = s->p;
-    s->cells = copy(p->cells, s->n_cells = p->n_cells, sizeof *s->cells);
+    s->slots = copy(p->slots, s->n_slots = p->n_slots, sizeof *s->slots);
     s->runs = copy(p->runs, s->n_runs = p->n_runs, sizeof *s->runs);
     memcpy(s->lots, p->lots, sizeof s->lots);
     memcpy(s->groups, p->groups, sizeof s->groups);
@@ -921,8 +927,8 @@ static void set_up(struct play *s, uint64_t seed)
             (struct due){end_of(s, &p->running[k], &s->runs[k], seed), (int32_t)k};
     for (size_t k = s->n_heap / 2; k-- > 0;)
         sift_down(s, k);
-    for (size_t k = 0; k < p->n_cells; k++) {
-        struct cell *c = &s->cells[k];
+    for (size_t k = 0; k < p->n_slots; k++) {
+        struct slot *c = &s->slots[k];
         if (!c->node)
             remind(s, (int32_t)k, c->open_ms = joins_ms(s, c));
         else if (c->first == NOBODY && elastic(s, c))
@@ -932,9 +938,10 @@ static void set_up(struct play *s, uint64_t seed)
         remind(s, NOBODY, s->lots[p->mine].from_ms);
 }
 
-struct played forecast_play(const struct picture *p, bool latest, uint64_t seed, int64_t work_max)
+struct forecast_result forecast_run(
+    const struct picture *p, bool latest, uint64_t seed, int64_t work_max)
 {
-    struct play s = {
+    struct forecast_run s = {
         .p = p, .latest = latest, .t_ms = p->now.wall.ms, .epoch = 1, .done = {.at_ms = NEVER_MS}};
     prng_init(&s.prng, seed);
     set_up(&s, seed);
@@ -945,7 +952,7 @@ struct played forecast_play(const struct picture *p, bool latest, uint64_t seed,
     if (!s.is_done && s.work >= work_max)
         s.done.at_ms = extrapolate(&s);
     s.done.work = s.work + 1;
-    free(s.cells);
+    free(s.slots);
     free(s.runs);
     free(s.heap);
     free(s.room);

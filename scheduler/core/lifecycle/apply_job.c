@@ -286,7 +286,7 @@ int apply_submit(
                                               : PROCURE_FREE, /* decided before anything else is */
         .eligible_at = WALL_NONE,
         .submitted_at = ev->now.wall,
-        .regroups_until = WALL_NONE,
+        .gang_resize_until = WALL_NONE,
         .started_at = WALL_NONE,
         .ended_at = WALL_NONE,
         .last_good_progress = PROGRESS_NONE,
@@ -774,8 +774,8 @@ int apply_checkpoint(
         j->progress = ev->checkpoint.progress; /* PROGRESS_NONE is below all */
     if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress == j->progress)
         procurement_progressed(m, a->job, saved_at);
-    again_progressed(m, a, ev->checkpoint.progress, ev->checkpoint.progress, ev->now);
-    again_kept(j);
+    no_progress_update(m, a, ev->checkpoint.progress, ev->checkpoint.progress, ev->now);
+    no_progress_kept(j);
     j->save_ms = ev->checkpoint.took_ms;
     j->pause_ms = ev->checkpoint.pause_ms;
     j->ckpt_bytes = ev->checkpoint.bytes;
@@ -887,7 +887,7 @@ int apply_progress(
     j->row.progress_total = ev->progress.total;
     procurement_progressed(m, j, ev->now.wall);
     int64_t first = ev->progress.has_first ? ev->progress.first : ev->progress.done;
-    again_progressed(m, job_attempt(j), first, ev->progress.done, ev->now);
+    no_progress_update(m, job_attempt(j), first, ev->progress.done, ev->now);
     drill_progressed(m, job_attempt(j), ev->now, first);
     return 0;
 }

@@ -143,7 +143,7 @@ static void describe_end(const struct attempt_row *a, char *out, size_t size)
 static void count_lost(struct job_row *j, int64_t lost_ms)
 {
     int64_t base = j->last_good.attempt ? j->last_good_progress : 0;
-    again_kept(j);
+    no_progress_kept(j);
     j->lost_ms += lost_ms;
     if (j->progress != PROGRESS_NONE && base != PROGRESS_NONE && j->progress > base)
         j->lost_steps += j->progress - base;
@@ -181,7 +181,7 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
 {
     char resume[CORE_TEXT_MAX];
     job_move(m, j, JOB_PENDING);
-    again_requeued(m, j, now);
+    no_progress_requeued(m, j, now);
     hold_for_store(m, j, now);
     window_leave(m, j);
     j->row.queued_mono = now.mono;

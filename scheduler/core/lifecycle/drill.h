@@ -20,16 +20,16 @@ void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, e
 void drill_saved(struct model *m, struct attempt *a, struct stamp now);
 /* no_progress.c. An attempt has told, or saved at, this progress: what it told first, and most.
  * PROGRESS_NONE: not known. */
-void again_progressed(
+void no_progress_update(
     struct model *m, struct attempt *a, int64_t first, int64_t most, struct stamp now);
 /* Somebody gives its work up: no checkpoint of an attempt so far is used any more. */
-void again_from_scratch(struct model *m, struct job *j);
+void no_progress_from_scratch(struct model *m, struct job *j);
 /* its progress is what it is, and the row is going to be stored */
-void again_kept(struct job_row *j);
+void no_progress_kept(struct job_row *j);
 /* before it stands in the queue */
-void again_requeued(struct model *m, struct job *j, struct stamp now);
+void no_progress_requeued(struct model *m, struct job *j, struct stamp now);
 /* it was so often in vain that it is held */
-bool again_is_held(const struct model *m, const struct job_row *j);
+bool no_progress_is_held(const struct model *m, const struct job_row *j);
 
 void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int64_t first);
 void drill_job_ends(struct model *m, struct job *j, struct stamp now);

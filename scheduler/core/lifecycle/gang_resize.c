@@ -58,16 +58,16 @@ void gang_node_leaves(struct model *m, struct node *n)
 
 static void set_until(struct model *m, struct job *j, struct wall until)
 {
-    if (j->row.regroups_until.ms == until.ms)
+    if (j->row.gang_resize_until.ms == until.ms)
         return;
-    j->row.regroups_until = until;
+    j->row.gang_resize_until = until;
     touch_job(m, j);
 }
 
 static void leave_line(struct job *j)
 {
     if (j->side)
-        link_remove(&j->side->regroups);
+        link_remove(&j->side->gang_resizes);
 }
 
 void gang_release(struct model *m, struct job *j)
@@ -108,14 +108,14 @@ static void wait_until(struct model *m, struct job *j, struct mono until)
 {
     struct link *after = NULL;
     struct job_side *side = job_make_side(j);
-    side->regroups_until = until;
-    LIST_FOREACH (&m->lifecycle.regroups, l)
-        if (!after && LIST_ENTRY(l, struct job_side, regroups)->regroups_until.ms > until.ms)
+    side->gang_resize_until = until;
+    LIST_FOREACH (&m->lifecycle.gang_resizes, l)
+        if (!after && LIST_ENTRY(l, struct job_side, gang_resizes)->gang_resize_until.ms > until.ms)
             after = l;
     if (after)
-        list_insert_before(after, &side->regroups);
+        list_insert_before(after, &side->gang_resizes);
     else
-        list_push_back(&m->lifecycle.regroups, &side->regroups);
+        list_push_back(&m->lifecycle.gang_resizes, &side->gang_resizes);
 }
 
 void gang_queued(struct model *m, struct job *j, struct stamp now)
@@ -134,19 +134,19 @@ void gang_queued(struct model *m, struct job *j, struct stamp now)
 
 struct mono gang_until(const struct job_row *r, struct stamp now)
 {
-    int64_t left = wall_is_set(r->regroups_until) ? r->regroups_until.ms - now.wall.ms : 0;
+    int64_t left = wall_is_set(r->gang_resize_until) ? r->gang_resize_until.ms - now.wall.ms : 0;
     left = left < 0 ? 0 : left > KEEP_MS ? KEEP_MS : left; /* the wall clock may have jumped */
     return (struct mono){now.mono.ms + left};
 }
 
 void gang_load(struct model *m, struct job *j)
 {
-    bool waits = wall_is_set(j->row.regroups_until);
+    bool waits = wall_is_set(j->row.gang_resize_until);
     if (j->row.spec.nodes == 1)
         return;
     set_wish(m, j, waits);
     if (waits)
-        wait_until(m, j, job_side(j)->regroups_until);
+        wait_until(m, j, job_side(j)->gang_resize_until);
 }
 
 int gang_load_kept(struct model *m, struct node *n, struct err *e)
@@ -155,7 +155,7 @@ int gang_load_kept(struct model *m, struct node *n, struct err *e)
     if (n->row.kept_for == CORE_ID_NONE)
         return 0;
     if (!j || j->row.spec.nodes == 1 || !node_takes_work(n) ||
-        (j->row.state == JOB_PENDING && !wall_is_set(j->row.regroups_until)))
+        (j->row.state == JOB_PENDING && !wall_is_set(j->row.gang_resize_until)))
         return err_set(e, ERR_CORRUPT,
             "stored node %" PRId64 " is kept for job %" PRId64 ", which has no use for it",
             n->row.id, n->row.kept_for);
@@ -174,19 +174,19 @@ void gang_let_go(struct model *m, struct job *j)
 struct mono gang_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     (void)now;
-    struct link *l = list_first(&m->lifecycle.regroups);
+    struct link *l = list_first(&m->lifecycle.gang_resizes);
     if (!l)
         return MONO_NONE;
-    const struct job_side *s = LIST_ENTRY(l, struct job_side, regroups);
+    const struct job_side *s = LIST_ENTRY(l, struct job_side, gang_resizes);
     *ret_event = (struct event){.type = EV_SETTLE, .settle.job = s->job->row.id};
-    return s->regroups_until;
+    return s->gang_resize_until;
 }
 
 int apply_settle(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->settle.job);
-    if (!j || j->row.state != JOB_PENDING || !link_is_in(&job_side(j)->regroups))
+    if (!j || j->row.state != JOB_PENDING || !link_is_in(&job_side(j)->gang_resizes))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not wait for more nodes (any more)",
             ev->settle.job);
     const char *why =

@@ -31,7 +31,7 @@ static inline int64_t nodes_n_lost(const struct model *m)
 /* Jobs that wait for more nodes. */
 static inline const struct list *gang_resizing(const struct model *m)
 {
-    return &m->lifecycle.regroups;
+    return &m->lifecycle.gang_resizes;
 }
 /* What a job that ended left in the store; may be NULL. */
 static inline struct ckpt_gc *ckpt_gc_of(const struct model *m, int64_t job)

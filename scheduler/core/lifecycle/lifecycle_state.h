@@ -30,7 +30,7 @@ struct lifecycle_state {
     struct smap outbox_users; /* int64_t by user: how many messages */
     struct tree by_warn;      /* jobs, by when their user is to be warned */
     /* others */
-    struct list regroups;     /* jobs that wait for more nodes, by when that ends (gang_resize.c) */
+    struct list gang_resizes; /* jobs that wait for more nodes, by when that ends (gang_resize.c) */
     struct smap certificates; /* struct certificate by script_key (certificates.c) */
     struct list live_drills;  /* struct drill; at most DRILLS_LIVE_MAX (drill.c) */
     struct list undrilled;    /* attempts that may be drilled (drill.c) */

@@ -20,41 +20,42 @@
 
 #include <inttypes.h>
 
-void again_progressed(
+void no_progress_update(
     struct model *m, struct attempt *a, int64_t first, int64_t most, struct stamp now)
 {
     struct job_row *j = &a->job->row;
     const struct attempt_row *r = &a->row;
     bool behind = r->restored.attempt > 0 && r->restored_progress != PROGRESS_NONE &&
                   first != PROGRESS_NONE && first < r->restored_progress;
-    if (behind && j->in_vain_last < r->attempt) {
-        j->in_vain_last = r->attempt;
-        j->in_vain++;
+    if (behind && j->no_progress_last < r->attempt) {
+        j->no_progress_last = r->attempt;
+        j->no_progress++;
         touch_job(m, a->job);
-        history(m, now, "in-vain", (struct history_of){.attempt = a, .a = first, .b = j->in_vain},
+        history(m, now, "in-vain",
+            (struct history_of){.attempt = a, .a = first, .b = j->no_progress},
             "it is at step %" PRId64 ", and its checkpoint %" PRId64 ".%" PRId64
             " was of step %" PRId64 ": it has begun again",
             first, r->restored.attempt, r->restored.sequence, r->restored_progress);
     }
-    if (j->in_vain == 0 || most <= j->best_progress)
+    if (j->no_progress == 0 || most <= j->best_progress)
         return;
-    j->in_vain = 0;
+    j->no_progress = 0;
     j->best_progress = most;
     touch_job(m, a->job);
 }
 
-void again_kept(struct job_row *j)
+void no_progress_kept(struct job_row *j)
 {
     if (j->progress > j->best_progress) /* PROGRESS_NONE is below all */
         j->best_progress = j->progress;
 }
 
-bool again_is_held(const struct model *m, const struct job_row *j)
+bool no_progress_is_held(const struct model *m, const struct job_row *j)
 {
-    return m->options.hold_in_vain > 0 && j->in_vain >= m->options.hold_in_vain;
+    return m->options.hold_in_vain > 0 && j->no_progress >= m->options.hold_in_vain;
 }
 
-void again_from_scratch(struct model *m, struct job *j)
+void no_progress_from_scratch(struct model *m, struct job *j)
 {
     struct job_row *r = &j->row;
     r->from_attempt = r->attempts + 1;
@@ -62,18 +63,18 @@ void again_from_scratch(struct model *m, struct job *j)
     r->last_good_progress = r->progress = PROGRESS_NONE;
     r->last_good_at = WALL_NONE;
     r->done_ms = 0;
-    r->in_vain = 0;
+    r->no_progress = 0;
     touch_job(m, j);
 }
 
-void again_requeued(struct model *m, struct job *j, struct stamp now)
+void no_progress_requeued(struct model *m, struct job *j, struct stamp now)
 {
-    if (!again_is_held(m, &j->row) || j->row.hold != HOLD_NONE)
+    if (!no_progress_is_held(m, &j->row) || j->row.hold != HOLD_NONE)
         return;
     j->row.hold = HOLD_USER;
     touch_job(m, j);
     history(m, now, "held", (struct history_of){.job = j},
         "held: %" PRId32 " times in a row it began again from before its checkpoint, and never got "
         "beyond step %" PRId64,
-        j->row.in_vain, j->row.best_progress);
+        j->row.no_progress, j->row.best_progress);
 }

@@ -81,7 +81,7 @@ static void from_scratch(struct model *m, struct job *j, const char *by, struct 
     const struct attempt *a = job_attempt(j);
     history(m, now, "requeue", (struct history_of){.job = j, .attempt = a},
         "%s asked for it to begin again from nothing: what it has saved is not used any more", by);
-    again_from_scratch(m, j);
+    no_progress_from_scratch(m, j);
     if (a) /* what it saves while it is being stopped would not be used either */
         job_stop(m, j, END_USER, false);
     else if (j->row.hold == HOLD_STORE)

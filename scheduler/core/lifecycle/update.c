@@ -365,7 +365,7 @@ static void change_pending(
     expiry_leave(m, j);
     if (anew) {
         dependencies_withdraw(m, j);
-        w->row.regroups_until = j->row.regroups_until;
+        w->row.gang_resize_until = j->row.gang_resize_until;
     }
     if (anew || changes(fields, JOB_OF_SHAPE))
         become(m, j, w, fields, now);

@@ -79,12 +79,12 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
             j->row.id, j->least, j->shape->least);
     if (a && (j->row.ranks < j->row.spec.nodes_min || j->row.ranks > j->row.spec.nodes))
         return BROKEN("job %" PRId64 " runs on %" PRId32 " nodes", j->row.id, j->row.ranks);
-    if (link_is_in(&job_side(j)->regroups) && !tree_has(&j->in_shape))
+    if (link_is_in(&job_side(j)->gang_resizes) && !tree_has(&j->in_shape))
         return BROKEN("job %" PRId64 " waits for more nodes, but not in the queue", j->row.id);
     LIST_FOREACH (&job_side(j)->kept, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_kept);
         if (n->kept_for != j || n->row.state != NODE_UP ||
-            (pending && !link_is_in(&job_side(j)->regroups)))
+            (pending && !link_is_in(&job_side(j)->gang_resizes)))
             return BROKEN("node %" PRId64 " is kept for job %" PRId64 ", which has no use for it",
                 n->row.id, j->row.id);
     }

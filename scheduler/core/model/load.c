@@ -192,8 +192,8 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     if (r->array == CORE_ID_NONE)
         dependencies_adopt(m, j);
     dependencies_set_not_before(m, j, now.wall);
-    if (wall_is_set(r->regroups_until))
-        job_make_side(j)->regroups_until = gang_until(r, now);
+    if (wall_is_set(r->gang_resize_until))
+        job_make_side(j)->gang_resize_until = gang_until(r, now);
     window_watch(m, j, now.wall);
     return 0;
 }

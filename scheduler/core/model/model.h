@@ -164,8 +164,8 @@ struct job_side {
     /* of a gang: nodes that its ranks have left and that are kept for its next attempt */
     struct list kept;
     /* while PENDING: until when it waits for more than it needs, or nodes are kept for it */
-    struct link regroups;
-    struct mono regroups_until;
+    struct link gang_resizes;
+    struct mono gang_resize_until;
     int64_t avoid;      /* node that it is not placed on; CORE_ID_NONE */
     struct link avoids; /* since that could not use the store of its checkpoints */
     struct mono avoids_until;

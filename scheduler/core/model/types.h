@@ -223,10 +223,10 @@ struct job_row {
     int32_t quick_ends;
     /* restored attempts in a row that began again from before their checkpoint, and none got
      * further than ever (no_progress.c) */
-    int32_t in_vain;
-    int64_t in_vain_last;  /* the last of them */
-    int64_t best_progress; /* that it ever had; PROGRESS_NONE unknown */
-    int64_t attempts;      /* number of the newest attempt; 0 before the first */
+    int32_t no_progress;
+    int64_t no_progress_last; /* the last of them */
+    int64_t best_progress;    /* that it ever had; PROGRESS_NONE unknown */
+    int64_t attempts;         /* number of the newest attempt; 0 before the first */
     /* what the live attempt will count as, by its ranks that have ended; END_NONE: not known yet */
     enum end_kind gang_end;
     int32_t gang_code;                              /* the exit code of the rank that decided it */
@@ -266,7 +266,7 @@ struct job_row {
     int32_t array_index; /* of a task */
     /* while PENDING, of several nodes: it waits for more than it needs, or for those that are kept;
      * or NONE */
-    struct wall regroups_until;
+    struct wall gang_resize_until;
     /* somebody has given its work up: checkpoints of earlier attempts are not used; 0: nobody
      * has */
     int64_t from_attempt;

@@ -133,7 +133,7 @@ static bool preempt_for_class(struct planner *p, const struct model *m,
     enum limit_kind kind;
     const struct shape *s = k->first;
     for (int looked = 0; s && limits_exceeded(m, s, s->least, &kind); s = queue_next_in_class(s)) {
-        if (!link_is_in(&job_side(model_job(m, s->head))->regroups)) {
+        if (!link_is_in(&job_side(model_job(m, s->head))->gang_resizes)) {
             *ret_event = (struct event){.type = EV_THROTTLE, .throttle.job = s->head};
             return true;
         }

@@ -864,7 +864,7 @@ void dependencies_release(struct model *m, struct job *j, struct stamp now)
     if (j->row.state == JOB_PENDING)
         dependencies_withdraw(m, j);
     j->row.hold = HOLD_NONE;
-    j->row.in_vain = 0; /* somebody has seen to it */
+    j->row.no_progress = 0; /* somebody has seen to it */
     touch_job(m, j);
     if (j->row.state == JOB_PENDING)
         job_enqueue(m, j, now);
@@ -886,7 +886,7 @@ int apply_release(
         return err_set(e, ERR_CONFLICT,
             "job %" PRId64 " runs: belay requeue --from-scratch %" PRId64, j->row.id, j->row.id);
     if (ev->release.from_scratch)
-        again_from_scratch(m, j);
+        no_progress_from_scratch(m, j);
     dependencies_release(m, j, ev->now);
     history(m, ev->now, "released", (struct history_of){.job = j}, "released by %s%s",
         ev->release.by,
