@@ -580,7 +580,7 @@ int main(int argc, char **argv)
         else if (str_eq(argv[i], "--only") && i + 1 < argc)
             w->only = argv[++i];
         else if (str_eq(argv[i], "--law") && i + 1 < argc) {
-            if (sscanf(argv[++i], "%lf,%lf,%lf", &law.losses, &law.flaps, &law.part) != 3)
+            if (sscanf(argv[++i], "%lf,%lf,%lf", &law.losses, &law.interruptions, &law.part) != 3)
                 policy_die("--law LOSSES,FLAPS,PART");
             w->law = &law;
         } else if (str_eq(argv[i], "--choose"))

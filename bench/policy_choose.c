@@ -20,9 +20,9 @@
 #define ONE_AIM 0.96
 #define SEVERAL_AIM 0.95
 #define SAME 0.005 /* of on-demand only */
-static const double losses[] = {0.4, 0.5, 1, 2}, flaps[] = {2, 3, 5};
+static const double losses[] = {0.4, 0.5, 1, 2}, interruptions[] = {2, 3, 5};
 
-#define LAWS (N_OF(flaps) * N_OF(losses))
+#define LAWS (N_OF(interruptions) * N_OF(losses))
 
 struct tried {
     struct deadline_law law;
@@ -117,8 +117,10 @@ struct trials {
 static void init_laws(struct tried *tried)
 {
     for (size_t k = 0; k < LAWS; k++)
-        tried[k].law = (struct deadline_law){
-            .flaps = flaps[k % N_OF(flaps)], .losses = losses[k / N_OF(flaps)], .part = PART};
+        tried[k].law =
+            (struct deadline_law){.interruptions = interruptions[k % N_OF(interruptions)],
+                .losses = losses[k / N_OF(interruptions)],
+                .part = PART};
 }
 
 static void add_up(struct tried *to, const struct tried *from)
@@ -153,7 +155,8 @@ static void print_choice(const char *of, const struct tried *tried, double aim)
 {
     const struct tried *best = choose_of(tried, aim);
 
-    printf("  chosen for %s: losses %.1f, flaps %.0f%s\n", of, best->law.losses, best->law.flaps,
+    printf("  chosen for %s: losses %.1f, flaps %.0f%s\n", of, best->law.losses,
+        best->law.interruptions,
         best->to_forms <= aim ? "" : " (none costs as little as is aimed at)");
 }
 
@@ -165,8 +168,8 @@ static void print_trials(const char *where, const struct trials *t)
     for (size_t k = 0; k < LAWS; k++) {
         const struct tried *one = &t->one[k], *two = &t->two[k];
         printf("  losses %.1f, flaps %.0f: %.4f %+5.1f %zu   %.4f %+5.1f %zu\n", one->law.losses,
-            one->law.flaps, one->to_forms / (double)t->settings, 100 * one->worst, one->over,
-            two->to_forms / (double)t->settings, 100 * two->worst, two->over);
+            one->law.interruptions, one->to_forms / (double)t->settings, 100 * one->worst,
+            one->over, two->to_forms / (double)t->settings, 100 * two->worst, two->over);
     }
     print_choice("one offer", t->one, ONE_AIM * (double)t->settings);
     print_choice("several", t->two, SEVERAL_AIM * (double)t->settings);

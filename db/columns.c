@@ -104,7 +104,7 @@ static const struct column offer_columns[] = {
     COL_AS(offer_row, "gpu_memory_mib", gpu.memory_mib),
     COL(offer_row, price_uusd_h),
     COL(offer_row, on_demand_uusd_h),
-    COL(offer_row, price_told),
+    COL(offer_row, price_from_provider),
     COL(offer_row, launches),
     COL(offer_row, refusals),
     COL(offer_row, refused_in_a_row),
@@ -129,7 +129,7 @@ static const struct column instance_columns[] = {
     COL(instance_row, alternatives),
     COL(instance_row, intended_at),
     COL(instance_row, launched_at),
-    COL(instance_row, launch_told),
+    COL(instance_row, launched_at_from_provider),
     COL(instance_row, joined_at),
     COL(instance_row, ended_at),
     COL(instance_row, reclaimed),
@@ -474,7 +474,7 @@ static const struct column budget_columns[] = {
     COL_AS(budget_row, "until_at", until),
     COL(budget_row, booked_uusd),
     COL(budget_row, cap_uusd),
-    COL(budget_row, told),
+    COL(budget_row, alerted),
     COL(budget_row, is_closed),
 };
 

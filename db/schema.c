@@ -105,10 +105,10 @@ static const char baseline[] =
         " arch TEXT NOT NULL DEFAULT '',"
         " gpu_model TEXT NOT NULL DEFAULT '',"
         " gpu_memory_mib INTEGER NOT NULL DEFAULT 0,"
-        /* price_told: by the provider, which has precedence over the configuration */
+        /* price_from_provider: by the provider, which has precedence over the configuration */
         " price_uusd_h INTEGER NOT NULL,"
         " on_demand_uusd_h INTEGER NOT NULL,"
-        " price_told INTEGER NOT NULL DEFAULT 0,"
+        " price_from_provider INTEGER NOT NULL DEFAULT 0,"
         /* observed: counters are never reset */
         " launches INTEGER NOT NULL,"
         " refusals INTEGER NOT NULL,"
@@ -134,10 +134,10 @@ static const char baseline[] =
         " node INTEGER NOT NULL,"
         /* other offers that the launch may be answered from */
         " alternatives TEXT NOT NULL DEFAULT '',"
-        /* its life; launch_told: launched_at is as the provider says */
+        /* its life; launched_at_from_provider: launched_at is as the provider says */
         " intended_at INTEGER,"
         " launched_at INTEGER,"
-        " launch_told INTEGER NOT NULL DEFAULT 1,"
+        " launched_at_from_provider INTEGER NOT NULL DEFAULT 1,"
         " joined_at INTEGER,"
         " ended_at INTEGER,"
         /* taken by the provider; recommended to be left; why it ended */
@@ -549,7 +549,7 @@ static const char baseline[] =
         " until_at INTEGER,"
         " booked_uusd INTEGER NOT NULL,"
         " cap_uusd INTEGER NOT NULL,"
-        " told INTEGER NOT NULL,"
+        " alerted INTEGER NOT NULL,"
         " is_closed INTEGER NOT NULL"
     ") STRICT, WITHOUT ROWID;"
 

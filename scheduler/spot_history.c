@@ -11,7 +11,7 @@
 struct word {
     int64_t offer;
     struct wall at;
-    enum sighting what;
+    enum spot_observation what;
 };
 
 struct words {
@@ -43,12 +43,12 @@ static int on_instance(void *ctx, const struct instance_row *r)
         return 1;
     if (offer == CORE_ID_NONE || (!was_there && !is_over))
         return 0;
-    w->list[w->n++] = (struct word){offer, was_there ? r->launched_at : r->intended_at,
-        was_there ? SIGHTING_THERE : SIGHTING_AWAY};
+    w->list[w->n++] = (struct word){
+        offer, was_there ? r->launched_at : r->intended_at, was_there ? SPOT_THERE : SPOT_AWAY};
     if (was_there && (is_over || r->reclaimed))
         w->list[w->n++] =
             (struct word){offer, wall_is_set(r->ended_at) ? r->ended_at : r->launched_at,
-                r->reclaimed ? SIGHTING_LOST : SIGHTING_ENDED};
+                r->reclaimed ? SPOT_LOST : SPOT_ENDED};
     return 0;
 }
 
@@ -70,7 +70,7 @@ int spot_history_load(struct db_reader *db, struct model *m, struct wall now, st
         qsort(w->list, w->n, sizeof w->list[0], by_time);
     for (size_t i = 0; rc == 0 && i < w->n; i++)
         if (w->list[i].at.ms <= now.ms)
-            model_load_sighting(m, w->list[i].offer, w->list[i].what, w->list[i].at);
+            model_load_spot_observation(m, w->list[i].offer, w->list[i].what, w->list[i].at);
     free(w);
     return rc;
 }

@@ -351,7 +351,7 @@ static void check_instance(struct world *w, const struct instance_row *r)
     int64_t cost = core_instance_uusd(r, r->ended_at);
     STR_COPY(s->token, r->token);
     s->is_launched = wall_is_set(r->launched_at);
-    s->is_told = r->launch_told || r->provider_id[0];
+    s->is_told = r->launched_at_from_provider || r->provider_id[0];
     if (r->state != INSTANCE_GONE)
         return;
     s->is_over = true;

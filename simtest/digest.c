@@ -108,7 +108,7 @@ static void add_small(uint64_t *d, const struct changes *c)
         ADD(d, c->accounts[i].used, c->accounts[i].at.ms);
     for (size_t i = 0; i < c->n_budgets; i++)
         ADD(d, c->budgets[i].since.ms, c->budgets[i].until.ms, c->budgets[i].booked_uusd,
-            c->budgets[i].cap_uusd, c->budgets[i].told, c->budgets[i].is_closed);
+            c->budgets[i].cap_uusd, c->budgets[i].alerted, c->budgets[i].is_closed);
     for (size_t i = 0; i < c->n_depends; i++)
         ADD(d, c->depends[i].job, c->depends[i].on, c->depends[i].kind, c->depends[i].state);
     for (size_t i = 0; i < c->n_arrays; i++)

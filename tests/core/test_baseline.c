@@ -172,7 +172,7 @@ static void the_cap_holds_in_every_world(void **state)
     struct deadline_chain c;
     struct deadline_table t;
     const struct deadline_policy p = {.table = &t};
-    size_t without = 0, with_flaps = 0;
+    size_t without = 0, with_interruptions = 0;
     double paid = 0, certain = 0;
     struct prng prng;
 
@@ -193,14 +193,14 @@ static void the_cap_holds_in_every_world(void **state)
         paid += some.paid_uusd / whole_uusd;
         certain +=
             play(w, &p, &c.borders, whole_uusd / 10, &deadline_law_certain).paid_uusd / whole_uusd;
-        with_flaps += some.paid_uusd - some.baseline_uusd > whole_uusd / 10;
+        with_interruptions += some.paid_uusd - some.baseline_uusd > whole_uusd / 10;
         without += uncapped.paid_uusd - uncapped.baseline_uusd > whole_uusd / 10;
     }
     print_message("dearer than Uniform Progress by more than a tenth of on-demand, of %d worlds: "
                   "%zu without a cap, %zu with the usual one\n",
-        ROUNDS, without, with_flaps);
+        ROUNDS, without, with_interruptions);
     assert_true(without > ROUNDS / 10); /* these worlds are of the kind that it is for */
-    assert_true(with_flaps <= ROUNDS / 400);
+    assert_true(with_interruptions <= ROUNDS / 400);
     assert_true(paid < 0.98 * certain); /* what it gives up certainty for */
     deadline_table_deinit(&t);
     deadline_chain_deinit(&c);

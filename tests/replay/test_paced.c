@@ -49,7 +49,7 @@ struct wrong {
     double told; /* of the work that there is */
     int64_t boot_ms, notice_ms;
     /* spot's price, spot itself, after two hours; up for ten minutes, down for an hour */
-    bool triples, ends, flaps;
+    bool triples, ends, interruptions;
 };
 
 static void make_market(const struct wrong *x, struct recorded *m)
@@ -60,7 +60,7 @@ static void make_market(const struct wrong *x, struct recorded *m)
         bool up = z == 0;
         for (size_t i = 0; i < TICKS; i++) {
             up = prng_chance(&prng, up ? 0.08 : 0.12) ? !up : up;
-            bool is_up = x->flaps ? (i + 3 * z) % 7 == 0 : up;
+            bool is_up = x->interruptions ? (i + 3 * z) % 7 == 0 : up;
             m->counts[z][i] = x->ends && i >= 12 ? 0 : is_up;
             m->prices[i] = x->triples && i >= 12 ? 3 * SPOT_UUSD_H : SPOT_UUSD_H;
         }

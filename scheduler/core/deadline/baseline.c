@@ -10,9 +10,9 @@
 
 #define HOUR_MS 3600000.0
 
-const struct deadline_law deadline_law_one = {.flaps = 5, .losses = 2, .part = 0.5};
-const struct deadline_law deadline_law_several = {.flaps = 2, .losses = 0.4, .part = 0.5};
-const struct deadline_law deadline_law_certain = {.flaps = INFINITY};
+const struct deadline_law deadline_law_one = {.interruptions = 5, .losses = 2, .part = 0.5};
+const struct deadline_law deadline_law_several = {.interruptions = 2, .losses = 0.4, .part = 0.5};
+const struct deadline_law deadline_law_certain = {.interruptions = INFINITY};
 
 const struct deadline_law *deadline_law_usual(size_t n_spot)
 {
@@ -162,11 +162,11 @@ static double regret_catching_up(const struct beside *b, double spare, double ra
     const double worst = (double)b->baseline->restart_worst_ms,
                  flap = worst + (double)b->job->look_ms;
     const double behind = b->behind + (is_on_sure ? (double)b->job->starting_ms : b->restart);
-    const double room = spare - worst - behind - 2 * law->flaps * flap;
+    const double room = spare - worst - behind - 2 * law->interruptions * flap;
 
     if (room < 0)
         return INFINITY;
-    return b->paid + b->unit * (behind + law->flaps * b->restart) +
+    return b->paid + b->unit * (behind + law->interruptions * b->restart) +
            (b->unit - b->price) *
                done_after(b->theirs, behind, room, law->losses * rate / HOUR_MS * 2 * flap);
 }
@@ -188,7 +188,7 @@ double baseline_regret(const struct deadline_job *job, const struct deadline_job
         return b.paid + b.unit * (alone - b.theirs);
     if (b.behind <= 0)
         return fmin(most, b.paid + b.price * b.behind);
-    if (isinf(job->law->flaps))
+    if (isinf(job->law->interruptions))
         return most;
     return fmin(most, regret_catching_up(&b, spare, rate_of_loss(baseline, offers, n), is_on_sure));
 }

@@ -139,7 +139,8 @@ struct plan {
 static bool passes_cap(const struct plan *pl, size_t offer)
 {
     struct deadline_job then = *pl->job;
-    const double cap_uusd = isinf(then.law->flaps) ? then.cap_uusd : then.law->part * then.cap_uusd;
+    const double cap_uusd =
+        isinf(then.law->interruptions) ? then.cap_uusd : then.law->part * then.cap_uusd;
 
     baseline_go(&then, pl->offers, offer, then.look_ms);
     if (pl->catches_up)
@@ -268,7 +269,7 @@ static void consider_under_cap(struct plan *pl)
     pl->is_capped = true;
     consider_all(pl);
     followed_uusd = pl->followed_uusd;
-    if (is_none(pl) && !isinf(pl->job->law->flaps)) {
+    if (is_none(pl) && !isinf(pl->job->law->interruptions)) {
         pl->catches_up = true;
         consider_all(pl);
     }

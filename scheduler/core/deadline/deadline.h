@@ -62,7 +62,7 @@ struct baseline {
 struct deadline_law {
     /* that are reckoned with before the job has come up to the baseline; INFINITY: the cap holds
      * whatever comes */
-    double flaps;
+    double interruptions;
     /* of those that there were of late, an hour, in each hour that is left; flaps < INFINITY */
     double losses;
     double part; /* of the cap that is used; flaps < INFINITY */

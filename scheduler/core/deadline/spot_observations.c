@@ -43,7 +43,7 @@ static const double prices[] = {
 
 struct kept {
     int64_t offer, at_ms;
-    enum sighting what;
+    enum spot_observation what;
 };
 
 struct spot_market {
@@ -51,7 +51,7 @@ struct spot_market {
     int64_t offers[DEADLINE_OFFERS_MAX];
     int64_t alive[DEADLINE_OFFERS_MAX]; /* machines */
     bool up[DEADLINE_OFFERS_MAX];
-    /* of the last sighting; of the first look if there was none */
+    /* of the last observation; of the first look if there was none */
     int64_t told_ms[DEADLINE_OFFERS_MAX];
     int64_t n_alive, last_told_ms; /* of all of them */
     int64_t at_ms;                 /* looked at up to there */
@@ -82,9 +82,9 @@ struct spot_observations {
     size_t n_kept, first;
     struct learned *learned[2];
     int64_t learned_at_ms, learn_steps; /* 0: never yet */
-    struct spot_market *markets[SIGHTINGS_MARKETS_MAX];
+    struct spot_market *markets[SPOT_OBSERVATIONS_MARKETS_MAX];
     size_t n_markets;
-    struct made_table tables[SIGHTINGS_TABLES_MAX];
+    struct made_table tables[SPOT_OBSERVATIONS_TABLES_MAX];
     size_t n_tables;
     struct mono slice_at; /* MONO_NONE: none is being made */
 };
@@ -162,18 +162,18 @@ static void tell(struct model *m, struct spot_market *k, const struct kept *what
     if (i == k->of.n)
         return;
     pass(m, k, at_ms);
-    int64_t more = what->what == SIGHTING_THERE                      ? 1
-                   : what->what == SIGHTING_AWAY || k->alive[i] == 0 ? 0
-                                                                     : -1;
+    int64_t more = what->what == SPOT_THERE                      ? 1
+                   : what->what == SPOT_AWAY || k->alive[i] == 0 ? 0
+                                                                 : -1;
     k->alive[i] += more;
     k->n_alive += more;
-    k->up[i] = what->what == SIGHTING_THERE || what->what == SIGHTING_ENDED;
+    k->up[i] = what->what == SPOT_THERE || what->what == SPOT_ENDED;
     k->told_ms[i] = k->last_told_ms = at_ms;
     look(m, k, at_ms, true);
 }
 
 void spot_observations_note(
-    struct model *m, const struct offer *o, enum sighting what, struct wall at)
+    struct model *m, const struct offer *o, enum spot_observation what, struct wall at)
 {
     struct spot_observations *s = m->deadline.spot_observations;
     if (o->row.market != MARKET_SPOT)
@@ -188,7 +188,8 @@ void spot_observations_note(
         tell(m, s->markets[i], k);
 }
 
-void model_load_sighting(struct model *m, int64_t offer, enum sighting what, struct wall at)
+void model_load_spot_observation(
+    struct model *m, int64_t offer, enum spot_observation what, struct wall at)
 {
     const struct offer *o = model_offer(m, offer);
     if (o)
@@ -285,7 +286,7 @@ const struct spot_market *spot_observations_market(
 static void open_market(struct model *m, const int64_t *offers, size_t n, struct wall now)
 {
     struct spot_observations *s = m->deadline.spot_observations;
-    if (s->n_markets == SIGHTINGS_MARKETS_MAX)
+    if (s->n_markets == SPOT_OBSERVATIONS_MARKETS_MAX)
         return;
     struct spot_market *k = s->markets[s->n_markets++] = mem_alloc(sizeof *k);
     k->of.n = n;
@@ -306,7 +307,7 @@ static struct spot_market *want_market(
         return k;
     for (size_t i = 0; n > 1 && i < n; i++)
         if (!find_market(m->deadline.spot_observations, &offers[i], 1) &&
-            m->deadline.spot_observations->n_markets < SIGHTINGS_MARKETS_MAX / 2)
+            m->deadline.spot_observations->n_markets < SPOT_OBSERVATIONS_MARKETS_MAX / 2)
             open_market(m, &offers[i], 1, now);
     open_market(m, offers, n, now);
     return find_market(m->deadline.spot_observations, offers, n);
@@ -396,7 +397,7 @@ static struct made_table *table_place(struct model *m, struct stamp now)
 {
     struct spot_observations *s = m->deadline.spot_observations;
     struct made_table *oldest = NULL;
-    if (s->n_tables < SIGHTINGS_TABLES_MAX)
+    if (s->n_tables < SPOT_OBSERVATIONS_TABLES_MAX)
         return &s->tables[s->n_tables++];
     for (size_t i = 0; i < s->n_tables; i++)
         if (!s->tables[i].maker &&

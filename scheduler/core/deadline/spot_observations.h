@@ -4,10 +4,10 @@
  * moment (procurement.c).
  *
  * Nobody tells whether spot can be had: one asks for a machine and learns it, and learns as much
- * from how long machines live. So a sighting is the answer to a launch, or the end of a machine. An
- * offer is THERE from an answer on and while a machine of it lives, and AWAY from a refusal or a
- * reclaim on, until the next sighting. Those of the last weeks are kept (the instances in the
- * database are the same, and are told again after a restart).
+ * from how long machines live. So an observation is the answer to a launch, or the end of a
+ * machine. An offer is THERE from an answer on and while a machine of it lives, and AWAY from a
+ * refusal or a reclaim on, until the next observation. Those of the last weeks are kept (the
+ * instances in the database are the same, and are told again after a restart).
  *
  * Offers that some job may use are a market (deadline/spells.h); it is made when the first such job
  * asks for it, from what was kept. The chains, of single offers and of markets of several, are made
@@ -23,15 +23,15 @@
 #include "scheduler/core/deadline/deadline.h"
 #include "scheduler/core/model/state.h"
 
-#define SIGHTINGS_MARKETS_MAX 32
-#define SIGHTINGS_TABLES_MAX 8
+#define SPOT_OBSERVATIONS_MARKETS_MAX 32
+#define SPOT_OBSERVATIONS_TABLES_MAX 8
 
 struct spot_observations *spot_observations_create(void);
 void spot_observations_destroy(struct spot_observations *s); /* NULL is fine */
 
 /* One of them told: from now on this is so. Of offers that are not spot nothing is kept. */
 void spot_observations_note(
-    struct model *m, const struct offer *o, enum sighting what, struct wall at);
+    struct model *m, const struct offer *o, enum spot_observation what, struct wall at);
 
 /* What a job's decision is to be read from. */
 struct spot_observations_ask {

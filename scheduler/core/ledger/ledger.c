@@ -523,7 +523,7 @@ void ledger_launched(struct model *m, struct instance *i, struct wall told, stru
         correct_launch(m, i, told);
     else
         return;
-    r->launch_told |= credible;
+    r->launched_at_from_provider |= credible;
     touch_instance(m, i);
 }
 
@@ -531,7 +531,8 @@ void ledger_launched(struct model *m, struct instance *i, struct wall told, stru
  * then, it cost what it did before. */
 static void note_price_before(struct instance_row *r, struct wall at)
 {
-    if (r->launch_told || wall_is_set(r->before_at) || r->priced_at.ms != r->launched_at.ms)
+    if (r->launched_at_from_provider || wall_is_set(r->before_at) ||
+        r->priced_at.ms != r->launched_at.ms)
         return;
     r->before_at = at;
     r->before_uusd = 0;

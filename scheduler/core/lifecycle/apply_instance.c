@@ -157,7 +157,7 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     STR_COPY(o->row.gpu.model, r->gpu.model);
     o->row.gpu.memory_mib = r->gpu.memory_mib;
     offer_describe(o);
-    if (!o->row.price_told)
+    if (!o->row.price_from_provider)
         o->row.price_uusd_h = r->price_uusd_h;
     o->row.on_demand_uusd_h = r->on_demand_uusd_h;
     offer_place(p, o);
@@ -188,9 +188,10 @@ static bool reprice(struct offer *o, const struct event *ev)
 {
     int64_t price = ev->price.uusd_h;
     bool changed = false;
-    if (o->row.market == ev->price.market && (o->row.price_uusd_h != price || !o->row.price_told)) {
+    if (o->row.market == ev->price.market &&
+        (o->row.price_uusd_h != price || !o->row.price_from_provider)) {
         o->row.price_uusd_h = price;
-        o->row.price_told = true;
+        o->row.price_from_provider = true;
         changed = true;
     }
     if (ev->price.market == MARKET_ON_DEMAND && o->row.on_demand_uusd_h != price) {
@@ -322,7 +323,7 @@ int apply_launched(
     }
     instance_set_provider_id(m, i, id);
     if (i->offer && !wall_is_set(i->row.launched_at))
-        spot_observations_note(m, i->offer, SIGHTING_THERE, ev->now.wall);
+        spot_observations_note(m, i->offer, SPOT_THERE, ev->now.wall);
     ledger_launched(m, i, told, ev->now);
     if (i->row.state == INSTANCE_INTENDED)
         instance_move(m, i, INSTANCE_LAUNCHED, ev->now);
@@ -338,7 +339,7 @@ static void instance_end(
 {
     instance_move(m, i, INSTANCE_GONE, now);
     if (i->offer && wall_is_set(i->row.launched_at) && !i->row.reclaimed)
-        spot_observations_note(m, i->offer, SIGHTING_ENDED, now.wall);
+        spot_observations_note(m, i->offer, SPOT_ENDED, now.wall);
     if (!i->row.reclaimed)
         offer_note_life(m, i, now);
     i->row.ended_at = ended_at;
@@ -409,7 +410,7 @@ void instance_reclaimed(struct model *m, struct instance *i, struct stamp now)
     if (!o)
         return;
     if (wall_is_set(i->row.launched_at))
-        spot_observations_note(m, o, SIGHTING_LOST, now.wall);
+        spot_observations_note(m, o, SPOT_LOST, now.wall);
     o->row.reclaims++;
     o->row.rebalances_true += i->row.rebalanced;
     touch_offer(m, o);

@@ -156,7 +156,7 @@ static void instance_joined(struct model *m, struct instance *i, struct node *n,
     i->row.joined_at = now.wall;
     /* the join may come before the provider's answer */
     if (!wall_is_set(i->row.launched_at) && i->offer)
-        spot_observations_note(m, i->offer, SIGHTING_THERE, now.wall);
+        spot_observations_note(m, i->offer, SPOT_THERE, now.wall);
     if (!wall_is_set(i->row.launched_at))
         ledger_launched(m, i, WALL_NONE, now);
     i->row.boot_uusd = core_instance_uusd(&i->row, now.wall);

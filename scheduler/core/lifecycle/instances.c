@@ -177,7 +177,7 @@ int64_t offer_avoid(
 {
     avoid(m, o, now, &o->row.refused_in_a_row, longest, why);
     touch_offer(m, o);
-    spot_observations_note(m, o, SIGHTING_AWAY, now.wall);
+    spot_observations_note(m, o, SPOT_AWAY, now.wall);
     procurement_refused(m, o, now);
     return o->row.avoid_until.ms - now.mono.ms;
 }

@@ -588,13 +588,14 @@ void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_m
 
 /* What was seen of a spot offer while belayd was there before: in order of time. Of what is not
  * there (any more) nothing is kept. */
-enum sighting {
-    SIGHTING_THERE, /* a machine of it was given ... */
-    SIGHTING_ENDED, /* ... and went, since nobody needed it any more, */
-    SIGHTING_LOST,  /* or was taken back, or is about to be */
-    SIGHTING_AWAY   /* it was refused */
+enum spot_observation {
+    SPOT_THERE, /* a machine of it was given ... */
+    SPOT_ENDED, /* ... and went, since nobody needed it any more, */
+    SPOT_LOST,  /* or was taken back, or is about to be */
+    SPOT_AWAY   /* it was refused */
 };
-void model_load_sighting(struct model *m, int64_t offer, enum sighting what, struct wall at);
+void model_load_spot_observation(
+    struct model *m, int64_t offer, enum spot_observation what, struct wall at);
 
 /* What applying an event answered to whoever sent it. */
 struct outcome {

@@ -401,7 +401,7 @@ struct instance_row {
     struct wall intended_at, launched_at, joined_at, ended_at; /* ended_at: it is paid until then */
     /* launched_at is as the provider says; else since when it has been heard of, until that is
      * told */
-    bool launch_told;
+    bool launched_at_from_provider;
     /* the end of its last attempt that is over, or settled_at; WALL_NONE */
     struct wall used_until;
     /* up to when its idle time is in the ledger; WALL_NONE: none of it is */
@@ -491,7 +491,7 @@ struct offer_row {
     char arch[16];          /* "x86_64" "aarch64"; "": not known */
     struct gpu_kind gpu;    /* of its GPUs */
     int64_t price_uusd_h, on_demand_uusd_h;
-    bool price_told; /* by its provider, which knows better than a configuration */
+    bool price_from_provider; /* by its provider, which knows better than a configuration */
     /* counted for ever; launches: decided on, or given in another's place */
     int64_t launches, refusals, reclaims;
     /* refusals and machines that never joined, since the last that did join */
@@ -704,7 +704,7 @@ struct budget_row {
     /* of ranks that ended in it, less what those that ran at its begin had cost by then */
     int64_t booked_uusd;
     int64_t cap_uusd; /* the one that told and is_closed are of */
-    int32_t told;     /* 1 << i: it was told of the i-th of its parts */
+    int32_t alerted;  /* 1 << i: it was told of the i-th of its parts */
     bool is_closed;   /* nothing begins in it any more */
 };
 

@@ -289,7 +289,7 @@ static int64_t part(const struct budget *b, int32_t pct)
 
 static bool is_told(const struct budget *b, size_t k)
 {
-    return b->row.told >> k & 1;
+    return b->row.alerted >> k & 1;
 }
 
 static void refile(struct model *m, struct budget *b)
@@ -546,7 +546,7 @@ static void begin_period(struct model *m, struct budget *b, struct wall now)
     LIST_FOREACH (&b->stakes, l)
         b->row.booked_uusd -=
             cost_by(LIST_ENTRY(l, struct stake, in_budget)->attempt, b->is_open ? since : now);
-    b->row.told = 0;
+    b->row.alerted = 0;
     b->row.is_closed = false;
     touch_budget(m, b);
 }
@@ -554,7 +554,7 @@ static void begin_period(struct model *m, struct budget *b, struct wall now)
 static void tell(struct model *m, struct budget *b, size_t k, struct stamp now)
 {
     int32_t pct = b->options->alert_pct[k];
-    b->row.told |= 1 << k;
+    b->row.alerted |= 1 << k;
     touch_budget(m, b);
     history(m, now, "budget", (struct history_of){.a = pct, .b = b->spent},
         "budget %s: %" PRId32 " %% of $%.2f are spent in this %s", b->row.name, pct,
@@ -601,7 +601,7 @@ static void recap(struct model *m, struct budget *b)
     b->is_recapped = false;
     for (size_t k = 0; k < b->options->n_alerts; k++)
         if (b->spent < part(b, b->options->alert_pct[k]))
-            b->row.told &= ~(1 << k);
+            b->row.alerted &= ~(1 << k);
     touch_budget(m, b);
 }
 
