@@ -625,7 +625,7 @@ struct api *api_create(const struct api_options *o)
     struct api *a = mem_alloc(sizeof(*a));
     a->o = *o;
     a->openapi = openapi_text();
-    a->asides = asides_create(o->loop, o->timers, o->db_path);
+    a->read_pool = read_pool_create(o->loop, o->timers, o->db_path);
     a->volumes = volumes_create(&(struct volumes_options){.place = volumes_place,
         .ctx = a,
         .timers = o->timers,
@@ -645,7 +645,7 @@ void api_destroy(struct api *a)
         return;
     api_watch_destroy_all(a);
     api_channels_destroy_all(a);
-    asides_destroy(a->asides);
+    read_pool_destroy(a->read_pool);
     volumes_destroy(a->volumes);
     token_uses_destroy(a->token_uses);
     log_quota_destroy(a->stored);

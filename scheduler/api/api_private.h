@@ -17,7 +17,7 @@
 #include "scheduler/api/turns.h"
 #include "scheduler/volumes.h"
 
-#define API_ASIDE_WAIT_MS 60000
+#define READ_POOL_WAIT_MS 60000
 #define API_WAIT_MAX_MS 25000
 #define API_LIST_MAX 200         /* entries of a page */
 #define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
@@ -37,9 +37,9 @@ struct api {
     bool shutting_down;
     bool auditing; /* an audit runs; one at a time, because it queries the providers */
     struct list laters;
-    struct list cancels;   /* api/cancel.c: cancels in progress */
-    struct turns turns;    /* answers that read the model */
-    struct asides *asides; /* read_pool.c */
+    struct list cancels;         /* api/cancel.c: cancels in progress */
+    struct turns turns;          /* answers that read the model */
+    struct read_pool *read_pool; /* read_pool.c */
     struct volumes *volumes;
     struct token_uses *token_uses;
     struct log_quota *stored; /* bytes stored by requests of users */
@@ -125,16 +125,16 @@ int api_check_join_token(const struct api *a, const char *token, struct err *e);
 json_t *api_body(struct request *q, size_t max);
 
 /* read_pool.c: answers x with the result of fn, which runs on a thread. fn may use only its reader,
- * all of whose statements see one commit, and of. At most ASIDES_PER_USER_MAX calls of one user
+ * all of whose statements see one commit, and of. At most READ_POOL_PER_USER_MAX calls of one user
  * wait; further ones get 429. user is empty for the audit. wait_ms includes the time in the queue;
  * after it the answer is 504 and fn's read ends with ERR_TIMEOUT. ret_reply is a new reference.
  * drop frees of in all cases, on the loop. */
-typedef int (*api_aside_fn)(struct db_reader *r, void *of, json_t **ret_reply, struct err *e);
-typedef void (*api_aside_drop_fn)(void *of);
-void api_aside(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
-    api_aside_fn fn, void *of, api_aside_drop_fn drop);
-struct asides *asides_create(uv_loop_t *loop, struct timers *timers, const char *path);
-void asides_destroy(struct asides *in);
+typedef int (*read_pool_fn)(struct db_reader *r, void *of, json_t **ret_reply, struct err *e);
+typedef void (*read_pool_drop_fn)(void *of);
+void read_pool_run(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
+    read_pool_fn fn, void *of, read_pool_drop_fn drop);
+struct read_pool *read_pool_create(uv_loop_t *loop, struct timers *timers, const char *path);
+void read_pool_destroy(struct read_pool *in);
 
 /* Returns false after a 403 unless the caller is an administrator. */
 bool api_need_admin(struct request *q);

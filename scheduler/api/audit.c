@@ -133,7 +133,7 @@ static int hold_against(struct auditing *g, struct db_reader *r, struct audit *a
     return rc;
 }
 
-static int audit_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
+static int audit_read(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
     struct auditing *g = of;
     struct audit_counts n;
@@ -176,7 +176,7 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
     g->config = (struct config){
         .pools = mem_dup(c->pools, c->n_pools * sizeof(*c->pools)), .n_pools = c->n_pools};
     find_hidden(g);
-    api_aside(g->api, x, "", READ_WAIT_MS, audit_aside, g, drop);
+    read_pool_run(g->api, x, "", READ_WAIT_MS, audit_read, g, drop);
 }
 
 static void part_over(struct auditing *g)

@@ -171,7 +171,7 @@ static void drop(void *of)
     free(a);
 }
 
-static int cost_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
+static int cost_read(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
     const struct asked *a = of;
     struct costs c = {.lines = json_array(), .e = e};
@@ -186,7 +186,7 @@ void api_cost(struct request *q)
 {
     struct asked *a = ask(q, "job");
     if (a)
-        api_aside(q->api, q->x, q->caller.user, API_ASIDE_WAIT_MS, cost_aside, a, drop);
+        read_pool_run(q->api, q->x, q->caller.user, READ_POOL_WAIT_MS, cost_read, a, drop);
 }
 
 /* ---- jobs ---- */
@@ -202,7 +202,7 @@ static int add_job(void *ctx, const struct dear_job *j)
     return 0;
 }
 
-static int jobs_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
+static int jobs_read(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
     const struct asked *a = of;
     json_t *jobs = json_array();
@@ -217,5 +217,5 @@ void api_cost_jobs(struct request *q)
 {
     struct asked *a = ask(q, NULL);
     if (a)
-        api_aside(q->api, q->x, q->caller.user, API_ASIDE_WAIT_MS, jobs_aside, a, drop);
+        read_pool_run(q->api, q->x, q->caller.user, READ_POOL_WAIT_MS, jobs_read, a, drop);
 }

@@ -193,7 +193,7 @@ static void on_volumes(void *ctx, const struct volumes_reading *r)
 
 /* ---- the whole answer ---- */
 
-static int read_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
+static int read_forgotten(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
     struct asking *x = of;
     x->r = r;
@@ -221,7 +221,7 @@ static void drop(void *of)
 static void begin_reading(struct asking *x, struct http_exchange *ex)
 {
     if (ex)
-        api_aside(x->api, ex, x->user, API_ASIDE_WAIT_MS, read_aside, x, drop);
+        read_pool_run(x->api, ex, x->user, READ_POOL_WAIT_MS, read_forgotten, x, drop);
     else
         drop(x);
 }

@@ -18,33 +18,33 @@
 #include <stdlib.h>
 
 #define READERS 2
-#define ASIDES_MAX 32
-#define ASIDES_PER_USER_MAX 8
+#define READ_POOL_MAX 32
+#define READ_POOL_PER_USER_MAX 8
 #define LOOK_MS 200 /* interval of checks whether the client is still connected */
 
 /* A connection, and the request that it serves. */
 struct slot {
     struct db_reader *reader; /* used by the thread; NULL until it is opened */
-    struct aside *now;
+    struct pooled_read *now;
 };
 
-struct aside {
-    struct asides *in;
+struct pooled_read {
+    struct read_pool *in;
     struct slot *slot;       /* NULL while in the queue */
     struct http_exchange *x; /* NULL when answered, or when the client has gone */
     struct link in_queue;
     char user[CORE_NAME_MAX];
     int64_t wait_ms;
-    api_aside_fn fn;
+    read_pool_fn fn;
     void *of;
-    api_aside_drop_fn drop;
+    read_pool_drop_fn drop;
     atomic_int cancel;
     char *text;
     int rc;
     struct err e;
 };
 
-struct asides {
+struct read_pool {
     bool is_over; /* destroyed, but threads are still running */
     uv_loop_t *loop;
     struct timers *timers;
@@ -57,7 +57,7 @@ struct asides {
 
 /* ---- on the thread ---- */
 
-static int read_it(struct aside *s, json_t **ret_reply)
+static int read_it(struct pooled_read *s, json_t **ret_reply)
 {
     struct db_reader **r = &s->slot->reader;
     int rc = *r ? 0 : db_reader_open(s->in->path, r, &s->e);
@@ -74,7 +74,7 @@ static int read_it(struct aside *s, json_t **ret_reply)
 
 static void on_thread(void *ctx)
 {
-    struct aside *s = ctx;
+    struct pooled_read *s = ctx;
     json_t *reply = NULL;
     s->rc = read_it(s, &reply);
     if (s->rc == 0)
@@ -84,16 +84,16 @@ static void on_thread(void *ctx)
 
 /* ---- on the loop ---- */
 
-static void begin_next(struct asides *in);
+static void begin_next(struct read_pool *in);
 
-static void free_aside(struct aside *s)
+static void free_read(struct pooled_read *s)
 {
     s->drop(s->of);
     free(s->text);
     free(s);
 }
 
-static void free_asides(struct asides *in)
+static void free_read_pool(struct read_pool *in)
 {
     for (int i = 0; i < READERS; i++)
         db_reader_close(in->slots[i].reader);
@@ -103,28 +103,28 @@ static void free_asides(struct asides *in)
 
 static void on_thread_ended(void *ctx)
 {
-    struct aside *s = ctx;
-    struct asides *in = s->in;
+    struct pooled_read *s = ctx;
+    struct read_pool *in = s->in;
     s->slot->now = NULL;
     in->n_running--;
     if (s->x && s->rc == 0)
         http_reply_text(s->x, 200, "application/json", s->text);
     else if (s->x)
         http_reply_err(s->x, &s->e);
-    free_aside(s);
+    free_read(s);
     if (!in->is_over)
         begin_next(in);
     else if (in->n_running == 0)
-        free_asides(in);
+        free_read_pool(in);
 }
 
-static void begin_next(struct asides *in)
+static void begin_next(struct read_pool *in)
 {
     for (int i = 0; i < READERS && in->n_queued > 0; i++) {
         struct slot *slot = &in->slots[i];
         if (slot->now)
             continue;
-        struct aside *s = LIST_ENTRY(list_pop(&in->queue), struct aside, in_queue);
+        struct pooled_read *s = LIST_ENTRY(list_pop(&in->queue), struct pooled_read, in_queue);
         in->n_queued--;
         in->n_running++;
         s->slot = slot;
@@ -136,9 +136,9 @@ static void begin_next(struct asides *in)
 }
 
 /* Abandons a request without a client. */
-static void give_up(struct aside *s)
+static void give_up(struct pooled_read *s)
 {
-    struct asides *in = s->in;
+    struct read_pool *in = s->in;
     s->x = NULL;
     if (s->slot) {
         atomic_store(&s->cancel, 1);
@@ -146,12 +146,12 @@ static void give_up(struct aside *s)
     }
     link_remove(&s->in_queue);
     in->n_queued--;
-    free_aside(s);
+    free_read(s);
 }
 
 static void on_timeout(void *ctx, struct http_exchange *x)
 {
-    struct aside *s = ctx;
+    struct pooled_read *s = ctx;
     api_reply_failure(x, ERR_TIMEOUT,
         "this was not read within %lld s, including earlier requests in the queue: choose a "
         "shorter period, or request less at once",
@@ -166,7 +166,7 @@ static void on_gone(void *ctx, struct http_exchange *x)
 }
 
 /* The client has closed the connection: the reply is discarded. */
-static void look_at(struct aside *s)
+static void look_at(struct pooled_read *s)
 {
     struct err e;
     if (!s->x || !http_exchange_peer_left(s->x))
@@ -178,43 +178,44 @@ static void look_at(struct aside *s)
 
 static void on_look(struct timer *t, void *ctx)
 {
-    struct asides *in = ctx;
+    struct read_pool *in = ctx;
     timer_start(in->timers, t, LOOK_MS);
     for (int i = 0; i < READERS; i++)
         if (in->slots[i].now)
             look_at(in->slots[i].now);
     LIST_FOREACH (&in->queue, l)
-        look_at(LIST_ENTRY(l, struct aside, in_queue));
+        look_at(LIST_ENTRY(l, struct pooled_read, in_queue));
 }
 
-static int waiting_of(const struct asides *in, const char *user)
+static int waiting_of(const struct read_pool *in, const char *user)
 {
     int n = 0;
     LIST_FOREACH (&in->queue, l)
-        n += str_eq(LIST_ENTRY(l, struct aside, in_queue)->user, user);
+        n += str_eq(LIST_ENTRY(l, struct pooled_read, in_queue)->user, user);
     return n;
 }
 
-void api_aside(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
-    api_aside_fn fn, void *of, api_aside_drop_fn drop)
+void read_pool_run(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
+    read_pool_fn fn, void *of, read_pool_drop_fn drop)
 {
-    struct asides *in = a->asides;
-    if (in->n_queued >= ASIDES_MAX) {
+    struct read_pool *in = a->read_pool;
+    if (in->n_queued >= READ_POOL_MAX) {
         api_reply_failure(x, ERR_UNAVAILABLE,
-            "%d such queries are already waiting for the database: try again later", ASIDES_MAX);
+            "%d such queries are already waiting for the database: try again later", READ_POOL_MAX);
         drop(of);
         return;
     }
-    if (waiting_of(in, user) >= ASIDES_PER_USER_MAX) {
+    if (waiting_of(in, user) >= READ_POOL_PER_USER_MAX) {
         api_reply_failure(x, ERR_THROTTLED,
             "%d such queries of %s are already waiting for the database: try again when they have "
             "been answered",
-            ASIDES_PER_USER_MAX, user);
+            READ_POOL_PER_USER_MAX, user);
         drop(of);
         return;
     }
-    struct aside *s = mem_alloc(sizeof(*s));
-    *s = (struct aside){.in = in, .x = x, .wait_ms = wait_ms, .fn = fn, .of = of, .drop = drop};
+    struct pooled_read *s = mem_alloc(sizeof(*s));
+    *s = (struct pooled_read){
+        .in = in, .x = x, .wait_ms = wait_ms, .fn = fn, .of = of, .drop = drop};
     STR_COPY(s->user, user);
     http_exchange_wait(x, wait_ms, on_timeout, on_gone, s);
     list_push_back(&in->queue, &s->in_queue);
@@ -223,22 +224,22 @@ void api_aside(const struct api *a, struct http_exchange *x, const char *user, i
     begin_next(in);
 }
 
-struct asides *asides_create(uv_loop_t *loop, struct timers *timers, const char *path)
+struct read_pool *read_pool_create(uv_loop_t *loop, struct timers *timers, const char *path)
 {
-    struct asides *in = mem_alloc(sizeof(*in));
-    *in = (struct asides){.loop = loop, .timers = timers, .path = mem_strdup(path)};
+    struct read_pool *in = mem_alloc(sizeof(*in));
+    *in = (struct read_pool){.loop = loop, .timers = timers, .path = mem_strdup(path)};
     timer_init(&in->look, on_look, in);
     return in;
 }
 
 /* The servers, and their exchanges, have ended already. */
-void asides_destroy(struct asides *in)
+void read_pool_destroy(struct read_pool *in)
 {
     if (!in)
         return;
     timer_stop(in->timers, &in->look);
     for (struct link *l; (l = list_pop(&in->queue));)
-        free_aside(LIST_ENTRY(l, struct aside, in_queue));
+        free_read(LIST_ENTRY(l, struct pooled_read, in_queue));
     in->is_over = true;
     for (int i = 0; i < READERS; i++)
         if (in->slots[i].now) {
@@ -246,5 +247,5 @@ void asides_destroy(struct asides *in)
             atomic_store(&in->slots[i].now->cancel, 1);
         }
     if (in->n_running == 0)
-        free_asides(in);
+        free_read_pool(in);
 }

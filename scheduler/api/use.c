@@ -57,7 +57,7 @@ static bool read_period(struct request *q, struct use_of *of)
     return false;
 }
 
-static int use_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
+static int use_read(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
     const struct use_of *u = &((struct asked *)of)->of;
     size_t n = u->step_ms > 0 ? (size_t)((u->to.ms - u->from.ms + u->step_ms - 1) / u->step_ms) : 0;
@@ -83,5 +83,5 @@ void api_use(struct request *q)
     STR_COPY(a.pool, pool ? pool : "");
     kept = mem_dup(&a, sizeof(a));
     kept->of.pool = pool ? kept->pool : NULL;
-    api_aside(q->api, q->x, q->caller.user, API_ASIDE_WAIT_MS, use_aside, kept, free);
+    read_pool_run(q->api, q->x, q->caller.user, READ_POOL_WAIT_MS, use_read, kept, free);
 }

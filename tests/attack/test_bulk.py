@@ -16,7 +16,7 @@ from belayd import LONG_READ, WAIT_S, Belayd  # noqa: E402
 
 CROWD = 300
 WAITING_MAX = 64  # TURNS_PER_USER_MAX
-READ_MAX = 2 + 8  # READERS, ASIDES_PER_USER_MAX
+READ_MAX = 2 + 8  # READERS, READ_POOL_PER_USER_MAX
 JOBS = 300
 # Waiting requests that are answered before another user's: in order of arrival it would be all of
 # them.

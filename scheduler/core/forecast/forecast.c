@@ -314,7 +314,7 @@ static void add_shape(
                                             : runtimes_of_account(p->m, s->account));
 }
 
-static void add_aside(struct picture *p, struct map *lots, const struct allowance *w,
+static void add_read(struct picture *p, struct map *lots, const struct allowance *w,
     const struct asker *a, int64_t *left)
 {
     for (const struct shape *s = queue_first_throttled(w); s; s = queue_next_throttled(s)) {
@@ -338,7 +338,7 @@ static void gather_lots(struct picture *p, const struct asker *a)
         add_shape(p, &lots, s, false, &b);
     }
     for (size_t k = 1; k < (size_t)p->n_groups; k++)
-        add_aside(p, &lots, p->groups[k].of, a, &left);
+        add_read(p, &lots, p->groups[k].of, a, &left);
     p->mine = new_lot(p, a->shape, a->at);
     p->lots[p->mine].left = 1;
     p->lots[p->mine].from_ms = 0;
