@@ -130,8 +130,8 @@ class Options(unittest.TestCase):
 
     def test_the_manual_lists_the_keys_of_update(self):
         section = manual.read("docs/man/belay.1").split("\n.Ss belay update ")[1]
-        waits, runs = section.split("\n.Ss ")[0].split("\nOf a job that runs:\n")
-        waits = waits.split("\nOf a job that waits:\n")[1]
+        waits, runs = section.split("\n.Ss ")[0].split("\nFor a running job:\n")
+        waits = waits.split("\nFor a pending job:\n")[1]
         keys = {row["key"]: row for row in TABLE if "key" in row}
         members = {row["name"]: row for row in TABLE if row["changes"]}
         running = {
