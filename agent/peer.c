@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define CONNECT_MS 10000
 
@@ -65,12 +66,27 @@ static int told_error(const struct http_reply *reply, struct err *e)
     return rc;
 }
 
-int peer_check(const struct err *failed, const struct http_reply *reply, struct err *e)
+/* Without an answer, "denied" is this side's refusal of belayd's certificate. belayd has refused
+ * nothing, so this is tried again like a belayd that is away. */
+static int not_answered(const struct err *failed, struct err *e)
 {
-    if (failed) {
+    bool is_early = strstr(failed->text, "not yet valid") != NULL;
+    bool is_late = strstr(failed->text, "expired") != NULL;
+    if (failed->kind != ERR_DENIED) {
         *e = *failed;
         return failed->kind;
     }
+    return err_set(e, ERR_UNAVAILABLE, "this agent does not accept belayd's certificate%s: %s",
+        is_early  ? ", which is not valid yet by this machine's clock: set the clock that is wrong"
+        : is_late ? ", which has ended by this machine's clock: set the clock if it is wrong"
+                  : "",
+        failed->text);
+}
+
+int peer_check(const struct err *failed, const struct http_reply *reply, struct err *e)
+{
+    if (failed)
+        return not_answered(failed, e);
     if (reply->status == 200)
         return 0;
     int rc = told_error(reply, e);

@@ -21,7 +21,8 @@ struct http_call *peer_post(const struct peer *p, const char *path, const void *
     int64_t timeout_ms, http_done_fn done, void *ctx);
 
 /* Returns 0 for a 200. Otherwise fills e, with belayd's error text if the reply has one: ERR_DENIED
- * for 401 and 403, ERR_NOT_FOUND only if belayd itself said so. */
+ * for 401 and 403 only, ERR_NOT_FOUND only if belayd itself said so, ERR_UNAVAILABLE if this side
+ * does not accept belayd's certificate. */
 int peer_check(const struct err *failed, const struct http_reply *reply, struct err *e);
 
 #endif

@@ -77,7 +77,7 @@ static int64_t retry_cap_ms(const struct uplink *u)
     return u->lease_ms > 0 && u->lease_ms / 3 < RETRY_CAP_MS ? u->lease_ms / 3 : RETRY_CAP_MS;
 }
 
-static void on_failure(struct uplink *u, const struct err *e)
+static void on_failure(struct uplink *u, const struct err *e, bool is_answer)
 {
     u->dirty = true;
     if (timer_is_running(&u->retry))
@@ -85,8 +85,8 @@ static void on_failure(struct uplink *u, const struct err *e)
     if ((e->kind == ERR_DENIED || e->kind == ERR_NOT_FOUND) && u->refused(u->ctx, e))
         return;
     int64_t wait_ms = prng_backoff_ms(u->prng, u->failures++, RETRY_BASE_MS, retry_cap_ms(u));
-    log_warn("belayd cannot be reached", log_s("server", u->peer->config->server), log_err(e),
-        log_i("retry_in_ms", wait_ms));
+    log_warn(is_answer ? "belayd answered with an error" : "belayd cannot be reached",
+        log_s("server", u->peer->config->server), log_err(e), log_i("retry_in_ms", wait_ms));
     timer_start(u->timers, &u->retry, wait_ms);
 }
 
@@ -110,7 +110,7 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
         /* belayd is unavailable, but running */
         if (reply && (e.kind == ERR_NO_SPACE || e.kind == ERR_UNAVAILABLE))
             u->heard = clock_mono(u->timers->clock);
-        on_failure(u, &e);
+        on_failure(u, &e, reply != NULL);
     } else {
         take_desired(u, &d);
         wire_desired_deinit(&d);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
 
 #define NO_SPACE "{\"error\":{\"kind\":\"no-space\",\"text\":\"the disk is full\"}}"
@@ -109,6 +110,75 @@ static void one_that_does_not_answer_or_does_not_want_us_is_not(void **state)
     assert_int_equal(heard_after(200, "nonsense"), 1000);
 }
 
+struct heard {
+    bool refused, answered, unreached;
+};
+
+static struct heard heard;
+
+static bool note_refused(void *ctx, const struct err *e)
+{
+    (void)ctx, (void)e;
+    heard.refused = true;
+    return true;
+}
+
+static void note_line(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx, (void)level;
+    heard.answered = heard.answered || strstr(line, "belayd answered with an error");
+    heard.unreached = heard.unreached || strstr(line, "belayd cannot be reached");
+}
+
+static struct heard hears_of(enum err_kind error, int status, const char *body)
+{
+    struct link_rig r;
+    heard = (struct heard){0};
+    rig_init(&r);
+    r.link.refused = note_refused;
+    log_set_level(LOG_WARN);
+    log_set_sink(note_line, NULL);
+    if (error)
+        fake_http_add_error(&r.http, error);
+    else
+        fake_http_add(&r.http, status, body);
+    uplink_start(&r.link);
+    r.http.silent = true;
+    vtimers_advance(&r.vt, 1);
+    log_set_sink(NULL, NULL);
+    log_set_level(LOG_ERROR);
+    rig_deinit(&r);
+    return heard;
+}
+
+/* Of a refused certificate the agent forgets who it is, and joins again. */
+static void only_an_answer_of_belayd_refuses_this_node(void **state)
+{
+    (void)state;
+    assert_true(hears_of(ERR_NONE, 403, DENIED).refused);
+    struct heard h = hears_of(ERR_DENIED, 0, NULL); /* belayd's certificate fails the check here */
+    assert_false(h.refused);
+    assert_true(h.unreached);
+    h = hears_of(ERR_NONE, 507, NO_SPACE);
+    assert_true(h.answered);
+    assert_false(h.refused || h.unreached);
+}
+
+static void a_certificate_of_another_time_is_told_with_the_clock(void **state)
+{
+    struct err failed, e;
+    (void)state;
+    err_set(&failed, ERR_DENIED, "x: SSL certificate problem: certificate is not yet valid");
+    assert_int_equal(peer_check(&failed, NULL, &e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "this machine's clock"));
+    err_set(&failed, ERR_DENIED, "x: SSL certificate problem: certificate has expired");
+    assert_int_equal(peer_check(&failed, NULL, &e), ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "this machine's clock"));
+    err_set(&failed, ERR_DENIED, "x: SSL certificate problem: self-signed certificate");
+    assert_int_equal(peer_check(&failed, NULL, &e), ERR_UNAVAILABLE);
+    assert_null(strstr(e.text, "clock"));
+}
+
 static void while_belayd_is_full_the_link_is_never_silent_for_long(void **state)
 {
     (void)state;
@@ -158,6 +228,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_belayd_in_trouble_is_heard_of),
         cmocka_unit_test(one_that_does_not_answer_or_does_not_want_us_is_not),
+        cmocka_unit_test(only_an_answer_of_belayd_refuses_this_node),
+        cmocka_unit_test(a_certificate_of_another_time_is_told_with_the_clock),
         cmocka_unit_test(while_belayd_is_full_the_link_is_never_silent_for_long),
         cmocka_unit_test(a_belayd_that_was_away_is_tried_three_times_a_lease),
     };
