@@ -209,6 +209,11 @@ static int open_state(struct daemon *d, struct err *e)
         rc = keyring_open(d->config, d->meta.cluster_uid, &d->keyring, e);
     if (rc == 0)
         rc = bundles_open(&d->bundles, e);
+    if (rc == ERR_NO_SPACE)
+        err_set(e, ERR_NO_SPACE,
+            "the disk of the state directory %s is full: free some space there, for instance by "
+            "moving old output of jobs out of %s, and start belayd again: %s",
+            d->config->state_dir, logs, e->text);
     free(path);
     free(logs);
     return rc;

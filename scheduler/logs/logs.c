@@ -15,11 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define JOBS_A_DIR 1000
 #define SEAM_MAX 512
 #define TAIL_PIECE (256 << 10)
+
+/* Space that output leaves for commits: an eighth of a small disk, at most so much of a large one */
+#define RESERVE_MAX (256LL << 20)
+#define RESERVE_SHARE 8
+/* Nothing is left, and output did not take it: nothing is cut, agents keep theirs for the moment */
+#define NO_ROOM (64LL << 10)
 
 #define CUT_SUFFIX ".cut"
 #define CUT_LINE                                                                                   \
@@ -245,6 +252,20 @@ struct piece {
     char why[128]; /* the reason of the cut */
 };
 
+/* Keeps room for commits, so that a job whose output fills the disk can still be cancelled. */
+static void leave_reserve(struct piece *x)
+{
+    struct statvfs v;
+    if (!x->p || statvfs(x->l->dir, &v) != 0)
+        return;
+    int64_t total = (int64_t)(v.f_blocks * v.f_frsize), free = (int64_t)(v.f_bavail * v.f_frsize);
+    int64_t reserve = total / RESERVE_SHARE < RESERVE_MAX ? total / RESERVE_SHARE : RESERVE_MAX;
+    if (free < NO_ROOM || free - x->kept >= reserve)
+        return;
+    x->kept = 0;
+    snprintf(x->why, sizeof(x->why), "the disk of belayd's state directory is almost full");
+}
+
 /* Computes how much of it is kept after `size` bytes. */
 static void find_room(struct piece *x, struct db_reader *r, int64_t size)
 {
@@ -272,6 +293,7 @@ static void find_room(struct piece *x, struct db_reader *r, int64_t size)
         snprintf(x->why, sizeof(x->why),
             "this attempt has reached the limit of stored output for an attempt (4 GiB)");
     }
+    leave_reserve(x);
 }
 
 /* The line is written before the mark, so that output is never cut without an explanation. */

@@ -99,6 +99,7 @@ class FullDisk(unittest.TestCase):
             d.start(wait=False)  # there is no room to begin
             self.assertEqual(d.process.wait(WAIT_S), 1)
             self.assertRegex(d.log().splitlines()[-1], "cannot start.*(no space|full|No space)")
+            self.assertIn("state directory %s is full: free some" % d.state, d.log())
             disk.free()
             d.start()
             self.assertEqual(disk.names(), {"before%d" % i for i in range(20)})
@@ -141,6 +142,54 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(
                 d.call("GET", "/api/v1/jobs/%d/logs" % job)[1], b"a" * 5000 + b"b" * 200000
             )
+
+
+class Output(unittest.TestCase):
+    def test_output_leaves_room_for_commits(self):
+        with Disk() as disk:
+            d, keys = disk.d, Keys(disk.d)
+            key = keys.key()
+            body = {
+                "token": d.token(kind="join", pool="base"),
+                "csr_pem": keys.request(key),
+                "host": "n",
+                "version": "1",
+                "cpus": 1,
+                "memory_mib": 1,
+            }
+            joined = d.call("POST", "/agent/v1/join", body, tls=True)[1]
+            cert = (keys.save(joined["cert_pem"]), key)
+            job = d.submit()
+            running = {"job": job, "attempt": 1, "phase": "running", "started_at": 1}
+            sync = {"incarnation": 1, "notice": {}, "attempts": [running]}
+            self.assertEqual(
+                d.call("POST", "/agent/v1/sync", {**sync, "seq": 1}, cert=cert)[0], 200
+            )
+            size, pieces = 0, 0
+            while size < 1 << 40 and pieces < 24 * 5:  # 24 MiB
+                status, reply, _ = d.call(
+                    "POST",
+                    "/agent/v1/output/%d/1?offset=%d" % (job, size),
+                    os.urandom(200000),
+                    cert=cert,
+                )
+                self.assertEqual(status, 200, reply)
+                size, pieces = reply["size"], pieces + 1
+            self.assertEqual(size, 1 << 50, "it was cut")
+            log = d.call("GET", "/api/v1/jobs/%d/logs?tail=3" % job)[1]
+            self.assertIn(b"state directory is almost full", log)
+            other = d.submit(name="other")
+            self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % job)[0], 200)
+            ended = {**running, "phase": "ended", "end": "killed", "ended_at": 2}
+            status, reply, _ = d.call(
+                "POST", "/agent/v1/sync", {**sync, "seq": 2, "attempts": [ended]}, cert=cert
+            )
+            self.assertEqual(status, 200, reply)
+            d.kill()
+            d.start()
+            self.assertEqual(d.call("GET", "/api/v1/jobs/%d" % other)[0], 200)
+            state = d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["state"]
+            self.assertNotIn(state, ("pending", "running"))
 
 
 if __name__ == "__main__":
