@@ -22,7 +22,8 @@
 #define SEAM_MAX 512
 #define TAIL_PIECE (256 << 10)
 
-/* Space that output leaves for commits: an eighth of a small disk, at most so much of a large one */
+/* Space that output leaves for commits: an eighth of a small disk, at most so much of a large one.
+ */
 #define RESERVE_MAX (256LL << 20)
 #define RESERVE_SHARE 8
 /* Nothing is left, and output did not take it: nothing is cut, agents keep theirs for the moment */
