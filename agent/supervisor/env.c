@@ -147,8 +147,7 @@ static void add_belay(struct list_of_env *l, const struct task_env *t)
     put_path(l, "BELAY_CHECKPOINT_DIR", t->dir, t->checkpoint);
     put_path(l, "BELAY_CONTROL_DIR", t->dir, "control");
     put_path(l, "BELAY_NOTICE_FILE", t->dir, "control/notice");
-    if (t->spec->job_token)
-        put_path(l, "BELAY_JOB_FILE", t->dir, t->spec->image ? "control/" TASK_JOB : TASK_JOB);
+    put_path(l, "BELAY_JOB_FILE", t->dir, t->spec->image ? "control/" TASK_JOB : TASK_JOB);
     put_number(l, "BELAY_RESTORED", t->restored);
     put_number(l, "BELAY_GRACE_S", t->grace_ms / 1000);
     char *nodes = node_list(t);

@@ -114,7 +114,7 @@ static int make_token(const struct task *t, const struct job_user *u, struct err
     if (t->spec->image)
         return put_secret(t, u, TASK_JOB, v, e);
     char *text = json_dump_text(v), *path = mem_printf("%s/" TASK_JOB, t->dir);
-    int rc = record_put_new(path, text, strlen(text), 0400, e);
+    int rc = record_put_new(path, text, strlen(text), 0600, e);
     if (!rc)
         rc = own(u, path, e);
     explicit_bzero(text, strlen(text));

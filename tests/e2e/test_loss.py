@@ -93,7 +93,7 @@ class Loss(unittest.TestCase):
             l.wait_log(job, "^step 20 ")
             self.assertEqual(
                 l.belay("checkpoint", "save", str(job)),
-                "job %d is asked for a checkpoint, and goes on\n" % job,
+                "job %d was asked for a checkpoint and keeps running\n" % job,
             )
             l.wait_event(job, "saved")
             before = l.job(job)

@@ -79,7 +79,7 @@ class Volumes(unittest.TestCase):
                 r"(?m)^%s +- +aws +us-east-1[ab] +gp3 +yes +200 +0.08 +list price, us-east-1 +\S+ +\$0.5257$"
                 % found["name"],
             )
-            self.assertIn("1 thing that nobody has touched for 0ms: $0.5257 a day.", said)
+            self.assertIn("1 item unused for 0ms: $0.5257 a day.", said)
             self.assertIn("belay deletes none", said)
             self.check_refused(lab)
             lab.stop_belayd()  # which caches the answer for some minutes
