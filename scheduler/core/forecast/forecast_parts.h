@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What forecast.c and run.c share: the picture that is taken of the model, and one play of it.
+ * What forecast.c, picture.c and run.c share: the picture that is taken of the model, and one play
+ * of it.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_FORECAST_PARTS_H
 #define BELAY_SCHEDULER_CORE_FORECAST_FORECAST_PARTS_H
@@ -10,6 +11,7 @@
 #include "scheduler/core/forecast/forecast.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/queue.h"
 
 #define GROUPS_MAX 64 /* allowances that are limited; what is beyond them counts as without */
 #define HISTORIES 4   /* of each lot */
@@ -165,6 +167,16 @@ struct before {
 /* left: how many jobs may still be looked at one by one. */
 struct before queue_before(
     const struct model *m, const struct shape *s, struct place at, int64_t *left);
+
+/* Where a job stands in the queue. */
+static inline struct place job_place(const struct model *m, const struct job *j)
+{
+    return (struct place){job_place_16(m, j), j->row.id};
+}
+
+/* For who asks; of a zeroed picture that has its model and moment. */
+void picture_take(struct picture *p, const struct asker *a);
+void picture_destroy(struct picture *p); /* and what it is in */
 
 /* From the picture, which stays as it is. latest: all run to their limits. */
 struct forecast_result forecast_run(
