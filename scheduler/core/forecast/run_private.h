@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What run.c, run_room.c, run_reserve.c and run_machines.c share: the state of one run of a
+ * forecast.
+ */
+#ifndef BELAY_SCHEDULER_CORE_FORECAST_RUN_PRIVATE_H
+#define BELAY_SCHEDULER_CORE_FORECAST_RUN_PRIVATE_H
+
+#include "scheduler/core/forecast/forecast_parts.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/queue/queue.h"
+
+#define AGAIN_MAX 64
+
+/* The end of a run. */
+struct due {
+    int64_t at_ms;
+    int32_t run;
+};
+
+struct forecast_run {
+    const struct picture *p;
+    struct prng prng;
+    bool latest;
+    int64_t t_ms, work;
+    struct slot *slots;
+    size_t n_slots;
+    struct run *runs;
+    size_t n_runs;
+    struct due *heap;
+    size_t n_heap; /* the first on top */
+    struct lot lots[FORECAST_LOTS];
+    struct group groups[GROUPS_MAX];
+    int64_t licences[LICENCES_MAX];
+    struct room *room, all;    /* by the index of a pool */
+    int64_t left_w[RACKS_MAX]; /* by the index of a rack */
+    int32_t look[LOOK_MAX], n_look;
+    int32_t again[AGAIN_MAX], n_again; /* slots to be looked at once more */
+    int32_t n_reserved;
+    int64_t epoch; /* grows when there may be other nodes to keep */
+    size_t n_launched;
+    struct forecast_result done;
+    bool is_done;
+};
+
+/* ---- run.c ---- */
+
+/* Something that is to happen, which is no run. */
+void run_remind(struct forecast_run *s, int32_t slot, int64_t at_ms);
+
+/* ---- run_room.c ---- */
+
+/* The lot could be there, were it empty. */
+static inline bool run_may(const struct forecast_run *s, const struct slot *c, int32_t lot)
+{
+    return s->p->node_class[c->node_class].may[lot / 64] >> (lot % 64) & 1;
+}
+
+/* Some of the lot wait now. */
+static inline bool run_waits(const struct forecast_run *s, const struct lot *l)
+{
+    return l->left > 0 && l->from_ms <= s->t_ms;
+}
+
+/* What one of the shape has of the slot. */
+static inline const struct resources *run_takes(
+    const struct forecast_run *s, const struct slot *c, const struct shape *of)
+{
+    return shape_takes(of, &s->p->node_class[c->node_class].total);
+}
+
+/* When what begins then, with that limit, is over at the latest. */
+static inline int64_t run_limit_end(int64_t from_ms, int64_t limit_ms)
+{
+    return limit_ms > 0 ? from_ms + limit_ms : NEVER_MS;
+}
+
+/* Who waits as a goes before who waits as b. */
+static inline bool run_stands_before(const struct lot *a, const struct lot *b)
+{
+    return place_order(a->place, b->place) < 0;
+}
+
+/* Where its machine is, or comes from. */
+static inline const struct pool *run_pool_of(const struct slot *c, const struct picture *p)
+{
+    const struct node_class *k = &p->node_class[c->node_class];
+    return k->node ? k->node->pool : k->offer->pool;
+}
+
+/* What one of the shape pays an hour there. */
+int64_t run_price_of(const struct forecast_run *s, const struct slot *c, const struct shape *of);
+
+/* One more of the lot there (NULL: anywhere) is above a limit of its user or team. */
+bool run_exceeds(const struct forecast_run *s, const struct lot *l, const struct slot *c);
+
+/* Not so many are free as one of the lot needs. */
+bool run_lacks_licences(const struct forecast_run *s, const struct lot *l);
+
+/* The rack that its machine stands in; NULL: none. */
+const struct rack *run_rack_of(
+    const struct forecast_run *s, const struct slot *c, const struct rack_nodes **ret_kind);
+
+/* sign 1: one of the shape begins there; -1: one has ended, and what it took is free again. */
+void run_take_power(
+    struct forecast_run *s, const struct slot *c, const struct shape *of, int64_t sign);
+
+/* For one of the shape on each of these slots. */
+bool run_have_power(
+    const struct forecast_run *s, const int32_t *slots, int32_t n, const struct shape *of);
+
+/* There is room and power for one of the lot, and nothing else keeps it from there. */
+bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t lot);
+
+/* The first of who the slot is kept for would still start by then, with this one there. */
+bool run_leaves_room(const struct forecast_run *s, const struct slot *c, const struct lot *l);
+
+/* It takes work now, and the lot may pass who it is kept for. */
+bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t lot);
+
+/* ---- run_reserve.c ---- */
+
+/* Among the slots that had something end last; for a gang that needs many, and finds too few there,
+ * among all. */
+void run_reserve(struct forecast_run *s, int32_t lot);
+
+/* Nothing is kept for it any more; harmless if nothing was. */
+void run_unreserve(struct forecast_run *s, int32_t lot);
+
+/* ---- run_machines.c ---- */
+
+/* For all that waits, what it needs and may have. */
+void run_launch_all(struct forecast_run *s);
+
+/* The pool, if it is one that launches; or NULL. */
+const struct pool_row *run_elastic(const struct forecast_run *s, const struct slot *c);
+
+/* Nothing fits there any more: it may make room for another machine. */
+void run_end_if_idle(struct forecast_run *s, int32_t slot);
+
+#endif

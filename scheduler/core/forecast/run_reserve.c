@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The slots that are kept for the first of those who wait in a run of a forecast (run.c), as the
+ * planner keeps nodes (placement/reserve.c).
+ */
+#include "scheduler/core/forecast/run_private.h"
+
+#include "base/mem.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/queue/queue.h"
+#include <stdlib.h>
+
+#define SORT_MAX 256 /* runs of a node that are told apart */
+
+static void look_again(struct forecast_run *s, int32_t slot)
+{
+    if (s->n_again < AGAIN_MAX)
+        s->again[s->n_again++] = slot;
+}
+
+void run_unreserve(struct forecast_run *s, int32_t lot)
+{
+    struct lot *l = &s->lots[lot];
+    l->looked = 0;
+    if (!l->has_reserved)
+        return;
+    l->has_reserved = false;
+    s->epoch++;
+    s->n_reserved--;
+    for (int32_t c = l->kept, next; c != NOBODY; c = next) {
+        next = s->slots[c].next_kept;
+        s->slots[c].kept_for = NOBODY;
+        look_again(s, c);
+    }
+}
+
+struct by_limit {
+    int64_t at_ms;
+    const struct resources *need;
+};
+
+static int compare_limits(const void *a, const void *b)
+{
+    int64_t x = ((const struct by_limit *)a)->at_ms, y = ((const struct by_limit *)b)->at_ms;
+    return (x > y) - (x < y);
+}
+
+/* When it has room there by the limits of what runs; 0: now. */
+static int64_t room_at(const struct forecast_run *s, const struct slot *c, const struct lot *l)
+{
+    struct by_limit ends[SORT_MAX];
+    struct resources free = c->free;
+    const struct resources *need = run_takes(s, c, l->shape);
+    size_t n = 0;
+    int64_t at = 0;
+    if (c->open_ms > s->t_ms)
+        at = c->open_ms;
+    if (resources_fit(need, &free))
+        return at;
+    for (int32_t r = c->first; r != NOBODY && n < SORT_MAX; r = s->runs[r].next)
+        ends[n++] = (struct by_limit){s->runs[r].limit_ms, run_takes(s, c, s->runs[r].shape)};
+    qsort(ends, n, sizeof ends[0], compare_limits);
+    for (size_t k = 0; k < n && !resources_fit(need, &free); k++) {
+        resources_give(&free, ends[k].need);
+        at = ends[k].at_ms;
+    }
+    return at;
+}
+
+struct option {
+    int64_t at_ms;
+    int32_t slot;
+};
+
+static int compare_options(const void *a, const void *b)
+{
+    const struct option *x = a, *y = b;
+    int by_time = (x->at_ms > y->at_ms) - (x->at_ms < y->at_ms);
+    return by_time ? by_time : (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+static bool may_be_kept(const struct forecast_run *s, const struct slot *c, int32_t lot)
+{
+    const struct lot *l = &s->lots[lot];
+    return c->open_ms < NEVER_MS && run_may(s, c, lot) &&
+           (c->kept_for == NOBODY || run_stands_before(l, &s->lots[c->kept_for]));
+}
+
+static void keep(struct forecast_run *s, int32_t lot, const struct option *o, int32_t n)
+{
+    s->lots[lot].kept = NOBODY;
+    for (int32_t k = 0; k < n; k++) {
+        struct slot *c = &s->slots[o[k].slot];
+        if (c->kept_for != NOBODY)
+            run_unreserve(s, c->kept_for);
+        c->kept_for = lot;
+        c->until_ms = o[n - 1].at_ms;
+        c->next_kept = s->lots[lot].kept;
+        s->lots[lot].kept = o[k].slot;
+    }
+    s->lots[lot].has_reserved = true;
+    s->n_reserved++;
+}
+
+/* Where it can start the earliest: as many of these slots as it needs, sorted, in the pool that has
+ * enough of them first. */
+static int32_t choose(
+    const struct forecast_run *s, const struct lot *l, struct option *options, size_t n)
+{
+    qsort(options, n, sizeof *options, compare_options);
+    for (size_t k = 0; k < n; k++) {
+        const struct pool *pool = run_pool_of(&s->slots[options[k].slot], s->p);
+        int32_t same = 0;
+        for (size_t i = 0; i <= k && same < l->nodes; i++)
+            same += run_pool_of(&s->slots[options[i].slot], s->p) == pool;
+        if (same < l->nodes)
+            continue;
+        size_t chosen = 0;
+        for (size_t i = 0; i <= k; i++)
+            if (run_pool_of(&s->slots[options[i].slot], s->p) == pool)
+                options[chosen++] = options[i];
+        return l->nodes;
+    }
+    return 0;
+}
+
+/* Among the slots that had something end last; for a gang that needs many, and finds too few there,
+ * among all. */
+void run_reserve(struct forecast_run *s, int32_t lot)
+{
+    struct lot *l = &s->lots[lot];
+    bool all = l->nodes * 4 > LOOK_MAX;
+    l->looked = s->epoch;
+    for (int tries = 0; tries < 2 && !l->has_reserved; tries++, all = true) {
+        size_t max = all ? s->n_slots : (size_t)s->n_look, n = 0;
+        struct option *options = mem_array(max + 1, sizeof *options);
+        for (size_t k = 0; k < max; k++) {
+            int32_t at = all ? (int32_t)k : s->look[k];
+            if (may_be_kept(s, &s->slots[at], lot))
+                options[n++] = (struct option){room_at(s, &s->slots[at], l), at};
+        }
+        s->work += 1 + (int64_t)max / 64;
+        if (choose(s, l, options, n) > 0)
+            keep(s, lot, options, l->nodes);
+        free(options);
+        if (all || l->nodes == 1)
+            return;
+    }
+}
