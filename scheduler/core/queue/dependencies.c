@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pending jobs that are not in the queue: held, not to begin yet, or after other jobs. What a job
- * depends on is kept from both ends while it is open, so that the start or the end of a job costs
- * what depends on it and nothing else.
+ * Jobs after other jobs. What a job depends on is kept from both ends while it is open, so that the
+ * start or the end of a job costs what depends on it and nothing else. How a job waits and becomes
+ * eligible is in eligible.c, jobs that wait for those of their name in namesakes.c.
  *
  * A dependency that no longer can come true is found when it is submitted, and refused; or later,
  * and then its job is ended by a decision of its own: a long chain is a row of decisions, not a
  * recursion.
  */
-#include "scheduler/core/deadline/procurement.h"
-#include "scheduler/core/lifecycle/drill.h"
-#include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
@@ -19,75 +16,13 @@
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/array_dependencies.h"
 #include "scheduler/core/queue/arrays.h"
-#include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
-#include "scheduler/core/queue/queue.h"
-#include "scheduler/core/queue/windows.h"
+#include "scheduler/core/queue/dependencies_private.h"
 
 #include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-
-struct namesakes {
-    struct list jobs; /* the newest first */
-};
-
-static int compare_begin(const void *key, const struct tree_link *l)
-{
-    const struct job_side *a = key, *b = TREE_ENTRY(l, struct job_side, by_begin);
-    int by_time = tree_order(a->not_before.ms, b->not_before.ms);
-    return by_time ? by_time : tree_order(a->job->row.id, b->job->row.id);
-}
-
-/* ---- jobs of one name ---- */
-
-#define NAMESAKES_KEY_MAX (2 * CORE_NAME_MAX)
-
-static void namesakes_key(const struct job_row *r, char *out)
-{
-    char *at = stpcpy(out, r->user);
-    *at++ = '\n';
-    stpcpy(at, r->spec.name);
-}
-
-static struct namesakes *namesakes_find(const struct model *m, const struct job_row *r)
-{
-    char key[NAMESAKES_KEY_MAX];
-    namesakes_key(r, key);
-    return smap_get(&m->queue.namesakes, key);
-}
-
-void dependencies_adopt(struct model *m, struct job *j)
-{
-    char key[NAMESAKES_KEY_MAX];
-    namesakes_key(&j->row, key);
-    struct namesakes *s = smap_get(&m->queue.namesakes, key);
-    if (!s) {
-        s = mem_alloc(sizeof *s);
-        smap_put(&m->queue.namesakes, key, s);
-    }
-    LIST_FOREACH (&s->jobs, l)
-        if (LIST_ENTRY(l, struct job, namesake)->row.id < j->row.id) {
-            list_insert_before(l, &j->namesake);
-            return;
-        }
-    list_push_back(&s->jobs, &j->namesake);
-}
-
-static void dependencies_disown(struct model *m, struct job *j)
-{
-    if (!link_is_in(&j->namesake))
-        return; /* a task: its array is */
-    struct namesakes *s = namesakes_find(m, &j->row);
-    link_remove(&j->namesake);
-    if (!list_is_empty(&s->jobs))
-        return;
-    char key[NAMESAKES_KEY_MAX];
-    namesakes_key(&j->row, key);
-    free(smap_remove(&m->queue.namesakes, key));
-}
 
 /* ---- dependencies ---- */
 
@@ -154,7 +89,7 @@ static struct dependency *dependency_add(
     return d;
 }
 
-static void dependency_move(struct model *m, struct dependency *d, enum depend_state to)
+void dependency_move(struct model *m, struct dependency *d, enum depend_state to)
 {
     int state = (int)d->row.state;
     count(d, -1);
@@ -215,30 +150,10 @@ void dependencies_met(struct model *m, struct dependency *d)
 }
 
 /* For something else than tasks of others do for its own. */
-static bool waits_for_jobs(const struct job *j)
+bool dependencies_wait_for_jobs(const struct job *j)
 {
     const struct link *last = list_last(&job_side(j)->depends);
     return last && !is_of_tasks(LIST_ENTRY(last, struct dependency, of_job));
-}
-
-static void stop_waiting(struct model *m, struct job *j)
-{
-    m->queue.n_waiting -= j->is_waiting;
-    j->is_waiting = false;
-    if (j->side)
-        tree_remove(&m->queue.by_begin, &j->side->by_begin);
-}
-
-bool job_has_to_begin(const struct job *j)
-{
-    return j->side && tree_has(&j->side->by_begin);
-}
-
-static void start_waiting(struct model *m, struct job *j)
-{
-    m->queue.n_waiting++;
-    j->is_waiting = true;
-    gang_let_go(m, j);
 }
 
 static void not_before(struct job *j, struct wall started_at, int64_t delay_ms)
@@ -247,8 +162,7 @@ static void not_before(struct job *j, struct wall started_at, int64_t delay_ms)
         j->row.spec.begin_at.ms = started_at.ms + delay_ms; /* WALL_NONE is before all */
 }
 
-static void dependency_ends(
-    struct model *m, struct dependency *d, enum depend_state as, struct stamp now)
+void dependency_ends(struct model *m, struct dependency *d, enum depend_state as, struct stamp now)
 {
     struct job *j = d->job;
     if (d->row.kind == DEPEND_AFTER && as == DEPEND_MET) {
@@ -259,8 +173,8 @@ static void dependency_ends(
     if (as == DEPEND_MET && j->row.spec.depends_any)
         drop_all(m, j);
     dependencies_note_unmeetable(m, j);
-    if (!waits_for_jobs(j)) {
-        stop_waiting(m, j);
+    if (!dependencies_wait_for_jobs(j)) {
+        dependencies_stop_waiting(m, j);
         job_enqueue(m, j, now);
     }
 }
@@ -414,39 +328,7 @@ int dependencies_check(const struct model *m, const struct event *submit, struct
     return 0;
 }
 
-bool job_waits_for_name(const struct job *j)
-{
-    LIST_FOREACH (&job_side(j)->depends, l)
-        if (LIST_ENTRY(l, struct dependency, of_job)->row.kind == DEPEND_SINGLETON)
-            return true;
-    return false;
-}
-
-/* For all of them that were there before. */
-static bool waits_for_namesakes(const struct job *j)
-{
-    return !j->row.spec.depends_any && job_waits_for_name(j);
-}
-
 /* ---- for how many ---- */
-
-/* So many attach_namesakes would find for a job of that row and number. */
-static int64_t namesakes_before(const struct model *m, const struct job_row *r, int64_t id)
-{
-    const struct namesakes *same = namesakes_find(m, r);
-    int64_t n = 0;
-    if (!same)
-        return 0;
-    LIST_FOREACH (&same->jobs, l) {
-        const struct job *older = LIST_ENTRY(l, struct job, namesake);
-        if (older->row.id >= id)
-            continue;
-        n++;
-        if (waits_for_namesakes(older))
-            break;
-    }
-    return n;
-}
 
 static int64_t count_asked(
     const struct model *m, const struct job_row *r, int64_t id, const struct event *submit)
@@ -459,16 +341,6 @@ static int64_t count_asked(
         n += !is_name;
     }
     return n + (by_name ? namesakes_before(m, r, id) : 0);
-}
-
-static int64_t count_of_name(const struct job *j)
-{
-    int64_t n = 0;
-    LIST_FOREACH (&job_side(j)->depends, l) {
-        const struct dependency_row *r = &LIST_ENTRY(l, struct dependency, of_job)->row;
-        n += r->kind == DEPEND_SINGLETON && r->state == DEPEND_WAITS;
-    }
-    return n;
 }
 
 static int check_room(const struct account *a, int64_t more, struct err *e)
@@ -497,37 +369,17 @@ int dependencies_check_change(const struct model *m, const struct job *j, const 
     if (replaced)
         has = count_asked(m, becomes, j->row.id, replaced);
     else if (!str_eq(becomes->spec.name, j->row.spec.name) && job_waits_for_name(j))
-        has += namesakes_before(m, becomes, j->row.id) - count_of_name(j);
+        has += namesakes_before(m, becomes, j->row.id) - namesakes_waited_for(j);
     return check_room(to, to == j->account ? has - had : has, e);
 }
 
 /* ---- attached ---- */
 
 /* One that the job has not. */
-static void attach_row(struct model *m, struct job *j, const struct dependency_row *r)
+void dependency_attach(struct model *m, struct job *j, const struct dependency_row *r)
 {
     dependency_write(
         m, dependency_add(j, r, r->state == DEPEND_WAITS ? model_job(m, r->on) : NULL));
-}
-
-static void attach_namesake(struct model *m, struct job *j, int64_t on)
-{
-    attach_row(
-        m, j, &(struct dependency_row){.job = j->row.id, .on = on, .kind = DEPEND_SINGLETON});
-}
-
-/* Once there is one that itself waits for all before it, it stands for them. The job waits for none
- * of its name yet. */
-static void attach_namesakes(struct model *m, struct job *j)
-{
-    LIST_FOREACH (&namesakes_find(m, &j->row)->jobs, l) {
-        const struct job *older = LIST_ENTRY(l, struct job, namesake);
-        if (older->row.id >= j->row.id)
-            continue;
-        attach_namesake(m, j, older->row.id);
-        if (waits_for_namesakes(older))
-            return;
-    }
 }
 
 /* A user's list may name one twice; with another delay too, of which the first counts. */
@@ -558,7 +410,7 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
         if (a->kind == DEPEND_SINGLETON && is_asked_before(submit, i))
             continue;
         if (a->kind == DEPEND_SINGLETON) {
-            attach_namesakes(m, j);
+            namesakes_attach(m, j);
             met_one |= list_is_empty(&job_side(j)->depends);
             continue;
         }
@@ -568,7 +420,7 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
             continue;
         if (r.state != DEPEND_MET) {
             if (!is_asked_before(submit, i))
-                attach_row(m, j, &r);
+                dependency_attach(m, j, &r);
             continue;
         }
         if (wall_is_set(started))
@@ -581,46 +433,12 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
     dependencies_note_unmeetable(m, j);
 }
 
-/* ---- something else than at the submit ---- */
-
-/* The next that waits for all before it, for this one as well; or NULL. */
-static struct job *heir(const struct job *j)
-{
-    struct job *next = NULL;
-    LIST_FOREACH (&job_side(j)->dependents, l) {
-        const struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
-        if (d->row.kind == DEPEND_SINGLETON && !d->job->row.spec.depends_any &&
-            (!next || d->job->row.id < next->row.id))
-            next = d->job;
-    }
-    return next;
-}
-
-/* Who waits for all before it only by way of this one, which does not (any more), does so itself:
- * the next, and those behind that by way of it. So nothing is waited for more often than before. */
-static void pass_on(struct model *m, struct job *j)
-{
-    struct job *next = job_waits_for_name(j) ? heir(j) : NULL;
-    struct map has = {0}; /* what it waits for, of its name */
-    if (!next)
-        return;
-    LIST_FOREACH (&job_side(next)->depends, l) {
-        struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
-        if (d->row.kind == DEPEND_SINGLETON)
-            map_put(&has, d->row.on, d);
-    }
-    LIST_FOREACH (&job_side(j)->depends, l) {
-        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
-        if (d->row.kind == DEPEND_SINGLETON && d->on && !map_get(&has, d->row.on))
-            attach_namesake(m, next, d->row.on);
-    }
-    map_deinit(&has);
-}
+/* ---- no more ---- */
 
 /* It goes on, or ends, without what it waits for. */
 static void wait_no_more(struct model *m, struct job *j)
 {
-    pass_on(m, j);
+    namesakes_pass_on(m, j);
     drop_all(m, j);
 }
 
@@ -637,107 +455,9 @@ void dependencies_detach(struct model *m, struct job *j)
         array_dependencies_settle(m, j);
 }
 
-/* Those of its name wait for it no longer. */
-static void part_with_namesakes(struct model *m, struct job *j, struct stamp now)
-{
-    pass_on(m, j);
-    LIST_FOREACH (&job_side(j)->depends, l) {
-        struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
-        if (d->row.kind == DEPEND_SINGLETON)
-            dependency_move(m, d, DEPEND_DROPPED);
-    }
-    for (bool more = true; more;) {
-        more = false;
-        LIST_FOREACH (&job_side(j)->dependents, l) {
-            struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
-            if (d->row.kind != DEPEND_SINGLETON)
-                continue;
-            dependency_ends(m, d, DEPEND_DROPPED, now); /* and others of the same job */
-            more = true;
-            break;
-        }
-    }
-}
-
-/* The next that waits for all before it waits for this one as well, and those behind that by way of
- * it. */
-static void be_waited_for(struct model *m, struct job *j, const struct namesakes *s)
-{
-    struct job *next = NULL;
-    LIST_FOREACH (&s->jobs, l) {
-        struct job *newer = LIST_ENTRY(l, struct job, namesake);
-        if (newer->row.id > j->row.id && waits_for_namesakes(newer))
-            next = newer;
-    }
-    if (next)
-        attach_namesake(m, next, j->row.id);
-}
-
-void dependencies_rename(struct model *m, struct job *j, const char *name, struct stamp now)
-{
-    bool waits = job_waits_for_name(j);
-    if (!link_is_in(&j->namesake)) { /* a task: its array stands for it */
-        STR_COPY(j->row.spec.name, name);
-        return;
-    }
-    part_with_namesakes(m, j, now);
-    dependencies_disown(m, j);
-    STR_COPY(j->row.spec.name, name);
-    dependencies_adopt(m, j);
-    if (waits)
-        attach_namesakes(m, j);
-    be_waited_for(m, j, namesakes_find(m, &j->row));
-}
-
-/* ---- into the queue ---- */
-
-bool dependencies_is_kept_back(const struct job *j)
-{
-    return j->row.hold != HOLD_NONE || waits_for_jobs(j) || array_is_kept(j);
-}
-
-bool dependencies_set_not_before(struct model *m, struct job *j, struct wall now)
-{
-    struct wall at = window_not_before(m, &j->row, now);
-    bool early = at.ms > now.ms;
-    if (early || j->side)
-        job_make_side(j)->not_before = at;
-    return early;
-}
-
-void job_enqueue(struct model *m, struct job *j, struct stamp now)
-{
-    bool early = dependencies_set_not_before(m, j, now.wall);
-    if (dependencies_is_kept_back(j) || early) {
-        start_waiting(m, j);
-        if (!array_is_full(j)) /* or it has its turn as soon as one of its own has ended */
-            j->row.eligible_at = WALL_NONE;
-        if (!dependencies_is_kept_back(j))
-            tree_add(&m->queue.by_begin, &j->side->by_begin, j->side, compare_begin);
-    } else {
-        if (!wall_is_set(j->row.eligible_at))
-            j->row.eligible_at = now.wall;
-        gang_queued(m, j, now);
-        queue_add(m, j);
-        window_watch(m, j, now.wall);
-        model_note_rewind(m);
-    }
-    expiry_watch(m, j);
-    procurement_look(m, j, now);
-    touch_job(m, j);
-}
-
-void dependencies_withdraw(struct model *m, struct job *j)
-{
-    queue_remove(m, j);
-    gang_release(m, j);
-    stop_waiting(m, j);
-    window_leave(m, j);
-}
-
 void dependencies_ended(struct model *m, struct job *j, struct stamp now)
 {
-    stop_waiting(m, j);
+    dependencies_stop_waiting(m, j);
     meetable(j);
     wait_no_more(m, j);
     for (struct dependency *d; (d = first_dependent(j));)
@@ -746,7 +466,7 @@ void dependencies_ended(struct model *m, struct job *j, struct stamp now)
         dependency_ends(m, d, dependencies_judge(d->row.kind, j->row.end), now);
     if (j->array)
         array_dependencies_over(m, j, now);
-    dependencies_disown(m, j);
+    namesakes_disown(m, j);
 }
 
 struct mono dependencies_due(const struct model *m, struct stamp now, struct event *ret_event)
@@ -767,24 +487,6 @@ struct mono dependencies_due(const struct model *m, struct stamp now, struct eve
 }
 
 /* ---- events ---- */
-
-int apply_eligible(
-    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
-{
-    struct job *j = job_named(m, ev->eligible.job, e);
-    if (!j)
-        return ERR_NOT_FOUND;
-    ret_outcome->id = j->row.id;
-    if (!job_has_to_begin(j) || j->side->not_before.ms > ev->now.wall.ms)
-        return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " does not wait for its time to begin (any more)", j->row.id);
-    dependencies_withdraw(m, j);
-    job_enqueue(m, j, ev->now);
-    if (wall_is_set(j->row.eligible_at))
-        history(
-            m, ev->now, "eligible", (struct history_of){.job = j}, "its time to begin has come");
-    return 0;
-}
 
 /* The first that cannot come true, for people. */
 static void describe_never(const struct job *j, char *out, size_t size)
@@ -839,63 +541,6 @@ int apply_unmeetable(
     return 0;
 }
 
-int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
-{
-    struct job *j = job_named(m, ev->hold.job, e);
-    enum hold to = ev->hold.by_operator ? HOLD_OPERATOR : HOLD_USER;
-    if (!j)
-        return ERR_NOT_FOUND;
-    ret_outcome->id = j->row.id;
-    if (j->row.hold >= to)
-        return 0;
-    if (j->row.state == JOB_PENDING)
-        dependencies_withdraw(m, j);
-    j->row.hold = to;
-    touch_job(m, j);
-    if (j->row.state == JOB_PENDING)
-        job_enqueue(m, j, ev->now);
-    history(m, ev->now, "held", (struct history_of){.job = j}, "held by %s%s", ev->hold.by,
-        j->row.state == JOB_PENDING ? "" : ": it goes on, and is not started again");
-    return 0;
-}
-
-void dependencies_release(struct model *m, struct job *j, struct stamp now)
-{
-    if (j->row.state == JOB_PENDING)
-        dependencies_withdraw(m, j);
-    j->row.hold = HOLD_NONE;
-    j->row.no_progress = 0; /* somebody has seen to it */
-    touch_job(m, j);
-    if (j->row.state == JOB_PENDING)
-        job_enqueue(m, j, now);
-}
-
-int apply_release(
-    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
-{
-    struct job *j = job_named(m, ev->release.job, e);
-    if (!j)
-        return ERR_NOT_FOUND;
-    ret_outcome->id = j->row.id;
-    if (j->row.hold == HOLD_NONE && !ev->release.from_scratch)
-        return 0;
-    if (j->row.hold == HOLD_OPERATOR && !ev->release.by_operator)
-        return err_set(e, ERR_DENIED,
-            "job %" PRId64 " is held by an operator: only they can release it", j->row.id);
-    if (ev->release.from_scratch && job_attempt(j))
-        return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " runs: belay requeue --from-scratch %" PRId64, j->row.id, j->row.id);
-    if (ev->release.from_scratch)
-        no_progress_from_scratch(m, j);
-    dependencies_release(m, j, ev->now);
-    history(m, ev->now, "released", (struct history_of){.job = j}, "released by %s%s",
-        ev->release.by,
-        ev->release.from_scratch
-            ? ", to begin again from nothing: what it has saved is not used any more"
-            : "");
-    return 0;
-}
-
 /* ---- recovery ---- */
 
 int model_load_dependency(struct model *m, const struct dependency_row *r, struct err *e)
@@ -912,31 +557,11 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
     return 0;
 }
 
-void dependencies_load(struct model *m, struct job *j)
-{
-    expiry_watch(m, j);
-    if (wall_is_set(j->row.eligible_at) && !dependencies_is_kept_back(j)) {
-        gang_load(m, j);
-        queue_add(m, j);
-        return;
-    }
-    start_waiting(m, j);
-    if (dependencies_is_kept_back(j))
-        return;
-    struct job_side *side = job_make_side(j);
-    /* even if its time came while nobody looked: that is a decision */
-    tree_add(&m->queue.by_begin, &side->by_begin, side, compare_begin);
-}
-
 void dependencies_destroy_all(struct model *m)
 {
     struct job *j;
-    const char *key;
-    void *s;
     for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;)
         for (struct link *l; j->side && (l = list_pop(&j->side->depends));)
             free(LIST_ENTRY(l, struct dependency, of_job));
-    for (size_t pos = 0; (s = smap_next(&m->queue.namesakes, &pos, &key)) != NULL;)
-        free(s);
-    smap_deinit(&m->queue.namesakes);
+    namesakes_destroy_all(m);
 }

@@ -46,7 +46,7 @@ struct queue_state {
     int64_t n_allowances;      /* of teams and accounts */
     int64_t n_limited;         /* allowances that have a limit */
     struct qos_class *classes; /* by their index in the options */
-    /* windows.c, dependencies.c, expiry.c */
+    /* windows.c, eligible.c, expiry.c, dependencies.c, namesakes.c */
     struct tree by_park;    /* running jobs, by when their window closes */
     struct tree by_begin;   /* pending jobs, by when they may begin */
     struct tree by_expiry;  /* pending jobs, by when they have to have ended (--deadline) */

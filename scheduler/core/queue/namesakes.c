@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs of one user and name, and those of them that wait for all before them (singleton). One that
+ * does stands for those before it, so that a row of them costs one dependency each.
+ */
+#include "scheduler/core/model/model_access.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/dependencies_private.h"
+#include "scheduler/core/queue/queue.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct namesakes {
+    struct list jobs; /* the newest first */
+};
+
+#define NAMESAKES_KEY_MAX (2 * CORE_NAME_MAX)
+
+static void namesakes_key(const struct job_row *r, char *out)
+{
+    char *at = stpcpy(out, r->user);
+    *at++ = '\n';
+    stpcpy(at, r->spec.name);
+}
+
+static struct namesakes *namesakes_find(const struct model *m, const struct job_row *r)
+{
+    char key[NAMESAKES_KEY_MAX];
+    namesakes_key(r, key);
+    return smap_get(&m->queue.namesakes, key);
+}
+
+void dependencies_adopt(struct model *m, struct job *j)
+{
+    char key[NAMESAKES_KEY_MAX];
+    namesakes_key(&j->row, key);
+    struct namesakes *s = smap_get(&m->queue.namesakes, key);
+    if (!s) {
+        s = mem_alloc(sizeof *s);
+        smap_put(&m->queue.namesakes, key, s);
+    }
+    LIST_FOREACH (&s->jobs, l)
+        if (LIST_ENTRY(l, struct job, namesake)->row.id < j->row.id) {
+            list_insert_before(l, &j->namesake);
+            return;
+        }
+    list_push_back(&s->jobs, &j->namesake);
+}
+
+void namesakes_disown(struct model *m, struct job *j)
+{
+    if (!link_is_in(&j->namesake))
+        return; /* a task: its array is */
+    struct namesakes *s = namesakes_find(m, &j->row);
+    link_remove(&j->namesake);
+    if (!list_is_empty(&s->jobs))
+        return;
+    char key[NAMESAKES_KEY_MAX];
+    namesakes_key(&j->row, key);
+    free(smap_remove(&m->queue.namesakes, key));
+}
+
+bool job_waits_for_name(const struct job *j)
+{
+    LIST_FOREACH (&job_side(j)->depends, l)
+        if (LIST_ENTRY(l, struct dependency, of_job)->row.kind == DEPEND_SINGLETON)
+            return true;
+    return false;
+}
+
+/* For all of them that were there before. */
+static bool waits_for_namesakes(const struct job *j)
+{
+    return !j->row.spec.depends_any && job_waits_for_name(j);
+}
+
+/* So many namesakes_attach would find for a job of that row and number. */
+int64_t namesakes_before(const struct model *m, const struct job_row *r, int64_t id)
+{
+    const struct namesakes *same = namesakes_find(m, r);
+    int64_t n = 0;
+    if (!same)
+        return 0;
+    LIST_FOREACH (&same->jobs, l) {
+        const struct job *older = LIST_ENTRY(l, struct job, namesake);
+        if (older->row.id >= id)
+            continue;
+        n++;
+        if (waits_for_namesakes(older))
+            break;
+    }
+    return n;
+}
+
+int64_t namesakes_waited_for(const struct job *j)
+{
+    int64_t n = 0;
+    LIST_FOREACH (&job_side(j)->depends, l) {
+        const struct dependency_row *r = &LIST_ENTRY(l, struct dependency, of_job)->row;
+        n += r->kind == DEPEND_SINGLETON && r->state == DEPEND_WAITS;
+    }
+    return n;
+}
+
+static void attach_namesake(struct model *m, struct job *j, int64_t on)
+{
+    dependency_attach(
+        m, j, &(struct dependency_row){.job = j->row.id, .on = on, .kind = DEPEND_SINGLETON});
+}
+
+/* Once there is one that itself waits for all before it, it stands for them. The job waits for none
+ * of its name yet. */
+void namesakes_attach(struct model *m, struct job *j)
+{
+    LIST_FOREACH (&namesakes_find(m, &j->row)->jobs, l) {
+        const struct job *older = LIST_ENTRY(l, struct job, namesake);
+        if (older->row.id >= j->row.id)
+            continue;
+        attach_namesake(m, j, older->row.id);
+        if (waits_for_namesakes(older))
+            return;
+    }
+}
+
+/* The next that waits for all before it, for this one as well; or NULL. */
+static struct job *heir(const struct job *j)
+{
+    struct job *next = NULL;
+    LIST_FOREACH (&job_side(j)->dependents, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
+        if (d->row.kind == DEPEND_SINGLETON && !d->job->row.spec.depends_any &&
+            (!next || d->job->row.id < next->row.id))
+            next = d->job;
+    }
+    return next;
+}
+
+/* Who waits for all before it only by way of this one, which does not (any more), does so itself:
+ * the next, and those behind that by way of it. So nothing is waited for more often than before. */
+void namesakes_pass_on(struct model *m, struct job *j)
+{
+    struct job *next = job_waits_for_name(j) ? heir(j) : NULL;
+    struct map has = {0}; /* what it waits for, of its name */
+    if (!next)
+        return;
+    LIST_FOREACH (&job_side(next)->depends, l) {
+        struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.kind == DEPEND_SINGLETON)
+            map_put(&has, d->row.on, d);
+    }
+    LIST_FOREACH (&job_side(j)->depends, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.kind == DEPEND_SINGLETON && d->on && !map_get(&has, d->row.on))
+            attach_namesake(m, next, d->row.on);
+    }
+    map_deinit(&has);
+}
+
+/* Those of its name wait for it no longer. */
+static void part_with_namesakes(struct model *m, struct job *j, struct stamp now)
+{
+    namesakes_pass_on(m, j);
+    LIST_FOREACH (&job_side(j)->depends, l) {
+        struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.kind == DEPEND_SINGLETON)
+            dependency_move(m, d, DEPEND_DROPPED);
+    }
+    for (bool more = true; more;) {
+        more = false;
+        LIST_FOREACH (&job_side(j)->dependents, l) {
+            struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
+            if (d->row.kind != DEPEND_SINGLETON)
+                continue;
+            dependency_ends(m, d, DEPEND_DROPPED, now); /* and others of the same job */
+            more = true;
+            break;
+        }
+    }
+}
+
+/* The next that waits for all before it waits for this one as well, and those behind that by way of
+ * it. */
+static void be_waited_for(struct model *m, struct job *j, const struct namesakes *s)
+{
+    struct job *next = NULL;
+    LIST_FOREACH (&s->jobs, l) {
+        struct job *newer = LIST_ENTRY(l, struct job, namesake);
+        if (newer->row.id > j->row.id && waits_for_namesakes(newer))
+            next = newer;
+    }
+    if (next)
+        attach_namesake(m, next, j->row.id);
+}
+
+void dependencies_rename(struct model *m, struct job *j, const char *name, struct stamp now)
+{
+    bool waits = job_waits_for_name(j);
+    if (!link_is_in(&j->namesake)) { /* a task: its array stands for it */
+        STR_COPY(j->row.spec.name, name);
+        return;
+    }
+    part_with_namesakes(m, j, now);
+    namesakes_disown(m, j);
+    STR_COPY(j->row.spec.name, name);
+    dependencies_adopt(m, j);
+    if (waits)
+        namesakes_attach(m, j);
+    be_waited_for(m, j, namesakes_find(m, &j->row));
+}
+
+void namesakes_destroy_all(struct model *m)
+{
+    const char *key;
+    void *s;
+    for (size_t pos = 0; (s = smap_next(&m->queue.namesakes, &pos, &key)) != NULL;)
+        free(s);
+    smap_deinit(&m->queue.namesakes);
+}
