@@ -8,10 +8,10 @@
  * on-demand.
  *
  * What decides is deadline.h, which is told here what is known of the job and of what it could run
- * on; what was seen of spot, and the tables, are of spot_observations.h. Spot counts as there
- * unless it is avoided: asking for it is how one learns that there is some. So a job that waits
- * because nothing is there has the procurement SPOT, and asks as soon as it may; one that waits for
- * something better has the procurement WAIT.
+ * on (procurement_sight.h); what was seen of spot, and the tables, are of spot_observations.h. Spot
+ * counts as there unless it is avoided: asking for it is how one learns that there is some. So a
+ * job that waits because nothing is there has the procurement SPOT, and asks as soon as it may; one
+ * that waits for something better has the procurement WAIT.
  *
  * A job that is on on-demand and is to go on on spot moves once there is a machine for it
  * (launch.c); one that is to let go of what it is on, on-demand that it need not have now or spot
@@ -26,26 +26,20 @@
 #include "scheduler/core/deadline/outlook.h"
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/attempts.h"
-#include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
-#include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
-#include "scheduler/core/placement/constraints_held.h"
-#include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/queue.h"
-#include "scheduler/core/supply/boots.h"
-#include "scheduler/core/supply/market.h"
 #include "scheduler/core/deadline/procurement_baseline.h"
 #include "scheduler/core/deadline/procurement_work.h"
 #include "scheduler/core/planner.h"
 #include "scheduler/core/deadline/spot_observations.h"
+#include "scheduler/core/deadline/procurement_sight.h"
 
 #include "job/cron.h"
-#include "base/mem.h"
 #include "base/minmax.h"
 #include "base/str.h"
 #include <inttypes.h>
@@ -58,7 +52,6 @@
 #define LETS_GO_PART 4    /* of a restart's cost that it has to save to let go of what runs */
 #define HOUR_MS 3600000.0
 #define PLANNED_STEPS 3 /* less time than that is not worth a table */
-#define SURE_MAX 64     /* on-demand offers that are looked at for one job */
 
 const struct procurement_options procurement_usual = {.rule = DEADLINE_PLANNED,
     .look_ms = SECONDS_MS(60),
@@ -167,146 +160,6 @@ int procurement_check(const struct job_row *r, struct wall now, struct err *e)
             "6h, or --time",
             r->spec.name);
     return 0;
-}
-
-/* ---- where it could run ---- */
-
-struct sight {
-    const struct offer *of[DEADLINE_OFFERS_MAX + SURE_MAX];
-    struct deadline_offer offers[DEADLINE_OFFERS_MAX + SURE_MAX];
-    int64_t ids[DEADLINE_OFFERS_MAX]; /* of the spot ones, ascending */
-    size_t n, n_spot, on;
-    int64_t starting_since_ms;        /* it is on the way to what it is on; 0: it is not */
-    bool is_booted;                   /* which is there, and it is placed on it */
-    int64_t boot_ms, failed_ms;       /* of the slowest of the sure ones */
-    int64_t sure_uusd_h, spot_uusd_h; /* the least; 0: there are none */
-    /* what it would pay on the cheapest on-demand that costs more than it takes; 0: there is
-     * none */
-    int64_t too_dear_uusd_h;
-};
-
-static bool is_avoided(const struct offer *o, struct stamp now)
-{
-    if (pool_boots_fail(o->pool) && !pool_may_probe(o->pool, now.mono))
-        return true;
-    return mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
-}
-
-static bool could_serve(const struct offer *o, const struct shape *shape)
-{
-    struct resources total = offer_total(o);
-    return o->row.rank != OFFER_WITHDRAWN && resources_fit(&shape->need, &total) &&
-           offer_suits(o, shape);
-}
-
-/* What the job is on counts as there whatever became of the offer since, unless it is about to be
- * taken back. */
-static const struct offer *offer_under(const struct attempt *a)
-{
-    bool goes = a && (a->node->row.state == NODE_NOTICED || a->row.state == ATTEMPT_STOPPING);
-    return a && !goes && a->node->instance ? a->node->instance->offer : NULL;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    return tree_order(
-        (*(const struct offer *const *)a)->row.id, (*(const struct offer *const *)b)->row.id);
-}
-
-static void add(struct sight *s, const struct offer *o, enum market market, size_t most)
-{
-    if (o->row.market == market && s->n < most)
-        s->of[s->n++] = o;
-}
-
-/* What it would pay an hour on machines of such an offer. */
-static int64_t pays_uusd_h(const struct shape *shape, const struct offer *o)
-{
-    struct resources total = offer_total(o);
-    return shape->least * resources_share(shape_takes(shape, &total), &total, o->row.price_uusd_h);
-}
-
-static int64_t lesser_price(int64_t so_far, int64_t price)
-{
-    return so_far == 0 || price < so_far ? (price > 0 ? price : 1) : so_far;
-}
-
-static void add_all(const struct model *m, const struct shape *shape, const struct offer *under,
-    enum market market, size_t most, struct sight *s)
-{
-    LIST_FOREACH (model_pools(m), lp) {
-        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
-        if (!p->row.elastic || !pool_serves(p, shape))
-            continue;
-        LIST_FOREACH (&p->offers, lo) {
-            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
-            if (o == under || o->row.market != market || !could_serve(o, shape))
-                continue;
-            if (!budgets_too_dear(shape, pays_uusd_h(shape, o)))
-                add(s, o, market, most);
-            else if (market == MARKET_ON_DEMAND)
-                s->too_dear_uusd_h = lesser_price(s->too_dear_uusd_h, pays_uusd_h(shape, o));
-        }
-    }
-}
-
-static void describe_sure(struct sight *s, const struct offer *o)
-{
-    s->boot_ms = max_i64(s->boot_ms, offer_boot_ms(o));
-    s->failed_ms = max_i64(s->failed_ms, o->pool->row.boot_timeout_ms);
-    s->sure_uusd_h = lesser_price(s->sure_uusd_h, o->row.price_uusd_h);
-}
-
-/* A machine on its way that the job may be meant to run on; since when. */
-static int64_t coming_since(const struct job *j, const struct offer *o)
-{
-    if (j->row.state != JOB_PENDING || !procurement_allows(j->row.procurement, o->row.market) ||
-        pool_boots_fail(o->pool))
-        return 0;
-    LIST_FOREACH (&o->instances, l) {
-        const struct instance *i = LIST_ENTRY(l, struct instance, of_offer);
-        if (instance_is_coming(i) && !i->row.reclaimed)
-            return i->row.intended_at.ms;
-    }
-    return 0;
-}
-
-static void collect_offers(
-    const struct model *m, const struct job *j, struct stamp now, struct sight *s)
-{
-    const struct attempt *a = job_attempt(j);
-    const struct offer *under = offer_under(a);
-    *s = (struct sight){.on = DEADLINE_NOWHERE};
-    if (under)
-        add(s, under, MARKET_SPOT, DEADLINE_OFFERS_MAX);
-    add_all(m, j->shape, under, MARKET_SPOT, DEADLINE_OFFERS_MAX, s);
-    s->n_spot = s->n;
-    if (s->n_spot > 0)
-        qsort(s->of, s->n_spot, sizeof s->of[0], by_id);
-    if (under)
-        add(s, under, MARKET_ON_DEMAND, DEADLINE_OFFERS_MAX + SURE_MAX);
-    add_all(m, j->shape, under, MARKET_ON_DEMAND, DEADLINE_OFFERS_MAX + SURE_MAX, s);
-    for (size_t i = 0; i < s->n; i++) {
-        const struct offer *o = s->of[i];
-        int64_t coming = a ? 0 : coming_since(j, o);
-        s->offers[i] = (struct deadline_offer){.is_sure = i >= s->n_spot,
-            .is_up = o == under || coming > 0 || !is_avoided(o, now),
-            .price_uusd_h = o->row.price_uusd_h};
-        if (i < s->n_spot)
-            s->ids[i] = o->row.id;
-        if (i < s->n_spot)
-            s->spot_uusd_h = lesser_price(s->spot_uusd_h, o->row.price_uusd_h);
-        else
-            describe_sure(s, o);
-        if (o == under || (coming > 0 && s->on == DEADLINE_NOWHERE))
-            s->on = i;
-        if (coming > 0 && s->on == i)
-            s->starting_since_ms = coming;
-    }
-    if (under && a->row.state == ATTEMPT_ASSIGNED) {
-        s->starting_since_ms = a->row.assigned_at.ms;
-        s->is_booted = true;
-    }
 }
 
 /* ---- deciding ---- */
@@ -461,7 +314,7 @@ static void decide(const struct model *m, const struct job *j, const struct work
     struct stamp now, struct decision *d)
 {
     struct sight s;
-    collect_offers(m, j, now, &s);
+    procurement_sight(m, j, now, &s);
     *d = (struct decision){.procurement = PROCURE_FREE,
         .offer = CORE_ID_NONE,
         .look_ms = m->deadline.options.look_ms,
@@ -566,7 +419,7 @@ bool core_procurement_expects(const struct model *m, const struct job *j, struct
     struct deadline_outlook o;
     if (!procurement_is_looked_at(j) || is_settled(job_attempt(j)))
         return false;
-    collect_offers(m, j, now, &s);
+    procurement_sight(m, j, now, &s);
     if (s.sure_uusd_h == 0)
         return false;
     struct work_left w = procurement_work_left(m, j, now.wall);
@@ -646,7 +499,7 @@ bool core_procurement_late(
     struct sight s;
     if (!procurement_is_looked_at(j) || is_settled(job_attempt(j)))
         return false;
-    collect_offers(m, j, now, &s);
+    procurement_sight(m, j, now, &s);
     struct work_left w = procurement_work_left(m, j, now.wall);
     const struct deadline_job k = build_job_model(m, j, &w, &s, now.wall);
     *ret_takes_ms = start_left_ms(&s, &k) + k.work_ms;
@@ -667,7 +520,7 @@ bool core_procurement_why(
         text_format(out, size, "it runs on a machine of your own");
         return true;
     }
-    collect_offers(m, j, now, &s);
+    procurement_sight(m, j, now, &s);
     decide(m, j, &w, now, &d);
     const struct deadline_job k = build_job_model(m, j, &w, &s, now.wall);
     o = model_offer(m, d.offer);
@@ -734,7 +587,7 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
 {
     struct stamp now = ev->now;
     struct sight s;
-    collect_offers(m, j, now, &s);
+    procurement_sight(m, j, now, &s);
     if (s.n_spot == 0 || s.sure_uusd_h == 0)
         return;
     struct work_left w = procurement_work_left(m, j, now.wall);

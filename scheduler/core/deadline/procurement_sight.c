@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/core/deadline/procurement_sight.h"
+
+#include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/model/resources.h"
+#include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/supply/boots.h"
+#include "scheduler/core/supply/market.h"
+#include "scheduler/core/planner.h"
+
+#include "base/minmax.h"
+#include <stdlib.h>
+
+static bool is_avoided(const struct offer *o, struct stamp now)
+{
+    if (pool_boots_fail(o->pool) && !pool_may_probe(o->pool, now.mono))
+        return true;
+    return mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
+}
+
+static bool could_serve(const struct offer *o, const struct shape *shape)
+{
+    struct resources total = offer_total(o);
+    return o->row.rank != OFFER_WITHDRAWN && resources_fit(&shape->need, &total) &&
+           offer_suits(o, shape);
+}
+
+/* What the job is on counts as there whatever became of the offer since, unless it is about to be
+ * taken back. */
+static const struct offer *offer_under(const struct attempt *a)
+{
+    bool goes = a && (a->node->row.state == NODE_NOTICED || a->row.state == ATTEMPT_STOPPING);
+    return a && !goes && a->node->instance ? a->node->instance->offer : NULL;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return tree_order(
+        (*(const struct offer *const *)a)->row.id, (*(const struct offer *const *)b)->row.id);
+}
+
+static void add(struct sight *s, const struct offer *o, enum market market, size_t most)
+{
+    if (o->row.market == market && s->n < most)
+        s->of[s->n++] = o;
+}
+
+/* What it would pay an hour on machines of such an offer. */
+static int64_t pays_uusd_h(const struct shape *shape, const struct offer *o)
+{
+    struct resources total = offer_total(o);
+    return shape->least * resources_share(shape_takes(shape, &total), &total, o->row.price_uusd_h);
+}
+
+static int64_t lesser_price(int64_t so_far, int64_t price)
+{
+    return so_far == 0 || price < so_far ? (price > 0 ? price : 1) : so_far;
+}
+
+static void add_all(const struct model *m, const struct shape *shape, const struct offer *under,
+    enum market market, size_t most, struct sight *s)
+{
+    LIST_FOREACH (model_pools(m), lp) {
+        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        if (!p->row.elastic || !pool_serves(p, shape))
+            continue;
+        LIST_FOREACH (&p->offers, lo) {
+            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+            if (o == under || o->row.market != market || !could_serve(o, shape))
+                continue;
+            if (!budgets_too_dear(shape, pays_uusd_h(shape, o)))
+                add(s, o, market, most);
+            else if (market == MARKET_ON_DEMAND)
+                s->too_dear_uusd_h = lesser_price(s->too_dear_uusd_h, pays_uusd_h(shape, o));
+        }
+    }
+}
+
+static void describe_sure(struct sight *s, const struct offer *o)
+{
+    s->boot_ms = max_i64(s->boot_ms, offer_boot_ms(o));
+    s->failed_ms = max_i64(s->failed_ms, o->pool->row.boot_timeout_ms);
+    s->sure_uusd_h = lesser_price(s->sure_uusd_h, o->row.price_uusd_h);
+}
+
+/* A machine on its way that the job may be meant to run on; since when. */
+static int64_t coming_since(const struct job *j, const struct offer *o)
+{
+    if (j->row.state != JOB_PENDING || !procurement_allows(j->row.procurement, o->row.market) ||
+        pool_boots_fail(o->pool))
+        return 0;
+    LIST_FOREACH (&o->instances, l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, of_offer);
+        if (instance_is_coming(i) && !i->row.reclaimed)
+            return i->row.intended_at.ms;
+    }
+    return 0;
+}
+
+void procurement_sight(
+    const struct model *m, const struct job *j, struct stamp now, struct sight *s)
+{
+    const struct attempt *a = job_attempt(j);
+    const struct offer *under = offer_under(a);
+    *s = (struct sight){.on = DEADLINE_NOWHERE};
+    if (under)
+        add(s, under, MARKET_SPOT, DEADLINE_OFFERS_MAX);
+    add_all(m, j->shape, under, MARKET_SPOT, DEADLINE_OFFERS_MAX, s);
+    s->n_spot = s->n;
+    if (s->n_spot > 0)
+        qsort(s->of, s->n_spot, sizeof s->of[0], by_id);
+    if (under)
+        add(s, under, MARKET_ON_DEMAND, DEADLINE_OFFERS_MAX + SURE_MAX);
+    add_all(m, j->shape, under, MARKET_ON_DEMAND, DEADLINE_OFFERS_MAX + SURE_MAX, s);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct offer *o = s->of[i];
+        int64_t coming = a ? 0 : coming_since(j, o);
+        s->offers[i] = (struct deadline_offer){.is_sure = i >= s->n_spot,
+            .is_up = o == under || coming > 0 || !is_avoided(o, now),
+            .price_uusd_h = o->row.price_uusd_h};
+        if (i < s->n_spot)
+            s->ids[i] = o->row.id;
+        if (i < s->n_spot)
+            s->spot_uusd_h = lesser_price(s->spot_uusd_h, o->row.price_uusd_h);
+        else
+            describe_sure(s, o);
+        if (o == under || (coming > 0 && s->on == DEADLINE_NOWHERE))
+            s->on = i;
+        if (coming > 0 && s->on == i)
+            s->starting_since_ms = coming;
+    }
+    if (under && a->row.state == ATTEMPT_ASSIGNED) {
+        s->starting_since_ms = a->row.assigned_at.ms;
+        s->is_booted = true;
+    }
+}
