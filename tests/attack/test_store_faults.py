@@ -162,7 +162,7 @@ class StoreFaults(unittest.TestCase):
             self.assertEqual(last["restored"]["attempt"], 1)
             self.assertGreater(last["restored_progress"], 0)
             self.assertNotIn("damaged", l.kinds(job))
-            self.assertEqual([k for k in l.objects() if "/damaged/" in k], [])
+            self.assertEqual([k for k in l.list_keys() if "/damaged/" in k], [])
 
     def test_an_expired_token_at_an_attempt_costs_it_and_no_work(self):
         with Faulty() as l:

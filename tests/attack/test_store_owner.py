@@ -259,7 +259,9 @@ class StoreOwner(unittest.TestCase):
 
     def test_two_belayds_of_one_name_on_one_bucket_are_kept_apart(self):
         with S3Lab() as lab:
-            lab.wait(lambda: any("/owner/" in key for key in lab.objects()), "the bucket is marked")
+            lab.wait(
+                lambda: any("/owner/" in key for key in lab.list_keys()), "the bucket is marked"
+            )
             before = lab.objects()
             store = {"store": "s3://jobs/lab?endpoint=" + lab.s3}
             state = os.path.join(lab.dir, "other")

@@ -73,10 +73,12 @@ class S3Lab(Lab):
         with urllib.request.urlopen(request, timeout=20) as reply:
             return reply.read()
 
+    def list_keys(self):
+        return re.findall("<Key>([^<]*)</Key>", self.s3_get("/jobs", "list-type=2").decode())
+
     def objects(self):
-        """All of the bucket, by key."""
-        keys = re.findall("<Key>([^<]*)</Key>", self.s3_get("/jobs", "list-type=2").decode())
-        return {key: self.s3_get("/jobs/" + urllib.parse.quote(key)) for key in keys}
+        """All of the bucket, by key. Nothing may be removed meanwhile."""
+        return {key: self.s3_get("/jobs/" + urllib.parse.quote(key)) for key in self.list_keys()}
 
     def keys_of(self, job):
         """The master key, and the job's key derived from it."""
