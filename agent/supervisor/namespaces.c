@@ -59,13 +59,19 @@ static int separate_mounts(void)
                : 0;
 }
 
+/* False: it is missing, or a symbolic link. */
+static bool has_shm(void)
+{
+    struct stat st;
+    return lstat(SHM, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int mount_shm(int64_t mib)
 {
     char options[64] = "mode=1777";
-    struct stat st;
     if (mib > 0)
         snprintf(options, sizeof(options), "mode=1777,size=%lldm", (long long)mib);
-    if (lstat(SHM, &st) < 0 || !S_ISDIR(st.st_mode)) /* missing, or a symbolic link */
+    if (!has_shm())
         return 0;
     return mount("belay-shm", SHM, "tmpfs", MS_NOSUID | MS_NODEV, options);
 }
@@ -160,9 +166,7 @@ int namespaces_try(const struct namespaces_want *want, struct err *e)
 /* Nothing of what the task shared is left. False: not all of that worked. */
 static bool drop_ipc(void)
 {
-    struct stat st;
-    bool is_mounted = lstat(SHM, &st) == 0 && S_ISDIR(st.st_mode); /* as in mount_shm */
-    return (!is_mounted || umount2(SHM, UMOUNT_NOFOLLOW) == 0) && unshare(CLONE_NEWIPC) == 0;
+    return (!has_shm() || umount2(SHM, UMOUNT_NOFOLLOW) == 0) && unshare(CLONE_NEWIPC) == 0;
 }
 
 bool namespaces_keep(struct namespaces *n)

@@ -88,15 +88,16 @@ static int make_output(const struct task *t, struct err *e)
     return 0;
 }
 
-/* Writes a file for the job's user only. Takes v. */
-static int put_secret(
-    const struct task *t, const struct job_user *u, const char *name, json_t *v, struct err *e)
+/* Writes a file for the job's user only. sub: "/control", or "" for the task's own directory. Takes
+ * v. */
+static int put_secret(const struct task *t, const struct job_user *u, const char *sub,
+    const char *name, json_t *v, struct err *e)
 {
-    char *text = json_dump_text(v), *control = mem_printf("%s/control", t->dir);
-    int rc = place_file(u, control, name, text, strlen(text), e);
+    char *text = json_dump_text(v), *dir = mem_printf("%s%s", t->dir, sub);
+    int rc = place_file(u, dir, name, text, strlen(text), e);
     explicit_bzero(text, strlen(text));
     free(text);
-    free(control);
+    free(dir);
     json_wipe(v);
     return rc;
 }
@@ -111,17 +112,7 @@ static int make_token(const struct task *t, const struct job_user *u, struct err
         return 0;
     json_t *v = json_pack("{s:o,s:o,s:o}", "server", json_text(c->server), "ca",
         json_text(c->ca_pem), "token", json_text(t->spec->job_token));
-    if (t->spec->image)
-        return put_secret(t, u, TASK_JOB, v, e);
-    char *text = json_dump_text(v), *path = mem_printf("%s/" TASK_JOB, t->dir);
-    int rc = record_put_new(path, text, strlen(text), 0600, e);
-    if (!rc)
-        rc = own(u, path, e);
-    explicit_bzero(text, strlen(text));
-    free(text);
-    free(path);
-    json_wipe(v);
-    return rc;
+    return put_secret(t, u, t->spec->image ? "/control" : "", TASK_JOB, v, e);
 }
 
 /* Makes the file with which srun starts tasks on the other nodes (cli/slurm/parts.h). */
@@ -137,7 +128,7 @@ static int make_steps(const struct task *t, const struct job_user *u, struct err
     json_t *v = json_pack("{s:o,s:o,s:o,s:o,s:o}", "server", json_text(c->server), "ca",
         json_text(c->ca_pem), "token", json_text(s->job_token), "address",
         json_text(s->peers[0].address), "nodes", nodes);
-    return put_secret(t, u, TASK_STEPS, v, e);
+    return put_secret(t, u, "/control", TASK_STEPS, v, e);
 }
 
 static int make_dir(const struct task *t, const struct job_user *u, struct err *e)
