@@ -28,6 +28,8 @@ FORGED = b"forged-by-a-stranger"
 SCRIPT = """\
 #!/bin/sh
 #SBATCH -N 2 -n 2
+echo ready
+while ! [ -e %(begin)s ]; do sleep 0.05; done
 belay slurm srun -l sh -c '
 echo up; n=0
 while ! [ -e %(gate)s ]; do sleep 0.05; done
@@ -52,35 +54,56 @@ def listeners(pid):
     return ports
 
 
-class Recorder:
-    """Captures loopback traffic from and to a port."""
+# Programs of the kernel's packet filter.
+TCP = [  # of IPv4
+    (0x28, 0, 0, 12),
+    (0x15, 0, 3, 0x0800),
+    (0x30, 0, 0, 23),
+    (0x15, 0, 1, 6),
+    (0x6, 0, 0, 0x40000),
+    (0x6, 0, 0, 0),
+]
 
-    def __init__(self, port):
-        self.port, self.sent, self.streams = port, 0, {}
+
+def tcp_port(port):
+    """With this port on either side."""
+    return [
+        (0x28, 0, 0, 12),
+        (0x15, 0, 8, 0x0800),
+        (0x30, 0, 0, 23),
+        (0x15, 0, 6, 6),
+        (0xB1, 0, 0, 14),
+        (0x48, 0, 0, 14),
+        (0x15, 2, 0, port),
+        (0x48, 0, 0, 16),
+        (0x15, 0, 1, port),
+        (0x6, 0, 0, 0x40000),
+        (0x6, 0, 0, 0),
+    ]
+
+
+class Recorder:
+    """Captures loopback traffic: all of it, until narrow() names a port. It begins before there is
+    a port, because the other node may connect as soon as there is one."""
+
+    def __init__(self):
+        self.port, self.sent, self.streams = 0, 0, {}
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
-        self.filter(port)
+        self.filter(TCP)
         self.socket.bind(("lo", 0))
         self.ends, self.came = threading.Event(), threading.Condition()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
-    def filter(self, port):
-        """Filters IPv4 TCP with this port on either side, because the rest of the machine is busy
-        too."""
-        program = [
-            (0x28, 0, 0, 12),
-            (0x15, 0, 8, 0x0800),
-            (0x30, 0, 0, 23),
-            (0x15, 0, 6, 6),
-            (0xB1, 0, 0, 14),
-            (0x48, 0, 0, 14),
-            (0x15, 2, 0, port),
-            (0x48, 0, 0, 16),
-            (0x15, 0, 1, port),
-            (0x6, 0, 0, 0x40000),
-            (0x6, 0, 0, 0),
-        ]
+    def narrow(self, port):
+        """Keeps what has this port on either side, because the rest of the machine is busy too."""
+        self.filter(tcp_port(port))
+        with self.came:
+            self.port = port
+            self.streams = {ends: data for ends, data in self.streams.items() if port in ends}
+
+    def filter(self, program):
         code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
         self.code = ctypes.create_string_buffer(code)
         fprog = struct.pack("HL", len(program), ctypes.addressof(self.code))
@@ -99,6 +122,8 @@ class Recorder:
             data = packet[at + (packet[at + 12] >> 4) * 4 : end]
             if data:
                 with self.came:
+                    if self.port and self.port not in (source, target):
+                        continue  # captured before narrow()
                     self.streams.setdefault((source, target), bytearray()).extend(data)
                     self.came.notify()
 
@@ -185,16 +210,20 @@ class Steps(unittest.TestCase):
     def test_a_step_on_two_nodes_is_its_job_s_alone(self):
         with tempfile.TemporaryDirectory(prefix="belay-attack.") as dir_, Lab() as l:
             os.chmod(dir_, 0o755)
-            gate = os.path.join(dir_, "go")
-            job = self.submit(l, gate)
-            port = self.srun_port(l)
+            begin, gate = os.path.join(dir_, "begin"), os.path.join(dir_, "go")
+            job = self.submit(l, begin, gate)
+            l.wait_log(job, "^ready$")
             try:
-                recorder = Recorder(port)
+                recorder = Recorder()
             except PermissionError:
                 print("skipped: recording the loopback needs CAP_NET_RAW", file=sys.stderr)
                 sys.exit(77)
             with contextlib.ExitStack() as open_:
                 open_.callback(recorder.stop)
+                with open(begin, "w"):
+                    pass
+                port = self.srun_port(l)
+                recorder.narrow(port)
                 for _ in range(FLOOD):  # before the other node has connected
                     with contextlib.suppress(OSError):
                         open_.enter_context(self.connect(port))
@@ -217,8 +246,9 @@ class Steps(unittest.TestCase):
             self.assertNotIn(MARK.encode(), recorded)
             self.assertEqual(l.wait_ended(job)["job"]["exit_code"], 0)
 
-    def submit(self, l, gate):
-        l.write("step.sh", SCRIPT % {"gate": gate, "lines": LINES, "mark": MARK})
+    def submit(self, l, begin, gate):
+        words = {"begin": begin, "gate": gate, "lines": LINES, "mark": MARK}
+        l.write("step.sh", SCRIPT % words)
         return int(l.belay("slurm", "sbatch", "--parsable", "step.sh"))
 
 
