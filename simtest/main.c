@@ -7,6 +7,7 @@
 #include "db/db.h"
 #include "simtest/world.h"
 #include <inttypes.h>
+#include <limits.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,5 +133,7 @@ int main(int argc, char **argv)
         return 2;
     log_init("belay-sim", LOG_ERROR);
     log_set_sink(drop_line, NULL); /* what belayd logs of simulated trouble is no news */
+    /* One write a line: on a pipe, which all processes share, it is not divided. */
+    setvbuf(stdout, NULL, _IOLBF, PIPE_BUF);
     return run_all(&a);
 }
