@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a tick changed: things that still live are remembered in dirty lists and copied once, when
- * they are asked for; what is final (history, ledger, rows of things that left the model) is copied
- * when it happens.
+ * Changes of a tick. Live objects are kept in dirty lists and copied once, when the changes are
+ * taken. Final rows (history, ledger, objects that left the model) are copied at once.
  */
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
@@ -13,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_BYTES ((size_t)8 << 20) /* of each kind of rows */
-#define LINE 64                      /* bytes that the processor reads together */
+#define KEPT_BYTES ((size_t)8 << 20) /* per array of rows */
+#define LINE 64                      /* bytes of a cache line */
 
 static void touch(struct list *dirty, struct link *l)
 {
@@ -133,8 +132,8 @@ void ledger_add(struct model *m, const struct ledger_row *row)
     for (struct link * l_; (l_ = list_pop(&(m)->changes.list)) != NULL;)                           \
     *GROW((m)->changes.out.array, (m)->changes.out.count) = LIST_ENTRY(l_, type, dirty)->row
 
-/* The same of thousands, which are in no cache by now: one is fetched while the one before it is
- * copied. */
+/* As TAKE_DIRTY, for thousands of objects that are no longer cached: prefetches one while the
+ * previous one is copied. */
 #define TAKE_MANY_DIRTY(m, type, list, array)                                                      \
     for (struct link *l_ = list_first(&(m)->changes.list), *next_; l_; l_ = next_) {               \
         next_ = list_next(&(m)->changes.list, l_);                                                 \
@@ -158,7 +157,8 @@ void *changes_room(void *rows, size_t n, size_t *room, size_t size)
     return mem_resize(rows, *room, size);
 }
 
-/* What a tick of some ten thousand rows takes, not what the submission of a million took. */
+/* Keeps the memory of a tick of about ten thousand rows, but not that of the submission of a
+ * million. */
 static void *keep(void *rows, size_t *room, size_t size)
 {
     if (*room <= KEPT_BYTES / size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The model's invariants (model.h), checked from scratch. For tests and the simulator: it looks at
- * everything.
+ * The model's invariants (model.h), checked from scratch. For tests and the simulator: O(model
+ * size).
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/certificates.h"
@@ -116,8 +116,8 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     return check_ranks(m, j, e);
 }
 
-/* Whether a task of an array need not wait for others any more, or would for ever, is as these
- * others are. */
+/* Whether an array's tasks are ready, or can never be, exactly as the tasks that they depend on
+ * imply. */
 static int check_follows(const struct job *j, struct err *e)
 {
     const struct array *a = j->array;
@@ -219,7 +219,8 @@ static int check_queued(
     return 0;
 }
 
-/* Where the first of a kind finds no place none behind it does: that is what it is for. */
+/* If the first job of a demand class finds no place, no later job of the class does: the purpose of
+ * demand classes. */
 static int check_first(const struct model *m, const struct demand_class *k, struct err *e)
 {
     const struct stamp now = {.wall = m->queue.ordered_at};
@@ -233,7 +234,7 @@ static int check_first(const struct model *m, const struct demand_class *k, stru
     return 0;
 }
 
-/* In whose order, too, the queue is walked. */
+/* The queue is also walked in the order of demand classes. */
 static int check_demand_classes(const struct model *m, int64_t *queued, struct err *e)
 {
     struct place before = {INT64_MIN, INT64_MIN};
@@ -318,7 +319,7 @@ static int check_jobs(const struct model *m, struct err *e)
     return 0;
 }
 
-/* What counts for limits is what its jobs that live come to. */
+/* The usage that counts for limits is the sum over live jobs. */
 static void sum_use(const struct job *j, int64_t used[LIMIT_KINDS])
 {
     used[LIMIT_SUBMITTED] += job_submitted(j);
@@ -373,7 +374,7 @@ static int check_claims(const struct model *m, const struct team *t, struct err 
                                  t->name, n, t->queue.n);
 }
 
-/* What their jobs take is what their live attempts do. */
+/* The usage of an account is the sum over its live attempts. */
 static int check_accounts(const struct model *m, struct err *e)
 {
     LIST_FOREACH (&m->queue.all_teams, lt) {
@@ -450,7 +451,7 @@ static int check_node_indexes(const struct model *m, const struct node *n, struc
     return 0;
 }
 
-/* What its attempts hold of named resources, and what is free, is what there is. */
+/* Named resources: held by attempts plus free equals total. */
 static int check_stock(const struct node *n, struct err *e)
 {
     for (size_t k = 0; k < n->resources.n; k++) {
@@ -492,7 +493,7 @@ static int check_labels(const struct model *m, struct err *e)
                : 0;
 }
 
-/* Held by who runs, and never more than there are, or were. */
+/* Held by running jobs; never more than the total, or than the granted excess. */
 static int check_licences(const struct model *m, struct err *e)
 {
     int64_t used[LICENCES_MAX] = {0};
@@ -519,8 +520,7 @@ static int check_licences(const struct model *m, struct err *e)
     return 0;
 }
 
-/* What a rack draws is what its nodes do, and not more than it may, or did when that was
- * accepted. */
+/* The draw of a rack is the sum over its nodes, and within its limit or the accepted excess. */
 static int check_racks(const struct model *m, struct err *e)
 {
     for (size_t i = 0; i < m->placement.n_racks; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events: the only way anything changes. Facts come from outside through the inbox; decisions come
- * from plan_next. Both are applied by core_apply, in the order in which they came.
+ * Events: the only way to change the model. Facts arrive from outside through the inbox; decisions
+ * come from plan_next. core_apply applies both in order of arrival.
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_EVENT_H
 #define BELAY_SCHEDULER_CORE_MODEL_EVENT_H
@@ -14,130 +14,133 @@ enum event_type {
     /* facts */
     EV_SUBMIT,
     EV_CANCEL,
-    EV_REQUEUE, /* a user's: stop the attempt (or nothing) and queue again */
-    EV_SAVE,    /* a user's: the running attempt is asked for a checkpoint, and goes on */
-    EV_ENTER,   /* a user's: a command is run inside the running attempt; history only */
-    /* a user's: some of what the job was submitted with is to be something else */
+    EV_REQUEUE, /* by a user: stop the attempt, if any, and queue the job again */
+    EV_SAVE,    /* by a user: checkpoint the running attempt, which continues */
+    EV_ENTER,   /* by a user: a command runs inside the running attempt; history only */
+    /* by a user: change options of a job after its submit */
     EV_UPDATE,
-    /* a user's or an operator's: not started (again) until released; what runs goes on */
+    /* by a user or an operator: do not start the job until it is released; a running attempt
+     * continues */
     EV_HOLD,
     EV_RELEASE,
     EV_JOIN,      /* an agent proved its token */
-    EV_HEARTBEAT, /* memory only: never stored */
-    EV_FACTS,     /* an agent found anew what its machine can do */
-    /* likewise what holds it back, and what it draws; not stored: it is told again */
+    EV_HEARTBEAT, /* in memory only */
+    EV_FACTS,     /* an agent detected new capabilities of its machine */
+    /* what throttles a node and its power draw; not stored, the agent reports it again */
     EV_CONDITION,
     EV_NOTICE,
     EV_ATTEMPT_STARTED,
     EV_ATTEMPT_ENDED,
     EV_CHECKPOINT,
     EV_SAVE_FAILED,
-    EV_OUTPUT_CUT,     /* no more of the attempt's output is kept; history only */
-    EV_NO_CREDENTIALS, /* for its part of the store; told once for a row of failures */
-    EV_STORE_REFUSED,  /* an attempt that has not begun tries to use the store in vain */
-    /* belayd cannot give an attempt what it needs of the store, and its agent has no trace of it;
-     * or can again (withheld.c) */
+    EV_OUTPUT_CUT, /* output beyond the limit is discarded; history only */
+    /* no credentials for the job's part of the store; once per series of failures */
+    EV_NO_CREDENTIALS,
+    EV_STORE_REFUSED, /* the store refused an attempt before it began */
+    /* belayd cannot provide an attempt's store access, so it withholds the attempt from its agent;
+     * or it can again (withheld.c) */
     EV_WITHHELD,
-    EV_PROGRESS, /* memory only until something else stores the job */
-    EV_USAGE,    /* likewise */
-    /* how much the store has of a job, as its agent found when it had cleaned there */
+    EV_PROGRESS, /* in memory until another event stores the job */
+    EV_USAGE,    /* in memory until another event stores the attempt */
+    /* size of a job in the store, measured by its agent while it removed old checkpoints */
     EV_KEPT,
-    /* node: no new work; running attempts are saved and stopped, END_DRAINED */
+    /* node: no new work; running attempts are saved and stopped as END_DRAINED */
     EV_DRAIN,
     EV_UNDRAIN,
-    /* it will not come back, and its instance, if it has one, is ended; ERR_CONFLICT while it has
-     * attempts */
+    /* removes a node for good and ends its instance, if any; ERR_CONFLICT while it has attempts */
     EV_NODE_DELETE,
-    EV_POOL,   /* a pool of the configuration: new, changed, or (max_nodes 0) removed */
-    EV_OFFER,  /* an offer of a pool; with rank OFFER_WITHDRAWN: no longer one */
-    EV_LIMITS, /* of all elastic pools together; not stored, like the model's options */
-    /* an on-demand price is also what the spot offers beside it are compared with */
+    EV_POOL,   /* a pool of the configuration: new, changed, or removed (max_nodes 0) */
+    EV_OFFER,  /* an offer of a pool; rank OFFER_WITHDRAWN removes it */
+    EV_LIMITS, /* limits over all elastic pools together; not stored, like the model's options */
+    /* the on-demand price is also the reference for the pool's spot offers */
     EV_PRICE,
-    /* the provider's hint for a spot offer; memory only: it is told again with the next prices */
+    /* the provider's availability score of a spot offer; in memory only, repeated with the next
+     * prices */
     EV_SCORE,
-    /* the provider answered, or the sweep found it by its token; once RUNNING or ENDING it only
-     * tells the provider id (an agent may join before the answer comes) */
+    /* The provider answered, or the sweep found the instance by its token. In RUNNING or ENDING it
+     * sets only the provider id, since an agent may join before the answer arrives. */
     EV_LAUNCHED,
-    EV_LAUNCH_REFUSED, /* definite: nothing was launched */
-    /* one of the other offers of a launch gave nothing, whatever became of the launch */
+    EV_LAUNCH_REFUSED, /* definite: no instance was launched */
+    /* one of the alternative offers of a launch was refused, independent of the launch's own
+     * result */
     EV_OFFER_REFUSED,
-    EV_BOOT_CONSOLE, /* what the console of a machine that never joined ended with */
-    /* an operator's: a pool that waits since its machines did not join may launch one now */
+    EV_BOOT_CONSOLE, /* the last console lines of a machine that never joined */
+    /* by an operator: a pool with failed boots may launch one machine now */
     EV_POOL_RETRY,
-    EV_INSTANCE_GONE, /* terminal state, or missing for long enough */
-    EV_CLEANED,       /* the cleaning of what an ended job left is over, or has failed */
-    /* a user's: what the drilled job made in the end, held against what an undisturbed one did */
+    EV_INSTANCE_GONE, /* in a terminal state, or missing for long enough */
+    EV_CLEANED,       /* cleaning of an ended job's checkpoints finished or failed */
+    /* by a user: comparison of a drilled job's result with that of an undisturbed job */
     EV_DRILL_COMPARED,
-    /* a user's, or a decision for a job that was submitted so: the attempt is stopped and has to
+    /* by a user, or a decision for a job submitted with a drill: stop the attempt so that it must
      * resume */
     EV_DRILL,
-    EV_CRON_PUT, /* a user's: a new cron entry, or one that is changed */
-    EV_CRON_SET, /* a user's: paused, resumed, removed */
-    EV_CRON_RUN, /* a user's: its job is started now, beside the schedule */
+    EV_CRON_PUT, /* by a user: creates or changes a cron entry */
+    EV_CRON_SET, /* by a user: pauses, resumes or removes a cron entry */
+    EV_CRON_RUN, /* by a user: starts the entry's job now, outside its schedule */
     /* decisions */
-    EV_ELIGIBLE, /* the job's time to begin has come */
-    /* what the job depends on can no longer come true: it ends, END_DEPENDENCY */
+    EV_ELIGIBLE, /* the job's begin time has come */
+    /* a dependency of the job can no longer be satisfied: the job ends as END_DEPENDENCY */
     EV_UNMEETABLE,
     EV_PLACE,
     EV_LAUNCH,
     EV_END_INSTANCE,
     EV_NODE_LOST,
-    /* an attempt is saved and stopped, to go on where it costs less: END_EVICTED */
+    /* saves and stops an attempt so that it continues at a lower cost: END_EVICTED */
     EV_MOVE,
-    EV_CLEAN, /* what an ended job left in the store is cleaned by core_ckpt_gc_keep */
-    /* a gang that is queued waits no longer for more nodes than it needs at least, nor are any kept
-     * for it */
+    EV_CLEAN, /* cleans an ended job's checkpoints as core_ckpt_gc_keep says */
+    /* a pending gang stops waiting for more nodes than its minimum; none are kept for it any
+     * longer */
     EV_SETTLE,
-    EV_REQUEUE_DUE,  /* the save before a requeue has not come in time */
-    EV_WITHHELD_DUE, /* an attempt was withheld for as long as it may be: END_STORE_AWAY */
-    EV_DRILL_DUE,    /* a drill has waited for as long as it may for what comes next */
-    /* a job has waited long enough for another node than that which could not use its store; memory
-     * only */
+    EV_REQUEUE_DUE,  /* the save before a requeue missed its deadline */
+    EV_WITHHELD_DUE, /* an attempt was withheld for the maximum time: END_STORE_AWAY */
+    EV_DRILL_DUE,    /* a drill missed the deadline of its next step */
+    /* a job stops avoiding the node that could not use its store; in memory only */
     EV_AVOIDED,
-    EV_ORDER, /* the queue is put into the order that usage calls for now; memory only */
-    /* nodes are kept for the first job of a shape, or there are none for it; memory only */
+    EV_ORDER, /* sorts the queue by current usage; in memory only */
+    /* reserves nodes for the first job of a shape, or finds none for it; in memory only */
     EV_RESERVE,
-    EV_CRON_DUE, /* a time of a cron entry has come, or what it waited for */
-    /* the window of the job closes: it is saved and stopped, or leaves the queue */
+    /* a scheduled time of a cron entry has come, or the job that it waited for has ended */
+    EV_CRON_DUE,
+    /* the job's window closes: the job is saved and stopped, or leaves the queue */
     EV_PARK,
-    /* a budget is looked at: a period begins, a part is told of, those that it parks are saved and
-     * stopped; mostly memory only */
+    /* examines a budget: a period begins, a threshold is notified, its jobs are parked; mostly in
+     * memory only */
     EV_BUDGET,
-    /* the job waits, and could not have ended by its deadline any more: it ends, END_DEADLINE */
+    /* a pending job can no longer end by its deadline: it ends as END_DEADLINE */
     EV_EXPIRE,
-    /* what the job may be given now, that it is done by its time for the least money */
+    /* which markets a deadline job may use now, at the least expected cost */
     EV_PROCUREMENT,
-    /* a little more is worked out of what those decisions are read from; memory only */
+    /* computes a slice of the table that procurement decisions read; in memory only */
     EV_TABLE,
-    /* jobs of a kind would exceed a limit: they leave the queue until less of it is used; memory
-     * only */
+    /* jobs of a demand class would exceed a limit: they leave the queue until usage falls; in
+     * memory only */
     EV_THROTTLE,
-    EV_UNTHROTTLE, /* more of those that were throttled may run now; memory only */
-    /* attempts are saved and stopped, END_EVICTED, to make a place for a job whose team it is owed
-     * to, or whose QOS preempts them */
+    EV_UNTHROTTLE, /* returns throttled jobs to the queue; in memory only */
+    /* saves and stops attempts as END_EVICTED for a job that is within its team's quota or has a
+     * preempting QOS */
     EV_PREEMPT,
-    EV_DELIVERED, /* a fact: what became of a row of the outbox */
-    /* a decision: a part of a job's time limit is over, and somebody wants to know */
+    EV_DELIVERED, /* fact: the result of delivering a row of the outbox */
+    /* decision: part of a job's time limit has passed and a notification of it is configured */
     EV_WARN
 };
 
 extern const char *const event_type_names[];
 
-/* One dependency of a job that is submitted. on: CORE_ID_NONE for SINGLETON. Jobs that have ended
- * are not in the model any more: who submits looks them up, and says how they ended. */
+/* One dependency of a submitted job. `on` is CORE_ID_NONE for SINGLETON. The model no longer has
+ * jobs that have ended, so the submitter looks them up and passes how they ended. */
 struct depend_ask {
     enum depend_kind kind;
     int64_t on, delay_ms;
-    bool of_task; /* of the array `on` */
+    bool of_task; /* refers to one task of the array `on` */
     int32_t task;
     bool has_ended; /* the job, or the task */
     enum end_kind end;
-    struct wall started_at; /* WALL_NONE: it never did */
-    /* AFTERCORR: what is stored of the array `on`; NULL: nothing. Its own, who asks frees it */
+    struct wall started_at; /* WALL_NONE: never started */
+    /* AFTERCORR: the stored ends of the array `on`, or NULL for none; owned by the caller */
     struct array_ends *array;
 };
 
-/* Of an update: a set of enum job_field (job/attributes.h). */
+/* Set of enum job_field (job/attributes.h) for updates. */
 #define UPDATE_BIT(field) (UINT64_C(1) << (field))
 
 struct event {
@@ -145,43 +148,45 @@ struct event {
     struct stamp now;
     union {
         struct {
-            const struct job_row *job; /* id, state and counters are set by apply */
+            const struct job_row *job; /* apply sets id, state and counters */
             const struct job_texts *texts;
             const struct depend_ask *depends;
             size_t n_depends;
-            const struct ranges *tasks; /* of an array; NULL: it is none */
+            const struct ranges *tasks; /* of an array; else NULL */
             int32_t at_once;
-            const struct time_zone *zone; /* whose clocks texts' finish_of_day goes by; NULL: UTC */
+            const struct time_zone *zone; /* the zone of texts' finish_of_day; NULL is UTC */
         } submit;
         struct {
             int64_t job;
             char by[CORE_NAME_MAX];
-            /* of an array, to be cancelled: only these. NULL: all. Borrowed */
+            /* Cancel: only these tasks of an array; NULL for all. Borrowed. */
             const struct ranges *tasks;
-            bool from_scratch; /* of a requeue: its checkpoints are not used any more */
-            bool force;        /* likewise: it is stopped even if it cannot be saved */
+            bool from_scratch; /* requeue: ignore the existing checkpoints */
+            bool force;        /* requeue: stop the attempt even if the save fails */
         } cancel, requeue, save;
         struct {
             int64_t job;
             char by[CORE_NAME_MAX];
-            uint64_t fields; /* UPDATE_BIT of each that changes; all of them do or none */
-            /* to that; of retries those that it says. Nodes: nodes, nodes_min and script_on */
+            uint64_t fields; /* UPDATE_BIT of each changed field; applied all or none */
+            /* The new values. Of retries only those that are set. A change of nodes covers nodes,
+             * nodes_min and script_on. */
             const struct job_row *to;
-            const char *constraints; /* to those parts of it (constraints.h); NULL: "" */
-            const char *document;    /* a JSON merge patch of its document; NULL: none */
-            /* in place of all that it depends on; with to's depends_any */
+            /* new values of these constraints (constraints.h); NULL is "" */
+            const char *constraints;
+            const char *document; /* JSON merge patch of the job's document, or NULL */
+            /* replaces all dependencies, with depends_any of `to` */
             const struct depend_ask *depends;
             size_t n_depends;
             int32_t at_once;
-            /* of an array: those, which have begun. NULL: the job, an array as far as it has not
-             * begun */
+            /* Only these tasks of an array, which must have begun. NULL: the job, or the tasks of
+             * an array that have not begun. */
             const struct ranges *tasks;
         } update;
         struct {
             int64_t job;
             char by[CORE_NAME_MAX];
             bool by_operator;
-            bool from_scratch; /* of a release: its checkpoints are not used any more */
+            bool from_scratch; /* release: ignore the existing checkpoints */
         } hold, release;
         struct {
             int64_t job;
@@ -190,10 +195,10 @@ struct event {
             char text[CORE_TEXT_MAX]; /* the command, for the history */
         } enter;
         struct {
-            /* name, address, key_hash, version, total, gpu, criu, features, resources; pool for a
-             * reserved node */
+            /* Reads name, address, key_hash, version, total, gpu, criu, features and resources, and
+             * pool for a reserved node. */
             const struct node_row *node;
-            int64_t instance; /* CORE_ID_NONE: reserved */
+            int64_t instance; /* CORE_ID_NONE for a reserved node */
         } join;
         struct {
             int64_t node;
@@ -208,31 +213,33 @@ struct event {
         struct {
             int64_t node;
             enum throttle throttle;
-            int64_t watts; /* 0: not known */
+            int64_t watts; /* 0 = unknown */
         } condition;
         struct {
             int64_t node;
-            enum notice_type kind; /* NOTICE_TYPE_NONE: its agent knows of no reclaim (any more) */
+            enum notice_type kind; /* NOTICE_TYPE_NONE: the agent reports no reclaim (any more) */
             struct wall deadline;
         } notice;
         struct {
             int64_t job, attempt, node;
             struct ckpt_ref restored;
             int64_t restored_progress, restore_ms;
-            int64_t behind_ms; /* as an attempt's row has it */
-            /* an attempt before it had to do the same: the job has lost it once */
+            int64_t behind_ms; /* see struct attempt_row */
+            /* An earlier attempt also redid this work, so the job has already been charged for it
+             * as lost. */
             bool behind_again;
-            int64_t bytes, nearby_bytes; /* of what was restored; of it, what the node had */
-            int32_t damaged;             /* newer checkpoints set aside */
+            /* size of the restored content; bytes of it already on the node */
+            int64_t bytes, nearby_bytes;
+            int32_t damaged; /* number of newer checkpoints that were rejected as damaged */
         } started;
         struct {
             int64_t job, attempt, node;
-            /* as the agent saw it: SUCCEEDED FAILED TIMEOUT RECLAIMED NODE_LOST CHECKPOINTED USER
-             * DRAINED EVICTED */
+            /* Reported by the agent: SUCCEEDED FAILED TIMEOUT RECLAIMED NODE_LOST CHECKPOINTED USER
+             * DRAINED EVICTED. */
             enum end_kind end;
             int32_t exit_code;
             char text[CORE_TEXT_MAX];
-            int64_t cpu_ms, cpu_user_ms, memory_peak; /* as an attempt's row has them */
+            int64_t cpu_ms, cpu_user_ms, memory_peak; /* see struct attempt_row */
         } ended;
         struct {
             int64_t job, node;
@@ -248,17 +255,17 @@ struct event {
         struct {
             int64_t job, attempt;
             int32_t rank;
-            char text[CORE_TEXT_MAX]; /* why */
+            char text[CORE_TEXT_MAX]; /* the reason */
         } output_cut;
         struct {
             int64_t job, attempt, node;
-            int32_t tries; /* so far */
+            int32_t tries; /* number of failed tries so far */
             char text[CORE_TEXT_MAX];
         } store_refused;
         struct {
             int64_t job, attempt, node;
-            enum withheld why;        /* WITHHELD_NO: it is not (any more) */
-            char text[CORE_TEXT_MAX]; /* the same for the same cause */
+            enum withheld why;        /* WITHHELD_NO: not withheld (any more) */
+            char text[CORE_TEXT_MAX]; /* identical for the same cause */
         } withheld;
         struct {
             int64_t job, attempt, node;
@@ -266,55 +273,56 @@ struct event {
         struct {
             int64_t job, attempt, done, total;
             bool has_first;
-            int64_t first; /* that its program told in this attempt */
+            int64_t first; /* first progress reported in this attempt */
         } progress;
         struct {
-            int64_t job, attempt, node, cpu_ms, cpu_user_ms, memory_peak; /* as its row has them */
+            /* see struct attempt_row */
+            int64_t job, attempt, node, cpu_ms, cpu_user_ms, memory_peak;
             int64_t cpu_milli, memory_bytes;
         } usage;
         struct {
             int64_t job, attempt, node, bytes;
         } kept;
         const struct pool_row *pool;
-        /* pool, zone, type, market, rank, total, arch, gpu, prices */
+        /* Reads pool, zone, type, market, rank, total, arch, gpu and prices. */
         const struct offer_row *offer;
         struct {
-            int64_t max_nodes, max_gpus, max_uusd_h; /* 0: no limit */
+            int64_t max_nodes, max_gpus, max_uusd_h; /* 0 = unlimited */
         } limits;
         struct {
             char region[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
             enum market market;
             int64_t uusd_h;
-            /* as the provider says; WALL_NONE or 0: it does not, it counts as from now on */
+            /* when the price took effect, by the provider; WALL_NONE or 0: unknown, from now on */
             struct wall since;
         } price;
         struct {
             char pool[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
-            int32_t score; /* as struct offer has it */
+            int32_t score; /* see struct offer */
         } score;
         struct {
             int64_t instance;
             char provider_id[CORE_NAME_MAX];
-            /* where it is, and what; "": as decided */
+            /* where and which type it was launched; "" = as decided */
             char zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
-            struct wall launched_at; /* as the provider says; WALL_NONE or 0: it does not */
+            struct wall launched_at; /* by the provider; WALL_NONE or 0 = unknown */
         } launched;
         struct {
             int64_t instance;
-            /* no capacity or quota: avoid the offer for a while; else a configuration fault */
+            /* no capacity or quota: avoid the offer for a while; false: a configuration fault */
             bool capacity;
             char text[CORE_TEXT_MAX];
         } refused;
         struct {
-            int64_t instance; /* of the launch; its pool and market are the offer's */
+            int64_t instance; /* of the launch; gives pool and market of the refused offer */
             char zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
-            bool capacity; /* as above */
+            bool capacity; /* as in `refused` */
             char text[CORE_TEXT_MAX];
         } offer_refused;
         struct {
             int64_t instance;
-            char pool[CORE_NAME_MAX]; /* of that: it may have left the model */
-            /* printable, lines end with "\n"; its end is kept. Borrowed */
+            char pool[CORE_NAME_MAX]; /* of the instance, which may have left the model */
+            /* Printable lines that end with "\n"; only the tail is stored. Borrowed. */
             const char *text;
         } boot_console;
         struct {
@@ -323,14 +331,15 @@ struct event {
         struct {
             int64_t instance;
             bool reclaimed;
-            /* as the provider says; WALL_NONE: not known, it counts as until now */
+            /* by the provider; WALL_NONE: unknown, the instance is charged until now */
             struct wall ended_at;
             char text[CORE_TEXT_MAX];
-            struct wall launched_at; /* as above: nobody may have heard of it before */
+            /* by the provider, as in `launched`: a launch may first become known by its end */
+            struct wall launched_at;
         } gone;
         struct {
             int64_t job, node;
-            const int64_t *more; /* of a gang: the nodes of ranks 1 and up. Borrowed */
+            const int64_t *more; /* gang: the nodes of ranks 1 and up; borrowed */
             size_t n_more;
         } place;
         struct {
@@ -339,32 +348,34 @@ struct event {
         } move;
         struct {
             int64_t job;
-            /* the last two: the first of its kind */
+            /* throttle, unthrottle: the first job of its demand class */
         } clean, drill_due, requeue_due, avoided, eligible, unmeetable, expire, throttle,
             unthrottle;
         struct {
             int64_t job;
-            bool nothing_more; /* there is nothing more to be had now; else its time is over */
+            /* no further nodes are available now; false: the waiting time has passed */
+            bool nothing_more;
         } settle;
         struct {
             int64_t job;
-            char by[CORE_NAME_MAX]; /* "": the decision */
+            char by[CORE_NAME_MAX]; /* "" for a decision of belayd */
             bool without_notice;
         } drill;
         struct {
-            const struct drill_row *drill; /* as it is stored */
+            const struct drill_row *drill; /* as stored */
             int64_t with;                  /* the undisturbed job */
             bool equal;
             char by[CORE_NAME_MAX];
-            char text[CORE_TEXT_MAX]; /* how it was told, "" if equal */
+            char text[CORE_TEXT_MAX]; /* description of the difference; "" if equal */
         } compared;
         struct {
-            /* id CORE_ID_NONE: new; name, user, schedule to catch_up_max, script_key */
+            /* id CORE_ID_NONE creates an entry. Reads name, user, schedule up to catch_up_max, and
+             * script_key. */
             const struct cron_row *row;
-            /* what its jobs are submitted with; NULL: as it was, of an entry that is there */
+            /* template of the entry's jobs; NULL: an existing entry keeps its template */
             const struct job_row *job;
-            const struct job_texts *texts; /* with job */
-            const char *job_json;          /* of the same, as it is stored */
+            const struct job_texts *texts; /* set together with job */
+            const char *job_json;          /* job and texts as they are stored */
         } cron_put;
         struct {
             int64_t cron;
@@ -381,43 +392,44 @@ struct event {
             int64_t job;
         } park;
         struct {
-            int32_t index; /* of a budget, as core_budget has it ... */
-            int64_t job;   /* ... or whose own cap it is; else CORE_ID_NONE */
+            int32_t index; /* of a budget, see core_budget */
+            int64_t job;   /* the job of a job's own cap; else CORE_ID_NONE */
         } budget;
         struct {
             int64_t job;
             enum clean_end end;
-            int64_t kept_bytes;       /* that have stayed; with CLEAN_DONE */
-            char text[CORE_TEXT_MAX]; /* why not; else "" */
+            int64_t kept_bytes;       /* CLEAN_DONE: bytes that remain in the store */
+            char text[CORE_TEXT_MAX]; /* the reason of a failure; else "" */
         } cleaned;
         struct {
             int64_t job;
             const int64_t *nodes; /* borrowed */
-            size_t n_nodes;       /* 0: there are not enough, or launches will serve */
-            int64_t until;        /* from when on it has room on all of them (reserve.c) */
+            size_t n_nodes;       /* 0: too few exist, or launches will provide them */
+            int64_t until;        /* estimated time at which all nodes have room (reserve.c) */
         } reserve;
         struct {
-            int64_t job;          /* the first of its kind in the queue */
-            const int64_t *nodes; /* where it will run, all different; borrowed */
+            int64_t job;          /* first in the queue of its demand class */
+            const int64_t *nodes; /* where the job will run; distinct, borrowed */
             size_t n_nodes;
-            const int64_t *victims; /* jobs, all different; borrowed */
-            size_t n_victims;       /* 0: enough are being stopped there already */
-            /* since they are of classes that its own preempts; else since its team is owed it */
+            const int64_t *victims; /* jobs; distinct, borrowed */
+            size_t n_victims;       /* 0: enough attempts on these nodes are stopping already */
+            /* The victims have a QOS that the job's QOS preempts; false: the job is within its
+             * team's quota. */
             bool by_qos;
         } preempt;
         struct {
-            int64_t event; /* and this: which row */
+            int64_t event; /* event and target identify the row */
             char target[CORE_NAME_MAX + 8];
-            bool failed, for_good; /* for good: it is not tried again */
-            int64_t again_ms;      /* failed: tried again after so long */
+            bool failed, for_good; /* for_good: no further tries */
+            int64_t again_ms;      /* delay of the next try after a failure */
             char text[CORE_TEXT_MAX];
         } delivered;
         struct {
             int64_t job;
             enum procurement procurement;
-            int64_t offer;            /* PROCURE_SPOT: only this one; CORE_ID_NONE: any */
-            int64_t look_ms;          /* until the next look */
-            char text[CORE_TEXT_MAX]; /* why, for the history */
+            int64_t offer;            /* PROCURE_SPOT: only this offer; CORE_ID_NONE for any */
+            int64_t look_ms;          /* until the next examination */
+            char text[CORE_TEXT_MAX]; /* the reason, for the history */
         } procurement;
         struct {
             int64_t job;

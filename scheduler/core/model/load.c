@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recovery: the stored rows become a model again. What contradicts another row is refused by name:
- * a scheduler that guesses would run a job twice. Waits start anew, since monotonic time does not
- * outlive a process.
+ * Recovery: builds the model from the stored rows. Contradictory rows are refused by name, since
+ * guessing could run a job twice. Waits start anew: monotonic time does not outlive a process.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/certificates.h"
@@ -34,7 +33,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Ids come in order and are counted. */
+/* Ids come in order; the counter advances past them. */
 static int check_id(int64_t id, int64_t *next, const char *thing, struct err *e)
 {
     if (id < *next)
@@ -127,7 +126,8 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
     n->pool = model_pool(m, r->pool);
     n->instance = i;
     n->last_seen = n->since = n->idle_since = now.mono;
-    if (!i && !wall_is_set(r->priced_at)) /* it was stored by a belay that did not count its time */
+    /* stored by a version of belay that did not count its time */
+    if (!i && !wall_is_set(r->priced_at))
         n->row.joined_at = n->row.priced_at = now.wall;
     node_describe(n);
     if (i) {
@@ -228,7 +228,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
     if (j->shape->constraints)
-        node_describe(n);                /* it may hold more than there is by now */
+        node_describe(n);                /* its attempts may hold more than its current total */
     j->account->mcpu += attempt_mcpu(a); /* since its row was stored */
     limits_take(m, a);
     budgets_attach(m, a);
@@ -237,8 +237,8 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     return 0;
 }
 
-/* In the order in which they came: each stands behind those before it, and is not looked for a
- * place among them. */
+/* In order of submission: each job is appended behind the earlier ones, without a search for its
+ * place. */
 static int load_queue(struct model *m, struct err *e)
 {
     for (size_t i = 0; i < m->loading.n_jobs; i++)

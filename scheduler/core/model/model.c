@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The model's own life, its look-ups, and the way from an event to the function that applies it.
+ * Life cycle and lookups of the model, and the dispatch of an event to the function that applies
+ * it.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/forecast/job_runtimes.h"

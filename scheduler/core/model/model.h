@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The model: every live job, attempt, node, instance, pool and offer, indexed for the decisions
- * that plan.h takes. PURE: no I/O, no clock, no libuv, no SQLite, no mutable globals. Jobs that
- * ended leave the model; db/ has them.
+ * of plan.h. PURE: no I/O, no clock, no libuv, no SQLite, no mutable globals. Jobs that ended
+ * leave the model; db/ has them.
  *
  * Invariants (checked by model_check, which the simulator calls after every event):
- *  1. A job has at most one attempt of which a rank is not ENDED, and it has the job's greatest
- *     number. A job is RUNNING or CANCELLING exactly while it has one. The ranks of an attempt are
- *     on different nodes.
- *  2. A live attempt is on a node that exists, of a pool that its job names, if it names any; the
- *     resources of a node's live attempts never exceed its total.
- *  3. last_good of a job never goes down in (attempt, sequence) order, unless somebody has the job
- *     begin again from nothing.
+ *  1. A job has at most one attempt with a rank that is not ENDED, and that attempt has the job's
+ *     greatest number. A job is RUNNING or CANCELLING exactly while it has such an attempt. The
+ *     ranks of an attempt are on different nodes.
+ *  2. A live attempt is on an existing node, in a pool that its job names, if it names any. The
+ *     resources of a node's live attempts never exceed the node's total.
+ *  3. last_good of a job never decreases in (attempt, sequence) order, unless a user restarts the
+ *     job from scratch.
  *  4. Each joined instance has one node and each elastic node one instance; tokens are unique.
- *  5. The queue holds exactly the PENDING jobs that are eligible (not held, with nothing that they
- *     depend on outstanding, and whose time to begin has come) but for those that a limit of their
- *     user or team has throttled, in the order of order.h as of the last EV_ORDER.
- *  6. Ids grow; none is given twice, over restarts too (the counters are stored).
+ *  5. The queue holds exactly the PENDING jobs that are eligible (not held, no open dependency,
+ *     begin time reached) and not throttled by a limit of their user or team, in the order of
+ *     order.h as of the last EV_ORDER.
+ *  6. Ids increase and are never reused, also across restarts (the counters are stored).
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_MODEL_H
 #define BELAY_SCHEDULER_CORE_MODEL_MODEL_H
@@ -35,35 +35,35 @@
 
 #define LICENCES_MAX 64
 
-struct constraints; /* what jobs ask for beside cpus, GPUs and memory: constraints.h */
+struct constraints; /* demands besides cpus, GPUs and memory: constraints.h */
 
-/* What is free of the named resources of a node or a machine to come. */
+/* Free amounts of the named resources of a node or of a planned machine. */
 struct stock {
     const struct counts *all; /* borrowed */
-    int32_t free[COUNTS_MAX]; /* in their order */
-    bool overdrawn;           /* more of it was there when its jobs were placed */
+    int32_t free[COUNTS_MAX]; /* in the order of `all` */
+    bool overdrawn;           /* the amount fell below what placed jobs use */
 };
 
 struct licence {
     struct count what;
-    int64_t used;    /* by jobs that run */
-    int64_t granted; /* before there were fewer of it than used; 0 */
+    int64_t used;    /* used by running jobs */
+    int64_t granted; /* amount in use when the total fell below it; else 0 */
 };
 
-struct shape; /* the jobs of one kind of demand and of one account; its pending ones in order */
+struct shape; /* jobs with the same demand and account; pending ones in order */
 
-/* What somebody's jobs come to, and may (limits.c). */
+/* Usage and limits of a user or team (limits.c). */
 struct allowance {
-    int64_t most[LIMIT_KINDS]; /* LIMIT_NONE */
+    int64_t most[LIMIT_KINDS]; /* maximum of each kind; LIMIT_NONE = unlimited */
     int64_t used[LIMIT_KINDS];
-    bool is_limited; /* in what runs */
-    /* when it last came to more or less: nothing of it may run but what costs nothing, or nothing
-     * at all */
+    bool is_limited; /* has a limit on running jobs */
+    /* Used up at the last change of the usage: no further job may run, or only jobs without
+     * cost. */
     bool was_used_up;
     int64_t index;         /* from 0, over all users and teams */
-    struct tree throttled; /* shapes that it has throttled */
-    struct link loose;     /* more of those may run now */
-    /* the model's growth count when it last came to cost less, if that is limited */
+    struct tree throttled; /* shapes throttled by this allowance */
+    struct link loose;     /* in the list of allowances with throttled jobs that may run again */
+    /* growth count of the model when the limited usage last fell */
     int64_t fell;
 };
 
@@ -71,34 +71,34 @@ struct team {
     char name[CORE_NAME_MAX];
     int32_t shares;
     struct allowance may;
-    int64_t quota_mcpu;   /* 0: none */
-    int64_t claimed_mcpu; /* of it: what places are being made for (preempt.c) */
-    /* of a team with a quota: the kinds of its shapes that are in the queue, in that order */
+    int64_t quota_mcpu;   /* 0 = no quota */
+    int64_t claimed_mcpu; /* claimed by preemptions in progress (preempt.c) */
+    /* Team with a quota: demand classes of its queued shapes, in that order. */
     struct tree queue;
     struct link in_quotas;
     struct list accounts;
     struct link in_all;
 };
 
-/* A user in a team. It stays for as long as the model does. */
+/* A user in a team. Exists as long as the model. */
 struct account {
     struct account_row row;
     int64_t id; /* not stored */
     struct team *team;
-    int32_t shares; /* of the team's */
+    int32_t shares; /* of the team's shares */
     struct allowance may;
-    int64_t mcpu; /* what its jobs take now */
+    int64_t mcpu; /* used by its jobs now */
     int64_t n_jobs, n_pending;
-    int64_t n_waits;      /* dependencies of its jobs that WAIT */
-    int64_t n_queued;     /* shapes of it in the queue */
-    bool is_ordered;      /* had jobs when the queue was last put in order */
-    int64_t fair_ms;      /* its fair-share term of then */
-    struct runtimes ends; /* of its jobs */
+    int64_t n_waits;      /* dependencies of its jobs in WAITS */
+    int64_t n_queued;     /* its shapes in the queue */
+    bool is_ordered;      /* had jobs at the last sort of the queue */
+    int64_t fair_ms;      /* fair-share term at the last sort */
+    struct runtimes ends; /* observed run times of its jobs */
     struct link in_team;
     struct link dirty;
 };
 
-/* One that is under way. */
+/* A drill in progress. */
 struct drill {
     struct drill_row row;
     struct job *job;
@@ -107,113 +107,115 @@ struct drill {
 
 struct array {
     struct array_row row;
-    struct ranges all, left; /* as in the row */
-    /* struct job by in_array of their side: those that have begun and have not ended */
+    struct ranges all, left; /* see struct array_row */
+    /* struct job by in_array of its job_side: tasks that have begun and not ended */
     struct list tasks;
-    int64_t n_tasks;        /* of them */
+    int64_t n_tasks;        /* length of tasks */
     struct list dependents; /* struct dependency by on_job: on a task that has not ended */
-    /* likewise: arrays whose tasks wait for those of this one, index by index
-     * (array_dependencies.c) ... */
+    /* Dependencies of other arrays that wait for this array's tasks index by index
+     * (array_dependencies.c). */
     struct list followers;
-    /* ... and those of it that have succeeded; of nothing before the first follower */
+    /* Tasks that have succeeded; empty until the first dependent array. */
     struct bits done;
-    /* Of those in left: */
-    /* that have begun, or were given up, all the same: left would be in too many pieces */
+    /* Exceptions to `left`: */
+    /* tasks that have begun or are given up but are still in `left`, which would otherwise have too
+     * many ranges */
     struct bits gone;
-    /* of one that follows others, and without those: who need not wait any more; who would for
-     * ever */
+    /* Array with task-by-task dependencies: tasks whose dependency is met; tasks whose dependency
+     * can never be met. Both without `gone`. */
     struct bits ready, never;
     int64_t n_gone, n_ready, n_never;
 };
 
-#define LABELS_MAX 64 /* of a job */
+#define LABELS_MAX 64 /* per job */
 #define LABELS_NAMES_MAX (LABELS_MAX * CORE_NAME_MAX + 2)
 
-/* What depends on a job's labels: their names, and what they are to budgets. It shares that with
- * all jobs of which the same holds. */
+/* Everything that depends on a job's labels: their names and the budgets that they match. Shared by
+ * all jobs with the same key. */
 struct labels {
-    int64_t id;                      /* from 1; of two live ones never the same */
-    int64_t n_jobs;                  /* that live */
-    char names[LABELS_NAMES_MAX];    /* a set as job/feature.h has them, in order */
-    bool has_team;                   /* one of them is "team" ... */
-    uint64_t team_of;                /* 1 << i: ... and names the one that the i-th budget is of */
-    uint64_t matches;                /* likewise: they are as the i-th budget asks */
-    char key[LABELS_NAMES_MAX + 64]; /* of all that */
+    int64_t id;                      /* from 1, unique among live ones */
+    int64_t n_jobs;                  /* live jobs that share it */
+    char names[LABELS_NAMES_MAX];    /* a set of names as in job/feature.h, sorted */
+    bool has_team;                   /* one of the labels is "team" */
+    uint64_t team_of;                /* 1 << i: it names the team of the i-th budget */
+    uint64_t matches;                /* 1 << i: the labels match the i-th budget */
+    char key[LABELS_NAMES_MAX + 64]; /* all of the above as text */
 };
 
-/* What its program told of its progress (procurement_work.h). */
+/* Progress reports of a job's program (procurement_work.h). */
 struct work_seen {
-    /* all of it takes so long at the rate that was seen last; 0: not known */
+    /* Duration of the whole work at the last observed rate; 0 = unknown. */
     int64_t whole_ms;
-    int64_t rated; /* in this attempt */
-    /* from a start until it works, as seen last; 0: not known, or none */
+    int64_t rated; /* rate samples in this attempt */
+    /* Last observed time from a start to the first work; 0 = unknown or none. */
     int64_t warm_ms;
-    int64_t attempt, first, last; /* what this attempt told first, and last */
-    struct wall at;               /* when it told the first */
+    int64_t attempt, first, last; /* first and last progress of this attempt */
+    struct wall at;               /* time of the first report */
 };
 
-/* What few jobs have: of the others there may be a million. */
+/* Rarely used members of a job, allocated on demand: there may be a million jobs. */
 struct job_side {
     struct job *job;
-    struct list depends; /* dependencies that WAIT or will NEVER */
-    /* of them: how many WAIT, how many NEVER, how many of these are AFTERCORR */
+    struct list depends; /* its dependencies in WAITS or NEVER */
+    /* Counts of `depends`: in WAITS, in NEVER, and of the latter those of AFTERCORR. */
     int32_t n_open, n_never, n_never_of_tasks;
-    struct list dependents; /* dependencies of others on it that WAIT, AFTER first */
-    struct link unmeetable; /* in the model's list of those */
-    struct link in_array;   /* of `parent` */
-    /* of a gang: nodes that its ranks have left and that are kept for its next attempt */
+    struct list dependents; /* dependencies of other jobs on it in WAITS, AFTER first */
+    struct link unmeetable; /* in the model's list of unmeetable jobs */
+    struct link in_array;   /* in the task list of `parent` */
+    /* Gang: nodes that its ranks have left and that are kept for its next attempt. */
     struct list kept;
-    /* while PENDING: until when it waits for more than it needs, or nodes are kept for it */
+    /* While PENDING: ordered by the end of its wait for more nodes or for kept ones. */
     struct link gang_resizes;
     struct mono gang_resize_until;
-    int64_t avoid;      /* node that it is not placed on; CORE_ID_NONE */
-    struct link avoids; /* since that could not use the store of its checkpoints */
+    int64_t avoid;      /* node to avoid; CORE_ID_NONE */
+    struct link avoids; /* while the avoided node could not use the checkpoint store */
     struct mono avoids_until;
-    struct wall not_before;     /* while it waits for that: begin_at, or when its window opens */
-    struct drill *drill;        /* or NULL */
-    struct budget *cap;         /* its own (budgets.c), while it runs and has one; or NULL */
-    struct wall park_at;        /* its window closes soon then */
-    struct tree_link by_park;   /* in a window that closes: queued, or running */
-    struct tree_link by_begin;  /* while only its time to begin keeps it from the queue */
-    struct tree_link by_warn;   /* while it runs: a part of its time limit is to be told of ... */
-    struct wall warn_at;        /* ... then */
+    struct wall not_before;     /* while waiting: begin_at, or the opening of its window */
+    struct drill *drill;        /* may be NULL */
+    struct budget *cap;         /* its own spending cap while it runs (budgets.c); may be NULL */
+    struct wall park_at;        /* shortly before its window closes */
+    struct tree_link by_park;   /* queued or running, with a window that closes */
+    struct tree_link by_begin;  /* while only its begin time keeps it out of the queue */
+    struct tree_link by_warn;   /* RUNNING: the next part of its time limit to notify */
+    struct wall warn_at;        /* when that part has passed */
     struct tree_link by_expiry; /* PENDING, with a deadline */
     struct tree_link by_procurement; /* with a finish_ms */
-    struct mono procurement_at;      /* then its procurement is decided anew */
+    struct mono procurement_at;      /* next procurement decision */
     struct work_seen seen;           /* with a finish_ms; not stored */
-    /* PROCURE_SPOT: of spot only this one is bought for it; CORE_ID_NONE: any. Not stored: it is
-     * decided anew */
+    /* PROCURE_SPOT: the only spot offer it may use; CORE_ID_NONE for any. Not stored: decided again
+     * after a restart. */
     int64_t procurement_offer;
 };
 
 struct job {
     struct job_row row;
-    struct labels *labels; /* NULL: none */
-    struct list ranks;     /* of its live attempt: those that have not ended, lowest first */
-    /* while PENDING: it starts as soon as it can have so many nodes (gang_resize.c) */
+    struct labels *labels; /* may be NULL */
+    struct list ranks;     /* ranks of the live attempt that have not ended, lowest first */
+    /* While PENDING: it starts when this many nodes are available (gang_resize.c). */
     int32_t least;
-    /* and that is more than it needs: it settles for less once no more are to be had */
+    /* `least` exceeds its minimum; it settles for less when no more nodes are available. */
     bool gathers;
-    bool is_waiting;          /* PENDING, but not eligible */
-    bool node_went;           /* what it runs on, or ran on last, was lost; not stored */
-    struct wall certified_at; /* of the certificate that covers it; WALL_NONE */
+    bool is_waiting;          /* PENDING but not eligible */
+    bool node_went;           /* its current or last node was lost; not stored */
+    struct wall certified_at; /* date of the certificate that covers it; WALL_NONE */
     struct account *account;
-    struct array *array; /* it is one; or NULL */
-    struct job *parent;  /* the array that it is a task of; or NULL */
-    /* places that it wants: what its shape counts it as; 0 while it is not in the queue */
+    struct array *array; /* not NULL if the job is an array */
+    struct job *parent;  /* the array of a task; else NULL */
+    /* Places that it asks for, its weight in its shape; 0 outside the queue. */
     int64_t width;
     struct shape *shape;
     struct tree_link in_shape; /* while PENDING and eligible */
-    struct job_side *side;     /* NULL: it never had any of that */
-    struct link namesake;      /* in the list of its user's jobs of that name */
+    struct job_side *side;     /* NULL if it has none of these members */
+    struct link namesake;      /* in the list of its user's jobs with the same name */
     struct link dirty;
 };
 
-const struct job_side *job_side(const struct job *j); /* a zeroed one where it has none */
+/* never NULL: a zeroed one if the job has none */
+const struct job_side *job_side(const struct job *j);
 
 struct dependency {
     struct dependency_row row;
-    struct job *job, *on; /* on: NULL once it will NEVER */
+    struct job *job, *on; /* on is NULL in NEVER */
     struct link of_job;
     struct link on_job;
 };
@@ -222,28 +224,27 @@ struct attempt {
     struct attempt_row row;
     struct job *job;
     struct node *node;
-    bool save_failed; /* its last save; not stored */
-    bool drill_due;   /* has got somewhere since it started */
-    /* that the store refused before it began, as its agent last told; its row's text has the
-     * reason. Not stored */
+    bool save_failed; /* the last save failed; not stored */
+    bool drill_due;   /* has made progress since it started */
+    /* Refusals by the store before the attempt began, as last reported by the agent; the reason is
+     * the text of the row. Not stored. */
     int32_t store_tries;
-    /* it is withheld from its agent, for the reason in its row's text, until (withheld.c); not
-     * stored */
+    /* Why it is withheld from its agent and until when (withheld.c); the reason is the text of the
+     * row. Not stored. */
     enum withheld withheld;
     struct wall withheld_until;
     struct tree_link by_withheld;
-    /* that it used when its agent last looked; 0: not known, or nothing. Not stored */
+    /* Usage at the agent's last report; 0 = unknown or none. Not stored. */
     int64_t cpu_milli, memory_bytes;
-    struct resources held; /* of its node, from its placement to its end; not stored */
-    /* what it counts as in its user's and team's limits: its share of the node, at the price in
-     * force */
+    struct resources held; /* held on its node from placement to end; not stored */
+    /* Cost that counts towards the limits of its user and team: its share of the node at the
+     * current price. */
     int64_t uusd_h;
-    struct list stakes; /* in budgets, and in its job's own cap */
-    /* while it is to be saved, then stopped and queued again (requeue.c): when that is given up;
-     * not stored */
+    struct list stakes; /* in budgets and in its job's own cap */
+    /* Deadline of the save before a requeue (requeue.c). Not stored. */
     struct wall requeue_due;
-    struct tree_link in_requeues; /* by that */
-    /* runs, and its job is to be drilled of itself: those that are due first, then by start */
+    struct tree_link in_requeues; /* by requeue_due */
+    /* RUNNING with a drill on submit: those due first, then by start. */
     struct link undrilled;
     struct link in_job;
     struct link on_node;
@@ -251,114 +252,114 @@ struct attempt {
     struct link dirty;
 };
 
-/* It is a rank without a script: its place is held for tasks that the first starts there
- * (SCRIPT_ON_FIRST). */
+/* The rank has no script: it holds a place for tasks that rank 0 starts there (SCRIPT_ON_FIRST). */
 bool attempt_holds(const struct attempt *a);
 
-/* One of the configuration's (racks.c); watts. */
+/* A configured rack (racks.c). Power in watts. */
 struct rack {
     const struct rack_options *options;
     int32_t index;
-    int64_t idle_w; /* all of its nodes at rest, joined or not */
-    int64_t draw_w; /* with what its nodes hold */
-    int64_t over_w; /* and was measured beyond that */
-    /* it drew so much when belayd started, or when a machine had changed; 0: not more than it
-     * may */
+    int64_t idle_w; /* idle power of all its nodes, joined or not */
+    int64_t draw_w; /* idle power plus the power reserved by placed jobs */
+    int64_t over_w; /* measured beyond draw_w */
+    /* Exceeded power limit accepted at a start of belayd or at a change of a machine; 0 = within
+     * the limit. */
     int64_t granted_w;
-    struct list nodes; /* that have joined, by in_rack */
+    struct list nodes; /* joined nodes, by in_rack */
 };
 
 struct node {
     struct node_row row;
     struct resources free;
-    struct rack *rack;                  /* or NULL */
-    const struct rack_nodes *rack_kind; /* of that */
-    /* it is of a pool that has more nodes than places there: the rack's idle_w has it as well */
+    struct rack *rack;                  /* may be NULL */
+    const struct rack_nodes *rack_kind; /* its entry in the rack */
+    /* Its pool has more nodes than places in the rack, so its idle power is included in the rack's
+     * idle_w. */
     bool is_surplus;
-    int64_t draw_w, over_w; /* there, beyond what it draws at rest */
+    int64_t draw_w, over_w; /* in the rack, above idle power */
     struct link in_rack;
     enum throttle throttle;          /* not stored */
-    struct gpu_kind gpu;             /* of its GPUs: an elastic one's as its offer says */
-    char features[FEATURES_ALL_MAX]; /* all that it has */
-    struct counts resources;         /* likewise, by name */
-    struct stock stock;              /* of those */
-    struct instance *instance;       /* or NULL */
+    struct gpu_kind gpu;             /* elastic: from the offer */
+    char features[FEATURES_ALL_MAX]; /* all features */
+    struct counts resources;         /* named resources */
+    struct stock stock;              /* free amounts of resources */
+    struct instance *instance;       /* NULL for a reserved node */
     struct list attempts;            /* live ones */
     struct pool *pool;
     struct mono last_seen;
-    struct mono since;          /* when it entered its state, in this process's life */
+    struct mono since;          /* entered its state in this process */
     struct mono idle_since;     /* MONO_NONE while it has attempts */
-    struct link in_all;         /* every node that is not GONE, by id */
-    struct shape *reserved_for; /* or NULL */
+    struct link in_all;         /* all nodes that are not GONE, by id */
+    struct shape *reserved_for; /* may be NULL */
     struct link in_reserved;
-    /* jobs of that for which a place is made there; 0: it is kept as one of the first of the
-     * queue */
+    /* Claimed for this many jobs of reserved_for by preemption; 0: reserved for a job at the head
+     * of the queue. */
     int32_t claims;
-    struct link by_seen;     /* UP, NOTICED, DRAINING: least recently seen first */
-    struct link by_growth;   /* takes work: the one whose free resources grew last first */
-    int64_t grown;           /* the model's growth count at that moment */
-    struct list *state_list; /* the pool's idle ones, the model's noticed or lost ones, or NULL */
-    struct link by_state;    /* in that */
-    struct job *kept_for;    /* or NULL; while UP */
-    struct link in_kept;     /* of that job */
-    /* takes work, and is not full: in by_free of its pool and market; or NULL */
+    struct link by_seen;   /* UP, NOTICED, DRAINING: least recently seen first */
+    struct link by_growth; /* accepts work; most recent growth of free resources first */
+    int64_t grown;         /* growth count of the model at that time */
+    /* The pool's idle nodes, the model's noticed or lost nodes, or NULL. */
+    struct list *state_list;
+    struct link by_state; /* in state_list */
+    struct job *kept_for; /* the gang that it is kept for while UP, or NULL */
+    struct link in_kept;  /* in the kept nodes of that job */
+    /* Accepts work and is not full: its entry in by_free of its pool and market; or NULL. */
     struct free_room *room;
     struct link dirty;
 };
 
 struct instance {
     struct instance_row row;
-    struct node *node; /* NULL before the join, and again once its end is wanted */
+    struct node *node; /* NULL before the join and after its end is requested */
     struct pool *pool;
-    struct mono since;   /* when it entered its state, in this process's life */
-    struct link in_all;  /* every instance that is not GONE, by id */
-    struct link booting; /* of the pool: LAUNCHED */
+    struct mono since;   /* entered its state in this process */
+    struct link in_all;  /* all instances that are not GONE, by id */
+    struct link booting; /* in the booting list of the pool: LAUNCHED */
     bool is_coming;      /* counted in n_coming of the pool */
-    struct offer *offer; /* that it was launched by; NULL: none of that kind is known any more */
+    struct offer *offer; /* that launched it; NULL if no such offer is known any more */
     struct link of_offer;
-    int64_t gpus; /* as the offer said at the launch */
+    int64_t gpus; /* from the offer at launch */
     struct link dirty;
 };
 
 struct ckpt_gc {
     struct ckpt_gc_row row;
-    struct wall submitted_at; /* of its job, as last_good */
+    struct wall submitted_at; /* submitted_at and last_good of its job */
     struct ckpt_ref last_good;
-    uint64_t budgets;        /* 1 << i: those that its job matches */
+    uint64_t budgets;        /* 1 << i: budgets that its job matches */
     struct tree_link by_due; /* while WAITING */
 };
 
-/* Machines, their GPUs, and what they cost an hour: taken, or still to be had. */
+/* Count of machines, their GPUs and their hourly cost: in use, or still available. */
 struct room {
     int64_t nodes, gpus, uusd_h;
 };
 
-/* A node in by_free: what a search for room reads, and nothing else, in one line of the processor's
- * cache. */
+/* A node in by_free. Has only what a search for room reads, in one cache line. */
 struct free_room {
     struct tree_link link; /* by gpus, cpus, memory, id */
-    struct resources free; /* as it was filed: that of the node */
+    struct resources free; /* copy of the node's free resources at insertion */
     int64_t id;
     struct node *node;
 };
 
 struct pool {
     struct pool_row row;
-    int32_t index;    /* its place in all_pools, from 0 */
-    int32_t n_nodes;  /* instances of it that are not GONE */
-    struct room used; /* by those whose reclaim is not announced */
-    /* that its nodes stand in, but for those named in another; NULL: as they are named */
+    int32_t index;    /* in all_pools, from 0 */
+    int32_t n_nodes;  /* instances that are not GONE */
+    struct room used; /* without instances under a reclaim notice */
+    /* Default rack of its nodes, unless they are named in another; NULL: only as named. */
     struct rack *rack;
-    const struct rack_nodes *rack_kind; /* of that */
-    /* its spot machines are for jobs with a certificate of then or later; WALL_NONE: for all */
+    const struct rack_nodes *rack_kind; /* its entry in the rack */
+    /* Its spot machines require a certificate at least this recent; WALL_NONE: none required. */
     struct wall certified_since;
-    struct list offers; /* by rank, then price, then id */
-    /* by market: struct free_room, of nodes that take work and are not full */
+    struct list offers; /* by rank, price, id */
+    /* By market: struct free_room of nodes that accept work and are not full. */
     struct tree by_free[3];
-    struct list idle;     /* elastic nodes, UP or DRAINING, without attempts, longest first */
+    struct list idle;     /* elastic nodes, UP or DRAINING, without attempts, longest idle first */
     struct list booting;  /* LAUNCHED instances, longest first */
-    int32_t n_coming;     /* INTENDED or LAUNCHED ones */
-    struct mono probe_at; /* with row.boots.wait_ms: no launch before; MONO_NONE: now */
+    int32_t n_coming;     /* instances INTENDED or LAUNCHED */
+    struct mono probe_at; /* with row.boots.wait_ms: no launch before; MONO_NONE = now */
     struct link in_all;
     struct link dirty;
 };
@@ -369,43 +370,43 @@ struct pool {
 struct offer {
     struct offer_row row;
     struct pool *pool;
-    struct resources seen; /* the least that its machines really had; zero: none seen yet */
-    char features[FEATURES_ALL_MAX]; /* that its machines have */
-    struct counts resources;         /* likewise */
-    struct list instances;           /* of it, not GONE */
-    int64_t n_live;                  /* those whose reclaim is not announced */
-    /* How likely the provider holds it that a spot machine can be had, 1 (not) to OFFER_SCORE_MAX
-     * (very); OFFER_SCORE_NONE: it does not say. Not stored. */
+    struct resources seen; /* smallest resources observed on its machines; zero: none observed */
+    char features[FEATURES_ALL_MAX]; /* expected features of its machines */
+    struct counts resources;         /* expected resources of its machines */
+    struct list instances;           /* instances that are not GONE */
+    int64_t n_live;                  /* without instances under a reclaim notice */
+    /* The provider's estimate of spot availability, from 1 (unlikely) to OFFER_SCORE_MAX (very
+     * likely); OFFER_SCORE_NONE if not given. Not stored. */
     int32_t score;
     int32_t early_reclaims_in_a_row; /* see offer_note_life; not stored */
-    /* why it is avoided: the last launch that gave no machine, or a short-lived one */
+    /* Why it is avoided: the last refused launch, or a short-lived machine. */
     char why[CORE_TEXT_MAX];
     struct link in_pool;
     struct link dirty;
 };
 
-/* What belongs to a cron entry while it is not REMOVED. */
+/* A cron entry that is not REMOVED. */
 struct cron_entry {
     struct cron_row row;
-    struct cron cron;             /* row.schedule, read */
-    const struct time_zone *zone; /* NULL: this machine does not know it (any more) */
-    struct job_row job;           /* what its jobs are submitted with ... */
-    /* ... members owned; script NULL: what is stored of it cannot be read */
+    struct cron cron;             /* row.schedule, parsed */
+    const struct time_zone *zone; /* NULL if this machine does not have the zone (any more) */
+    struct job_row job;           /* template of its jobs */
+    /* Members are owned. script is NULL if the stored template cannot be read. */
     struct job_texts texts;
-    char why[CORE_TEXT_MAX]; /* one of these two; else "" */
-    struct wall due;         /* when something is to be decided; WALL_NONE: nothing */
+    char why[CORE_TEXT_MAX]; /* error in the zone or the template; else "" */
+    struct wall due;         /* time of the next decision; WALL_NONE = none */
     struct tree_link by_due;
     struct link dirty;
 };
 
-/* What a tick changed, as copies: what db/ writes and what effects are derived from. All arrays are
- * owned. */
+/* Changes of one tick, as copies. db/ writes them and the effects are derived from them. All arrays
+ * are owned. */
 struct spec_change {
     int64_t job;
     char *script, *args_json, *env_json, *cwd, *labels_json, *launch_json, *notify_json;
 };
 
-/* Options of a job that are only stored: a JSON merge patch (RFC 7396) of its document. */
+/* Change of a job's options that are only stored: a JSON merge patch (RFC 7396) of its document. */
 struct document_change {
     int64_t job;
     char *patch_json;
@@ -440,94 +441,93 @@ struct changes {
     struct document_change *documents;
     size_t n_documents;
     struct ckpt_gc_row *ckpt_gc;
-    size_t n_ckpt_gc; /* of one job the last holds */
+    size_t n_ckpt_gc; /* the last row of a job wins */
     struct stored_row *stored;
-    size_t n_stored; /* likewise */
+    size_t n_stored; /* the last row of a job wins */
     struct drill_row *drills;
-    size_t n_drills; /* of one drill the last holds */
+    size_t n_drills; /* the last row of a drill wins */
     struct account_row *accounts;
     size_t n_accounts;
     struct budget_row *budgets;
     size_t n_budgets;
     struct dependency_row *depends;
-    size_t n_depends; /* of one dependency the last holds */
+    size_t n_depends; /* the last row of a dependency wins */
     struct array_row *arrays;
-    size_t n_arrays; /* of one array the last holds */
+    size_t n_arrays; /* the last row of an array wins */
     struct cron_row *crons;
-    size_t n_crons; /* of one entry the last holds */
+    size_t n_crons; /* the last row of an entry wins */
     struct cron_job_change *cron_jobs;
-    size_t n_cron_jobs; /* likewise */
+    size_t n_cron_jobs; /* the last row of an entry wins */
     struct constraints_row *constraints;
     size_t n_constraints;
     struct cron_run_row *cron_runs;
     size_t n_cron_runs;
-    /* of one row the last holds, unless it is told */
+    /* The last version of a row wins, unless the row is in `told`. */
     struct outbox_row *outbox;
     size_t n_outbox;
     struct outbox_key *told;
-    size_t n_told; /* delivered or given up: they go */
-    /* behind jobs: their rows cost so much more */
+    size_t n_told; /* delivered or given up: the rows are deleted */
+    /* Later costs of jobs that have ended, added to their rows after `jobs` is written. */
     struct late_cost *late_costs;
     size_t n_late_costs;
-    /* the counters after this tick */
+    /* counters after this tick */
     int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron,
         next_constraints;
     struct {
         size_t jobs, attempts, nodes, history, ledger;
-    } room; /* rows that these have memory for */
+    } room; /* allocated rows of each array */
 };
 
 void changes_deinit(struct changes *c);
 bool changes_is_empty(const struct changes *c);
 
-/* How it is decided for jobs that are to be done by some moment (procurement.c). */
+/* Settings for the procurement of deadline jobs (procurement.c). */
 struct procurement_options {
     enum deadline_rule rule;
-    int64_t look_ms; /* each such job is looked at at least so often when it matters, > 0 */
-    /* what is learned of spot is counted in such steps, >= look_ms: ten minutes, or less where a
-     * cloud runs fast */
+    int64_t look_ms; /* interval between examinations of each such job, > 0 */
+    /* Time step of the spot observations, >= look_ms: ten minutes, less for simulated clouds that
+     * run fast. */
     int64_t step_ms;
-    int32_t work_margin_pct; /* what was told of the work may be so much too little */
-    /* DEADLINE_PLANNED: of what the work costs on-demand; so much more than Uniform Progress a job
-     * may come to cost */
+    int32_t work_margin_pct; /* reported remaining work may be too low by this much */
+    /* DEADLINE_PLANNED: maximum extra cost over the Uniform Progress baseline, as a part of the
+     * on-demand cost of the work. */
     int32_t cap_pct;
 };
-extern const struct procurement_options
-    procurement_usual; /* planned; a minute; ten minutes; 100; 35 */
+extern const struct procurement_options procurement_usual; /* planned; 1 min; 10 min; 100; 35 */
 
 #define MODEL_STORE_UUSD_MAX INT64_C(1000000000000)
 
 struct model_options {
-    char cluster_uid[17]; /* 16 hex digits, made with the database: tokens carry it */
-    int64_t lease_ms;     /* a node not heard of for longer is LOST */
-    /* an attempt is withheld from its agent for so long at most (withheld.c); 0: 10 min */
+    char cluster_uid[17]; /* 16 hex digits, created with the database; part of each token */
+    int64_t lease_ms;     /* a node is LOST after this time without contact */
+    /* Maximum time for which an attempt is withheld from its agent (withheld.c); 0 = 10 min. */
     int64_t store_wait_ms;
-    int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
-    /* a job is held after so many restored attempts in a row that began again (no_progress.c); 0:
-     * never */
+    int64_t max_nodes, max_gpus, max_uusd_h; /* over all elastic pools; 0 = unlimited */
+    /* A job is held after this many successive restored attempts without progress (no_progress.c);
+     * 0 = never. */
     int32_t hold_in_vain;
-    /* what it costs to keep a GiB in the store, at most MODEL_STORE_UUSD_MAX */
+    /* Price of a GiB in the store, at most MODEL_STORE_UUSD_MAX. */
     int64_t store_uusd_gib_month;
-    int64_t retention_ms; /* how long the checkpoints of ended jobs stay, by AFTER_AUTO */
-    const struct order_options *order;   /* borrowed for the model's life; NULL: order_defaults */
-    const struct retry_options *retries; /* borrowed; NULL: retries_usual, and no limits */
-    const struct window *windows;        /* borrowed; no two of a name */
+    int64_t retention_ms;                /* AFTER_AUTO: how long checkpoints of ended jobs stay */
+    const struct order_options *order;   /* borrowed for the model's life; NULL = order_defaults */
+    const struct retry_options *retries; /* borrowed; NULL = retries_usual without limits */
+    const struct window *windows;        /* borrowed; names are unique */
     size_t n_windows;
-    /* of the cluster; copied. No two of a name, at most LICENCES_MAX */
+    /* Licences of the cluster; copied. Names are unique, at most LICENCES_MAX. */
     const struct count *licences;
     size_t n_licences;
-    const struct procurement_options *procurement; /* copied; NULL: procurement_usual */
-    const struct notify_hook *hooks; /* borrowed; no two of a name, at most NOTIFY_HOOKS_MAX */
+    const struct procurement_options *procurement; /* copied; NULL = procurement_usual */
+    const struct notify_hook *hooks; /* borrowed; names are unique, at most NOTIFY_HOOKS_MAX */
     size_t n_hooks;
-    const struct budget_options *budgets; /* borrowed; no two of a name, at most BUDGETS_MAX */
+    const struct budget_options *budgets; /* borrowed; names are unique, at most BUDGETS_MAX */
     size_t n_budgets;
-    /* borrowed; no two of a name, no node in two, at most RACKS_MAX */
+    /* Borrowed; names are unique, each node is in at most one, at most RACKS_MAX. */
     const struct rack_options *racks;
     size_t n_racks;
-    /* where zones are looked up by name; borrowed, outlives the model. NULL: there is only UTC */
+    /* Lookup of zones by name. Borrowed, outlives the model. NULL: only UTC is available. */
     struct zones *zones;
-    /* Reads what is stored of a cron entry's job, without any I/O: fills what a submit takes;
-     * texts' members are the caller's to free with free(). NULL: entries cannot be loaded. */
+    /* Parses the stored job template of a cron entry, without I/O, into what a submit takes. The
+     * caller frees the members of texts with free(). NULL: entries cannot be loaded. */
     int (*read_job)(
         const char *job_json, struct job_row *ret_job, struct job_texts *ret_texts, struct err *e);
 };
@@ -535,45 +535,46 @@ struct model_options {
 struct model;
 
 struct model *model_create(const struct model_options *o);
-void model_destroy(struct model *m); /* NULL is fine */
+void model_destroy(struct model *m); /* NULL is allowed */
 
-/* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers,
+/* Recovery from stored rows. Each type comes after the types that it refers to: pools, offers,
  * instances, nodes, certificates, accounts, constraints, labels, jobs, arrays, dependencies, ends
- * of tasks, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing
- * is marked as changed. Leases start anew at now. ERR_CORRUPT names the row that contradicts
- * another. */
+ * of tasks, live attempts, live drills, checkpoints of ended jobs. Rows of a type come by id;
+ * model_load_end is last. No row is marked as changed. Leases start anew at now. ERR_CORRUPT names
+ * the row that contradicts another. */
 int model_load_pool(struct model *m, const struct pool_row *r, struct stamp now, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
 int model_load_instance(
     struct model *m, const struct instance_row *r, struct stamp now, struct err *e);
 int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);
-/* of a live job */
+/* r is of a live job. */
 int model_load_constraints(struct model *m, const struct constraints_row *r, struct err *e);
-/* before jobs. Of one that is not configured (any more) nothing is kept */
+/* Before jobs. Rows of budgets that are not configured are ignored. */
 int model_load_budget(struct model *m, const struct budget_row *r, struct err *e);
-/* of a live job that is no task, before it */
+/* Of a live job that is not a task, before the job. */
 int model_load_labels(struct model *m, int64_t job, const char *labels_json, struct err *e);
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e);
-int model_load_array(struct model *m, const struct array_row *r, struct err *e); /* of a live job */
-/* of a live job: WAITS or NEVER */
+/* r is of a live job */
+int model_load_array(struct model *m, const struct array_row *r, struct err *e);
+/* Of a live job: WAITS or NEVER. */
 int model_load_dependency(struct model *m, const struct dependency_row *r, struct err *e);
-/* of a live array that an AFTERCORR is of, or on */
+/* Of a live array with an AFTERCORR dependency, or that another array depends on so. */
 int model_load_task_end(struct model *m, const struct task_end *r, struct err *e);
 int model_load_attempt(struct model *m, const struct attempt_row *r, struct err *e);
-/* one that passed; the newest of its key */
+/* A passed drill; the newest for its key. */
 int model_load_certificate(struct model *m, const struct drill_row *r, struct err *e);
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);
 int model_load_account(struct model *m, const struct account_row *r, struct err *e);
 int model_load_ckpt_gc(struct model *m, const struct ckpt_gc_row *r, struct err *e);
-/* Then whose each is: id, team, user, name, submitted_at and last_good of r, and the job's labels
- * (NULL: none), which are its array's if it is a task. */
+/* After those. Reads id, team, user, name, submitted_at and last_good of the owning job r. labels
+ * are the job's, or its array's for a task; may be NULL. */
 int model_load_ckpt_gc_of(
     struct model *m, const struct job_row *r, const char *labels_json, struct err *e);
-/* after those: of which something is there, or is to be paid yet */
+/* After those: rows with data in the store or with unpaid cost. */
 int model_load_stored(struct model *m, const struct stored_row *r, struct err *e);
 int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e);
-/* After the jobs. A zone or a job that cannot be read any more is no error: the entry says so and
- * does nothing. */
+/* After the jobs. An unreadable zone or job template is not an error: the entry reports it and
+ * starts no jobs. */
 int model_load_cron(struct model *m, const struct cron_row *r, const char *job_json,
     struct stamp now, struct err *e);
 struct model_counters {
@@ -582,51 +583,50 @@ struct model_counters {
         next_constraints;
 };
 int model_load_end(struct model *m, const struct model_counters *c, struct err *e);
-/* Of a job that ended a while ago, oldest first: what it used of its limit. For forecasts only;
- * ends that say nothing about that are left out. */
+/* Used part of the time limit of a job that has ended, oldest first. Used by forecasts only; ends
+ * that are not representative are ignored. */
 void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_ms);
 
-/* What was seen of a spot offer while belayd was there before: in order of time. Of what is not
- * there (any more) nothing is kept. */
+/* Past observations of a spot offer, in order of time. Observations of offers that no longer exist
+ * are ignored. */
 enum spot_observation {
-    SPOT_THERE, /* a machine of it was given ... */
-    SPOT_ENDED, /* ... and went, since nobody needed it any more, */
-    SPOT_LOST,  /* or was taken back, or is about to be */
-    SPOT_AWAY   /* it was refused */
+    SPOT_THERE, /* a machine was granted */
+    SPOT_ENDED, /* it ended because it was no longer needed */
+    SPOT_LOST,  /* it was reclaimed, or a reclaim was announced */
+    SPOT_AWAY   /* a launch was refused */
 };
 void model_load_spot_observation(
     struct model *m, int64_t offer, enum spot_observation what, struct wall at);
 
-/* What applying an event answered to whoever sent it. */
+/* Result of applying an event, for its sender. */
 struct outcome {
-    int64_t id; /* of the job, node or instance that was made, or of the one named */
+    int64_t id; /* of the created, or else the named, job, node or instance */
 };
 
-/* Applies one event; on an error nothing has changed. Facts that no longer matter (a stale
- * attempt's report, a second notice of the same kind, a launch reply for an instance that is gone)
- * change nothing and return 0: they are safe to repeat. ERR_NOT_FOUND and ERR_CONFLICT are for
- * users' requests that name nothing or come too late, and for machines that may not join (any
- * more); ERR_DENIED for a join token used twice; ERR_INVALID for what no honest sender says. */
+/* Applies one event; on an error nothing has changed. Outdated facts (a stale attempt's report, a
+ * repeated notice of the same type, a launch reply for an instance that is gone) change nothing and
+ * return 0, so facts are safe to repeat. ERR_NOT_FOUND and ERR_CONFLICT: users' requests with an
+ * unknown target or too late, and machines that may not join (any more). ERR_DENIED: a join token
+ * used twice. ERR_INVALID: values that no correct sender sends. */
 int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 
-/* What applying EV_POOL with this row would answer now: a pool never changes its kind, and while it
- * has instances it stays with its provider and in its region. */
+/* Validates EV_POOL with this row without applying it. A pool never changes its type, and while it
+ * has instances it keeps its provider and region. */
 int core_pool_check(const struct model *m, const struct pool_row *r, struct err *e);
 
-/* Moves what has changed since the last call into *ret_changes (zeroed or deinited). */
+/* Moves the changes since the last call into *ret_changes, which must be zeroed or deinited. */
 void model_take_changes(struct model *m, struct changes *ret_changes);
-/* Deinits them; their memory, as far as it is not out of proportion, is for the next. */
+/* Deinits them. Their memory is reused for the next set unless it is disproportionately large. */
 void model_return_changes(struct model *m, struct changes *c);
 
-/* Look-ups; borrowed until the next core_apply. NULL: none (any more). */
+/* Lookups; borrowed until the next core_apply. NULL if there is none (any more). */
 struct job *model_job(const struct model *m, int64_t id);
-/* The numbers from first to last that live jobs have, rising; *ret_ids is the caller's to free.
- * Costs as much as there are live jobs, or numbers if those are fewer. */
+/* The ids of live jobs from first to last, ascending; the caller frees *ret_ids. Costs O(min(live
+ * jobs, last - first)). */
 size_t model_jobs_between(const struct model *m, int64_t first, int64_t last, int64_t **ret_ids);
-/* Of the job's live attempt: the lowest rank that has not ended, or NULL: it does not run. */
+/* The lowest rank of the job's live attempt that has not ended; NULL if the job does not run. */
 struct attempt *job_attempt(const struct job *j);
-/* The rank of attempt number `attempt` on that node, or NULL: it has ended, or never was there. j
- * may be NULL. */
+/* The rank of this attempt on this node; NULL if it has ended or does not exist. j may be NULL. */
 struct attempt *job_attempt_on(const struct job *j, int64_t attempt, int64_t node);
 struct node *model_node(const struct model *m, int64_t id);
 struct instance *model_instance(const struct model *m, int64_t id);
@@ -637,23 +637,23 @@ struct node *model_node_by_key(const struct model *m, const char *key_hash);
 struct pool *model_pool(const struct model *m, const char *name);
 struct offer *model_offer(const struct model *m, int64_t id);
 const struct constraints *model_constraints(const struct model *m, int64_t id); /* of a live job */
-/* NULL: no window of this name is configured. */
+/* NULL if no window of this name is configured. */
 const struct window *core_window(const struct model *m, const char *name);
 const struct cron_entry *model_cron(const struct model *m, int64_t id);
-/* Times that wait for the end of its last job, oldest first; returns how many, at most
+/* Scheduled times that wait for the end of its last job, oldest first. Returns the count, at most
  * CRON_WAITING_MAX. */
 size_t core_cron_waiting(const struct cron_row *r, struct wall ret_at[CRON_WAITING_MAX]);
 const struct list *model_nodes(const struct model *m);     /* struct node by in_all */
 const struct list *model_instances(const struct model *m); /* struct instance by in_all */
 const struct list *model_pools(const struct model *m);     /* struct pool by in_all */
 
-/* What the account has used by then. */
+/* Decayed usage of the account at `now`. */
 int64_t account_used(const struct model *m, const struct account *a, struct wall now);
-/* struct team by in_all, in the order in which they came up */
+/* struct team by in_all, in order of creation. */
 const struct list *model_teams(const struct model *m);
 const struct order_options *model_order(const struct model *m);
 
-/* Where a job stands in the queue: as if it had waited for total_ms and nothing else counted. */
+/* Parts of a job's priority, as equivalent waiting time: total_ms is their sum. */
 struct priority {
     int64_t total_ms, age_ms, fair_ms, qos_ms, size_ms, nice_ms;
 };
@@ -661,97 +661,96 @@ struct priority {
 void core_priority(
     const struct model *m, const struct job *j, struct wall now, struct priority *ret_priority);
 
-/* How much the store has of a job, as far as is known; -1: it costs nothing, and is not counted. */
+/* Size of a job in the store, as last known; -1: storage is free and not counted. */
 int64_t model_stored_bytes(const struct model *m, int64_t job);
 
-/* What stays when it is cleaned next. */
+/* Which checkpoints the next cleaning keeps. */
 enum ckpt_gc_keep core_ckpt_gc_keep(const struct ckpt_gc_row *r);
-/* The identity of the job that was submitted then, the same for all of its attempts and no other
- * job's, even of its number. */
+/* Identity of a job in the store. Equal for all of its attempts and unique among jobs, even jobs
+ * with the same number. */
 void core_ckpt_identity(
     const char *cluster_uid, struct wall submitted_at, char ret_identity[CKPT_IDENTITY_MAX]);
-/* Of a job that has ended and left something that is not DONE. */
+/* Of an ended job with a ckpt_gc row that is not DONE. */
 void model_ckpt_gc_claim(const struct model *m, int64_t job, struct ckpt_claim *ret_claim);
-/* The one that is CLEANING, or NULL. */
+/* The row that is CLEANING, or NULL. */
 const struct ckpt_gc_row *model_cleaning(const struct model *m);
 
 struct room model_used(const struct model *m); /* by all pools together */
 
 struct model_counts {
-    /* pending: eligible or not; waiting: of those, not eligible */
+    /* pending includes waiting; waiting: not eligible */
     int64_t pending, waiting, running, nodes_up, nodes_lost, instances, shapes, ckpt_gc, outbox;
 };
 void model_counts(const struct model *m, struct model_counts *ret_counts);
 
-/* Reclaims an hour to expect on this node: observed of its offer, smoothed by a prior of 0.05 an
- * hour over 20 hours; more after a rebalance recommendation, by how often those of the offer came
- * true. */
+/* Expected reclaims per hour on this node: observed rate of its offer, smoothed by a prior of 0.05
+ * per hour over 20 hours. Higher after a rebalance recommendation, by the offer's share of
+ * recommendations that were followed by a reclaim. */
 double core_reclaims_per_hour(const struct node *n);
 
-/* The same of any of the nodes that a job runs on: the loss of one is the loss of all. */
+/* Expected reclaims per hour over all nodes of the job's attempt: losing one node loses the
+ * attempt. */
 double core_job_reclaims_per_hour(const struct job *j);
-/* How a job that is to be done by some moment is expected to go on, as things are now. false:
- * nothing can be said, as it has no such moment, runs on what is owned, was not looked at yet, or
- * nothing that it could use is always to be had. Some milliseconds. */
+/* Expected completion of a deadline job under current conditions. The function returns false if no
+ * estimate is possible: the job has no deadline, runs on owned nodes, was not examined yet, or can
+ * use no offer that is always available. Takes some milliseconds. */
 struct procurement_outlook {
-    int64_t median_ms, late_ms; /* from now to its end: in half of the cases, and in 95 of 100 */
-    int64_t uusd;               /* what it will yet cost, on average */
+    int64_t median_ms, late_ms; /* from now to its end: median and 95th percentile */
+    int64_t uusd;               /* mean of the remaining cost */
 };
 bool core_procurement_expects(const struct model *m, const struct job *j, struct stamp now,
     struct procurement_outlook *ret_outlook);
-/* What it waits for, or why it pays for on-demand; false: it has no such moment. */
+/* Why it waits or uses on-demand; false if it has no finish time. */
 bool core_procurement_why(
     const struct model *m, const struct job *j, struct stamp now, char *out, size_t size);
-/* Even on-demand from now on is expected to take so long, and there is less time. */
+/* The expected on-demand completion time exceeds the remaining time. */
 bool core_procurement_late(
     const struct model *m, const struct job *j, struct stamp now, int64_t *ret_takes_ms);
 
-/* The same of a machine of this offer to come. */
+/* Expected reclaims per hour of a future machine of this offer. */
 double core_offer_reclaims_per_hour(const struct offer *o);
-/* What an hour of it really costs a job that has saved nothing yet: price, and what its reclaims
- * are expected to cost. */
+/* Effective price per hour for a job without checkpoints: price plus expected cost of reclaims. */
 int64_t core_offer_effective_uusd_h(const struct offer *o);
 
-/* The other offers that this launch may be answered from, best first; the same ones for as long as
- * the row lives. */
+/* The other offers that the provider may use for this launch, best first. Constant for the life of
+ * the row. */
 size_t core_alternatives(const struct model *m, const struct instance *i,
     const struct offer *ret_offers[INSTANCE_ALTERNATIVES_MAX]);
-/* The one among them that this zone and type ("": as in the row) are, when the row says another;
- * NULL: none. */
+/* The alternative offer with this zone and type ("" = as in the row) if it differs from the row's;
+ * NULL if none. */
 struct offer *core_other_offer(
     const struct model *m, const struct instance *i, const char *zone, const char *type);
 
-/* A pool of machines to be launched for this job of the method criu, of which nobody knows whether
- * they can do that, while no node or other pool is known to; NULL: there is none. Borrowed. */
+/* An elastic pool with unknown CRIU support that this job of method criu could use, if no node or
+ * other pool is known to support it; else NULL. Borrowed. */
 const char *core_criu_untried(const struct model *m, const struct job_row *j);
 
-/* Checks the invariants above; ERR_INTERNAL names the first that does not hold. O(everything): for
- * tests. */
+/* Checks the invariants above; ERR_INTERNAL names the first violation. O(model size): for tests. */
 int model_check(const struct model *m, struct err *e);
 
-/* When saves pay: Young's first-order interval sqrt(2 * save * mtbf) (Young 1974; Daly 2006),
- * clamped to [15 s, 30 min]; save_ms <= 0 counts as 1 s; reclaims per hour <= 0 as 0.05. */
+/* Optimal checkpoint interval: Young's first-order sqrt(2 * save * mtbf) (Young 1974; Daly 2006),
+ * clamped to [15 s, 30 min]. save_ms <= 0 counts as 1 s; reclaims_per_hour <= 0 as 0.05. */
 int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour);
 
-/* Between the periodic saves of a live attempt, as things are now: what its user said, or the above
- * by what the program waited for at the job's last save and its nodes, but at least four times what
- * all of that save took: storing leaves the node and its way to the store to the program most of
- * the time. 0: it takes no part in checkpoints. */
+/* Current interval between periodic saves of a live attempt; 0 if it takes no checkpoints. The
+ * user's setting, or core_save_interval_ms of the job's last pause and its nodes' reclaim rate. At
+ * least four times the duration of the last save, so that the node and its store bandwidth are
+ * mostly free for the program. */
 int64_t core_interval_ms(const struct attempt *a);
 
-/* What an instance has cost at a moment: each stretch at the price that was in force in it. 0
- * before its launch. */
+/* Cost of an instance up to a time, each interval at the price then in force. 0 before its
+ * launch. */
 int64_t core_instance_uusd(const struct instance_row *r, struct wall at);
 
-/* Price of ms of a node at uusd_h, rounded to the nearest micro-dollar; no overflow up to 10 years
+/* Price of ms of a node at uusd_h, rounded to the nearest micro-dollar. No overflow up to 10 years
  * at $1000/h. */
 int64_t core_cost_uusd(int64_t ms, int64_t uusd_h);
 
-/* Price of bytes at uusd_gib, rounded to the nearest micro-dollar; 0 of less than nothing. */
+/* Price of bytes at uusd_gib, rounded to the nearest micro-dollar; 0 for negative sizes. */
 int64_t core_bytes_uusd(int64_t bytes, int64_t uusd_gib);
 
-/* What a live attempt has cost by now, and what its time would have cost on-demand; its ledger rows
- * are written when it ends. Work that is not saved yet counts as useful. Micro-dollars, >= 0. */
+/* Cost of a live attempt so far, and the on-demand cost of the same time; micro-dollars, >= 0.
+ * Unsaved work counts as useful. The ledger rows are written when the attempt ends. */
 void core_cost_so_far(
     const struct attempt *a, struct wall now, int64_t *ret_uusd, int64_t *ret_on_demand_uusd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What other folders do with the parts of the model that this folder owns.
+ * Access of other folders to the parts of the model that this folder owns.
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_MODEL_ACCESS_H
 #define BELAY_SCHEDULER_CORE_MODEL_MODEL_ACCESS_H
@@ -8,7 +8,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
 
-/* The planner looks again (struct model_versions). */
+/* Makes the planner examine its state again (struct model_versions). */
 static inline void model_note_change(struct model *m)
 {
     ++m->versions.change;
@@ -29,7 +29,7 @@ static inline void model_note_launch(struct model *m)
 {
     ++m->versions.launches;
 }
-/* These return the new count. */
+/* Both return the new count. */
 static inline int64_t model_note_growth(struct model *m)
 {
     return ++m->versions.growth;
@@ -46,7 +46,7 @@ static inline const struct model_versions *model_versions(const struct model *m)
 {
     return &m->versions;
 }
-/* The next free ids. NEXT_ID takes one; SAW_ID: a stored row has it. */
+/* The next free ids. NEXT_ID takes one; SAW_ID advances the counter past the id of a stored row. */
 static inline const struct model_counters *model_next_ids(const struct model *m)
 {
     return &m->changes.next_ids;
@@ -56,18 +56,18 @@ static inline const struct model_counters *model_next_ids(const struct model *m)
     ((m)->changes.next_ids.next_##thing = (id) < (m)->changes.next_ids.next_##thing                \
                                               ? (m)->changes.next_ids.next_##thing                 \
                                               : (id) + 1)
-/* Final rows of this tick. ADD_ROW appends a zeroed one and yields its address. */
+/* Final rows of this tick. ADD_ROW appends a zeroed row and yields its address. */
 static inline const struct changes *model_final_rows(const struct model *m)
 {
     return &m->changes.out;
 }
 #define ADD_ROW(m, rows) GROW((m)->changes.out.rows, (m)->changes.out.n_##rows)
-/* the row of history written last */
+/* most recent row of the history */
 static inline struct history_row *history_last(struct model *m)
 {
     return &m->changes.out.history[m->changes.out.n_history - 1];
 }
-/* Memory for one, zeroed; retire_job() and its like give it back. */
+/* Allocates a zeroed object; retire_*() frees it. */
 static inline struct job *model_alloc_job(struct model *m)
 {
     return slab_take(&m->rows.job_slab, sizeof(struct job));
@@ -80,7 +80,7 @@ static inline struct node *model_alloc_node(struct model *m)
 {
     return slab_take(&m->rows.node_slab, sizeof(struct node));
 }
-/* Into and out of the indexes by id, name, key and token. */
+/* Adds to and removes from the indexes by id, name, key and token. */
 static inline void model_put_job(struct model *m, struct job *j)
 {
     map_put(&m->rows.jobs, j->row.id, j);
@@ -89,7 +89,7 @@ static inline void model_remove_job(struct model *m, const struct job *j)
 {
     map_remove(&m->rows.jobs, j->row.id);
 }
-/* Every job in some order: pos begins at 0; NULL at the end. */
+/* Iterates all jobs in unspecified order. pos starts at 0; returns NULL at the end. */
 static inline struct job *model_next_job(const struct model *m, size_t *pos)
 {
     return map_next(&m->rows.jobs, pos, &(int64_t){0});

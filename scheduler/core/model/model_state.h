@@ -10,9 +10,9 @@
 #include "base/slab.h"
 #include "scheduler/core/model/model.h"
 
-/* Things by their ids and other keys. */
+/* Objects by id and by other keys. */
 struct model_rows {
-    struct map jobs;           /* struct job by id: all that have not ended */
+    struct map jobs;           /* struct job by id, not ENDED */
     struct map nodes;          /* struct node by id */
     struct map instances;      /* struct instance by id */
     struct map offers;         /* struct offer by id */
@@ -44,21 +44,22 @@ struct model_changes {
     struct model_counters next_ids; /* the next free id of each type */
 };
 
-/* Counts of changes, which tell the planner whether what it remembers is still true (plan.c). */
+/* Change counts. The planner compares them with its own copies to see whether its memory is valid
+ * (plan.c). */
 struct model_versions {
-    int64_t growth;        /* some node has more free than before */
-    int64_t rewind;        /* growth, or a job returned to its place, or the places changed */
-    int64_t arrivals;      /* shapes that entered the queue */
-    int64_t change;        /* anything else that launches depend on */
-    int64_t launches;      /* launches made */
-    int64_t anew;          /* changes after which every demand class has to be tried again */
-    int64_t owed_more;     /* growth count when capacity reserved for a quota last became usable */
-    int64_t reserve_epoch; /* there may be other nodes to reserve */
+    int64_t growth;    /* a node's free resources grew */
+    int64_t rewind;    /* growth, a job returned to the queue, or the order of the queue changed */
+    int64_t arrivals;  /* shapes that entered the queue */
+    int64_t change;    /* other changes that affect launches */
+    int64_t launches;  /* launches made */
+    int64_t anew;      /* changes after which every demand class must be tried again */
+    int64_t owed_more; /* growth count when capacity reserved for a quota last became usable */
+    int64_t reserve_epoch; /* the set of nodes that may be reserved may have changed */
 };
 
-/* Jobs until model_load_end. */
+/* Used until model_load_end. */
 struct model_loading {
-    struct job **jobs; /* all, by id */
+    struct job **jobs; /* all jobs, by id */
     size_t n_jobs;
 };
 

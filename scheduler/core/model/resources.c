@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What fits where.
+ * Arithmetic of resources, and which machines fit a shape.
  */
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
@@ -44,7 +44,7 @@ int64_t resources_times(const struct resources *room, const struct resources *ne
     return times;
 }
 
-/* value * need / total, rounded down, without overflow on the way. */
+/* value * need / total, rounded down, without intermediate overflow. */
 static int64_t part(int64_t value, int64_t need, int64_t total)
 {
     if (need <= 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts for people, of bounded length: what does not fit is cut, never within a UTF-8 sequence.
+ * Human-readable texts of bounded length. Truncation never splits a UTF-8 sequence.
  */
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include <stdio.h>
 
-/* Where the n bytes at s, the front of a longer text, end without a sequence that was cut. */
+/* Length of the n bytes at s, the start of a longer text, without a truncated last sequence. */
 static size_t whole(const char *s, size_t n)
 {
     size_t lead = n;

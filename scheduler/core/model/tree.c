@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants: in-order is the order of the keys; no element weighs more than the one above it; last
- * is the last in order. Where there are sums, each is of what is below it.
+ * Invariants: in-order traversal is the order of the keys; no element weighs more than its parent;
+ * last is the last in order. If the tree has sums, each covers its subtree.
  */
 #include "scheduler/core/model/tree.h"
 
@@ -16,7 +16,7 @@ static uint64_t next_weight(struct tree *t)
     return (z ^ (z >> 31)) | 1;
 }
 
-/* Puts n where old hung below parent (NULL: the root). */
+/* Puts n in the place of old below parent (NULL: the root). */
 static void hang(
     struct tree *t, struct tree_link *parent, const struct tree_link *old, struct tree_link *n)
 {
@@ -30,7 +30,7 @@ static void hang(
         n->up = parent;
 }
 
-/* Lifts n above its parent, keeping the order. */
+/* Rotates n above its parent, keeping the order. */
 static void rotate_up(struct tree *t, struct tree_link *n)
 {
     struct tree_link *p = n->up, *inner;
@@ -56,7 +56,8 @@ static struct tree_link *rightmost(struct tree_link *x)
     return x;
 }
 
-/* Of x and those above it, the first `least` of them and as many more as change. */
+/* Updates the sums of x and its ancestors: at least the first `least` of them, then up to the first
+ * unchanged one. */
 static void sum_up(struct tree_link *x, size_t least, tree_sum_fn sum)
 {
     bool changes = true;
@@ -66,7 +67,7 @@ static void sum_up(struct tree_link *x, size_t least, tree_sum_fn sum)
     }
 }
 
-/* Puts n below p (NULL: it is the first), before it if c < 0. */
+/* Inserts n below p (NULL: empty tree), before it if c < 0. */
 static void put(struct tree *t, struct tree_link *p, int c, struct tree_link *n, tree_sum_fn sum)
 {
     *n = (struct tree_link){.up = p, .weight = next_weight(t)};
@@ -83,7 +84,7 @@ static void put(struct tree *t, struct tree_link *p, int c, struct tree_link *n,
         if (sum)
             sum(p);
     }
-    sum_up(n, 2, sum); /* n's own says nothing of whether it has come */
+    sum_up(n, 2, sum); /* n's own sum does not show that its parent changed */
     t->n++;
 }
 
@@ -115,7 +116,7 @@ void tree_append(struct tree *t, struct tree_link *n)
 
 void tree_remove_summed(struct tree *t, struct tree_link *n, tree_sum_fn sum)
 {
-    size_t lifted = 0; /* these were below n */
+    size_t lifted = 0; /* number of former ancestors now below n */
     if (!tree_has(n))
         return;
     if (t->last == n)

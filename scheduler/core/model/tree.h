@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Intrusive ordered tree (a treap, balanced by weights from a seeded generator: Seidel and Aragon,
+ * Intrusive ordered tree: a treap, balanced by weights from a seeded generator (Seidel and Aragon,
  * 1996). The link lives inside the element; a zeroed link is in no tree, a zeroed tree is valid and
- * empty. Nothing is allocated. Elements must differ in the order. Finding, adding and removing take
- * O(log n), adding behind all others O(1).
+ * empty. No allocation. Keys must be distinct. Find, add and remove take O(log n), append O(1).
  *
- * The elements of a tree may know something of all that are below them, a sum, by which a search
- * passes over those: who has such a tree walks down from its root itself, and changes it with the
- * functions that take what makes the sums.
+ * Elements may store a sum over their subtree, which lets a search skip subtrees. The user of such
+ * a tree descends from its root itself, and changes it only with the functions that take a
+ * tree_sum_fn.
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_TREE_H
 #define BELAY_SCHEDULER_CORE_MODEL_TREE_H
@@ -18,7 +17,7 @@
 
 struct tree_link {
     struct tree_link *up, *left, *right;
-    uint64_t weight; /* 0: in no tree */
+    uint64_t weight; /* 0 = in no tree */
 };
 
 struct tree {
@@ -27,10 +26,10 @@ struct tree {
     uint64_t seed;
 };
 
-/* < 0, 0, > 0 as key comes before, is, comes after n. */
+/* < 0, 0, > 0: key is before, equal to, after that of n. */
 typedef int (*tree_cmp_fn)(const void *key, const struct tree_link *n);
 
-/* That of numbers. */
+/* Order of integers. */
 static inline int tree_order(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
@@ -38,29 +37,28 @@ static inline int tree_order(int64_t a, int64_t b)
 
 #define TREE_ENTRY(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-/* key is that of n under cmp; n must be in no tree. */
+/* key is n's under cmp; n must be in no tree. */
 void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp);
-/* Likewise, for one whose key comes after all others. */
+/* As tree_add, for a key after all others. */
 void tree_append(struct tree *t, struct tree_link *n);
-/* n must be in t, or in no tree (then harmless). Works whatever became of n's key since it was
- * added. */
+/* n must be in t or in no tree (no-op). n's key may have changed since it was added. */
 void tree_remove(struct tree *t, struct tree_link *n);
 bool tree_has(const struct tree_link *n); /* n is in a tree */
 
-/* Makes n's sum anew, of itself and of those of n->left and n->right (NULL: there is none). False:
- * it is what it was. */
+/* Recomputes n's sum from n itself and the sums of n->left and n->right (may be NULL). Returns
+ * false if it is unchanged. */
 typedef bool (*tree_sum_fn)(struct tree_link *n);
 
-/* The same, and every sum is right again. */
+/* As the functions above, keeping all sums correct. */
 void tree_add_summed(
     struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp, tree_sum_fn sum);
 void tree_remove_summed(struct tree *t, struct tree_link *n, tree_sum_fn sum);
-/* what is summed of n itself has; n is in a tree */
+/* n's own part of the sum changed; n is in a tree */
 void tree_changed(struct tree_link *n, tree_sum_fn sum);
 
-struct tree_link *tree_first(const struct tree *t);     /* or NULL */
-struct tree_link *tree_next(const struct tree_link *n); /* or NULL */
+struct tree_link *tree_first(const struct tree *t);     /* may return NULL */
+struct tree_link *tree_next(const struct tree_link *n); /* may return NULL */
 struct tree_link *tree_at_least(
-    const struct tree *t, const void *key, tree_cmp_fn cmp); /* first not before key */
+    const struct tree *t, const void *key, tree_cmp_fn cmp); /* first element not before key */
 
 #endif

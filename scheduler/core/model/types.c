@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The names of everything that is stored or shown, and the legal transitions; the diagrams stand in
- * types.h.
+ * Names of all stored or shown enums, and the legal transitions drawn in types.h.
  */
 #include "scheduler/core/model/event.h"
 #include "scheduler/core/model/types.h"
@@ -47,7 +46,7 @@ static const struct sm_transition node_moves[] = {
     {NODE_DRAINING, NODE_LOST},
     {NODE_DRAINING, NODE_GONE},
     {NODE_DRAINING, NODE_NOTICED},
-    {NODE_NOTICED, NODE_UP}, /* it shut down and is back */
+    {NODE_NOTICED, NODE_UP}, /* the machine shut down and returned */
     {NODE_NOTICED, NODE_DRAINING},
     {NODE_NOTICED, NODE_LOST},
     {NODE_NOTICED, NODE_GONE},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the scheduler knows, as plain rows: the core changes them, db/ stores them. A row has no
- * pointers, so a copy of it is a snapshot. Money is integer micro-dollars (uusd), time integer
- * milliseconds, memory MiB.
+ * The scheduler's state as plain rows: the core changes them, db/ stores them. A row has no
+ * pointers, so a copy of it is a snapshot. Money is in integer micro-dollars (uusd), time in
+ * integer milliseconds, memory in MiB.
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_TYPES_H
 #define BELAY_SCHEDULER_CORE_MODEL_TYPES_H
@@ -19,65 +19,65 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CORE_NAME_MAX 64  /* job, user, pool, zone, type names with their NUL */
-#define CORE_TEXT_MAX 256 /* a reason for people */
+#define CORE_NAME_MAX 64  /* size of job, user, pool, zone and type names with their NUL */
+#define CORE_TEXT_MAX 256 /* size of a human-readable reason */
 #define CORE_ID_NONE 0    /* ids start at 1 */
 #define PROGRESS_NONE INT64_MIN
-#define JOB_EXIT_CHECKPOINTED 85 /* a program's exit code: "checkpointed, continue me" */
+#define JOB_EXIT_CHECKPOINTED 85 /* exit code of a program: "checkpointed, run me again" */
 
-/* Both clocks at one moment; it arrives in the event. */
+/* Both clocks at the time of an event; part of each event. */
 struct stamp {
     struct wall wall;
     struct mono mono;
 };
 
 /*
- *              +-------- to be tried again ----------+
- *              v                                     |
- *  submit -> PENDING --- place ---> RUNNING --- attempt ended ---> ENDED
- *              |                      | cancel                       ^
- *              |                      v                              |
- *              |                  CANCELLING --- attempt ended ------+
- *              +------------------ cancel ---------------------------+
- *              +-- the last task of an array has begun --> UNFOLDED -+ all of them have ended
+ *             +----------------- retry -----------------+
+ *             v                                         |
+ * submit -> PENDING --- place ---> RUNNING --- attempt ended ---> ENDED
+ *             |                      | cancel                       ^
+ *             |                      v                              |
+ *             |                  CANCELLING --- attempt ended ------+
+ *             +------------------ cancel ---------------------------+
+ *             +-- the last task of an array has begun --> UNFOLDED -+ all tasks have ended
  */
 enum job_state { JOB_PENDING, JOB_RUNNING, JOB_CANCELLING, JOB_UNFOLDED, JOB_ENDED };
 extern const struct sm job_sm;
 
 /*
- *  ASSIGNED --- agent started it ---> RUNNING --- stop wanted ---> STOPPING
- *     |  |                               |                            |
- *     |  +-- stop wanted (STOPPING) -----|----------------------------+
- *     +---------------- ended -----------+----------- ended ----------+--> ENDED
+ * ASSIGNED --- agent started it ---> RUNNING ----- stop requested --> STOPPING
+ *    |  |                               |                                |
+ *    |  +-- stop requested (STOPPING) --|--------------------------------+
+ *    +---------------- ended -----------+------------- ended ------------+--> ENDED
  */
 enum attempt_state { ATTEMPT_ASSIGNED, ATTEMPT_RUNNING, ATTEMPT_STOPPING, ATTEMPT_ENDED };
 extern const struct sm attempt_sm;
 
 /*
- *                   drain
- *  joined ---> UP <--------> DRAINING        UP, DRAINING, NOTICED --- lease over ---> LOST
- *               |               |          LOST --- agent returns ---> UP, or DRAINING while a
- *               |    reclaim    |             drain is wanted, NOTICED while a reclaim is announced
- *               +--> NOTICED <--+          any --- its instance's end wanted or seen, or it is
- *                                             deleted ---> GONE
+ *                  drain
+ * joined ---> UP <--------> DRAINING        UP, DRAINING, NOTICED --- lease expired ---> LOST
+ *              |               |          LOST --- agent returns ---> UP, or DRAINING while a
+ *              |    reclaim    |             drain is requested, NOTICED during a reclaim notice
+ *              +--> NOTICED <--+          any --- end of its instance requested or observed, or
+ *                                            node deleted ---> GONE
  *
- *  NOTICED --- it has no instance, and its agent knows of no reclaim (any more) ---> UP or DRAINING
+ * NOTICED --- no instance, and its agent reports no reclaim (any more) ---> UP or DRAINING
  */
 enum node_state { NODE_UP, NODE_NOTICED, NODE_DRAINING, NODE_LOST, NODE_GONE };
 extern const struct sm node_sm;
 
 /*
- *                         +---- agent joined before the answer came ----+
- *                         |                                             v
- *  intent committed -> INTENDED --- provider answered ---> LAUNCHED -> RUNNING (agent joined)
- *                         |  |                                |         |
- *          definite refusal  +--------- end wanted -----------+---------+--> ENDING
- *                         |                                   |         |       |
- *                         +-----------------------------------+-- gone -+-------+--> GONE
+ *                        +---- agent joined before the answer came ----+
+ *                        |                                             v
+ * intent committed -> INTENDED --- provider answered ---> LAUNCHED -> RUNNING (agent joined)
+ *                        |  |                                |         |
+ *         definite refusal  +-------- end requested ---------+---------+--> ENDING
+ *                        |                                   |         |       |
+ *                        +-----------------------------------+-- gone -+-------+--> GONE
  *
- *  An INTENDED instance whose end is wanted goes to ENDING: whether the call took effect is not
- *  known, so its token is looked up (and launched under it again, never under another) until the
- *  provider says that nothing is there.
+ * An INTENDED instance with a requested end goes to ENDING, since the launch call may have taken
+ * effect. Its token is looked up, and launched again under the same token, until the provider
+ * reports that no such instance exists.
  */
 enum instance_state {
     INSTANCE_INTENDED,
@@ -88,46 +88,44 @@ enum instance_state {
 };
 extern const struct sm instance_sm;
 
-/* How an attempt (and with its last attempt a job) ended. Each kind has its own retry rule
+/* How an attempt, and with its last attempt a job, ended. Each kind has its own retry rule
  * (retry.c). */
 enum end_kind {
     END_NONE,
     END_SUCCEEDED,
-    /* the program: exit code not 0 (85 excepted), or killed by a signal of its own */
+    /* the program failed: an exit code other than 0 and 85, or a signal of its own */
     END_FAILED,
     END_USER,      /* cancelled, or requeued by its user */
-    END_TIMEOUT,   /* time limit */
+    END_TIMEOUT,   /* time limit reached */
     END_RECLAIMED, /* the provider took the node, with notice */
-    /* the node vanished: lease over, instance gone without notice, supervisor dead */
+    /* the node vanished: lease expired, instance gone without notice, or supervisor dead */
     END_NODE_LOST,
     END_CAPACITY,
     END_EVICTED,
     END_BUDGET,
     END_WINDOW,
     END_DRAINED,
-    END_GANG,         /* a rank was stopped because another of its gang ended, or is about to */
-    END_CHECKPOINTED, /* exit code 85 outside a notice: "checkpointed, continue me" */
-    /* did not begin, or could not go on: the store of its checkpoints is at fault. The job is
-     * queued again, and held */
+    END_GANG, /* the rank was stopped because another rank of its gang ended, or is about to */
+    END_CHECKPOINTED, /* exit code 85 outside a notice: "checkpointed, run me again" */
+    /* did not begin or could not continue: the checkpoint store is at fault; the job is requeued
+     * and held */
     END_STORE,
-    /* did not begin, or left what could not be saved: its node could not use the store. Queued
-     * again, for another node if there is one (avoid.c); held, as END_STORE, after JOB_STORE_MAX in
-     * a row */
+    /* Did not begin, or its state could not be saved: the node could not use the store. The job is
+     * requeued, for another node if there is one (avoid.c), and held as for END_STORE after
+     * JOB_STORE_MAX in a row. */
     END_STORE_AWAY,
     END_DRILLED,    /* stopped for a drill (drill.c) */
-    END_DEPENDENCY, /* never ran: what it depends on can no longer come true */
-    END_DEADLINE    /* did not run (again): it could not have ended by its deadline any more */
+    END_DEPENDENCY, /* never ran: a dependency can no longer be satisfied */
+    END_DEADLINE    /* did not run (again): it could no longer end by its deadline */
 };
 extern const char *const end_kind_names[]; /* "none" "succeeded" ...; NULL-terminated */
 
 enum market { MARKET_OWNED, MARKET_SPOT, MARKET_ON_DEMAND };
 extern const char *const market_names[]; /* "owned" "spot" "on-demand" */
-/* What a job that is to be done by some moment may be given now, beside what is owned: anything,
- * nothing, spot, on-demand. */
+/* Markets that a deadline job may use now, besides owned nodes: all, none, spot, on-demand. */
 enum procurement { PROCURE_FREE, PROCURE_WAIT, PROCURE_SPOT, PROCURE_ON_DEMAND };
 extern const char *const procurement_names[]; /* "free" "wait" "spot" "on-demand" */
-/* What CRIU can do on a machine, each more than the one before: nothing that is known, nothing,
- * programs without GPUs, all. */
+/* CRIU support of a machine, ascending: unknown, none, programs without GPUs, all programs. */
 enum criu_ability { CRIU_UNKNOWN, CRIU_NO, CRIU_CPU, CRIU_GPU };
 extern const char *const criu_ability_names[]; /* "unknown" "no" "cpu" "gpu" */
 enum notice_type {
@@ -138,219 +136,219 @@ enum notice_type {
 };
 extern const char *const notice_type_names[];
 
-/* What holds a node back, as its agent tells: heat, a limit of power, its board whatever for. Such
- * a node is given nothing new. */
+/* What throttles a node, as reported by its agent: heat, a power limit, or its board for an unknown
+ * reason. A throttled node gets no new work. */
 enum throttle { THROTTLE_NONE, THROTTLE_HEAT, THROTTLE_POWER, THROTTLE_BOARD };
 extern const char *const throttle_names[]; /* "none" "heat" "power" "board" */
 
-/* A job that is held is not started; an operator's hold is not its user's to release. HOLD_STORE:
- * its last attempt ended as END_STORE, and its text says why and what to do. In rising order: a
- * stronger hold replaces a weaker one. */
+/* A held job is not started; its user cannot release an operator's hold. HOLD_STORE: its last
+ * attempt ended as END_STORE, and the text gives the reason and the remedy. Ascending: a stronger
+ * hold replaces a weaker one. */
 enum hold { HOLD_NONE, HOLD_STORE, HOLD_USER, HOLD_OPERATOR };
 extern const char *const hold_names[]; /* "none" "store" "user" "operator" */
 
 #define CONSTRAINTS_NONE 0
 #define CONSTRAINTS_TEXT_MAX 2560
 
-/* What jobs ask for beside that, in words (constraints.h). Many jobs share one; it never
- * changes. */
+/* Further demands of jobs as text (constraints.h). Immutable, shared by many jobs. */
 struct constraints_row {
     int64_t id;
     char text[CONSTRAINTS_TEXT_MAX];
 };
 
 struct ckpt_ref {
-    int64_t attempt; /* 0: none */
+    int64_t attempt; /* 0 = none */
     int64_t sequence;
 };
 
-/* attempts in a row that could not use the store: then the job is held */
+/* The job is held after this many successive attempts that could not use the store. */
 #define JOB_STORE_MAX 3
-/* ends in a row with code 85 but without a new checkpoint: then it has failed */
+/* The job fails after this many successive ends with code 85 without a new checkpoint. */
 #define JOB_CHECKPOINTED_MAX 3
 
 #define RETRIES_TEXT_MAX 128
 
-/* State changes of a job that somebody may want to be told of (notify.h). */
+/* Events that a user can be notified of (notify.h). */
 enum notify_event {
-    NOTIFY_BEGIN, /* an attempt has started */
-    NOTIFY_END,   /* the job has ended, whatever as; as a kind: it succeeded or was cancelled */
-    NOTIFY_FAIL,  /* it has ended otherwise */
+    NOTIFY_BEGIN, /* an attempt started */
+    /* the job ended for any reason; as the kind of a row: it succeeded or was cancelled */
+    NOTIFY_END,
+    NOTIFY_FAIL, /* the job ended otherwise */
     NOTIFY_REQUEUE,
-    NOTIFY_TIME_LIMIT,    /* it has ended so */
-    NOTIFY_TIME_LIMIT_50, /* so many percent of it are over; as a wish: */
+    NOTIFY_TIME_LIMIT, /* the job ended by its time limit */
+    /* percentage of the time limit that has passed; only as a user's selection: */
+    NOTIFY_TIME_LIMIT_50,
     NOTIFY_TIME_LIMIT_80,
     NOTIFY_TIME_LIMIT_90,
-    NOTIFY_INVALID_DEPEND, /* it has ended since a dependency can never come true */
-    NOTIFY_BUDGET,         /* of a budget, not of a job: a part of it is spent */
+    NOTIFY_INVALID_DEPEND, /* the job ended because a dependency can never be satisfied */
+    NOTIFY_BUDGET,         /* of a budget, not of a job: a threshold is spent */
     NOTIFY_BOOTS,          /* of a pool: its machines do not join */
     NOTIFY_EVENTS
 };
 /* "begin" "end" "fail" "requeue" "time-limit" "time-limit-50" ... */
 extern const char *const notify_event_names[];
-#define NOTIFY_ARRAY_TASKS (1 << NOTIFY_EVENTS) /* of each task too, and not of the array alone */
+#define NOTIFY_ARRAY_TASKS (1 << NOTIFY_EVENTS) /* each task too, not only the array */
 #define NOTIFY_URLS_MAX 4
 
-/* What is played beside a job that is to be done by some moment, so that it comes to cost not much
- * more than that (procurement_baseline.c), and what the job has paid itself; both as of `at`. */
+/* Cost baseline that is simulated next to a deadline job to bound the job's cost
+ * (procurement_baseline.c), and what the job itself has paid; both as of `at_ms`. */
 struct baseline_row {
-    int64_t at_ms;       /* by the wall clock; 0: it has not begun */
-    int64_t done_ms;     /* of the work */
-    int64_t starting_ms; /* of the restart that is under way */
-    /* offers: where it is, and the spot one where it was last; CORE_ID_NONE */
+    int64_t at_ms;       /* wall clock; 0 = not started */
+    int64_t done_ms;     /* completed work */
+    int64_t starting_ms; /* remaining part of the current restart */
+    /* Offers: the current one, and the last spot one; CORE_ID_NONE. */
     int64_t on, last;
-    int64_t price_uusd_h; /* where it is */
+    int64_t price_uusd_h; /* at the current offer */
     int64_t paid_uusd;
-    int64_t job_price_uusd_h, job_paid_uusd; /* the job's own */
+    int64_t job_price_uusd_h, job_paid_uusd; /* of the job itself */
 };
 
 struct job_row {
     int64_t id;
     char user[CORE_NAME_MAX];
     enum job_state state;
-    struct job_spec spec; /* what it asks for */
+    struct job_spec spec; /* what the job asks for */
     enum end_kind end;    /* of the last attempt that ended; END_NONE before */
-    int32_t exit_code;    /* of that attempt; 128 + signal when killed */
-    /* and what it asks for beside that; CONSTRAINTS_NONE. Not of a submit, which has it in its
-     * spec */
+    int32_t exit_code;    /* of that attempt; 128 + signal if killed */
+    /* Further demands; CONSTRAINTS_NONE. Not used by a submit, which carries them separately. */
     int64_t constraints;
-    /* of the newest attempt: nodes that it was started on; 0 before the first */
+    /* Nodes of the newest attempt; 0 before the first. */
     int32_t ranks;
-    int32_t used[RETRY_KINDS]; /* of spec.retries */
-    int32_t used_checkpointed; /* ends with code 85 in a row without a new checkpoint */
-    /* attempts in a row that failed, or could not be run on their node, soon after they were
-     * placed, with nothing saved; or that all ended as END_STORE_AWAY */
+    int32_t used[RETRY_KINDS]; /* used retries of spec.retries */
+    int32_t used_checkpointed; /* successive ends with code 85 without a new checkpoint */
+    /* Successive attempts that failed, or could not run on their node, soon after placement without
+     * a checkpoint; or that all ended as END_STORE_AWAY. */
     int32_t quick_ends;
-    /* restored attempts in a row that began again from before their checkpoint, and none got
-     * further than ever (no_progress.c) */
+    /* Successive restored attempts that restarted from before their checkpoint without exceeding
+     * best_progress (no_progress.c). */
     int32_t no_progress;
-    int64_t no_progress_last; /* the last of them */
-    int64_t best_progress;    /* that it ever had; PROGRESS_NONE unknown */
+    int64_t no_progress_last; /* the last such attempt */
+    int64_t best_progress;    /* highest progress so far; PROGRESS_NONE = unknown */
     int64_t attempts;         /* number of the newest attempt; 0 before the first */
-    /* what the live attempt will count as, by its ranks that have ended; END_NONE: not known yet */
+    /* How the live attempt will count, from its ranks that have ended; END_NONE = undecided. */
     enum end_kind gang_end;
-    int32_t gang_code;                              /* the exit code of the rank that decided it */
-    int64_t reclaims;                               /* attempts that ended RECLAIMED or NODE_LOST */
-    struct wall submitted_at, started_at, ended_at; /* started_at: first attempt's start */
+    int32_t gang_code;                              /* exit code of the deciding rank */
+    int64_t reclaims;                               /* attempts ended as RECLAIMED or NODE_LOST */
+    struct wall submitted_at, started_at, ended_at; /* started_at: start of the first attempt */
     enum hold hold;
-    int64_t done_ms; /* of spec.work_ms, what the last good checkpoint has */
-    /* what its progress showed, when it was told last, that there is to do in all; 0: nothing
-     * yet */
+    int64_t done_ms; /* part of spec.work_ms in the last good checkpoint */
+    /* Total work according to the last progress report; 0 = unknown. */
     int64_t shown_ms;
     struct baseline_row baseline; /* with a finish_ms */
-    /* PROCURE_FREE exactly where finish_ms is 0, or nothing it could use is always to be had */
+    /* PROCURE_FREE exactly if finish_ms is 0 or no usable offer is always available. */
     enum procurement procurement;
-    /* since when only room keeps it from running; WALL_NONE: hold, begin_at or a dependency does */
+    /* Since when only missing capacity keeps it from running; WALL_NONE while a hold, begin_at or a
+     * dependency does. */
     struct wall eligible_at;
     struct ckpt_ref last_good;
-    int64_t last_good_progress; /* PROGRESS_NONE unknown */
+    int64_t last_good_progress; /* PROGRESS_NONE = unknown */
     struct wall last_good_at;
-    int64_t save_ms;                  /* measured, of the last save; 0: none yet */
-    int64_t pause_ms;                 /* of it, what the program waited for */
-    int64_t ckpt_bytes;               /* content of the last checkpoint */
-    int64_t progress, progress_total; /* as the program reports; PROGRESS_NONE unknown */
-    int64_t lost_ms;                  /* work recomputed after ends without a save, summed */
-    int64_t lost_steps; /* the same in the program's own steps where it reports them */
-    /* what it cost; what the same seconds cost on-demand without reclaims */
+    int64_t save_ms;                  /* duration of the last save; 0 = none yet */
+    int64_t pause_ms;                 /* part of save_ms for which the program was paused */
+    int64_t ckpt_bytes;               /* content size of the last checkpoint */
+    int64_t progress, progress_total; /* as reported by the program; PROGRESS_NONE = unknown */
+    int64_t lost_ms;                  /* work repeated after ends without a save, summed */
+    int64_t lost_steps;               /* same in the program's own steps, if it reports them */
+    /* actual cost; on-demand cost of the same time without reclaims */
     int64_t cost_uusd, on_demand_uusd;
-    /* what a certificate is for: SHA-256 of user, method and script, hex; "" is covered by none */
+    /* Key for certificates: hex SHA-256 of user, method and script; "" matches no certificate. */
     char script_key[65];
-    int64_t drills; /* begun so far */
-    int64_t cron;   /* the entry that started it; CORE_ID_NONE */
-    /* the time of its schedule that this is the job of; WALL_NONE: none, or by hand */
+    int64_t drills; /* drills started so far */
+    int64_t cron;   /* the entry that submitted it; CORE_ID_NONE */
+    /* scheduled time that this job runs for; WALL_NONE: none, or started by hand */
     struct wall cron_at;
-    /* 1 << enum notify_event: of which parts of the live attempt's time limit was told; of an array
-     * also that it has begun */
+    /* 1 << enum notify_event: notified parts of the live attempt's time limit; for an array also
+     * that it has begun. */
     int32_t warned;
-    int64_t array;       /* of a task: the array's number; CORE_ID_NONE */
+    int64_t array;       /* of a task: id of its array; CORE_ID_NONE */
     int32_t array_index; /* of a task */
-    /* while PENDING, of several nodes: it waits for more than it needs, or for those that are kept;
-     * or NONE */
+    /* Gang, while PENDING: end of its wait for more nodes or for kept ones; WALL_NONE. */
     struct wall gang_resize_until;
-    /* somebody has given its work up: checkpoints of earlier attempts are not used; 0: nobody
-     * has */
+    /* Checkpoints of earlier attempts are ignored because a user discarded them; 0 = none
+     * discarded. */
     int64_t from_attempt;
-    /* the last time that it gave its place up to who it was owed to; WALL_NONE */
+    /* last preemption; WALL_NONE */
     struct wall evicted_at;
     struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
 };
 
-/* A job that is an array stands in the queue for those of its tasks that have not begun, in one
- * row. A task gets a row and a number of its own when it is placed, and is a job like any other
- * from then on. The array has ended when all of them have: succeeded if they have, else as the
- * first that did not. */
+/* Queue row of an array, for its tasks that have not begun. A task gets its own row and id when it
+ * is placed and is then an ordinary job. The array ends with its last task: succeeded if all tasks
+ * have, else like the first task that did not. */
 struct array_row {
     int64_t job;
-    char tasks[RANGES_TEXT_MAX]; /* the indices of all (job/ranges.h) */
-    /* of those that have not begun, and do not have a row; with AFTERCORR there may be others among
-     * them */
+    char tasks[RANGES_TEXT_MAX]; /* the indices of all tasks (job/ranges.h) */
+    /* Indices of tasks that have not begun and have no row. With AFTERCORR it may include
+     * others. */
     char left[RANGES_TEXT_MAX];
-    int32_t at_once; /* at most so many run; 0: no limit */
-    /* that have ended; other: otherwise, or were cancelled before they began */
+    int32_t at_once; /* maximum number of running tasks; 0 = unlimited */
+    /* Ended tasks; n_other: not succeeded, or cancelled before they began. */
     int32_t n_succeeded, n_other;
-    enum end_kind end; /* of the first other one; END_NONE */
+    enum end_kind end; /* of the first task in n_other; END_NONE */
     int32_t exit_code;
 };
 
-/* A task that has ended. */
+/* The end of a task. */
 struct task_end {
     int64_t array;
     int32_t array_index;
     bool succeeded;
 };
 
-/* What is stored of an array's tasks. */
+/* Stored ends of an array's tasks. */
 struct array_ends {
     struct ranges all;
-    struct bits succeeded; /* as far as is stored by now */
+    struct bits succeeded; /* as far as committed */
 };
 
-/* An attempt has a row for each of its nodes: its ranks. They start together, each ends by itself,
- * and the attempt is over when all of them have ended. */
+/* An attempt has one row per node: its ranks. They start together and end separately; the attempt
+ * is over when all have ended. */
 struct attempt_row {
     int64_t job, attempt;
     int64_t node;
     int32_t rank; /* 0 .. ranks of the job - 1 */
     enum attempt_state state;
     enum end_kind end;
-    enum end_kind stop_reason; /* while STOPPING: how it will be counted */
-    bool save_first;           /* while STOPPING: save before the kill (drain, evict) */
+    enum end_kind stop_reason; /* while STOPPING: how the end will be counted */
+    bool save_first;           /* while STOPPING: save before the kill (drain, eviction) */
     int32_t exit_code;
-    /* started_at: the program's exec, after the restore */
+    /* started_at: the program's exec, after the restore. */
     struct wall assigned_at, started_at, ended_at;
-    struct ckpt_ref restored; /* what it resumed from */
+    struct ckpt_ref restored; /* the checkpoint that it resumed from */
     int64_t restored_progress;
-    /* so much of what it does after that is useful in the ledger already (db_read_behind) */
+    /* Work after the restored checkpoint that is already useful in the ledger (db_read_behind). */
     int64_t behind_ms;
-    /* content of that; of it, what its node had and did not fetch from the store */
+    /* Size of the restored content; bytes of it that were already on the node. */
     int64_t restored_bytes, nearby_bytes;
-    int64_t restore_ms, save_ms; /* spent in restores and saves, summed */
-    int64_t sequence;            /* of its newest committed checkpoint; 0: none */
-    int64_t saves_asked;         /* how many saves users have asked for */
-    /* of the lowest rank that has not ended: since when it is to be saved, then stopped and queued
-     * again (requeue.c); WALL_NONE */
+    int64_t restore_ms, save_ms; /* time spent in restores and in saves, summed */
+    int64_t sequence;            /* of its newest committed checkpoint; 0 = none */
+    int64_t saves_asked;         /* saves requested by users */
+    /* Of the lowest rank that has not ended: when a save with subsequent requeue was requested
+     * (requeue.c); WALL_NONE. */
     struct wall requeue_asked_at;
     int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
-    int64_t base_uusd;                      /* what its node had cost by then ... */
-    int64_t started_uusd;                   /* ... when it started ... */
-    struct wall gathered_at; /* when the last rank of its gang had started; WALL_NONE ... */
+    int64_t base_uusd;                      /* cost of its node at assignment */
+    int64_t started_uusd;                   /* cost of its node at its start */
+    /* when the last rank of its gang started; WALL_NONE. The cost is its node's at that time. */
+    struct wall gathered_at;
     int64_t gathered_uusd;
-    struct wall kept_at; /* when its newest checkpoint was taken; WALL_NONE ... */
+    /* when its newest checkpoint was taken; WALL_NONE. The cost is its node's at that time. */
+    struct wall kept_at;
     int64_t kept_uusd;
-    int64_t save_uusd; /* what its node cost in save_ms */
-    /* what it read from the store and wrote there cost, where that lies elsewhere */
+    int64_t save_uusd; /* cost of its node during save_ms */
+    /* Cost of its traffic with a store in another region. */
     int64_t egress_uusd;
-    /* what its processes used of the processor, of that in user mode, and the most of memory at
-     * once, in bytes; 0: not known. Memory only until something else stores the attempt */
+    /* Processor time, user-mode processor time, and peak memory in bytes; 0 = unknown. In memory
+     * until another event stores the attempt. */
     int64_t cpu_ms, cpu_user_ms, memory_peak;
-    char text[CORE_TEXT_MAX]; /* why it ended, for people */
+    char text[CORE_TEXT_MAX]; /* reason of its end, for people */
 };
 
 struct node_row {
     int64_t id;
-    char name[CORE_NAME_MAX]; /* host name, unique by a suffix */
+    char name[CORE_NAME_MAX]; /* host name, made unique by a suffix */
     char pool[CORE_NAME_MAX];
-    int64_t instance; /* CORE_ID_NONE: a reserved node */
+    int64_t instance; /* CORE_ID_NONE for a reserved node */
     enum node_state state;
     struct resources total;
     int64_t price_uusd_h, on_demand_uusd_h;
@@ -359,18 +357,18 @@ struct node_row {
     struct wall notice_deadline; /* WALL_NONE */
     struct wall joined_at, gone_at;
     char address[CORE_NAME_MAX];
-    /* SHA-256 of its public key, hex: a repeated join with the same key is the same node */
+    /* Hex SHA-256 of its public key; a repeated join with the same key is the same node. */
     char key_hash[65];
     char version[32];              /* of its agent */
-    bool drain;                    /* an operator wants it empty: outlives LOST */
-    enum criu_ability criu;        /* as its agent found; UNKNOWN: it does not say */
-    char criu_text[CORE_TEXT_MAX]; /* CRIU's version, or why it cannot */
-    /* the job of several nodes that goes on there, between two attempts; CORE_ID_NONE */
+    bool drain;                    /* requested by an operator; survives LOST */
+    enum criu_ability criu;        /* as detected by its agent; UNKNOWN if not reported */
+    char criu_text[CORE_TEXT_MAX]; /* CRIU's version, or why it is unusable */
+    /* The gang that will continue there, between two attempts; CORE_ID_NONE. */
     int64_t kept_for;
-    struct gpu_kind gpu;              /* of its GPUs, as its agent tells; where they differ, none */
-    char features[FEATURES_TEXT_MAX]; /* as its agent tells (job/feature.h) ... */
-    char resources[COUNTS_TEXT_MAX];  /* ... likewise (job/counts.h) */
-    /* Of a reserved node, as its instance has it of another (ledger.c); settled_at: */
+    struct gpu_kind gpu; /* of its GPUs, as reported by its agent; empty if they differ */
+    char features[FEATURES_TEXT_MAX]; /* as reported by its agent (job/feature.h) */
+    char resources[COUNTS_TEXT_MAX];  /* as reported by its agent (job/counts.h) */
+    /* Of a reserved node; for others the instance has them (ledger.c). */
     struct wall priced_at;
     int64_t accrued_uusd, attempts_uusd, attempts_ms, idle_uusd, idle_ms;
     struct wall used_until, settled_at;
@@ -387,54 +385,53 @@ struct instance_row {
     char type[CORE_NAME_MAX];
     enum market market;
     enum instance_state state;
-    char provider_id[CORE_NAME_MAX];        /* "": not known yet */
+    char provider_id[CORE_NAME_MAX];        /* "" = not known yet */
     int64_t node;                           /* the node that joined from it */
     int64_t price_uusd_h, on_demand_uusd_h; /* in force */
-    struct wall priced_at; /* since when the price holds; WALL_NONE before the launch */
-    int64_t accrued_uusd;  /* what it had cost by then */
-    /* The same of the price before: an end may be told later than a price that came after it.
-     * before_at WALL_NONE: there was none. Before launched_at: of a machine that was there for
-     * longer, if it was, up to then */
+    struct wall priced_at;                  /* start of that price; WALL_NONE before the launch */
+    int64_t accrued_uusd;                   /* cost up to priced_at */
+    /* The same for the previous price, since an end may be reported after a later price change.
+     * before_at WALL_NONE: none. before_at earlier than launched_at: price of a machine that
+     * existed before launched_at, if it did. */
     int64_t before_uusd_h, before_uusd;
     struct wall before_at;
-    int64_t boot_uusd; /* what it had cost when its agent joined */
-    struct wall intended_at, launched_at, joined_at, ended_at; /* ended_at: it is paid until then */
-    /* launched_at is as the provider says; else since when it has been heard of, until that is
-     * told */
+    int64_t boot_uusd; /* cost when its agent joined */
+    /* ended_at: end of the charged time */
+    struct wall intended_at, launched_at, joined_at, ended_at;
+    /* launched_at is from the provider; false: when the instance was first seen, until the provider
+     * reports it. */
     bool launched_at_from_provider;
-    /* the end of its last attempt that is over, or settled_at; WALL_NONE */
+    /* End of its last attempt, or settled_at; WALL_NONE. */
     struct wall used_until;
-    /* up to when its idle time is in the ledger; WALL_NONE: none of it is */
+    /* end of the idle time that is in the ledger; WALL_NONE = none */
     struct wall settled_at;
-    int64_t idle_uusd, idle_ms; /* that */
-    bool reclaimed;             /* taken by the provider, or announced to be */
-    bool rebalanced;            /* recommended to be left */
-    /* part of its cost that attempts carried, and the waiting of gangs; the rest is boot and
-     * idle */
+    int64_t idle_uusd, idle_ms; /* that idle time and its cost */
+    bool reclaimed;             /* reclaimed by the provider, or under a notice */
+    bool rebalanced;            /* has a rebalance recommendation */
+    /* Part of its cost carried by attempts, including waiting gangs; the rest is boot and idle. */
     int64_t attempts_uusd;
-    /* part of its time that attempts used: each by its share of the node */
+    /* Part of its time used by attempts, each by its share of the node. */
     int64_t attempts_ms;
-    char text[CORE_TEXT_MAX]; /* why it ended */
-    /* Ids of the other offers that the launch may be answered from, the best first, a blank before
-     * each. They stay as they were decided: a launch that is repeated under its token must not
-     * differ. */
+    char text[CORE_TEXT_MAX]; /* reason of its end */
+    /* Ids of the other offers that the provider may use for the launch, best first, each after a
+     * blank. Constant, since a launch that is repeated under its token must not differ. */
     char alternatives[INSTANCE_ALTERNATIVES_TEXT_MAX];
 };
 
-#define BOOTS_FAILED_MAX 3    /* in a row; then a pool launches one machine at a time */
-#define BOOT_CONSOLE_MAX 1024 /* bytes that are kept of a console, its last lines */
+#define BOOTS_FAILED_MAX 3    /* in a row; then the pool launches one machine at a time */
+#define BOOT_CONSOLE_MAX 1024 /* stored bytes of a console, its last lines */
 
-/* Machines of an elastic pool that were launched and ended before their agent joined, and were not
+/* Failed boots of an elastic pool: machines that ended before their agent joined and were not
  * reclaimed. */
 struct pool_boots {
-    int32_t failed; /* in a row, over all offers of the pool; 0 again when one joins */
-    /* after that many: the time from a failure to the next launch. 0: launches are not
-     * restricted */
+    int32_t failed; /* in a row, over all offers of the pool; reset by a join */
+    /* After BOOTS_FAILED_MAX failures: delay from a failure to the next launch. 0 = launches are
+     * not restricted. */
     int64_t wait_ms;
     struct wall next_at;            /* with wait_ms: no launch before */
-    int64_t instance;               /* the last that failed; CORE_ID_NONE: none */
-    char text[CORE_TEXT_MAX];       /* why that one ended */
-    char console[BOOT_CONSOLE_MAX]; /* the last lines of its console; "": not known */
+    int64_t instance;               /* the last one that failed; CORE_ID_NONE */
+    char text[CORE_TEXT_MAX];       /* why it ended */
+    char console[BOOT_CONSOLE_MAX]; /* last lines of its console; "" = unknown */
 };
 
 struct pool_row {
@@ -442,117 +439,119 @@ struct pool_row {
     bool elastic;
     char provider[16], region[CORE_NAME_MAX]; /* elastic only */
     int32_t max_nodes;
-    int64_t idle_timeout_ms; /* without attempts for so long, an elastic node is ended ... */
-    int64_t cooldown_ms;     /* ... but not before so long after it joined */
-    int64_t boot_timeout_ms; /* a launched machine that has not joined after so long is ended */
-    /* first avoidance of an offer that refused; doubles to 60 times this */
+    int64_t idle_timeout_ms; /* an elastic node without attempts is ended after this time */
+    int64_t cooldown_ms;     /* minimum time between its join and its end */
+    int64_t boot_timeout_ms; /* a launched machine that has not joined after this time is ended */
+    /* First avoidance of an offer after a refusal; doubles up to 60 times this. */
     int64_t refusal_backoff_ms;
-    int64_t usd_per_hour_uusd; /* reserved: what an owned node-hour costs */
-    int64_t max_gpus;          /* of its instances together; 0: no limit */
-    int64_t max_uusd_h;        /* what its instances may cost an hour, together; 0: no limit */
-    /* the provider bills so much of an instance at least: not ended for idleness before */
+    int64_t usd_per_hour_uusd; /* reserved: cost of an owned node-hour */
+    int64_t max_gpus;          /* of all its instances together; 0 = unlimited */
+    int64_t max_uusd_h;        /* hourly cost of all its instances together; 0 = unlimited */
+    /* Minimum time that the provider bills; an idle instance is not ended before. */
     int64_t min_paid_ms;
-    /* how much more a spot machine may cost to be in another offer than the rest, 0 .. 100 */
+    /* Accepted extra price of a spot machine in a less used offer, 0 .. 100. */
     int32_t spread_pct;
-    /* a job on-demand moves to a cheaper market after so long there, if there is one; 0: never */
+    /* A job moves from on-demand to a cheaper market after this time, if one is available; 0 =
+     * never. */
     int64_t return_ms;
-    int64_t egress_uusd_gib; /* to read a GiB of the checkpoint store from there */
-    int64_t upload_uusd_gib; /* to write a GiB to it */
-    /* offers of a market are ranked by their price alone, whatever they were seen to do */
+    int64_t egress_uusd_gib; /* price per GiB read from the checkpoint store */
+    int64_t upload_uusd_gib; /* price per GiB written to it */
+    /* Rank the offers of a market by price alone, without observed behaviour. */
     bool by_price;
-    /* the provider may choose among offers that serve as well as the one decided on */
+    /* The provider may choose among offers equivalent to the selected one. */
     bool fleet;
-    bool require_drill;     /* its spot machines are for jobs with a certificate ... */
-    int64_t drill_valid_ms; /* ... that is not older */
-    /* as the configuration says of its machines; UNKNOWN: it does not */
+    bool require_drill;     /* its spot machines require jobs to have a certificate */
+    int64_t drill_valid_ms; /* maximum age of that certificate */
+    /* As configured for its machines; UNKNOWN if not configured. */
     enum criu_ability criu;
-    enum criu_ability criu_seen; /* elastic: as the machine that told last found, and its words */
+    enum criu_ability criu_seen; /* elastic: from the machine that reported last, with its text */
     char criu_text[CORE_TEXT_MAX];
-    /* of jobs that name this pool, as retries_format writes it: what they do not say themselves,
-     * nor a pool that they name before it */
+    /* Default retries of jobs that name this pool, in the form of retries_format. Lower precedence
+     * than the job's own and than those of pools that the job names earlier. */
     char retries[RETRIES_TEXT_MAX];
-    /* it takes only jobs that have labels of these names */
+    /* Accepts only jobs with labels of these names. */
     char required_labels[FEATURES_TEXT_MAX];
-    char features[FEATURES_TEXT_MAX]; /* of each of its nodes ... */
-    char resources[COUNTS_TEXT_MAX];  /* ... likewise, but for what a node tells otherwise */
+    char features[FEATURES_TEXT_MAX]; /* of each of its nodes */
+    char resources[COUNTS_TEXT_MAX];  /* of each of its nodes, unless the node reports others */
     struct pool_boots boots;
 };
 
 #define OFFER_WITHDRAWN (-1)
 
-/* One (pool, zone, type, market). rank: the pool file's order of markets, 0 first. */
+/* One (pool, zone, type, market). rank is the position of the market in the pool's configuration,
+ * from 0. */
 struct offer_row {
-    int64_t id; /* from 1, never given twice */
+    int64_t id; /* from 1, never reused */
     char pool[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
     enum market market;
-    /* OFFER_WITHDRAWN: no longer in the configuration, never launched */
+    /* OFFER_WITHDRAWN: no longer configured, never launched */
     int32_t rank;
     struct resources total; /* of one instance */
-    char arch[16];          /* "x86_64" "aarch64"; "": not known */
+    char arch[16];          /* "x86_64" "aarch64"; "" = unknown */
     struct gpu_kind gpu;    /* of its GPUs */
     int64_t price_uusd_h, on_demand_uusd_h;
-    bool price_from_provider; /* by its provider, which knows better than a configuration */
-    /* counted for ever; launches: decided on, or given in another's place */
+    bool price_from_provider; /* reported by the provider, so it overrides the configured price */
+    /* Lifetime counts. launches: decided on it, or granted by it as an alternative. */
     int64_t launches, refusals, reclaims;
-    /* refusals and machines that never joined, since the last that did join */
+    /* Refusals, and machines that never joined, since the last one that joined. */
     int32_t refused_in_a_row;
     struct mono avoid_until; /* not stored; MONO_NONE */
-    int64_t up_ms;           /* instance time observed, for the reclaim rate */
-    /* machines that joined; what that took from the intent on, summed */
+    int64_t up_ms;           /* observed instance time, for the reclaim rate */
+    /* Machines that joined; their time from intent to join, summed. */
     int64_t boots, boot_ms;
-    int64_t rebalances, rebalances_true; /* recommendations; those whose machine was reclaimed */
+    /* rebalance recommendations; those followed by a reclaim */
+    int64_t rebalances, rebalances_true;
 };
 
-/* Why an agent is not told of an attempt (withheld.c). */
+/* Why an attempt is withheld from its agent (withheld.c). */
 enum withheld {
     WITHHELD_NO,
-    WITHHELD_AWAY,  /* the store, or who makes credentials for it, cannot be used now */
-    WITHHELD_DENIED /* who makes credentials refuses: only somebody can mend it */
+    WITHHELD_AWAY,  /* the store, or the issuer of its credentials, is unavailable now */
+    WITHHELD_DENIED /* the issuer refuses credentials: an operator must change its configuration */
 };
 
-/* What happened to a job, a node or an instance, for timelines. */
+/* Events of jobs, nodes and instances, for timelines. */
 struct history_row {
-    int64_t id;  /* grows; assigned by the model */
-    int64_t job; /* CORE_ID_NONE: none */
+    int64_t id;  /* increases; assigned by the model */
+    int64_t job; /* CORE_ID_NONE if none */
     int64_t attempt, node, instance;
     struct wall at;
     char kind[24];            /* one of history_kinds */
-    char text[CORE_TEXT_MAX]; /* for people: "saved 4.1 MiB in 0.3 s at step 1200" */
-    int64_t a, b;             /* numbers of the kind, as history_kinds says; else 0 */
+    char text[CORE_TEXT_MAX]; /* human-readable: "saved 4.1 MiB in 0.3 s at step 1200" */
+    int64_t a, b;             /* numbers described at history_kinds; else 0 */
 };
 
 /* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
  *   of jobs:      submitted updated held released eligible placed started(restored progress or
- *                 PROGRESS_NONE, restore_ms) damaged(how many, 0) restored(bytes, of them on the
- *                 node already) saved(bytes, took_ms) save-failed output-cut no-credentials
- *                 store-refused save(asked by a user) cancel requeue(likewise) ended(exit code, ms
- *                 of work lost) requeued settled cleaned clean-failed
- *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain throttled
- *                 recovered gone
- *   and of jobs   move park reclaim preempt in-vain(the step it is at, how many times in a row)
- *   of budgets:   budget(the part in percent, micro-dollars spent)
+ *                 PROGRESS_NONE, restore_ms) damaged(count, 0) restored(bytes, bytes already on
+ *                 the node) saved(bytes, took_ms) save-failed output-cut no-credentials
+ *                 store-refused save(by a user) cancel requeue(by a user) ended(exit code, ms
+ *                 of lost work) requeued settled cleaned clean-failed
+ *   of nodes:     joined notice(deadline or that of WALL_NONE, 0) lost returned drain undrain
+ *                 throttled recovered gone
+ *   and of jobs   move park reclaim preempt in-vain(current step, times in a row)
+ *   of budgets:   budget(threshold in percent, micro-dollars spent)
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending
- *                 gone offer-refused(avoided for ms, 0): another offer of the same launch
- *                 boot-failed(how many in a row, ms until the next launch or 0) boot-console
+ *                 gone offer-refused(avoided for ms, 0): an alternative offer of the launch
+ *                 boot-failed(times in a row, ms until the next launch or 0) boot-console
  *                 boots-again
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its
  * instance. */
 extern const char *const history_kinds[];
 
 /*
- *  asked for ---> WAITS --- came true -----------> MET
- *                   |  +---- no longer can --------> NEVER
- *                   |                                  |
- *                   +- the job needs it no more, or ---+--> DROPPED (asked for again, it begins
- *                      ended for something else             anew)
+ *  created ---> WAITS --- satisfied --------------> MET
+ *                 |  +--- can never be satisfied --> NEVER
+ *                 |                                    |
+ *                 +- no longer needed: removed, or ----+--> DROPPED (starts over if it is
+ *                    the job ended otherwise                created again)
  */
 enum depend_state { DEPEND_WAITS, DEPEND_MET, DEPEND_NEVER, DEPEND_DROPPED };
 extern const struct sm depend_sm;
 
-/* What has to become of a job first, by the names that sbatch has for them. A job that ended before
- * it started counts as started for AFTER. AFTERCORR: of an array on an array; each task waits for
- * the one with its index to succeed. SINGLETON: as AFTERANY, of each job of the same user and name
- * that was there before. */
+/* Dependency types of sbatch. AFTER: a job that ended before it started counts as started.
+ * AFTERCORR: array on array; each task waits for success of the task with its index. SINGLETON:
+ * AFTERANY on each earlier job of the same user and name. */
 enum depend_kind {
     DEPEND_AFTER,
     DEPEND_AFTERANY,
@@ -568,10 +567,11 @@ extern const char *const depend_kind_names[];
 struct dependency_row {
     int64_t job, on;
     enum depend_kind kind;
-    /* on is an array, and it is about its task with the index `task`; else about the whole */
+    /* `on` is an array and the dependency is on its task with index `task`; false: on the whole
+     * job. */
     bool of_task;
     int32_t task;
-    int64_t delay_ms; /* AFTER: so long after the start */
+    int64_t delay_ms; /* AFTER: time after the start */
     enum depend_state state;
 };
 
@@ -581,41 +581,42 @@ struct checkpoint_row {
     int64_t node;
     struct wall saved_at;
     int64_t bytes, stored_bytes, took_ms, pause_ms;
-    int64_t progress; /* PROGRESS_NONE */
+    int64_t progress; /* PROGRESS_NONE = unknown */
     char cause[16];   /* "periodic" "notice" "program" "drain" ... */
 };
 
 #define STORED_BYTES_MAX (INT64_C(1) << 60)
 
-/* What the store has of a job, and what keeping that costs (storage.c). */
-/* Of a job that has ended: it has cost so much more. */
+/* Size of a job in the store, and the cost of keeping it (storage.c). */
+/* Further cost of a job that has ended. */
 struct late_cost {
     int64_t job, uusd;
 };
 
 struct stored_row {
     int64_t job;
-    int64_t bytes;          /* that are there, as was told last: 0 when nothing is any more */
-    struct wall at;         /* counted up to then */
-    struct wall settled_at; /* in the ledger up to then */
-    int64_t parts;          /* millionths of a micro-dollar that it cost meanwhile */
-    int64_t uusd;           /* that are in the ledger */
+    int64_t bytes;          /* as last reported; 0 = no data left */
+    struct wall at;         /* cost is computed up to then */
+    struct wall settled_at; /* cost is in the ledger up to then */
+    int64_t parts;          /* unsettled cost, in millionths of a micro-dollar */
+    int64_t uusd;           /* settled cost */
 };
 
 /*
- *  the job ended ---> WAITING --- due ---> CLEANING --- cleaned ---> DONE
- *                        ^                    |
- *                        +-- to come again, --+
- *                            failed, or to be looked at: something stays, and costs
+ *  job ended ---> WAITING --- due ---> CLEANING --- cleaned ---> DONE
+ *                    ^                    |
+ *                    +------ repeat ------+
+ *                            failed, or data remains that costs money and is measured again
  */
 enum ckpt_gc_state { CKPT_GC_WAITING, CKPT_GC_CLEANING, CKPT_GC_DONE };
 extern const struct sm ckpt_gc_sm;
 
-/* The checkpoints of a job that ended. The first cleaning, at once, closes the job's store: no
- * attempt that was given up for lost can commit any more. What stays, pinned ones apart:
+/* Cleaning of the checkpoints of a job that ended. The first cleaning, at once, closes the job's
+ * part of the store: attempts that were given up as lost cannot commit any more. What is kept,
+ * besides pinned checkpoints:
  *
- *      after     the job succeeded                       it did not
- *      AUTO      all, from last_at on none               all, from last_at on the last
+ *      after     job succeeded                           job did not succeed
+ *      AUTO      all, none from last_at on               all, the last from last_at on
  *      DELETE    none                                    the last
  *      LAST      the last                                the last
  *      ALL       all                                     all
@@ -627,19 +628,19 @@ struct ckpt_gc_row {
     bool succeeded;
     bool closed;        /* the first cleaning is done */
     struct wall due_at; /* of the next cleaning */
-    /* of the last one, with AUTO; else, or when that is over, WALL_NONE: then it is only looked how
-     * much stays */
+    /* AUTO: time of the last cleaning. WALL_NONE with other settings and after it; then the
+     * remaining size is only measured. */
     struct wall last_at;
-    int32_t tries; /* failed ones in a row */
+    int32_t tries; /* successive failures */
 };
 
 /*
- *  asked for --> STOPPING --> QUEUED --> RESUMED --> PASSED --- its result differs ---+
+ *  requested -> STOPPING --> QUEUED --> RESUMED --> PASSED -- results differ ---------+
  *                  |            |           |                                         v
- *                  +------------+-----------+----------- it did not save ----------> FAILED
- *                  +------------+-----------+----------- something else came ------> INTERRUPTED
+ *                  +------------+-----------+----------- save failed --------------> FAILED
+ *                  +------------+-----------+----------- other event --------------> INTERRUPTED
  *
- *  QUEUED: its attempt has ended. RESUMED: the next has started.
+ *  QUEUED: the drilled attempt has ended. RESUMED: the next one has started.
  */
 enum drill_state {
     DRILL_STOPPING,
@@ -650,81 +651,82 @@ enum drill_state {
     DRILL_INTERRUPTED
 };
 extern const struct sm drill_sm;
-#define DRILL_METHOD_VERSION 1 /* of what is done and looked at; certificates name it */
+#define DRILL_METHOD_VERSION 1 /* version of the drill procedure; certificates name it */
 #define DRILL_TRIES_DEFAULT 3
 
-/* An attempt that was saved and killed on purpose, and what came of it. One that PASSED is a
- * certificate for every job of the same script_key, until a newer one FAILED. */
+/* An attempt that was saved and killed on purpose, and the result. A drill that PASSED is a
+ * certificate for every job with the same script_key, until a newer one FAILED. */
 struct drill_row {
-    int64_t job, number;                                           /* number: of the job, from 1 */
-    char script_key[65], user[CORE_NAME_MAX], name[CORE_NAME_MAX]; /* the job's */
+    int64_t job, number; /* number within the job, from 1 */
+    char script_key[65], user[CORE_NAME_MAX], name[CORE_NAME_MAX]; /* of the job */
     enum ckpt_method method;
     enum drill_state state;
-    bool without_notice;    /* killed without a save: it resumes from the checkpoint before */
-    bool avoids;            /* while QUEUED: the node it was on is not for it */
-    char by[CORE_NAME_MAX]; /* who asked; "": submitted so */
+    bool without_notice;    /* killed without a save: resumes from the previous checkpoint */
+    bool avoids;            /* while QUEUED: the job avoids its former node */
+    char by[CORE_NAME_MAX]; /* requester; "" = option of the submit */
     char version[32];       /* of belay */
     int32_t method_version;
-    int64_t attempt, node;   /* that is killed, and where it was */
-    int64_t before_sequence; /* of the attempt's newest checkpoint when it was asked for */
+    int64_t attempt, node;   /* the killed attempt and its node */
+    int64_t before_sequence; /* newest checkpoint of the attempt at the request */
     struct wall asked_at, killed_at, resumed_at, ended_at;
-    struct ckpt_ref saved;  /* what it has to resume from */
-    int64_t saved_progress; /* PROGRESS_NONE: not told */
+    struct ckpt_ref saved;  /* the checkpoint that must be resumed */
+    int64_t saved_progress; /* PROGRESS_NONE = not reported */
     int64_t bytes, save_ms; /* of that checkpoint */
-    /* from that checkpoint to the kill; lost_steps PROGRESS_NONE: not told */
+    /* From that checkpoint to the kill. lost_steps is PROGRESS_NONE if not reported. */
     int64_t lost_ms, lost_steps;
-    int64_t resumed_attempt, resumed_node; /* 0: not yet */
+    int64_t resumed_attempt, resumed_node; /* 0 = not yet */
     int64_t restore_ms;
-    int64_t progress; /* first told after the resume; PROGRESS_NONE */
-    /* from the kill to that, or to the start of a program that tells none; 0: not yet */
+    int64_t progress; /* first report after the resume; PROGRESS_NONE */
+    /* From the kill to that report, or to the start of a program that reports none; 0 = not yet. */
     int64_t resume_ms;
-    /* the job whose result its own was held against, and equals while it is PASSED; 0: none */
+    /* The job whose result was compared; equal while PASSED; 0 = not compared. */
     int64_t compared_with;
-    char text[CORE_TEXT_MAX]; /* what came of it */
+    char text[CORE_TEXT_MAX]; /* description of the result */
 };
 
-/* What a user has used as a member of a team, halved after each half-life: of the cpus that its
- * jobs take (order.h), in microseconds of one. */
+/* CPU usage of a user as a member of a team, in cpu-microseconds, halved after each half-life
+ * (order.h). */
 struct account_row {
     char team[CORE_NAME_MAX], user[CORE_NAME_MAX];
     int64_t used;
-    struct wall at; /* as of then */
+    struct wall at; /* time of `used` */
 };
 
 #define BUDGET_ABOUT_MAX 3072
 
-/* What is stored of a budget (budget.h). */
+/* Stored state of a budget (budget.h). */
 struct budget_row {
     char name[CORE_NAME_MAX];
-    /* what it counts (budget_about): one of another text is another one */
+    /* What it counts (budget_about). A different text makes it a different budget. */
     char about[BUDGET_ABOUT_MAX];
-    /* of its period; since WALL_NONE: between two of a window, until the next begins. until
-     * WALL_NONE: never */
+    /* Current period. since WALL_NONE: between two periods of a window. until WALL_NONE:
+     * unlimited. */
     struct wall since, until;
-    /* of ranks that ended in it, less what those that ran at its begin had cost by then */
+    /* Cost of ranks that ended in the period, minus the cost at its begin of ranks that ran
+     * then. */
     int64_t booked_uusd;
-    int64_t cap_uusd; /* the one that told and is_closed are of */
-    int32_t alerted;  /* 1 << i: it was told of the i-th of its parts */
-    bool is_closed;   /* nothing begins in it any more */
+    int64_t cap_uusd; /* the cap that alerted and is_closed refer to */
+    int32_t alerted;  /* 1 << i: the i-th threshold was notified */
+    bool is_closed;   /* exhausted: no further job starts */
 };
 
-/* Something that is to be told to somebody. */
+/* A notification to deliver. */
 struct outbox_row {
-    int64_t event; /* number of the change, the same for all targets; one of the history's */
-    /* "mail", "url:0", "hook:NAME" of the configuration; of a budget "mail:0" */
+    int64_t event; /* history id of the change, equal for all targets */
+    /* "mail", "url:0", "hook:NAME" of the configuration; for a budget "mail:0". */
     char target[CORE_NAME_MAX + 8];
-    int64_t job, attempt; /* of a budget CORE_ID_NONE */
+    int64_t job, attempt; /* CORE_ID_NONE for a budget */
     enum notify_event kind;
-    enum end_kind end; /* as the job's row had them then */
+    enum end_kind end; /* from the job's row at the time of the change */
     int32_t exit_code;
     char user[CORE_NAME_MAX];
     struct wall at;
-    struct wall due_at; /* not delivered before */
-    int32_t tries;      /* that failed */
-    /* NOTIFY_BOOTS: that it is about; else "". job is CORE_ID_NONE then */
+    struct wall due_at; /* no delivery before */
+    int32_t tries;      /* failed tries */
+    /* NOTIFY_BOOTS: the pool, and job is CORE_ID_NONE; else "". */
     char pool[CORE_NAME_MAX];
-    char budget[CORE_NAME_MAX]; /* NOTIFY_BUDGET: that it is about; else "" */
-    /* of it: the part that is spent; NOTIFY_BOOTS: machines that failed in a row ... */
+    char budget[CORE_NAME_MAX]; /* NOTIFY_BUDGET: the budget; else "" */
+    /* NOTIFY_BUDGET: the spent part in percent; NOTIFY_BOOTS: successive machines that failed. */
     int32_t pct;
     int64_t spent_uusd, cap_uusd;
 };
@@ -736,134 +738,134 @@ struct outbox_key {
 
 #define CKPT_IDENTITY_MAX 64 /* with its NUL */
 
-/* By what a job's part of the store is known to be its own (ckpt_begin), once the job has ended. */
+/* Identifies an ended job's part of the store (ckpt_begin). */
 struct ckpt_claim {
     char identity[CKPT_IDENTITY_MAX];
-    struct ckpt_ref last; /* the newest checkpoint that belayd was told of; attempt 0: none */
+    struct ckpt_ref last; /* newest checkpoint known to belayd; attempt 0 = none */
 };
 
-/* How a cleaning ended. */
+/* Result of a cleaning. */
 enum clean_end {
     CLEAN_DONE,
-    CLEAN_FAILED,  /* some may have been done: it is tried again */
-    CLEAN_ANOTHERS /* what is there is another job's, and was not touched: there is nothing to do */
+    CLEAN_FAILED,  /* possibly partial; tried again */
+    CLEAN_ANOTHERS /* the data is another job's and was not touched */
 };
 
 enum ckpt_gc_keep { CKPT_GC_KEEP_ALL, CKPT_GC_KEEP_LAST, CKPT_GC_KEEP_NONE };
 extern const char *const ckpt_gc_keep_names[]; /* "all" "last" "none" */
-#define CKPT_GC_LOOK_MS 3600000LL              /* the wall clock is looked at so often */
+#define CKPT_GC_LOOK_MS 3600000LL              /* interval between checks of the wall clock */
 
 enum ledger_kind {
     LEDGER_USEFUL,
     LEDGER_LOST,
     LEDGER_BOOT,
-    LEDGER_START, /* of a job's first attempt, which restores nothing */
+    LEDGER_START, /* of a job's first attempt, which restores no checkpoint */
     LEDGER_RESTORE,
     LEDGER_SAVE,
     LEDGER_GANG_WAIT,
     LEDGER_IDLE,
-    LEDGER_EGRESS,  /* no time: what went between nodes and a store elsewhere; */
-    LEDGER_STORAGE, /* what that kept */
+    LEDGER_EGRESS,  /* traffic between nodes and a store elsewhere; has no time */
+    LEDGER_STORAGE, /* storage cost; has no time */
     LEDGER_KINDS
 };
 /* "useful" "lost" "boot" "start" "restore" "save" "gang-wait" "idle" "egress" "storage" */
 extern const char *const ledger_kind_names[];
 
-/* What a stretch of a node's time was, and what it cost. */
+/* Use and cost of an interval of a node's time. */
 struct ledger_row {
     int64_t job, attempt; /* CORE_ID_NONE for boot and idle */
     int64_t node, instance;
     enum ledger_kind kind;
     struct wall from, to;
-    /* of the stretch; several kinds may share one from..to, their ms add up to it */
+    /* Part of from..to. Several kinds may share one interval; their ms add up to its length. */
     int64_t ms;
-    int64_t node_ms; /* of the node's time: less than ms where others had a share of it */
+    int64_t node_ms; /* part of the node's time: less than ms if the node was shared */
     int64_t uusd, on_demand_uusd;
 };
 
 /*
- *  added --> ACTIVE <--> PAUSED        both --- removed ---> REMOVED
+ *  created --> ACTIVE <--> PAUSED        both --- removed ---> REMOVED
  */
 enum cron_state { CRON_ACTIVE, CRON_PAUSED, CRON_REMOVED };
 extern const struct sm cron_sm;
-/* What becomes of a time at which the job of an earlier one has not ended. */
+/* What happens at a scheduled time while the entry's previous job still runs. */
 enum cron_overlap { CRON_SKIP, CRON_QUEUE, CRON_REPLACE };
 extern const char *const cron_overlap_names[]; /* "skip" "queue" "replace" */
-/* What becomes of times at which belayd was not there, or could not store anything. */
+/* What happens with scheduled times at which belayd was down or could not store. */
 enum cron_catch_up { CATCH_UP_NONE, CATCH_UP_LAST, CATCH_UP_ALL };
 extern const char *const cron_catch_up_names[]; /* "none" "last" "all" */
 
 #define CRON_CATCH_UP_MAX 1000
-#define CRON_WAITING_MAX 16 /* times that wait, with CRON_QUEUE */
+#define CRON_WAITING_MAX 16 /* CRON_QUEUE: maximum number of waiting times */
 
-/* A job that is submitted at the times of a schedule. At most one of its jobs is alive, whatever
- * becomes of times that come meanwhile. */
+/* A job submitted at the times of a schedule. At most one of its jobs is alive at a time. */
 struct cron_row {
     int64_t id;
-    char name[CORE_NAME_MAX], user[CORE_NAME_MAX]; /* no two of a user have the same name */
+    char name[CORE_NAME_MAX], user[CORE_NAME_MAX]; /* name is unique per user */
     enum cron_state state;
-    char schedule[CRON_TEXT_MAX]; /* as job/cron.h reads it, without a zone before it */
+    char schedule[CRON_TEXT_MAX]; /* format of job/cron.h, without a leading zone */
     char zone[ZONE_NAME_MAX];
     enum cron_gap gap;
     enum cron_twice twice;
     enum cron_overlap overlap;
     enum cron_catch_up catch_up;
-    /* with CATCH_UP_ALL the last so many are caught up, 1 .. CRON_CATCH_UP_MAX */
+    /* CATCH_UP_ALL: only the last so many are caught up, 1 .. CRON_CATCH_UP_MAX. */
     int32_t catch_up_max;
     char script_key[65]; /* of its jobs */
     struct wall created_at;
-    /* the first time of the schedule on which nothing is decided yet; WALL_NONE: none, or PAUSED */
+    /* First scheduled time without a decision; WALL_NONE: none, or PAUSED. */
     struct wall next_at;
-    struct wall decided_at; /* the last on which something is; WALL_NONE */
+    struct wall decided_at; /* last scheduled time with a decision; WALL_NONE */
     int64_t last_job;       /* CORE_ID_NONE */
-    /* times that wait for the end of that job, oldest first: milliseconds, a blank behind each */
+    /* Scheduled times that wait for the end of last_job, oldest first: milliseconds, each followed
+     * by a blank. */
     char waiting[CORE_TEXT_MAX];
-    int64_t runs; /* rows of it in cron_runs */
-    /* times of the schedule, by what became of them; refused ones are SKIPPED */
+    int64_t runs; /* its rows in cron_runs */
+    /* Number of scheduled times by outcome; refused ones count as skipped. */
     int64_t started, skipped, missed;
 };
 
 enum cron_outcome { CRON_STARTED, CRON_SKIPPED, CRON_MISSED, CRON_REFUSED };
 extern const char *const cron_outcome_names[]; /* "started" "skipped" "missed" "refused" */
 
-/* What became of one time of an entry, or of some that were missed in a row. No two rows of an
- * entry are of the same time. */
+/* Outcome of one scheduled time of an entry, or of successive missed ones. The time is unique per
+ * entry. */
 struct cron_run_row {
-    int64_t cron, number; /* from 1 */
-    struct wall at;       /* of the schedule; by hand: when it was asked for */
+    int64_t cron, number; /* number: from 1 */
+    struct wall at;       /* scheduled time; by_hand: time of the request */
     bool by_hand;
     enum cron_outcome outcome;
-    /* that it stands for: more than 1 only when they were missed; `at` is the first */
+    /* Number of times it stands for. More than 1 only for missed ones; `at` is the first. */
     int64_t times;
-    int64_t job; /* that was started, or was in the way; CORE_ID_NONE */
+    int64_t job; /* the job that was started, or that still ran; CORE_ID_NONE */
     struct wall decided_at;
     char text[CORE_TEXT_MAX];
 };
 
-/* The parts of a job that only the agent and `show` read: stored, never kept in the model. Texts
- * are JSON where they say so. Borrowed in an event, copied by the change set. */
+/* Texts of a job that only the agent and `show` read: stored, never kept in the model. Some are
+ * JSON. Borrowed in an event, copied by the change set. */
 struct job_texts {
     const char *script;      /* text, starts with "#!" */
     const char *args_json;   /* array of strings */
-    const char *env_json;    /* object of strings: what the user gave by name, nothing else */
+    const char *env_json;    /* object of strings: only what the user named explicitly */
     const char *cwd;         /* absolute */
     const char *labels_json; /* object of strings */
-    const char *launch_json; /* files of input and output, tasks (docs/reference/api.md) */
-    /* what it asks for (constraints.h); NULL or "": nothing. Of a submit; stored with others */
+    const char *launch_json; /* files of input and output, and tasks (docs/reference/api.md) */
+    /* Submit: further demands (constraints.h), stored in a row of their own; NULL or "" = none. */
     const char *constraints;
-    /* object: to whom notices go (scheduler/api/jobspec.h), its URLs sealed; NULL: to nobody */
+    /* Object: recipients of notifications (scheduler/api/jobspec.h), URLs sealed; NULL = none. */
     const char *notify_json;
-    /* object: its options that no decision reads (JOB_IN_DOCUMENT of job/attributes.h), of them
-     * those that differ from the default; NULL: none */
+    /* Object: options that no decision reads (JOB_IN_DOCUMENT of job/attributes.h) and that differ
+     * from their defaults; NULL = none. */
     const char *document_json;
-    /* 1 + the minute of the day that it is to be done by, the next that comes: instead of the row's
-     * finish_ms, which is < 0; 0: none */
+    /* Finish time as 1 + minute of the day, at its next occurrence. Replaces the row's finish_ms,
+     * which is < 0 then; 0 = none. */
     int32_t finish_of_day;
 };
 
-bool job_pools_allow(const char *pools, const char *pool); /* pools: as a job has them */
+bool job_pools_allow(const char *pools, const char *pool); /* pools: format of struct job_spec */
 
-struct job_texts job_texts_copy(const struct job_texts *s); /* texts of its own */
-void job_texts_deinit(struct job_texts *s); /* of such a copy; a zeroed one is fine */
+struct job_texts job_texts_copy(const struct job_texts *s); /* a deep copy */
+void job_texts_deinit(struct job_texts *s); /* frees such a copy; a zeroed one is allowed */
 
 #endif
