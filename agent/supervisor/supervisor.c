@@ -65,6 +65,8 @@
 /* the init ends by itself, at once or after the script's last process */
 #define INIT_WAIT_MS 10
 #define FORGET_WAIT_MS 10000
+#define ROOM_LOOK_MS 500        /* between looks for room for exit.json, ... */
+#define ROOM_WAIT_MAX_MS 600000 /* ... and for how long */
 /* longest notice of a provider, and the time of a stop without a notice */
 #define NOTICE_WINDOW_MS 120000
 
@@ -73,10 +75,10 @@ static int64_t now_ms(void)
     return clock_mono(&clock_system).ms;
 }
 
-static void tell_agent(struct supervisor *s, const char *text)
+static void tell_agent(struct supervisor *s, const char *kind, const char *text)
 {
-    char line[sizeof(((struct err *)0)->text) + 1];
-    int n = snprintf(line, sizeof(line), "%s\n", text);
+    char line[sizeof(((struct err *)0)->text) + sizeof(SUPERVISOR_NO_ROOM)];
+    int n = snprintf(line, sizeof(line), "%s%s\n", kind, text);
     if (s->agent_fd >= 0 && send(s->agent_fd, line, (size_t)n, MSG_NOSIGNAL) < 0)
         /* a restarted agent asks again through ctl.sock */
         log_debug("a supervisor has no agent to report to", log_s("dir", s->dir));
@@ -100,6 +102,16 @@ static int write_exit(struct supervisor *s, struct err *e)
     /* also true if the wall clock was set */
     bool sync = s->exit.ended_at - s->started_at >= SYNC_WORTH_MS;
     return record_write_exit("exit.json", &s->exit, sync, e);
+}
+
+/* A full disk must not cost the end of a program that ran. */
+static int write_exit_when_room(struct supervisor *s, struct err *e)
+{
+    int64_t until = now_ms() + ROOM_WAIT_MAX_MS;
+    int rc;
+    while ((rc = write_exit(s, e)) == ERR_NO_SPACE && s->started_at > 0 && now_ms() < until)
+        poll(NULL, 0, ROOM_LOOK_MS);
+    return rc;
 }
 
 /* False if it did not end in time. */
@@ -587,6 +599,17 @@ static int clean_up(struct supervisor *s, struct err *e)
     return rc;
 }
 
+/* Nothing of the task runs: the next supervisor is the first one again. */
+static int give_up_for_room(struct supervisor *s, const struct err *why, struct err *e)
+{
+    kill_rest(s, KILL_WAIT_MS);
+    output_writer_finish(&s->writer);
+    if (ftruncate(s->pid_file, 0) < 0)
+        log_warn("a task that did not start will count as started", log_s("dir", s->dir));
+    *e = *why;
+    return ERR_NO_SPACE;
+}
+
 /* The agent's request for a checkpoint before the limit uses the same signal (task_save.c). */
 static bool is_asked_by_signal(const struct wire_desired_attempt *t)
 {
@@ -612,7 +635,7 @@ static void run_loop(struct supervisor *s)
         .env = s->env,
         .cwd = supervisor_work_dir(s),
         .image = s->image.image && !supervisor_holds(s) ? &s->image : NULL};
-    tell_agent(s, "ok");
+    tell_agent(s, "", "ok");
     struct launch_report report = supervise_loop_run(&s->loop);
     s->agent_fd = s->loop.agent_fd;
     note_report(s, &report);
@@ -644,6 +667,10 @@ static int run(struct supervisor *s, struct err *e)
         rc = open_group(s, e);
     if (!rc)
         rc = start_program(s, e);
+    if (rc == ERR_NO_SPACE) {
+        const struct err why = *e;
+        return give_up_for_room(s, &why, e);
+    }
     if (!rc) {
         run_loop(s);
     } else {
@@ -657,7 +684,7 @@ static int run(struct supervisor *s, struct err *e)
         note_usage(s);
     if (s->image.image)
         forget_container(s);
-    return write_exit(s, e);
+    return write_exit_when_room(s, e);
 }
 
 /* Whether certainly nothing of the task is left, in the system and in this process. */
@@ -696,7 +723,7 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
     int rc = chdir(dir) < 0 ? err_errno(&e, errno, "entering %s", dir) : run(&s, &e);
     if (rc) {
         log_error("supervising failed", log_s("dir", dir), log_err(&e));
-        tell_agent(&s, e.text);
+        tell_agent(&s, rc == ERR_NO_SPACE ? SUPERVISOR_NO_ROOM : "", e.text);
     }
     bool was = !rc && s.agent_fd >= 0 && was_clean(&s);
     was = was && namespaces_keep(namespaces);

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "agent/supervisor/supervisor.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@
 #include <unistd.h>
 
 #define TRIES_MAX 12
-#define RETRY_MS 100 /* x try */
+#define TRIES_FULL_MAX 3 /* on a full disk: another node may have room */
+#define RETRY_MS 100     /* x try */
 /* x RETRY_MS; a live supervisor is worth waiting for, because giving it up loses its program */
 #define HELD_LOOKS 600
 #define HELD_LOOKS_SOON 40
@@ -107,6 +109,12 @@ static void is_free_now(struct supervisor_client *k)
     look(k);
 }
 
+static void note_said(struct supervisor_client *k)
+{
+    k->has_no_room = str_starts(k->line, SUPERVISOR_NO_ROOM);
+    STR_SHORTEN(k->said, k->line + (k->has_no_room ? strlen(SUPERVISOR_NO_ROOM) : 0));
+}
+
 /* False if the pipe no longer belongs to the client. */
 static bool on_answer(struct supervisor_client *k)
 {
@@ -120,7 +128,7 @@ static bool on_answer(struct supervisor_client *k)
     else if (k->is_own && !k->is_up && str_eq(k->line, "ok"))
         is_up_now(k);
     else if (!k->is_up)
-        STR_COPY(k->said, k->line);
+        note_said(k);
     else if (k->is_own && str_eq(k->line, "free")) {
         is_free_now(k);
         return false;
@@ -198,6 +206,7 @@ static int request_supervisor(struct supervisor_client *k, struct err *e)
     if (rc)
         return rc;
     k->is_own = true;
+    k->has_no_room = false;
     k->n_line = 0;
     k->said[0] = '\0';
     k->ctl->data = k;
@@ -208,8 +217,9 @@ static int request_supervisor(struct supervisor_client *k, struct err *e)
 static void start_supervisor(struct supervisor_client *k)
 {
     struct err e;
-    if (k->tries++ >= TRIES_MAX) {
-        err_set(&e, ERR_IO, "no supervisor could be started: %s", *k->said ? k->said : "it died");
+    if (k->tries++ >= (k->has_no_room ? TRIES_FULL_MAX : TRIES_MAX)) {
+        err_set(&e, k->has_no_room ? ERR_NO_SPACE : ERR_IO, "no supervisor could be started: %s",
+            *k->said ? k->said : "it died");
         end(k, &e);
         return;
     }

@@ -30,7 +30,8 @@ struct supervisor_client {
     void (*up)(void *ctx); /* commands reach the supervisor; the program was or is being started */
     void (*signalled)(void *ctx, int count); /* the answer to supervisor_client_signal */
     void (*ready)(void *ctx);                /* the answer to supervisor_client_await_ready */
-    /* once. e is NULL if exit.json is written; otherwise no supervisor can be started */
+    /* once. e is NULL if exit.json is written; otherwise no supervisor can be started.
+     * ERR_NO_SPACE: the node's disk is full, and the program was not started */
     void (*ended)(void *ctx, const struct err *e);
     void *ctx;
     /* private */
@@ -39,7 +40,7 @@ struct supervisor_client {
     bool is_own;
     int dirfd; /* of dir, opened on first use */
     int tries, waits;
-    bool started, is_up;
+    bool started, is_up, has_no_room;
     char said[256]; /* message of a supervisor that did not take the task */
     char line[256];
     size_t n_line;

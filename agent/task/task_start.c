@@ -106,6 +106,10 @@ static void on_ended(void *ctx, const struct err *e)
         t->supervision.exit = (struct task_exit){.cause = EXIT_LOST, .code = 137};
         STR_SHORTEN(t->supervision.exit.text, e ? e->text : why.text);
     }
+    if (e && rc == ERR_NO_SPACE && t->state.stop == WIRE_END_NONE && !t->supervision.killing) {
+        task_end(t, WIRE_END_CAPACITY, 0, e->text);
+        return;
+    }
     task_finish(t);
 }
 
@@ -279,6 +283,8 @@ static void prepare_failed(struct task *t)
         store_failed(t);
     } else if (t->work.rc == ERR_CONFIG) {
         task_end(t, WIRE_END_FAILED, 126, e->text);
+    } else if (t->work.rc == ERR_NO_SPACE) {
+        task_end(t, WIRE_END_CAPACITY, 0, e->text); /* another node may have room */
     } else if (t->work.fenced ||
                clock_mono(t->room->timers->clock).ms >= t->prep.prepare_until.ms) {
         task_end(t, WIRE_END_NODE_LOST, 0, e->text);

@@ -455,6 +455,34 @@ static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **st
     }
 }
 
+/* Nothing of the job has run, and its node has not gone: it costs none of its retries, however
+ * often that is, and is not tried as fast as it is refused. */
+static void a_start_that_its_nodes_disk_refuses_costs_no_retry(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    for (int k = 0; k < 20; k++) {
+        const int64_t pause = pause_of(&r, END_CAPACITY);
+        const struct job_row *j = row(&r);
+        assert_int_equal(j->end, END_CAPACITY);
+        for (int kind = 0; kind < RETRY_KINDS; kind++)
+            assert_int_equal(j->used[kind], 0);
+        assert_int_equal(j->reclaims, 0);
+        assert_int_equal(j->hold, HOLD_NONE);
+        assert_true(k == 0 ? pause == 0 : pause >= (k < 7 ? 2000 << (k - 1) : 128000));
+        lab_take(&r.l);
+        lab_wait(&r.l, pause);
+        lab_heartbeats(&r.l);
+        lab_plan(&r.l);
+        assert_int_equal(row(&r)->state, JOB_RUNNING);
+    }
+    lab_ended(&r.l, r.job, END_CAPACITY, 0);
+    lab_take(&r.l);
+    assert_string_equal(lab_history(&r.l, "ended")->text, "its node had no room for it");
+    lab_deinit(&r.l);
+}
+
 /* The store may be out of reach of one node only. Neither retry is used up, and each time it waits
  * longer. */
 static void a_job_whose_nodes_cannot_use_the_store_is_held_after_three(void **state)
@@ -809,6 +837,7 @@ int main(void)
         cmocka_unit_test(lost_work_is_counted_from_the_last_checkpoint),
         cmocka_unit_test(a_save_covers_what_came_before_it),
         cmocka_unit_test(a_job_whose_store_is_at_fault_is_held_until_it_is_released),
+        cmocka_unit_test(a_start_that_its_nodes_disk_refuses_costs_no_retry),
         cmocka_unit_test(a_job_whose_nodes_cannot_use_the_store_is_held_after_three),
         cmocka_unit_test(the_node_that_cannot_use_the_store_is_not_tried_next),
         cmocka_unit_test(it_does_not_wait_for_ever_for_another_node),

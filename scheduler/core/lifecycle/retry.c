@@ -127,7 +127,8 @@ int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t 
         return (PAUSE_STORE_MS << (j->quick_ends - 1)) +
                (int64_t)((uint64_t)j->id * 2654435761u % (PAUSE_STORE_MS / 4));
     }
-    bool quick = (end == END_FAILED || end == END_NODE_LOST) && !excused && ran_ms < QUICK_MS;
+    bool may_repeat = end == END_FAILED || end == END_NODE_LOST || end == END_CAPACITY;
+    bool quick = may_repeat && !excused && ran_ms < QUICK_MS;
     j->quick_ends = quick ? j->quick_ends + 1 : 0;
     if (j->quick_ends < 2 || j->spec.finish_ms != 0)
         return 0;

@@ -100,7 +100,7 @@ enum end_kind {
     END_RECLAIMED, /* the provider took the node, with notice */
     /* the node vanished: lease expired, instance gone without notice, or supervisor dead */
     END_NODE_LOST,
-    END_CAPACITY,
+    END_CAPACITY, /* did not begin: its node's disk had no room for it */
     END_EVICTED,
     END_BUDGET,
     END_WINDOW,
