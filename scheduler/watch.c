@@ -25,28 +25,44 @@ struct watch {
 /* ---- available data ---- */
 
 struct found {
+    const struct api *api;
+    const struct caller *viewer;
     json_t *events;
     int64_t last;
 };
 
+/* Hides the text if the job's owner cannot be read. */
+static bool hides_text(const struct found *f, const struct history_row *h)
+{
+    struct job_row row;
+    struct err e;
+    if (f->viewer->admin || !api_event_is_private(h))
+        return false;
+    const struct job *j = model_job(tick_model(f->api->o.tick), h->job);
+    if (!j && db_read_job(f->api->o.reader, h->job, &row, &e) != 0)
+        return true;
+    return !caller_may_see(f->viewer, j ? j->row.user : row.user);
+}
+
 static int add_event(void *ctx, const struct history_row *h)
 {
     struct found *f = ctx;
-    json_array_append_new(f->events, api_json_event(h));
+    json_array_append_new(f->events, api_json_event(h, hides_text(f, h)));
     f->last = h->id;
     return 0;
 }
 
 /* Returns true if it was answered. With must, it answers even without data. */
 static bool answer_events(
-    struct api *a, struct http_exchange *x, int64_t job, int64_t after, bool must)
+    struct api *a, struct http_exchange *x, const struct watch_of *of, bool must)
 {
-    struct found f = {.events = json_array(), .last = after};
+    struct found f = {.api = a, .viewer = &of->viewer, .events = json_array(), .last = of->after};
+    int64_t job = of->job;
     struct job_row row = {0};
     struct err e;
     int rc = job ? db_read_job(a->o.reader, job, &row, &e) : 0;
     if (rc == 0)
-        rc = db_read_history(a->o.reader, job, after, EVENTS_MAX, add_event, &f, &e);
+        rc = db_read_history(a->o.reader, job, of->after, EVENTS_MAX, add_event, &f, &e);
     if (rc != 0) {
         json_decref(f.events);
         http_reply_err(x, &e);
@@ -98,7 +114,7 @@ static bool answer_logs(
 static bool answer(struct api *a, struct http_exchange *x, const struct watch_of *of, bool must)
 {
     if (of->kind == WATCH_EVENTS)
-        return answer_events(a, x, of->job, of->after, must);
+        return answer_events(a, x, of, must);
     return answer_logs(a, x, of, must);
 }
 

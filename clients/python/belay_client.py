@@ -489,7 +489,8 @@ class Client:
         wait_ms: int | None = None,
         max: int | None = None,
     ) -> tuple[bytes, int, bool]:
-        """Bytes, the offset behind them, and whether nothing follows."""
+        """Bytes, the offset behind them, and whether nothing follows. Of a job of another user only an
+        administrator gets them; others get an Error with the kind "denied"."""
         headers, data = self._raw(
             "GET",
             "/api/v1/jobs/{id}/logs",

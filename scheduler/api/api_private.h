@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/log_pace.h"
 #include "base/map.h"
+#include "base/str.h"
 #include "base/wire/wire.h"
 #include "scheduler/api/api.h"
 #include "scheduler/api/jobspec.h"
@@ -60,6 +61,13 @@ struct caller {
     /* set if the caller runs inside this attempt (api_job_token); 0 for a person */
     int64_t job, attempt;
 };
+
+/* Returns true for the owner and administrators. Script, environment, arguments, output, and texts
+ * that may quote them are shown to nobody else. */
+static inline bool caller_may_see(const struct caller *c, const char *owner)
+{
+    return c->admin || str_eq(c->user, owner);
+}
 
 struct request {
     struct api *api;
@@ -141,15 +149,22 @@ bool api_need_admin(struct request *q);
 
 /* api/json.c: rows as JSON, new references */
 json_t *api_json_job(const struct job_row *j, const char *node_name);
-json_t *api_json_drill(const struct drill_row *d);
+/* may_see: as returned by caller_may_see. Without it, text and script_key are null: a hash lets
+ * others confirm a guess at the script. */
+json_t *api_json_drill(const struct drill_row *d, bool may_see);
 json_t *api_json_array(const struct array_row *a);
 json_t *api_json_dependency(const struct dependency_row *d);
 /* live is NULL if it was removed or is not committed yet */
 json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live);
 json_t *api_json_cron_run(const struct cron_run_row *r);
 json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l);
-json_t *api_json_attempt(const struct attempt_row *a);
-json_t *api_json_event(const struct history_row *h);
+/* without may_see, text is null: it may quote the script or name files of the job */
+json_t *api_json_attempt(const struct attempt_row *a, bool may_see);
+/* Whether the text of such an event may quote what the job's user wrote, or what an agent reported
+ * about the job's programs and files. */
+bool api_event_is_private(const struct history_row *h);
+/* hides_text: says instead of the text who sees it */
+json_t *api_json_event(const struct history_row *h, bool hides_text);
 json_t *api_json_checkpoint(const struct checkpoint_row *c);
 json_t *api_json_ledger(const struct ledger_row *l);
 /* live is NULL if it is gone */
@@ -175,7 +190,8 @@ enum watch_kind { WATCH_EVENTS, WATCH_LOGS };
 struct watch_of {
     enum watch_kind kind;
     int64_t job;
-    int64_t after;         /* of events */
+    int64_t after;         /* of events, */
+    struct caller viewer;  /* who is shown only what they may see */
     struct logs_part part; /* of logs, */
     int64_t max;           /* bytes */
 };

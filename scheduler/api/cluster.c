@@ -122,7 +122,8 @@ void api_events(struct request *q)
     int64_t after, wait_ms;
     if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
         api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
-        api_watch(q, &(struct watch_of){.kind = WATCH_EVENTS, .after = after}, wait_ms);
+        api_watch(q, &(struct watch_of){.kind = WATCH_EVENTS, .after = after, .viewer = q->caller},
+            wait_ms);
 }
 
 /* ---- nodes ---- */

@@ -366,9 +366,16 @@ static json_t *expects_json(const struct api *api, int64_t id)
         known ? json_integer(o.uusd) : json_null());
 }
 
+/* What the callbacks of a job's rows collect. */
+struct shown {
+    json_t *list;
+    bool may_see;
+};
+
 static int add_attempt(void *ctx, const struct attempt_row *a)
 {
-    json_array_append_new(ctx, api_json_attempt(a));
+    const struct shown *s = ctx;
+    json_array_append_new(s->list, api_json_attempt(a, s->may_see));
     return 0;
 }
 
@@ -424,27 +431,23 @@ static json_t *spec_json(const struct spec_change *s)
     return o;
 }
 
-/* A job's environment may contain private data of its user. */
-static bool may_see_spec(const struct request *q, const struct job_row *row)
+static int add_job_drill(void *ctx, const struct drill_row *d)
 {
-    return q->caller.admin || str_eq(q->caller.user, row->user);
-}
-
-static int add_drill(void *ctx, const struct drill_row *d)
-{
-    json_array_append_new(ctx, api_json_drill(d));
+    const struct shown *s = ctx;
+    json_array_append_new(s->list, api_json_drill(d, s->may_see));
     return 0;
 }
 
 /* ERR_NOT_FOUND is a valid answer here. */
-static int add_certificate(struct db_reader *r, const struct job_row *row, json_t *o, struct err *e)
+static int add_certificate(
+    struct db_reader *r, const struct job_row *row, bool may_see, json_t *o, struct err *e)
 {
     struct drill_row d;
     int rc = db_read_certificate(r, row->script_key, &d, e);
     if (rc != 0 && rc != ERR_NOT_FOUND)
         return rc;
     bool is_certified = rc == 0 && d.state == DRILL_PASSED;
-    json_object_set_new(o, "certificate", is_certified ? api_json_drill(&d) : json_null());
+    json_object_set_new(o, "certificate", is_certified ? api_json_drill(&d, may_see) : json_null());
     return 0;
 }
 
@@ -461,20 +464,21 @@ void api_jobs_show(struct request *q)
            *ledger = json_array();
     json_t *drills = json_array(), *depends = json_array();
     int rc = db_read_job(r, q->id, &row, &e);
+    bool may_see = rc == 0 && caller_may_see(&q->caller, row.user);
     if (rc == 0)
         rc = db_read_spec(r, q->id, &spec, &e);
     if (rc == 0)
-        rc = db_read_attempts(r, q->id, add_attempt, attempts, &e);
+        rc = db_read_attempts(r, q->id, add_attempt, &(struct shown){attempts, may_see}, &e);
     if (rc == 0)
         rc = db_read_checkpoints(r, q->id, add_checkpoint, checkpoints, &e);
     if (rc == 0)
         rc = db_read_ledger(r, q->id, add_ledger, ledger, &e);
     if (rc == 0)
-        rc = db_read_job_drills(r, q->id, add_drill, drills, &e);
+        rc = db_read_job_drills(r, q->id, add_job_drill, &(struct shown){drills, may_see}, &e);
     if (rc == 0)
         rc = db_read_dependencies(r, q->id, add_dependency, depends, &e);
     if (rc == 0)
-        rc = add_certificate(r, &row, o, &e);
+        rc = add_certificate(r, &row, may_see, o, &e);
     if (rc == 0) {
         rc = db_read_ckpt_gc(r, q->id, &ckpt_gc, &e);
         left = rc == 0;
@@ -486,7 +490,7 @@ void api_jobs_show(struct request *q)
             db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
         json_object_set_new(o, "expects", expects_json(q->api, q->id));
         json_object_set_new(o, "leftover", left ? api_json_ckpt_gc(&ckpt_gc) : json_null());
-        json_object_set_new(o, "spec", may_see_spec(q, &row) ? spec_json(&spec) : json_null());
+        json_object_set_new(o, "spec", may_see ? spec_json(&spec) : json_null());
     }
     spec_change_deinit(&spec);
     json_object_set_new(o, "attempts", attempts);
@@ -509,8 +513,27 @@ void api_jobs_events(struct request *q)
     int64_t after, wait_ms;
     if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
         api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
-        api_watch(
-            q, &(struct watch_of){.kind = WATCH_EVENTS, .job = q->id, .after = after}, wait_ms);
+        api_watch(q,
+            &(struct watch_of){
+                .kind = WATCH_EVENTS, .job = q->id, .after = after, .viewer = q->caller},
+            wait_ms);
+}
+
+/* Returns false after an error reply: no such job, or another user's. */
+static bool may_read_output(struct request *q)
+{
+    struct job_row row;
+    struct err e;
+    if (db_read_job(q->api->o.reader, q->id, &row, &e) != 0)
+        http_reply_err(q->x, &e);
+    else if (!caller_may_see(&q->caller, row.user))
+        api_reply_failure(q->x, ERR_DENIED,
+            "job %lld is %s's: only they or an administrator can read its output; ask %s for it, "
+            "or use an administrator's token",
+            (long long)q->id, row.user, row.user);
+    else
+        return true;
+    return false;
 }
 
 /* A time before 1970 counts as none. */
@@ -556,7 +579,8 @@ void api_jobs_logs(struct request *q)
 {
     struct watch_of of = {.kind = WATCH_LOGS, .job = q->id, .part = {.job = q->id}};
     int64_t wait_ms, rank;
-    if (!api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &of.part.offset) ||
+    if (!may_read_output(q) ||
+        !api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &of.part.offset) ||
         !read_since(q, &of.part.since) ||
         !api_query_i64(q, "tail", 1, LOGS_TAIL_MAX, 0, &of.part.tail) ||
         !api_query_i64(q, "attempt", 1, INT32_MAX, 0, &of.part.attempt) ||
@@ -581,7 +605,7 @@ static bool may_judge(struct request *q, const char *what, struct job_row *ret_r
         http_reply_err(q->x, &e);
         return false;
     }
-    if (!q->caller.admin && !str_eq(ret_row->user, q->caller.user)) {
+    if (!caller_may_see(&q->caller, ret_row->user)) {
         api_reply_failure(q->x, ERR_DENIED,
             "job %lld is %s's: only they or an administrator can %s it", (long long)q->id,
             ret_row->user, what);
@@ -828,6 +852,18 @@ void api_jobs_compared(struct request *q)
     tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
+struct drill_list {
+    const struct caller *viewer;
+    json_t *list;
+};
+
+static int add_drill(void *ctx, const struct drill_row *d)
+{
+    const struct drill_list *l = ctx;
+    json_array_append_new(l->list, api_json_drill(d, caller_may_see(l->viewer, d->user)));
+    return 0;
+}
+
 void api_drills_list(struct request *q)
 {
     json_t *list = json_array();
@@ -838,7 +874,7 @@ void api_drills_list(struct request *q)
         return;
     }
     if (db_read_drills(q->api->o.reader, http_request_query(q->x, "user"), (int32_t)limit,
-            add_drill, list, &e) == 0) {
+            add_drill, &(struct drill_list){&q->caller, list}, &e) == 0) {
         api_reply_json(q->x, 200, json_pack("{s:o}", "drills", list));
     } else {
         json_decref(list);

@@ -231,14 +231,14 @@ json_t *api_json_cron_run(const struct cron_run_row *r)
     return o;
 }
 
-json_t *api_json_drill(const struct drill_row *d)
+json_t *api_json_drill(const struct drill_row *d, bool may_see)
 {
     json_t *o = json_object();
     set_i(o, "job", d->job);
     set_i(o, "number", d->number);
     set(o, "state", json_string(sm_name(&drill_sm, d->state)));
-    set(o, "text", opt_text(d->text));
-    set(o, "script_key", opt_text(d->script_key));
+    set(o, "text", may_see ? opt_text(d->text) : json_null());
+    set(o, "script_key", may_see ? opt_text(d->script_key) : json_null());
     set(o, "user", json_text(d->user));
     set(o, "name", json_text(d->name));
     set(o, "method", json_string(ckpt_method_names[d->method]));
@@ -280,7 +280,7 @@ json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l)
     return o;
 }
 
-json_t *api_json_attempt(const struct attempt_row *a)
+json_t *api_json_attempt(const struct attempt_row *a, bool may_see)
 {
     json_t *o = json_object();
     set_i(o, "attempt", a->attempt);
@@ -306,11 +306,21 @@ json_t *api_json_attempt(const struct attempt_row *a)
     set(o, "memory_peak_bytes", api_json_opt(a->memory_peak, 0));
     set_i(o, "price_uusd_h", a->price_uusd_h);
     set_i(o, "on_demand_uusd_h", a->on_demand_uusd_h);
-    set(o, "text", opt_text(a->text));
+    set(o, "text", may_see ? opt_text(a->text) : json_null());
     return o;
 }
 
-json_t *api_json_event(const struct history_row *h)
+bool api_event_is_private(const struct history_row *h)
+{
+    static const char *const kinds[] = {"enter", "ended", "save-failed", "store-refused",
+        "requeue-dropped", "drill-compared", "drill-failed", "drill-interrupted", "not-told"};
+    bool is_one = false;
+    for (size_t i = 0; h->job != CORE_ID_NONE && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        is_one = is_one || str_eq(h->kind, kinds[i]);
+    return is_one;
+}
+
+json_t *api_json_event(const struct history_row *h, bool hides_text)
 {
     json_t *o = json_object();
     set_i(o, "id", h->id);
@@ -320,7 +330,9 @@ json_t *api_json_event(const struct history_row *h)
     set(o, "instance", api_json_opt(h->instance, CORE_ID_NONE));
     set(o, "at", api_json_time(h->at));
     set(o, "kind", json_text(h->kind));
-    set(o, "text", json_text(h->text));
+    set(o, "text",
+        hides_text ? json_string("shown to its owner and administrators only")
+                   : json_text(h->text));
     set(o, "a", api_json_opt(h->a, PROGRESS_NONE));
     set(o, "b", api_json_opt(h->b, PROGRESS_NONE));
     return o;

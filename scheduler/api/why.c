@@ -23,20 +23,21 @@ static int keep_text(void *ctx, const struct attempt_row *r)
     return 0;
 }
 
-/* Uses the last attempt: they are sorted by number. */
-static size_t explain_ended(
-    const struct api *a, const struct job_row *row, struct reason reasons[EXPLAIN_REASONS_MAX])
+/* Uses the last attempt: they are sorted by number. Without may_see, neither its text nor where the
+ * output is. */
+static size_t explain_ended(const struct api *a, const struct job_row *row, bool may_see,
+    struct reason reasons[EXPLAIN_REASONS_MAX])
 {
     char text[CORE_TEXT_MAX] = "", code[32] = "";
     struct err e;
-    if (db_read_attempts(a->o.reader, row->id, keep_text, &text, &e) != 0)
+    if (may_see && db_read_attempts(a->o.reader, row->id, keep_text, &text, &e) != 0)
         log_warn("why a job ended cannot be read", log_i("job", row->id), log_err(&e));
     if (row->end == END_FAILED && !str_starts(text, "exit code "))
         snprintf(code, sizeof(code), ", exit code %d", (int)row->exit_code);
     STR_COPY(reasons[0].code, "ended");
     snprintf(reasons[0].text, sizeof(reasons[0].text), "the job has ended: %s%s%s%.180s",
         end_kind_names[row->end], code, text[0] ? ", " : "", text);
-    if (row->attempts == 0)
+    if (row->attempts == 0 || !may_see)
         return 1;
     STR_COPY(reasons[1].code, "output");
     snprintf(reasons[1].text, sizeof(reasons[1].text), "its output: belay logs %lld",
@@ -82,11 +83,20 @@ static void explain_store(
     snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %s%s", why, cure);
 }
 
+/* Texts of agents about the store may name files of the job. */
+static void hide_store(struct reason *reasons, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(reasons[i].code, "store-refused"))
+            STR_COPY(reasons[i].text,
+                "it cannot use the store of its checkpoints: its owner and administrators see why");
+}
+
 static size_t explain(const struct api *a, const struct model *model, const struct job_row *row,
-    struct reason reasons[EXPLAIN_REASONS_MAX])
+    bool may_see, struct reason reasons[EXPLAIN_REASONS_MAX])
 {
     if (row->state == JOB_ENDED)
-        return explain_ended(a, row, reasons);
+        return explain_ended(a, row, may_see, reasons);
     if (!model) {
         STR_COPY(reasons[0].code, "disk-full");
         STR_COPY(
@@ -94,7 +104,10 @@ static size_t explain(const struct api *a, const struct model *model, const stru
         return 1;
     }
     size_t n = core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
-    explain_store(a, row, reasons, &n);
+    if (may_see)
+        explain_store(a, row, reasons, &n);
+    else
+        hide_store(reasons, n);
     return n;
 }
 
@@ -168,10 +181,11 @@ static json_t *estimate_json(const struct api *a, const struct model *model, int
                                                                       : json_null();
 }
 
-static json_t *brief_json(const struct api *a, const struct model *model, const struct job_row *row)
+static json_t *brief_json(
+    const struct api *a, const struct model *model, const struct job_row *row, bool may_see)
 {
     struct reason reasons[EXPLAIN_REASONS_MAX];
-    size_t n = explain(a, model, row, reasons);
+    size_t n = explain(a, model, row, may_see, reasons);
     json_t *list = reasons_json(reasons, n),
            *warnings = advice_on_job(a->o.pools, a->o.reader, row);
     warn_of_criu(warnings, model, row);
@@ -181,44 +195,56 @@ static json_t *brief_json(const struct api *a, const struct model *model, const 
 json_t *api_why_brief(const struct api *a, const struct model *model, int64_t id, struct err *e)
 {
     struct job_row row;
-    return db_read_job(a->o.reader, id, &row, e) == 0 ? brief_json(a, model, &row) : NULL;
+    return db_read_job(a->o.reader, id, &row, e) == 0 ? brief_json(a, model, &row, true) : NULL;
 }
 
-static void tell(
-    const struct api *a, struct http_exchange *x, const struct model *model, int64_t id, bool brief)
+struct why_query {
+    struct turn turn;
+    struct later *later;
+    int64_t id;
+    bool brief;
+    struct caller viewer;
+};
+
+static void tell(const struct api *a, struct http_exchange *x, const struct model *model,
+    const struct why_query *w)
 {
     struct job_row row;
     struct err e;
-    if (db_read_job(a->o.reader, id, &row, &e) != 0) {
+    if (db_read_job(a->o.reader, w->id, &row, &e) != 0) {
         http_reply_err(x, &e);
         return;
     }
-    json_t *o = brief_json(a, model, &row);
-    json_object_set_new(o, "id", json_integer(id));
+    json_t *o = brief_json(a, model, &row, caller_may_see(&w->viewer, row.user));
+    json_object_set_new(o, "id", json_integer(w->id));
     json_object_set_new(o, "state", json_string(sm_name(&job_sm, row.state)));
-    json_object_set_new(o, "ahead", brief ? json_null() : ahead_json(a, model, id));
-    json_object_set_new(o, "estimate", brief ? json_null() : estimate_json(a, model, id));
-    json_object_set_new(o, "changes", brief ? json_array() : changes_json(a, model, id));
+    json_object_set_new(o, "ahead", w->brief ? json_null() : ahead_json(a, model, w->id));
+    json_object_set_new(o, "estimate", w->brief ? json_null() : estimate_json(a, model, w->id));
+    json_object_set_new(o, "changes", w->brief ? json_array() : changes_json(a, model, w->id));
     api_reply_json(x, 200, o);
 }
 
-static void tell_why(
-    const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
+static void why_now(struct turn *turn, void *moment)
 {
-    tell(a, x, model, id, false);
-}
-
-static void tell_reasons(
-    const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
-{
-    tell(a, x, model, id, true);
+    struct why_query *w = LIST_ENTRY(turn, struct why_query, turn);
+    const struct api *a = w->later->api;
+    struct http_exchange *x = later_take(w->later);
+    if (x)
+        tell(a, x, moment ? tick_model(moment) : NULL, w);
+    free(w);
 }
 
 void api_jobs_why(struct request *q)
 {
     int64_t brief;
-    if (api_query_i64(q, "brief", 0, 1, 0, &brief))
-        api_look(q, brief ? tell_reasons : tell_why, q->id);
+    if (!api_query_i64(q, "brief", 0, 1, 0, &brief))
+        return;
+    struct why_query *w = mem_alloc(sizeof(*w));
+    *w = (struct why_query){.turn.run = why_now, .id = q->id, .brief = brief, .viewer = q->caller};
+    if (api_take_turn(q, &w->turn))
+        w->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    else
+        free(w);
 }
 
 /* ---- estimates ---- */

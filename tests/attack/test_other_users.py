@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user looks for what is another's: script, arguments, environment, output, the command that was
+run inside a job, and what an agent says of the job's programs and files. Every route that answers
+a GET is asked, by every kind of caller: the owner and administrators are shown it, all others get
+none of it, and the output is refused with a reason."""
+
+import contextlib
+import hashlib
+import json
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "scheduler"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "clients", "python"))
+from belayd import BUILD, CONFIG, WAIT_S, Belayd, Keys  # noqa: E402
+import belay_client  # noqa: E402
+
+NOBODY = pwd.getpwnam("nobody")
+SECRET = "xyzzy"  # in everything that is its owner's alone
+SPEC = {
+    "name": "train",
+    "script": "#!/%s/sh\n" % SECRET,
+    "args": [SECRET],
+    "env": {"KEY": SECRET},
+    "labels": {"project": SECRET},
+    "cwd": "/" + SECRET,
+    "cpus": 1,
+    "pool": "spare",
+}
+# with which a guess at the script could be confirmed
+KEY = hashlib.sha256(b"ann\ncoop\n" + SPEC["script"].encode()).hexdigest()
+CRON = {"name": "nightly", "schedule": "30 2 * * *", "job": {**SPEC, "name": "nightly"}}
+
+# The GET routes that show it to the owner; of all others nobody learns it.
+SHOWS = {
+    "jobs/#",
+    "jobs/#/why",
+    "jobs/#/events",
+    "jobs/#/logs",
+    "events",
+    "crons/#",
+    "channels/#/output",
+    "drills",
+}
+OUTPUT = ("jobs/#/logs", "channels/#/output")  # and what is refused as a whole
+
+# In a process of another user: makes the calls and prints what came.
+ASK = """
+import http.client, json, socket, sys
+
+class Unix(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(sys.argv[1])
+
+for method, path, body in json.load(sys.stdin):
+    c = Unix("belayd")
+    c.request(method, path, json.dumps(body) if body else None)
+    reply = c.getresponse()
+    print(json.dumps([reply.status, reply.read().decode("latin-1")]))
+"""
+
+
+class Agent:
+    """A node that reports what the test wants it to."""
+
+    def __init__(self, d):
+        self.d, self.keys, self.seq = d, Keys(d), 0
+        key = self.keys.key()
+        reply = d.call(
+            "POST",
+            "/agent/v1/join",
+            {
+                "token": d.token(kind="join", pool="spare"),
+                "csr_pem": self.keys.request(key),
+                "host": "n",
+                "version": "1",
+                "cpus": 16,
+                "memory_mib": 100,
+            },
+            tls=True,
+        )
+        self.cert = (self.keys.save(reply[1]["cert_pem"]), key)
+        self.desired = self.sync()
+
+    def sync(self, **more):
+        self.seq += 1
+        body = {"incarnation": 1, "seq": self.seq, "notice": {}, **more}
+        reply = self.d.call("POST", "/agent/v1/sync", body, cert=self.cert)
+        if reply[0] != 200:
+            raise AssertionError(reply)
+        return reply[1]
+
+    def await_jobs(self, n):
+        """The numbers of n jobs that it is to run."""
+        jobs = set()
+        while len(jobs) < n:
+            self.desired = self.sync(have_rev=self.desired["rev"], wait_ms=20000)
+            jobs = {a["job"] for a in self.desired.get("attempts", [])}
+        return jobs
+
+    def put(self, job, data):
+        path = "/agent/v1/output/%d/1?offset=0" % job
+        self.d.call("POST", path, data, cert=self.cert)
+
+
+class OtherUsers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = contextlib.ExitStack()
+        place = cls.stack.enter_context(tempfile.TemporaryDirectory(prefix="belay-test."))
+        os.chmod(place, 0o755)
+        path = os.path.join(place, "socket")
+        cls.d = cls.stack.enter_context(
+            Belayd(CONFIG + "lease: 1h\nsocket: %s\n" % path, socket=path)
+        )
+        cls.tokens = {u: cls.d.token(kind="api", user=u) for u in ("ann", "bob")}
+        cls.tokens["boss"] = cls.d.token(kind="api", user="boss", admin=True)
+        cls.agent = Agent(cls.d)
+        cls.make_jobs(cls.agent)
+        with open(os.path.join(HERE, "..", "..", "scheduler", "api", "api.c")) as f:
+            cls.routes = re.findall(r'\{"GET",\s*"/api/v1/([^"]+)"', f.read())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stack.close()
+
+    @classmethod
+    def submit(cls, path="jobs", body=SPEC, **more):
+        reply = cls.d.call("POST", "/api/v1/" + path, {**body, **more}, token=cls.tokens["ann"])
+        if reply[0] != 201:
+            raise AssertionError(reply)
+        return reply[1]["id"]
+
+    @classmethod
+    def make_jobs(cls, agent):
+        """Of ann's: one that could not be executed, one that runs and cannot save, an array with a
+        task that runs, and a cron entry."""
+        cls.failed = cls.submit()
+        cls.runs = cls.submit(checkpoint={"method": "coop"})
+        cls.array = cls.submit(array="7")
+        jobs = agent.await_jobs(3)
+        cls.task = (jobs - {cls.failed, cls.runs}).pop()
+        running = {"attempt": 1, "phase": "running", "started_at": 1}
+        agent.sync(attempts=[{"job": job, **running} for job in jobs])
+        cls.written = (cls.failed, cls.runs, cls.task)
+        for job in cls.written:
+            agent.put(job, SECRET.encode() + b"\n")
+        end = {
+            "phase": "ended",
+            "end": "failed",
+            "exit_code": 126,
+            "text": 'the script cannot be executed: no such file; its first line is "%s"'
+            % SPEC["script"].strip(),
+            "output_bytes": len(SECRET) + 1,
+        }
+        failure = {"failed_saves": 1, "save_error": "/%s/model cannot be read" % SECRET}
+        agent.sync(
+            attempts=[
+                {"job": cls.failed, **running, **end},
+                {"job": cls.runs, **running, **failure},
+                {"job": cls.task, **running},
+            ]
+        )
+        cls.cron = cls.submit("crons", CRON)
+        cls.session = cls.submit("jobs/%d/exec" % cls.runs, {"command": ["echo", SECRET]})
+        agent.d.call("POST", "/agent/v1/channels/%d/claim" % cls.session, b"", cert=agent.cert)
+        path = "/agent/v1/channels/%d/output?offset=0" % cls.session
+        agent.d.call("POST", path, SECRET.encode(), cert=agent.cert)
+        cls.make_drill(agent, running, failure)
+
+    @classmethod
+    def make_drill(cls, agent, running, failure):
+        """A drill of the job that runs, which fails because it ends in the middle of it."""
+        progress = {"job": cls.task, **running}
+        cls.drilled = cls.submit(checkpoint={"method": "coop"})
+        while cls.drilled not in agent.await_jobs(3):
+            pass
+        mine = {"job": cls.drilled, **running, "done": 5, "total": 9, "first_done": 5}
+        others = [{"job": cls.runs, **running, **failure}, progress]
+        agent.sync(attempts=[*others, mine])
+        reply = cls.d.call("POST", "/api/v1/jobs/%d/drill" % cls.drilled, token=cls.tokens["ann"])
+        if reply[0] != 200:
+            raise AssertionError(reply)
+        end = {"phase": "ended", "end": "failed", "exit_code": 1, "text": SECRET}
+        agent.sync(attempts=[*others, {**mine, **end}])
+
+    # ---- asking ----
+
+    def paths(self):
+        """(route, path) of everything that can be asked about ann's jobs."""
+        for route in self.routes:
+            number = {"crons": [self.cron], "channels": [self.session]}
+            jobs = [self.failed, self.runs, self.array, self.task, self.drilled]
+            for n in number.get(route.split("/")[0], jobs) if "#" in route else [0]:
+                path = "/api/v1/" + route.replace("#", str(n))
+                for query in {
+                    "jobs": ["?state=all", "?why=1"],
+                    "jobs/#/why": ["", "?brief=1"],
+                    "jobs/#/logs": ["", "?wait_ms=200", "?tail=5", "?attempt=1", "?offset=-6"],
+                    "events": ["", "?wait_ms=200"],
+                    "instances": ["?state=all"],
+                    "pools/detail": ["?name=spare"],
+                }.get(route, [""]):
+                    yield route, path + query
+
+    def over_https(self, user, path, method="GET", body=None):
+        reply = self.d.call(method, path, body, token=self.tokens[user])
+        data = reply[1] if isinstance(reply[1], bytes) else json.dumps(reply[1]).encode()
+        return reply[0], data.decode("latin-1")
+
+    def over_socket(self, calls, uid):
+        done = subprocess.run(
+            [shutil.which("python3", path="/usr/bin:/bin"), "-I", "-c", ASK, self.d.socket],
+            input=json.dumps(calls).encode(),
+            cwd="/",
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=4 * WAIT_S,
+            preexec_fn=lambda: os.setuid(uid),
+        )
+        return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+    def check_refused(self, route, status, text):
+        if route not in OUTPUT:
+            return
+        self.assertEqual(status, 403, text)
+        error = json.loads(text)["error"]
+        self.assertEqual(error["kind"], "denied")
+        self.assertIn("is ann's", error["text"])
+        if route == "jobs/#/logs":
+            self.assertIn("administrator can read its output; ask ann", error["text"])
+
+    def check_none(self, replies):
+        for route, path, status, text in replies:
+            with self.subTest(path):
+                self.assertNotIn(SECRET, text)
+                self.assertNotIn(KEY, text)
+                self.check_refused(route, status, text)
+
+    # ---- the tests ----
+
+    def test_the_owner_and_administrators_see_it(self):
+        for user in ("ann", "boss"):
+            with self.subTest(user):
+                shows = set()
+                for route, path in self.paths():
+                    status, text = self.over_https(user, path)
+                    shows |= {route} if SECRET in text or KEY in text else set()
+                    if re.match("/api/v1/jobs/(%d|%d|%d)/logs" % self.written, path):
+                        self.assertEqual((status, SECRET in text), (200, True), path)
+                self.assertEqual(shows, SHOWS)
+
+    def test_nobody_else_sees_it_over_https(self):
+        self.assertGreaterEqual(len(self.routes), 30)
+        self.check_none((r, p, *self.over_https("bob", p)) for r, p in self.paths())
+
+    @unittest.skipIf(os.geteuid() != 0, "to be another user needs root")
+    def test_nobody_else_sees_it_over_the_socket(self):
+        asked = list(self.paths())
+        replies = self.over_socket([("GET", p, None) for _, p in asked], NOBODY.pw_uid)
+        self.assertEqual(len(replies), len(asked))
+        self.check_none((r, p, *reply) for (r, p), reply in zip(asked, replies))
+        own = self.over_socket([("POST", "/api/v1/jobs", SPEC)], NOBODY.pw_uid)
+        path = "/api/v1/jobs/%d/logs" % json.loads(own[0][1])["id"]
+        root = self.over_socket([("GET", path, None)], 0)
+        self.assertEqual((own[0][0], root[0][0]), (201, 200))
+        self.assertEqual(self.over_socket([("GET", path, None)], NOBODY.pw_uid)[0][0], 200)
+        self.assertEqual(self.over_https("bob", path)[0], 403)
+
+    def test_every_credential_for_the_output(self):
+        d, path = self.d, "/api/v1/jobs/%d/logs" % self.runs
+        stale = [d.token(kind="api", user="ann", ttl_ms=1), d.token(kind="api", user="ann")]
+        newest = max(t["id"] for t in d.call("GET", "/api/v1/tokens")[1]["tokens"])
+        d.call("POST", "/api/v1/tokens/%d/revoke" % newest)
+        inside = [a for a in self.agent.sync()["attempts"] if a["job"] == self.runs][0]
+        for what, status, credential in (
+            ("none", 401, {"tls": True}),
+            ("unknown", 401, {"token": "x"}),
+            ("expired, of the owner", 401, {"token": stale[0]}),
+            ("revoked, of the owner", 401, {"token": stale[1]}),
+            ("a machine that joins", 401, {"token": d.token(kind="join", pool="spare")}),
+            ("the node that it runs on", 401, {"cert": self.agent.cert}),
+            ("the attempt itself", 401, {"token": inside["job_token"]}),
+            ("another user", 403, {"token": self.tokens["bob"]}),
+            ("the owner", 200, {"token": self.tokens["ann"]}),
+            ("an administrator", 200, {"token": self.tokens["boss"]}),
+        ):
+            with self.subTest(what):
+                reply = d.call("GET", path, **credential)
+                self.assertEqual((reply[0], SECRET in str(reply[1])), (status, status == 200))
+
+    def test_the_events_of_others_say_what_happened_all_the_same(self):
+        events = json.loads(self.over_https("bob", "/api/v1/jobs/%d/events" % self.failed)[1])
+        end = [e for e in events["events"] if e["kind"] == "ended"][0]
+        self.assertEqual(
+            (end["a"], end["text"]), (126, "shown to its owner and administrators only")
+        )
+        self.assertIn("submitted by ann", events["events"][0]["text"])
+        why = json.loads(self.over_https("bob", "/api/v1/jobs/%d/why" % self.failed)[1])
+        self.assertEqual(
+            [r["text"] for r in why["reasons"]], ["the job has ended: failed, exit code 126"]
+        )
+
+    def test_the_drills_of_others_have_a_state_alone(self):
+        for path in ("jobs/%d" % self.drilled, "drills"):
+            of = {u: self.over_https(u, "/api/v1/" + path)[1] for u in ("ann", "bob")}
+            ann, bob = (json.loads(of[u])["drills"][0] for u in ("ann", "bob"))
+            self.assertIn("asked to save, it did not", ann["text"])
+            self.assertEqual((bob["state"], bob["text"], bob["script_key"]), ("failed", None, None))
+
+    def test_a_job_number_of_nobody_is_not_found(self):
+        self.assertEqual(self.over_https("bob", "/api/v1/jobs/4711/logs")[0], 404)
+
+    def test_programs_of_others_are_refused_with_the_reason(self):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
+        token = os.path.join(self.d.dir, "bob")
+        with open(token, "w") as f:
+            f.write(self.tokens["bob"])
+        ca = os.path.join(self.d.state, "ca.pem")
+        env.update(BELAY_SERVER=self.d.url, BELAY_TOKEN_FILE=token, BELAY_CA_FILE=ca)
+        words = "job %d is ann's: only they or an administrator can read its output"
+        for job, arguments in (
+            (self.runs, ["-f", str(self.runs)]),
+            (self.failed, ["--json", str(self.failed)]),
+            (self.task, ["%d_7" % self.array]),
+        ):
+            done = subprocess.run(
+                [BUILD + "/cli/belay", "logs", *arguments],
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=WAIT_S,
+            )
+            self.assertEqual((done.returncode, done.stdout), (1, b""), done)
+            self.assertIn(words % job, done.stderr.decode())
+        bob = belay_client.Client(server=self.d.url, token=self.tokens["bob"], ca_file=ca)
+        for read in (bob.read_log, lambda job: list(bob.follow_log(job))):
+            with self.assertRaises(belay_client.Error) as refused:
+                read(self.runs)
+            self.assertEqual((refused.exception.status, refused.exception.kind), (403, "denied"))
+            self.assertIn(words % self.runs, refused.exception.text)
+
+
+if __name__ == "__main__":
+    unittest.main()
