@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/wire/wire.h"
 #include "job/yaml_extras.h"
 #include "cloud/notice.h"
 
@@ -172,13 +173,24 @@ static void read_system_users(struct yaml_reader *r, struct config *c)
     }
 }
 
-static void read_node(struct yaml_reader *r, struct config *c)
+/* A host's name may be one that no node can have. An elastic node must join all the same. */
+static void read_name(struct yaml_reader *r, struct config *c)
 {
-    char host[64] = "node", shown[STR_SHOW_MAX];
+    char host[sizeof(c->name)] = "";
+    const char *given = yaml_opt_str(r, "name", sizeof(c->name) - 1, NULL);
+    struct err why;
     gethostname(host, sizeof(host) - 1);
-    STR_COPY(c->name, yaml_opt_str(r, "name", sizeof(c->name) - 1, host));
+    STR_COPY(c->name, given ? given : wire_node_name_check(host, NULL) == 0 ? host : "node");
     if (!r->rc && !c->name[0])
         yaml_reader_fail(r, yaml_opt(r, "name"), "must not be empty");
+    else if (!r->rc && wire_node_name_check(c->name, &why) != 0)
+        yaml_reader_fail(r, yaml_opt(r, "name"), "%s", why.text);
+}
+
+static void read_node(struct yaml_reader *r, struct config *c)
+{
+    char shown[STR_SHOW_MAX];
+    read_name(r, c);
     STR_COPY(
         c->provider, notice_provider_names[yaml_opt_enum(r, "provider", notice_provider_names, 0)]);
     c->cpus = yaml_opt_i64(r, "cpus", 1, 65536, 0);

@@ -50,6 +50,17 @@ bool names_next(const char **at, char *out, size_t size)
     return true;
 }
 
+int name_check(const char *name, size_t max, const char *what, struct err *e)
+{
+    char shown[STR_SHOW_MAX];
+    if (str_is_name(name, max))
+        return 0;
+    return err_set(e, ERR_INVALID,
+        "%s is not %s: expected at most %zu letters, digits, '.', '_' and '-', and a letter or "
+        "digit first",
+        str_show(name, shown), what, max);
+}
+
 int names_check(const char *list, size_t max, const char *what, struct err *e)
 {
     char shown[STR_SHOW_MAX], name[STR_SHOW_MAX * 4];

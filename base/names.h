@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comma-separated lists of names ("base,burst"), the form that Slurm uses. Ordered; each name
- * occurs once.
+ * Names (str_is_name), and comma-separated lists of them ("base,burst"), the form that Slurm uses.
+ * Lists are ordered; each name occurs once.
  */
 #ifndef BELAY_BASE_NAMES_H
 #define BELAY_BASE_NAMES_H
@@ -9,6 +9,10 @@
 #include "base/err.h"
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Checks one name, of at most max bytes: ERR_INVALID unless str_is_name holds. The error shows the
+ * text, says that it is not `what` ("a node's name"), and what a name is. */
+int name_check(const char *name, size_t max, const char *what, struct err *e);
 
 /* Checks a list: shorter than max bytes, each name as str_is_name requires, none twice. ERR_INVALID
  * names the offending entry and says that it is not `what` ("a pool's name"). "" is invalid. */

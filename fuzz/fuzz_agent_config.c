@@ -3,6 +3,7 @@
  * The agent's configuration: either valid and within its limits, or an error with file and line.
  */
 #include "agent/config.h"
+#include "base/wire/wire.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static void check_config(const struct config *c)
     assert(str_starts(c->server, "https://") && !str_ends(c->server, "/") &&
            !str_ends(c->metadata, "/"));
     assert(strstr(c->ca_pem, "-----BEGIN CERTIFICATE-----") && c->dir[0] == '/');
-    assert(c->name[0] && c->cpus >= 0 && c->memory_mib >= 0 && c->orphan_timeout_ms >= 0);
+    assert(wire_node_name_check(c->name, NULL) == 0 && features_check(c->features, NULL) == 0);
+    assert(c->cpus >= 0 && c->memory_mib >= 0 && c->orphan_timeout_ms >= 0);
     assert(config_is_elastic(c) == !str_eq(c->provider, "none"));
     assert(!c->token[0] || !c->token_file);
     if (!c->token_file && config_token(c, token, sizeof(token), &e) == 0)

@@ -29,6 +29,16 @@ bool feature_is_name(const char *s)
     return n > 0 && n < FEATURE_MAX && !s[n];
 }
 
+int feature_check(const char *name, struct err *e)
+{
+    char shown[STR_SHOW_MAX];
+    if (feature_is_name(name))
+        return 0;
+    return err_set(e, ERR_INVALID,
+        "expected a word of letters, digits and . _ - + :, at most %d, found %s", FEATURE_MAX - 1,
+        str_show(name, shown));
+}
+
 bool features_has(const char *set, const char *name)
 {
     size_t n = strlen(name);
@@ -61,6 +71,30 @@ bool features_next(const char *set, size_t *pos, char out[FEATURE_MAX])
     out[n] = '\0';
     *pos = (size_t)(p - set) + n;
     return true;
+}
+
+int features_check(const char *set, struct err *e)
+{
+    char seen[FEATURES_TEXT_MAX] = "", name[FEATURES_TEXT_MAX];
+    const char *p = set + (*set == ',');
+    if (strlen(set) >= FEATURES_TEXT_MAX)
+        return err_set(e, ERR_INVALID, "at most %d bytes together", FEATURES_TEXT_MAX - 3);
+    if (!*set)
+        return 0;
+    do {
+        size_t n = strcspn(p, ",");
+        memcpy(name, p, n);
+        name[n] = '\0';
+        p += n + (p[n] == ',');
+        int rc = feature_check(name, e);
+        if (rc != 0)
+            return rc;
+        if (features_has(seen, name))
+            return err_set(e, ERR_INVALID, "%s is named twice", name);
+        if (!features_add(seen, sizeof(seen), name))
+            return err_set(e, ERR_INVALID, "at most %d bytes together", FEATURES_TEXT_MAX - 3);
+    } while (*p);
+    return 0;
 }
 
 void features_add_all(char *set, size_t size, const char *other)

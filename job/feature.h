@@ -35,12 +35,17 @@ struct constraint {
 };
 
 bool feature_is_name(const char *s);
+/* ERR_INVALID, with what a name is, unless feature_is_name. */
+int feature_check(const char *name, struct err *e);
 bool features_has(const char *set, const char *name);
 /* Adds a feature unless it is there. False, with nothing added, if size bytes are not enough or the
  * name is invalid. */
 bool features_add(char *set, size_t size, const char *name);
 /* Adds another set, as far as there is room. */
 void features_add_all(char *set, size_t size, const char *other);
+/* ERR_INVALID unless the set has the form above, in less than FEATURES_TEXT_MAX bytes, with valid
+ * names that differ. The outer commas may be missing. */
+int features_check(const char *set, struct err *e);
 /* Copies the name at *pos into out and advances *pos; false at the end. *pos starts at 0. */
 bool features_next(const char *set, size_t *pos, char out[FEATURE_MAX]);
 

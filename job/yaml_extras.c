@@ -6,15 +6,14 @@
 void yaml_opt_features(struct yaml_reader *r, const char *key, char ret_set[FEATURES_TEXT_MAX])
 {
     const struct yaml_node *seq = yaml_opt_seq(r, key, FEATURES_TEXT_MAX);
-    char shown[STR_SHOW_MAX];
+    struct err why;
     ret_set[0] = '\0';
     for (size_t i = 0; seq && i < seq->n_items; i++) {
         const struct yaml_node *item = seq->items[i];
-        if (item->type != YAML_SCALAR || !feature_is_name(item->text))
-            yaml_reader_fail(r, item,
-                "%s: expected a word of letters, digits and . _ - + :, at most %d, found %s", key,
-                FEATURE_MAX - 1,
-                item->type == YAML_SCALAR ? str_show(item->text, shown) : "something else");
+        if (item->type != YAML_SCALAR)
+            yaml_reader_fail(r, item, "%s: expected words, found something else", key);
+        else if (feature_check(item->text, &why) != 0)
+            yaml_reader_fail(r, item, "%s: %s", key, why.text);
         else if (!features_add(ret_set, FEATURES_TEXT_MAX, item->text))
             yaml_reader_fail(r, item, "%s: at most %d bytes together", key, FEATURES_TEXT_MAX - 3);
     }

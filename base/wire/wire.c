@@ -6,10 +6,13 @@
 #include "base/wire/wire.h"
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "job/ranges.h"
 #include "base/wire/fields.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define ID_MAX INT64_MAX
 #define TIME_MAX (INT64_C(1) << 53)
@@ -396,22 +399,56 @@ static const struct wire_field desired_fields[] = {
 };
 static const struct wire_table desired_table = {sizeof(struct wire_desired), desired_fields};
 
-#define WIRE_MESSAGE(name)                                                                         \
+#define WIRE_ENCODE(name)                                                                          \
     void wire_##name##_encode(const struct wire_##name *m, struct buf *out)                        \
     {                                                                                              \
         wire_table_encode(&name##_table, m, out);                                                  \
-    }                                                                                              \
+    }
+
+#define WIRE_MESSAGE(name)                                                                         \
+    WIRE_ENCODE(name)                                                                              \
                                                                                                    \
     int wire_##name##_decode(const char *p, size_t n, struct wire_##name *ret_m, struct err *e)    \
     {                                                                                              \
         return wire_table_decode(&name##_table, p, n, WIRE_MESSAGE_MAX, ret_m, e);                 \
     }
 
-WIRE_MESSAGE(join)
+WIRE_ENCODE(join)
 WIRE_MESSAGE(joined)
 WIRE_MESSAGE(renew)
 WIRE_MESSAGE(status)
 WIRE_MESSAGE(desired)
+
+int wire_node_name_check(const char *name, struct err *e)
+{
+    return name_check(name, sizeof(((struct wire_join *)0)->host) - 1, "a node's name", e);
+}
+
+static int check_join(const struct wire_join *m, struct err *e)
+{
+    struct counts ignored;
+    struct err why;
+    const char *key = wire_node_name_check(m->host, &why) != 0          ? "name"
+                      : features_check(m->features, &why) != 0          ? "features"
+                      : counts_parse(m->resources, &ignored, &why) != 0 ? "resources"
+                                                                        : NULL;
+    return !key ? 0
+                : err_set(e, ERR_INVALID, "%s: %s: correct %s: in the node's belay-agent.yaml", key,
+                      why.text, key);
+}
+
+int wire_join_decode(const char *p, size_t n, struct wire_join *ret_m, struct err *e)
+{
+    struct wire_join *m = mem_alloc(sizeof(*m));
+    int rc = wire_table_decode(&join_table, p, n, WIRE_MESSAGE_MAX, m, e);
+    if (rc == 0)
+        rc = check_join(m, e);
+    if (rc == 0)
+        *ret_m = *m;
+    explicit_bzero(m->token, sizeof(m->token));
+    free(m);
+    return rc;
+}
 
 void wire_status_deinit(struct wire_status *m)
 {

@@ -167,7 +167,7 @@ const char *wire_word_name(const char *const *names, int value);
 struct wire_join {
     char token[129];
     char csr_pem[4096];
-    char host[64];
+    char host[64]; /* wire_node_name_check */
     char version[32];
     char provider[16];    /* "" on a reserved node */
     char instance_id[64]; /* from the metadata service; "" on a reserved node */
@@ -177,9 +177,9 @@ struct wire_join {
     int64_t gpu_memory_mib; /* of one GPU */
     enum wire_criu criu;
     char criu_text[256]; /* CRIU's version, or why it is unavailable */
-    /* from the agent's configuration, and the machine's architecture (job/feature.h) */
+    /* from the agent's configuration, and the machine's architecture: features_check */
     char features[FEATURES_TEXT_MAX];
-    char resources[COUNTS_TEXT_MAX]; /* from the agent's configuration (job/counts.h) */
+    char resources[COUNTS_TEXT_MAX]; /* from the agent's configuration: counts_parse */
 };
 
 struct wire_joined {
@@ -464,7 +464,11 @@ struct wire_desired {
  * not UTF-8 or too long is repaired or cut. Decoders: ERR_INVALID with the path of the error; on
  * success the caller owns the arrays and texts (deinit). Unknown keys are tolerated, so that
  * versions can be mixed. */
+/* ERR_INVALID unless it can be the name of a node, for people and in lists (job/hosts.h). */
+int wire_node_name_check(const char *name, struct err *e);
+
 void wire_join_encode(const struct wire_join *m, struct buf *out);
+/* Also checks host, features and resources. */
 int wire_join_decode(const char *p, size_t n, struct wire_join *ret_m, struct err *e);
 void wire_joined_encode(const struct wire_joined *m, struct buf *out);
 int wire_joined_decode(const char *p, size_t n, struct wire_joined *ret_m, struct err *e);

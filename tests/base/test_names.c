@@ -63,10 +63,29 @@ static void what_is_no_list_is_told(void **state)
     assert_int_equal(names_check(long_name, 1000, "a pool's name", &e), ERR_INVALID);
 }
 
+static void what_is_no_name_is_told_with_what_a_name_is(void **state)
+{
+    static const char *const good[] = {"a", "GPU_4.b-2", "7", "abcdefghij"},
+                             *const bad[][2] = {{"", "\"\" is not a node's name"},
+                                 {"../../etc", "\"../../etc\" is not a node's name"},
+                                 {"a\nb\x1B[2J", "\"a?b?[2J\" is not"}, {"-x", "digit first"},
+                                 {"n[1-3]", "is not"}, {"a,b", "is not"}, {"\xC3\xA4", "is not"},
+                                 {"abcdefghijk", "at most 10 letters, digits"}};
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal(name_check(good[i], 10, "a node's name", &e), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (name_check(bad[i][0], 10, "a node's name", &e) != ERR_INVALID ||
+            !strstr(e.text, bad[i][1]))
+            fail_msg("%s: %s", bad[i][0], e.text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_list_has_its_names_and_no_parts_of_them),
         cmocka_unit_test(two_lists_meet_in_a_name), cmocka_unit_test(names_come_in_their_order),
-        cmocka_unit_test(what_is_no_list_is_told)};
+        cmocka_unit_test(what_is_no_list_is_told),
+        cmocka_unit_test(what_is_no_name_is_told_with_what_a_name_is)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

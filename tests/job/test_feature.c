@@ -98,6 +98,35 @@ static void a_set_is_what_it_names(void **state)
     assert_string_equal(set, ",avx512,ib,");
 }
 
+static void a_set_of_others_is_checked(void **state)
+{
+    static const char *const good[] = {"", ",a,", "a", ",a,n1-standard-8+t4,", "a,b"},
+                             *const bad[][2] = {{",", "found \"\""}, {",,,", "found \"\""},
+                                 {",a,,b,", "found \"\""}, {"a b", "found \"a b\""},
+                                 {",a,b,a,", "a is named twice"}, {"a\x1B[2J", "found \"a?[2J\""}};
+    char name[FEATURES_TEXT_MAX], set[FEATURES_TEXT_MAX + 1] = "";
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal(features_check(good[i], &e), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (features_check(bad[i][0], &e) != ERR_INVALID || !strstr(e.text, bad[i][1]))
+            fail_msg("%s: %s", bad[i][0], e.text);
+    memset(name, 'a', FEATURE_MAX);
+    name[FEATURE_MAX] = '\0';
+    assert_int_equal(features_check(name, &e), ERR_INVALID);
+    for (int i = 0; i < 62; i++) /* the longest set that features_add makes */
+        snprintf(set + strlen(set), sizeof set - strlen(set), ",%03d", i);
+    snprintf(set + strlen(set), sizeof set - strlen(set), ",aaaa,");
+    assert_int_equal(strlen(set), FEATURES_TEXT_MAX - 2);
+    assert_int_equal(features_check(set, &e), 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(set + strlen(set) - 1, 3, "a,");
+        assert_int_equal(features_check(set, &e), ERR_INVALID);
+        assert_non_null(strstr(e.text, "at most 253 bytes together"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +134,7 @@ int main(void)
         cmocka_unit_test(it_is_kept_without_what_means_nothing),
         cmocka_unit_test(a_bad_one_is_refused_at_its_place),
         cmocka_unit_test(a_set_is_what_it_names),
+        cmocka_unit_test(a_set_of_others_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,6 +129,48 @@ class Agents(unittest.TestCase):
             self.check(self.d.call("POST", "/agent/v1/join", body, tls=True), 400, "invalid")
         self.assertEqual(self.join(token, key)[0], 200)  # none of it has used it up
 
+    def test_names_features_and_resources_that_nothing_can_have_are_refused_and_say_what_to_do(
+        self,
+    ):
+        token, key = self.d.token(kind="join", pool="base"), self.keys.key()
+        for text in ("../../etc", "a\nb", "\x1b]0;x\x07", "\x9b2J", "n[1-3]", "a,b", "-x", "", "é"):
+            with self.subTest(host=text):
+                self.check(
+                    self.join(token, key, host=text),
+                    400,
+                    "invalid",
+                    "is not a node's name: expected at most 63 letters",
+                    "correct name: in the node's belay-agent.yaml",
+                )
+        for text in (",,,", ",", ",a,,b,", ",a b,", ",\x1b[2J,", ",a,a,", "," + "a" * 64 + ","):
+            with self.subTest(features=text):
+                self.check(
+                    self.join(token, key, features=text),
+                    400,
+                    "invalid",
+                    "features: ",
+                    "correct features: in the node's belay-agent.yaml",
+                )
+        for text in ("a:99999999999999999999", "a:0", "a:-1", "a:1,a:2", "\x1b[2J:1", ","):
+            with self.subTest(resources=text):
+                self.check(
+                    self.join(token, key, resources=text),
+                    400,
+                    "invalid",
+                    "resources: ",
+                    "correct resources: in the node's belay-agent.yaml",
+                )
+        status, body, _ = self.join(  # none of it has used it up
+            token, key, host="GPU_4.lab-2", features=",ib,x86_64,", resources="lego:4,shmem"
+        )
+        self.assertEqual((status, body["name"]), (200, "GPU_4.lab-2"), body)
+        shown = [
+            n for n in self.d.call("GET", "/api/v1/nodes")[1]["nodes"] if n["id"] == body["node"]
+        ][0]
+        self.assertEqual(sorted(shown["features"]), ["ib", "x86_64"])
+        self.assertEqual(shown["resources"], {"lego": 4, "shmem": 1})
+        self.assertEqual(self.d.call("POST", "/api/v1/nodes/%d/delete" % body["node"])[0], 200)
+
     def test_nobody_joins_over_the_unix_socket(self):
         body = {
             "token": self.d.token(kind="join", pool="base"),

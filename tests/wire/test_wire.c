@@ -296,6 +296,58 @@ static void join_survives_a_round_trip(void **state)
     buf_deinit(&text);
 }
 
+static int decode_join(const char *member, const char *value, struct err *e)
+{
+    struct wire_join m;
+    char text[1024];
+    bool is_host = str_eq(member, "host");
+    snprintf(text, sizeof(text),
+        "{\"token\":\"t\",\"csr_pem\":\"x\",\"version\":\"1\",\"cpus\":1,\"memory_mib\":1,%s"
+        "\"%s\":\"%s\"}",
+        is_host ? "" : "\"host\":\"n1\",", member, value);
+    return wire_join_decode(text, strlen(text), &m, e);
+}
+
+static void a_join_with_a_malformed_name_feature_or_resource_is_refused(void **state)
+{
+    static const struct {
+        const char *member, *value, *says;
+    } bad[] = {
+        {"host", "", "name: \"\" is not a node's name"},
+        {"host", "../../etc", "\"../../etc\" is not a node's name"},
+        {"host", "a\\nb", "\"a?b\" is not a node's name"},
+        {"host", "\\u001b[2J", "correct name: in the node's belay-agent.yaml"},
+        {"host", "n[1-3]", "\"n[1-3]\""},
+        {"host", "a,b", "\"a,b\""},
+        {"host", "-x", "a letter or digit first"},
+        {"host", "\xC3\xA9", "at most 63 letters"},
+        {"features", ",,,", "features: expected a word"},
+        {"features", ",", "features: expected a word"},
+        {"features", ",a,,b,", "features: expected a word"},
+        {"features", ",a b,", "found \"a b\""},
+        {"features", ",a,b,a,", "a is named twice"},
+        {"features", ",\\u001b[2J,", "correct features: in the node's belay-agent.yaml"},
+        {"resources", "a:99999999999999999999", "resources: "},
+        {"resources", "a:0", "resources: "},
+        {"resources", "a:1,a:2", "a is named twice"},
+        {"resources", "a b:1", "resources: \"a b\" is not a name"},
+        {"resources", ",", "resources: "},
+    };
+    static const char *const good[][2] = {{"host", "n1"}, {"host", "GPU_4.lab-2"},
+        {"features", ",a,ib+x,"}, {"features", "a,b"}, {"features", ""},
+        {"resources", "lego:4,shmem"}, {"resources", ""}};
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        e = (struct err){0};
+        if (decode_join(bad[i].member, bad[i].value, &e) != ERR_INVALID ||
+            !strstr(e.text, bad[i].says))
+            fail_msg("%s %s: \"%s\"", bad[i].member, bad[i].value, e.text);
+    }
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        assert_int_equal(decode_join(good[i][0], good[i][1], &e), 0);
+}
+
 static void joined_and_renew_survive_a_round_trip(void **state)
 {
     (void)state;
@@ -686,6 +738,7 @@ int main(void)
         cmocka_unit_test(status_survives_a_round_trip),
         cmocka_unit_test(desired_survives_a_round_trip),
         cmocka_unit_test(join_survives_a_round_trip),
+        cmocka_unit_test(a_join_with_a_malformed_name_feature_or_resource_is_refused),
         cmocka_unit_test(joined_and_renew_survive_a_round_trip),
         cmocka_unit_test(a_text_that_is_not_utf8_is_cut_so_that_the_reader_takes_it),
         cmocka_unit_test(an_unknown_key_is_tolerated),
