@@ -44,7 +44,7 @@ static void print_budget(const json_t *b)
         }
     json_object_foreach(json_object_get(match, "labels"), name, value)
     {
-        printf("%slabel %s=%s", any ? ", " : "", name, json_string_value(value));
+        printf("%slabel %s=%s", any ? ", " : "", name, cli_string(value));
         any = true;
     }
     printf("%s\n", any ? "" : "all jobs");

@@ -108,7 +108,12 @@ char *cli_home(void);
 
 /* ---- printing ---- */
 
-void cli_print_json(const json_t *v); /* indented, with a newline */
+/* Texts of others (belayd's answers: names, reasons, what machines said) go to a terminal only by
+ * these functions: nothing in them moves its cursor, changes its settings or begins another line.
+ * Errors are clean already (base/err.h). The output of jobs and commands is not touched. */
+
+/* Indented, with a newline. To a terminal in ASCII: also its controls beyond ASCII are escaped. */
+void cli_print_json(const json_t *v);
 
 /* A table: columns in the given order; cut to the terminal's width, never on a pipe. */
 struct table;
@@ -125,6 +130,9 @@ void cli_say_empty(const char *text);
 /* "saved 65 %", "12 % more"; on_demand_uusd > 0. */
 const char *cli_saved(int64_t cost_uusd, int64_t on_demand_uusd, char *mem, size_t size);
 
+/* A string for people: whatever a terminal could act on is replaced by '?', in v too. NULL if v is
+ * none. Borrowed. */
+const char *cli_string(const json_t *v);
 /* JSON members for people: "-" if null or absent. Borrowed or written to mem. */
 const char *cli_text(const json_t *o, const char *key);
 /* Adds a list's words ("a,b") or an object's names and numbers ("lego:4,shmem:1"); nothing for any

@@ -134,7 +134,7 @@ static bool find(const char *word, int64_t *ret_id)
 
 static const char *first_of(const json_t *list)
 {
-    const char *text = json_string_value(json_array_get(list, 0));
+    const char *text = cli_string(json_array_get(list, 0));
     return text ? text : "-";
 }
 
@@ -186,9 +186,9 @@ static void print_entry(const json_t *c)
         (long long)cli_int(c, "started", 0), (long long)cli_int(c, "skipped", 0),
         (long long)cli_int(c, "missed", 0));
     json_array_foreach(json_object_get(c, "waiting"), i, at)
-        printf("  waiting     %s\n", json_string_value(at));
+        printf("  waiting     %s\n", cli_string(at));
     json_array_foreach(json_object_get(c, "upcoming"), i, at)
-        printf("  next        %s\n", json_string_value(at));
+        printf("  next        %s\n", cli_string(at));
     if (cli_int(c, "last_job", 0) > 0)
         printf("  last job    %lld\n", (long long)cli_int(c, "last_job", 0));
     if (json_is_string(json_object_get(c, "why")))

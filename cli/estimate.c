@@ -30,8 +30,8 @@ void estimate_print(const json_t *o, bool would)
 {
     const char *starts = would ? "would start" : "starts";
     char median[96], latest[96];
-    const char *node = json_string_value(json_object_get(o, "node")),
-               *pool = json_string_value(json_object_get(o, "pool"));
+    const char *node = cli_string(json_object_get(o, "node")),
+               *pool = cli_string(json_object_get(o, "pool"));
     if (!json_is_object(o) || (json_is_true(json_object_get(o, "now")) && !would))
         return;
     if (json_is_true(json_object_get(o, "now"))) {
@@ -91,8 +91,8 @@ static void print_runs(const json_t *runs)
 static int print_as_slurm(const json_t *v, const char *program, int cpus)
 {
     const json_t *o = json_object_get(v, "estimate");
-    const char *node = json_string_value(json_object_get(o, "node")),
-               *pool = json_string_value(json_object_get(o, "pool"));
+    const char *node = cli_string(json_object_get(o, "node")),
+               *pool = cli_string(json_object_get(o, "pool"));
     struct wall then = cli_time(o, "median");
     char at[32];
     struct tm tm;

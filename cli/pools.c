@@ -63,13 +63,13 @@ static void print_value(const json_t *v)
     size_t i;
     json_t *item;
     if (json_is_string(v)) {
-        printf("%s", json_string_value(v));
+        printf("%s", cli_string(v));
     } else if (json_is_integer(v)) {
         printf("%lld", (long long)json_integer_value(v));
     } else if (json_is_array(v)) {
         printf("[");
         json_array_foreach(v, i, item)
-            printf("%s%s", i ? ", " : "", json_string_value(item) ? json_string_value(item) : "");
+            printf("%s%s", i ? ", " : "", cli_string(item) ? cli_string(item) : "");
         printf("]");
     } else {
         printf("(none)");
@@ -107,10 +107,24 @@ static void print_rows(const char *title, const json_t *rows, const struct list_
     list_table(rows, c);
 }
 
-/* Machines that never joined. Console output comes from a machine: its control characters must not
- * reach the terminal. */
+/* The only text of others that has lines. */
+static void print_console(const json_t *text)
+{
+    char *copy = mem_strdup(json_string_value(text)), *rest = copy;
+    if (rest && *rest)
+        printf("  the console of that machine ended with:\n");
+    while (rest && *rest) {
+        char *line = strsep(&rest, "\n");
+        str_sanitize(line, strlen(line));
+        printf("    %s\n", line);
+    }
+    free(copy);
+}
+
+/* Machines that never joined. */
 static void print_boots(const json_t *b)
 {
+    const char *next = cli_string(json_object_get(b, "next_launch_at"));
     if (!json_is_object(b))
         return;
     printf("  machines in a row that never joined: %lld; the last was instance %lld: %s\n",
@@ -118,17 +132,8 @@ static void print_boots(const json_t *b)
         cli_text(b, "text"));
     if (json_is_true(json_object_get(b, "one_at_a_time")))
         printf("  one machine at a time is launched to try again, the next %s%s\n",
-            cli_text(b, "next_launch_at")[0] ? "not before " : "now",
-            cli_text(b, "next_launch_at"));
-    const char *console = cli_text(b, "console");
-    if (console[0])
-        printf("  the console of that machine ended with:\n    ");
-    for (const char *c = console; *c; c++) {
-        if (*c != '\n')
-            putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
-        else
-            printf("%s", c[1] ? "\n    " : "\n");
-    }
+            next ? "not before " : "now", next ? next : "");
+    print_console(json_object_get(b, "console"));
 }
 
 static void print_pool(const json_t *p)
@@ -207,7 +212,7 @@ static void print_offers(const char *sign, const json_t *offers)
     size_t i;
     json_t *o;
     json_array_foreach(offers, i, o)
-        printf("  %s offer %s\n", sign, json_string_value(o) ? json_string_value(o) : "");
+        printf("  %s offer %s\n", sign, cli_string(o) ? cli_string(o) : "");
 }
 
 /* True if there is a difference. */

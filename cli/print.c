@@ -35,7 +35,8 @@ void cli_warn(const char *fmt, ...)
 
 void cli_print_json(const json_t *v)
 {
-    json_dumpf(v, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    size_t escapes = isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0;
+    json_dumpf(v, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY | escapes);
     fputc('\n', stdout);
 }
 
@@ -105,9 +106,17 @@ void cli_say_empty(const char *text)
 
 /* ---- members ---- */
 
+const char *cli_string(const json_t *v)
+{
+    const char *s = json_string_value(v);
+    if (s && str_has_control(s))
+        str_sanitize((char *)(uintptr_t)s, strlen(s)); /* of the same length, so v stays valid */
+    return s;
+}
+
 const char *cli_text(const json_t *o, const char *key)
 {
-    const char *s = json_string_value(json_object_get(o, key));
+    const char *s = cli_string(json_object_get(o, key));
     return s && s[0] ? s : "-";
 }
 
@@ -117,7 +126,7 @@ void cli_words(const json_t *v, struct buf *out)
     const char *name;
     json_t *item;
     json_array_foreach((json_t *)(uintptr_t)v, i, item)
-        buf_printf(out, "%s%s", out->len > from ? "," : "", json_string_value(item));
+        buf_printf(out, "%s%s", out->len > from ? "," : "", cli_string(item));
     json_object_foreach((json_t *)(uintptr_t)v, name, item) buf_printf(
         out, "%s%s:%lld", out->len > from ? "," : "", name, (long long)json_integer_value(item));
 }

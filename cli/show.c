@@ -238,8 +238,8 @@ static void print_grace(const json_t *v)
 static void print_launch(const json_t *v)
 {
     const json_t *launch = json_object_get(json_object_get(v, "spec"), "launch");
-    const char *image = json_string_value(json_object_get(launch, "image"));
-    const char *workdir = json_string_value(json_object_get(launch, "workdir"));
+    const char *image = cli_string(json_object_get(launch, "image"));
+    const char *workdir = cli_string(json_object_get(launch, "workdir"));
     if (image && *image)
         printf("image         %s\n", image);
     if (workdir && *workdir)
@@ -280,7 +280,7 @@ static void print_document(const json_t *job)
         const struct job_attribute *a = &job_attributes[i];
         const json_t *v = a->masks & JOB_IN_DOCUMENT ? json_object_get(job, a->name) : NULL;
         if (json_is_string(v))
-            printf("%-13s %s\n", a->flag, json_string_value(v));
+            printf("%-13s %s\n", a->flag, cli_string(v));
         else if (json_is_integer(v))
             printf("%-13s %lld\n", a->flag, (long long)json_integer_value(v));
         else if (json_is_true(v))

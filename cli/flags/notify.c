@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/cli.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -119,20 +120,18 @@ void notify_format(const json_t *spec, const char *user, struct buf *out)
 {
     const json_t *notify = json_object_get(spec, "notify"),
                  *list = json_object_get(notify, "mail_types"), *item;
-    const char *to = json_string_value(json_object_get(notify, "mail_user"));
+    const char *to = cli_string(json_object_get(notify, "mail_user"));
     size_t i;
     if (json_array_size(list) > 0)
         buf_printf(out, "mail to %s (", to && *to ? to : user);
     json_array_foreach(list, i, item)
     {
-        buf_printf(
-            out, "%s%s", i ? ", " : "", json_string_value(item) ? json_string_value(item) : "");
+        buf_printf(out, "%s%s", i ? ", " : "", cli_string(item) ? cli_string(item) : "");
     }
     if (json_array_size(list) > 0)
         buf_addc(out, ')');
     json_array_foreach(json_object_get(notify, "hosts"), i, item)
     {
-        buf_printf(out, "%s%s", out->len ? "; " : "",
-            json_string_value(item) ? json_string_value(item) : "?");
+        buf_printf(out, "%s%s", out->len ? "; " : "", cli_string(item) ? cli_string(item) : "?");
     }
 }

@@ -120,7 +120,7 @@ void cost_print_table(const json_t *v, const char *by)
         table_row(t);
         json_array_foreach(json_object_get(l, "keys"), k, key)
         {
-            table_cell(t, "%s", json_string_value(key) ? json_string_value(key) : "");
+            table_cell(t, "%s", cli_string(key) ? cli_string(key) : "");
         }
         add_sums(t, l, from_sums, has_data);
     }
@@ -165,7 +165,7 @@ static void print_csv_line(const json_t *l)
     {
         if (i > 0)
             putchar(',');
-        print_quoted(json_string_value(key) ? json_string_value(key) : "");
+        print_quoted(cli_string(key) ? cli_string(key) : "");
     }
     for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         print_number(json_object_get(l, sums[i]));

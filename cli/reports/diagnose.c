@@ -34,7 +34,7 @@ static void print_evidence(const json_t *finding)
     json_array_foreach(json_object_get(finding, "evidence"), i, v) printf("%s%s %lld%s%s",
         i ? ", " : "      ", cli_text(v, "name"), (long long)cli_int(v, "value", 0),
         json_string_length(json_object_get(v, "unit")) ? " " : "",
-        json_string_value(json_object_get(v, "unit")));
+        cli_string(json_object_get(v, "unit")));
     printf("\n");
 }
 
@@ -47,8 +47,7 @@ static void print_finding(const json_t *f, size_t n_ranks)
         printf(" (rank %lld)", (long long)cli_int(f, "rank", 0));
     printf(": %s\n", cli_text(f, "text"));
     print_evidence(f);
-    json_array_foreach(json_object_get(f, "remedies"), i, r)
-        printf("    > %s\n", json_string_value(r));
+    json_array_foreach(json_object_get(f, "remedies"), i, r) printf("    > %s\n", cli_string(r));
 }
 
 static int64_t sum_of(const json_t *list, const char *key)

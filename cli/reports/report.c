@@ -313,7 +313,7 @@ static void print_text(const json_t *r, FILE *out)
         {"SET ASIDE", "aside_uusd", COLUMN_USD}, {"LEFT", "left_uusd", COLUMN_USD},
         {"CAP", "cap_uusd", COLUMN_USD}, {"STATE", "state", COLUMN_TEXT},
         {NULL, NULL, COLUMN_TEXT}};
-    const char *team = json_string_value(json_object_get(r, "team"));
+    const char *team = cli_string(json_object_get(r, "team"));
     struct wall to = cli_time(r, "to");
     char last[TIME_ISO_MAX] = "";
     if (wall_is_set(to))

@@ -35,7 +35,7 @@ const struct slurm_state *slurm_state_find(const char *word)
 static const char *end_text(const struct slurm_job *j)
 {
     const json_t *attempts = json_object_get(j->detail, "attempts");
-    const char *text = json_string_value(
+    const char *text = cli_string(
         json_object_get(json_array_get(attempts, json_array_size(attempts) - 1), "text"));
     return text ? text : "";
 }
@@ -146,7 +146,7 @@ static const json_t *spec_of(const struct slurm_job *j)
 
 static const char *account(const struct slurm_job *j)
 {
-    const char *team = json_string_value(json_object_get(j->job, "team"));
+    const char *team = cli_string(json_object_get(j->job, "team"));
     return team ? team : "";
 }
 
@@ -214,10 +214,10 @@ static void add_reason(struct buf *out, const struct slurm_job *j)
 static void add_file(struct buf *out, const struct slurm_job *j, const char *key)
 {
     const json_t *launch = json_object_get(spec_of(j), "launch");
-    const char *pattern = json_string_value(json_object_get(launch, key)),
+    const char *pattern = cli_string(json_object_get(launch, key)),
                *cwd = cli_text(spec_of(j), "cwd");
     if (!pattern || !*pattern)
-        pattern = json_string_value(json_object_get(launch, "output"));
+        pattern = cli_string(json_object_get(launch, "output"));
     struct pattern_values v = {.job = cli_int(j->job, "id", 0),
         .array = cli_int(j->job, "array_id", 0),
         .index = cli_int(j->job, "array_index", 0),

@@ -110,8 +110,8 @@ static void add_all_pools(struct walk *w, struct buf *out)
 
 static void add_pools(struct walk *w, const json_t *job, struct buf *out)
 {
-    const char *used = json_string_value(json_object_get(job, "pool_used")),
-               *asked = json_string_value(json_object_get(job, "pool"));
+    const char *used = cli_string(json_object_get(job, "pool_used")),
+               *asked = cli_string(json_object_get(job, "pool"));
     if (used && !str_eq(cli_text(job, "state"), "pending"))
         buf_adds(out, used);
     else if (asked)
@@ -164,7 +164,7 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
     j.pools = buf_str(&pools);
     if (!is_wanted(w->q, &j))
         goto out;
-    const char *node = json_string_value(json_object_get(job, "node"));
+    const char *node = cli_string(json_object_get(job, "node"));
     bool asks_attempts =
         w->q->wants_nodes && !pending && (ended || cli_int(job, "nodes", 1) > 1 || !node);
     if (!detail && (asks_attempts || w->q->wants_detail))
@@ -189,8 +189,7 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
         struct err e;
         char *ask = mem_printf("%s/why", path);
         if (client_json(w->c, "GET", ask, NULL, &start, &e) == 0)
-            j.expected =
-                json_string_value(json_object_get(json_object_get(start, "estimate"), "median"));
+            j.expected = cli_string(json_object_get(json_object_get(start, "estimate"), "median"));
         free(ask);
     }
     j.nodes = buf_str(&nodes);
