@@ -420,6 +420,14 @@ static void check_costs(struct world *w, const struct changes *c)
     }
 }
 
+static bool is_history_kind(const char *kind)
+{
+    for (size_t i = 0; history_kinds[i]; i++)
+        if (str_eq(history_kinds[i], kind))
+            return true;
+    return false;
+}
+
 void check_committed(struct world *w, const struct db_batch *b)
 {
     const struct changes *c = &b->changes;
@@ -478,6 +486,8 @@ void check_committed(struct world *w, const struct db_batch *b)
         if (c->history[i].id <= w->last_history)
             world_fail(w, "history number %lld was given twice", (long long)c->history[i].id);
         w->last_history = c->history[i].id;
+        if (!is_history_kind(c->history[i].kind))
+            world_fail(w, "history has '%s', which is no kind of it", c->history[i].kind);
     }
 }
 

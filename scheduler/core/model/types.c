@@ -194,6 +194,7 @@ const char *const history_kinds[] = {
     "launch",
     "launched",
     "move",
+    "pace",
     "launch-refused",
     "offer-refused",
     "boot-failed",
