@@ -204,6 +204,8 @@ static int open_state(struct daemon *d, struct err *e)
                 .user_day_bytes = d->config->log_user_day_bytes},
             on_log_cut);
     if (rc == 0)
+        logs_share_disk(&d->logs, path, d->config->log_full_wait_ms);
+    if (rc == 0)
         rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
     if (rc == 0)
         rc = keyring_open(d->config, d->meta.cluster_uid, &d->keyring, e);

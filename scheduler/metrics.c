@@ -146,6 +146,9 @@ void api_metrics(struct request *q)
         (double)q->api->o.logs->stats.bytes);
     metric(&out, "belay_log_cuts_total", "counter", "Attempts whose output was cut at a limit.",
         (double)q->api->o.logs->stats.cuts);
+    metric(&out, "belay_log_disk_low", "gauge",
+        "1 while agents keep output because the disk that holds the state is almost full.",
+        log_disk_is_low(q->api->o.logs->disk) ? 1 : 0);
     metric(&out, "belay_ca_end_timestamp_seconds", "gauge",
         "When the cluster's certificate authority ends, and every certificate with it.",
         (double)(ca_ends_at(q->api->o.ca).ms / 1000));

@@ -619,6 +619,7 @@ static void read_logs(struct yaml_reader *r, struct config *c)
 {
     c->log_job_bytes = opt_bytes(r, "log_max_per_job", "4G");
     c->log_user_day_bytes = opt_bytes(r, "log_max_per_user_day", "64G");
+    c->log_full_wait_ms = opt_time(r, "log_full_wait", 0, SECONDS_MS(300));
     c->store_user_day_bytes = opt_bytes(r, "store_max_per_user_day", "4G");
     c->workdir_user_bytes = opt_bytes(r, "workdir_max_per_user", "20G");
 }

@@ -72,10 +72,11 @@ struct config {
     int64_t lease_ms, sync_ms, kill_wait_ms, store_wait_ms;
     int64_t sweep_ms, busy_sweep_ms, settle_ms, price_ms;
     int64_t log_job_bytes, log_user_day_bytes; /* limits of stored output; 0 = unlimited */
-    int64_t store_user_day_bytes;              /* limit of changing requests; 0 = unlimited */
-    int64_t workdir_user_bytes; /* limit of working directories that were sent; 0 = unlimited */
-    int64_t node_cert_ms;       /* lifetime of a node's certificate */
-    int64_t api_token_ms;       /* default lifetime of an API token */
+    int64_t log_full_wait_ms;     /* how long agents keep output while the disk is almost full */
+    int64_t store_user_day_bytes; /* limit of changing requests; 0 = unlimited */
+    int64_t workdir_user_bytes;   /* limit of working directories that were sent; 0 = unlimited */
+    int64_t node_cert_ms;         /* lifetime of a node's certificate */
+    int64_t api_token_ms;         /* default lifetime of an API token */
     /* a node without belayd for longer saves and stops its jobs and shuts down */
     int64_t orphan_ms;
     struct retry_options retries;

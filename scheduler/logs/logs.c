@@ -15,19 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define JOBS_A_DIR 1000
 #define SEAM_MAX 512
 #define TAIL_PIECE (256 << 10)
-
-/* Space that output leaves for commits: an eighth of a small disk, at most so much of a large one.
- */
-#define RESERVE_MAX (256LL << 20)
-#define RESERVE_SHARE 8
-/* Nothing is left, and output did not take it: nothing is cut, agents keep theirs for the moment */
-#define NO_ROOM (64LL << 10)
 
 #define CUT_SUFFIX ".cut"
 #define CUT_LINE                                                                                   \
@@ -56,8 +48,14 @@ int logs_open(struct logs *l, const char *dir, uv_loop_t *loop, struct timers *t
     if (rc == 0) {
         l->syncer = syncer_create(loop, timers, dir);
         l->quota = log_quota_create(&(struct log_limits){0});
+        l->disk = log_disk_create(loop, timers, dir);
     }
     return rc;
+}
+
+void logs_share_disk(struct logs *l, const char *db_path, int64_t wait_ms)
+{
+    log_disk_set(l->disk, db_path, wait_ms);
 }
 
 void logs_limit(struct logs *l, const struct log_limits *limits, logs_cut_fn cut)
@@ -84,6 +82,8 @@ void logs_close(struct logs *l)
     l->syncer = NULL;
     log_quota_destroy(l->quota);
     l->quota = NULL;
+    log_disk_destroy(l->disk);
+    l->disk = NULL;
 }
 
 /* Returns NULL if all output has arrived, or no more will. */
@@ -128,6 +128,14 @@ static void arrived(struct logs *l, int64_t job, int64_t attempt, int32_t rank, 
         awaited_free(a);
     else if (a)
         timer_start(l->timers, &a->patience, LOGS_AWAIT_MS);
+}
+
+/* The agent keeps a piece of it: it will come later. */
+static void keep_waiting(struct logs *l, int64_t job, int64_t attempt, int32_t rank)
+{
+    struct awaited *a = awaited_of(l, job, attempt, rank);
+    if (a)
+        timer_start(l->timers, &a->patience, LOGS_AWAIT_KEPT_MS);
 }
 
 static char *path_of(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
@@ -253,22 +261,33 @@ struct piece {
     char why[128]; /* the reason of the cut */
 };
 
-/* Keeps room for commits, so that a job whose output fills the disk can still be cancelled. */
-static void leave_reserve(struct piece *x)
+/* Keeps room for commits, so that a job whose output fills the disk can still be cancelled, and for
+ * the output of other users. */
+static int leave_reserve(struct piece *x, struct err *e)
 {
-    struct statvfs v;
-    if (!x->p || statvfs(x->l->dir, &v) != 0)
-        return;
-    int64_t total = (int64_t)(v.f_blocks * v.f_frsize), free = (int64_t)(v.f_bavail * v.f_frsize);
-    int64_t reserve = total / RESERVE_SHARE < RESERVE_MAX ? total / RESERVE_SHARE : RESERVE_MAX;
-    if (free < NO_ROOM || free - x->kept >= reserve)
-        return;
-    x->kept = 0;
-    snprintf(x->why, sizeof(x->why), "the disk of belayd's state directory is almost full");
+    struct logs *l = x->l;
+    if (!x->p || x->kept == 0)
+        return 0;
+    switch (log_disk_judge(l->disk, log_quota_user(l->quota, x->job),
+        log_quota_job_bytes(l->quota, x->job), x->kept)) {
+    case LOG_STORE:
+        break;
+    case LOG_KEEP:
+        return err_set(e, ERR_NO_SPACE,
+            "the disk of belayd's state directory is almost full: the agent keeps the output of "
+            "job %lld for now",
+            (long long)x->job);
+    case LOG_CUT:
+        x->kept = 0;
+        snprintf(x->why, sizeof(x->why),
+            "the disk of belayd's state directory is almost full, and the user stores more output "
+            "than others");
+    }
+    return 0;
 }
 
 /* Computes how much of it is kept after `size` bytes. */
-static void find_room(struct piece *x, struct db_reader *r, int64_t size)
+static int find_room(struct piece *x, struct db_reader *r, int64_t size, struct err *e)
 {
     struct logs *l = x->l;
     const struct log_limits *limits = log_quota_limits(l->quota);
@@ -294,7 +313,7 @@ static void find_room(struct piece *x, struct db_reader *r, int64_t size)
         snprintf(x->why, sizeof(x->why),
             "this attempt has reached the limit of stored output for an attempt (4 GiB)");
     }
-    leave_reserve(x);
+    return leave_reserve(x, e);
 }
 
 /* The line is written before the mark, so that output is never cut without an explanation. */
@@ -320,6 +339,15 @@ static int cut(const struct piece *x, int fd, struct err *e)
     return rc;
 }
 
+static void count_stored(const struct piece *x)
+{
+    struct logs *l = x->l;
+    log_disk_stored(
+        l->disk, log_quota_user(l->quota, x->job), log_quota_job_bytes(l->quota, x->job), x->kept);
+    log_quota_add(l->quota, x->job, x->kept, clock_wall(l->timers->clock));
+    l->stats.bytes += x->kept;
+}
+
 /* Writes it after `size` bytes. *ret_size is set on success. */
 static int write_piece(struct piece *x, int fd, int64_t size, int64_t *ret_size, struct err *e)
 {
@@ -328,8 +356,8 @@ static int write_piece(struct piece *x, int fd, int64_t size, int64_t *ret_size,
         return err_errno(e, errno, "cannot write the output of job %lld", (long long)x->job);
     if (x->p) {
         rc = fs_write_all(fd, x->p, (size_t)x->kept, e);
-        log_quota_add(x->l->quota, x->job, rc == 0 ? x->kept : 0, clock_wall(x->l->timers->clock));
-        x->l->stats.bytes += rc == 0 ? x->kept : 0;
+        if (rc == 0)
+            count_stored(x);
     }
     if (rc == 0 && x->kept < x->n)
         rc = cut(x, fd, e);
@@ -364,13 +392,17 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
             .rank = rank,
             .p = p ? (const char *)p + known : NULL,
             .n = (int64_t)n - known};
-        find_room(&x, r, st.st_size);
-        rc = write_piece(&x, fd, st.st_size, ret_size, e);
-        written(l, job, attempt, rank, st.st_size == 0);
-        note_time(l, job, attempt, rank, fd, &st);
+        rc = find_room(&x, r, st.st_size, e);
+        if (rc == 0) {
+            rc = write_piece(&x, fd, st.st_size, ret_size, e);
+            written(l, job, attempt, rank, st.st_size == 0);
+            note_time(l, job, attempt, rank, fd, &st);
+        }
     }
     if (rc == 0)
         arrived(l, job, attempt, rank, *ret_size);
+    else if (rc == ERR_NO_SPACE)
+        keep_waiting(l, job, attempt, rank);
     close(fd);
     return rc;
 }

@@ -8,9 +8,10 @@
  * attempt's output is closed, and further output of it is dropped.
  *
  * Stored output is limited, by attempt (LOGS_ATTEMPT_BYTES_MAX), by job and by user (logs/quota.h).
- * It also leaves an eighth of the disk, at most 256 MiB, to commits. At a limit the attempt's
- * output is cut: a line says so, the file N.log.cut keeps this state, and the agent gets the answer
- * that everything has arrived.
+ * It also leaves an eighth of the disk, at most 256 MiB, to commits. On a disk that is almost full,
+ * agents keep output of those who store most, and after a wait it is cut (logs/disk.h). At a limit
+ * the attempt's output is cut: a line says so, the file N.log.cut keeps this state, and the agent
+ * gets the answer that everything has arrived.
  *
  * Written output is on disk a second later, or earlier if a caller waits for it. While an attempt
  * is alive its agent has all of its output, and resumes at our size. Therefore only callers that
@@ -23,6 +24,7 @@
 #include "base/list.h"
 #include "base/timers.h"
 #include "db/db.h"
+#include "scheduler/logs/disk.h"
 #include "scheduler/logs/quota.h"
 #include "scheduler/logs/syncer.h"
 
@@ -30,6 +32,8 @@
 #define LOGS_ATTEMPT_BYTES_MAX (4LL << 30)
 #define LOGS_OFFSET_MAX (1LL << 50)
 #define LOGS_AWAIT_MS 10000 /* how long the next piece of an ended attempt's output is awaited */
+/* the same after a piece that the agent was asked to keep: it tries at least every ten seconds */
+#define LOGS_AWAIT_KEPT_MS 30000
 /* after an attempt's end; an agent tries for twelve minutes */
 #define LOGS_LATE_MS (15 * 60 * 1000)
 
@@ -47,6 +51,7 @@ struct logs_stats {
 struct logs {
     char dir[1024];
     struct log_quota *quota;
+    struct log_disk *disk;
     logs_cut_fn cut; /* may be NULL */
     struct logs_stats stats;
     struct timers *timers;
@@ -62,13 +67,16 @@ int logs_open(struct logs *l, const char *dir, uv_loop_t *loop, struct timers *t
     logs_over_fn over, void *ctx, struct err *e);
 /* cut is called with over's ctx. */
 void logs_limit(struct logs *l, const struct log_limits *limits, logs_cut_fn cut);
+/* db_path: the database, for who owns which output; wait_ms: how long agents keep output while the
+ * disk is almost full (logs/disk.h). Before it, agents keep output for as long as that lasts. */
+void logs_share_disk(struct logs *l, const char *db_path, int64_t wait_ms);
 void logs_close(struct logs *l); /* no effect when zeroed; see syncer_destroy */
 
 /* Stores n bytes of an attempt's output at offset (0 .. LOGS_OFFSET_MAX). p is NULL for a hole of n
  * bytes, which takes no disk space. *ret_size is how much belayd has without a gap: the agent
  * continues there. A piece beyond that is refused (nothing is written) by returning the size; a
  * dropped one by returning its end; for output that is cut, LOGS_OFFSET_MAX is returned, so that no
- * more is sent. ERR_NO_SPACE, ERR_IO. */
+ * more is sent. ERR_NO_SPACE: the agent keeps it for now; ERR_IO. */
 int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int32_t rank,
     int64_t offset, const void *p, size_t n, int64_t *ret_size, struct err *e);
 

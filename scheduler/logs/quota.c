@@ -20,6 +20,7 @@
 #define BLOCK_BYTES 512 /* unit of st_blocks */
 
 struct of_user {
+    char name[CORE_NAME_MAX];
     int64_t bytes[LOG_QUOTA_HOURS]; /* by the hour, modulo a day */
     int64_t hour;                   /* the last counted hour */
 };
@@ -70,8 +71,7 @@ static bool is_output(const char *name)
     return n > 4 && str_eq(name + n - 4, ".log");
 }
 
-/* Counts the disk space of sparse files. */
-static int64_t count_bytes(const char *path)
+int64_t log_quota_count(const char *path)
 {
     DIR *dir = opendir(path);
     int64_t bytes = 0;
@@ -93,6 +93,7 @@ static struct of_user *user_named(struct log_quota *q, const char *name)
     if (u)
         return u;
     u = mem_alloc(sizeof(*u));
+    STR_COPY(u->name, name);
     smap_put(&q->users, name, u);
     return u;
 }
@@ -118,7 +119,7 @@ static struct of_job *job_of(struct log_quota *q, struct db_reader *r, int64_t j
     if (map_size(&q->jobs) >= JOBS_MAX)
         drop_jobs(q);
     j = mem_alloc(sizeof(*j));
-    j->bytes = count_bytes(dir);
+    j->bytes = log_quota_count(dir);
     j->user = user_of(q, r, job);
     map_put(&q->jobs, job, j);
     return j;
@@ -192,6 +193,18 @@ void log_quota_user_add(struct log_quota *q, const char *user, int64_t n, struct
     struct of_user *u = user_named(q, user);
     advance(u, now);
     u->bytes[u->hour % LOG_QUOTA_HOURS] += n;
+}
+
+int64_t log_quota_job_bytes(const struct log_quota *q, int64_t job)
+{
+    const struct of_job *j = map_get(&q->jobs, job);
+    return j ? j->bytes : 0;
+}
+
+const char *log_quota_user(const struct log_quota *q, int64_t job)
+{
+    const struct of_job *j = map_get(&q->jobs, job);
+    return j && j->user ? j->user->name : NULL;
 }
 
 const struct log_limits *log_quota_limits(const struct log_quota *q)

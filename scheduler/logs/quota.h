@@ -36,6 +36,14 @@ void log_quota_add(struct log_quota *q, int64_t job, int64_t n, struct wall now)
 int64_t log_quota_user_room(struct log_quota *q, const char *user, struct wall now);
 void log_quota_user_add(struct log_quota *q, const char *user, int64_t n, struct wall now);
 
+/* Stored output of a job that log_quota_room was called for, and its user; NULL if unknown.
+ * Borrowed until the next log_quota_room. */
+int64_t log_quota_job_bytes(const struct log_quota *q, int64_t job);
+const char *log_quota_user(const struct log_quota *q, int64_t job);
+
+/* Bytes of output in a job's directory, without the holes of sparse files. */
+int64_t log_quota_count(const char *dir);
+
 const struct log_limits *log_quota_limits(const struct log_quota *q);
 
 #endif

@@ -125,6 +125,7 @@ static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(vo
     assert_int_equal(c.orphan_ms, 3600000);
     assert_int_equal(c.log_job_bytes, 4LL << 30);
     assert_int_equal(c.log_user_day_bytes, 64LL << 30);
+    assert_int_equal(c.log_full_wait_ms, 300000);
     assert_int_equal(c.workdir_user_bytes, 20LL << 30);
     assert_int_equal(c.store_user_day_bytes, 4LL << 30);
     assert_int_equal(c.retention_ms, 7 * 86400000);
@@ -155,6 +156,7 @@ static const char everything[] = "cluster: lab\n"
                                  "api_token_lifetime: 12h\n"
                                  "log_max_per_job: 10M\n"
                                  "log_max_per_user_day: none\n"
+                                 "log_full_wait: 2m\n"
                                  "workdir_max_per_user: 1G\n"
                                  "store_max_per_user_day: 8G\n"
                                  "orphan_timeout: 2h\n"
@@ -231,6 +233,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(c.api_token_ms, 12LL * 3600 * 1000);
     assert_int_equal(c.log_job_bytes, 10 << 20);
     assert_int_equal(c.log_user_day_bytes, 0);
+    assert_int_equal(c.log_full_wait_ms, 120000);
     assert_int_equal(c.workdir_user_bytes, 1 << 30);
     assert_int_equal(c.store_user_day_bytes, 8LL << 30);
     assert_int_equal(c.orphan_ms, 7200000);

@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from belayd import JOB, WAIT_S, Belayd, Keys
+from belayd import CONFIG, JOB, WAIT_S, Belayd, Keys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import small_disk  # noqa: E402
@@ -18,8 +18,11 @@ import small_disk  # noqa: E402
 class Disk:
     """A belayd on a disk that is full when we say so."""
 
+    def __init__(self, config=""):
+        self.config = CONFIG + config
+
     def __enter__(self):
-        self.d = Belayd()
+        self.d = Belayd(self.config)
         self.disk = small_disk.SmallDisk(self.d.state, "24m")
         self.fill, self.free = self.disk.fill, self.disk.free
         self.d.start()
@@ -144,9 +147,145 @@ class FullDisk(unittest.TestCase):
             )
 
 
+class Node:
+    """The test plays an agent."""
+
+    def __init__(self, d):
+        self.d, keys = d, Keys(d)
+        key = keys.key()
+        body = {
+            "token": d.token(kind="join", pool="base"),
+            "csr_pem": keys.request(key),
+            "host": "n",
+            "version": "1",
+            "cpus": 8,
+            "memory_mib": 1000,
+        }
+        joined = d.call("POST", "/agent/v1/join", body, tls=True)[1]
+        self.cert, self.seq, self.attempts = (keys.save(joined["cert_pem"]), key), 0, []
+
+    def sync(self, **more):
+        self.seq += 1
+        body = {
+            "incarnation": 1,
+            "seq": self.seq,
+            "notice": {},
+            "attempts": self.attempts,
+            **more,
+        }
+        status, desired, _ = self.d.call("POST", "/agent/v1/sync", body, cert=self.cert)
+        if status != 200:
+            raise AssertionError("sync: %s" % desired)
+        return desired
+
+    def run(self, user):
+        """A job of this user that runs here."""
+        token = self.d.token(kind="api", user=user)
+        status, body, _ = self.d.call("POST", "/api/v1/jobs", {**JOB, "cpus": 1}, token=token)
+        if status != 201:
+            raise AssertionError("submit: %s" % body)
+        desired = self.sync()
+        while body["id"] not in [a["job"] for a in desired.get("attempts", [])]:
+            desired = self.sync(have_rev=desired["rev"], wait_ms=10000)
+        self.attempts.append({"job": body["id"], "attempt": 1, "phase": "running", "started_at": 1})
+        self.sync()
+        return body["id"]
+
+    def write(self, job, offset, data):
+        """Returns how much belayd has, or None if the agent is to keep it for now."""
+        path = "/agent/v1/output/%d/1?offset=%d" % (job, offset)
+        status, reply, _ = self.d.call("POST", path, data, cert=self.cert)
+        if status == 507:
+            return None
+        if status != 200:
+            raise AssertionError("output: %s" % reply)
+        return reply["size"]
+
+    def fill(self, job):
+        """Writes until belayd takes no more for now; returns what it has."""
+        size = 0
+        while (after := self.write(job, size, os.urandom(100000))) is not None:
+            if after > 1 << 40 or size > 100 << 20:
+                raise AssertionError("%d bytes were stored, then %d" % (size, after))
+            size = after
+        return size
+
+
+IS_CUT = 1 << 50
+
+
+class Shares(unittest.TestCase):
+    """One user's output has filled the disk."""
+
+    def test_only_the_output_of_who_filled_the_disk_is_cut(self):
+        with Disk("log_full_wait: 5s\n") as disk:
+            d, node = disk.d, Node(disk.d)
+            loud, quiet = node.run("loud"), node.run("quiet")
+            first, text = b"a first line\n", b"".join(b"line %08d\n" % i for i in range(60000))
+            at = node.write(quiet, 0, first)
+            size = node.fill(loud)
+            self.assertGreater(size, 8 << 20)
+            self.assertEqual(d.metric("belay_log_disk_low"), 1)
+            middle = len(text) // 2
+            at = self.write_all(node, quiet, at, text[:middle])  # while the other keeps its own
+            cut = []
+            disk.wait(
+                lambda: cut.append(node.write(loud, size, b"x" * 100000)) or cut[-1], "it is cut"
+            )
+            self.assertEqual(cut[-1], IS_CUT)
+            self.write_all(node, quiet, at, text[middle:])
+            late = node.run("late")
+            self.assertEqual(node.write(late, 0, text[:100000]), 100000)
+            self.assertEqual(self.log(d, quiet), first + text)
+            self.assertEqual(self.log(d, late), text[:100000])
+            tail = d.call("GET", "/api/v1/jobs/%d/logs?tail=3" % loud)[1]
+            self.assertIn(b"state directory is almost full, and the user stores more", tail)
+            self.assertEqual(self.cuts(d, loud), 1)
+            self.assertEqual(self.cuts(d, quiet) + self.cuts(d, late), 0)
+            told = [line for line in d.log().splitlines() if "directory is almost full" in line]
+            self.assertEqual(len([line for line in told if "WARN" in line.upper()]), 1, told)
+            self.assertRegex(told[0], r"most_by\W+loud")
+            # Somebody moves the output of the loud one away: all is as before.
+            os.unlink(os.path.join(d.state, "logs", "0", str(loud), "1.log"))
+            disk.wait(lambda: d.metric("belay_log_disk_low") == 0, "there is room again")
+            again = node.run("loud")
+            self.write_all(node, again, 0, text)
+
+    def test_room_that_is_made_in_time_saves_all_output(self):
+        with Disk() as disk:
+            d, node = disk.d, Node(disk.d)
+            ballast = os.path.join(d.state, "ballast")
+            with open(ballast, "wb") as f:
+                f.write(b"x" * (6 << 20))
+            job = node.run("loud")
+            size = node.fill(job)
+            self.assertIsNone(node.write(job, size, b"x" * 100000))
+            os.unlink(ballast)
+            self.assertEqual(node.write(job, size, b"x" * 100000), size + 100000)
+            self.assertEqual(self.cuts(d, job), 0)
+            self.assertEqual(len(self.log(d, job)), size + 100000)
+
+    def write_all(self, node, job, at, text):
+        for i in range(0, len(text), 40000):
+            piece = text[i : i + 40000]
+            self.assertEqual(node.write(job, at, piece), at + len(piece))
+            at += len(piece)
+        return at
+
+    def log(self, d, job):
+        log, at = b"", 0
+        while piece := d.call("GET", "/api/v1/jobs/%d/logs?offset=%d" % (job, at))[1]:
+            log, at = log + piece, at + len(piece)
+        return log
+
+    def cuts(self, d, job):
+        events = d.call("GET", "/api/v1/jobs/%d/events" % job)[1]["events"]
+        return [e["kind"] for e in events].count("output-cut")
+
+
 class Output(unittest.TestCase):
     def test_output_leaves_room_for_commits(self):
-        with Disk() as disk:
+        with Disk("log_full_wait: 0s\n") as disk:
             d, keys = disk.d, Keys(disk.d)
             key = keys.key()
             body = {

@@ -700,6 +700,43 @@ static void output_that_keeps_coming_is_awaited_however_long_it_takes(void **sta
     assert_int_equal(w->n_over, 0);
 }
 
+static bool small_space(void *ctx, struct log_space *ret_space)
+{
+    const int64_t *free_bytes = ctx;
+    *ret_space = (struct log_space){.total = 8000 << 10, .free = *free_bytes};
+    return true;
+}
+
+static void output_that_an_agent_was_asked_to_keep_is_awaited_longer(void **state)
+{
+    struct world *w = *state;
+    int64_t free_bytes = 2000 << 10, size = -1;
+    struct err e;
+    log_disk_set_source(w->logs.disk, small_space, &free_bytes);
+    put(w, 1, ATTEMPT_RUNNING);
+    assert_int_equal(append(w, 1, 0, "abc\n"), 4);
+    logs_await(&w->logs, JOB, 1, 0, 8);
+    put(w, 1, ATTEMPT_ENDED);
+    put(w, 2, ATTEMPT_RUNNING);
+    free_bytes = 1000 << 10; /* the reserve */
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(
+            logs_append(&w->logs, w->reader, JOB, 1, 0, 4, "def\n", 4, &size, &e), ERR_NO_SPACE);
+        assert_non_null(strstr(e.text, "keeps the output of job 1042 for now"));
+        vtimers_advance(&w->vt, LOGS_AWAIT_KEPT_MS - 1);
+    }
+    assert_true(log_disk_is_low(w->logs.disk));
+    assert_int_equal(append(w, 1, 0, ""), 4); /* a question needs no room */
+    check_log(w, "abc\n", false);
+    assert_int_equal(w->n_over, 0);
+    free_bytes = 2000 << 10;
+    assert_int_equal(append(w, 1, 4, "def\n"), 8);
+    check_log(w, "abc\ndef\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
+    free_bytes = 4000 << 10;
+    vtimers_advance(&w->vt, LOG_DISK_LOOK_MS);
+    assert_false(log_disk_is_low(w->logs.disk));
+}
+
 static void closing_ends_what_is_awaited(void **state)
 {
     struct world *w = *state;
@@ -856,6 +893,7 @@ int main(void)
         TEST(what_is_awaited_comes_before_the_next_attempts_seam),
         TEST(it_is_awaited_for_a_while_only),
         TEST(output_that_keeps_coming_is_awaited_however_long_it_takes),
+        TEST(output_that_an_agent_was_asked_to_keep_is_awaited_longer),
         TEST(closing_ends_what_is_awaited),
         TEST(what_was_written_is_on_disk_a_second_later),
         TEST(who_waits_is_told_when_what_was_written_before_is),

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See logs/disk.h. Invariants: at most one count is on a thread. The timer runs exactly while less
+ * than three reserves were free at the last look. Low ends only with a quarter more than its limit,
+ * so that free space which changes a little around the limit begins no second wait.
+ *
+ * A count misses what is stored while it runs. The next one corrects that.
+ */
+#include "scheduler/logs/disk.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/loop.h"
+#include "db/db.h"
+#include "scheduler/logs/quota.h"
+#include <dirent.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#define COUNT_PART 10 /* a count takes at most this part of the time */
+
+struct log_count {
+    struct log_disk *owner; /* NULL if it was destroyed meanwhile */
+    char *dir, *db_path;
+    atomic_int cancel;
+    struct log_shares *shares;
+    int rc;
+    struct err e;
+};
+
+struct log_disk {
+    uv_loop_t *loop;
+    struct timers *timers;
+    char *dir, *db_path;
+    int64_t wait_ms;
+    log_space_fn source;
+    void *source_ctx;
+    struct log_space space; /* at the last look */
+    bool is_low, is_told;
+    struct mono low_since;
+    struct log_shares *shares; /* NULL while unknown */
+    struct log_count *count;   /* on the thread, or NULL */
+    struct mono count_began, count_after;
+    struct timer look;
+};
+
+/* ---- on the thread ---- */
+
+static int count_job(
+    struct log_count *c, struct db_reader *r, struct job_row *row, int64_t job, const char *dir)
+{
+    int64_t bytes = log_quota_count(dir);
+    int rc = bytes > 0 ? db_read_job(r, job, row, &c->e) : 0;
+    if (rc == 0 && bytes > 0)
+        log_shares_add(c->shares, row->user, bytes, 1);
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+/* Calls fn for each directory below `at` whose name is a number. */
+static int each_number(struct log_count *c, struct db_reader *r, struct job_row *row,
+    const char *at,
+    int (*fn)(struct log_count *, struct db_reader *, struct job_row *, int64_t, const char *))
+{
+    DIR *dir = opendir(at);
+    int rc = 0;
+    for (struct dirent *d; rc == 0 && dir && (d = readdir(dir));) {
+        struct err ignored;
+        int64_t number;
+        if (str_to_i64(d->d_name, 0, INT64_MAX, "directory", &number, &ignored) != 0)
+            continue;
+        char *path = mem_printf("%s/%s", at, d->d_name);
+        rc = atomic_load(&c->cancel) ? err_set(&c->e, ERR_CANCELLED, "belayd ends")
+                                     : fn(c, r, row, number, path);
+        free(path);
+    }
+    if (dir)
+        closedir(dir);
+    return rc;
+}
+
+static int count_group(
+    struct log_count *c, struct db_reader *r, struct job_row *row, int64_t group, const char *at)
+{
+    (void)group;
+    return each_number(c, r, row, at, count_job);
+}
+
+static void on_thread(void *ctx)
+{
+    struct log_count *c = ctx;
+    struct db_reader *r = NULL;
+    struct job_row *row = mem_alloc(sizeof(*row));
+    c->rc = db_reader_open(c->db_path, &r, &c->e);
+    if (c->rc == 0)
+        c->rc = each_number(c, r, row, c->dir, count_group);
+    db_reader_close(r);
+    free(row);
+}
+
+/* ---- on the loop ---- */
+
+static void count_free(struct log_count *c)
+{
+    log_shares_destroy(c->shares);
+    free(c->dir);
+    free(c->db_path);
+    free(c);
+}
+
+/* Once, as soon as it is known who stores how much. */
+static void tell(struct log_disk *d)
+{
+    int64_t most;
+    if (!d->is_low || d->is_told || !d->shares)
+        return;
+    const char *user = log_shares_most(d->shares, &most);
+    d->is_told = true;
+    log_warn("the disk of the state directory is almost full: agents keep output of the users who "
+             "store most, and later it is cut. Make room: enlarge the disk, or move output of "
+             "ended jobs out of the directory of logs",
+        log_s("dir", d->dir), log_i("free_bytes", d->space.free),
+        log_i("disk_bytes", d->space.total), log_i("output_bytes", log_shares_total(d->shares)),
+        log_s("most_by", user ? user : "-"), log_i("most_bytes", most),
+        log_i("cut_after_ms", d->wait_ms));
+}
+
+static void on_count(void *ctx)
+{
+    struct log_count *c = ctx;
+    struct log_disk *d = c->owner;
+    if (!d) {
+        count_free(c);
+        return;
+    }
+    int64_t now_ms = clock_mono(d->timers->clock).ms;
+    int64_t pause_ms = (now_ms - d->count_began.ms) * COUNT_PART;
+    d->count = NULL;
+    d->count_after.ms = now_ms + (pause_ms > LOG_DISK_COUNT_MS ? pause_ms : LOG_DISK_COUNT_MS);
+    if (c->rc != 0) {
+        log_warn(
+            "the output of jobs cannot be counted by user", log_s("dir", d->dir), log_err(&c->e));
+    } else {
+        log_shares_destroy(d->shares);
+        d->shares = c->shares;
+        c->shares = NULL;
+    }
+    count_free(c);
+    tell(d);
+}
+
+static void start_count(struct log_disk *d)
+{
+    struct mono now = clock_mono(d->timers->clock);
+    if (d->count || !d->db_path || now.ms < d->count_after.ms)
+        return;
+    d->count = mem_alloc(sizeof(*d->count));
+    d->count->owner = d;
+    d->count->dir = mem_strdup(d->dir);
+    d->count->db_path = mem_strdup(d->db_path);
+    d->count->shares = log_shares_create();
+    d->count_began = now;
+    uv_run_work(d->loop, on_thread, on_count, d->count);
+}
+
+/* n bytes are to be stored. */
+static void look(struct log_disk *d, int64_t n)
+{
+    if (!d->source(d->source_ctx, &d->space))
+        d->space = (struct log_space){.total = INT64_MAX / 2, .free = INT64_MAX / 2};
+    struct log_space after = {.total = d->space.total, .free = d->space.free - n};
+    int64_t reserve = log_space_reserve(&d->space);
+    if (!d->is_low && log_space_is_low(&after)) {
+        d->is_low = true;
+        d->is_told = false;
+        d->low_since = clock_mono(d->timers->clock);
+        tell(d);
+    } else if (d->is_low && after.free >= 2 * reserve + reserve / 2) {
+        d->is_low = false;
+        if (d->is_told)
+            log_info("the disk of the state directory has room for output again",
+                log_s("dir", d->dir), log_i("free_bytes", d->space.free));
+    }
+    if (after.free < 3 * reserve) {
+        start_count(d);
+        if (!timer_is_running(&d->look))
+            timer_start(d->timers, &d->look, LOG_DISK_LOOK_MS);
+    } else if (!d->count) { /* what is known becomes old */
+        log_shares_destroy(d->shares);
+        d->shares = NULL;
+        d->count_after.ms = 0;
+    }
+}
+
+static void on_look(struct timer *t, void *ctx)
+{
+    (void)t;
+    look(ctx, 0);
+}
+
+static bool look_at_disk(void *ctx, struct log_space *ret_space)
+{
+    struct statvfs v;
+    if (statvfs(ctx, &v) != 0)
+        return false;
+    *ret_space = (struct log_space){
+        .total = (int64_t)(v.f_blocks * v.f_frsize), .free = (int64_t)(v.f_bavail * v.f_frsize)};
+    return true;
+}
+
+struct log_disk *log_disk_create(uv_loop_t *loop, struct timers *timers, const char *dir)
+{
+    struct log_disk *d = mem_alloc(sizeof(*d));
+    *d = (struct log_disk){
+        .loop = loop, .timers = timers, .dir = mem_strdup(dir), .source = look_at_disk};
+    d->source_ctx = d->dir;
+    timer_init(&d->look, on_look, d);
+    return d;
+}
+
+void log_disk_destroy(struct log_disk *d)
+{
+    if (!d)
+        return;
+    timer_stop(d->timers, &d->look);
+    if (d->count) {
+        d->count->owner = NULL;
+        atomic_store(&d->count->cancel, 1);
+    }
+    log_shares_destroy(d->shares);
+    free(d->dir);
+    free(d->db_path);
+    free(d);
+}
+
+void log_disk_set(struct log_disk *d, const char *db_path, int64_t wait_ms)
+{
+    free(d->db_path);
+    d->db_path = mem_strdup(db_path);
+    d->wait_ms = wait_ms;
+}
+
+void log_disk_set_source(struct log_disk *d, log_space_fn fn, void *ctx)
+{
+    d->source = fn;
+    d->source_ctx = ctx;
+}
+
+enum log_verdict log_disk_judge(struct log_disk *d, const char *user, int64_t job_bytes, int64_t n)
+{
+    look(d, n);
+    int64_t low_ms = clock_mono(d->timers->clock).ms - d->low_since.ms;
+    return log_shares_judge(user ? d->shares : NULL, &d->space,
+        &(struct log_request){.user = user,
+            .job_bytes = job_bytes,
+            .n = n,
+            .has_waited = d->is_low && low_ms >= d->wait_ms});
+}
+
+void log_disk_stored(struct log_disk *d, const char *user, int64_t job_bytes, int64_t n)
+{
+    if (user && d->shares)
+        log_shares_add(d->shares, user, n, job_bytes > 0 ? 0 : 1);
+}
+
+bool log_disk_is_low(const struct log_disk *d)
+{
+    return d->is_low;
+}

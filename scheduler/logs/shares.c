@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See logs/shares.h. The room of output is what is stored and what is free above two reserves; the
+ * least is those two reserves, for a disk that something else has filled. Since less than two
+ * reserves are free when somebody may be cut, the room is less than the stored bytes, and the
+ * largest user is beyond an equal share of it.
+ */
+#include "scheduler/logs/shares.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include <stdlib.h>
+
+#define RESERVE_MAX (256LL << 20)
+#define RESERVE_PART 8
+/* Less free space than this was not taken by output, which stops before: even the line that says
+ * that output is cut might not fit. */
+#define NO_ROOM (64LL << 10)
+
+struct of_user {
+    int64_t bytes, jobs;
+};
+
+struct log_shares {
+    struct smap users;
+    int64_t bytes;
+};
+
+struct log_shares *log_shares_create(void)
+{
+    return mem_alloc(sizeof(struct log_shares));
+}
+
+void log_shares_destroy(struct log_shares *s)
+{
+    size_t pos = 0;
+    if (!s)
+        return;
+    for (struct of_user *u; (u = smap_next(&s->users, &pos, NULL));)
+        free(u);
+    smap_deinit(&s->users);
+    free(s);
+}
+
+void log_shares_add(struct log_shares *s, const char *user, int64_t n, int64_t n_jobs)
+{
+    struct of_user *u = smap_get(&s->users, user);
+    if (!u) {
+        u = mem_alloc(sizeof(*u));
+        smap_put(&s->users, user, u);
+    }
+    u->bytes += n;
+    u->jobs += n_jobs;
+    s->bytes += n;
+}
+
+int64_t log_shares_total(const struct log_shares *s)
+{
+    return s->bytes;
+}
+
+const char *log_shares_most(const struct log_shares *s, int64_t *ret_bytes)
+{
+    const char *name, *most = NULL;
+    size_t pos = 0;
+    *ret_bytes = 0;
+    for (struct of_user *u; (u = smap_next(&s->users, &pos, &name));) {
+        if (u->bytes > *ret_bytes) {
+            *ret_bytes = u->bytes;
+            most = name;
+        }
+    }
+    return most;
+}
+
+int64_t log_space_reserve(const struct log_space *space)
+{
+    int64_t part = space->total / RESERVE_PART;
+    return part < RESERVE_MAX ? part : RESERVE_MAX;
+}
+
+bool log_space_is_low(const struct log_space *space)
+{
+    return space->free < 2 * log_space_reserve(space);
+}
+
+enum standing { BEYOND, JOB_WITHIN, USER_WITHIN };
+
+static enum standing standing_of(
+    const struct log_shares *s, int64_t room, const char *user, int64_t job_bytes)
+{
+    static const struct of_user nothing;
+    const struct of_user *found = smap_get(&s->users, user), *u = found ? found : &nothing;
+    int64_t users = (int64_t)smap_size(&s->users) + (found ? 0 : 1);
+    int64_t jobs = u->jobs + (job_bytes > 0 ? 0 : 1), share = room / users;
+    if (u->bytes < share)
+        return USER_WITHIN;
+    return jobs > 0 && job_bytes < share / jobs ? JOB_WITHIN : BEYOND;
+}
+
+enum log_verdict log_shares_judge(
+    const struct log_shares *shares, const struct log_space *space, const struct log_request *q)
+{
+    int64_t reserve = log_space_reserve(space), left = space->free - q->n;
+    enum standing standing = USER_WITHIN;
+    if (space->free < NO_ROOM)
+        return LOG_KEEP;
+    if (shares) {
+        int64_t room = log_shares_total(shares) + space->free - 2 * reserve;
+        standing =
+            standing_of(shares, room > 2 * reserve ? room : 2 * reserve, q->user, q->job_bytes);
+    }
+    int64_t least = standing == BEYOND       ? 2 * reserve
+                    : standing == JOB_WITHIN ? reserve + reserve / 2
+                                             : reserve;
+    if (left >= least)
+        return LOG_STORE;
+    return standing != USER_WITHIN && q->has_waited ? LOG_CUT : LOG_KEEP;
+}
