@@ -55,6 +55,16 @@ int64_t catalogue_volume_uusd(const char *provider, const char *type, const char
 /* The billed size: Azure sells disks in sizes that double from 4 GiB on. */
 int64_t catalogue_volume_billed_gib(const char *provider, const char *type, int64_t gib);
 
+/* ---- data ---- */
+
+/* What the provider bills for a GiB that leaves, to another of its own regions and to anywhere
+ * else; what arrives costs nothing. False, with nothing set, if that is unknown. */
+bool catalogue_egress(
+    const char *provider, int64_t *ret_to_region_uusd_gib, int64_t *ret_out_uusd_gib);
+/* Price of keeping a GiB for a month in the store of this URL, in its usual storage class; 0 for a
+ * directory. */
+int64_t catalogue_store_uusd_gib_month(const char *url);
+
 /* ---- attached GPUs ---- */
 
 #define CATALOGUE_GPU_COUNTS 4

@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/str.h"
 #include "scheduler/config/config.h"
+#include "scheduler/config/place.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -608,6 +609,7 @@ static int play(struct setup *u, struct err *e)
             .order = &c->order,
             .retries = &c->retries,
             .procurement = &c->deadlines,
+            .egress = place_egress,
             .store_uusd_gib_month = c->store_uusd_gib_month,
             .retention_ms = c->store_uusd_gib_month > 0 ? c->retention_ms : 0,
             .racks = c->racks,

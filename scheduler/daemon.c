@@ -29,6 +29,7 @@
 #include "scheduler/notify/notifier.h"
 #include "scheduler/keyring.h"
 #include "scheduler/config/own_name.h"
+#include "scheduler/config/place.h"
 #include "scheduler/pools.h"
 #include "scheduler/store/claim.h"
 #include "scheduler/store/sweeper.h"
@@ -305,6 +306,7 @@ static int load_model(struct daemon *d, struct err *e)
         .max_uusd_h = d->config->max_uusd_h,
         .hold_in_vain = d->config->hold_in_vain,
         .retention_ms = d->config->retention_ms,
+        .egress = place_egress,
         .store_uusd_gib_month = d->config->store_uusd_gib_month,
         .order = &d->config->order,
         .retries = &d->config->retries,

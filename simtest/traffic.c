@@ -30,6 +30,11 @@ void traffic_prices(const struct world *w, struct pool_row *p)
     p->upload_uusd_gib = is_elsewhere(w) && p->elastic ? GIB / WRITE_BYTES_UUSD : 0;
 }
 
+struct egress traffic_egress(const char *provider)
+{
+    return str_eq(provider, "gcp") ? (struct egress){20000, 120000} : (struct egress){20000, 90000};
+}
+
 static void add(struct world *w, const struct sim_attempt *x, int64_t sequence, int64_t uusd)
 {
     w->transfers = mem_resize(w->transfers, w->n_transfers + 1, sizeof *w->transfers);
@@ -69,7 +74,7 @@ static int64_t input_uusd(const struct world *w, const struct sim_input *in, boo
     double gib = (double)in->bytes / (double)GIB;
     if (!is_rented || str_eq(in->from, "store"))
         return is_elsewhere(w) ? in->bytes / READ_BYTES_UUSD : 0;
-    return (int64_t)(gib * (str_eq(in->from, "gcp") ? 0.12e6 : 0.09e6) + 0.5);
+    return (int64_t)(gib * (double)traffic_egress(in->from).out_uusd_gib + 0.5);
 }
 
 void traffic_started(struct world *w, const struct sim_attempt *x)

@@ -243,6 +243,7 @@ static void start_belayd(struct world *w)
         .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
         .hold_in_vain = w->hold_in_vain,
         .store_uusd_gib_month = traffic_store_price(w),
+        .egress = traffic_egress,
         .order = quotas_order(w),
         .hooks = &sim_hook,
         .n_hooks = 1,

@@ -276,6 +276,8 @@ struct sim_input {
     char from[8]; /* a provider; "store" */
 };
 void traffic_prices(const struct world *w, struct pool_row *p);
+/* what the provider takes for what leaves it: model_options.egress */
+struct egress traffic_egress(const char *provider);
 void traffic_read(struct world *w, const struct sim_attempt *x, int64_t bytes);
 /* its program reads its part of what the job reads */
 void traffic_started(struct world *w, const struct sim_attempt *x);

@@ -12,6 +12,7 @@
 #include "ckpt/workdir.h"
 #include "job/attributes.h"
 #include "job/spec_json.h"
+#include "scheduler/config/place.h"
 #include "scheduler/core/queue/budget.h"
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/core/queue/order.h"
@@ -332,7 +333,7 @@ static void read_input(struct json_reader *r, struct input *ret_input)
     const char *place = json_opt_str(&in, "place", INPUT_PLACE_MAX - 1, "store");
     ret_input->bytes = json_req_i64(&in, "bytes", 1, INPUT_BYTES_MAX);
     int rc = json_reader_finish(&in);
-    rc = rc ? rc : input_read_place(place, ret_input, &why);
+    rc = rc ? rc : place_read_input(place, ret_input, &why);
     if (rc)
         json_reader_fail(r, "input", "%s", why.text);
 }

@@ -9,7 +9,7 @@
 #include "job/yaml_extras.h"
 #include "ckpt/store/store.h"
 #include "cloud/catalogue.h"
-#include "scheduler/core/supply/traffic.h"
+#include "scheduler/config/place.h"
 #include "scheduler/store/grants.h"
 #include <stdlib.h>
 #include <string.h>
@@ -444,9 +444,9 @@ static void ask_for_all(struct yaml_reader *r, struct config_pool *p)
 static void read_traffic(struct yaml_reader *r, const struct config *c, struct pool_row *p)
 {
     p->egress_uusd_gib = yaml_opt_uusd(r, "egress_usd_per_gib",
-        core_traffic_uusd_gib(c->store_provider, c->store_region, p->provider, p->region));
+        place_egress_uusd_gib(c->store_provider, c->store_region, p->provider, p->region));
     p->upload_uusd_gib = yaml_opt_uusd(r, "upload_usd_per_gib",
-        core_traffic_uusd_gib(p->provider, p->region, c->store_provider, c->store_region));
+        place_egress_uusd_gib(p->provider, p->region, c->store_provider, c->store_region));
 }
 
 static const struct yaml_node *find_item(const struct yaml_node *map, const char *key)
@@ -730,16 +730,6 @@ static void read_encryption(struct yaml_reader *r, struct config *c)
         sizeof(c->key_file));
 }
 
-/* List prices of the usual storage class, for a GiB a month: S3 Standard in us-east-1, Google
- * Standard in us-central1, Azure Hot LRS in East US, 2026-11. */
-static int64_t usual_store_uusd(const char *store)
-{
-    return str_starts(store, "s3:")   ? 23000
-           : str_starts(store, "gs:") ? 20000
-           : str_starts(store, "az:") ? 18000
-                                      : 0;
-}
-
 /* aws/us-east-1 */
 static void read_store_place(struct yaml_reader *r, struct config *c)
 {
@@ -747,7 +737,7 @@ static void read_store_place(struct yaml_reader *r, struct config *c)
     const char *text = yaml_opt_str(
         r, "store_place", sizeof(c->store_provider) + sizeof(c->store_region) - 2, NULL);
     char shown[STR_SHOW_MAX];
-    if (text && !(core_traffic_place(text, c->store_provider, c->store_region) &&
+    if (text && !(input_split_place(text, c->store_provider, c->store_region) &&
                     cloud_provider_find(c->store_provider)))
         yaml_reader_fail(r, node,
             "expected the store's provider and region, as in aws/us-east-1 (aws, azure, gcp, "
@@ -777,7 +767,7 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     copy_place(r, "store", store, "file://", state_in_url, "/store", c->store, sizeof(c->store));
     free(state_in_url);
     c->store_uusd_gib_month =
-        yaml_opt_uusd(r, "store_usd_per_gib_month", usual_store_uusd(c->store));
+        yaml_opt_uusd(r, "store_usd_per_gib_month", catalogue_store_uusd_gib_month(c->store));
     if (c->store_uusd_gib_month > MODEL_STORE_UUSD_MAX)
         yaml_reader_fail(
             r, yaml_opt(r, "store_usd_per_gib_month"), "expected at most a million dollars");

@@ -19,7 +19,7 @@
 #include "scheduler/config/telemetry.h"
 #include "scheduler/config/volumes.h"
 #include "scheduler/core/model/model.h"
-#include "scheduler/core/supply/traffic.h"
+#include "scheduler/core/placement/constraints.h"
 
 #define CONFIG_POOLS_MAX 64
 #define CONFIG_OFFERS_MAX 4096 /* zones x types x markets over all pools */
@@ -60,7 +60,7 @@ struct config {
     char store[1024];             /* default file://STATE/store */
     int64_t store_uusd_gib_month; /* price of storing a GiB there */
     /* its place; "" = unknown */
-    char store_provider[TRAFFIC_PROVIDER_MAX], store_region[CORE_NAME_MAX];
+    char store_provider[INPUT_PROVIDER_MAX], store_region[CORE_NAME_MAX];
     /* each job gets credentials for its part of the store; else nodes use their own */
     bool job_credentials;
     /* why job credentials are not the default; static, NULL if there is nothing to report */

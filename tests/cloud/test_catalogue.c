@@ -174,6 +174,21 @@ static void volumes_have_prices_and_sizes_that_are_billed(void **state)
     assert_int_equal(catalogue_volume_billed_gib("azure", "PremiumV2_LRS", 129), 129);
 }
 
+static void data_that_leaves_has_a_price(void **state)
+{
+    int64_t to_region = -1, out = -1;
+    (void)state;
+    assert_false(catalogue_egress("lambda", &to_region, &out));
+    assert_false(catalogue_egress("", &to_region, &out));
+    assert_int_equal(to_region, -1);
+    assert_int_equal(out, -1);
+    assert_true(catalogue_egress("azure", &to_region, &out));
+    assert_int_equal(to_region, 20000);
+    assert_int_equal(out, 87000);
+    assert_int_equal(catalogue_store_uusd_gib_month("gs://b"), 20000);
+    assert_int_equal(catalogue_store_uusd_gib_month("file:///s3:"), 0);
+}
+
 static void http_dates_are_read(void **state)
 {
     char text[HTTP_DATE_MAX];
@@ -216,6 +231,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_attached_is_refused),
         cmocka_unit_test(every_row_makes_sense),
         cmocka_unit_test(volumes_have_prices_and_sizes_that_are_billed),
+        cmocka_unit_test(data_that_leaves_has_a_price),
         cmocka_unit_test(http_dates_are_read),
         cmocka_unit_test(kept_texts_are_copies),
     };

@@ -20,6 +20,11 @@ const struct rack_options lab_racks[LAB_RACKS] = {
     {.name = "below", .max_w = 1000, .nodes = {{"", 3, 100, 500, "racked"}}, .n_nodes = 1},
 };
 
+static struct egress egress(const char *provider)
+{
+    return str_eq(provider, "gcp") ? (struct egress){20000, 120000} : (struct egress){20000, 90000};
+}
+
 void lab_init(struct lab *l)
 {
     lab_init_order(l, NULL);
@@ -43,6 +48,7 @@ void lab_init_budgets(struct lab *l, const struct order_options *order,
         .n_budgets = n_budgets,
         .racks = lab_racks,
         .n_racks = LAB_RACKS,
+        .egress = egress,
         .store_uusd_gib_month = store_uusd_gib_month};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
     *l = (struct lab){.m = model_create(&o),

@@ -30,16 +30,16 @@ static void texts_are_read_and_written(void **state)
             "constraint=a&b resources=lego:2 licences=x:1"},
         {"licences=x exclusive=yes", "licences=x:1 exclusive=yes"},
         {"exclusive=yes nodes=n[1-3],m exclude=n2", "exclusive=yes nodes=n[1-3],m exclude=n2"},
-        {"input=store:7", "input=store:7"},
+        {"input=store:7", "input=store:7"}, {"input=here/x:5", "input=here/x:5"},
         {"licences=a input=aws/us-east-1:1152921504606846976",
             "licences=a:1 input=aws/us-east-1:1152921504606846976"}};
     static const char *const bad[] = {"a", "licences=a constraint=b", "constraint=a constraint=b",
         "resources=a:0", "constraint=a|", " ", "licences=a ", "constraint=a&b|c", "resources=x=1",
         "exclusive=no", "exclusive=yes licences=x", "nodes=", "nodes=,", "nodes=n[",
         "exclude=n1 nodes=n2", "exclude=n/1", "input=", "input=5", "input=aws:5", "input=aws/:5",
-        "input=aws/a b:5", "input=here/x:5", "input=/x:5", "input=aws/x:0",
-        "input=aws/x:1152921504606846977", "input=store:", "input=store:x",
-        "input=store:1 licences=a", "input=a-very-long-provider/x:5"};
+        "input=aws/a b:5", "input=/x:5", "input=aws/x:0", "input=aws/x:1152921504606846977",
+        "input=store:", "input=store:x", "input=store:1 licences=a",
+        "input=a-very-long-provider/x:5"};
     struct constraints x;
     struct err e;
     char out[CONSTRAINTS_TEXT_MAX];

@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "scheduler/config/config.h"
+#include "scheduler/config/place.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -987,6 +988,28 @@ static void what_goes_between_places_has_list_prices(void **state)
     config_deinit(&c);
 }
 
+/* Only of providers whose prices are known. */
+static void an_input_lies_in_a_known_place(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"here/x", "lambda/us-west-1", "aws", "aws/", "aws/a b", "/x",
+        "", "Store", "a-very-long-provider/x"};
+    struct input in = {.provider = "gcp", .region = "r", .bytes = 7};
+    struct err e;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(place_read_input(bad[i], &in, &e), ERR_INVALID);
+        assert_non_null(strstr(e.text, "aws/REGION"));
+        assert_string_equal(in.provider, "gcp");
+    }
+    assert_int_equal(place_read_input("azure/eastus", &in, &e), 0);
+    assert_string_equal(in.provider, "azure");
+    assert_string_equal(in.region, "eastus");
+    assert_int_equal(place_read_input("store", &in, &e), 0);
+    assert_string_equal(in.provider, "");
+    assert_string_equal(in.region, "");
+    assert_int_equal(in.bytes, 7);
+}
+
 static void a_store_costs_what_is_said_or_its_list_price(void **state)
 {
     (void)state;
@@ -1140,6 +1163,7 @@ int main(void)
         cmocka_unit_test(what_is_missing_makes_no_known_key_unknown),
         cmocka_unit_test(a_pool_of_hosts_has_one_owned_offer),
         cmocka_unit_test(what_goes_between_places_has_list_prices),
+        cmocka_unit_test(an_input_lies_in_a_known_place),
         cmocka_unit_test(a_store_costs_what_is_said_or_its_list_price),
         cmocka_unit_test(volumes_have_prices_by_provider_and_type),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_line_and_the_nearest_name),

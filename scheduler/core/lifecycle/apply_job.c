@@ -199,7 +199,7 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     labels_of_submit(m, ev, &labels);
     *ret_constraints = (struct constraints){0};
     if (!rc && ev->submit.texts && ev->submit.texts->constraints)
-        rc = constraints_parse(ev->submit.texts->constraints, ret_constraints, e);
+        rc = constraints_read(m, ev->submit.texts->constraints, ret_constraints, e);
     if (!rc)
         rc = constraints_check_submit(m, r, ret_constraints, e);
     if (!rc)

@@ -189,7 +189,7 @@ static int take_constraints(
     uint64_t fields = ev->update.fields;
     const struct constraints *old = model_constraints(m, w->row.constraints);
     struct constraints to = {0};
-    int rc = ev->update.constraints ? constraints_parse(ev->update.constraints, &to, e) : 0;
+    int rc = ev->update.constraints ? constraints_read(m, ev->update.constraints, &to, e) : 0;
     if (rc)
         return rc;
     w->constraints = old ? *old : (struct constraints){0};

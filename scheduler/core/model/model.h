@@ -29,6 +29,7 @@
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/queue/order.h"
 #include "scheduler/core/placement/rack.h"
+#include "scheduler/core/supply/egress.h"
 #include "scheduler/core/lifecycle/retries.h"
 #include "scheduler/core/forecast/runtimes.h"
 #include "scheduler/core/model/tree.h"
@@ -508,6 +509,8 @@ struct model_options {
     int32_t hold_in_vain;
     /* Price of a GiB in the store, at most MODEL_STORE_UUSD_MAX. */
     int64_t store_uusd_gib_month;
+    /* What a provider bills for data that leaves (supply/egress.h); pure. NULL: nothing. */
+    struct egress (*egress)(const char *provider);
     int64_t retention_ms;                /* AFTER_AUTO: how long checkpoints of ended jobs stay */
     const struct order_options *order;   /* borrowed for the model's life; NULL = order_defaults */
     const struct retry_options *retries; /* borrowed; NULL = retries_usual without limits */

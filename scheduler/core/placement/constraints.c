@@ -24,7 +24,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/core/supply/traffic.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,17 +62,26 @@ static int read_hosts(const char *value, char out[HOSTS_TEXT_MAX], struct err *e
     return rc;
 }
 
-int input_read_place(const char *text, struct input *ret_input, struct err *e)
+bool input_split_place(
+    const char *text, char ret_provider[INPUT_PROVIDER_MAX], char ret_region[CORE_NAME_MAX])
+{
+    const char *slash = strchr(text, '/');
+    size_t n = slash ? (size_t)(slash - text) : 0;
+    if (n == 0 || n >= INPUT_PROVIDER_MAX || !str_is_name(slash + 1, CORE_NAME_MAX - 1))
+        return false;
+    memcpy(ret_provider, text, n);
+    ret_provider[n] = '\0';
+    str_copy(ret_region, CORE_NAME_MAX, slash + 1);
+    return true;
+}
+
+bool input_parse_place(const char *text, struct input *ret_input)
 {
     struct input in = {.bytes = ret_input->bytes};
-    char shown[STR_SHOW_MAX];
-    if (!str_eq(text, "store") &&
-        !(core_traffic_place(text, in.provider, in.region) && core_traffic_knows(in.provider)))
-        return err_set(e, ERR_INVALID,
-            "expected where it lies, aws/REGION, azure/REGION, gcp/REGION or store, found %s",
-            str_show(text, shown));
+    if (!str_eq(text, "store") && !input_split_place(text, in.provider, in.region))
+        return false;
     *ret_input = in;
-    return 0;
+    return true;
 }
 
 void input_format_place(const struct input *in, char out[INPUT_PLACE_MAX])
@@ -84,13 +92,15 @@ void input_format_place(const struct input *in, char out[INPUT_PLACE_MAX])
 
 static int read_input(const char *value, struct input *ret_input, struct err *e)
 {
-    char place[INPUT_PLACE_MAX] = "";
+    char place[INPUT_PLACE_MAX] = "", shown[STR_SHOW_MAX];
     const char *colon = strrchr(value, ':');
     if (!colon || (size_t)(colon - value) >= sizeof place)
         return err_set(e, ERR_INVALID, "expected PLACE:BYTES");
     memcpy(place, value, (size_t)(colon - value));
-    int rc = input_read_place(place, ret_input, e);
-    return rc ? rc : str_to_i64(colon + 1, 1, INPUT_BYTES_MAX, "bytes", &ret_input->bytes, e);
+    if (!input_parse_place(place, ret_input))
+        return err_set(e, ERR_INVALID, "expected where it lies, PROVIDER/REGION or store, found %s",
+            str_show(place, shown));
+    return str_to_i64(colon + 1, 1, INPUT_BYTES_MAX, "bytes", &ret_input->bytes, e);
 }
 
 static int read_part(enum part which, const char *value, struct constraints *x, struct err *e)
@@ -196,6 +206,16 @@ bool constraints_name_nodes(const struct constraints *x)
 
 /* ---- in the model ---- */
 
+int constraints_read(
+    const struct model *m, const char *text, struct constraints *ret_constraints, struct err *e)
+{
+    int rc = constraints_parse(text, ret_constraints, e);
+    struct input *in = &ret_constraints->input;
+    if (rc == 0 && in->provider[0] && m->options.egress)
+        in->egress = m->options.egress(in->provider);
+    return rc;
+}
+
 const struct constraints *model_constraints(const struct model *m, int64_t id)
 {
     return id == CONSTRAINTS_NONE ? NULL : map_get(&m->placement.constraints, id);
@@ -257,7 +277,7 @@ int model_load_constraints(struct model *m, const struct constraints_row *r, str
     struct err why;
     if (r->id < 1 || model_constraints(m, r->id))
         return err_set(e, ERR_CORRUPT, "stored extras %" PRId64 " come twice", r->id);
-    if (constraints_parse(r->text, &x, &why) != 0)
+    if (constraints_read(m, r->text, &x, &why) != 0)
         return err_set(
             e, ERR_CORRUPT, "stored extras %" PRId64 " cannot be read: %s", r->id, why.text);
     SAW_ID(m, constraints, r->id);

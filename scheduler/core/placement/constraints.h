@@ -17,18 +17,20 @@
 #include "job/counts.h"
 #include "job/feature.h"
 #include "job/hosts.h"
-#include "scheduler/core/supply/traffic.h"
 #include "scheduler/core/model/types.h"
+#include "scheduler/core/supply/egress.h"
 
 #define CONSTRAINTS_GPU_MIB_MAX (1LL << 24)
 #define INPUT_BYTES_MAX (1LL << 60)
-#define INPUT_PLACE_MAX (16 + CORE_NAME_MAX)
+#define INPUT_PROVIDER_MAX 16
+#define INPUT_PLACE_MAX (INPUT_PROVIDER_MAX + CORE_NAME_MAX)
 
-/* What it reads when it starts, and where that lies: in a region of a provider that
- * core_traffic_knows, or ("") where the checkpoint store is. */
+/* What it reads when it starts, and where that lies: in a region of a provider, or ("") where the
+ * checkpoint store is. */
 struct input {
-    char provider[TRAFFIC_PROVIDER_MAX], region[CORE_NAME_MAX];
-    int64_t bytes; /* 0: nothing that is known */
+    char provider[INPUT_PROVIDER_MAX], region[CORE_NAME_MAX];
+    int64_t bytes;        /* 0: nothing that is known */
+    struct egress egress; /* that provider's prices; in a model, else zeroed */
 };
 
 struct constraints {
@@ -47,8 +49,12 @@ struct constraints {
     struct input input;
 };
 
-/* aws/us-east-1, store. ERR_INVALID. */
-int input_read_place(const char *text, struct input *ret_input, struct err *e);
+/* "aws/us-east-1". False, with nothing set, if the text is not of this form. Whether the provider
+ * exists is not checked: the core knows none. */
+bool input_split_place(
+    const char *text, char ret_provider[INPUT_PROVIDER_MAX], char ret_region[CORE_NAME_MAX]);
+/* The same, or "store": then both are "". */
+bool input_parse_place(const char *text, struct input *ret_input);
 void input_format_place(const struct input *in, char out[INPUT_PLACE_MAX]);
 
 /* ERR_INVALID names the part. "" asks for nothing. */

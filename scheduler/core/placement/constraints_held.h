@@ -12,6 +12,9 @@ struct model;
 struct shape;
 struct constraints;
 
+/* constraints_parse, with the prices of the place where the input lies. */
+int constraints_read(
+    const struct model *m, const char *text, struct constraints *ret_constraints, struct err *e);
 /* The number of what is asked for, which is one job's more; CONSTRAINTS_NONE: that is nothing. */
 int64_t constraints_hold(struct model *m, const struct constraints *x);
 void constraints_hold_again(struct model *m, int64_t id); /* by a job more */

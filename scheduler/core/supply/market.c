@@ -27,8 +27,6 @@
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/market.h"
 
-#include "scheduler/core/supply/traffic.h"
-
 #define HOUR_MS 3600000
 #define PRIOR_RECLAIMS_PER_HOUR 0.05
 #define PRIOR_HOURS 20.0
@@ -99,9 +97,9 @@ int64_t pool_input_uusd(const struct pool *p, const struct constraints *x)
         return 0;
     /* else what the pool takes for the store says it */
     bool has_place = p->row.elastic && in->provider[0];
-    return core_bytes_uusd(in->bytes,
-        has_place ? core_traffic_uusd_gib(in->provider, in->region, p->row.provider, p->row.region)
-                  : p->row.egress_uusd_gib);
+    return core_bytes_uusd(in->bytes, has_place ? egress_uusd_gib(&in->egress, in->provider,
+                                                      in->region, p->row.provider, p->row.region)
+                                                : p->row.egress_uusd_gib);
 }
 
 /* For how long a start of it serves: as far as its user says. */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Places of data as users write them, aws/us-east-1, and what it costs to send data between them:
+ * the forms are the core's, the providers and prices those of the catalogue.
+ */
+#ifndef BELAY_SCHEDULER_CONFIG_PLACE_H
+#define BELAY_SCHEDULER_CONFIG_PLACE_H
+
+#include "base/err.h"
+#include "scheduler/core/placement/constraints.h"
+#include "scheduler/core/supply/egress.h"
+
+/* Where a job's input lies: aws/us-east-1, or "store" for the place of the checkpoint store; sets
+ * only that of *ret_input. ERR_INVALID: another form, or a provider whose prices are unknown. */
+int place_read_input(const char *text, struct input *ret_input, struct err *e);
+
+/* The prices of a provider; zeros if they are unknown. The form of model_options.egress. */
+struct egress place_egress(const char *provider);
+
+/* Price of sending a GiB from the first place to the second; 0 if a provider is "" or unknown. */
+int64_t place_egress_uusd_gib(
+    const char *provider, const char *region, const char *to_provider, const char *to_region);
+
+#endif
