@@ -6,7 +6,8 @@
  */
 #include "base/mem.h"
 #include "fuzz/check.h"
-#include "scheduler/notify/notify_guard.h"
+#include "job/notify_address.h"
+#include "scheduler/config/notify_guard.h"
 #include "scheduler/notify/notify_seal.h"
 #include <netinet/in.h>
 #include <stdint.h>

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "ckpt/workdir.h"
 #include "job/attributes.h"
+#include "job/notify_address.h"
 #include "job/spec_json.h"
 #include "scheduler/config/place.h"
 #include "scheduler/core/queue/budget.h"

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/notify_address.h"
 #include "scheduler/notify/notifier.h"
 #include <stdlib.h>
 

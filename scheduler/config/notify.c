@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/notify/notify_text.h"
+#include "job/notify_address.h"
 #include <stdlib.h>
 #include <string.h>
 

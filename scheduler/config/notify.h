@@ -8,7 +8,7 @@
 
 #include "base/yaml.h"
 #include "scheduler/core/lifecycle/notify.h"
-#include "scheduler/notify/notify_guard.h"
+#include "scheduler/config/notify_guard.h"
 
 struct config_hook {
     char *url, *url_file; /* exactly one is set; the other is NULL */

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/core/model/types.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "ckpt/crypt.h"
-#include "scheduler/notify/notify_text.h"
+#include "job/notify_address.h"
 
 #define NOTIFY_SEALED "sealed:"
 #define NOTIFY_SEALED_MAX (8 + NOTIFY_HOST_MAX + 2 * (NOTIFY_URL_MAX + CRYPT_MORE))

@@ -3,9 +3,10 @@
  * Notices: addresses and URLs that users give, what is sent, where belayd may connect to, what is
  * stored.
  */
-#include "scheduler/notify/notify_guard.h"
+#include "scheduler/config/notify_guard.h"
 #include "scheduler/notify/notify_seal.h"
 #include "scheduler/notify/notify_text.h"
+#include "job/notify_address.h"
 
 #include "base/str.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/notify/notify_guard.h"
+#include "scheduler/config/notify_guard.h"
 
 #include "base/str.h"
 #include <arpa/inet.h>

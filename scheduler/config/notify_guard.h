@@ -4,8 +4,8 @@
  * machine, or for the machines of a cloud, must not be reachable for every user who may submit.
  * Checked when the connection is made, so that a name cannot resolve differently afterwards. Pure.
  */
-#ifndef BELAY_SCHEDULER_NOTIFY_NOTIFY_GUARD_H
-#define BELAY_SCHEDULER_NOTIFY_NOTIFY_GUARD_H
+#ifndef BELAY_SCHEDULER_CONFIG_NOTIFY_GUARD_H
+#define BELAY_SCHEDULER_CONFIG_NOTIFY_GUARD_H
 
 #include "base/err.h"
 #include <stdbool.h>
