@@ -98,6 +98,37 @@ static void a_waiting_job_runs_where_it_fits_by_then(void **state)
     lab_deinit(&l);
 }
 
+static void the_history_says_of_each_option_what_it_is_now(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    const int64_t j = lab_submit_cpus(&l, 8);
+    struct job_row to = lab_job(3);
+    to.spec.time_limit_ms = 2 * HOUR_MS;
+    to.spec.nice = 5;
+    to.spec.deadline_ms = l.now.wall.ms + 9 * HOUR_MS;
+    to.spec.begin_at.ms = l.now.wall.ms + HOUR_MS;
+    to.spec.max_uusd = 1250000;
+    to.spec.market = WISH_ON_DEMAND;
+    to.spec.nodes = 4;
+    to.spec.on_loss = LOSS_WAIT;
+    const uint64_t fields = BIT(TIME_LIMIT) | BIT(NICE) | BIT(DEADLINE) | BIT(BEGIN) |
+                            BIT(MAX_USD) | BIT(MAX_USD_H) | BIT(MARKET) | BIT(POOL) | BIT(TEAM) |
+                            BIT(WINDOW) | BIT(NODES) | BIT(ON_LOSS);
+    change(&l, j, fields, to);
+    lab_take(&l);
+    assert_string_equal(lab_history(&l, "updated")->text,
+        "ann changed it: time_limit_ms 2h00m, nice 5, deadline_at_ms, max_uusd $1.25, "
+        "max_uusd_per_hour none, pool any, market on-demand, team ann, begin_at_ms, window none, "
+        "nodes 4, on_loss wait");
+    change(&l, j, BIT(TIME_LIMIT) | BIT(DEADLINE), lab_job(3));
+    lab_take(&l);
+    assert_string_equal(
+        lab_history(&l, "updated")->text, "ann changed it: time_limit_ms none, deadline_at_ms");
+    lab_deinit(&l);
+}
+
 static void it_keeps_its_place_among_those_that_ask_for_the_same(void **state)
 {
     (void)state;
@@ -939,6 +970,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_waiting_job_runs_where_it_fits_by_then),
+        cmocka_unit_test(the_history_says_of_each_option_what_it_is_now),
         cmocka_unit_test(it_keeps_its_place_among_those_that_ask_for_the_same),
         cmocka_unit_test(all_of_it_changes_or_nothing),
         cmocka_unit_test(what_runs_changes_in_what_does_not_touch_its_place),

@@ -109,69 +109,43 @@ static int check_fields(const struct job *j, uint64_t fields, struct err *e)
 
 /* ---- what it becomes ---- */
 
-/* How the history shows a member. */
-enum shown_as { AS_NAME_ONLY, AS_TEXT, AS_WORD, AS_YES_NO, AS_INT32, AS_INT64, AS_TIME, AS_USD };
+/* How the history shows a member of struct constraints. */
+enum shown_as { AS_NAME_ONLY, AS_TEXT, AS_YES_NO, AS_INT64 };
 
-/* Where a field is in struct job_row, or in struct constraints; a new value is copied whole. */
+/* Where a field is in struct constraints; a new value is copied whole. Those of a spec are rows of
+ * job_attributes. */
 struct member {
     enum job_field field;
-    bool in_constraints;
-    size_t at, size; /* size 0: not copied, it has a rule of its own */
+    size_t at, size;
     enum shown_as as;
     size_t shown_at;
-    const char *none;         /* AS_TEXT, AS_TIME, AS_USD: in place of "" and 0 */
-    const char *const *words; /* AS_WORD */
+    const char *none; /* AS_TEXT: shown instead of "" */
 };
-#define SIZE_OF(type, member) sizeof(((struct type *)NULL)->member)
-#define ROW(f, m, as, ...)                                                                         \
+#define OF_CONSTRAINTS(f, m, as, shown, none)                                                      \
     {                                                                                              \
-        UPDATE_##f, false, offsetof(struct job_row, spec.m), SIZE_OF(job_row, spec.m), as,         \
-            offsetof(struct job_row, spec.m), __VA_ARGS__                                          \
-    }
-#define constraints(f, m, as, shown, ...)                                                          \
-    {                                                                                              \
-        UPDATE_##f, true, offsetof(struct constraints, m), SIZE_OF(constraints, m), as,            \
-            offsetof(struct constraints, shown), __VA_ARGS__                                       \
+        UPDATE_##f, offsetof(struct constraints, m), sizeof(((struct constraints *)NULL)->m), as,  \
+            offsetof(struct constraints, shown), none                                              \
     }
 static const struct member members[] = {
-    ROW(NAME, name, AS_TEXT, ""),
-    ROW(POOL, pool, AS_TEXT, "any"),
-    ROW(WINDOW, window, AS_TEXT, "none"),
-    ROW(TEAM, team, AS_TEXT, ""),
-    ROW(QOS, qos, AS_TEXT, "none"),
-    ROW(TIME_LIMIT, time_limit_ms, AS_TIME, "none"),
-    ROW(NICE, nice, AS_INT32, NULL),
-    ROW(DEADLINE, deadline_ms, AS_NAME_ONLY, NULL),
-    ROW(WORK, work_ms, AS_NAME_ONLY, NULL),
-    ROW(MAX_USD, max_uusd, AS_USD, "none"),
-    ROW(MAX_USD_H, max_uusd_h, AS_USD, "none"),
-    ROW(MARKET, market, AS_WORD, NULL, market_wish_names),
-    ROW(BEGIN, begin_at, AS_NAME_ONLY, NULL),
-    ROW(DEPENDS, depends_any, AS_NAME_ONLY, NULL),
-    ROW(CPUS, need.cpus, AS_INT32, NULL),
-    ROW(MEMORY, need.memory_mib, AS_INT64, NULL),
-    ROW(GPUS, need.gpus, AS_INT32, NULL),
-    ROW(ON_LOSS, on_loss, AS_WORD, NULL, gang_loss_names),
-    {UPDATE_NODES, false, 0, 0, AS_INT32, offsetof(struct job_row, spec.nodes), NULL, NULL},
-    constraints(GPU_MODEL, gpu.model, AS_TEXT, gpu.model, "any"),
-    constraints(GPU_MEMORY, gpu.memory_mib, AS_INT64, gpu.memory_mib, NULL),
-    constraints(CONSTRAINT, constraint, AS_TEXT, constraint.text, "none"),
-    constraints(RESOURCES, resources, AS_NAME_ONLY, resources, NULL),
-    constraints(LICENCES, licences, AS_NAME_ONLY, licences, NULL),
-    constraints(EXCLUSIVE, exclusive, AS_YES_NO, exclusive, NULL),
-    constraints(NODELIST, nodes, AS_TEXT, nodes, "any"),
-    constraints(EXCLUDE, exclude, AS_TEXT, exclude, "none"),
-    constraints(INPUT, input, AS_INT64, input.bytes, NULL),
+    OF_CONSTRAINTS(GPU_MODEL, gpu.model, AS_TEXT, gpu.model, "any"),
+    OF_CONSTRAINTS(GPU_MEMORY, gpu.memory_mib, AS_INT64, gpu.memory_mib, NULL),
+    OF_CONSTRAINTS(CONSTRAINT, constraint, AS_TEXT, constraint.text, "none"),
+    OF_CONSTRAINTS(RESOURCES, resources, AS_NAME_ONLY, resources, NULL),
+    OF_CONSTRAINTS(LICENCES, licences, AS_NAME_ONLY, licences, NULL),
+    OF_CONSTRAINTS(EXCLUSIVE, exclusive, AS_YES_NO, exclusive, NULL),
+    OF_CONSTRAINTS(NODELIST, nodes, AS_TEXT, nodes, "any"),
+    OF_CONSTRAINTS(EXCLUDE, exclude, AS_TEXT, exclude, "none"),
+    OF_CONSTRAINTS(INPUT, input, AS_INT64, input.bytes, NULL),
 };
 #define N_MEMBERS (sizeof(members) / sizeof(members[0]))
 
-/* The members of a row, or of constraints, that fields name. */
-static void take(void *into, const void *from, bool constraints, uint64_t fields)
+/* Copies the members of a spec that fields name. */
+static void take_spec(struct job_spec *into, const struct job_spec *from, uint64_t fields)
 {
-    for (size_t i = 0; i < N_MEMBERS; i++) {
-        const struct member *m = &members[i];
-        if (m->in_constraints == constraints && (fields & UPDATE_BIT(m->field)))
-            memcpy((char *)into + m->at, (const char *)from + m->at, m->size);
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        if (a->field != JOB_FIELD_NONE && (fields & UPDATE_BIT(a->field)))
+            memcpy((char *)into + a->at, (const char *)from + a->at, a->size);
     }
 }
 
@@ -193,7 +167,10 @@ static int take_constraints(
     if (rc)
         return rc;
     w->constraints = old ? *old : (struct constraints){0};
-    take(&w->constraints, &to, true, fields);
+    for (size_t i = 0; i < N_MEMBERS; i++)
+        if (fields & UPDATE_BIT(members[i].field))
+            memcpy((char *)&w->constraints + members[i].at, (const char *)&to + members[i].at,
+                members[i].size);
     return 0;
 }
 
@@ -225,7 +202,7 @@ static int check_order(const struct model *m, struct wanted *w, uint64_t fields,
         own.spec.qos[0] = '\0';
     int rc = order_resolve(model_order(m), &own, e);
     if (!rc)
-        take(&w->row, &own, false, fields & (BIT(TEAM) | BIT(QOS)));
+        take_spec(&w->row.spec, &own.spec, fields & (BIT(TEAM) | BIT(QOS)));
     return rc;
 }
 
@@ -277,7 +254,7 @@ static int check(const struct model *m, const struct event *ev, const struct job
     if (rc)
         return rc;
     *w = (struct wanted){.row = j->row};
-    take(&w->row, ev->update.to, false, fields);
+    take_spec(&w->row.spec, &ev->update.to->spec, fields);
     if (fields & BIT(NODES))
         take_nodes(&w->row, ev->update.to);
     if (fields & BIT(FINISH))
@@ -421,32 +398,70 @@ static void change_running(
 
 /* ---- for people ---- */
 
-/* What a member is now, for the history: " 4", "" of one that is named only. */
-static void member_text(const struct member *m, const struct wanted *w, char *out, size_t size)
+/* Writes what a member of constraints is now, for the history: " 4"; "" if only its name is
+ * shown. */
+static void member_text(const struct member *m, const struct constraints *x, char *out, size_t size)
 {
-    const char *at =
-        (m->in_constraints ? (const char *)&w->constraints : (const char *)&w->row) + m->shown_at;
-    int64_t number = 0;
-    char limit[32];
-    if (m->as == AS_INT64 || m->as == AS_TIME || m->as == AS_USD)
-        memcpy(&number, at, sizeof number);
-    else if (m->as == AS_INT32 || m->as == AS_WORD)
-        number = *(const int32_t *)(const void *)at;
-    if ((m->as == AS_TEXT && !at[0]) || ((m->as == AS_TIME || m->as == AS_USD) && number <= 0))
-        text_format(out, size, " %s", m->none);
-    else if (m->as == AS_TEXT)
-        text_format(out, size, " %s", at);
-    else if (m->as == AS_WORD)
-        text_format(out, size, " %s", m->words[number]);
-    else if (m->as == AS_YES_NO)
+    const char *at = (const char *)x + m->shown_at;
+    int64_t number;
+    switch (m->as) {
+    case AS_NAME_ONLY:
+        break;
+    case AS_TEXT:
+        text_format(out, size, " %s", at[0] ? at : m->none);
+        break;
+    case AS_YES_NO:
         text_format(out, size, " %s", *(const bool *)at ? "yes" : "no");
-    else if (m->as == AS_TIME) {
+        break;
+    case AS_INT64:
+        memcpy(&number, at, sizeof number);
+        text_format(out, size, " %" PRId64, number);
+        break;
+    }
+}
+
+/* Does the same for a member of the spec. Moments and durations without a word for their default
+ * are only named. */
+static void spec_text(
+    const struct job_attribute *a, const struct job_spec *s, char *out, size_t size)
+{
+    const char *at = (const char *)s + a->at, *none = a->none ? a->none : "none";
+    int64_t number = 0;
+    int32_t small = 0;
+    char limit[32];
+    if (a->held == JOB_HELD_INT64)
+        memcpy(&number, at, sizeof number);
+    else if (a->held == JOB_HELD_INT32 || a->held == JOB_HELD_WORD)
+        memcpy(&small, at, sizeof small);
+    number += small;
+    if (a->held == JOB_HELD_TEXT)
+        text_format(out, size, " %s", at[0] ? at : none);
+    else if (a->held == JOB_HELD_WORD)
+        text_format(out, size, " %s", a->words[number]);
+    else if ((a->held != JOB_HELD_INT32 && a->held != JOB_HELD_INT64) ||
+             (a->unit == JOB_UNIT_MS && !a->none))
+        return;
+    else if ((a->unit == JOB_UNIT_MS || a->unit == JOB_UNIT_UUSD) && number <= 0)
+        text_format(out, size, " %s", none);
+    else if (a->unit == JOB_UNIT_MS) {
         time_format_duration(number, limit, sizeof limit);
         text_format(out, size, " %s", limit);
-    } else if (m->as == AS_USD)
+    } else if (a->unit == JOB_UNIT_UUSD)
         text_format(out, size, " $%.2f", (double)number / 1e6);
-    else if (m->as != AS_NAME_ONLY && number >= 0)
+    else if (number >= 0)
         text_format(out, size, " %" PRId64, number);
+}
+
+/* Writes what the field is now; "" if there is nothing but its name. */
+static void field_text(enum job_field field, const struct wanted *w, char *out, size_t size)
+{
+    for (size_t i = 0; i < N_MEMBERS; i++)
+        if (members[i].field == field)
+            member_text(&members[i], &w->constraints, out, size);
+    for (size_t i = 0; i < job_attributes_count; i++)
+        if (job_attributes[i].field == field && job_attributes[i].size > 0 &&
+            !(job_attributes[i].masks & JOB_ALIAS))
+            spec_text(&job_attributes[i], &w->row.spec, out, size);
 }
 
 /* "url https://example.org/run/7": of options that are only stored. */
@@ -481,9 +496,7 @@ static void describe(const struct event *ev, const struct wanted *w, char out[CO
             describe_document(ev->update.document, out);
             continue;
         }
-        for (size_t i = 0; i < N_MEMBERS; i++)
-            if (members[i].field == (enum job_field)k)
-                member_text(&members[i], w, value, sizeof value);
+        field_text((enum job_field)k, w, value, sizeof value);
         if (k == UPDATE_AT_ONCE)
             text_format(value, sizeof value, " %" PRId32, ev->update.at_once);
         else if (k == UPDATE_DEPENDS)
