@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays that follow others (AFTERCORR): each task waits until the task of the other array with its
- * index has succeeded.
+ * Arrays with task-by-task dependencies (AFTERCORR): each task waits until the task of the other
+ * array with its index has succeeded.
  *
- * A task that has not begun has no row, so what it waits for is told by bits: of who is followed,
- * which of its tasks have succeeded; of who follows, which of those that have not begun need not
- * wait any more (ready), and which would for ever (never). The end of a task costs what follows its
- * array and nothing else. While one is ready the array stands in the queue, with as many places as
- * are ready. Those that are never are given up by a decision, as jobs are whose dependencies cannot
- * come true.
+ * Tasks that have not begun have no row, so their state is kept in bit sets. The array depended on
+ * has the set of its succeeded tasks. The dependent array has two sets of tasks that have not
+ * begun: `ready`, whose dependencies are met, and `never`, whose dependencies can never be met. The
+ * end of a task costs only as much as its array has dependents. The array is queued while tasks are
+ * ready, with as many places. Tasks in `never` are given up by a decision, like jobs with
+ * unsatisfiable dependencies.
  *
- * Nothing of this is stored but the dependency: a task that has begun has a row, which says how it
- * ended (model_load_task_end). Once all who are followed have ended and nobody is to be given up,
- * nothing is left to wait for, and the array is as any other.
+ * Only the dependency itself is stored: a task that has begun has a row with its end
+ * (model_load_task_end). When all arrays depended on have ended and no task remains to be given up,
+ * the dependencies are removed and the array is an ordinary one.
  */
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/model_access.h"
@@ -30,9 +30,9 @@ bool array_follows(const struct job *j)
     return first && LIST_ENTRY(first, struct dependency, of_job)->row.kind == DEPEND_AFTERCORR;
 }
 
-/* ---- who is followed ---- */
+/* ---- the array depended on ---- */
 
-/* Its tasks: those that have succeeded, and those that may still. */
+/* Its tasks: succeeded ones, and ones that may still succeed. */
 struct followed {
     struct ranges all;
     struct bits done, open;
@@ -66,7 +66,7 @@ static void look_at_live(const struct job *on, struct followed *ret)
     add_all(&ret->done, &a->done);
 }
 
-/* All the tasks of an array that is not in the model: stored, or it has ended in this tick. */
+/* Tasks of an array that is not in the model: from the database, or it ended in this tick. */
 static bool tasks_of(const struct model *m, const struct depend_ask *a, struct ranges *ret_all)
 {
     struct err unused;
@@ -95,7 +95,7 @@ static int no_array(const struct depend_ask *a, struct err *e)
         a->on, a->on, a->on);
 }
 
-/* The caller's to deinit if it succeeds. */
+/* On success the caller deinits the result. */
 static int look(
     const struct model *m, const struct depend_ask *a, struct followed *ret, struct err *e)
 {
@@ -124,7 +124,7 @@ static int look(
     return 0;
 }
 
-/* ---- at the submit ---- */
+/* ---- submit ---- */
 
 static int check_tasks(
     const struct followed *f, const struct ranges *tasks, int64_t on, struct err *e)
@@ -191,7 +191,7 @@ static void begin_to_follow(struct array *a)
             a->n_ready += !bits_has(&a->gone, i) && bits_set(&a->ready, i);
 }
 
-/* True: some of those that are left wait, or are to be given up. */
+/* True if some of the tasks left must wait or be given up. */
 static bool follow(struct array *a, const struct followed *f)
 {
     bool all = true;
@@ -211,7 +211,7 @@ bool array_dependencies_attach(struct model *m, struct job *j, const struct depe
 {
     struct job *on = model_job(m, a->on);
     struct followed f;
-    struct err seen; /* by array_dependencies_check */
+    struct err seen; /* checked by array_dependencies_check */
     if (look(m, a, &f, &seen) != 0)
         return false;
     bool waits = follow(j->array, &f);
@@ -223,7 +223,7 @@ bool array_dependencies_attach(struct model *m, struct job *j, const struct depe
     return waits;
 }
 
-/* ---- as time goes on ---- */
+/* ---- events ---- */
 
 static bool is_ready(const struct job *j, int32_t index)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays: one row in the queue for all tasks that have not begun. Each decision to place one makes
- * it a job, with a row and a number of its own, which is retried, saved and billed as any other is;
- * the array counts those that live, so that no more do than may, and those that have ended, so that
- * it knows when it has.
+ * Arrays: one queue row for all tasks that have not begun. The decision to place a task makes it a
+ * job with a row and an id of its own, which is retried, saved and billed like any job. The array
+ * counts live tasks, to enforce their maximum number, and ended ones, to detect its own end.
  *
- * Where tasks wait for those of another array (array_dependencies.c) they begin in any order. What
- * is left is stored in PIECES_MAX pieces at most, so that users can cancel some of it: beyond that
- * a task that begins stays in it, and is known to be gone by its row.
+ * With task-by-task dependencies (array_dependencies.c) tasks begin in any order. The remaining
+ * indices are stored as at most PIECES_MAX ranges, with room for user cancellations. Beyond that, a
+ * task that begins stays in `left` and is excluded by its row.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/jobs.h"
@@ -30,7 +29,7 @@
 #include <stdlib.h>
 
 #define PIECES_MAX (RANGES_MAX / 2)
-#define GIVE_UP_MAX 1000 /* rows in one decision */
+#define GIVE_UP_MAX 1000 /* rows per decision */
 
 bool array_is_full(const struct job *j)
 {
@@ -107,9 +106,9 @@ void array_free(struct job *j)
     j->array = NULL;
 }
 
-/* ---- what is left ---- */
+/* ---- remaining tasks ---- */
 
-/* No piece begins or ends with one that is gone. */
+/* No range begins or ends with a task that is gone. */
 static void trim(struct array *a)
 {
     for (int k = 0; a->n_gone > 0 && k < a->left.n;) {
@@ -148,7 +147,7 @@ static int64_t prune_bits(struct bits *b, const struct ranges *left)
     return n;
 }
 
-/* Some are no more in left. */
+/* Updates `left` after tasks were removed. */
 static void prune(struct array *a)
 {
     a->n_gone -= prune_bits(&a->gone, &a->left);
@@ -167,7 +166,7 @@ void array_load_begun(struct job *j, int32_t index)
 
 /* ---- tasks ---- */
 
-/* What it is and needs is the array's; what becomes of it is its own. */
+/* Definition and demands are the array's; the state is the task's own. */
 static struct job *task_create(struct model *m, const struct job *parent, int32_t index)
 {
     struct job *t = model_alloc_job(m);
@@ -186,7 +185,7 @@ static struct job *task_create(struct model *m, const struct job *parent, int32_
     return t;
 }
 
-/* It is a job of its own from now on. */
+/* Makes the task a job of its own. */
 static struct job *split_off(struct model *m, struct job *j, int32_t index)
 {
     struct job *t = task_create(m, j, index);
@@ -203,7 +202,7 @@ struct job *array_begin(struct model *m, struct job *j, struct stamp now)
 {
     const struct array *a = j->array;
     if (j->shape->claims == 0)
-        reserve_drop(m, j->shape); /* it has a place now; the next task may need another */
+        reserve_drop(m, j->shape); /* it is placed now; the next task may need other nodes */
     struct job *t =
         split_off(m, j, array_follows(j) ? bits_next(&a->ready, 0) : ranges_first(&a->left));
     array_write(m, j->array);
@@ -275,7 +274,7 @@ void array_task_ended(struct model *m, struct job *task, struct stamp now)
     array_settle(m, j, now);
 }
 
-/* n of those in left never will begin. */
+/* Counts n of the tasks in `left` as ended without a start. */
 static void dropped(struct model *m, struct job *j, int64_t n, enum end_kind end, struct stamp now)
 {
     struct array *a = j->array;
@@ -311,8 +310,8 @@ static bool may_succeed(const struct job *array, int32_t index)
            array_task(array, index);
 }
 
-/* What it waits for that can never come true: on one that goes on, if there is such; else on one
- * that is over. */
+/* The unsatisfiable dependency of a task: on an array that still runs, if there is one; else on one
+ * that ended. */
 static struct depend_text why_never(const struct job *j, int32_t index)
 {
     int64_t on = CORE_ID_NONE;
@@ -335,8 +334,8 @@ static void give_up(struct model *m, struct job *j, int32_t index, struct stamp 
     job_finish(m, t, now);
 }
 
-/* Without a row each, as those that are cancelled before they begin. False: what is left would be
- * too many pieces. */
+/* Without a row per task, as for tasks cancelled before they begin. False: the rest would have too
+ * many ranges. */
 static bool give_up_many(struct model *m, struct job *j, struct stamp now)
 {
     struct array *a = j->array;
@@ -355,7 +354,7 @@ static bool give_up_many(struct model *m, struct job *j, struct stamp now)
 void array_give_up(struct model *m, struct job *j, struct stamp now)
 {
     struct array *a = j->array;
-    a->n_tasks++; /* it stays until all of them are seen */
+    a->n_tasks++; /* keeps the array until all are handled */
     if (a->n_never <= GIVE_UP_MAX || !give_up_many(m, j, now)) {
         int n = 0;
         for (int32_t i = bits_next(&a->never, 0); i < a->never.n && n < GIVE_UP_MAX;

@@ -1,36 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Budgets: what jobs that match may cost in a period, and what becomes of them at the limit. PURE.
+ * Budgets: what matching jobs may cost in a period, and what happens at the limit. PURE.
  *
- * What a job is expected to cost until it ends (by its time limit; without one as long as the
- * longest of the jobs of its name, or its user's, that ran lately; an hour where nobody knows), or
- * until the period does, is set aside when it is placed, and given back as far as it costs less. So
- * what is spent and what is set aside together decide what may begin:
+ * At placement, the expected cost of a job up to its end, or up to the end of the period, is
+ * reserved (set aside); what it does not use is released. The expected run time is the job's time
+ * limit; without one that of the longest recent job of its name, or of its user; else one hour.
+ * Spent plus reserved cost decides which jobs may start:
  *
- *      alert      everything; it is only told when a part of it is spent
- *      stop-new   what fits into what is left with all that it is expected to cost. What runs goes
- *                 on
- *      park       likewise; but of a job that can be saved and stopped at any time only the next
- *                 BUDGET_SLICE_MS are set aside. Shortly before all is spent those that run are
- *                 saved and stopped, so early that their last save is paid; nothing begins until
- *                 the next period, or until there is more. A job that cannot be saved (no method,
- *                 --no-requeue) is not stopped: all that it is expected to cost stays set aside for
- *                 it
+ *     alert      All jobs start. Spent thresholds are notified.
+ *     stop-new   A job starts if its whole expected cost fits into the rest. Running jobs continue.
+ *     park       As stop-new, but for a job that can be saved and stopped at any time only the next
+ *                BUDGET_SLICE_MS are reserved. Before the budget is exhausted the running jobs are
+ *                saved and stopped, early enough to pay for their last save. No job starts until
+ *                the next period or until the budget grows. A job that cannot be saved (no method,
+ *                --no-requeue) is not stopped: its whole expected cost stays reserved.
  *
- * On machines that cost nothing jobs run whatever the rest costs. What counts is the time of jobs:
- * that of machines that boot, or that nobody uses, is no job's.
+ * On machines without cost jobs run regardless of the rest. Only the time of jobs counts, not that
+ * of booting or idle machines.
  *
- * How much more than the cap a period may cost:
- *      park       sum over jobs that are stopped of price * (what their saves and stops take - what
- *                 was allowed for them: half a minute and twice their last save), where that is
- *                 more than 0; of those that are not stopped as below
- *      stop-new   sum over jobs that run of price * (how long they run - how long they were
- *                 expected to), where that is more than 0: 0 where all have time limits
- *   and by how much prices have risen for what runs, until the next save where it is park; the time
- *   that nodes of a gang have stood empty before it was complete; and what is told late of
- *   launches.
+ * Bound on the overrun of a period:
+ *     park       sum over stopped jobs of price * max(0, duration of their saves and stops -
+ *                allowance of half a minute and twice their last save); for jobs that are not
+ *                stopped as stop-new
+ *     stop-new   sum over running jobs of price * max(0, run time - expected run time); 0 if all
+ *                have time limits
+ *  plus price increases of running machines (with park until the next save), the time for which
+ *  nodes of a gang were empty before it was complete, and launches that are reported late.
  *
- * A job's own cap (--max-usd) is a budget of one job without a period, that parks it.
+ * A job's own cap (--max-usd) is a budget of one job without a period, with action park.
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_BUDGET_H
 #define BELAY_SCHEDULER_CORE_QUEUE_BUDGET_H
@@ -53,47 +50,48 @@ struct budget_label {
     char name[CORE_NAME_MAX], value[CORE_TEXT_MAX];
 };
 
-/* As the configuration has it. What is "" matches all. */
+/* As configured. "" matches all. */
 struct budget_options {
     char name[CORE_NAME_MAX];
-    char team[CORE_NAME_MAX]; /* the label of that name, or without one whose share the job uses */
+    /* the label `team`, or without one the team that the job belongs to */
+    char team[CORE_NAME_MAX];
     char user[CORE_NAME_MAX];
-    char pool[CORE_NAME_MAX];                      /* that it runs in */
-    char job[CORE_NAME_MAX];                       /* its name */
-    struct budget_label labels[BUDGET_LABELS_MAX]; /* all of them */
+    char pool[CORE_NAME_MAX];                      /* the pool that the job runs in */
+    char job[CORE_NAME_MAX];                       /* the job's name */
+    struct budget_label labels[BUDGET_LABELS_MAX]; /* all must match */
     size_t n_labels;
     enum budget_period period;
-    /* BUDGET_WINDOW: each time that it is open; at other times nothing counts */
+    /* BUDGET_WINDOW: a period is one opening of the window; at other times no cost counts. */
     const struct window *window;
-    const struct time_zone *zone; /* of days and months; hours are those of UTC */
+    const struct time_zone *zone; /* of days and months; hours are in UTC */
     int64_t cap_uusd;
     enum budget_action at_limit;
-    int32_t alert_pct[BUDGET_ALERTS_MAX]; /* > 0, ascending: told once a period each */
+    int32_t alert_pct[BUDGET_ALERTS_MAX]; /* > 0, ascending; each notified once per period */
     size_t n_alerts;
-    int32_t n_mails; /* to so many addresses, which are not the core's matter */
+    int32_t n_mails; /* number of mail addresses; the core does not have the addresses */
 };
 
-/* Of the period that at is in: true, and from when to when that is; false: at is in none, and the
- * next begins at *ret_until (WALL_NONE: never). The begin of a window's is not known: *ret_since is
- * at. */
+/* Period that contains `at`: true with its bounds. False if there is none; the next begins at
+ * *ret_until (WALL_NONE: never). The begin of a window's opening is unknown: *ret_since is `at`
+ * then. */
 bool budget_period_at(
     const struct budget_options *o, struct wall at, struct wall *ret_since, struct wall *ret_until);
 
-/* What it counts, in words that are the same exactly if it counts the same. */
+/* Text of what it counts: equal texts exactly if the same jobs and periods count. */
 void budget_about(const struct budget_options *o, char out[BUDGET_ABOUT_MAX]);
 
-/* What a user is shown of one, as of now. */
+/* Current state of a budget, for users. */
 struct budget_view {
     const struct budget_options *options; /* borrowed for the model's life */
-    bool is_open;                         /* the period; false: a window's, between two of them */
-    bool is_closed;                       /* nothing may begin in this period any more */
-    /* of the period; not open: until: when it opens. WALL_NONE: not known, or never */
+    bool is_open;                         /* in a period; false: between two openings of a window */
+    bool is_closed;                       /* exhausted for this period: no further job starts */
+    /* Of the period; if not open, until is the next opening. WALL_NONE: unknown, or never. */
     struct wall since, until;
     int64_t spent_uusd;
-    int64_t aside_uusd; /* what is set aside for what runs, beside what that has cost */
-    int64_t uusd_h;     /* what runs costs an hour */
-    int64_t jobs;       /* that run */
-    int32_t told_pct;   /* the highest part that was told of; 0 */
+    int64_t aside_uusd; /* reserved for running jobs, beyond their cost so far */
+    int64_t uusd_h;     /* hourly cost of running jobs */
+    int64_t jobs;       /* running jobs */
+    int32_t told_pct;   /* highest notified threshold; 0 = none */
 };
 
 struct model;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From when to when a budget's periods are, by the clocks of its zone, and what one is about in
- * words.
+ * Bounds of budget periods in their time zone, and the text of what a budget counts.
  */
 #include "scheduler/core/queue/budget.h"
 #include "scheduler/core/model/state.h"
@@ -22,7 +21,7 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Days since 1970 of the first of a month, months counted since year 0: civil years begin in March,
+/* Days since 1970 of the first of a month. Months count from year 0; computed years begin in March,
  * so that leap days come last. */
 static int64_t day_of_month(int64_t month)
 {
@@ -31,10 +30,10 @@ static int64_t day_of_month(int64_t month)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * m + 2) / 5 - 719468;
 }
 
-/* The month, likewise, that a day is in. */
+/* The month, counted likewise, that contains a day. */
 static int64_t month_of_day(int64_t day)
 {
-    int64_t month = floor_div(day * 12 * 400, 146097) + 1970 * 12; /* right, or one off */
+    int64_t month = floor_div(day * 12 * 400, 146097) + 1970 * 12; /* exact, or off by one */
     while (day_of_month(month) > day)
         month--;
     while (day_of_month(month + 1) <= day)

@@ -3,20 +3,19 @@
  * See budget.h.
  *
  * Invariants.
- *  1. A rank that runs has a stake in each budget that its job and its pool match, and in the job's
- *     own cap. What a budget has spent is its row's booked sum (what has ended, and what the store
- *     has kept) and what its stakes have cost until now; at the begin of a period that sum is less
- *     than nothing by what those that run have cost by then. So nothing has to be stored while
- *     ranks run, and a restart comes to the same.
- *  2. Nothing is placed for which there is not enough left: `committed` holds what ended, and for
- *     each stake the most that it may yet come to, with what reading its input costs until it has
- *     started. It is worked out anew when a budget is looked at (EV_BUDGET), and kept up between
- *     two looks as ranks come and go.
- *  3. The moments to look at are known: the end of the period, when a part that is to be told of
- *     will be spent, when those that can be saved have to be, and when a stake will have cost what
- *     was set aside for it. Each look is exact; what is due between two is reckoned by what runs
- *     costs an hour, so that the work does not grow with how many run.
- *  4. Each part is told once a period: the row says which, in the transaction of the letters.
+ *  1. A running rank has a stake in each budget that its job and pool match, and in its job's own
+ *     cap. Spent cost is the row's booked sum (ended ranks, and storage) plus the cost of its stakes
+ *     until now. At the begin of a period the booked sum is negative by the cost so far of running
+ *     ranks. Therefore nothing is stored while ranks run, and a restart computes the same sums.
+ *  2. No job is placed without enough rest. `committed` is the cost of what ended plus the maximum
+ *     cost of each stake, including the read of its input until it has started. It is recomputed
+ *     when the budget is examined (EV_BUDGET) and updated as ranks come and go in between.
+ *  3. The next examination is scheduled for the earliest of: the end of the period, the next
+ *     threshold spent, the last moment to save the jobs to be parked, and the first stake to use up
+ *     its reservation. Examinations are exact; the time of the next is extrapolated from the hourly
+ *     cost, so the work does not grow with the number of running ranks.
+ *  4. Each threshold is notified once per period: the row records it, in the same transaction as
+ *     the notifications.
  */
 #include "scheduler/core/forecast/job_runtimes.h"
 #include "scheduler/core/ledger/ledger.h"
@@ -39,24 +38,25 @@
 #include <stdlib.h>
 
 #define HOUR_MS 3600000LL
-#define LEAD_MS 30000LL   /* what stopping takes, and a save that nobody knows yet */
-#define EXPECT_MS HOUR_MS /* a job of which nobody knows how long it runs */
-/* how long jobs run is told apart to so many binary digits: kinds of demand stay few */
+#define LEAD_MS 30000LL   /* time for a stop, and for a save of unknown duration */
+#define EXPECT_MS HOUR_MS /* expected run time without any history */
+/* Significant binary digits of expected run times, which bounds the number of demand classes. */
 #define EXPECT_BITS 6
 #define EXPECT_MOST_MS (366 * 24 * HOUR_MS)
-#define LOOK_LEAST_MS 60000LL /* more is set aside at most so often ... */
-#define LOOK_MOST_MS 600000LL /* ... and nothing is reckoned for longer without a look */
+#define LOOK_LEAST_MS 60000LL /* minimum interval between increases of the reservation */
+#define LOOK_MOST_MS 600000LL /* maximum time that is extrapolated without an examination */
 
 struct stake {
     struct budget *budget;
     struct attempt *attempt;
-    int64_t most_uusd; /* that the rank may come to, from its placement on */
-    /* of these, what it is about to read; 0: it has started, and that is in what it has cost */
+    int64_t most_uusd; /* maximum cost of the rank, from its placement */
+    /* Part of most_uusd for the input still to be read; 0 after the start, when it is part of the
+     * actual cost. */
     int64_t input_uusd;
     struct link in_budget, of_attempt;
 };
 
-/* ---- which jobs ---- */
+/* ---- matching jobs ---- */
 
 static bool is_limiting(const struct budget *b)
 {
@@ -85,13 +85,13 @@ uint64_t budgets_of(const struct model *m, const struct job *j)
     return mask;
 }
 
-/* It can be saved and stopped at any time, and goes on later. */
+/* It can be saved and stopped at any time, and resumed later. */
 static bool can_park(const struct job_row *r)
 {
     return r->spec.method != CKPT_NONE && !retries_are_none(r);
 }
 
-/* From its placement to its end, at most, as far as is known. */
+/* Expected maximum time from placement to end. */
 static int64_t expected_ms(const struct model *m, const struct job *j)
 {
     int64_t least_ms = 0, most_ms = 0;
@@ -122,7 +122,7 @@ void budgets_describe(const struct model *m, const struct job *j, struct shape *
     want->expect_ms = queue_round_up(expected_ms(m, j), EXPECT_BITS);
 }
 
-/* ---- what may begin ---- */
+/* ---- admission ---- */
 
 static int64_t slice_ms(const struct shape *s)
 {
@@ -180,7 +180,7 @@ bool budgets_afford(const struct shape *s, const struct pool *p, int64_t uusd_h)
 
 /* ---- sums ---- */
 
-/* By then, of what it has cost since its placement. */
+/* Cost since its placement, up to a time. */
 static int64_t cost_by(const struct attempt *a, struct wall at)
 {
     int64_t uusd, unused;
@@ -195,19 +195,19 @@ static int64_t booked(const struct budget *b)
     return b->job ? b->job->row.cost_uusd : b->row.booked_uusd;
 }
 
-/* A job's own cap stops it whatever it loses by that. */
+/* A job's own cap stops it even if it cannot be saved. */
 static bool is_parked_by(const struct budget *b, const struct job *j)
 {
     return b->at_limit == BUDGET_PARK && (b->job || can_park(&j->row));
 }
 
-/* From the decision to its end; nothing where nothing is saved. */
+/* Time from the decision to the end; 0 if it is not saved. */
 static int64_t lead_ms(const struct job_row *r)
 {
     return r->spec.method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
 }
 
-/* For how long from now on money is to be set aside. */
+/* How long from now its cost is to be reserved. */
 static int64_t aside_ms(const struct model *m, const struct stake *s, struct wall now)
 {
     const struct budget *b = s->budget;
@@ -222,7 +222,7 @@ static int64_t aside_ms(const struct model *m, const struct stake *s, struct wal
                : ms;
 }
 
-/* As of now, with everything that its stakes are to it. */
+/* Recomputes the budget with all its stakes, as of now. */
 static void count(struct model *m, struct budget *b, struct stake *s, struct wall now)
 {
     const struct attempt *a = s->attempt;
@@ -262,7 +262,7 @@ static void advance(struct budget *b, struct wall now)
     b->at = now;
 }
 
-/* ---- when it is to be looked at ---- */
+/* ---- schedule of examinations ---- */
 
 static int compare_due(const void *key, const struct tree_link *l)
 {
@@ -273,7 +273,7 @@ static int compare_due(const void *key, const struct tree_link *l)
                    (b->job ? b->job->row.id : -1 - b->index));
 }
 
-/* When so much more will be spent; not before the next millisecond. */
+/* When this much more will be spent; at least one millisecond from now. */
 static int64_t after_ms(struct wall now, int64_t more_uusd, int64_t uusd_h)
 {
     if (uusd_h <= 0)
@@ -325,11 +325,11 @@ struct mono budgets_next(const struct model *m, struct stamp now, struct event *
     int64_t left = b->due.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_BUDGET,
         .budget = {.index = b->index, .job = b->job ? b->job->row.id : CORE_ID_NONE}};
-    /* the wall clock is looked at so often */
+    /* maximum interval between checks of the wall clock */
     return (struct mono){now.mono.ms + (left < 0 ? 0 : left > HOUR_MS ? HOUR_MS : left)};
 }
 
-/* There is more left than before: whom it was not enough for may run now. */
+/* The rest grew: jobs that it was too small for may start now. */
 static void grew(struct model *m, struct budget *b)
 {
     if (b->at_limit == BUDGET_ALERT)
@@ -396,7 +396,7 @@ static void stake_remove(struct model *m, struct stake *s, int64_t cost, struct 
     if (b->job)
         return;
     if (list_is_empty(&b->stakes))
-        look(m, b, now); /* it is exact, and costs nothing now */
+        look(m, b, now); /* exact and cheap here */
     refile(m, b);
 }
 
@@ -458,7 +458,7 @@ void budgets_ended(struct model *m, struct attempt *a, int64_t cost, struct wall
     if (job_side(j)->cap && list_is_empty(&job_side(j)->cap->stakes))
         cap_free(m, j);
     else if (job_side(j)->cap)
-        look_soon(m, job_side(j)->cap); /* what it has cost is in its row now */
+        look_soon(m, job_side(j)->cap); /* the row now has its cost */
 }
 
 void budgets_stored(struct model *m, struct job *j, uint64_t budgets, int64_t uusd)
@@ -472,7 +472,7 @@ void budgets_stored(struct model *m, struct job *j, uint64_t budgets, int64_t uu
         b->held += uusd;
         b->committed += uusd;
         touch_budget(m, b);
-        if (b->is_loaded) /* else it is looked at at once */
+        if (b->is_loaded) /* else it is examined at once */
             refile(m, b);
     }
     if (j && job_side(j)->cap)
@@ -517,7 +517,7 @@ void budgets_rejoin(struct model *m, struct job *j, struct wall now)
             struct budget *b = &m->queue.budgets[k];
             if (!(left >> k & 1) || !is_of_pool(b, a->node->pool))
                 continue;
-            int64_t before = cost_by(a, now); /* is not its matter */
+            int64_t before = cost_by(a, now); /* does not count for this budget */
             b->row.booked_uusd -= before;
             b->spent -= before;
             b->held -= before;
@@ -528,9 +528,9 @@ void budgets_rejoin(struct model *m, struct job *j, struct wall now)
     }
 }
 
-/* ---- the decision ---- */
+/* ---- EV_BUDGET ---- */
 
-/* Into the period that now is in. What runs has cost so much before it. */
+/* Enters the period that contains now. The cost so far of running ranks is excluded. */
 static void begin_period(struct model *m, struct budget *b, struct wall now)
 {
     struct wall since, until, unused, until_then;
@@ -595,7 +595,7 @@ static void park(struct model *m, struct budget *b, struct stamp now)
     }
 }
 
-/* It is told of the parts of the new sum. */
+/* Thresholds of the new cap are notified anew. */
 static void recap(struct model *m, struct budget *b)
 {
     b->is_recapped = false;
@@ -643,7 +643,7 @@ int apply_budget(
     return 0;
 }
 
-/* ---- life ---- */
+/* ---- load, attach, destroy ---- */
 
 void budgets_init(struct model *m, const struct budget_options *options, size_t n)
 {
@@ -675,8 +675,7 @@ void budgets_destroy_all(struct model *m)
     free(m->queue.budgets);
 }
 
-/* One that counts something else now, or that the configuration has not any more, is no longer what
- * it was. */
+/* The row is discarded if the budget now counts something else or is not configured any more. */
 int model_load_budget(struct model *m, const struct budget_row *r, struct err *e)
 {
     (void)e;
@@ -689,13 +688,13 @@ int model_load_budget(struct model *m, const struct budget_row *r, struct err *e
         b->row.cap_uusd = cap;
         b->is_open = wall_is_set(r->since);
         if (cap > r->cap_uusd)
-            b->row.is_closed = false; /* there is more */
+            b->row.is_closed = false; /* the cap was raised */
         b->is_recapped = cap != r->cap_uusd;
     }
     return 0;
 }
 
-/* It is counted with the first look, which is due at once; nothing begins before. */
+/* The stake is counted at the first examination, which is due at once; no job starts before. */
 void budgets_attach(struct model *m, struct attempt *a)
 {
     uint64_t mask = a->job->shape->in_budgets;
@@ -710,7 +709,7 @@ void budgets_attach(struct model *m, struct attempt *a)
     look_soon(m, job_side(a->job)->cap);
 }
 
-/* ---- views ---- */
+/* ---- views for users ---- */
 
 size_t core_budgets(const struct model *m)
 {

@@ -12,63 +12,66 @@ struct shape;
 
 /* A budget (budget.h), or a job's own cap. */
 struct budget {
-    const struct budget_options *options; /* NULL: a job's own cap */
-    struct job *job;                      /* of that; else NULL */
-    int32_t index;                        /* among the model's; of a cap -1 */
+    const struct budget_options *options; /* NULL for a job's own cap */
+    struct job *job;                      /* the job of a cap; else NULL */
+    int32_t index;                        /* in the model's budgets; -1 for a cap */
     struct budget_row row;                /* of a cap: without a period */
     int64_t cap_uusd;
     enum budget_action at_limit;
     bool is_open;     /* in a period */
-    bool is_loaded;   /* it was looked at in this life */
-    bool is_recapped; /* and not since its cap is another */
+    bool is_loaded;   /* was examined in this process */
+    bool is_recapped; /* its cap changed since the last examination */
     struct list stakes;
     /* As of `at`: */
     struct wall at;
-    int64_t spent, uusd_h; /* and what that grows by an hour */
-    /* likewise: what it will have spent when those that it parks have been saved and stopped */
+    int64_t spent, uusd_h; /* spent, and its growth per hour */
+    /* What it will have spent when the jobs that it parks have been saved and stopped; growth per
+     * hour. */
     int64_t held, held_uusd_h;
-    int64_t committed; /* what ended, and the most that its stakes may come to */
-    /* a stake will have cost what was set aside for it; earlier: something is to be counted anew */
+    int64_t committed; /* ended cost plus the maximum of all stakes */
+    /* When a stake will have used its reservation, or an earlier recount is needed. */
     struct wall look_at;
-    struct wall due; /* when something is to be decided */
+    struct wall due; /* time of the next decision */
     struct tree_link by_due;
-    int64_t fell; /* the model's growth count when there last came to be more left */
+    int64_t fell; /* growth count of the model when the remaining amount last grew */
     struct link dirty;
 };
 
 void budgets_init(struct model *m, const struct budget_options *options, size_t n);
-void budgets_destroy_all(struct model *m); /* before jobs and attempts */
+void budgets_destroy_all(struct model *m); /* call before jobs and attempts are destroyed */
 int budgets_check(const struct model *m, struct err *e);
-/* that it matches, but for the pool */
+/* bit set of the budgets that it matches, disregarding the pool */
 uint64_t budgets_of(const struct model *m, const struct job *j);
 void budgets_describe(const struct model *m, const struct job *j, struct shape *want);
-bool shape_pays(const struct shape *s); /* what it costs decides whether it may begin */
-/* A job of the shape may begin in this pool on nodes that cost so much an hour together. */
+bool shape_pays(const struct shape *s); /* whether its cost limits where it may start */
+/* Whether a job of the shape may start in this pool on nodes with this total hourly cost. */
 bool budgets_afford(const struct shape *s, const struct pool *p, int64_t uusd_h);
-/* Which of the three reasons there are: it costs more an hour than they take; more than is left of
- * their own cap; the first budget that has not enough left, or NULL. */
+/* Which of the reasons applies: exceeds their maximum hourly cost; exceeds the rest of their own
+ * cap; the first budget with too little left, or NULL. */
 bool budgets_too_dear(const struct shape *s, int64_t uusd_h);
 bool budgets_cap_lacks(const struct shape *s, const struct pool *p, int64_t uusd_h);
 const struct budget *budgets_lacking(const struct shape *s, const struct pool *p, int64_t uusd_h);
-/* That is set aside for one when it begins; input_uusd: what reading its input costs. */
+/* Amount reserved for one job at its start; input_uusd is the cost of reading its input. */
 int64_t budgets_needs(
     const struct budget *b, const struct shape *s, int64_t uusd_h, int64_t input_uusd);
-/* for who is to begin; INT64_MAX: it is in nobody's way */
+/* Rest for jobs that start; INT64_MAX if it never stops jobs. */
 int64_t budgets_left(const struct budget *b);
-int64_t budgets_fell(const struct shape *s); /* the latest fell of its budgets; -1: it has none */
-/* A rank was placed, in its job's list and on its node; waited_uusd: what the node's wait for its
- * gang has cost. */
+/* the latest `fell` of its budgets; -1 without budgets */
+int64_t budgets_fell(const struct shape *s);
+/* A rank was placed; it is in its job's list and on its node. waited_uusd: cost of the node while
+ * it waited for its gang. */
 void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, struct wall now);
-void budgets_attach(struct model *m, struct attempt *a); /* likewise: it was loaded */
-/* its rows are written: it has cost so much in all */
+/* a rank was loaded; otherwise as placed */
+void budgets_attach(struct model *m, struct attempt *a);
+/* Its ledger rows are written; cost is its total. */
 void budgets_ended(struct model *m, struct attempt *a, int64_t cost, struct wall now);
-/* So much was paid for what the store keeps of a job that matches them; j: NULL, it has ended. */
+/* Storage cost of a job that matches these budgets; j is NULL if it has ended. */
 void budgets_stored(struct model *m, struct job *j, uint64_t budgets, int64_t uusd);
-/* what it costs an hour is something else now */
+/* its hourly cost changed */
 void budgets_repriced(struct model *m, struct attempt *a);
-/* it runs, and its max_uusd is something else now */
+/* max_uusd of a running job changed */
 void budgets_recapped(struct model *m, struct job *j, struct wall now);
-void budgets_rejoin(struct model *m, struct job *j, struct wall now); /* likewise its name */
+void budgets_rejoin(struct model *m, struct job *j, struct wall now); /* its name changed */
 struct mono budgets_next(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif

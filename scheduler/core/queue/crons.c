@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cron entries: when the next time of one has come, its job is submitted by the same event that
- * moves the entry on to the time after, so both are in one transaction, and a time is decided on
- * once however often belayd is killed.
+ * Cron entries. One event submits the job of a scheduled time and advances the entry to the next
+ * time. Both are in one transaction, so each time is decided on once, however often belayd is
+ * killed.
  *
- *   a time comes --- no job of the entry is live ---> STARTED
- *                --- one is live --> skip: SKIPPED
- *                                    queue: waits for its end (SKIPPED if 16 already wait)
- *                                    replace: cancels it and waits for its end; the time that
- *                                    waited before is SKIPPED
- *   it came LATE_MS ago or more, while belayd was not running ---> by the catch-up: MISSED, except
- *                                    for the last one, or the last few
+ *  time reached --- no job of the entry is live ---> STARTED
+ *               --- one is live --> skip: SKIPPED
+ *                                   queue: waits for its end (SKIPPED if 16 already wait)
+ *                                   replace: cancels it and waits for its end; the previously
+ *                                   waiting time is SKIPPED
+ *  reached LATE_MS ago or more, while belayd was not running ---> by the catch-up: MISSED, except
+ *                                   for the last one, or the last few
  *
- * Invariants: an entry is in crons_due exactly while it has something to be decided; the times of
- * its rows in cron_runs differ, but for those by hand; at most one of its jobs is in the model.
+ * Invariants: an entry is in crons_due exactly while it has a decision to come. The times of its
+ * rows in cron_runs are unique, except for those started by hand. At most one of its jobs is in the
+ * model.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/model/apply.h"
@@ -31,8 +32,8 @@
 #include <string.h>
 
 #define LATE_MS 60000LL
-#define LOOK_MS 60000LL  /* the wall clock is looked at so often */
-#define COUNT_MAX 100000 /* of times missed in a row, as they are told */
+#define LOOK_MS 60000LL  /* interval between checks of the wall clock */
+#define COUNT_MAX 100000 /* maximum count of successive missed times that is reported */
 
 static int compare_due(const void *key, const struct tree_link *l)
 {
@@ -48,7 +49,7 @@ static struct wall next_after(const struct cron_entry *c, struct wall after)
 
 static struct wall later(struct wall a, struct wall b)
 {
-    return a.ms > b.ms ? a : b; /* none is before all */
+    return a.ms > b.ms ? a : b; /* WALL_NONE is before all times */
 }
 
 static bool works(const struct cron_entry *c)
@@ -61,7 +62,7 @@ static bool is_busy(const struct model *m, const struct cron_entry *c)
     return model_job(m, c->row.last_job) != NULL;
 }
 
-/* ---- times that wait ---- */
+/* ---- waiting times ---- */
 
 size_t core_cron_waiting(const struct cron_row *r, struct wall ret_at[CRON_WAITING_MAX])
 {
@@ -81,7 +82,7 @@ static void set_waiting(struct cron_row *r, const struct wall *at, size_t n)
             (size_t)snprintf(r->waiting + used, sizeof r->waiting - used, "%" PRId64 " ", at[k].ms);
 }
 
-/* ---- when ---- */
+/* ---- due times ---- */
 
 static struct wall due_at(const struct model *m, const struct cron_entry *c)
 {
@@ -117,7 +118,7 @@ struct mono cron_next_due(const struct model *m, struct stamp now, struct event 
     return (struct mono){now.mono.ms + (left < 0 ? 0 : left > LOOK_MS ? LOOK_MS : left)};
 }
 
-/* ---- what becomes of a time ---- */
+/* ---- outcome of a time ---- */
 
 static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struct wall at,
     enum cron_outcome outcome, int64_t job, struct stamp now, const char *fmt, ...)
@@ -149,7 +150,7 @@ static void skip(
     add_run(m, c, at, CRON_SKIPPED, c->row.last_job, now, "%s", why);
 }
 
-/* The environment, with the time that this is the job of: with catch-up it is not when it runs. */
+/* Adds the scheduled time to the environment: with catch-up it differs from the start time. */
 static char *env_with_time(const char *env_json, struct wall at)
 {
     char iso[TIME_ISO_MAX];
@@ -158,7 +159,7 @@ static char *env_with_time(const char *env_json, struct wall at)
         "{\"BELAY_CRON_TIME\":\"%s\"%s%s", iso, str_eq(env_json, "{}") ? "" : ",", env_json + 1);
 }
 
-/* Submits the job; ERR_* as a submit gives them. at: of the schedule, or, by hand, now. */
+/* Submits the job. Errors as of a submit. at: the scheduled time, or, by hand, now. */
 static int submit(struct model *m, struct cron_entry *c, struct wall at, bool by_hand,
     struct stamp now, int64_t *ret_job, struct err *e)
 {
@@ -221,10 +222,10 @@ static void replace(struct model *m, struct cron_entry *c, struct wall at, struc
     struct outcome unused;
     struct err e;
     text_format(ev.cancel.by, sizeof ev.cancel.by, "cron %.50s", c->row.name);
-    apply_cancel(m, &ev, &unused, &e); /* it is in the model: nothing refuses this */
+    apply_cancel(m, &ev, &unused, &e); /* cannot fail: the job is in the model */
 }
 
-/* A time of the schedule has come. */
+/* Handles one scheduled time that was reached. */
 static void take(struct model *m, struct cron_entry *c, struct wall at, struct stamp now)
 {
     c->row.decided_at = at;
@@ -252,9 +253,9 @@ static int64_t count_times(
     return n;
 }
 
-/* The first of the last n times up to now, none before `from`, which is one. Looked for from now
- * backwards, farther and farther, so that a long absence of an entry of every minute costs no more
- * than what is wanted of it. */
+/* The first of the last n scheduled times up to now, none before `from`, which is one itself.
+ * Searches backwards from now in growing steps, so the cost depends on n and not on how long belayd
+ * was down. */
 static struct wall last_times(
     const struct cron_entry *c, int64_t n, struct wall from, struct wall now)
 {
@@ -277,7 +278,7 @@ static struct wall last_times(
     return t;
 }
 
-/* Times that nobody was there for: moves next_at over those that are not caught up. */
+/* Advances next_at over the times during belayd's downtime that are not caught up. */
 static void pass_missed(struct model *m, struct cron_entry *c, struct stamp now)
 {
     struct wall from = c->row.next_at, to;
@@ -324,7 +325,7 @@ int apply_cron_due(
     return 0;
 }
 
-/* ---- what users ask for ---- */
+/* ---- users' requests ---- */
 
 static size_t texts_bytes(const struct job_texts *s)
 {
@@ -335,7 +336,7 @@ static size_t texts_bytes(const struct job_texts *s)
                : 0;
 }
 
-/* Takes spec. */
+/* Takes ownership of spec. */
 static void set_job(
     struct model *m, struct cron_entry *c, const struct job_row *job, struct job_texts texts)
 {
@@ -382,7 +383,8 @@ static int check_put(
             CRONS_MAX);
     size_t own_bytes, old_bytes = c && bytes ? texts_bytes(&c->texts) : 0;
     int own = crons_of(m, r->user, &own_bytes);
-    bool grows = bytes > old_bytes; /* else what there is stays allowed, from before a limit too */
+    /* an existing size stays allowed, also if it predates the limit */
+    bool grows = bytes > old_bytes;
     if (!c && own >= CRONS_OF_USER_MAX)
         return err_set(e, ERR_CONFLICT,
             "%s has %d cron entries, the most a user can have: remove some first (belay cron "
@@ -415,7 +417,7 @@ static int find_zone(
     return zones_load(m->options.zones ? m->options.zones : &none, name, ret_zone, e);
 }
 
-/* What a user says of an entry, into its row. */
+/* Copies the user's settings of an entry into its row. */
 static void set_row(struct cron_row *to, const struct cron_row *from)
 {
     STR_COPY(to->name, from->name);
@@ -442,7 +444,7 @@ static struct cron_entry *new_entry(struct model *m, struct stamp now)
     return c;
 }
 
-/* From now on; a time that is decided on stays decided on, should the clock have been set back. */
+/* Schedules from now on. Decided times stay decided if the clock was set back. */
 static void restart(struct cron_entry *c, struct stamp now)
 {
     c->row.next_at = works(c) ? next_after(c, later(now.wall, c->row.decided_at)) : WALL_NONE;
@@ -549,7 +551,7 @@ int apply_cron_run(
     return 0;
 }
 
-/* ---- recovery, looking, checking ---- */
+/* ---- recovery, views, checks ---- */
 
 static void unreadable(struct cron_entry *c, const char *what, const struct err *e)
 {

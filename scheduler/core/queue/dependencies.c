@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs after other jobs. What a job depends on is kept from both ends while it is open, so that the
- * start or the end of a job costs what depends on it and nothing else. How a job waits and becomes
- * eligible is in eligible.c, jobs that wait for those of their name in namesakes.c.
+ * Dependencies between jobs. An open dependency is linked from both of its jobs, so that the start
+ * or end of a job costs only as much as it has dependents. Waiting and eligibility are in
+ * eligible.c, dependencies by name in namesakes.c.
  *
- * A dependency that no longer can come true is found when it is submitted, and refused; or later,
- * and then its job is ended by a decision of its own: a long chain is a row of decisions, not a
- * recursion.
+ * A dependency that can never be satisfied is refused at the submit. If it becomes so later, a
+ * decision of its own ends the job: a long chain is a sequence of decisions, not a recursion.
  */
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/apply.h"
@@ -49,8 +48,8 @@ void dependencies_counted(struct account *a, int64_t n)
     a->n_waits += n;
 }
 
-/* A job may depend on a thousand others: what it still waits for is counted, not looked up at each
- * of their ends. */
+/* A job may depend on a thousand others, so open dependencies are counted, not searched at each
+ * end. */
 static void count(const struct dependency *d, int32_t sign)
 {
     struct job_side *s = job_make_side(d->job);
@@ -63,7 +62,7 @@ static void count(const struct dependency *d, int32_t sign)
     }
 }
 
-/* In a job's list AFTERCORR come first, in that of what it is on AFTER. */
+/* AFTERCORR come first in the list of a job, AFTER first in the list of the job depended on. */
 static struct dependency *dependency_add(
     struct job *j, const struct dependency_row *r, struct job *on)
 {
@@ -101,12 +100,13 @@ void dependency_move(struct model *m, struct dependency *d, enum depend_state to
     if (to == DEPEND_NEVER)
         count(d, 1);
     if (to == DEPEND_NEVER)
-        return; /* kept: it is why the job ends, or one of those of which another may still do */
+        /* kept as the reason of the job's end, or because another one may still be satisfied */
+        return;
     link_remove(&d->of_job);
     free(d);
 }
 
-/* None is needed any more. What ended the job stays as it was. */
+/* Drops all dependencies. Of an ended job those in NEVER keep their state. */
 static void drop_all(struct model *m, struct job *j)
 {
     LIST_FOREACH (&job_side(j)->depends, l) {
@@ -127,7 +127,7 @@ static void meetable(struct job *j)
         link_remove(&j->side->unmeetable);
 }
 
-/* It is to end for that. Tasks that wait for others one by one are always given up one by one. */
+/* The job must end for it. Tasks with task-by-task dependencies are given up one by one instead. */
 static bool is_unmeetable(const struct job *j)
 {
     const struct job_side *s = job_side(j);
@@ -149,7 +149,7 @@ void dependencies_met(struct model *m, struct dependency *d)
     dependency_move(m, d, DEPEND_MET);
 }
 
-/* For something else than tasks of others do for its own. */
+/* For jobs, not only task by task for those of another array. */
 bool dependencies_wait_for_jobs(const struct job *j)
 {
     const struct link *last = list_last(&job_side(j)->depends);
@@ -159,7 +159,7 @@ bool dependencies_wait_for_jobs(const struct job *j)
 static void not_before(struct job *j, struct wall started_at, int64_t delay_ms)
 {
     if (delay_ms > 0 && j->row.spec.begin_at.ms < started_at.ms + delay_ms)
-        j->row.spec.begin_at.ms = started_at.ms + delay_ms; /* WALL_NONE is before all */
+        j->row.spec.begin_at.ms = started_at.ms + delay_ms; /* WALL_NONE is before all times */
 }
 
 void dependency_ends(struct model *m, struct dependency *d, enum depend_state as, struct stamp now)
@@ -179,14 +179,14 @@ void dependency_ends(struct model *m, struct dependency *d, enum depend_state as
     }
 }
 
-/* One that ends may take others of the same job with it. */
+/* Call repeatedly: the end of one dependency may remove others of the same job. */
 static struct dependency *first_dependent(const struct job *j)
 {
     struct link *l = list_first(&job_side(j)->dependents);
     return l ? LIST_ENTRY(l, struct dependency, on_job) : NULL;
 }
 
-/* On a task that has begun, or on any that never will. */
+/* On a task that has begun, or on any task that never will. */
 static struct dependency *task_dependent(
     const struct job *array, const struct job *task, bool only_after)
 {
@@ -216,9 +216,9 @@ void dependencies_dropped(struct model *m, struct job *array, struct stamp now)
     array_dependencies_dropped(m, array, now);
 }
 
-/* ---- at the submit ---- */
+/* ---- submit ---- */
 
-/* How a job that is not in the model ended: in this tick, or as who submits has read. */
+/* The end of a job that is not in the model: from this tick, or as read by the submitter. */
 static bool how_it_ended(const struct model *m, const struct depend_ask *a, enum end_kind *ret_end,
     struct wall *ret_started)
 {
@@ -252,7 +252,7 @@ static struct depend_text ask_text(const struct depend_ask *a)
     return depend_text(a->kind, a->on, a->of_task, a->task);
 }
 
-/* The same of a task. One that was cancelled before it began has left no trace. */
+/* The same for a task. A task that was cancelled before it began has no row. */
 static int look_at_task(const struct model *m, const struct depend_ask *a,
     enum depend_state *ret_state, struct wall *ret_started, enum end_kind *ret_end, struct err *e)
 {
@@ -276,7 +276,7 @@ static int look_at_task(const struct model *m, const struct depend_ask *a,
     return 0;
 }
 
-/* What this asks for is, at this moment; ERR_NOT_FOUND. */
+/* State of this dependency now; ERR_NOT_FOUND for an unknown job. */
 static int look(const struct model *m, const struct depend_ask *a, enum depend_state *ret_state,
     struct wall *ret_started, enum end_kind *ret_end, struct err *e)
 {
@@ -328,7 +328,7 @@ int dependencies_check(const struct model *m, const struct event *submit, struct
     return 0;
 }
 
-/* ---- for how many ---- */
+/* ---- limit per account ---- */
 
 static int64_t count_asked(
     const struct model *m, const struct job_row *r, int64_t id, const struct event *submit)
@@ -373,16 +373,16 @@ int dependencies_check_change(const struct model *m, const struct job *j, const 
     return check_room(to, to == j->account ? has - had : has, e);
 }
 
-/* ---- attached ---- */
+/* ---- attach and detach ---- */
 
-/* One that the job has not. */
+/* Adds a dependency that the job does not have yet. */
 void dependency_attach(struct model *m, struct job *j, const struct dependency_row *r)
 {
     dependency_write(
         m, dependency_add(j, r, r->state == DEPEND_WAITS ? model_job(m, r->on) : NULL));
 }
 
-/* A user's list may name one twice; with another delay too, of which the first counts. */
+/* A user's list may name a job twice, also with different delays: the first counts. */
 static bool is_asked_before(const struct event *submit, size_t i)
 {
     const struct depend_ask *all = submit->submit.depends, *a = &all[i];
@@ -406,7 +406,7 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
             .delay_ms = a->delay_ms};
         enum end_kind end;
         struct wall started = WALL_NONE;
-        struct err seen; /* by dependencies_check */
+        struct err seen; /* checked by dependencies_check */
         if (a->kind == DEPEND_SINGLETON && is_asked_before(submit, i))
             continue;
         if (a->kind == DEPEND_SINGLETON) {
@@ -433,9 +433,9 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
     dependencies_note_unmeetable(m, j);
 }
 
-/* ---- no more ---- */
+/* ---- removal ---- */
 
-/* It goes on, or ends, without what it waits for. */
+/* The job continues, or ends, without its open dependencies. */
 static void wait_no_more(struct model *m, struct job *j)
 {
     namesakes_pass_on(m, j);
@@ -488,7 +488,7 @@ struct mono dependencies_due(const struct model *m, struct stamp now, struct eve
 
 /* ---- events ---- */
 
-/* The first that cannot come true, for people. */
+/* Describes the first unsatisfiable dependency. */
 static void describe_never(const struct job *j, char *out, size_t size)
 {
     LIST_FOREACH (&job_side(j)->depends, l) {
@@ -500,8 +500,9 @@ static void describe_never(const struct job *j, char *out, size_t size)
     }
 }
 
-/* Its tasks will never begin: who depends on one of them need not wait either. True: some had begun
- * before it was made to depend on this; they go on, and with the last of them it ends. */
+/* Ends the tasks that have not begun, so jobs that depend on one of them stop waiting. True: some
+ * tasks had begun before this dependency was added; they continue, and the array ends with the last
+ * of them. */
 static bool give_up_array(struct model *m, struct job *j, const char *what, struct stamp now)
 {
     struct err unused;

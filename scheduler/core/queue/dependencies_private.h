@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What dependencies.c, eligible.c and namesakes.c share.
+ * Shared by dependencies.c, eligible.c and namesakes.c.
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_DEPENDENCIES_PRIVATE_H
 #define BELAY_SCHEDULER_CORE_QUEUE_DEPENDENCIES_PRIVATE_H
@@ -9,40 +9,41 @@
 
 /* ---- dependencies.c ---- */
 
-/* One that the job has not. */
+/* Adds a dependency that the job does not have yet. */
 void dependency_attach(struct model *m, struct job *j, const struct dependency_row *r);
 
-/* It is met, dropped or can never be; what follows for its job is the caller's. */
+/* The caller handles the consequences for its job. */
 void dependency_move(struct model *m, struct dependency *d, enum depend_state to);
 
-/* The same, and its job comes into the queue if it waits for nothing else. */
+/* As dependency_move; the job enters the queue if it has no other open dependency. */
 void dependency_ends(struct model *m, struct dependency *d, enum depend_state as, struct stamp now);
 
-/* For something else than tasks of others do for its own. */
+/* For jobs, not only task by task for those of another array. */
 bool dependencies_wait_for_jobs(const struct job *j);
 
 /* ---- eligible.c ---- */
 
-/* It is not among those that wait any more. */
+/* Removes it from the waiting jobs. */
 void dependencies_stop_waiting(struct model *m, struct job *j);
 
 /* ---- namesakes.c ---- */
 
-/* It leaves the model, or its name. */
+/* The job leaves the model or changes its name. */
 void namesakes_disown(struct model *m, struct job *j);
 
-/* So many namesakes_attach would find for a job of that row and number. */
+/* How many dependencies namesakes_attach would add for a job with this row and id. */
 int64_t namesakes_before(const struct model *m, const struct job_row *r, int64_t id);
 
-/* So many it waits for. */
+/* Number of its dependencies on jobs of its name. */
 int64_t namesakes_waited_for(const struct job *j);
 
-/* It waits for all before it from now on; it waits for none of its name yet. */
+/* Makes it wait for all earlier jobs of its name; it must not wait for any yet. */
 void namesakes_attach(struct model *m, struct job *j);
 
-/* Who waits for others only by way of this one, which does not any more, does so itself. */
+/* Jobs that waited for others only through this one, which no longer does, wait for them
+ * directly. */
 void namesakes_pass_on(struct model *m, struct job *j);
 
-void namesakes_destroy_all(struct model *m); /* before the jobs */
+void namesakes_destroy_all(struct model *m); /* call before jobs are destroyed */
 
 #endif

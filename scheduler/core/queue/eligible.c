@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pending jobs that are not in the queue: held, not to begin yet, or after other jobs; and how they
- * come into it.
+ * Pending jobs outside the queue: held, before their begin time, or with open dependencies; and how
+ * they enter the queue.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/drill.h"
@@ -66,7 +66,7 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
     bool early = dependencies_set_not_before(m, j, now.wall);
     if (dependencies_is_kept_back(j) || early) {
         start_waiting(m, j);
-        if (!array_is_full(j)) /* or it has its turn as soon as one of its own has ended */
+        if (!array_is_full(j)) /* a full array is queued when one of its tasks ends */
             j->row.eligible_at = WALL_NONE;
         if (!dependencies_is_kept_back(j))
             tree_add(&m->queue.by_begin, &j->side->by_begin, j->side, compare_begin);
@@ -134,7 +134,7 @@ void dependencies_release(struct model *m, struct job *j, struct stamp now)
     if (j->row.state == JOB_PENDING)
         dependencies_withdraw(m, j);
     j->row.hold = HOLD_NONE;
-    j->row.no_progress = 0; /* somebody has seen to it */
+    j->row.no_progress = 0; /* a user has released it */
     touch_job(m, j);
     if (j->row.state == JOB_PENDING)
         job_enqueue(m, j, now);
@@ -178,6 +178,6 @@ void dependencies_load(struct model *m, struct job *j)
     if (dependencies_is_kept_back(j))
         return;
     struct job_side *side = job_make_side(j);
-    /* even if its time came while nobody looked: that is a decision */
+    /* Also if its time came while belayd was down: entering the queue is a decision. */
     tree_add(&m->queue.by_begin, &side->by_begin, side, compare_begin);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are to have ended by some moment. One that waits and could not end by then any more, by
- * its time limit, ends (END_DEADLINE); one that runs goes on. Of an array the tasks that have not
- * begun are given up.
+ * Jobs with a deadline. A pending job that, by its time limit, can no longer end in time ends as
+ * END_DEADLINE; a running job continues. Of an array the tasks that have not begun are given up.
  *
- * Invariant: a job is in by_expiry exactly while it has a deadline and is PENDING, in the queue
- * or waiting.
+ * Invariant: a job is in by_expiry exactly while it has a deadline and is PENDING, queued or
+ * waiting.
  */
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/apply.h"
@@ -17,7 +16,7 @@
 
 #include <inttypes.h>
 
-/* The last moment at which it may start: as long as its limit allows before the deadline. */
+/* Latest start: the deadline minus the time limit. */
 static int64_t last_start_ms(const struct job_row *r)
 {
     return r->spec.deadline_ms - r->spec.time_limit_ms;

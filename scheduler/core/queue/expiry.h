@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are to have ended by some moment (--deadline).
+ * Jobs with a deadline (--deadline).
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_EXPIRY_H
 #define BELAY_SCHEDULER_CORE_QUEUE_EXPIRY_H
@@ -9,11 +9,12 @@
 
 struct model;
 
-/* at a submit: ERR_INVALID, it could not */
+/* Submit: ERR_INVALID if it could not end in time. */
 int expiry_check(const struct job_row *r, struct wall now, struct err *e);
-/* it is PENDING, in the queue or waiting; harmless when it has none */
+/* It is PENDING, queued or waiting; no-op without a deadline. */
 void expiry_watch(struct model *m, struct job *j);
-void expiry_leave(struct model *m, struct job *j); /* it is not; harmless likewise */
+/* it is no longer pending; no-op without a deadline */
+void expiry_leave(struct model *m, struct job *j);
 struct mono expiry_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What labels decide: which pools a job may use, and which budgets it counts in. A pool may take
- * only jobs that have certain labels, whatever these say (required_labels); a budget may be of jobs
- * whose labels say something. So of a job's labels the model keeps the names, and which budgets
- * they are of, once for all jobs of which that is the same; db/ has the rest. Others are of
- * different shapes.
+ * Labels decide which pools a job may use and which budgets it counts in. A pool may accept only
+ * jobs with certain label names, regardless of the values (required_labels). A budget may select
+ * jobs by label values. The model therefore keeps only the label names and the matching budgets,
+ * shared by all jobs with equal ones; db/ has the rest. Jobs with different ones are of different
+ * shapes.
  *
  * Tasks of an array have its labels.
  */
@@ -23,7 +23,7 @@
 
 #define LABELS_JSON_MAX (1 << 20)
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -60,7 +60,7 @@ static void add_names(const json_t *o, struct labels *l)
         features_add(l->names, sizeof l->names, names[k]);
 }
 
-/* A text that is no object of texts has no labels: a submit's was looked at before. */
+/* A text that is not an object of strings has no labels: submits were validated before. */
 static void labels_read(const struct model *m, const char *json, struct labels *ret_labels)
 {
     json_t *o;
@@ -179,7 +179,7 @@ static bool fits(const struct job_row *r, const struct resources *total, enum ma
     return resources_fit(&r->spec.need, total) && wish_allows(r->spec.market, market);
 }
 
-/* It has, or could have, a machine for such a job. Of a reserved pool without any nobody knows. */
+/* It has or could have a machine for such a job. Unknown for a reserved pool without nodes. */
 static bool may_hold(const struct model *m, const struct pool *p, const struct job_row *r,
     const struct constraints *x)
 {

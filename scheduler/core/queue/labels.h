@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels of jobs, held in the model once for all that share them.
+ * Labels of jobs, shared in the model by all jobs with equal ones.
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_LABELS_H
 #define BELAY_SCHEDULER_CORE_QUEUE_LABELS_H
@@ -11,25 +11,26 @@ struct model;
 struct labels;
 struct constraints;
 
-/* Those of a job: NULL where there are none. One hold a job; the last release frees them. */
-struct labels *labels_hold(struct model *m, const char *json); /* of a submit, or as it is stored */
+/* Labels of a job; NULL if it has none. Each job holds one reference; the last release frees. */
+/* JSON of a submit or from the database */
+struct labels *labels_hold(struct model *m, const char *json);
 struct labels *labels_hold_again(struct labels *l);
 void labels_release(struct model *m, struct labels *l);
 struct labels *labels_take_loaded(
-    struct model *m, int64_t job);                   /* of model_load_labels, with its hold */
+    struct model *m, int64_t job); /* that model_load_labels loaded; takes the reference */
 int labels_load_end(struct model *m, struct err *e); /* ERR_CORRUPT: some were not taken */
 void labels_deinit(struct model *m);
-/* without a hold */
+/* without a reference */
 void labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels);
 bool labels_suffice(const struct labels *l, const struct pool *p); /* l may be NULL */
 /* "team, project" */
 void labels_lacking(const struct labels *l, const struct pool *p, char *out, size_t size);
-/* With teams a job's label `team` is one that its user is in. ERR_INVALID: there is no such team;
- * ERR_DENIED: the user is not a member. */
+/* If teams are configured, the label `team` must be a team of the user. ERR_INVALID: unknown team;
+ * ERR_DENIED: not a member. */
 int labels_check_team(
     const struct model *m, const struct job_texts *texts, const char *user, struct err *e);
-/* ERR_INVALID, with what is missing: each pool that could hold the job asks for labels that it has
- * not. */
+/* ERR_INVALID, with the missing names: each pool that fits the job requires labels that it does not
+ * have. */
 int labels_check_submit(const struct model *m, const struct job_row *r, const struct constraints *x,
     const struct labels *own, struct err *e);
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What users and teams may have at a time: jobs that have not ended, jobs that run, their GPUs, and
- * what they cost an hour. A job counts for its user in its team and for the team.
+ * Limits of users and teams: jobs that have not ended, running jobs, their GPUs, and their hourly
+ * cost. A job counts for its user in its team and for the team.
  *
  * Invariants.
- *  1. Nothing is placed by which something would be exceeded. Only a restart with lower limits, and
- *     prices that rise, make what runs exceed them; it goes on, and nothing is added to it.
- *  2. A kind of jobs (shape) that would exceed something whichever node it had is throttled, by a
- *     decision, when the planner comes to it: it stands in no queue, nothing is launched or
- *     reserved for it, and nobody looks at it until what it exceeds is less. Then the first TAKE_UP
- *     of those that may run are taken up, and more when these have had their turn, so that the end
- *     of a job costs the same however many kinds wait for it.
- *  3. What a job costs depends on where it runs, and so does what it takes if it has its nodes for
- *     itself. A kind that could pay for some nodes stays in the queue, and the others are not for
- *     it. On machines that cost nothing it runs whatever the rest costs.
+ *  1. No placement exceeds a limit. Only a restart with lower limits or rising prices make running
+ *     jobs exceed one; they continue, and no job is added.
+ *  2. A shape that would exceed a limit on any node is throttled, by a decision, when the planner
+ *     reaches it: it is not in the queue, has no launches or reservations, and is not examined until
+ *     the exceeded usage falls. Then the first TAKE_UP shapes that may run return to the queue, and
+ *     more after these were tried. The cost of a job's end is thus independent of the number of
+ *     throttled shapes.
+ *  3. The cost of a job depends on its node, as do the resources of an exclusive job. A shape that
+ *     can afford some nodes stays in the queue, and other nodes are excluded for it. On machines
+ *     without cost it runs regardless of the cost of others.
  */
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
@@ -36,7 +36,7 @@ static bool is_limited(const struct allowance *w, enum limit_kind kind)
     return w->most[kind] != LIMIT_NONE;
 }
 
-/* Nothing may be added, but perhaps what costs nothing. */
+/* No job may be added, except perhaps ones without cost. */
 static bool is_used_up(const struct allowance *w)
 {
     return w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING] ||
@@ -92,7 +92,7 @@ int limits_check_submit(const struct account *a, int64_t n, struct err *e)
     return rc ? rc : check_submit(&a->team->may, "team ", a->team->name, n, e);
 }
 
-/* ---- what holds jobs back ---- */
+/* ---- throttling ---- */
 
 static bool has_costless(const struct model *m, const struct shape *s)
 {
@@ -168,7 +168,7 @@ struct allowance *limits_exceeded(
     return exceeds(m, &s->account->team->may, s, nodes, ret_kind) ? &s->account->team->may : NULL;
 }
 
-/* What somebody would take. */
+/* What one placement would add. */
 struct load {
     int64_t uusd_h, gpus, mcpu;
 };
@@ -187,8 +187,8 @@ static bool has_left(const struct allowance *w, enum limit_kind kind, int64_t ea
     return each == 0 || !is_limited(w, kind) || each <= (w->most[kind] - w->used[kind]) / times;
 }
 
-/* So often as much. Of who takes what it needs, whichever node it has, the GPUs and cpus are looked
- * at before (stops). */
+/* Whether n times this fits. GPUs and cpus of non-exclusive shapes do not depend on the node and
+ * were checked before (stops). */
 static bool affords(
     const struct allowance *w, const struct shape *s, const struct load *each, int32_t times)
 {
@@ -232,7 +232,7 @@ int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *
     return n;
 }
 
-/* ---- what is used ---- */
+/* ---- usage ---- */
 
 static void count_class(const struct job *j, int64_t more)
 {
@@ -269,11 +269,11 @@ static void note_used_up(struct model *m, struct allowance *w)
 {
     bool used_up = is_used_up(w);
     if (used_up && !w->was_used_up)
-        look_at_all(m); /* its jobs are to be throttled, those too that did not fit */
+        look_at_all(m); /* also jobs that did not fit must be throttled */
     w->was_used_up = used_up;
 }
 
-/* Nothing is kept for those that may not run there now. */
+/* Drops reservations for jobs that may not run there any more. */
 static void more_is_used(struct model *m, struct account *a)
 {
     if (!a->may.is_limited && !a->team->may.is_limited)
@@ -306,8 +306,8 @@ static void unthrottle(struct model *m, struct allowance *w)
     }
 }
 
-/* What did not fit, since it cost too much, or was to have all of a node that has too much, may fit
- * now though no node has grown. */
+/* Jobs that did not fit because of their cost, or because an exclusive job would take too large a
+ * node, may fit now although no node's free resources grew. */
 static void less_is_used(struct model *m, struct allowance *w, bool costs_less)
 {
     w->was_used_up = is_used_up(w);
@@ -379,7 +379,7 @@ void limits_give(struct model *m, struct attempt *a)
 void limits_repriced(struct model *m, struct node *n)
 {
     if (m->queue.n_limited > 0 || m->queue.n_paying > 0)
-        node_refresh(m, n, true); /* who could not pay for it may, now */
+        node_refresh(m, n, true); /* jobs that could not afford it may now */
     LIST_FOREACH (&n->attempts, l) {
         struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         int64_t before = a->uusd_h;

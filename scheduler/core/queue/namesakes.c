@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs of one user and name, and those of them that wait for all before them (singleton). One that
- * does stands for those before it, so that a row of them costs one dependency each.
+ * Jobs with the same user and name, and those of them that wait for all earlier ones (singleton). A
+ * singleton stands for all jobs before it, so a chain of them has one dependency each.
  */
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct namesakes {
-    struct list jobs; /* the newest first */
+    struct list jobs; /* newest first */
 };
 
 #define NAMESAKES_KEY_MAX (2 * CORE_NAME_MAX)
@@ -54,7 +54,7 @@ void dependencies_adopt(struct model *m, struct job *j)
 void namesakes_disown(struct model *m, struct job *j)
 {
     if (!link_is_in(&j->namesake))
-        return; /* a task: its array is */
+        return; /* a task: its array is in the list */
     struct namesakes *s = namesakes_find(m, &j->row);
     link_remove(&j->namesake);
     if (!list_is_empty(&s->jobs))
@@ -72,13 +72,13 @@ bool job_waits_for_name(const struct job *j)
     return false;
 }
 
-/* For all of them that were there before. */
+/* Waits for all earlier jobs of its name. */
 static bool waits_for_namesakes(const struct job *j)
 {
     return !j->row.spec.depends_any && job_waits_for_name(j);
 }
 
-/* So many namesakes_attach would find for a job of that row and number. */
+/* How many dependencies namesakes_attach would add for a job with this row and id. */
 int64_t namesakes_before(const struct model *m, const struct job_row *r, int64_t id)
 {
     const struct namesakes *same = namesakes_find(m, r);
@@ -112,8 +112,8 @@ static void attach_namesake(struct model *m, struct job *j, int64_t on)
         m, j, &(struct dependency_row){.job = j->row.id, .on = on, .kind = DEPEND_SINGLETON});
 }
 
-/* Once there is one that itself waits for all before it, it stands for them. The job waits for none
- * of its name yet. */
+/* The latest singleton stands for all jobs before it. The job must not wait for any of its name
+ * yet. */
 void namesakes_attach(struct model *m, struct job *j)
 {
     LIST_FOREACH (&namesakes_find(m, &j->row)->jobs, l) {
@@ -126,7 +126,7 @@ void namesakes_attach(struct model *m, struct job *j)
     }
 }
 
-/* The next that waits for all before it, for this one as well; or NULL. */
+/* The next singleton, which waits for this job too; or NULL. */
 static struct job *heir(const struct job *j)
 {
     struct job *next = NULL;
@@ -139,12 +139,13 @@ static struct job *heir(const struct job *j)
     return next;
 }
 
-/* Who waits for all before it only by way of this one, which does not (any more), does so itself:
- * the next, and those behind that by way of it. So nothing is waited for more often than before. */
+/* Singletons that wait for earlier jobs only through this one, which no longer does (or leaves),
+ * wait for them directly: the next one does, and later ones through it. The number of dependencies
+ * does not grow. */
 void namesakes_pass_on(struct model *m, struct job *j)
 {
     struct job *next = job_waits_for_name(j) ? heir(j) : NULL;
-    struct map has = {0}; /* what it waits for, of its name */
+    struct map has = {0}; /* jobs of its name that it already waits for */
     if (!next)
         return;
     LIST_FOREACH (&job_side(next)->depends, l) {
@@ -160,7 +161,7 @@ void namesakes_pass_on(struct model *m, struct job *j)
     map_deinit(&has);
 }
 
-/* Those of its name wait for it no longer. */
+/* Other jobs of its name no longer wait for it. */
 static void part_with_namesakes(struct model *m, struct job *j, struct stamp now)
 {
     namesakes_pass_on(m, j);
@@ -182,8 +183,7 @@ static void part_with_namesakes(struct model *m, struct job *j, struct stamp now
     }
 }
 
-/* The next that waits for all before it waits for this one as well, and those behind that by way of
- * it. */
+/* Makes the next singleton wait for this job too, and later ones through it. */
 static void be_waited_for(struct model *m, struct job *j, const struct namesakes *s)
 {
     struct job *next = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of a job's priority are worth (order.h). Whole numbers only, but for one quotient:
- * the order must come out the same on every machine.
+ * Values of the parts of a job's priority (order.h). Integers only, except for one quotient: the
+ * order must be equal on every machine.
  */
 #include "scheduler/core/queue/order.h"
 
@@ -87,7 +87,7 @@ int order_resolve(const struct order_options *o, struct job_row *r, struct err *
     if (rc)
         return rc;
     if (o->n_qos == 0 || (str_eq(r->spec.qos, "normal") && !order_qos(o, r->spec.qos)))
-        r->spec.qos[0] = '\0'; /* Slurm's default, which scripts name, is that of who has none */
+        r->spec.qos[0] = '\0'; /* Slurm's default QOS, which scripts name, means no QOS */
     if (r->spec.qos[0] && !order_qos(o, r->spec.qos))
         return err_set(e, ERR_INVALID, "there is no QOS '%s'; there is '%s'%s", r->spec.qos,
             o->qos[0].name, o->n_qos > 1 ? " and others (qos: in belayd's configuration)" : "");
@@ -144,7 +144,7 @@ int64_t order_age_16(const struct order_options *o, int64_t waited_ms)
     return 16 * o->age_max_ms + (waited_ms - o->age_max_ms);
 }
 
-/* 2^-(2^k / ORDER_STEPS), of 2^32. */
+/* 2^-(2^k / ORDER_STEPS), scaled by 2^32. */
 static const uint32_t factors[] = {4292061010U, 4289156690U, 4283353945U, 4271771996U, 4248701965U,
     4202935003U, 4112874773U, 3938502376U, 3611622603U, 3037000500U};
 

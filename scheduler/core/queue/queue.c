@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue: pending jobs by shape, shapes by where their first job stands. Within a shape jobs
- * stand by the time from which on they are eligible, later by what their nice says; a job keeps its
- * place when it is queued again. What else counts is the same for all of a shape (order.h), so that
- * a change moves one job and at most one shape. Only what an account has used changes by itself:
- * then the shapes get new places (queue_order), which are few, and no job is looked at.
+ * The queue: pending jobs by shape, shapes by the position of their first job. Within a shape jobs
+ * are ordered by the time since which they are eligible, plus their nice; a requeued job keeps its
+ * position. All other parts of the priority are equal within a shape (order.h), so a change moves
+ * one job and at most one shape. Only usage changes by itself: then the shapes, which are few, get
+ * new positions (queue_order), and no job is touched.
  */
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/model_access.h"
@@ -24,19 +24,19 @@
 #include <string.h>
 
 #define SHAPE_KEY_MAX 512
-#define NUMBER_MAX 14 /* of a key, in digits of five bits */
+#define NUMBER_MAX 14 /* of a key, in base-32 digits */
 #define WHOSE_MAX (ORDER_QOS_MAX + 40)
-/* a time limit is told apart from others to so many binary digits: demand classes stay few */
+/* Significant binary digits of time limits, which bounds the number of demand classes. */
 #define LIMIT_BITS 3
 
-/* Which nodes have room for them depends on what these have left: what it costs there, or all that
- * a node has. */
+/* Which nodes have room depends on the rest of the allowance: by cost there, or by the total of the
+ * node. */
 static bool chooses_nodes(const struct allowance *w, const struct shape *s)
 {
     return w->most[LIMIT_UUSD_H] != LIMIT_NONE || (w->is_limited && shape_is_exclusive(s));
 }
 
-/* ---- keys: any text that tells apart what is not the same, quickly made ---- */
+/* ---- keys: texts that differ for different values and are fast to build ---- */
 
 static char *add_number(char *at, int64_t n)
 {
@@ -55,7 +55,7 @@ static char *add_text(char *at, const char *text)
     return at;
 }
 
-/* What placing looks at, behind who asks. */
+/* The demands that placement reads, besides the account. */
 static void add_demand(char *at, const struct shape *s)
 {
     const int64_t numbers[] = {s->constraints ? s->constraints->id : CONSTRAINTS_NONE,
@@ -81,8 +81,8 @@ static void shape_key(const struct shape *s, char *out)
     add_demand(add_text(add_number(out, s->account->id), s->class ? s->class->qos->name : ""), s);
 }
 
-/* Whether it has room may depend on whose it is: on the account, on the team and what its quota
- * owes it, or, while places are being made for them, on nothing but these jobs. */
+/* Whether it has room may depend on its account, on its team's quota, or, with claims in progress,
+ * on these jobs only. */
 static void demand_class_key(const struct shape *s, char *out)
 {
     const struct account *a = s->account;
@@ -135,7 +135,7 @@ static struct shape *as_shape(struct tree_link *l)
     return l ? TREE_ENTRY(l, struct queue_entry, link)->shape : NULL;
 }
 
-/* Files it under its place, in the queue or among those throttled. */
+/* Inserts it at its position, in the queue or among the throttled ones. */
 static void file(struct tree *t, struct shape *s)
 {
     s->entry->at = queue_place(s);
@@ -148,7 +148,7 @@ static int compare_place_in_class(const void *key, const struct tree_link *l)
         *(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_class)));
 }
 
-/* It stands there in the queue now; head CORE_ID_NONE: it does not. */
+/* Sets its position in the queue; head CORE_ID_NONE: it is not queued. */
 static void index_in_class(struct shape *s, struct place at)
 {
     if (!class_preempts(s->class))
@@ -163,7 +163,7 @@ static struct demand_class *as_demand_class(struct tree_link *l)
     return l ? TREE_ENTRY(l, struct demand_class, in_demand_classes) : NULL;
 }
 
-/* ---- kinds ---- */
+/* ---- demand classes ---- */
 
 static int compare_demand_class(const void *key, const struct tree_link *l)
 {
@@ -176,7 +176,7 @@ static int compare_class_in_team(const void *key, const struct tree_link *l)
     return place_order(*(const struct place *)key, TREE_ENTRY(l, struct demand_class, in_team)->at);
 }
 
-/* The least of each, and the newest. */
+/* Minimum of each resource, and maximum id. */
 static void add_below(struct demand_class *sum, const struct tree_link *below)
 {
     const struct demand_class *k =
@@ -235,8 +235,8 @@ static void demand_class_leave(struct model *m, const struct shape *s)
     slab_give(&m->queue.demand_class_slab, s->demand_class);
 }
 
-/* It stands where its first shape does. What was found out of those behind does not hold for one
- * that comes before them. */
+/* Moves the class to the position of its first shape. Results for later shapes do not hold for one
+ * that gets ahead of them. */
 static void demand_class_settle(struct model *m, struct demand_class *k)
 {
     const struct place last = {INT64_MAX, INT64_MAX}, at = k->first ? queue_place(k->first) : last,
@@ -258,7 +258,7 @@ static void demand_class_settle(struct model *m, struct demand_class *k)
         tree_add(&k->team->queue, &k->in_team, &at, compare_class_in_team);
 }
 
-/* Into the queue, and out of it; its kind is to be settled then. */
+/* Into and out of the queue; the caller settles its class afterwards. */
 static void stand(struct model *m, struct shape *s)
 {
     struct demand_class *k = s->demand_class;
@@ -280,7 +280,7 @@ static void step_out(struct model *m, struct shape *s)
     m->queue.n_queued_shapes--;
 }
 
-/* It stands further behind than before, but not behind another of its kind. */
+/* It moves back, but not behind another shape of its class. */
 static bool keeps_its_turn(const struct shape *s)
 {
     const struct tree_link *next = tree_next(&s->entry->link);
@@ -288,8 +288,8 @@ static bool keeps_its_turn(const struct shape *s)
            (!next || compare_entries(&(struct place){s->place_16, s->head}, next) < 0);
 }
 
-/* One of it has left. Who stands first now may have nothing left to run with, which was not looked
- * at behind another: that is decided as of one that has just come. */
+/* A shape of the class left. The new first shape may have exhausted its limits, which is not
+ * examined behind another: it is treated like a new arrival. */
 static void look_at_first(struct model *m, struct demand_class *k)
 {
     struct shape *s = k->first;
@@ -340,7 +340,7 @@ int64_t queue_round_up(int64_t ms, int bits)
     return (ms + step - 1) / step * step;
 }
 
-/* Not every machine that is large enough serves it. */
+/* Not every machine that is large enough may be used. */
 static bool is_constrained(const struct shape *s)
 {
     const struct constraints *x = s->constraints;
@@ -416,8 +416,8 @@ static void leave(struct model *m, struct shape *s)
     m->queue.n_queued_accounts -= --s->account->n_queued == 0;
 }
 
-/* The shape stands where its first pending job belongs, among those in the queue or those put
- * aside. True: not where it stood. */
+/* Moves the shape to the position of its first pending job, in the queue or among the throttled
+ * ones. Returns true if the position changed. */
 static bool shape_settle(struct model *m, struct shape *s)
 {
     struct tree_link *first = tree_first(&s->pending);
@@ -530,7 +530,7 @@ void queue_add(struct model *m, struct job *j)
     struct shape *s = j->shape;
     struct position at = position_of(j);
     if (s->pending.n == 0 || position_order(at, s->last) > 0) {
-        s->last = at; /* the one before it, which is in no cache by now, need not be looked at */
+        s->last = at; /* avoids access to its predecessor, which is not cached by now */
         tree_append(&s->pending, &j->in_shape);
     } else {
         tree_add(&s->pending, &j->in_shape, &at, compare_job);
@@ -558,7 +558,7 @@ void queue_remove(struct model *m, struct job *j)
     model_note_change(m);
     if (!j->shape->constraints || j->shape->constraints->licences.n == 0)
         return;
-    model_note_rewind(m); /* it may have kept others from them */
+    model_note_rewind(m); /* its reservations may have excluded other jobs */
     model_note_anew(m);
 }
 
@@ -600,7 +600,7 @@ void queue_reshape(struct model *m, struct job *j)
     if (!pending)
         return;
     queue_add(m, j);
-    model_note_rewind(m); /* it may fit now where it did not */
+    model_note_rewind(m); /* it may fit now */
 }
 
 struct shape *queue_first(const struct model *m)
@@ -624,7 +624,7 @@ struct demand_class *queue_next_class(const struct demand_class *k)
     return as_demand_class(tree_next(&k->in_demand_classes));
 }
 
-/* Of it and those below it. */
+/* Of n and its subtree. */
 static struct tree_link *within(
     struct tree_link *l, struct place at, const struct resources *room, int64_t fresh)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What other folders see of this folder's part of the model (struct queue_state).
+ * Access of other folders to this folder's part of the model (struct queue_state).
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_QUEUE_ACCESS_H
 #define BELAY_SCHEDULER_CORE_QUEUE_QUEUE_ACCESS_H

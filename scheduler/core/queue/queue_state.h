@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of the model that this folder owns: the queue, accounts and what limits them.
+ * The part of the model that this folder owns: the queue, accounts and their limits.
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_QUEUE_STATE_H
 #define BELAY_SCHEDULER_CORE_QUEUE_QUEUE_STATE_H
@@ -14,24 +14,24 @@
 struct budget;
 
 struct queue_state {
-    /* queue.c: shapes and kinds */
-    struct tree classes_by_place;  /* kinds with pending jobs that are not throttled, by place */
+    /* queue.c: shapes and demand classes */
+    struct tree classes_by_place;  /* classes with pending, unthrottled jobs, by position */
     struct smap demand_classes;    /* struct demand_class by its key */
     struct smap shapes;            /* struct shape by its key */
     int64_t n_queued_shapes;       /* shapes in classes_by_place */
     struct slab shape_slab;        /* memory of struct shape */
     struct slab entry_slab;        /* memory of struct queue_entry */
     struct slab demand_class_slab; /* memory of struct demand_class */
-    struct list by_arrival;        /* queued shapes, the last that arrived first */
+    struct list by_arrival;        /* queued shapes, latest arrival first */
     struct list gangs;             /* queued shapes of several nodes, unordered */
     int64_t n_gangs;               /* jobs of several nodes, pending and running */
     int64_t n_pending;             /* jobs in the queue */
     int64_t n_waiting;             /* jobs that are PENDING but not in the queue */
-    int64_t n_constrained;     /* shapes that ask for features, a model of GPU, or named nodes */
-    int64_t n_exclusive;       /* shapes that take whole nodes */
-    int64_t n_paying;          /* shapes that budgets, caps or a maximum hourly cost apply to */
-    int64_t next_shape;        /* the next free id of a shape */
-    int64_t next_demand_class; /* the next free id of a kind */
+    int64_t n_constrained;         /* shapes that require features, a GPU model, or named nodes */
+    int64_t n_exclusive;           /* shapes that take whole nodes */
+    int64_t n_paying;              /* shapes limited by budgets, caps or a maximum hourly cost */
+    int64_t next_shape;            /* the next free id of a shape */
+    int64_t next_demand_class;     /* next free id of a class */
     /* shares.c */
     struct list all_teams;     /* struct team */
     struct smap teams;         /* struct team by name */
@@ -39,31 +39,31 @@ struct queue_state {
     int64_t n_queued_accounts; /* accounts with shapes in the queue */
     struct wall ordered_at;    /* the last EV_ORDER; 0: none yet */
     struct mono ordered_mono;  /* the same; MONO_NONE: order at once */
-    int64_t ordered_change;    /* rewind + arrivals of that moment */
+    int64_t ordered_change;    /* rewind + arrivals at that time */
     /* limits.c */
     struct list quotas;        /* struct team: those with a quota */
-    struct list loose;         /* struct allowance: what it throttled may be taken up */
+    struct list loose;         /* struct allowance: some throttled shapes may return */
     int64_t n_allowances;      /* of teams and accounts */
     int64_t n_limited;         /* allowances that have a limit */
     struct qos_class *classes; /* by their index in the options */
     /* windows.c, eligible.c, expiry.c, dependencies.c, namesakes.c */
-    struct tree by_park;    /* running jobs, by when their window closes */
-    struct tree by_begin;   /* pending jobs, by when they may begin */
-    struct tree by_expiry;  /* pending jobs, by when they have to have ended (--deadline) */
-    struct list unmeetable; /* jobs whose dependencies cannot come true */
+    struct tree by_park;    /* running jobs, by the end of their window */
+    struct tree by_begin;   /* pending jobs, by begin time */
+    struct tree by_expiry;  /* pending jobs, by deadline (--deadline) */
+    struct list unmeetable; /* jobs with unsatisfiable dependencies */
     struct smap namesakes;  /* struct namesakes by "USER\nNAME": live jobs, by id */
     /* budgets.c */
-    struct budget *budgets;  /* those of the options; at most BUDGETS_MAX */
-    size_t n_budgets;        /* of them */
+    struct budget *budgets;  /* of the options; at most BUDGETS_MAX */
+    size_t n_budgets;        /* length of budgets */
     struct tree budgets_due; /* budgets and caps of jobs, by when they are due */
     /* labels.c */
     struct smap labels;       /* struct labels by key: of live jobs */
     struct map loaded_labels; /* by job: of jobs not loaded yet, until model_load_end */
-    int64_t n_labels;         /* ever made */
+    int64_t n_labels;         /* number ever created */
     /* crons.c */
     struct map crons;      /* struct cron_entry by id; at most CRONS_MAX */
-    struct tree crons_due; /* entries, by when they are due */
-    size_t crons_bytes;    /* texts of the jobs of all entries */
+    struct tree crons_due; /* entries, by due time */
+    size_t crons_bytes;    /* total size of the job templates */
 };
 
 #endif

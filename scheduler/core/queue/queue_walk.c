@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue is kept by demand classes, each with its shapes in order. In the order of all shapes
- * it is walked by merging those: a kind is opened when its first shape's turn has come, so that who
- * looks at the first few pays for these.
+ * The queue is stored by demand class, each with its shapes in order. Iteration over all shapes
+ * merges the classes. A class is opened at the position of its first shape, so visiting the first
+ * few shapes is cheap.
  */
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/queue.h"
@@ -16,7 +16,7 @@ static bool is_before(const struct shape *a, const struct shape *b)
     return place_order(queue_place(a), queue_place(b)) < 0;
 }
 
-/* The shape at i of the heap may stand behind those below it. */
+/* Restores heap order below i. */
 static void sink(struct queue_walk *w, size_t i)
 {
     const struct shape *s = w->open[i];
@@ -30,7 +30,7 @@ static void sink(struct queue_walk *w, size_t i)
     w->open[i] = s;
 }
 
-/* It stands before all that are open. */
+/* Adds a shape that is before all open ones. */
 static void push_first(struct queue_walk *w, const struct shape *s)
 {
     if (w->n_open == w->n_max) {

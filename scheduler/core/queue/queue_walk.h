@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue, shape by shape.
+ * Iteration over the queue, shape by shape.
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_QUEUE_WALK_H
 #define BELAY_SCHEDULER_CORE_QUEUE_QUEUE_WALK_H
@@ -12,14 +12,13 @@ struct shape;
 struct demand_class;
 
 struct queue_walk {
-    const struct demand_class
-        *closed;               /* the first of which no shape was looked at yet; NULL: none */
-    const struct shape **open; /* of each of the others the next shape: a heap by place */
+    const struct demand_class *closed; /* first class without a visited shape; may be NULL */
+    const struct shape **open;         /* next shape of each visited class: a heap by position */
     size_t n_open, n_max;
 };
-/* All shapes in the queue in its order: begin, next until it says NULL. w: zeroed before the first
- * time; each walk has the memory of the last, until queue_walk_end. A step takes the logarithm of
- * how many kinds were met, and the model must not change. */
+/* Iterates all queued shapes in order: begin, then next until it returns NULL. w is zeroed before
+ * its first use; its memory is reused until queue_walk_end. A step costs O(log visited classes).
+ * The model must not change during a walk. */
 void queue_walk_begin(struct queue_walk *w, const struct model *m);
 const struct shape *queue_walk_next(struct queue_walk *w);
 void queue_walk_end(struct queue_walk *w);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who has used what, and what that is worth in the queue. Usage grows and decays between events by
- * itself: a row says what it was at a moment, and changes only when what the account's jobs take
- * does. Decay goes in steps of a thousandth of the half-life on a grid of the wall clock, so that
- * it does not matter how often one looks.
+ * Usage of accounts and its effect on the queue. Usage grows and decays between events by itself: a
+ * row has its value at a time, and changes only when the current usage of the account's jobs does.
+ * Decay has steps of a thousandth of the half-life on a grid of the wall clock, so the result does
+ * not depend on the times of evaluation.
  *
- * The shares of a moment are looked at once in a while (EV_ORDER), and only when something has
- * changed since that could make a difference; then shapes move, which are few, and no job.
+ * Current shares are applied periodically (EV_ORDER), and only after changes that could make a
+ * difference; then the shapes move, which are few, and no job.
  */
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
@@ -22,12 +22,12 @@
 #include <stdlib.h>
 
 #define EVERY_MS 5000
-/* so many are put in order in a ms of the time between two orders: it costs next to nothing */
+/* Shapes sorted per ms of the interval between two sorts, which keeps the cost negligible. */
 #define SHAPES_A_MS 4
 #define FORGET_STEPS (64LL * ORDER_STEPS)
 #define USED_MAX (1LL << 62)
-#define RATIO_MAX 32.0 /* a share that was used so many times over counts nothing */
-/* of what fair share is worth between teams, between the users of one */
+#define RATIO_MAX 32.0 /* usage of this many times its share leaves a fair-share term of zero */
+/* Weight of fair share between the users of a team, as a fraction of that between teams. */
 #define USER_PART 4
 #define KEY_MAX (2 * CORE_NAME_MAX)
 
@@ -174,7 +174,7 @@ void account_charge(struct model *m, struct account *a, int64_t mcpu, struct sta
 
 /* ---- fair share ---- */
 
-/* Of those that have jobs. */
+/* Sums over those that have jobs. */
 struct sums {
     int64_t used, shares;
 };
@@ -221,8 +221,8 @@ static struct sums sum_users(const struct model *m, const struct team *t, struct
     return s;
 }
 
-/* What is left of worth_ms for who has used so much. Products and a quotient, no sums: nothing that
- * could be rounded differently elsewhere. */
+/* Remaining part of worth_ms after this usage. Products and one quotient, no sums: rounding is
+ * equal on every machine. */
 static int64_t worth(int64_t worth_ms, int64_t used, int64_t shares, const struct sums *all)
 {
     if (used == 0 || all->used == 0)
@@ -275,7 +275,7 @@ int apply_order(struct model *m, const struct event *ev, struct outcome *ret_out
     return 0;
 }
 
-/* ---- what a job's place is made of ---- */
+/* ---- parts of a job's priority ---- */
 
 int64_t job_since_ms(const struct job *j)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Accounts: who uses what.
+ * Accounts and their usage.
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_SHARES_H
 #define BELAY_SCHEDULER_CORE_QUEUE_SHARES_H
@@ -9,17 +9,17 @@
 
 struct model;
 
-/* made if there is none */
+/* created if there is none */
 struct account *account_of(struct model *m, const char *team, const char *user);
-/* or NULL */
+/* may return NULL */
 struct account *account_find(const struct model *m, const char *team, const char *user);
-/* As it would be made, for a question. In no list, its team neither unless it is there. */
+/* A hypothetical account, as it would be created. In no list; nor is its team unless it exists. */
 void account_imagine(const struct model *m, const char *team, const char *user,
     struct account *ret_account, struct team *ret_team);
-/* Its jobs take so much more, or less, from now on. */
+/* Changes the current usage of its jobs by mcpu. */
 void account_charge(struct model *m, struct account *a, int64_t mcpu, struct stamp now);
 void accounts_destroy_all(struct model *m);
-/* When the queue is to be put in order; MONO_NONE: not unless something changes. */
+/* When the queue must be sorted; MONO_NONE: not before a change. */
 struct mono order_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that run in a window only. Outside of it such a job waits (dependencies.c), as one whose
- * time to begin has not come. When the window is about to close, what is queued leaves the queue,
- * and what runs is saved and stopped, so long before the end as its last save makes likely that it
- * takes: END_WINDOW, which costs it no retry.
+ * Jobs that run only in a window. Outside of it such a job waits (dependencies.c), like one before
+ * its begin time. Before the window closes, queued jobs leave the queue, and running jobs are saved
+ * and stopped, early enough for a save as long as their last one: END_WINDOW, which costs no retry.
  *
  * Invariant: a job is in by_park exactly while it has a window that closes and is queued, or runs
  * and is not being stopped.
@@ -20,7 +19,7 @@
 #include "base/str.h"
 #include <inttypes.h>
 
-#define LEAD_MS 30000LL /* what a save that nobody knows yet may take, and stopping */
+#define LEAD_MS 30000LL /* time for a stop, and for a save of unknown duration */
 
 static int compare_park(const void *key, const struct tree_link *l)
 {
@@ -37,13 +36,13 @@ const struct window *core_window(const struct model *m, const char *name)
     return NULL;
 }
 
-/* So long before the end the last save is begun. */
+/* How long before the end the last save begins. */
 static int64_t lead_ms(const struct job_row *r)
 {
     return r->spec.method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
 }
 
-/* Open for it, with time to begin something; until when it may run: WALL_NONE: for ever. */
+/* Open for the job, with time for a start; until when it may run: WALL_NONE = unlimited. */
 static bool is_open_for(const struct model *m, const struct job_row *r, struct wall now,
     struct wall *ret_park, struct wall *ret_next)
 {
@@ -70,7 +69,7 @@ static bool is_open_for(const struct model *m, const struct job_row *r, struct w
 struct wall window_not_before(const struct model *m, const struct job_row *r, struct wall now)
 {
     struct wall park, next = r->spec.begin_at;
-    if (!r->spec.window[0] || r->spec.begin_at.ms > now.ms) /* then it is asked again */
+    if (!r->spec.window[0] || r->spec.begin_at.ms > now.ms) /* checked again then */
         return next;
     return is_open_for(m, r, now, &park, &next) ? now : next;
 }
@@ -123,7 +122,7 @@ int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outc
     }
     window_leave(m, j);
     if (j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING)
-        return 0; /* as it was loaded */
+        return 0; /* as loaded */
     job_stop(m, j, END_WINDOW, true);
     model_note_change(m);
     history(m, ev->now, "park", (struct history_of){.attempt = a},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows: when jobs may run.
+ * Windows: times when jobs may run.
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_WINDOWS_H
 #define BELAY_SCHEDULER_CORE_QUEUE_WINDOWS_H
@@ -10,11 +10,11 @@
 struct model;
 
 #define WALL_NEVER ((struct wall){INT64_MAX / 4})
-/* When the job may be queued, as begin_at and its window say; in the past: now. */
+/* Earliest time to queue the job, by begin_at and its window; in the past: now. */
 struct wall window_not_before(const struct model *m, const struct job_row *r, struct wall now);
-/* it was queued, placed, saved or loaded */
+/* The job was queued, placed, saved or loaded. */
 void window_watch(struct model *m, struct job *j, struct wall now);
-/* it is neither queued nor running */
+/* It is neither queued nor running. */
 void window_leave(struct model *m, struct job *j);
 struct mono windows_due(const struct model *m, struct stamp now, struct event *ret_event);
 
