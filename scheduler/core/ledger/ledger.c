@@ -1,38 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every stretch of a node's time was, and what it cost. Written when a stretch is over, never
- * changed.
+ * Use and cost of every interval of a node's time. Rows are written when the interval is over and
+ * never change.
  *
  * Invariants.
- *  1. Every millisecond of a node is in the ledger once, as boot, as idle, or as some attempt's;
- *     `node_ms` of all rows of an instance adds up to its life, `uusd` to
- *     core_instance_uusd(ended), both exactly. Of a node that nobody rents out the same holds from
- *     its join on, at the price of its pool.
- *  2. Of a node that attempts share, each has the share of its dominant resource: who takes all the
- *     memory pays for the whole node. Shares are rounded down, and attempts whose dominant
- *     resources differ never have more together than there is (the last to end has less). What no
- *     attempt has is idle, and so is what rounding left.
+ *  1. Every millisecond of a node is in the ledger exactly once: as boot, as idle, or as part of an
+ *     attempt. `node_ms` of all rows of an instance adds up to its life, `uusd` to
+ *     core_instance_uusd(ended), both exactly. For an owned node the same holds from its join, at
+ *     the price of its pool.
+ *  2. On a shared node each attempt has the share of its dominant resource: an attempt that uses
+ *     all the memory pays for the whole node. Shares are rounded down, and attempts with different
+ *     dominant resources never have more than the total together (the last to end has less). The
+ *     rest, including rounding, is idle.
  *  3. The rows of an attempt add up to its time (assigned to ended), its share of the node's time,
- *     and its cost. What each part of it cost is by the prices in force in that part, from what the
- *     node had cost at the moments between them; shares of a sum are cut where the sum of those
- *     before ends, so that nothing is lost by rounding.
- *  4. Only useful time, and the first attempt's way to its start, would have been paid in an
- *     undisturbed run on-demand; the rest counts 0 there.
- *  5. What an attempt read from the store and wrote there, where that is elsewhere than its nodes,
- *     and what it read of its job's input when it started, is a row of its own, egress, without any
- *     time: transfer by transfer as they are told, at the price of then. It is the attempt's cost,
- *     and none of its instance's.
- *  6. A provider may tell late that a machine had ended, or cost less, when attempts have been
- *     charged already: the idle row of its end takes that back, and may be negative.
- *  7. Rows are never changed: what is useful in them and has to be done again all the same, since
- *     its user gave it up or a later attempt could not be restored from where it was saved, counts
- *     as lost in the rows of those that do it again.
+ *     and its cost. The cost of each part is by the prices in force in that part, computed from the
+ *     node's cost at its bounds. Shares of a sum are cut where the sum of the earlier ones ends, so
+ *     that rounding loses nothing.
+ *  4. Only useful time, and the first attempt's start, count for an undisturbed run on-demand; all
+ *     other parts count 0 there.
+ *  5. Traffic of an attempt with a store elsewhere, and the read of its job's input at the start,
+ *     are separate rows, egress, without time: one per reported transfer, at the price of that
+ *     time. They are costs of the attempt, not of its instance.
+ *  6. A provider may report late, after attempts were charged, that a machine had ended or cost
+ *     less. The final idle row corrects this and may be negative.
+ *  7. Work in useful rows that must be repeated, because its user discarded it or a later attempt
+ *     could not be restored from its checkpoint, counts as lost in the rows of the attempts that
+ *     repeat it.
  *
- * The parts of an attempt, in their order: restore, from its placement to the program's start,
- * which of the first attempt is start; gang-wait, until the last rank has started; then useful,
- * save (what the program waited for) and lost (what nobody saved, and another attempt has to do
- * again). A node that stood empty while a gang waited for the rest of its nodes waited for that
- * gang.
+ * Parts of an attempt, in order: restore, from placement to the program's start, called start in
+ * the first attempt; gang-wait, until the last rank has started; then useful, save (pause of the
+ * program) and lost (unsaved work that another attempt must repeat). The time of a node that was
+ * empty while a gang waited for its other nodes counts as the gang's wait.
  */
 #include "scheduler/core/ledger/ledger.h"
 #include "scheduler/core/model/changes.h"
@@ -51,7 +49,7 @@ static int64_t span_ms(struct wall from, struct wall to)
     return to.ms - from.ms;
 }
 
-/* At least 0, at most max. */
+/* Clamps to 0 .. max. */
 static int64_t within(int64_t value, int64_t max)
 {
     int64_t most = max > 0 ? max : 0;
@@ -63,16 +61,16 @@ static struct wall later(struct wall a, struct wall b)
     return !wall_is_set(a) || (wall_is_set(b) && b.ms > a.ms) ? b : a;
 }
 
-/* value * part / whole without overflow on the way; all of it when there is no whole. */
+/* value * part / whole without intermediate overflow; value if whole is 0. */
 static int64_t share(int64_t value, int64_t part, int64_t whole)
 {
     return whole > 0 && part < whole ? (int64_t)((__extension__(__int128) value) * part / whole)
                                      : value;
 }
 
-/* ---- what a node has cost, and how much of that is in the ledger ---- */
+/* ---- cost of a node so far, and the part of it in the ledger ---- */
 
-/* Where that is kept: in the row of its instance, which outlives it, or in its own. */
+/* Where that is stored: in the row of its instance, which outlives the node, or in its own row. */
 struct books {
     int64_t *attempts_uusd, *attempts_ms, *idle_uusd, *idle_ms;
     struct wall *used_until, *settled_at;
@@ -96,7 +94,7 @@ static void books_changed(struct model *m, struct node *n)
         touch_node(m, n);
 }
 
-/* What the node has cost by then: since its launch, or since it joined if nobody rents it out. */
+/* Cost of the node up to a time: since its launch, or since its join if it is owned. */
 static int64_t node_uusd(const struct node *n, struct wall at)
 {
     const struct node_row *r = &n->row;
@@ -110,8 +108,7 @@ static struct wall joined_at(const struct node *n)
     return n->instance ? n->instance->row.joined_at : n->row.joined_at;
 }
 
-/* What of its time and money since it joined is in no row yet. May be less than nothing (invariant
- * 6). */
+/* Time and cost since its join that are in no row yet. May be negative (invariant 6). */
 static void left(struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
 {
     const struct books b = books_of(n);
@@ -122,7 +119,7 @@ static void left(struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret
 
 /* ---- idle ---- */
 
-/* What those that run there have used of it so far, since their rows are still to come. */
+/* Use by running attempts, which have no rows yet. */
 static void in_use(const struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
 {
     *ret_uusd = *ret_ms = 0;
@@ -138,7 +135,7 @@ void ledger_idle(struct model *m, struct node *n, struct wall at)
 {
     const struct books b = books_of(n);
     int64_t uusd, ms, used_uusd, used_ms;
-    /* whatever became of the wall clock: the last row makes it add up */
+    /* regardless of the wall clock: the last row makes the sums exact */
     bool is_over = n->row.state == NODE_GONE;
     left(n, at, &uusd, &ms);
     in_use(n, at, &used_uusd, &used_ms);
@@ -168,8 +165,7 @@ void ledger_seen(struct model *m, struct node *n, struct wall now)
 
 /* ---- attempts ---- */
 
-/* A rank without a script has nothing of its own to save: what the first has saved is what it
- * did. */
+/* A rank without a script has no state of its own: the first rank's save covers it. */
 bool attempt_has_saved(const struct attempt *a)
 {
     return (a->row.sequence > 0 || attempt_holds(a)) &&
@@ -181,7 +177,7 @@ bool attempt_holds(const struct attempt *a)
     return a->row.rank > 0 && a->job->row.spec.script_on == SCRIPT_ON_FIRST;
 }
 
-/* What happened after the last state that was kept, from `from` on when nothing was. */
+/* Time since the last saved state, or since `from` if there is none. */
 static int64_t unsaved_ms(const struct attempt *a, struct wall from)
 {
     const struct job_row *j = &a->job->row;
@@ -190,11 +186,11 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall from)
     if (!attempt_has_saved(a))
         return span_ms(from, a->row.ended_at);
     if (a->row.exit_code == JOB_EXIT_CHECKPOINTED && !a->save_failed)
-        return 0; /* it saved and did nothing more */
+        return 0; /* it saved and did no further work */
     return span_ms(j->last_good_at, a->row.ended_at);
 }
 
-/* Its share of what the node has cost since it was placed there, and of that time. */
+/* Its share of the node's cost and time since its placement. */
 static void attempt_share(
     const struct attempt *a, struct wall end, int64_t *ret_uusd, int64_t *ret_ms)
 {
@@ -207,7 +203,7 @@ static void attempt_share(
     *ret_ms = within(resources_share(held, total, span_ms(a->row.assigned_at, end)), ms);
 }
 
-/* Its way to its start is one that any run would have had. */
+/* Its start is one that any run would have had. */
 static bool is_first(const struct attempt *a)
 {
     return a->row.attempt == 1;
@@ -305,13 +301,13 @@ void ledger_saved(struct attempt *a, int64_t pause_ms, struct wall saved_at)
 
 enum { PART_START, PART_WAIT, PART_SAVE, PART_LOST, PART_USEFUL, PARTS };
 
-/* One stretch of a node, and what all of the node cost in it. */
+/* An interval of a node, and the cost of the whole node in it. */
 struct part {
     enum ledger_kind kind;
     int64_t ms, uusd;
 };
 
-/* Time that the machine did not live any more cost nothing. */
+/* Time after the machine's end costs nothing. */
 static struct wall paid_until(const struct attempt *a)
 {
     struct wall end = a->row.ended_at;
@@ -319,7 +315,7 @@ static struct wall paid_until(const struct attempt *a)
     return i && wall_is_set(i->row.ended_at) && i->row.ended_at.ms < end.ms ? i->row.ended_at : end;
 }
 
-/* From its start until the last rank had started; all of it if one never did. */
+/* From its start to that of the last rank; its whole time if a rank never started. */
 static int64_t wait_ms(const struct attempt *a)
 {
     const struct job_row *j = &a->job->row;
@@ -338,7 +334,7 @@ static void divide(const struct attempt *a, struct part parts[PARTS])
     bool started = wall_is_set(r->started_at);
     int64_t restore_ms = span_ms(r->assigned_at, r->started_at),
             restore_uusd = started ? r->started_uusd - r->base_uusd : 0;
-    if (r->restore_ms > restore_ms) { /* as its agent measured it */
+    if (r->restore_ms > restore_ms) { /* as measured by its agent */
         restore_ms = r->restore_ms;
         restore_uusd = core_cost_uusd(restore_ms, r->price_uusd_h);
     }
@@ -354,7 +350,7 @@ static void divide(const struct attempt *a, struct part parts[PARTS])
         [PART_USEFUL] = {LEDGER_USEFUL, INT64_MAX, INT64_MAX}};
     for (int k = 0; k < PARTS; k++) {
         int64_t part_ms = within(all[k].ms, ms);
-        /* all of what is left; or as much of that as of the time, where it is not known */
+        /* all of the rest; or in proportion to the time, where the cost is unknown */
         int64_t part_uusd = part_ms == ms     ? uusd
                             : part_ms == 0    ? 0
                             : all[k].uusd < 0 ? share(uusd, part_ms, ms)
@@ -365,8 +361,7 @@ static void divide(const struct attempt *a, struct part parts[PARTS])
     }
 }
 
-/* What it did first and had been done before, useful already in the rows of an attempt before
- * it. */
+/* Work at its begin that repeats work which is already useful in the rows of an earlier attempt. */
 static void move_behind(const struct attempt *a, struct part parts[PARTS])
 {
     struct part *useful = &parts[PART_USEFUL], *lost = &parts[PART_LOST];
@@ -472,8 +467,7 @@ void ledger_instance(struct model *m, const struct instance *i)
     ledger_add(m, &row);
 }
 
-/* All that it has cost is so much more than was known: so it is at every moment that has been
- * written down, too. */
+/* Adds a correction of its cost to all recorded costs. */
 static void shift(struct attempt *a, int64_t more_uusd)
 {
     struct attempt_row *r = &a->row;
@@ -483,7 +477,7 @@ static void shift(struct attempt *a, int64_t more_uusd)
     r->kept_uusd += wall_is_set(r->kept_at) ? more_uusd : 0;
 }
 
-/* What it had cost by its join is reckoned anew, and with it what those that run there found. */
+/* Recomputes the cost at its join, and the base of the attempts that run there. */
 static void boot_anew(struct model *m, struct instance *i)
 {
     struct instance_row *r = &i->row;
@@ -498,8 +492,8 @@ static void boot_anew(struct model *m, struct instance *i)
     }
 }
 
-/* It was there before it was heard of, and since then its price has changed once at most; or once
- * before that. */
+/* The instance existed before it was first seen. Its price has changed at most once since, or once
+ * before. */
 static void correct_launch(struct model *m, struct instance *i, struct wall at)
 {
     struct instance_row *r = &i->row;
@@ -527,8 +521,8 @@ void ledger_launched(struct model *m, struct instance *i, struct wall told, stru
     touch_instance(m, i);
 }
 
-/* A price holds since before the machine was heard of. Should it turn out that it was there by
- * then, it cost what it did before. */
+/* A price in force since before the machine was first seen: if it turns out that the machine
+ * existed before, the previous price applies to that time. */
 static void note_price_before(struct instance_row *r, struct wall at)
 {
     if (r->launched_at_from_provider || wall_is_set(r->before_at) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ledger: what each stretch of a node's time was, and what it cost.
+ * The ledger: use and cost of every interval of a node's time.
  */
 #ifndef BELAY_SCHEDULER_CORE_LEDGER_LEDGER_H
 #define BELAY_SCHEDULER_CORE_LEDGER_LEDGER_H
@@ -9,39 +9,38 @@
 
 struct model;
 
-/* Writes the attempt's rows, adds to the sums of its job and instance. Returns the work lost, in
- * ms. */
+/* Writes the attempt's rows and adds them to the sums of its job and instance. Returns the lost
+ * work in ms. */
 int64_t ledger_attempt(struct model *m, struct attempt *a);
-/* the job's last good checkpoint is of this attempt */
+/* The job's last good checkpoint is of this attempt. */
 bool attempt_has_saved(const struct attempt *a);
 void ledger_instance(struct model *m, const struct instance *i);
-/* An attempt is about to be on the node: what that has cost; of a gang also how long the node has
- * waited for the others. */
+/* Records the node's cost at the placement of an attempt; for a gang also how long the node waited
+ * for the others. */
 void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct stamp now);
-/* its row says so already */
+/* The row's started_at is already set. */
 void ledger_started(struct model *m, struct attempt *a, struct stamp now);
 void ledger_saved(struct attempt *a, int64_t pause_ms, struct wall saved_at);
-/* What it costs that it reads its part of its job's input when it starts: of a gang each rank as
- * much. */
+/* Cost of reading its part of its job's input at its start; equal for each rank of a gang. */
 int64_t ledger_input_uusd(const struct attempt *a);
-/* It has written so many bytes to the store. Of a gang the first rank tells for all. */
+/* It has written this many bytes to the store. Of a gang only the first rank reports. */
 void ledger_stored(struct model *m, struct attempt *a, int64_t bytes);
-/* A provider's clock is believed as far as it differs by less from ours. */
+/* Maximum accepted difference between a provider's clock and belayd's. */
 #define CLOCKS_DIFFER_MS 600000
-/* It exists, and is paid for, since then (told: as the provider says, WALL_NONE or 0: it does not),
- * or from now on. */
+/* The instance exists and is charged since `told`, the provider's time, or from now on if that is
+ * WALL_NONE or 0. */
 void ledger_launched(struct model *m, struct instance *i, struct wall told, struct stamp now);
-/* Since then (likewise) the instance, and with it its node, costs this. */
+/* Price of the instance and its node since `told`, as above. */
 void ledger_reprice(
     struct model *m, struct instance *i, int64_t uusd_h, struct wall since, struct stamp now);
-/* It has been at another offer than was thought all the time since its launch, and cost this: the
- * prices of the one before were not its. */
+/* Since its launch the instance has belonged to another offer with this price; the earlier prices
+ * did not apply. */
 void ledger_moved(struct model *m, struct instance *i, int64_t uusd_h);
-/* The node was heard of: once a day its idle time is written down. */
+/* The node reported. Writes its idle time once a day. */
 void ledger_seen(struct model *m, struct node *n, struct wall now);
-/* Writes the idle time up to then. */
+/* Writes the idle time up to `at`. */
 void ledger_idle(struct model *m, struct node *n, struct wall at);
-/* One that nobody rents out has joined; costs something else from now on. */
+/* An owned node joined; the price of an owned node changes. */
 void ledger_joined(struct node *n, struct wall now);
 void ledger_reprice_owned(struct model *m, struct node *n, int64_t uusd_h, struct wall now);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of the model that this folder owns: what the store keeps (storage.c).
+ * The part of the model that this folder owns: data in the store (storage.c).
  */
 #ifndef BELAY_SCHEDULER_CORE_LEDGER_LEDGER_STATE_H
 #define BELAY_SCHEDULER_CORE_LEDGER_LEDGER_STATE_H

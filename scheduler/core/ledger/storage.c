@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the store keeps of jobs, and what that costs: from a job's first checkpoint until nothing of
- * it is left there, whether it lives or has ended.
+ * Size and cost of jobs' data in the store, from the first checkpoint until no data is left, before
+ * and after the job's end.
  *
- * How much there is, is told: what each checkpoint newly stored, and what a cleaning has left, its
- * agent's or, when the job has ended, belayd's own, which looks again once a month while anything
- * stays. What it costs is counted in millionths of a micro-dollar, so that nothing is lost by
- * rounding from one checkpoint to the next, and becomes a row of the ledger, without any time, when
- * the day has changed, when an attempt or the job has ended, and at each look: whole micro-dollars,
- * the rest is carried on.
+ * The size is reported: bytes newly stored by each checkpoint, and the rest after a cleaning by the
+ * agent. After the job's end belayd cleans, and measures again once a month while data remains.
+ * Cost accrues in millionths of a micro-dollar, so that nothing is lost by rounding between
+ * checkpoints. It becomes a ledger row without time at a change of day, at the end of an attempt or
+ * of the job, and at each measurement: whole micro-dollars, the rest is carried over.
  *
- * It is part of what the job cost, which grows after its end as well, and of what the budgets have
- * spent that the job matches, unless they are of a pool: when it is written down. Nothing is set
- * aside for it, and nobody is parked for its sake alone.
+ * It is part of the job's cost, also after its end, and of the budgets that the job matches, except
+ * budgets of a pool, when the row is written. It is neither reserved in budgets nor a reason by
+ * itself to park jobs.
  */
 #include "scheduler/core/ledger/storage.h"
 #include "scheduler/core/lifecycle/lifecycle_access.h"
@@ -26,8 +25,8 @@
 #include <stdlib.h>
 
 #define GIB (INT64_C(1) << 30)
-#define MONTH_MS INT64_C(2629800000) /* a twelfth of 365.25 days */
-#define PARTS 1000000                /* of a micro-dollar */
+#define MONTH_MS INT64_C(2629800000) /* one twelfth of 365.25 days */
+#define PARTS 1000000                /* per micro-dollar */
 #define DAY_MS 86400000
 
 __extension__ typedef __int128 wide;
@@ -53,7 +52,7 @@ static struct stored *make(struct model *m, int64_t job, struct wall at)
     return s;
 }
 
-/* Divided before it is multiplied, that nothing overflows; what is cut off is less than a part. */
+/* Divides before it multiplies, to avoid overflow; the error is below one part. */
 static int64_t parts_of(int64_t bytes, int64_t ms, int64_t uusd_gib_month)
 {
     const wide month = (wide)GIB * MONTH_MS, all = (wide)bytes * ms,
@@ -66,13 +65,13 @@ static void accrue(const struct model *m, struct stored *s, struct wall now)
 {
     int64_t ms = now.ms - s->row.at.ms;
     if (ms <= 0)
-        return; /* the wall clock may be set back, and agents tell of what was */
+        return; /* the wall clock may be set back, and agents report past events */
     int64_t parts = parts_of(s->row.bytes, ms, m->options.store_uusd_gib_month);
     s->row.parts = s->row.parts < INT64_MAX - parts ? s->row.parts + parts : INT64_MAX;
     s->row.at = now;
 }
 
-/* A job that has ended is not in the model any more: what it left knows who paid. */
+/* Jobs that ended are not in the model: their ckpt_gc row knows the budgets. */
 static void charge(struct model *m, int64_t job, int64_t uusd)
 {
     struct job *j = model_job(m, job);
@@ -111,7 +110,7 @@ static void count(struct model *m, struct stored *s, int64_t bytes, struct wall 
     touch(m, s);
 }
 
-/* Where keeping costs nothing, nothing is counted. */
+/* Not counted where storage is free. */
 static bool is_counted(const struct model *m, int64_t job)
 {
     return m->options.store_uusd_gib_month > 0 || storage_of(m, job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the store keeps of jobs, and what that costs.
+ * Size and cost of jobs' data in the store.
  */
 #ifndef BELAY_SCHEDULER_CORE_LEDGER_STORAGE_H
 #define BELAY_SCHEDULER_CORE_LEDGER_STORAGE_H
@@ -12,16 +12,16 @@ struct model;
 struct stored {
     struct stored_row row;
 };
-/* of a job; NULL: nothing is kept of it */
+/* NULL if no data of the job is known. */
 struct stored *storage_of(const struct model *m, int64_t job);
-/* a checkpoint has stored so many more */
+/* a checkpoint stored this many further bytes */
 void storage_saved(struct model *m, int64_t job, int64_t bytes, struct wall at);
-/* there are so many */
+/* the measured size */
 void storage_told(struct model *m, int64_t job, int64_t bytes, struct wall now);
-/* what it cost so far is written down */
+/* writes the accrued cost to the ledger */
 void storage_settle(struct model *m, int64_t job, struct wall now);
 bool storage_costs(const struct model *m, int64_t job);
-/* nothing is there any more, or nobody looks */
+/* no data is left, or it is not measured any more */
 void storage_forget(struct model *m, int64_t job, struct wall now);
 void storage_deinit(struct model *m);
 

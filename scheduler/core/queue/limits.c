@@ -7,10 +7,10 @@
  *  1. No placement exceeds a limit. Only a restart with lower limits or rising prices make running
  *     jobs exceed one; they continue, and no job is added.
  *  2. A shape that would exceed a limit on any node is throttled, by a decision, when the planner
- *     reaches it: it is not in the queue, has no launches or reservations, and is not examined until
- *     the exceeded usage falls. Then the first TAKE_UP shapes that may run return to the queue, and
- *     more after these were tried. The cost of a job's end is thus independent of the number of
- *     throttled shapes.
+ *     reaches it: it is not in the queue, has no launches or reservations, and is not examined
+ *     until the exceeded usage falls. Then the first TAKE_UP shapes that may run return to the
+ *     queue, and more after these were tried. The cost of a job's end is thus independent of the
+ *     number of throttled shapes.
  *  3. The cost of a job depends on its node, as do the resources of an exclusive job. A shape that
  *     can afford some nodes stays in the queue, and other nodes are excluded for it. On machines
  *     without cost it runs regardless of the cost of others.

@@ -2,13 +2,13 @@
  *
  * Launches that the provider may answer from one of several offers, in pools with `fleet`.
  *
- * The core decides on one offer as ever, and writes the others that would do into the intent: the
- * call can then be repeated with the same parameters after any crash. What the answer says decides
- * where the instance belongs, and from then on it is as if that offer had been decided on: prices,
- * limits, counts and what is learned are that offer's.
+ * The core selects one offer as usual and stores the acceptable alternatives in the intent, so that
+ * the call can be repeated with the same parameters after any crash. The answer names the offer
+ * that the instance belongs to. From then on prices, limits, counts and statistics are as if that
+ * offer had been selected.
  *
- * Invariant: an alternative never takes more of a limit than the offer decided on, so what was
- * allowed at the decision is not exceeded by the answer.
+ * Invariant: an alternative never uses more of a limit than the selected offer, so the answer
+ * exceeds no limit that the decision respected.
  */
 #include "scheduler/core/ledger/ledger.h"
 #include "scheduler/core/lifecycle/instances.h"
@@ -30,8 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A provider that minds capacity before price is not offered what costs more than half as much
- * again. */
+/* Maximum price: a provider may put capacity before price, so alternatives cost at most half as
+ * much again. */
 #define TOO_DEAR(uusd_h, first_uusd_h) ((uusd_h) > (first_uusd_h) + (first_uusd_h) / 2)
 
 static bool serves_as_well(const struct model *m, const struct offer *o, const struct offer *first)
@@ -53,7 +53,7 @@ size_t launch_alternatives(const struct model *m, const struct offer *first, str
     int64_t limit_of = core_offer_effective_uusd_h(first);
     size_t n = 0;
     if (queue_n_constrained(m) > 0)
-        return 0; /* the zone, the type or its GPUs may be what a job asks for */
+        return 0; /* jobs may ask for the zone, the type or its GPUs */
     if (!first->pool->row.fleet || first->row.rank == OFFER_WITHDRAWN)
         return 0;
     LIST_FOREACH (&first->pool->offers, l) {

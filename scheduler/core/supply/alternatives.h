@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launches that may be answered from several offers.
+ * Launches with alternative offers.
  */
 #ifndef BELAY_SCHEDULER_CORE_SUPPLY_ALTERNATIVES_H
 #define BELAY_SCHEDULER_CORE_SUPPLY_ALTERNATIVES_H
@@ -9,15 +9,14 @@
 
 struct model;
 
-/* Other offers of first's pool and market whose machines serve as well and take no more of any
- * limit, the lowest effective price first; none that is avoided, none that costs half as much
- * again. Returns how many, at most max; 0 without `fleet`. */
+/* Alternatives to `first`: offers of its pool and market that serve as well and use no more of any
+ * limit, lowest effective price first. Excludes avoided offers and offers that cost more than half
+ * as much again. Returns the count, at most max; 0 without `fleet`. */
 size_t launch_alternatives(const struct model *m, const struct offer *first, struct stamp now,
     const struct offer **out, size_t max);
 void instance_write_alternatives(
     const struct model *m, const struct offer *first, struct stamp now, struct instance_row *r);
-/* The instance is one of o, as if that had been decided on, and costs since its launch what that
- * does. */
+/* Moves the instance to offer o, with o's cost since its launch. */
 void instance_rebind(struct model *m, struct instance *i, struct offer *o);
 
 #endif

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pools whose machines never join: a wrong server address, an image that does not boot, a network
- * without a way out. Each such machine costs money, and offers alone cannot tell: another zone or
- * type would be tried at once. So failures are counted over all offers of a pool.
+ * Pools with machines that never join: a wrong server address, an image that does not boot, a
+ * network without a route. Each such machine costs money, and avoiding offers does not help:
+ * another zone or type would be tried at once. So failures are counted over all offers of a pool.
  *
- *   launches as needed --- BOOTS_FAILED_MAX failures ---> waits --- wait_ms ---> one is launched
- *          ^                     in a row                   ^      is over          |       |
- *          |                                                +-- it failed: twice ---+       |
- *          |                                                    the wait                    |
- *          +------------------------ a machine of the pool joined --------------------------+
+ *   launches as needed --- BOOTS_FAILED_MAX failures --> waits --- wait_ms --> launches one machine
+ *          ^                     in a row                  ^       passed         |       |
+ *          |                                               +-- it failed: --------+       |
+ *          |                                                   wait doubles               |
+ *          +------------------------ a machine of the pool joined ------------------------+
  *
  * Invariants:
- *  1. While boots.wait_ms is set the pool has at most one machine more on its way than when it was
- *     set (pool_room).
- *  2. It is stored, and nothing but a machine that joins resets it: neither a restart nor another
+ *  1. While boots.wait_ms is set the pool has at most one coming machine more than when it was set
+ *     (pool_room).
+ *  2. The state is stored, and only a join resets it: neither a restart nor a change of the
  *     configuration does.
- *  3. Machines that were launched before and fail during the wait do not lengthen it: they say
- *     nothing new.
+ *  3. Failures during the wait of machines that were launched before do not lengthen it: they give
+ *     no new information.
  *
- * A machine that its provider reclaimed while it booted is no failure of the pool: its offer is
- * avoided (instances.c).
+ * A machine that was reclaimed while it booted is not a failure of the pool: its offer is avoided
+ * (instances.c).
  */
 #include "scheduler/core/lifecycle/notices.h"
 #include "scheduler/core/model/changes.h"
@@ -32,7 +32,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* In times of the pool's refusal_backoff, of 10 s by default: from a minute to an hour. */
+/* Multiples of the pool's refusal_backoff, with its default of 10 s: one minute, up to one hour. */
 #define WAIT_FIRST 6
 #define WAIT_LONGEST 360
 
@@ -46,7 +46,7 @@ bool pool_may_probe(const struct pool *p, struct mono now)
     return p->n_coming == 0 && (!mono_is_set(p->probe_at) || p->probe_at.ms <= now.ms);
 }
 
-/* The wall clock may have been set since it was stored: it is never longer than it was to be. */
+/* Limits the stored wait to its original length, in case the wall clock was set. */
 void boots_load(struct pool *p, struct stamp now)
 {
     const struct pool_boots *b = &p->row.boots;
@@ -109,7 +109,7 @@ void boots_joined(struct model *m, struct instance *i, struct stamp now)
     model_note_change(m);
 }
 
-/* The end of the text that fits, from the begin of a line, of a character at least. */
+/* The tail of the text that fits, from the start of a line, or at least of a character. */
 static const char *last_lines(const char *text)
 {
     size_t len = strlen(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Machines that never join.
+ * Failed boots.
  */
 #ifndef BELAY_SCHEDULER_CORE_SUPPLY_BOOTS_H
 #define BELAY_SCHEDULER_CORE_SUPPLY_BOOTS_H
@@ -9,10 +9,9 @@
 
 struct model;
 
-/* The last machines of the pool did not join: it launches one at a time, after a wait that
- * grows. */
+/* The last machines of the pool did not join: it launches one at a time, after growing waits. */
 bool pool_boots_fail(const struct pool *p);
-/* of such a pool: it may launch one now */
+/* With pool_boots_fail: it may launch one machine now. */
 bool pool_may_probe(const struct pool *p, struct mono now);
 void boots_load(struct pool *p, struct stamp now);
 void boots_failed(struct model *m, struct instance *i, struct stamp now, const char *why);
@@ -22,6 +21,6 @@ int apply_boot_console(
 int apply_pool_retry(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 
-void instance_reclaimed(struct model *m, struct instance *i, struct stamp now); /* counted once */
+void instance_reclaimed(struct model *m, struct instance *i, struct stamp now); /* counts it once */
 
 #endif

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which offer to launch for demand that nothing covers: one big machine that jobs of several shapes
- * share, or several small ones.
+ * Selects the offer to launch for uncovered demand: one large machine that several shapes share, or
+ * several small ones.
  *
- * A shape alone gets the offer of the lowest rank, then of the lowest effective price (market.c)
- * per job that it serves at once. That is the reference. A launch is made for the oldest demand, as
- * the queue is first come, first served; for each offer of its reference's rank that holds it, a
- * machine is filled on paper with what waits, in the queue's order, and what does not fit is bought
- * shape by shape, each its reference, of which shapes with the same one share the machines. The
- * offer with the lowest sum of both is launched, the reference where they are equal. So a bigger
- * machine is taken when it costs less than the smaller ones that it does away with, for just the
- * jobs that wait now.
+ * A single shape gets the offer with the lowest rank, then with the lowest effective price
+ * (market.c) per job that a machine serves at once. This is its reference. A launch is made for the
+ * oldest demand, in queue order. For each offer of the reference's rank that fits it, a machine is
+ * filled in simulation with the waiting jobs in queue order, and the rest is covered shape by shape
+ * with each one's reference; shapes with the same reference share machines. The offer with the
+ * lowest sum is launched, or the reference if sums are equal. A larger machine is thus chosen if it
+ * costs less than the smaller ones that it replaces for the jobs waiting now.
  *
- * It deliberately looks only one launch ahead, and at the LOOK_MAX oldest shapes: a launch costs
- * the same whatever waits behind them. Shapes of which the reference is of another rank are left
- * out of the sums, though they may use the room that is left: the pool's order of markets goes
- * before what could be saved by not keeping to it.
+ * It deliberately looks one launch ahead only, and at the LOOK_MAX oldest shapes, so the cost of a
+ * launch does not depend on the queue length. Shapes with a reference of another rank are not in
+ * the sums, though they may use remaining room: the pool's order of markets has precedence over
+ * savings.
  */
 #include "scheduler/core/planner.h"
 #include "scheduler/core/model/resources.h"
@@ -29,20 +28,20 @@
 
 __extension__ typedef __int128 uusd_sum; /* of many machines at any price */
 
-/* An offer for jobs of one shape: a machine of it serves so many of them at once. */
+/* An offer for jobs of one shape, and how many of them one machine serves at once. */
 struct choice {
     const struct offer *offer;
     int64_t serves, uusd_h;
 };
 
-/* Demand of one shape, on paper. */
+/* Simulated demand of one shape. */
 struct lot {
     const struct demand *d;
     struct choice alone;
-    int64_t left, taken; /* taken: by the machine just filled */
+    int64_t left, taken; /* taken: by the machine that was just filled */
 };
 
-/* ---- a shape alone ---- */
+/* ---- a single shape ---- */
 
 bool offer_is_open(struct work *w, const struct offer *o)
 {
@@ -56,9 +55,9 @@ bool offer_is_open(struct work *w, const struct offer *o)
     return false;
 }
 
-/* What one machine of the offer costs an hour when it is to run such jobs. Without a premium for
- * company where it is for a gang: one that is taken stops all of it, so that nothing is gained by
- * having them apart, and its own machines would make the choice another after each launch. */
+/* Hourly cost of one machine of the offer for such jobs. Gangs have no premium for sharing an
+ * offer: one reclaim stops the whole gang, so spreading gains nothing, and its own machines would
+ * change the choice after each launch. */
 static int64_t cost_of(const struct work *w, const struct offer *o, const struct demand *d)
 {
     int64_t uusd_h = offer_effective_uusd_h(o, &d->job->row);
@@ -69,7 +68,7 @@ static int64_t cost_of(const struct work *w, const struct offer *o, const struct
     return offer_hinted_uusd_h(o, offer_spread_uusd_h(o, uusd_h, in_offer, in_pool));
 }
 
-/* Of so many jobs on a machine of the offer those that there is power for. */
+/* How many of these jobs on a machine of the offer there is rack power for. */
 static int64_t powered(
     const struct work *w, const struct offer *o, const struct demand *d, int64_t times)
 {
@@ -82,7 +81,7 @@ static int64_t powered(
     return rack_times(p->rack_kind, &total, &total, d->shape, times, w->p->left_w[p->rack->index]);
 }
 
-/* How this offer, which may be launched now, would serve the demand; false: it cannot. */
+/* How this offer, if it may be launched now, serves the demand; false if it cannot. */
 static bool consider(
     struct work *w, const struct offer *o, const struct demand *d, struct choice *ret_choice)
 {
@@ -98,13 +97,13 @@ static bool consider(
         !shape_takes_offer(d->shape, o) || !offer_is_open(w, o))
         return false;
     if (!d->moves && !limits_allow(d->shape, o->pool, &total, o->row.price_uusd_h))
-        return false;                              /* more than their user or team may still pay */
-    int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* of a gang, one rank a machine */
+        return false; /* exceeds what their user or team can still pay */
+    int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* a gang has one rank per machine */
     times = powered(w, o, d, times < most ? times : most);
     if (times == 0)
-        return false; /* it would stand there without the power to do anything */
+        return false; /* there is no power for a job on it */
     *ret_choice = (struct choice){.offer = o, .serves = times, .uusd_h = cost_of(w, o, d)};
-    /* each of its jobs reads its own */
+    /* each of its jobs reads its own input */
     ret_choice->uusd_h += ret_choice->serves * pool_input_uusd_h(o->pool, o, d->job);
     return true;
 }
@@ -114,7 +113,7 @@ static bool pool_is_open(const struct work *w, const struct pool *p, const struc
     return (!d->pool || d->pool == p) && pool_serves(p, d->shape) && w->p->room[p->index].nodes > 0;
 }
 
-/* True if a is the better one. The order of the list decides between equals. */
+/* True if a is better. The order of the list decides between equals. */
 static bool is_better(const struct choice *a, const struct choice *b)
 {
     if (!b->offer || a->offer->row.rank != b->offer->row.rank)
@@ -143,9 +142,9 @@ const struct offer *choose_alone(struct work *w, const struct demand *d, int64_t
     return best_alone(w, d, max_uusd_h).offer;
 }
 
-/* ---- a machine that is shared ---- */
+/* ---- a shared machine ---- */
 
-/* The first demand, and those after it that could get a machine of the same rank. */
+/* The first demand, and later ones that could get a machine of the same rank. */
 static size_t gather_lots(
     struct work *w, const struct demand *d, size_t n, struct lot lots[LOOK_MAX])
 {
@@ -163,11 +162,11 @@ static size_t gather_lots(
     return n_lots;
 }
 
-/* Fills a machine with what is left. own: only with those whose reference it is. */
+/* Fills a machine with remaining demand. own: only with demand that has this reference. */
 static void fill_machine(
     const struct work *w, const struct offer *o, struct lot *lots, size_t n, bool own)
 {
-    /* for each of several as if it were the only one */
+    /* for each of several machines as if it were the only one */
     int64_t left_w = o->pool->rack ? w->p->left_w[o->pool->rack->index] : 0;
     struct bin b = bin_of(o, &left_w);
     for (size_t k = 0; k < n; k++) {
@@ -176,7 +175,7 @@ static void fill_machine(
     }
 }
 
-/* How many machines in a row will be filled just like this one. */
+/* How many further machines will be filled identically. */
 static int64_t repeats(const struct lot *lots, size_t n)
 {
     int64_t times = INT64_MAX;
@@ -192,7 +191,7 @@ static void take(struct lot *lots, size_t n, int64_t times)
         lots[k].left -= times * lots[k].taken;
 }
 
-/* What the rest costs when it is bought shape by shape. */
+/* Cost of covering the remaining demand shape by shape. */
 static uusd_sum rest_uusd_h(const struct work *w, struct lot *lots, size_t n)
 {
     uusd_sum sum = 0;
@@ -207,7 +206,7 @@ static uusd_sum rest_uusd_h(const struct work *w, struct lot *lots, size_t n)
     return sum;
 }
 
-/* What all of it costs when the next launch is such a machine. */
+/* Total cost if the next launch is such a machine. */
 static uusd_sum sum_uusd_h(const struct work *w, const struct choice *c, struct lot *lots, size_t n)
 {
     for (size_t k = 0; k < n; k++)

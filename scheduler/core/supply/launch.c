@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What to launch: demand that no node up or on its way will serve. Counted by shape, never job by
- * job, and only when something changed on which it depends.
+ * What to launch: demand that no node, up or coming, will serve. Counted by shape, never job by
+ * job, and only after a relevant change.
  *
- * Demand is put into bins in this order: the room left on nodes (only jobs that have to move look
- * there: pending ones were just found not to fit); instances on their way, by id; and what is
- * planned here already, in the order in which it will get its ids, so that counting again half-way
- * comes to the same. What is left is covered by new machines, one after the other, each of the
- * offer that choice.c names for the oldest demand and filled with whatever fits, as far as its pool
- * and all pools together may grow. Last come the jobs that pay for on-demand and could go on for
- * less: to a node with room they move, and if there is none a cheaper offer is launched for them,
- * which may refuse without harm.
+ * Demand is packed into bins in this order: free room of nodes (only for jobs that must move, since
+ * pending ones were just found not to fit); coming instances, by id; machines planned here, in the
+ * order of their future ids, so that a recount half-way gives the same result. The rest is covered
+ * by new machines, one by one. Each is of the offer that choice.c selects for the oldest demand,
+ * and is filled with whatever fits, within the limits of its pool and of all pools. Last are jobs
+ * on on-demand machines that could continue at a lower cost: they move to a node with room; else a
+ * cheaper offer is launched for them, and a refusal does no harm.
  *
- * Bins are filled in the order of the queue, each shape as often as it fits, because that is how
- * the machines will be (plan.c): packing by decreasing size looks better here, and is not what
- * comes about.
+ * Bins are filled in queue order, each shape as often as it fits, because the machines will be
+ * filled this way (plan.c). Packing by decreasing size would look better here but would not match
+ * the actual placement.
  */
 #include "scheduler/core/planner.h"
 
@@ -40,7 +39,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A move has to save at least a fifth of what the job pays now. */
+/* A move must save at least a fifth of the job's current cost. */
 #define MOVE_PAYS(now_uusd_h, then_uusd_h) ((then_uusd_h) <= (now_uusd_h) / 5 * 4)
 
 void launches_deinit(struct planner *p)
@@ -73,7 +72,7 @@ bool bin_admits(const struct bin *b, const struct shape *s)
     return can && shape_allows_pool(s, b->pool) && shape_may_use(s, b->pool, b->market);
 }
 
-/* ---- what there is ---- */
+/* ---- existing capacity ---- */
 
 static void add_node(struct work *w, const struct node *n)
 {
@@ -103,14 +102,14 @@ struct bin bin_of(const struct offer *o, int64_t *left_w)
         .left_w = o->pool->rack ? left_w : NULL};
 }
 
-/* One that is on its way, or to be: what it takes of its rack's power is taken. */
+/* A coming or planned machine; its share of its rack's power is reserved. */
 static struct bin bin_to_come(struct work *w, const struct offer *o)
 {
     return bin_of(o, o->pool->rack ? &w->p->left_w[o->pool->rack->index] : NULL);
 }
 
-/* Pending jobs were just found not to fit on any node: only those that have to move, or could, look
- * there. On one that is full nobody finds room. */
+/* Pending jobs were just found not to fit on any node: only jobs that must move, or could, are
+ * tried there. Full nodes are skipped. */
 static void gather_bins(struct work *w)
 {
     w->p->n_bins = 0;
@@ -178,7 +177,7 @@ static void gather_room(struct work *w)
     for (size_t i = 0; i < racks_count(w->m); i++)
         p->left_w[i] = rack_left(rack_at(w->m, i));
     p->all = model_room(w->m);
-    LIST_FOREACH (model_pools(w->m), l) { /* in the order of the list, which is that of the index */
+    LIST_FOREACH (model_pools(w->m), l) { /* the list is in the order of the index */
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         *GROW(p->room, p->n_room) = pool_room(pool, w->now.mono);
         if (pool_boots_fail(pool) && mono_is_set(pool->probe_at) &&
@@ -208,7 +207,7 @@ void valid_until(struct work *w, int64_t mono_ms)
         w->p->valid_until.ms = mono_ms;
 }
 
-/* ---- what there is to cover ---- */
+/* ---- demand ---- */
 
 static void add_mover(struct planner *p, struct map *places, const struct job *j)
 {
@@ -228,11 +227,10 @@ static bool is_moving(const struct attempt *a)
            a->row.stop_reason == END_EVICTED && a->job->row.state == JOB_RUNNING;
 }
 
-/* On nodes that are about to go, and on their way to where it costs less. The cancelled ones will
- * not come back. */
+/* Jobs on nodes that are about to go, or moving to lower cost. Cancelled ones do not return. */
 static void gather_movers(struct work *w)
 {
-    struct map places = {0}; /* shape id -> where in demands, one up */
+    struct map places = {0}; /* shape id -> index in demands + 1 */
     LIST_FOREACH (nodes_noticed(w->m), ln) {
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
         LIST_FOREACH (&n->attempts, la) {
@@ -283,7 +281,7 @@ int64_t cover_licences(struct work *w, const struct shape *s, int64_t n)
     return n;
 }
 
-/* ---- covering it ---- */
+/* ---- covering ---- */
 
 struct bin *plan_launch(struct work *w, const struct offer *o)
 {
@@ -304,8 +302,8 @@ static void cover_from(struct bin *b, struct demand *d)
         d->n -= bin_fill(b, d->shape, d->n);
 }
 
-/* One bin after the other, as the planned ones are filled: bins of one rack share its power, and
- * filled in another order it would go to other demand when it is counted again half-way. */
+/* Fills bins one by one, as planned ones are: bins of a rack share its power, and in another order
+ * a recount half-way would give it to other demand. */
 static void cover_from_bins(struct work *w)
 {
     struct planner *p = w->p;
@@ -330,7 +328,7 @@ static void cover_by_launches(struct work *w)
     }
 }
 
-/* ---- jobs that could move to where it costs less ---- */
+/* ---- moves to lower cost ---- */
 
 bool attempt_can_move(const struct attempt *a)
 {
@@ -350,7 +348,7 @@ static bool is_due(struct work *w, const struct attempt *a)
     return left_ms <= 0;
 }
 
-/* What the job would pay an hour in the bin: its share, and for reading its input there. */
+/* Hourly cost of the job in the bin: its share, plus reading its input there. */
 static int64_t would_pay(const struct bin *b, const struct job *j)
 {
     const struct instance *i = b->node ? b->node->instance : NULL;
@@ -358,8 +356,7 @@ static int64_t would_pay(const struct bin *b, const struct job *j)
            pool_input_uusd_h(b->pool, i ? i->offer : b->offer, j);
 }
 
-/* To a node that is up: at once. To a machine on its way, or to one that is launched for it: when
- * that is up. */
+/* Moves to an up node at once; to a coming machine, or one launched for it, when that is up. */
 static void cover_return(struct work *w, const struct attempt *a)
 {
     struct planner *p = w->p;
@@ -392,7 +389,7 @@ static bool some_may_return(struct work *w)
 {
     bool may = false;
     LIST_FOREACH (&w->m->supply.costly, l)
-        /* all of them, for when the next is due */
+        /* evaluates all, for the time of the next one */
         may |= may_return(w, LIST_ENTRY(l, struct attempt, costly));
     return may;
 }
@@ -408,7 +405,7 @@ static void cover_returns(struct work *w)
                 .saves = true,
                 .unsaved = preemption_victims_unsaved(a->job, w->now.wall)};
     }
-    /* where not all can, those go that have the least to lose */
+    /* if not all can move, those with the least to lose do */
     preemption_victims_sort(p->offered, p->n_offered);
     for (size_t k = 0; k < p->n_offered; k++)
         cover_return(w, job_attempt(p->offered[k].job));
@@ -416,7 +413,7 @@ static void cover_returns(struct work *w)
 
 /* ---- all together ---- */
 
-/* Some offer is open. */
+/* Some offer may be launched. */
 static bool can_launch(struct work *w)
 {
     bool can = false;
@@ -425,22 +422,20 @@ static bool can_launch(struct work *w)
         if (w->p->room[pool->index].nodes <= 0 || w->p->all.nodes <= 0)
             continue;
         LIST_FOREACH (&pool->offers, lo)
-            /* all of them, for when the next is */
+            /* evaluates all, for the time of the next one */
             can |= offer_is_open(w, LIST_ENTRY(lo, struct offer, in_pool));
     }
     return can;
 }
 
-/* A gang may be about to lose a node, wait for machines that are to be held for it, or settle for
- * less. */
+/* A gang may be about to lose a node, wait for machines to be held for it, or settle for less. */
 static bool gangs_may_change(const struct model *m)
 {
     return queue_n_gangs(m) > 0 && (m->supply.used.nodes > 0 || !list_is_empty(nodes_noticed(m)) ||
                                        !list_is_empty(gang_resizing(m)));
 }
 
-/* Some gang draws on licences, limits or budgets that may be used up by what jobs of one node ask
- * for. */
+/* Some gang uses licences, limits or budgets that single-node jobs may exhaust. */
 static bool gangs_share(const struct model *m)
 {
     LIST_FOREACH (queue_gangs(m), l) {
@@ -453,9 +448,9 @@ static bool gangs_share(const struct model *m)
     return false;
 }
 
-/* Where nothing can be launched, moved, held or given up for what waits, it waits on. Then a long
- * queue is not looked through at every change; and of one in which only gangs may have something to
- * wait for, these are looked at alone. */
+/* If nothing can be launched, moved, held or given up, the queue is not walked, so that a long
+ * queue is not searched at every change. If only gangs may have such actions, only gangs are
+ * visited. */
 static void compute(struct planner *p, const struct model *m, struct stamp now)
 {
     struct work w = {.p = p, .m = m, .now = now};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a machine really costs, and how many there may be.
+ * Effective price of machines, and how many there may be.
  *
  *   effective price = price * (1 + reclaims per hour * (boot + restore + save))           (a)
  *                   + egress price * size of a checkpoint * restores per hour              (b)
@@ -11,13 +11,13 @@
  *   (a) the cost of a reclaim: the replacement boots and restores, and the old machine saves
  *   (b) if the store is in another place
  *   (c) if the input is in another place
- *   (d) what all machines of a pool in one offer would lose at once
- *   (e) of offers with nearly equal cost, the likelier one is asked first
+ *   (d) correlated loss: all machines of a pool in one offer may be reclaimed at once
+ *   (e) of offers with nearly equal cost, the more available one is tried first
  *
- * The rates are the offer's own, as observed, with a prior that fades as observations come. A score
- * is no observation: it decides among neighbours and never outweighs 5 % of price. As a factor it
- * keeps the order transitive, which "equal within 5 %" would not be; an offer without one counts as
- * the middle.
+ * Rates are observed per offer, with a prior that fades with observations. A score is not an
+ * observation: it decides between neighbours and weighs at most 5 % of the price. As a factor it
+ * keeps the order transitive, which "equal within 5 %" would not. An offer without a score counts
+ * as the middle.
  */
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/model_access.h"
@@ -31,11 +31,11 @@
 #define PRIOR_RECLAIMS_PER_HOUR 0.05
 #define PRIOR_HOURS 20.0
 #define PRIOR_BOOT_MS SECONDS_MS(90)
-#define PRIOR_BOOT_PART 6 /* and at most so much of the time that it is given */
+#define PRIOR_BOOT_PART 6 /* at most this fraction of the boot timeout */
 #define SAVE_UNKNOWN_MS SECONDS_MS(5)
-/* A recommendation that comes true does so within this time, roughly. */
+/* Approximate time within which a recommendation is followed by a reclaim. */
 #define REBALANCE_HOURS (10.0 / 60)
-/* What lies between the worst score and the best, in percent of the price. */
+/* Difference between the worst and the best score, in percent of the price. */
 #define SCORE_PCT 5
 
 static double reclaims_per_hour(const struct offer *o)
@@ -45,7 +45,8 @@ static double reclaims_per_hour(const struct offer *o)
            (hours + PRIOR_HOURS);
 }
 
-/* How often a rebalance recommendation of this offer came true; a half while nothing is known. */
+/* Fraction of this offer's rebalance recommendations that were followed by a reclaim; a half
+ * without data. */
 static double rebalance_comes_true(const struct offer *o)
 {
     return ((double)o->row.rebalances_true + 1) / ((double)o->row.rebalances + 2);
@@ -86,7 +87,7 @@ int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)
         rate = reclaims_per_hour(o);
         price *= 1 + rate * (double)(offer_boot_ms(o) + 2 * save_ms) / HOUR_MS;
     }
-    double restores = rate + (j->last_good.attempt ? 1 : 0); /* the first within the hour */
+    double restores = rate + (j->last_good.attempt ? 1 : 0); /* the first restore within the hour */
     return (int64_t)(price + (double)o->pool->row.egress_uusd_gib * gib * restores);
 }
 
@@ -95,14 +96,14 @@ int64_t pool_input_uusd(const struct pool *p, const struct constraints *x)
     const struct input *in = x ? &x->input : NULL;
     if (!in || in->bytes == 0)
         return 0;
-    /* else what the pool takes for the store says it */
+    /* otherwise the pool's setting for the store applies */
     bool has_place = p->row.elastic && in->provider[0];
     return core_bytes_uusd(in->bytes, has_place ? egress_uusd_gib(&in->egress, in->provider,
                                                       in->region, p->row.provider, p->row.region)
                                                 : p->row.egress_uusd_gib);
 }
 
-/* For how long a start of it serves: as far as its user says. */
+/* Expected run time per start, as far as its user gave one. */
 static int64_t served_ms(const struct job_row *j)
 {
     int64_t ms = j->spec.work_ms > 0 ? j->spec.work_ms : j->spec.time_limit_ms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What machines cost, and how many there may be.
+ * Cost of machines, and limits on their number.
  */
 #ifndef BELAY_SCHEDULER_CORE_SUPPLY_MARKET_H
 #define BELAY_SCHEDULER_CORE_SUPPLY_MARKET_H
@@ -11,34 +11,33 @@ struct model;
 struct shape;
 struct constraints;
 
-int64_t offer_boot_ms(const struct offer *o); /* from the intent to the join, as observed */
-/* What it costs once to read a job's input on nodes of the pool, and by the hour of one of them, as
- * often as the job is expected to start; o: its offer, NULL: it has none. */
+int64_t offer_boot_ms(const struct offer *o); /* from intent to join, as observed */
+/* Cost of reading a job's input once on nodes of the pool; and per node-hour, by the expected
+ * number of starts. o is its offer, or NULL if it has none. */
 int64_t pool_input_uusd(const struct pool *p, const struct constraints *x);
 int64_t pool_input_uusd_h(const struct pool *p, const struct offer *o, const struct job *j);
-/* Price, expected losses and egress for such a job on a machine of the offer, an hour. */
+/* Hourly price, expected losses and egress of such a job on a machine of the offer. */
 int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j);
-/* The same with the premium for having in_offer of the pool's in_pool machines in this one
- * offer. */
+/* The same plus the premium for having in_offer of the pool's in_pool machines in this offer. */
 int64_t offer_spread_uusd_h(
     const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool);
-/* The same, a little less where the provider expects to have machines, a little more where it does
- * not. */
+/* uusd_h adjusted by the provider's score: less for likely availability, more for unlikely. */
 int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h);
 struct room pool_room(const struct pool *p, struct mono now);
-/* the same but for machines that do not join: what its limits leave */
+/* as pool_room, without the restriction after failed boots */
 struct room pool_limits(const struct pool *p);
-/* of an elastic one: how many nodes it may have, and its rack has places for */
+/* Elastic pools: maximum number of nodes, limited by the places in its rack. */
 int64_t pool_places(const struct pool *p);
 struct room model_room(const struct model *m);
-/* A machine of it may be launched now for such jobs, in so much room of its pool and of all. */
+/* A machine of it may be launched now for such jobs, within the remaining room of its pool and of
+ * all pools. */
 bool offer_may_serve(const struct offer *o, const struct shape *s, const struct room *pool,
     const struct room *all, struct stamp now);
-/* what one more would exceed; NULL: nothing */
+/* The limit that one more would exceed; NULL if none. */
 const char *room_lacks(const struct room *r, const struct offer *o);
 void room_take(struct room *r, const struct offer *o);
-/* Adds the instance to what its pool, its offer and all pools have (1), or takes it off (-1). One
- * whose reclaim is announced does not count: its replacement may start before it is gone. */
+/* Adds (1) or removes (-1) the instance in the counts of its pool, its offer and all pools.
+ * Instances under a reclaim notice do not count, so that the replacement can start early. */
 void instance_count(struct model *m, const struct instance *i, int64_t sign);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What other folders see of this folder's part of the model.
+ * Access of other folders to this folder's part of the model.
  */
 #ifndef BELAY_SCHEDULER_CORE_SUPPLY_SUPPLY_ACCESS_H
 #define BELAY_SCHEDULER_CORE_SUPPLY_SUPPLY_ACCESS_H
