@@ -120,6 +120,7 @@ static void wire_up(struct agent *a)
         .changed_later = agent_changed_later,
         .gone = agent_task_gone,
         .ended = agent_task_ended,
+        .disk_refused = agent_disk_refused,
         .order = agent_order_saves,
         .ctx = a};
     a->channels = (struct channels){
@@ -139,6 +140,9 @@ static void wire_up(struct agent *a)
         .prng = &a->prng,
         .on_joined = on_joined,
         .ctx = a};
+    a->disk = (struct disk){
+        .dir = a->config->dir, .timers = a->timers, .changed = agent_changed, .ctx = a};
+    disk_start(&a->disk);
     timer_init(&a->identity_wait, on_identity_wait, a);
     agent_tasks_init(a);
     agent_ending_init(a);
@@ -199,6 +203,7 @@ static void stop(struct agent *a)
     a->notices = NULL;
     timer_stop(a->timers, &a->identity_wait);
     timer_stop(a->timers, &a->sweep);
+    disk_stop(&a->disk);
     agent_ending_stop(a);
     uv_runner_destroy(a->runner);
     LIST_FOREACH (&a->tasks, n) {

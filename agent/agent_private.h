@@ -12,6 +12,7 @@
 
 #include "agent/channels.h"
 #include "agent/criu/criu.h"
+#include "agent/disk.h"
 #include "agent/enroll.h"
 #include "agent/gpu/gpus.h"
 #include "agent/gpu/telemetry.h"
@@ -50,6 +51,7 @@ struct agent {
     struct telemetry *telemetry;
     struct timer identity_wait, orphan, exit_check, sweep, looking, closing;
     struct runner *runner;
+    struct disk disk;         /* of the agent's directory */
     struct shutdown shutdown; /* whether the machine is shutting down */
     bool is_looking; /* after SIGTERM, until it is known whether the machine is going away */
     bool is_asked;   /* the init has answered */
@@ -90,6 +92,7 @@ void agent_changed(void *ctx);
 void agent_changed_later(void *ctx);
 void agent_task_gone(void *ctx, struct task *t);
 void agent_task_ended(void *ctx);
+void agent_disk_refused(void *ctx, const char *why);
 void agent_order_saves(void *ctx);
 int agent_admit(void *ctx, const struct task *t, struct task_state *s, struct err *e);
 void agent_fill_status(void *ctx, struct wire_status *s);

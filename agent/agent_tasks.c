@@ -130,6 +130,12 @@ void agent_task_ended(void *ctx)
         task_look_again(task_of_link(l));
 }
 
+void agent_disk_refused(void *ctx, const char *why)
+{
+    struct agent *a = ctx;
+    disk_refused(&a->disk, why);
+}
+
 /* ---- kept directories ---- */
 
 struct sweep {
@@ -248,6 +254,7 @@ void agent_fill_status(void *ctx, struct wire_status *s)
     STR_COPY(s->resources, a->config->resources);
     STR_COPY(s->gpu_model, a->enroll.resources.gpu.model);
     s->gpu_memory_mib = a->enroll.resources.gpu.memory_mib;
+    STR_COPY(s->disk_full, disk_full(&a->disk));
     fill_notice(a, &s->notice);
     fill_kept(a, s);
     size_t told = 0;

@@ -34,6 +34,7 @@ const struct list_column node_columns[] = {
     {"RACK", "rack", COLUMN_TEXT},
     {"WATTS", "watts", COLUMN_INT},
     {"THROTTLED", "throttled", COLUMN_TEXT},
+    {"DISK", "disk", COLUMN_TEXT},
     {"UP SINCE", "joined_at", COLUMN_AGO},
     {"RESOURCES", "resources", COLUMN_WORDS},
     {"FEATURES", "features", COLUMN_WORDS},

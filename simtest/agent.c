@@ -259,6 +259,10 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         return;
     }
     struct sim_attempt *x = make_attempt(a, d);
+    if (disks_is_full(a)) {
+        end_attempt(x, WIRE_END_CAPACITY, 0);
+        return;
+    }
     if (!x->holds) {
         store_claim(w, x->job, d->ckpt_identity);
         store_fence(w, x->job, x->attempt);
@@ -416,6 +420,9 @@ static void build(struct sim_agent *a, int64_t wait_ms, struct wire_status *out)
         .notice = a->notice};
     struct buf text = {0};
     struct err e = {0};
+    if (disks_is_full(a))
+        STR_COPY(st.disk_full, "the simulated disk is full");
+    disks_sent(a, &st);
     LIST_FOREACH (&a->attempts, l)
         st.n_attempts++;
     st.attempts = mem_array(st.n_attempts + 1, sizeof(*st.attempts));
@@ -480,6 +487,8 @@ static void on_reply(void *ctx, const struct err *e, const struct wire_desired *
         cloud_kill(m, false);
         return;
     }
+    if (d)
+        disks_answered(c->agent, c->incarnation, &c->status);
     if (d && !world_chance(w, w->calm ? 0 : 0.03)) {
         struct buf text = {0};
         struct err bad = {0};
@@ -615,7 +624,8 @@ static void on_restart(struct timer *t, void *ctx)
     a->polls = 0;
     a->rev = 0;
     a->incarnation = clock_wall(a->w->vt.timers.clock).ms;
-    a->seq = 0;
+    a->seq = a->room_seq = 0;
+    a->is_full_told = false;
     poll_again(a, false);
 }
 

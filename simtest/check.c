@@ -150,6 +150,12 @@ static void check_store(struct world *w, struct sim_job *j, const struct job_row
     bool is_back = j->seen == JOB_RUNNING && r->state == JOB_PENDING;
     if (r->state == JOB_ENDED && (r->end == END_STORE || r->end == END_STORE_AWAY))
         world_fail(w, "job %lld was given up for what its store refused", (long long)r->id);
+    if (r->state == JOB_ENDED && r->end == END_CAPACITY)
+        world_fail(w, "job %lld was given up for the full disk of a node", (long long)r->id);
+    if (is_back && r->end == END_CAPACITY &&
+        r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST] > j->used)
+        world_fail(w, "job %lld: the full disk of a node counts as a failure of its own",
+            (long long)r->id);
     j->away = r->end == END_STORE_AWAY ? j->away + is_back : 0;
     if (j->away >= JOB_STORE_MAX)
         world_fail(w, "job %lld could not use its store %d times in a row, and is queued once more",
@@ -261,6 +267,8 @@ static void check_begin(struct world *w, const struct attempt_row *r)
 static void check_attempt(struct world *w, const struct attempt_row *r)
 {
     grants_committed_attempt(w, r);
+    if (!map_get(&w->attempts, rank_key(r->job, r->attempt, r->node)))
+        disks_committed_attempt(w, r);
     if (r->state != ATTEMPT_ENDED || !str_eq(r->text, SESSIONS_VANISHED))
         return;
     LIST_FOREACH (&w->agents, l) {

@@ -462,6 +462,7 @@ static void on_user(struct timer *t, void *ctx)
         racks_calm(w);
     else if (w->up)
         racks_trouble(w);
+    disks_trouble(w);
     if (w->up && world_chance(w, 0.5))
         release_all(w);
     if (w->up)

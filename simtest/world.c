@@ -279,6 +279,7 @@ static void kill_belayd(struct world *w)
 {
     w->crashes++;
     w->up = false;
+    disks_forgotten(w);
     timer_stop(&w->vt.timers, &w->commit_timer);
     if (w->committing && world_chance(w, 0.5))
         commit_now(w, false);

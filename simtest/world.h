@@ -51,6 +51,7 @@
 /* of so many worlds one has quotas, one has limits, and one classes that preempt others
  * (quotas.c) */
 #define SIM_QUOTAS 3
+#define SIM_DISKS 6  /* in one world in so many the disks of nodes are full for a while (disks.c) */
 #define SIM_GRANTS 7 /* of so many one where credentials cannot be made for a while (grants.c) */
 #define SIM_STORE_WAIT_MS 600000
 
@@ -226,6 +227,9 @@ struct sim_agent {
     int64_t obeyed; /* the event in which `rev` was said */
     struct wire_notice notice;
     struct list attempts;
+    int64_t full_until_ms; /* its disk (disks.c) */
+    int64_t room_seq;      /* the last status that did not say so, or an earlier run's */
+    bool is_full_told; /* belayd has answered one that did, and none has been sent that did not */
     struct timer poll, restart, crash;
     int polls; /* under way */
     int tries;
@@ -238,6 +242,15 @@ bool agent_has(struct sim_agent *a, int64_t job, int64_t attempt);
 void agent_destroy_all(struct world *w);
 struct sim_call;
 void agent_call_broken(struct sim_call *c); /* belayd died while it held the request */
+
+/* ---- disks.c ---- */
+void disks_trouble(struct world *w); /* now and then */
+bool disks_is_full(const struct sim_agent *a);
+void disks_sent(struct sim_agent *a, const struct wire_status *st);
+void disks_answered(struct sim_agent *a, int64_t incarnation, const struct wire_status *st);
+void disks_forgotten(struct world *w); /* belayd has died */
+/* an attempt that was not there before */
+void disks_committed_attempt(struct world *w, const struct attempt_row *r);
 
 /* ---- users.c ---- */
 void users_start(struct world *w);

@@ -307,6 +307,9 @@ struct wire_status {
     char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX]; /* as in wire_join */
     char gpu_model[GPU_MODEL_MAX];                                /* as in wire_join */
     int64_t gpu_memory_mib;
+    /* why the node's disk has no room for new attempts, which are then refused; "" = it has (also
+     * from an older agent) */
+    char disk_full[160];
     struct wire_attempt_status *attempts;
     size_t n_attempts;
     struct wire_kept *kept;

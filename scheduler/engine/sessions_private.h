@@ -30,6 +30,7 @@ struct session {
     struct list seen;
     int64_t kept[WIRE_KEPT_MAX]; /* jobs whose trees the node keeps, from the last status */
     size_t n_kept;
+    bool is_full;                  /* as its last status says of its disk */
     int64_t task_loads, gpu_loads; /* the highest numbers stored of this incarnation */
     /* The last answer had no room for some attempts: they follow when the agent reports those that
      * it got. */

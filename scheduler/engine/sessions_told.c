@@ -268,6 +268,28 @@ static void post_facts(struct sessions *s, const struct node *node, const struct
         tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
+/* The first status after a start of belayd is logged again. */
+static void log_disk(struct session *x, const struct node *node, const char *full)
+{
+    bool is_full = full[0] != '\0';
+    if (is_full && !x->is_full)
+        log_warn("a node's disk has no room: it gets no new work until it has",
+            log_s("node", node->row.name), log_s("why", full));
+    else if (!is_full && x->is_full)
+        log_info("a node's disk has room again", log_s("node", node->row.name));
+    x->is_full = is_full;
+}
+
+static void post_disk(
+    struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st)
+{
+    struct event ev = {.type = EV_DISK, .disk.node = node->row.id};
+    STR_COPY(ev.disk.full, st->disk_full);
+    log_disk(x, node, st->disk_full);
+    if ((ev.disk.full[0] != '\0') != (node->disk_full[0] != '\0'))
+        tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
 static void take_loads(struct sessions *s, struct session *x, const struct wire_status *st)
 {
     if (s->o.loads)
@@ -283,6 +305,7 @@ void sessions_tell(
 {
     post_notice(s, node, &st->notice);
     post_facts(s, node, st);
+    post_disk(s, x, node, st); /* before the end of an attempt that found no room */
     for (size_t i = 0; i < st->n_attempts; i++)
         post_attempt(s, x, &st->attempts[i]);
     post_vanished(s, x, node, st->have_rev);

@@ -136,6 +136,54 @@ static void a_start_without_room_is_no_loss_of_the_node(void **state)
     assert_int_equal(done, 2);
 }
 
+/* ---- what is told ---- */
+
+static bool is_full(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return w->status.disk_full[0];
+}
+
+static bool has_room(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return w->status.seq > 0 && !w->status.disk_full[0];
+}
+
+static void a_node_says_when_its_disk_is_full_and_when_it_has_room_again(void **state)
+{
+    struct world *w = create(state);
+    world_start_agent(w);
+    world_until(w, has_room, 0, "it has room");
+    fill(w, (2 << 20) / PAGE - 8); /* a little less than the eighth that is kept */
+    world_until(w, is_full, 0, "the full disk is reported");
+    if (!strstr(w->status.disk_full, "of 16.0 MiB are free, and 2.0 MiB are kept"))
+        fail_msg("%s", w->status.disk_full);
+    fill(w, (2 << 20) / PAGE + 8); /* not enough more */
+    world_want(w, 1, 1, "#!/bin/sh\n");
+    world_go(w);
+    world_until(w, has_ended, 1, "what belayd wants all the same is run");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    assert_true(is_full(w, 0));
+    make_room(w);
+    world_until(w, has_room, 0, "it has room again");
+}
+
+/* A quota, for example: what the file system says of its free space is not all. */
+static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
+{
+    struct world *w = create(state);
+    world_start_agent(w);
+    world_until(w, has_room, 0, "it has room");
+    fill(w, 0);
+    world_want(w, 1, 1, "#!/bin/sh\n");
+    world_go(w);
+    world_until(w, has_ended, 1, "it is refused");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_CAPACITY);
+    assert_true(is_full(w, 0)); /* in the same message */
+    make_room(w);
+}
+
 static bool may_mount(void)
 {
     return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
@@ -146,6 +194,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_start_without_room_is_no_loss_of_the_node, teardown),
+        cmocka_unit_test_teardown(
+            a_node_says_when_its_disk_is_full_and_when_it_has_room_again, teardown),
+        cmocka_unit_test_teardown(a_start_that_found_no_room_is_reported_as_a_full_disk, teardown),
     };
     can_mount = may_mount();
     return world_run(tests, sizeof(tests) / sizeof(*tests), argc, argv);

@@ -146,6 +146,33 @@ class Output(unittest.TestCase):
         self.end(job, 5)
         self.assertEqual(self.log(job), ("mine\n", True))
 
+    def test_a_node_whose_disk_is_full_gets_no_new_work_and_everybody_is_told(self):
+        token = self.d.token(kind="api", user="ann")
+        self.sync(disk_full="1.0 MiB of 16.0 MiB are free")
+        status, body, _ = self.d.call(
+            "POST",
+            "/api/v1/jobs",
+            {"name": "small", "script": "#!/bin/sh\n", "cwd": "/", "cpus": 1, "pool": "spare"},
+            token=token,
+        )
+        self.assertEqual(status, 201, body)
+        job = body["id"]
+        self.assertEqual(self.sync(disk_full="0 B of 16.0 MiB are free").get("attempts", []), [])
+        node = self.d.call("GET", "/api/v1/nodes")[1]["nodes"][0]
+        self.assertEqual((node["state"], node["disk"]), ("up", "full"))
+        self.assertEqual(node["disk_text"], "1.0 MiB of 16.0 MiB are free")
+        why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]
+        self.assertEqual(why[0]["code"], "nodes-full")
+        self.assertIn("1.0 MiB of 16.0 MiB are free", why[0]["text"])
+        desired = self.sync()
+        while job not in [a["job"] for a in desired.get("attempts", [])]:
+            desired = self.sync(have_rev=desired["rev"], wait_ms=10000)
+        node = self.d.call("GET", "/api/v1/nodes")[1]["nodes"][0]
+        self.assertEqual((node["disk"], node["disk_text"]), ("ok", None))
+        log = self.d.log()
+        self.assertEqual(log.count("a node's disk has no room"), 1)
+        self.assertEqual(log.count("a node's disk has room again"), 1)
+
     def test_what_is_cut_stays_cut_over_a_restart(self):
         job = self.run_job(self.d.token(kind="api", user="eve"))
         self.flood(job, 2 * MIB)

@@ -396,6 +396,65 @@ static void users_are_told_when_there_is_no_such_node(void **state)
     lab_deinit(&l);
 }
 
+/* ---- full disks ---- */
+
+static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
+{
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    size_t n = core_explain(l->m, l->now, job, reasons, EXPLAIN_REASONS_MAX);
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(reasons[i].code, code) && str_eq(reasons[i].text, text))
+            return true;
+    return false;
+}
+
+static void tell_disk(struct lab *l, int64_t node, const char *full)
+{
+    struct event ev = {.type = EV_DISK, .disk.node = node};
+    STR_COPY(ev.disk.full, full);
+    lab_apply(l, ev);
+}
+
+static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4), first = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    lab_started(&l, first);
+    lab_take(&l);
+    tell_disk(&l, node, "1 MiB of 16 MiB are free");
+    tell_disk(&l, node, "0 B of 16 MiB are free"); /* the same */
+    lab_take(&l);
+    assert_int_equal(l.c.n_history, 1);
+    assert_string_equal(lab_history(&l, "disk-full")->text,
+        "n1 has no room on its disk, and is given nothing new: 1 MiB of 16 MiB are free");
+    int64_t second = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
+    assert_int_equal(lab_node_of(&l, first), node); /* what runs goes on */
+    assert_true(says(&l, second, "nodes-full",
+        "1 node has no room on its disk, and is given nothing new until there is: n1 (1 MiB of 16 "
+        "MiB are free)"));
+    int64_t other = lab_join(&l, "n2", 4);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, second), other);
+    int64_t third = lab_submit_cpus(&l, 4);
+    lab_ended(&l, first, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, third), CORE_ID_NONE);
+    lab_take(&l);
+    tell_disk(&l, node, "");
+    tell_disk(&l, node, "");
+    lab_plan(&l);
+    lab_take(&l);
+    assert_string_equal(lab_history(&l, "disk-room")->text, "n1 has room on its disk again");
+    assert_int_equal(lab_node_of(&l, third), node);
+    tell_disk(&l, 4711, "gone meanwhile");
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +477,7 @@ int main(void)
         cmocka_unit_test(a_drained_node_can_still_be_reclaimed),
         cmocka_unit_test(only_an_empty_node_is_deleted_and_its_instance_with_it),
         cmocka_unit_test(users_are_told_when_there_is_no_such_node),
+        cmocka_unit_test(a_node_whose_disk_is_full_is_given_nothing_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

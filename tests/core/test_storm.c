@@ -240,14 +240,17 @@ static void facts(struct storm *st)
     attempt_event(st, ev);
 }
 
-/* What a node draws, and what holds it back; 4 is refused. */
+/* What a node draws, what holds it back (4 is refused), and whether its disk is full. */
 static void condition(struct storm *st)
 {
-    attempt_event(
-        st, (struct event){.type = EV_CONDITION,
-                .condition = {.node = any_id(st, (int64_t)st->s.n_nodes + 2),
-                    .throttle = below(st, 2) ? THROTTLE_NONE : (enum throttle)below(st, 5),
-                    .watts = below(st, 2) ? 0 : below(st, 600)}});
+    const struct event ev = {.type = EV_CONDITION,
+        .condition = {.node = any_id(st, (int64_t)st->s.n_nodes + 2),
+            .throttle = below(st, 2) ? THROTTLE_NONE : (enum throttle)below(st, 5),
+            .watts = below(st, 2) ? 0 : below(st, 600)}};
+    struct event disk = {.type = EV_DISK, .disk.node = ev.condition.node};
+    attempt_event(st, ev);
+    STR_COPY(disk.disk.full, ev.condition.watts % 4 == 3 ? "it is full" : "");
+    attempt_event(st, disk);
 }
 
 /* What the configuration says of each of a pool's nodes. */

@@ -2,6 +2,7 @@
 #include "tests/scheduler/sessions_rig.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,7 @@ void agent_send(struct agent *a, int64_t have_rev, int64_t wait_ms, struct answe
         .n_attempts = a->n_attempts,
         .kept = a->kept,
         .n_kept = a->n_kept};
+    STR_COPY(st.disk_full, a->disk_full);
     memset(ret_answer, 0, sizeof(*ret_answer));
     sessions_status(a->lab->sessions, a->node, &st, on_answer, ret_answer);
     lab_turn(a->lab);

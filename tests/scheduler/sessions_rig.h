@@ -39,6 +39,7 @@ struct agent {
     size_t n_attempts;
     struct wire_kept kept[2];
     size_t n_kept;
+    const char *disk_full; /* NULL: it has room */
 };
 
 /* Free with free(). */

@@ -4,9 +4,11 @@
  */
 #include "tests/scheduler/sessions_rig.h"
 
+#include "base/log.h"
 #include "base/str.h"
 #include "scheduler/engine/sessions_words.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- what is told ---- */
 
@@ -317,6 +319,49 @@ static void what_an_agent_tells_of_others_attempts_changes_nothing(void **state)
     free(liar);
 }
 
+/* ---- full disks ---- */
+
+struct lines {
+    int full, room;
+};
+
+static void count_line(void *ctx, enum log_level level, const char *line)
+{
+    struct lines *n = ctx;
+    n->full += level == LOG_WARN && strstr(line, "a node's disk has no room") &&
+               strstr(line, "node=n") && strstr(line, "1 MiB");
+    n->room += strstr(line, "a node's disk has room again") != NULL;
+}
+
+/* With the end of the attempt that found no room, so that its job is not placed there again. */
+static void a_full_disk_is_told_with_the_end_that_it_caused_and_logged_once(void **state)
+{
+    struct fixture *f = *state;
+    struct lines n = {0};
+    log_set_sink(count_line, &n);
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    struct wire_attempt_status *st = agent_tell(f->agent, 1, 1, WIRE_ENDED);
+    st->started_at = WIRE_NONE;
+    st->end = WIRE_END_CAPACITY;
+    f->agent->disk_full = "1 MiB of 16 MiB are free";
+    for (int i = 0; i < 3; i++) {
+        agent_send(f->agent, 0, 0, &f->answer);
+        f->agent->n_attempts = 0;
+        lab_advance(f->lab, 10000);
+    }
+    assert_true(n.full == 1 && n.room == 0);
+    assert_int_equal(job_of(f, 1)->row.state, JOB_PENDING);
+    assert_int_equal(job_of(f, 1)->row.attempts, 1);
+    f->agent->disk_full = NULL;
+    for (int i = 0; i < 2; i++)
+        agent_send(f->agent, 0, 0, &f->answer);
+    assert_true(n.full == 1 && n.room == 1);
+    assert_int_equal(job_of(f, 1)->row.state, JOB_RUNNING);
+    assert_int_equal(job_of(f, 1)->row.attempts, 2);
+    log_set_sink(NULL, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +380,7 @@ int main(void)
         SESSIONS_TEST(the_wire_has_the_words_of_the_core),
         SESSIONS_TEST(an_unknown_end_counts_as_failed),
         SESSIONS_TEST(what_an_agent_tells_of_others_attempts_changes_nothing),
+        SESSIONS_TEST(a_full_disk_is_told_with_the_end_that_it_caused_and_logged_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,6 +102,7 @@ static struct wire_status status_of_everything(void)
         .wait_ms = 25000,
         .load_milli = 1500,
         .cpu_mw = 182500,
+        .disk_full = "1.2 MiB of 16 MiB are free",
         .notice = {.kind = WIRE_NOTICE_RECLAIM, .deadline = 1760000120000, .seen = 1760000000000},
         .attempts = a,
         .n_attempts = 2,

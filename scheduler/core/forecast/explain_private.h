@@ -50,9 +50,11 @@ struct survey {
     int64_t no_constraints;        /* that lack features or named resources */
     char no_constraints_what[128]; /* of the first of those */
     int64_t no_criu;
-    const char *no_criu_who, *no_criu_why;              /* the first of those */
-    int64_t throttled;                                  /* that are UP */
-    const struct node *throttles;                       /* the first of those */
+    const char *no_criu_who, *no_criu_why; /* the first of those */
+    int64_t throttled;                     /* that are UP */
+    const struct node *throttles;          /* the first of those */
+    int64_t full;                          /* likewise, with full disks */
+    const struct node *fulls;
     int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
     int64_t offers, coming;
     struct resources largest; /* of the right pool, node or offer */

@@ -133,6 +133,8 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
         v->lost += n->row.state == NODE_LOST;
         if (n->row.state == NODE_UP && n->throttle != THROTTLE_NONE)
             v->throttles = v->throttled++ ? v->throttles : n;
+        if (n->row.state == NODE_UP && n->disk_full[0])
+            v->fulls = v->full++ ? v->fulls : n;
         v->busy += node_takes_work(n) && !node_has_space(n, s);
         if (!node_takes_work(n) || !node_has_space(n, s) || n->row.id == s->avoid)
             continue;
@@ -463,6 +465,13 @@ void explain_nodes(const struct survey *v, const struct shape *s, struct answer 
             "that is over: %s (%s)%s",
             v->throttled, v->throttled == 1 ? " is" : "s are", v->throttles->row.name,
             throttle_names[v->throttles->throttle], v->throttled > 1 ? " and others" : "");
+    if (v->full)
+        explain_say(a, "nodes-full",
+            "%" PRId64 " node%s no room on %s disk, and %s given nothing new until there is: %s "
+            "(%.140s)%s",
+            v->full, v->full == 1 ? " has" : "s have", v->full == 1 ? "its" : "their",
+            v->full == 1 ? "is" : "are", v->fulls->row.name, v->fulls->disk_full,
+            v->full > 1 ? " and others" : "");
     if (v->busy)
         explain_say(a, "nodes-busy", "%" PRId64 " node%s large enough but %s", v->busy,
             v->busy == 1 ? " is" : "s are",

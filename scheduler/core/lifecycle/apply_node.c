@@ -313,6 +313,30 @@ int apply_condition(
     return 0;
 }
 
+/* A start there would be refused (END_CAPACITY). The figures of a full disk change all the time: it
+ * is shown with those that it had when it became full. */
+int apply_disk(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct node *n = model_node(m, ev->disk.node);
+    bool is_full = ev->disk.full[0] != '\0';
+    (void)e;
+    ret_outcome->id = ev->disk.node;
+    if (!n || is_full == (n->disk_full[0] != '\0'))
+        return 0;
+    STR_COPY(n->disk_full, ev->disk.full);
+    if (is_full)
+        history(m, ev->now, "disk-full", (struct history_of){.node = n},
+            "%s has no room on its disk, and is given nothing new: %.160s", n->row.name,
+            n->disk_full);
+    else
+        history(m, ev->now, "disk-room", (struct history_of){.node = n},
+            "%s has room on its disk again", n->row.name);
+    if (!node_takes_work(n))
+        gang_node_leaves(m, n);
+    node_refresh(m, n, true);
+    return 0;
+}
+
 int apply_heartbeat(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {

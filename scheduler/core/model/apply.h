@@ -103,6 +103,7 @@ int apply_facts(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_heartbeat(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_disk(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_condition(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_notice(

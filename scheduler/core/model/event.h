@@ -28,6 +28,7 @@ enum event_type {
     EV_FACTS,     /* an agent detected new capabilities of its machine */
     /* what throttles a node and its power draw; not stored, the agent reports it again */
     EV_CONDITION,
+    EV_DISK, /* a node's disk is full, or has room again; not stored either */
     EV_NOTICE,
     EV_ATTEMPT_STARTED,
     EV_ATTEMPT_ENDED,
@@ -215,6 +216,10 @@ struct event {
             enum throttle throttle;
             int64_t watts; /* 0 = unknown */
         } condition;
+        struct {
+            int64_t node;
+            char full[CORE_TEXT_MAX]; /* the reason; "" = it has room */
+        } disk;
         struct {
             int64_t node;
             enum notice_type kind; /* NOTICE_TYPE_NONE: the agent reports no reclaim (any more) */

@@ -530,7 +530,7 @@ struct history_row {
  *                 user) pace time-limit(percent, 0) not-told drill drill-passed drill-compared
  *                 drill-failed drill-interrupted
  *   of nodes:     joined notice(deadline or that of WALL_NONE, 0) lost returned drain undrain
- *                 throttled recovered gone
+ *                 throttled recovered disk-full disk-room gone
  *   and of jobs   move park reclaim preempt in-vain(current step, times in a row)
  *   of budgets:   budget(threshold in percent, micro-dollars spent)
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending

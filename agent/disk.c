@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/disk.h"
+
+#include "base/log.h"
+#include "base/minmax.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+int64_t disk_reserve(int64_t total_bytes)
+{
+    return min_i64(total_bytes / DISK_RESERVE_SHARE, DISK_RESERVE_MAX);
+}
+
+static int64_t inodes_reserve(int64_t total)
+{
+    return min_i64(total / DISK_INODES_SHARE, DISK_INODES_MAX);
+}
+
+static bool is_short(int64_t free, int64_t reserve, bool was_full)
+{
+    return free < reserve + (was_full ? reserve / 4 : 0);
+}
+
+bool disk_is_full(const struct disk_room *r, bool was_full)
+{
+    return is_short(r->free_bytes, disk_reserve(r->total_bytes), was_full) ||
+           is_short(r->free_inodes, inodes_reserve(r->total_inodes), was_full);
+}
+
+static void take(const struct statvfs *v, struct disk_room *ret)
+{
+    *ret = (struct disk_room){
+        .total_bytes = (int64_t)(v->f_blocks * v->f_frsize),
+        .free_bytes = (int64_t)(v->f_bavail * v->f_frsize),
+        .total_inodes = (int64_t)v->f_files,
+        .free_inodes = (int64_t)v->f_favail,
+    };
+}
+
+bool disk_read(const char *dir, struct disk_room *ret)
+{
+    struct statvfs v;
+    bool is_read = statvfs(dir, &v) == 0;
+    if (is_read)
+        take(&v, ret);
+    return is_read;
+}
+
+bool disk_read_fd(int fd, struct disk_room *ret)
+{
+    struct statvfs v;
+    bool is_read = fstatvfs(fd, &v) == 0;
+    if (is_read)
+        take(&v, ret);
+    return is_read;
+}
+
+static void describe(struct disk *d, const struct disk_room *r)
+{
+    char free[32], total[32], kept[32];
+    int64_t reserve = disk_reserve(r->total_bytes);
+    str_format_bytes((uint64_t)r->free_bytes, free, sizeof(free));
+    str_format_bytes((uint64_t)r->total_bytes, total, sizeof(total));
+    str_format_bytes((uint64_t)reserve, kept, sizeof(kept));
+    if (r->free_bytes < reserve + reserve / 4)
+        snprintf(d->text, sizeof(d->text),
+            "%s of %s are free, and %s are kept for the agent's records", free, total, kept);
+    else
+        snprintf(d->text, sizeof(d->text), "%lld of %lld files (inodes) are free",
+            (long long)r->free_inodes, (long long)r->total_inodes);
+}
+
+static void become(struct disk *d, bool is_full)
+{
+    d->is_full = is_full;
+    if (is_full)
+        log_warn("this node's disk has no room: it gets no new work until it has",
+            log_s("dir", d->dir), log_s("why", d->text));
+    else
+        log_info("this node's disk has room again", log_s("dir", d->dir));
+    d->changed(d->ctx);
+}
+
+static void on_look(struct timer *timer, void *ctx)
+{
+    struct disk *d = ctx;
+    struct disk_room r;
+    int64_t now = clock_mono(d->timers->clock).ms;
+    bool was_refused = mono_is_set(d->refused_at) && now - d->refused_at.ms < DISK_REFUSED_MS;
+    timer_start(d->timers, timer, DISK_LOOK_MS);
+    if (!disk_read(d->dir, &r))
+        return;
+    bool is_full = disk_is_full(&r, d->is_full);
+    if (is_full && !d->is_full)
+        describe(d, &r);
+    if ((is_full || was_refused) != d->is_full)
+        become(d, is_full || was_refused);
+}
+
+void disk_start(struct disk *d)
+{
+    d->refused_at = MONO_NONE;
+    timer_init(&d->look, on_look, d);
+    timer_start(d->timers, &d->look, DISK_LOOK_MS);
+    on_look(&d->look, d);
+}
+
+void disk_stop(struct disk *d)
+{
+    if (d->timers)
+        timer_stop(d->timers, &d->look);
+}
+
+void disk_refused(struct disk *d, const char *why)
+{
+    d->refused_at = clock_mono(d->timers->clock);
+    if (d->is_full)
+        return;
+    STR_SHORTEN(d->text, why);
+    become(d, true);
+}
+
+const char *disk_full(const struct disk *d)
+{
+    return d->is_full ? d->text : "";
+}

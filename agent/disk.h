@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file system of the agent's directory, and the part of it that is kept for the agent's own
+ * records: an eighth, at most DISK_RESERVE_MAX. Without room for them no task can be started, and
+ * the end of one that ran could not be recorded.
+ *
+ * A node with less than that free reports it, and refuses nothing by itself: belayd gives it no new
+ * work (struct wire_status). It has room again with a quarter more than that, so that it does not
+ * change its mind with every file. A start that found no room all the same (a quota, say) counts as
+ * a full disk for DISK_REFUSED_MS.
+ */
+#ifndef BELAY_AGENT_DISK_H
+#define BELAY_AGENT_DISK_H
+
+#include "base/timers.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DISK_RESERVE_MAX (256LL << 20)
+#define DISK_RESERVE_SHARE 8
+#define DISK_INODES_MAX 1024 /* likewise: a sixty-fourth of all, at most so many */
+#define DISK_INODES_SHARE 64
+#define DISK_LOOK_MS 2000
+#define DISK_REFUSED_MS 60000
+
+struct disk_room {
+    int64_t total_bytes, free_bytes;
+    int64_t total_inodes, free_inodes; /* total 0: they have no limit */
+};
+
+/* Pure. How much is kept, of a file system of that size. */
+int64_t disk_reserve(int64_t total_bytes);
+/* Pure. was_full: it was at the last look. */
+bool disk_is_full(const struct disk_room *r, bool was_full);
+/* False if it cannot be read: nothing is known then. */
+bool disk_read(const char *dir, struct disk_room *ret);
+bool disk_read_fd(int fd, struct disk_room *ret);
+
+/* What the agent tells belayd of it. */
+struct disk {
+    /* set by the caller; borrowed */
+    const char *dir;
+    struct timers *timers;
+    void (*changed)(void *ctx); /* it has become full, or has room again */
+    void *ctx;
+    /* private */
+    struct timer look;
+    struct mono refused_at;
+    bool is_full;
+    char text[160]; /* why, as of the moment it became full */
+};
+
+void disk_start(struct disk *d);
+void disk_stop(struct disk *d); /* no effect when zeroed */
+/* A start found no room; why: its error. */
+void disk_refused(struct disk *d, const char *why);
+/* Why it is full; "" if it has room. */
+const char *disk_full(const struct disk *d);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * In some worlds the disks of nodes are full for a while: their agents say so, and refuse what they
+ * are told to start. Once belayd has answered a status that says so, it must place nothing there
+ * before a status has been sent that does not.
+ */
+#include "simtest/world.h"
+
+#include "base/str.h"
+
+#define LONGEST_MS 900000
+
+static bool disks_are_there(const struct world *w)
+{
+    return w->seed % SIM_DISKS == 3;
+}
+
+void disks_trouble(struct world *w)
+{
+    const struct link *l = list_first(&w->agents);
+    if (!disks_are_there(w) || w->calm || !world_chance(w, 0.1))
+        return;
+    for (int64_t skip = world_between(w, 0, 5); l && skip > 0; skip--)
+        l = list_next(&w->agents, l);
+    if (l)
+        LIST_ENTRY(l, struct sim_agent, in_world)->full_until_ms =
+            world_now(w) + world_between(w, 1000, LONGEST_MS);
+}
+
+bool disks_is_full(const struct sim_agent *a)
+{
+    return !a->w->calm && world_now(a->w) < a->full_until_ms;
+}
+
+void disks_sent(struct sim_agent *a, const struct wire_status *st)
+{
+    if (st->disk_full[0])
+        return;
+    a->room_seq = st->seq;
+    a->is_full_told = false;
+}
+
+void disks_answered(struct sim_agent *a, int64_t incarnation, const struct wire_status *st)
+{
+    if (st->disk_full[0] && incarnation == a->incarnation && st->seq > a->room_seq)
+        a->is_full_told = true;
+}
+
+void disks_forgotten(struct world *w)
+{
+    LIST_FOREACH (&w->agents, l)
+        LIST_ENTRY(l, struct sim_agent, in_world)->is_full_told = false;
+}
+
+void disks_committed_attempt(struct world *w, const struct attempt_row *r)
+{
+    LIST_FOREACH (&w->agents, l) {
+        const struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
+        if (a->node == r->node && !a->dead && a->is_full_told)
+            world_fail(w, "job %lld was placed on node %lld, whose disk is full", (long long)r->job,
+                (long long)r->node);
+    }
+}
