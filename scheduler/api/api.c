@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The API's entry point: identifies the caller, selects the route, and answers later. The routes
- * are in api/jobs.c, api/cluster.c, api/pools.c, api/audit.c, api/agents.c and metrics.c; long
- * polls in watch.c.
+ * are in api/jobs.c, api/follow.c, api/drills.c, api/cluster.c, api/pools.c, api/audit.c,
+ * api/agents.c and metrics.c; long polls in watch.c.
  */
 #include "scheduler/api/api_private.h"
 

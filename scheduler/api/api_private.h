@@ -206,8 +206,10 @@ void api_channels_of_node(void *ctx, int64_t node, struct wire_desired *d);
 void api_channels_shut_down(struct api *a);
 void api_channels_destroy_all(struct api *a);
 
-/* Returns false after an error reply: there is no such job, it is another user's, or it has ended.
- * what ("cancel") is for the error text. */
+/* Returns false after an error reply: there is no such job, or it is another user's. what ("judge")
+ * is for the error text. */
+bool api_may_judge(struct request *q, const char *what, struct job_row *ret_row);
+/* Likewise, and the job has not ended. */
 bool api_may_change_job(struct request *q, const char *what);
 /* also returns its row */
 bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row);
@@ -255,7 +257,7 @@ void api_jobs_reclaim(struct request *q);
  * whole model is on disk. model is NULL if there was no such moment. Returns NULL if it cannot be
  * read, else a new reference. */
 json_t *api_why_brief(const struct api *a, const struct model *model, int64_t id, struct err *e);
-void api_jobs_events(struct request *q);
+void api_jobs_events(struct request *q); /* api/follow.c */
 void api_jobs_logs(struct request *q);
 void api_jobs_cancel(struct request *q);
 void api_jobs_cancel_many(struct request *q); /* api/cancel.c */
@@ -263,7 +265,7 @@ void api_jobs_requeue(struct request *q);
 void api_jobs_update(struct request *q); /* api/update.c */
 void api_jobs_hold(struct request *q);
 void api_jobs_release(struct request *q);
-void api_jobs_drill(struct request *q);
+void api_jobs_drill(struct request *q); /* api/drills.c */
 void api_jobs_compared(struct request *q);
 void api_drills_list(struct request *q);
 void api_jobs_save(struct request *q);

@@ -13,8 +13,6 @@
 #include "scheduler/api/json_constraints.h"
 #include <stdlib.h>
 
-#define LOG_PIECE_MAX (256 << 10)
-
 /* ---- submit ---- */
 
 struct submission {
@@ -506,99 +504,9 @@ void api_jobs_show(struct request *q)
     }
 }
 
-/* ---- following ---- */
-
-void api_jobs_events(struct request *q)
-{
-    int64_t after, wait_ms;
-    if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
-        api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
-        api_watch(q,
-            &(struct watch_of){
-                .kind = WATCH_EVENTS, .job = q->id, .after = after, .viewer = q->caller},
-            wait_ms);
-}
-
-/* Returns false after an error reply: no such job, or another user's. */
-static bool may_read_output(struct request *q)
-{
-    struct job_row row;
-    struct err e;
-    if (db_read_job(q->api->o.reader, q->id, &row, &e) != 0)
-        http_reply_err(q->x, &e);
-    else if (!caller_may_see(&q->caller, row.user))
-        api_reply_failure(q->x, ERR_DENIED,
-            "job %lld is %s's: only they or an administrator can read its output; ask %s for it, "
-            "or use an administrator's token",
-            (long long)q->id, row.user, row.user);
-    else
-        return true;
-    return false;
-}
-
-/* A time before 1970 counts as none. */
-static bool read_since(struct request *q, struct wall *ret_since)
-{
-    if (!api_query_time(q, "since", ret_since))
-        return false;
-    if (wall_is_set(*ret_since) && ret_since->ms < 0)
-        *ret_since = WALL_NONE;
-    return true;
-}
-
-/* A part of the log that must be searched for: many of these wait for their turn. */
-struct search {
-    struct turn turn;
-    struct later *later;
-    struct api *api;
-    struct watch_of of;
-    int64_t wait_ms;
-};
-
-static void search_now(struct turn *turn, void *moment)
-{
-    struct search *s = LIST_ENTRY(turn, struct search, turn);
-    struct request q = {.api = s->api, .x = later_take(s->later)};
-    (void)moment;
-    if (q.x)
-        api_watch(&q, &s->of, s->wait_ms);
-    free(s);
-}
-
-static void search(struct request *q, const struct watch_of *of, int64_t wait_ms)
-{
-    struct search *s = mem_alloc(sizeof(*s));
-    *s = (struct search){.turn.run = search_now, .api = q->api, .of = *of, .wait_ms = wait_ms};
-    if (api_take_turn(q, &s->turn))
-        s->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
-    else
-        free(s);
-}
-
-void api_jobs_logs(struct request *q)
-{
-    struct watch_of of = {.kind = WATCH_LOGS, .job = q->id, .part = {.job = q->id}};
-    int64_t wait_ms, rank;
-    if (!may_read_output(q) ||
-        !api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &of.part.offset) ||
-        !read_since(q, &of.part.since) ||
-        !api_query_i64(q, "tail", 1, LOGS_TAIL_MAX, 0, &of.part.tail) ||
-        !api_query_i64(q, "attempt", 1, INT32_MAX, 0, &of.part.attempt) ||
-        !api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) ||
-        !api_query_i64(q, "max", 1, LOG_PIECE_MAX, LOG_PIECE_MAX, &of.max) ||
-        !api_query_i64(q, "rank", 0, JOB_NODES_MAX - 1, 0, &rank))
-        return;
-    of.part.rank = (int32_t)rank;
-    if (of.part.tail > 0 || of.part.offset < 0 || wall_is_set(of.part.since))
-        search(q, &of, wait_ms);
-    else
-        api_watch(q, &of, wait_ms);
-}
-
 /* ---- changing ---- */
 
-/* Returns false after an error reply: no such job, or another user's. */
-static bool may_judge(struct request *q, const char *what, struct job_row *ret_row)
+bool api_may_judge(struct request *q, const char *what, struct job_row *ret_row)
 {
     struct err e;
     if (db_read_job(q->api->o.reader, q->id, ret_row, &e) != 0) {
@@ -614,10 +522,9 @@ static bool may_judge(struct request *q, const char *what, struct job_row *ret_r
     return true;
 }
 
-/* The same, and the job has not ended. */
 bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row)
 {
-    if (!may_judge(q, what, ret_row))
+    if (!api_may_judge(q, what, ret_row))
         return false;
     if (ret_row->state == JOB_ENDED) {
         api_reply_failure(q->x, ERR_CONFLICT, "job %lld has ended (%s): there is nothing to %s",
@@ -746,138 +653,4 @@ void api_jobs_save(struct request *q)
     STR_COPY(ev.save.by, q->caller.user);
     if (api_may_change_job(q, "save"))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
-}
-
-/* ---- drills ---- */
-
-/* Reads {"without_notice": false}, or an empty body. Returns false after an error reply. */
-static bool read_drill(struct request *q, struct event *ret_event)
-{
-    struct json_reader r;
-    struct err e;
-    json_t *body = q->r->body_len ? api_body(q, API_STRANGER_BODY_MAX) : json_object();
-    if (!body)
-        return false;
-    json_reader_init(&r, body, "body", &e);
-    ret_event->drill.without_notice = json_opt_bool(&r, "without_notice", false);
-    int rc = json_reader_finish(&r);
-    json_decref(body);
-    if (rc != 0)
-        http_reply_err(q->x, &e);
-    return rc == 0;
-}
-
-void api_jobs_drill(struct request *q)
-{
-    struct event ev = {.type = EV_DRILL, .drill = {.job = q->id}};
-    STR_COPY(ev.drill.by, q->caller.user);
-    if (api_may_change_job(q, "drill") && read_drill(q, &ev))
-        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
-}
-
-struct wanted_drill {
-    int64_t number;
-    struct drill_row row; /* number 0 = none */
-};
-
-static int find_drill(void *ctx, const struct drill_row *d)
-{
-    struct wanted_drill *f = ctx;
-    if (d->number == f->number)
-        f->row = *d;
-    return 0;
-}
-
-/* Reads {"number": 1, "with": 41, "equal": false, "text": "..."}. Returns false after an error
- * reply. */
-static bool read_compared(struct request *q, int64_t *ret_number, struct event *ret_event)
-{
-    struct json_reader r;
-    struct err e;
-    json_t *body = api_body(q, API_STRANGER_BODY_MAX);
-    if (!body)
-        return false;
-    json_reader_init(&r, body, "body", &e);
-    *ret_number = json_req_i64(&r, "number", 1, INT64_MAX);
-    ret_event->compared.with = json_req_i64(&r, "with", 1, INT64_MAX);
-    ret_event->compared.equal = json_req_bool(&r, "equal");
-    json_opt_strcpy(
-        &r, "text", ret_event->compared.text, sizeof(ret_event->compared.text), "they differ");
-    int rc = json_reader_finish(&r);
-    json_decref(body);
-    if (rc != 0)
-        http_reply_err(q->x, &e);
-    return rc == 0;
-}
-
-/* Checks that both jobs have a result to compare: this one after any number of attempts, the other
- * after a single one. */
-static int check_compared(struct request *q, const struct job_row *row, int64_t with, struct err *e)
-{
-    struct job_row other;
-    int rc = row->end != END_SUCCEEDED
-                 ? err_set(e, ERR_CONFLICT, "job %lld has not succeeded: it has no result",
-                       (long long)q->id)
-                 : db_read_job(q->api->o.reader, with, &other, e);
-    if (rc == 0 && (other.end != END_SUCCEEDED || other.attempts != 1))
-        rc = err_set(e, ERR_CONFLICT,
-            "job %lld has not succeeded in a single attempt: it is not an undisturbed run",
-            (long long)with);
-    else if (rc == 0 && !str_eq(other.script_key, row->script_key))
-        rc = err_set(e, ERR_CONFLICT, "job %lld is of another user, method or script than job %lld",
-            (long long)with, (long long)q->id);
-    return rc;
-}
-
-void api_jobs_compared(struct request *q)
-{
-    struct event ev = {.type = EV_DRILL_COMPARED};
-    struct wanted_drill f = {0};
-    struct job_row row;
-    struct err e;
-    STR_COPY(ev.compared.by, q->caller.user);
-    if (!may_judge(q, "judge", &row) || !read_compared(q, &f.number, &ev))
-        return;
-    int rc = check_compared(q, &row, ev.compared.with, &e);
-    if (rc == 0)
-        rc = db_read_job_drills(q->api->o.reader, q->id, find_drill, &f, &e);
-    if (rc == 0 && f.row.number == 0)
-        rc = err_set(
-            &e, ERR_NOT_FOUND, "job %lld has no drill %lld", (long long)q->id, (long long)f.number);
-    if (rc != 0) {
-        http_reply_err(q->x, &e);
-        return;
-    }
-    ev.compared.drill = &f.row;
-    tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
-}
-
-struct drill_list {
-    const struct caller *viewer;
-    json_t *list;
-};
-
-static int add_drill(void *ctx, const struct drill_row *d)
-{
-    const struct drill_list *l = ctx;
-    json_array_append_new(l->list, api_json_drill(d, caller_may_see(l->viewer, d->user)));
-    return 0;
-}
-
-void api_drills_list(struct request *q)
-{
-    json_t *list = json_array();
-    int64_t limit;
-    struct err e;
-    if (!api_query_i64(q, "limit", 1, API_LIST_MAX, 50, &limit)) {
-        json_decref(list);
-        return;
-    }
-    if (db_read_drills(q->api->o.reader, http_request_query(q->x, "user"), (int32_t)limit,
-            add_drill, &(struct drill_list){&q->caller, list}, &e) == 0) {
-        api_reply_json(q->x, 200, json_pack("{s:o}", "drills", list));
-    } else {
-        json_decref(list);
-        http_reply_err(q->x, &e);
-    }
 }
