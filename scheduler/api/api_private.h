@@ -161,7 +161,7 @@ json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l);
 /* without may_see, text is null: it may quote the script or name files of the job */
 json_t *api_json_attempt(const struct attempt_row *a, bool may_see);
 /* Whether the text of such an event may quote what the job's user wrote, or what an agent reported
- * about the job's programs and files. */
+ * about the job's programs and files: of each kind that is not known to be public. */
 bool api_event_is_private(const struct history_row *h);
 /* hides_text: says instead of the text who sees it */
 json_t *api_json_event(const struct history_row *h, bool hides_text);

@@ -310,14 +310,19 @@ json_t *api_json_attempt(const struct attempt_row *a, bool may_see)
     return o;
 }
 
+/* Kinds of a job's events whose texts are belayd's own words, names and numbers. A kind that is not
+ * listed is private: its text may have come from an agent or a user. */
+static const char *const public_kinds[] = {"submitted", "updated", "held", "park", "reclaim",
+    "preempt", "in-vain", "released", "eligible", "placed", "started", "damaged", "restored",
+    "saved", "output-cut", "save", "cancel", "requeue", "requeued", "settled", "notice", "move",
+    "pace", "cleaned", "drill", "time-limit"};
+
 bool api_event_is_private(const struct history_row *h)
 {
-    static const char *const kinds[] = {"enter", "ended", "save-failed", "store-refused",
-        "requeue-dropped", "drill-compared", "drill-failed", "drill-interrupted", "not-told"};
-    bool is_one = false;
-    for (size_t i = 0; h->job != CORE_ID_NONE && i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        is_one = is_one || str_eq(h->kind, kinds[i]);
-    return is_one;
+    bool is_public = h->job == CORE_ID_NONE;
+    for (size_t i = 0; !is_public && i < sizeof(public_kinds) / sizeof(public_kinds[0]); i++)
+        is_public = str_eq(h->kind, public_kinds[i]);
+    return !is_public;
 }
 
 json_t *api_json_event(const struct history_row *h, bool hides_text)

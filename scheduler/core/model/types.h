@@ -537,8 +537,9 @@ struct history_row {
  *                 gone offer-refused(avoided for ms, 0): an alternative offer of the launch
  *                 boot-failed(times in a row, ms until the next launch or 0) boot-console
  *                 boots-again
- * "placed" and later rows of an attempt carry its job and node; a node's rows carry its
- * instance. */
+ * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance.
+ * The API hides the texts of a job's events from other users, except for kinds whose texts are only
+ * belayd's own words (scheduler/api/json.c). */
 extern const char *const history_kinds[];
 
 /*
