@@ -19,6 +19,7 @@
 static const char *describe(const json_t *v, char out[FOUND_MAX])
 {
     char shown[STR_SHOW_MAX];
+    int n;
     switch (v ? json_typeof(v) : JSON_NULL) {
     case JSON_OBJECT:
         str_copy(out, FOUND_MAX, "an object");
@@ -33,7 +34,9 @@ static const char *describe(const json_t *v, char out[FOUND_MAX])
         snprintf(out, FOUND_MAX, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
         break;
     case JSON_REAL:
-        snprintf(out, FOUND_MAX, "%.17g", json_real_value(v));
+        n = snprintf(out, FOUND_MAX, "%.17g", json_real_value(v));
+        if (!strpbrk(out, ".e")) /* 1.0 is not the integer 1 */
+            str_copy(out + n, FOUND_MAX - (size_t)n, ".0");
         break;
     case JSON_TRUE:
         str_copy(out, FOUND_MAX, "true");

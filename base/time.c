@@ -193,11 +193,22 @@ static bool read_slurm(const char *at, int64_t *ret_ms)
     return !__builtin_mul_overflow(s, (int64_t)1000, ret_ms);
 }
 
+/* "1.5h", ".5s" */
+static bool has_decimals(const char *text)
+{
+    const char *point = text + strspn(text, "0123456789");
+    return *point == '.' && is_digit(point[1]);
+}
+
 int time_parse_duration(const char *text, bool slurm, int64_t *ret_ms, struct err *e)
 {
     int64_t ms;
     char shown[STR_SHOW_MAX];
     bool ok = read_with_unit(text, slurm ? 60000 : 1000, &ms) || (slurm && read_slurm(text, &ms));
+    if (!ok && has_decimals(text))
+        return err_set(e, ERR_INVALID,
+            "expected a duration in whole numbers, as 90m for 1.5h or 200ms for 0.2s, found %s",
+            str_show(text, shown));
     if (!ok || ms > TIME_DURATION_MAX_MS)
         return err_set(e, ERR_INVALID, "expected a duration such as %s, at most 10 years, found %s",
             slurm ? "30, 90:00, 12:00:00, 2-12 or 10m (a bare number is minutes)"

@@ -165,7 +165,7 @@ static void errors_name_the_path_and_what_was_found(void **state)
         const char *text, *what, *error;
     } cases[] = {
         {"{\"k\":\"four\"}", "i", "spec.k: expected an integer in 1 .. 4096, found \"four\""},
-        {"{\"k\":4.0}", "i", "spec.k: expected an integer in 1 .. 4096, found 4"},
+        {"{\"k\":4.0}", "i", "spec.k: expected an integer in 1 .. 4096, found 4.0"},
         {"{\"k\":0}", "i", "spec.k: expected an integer in 1 .. 4096, found 0"},
         {"{\"k\":null}", "i", "spec.k: expected an integer in 1 .. 4096, found null"},
         {"{}", "i", "spec.k: expected an integer in 1 .. 4096, found nothing"},

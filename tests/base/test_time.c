@@ -107,6 +107,13 @@ static void durations_have_units(void **state)
     for (size_t i = 0; i < LEN(bad_slurm); i++)
         assert_int_equal(time_parse_duration(bad_slurm[i], true, &ms, &e), ERR_INVALID);
     assert_int_equal(ms, 7);
+    static const char *const decimals[] = {"0.2s", "1.5h", ".5s", "2.0"};
+    for (size_t i = 0; i < LEN(decimals); i++) {
+        assert_int_equal(time_parse_duration(decimals[i], i == 1, &ms, &e), ERR_INVALID);
+        assert_non_null(strstr(e.text, "in whole numbers, as 90m for 1.5h"));
+    }
+    assert_int_equal(time_parse_duration("1.h", false, &ms, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "expected a duration such as"));
 }
 
 static void durations_are_shown_in_two_units(void **state)

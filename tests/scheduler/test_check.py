@@ -119,6 +119,8 @@ class Check(unittest.TestCase):
                 % self.dir,
                 "password_file",
             ),
+            (CONFIG + "lease: 0.2s\n", "lease: expected a duration in whole numbers", "0.2s"),
+            (CONFIG + "orphan_timeout: 1.5h\n", "in whole numbers, as 90m for 1.5h"),
             (
                 CONFIG + "webhooks:\n  a: {url: 'https://h.example/', secret_file: %s}\n" % secret,
                 "secret_file",
