@@ -114,6 +114,11 @@ static void read_mail(struct yaml_reader *root, struct config_notify *c)
             "mail goes by smtp or by sendmail: leave one of them out");
     if (r.rc == 0 && (user || c->password_file || c->ca_file) && !smtp)
         yaml_reader_fail(&r, NULL, "user, password_file and ca_file are for smtp");
+    if (r.rc == 0 && !user != !c->password_file)
+        yaml_reader_fail(&r, NULL,
+            "user and password_file belong together: add %s, or leave both out for a server that "
+            "asks for none",
+            user ? "password_file, a file of mode 0600 with the password" : "user");
     if (sendmail) {
         free(c->sendmail);
         c->sendmail = sendmail;

@@ -119,6 +119,16 @@ class Check(unittest.TestCase):
                 % self.dir,
                 "password_file",
             ),
+            (
+                CONFIG + "mail: {smtp: 'smtps://mail.example', user: a}\n",
+                "belayd.yaml:6: mail: user and password_file belong together",
+                "add password_file",
+            ),
+            (
+                CONFIG + "mail: {smtp: 'smtps://mail.example', password_file: %s}\n" % self.keys,
+                "belayd.yaml:6: mail: user and password_file belong together",
+                "add user",
+            ),
             (CONFIG + "lease: 0.2s\n", "lease: expected a duration in whole numbers", "0.2s"),
             (CONFIG + "orphan_timeout: 1.5h\n", "in whole numbers, as 90m for 1.5h"),
             (
