@@ -45,6 +45,16 @@ int fs_remove_tree(const char *path, struct err *e);
 /* fsync of a directory. */
 int fs_sync_dir(const char *path, struct err *e);
 
+/* access(2) with the effective user's permissions; mode as there. */
+bool fs_may(const char *path, int mode);
+/* Fills e: "PATH cannot be `what` by user NAME: " and the error's text. */
+int fs_may_not(const char *path, const char *what, int errnum, struct err *e);
+/* Returns 0 if path is a directory in which files can be created. Creates nothing. ERR_CONFIG in a
+ * file system of the kernel (/proc, /sys), else err_errno's kinds. */
+int fs_may_write_dir(const char *path, struct err *e);
+/* The same, or fs_mkdirs could create it. An error names what is in the way. */
+int fs_may_make(const char *path, struct err *e);
+
 bool fs_exists(const char *path); /* follows symbolic links */
 
 /* flock, exclusive. Retries for five seconds at most, because a dying process may still hold the

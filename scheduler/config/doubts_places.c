@@ -1,82 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks the places that a start creates or writes (see doubts.h). The kernel is asked for the
- * effective user's permissions (faccessat); nothing is created to test them. Below the state
- * directory only files on which a start would fail are checked.
+ * Checks the places that a start creates or writes (see doubts.h) with the effective user's
+ * permissions; nothing is created to test them. Below the state directory only files on which a
+ * start would fail are checked.
  */
 #include "scheduler/config/doubts.h"
 
 #include "base/buf.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *own_user(char *out, size_t size)
+static int refuse(const char *key, int rc, struct err *e)
 {
-    const struct passwd *pw = getpwuid(geteuid());
-    if (pw)
-        snprintf(out, size, "%s", pw->pw_name);
-    else
-        snprintf(out, size, "%lld", (long long)geteuid());
-    return out;
-}
-
-static int refuse(const char *key, const char *path, const char *what, int errnum, struct err *e)
-{
-    char user[64];
-    return err_errno(
-        e, errnum, "%s: %s cannot be %s by user %s", key, path, what, own_user(user, sizeof(user)));
-}
-
-static bool may(const char *path, int mode)
-{
-    return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
-}
-
-/* Checks that files can be created in it. */
-static int check_directory(const char *key, const char *path, struct err *e)
-{
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return refuse(key, path, "used", errno, e);
-    if (!S_ISDIR(st.st_mode))
-        return refuse(key, path, "used", ENOTDIR, e);
-    return may(path, R_OK | W_OK | X_OK) ? 0 : refuse(key, path, "written", errno, e);
-}
-
-/* Checks that it is a directory, or that mkdir -p could create it: the nearest existing parent is
- * writable. */
-static int check_made(const char *key, const char *path, struct err *e)
-{
-    char *above = mem_strdup(path), *slash;
-    struct stat st;
-    int rc = 0, failed = 0;
-    while (stat(above, &st) != 0) {
-        failed = errno;
-        slash = strrchr(above, '/');
-        if (failed != ENOENT || !slash || !above[1])
-            break;
-        slash[slash == above] = '\0';
-        failed = 0;
-    }
-    if (failed != 0)
-        rc = refuse(key, path, "used", failed, e);
-    else if (str_eq(above, path))
-        rc = check_directory(key, path, e);
-    else if (!S_ISDIR(st.st_mode))
-        rc = refuse(key, path, "made", ENOTDIR, e);
-    else if (!may(above, W_OK | X_OK))
-        rc = refuse(key, path, "made", errno, e);
-    free(above);
-    return rc;
+    return rc == 0 ? 0 : err_wrap(e, "%s", key);
 }
 
 /* Checks the directory in which a start creates path: it must exist, except the state directory,
@@ -85,7 +28,7 @@ static int check_parent(const struct config *c, const char *key, const char *pat
 {
     const char *slash = strrchr(path, '/');
     char *dir = slash == path ? mem_strdup("/") : mem_strndup(path, (size_t)(slash - path));
-    int rc = str_eq(dir, c->state_dir) ? 0 : check_directory(key, dir, e);
+    int rc = str_eq(dir, c->state_dir) ? 0 : refuse(key, fs_may_write_dir(dir, e), e);
     free(dir);
     return rc;
 }
@@ -112,11 +55,12 @@ static int check_state_file(const struct config *c, size_t i, struct err *e)
     struct stat st;
     int rc = 0;
     if (stat(path, &st) != 0)
-        rc = errno == ENOENT ? 0 : refuse("state", path, "read", errno, e);
+        rc = errno == ENOENT ? 0 : refuse("state", fs_may_not(path, "read", errno, e), e);
     else if (!S_ISREG(st.st_mode))
         rc = err_set(e, ERR_CONFIG, "state: %s is not a regular file", path);
-    else if (!may(path, files[i].mode))
-        rc = refuse("state", path, files[i].mode & W_OK ? "written" : "read", errno, e);
+    else if (!fs_may(path, files[i].mode))
+        rc = refuse(
+            "state", fs_may_not(path, files[i].mode & W_OK ? "written" : "read", errno, e), e);
     free(path);
     return rc;
 }
@@ -127,7 +71,7 @@ static int check_authority(const struct config *c, struct err *e)
     char *cert = mem_printf("%s/ca.pem", c->state_dir),
          *key = mem_printf("%s/ca.key", c->state_dir);
     int rc = 0;
-    if (may(cert, F_OK) && !may(key, F_OK))
+    if (fs_may(cert, F_OK) && !fs_may(key, F_OK))
         rc = err_set(e, ERR_CONFIG,
             "state: %s exists without its key %s: restore the key from a copy", cert, key);
     free(cert);
@@ -138,14 +82,14 @@ static int check_authority(const struct config *c, struct err *e)
 static int check_state(const struct config *c, struct err *e)
 {
     static const char *const made[] = {"logs", "workdirs"};
-    int rc = check_made("state", c->state_dir, e);
-    if (rc != 0 || !may(c->state_dir, F_OK))
+    int rc = refuse("state", fs_may_make(c->state_dir, e), e);
+    if (rc != 0 || !fs_may(c->state_dir, F_OK))
         return rc;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && rc == 0; i++)
         rc = check_state_file(c, i, e);
     for (size_t i = 0; i < sizeof(made) / sizeof(made[0]) && rc == 0; i++) {
         char *path = mem_printf("%s/%s", c->state_dir, made[i]);
-        rc = check_made("state", path, e);
+        rc = refuse("state", fs_may_make(path, e), e);
         free(path);
     }
     return rc == 0 ? check_authority(c, e) : rc;
@@ -165,7 +109,7 @@ static int check_socket(const struct config *c, struct err *e)
 
 static int check_key_file(const struct config *c, struct err *e)
 {
-    if (c->encryption == ENCRYPTION_NONE || may(c->key_file, F_OK))
+    if (c->encryption == ENCRYPTION_NONE || fs_may(c->key_file, F_OK))
         return 0;
     return check_parent(c, "key_file", c->key_file, e);
 }
@@ -182,7 +126,7 @@ static int check_store(const struct config *c, struct err *e)
     rc = str_url_decode(&path, text, strlen(text), false, e);
     if (rc == 0) {
         buf_printf(&path, "/%s", c->cluster);
-        rc = check_made("store", buf_str(&path), e);
+        rc = refuse("store", fs_may_make(buf_str(&path), e), e);
     }
     buf_deinit(&path);
     return rc;

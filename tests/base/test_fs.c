@@ -377,6 +377,27 @@ static void only_a_regular_file_of_its_owners_is_opened(void **state)
     free(file), free(link), free(fifo);
 }
 
+static void a_place_that_cannot_be_made_or_written_is_told_and_nothing_is_made(void **state)
+{
+    char *plain = in(state, "plain"), *deep = in(state, "plain/x/y"), *new = in(state, "new/x");
+    struct err e;
+    assert_int_equal(fs_write_atomic(plain, "", 0, 0600, &e), 0);
+    assert_int_equal(fs_may_make(*state, &e), 0);
+    assert_int_equal(fs_may_write_dir(*state, &e), 0);
+    assert_int_equal(fs_may_make(new, &e), 0);
+    assert_int_equal(fs_may_write_dir(new, &e), ERR_NOT_FOUND);
+    assert_int_not_equal(fs_may_make(deep, &e), 0);
+    assert_non_null(strstr(e.text, "/plain cannot be used by user "));
+    assert_non_null(strstr(e.text, ": Not a directory"));
+    assert_int_not_equal(fs_may_make("/proc/x/y", &e), 0);
+    assert_non_null(strstr(e.text, "/proc/x/y cannot be made"));
+    assert_int_not_equal(fs_may_make("/proc/self", &e), 0);
+    assert_int_equal(entries(*state), 1);
+    free(plain);
+    free(deep);
+    free(new);
+}
+
 #define IN_SCRATCH(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -393,6 +414,7 @@ int main(void)
         IN_SCRATCH(directories_are_made_with_their_parents),
         IN_SCRATCH(a_tree_is_removed_but_nothing_it_points_to),
         cmocka_unit_test(paths_without_a_name_are_refused),
+        IN_SCRATCH(a_place_that_cannot_be_made_or_written_is_told_and_nothing_is_made),
         IN_SCRATCH(depth_is_no_limit),
         IN_SCRATCH(names_in_the_way_are_stepped_over),
         cmocka_unit_test(everything_is_written_to_a_pipe),

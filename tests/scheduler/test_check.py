@@ -218,6 +218,15 @@ class Check(unittest.TestCase):
         for text, state, *words in (
             (CONFIG, plain + "/state", "state: ", plain, "Not a directory"),
             (CONFIG, plain, "state: ", plain, "Not a directory"),
+            (CONFIG, "/proc/x/y", "state: /proc/x/y cannot be made", "/proc"),
+            (CONFIG, "/proc/self", "state: /proc/self cannot be written"),
+            (CONFIG, "/sys/x", "state: /sys/x cannot be made"),
+            (
+                CONFIG + "store: file://%s\n" % plain,
+                None,
+                "store: %s cannot be used by user" % plain,
+                "Not a directory",
+            ),
             (CONFIG, half, "state: ", "belay.db is not a regular file"),
             (CONFIG, lone, "ca.pem", "without its key"),
             (CONFIG + "socket: %s/belayd.sock\n" % none, None, "socket: ", none, "No such file"),
