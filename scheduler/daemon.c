@@ -792,6 +792,8 @@ int daemon_start(
         log_error("a part of the configuration cannot work", log_err(&doubt));
     if (own_name_check(d->own_name, pools_in_force(d->pools), 0, &doubt) != 0)
         log_warn("launched machines may not reach belayd", log_err(&doubt));
+    else if (own_name_check_known(d->own_name, POOLS_NAME_WAIT_MS, &doubt) != 0)
+        log_warn("agents and users may not reach belayd", log_err(&doubt));
     rc = listen_tls(d, e);
     if (rc == 0)
         rc = listen_unix(d, e);
@@ -852,6 +854,8 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
             rc = doubts_of_files(config, pools_in_force(d->pools), e);
         if (rc == 0)
             rc = own_name_check(d->own_name, pools_in_force(d->pools), 0, e);
+        if (rc == 0)
+            rc = own_name_check_known(d->own_name, POOLS_NAME_WAIT_MS, e);
         daemon_destroy(d);
     }
     fs_remove_tree(dir, &ignored);

@@ -21,6 +21,7 @@
 
 struct own_name {
     char host[256];
+    bool is_given; /* by server: */
     own_name_resolve_fn resolve;
     pthread_mutex_t lock; /* protects the following members */
     pthread_cond_t found; /* is_over became true */
@@ -99,6 +100,7 @@ struct own_name *own_name_create(const struct config *base, own_name_resolve_fn 
     pthread_condattr_t monotonic;
     pthread_t thread;
     *n = (struct own_name){.resolve = resolve ? resolve : resolve_by_system, .holders = 2};
+    n->is_given = base->server_url[0] != '\0';
     dialled_host(base, n->host, sizeof(n->host));
     pthread_mutex_init(&n->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -163,5 +165,24 @@ int own_name_check(struct own_name *n, const struct config *pools, int64_t wait_
             "pool %s: its machines would dial %s, which is known here as loopback, so each would "
             "reach itself: set server: to a name or an address of this machine that they reach",
             pool, n->host);
+    return 0;
+}
+
+int own_name_check_known(struct own_name *n, int64_t wait_ms, struct err *e)
+{
+    bool leads_out;
+    int code;
+    if (!n->is_given)
+        return 0;
+    if (!wait_for(n, wait_ms, &code, &leads_out))
+        return err_set(e, ERR_TIMEOUT,
+            "server: agents and users dial %s, and this machine's resolver did not answer in time: "
+            "make sure that it answers, or set server: to an address",
+            n->host);
+    if (code != 0)
+        return err_set(e, ERR_NOT_FOUND,
+            "server: agents and users dial %s, which is not known here (%s): correct the name, or "
+            "make it known to this machine",
+            n->host, gai_strerror(code));
     return 0;
 }

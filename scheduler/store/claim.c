@@ -19,6 +19,7 @@
 #include <string.h>
 
 #define START_MS 5000 /* the longest that a start waits for the store */
+#define READ_MS 10000 /* the longest that `belayd --check` waits for it */
 #define LOOK_MS 60000 /* the longest check */
 #define AGAIN_BASE_MS 2000
 #define AGAIN_CAP_MS 30000
@@ -53,7 +54,7 @@ struct store_claim {
     bool on_thread, is_starting, is_over; /* is_over: the result of the start's check is known */
     bool is_ours, was_told;
     bool is_refused;
-    int tries;
+    int tries, rc; /* rc: of the last check */
     int64_t next_job;
     char text[ERR_TEXT_MAX];
     struct timer again, limit;
@@ -231,9 +232,8 @@ static void look_free(struct look *k)
 static void say(struct store_claim *c, const struct look *k)
 {
     bool is_same = str_eq(c->text, k->e.text);
-    bool is_said = c->o.reads_only && k->found == FOUND_ANOTHERS; /* reported by the caller */
     STR_COPY(c->text, k->e.text);
-    if (!is_same && !is_said)
+    if (!is_same && !c->o.reads_only) /* else the caller reports it */
         log_error(
             "the store of checkpoints cannot be used: jobs that need it wait", log_err(&k->e));
 }
@@ -262,6 +262,7 @@ static void finish(struct look *k)
     }
     c->now = NULL;
     c->on_thread = false;
+    c->rc = k->rc;
     timer_stop(c->o.timers, &c->limit);
     if (k->rc == ERR_DENIED)
         store_access_refused(&c->access);
@@ -274,7 +275,7 @@ static void finish(struct look *k)
     } else {
         say(c, k);
         c->is_refused = k->found == FOUND_ANOTHERS;
-        c->is_over = c->is_over || k->found == FOUND_MISSING || c->is_refused;
+        c->is_over = c->is_over || k->found == FOUND_MISSING || c->is_refused || c->o.reads_only;
         timer_start(c->o.timers, &c->again,
             prng_backoff_ms(c->o.prng, c->tries++, AGAIN_BASE_MS, AGAIN_CAP_MS));
     }
@@ -365,22 +366,25 @@ int store_claim_begin(
     timer_init(&c->again, on_again, c);
     timer_init(&c->limit, on_limit, c);
     timer_init(&start, on_start_over, &late);
-    timer_start(o->timers, &start, START_MS);
+    timer_start(o->timers, &start, o->reads_only ? READ_MS : START_MS);
     start_look(c);
     while (!c->is_over && !late)
         uv_run(o->loop, UV_RUN_ONCE);
     timer_stop(o->timers, &start);
     c->is_starting = false;
     c->is_over = true;
-    if (c->is_refused) {
-        err_set(e, ERR_CONFIG, "%s", c->text);
-        store_claim_destroy(c);
-        return ERR_CONFIG;
-    }
     if (!c->is_ours && !c->text[0])
         str_copy(c->text, sizeof(c->text), "the store of checkpoints does not answer");
-    *ret_claim = c;
-    return 0;
+    int rc = c->is_refused ? err_set(e, ERR_CONFIG, "%s", c->text) : 0;
+    if (rc == 0 && o->reads_only && !c->is_ours)
+        rc = err_set(e, c->rc != 0 ? (enum err_kind)c->rc : ERR_TIMEOUT,
+            "store: %.200s cannot be used, and jobs that need it would wait: %s", o->store,
+            c->text);
+    if (rc != 0)
+        store_claim_destroy(c);
+    else
+        *ret_claim = c;
+    return rc;
 }
 
 bool store_claim_is_ours(const struct store_claim *c)

@@ -34,7 +34,9 @@ struct store_claim_options {
     /* borrowed, like all members. uid "" = none yet (reads_only) */
     const char *state_dir, *store, *cluster, *cluster_uid;
     bool had_checkpoints; /* according to the database */
-    bool reads_only;      /* for `belayd --check`: neither marker nor place is written */
+    /* for `belayd --check`: neither marker nor place is written, and any reason why the store
+     * cannot be used is an error */
+    bool reads_only;
     int64_t next_job;
     /* Called while store_claim_begin runs: no lower number may be issued any more. */
     int (*raise)(void *ctx, int64_t next_job, struct err *e);

@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -41,7 +42,7 @@ class Check(unittest.TestCase):
         os.chmod(path, mode)
         return path
 
-    def check(self, text, state=None, prefix=(), check=("--check",)):
+    def check(self, text, state=None, prefix=(), check=("--check",), env=None):
         """The exit code, and what was said."""
         config = self.file("belayd.yaml", text)
         done = subprocess.run(
@@ -58,6 +59,7 @@ class Check(unittest.TestCase):
             text=True,
             timeout=WAIT_S,
             stdin=subprocess.DEVNULL,
+            env=env,
         )
         return done.returncode, done.stdout + done.stderr
 
@@ -131,6 +133,10 @@ class Check(unittest.TestCase):
             ),
             (CONFIG + "lease: 0.2s\n", "lease: expected a duration in whole numbers", "0.2s"),
             (CONFIG + "orphan_timeout: 1.5h\n", "in whole numbers, as 90m for 1.5h"),
+            (
+                CONFIG + "server: https://nosuch.host.invalid:17443\n",
+                "server: agents and users dial nosuch.host.invalid, which is not known here",
+            ),
             (
                 CONFIG + "webhooks:\n  a: {url: 'https://h.example/', secret_file: %s}\n" % secret,
                 "secret_file",
@@ -326,6 +332,22 @@ class Check(unittest.TestCase):
         )
         self.assertEqual(started.returncode, 1, started.stderr)
         self.assertIn("another cluster (uid 0123456789abcdef", started.stderr)
+
+    def test_a_store_that_belayd_could_not_use_is_refused(self):
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "GOOGLE_"))}
+        env.update(AWS_EC2_METADATA_DISABLED="true", HOME=self.dir)
+        code, said = self.check(CONFIG + "store: s3://bucket\n", env=env)
+        self.assertEqual(code, 2, said)
+        self.assertIn("store: s3://bucket cannot be used", said)
+        self.assertIn("credentials for the store: no AWS credentials: not in the environment", said)
+        self.assertEqual((said.count("credentials for the store"), "fine" in said), (1, False))
+        env.update(AWS_ACCESS_KEY_ID="A", AWS_SECRET_ACCESS_KEY="B")
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))  # without listen: nobody answers
+            text = "store: s3://bucket?endpoint=http://127.0.0.1:%d\n" % silent.getsockname()[1]
+            code, said = self.check(CONFIG + text, env=env)
+        self.assertEqual(code, 2, said)
+        self.assertIn("would wait: the store of checkpoints does not answer", said)
 
     def test_a_clusters_own_store_is_fine_while_it_runs_and_after(self):
         place = os.path.join(self.dir, "store")

@@ -80,6 +80,27 @@ static void a_name_that_is_loopback_here_leads_machines_to_themselves(void **sta
     check("server: https://here:7443\n", 0, ""); /* no cloud */
 }
 
+static void a_server_that_is_not_known_is_told_also_without_a_cloud(void **state)
+{
+    static const struct {
+        const char *text;
+        int kind;
+    } all[] = {{"server: https://nowhere:17443\n", ERR_NOT_FOUND},
+        {"server: https://there:17443\n", 0}, {"server: https://here:17443\n", 0},
+        {"listen: \"nowhere:7443\"\n", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        struct config c = parse(all[i].text);
+        struct own_name *n = own_name_create(&c, resolve);
+        struct err e = {0};
+        assert_int_equal(own_name_check_known(n, LONG_MS, &e), all[i].kind);
+        if (all[i].kind != 0)
+            assert_non_null(strstr(e.text, "server: agents and users dial nowhere, which is not"));
+        own_name_destroy(n);
+        config_deinit(&c);
+    }
+}
+
 static char asked[256];
 
 static int note(const char *host, struct addrinfo **ret_list)
@@ -129,6 +150,8 @@ static void a_resolver_that_hangs_is_waited_for_no_longer_than_allowed(void **st
     struct own_name *n = own_name_create(&c, hang);
     assert_int_equal(own_name_check(n, &none, LONG_MS, &e), 0); /* it is not waited for */
     assert_int_equal(own_name_check(n, &c, 0, &e), ERR_TIMEOUT);
+    assert_int_equal(own_name_check_known(n, 30, &e), ERR_TIMEOUT);
+    assert_non_null(strstr(e.text, "server: agents and users dial here,"));
     assert_int_equal(own_name_check(n, &c, 30, &e), ERR_TIMEOUT);
     assert_non_null(strstr(e.text, "pool burst"));
     sem_post(&may_go);
@@ -148,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_that_is_loopback_here_leads_machines_to_themselves),
+        cmocka_unit_test(a_server_that_is_not_known_is_told_also_without_a_cloud),
         cmocka_unit_test(without_a_name_it_is_the_machines_own),
         cmocka_unit_test(a_resolver_that_hangs_is_waited_for_no_longer_than_allowed),
     };
