@@ -3,6 +3,7 @@
 #include "agent/criu/criu_rights.h"
 #include "agent/criu/criu_room.h"
 #include "agent/criu/criu_trial.h"
+#include "agent/doubts.h"
 #include "agent/host.h"
 #include "base/log.h"
 
@@ -45,10 +46,14 @@ static int run_agent(const char *path, bool only_check)
         fprintf(stderr, "belay-agent: %s\n", e.text);
         return 2;
     }
-    if (only_check)
+    if (only_check && doubts_of_node(&config, &e)) {
+        fprintf(stderr, "belay-agent: %s: %s\n", path, e.text);
+        rc = 2;
+    } else if (only_check) {
         puts("the configuration is fine");
-    else
+    } else {
         rc = run_loop(&config);
+    }
     config_deinit(&config);
     return rc;
 }

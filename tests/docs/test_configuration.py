@@ -44,10 +44,9 @@ class Configuration(unittest.TestCase):
         path = self.folder / name
         path.write_text(text)
         path.chmod(0o600)
-        if name == "agent.yaml":
-            code, _, err = manual.run(os.environ["BELAY_AGENT"], "--check", "--config", path)
-        else:  # belayd --check would look for the files and hosts of the examples
-            code, _, err = manual.run(os.environ["BELAYD_PARSE"], path)
+        # --check would look for the files and hosts of the examples
+        parse = "BELAY_AGENT_PARSE" if name == "agent.yaml" else "BELAYD_PARSE"
+        code, _, err = manual.run(os.environ[parse], path)
         return code, err.replace(f"{self.folder}/", "")
 
     def test_every_example_is_taken(self):

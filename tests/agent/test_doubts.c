@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay-agent --check: what a start would only log is refused with the key, and nothing is made.
+ */
+#include "agent/doubts.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+/* Of a key that nobody has. */
+#define CA                                                                                         \
+    "ca: |\n"                                                                                      \
+    "  -----BEGIN CERTIFICATE-----\n"                                                              \
+    "  MIIBbTCCAROgAwIBAgIUB3dW4Qco3ussHBUiDt9TTahp2+cwCgYIKoZIzj0EAwIw\n"                         \
+    "  DDEKMAgGA1UEAwwBYzAeFw0yNjExMjcwMzI0NTRaFw0zNjExMjQwMzI0NTRaMAwx\n"                         \
+    "  CjAIBgNVBAMMAWMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARlhkZjKEWun2ga\n"                         \
+    "  MCo7rNmB8noJfA+0U4HxR5Kjz9sPJPc15RJEZtEfAbt1WlShK5+c67yn+J6N8n4K\n"                         \
+    "  40YB3lRbo1MwUTAdBgNVHQ4EFgQUe9vWTQy0Sm6Uuz6s/RCAJqzsamswHwYDVR0j\n"                         \
+    "  BBgwFoAUe9vWTQy0Sm6Uuz6s/RCAJqzsamswDwYDVR0TAQH/BAUwAwEB/zAKBggq\n"                         \
+    "  hkjOPQQDAgNIADBFAiBz8YgUfjR9PZf9CqZNC5gf7Ssa3fuTp2EyLUIhJ7oqCgIh\n"                         \
+    "  AOFU7Ha4MFia879PtZhm7th0pvEtO9NATxIhjRNDEeMM\n"                                             \
+    "  -----END CERTIFICATE-----\n"
+
+static char dir[] = "/tmp/belay-agent-doubts-XXXXXX";
+
+/* Each %s in text is the test's directory. */
+static int check(const char *text, struct err *e)
+{
+    struct config c;
+    struct buf whole = {0};
+    *e = (struct err){0};
+    for (const char *at; (at = strstr(text, "%s")); text = at + 2) {
+        buf_add(&whole, text, (size_t)(at - text));
+        buf_adds(&whole, dir);
+    }
+    buf_adds(&whole, text);
+    if (config_parse("agent.yaml", buf_str(&whole), whole.len, &c, e) != 0)
+        fail_msg("%s", e->text);
+    int rc = doubts_of_node(&c, e);
+    config_deinit(&c);
+    buf_deinit(&whole);
+    return rc;
+}
+
+static void put(const char *name, mode_t mode)
+{
+    char *path = mem_printf("%s/%s", dir, name);
+    struct err e;
+    assert_int_equal(fs_write_atomic(path, "t\n", 2, mode, &e), 0);
+    free(path);
+}
+
+#define SERVER "server: https://127.0.0.1:7443\n"
+#define GOOD SERVER CA "dir: %s/node\ntoken: t\n"
+
+static void what_a_start_can_use_is_fine_and_nothing_is_made(void **state)
+{
+    struct err e;
+    (void)state;
+    assert_int_equal(check(GOOD, &e), 0);
+    assert_int_equal(check("server: https://[::1]:7443/\n" CA "dir: %s/node\ntoken: t\n", &e), 0);
+    assert_int_equal(check(GOOD "criu: no\n", &e), 0);
+    assert_int_equal(check(GOOD "criu: /bin/sh\n", &e), 0);
+    assert_int_equal(rmdir(dir), 0); /* it is empty */
+    assert_int_equal(check(GOOD, &e), 0);
+    assert_int_not_equal(access(dir, F_OK), 0);
+    assert_int_equal(fs_mkdirs(dir, 0700, &e), 0);
+}
+
+static void what_a_start_would_only_log_is_refused_with_its_key(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {SERVER "ca: \"-----BEGIN CERTIFICATE-----\"\ndir: %s/node\ntoken: t\n",
+            "ca: its text is not a certificate: copy the cluster's ca.pem"},
+        {SERVER CA "dir: /proc/x/y\ntoken: t\n", "dir: /proc/x/y cannot be made"},
+        {SERVER CA "dir: %s/plain/x\ntoken: t\n", "/plain cannot be used by user "},
+        {SERVER CA "dir: %s/node\n", "belay token create --join"},
+        {SERVER CA "dir: %s/node\ntoken_file: %s/none\n", "token_file: "},
+        {SERVER CA "dir: %s/node\ntoken_file: %s/open\n", "chmod 600"},
+        {GOOD "criu: %s/plain\n", "/plain cannot be executed by user "},
+        {"server: https://nosuch.host.invalid:17443\n" CA "dir: %s/node\ntoken: t\n",
+            "server: nosuch.host.invalid is not known here"},
+    };
+    struct err e;
+    (void)state;
+    put("plain", 0600);
+    put("open", 0644);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        if (check(bad[i].text, &e) == 0)
+            fail_msg("taken: %s", bad[i].text);
+        if (!strstr(e.text, bad[i].says))
+            fail_msg("\"%s\" is not in \"%s\"", bad[i].says, e.text);
+    }
+}
+
+static void a_node_that_has_joined_needs_no_token(void **state)
+{
+    struct err e;
+    (void)state;
+    put("node.json", 0600);
+    assert_int_equal(check(SERVER CA "dir: %s\ntoken_file: %s/none\n", &e), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_start_can_use_is_fine_and_nothing_is_made),
+        cmocka_unit_test(what_a_start_would_only_log_is_refused_with_its_key),
+        cmocka_unit_test(a_node_that_has_joined_needs_no_token),
+    };
+    struct err e;
+    unsetenv("BELAY_NODE_DIR");
+    if (!mkdtemp(dir))
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return fs_remove_tree(dir, &e) != 0 ? 1 : failed;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * parse_agent_config FILE: whether belay-agent takes it, without what only the machine that it is
+ * for could say (agent/doubts.h). Like belay-agent: exit code 0, or 2 and the mistake.
+ */
+#include "agent/config.h"
+#include "base/err.h"
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct config c = {0};
+    struct err e = {0};
+    int rc = argc == 2 ? config_read(argv[1], &c, &e) : err_set(&e, ERR_INVALID, "expected FILE");
+    if (rc != 0)
+        fprintf(stderr, "belay-agent: %s\n", e.text);
+    else
+        config_deinit(&c);
+    return rc == 0 ? 0 : 2;
+}
