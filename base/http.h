@@ -11,8 +11,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include <stdint.h>
+#include <sys/un.h>
 
 #define HTTP_HEADERS_MAX 16
+/* The longest path of a UNIX socket: sun_path, less the suffix of the temporary name under which a
+ * server binds it first. */
+#define HTTP_UNIX_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(".2147483647"))
 
 struct sockaddr;
 

@@ -12,6 +12,13 @@
 
 #include <stdint.h>
 
+/* The stretches for which loads are kept: a minute, ten minutes, an hour. */
+#define LOAD_SPANS 3
+#define LOAD_SPANS_MS                                                                              \
+    {                                                                                              \
+        60000, 600000, 3600000                                                                     \
+    }
+
 /* The processes of one attempt on one node. Members named node_* cover everything on the node. */
 struct task_load {
     int64_t ms;         /* observed time */

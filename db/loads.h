@@ -14,11 +14,6 @@
 
 struct db_reader;
 
-#define LOAD_SPANS 3
-#define LOAD_SPANS_MS                                                                              \
-    {                                                                                              \
-        60000, 600000, 3600000                                                                     \
-    }
 #define LOADS_THINNED 1000 /* the most rows of each kind that one commit removes */
 
 /* An existing row is added to. */

@@ -6,13 +6,10 @@
 #define BELAY_BASE_UV_HTTP_LISTEN_H
 
 #include "base/err.h"
+#include "base/http.h"
 #include <sys/types.h>
-#include <sys/un.h>
 
 #define HTTP_LISTEN_BACKLOG 1024
-/* The longest path of a UNIX socket: sun_path, less the suffix of the temporary name under which it
- * is bound first. */
-#define HTTP_UNIX_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(".2147483647"))
 
 /* host: a numeric address or a name of this machine. Blocks to resolve a name. *ret_port is the
  * bound port. */

@@ -7,7 +7,7 @@
 #ifndef BELAY_SCHEDULER_CONFIG_CONFIG_H
 #define BELAY_SCHEDULER_CONFIG_CONFIG_H
 
-#include "base/uv/http_listen.h"
+#include "base/http.h"
 #include "cloud/provider.h"
 #include "scheduler/config/budgets.h"
 #include "scheduler/config/windows.h"

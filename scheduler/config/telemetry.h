@@ -9,8 +9,8 @@
 #ifndef BELAY_SCHEDULER_CONFIG_TELEMETRY_H
 #define BELAY_SCHEDULER_CONFIG_TELEMETRY_H
 
+#include "base/load.h"
 #include "base/yaml.h"
-#include "db/loads.h"
 #include "telemetry/advise.h"
 
 struct config_telemetry {
