@@ -11,6 +11,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/plan.h"
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,7 @@ static void submit(struct week *w, int team, enum size kind)
     struct planned j = {.kind = kind, .team = team, .submitted = w->now.wall, .ends = WALL_NONE};
     struct job_row r = {.spec.name = "job",
         .spec.nodes = 1,
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 1,
         .spec.need = {.memory_mib = 1024}};
     switch (j.kind) {

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "scheduler/core/plan.h"
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -183,6 +184,7 @@ static void submit(struct bench *b, struct prng *prng)
         .spec.nodes = 1,
         .spec.need = {.cpus = machine.cpus, .memory_mib = 1024},
         .spec.method = CKPT_COOP,
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 1};
     struct job_texts texts = {.script = "#!/bin/sh\n",
         .args_json = "[]",

@@ -32,6 +32,7 @@
 #include "scheduler/core/plan.h"
 #include <inttypes.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,8 @@ static int atoi_of(const char *user)
 
 static void submit(struct bench *b)
 {
-    struct job_row r = {.spec.name = "job", .spec.nodes = 1, .spec.ckpt_keep = 1};
+    struct job_row r = {
+        .spec.name = "job", .spec.nodes = 1, .spec.ckpt_signal = SIGUSR1, .spec.ckpt_keep = 1};
     r.spec.need.cpus = cpus[prng_below(&b->prng, sizeof cpus / sizeof *cpus)];
     r.spec.need.memory_mib = 1024 * (1 + (int64_t)prng_below(&b->prng, 2));
     if (r.spec.need.cpus == CPUS && prng_below(&b->prng, 8) == 0)

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "fuzz/check.h"
 #include "scheduler/api/jobupdate.h"
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .spec.need = {2, 1, 1024},
         .spec.nodes = 4,
         .spec.nodes_min = 2,
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 3};
     const struct jobupdate_of of = {
         .row = &row, .constraints = "constraint=a&b", .launch_json = "{}"};

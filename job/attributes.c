@@ -713,10 +713,10 @@ const struct job_attribute job_attributes[] = {
 };
 const size_t job_attributes_count = sizeof(job_attributes) / sizeof(job_attributes[0]);
 
-#define RETRIES(kind, of)                                                                          \
+#define RETRIES(kind, of) /* with the words of a request (spec.h) */                               \
     {                                                                                              \
-        .name = "retry." kind, .max = RETRIES_UNLIMITED, MEMBER(retries.n[of]),                    \
-        .field = JOB_FIELD_NONE                                                                    \
+        .name = "retry." kind, .min = RETRIES_USUAL, .max = RETRIES_UNLIMITED,                     \
+        MEMBER(retries.n[of]), .field = JOB_FIELD_NONE                                             \
     }
 const struct job_attribute job_stored[] = {
     RETRIES("failed", RETRY_FAILED),

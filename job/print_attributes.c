@@ -5,11 +5,9 @@
  */
 #include "base/json.h"
 #include "base/str.h"
-#include "job/attributes.h"
-#include "job/spec.h"
+#include "job/member.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const types[] = {[JOB_TYPE_STRUCTURED] = "structured",
     [JOB_TYPE_IGNORED] = "ignored",
@@ -55,16 +53,10 @@ static const char *const units[] = {[JOB_UNIT_NONE] = NULL,
 /* What a job has that says nothing of it; NULL: it is no plain member of struct job_spec. */
 static json_t *default_of(const struct job_attribute *a)
 {
-    const char *at = (const char *)&job_spec_default + a->at;
-    int32_t n = 0;
-    int64_t wide = 0;
-    if (a->held == JOB_HELD_INT32 || a->held == JOB_HELD_WORD)
-        memcpy(&n, at, sizeof(n));
-    else if (a->held == JOB_HELD_INT64)
-        memcpy(&wide, at, sizeof(wide));
-    else
+    if (!job_member_is_number(a) || a->held == JOB_HELD_MOMENT)
         return NULL;
-    return a->held == JOB_HELD_WORD ? json_string(a->words[n]) : json_integer(n + wide);
+    const int64_t n = job_member_number(a, &job_spec_default);
+    return a->held == JOB_HELD_WORD ? json_string(a->words[n]) : json_integer(n);
 }
 
 static json_t *row(const struct job_attribute *a)

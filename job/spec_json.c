@@ -5,11 +5,9 @@
 #include "job/spec_json.h"
 
 #include "base/str.h"
+#include "job/member.h"
 #include <assert.h>
 #include <string.h>
-
-_Static_assert(sizeof(enum market_wish) == sizeof(int32_t) && sizeof(enum script_on) == 4,
-    "words are held as numbers of 32 bits");
 
 /* The rows of both tables; NULL behind the last. */
 static const struct job_attribute *row(size_t i)
@@ -25,75 +23,31 @@ static bool is_walked(const struct job_attribute *a, unsigned without)
     return a->held != JOB_HELD_NOWHERE && !(a->masks & without);
 }
 
-static const char *member(const struct job_attribute *a, const struct job_spec *s)
-{
-    return (const char *)s + a->at;
-}
-
-static bool is_default(const struct job_attribute *a, const struct job_spec *s)
-{
-    const char *own = member(a, s), *usual = member(a, &job_spec_default);
-    return a->held == JOB_HELD_TEXT ? str_eq(own, usual) : memcmp(own, usual, a->size) == 0;
-}
-
-static int64_t number(const struct job_attribute *a, const struct job_spec *s)
-{
-    int64_t n = 0;
-    int32_t small;
-    if (a->size == sizeof(n)) {
-        memcpy(&n, member(a, s), sizeof(n));
-        return n;
-    }
-    memcpy(&small, member(a, s), sizeof(small));
-    return small;
-}
-
-static bool truth(const struct job_attribute *a, const struct job_spec *s)
-{
-    return *(const bool *)member(a, s) != (a->held == JOB_HELD_NOT);
-}
-
 /* ---- reading ---- */
-
-/* The rest of a text is zeroed, so that the same is the same bytes. */
-static void put_text(const struct job_attribute *a, const char *text, char *at)
-{
-    const size_t n = strlen(text);
-    memcpy(at, text, n);
-    memset(at + n, 0, a->size - n);
-}
 
 /* Absent, or wrong, it stays. */
 static void read_member(struct json_reader *r, const char *key, const struct job_attribute *a,
     int64_t min, int64_t max, struct job_spec *s)
 {
-    char *at = (char *)s + a->at;
     const char *text;
-    int64_t n;
-    int32_t small;
     switch (a->held) {
     case JOB_HELD_NOWHERE:
         break;
     case JOB_HELD_TEXT:
         if ((text = json_opt_str(r, key, a->size - 1, NULL)))
-            put_text(a, text, at);
+            job_member_set_text(a, s, text);
         break;
     case JOB_HELD_BOOL:
     case JOB_HELD_NOT:
-        *(bool *)at = json_opt_bool(r, key, truth(a, s)) != (a->held == JOB_HELD_NOT);
+        job_member_set_truth(a, s, json_opt_bool(r, key, job_member_truth(a, s)));
         break;
     case JOB_HELD_WORD:
-        small = (int32_t)json_opt_enum(r, key, a->words, (int)number(a, s));
-        memcpy(at, &small, sizeof(small));
+        job_member_set_number(a, s, json_opt_enum(r, key, a->words, (int)job_member_number(a, s)));
         break;
     case JOB_HELD_INT32:
-        small = (int32_t)json_opt_i64(r, key, min, max, number(a, s));
-        memcpy(at, &small, sizeof(small));
-        break;
     case JOB_HELD_INT64:
     case JOB_HELD_MOMENT:
-        n = json_opt_i64(r, key, min, max, number(a, s));
-        memcpy(at, &n, sizeof(n));
+        job_member_set_number(a, s, json_opt_i64(r, key, min, max, job_member_number(a, s)));
         break;
     }
 }
@@ -210,16 +164,16 @@ static json_t *value_of(const struct job_attribute *a, const struct job_spec *s)
 {
     switch (a->held) {
     case JOB_HELD_TEXT:
-        return json_text(member(a, s));
+        return json_text(job_member_text(a, s));
     case JOB_HELD_BOOL:
     case JOB_HELD_NOT:
-        return json_boolean(truth(a, s));
+        return json_boolean(job_member_truth(a, s));
     case JOB_HELD_WORD:
-        return json_string(a->words[number(a, s)]);
+        return json_string(a->words[job_member_number(a, s)]);
     case JOB_HELD_INT32:
     case JOB_HELD_INT64:
     case JOB_HELD_MOMENT:
-        return json_integer(number(a, s));
+        return json_integer(job_member_number(a, s));
     case JOB_HELD_NOWHERE:
         break;
     }
@@ -253,12 +207,13 @@ void job_spec_show(const struct job_spec *s, json_t *o)
     for (size_t i = 0; i < job_attributes_count; i++) {
         const struct job_attribute *a = &job_attributes[i];
         const bool is_time = a->masks & JOB_SHOWN_AS_TIME,
-                   is_null = (is_time || (a->masks & JOB_SHOWN_OR_NULL)) && is_default(a, s);
+                   is_null =
+                       (is_time || (a->masks & JOB_SHOWN_OR_NULL)) && job_member_is_default(a, s);
         const size_t n = a->name ? strlen(a->name) - (is_time ? strlen("_ms") : 0) : 0;
         if (is_time || (a->masks & (JOB_SHOWN | JOB_SHOWN_OR_NULL)))
             put(o, a->name, n,
                 is_null   ? json_null()
-                : is_time ? shown_time(number(a, s))
+                : is_time ? shown_time(job_member_number(a, s))
                           : value_of(a, s));
     }
 }
@@ -268,7 +223,7 @@ json_t *job_spec_to_json(const struct job_spec *s, unsigned without)
     const struct job_attribute *a;
     json_t *o = NULL;
     for (size_t i = 0; (a = row(i)); i++)
-        if (is_walked(a, without) && !is_default(a, s)) {
+        if (is_walked(a, without) && !job_member_is_default(a, s)) {
             o = o ? o : json_object();
             put(o, a->name, strlen(a->name), value_of(a, s));
         }

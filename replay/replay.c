@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -227,6 +228,7 @@ static void submit(struct replay *w, const struct replay_job *j)
         .spec.market = j->wish,
         .spec.method = j->save_ms > 0 ? CKPT_COOP : CKPT_NONE,
         .spec.ckpt_every_ms = j->save_ms > 0 ? j->every_ms : 0,
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = REPLAY_KEEP,
         .spec.deadline_ms = j->deadline_ms > 0 ? w->start.ms + j->deadline_ms : 0,
         .spec.finish_ms = j->finish_ms > 0 ? w->start.ms + j->finish_ms : 0,

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include <signal.h>
 #include <stdlib.h>
 
 #define EVERY 3       /* one world in so many */
@@ -39,6 +40,7 @@ static struct job_row job_row(void)
         .spec.nodes = 1,
         .spec.nodes_min = 1,
         .spec.need = {.cpus = 1},
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 3,
         .spec.method = CKPT_COOP,
         .spec.begin_at = WALL_NONE};

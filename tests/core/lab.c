@@ -6,6 +6,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,6 +158,7 @@ struct job_row lab_job(int32_t cpus)
         .spec.nodes = 1,
         .spec.need = {.cpus = cpus, .memory_mib = 100},
         .spec.method = CKPT_COOP,
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 3,
         .spec.retries.n[RETRY_FAILED] = 1};
 }

@@ -616,7 +616,7 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     assert_true(says(&l, job, "max-usd", "it has cost $0.00, and may cost $0.0001 (--max-usd)"));
     r = job_of("ann", 1, 0);
     r.spec.max_uusd = -1;
-    lab_refused(&l, &r, "what it may cost is not in 0 .. 1000000000 dollars");
+    lab_refused(&l, &r, "max_uusd: expected 0 to 1000000000000000, found -1");
     r.spec.max_uusd = USD;
     for (int k = 0; k < RETRY_KINDS; k++)
         r.spec.retries.n[k] = RETRIES_NEVER;

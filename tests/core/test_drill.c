@@ -7,6 +7,7 @@
 #include "tests/core/shelf.h"
 
 #include "base/str.h"
+#include <signal.h>
 #include <string.h>
 
 #define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -189,6 +190,7 @@ static void a_job_that_fails_after_the_resume_is_not(void **state)
             .user = "u",
             .spec.need = {4, 0, 100},
             .spec.method = CKPT_COOP,
+            .spec.ckpt_signal = SIGUSR1,
             .spec.ckpt_keep = 1},
         true);
     drill(&d);
@@ -451,6 +453,7 @@ static void what_cannot_be_drilled_is_refused(void **state)
             .spec.name = "x",
             .user = "u",
             .spec.need = {4, 0, 100},
+            .spec.ckpt_signal = SIGUSR1,
             .spec.ckpt_keep = 1},
         true);
     assert_int_equal(try_drill(&d, false), ERR_CONFLICT); /* it saves nothing */
@@ -458,6 +461,7 @@ static void what_cannot_be_drilled_is_refused(void **state)
         .spec.name = "x",
         .user = "u",
         .spec.need = {4, 0, 100},
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 1,
         .spec.drill_tries = 1};
     struct event ev = {.type = EV_SUBMIT, .submit.job = &r};

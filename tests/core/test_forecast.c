@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "scheduler/core/forecast/estimate.h"
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,7 @@ static int64_t submit(struct town *t)
     static const int64_t limits[] = {10, 20, 30, 60, 120, 240};
     struct job_row r = {.spec.name = "job",
         .spec.nodes = 1,
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 1,
         .spec.retries.n[RETRY_TIMEOUT] = RETRIES_NEVER};
     int user = (int)prng_below(&t->prng, USERS);

@@ -46,14 +46,18 @@ static void submit_refuses_what_no_node_could_hold(void **state)
     (void)state;
     struct lab l;
     lab_init(&l);
-    struct job_row bad[] = {lab_job(0), lab_job(1), lab_job(1), lab_job(1), lab_job(1)};
+    struct job_row bad[] = {lab_job(0), lab_job(1), lab_job(1), lab_job(1), lab_job(1), lab_job(1),
+        lab_job(1), lab_job(4097)};
     bad[1].spec.need.gpus = -1;
     bad[2].spec.need.memory_mib = -1;
     bad[3].spec.ckpt_keep = 0;
     bad[4].spec.time_limit_ms = -1;
+    bad[5].spec.ckpt_keep = 1001;
+    bad[6].spec.market = WISH_ON_DEMAND + 1;
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         struct event ev = {.type = EV_SUBMIT, .submit.job = &bad[k]};
-        assert_int_equal(lab_try(&l, &ev, NULL), ERR_INVALID);
+        if (lab_try(&l, &ev, NULL) != ERR_INVALID)
+            fail_msg("job %zu: %s", k, l.e.text);
     }
     struct model_counts c;
     model_counts(l.m, &c);

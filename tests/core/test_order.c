@@ -205,7 +205,7 @@ static void teams_and_classes_are_those_configured(void **state)
     assert_int_equal(try(&l, "cho", "blue", "", 0), 0); /* which names nobody */
     assert_int_equal(try(&l, "ann", "", "fast", 0), ERR_INVALID);
     assert_int_equal(try(&l, "ann", "", "", -1), ERR_INVALID);
-    assert_int_equal(try(&l, "ann", "", "", ORDER_NICE_MAX), 0);
+    assert_int_equal(try(&l, "ann", "", "", (int32_t)job_attribute_max("nice")), 0);
     assert_string_equal(model_job(l.m, 3)->row.spec.team, "red");
     assert_int_equal(try(&l, "dee", "", "", 0), 0);
     assert_string_equal(model_job(l.m, 4)->row.spec.team, "dee");

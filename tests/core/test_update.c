@@ -12,6 +12,7 @@
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/dependencies.h"
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -165,15 +166,18 @@ static void all_of_it_changes_or_nothing(void **state)
             .user = "ann",
             .spec.nodes = 1,
             .spec.need = {2, 0, 5},
+            .spec.ckpt_signal = SIGUSR1,
             .spec.ckpt_keep = 1},
         "constraint=ib licences=matlab:1");
     struct job_row to = lab_job(3);
     to.spec.time_limit_ms = 1;
     to.spec.need.cpus = 0;
-    refuse(&l, j, BIT(TIME_LIMIT) | BIT(CPUS), to, ERR_INVALID, "at least 1 cpu");
+    refuse(
+        &l, j, BIT(TIME_LIMIT) | BIT(CPUS), to, ERR_INVALID, "cpus: expected 1 to 4096, found 0");
     to.spec.need.cpus = 3;
     to.spec.nice = -1;
-    refuse(&l, j, BIT(TIME_LIMIT) | BIT(CPUS) | BIT(NICE), to, ERR_INVALID, "nice");
+    refuse(&l, j, BIT(TIME_LIMIT) | BIT(CPUS) | BIT(NICE), to, ERR_INVALID,
+        "nice: expected 0 to 10000000, found -1");
     to.spec.nice = 0;
     to.spec.nodes = 2;
     to.spec.nodes_min = 3;

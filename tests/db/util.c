@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/attributes.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,6 +276,7 @@ void batch_add(struct db_batch *b, enum table_id t, const void *row)
 void batch_add_submit(struct db_batch *b, int64_t id)
 {
     struct job_row job = {.id = id,
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 3,
         .spec.ckpt_keep_every = 10,
         .submitted_at = at_ms(id),

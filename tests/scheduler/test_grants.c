@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "scheduler/store/grants.h"
 #include "tests/cloud/fake_http.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,7 @@ static int64_t submit(struct fixture *f, enum ckpt_method method)
         .spec.nodes = 1,
         .spec.method = method,
         .spec.ckpt_every_ms = method == CKPT_NONE ? 0 : 60000,
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 3};
     struct lab_reply r = {0};
     lab_post(

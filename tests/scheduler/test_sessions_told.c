@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "scheduler/engine/sessions_words.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,7 @@ static void an_automatic_interval_follows_the_last_save(void **state)
         .spec.nodes = 1,
         .spec.need = {.cpus = 1},
         .spec.method = CKPT_COOP,
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 3};
     struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct wire_checkpoint c[] = {checkpoint(1, 10), checkpoint(2, 20)};
@@ -151,6 +153,7 @@ static void the_other_ranks_are_told_when_one_has_succeeded(void **state)
         .spec.nodes = 2,
         .spec.need = {.cpus = 1},
         .spec.method = CKPT_COOP,
+        .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 3};
     struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct agent *other = agent_of(f->lab, lab_join(f->lab, "m", 4));

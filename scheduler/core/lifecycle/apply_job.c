@@ -31,6 +31,7 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/str.h"
+#include "job/member.h"
 #include <inttypes.h>
 
 void job_move(struct model *m, struct job *j, enum job_state to)
@@ -129,28 +130,13 @@ static int check_tasks(const struct event *ev, struct err *e)
     return 0;
 }
 
-int job_check_row(const struct job_row *r, struct err *e)
+int job_check_row(const struct job_row *r, const struct job_row *was, struct err *e)
 {
-    if (r->spec.need.cpus < 1 || r->spec.need.gpus < 0 || r->spec.need.memory_mib < 0)
-        return err_set(e, ERR_INVALID,
-            "job '%s': it needs at least 1 cpu and no negative resources", r->spec.name);
-    if (r->spec.nodes < 1 || r->spec.nodes > JOB_NODES_MAX)
-        return err_set(
-            e, ERR_INVALID, "job '%s': it can have 1 to %d nodes", r->spec.name, JOB_NODES_MAX);
+    if (job_spec_check(&r->spec, was ? &was->spec : NULL, e) != 0)
+        return err_wrap(e, "job '%s'", r->spec.name);
     if (r->spec.nodes_min < 0 || r->spec.nodes_min > r->spec.nodes)
         return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %" PRId32 " nodes at least",
             r->spec.name, r->spec.nodes);
-    if (r->spec.time_limit_ms < 0 || r->spec.ckpt_every_ms < 0 || r->spec.ckpt_keep < 1 ||
-        r->spec.ckpt_keep_every < 0 || r->spec.drill_tries < 0)
-        return err_set(
-            e, ERR_INVALID, "job '%s': a time or a count to keep is below its range", r->spec.name);
-    if (r->spec.nice < 0 || r->spec.nice > ORDER_NICE_MAX)
-        return err_set(
-            e, ERR_INVALID, "job '%s': its nice is not in 0 .. %d", r->spec.name, ORDER_NICE_MAX);
-    if (r->spec.max_uusd < 0 || r->spec.max_uusd > BUDGET_USD_MAX * 1000000 ||
-        r->spec.max_uusd_h < 0 || r->spec.max_uusd_h > BUDGET_USD_MAX * 1000000)
-        return err_set(e, ERR_INVALID, "job '%s': what it may cost is not in 0 .. %lld dollars",
-            r->spec.name, BUDGET_USD_MAX);
     if (r->spec.drill_tries > 0 && r->spec.method == CKPT_NONE)
         return err_set(e, ERR_INVALID, "job '%s': it saves nothing, so there is nothing to drill",
             r->spec.name);
@@ -195,7 +181,7 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
 {
     const struct job_row *r = ev->submit.job;
     struct labels labels;
-    int rc = job_check_row(r, e);
+    int rc = job_check_row(r, NULL, e);
     labels_of_submit(m, ev, &labels);
     *ret_constraints = (struct constraints){0};
     if (!rc && ev->submit.texts && ev->submit.texts->constraints)

@@ -19,8 +19,10 @@ int64_t job_procurement_offer(const struct job *j);
  * QOS, nice and retries, as they count. */
 int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own,
     struct constraints *ret_constraints, struct err *e);
-/* Of those what a row says by itself: numbers out of their range. */
-int job_check_row(const struct job_row *r, struct err *e);
+/* The part of it that needs no model: options out of their range (job/member.h), and pairs that
+ * contradict each other. was: what it was before an update, whose ranges are not checked again; may
+ * be NULL. */
+int job_check_row(const struct job_row *r, const struct job_row *was, struct err *e);
 /* A merge patch of its stored options; NULL: nothing changes. */
 void job_document_changed(struct model *m, int64_t job, const char *patch_json);
 /* How often it is queued again, as what is asked, its pool and the configuration say, into own;

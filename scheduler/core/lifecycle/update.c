@@ -39,6 +39,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/member.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,7 +269,7 @@ static int check(const struct model *m, const struct event *ev, const struct job
     if (!w->row.spec.name[0] || ((fields & BIT(AT_ONCE)) && ev->update.at_once < 0))
         return err_set(e, ERR_INVALID, "%s: expected %s", w->row.spec.name[0] ? "at_once" : "name",
             w->row.spec.name[0] ? "how many tasks may run at once, 0 for any number" : "a name");
-    rc = job_check_row(&w->row, e);
+    rc = job_check_row(&w->row, &j->row, e);
     if (!rc)
         rc = take_constraints(m, ev, w, e);
     if (!rc)
@@ -425,17 +426,11 @@ static void member_text(const struct member *m, const struct constraints *x, cha
 static void spec_text(
     const struct job_attribute *a, const struct job_spec *s, char *out, size_t size)
 {
-    const char *at = (const char *)s + a->at, *none = a->none ? a->none : "none";
-    int64_t number = 0;
-    int32_t small = 0;
+    const char *none = a->none ? a->none : "none";
+    const int64_t number = job_member_is_number(a) ? job_member_number(a, s) : 0;
     char limit[32];
-    if (a->held == JOB_HELD_INT64)
-        memcpy(&number, at, sizeof number);
-    else if (a->held == JOB_HELD_INT32 || a->held == JOB_HELD_WORD)
-        memcpy(&small, at, sizeof small);
-    number += small;
     if (a->held == JOB_HELD_TEXT)
-        text_format(out, size, " %s", at[0] ? at : none);
+        text_format(out, size, " %s", job_member_text(a, s)[0] ? job_member_text(a, s) : none);
     else if (a->held == JOB_HELD_WORD)
         text_format(out, size, " %s", a->words[number]);
     else if ((a->held != JOB_HELD_INT32 && a->held != JOB_HELD_INT64) ||

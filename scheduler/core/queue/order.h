@@ -22,8 +22,7 @@
 #include "scheduler/core/model/types.h"
 #include <stddef.h>
 
-#define ORDER_QOS_MAX 32        /* size of a class's name with its NUL */
-#define ORDER_NICE_MAX 10000000 /* in minutes */
+#define ORDER_QOS_MAX 32 /* size of a class's name with its NUL */
 #define ORDER_SHARES_MAX 1000000
 /* maximum of weights and boosts, of either sign */
 #define ORDER_TIME_MAX_MS (3650LL * 86400 * 1000)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See member.h.
+ */
+#include "job/member.h"
+
+#include "base/str.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+_Static_assert(sizeof(enum market_wish) == sizeof(int32_t) && sizeof(enum script_on) == 4,
+    "words are held as numbers of 32 bits");
+
+static const char *member(const struct job_attribute *a, const struct job_spec *s)
+{
+    return (const char *)s + a->at;
+}
+
+bool job_member_is_number(const struct job_attribute *a)
+{
+    return a->held == JOB_HELD_INT32 || a->held == JOB_HELD_INT64 || a->held == JOB_HELD_WORD ||
+           a->held == JOB_HELD_MOMENT;
+}
+
+int64_t job_member_number(const struct job_attribute *a, const struct job_spec *s)
+{
+    int64_t n;
+    int32_t small;
+    assert(job_member_is_number(a));
+    if (a->size == sizeof(n)) {
+        memcpy(&n, member(a, s), sizeof(n));
+        return n;
+    }
+    memcpy(&small, member(a, s), sizeof(small));
+    return small;
+}
+
+void job_member_set_number(const struct job_attribute *a, struct job_spec *s, int64_t n)
+{
+    const int32_t small = (int32_t)n;
+    char *at = (char *)s + a->at;
+    assert(job_member_is_number(a) && (a->size == sizeof(n) || small == n));
+    if (a->size == sizeof(n))
+        memcpy(at, &n, sizeof(n));
+    else
+        memcpy(at, &small, sizeof(small));
+}
+
+bool job_member_truth(const struct job_attribute *a, const struct job_spec *s)
+{
+    return *(const bool *)member(a, s) != (a->held == JOB_HELD_NOT);
+}
+
+void job_member_set_truth(const struct job_attribute *a, struct job_spec *s, bool is_true)
+{
+    *(bool *)((char *)s + a->at) = is_true != (a->held == JOB_HELD_NOT);
+}
+
+const char *job_member_text(const struct job_attribute *a, const struct job_spec *s)
+{
+    assert(a->held == JOB_HELD_TEXT);
+    return member(a, s);
+}
+
+void job_member_set_text(const struct job_attribute *a, struct job_spec *s, const char *text)
+{
+    const size_t n = strlen(text);
+    char *at = (char *)s + a->at;
+    assert(a->held == JOB_HELD_TEXT && n < a->size);
+    memcpy(at, text, n);
+    memset(at + n, 0, a->size - n);
+}
+
+bool job_member_is_equal(
+    const struct job_attribute *a, const struct job_spec *s, const struct job_spec *other)
+{
+    return a->held == JOB_HELD_TEXT ? str_eq(member(a, s), member(a, other))
+                                    : memcmp(member(a, s), member(a, other), a->size) == 0;
+}
+
+bool job_member_is_default(const struct job_attribute *a, const struct job_spec *s)
+{
+    return job_member_is_equal(a, s, &job_spec_default);
+}
+
+static int check_number(const struct job_attribute *a, const struct job_spec *s, struct err *e)
+{
+    const int64_t n = job_member_number(a, s);
+    int64_t max = a->max;
+    if (a->held == JOB_HELD_WORD)
+        for (max = -1; a->words[max + 1];)
+            max++;
+    return n >= a->min && n <= max
+               ? 0
+               : err_set(e, ERR_INVALID, "%s: expected %" PRId64 " to %" PRId64 ", found %" PRId64,
+                     a->name, a->min, max, n);
+}
+
+static int check_rows(const struct job_attribute *rows, size_t n, const struct job_spec *s,
+    const struct job_spec *was, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const struct job_attribute *a = &rows[i];
+        if (job_member_is_number(a) && !(a->masks & JOB_READ_APART) &&
+            !job_member_is_default(a, s) && !(was && job_member_is_equal(a, s, was)))
+            rc = check_number(a, s, e);
+    }
+    return rc;
+}
+
+int job_spec_check(const struct job_spec *s, const struct job_spec *was, struct err *e)
+{
+    int rc = check_rows(job_attributes, job_attributes_count, s, was, e);
+    return rc ? rc : check_rows(job_stored, job_stored_count, s, was, e);
+}
