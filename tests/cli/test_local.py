@@ -1374,6 +1374,7 @@ class Local(unittest.TestCase):
         self.assertIn("never queued again", done.stderr)
         p.terminate()
         p.communicate(timeout=WAIT_S)
+        self.wait_event(self.last_job(), "ended")  # other tests count the jobs that are there
 
     def test_who_waits_for_a_terminal_is_told_why(self):
         p, other, terminal = self.start_on_terminal("run", "-T", "-c", "4000", "sh")

@@ -627,6 +627,7 @@ class Slurm(unittest.TestCase):
         self.assertEqual((second.communicate(timeout=WAIT_S)[0], second.returncode), ("after\n", 0))
         first.communicate()
         self.ok("scancel", job)
+        self.ok("belay", "logs", "-f", job)  # until it has ended
         for words, text in (
             ((job, "true"), "has ended"),
             (("999999", "true"), "no job 999999"),
