@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a certificate is renewed, with clocks that are right and with clocks that are not.
+ * When a certificate is renewed, with clocks that are right and with clocks that are not; and how
+ * often a join that belayd refuses is tried again.
  */
 #include "agent/enroll.h"
 #include "base/log.h"
@@ -33,7 +34,7 @@ struct rig {
     struct ca *ca;
     struct wall belayd_now; /* when every certificate is issued */
     char dir[64];
-    int n_warnings;
+    int n_warnings, n_refusals;
 };
 
 static struct wall belayd_wall(void *ctx)
@@ -41,10 +42,12 @@ static struct wall belayd_wall(void *ctx)
     return ((struct rig *)ctx)->belayd_now;
 }
 
-static void count_warnings(void *ctx, enum log_level level, const char *line)
+static void count_lines(void *ctx, enum log_level level, const char *line)
 {
     struct rig *r = ctx;
     r->n_warnings += level == LOG_WARN && strstr(line, "clock is ") != NULL;
+    r->n_refusals += level == LOG_ERROR && strstr(line, "joining the cluster failed") &&
+                     strstr(line, "correct name: in the node's belay-agent.yaml");
 }
 
 static void on_joined(void *ctx)
@@ -76,7 +79,7 @@ static void rig_init(struct rig *r, int64_t life_ms, int64_t ahead_ms, bool by_t
     struct clock belayd = {.wall = belayd_wall, .mono = clock_system.mono, .ctx = r};
     struct err e;
     assert_non_null(mkdtemp(r->dir));
-    log_set_sink(count_warnings, r);
+    log_set_sink(count_lines, r);
     vtimers_init(&r->vt, NOW_MS + ahead_ms);
     fake_http_init(&r->http, &r->vt.timers);
     prng_init(&r->prng, 1);
@@ -198,6 +201,25 @@ static void a_clock_that_is_behind_or_set_back_does_not_let_it_end(void **state)
     rig_deinit(&r);
 }
 
+/* Its configuration, or an older agent, must be corrected by a person. */
+static void a_join_that_is_refused_is_told_and_tried_once_a_minute(void **state)
+{
+    struct rig r;
+    (void)state;
+    rig_init(&r, 30 * DAY_MS, 0, true);
+    enroll_stop(&r.enroll);
+    identity_forget(&r.id);
+    r.enroll.stopped = r.enroll.renewing = false;
+    fake_http_route(&r.http, "POST", "/agent/v1/join", 400,
+        "{\"error\":{\"kind\":\"invalid\",\"text\":\"name: \\\"a,b\\\" is not a node's name: "
+        "correct name: in the node's belay-agent.yaml\"}}");
+    enroll_start(&r.enroll);
+    vtimers_advance(&r.vt, 3600000);
+    assert_in_range(r.n_refusals, 60, 130);
+    assert_int_equal(fake_http_count(&r.http, "POST", "/agent/v1/join"), r.n_refusals + 1);
+    rig_deinit(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +227,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_is_ahead_makes_it_renew_earlier_but_not_at_once),
         cmocka_unit_test(a_clock_that_is_ahead_costs_one_renewal_at_a_start),
         cmocka_unit_test(a_clock_that_is_behind_or_set_back_does_not_let_it_end),
+        cmocka_unit_test(a_join_that_is_refused_is_told_and_tried_once_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
