@@ -59,7 +59,7 @@ static void say(const char *action, int64_t id, const char *done)
 {
     if (str_eq(action, "requeue") && is_saved_first(id))
         printf("job %lld is being saved, then it is stopped and queued again. If the save fails it "
-               "keeps running, and belay show %lld reports that (--force stops it in any case)\n",
+               "keeps running: belay show %lld has the reason (--force stops it in any case)\n",
             (long long)id, (long long)id);
     else
         printf("job %lld %s\n", (long long)id, done);

@@ -140,6 +140,10 @@ const char *cli_text(const json_t *o, const char *key);
 void cli_words(const json_t *v, struct buf *out);
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback);
 struct wall cli_time(const json_t *o, const char *key); /* WALL_NONE if absent or not a time */
+/* In the zone of this machine: "2026-11-27 10:42:03"; unless full, "10:42" of a time of today and
+ * else "2026-11-27 10:42". "-" for WALL_NONE. */
+#define CLI_LOCAL_MAX 32
+const char *cli_local(struct wall at, bool full, char mem[CLI_LOCAL_MAX]);
 /* "3m10s" since an ISO time */
 const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size);
 const char *cli_duration(int64_t ms, char *mem, size_t size);

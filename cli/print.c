@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 void cli_error(const char *fmt, ...)
@@ -152,6 +153,17 @@ const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size)
     int64_t ms = clock_wall(&clock_system).ms - then.ms;
     time_format_duration(ms > 0 ? ms : 0, mem, size);
     return mem;
+}
+
+const char *cli_local(struct wall at, bool full, char mem[CLI_LOCAL_MAX])
+{
+    time_t then = (time_t)(at.ms / 1000), now = (time_t)(clock_wall(&clock_system).ms / 1000);
+    struct tm tm, today;
+    if (!wall_is_set(at) || !localtime_r(&then, &tm) || !localtime_r(&now, &today))
+        return "-";
+    bool is_today = tm.tm_year == today.tm_year && tm.tm_yday == today.tm_yday;
+    const char *form = full ? "%Y-%m-%d %H:%M:%S" : is_today ? "%H:%M" : "%Y-%m-%d %H:%M";
+    return strftime(mem, CLI_LOCAL_MAX, form, &tm) > 0 ? mem : "-";
 }
 
 const char *cli_duration(int64_t ms, char *mem, size_t size)

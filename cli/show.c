@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay show JOB: everything about one job, its attempts and what they cost.
+ * belay show JOB: everything about one job, its attempts, what they cost, and its last events;
+ * --events: all events.
  */
 #include "cli/drill.h"
+#include "cli/events.h"
 #include "cli/flags/grace.h"
 #include "cli/flags/notify.h"
 #include "cli/flags/retry.h"
@@ -15,10 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int no_options(void *ctx, int val, const char *arg)
+enum { VAL_EVENTS = 1 };
+
+static int on_option(void *ctx, int val, const char *arg)
 {
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
+    bool *events = ctx;
+    (void)arg;
+    *events = val == VAL_EVENTS;
+    return CLI_OK;
 }
 
 static void print_money(const json_t *job)
@@ -80,6 +86,40 @@ static void print_checkpoint(const json_t *job)
     if (cli_int(job, "save_ms", 0) > 0)
         printf(", saved in %s", cli_duration(cli_int(job, "save_ms", 0), text, sizeof(text)));
     putchar('\n');
+}
+
+/* The start of the attempt: work before it was saved, or is lost. */
+static struct wall start_of(const json_t *attempts, int64_t attempt)
+{
+    struct wall start = WALL_NONE;
+    for (size_t i = 0; i < json_array_size(attempts); i++) {
+        const json_t *a = json_array_get(attempts, i);
+        if (cli_int(a, "attempt", 0) == attempt)
+            start = cli_time(a, "started_at");
+    }
+    return start;
+}
+
+/* Of a running job whose last save failed: since when nothing was saved, why, and what that puts at
+ * risk. */
+static void print_failed_save(const json_t *v)
+{
+    const json_t *failed = json_object_get(v, "failed_save");
+    const json_t *last = json_object_get(json_object_get(v, "job"), "last_checkpoint");
+    char at[CLI_LOCAL_MAX], lost[32];
+    if (!json_is_object(failed))
+        return;
+    struct wall saved = cli_time(last, "saved_at"),
+                start = start_of(json_object_get(v, "attempts"), cli_int(failed, "attempt", 0));
+    bool has_saved = wall_is_set(saved);
+    struct wall from = !wall_is_set(start) || (has_saved && saved.ms > start.ms) ? saved : start;
+    printf("save failed   no save since %s%s: %s\n", has_saved ? "" : "it started at ",
+        cli_local(has_saved ? saved : start, false, at), cli_text(failed, "text"));
+    if (!wall_is_set(from))
+        return;
+    int64_t ms = clock_wall(&clock_system).ms - from.ms;
+    printf("              %s of work would be lost if it were stopped now\n",
+        cli_duration(ms > 0 ? ms : 0, lost, sizeof(lost)));
 }
 
 static void print_priority(const json_t *job)
@@ -414,6 +454,7 @@ static void print_job(const json_t *v)
     print_notices(v);
     print_priority(job);
     print_checkpoint(job);
+    print_failed_save(v);
     print_leftover(json_object_get(v, "leftover"));
     printf("attempts      %lld, %lld reclaimed by the provider, %s of work lost\n",
         (long long)cli_int(job, "attempts", 0), (long long)cli_int(job, "reclaims", 0),
@@ -428,27 +469,57 @@ static void print_job(const json_t *v)
     }
 }
 
+static int show_job(int64_t id, bool as_json)
+{
+    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
+    json_t *v = cli_get(path);
+    bool done = v;
+    free(path);
+    if (v && as_json) {
+        cli_print_json(v);
+    } else if (v) {
+        print_job(v);
+        done = events_print_last(id);
+    }
+    json_decref(v);
+    return done ? CLI_OK : CLI_FAILED;
+}
+
+static int show_events(int64_t id, bool as_json)
+{
+    json_t *events = events_get(id);
+    if (!events)
+        return CLI_FAILED;
+    if (as_json) {
+        json_t *v = json_pack("{s:O}", "events", events);
+        cli_print_json(v);
+        json_decref(v);
+    } else {
+        events_print(events);
+    }
+    json_decref(events);
+    return CLI_OK;
+}
+
 static int run(int argc, const char **argv)
 {
     struct cli_args a;
     int64_t id;
-    int rc = cli_parse(&verb_show, argc, argv, false, no_options, NULL, &a);
+    bool events = false;
+    int rc = cli_parse(&verb_show, argc, argv, false, on_option, &events, &a);
     if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
         rc = CLI_USAGE;
-    if (rc == 0) {
-        char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
-        json_t *v = cli_get(path);
-        if (v && a.json)
-            cli_print_json(v);
-        else if (v)
-            print_job(v);
-        rc = v ? CLI_OK : CLI_FAILED;
-        json_decref(v);
-        free(path);
-    }
+    if (rc == 0)
+        rc = events ? show_events(id, a.json) : show_job(id, a.json);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_show = {
-    "show", "[OPTION...] JOB", "show one job, its attempts and its cost", run, NULL, false};
+static const struct poptOption options[] = {
+    {"events", 0, POPT_ARG_NONE, NULL, VAL_EVENTS,
+        "print all its events, oldest first, and nothing else", NULL},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_show = {"show", "[OPTION...] JOB",
+    "show one job, its attempts, its cost and its last events", run, options, false};

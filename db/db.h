@@ -209,6 +209,13 @@ int db_read_was_behind(
     struct db_reader *r, int64_t job, int64_t from, int64_t attempt, bool *ret_was, struct err *e);
 int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit,
     db_history_fn fn, void *ctx, struct err *e);
+/* The last of one job's history, oldest first, at most limit. */
+int db_read_last_history(
+    struct db_reader *r, int64_t job, int32_t limit, db_history_fn fn, void *ctx, struct err *e);
+/* The last `save-failed` of an attempt that has begun and has saved nothing since; ERR_NOT_FOUND:
+ * none. A checkpoint that is refused before the attempt begins (CRIU) does not count. */
+int db_read_failed_save(
+    struct db_reader *r, int64_t job, int64_t attempt, struct history_row *ret_row, struct err *e);
 /* Returns how many failed saves of this attempt, on this node, are in the history. */
 int db_read_failed_saves(
     struct db_reader *r, int64_t job, int64_t attempt, int64_t node, int64_t *ret_n, struct err *e);

@@ -134,6 +134,51 @@ int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t lim
     return query_finish(&q);
 }
 
+int db_read_last_history(
+    struct db_reader *r, int64_t job, int32_t limit, db_history_fn fn, void *ctx, struct err *e)
+{
+    struct history_row row = {0};
+    struct query q;
+    int rc;
+
+    if ((rc = query_check_limit(limit, e)) != 0)
+        return rc;
+    query_init(&q, r->statements, TABLE_HISTORY,
+        "WHERE id IN (SELECT id FROM history WHERE job = ?1 ORDER BY id DESC LIMIT ?2) ORDER BY id",
+        e);
+    query_i64(&q, 1, job);
+    query_i64(&q, 2, limit);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
+int db_read_failed_save(
+    struct db_reader *r, int64_t job, int64_t attempt, struct history_row *ret_row, struct err *e)
+{
+    struct history_row row = {0}, last = {0};
+    struct query q;
+    bool has_begun = false;
+    int rc;
+
+    query_init(&q, r->statements, TABLE_HISTORY,
+        "WHERE job = ?1 AND kind IN ('started', 'saved', 'save-failed') ORDER BY id DESC", e);
+    query_i64(&q, 1, job);
+    while (!has_begun && query_next(&q, &row) && row.attempt == attempt) {
+        has_begun = !str_eq(row.kind, "save-failed");
+        if (!last.id && has_begun)
+            break;
+        if (!last.id)
+            last = row;
+    }
+    if ((rc = query_finish(&q)) != 0)
+        return rc;
+    if (!last.id || !has_begun)
+        return err_set(e, ERR_NOT_FOUND, "the last save of job %lld did not fail", (long long)job);
+    *ret_row = last;
+    return 0;
+}
+
 int db_read_failed_saves(
     struct db_reader *r, int64_t job, int64_t attempt, int64_t node, int64_t *ret_n, struct err *e)
 {

@@ -9,8 +9,6 @@
 #include "base/mem.h"
 #include <stdlib.h>
 
-#define EVENTS_MAX 500
-
 struct watchers {
     struct list list;
 };
@@ -61,8 +59,10 @@ static bool answer_events(
     struct job_row row = {0};
     struct err e;
     int rc = job ? db_read_job(a->o.reader, job, &row, &e) : 0;
-    if (rc == 0)
-        rc = db_read_history(a->o.reader, job, of->after, EVENTS_MAX, add_event, &f, &e);
+    if (rc == 0 && of->tail > 0)
+        rc = db_read_last_history(a->o.reader, job, (int32_t)of->tail, add_event, &f, &e);
+    else if (rc == 0)
+        rc = db_read_history(a->o.reader, job, of->after, API_EVENTS_MAX, add_event, &f, &e);
     if (rc != 0) {
         json_decref(f.events);
         http_reply_err(x, &e);

@@ -469,12 +469,19 @@ class Client:
             "GET", "/api/v1/jobs/{id}/diagnose", {"id": id}, _clean({"over_ms": over_ms})
         )
 
-    def job_events(self, id: int, *, after: int | None = None, wait_ms: int | None = None) -> Json:
+    def job_events(
+        self,
+        id: int,
+        *,
+        after: int | None = None,
+        tail: int | None = None,
+        wait_ms: int | None = None,
+    ) -> Json:
         return self._call(
             "GET",
             "/api/v1/jobs/{id}/events",
             {"id": id},
-            _clean({"after": after, "wait_ms": wait_ms}),
+            _clean({"after": after, "tail": tail, "wait_ms": wait_ms}),
         )
 
     def job_logs(

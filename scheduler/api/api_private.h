@@ -186,11 +186,12 @@ json_t *api_live_job(const struct api *a, const struct job_row *row, const char 
 
 /* watch.c: long polls */
 enum watch_kind { WATCH_EVENTS, WATCH_LOGS };
+#define API_EVENTS_MAX 500 /* in one reply */
 /* Answers q as soon as there is data after `after`, or after wait_ms. */
 struct watch_of {
     enum watch_kind kind;
     int64_t job;
-    int64_t after;         /* of events, */
+    int64_t after, tail;   /* of events; tail: the last of the job's, 0 = those after `after` */
     struct caller viewer;  /* who is shown only what they may see */
     struct logs_part part; /* of logs, */
     int64_t max;           /* bytes */

@@ -12,13 +12,12 @@
 
 void api_jobs_events(struct request *q)
 {
-    int64_t after, wait_ms;
-    if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
+    struct watch_of of = {.kind = WATCH_EVENTS, .job = q->id, .viewer = q->caller};
+    int64_t wait_ms;
+    if (api_query_i64(q, "after", 0, INT64_MAX, 0, &of.after) &&
+        api_query_i64(q, "tail", 1, API_EVENTS_MAX, 0, &of.tail) &&
         api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
-        api_watch(q,
-            &(struct watch_of){
-                .kind = WATCH_EVENTS, .job = q->id, .after = after, .viewer = q->caller},
-            wait_ms);
+        api_watch(q, &of, wait_ms);
 }
 
 /* Returns false after an error reply: no such job, or another user's. */

@@ -449,6 +449,20 @@ static int add_certificate(
     return 0;
 }
 
+/* Of a running job whose last save failed: that event. */
+static int add_failed_save(
+    struct db_reader *r, const struct job_row *row, bool may_see, json_t *o, struct err *e)
+{
+    struct history_row h;
+    bool runs = row->state == JOB_RUNNING || row->state == JOB_CANCELLING;
+    int rc = runs ? db_read_failed_save(r, row->id, row->attempts, &h, e) : ERR_NOT_FOUND;
+    if (rc != 0 && rc != ERR_NOT_FOUND)
+        return rc;
+    bool hides = rc == 0 && !may_see && api_event_is_private(&h);
+    json_object_set_new(o, "failed_save", rc == 0 ? api_json_event(&h, hides) : json_null());
+    return 0;
+}
+
 void api_jobs_show(struct request *q)
 {
     struct db_reader *r = q->api->o.reader;
@@ -477,6 +491,8 @@ void api_jobs_show(struct request *q)
         rc = db_read_dependencies(r, q->id, add_dependency, depends, &e);
     if (rc == 0)
         rc = add_certificate(r, &row, may_see, o, &e);
+    if (rc == 0)
+        rc = add_failed_save(r, &row, may_see, o, &e);
     if (rc == 0) {
         rc = db_read_ckpt_gc(r, q->id, &ckpt_gc, &e);
         left = rc == 0;

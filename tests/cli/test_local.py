@@ -905,6 +905,7 @@ class Local(unittest.TestCase):
                     "depends",
                     "drills",
                     "expects",
+                    "failed_save",
                     "job",
                     "ledger",
                     "leftover",
@@ -2055,6 +2056,79 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(show()["job"]["last_checkpoint"]["attempt"], 1)
             open(os.path.join(h.dir, "go"), "w").close()
             follower.communicate(timeout=WAIT_S)
+
+    def test_show_reports_a_failed_save_and_the_last_events(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            job = h.script(
+                "trap 'echo x >$BELAY_CHECKPOINT_DIR/x; : >$BELAY_CHECKPOINT_DIR/.done' USR1\n"
+                "echo attempt $BELAY_ATTEMPT\nwhile [ ! -e %s/go ]; do sleep 0.05; done\n" % h.dir
+            )
+            done = h.belay("submit", "-J", "train", "--checkpoint", "signal", job)
+            self.assertEqual(done.stdout, "Submitted batch job 1\n")
+            follower = h.start("logs", "-f", "1")
+            self.assertEqual(follower.stdout.readline(), "attempt 1\n")
+            store, away = (os.path.join(h.home, name) for name in ("store", "away"))
+            risk = r"\n              \S+ of work would be lost if it were stopped now\n"
+            failed = lambda: json.loads(h.belay("show", "1", "--json").stdout)["failed_save"]
+            shown = h.belay("show", "1").stdout
+            self.assertRegex(
+                shown,
+                r"\n\nWHEN +ATTEMPT EVENT +WHAT\n20[-0-9]{8} [0-9:]{8} +- submitted +'train' submitted by ",
+            )
+            self.assertRegex(
+                shown, r"(?m)^20[-0-9]{8} [0-9:]{8} +1 started +started from the beginning$"
+            )
+            self.assertNotIn("save failed", shown)
+            self.assertIsNone(failed())
+
+            os.rename(store, away)
+            done = h.belay("requeue", "1")
+            self.assertIn(
+                "If the save fails it keeps running: belay show 1 has the reason", done.stdout
+            )
+            wait_event(h.client(), 1, "requeue-dropped")
+            shown = h.belay("show", "1").stdout
+            self.assertRegex(
+                shown,
+                r"\nsave failed   no save since it started at [0-9:]{5}: .*%s.*%s"
+                % (re.escape(store), risk),
+            )
+            self.assertRegex(shown, r"(?m) 1 save failed +.*%s" % re.escape(store))
+            self.assertRegex(shown, r"(?m) 1 requeue dropped +it is not stopped and queued again")
+            self.assertIn("\n(all events: belay show --events 1)\n", shown)
+            self.assertNotIn("'train' submitted by", shown)
+            self.assertEqual((failed()["kind"], failed()["attempt"]), ("save-failed", 1))
+
+            events = h.belay("show", "--events", "1").stdout.splitlines()
+            self.assertEqual(
+                [line[28:48].strip() for line in events],
+                "EVENT,submitted,placed,started,requeue requested,save failed,requeue dropped".split(
+                    ","
+                ),
+            )
+            done = json.loads(h.belay("show", "--events", "--json", "1").stdout)
+            self.assertEqual(
+                [e["kind"] for e in done["events"]],
+                "submitted placed started requeue save-failed requeue-dropped".split(),
+            )
+
+            os.rename(away, store)
+            self.assertEqual(h.belay("checkpoint", "save", "1").returncode, 0)
+            wait_event(h.client(), 1, "saved")
+            self.assertNotIn("no save since", h.belay("show", "1").stdout)
+            self.assertIsNone(failed())
+            os.rename(store, away)
+            self.assertEqual(h.belay("checkpoint", "save", "1").returncode, 0)
+            wait_event(h.client(), 1, "save-failed", times=2)
+            self.assertRegex(
+                h.belay("show", "1").stdout,
+                r"\nsave failed   no save since [0-9:]{5}: .*%s.*%s" % (re.escape(store), risk),
+            )
+            os.rename(away, store)
+            open(os.path.join(h.dir, "go"), "w").close()
+            follower.communicate(timeout=WAIT_S)
+            self.assertNotIn("no save since", h.belay("show", "1").stdout)
 
     def test_down_that_does_not_stop_undrains(self):
         with Home() as h:

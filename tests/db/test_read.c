@@ -314,6 +314,7 @@ static void a_limit_that_cannot_be_is_refused(void **state)
         struct job_filter f = {.limit = limits[i]};
         assert_int_equal(db_read_jobs(r, &f, see_job, &s, NULL, &e), ERR_INVALID);
         assert_int_equal(db_read_history(r, 0, 0, limits[i], see_history, &s, &e), ERR_INVALID);
+        assert_int_equal(db_read_last_history(r, 1, limits[i], see_history, &s, &e), ERR_INVALID);
     }
     assert_int_equal(s.n, 0);
 }
@@ -422,11 +423,50 @@ static void the_parts_of_a_job_come_in_their_order(void **state)
     assert_int_equal(db_read_history(r, 0, 12, 3, see_history, &s, &e), 0);
     assert_ids(&s, 3, 21, 22, 31);
     s = (struct seen){0};
+    assert_int_equal(db_read_last_history(r, 2, 2, see_history, &s, &e), 0);
+    assert_ids(&s, 2, 22, 32);
+    s = (struct seen){0};
+    assert_int_equal(db_read_last_history(r, 2, 1000, see_history, &s, &e), 0);
+    assert_ids(&s, 3, 12, 22, 32);
+    s = (struct seen){0};
     assert_int_equal(db_read_ledger(r, 1, see_ledger, &s, &e), 0);
     assert_ids(&s, 3, 301, 201, 101); /* as they were written */
     s = (struct seen){0};
     assert_int_equal(db_read_ledger(r, 0, see_ledger, &s, &e), 0);
     assert_int_equal(s.n, 6);
+}
+
+static void the_last_save_of_an_attempt_failed_or_not(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kinds[6];
+        int64_t found; /* which of them, from 1; 0 = none */
+    } cases[] = {
+        {{"started", "saved", "save-failed", "save-failed", "enter"}, 4},
+        {{"save-failed", "started", "save-failed"}, 3},
+        {{"started", "save-failed", "saved", "enter"}, 0},
+        {{"save-failed", "started"}, 0},
+        {{"restored", "save-failed"}, 0},
+        {{"submitted"}, 0},
+    };
+    struct db_batch b = {0};
+    struct history_row h;
+
+    for (int64_t c = 0; c < 6; c++)
+        for (int64_t i = 0; cases[c].kinds[i]; i++) {
+            struct history_row row = {.id = 100 * c + i + 1, .job = 7 + c, .attempt = 2};
+            STR_COPY(row.kind, cases[c].kinds[i]);
+            batch_add(&b, TABLE_HISTORY, &row);
+        }
+    util_commit(d, &b);
+    for (int64_t c = 0; c < 6; c++) {
+        int rc = db_read_failed_save(r, 7 + c, 2, &h, &e);
+        assert_int_equal(rc, cases[c].found ? 0 : ERR_NOT_FOUND);
+        assert_true(rc != 0 || h.id == 100 * c + cases[c].found);
+        assert_int_equal(db_read_failed_save(r, 7 + c, 1, &h, &e), ERR_NOT_FOUND);
+        assert_int_equal(db_read_failed_save(r, 7 + c, 3, &h, &e), ERR_NOT_FOUND);
+    }
 }
 
 static void an_array_is_told_by_the_ends_of_its_tasks(void **state)
@@ -724,6 +764,7 @@ int main(void)
         TEST(what_does_not_exist_is_not_found),
         TEST(a_job_and_its_texts_come_back),
         TEST(the_parts_of_a_job_come_in_their_order),
+        TEST(the_last_save_of_an_attempt_failed_or_not),
         TEST(an_array_is_told_by_the_ends_of_its_tasks),
         TEST(drills_are_listed_and_the_newest_that_says_something_counts),
         TEST(nodes_and_instances_can_be_the_live_ones_only),

@@ -1176,6 +1176,7 @@ class Api(unittest.TestCase):
                 "depends",
                 "drills",
                 "expects",
+                "failed_save",
                 "job",
                 "ledger",
                 "leftover",
@@ -1296,6 +1297,14 @@ class Api(unittest.TestCase):
         path = "/api/v1/jobs/%d/events" % job
         page = self.d.call("GET", path)[1]
         self.assertEqual([e["kind"] for e in page["events"]], ["submitted"])
+        self.d.call("POST", "/api/v1/jobs/%d/hold" % job)
+        both = self.d.call("GET", path)[1]
+        self.assertEqual([e["kind"] for e in both["events"]], ["submitted", "held"])
+        page = self.d.call("GET", path + "?tail=1")[1]
+        self.assertEqual(page, {**both, "events": both["events"][1:]})
+        self.assertEqual(self.d.call("GET", path + "?tail=500")[1], both)
+        self.assertEqual(self.d.call("GET", path + "?tail=0")[0], 400)
+        self.assertEqual(self.d.call("GET", path + "?tail=501")[0], 400)
         with concurrent.futures.ThreadPoolExecutor() as pool:
             waiting = pool.submit(
                 self.d.call, "GET", path + "?after=%d&wait_ms=25000" % page["last"]

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay show: the events of a job. The text of an event is belayd's; the words for its kind are
+ * here, in one table. Lines are never cut: the reason of a failure stands at their end.
+ */
+#include "cli/events.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LAST 5 /* events that `belay show` prints without --events */
+
+const struct event_name event_names[] = {
+    {"submitted", "submitted"},
+    {"updated", "changed"},
+    {"held", "held"},
+    {"released", "released"},
+    {"eligible", "may start"},
+    {"pace", "purchase changed"},
+    {"placed", "placed"},
+    {"restored", "restored"},
+    {"damaged", "damaged checkpoint"},
+    {"store-refused", "store refused"},
+    {"no-credentials", "no credentials"},
+    {"started", "started"},
+    {"enter", "command run in it"},
+    {"save", "save requested"},
+    {"saved", "saved"},
+    {"save-failed", "save failed"},
+    {"output-cut", "output cut off"},
+    {"in-vain", "no progress"},
+    {"time-limit", "time limit near"},
+    {"notice", "provider's notice"},
+    {"move", "moves"},
+    {"park", "paused"},
+    {"preempt", "preempted by QOS"},
+    {"reclaim", "preempted by quota"},
+    {"requeue", "requeue requested"},
+    {"requeue-dropped", "requeue dropped"},
+    {"cancel", "cancelled"},
+    {"ended", "ended"},
+    {"requeued", "queued again"},
+    {"settled", "nodes settled"},
+    {"drill", "drill started"},
+    {"drill-passed", "drill passed"},
+    {"drill-compared", "result compared"},
+    {"drill-failed", "drill failed"},
+    {"drill-interrupted", "drill interrupted"},
+    {"cleaned", "checkpoints removed"},
+    {"clean-failed", "cleaning failed"},
+    {"not-told", "notice not sent"},
+    /* of budgets, nodes and machines */
+    {"budget", "budget"},
+    {"joined", "node joined"},
+    {"lost", "node lost"},
+    {"returned", "node back"},
+    {"drain", "node drained"},
+    {"undrain", "node undrained"},
+    {"throttled", "node throttled"},
+    {"recovered", "node recovered"},
+    {"disk-full", "disk full"},
+    {"disk-room", "disk has room"},
+    {"gone", "gone"},
+    {"launch", "launch requested"},
+    {"launched", "launched"},
+    {"launch-refused", "launch refused"},
+    {"offer-refused", "offer refused"},
+    {"boot-failed", "boot failed"},
+    {"boot-console", "console output"},
+    {"boots-again", "boots again"},
+    {"ending", "being ended"},
+};
+const size_t event_names_count = sizeof(event_names) / sizeof(event_names[0]);
+
+const char *event_words(const char *kind)
+{
+    for (size_t i = 0; i < event_names_count; i++)
+        if (str_eq(event_names[i].kind, kind))
+            return event_names[i].words;
+    return kind;
+}
+
+json_t *events_get(int64_t job)
+{
+    json_t *all = json_array();
+    int64_t after = 0;
+    for (size_t n = 1; n > 0;) {
+        char *path =
+            mem_printf("/api/v1/jobs/%lld/events?after=%lld", (long long)job, (long long)after);
+        json_t *page = cli_get(path);
+        free(path);
+        if (!page) {
+            json_decref(all);
+            return NULL;
+        }
+        const json_t *events = json_object_get(page, "events");
+        n = json_array_size(events);
+        json_array_extend(all, json_object_get(page, "events"));
+        after = cli_int(page, "last", after);
+        json_decref(page);
+    }
+    return all;
+}
+
+static void print_line(const json_t *e)
+{
+    char at[CLI_LOCAL_MAX], attempt[24] = "-";
+    if (cli_int(e, "attempt", 0) > 0)
+        snprintf(attempt, sizeof(attempt), "%lld", (long long)cli_int(e, "attempt", 0));
+    printf("%-19s %7s %-*s %s\n", cli_local(cli_time(e, "at"), true, at), attempt, EVENT_WORDS_MAX,
+        event_words(cli_text(e, "kind")), cli_text(e, "text"));
+}
+
+void events_print(const json_t *events)
+{
+    printf("%-19s %7s %-*s %s\n", "WHEN", "ATTEMPT", EVENT_WORDS_MAX, "EVENT", "WHAT");
+    for (size_t i = 0; i < json_array_size(events); i++)
+        print_line(json_array_get(events, i));
+}
+
+bool events_print_last(int64_t job)
+{
+    char *path = mem_printf("/api/v1/jobs/%lld/events?tail=%d", (long long)job, LAST + 1);
+    json_t *page = cli_get(path);
+    json_t *events = json_object_get(page, "events");
+    free(path);
+    if (!page)
+        return false;
+    bool has_earlier = json_array_size(events) > LAST;
+    if (has_earlier)
+        json_array_remove(events, 0);
+    putchar('\n');
+    events_print(events);
+    if (has_earlier)
+        printf("(all events: belay show --events %lld)\n", (long long)job);
+    json_decref(page);
+    return true;
+}
