@@ -67,7 +67,10 @@ void task_persist(struct task *t)
 {
     struct err e;
     t->has_state = true;
-    if (t->state_path && record_write_state(t->state_path, &t->state, &e))
+    int rc = t->state_path ? record_write_state(t->state_path, &t->state, &e) : 0;
+    /* Refused before its directory was made: a restarted agent receives it again and refuses it. */
+    bool is_refused = rc == ERR_NOT_FOUND && !t->state.prepared;
+    if (rc && !is_refused)
         task_log(t, "a task's state could not be written", &e);
 }
 

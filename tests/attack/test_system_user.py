@@ -59,11 +59,23 @@ class SystemUser(unittest.TestCase):
         self.assertEqual(os.path.exists(proof), end == "succeeded")
         return json.dumps(shown)
 
+    def logs(self, l):
+        """Of its agents."""
+        said = ""
+        for root, _, names in os.walk(os.path.join(l.dir, "machines")):
+            for name in names:
+                if name.endswith((".log", ".console")):
+                    with open(os.path.join(root, name), errors="replace") as f:
+                        said += f.read()
+        return said
+
     def test_a_node_that_does_not_name_them_runs_nothing_of_them(self):
         with Submitter(agent_prelude="unset BELAY_NODE_SYSTEM_USERS") as l:
             for uid in 0, 1:
                 name = pwd.getpwuid(uid).pw_name
                 self.assertIn("system_users: [%s]" % name, self.check(l, uid, "failed"))
+            self.assertIn("system_users", self.logs(l))
+            self.assertNotIn(" error: ", self.logs(l))  # a refusal is no fault of the agent
 
     def test_a_node_that_names_root_runs_roots_jobs_and_no_other_system_users(self):
         with Submitter() as l:
