@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -326,6 +327,11 @@ static int make_systemctl(const struct machine *m, struct err *e)
     return rc;
 }
 
+mode_t machines_dir_mode(void)
+{
+    return geteuid() == 0 ? 0711 : 0700;
+}
+
 static int make_files(struct machine *m, struct err *e)
 {
     const struct buf *user_data = &m->instance->reservation->spec.user_data;
@@ -334,6 +340,8 @@ static int make_files(struct machine *m, struct err *e)
     m->dir = mem_printf("%s/%s", dir, m->instance->id);
     m->console = mem_printf("%s/%s.console", dir, m->instance->id);
     int rc = fs_mkdirs(m->dir, 0700, e);
+    if (rc == 0 && chmod(m->dir, machines_dir_mode()) < 0) /* whatever the umask */
+        rc = err_errno(e, errno, "cannot set the mode of %s", m->dir);
     if (rc == 0)
         rc = make_systemctl(m, e);
     if (rc == 0 && is_script) {

@@ -7,7 +7,12 @@
 #define BELAY_EMULATOR_MACHINES_H
 
 #include "emulator/front.h"
+#include <sys/types.h>
 #include <uv.h>
+
+/* Of the directories of machines and those above them: as root, jobs of other users reach theirs
+ * below, but list nothing. */
+mode_t machines_dir_mode(void);
 
 struct machines_options {
     const char *dir;           /* for the instances' directories and console output */

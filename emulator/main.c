@@ -10,11 +10,13 @@
 #include "base/uv/loop.h"
 #include "emulator/emulator.h"
 #include "emulator/holder.h"
+#include "emulator/machines.h"
 #include <errno.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2 };
@@ -111,13 +113,15 @@ static int announce(const struct program *p, struct err *e)
 static int make_dir(struct program *p, struct err *e)
 {
     if (p->config.dir)
-        return fs_mkdirs(p->config.dir, 0700, e);
+        return fs_mkdirs(p->config.dir, machines_dir_mode(), e);
     const char *tmp = getenv("TMPDIR");
     p->config.dir = mem_printf("%s/belay-emulator.XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
     if (!mkdtemp(p->config.dir))
         return err_errno(
             e, errno, "cannot make a directory below %s", tmp && tmp[0] ? tmp : "/tmp");
     p->is_own_dir = true;
+    if (chmod(p->config.dir, machines_dir_mode()) < 0)
+        return err_errno(e, errno, "cannot set the mode of %s", p->config.dir);
     return 0;
 }
 

@@ -3,9 +3,11 @@
 a node whose own configuration does not name the user runs none of them, and jobs of other users as
 before."""
 
+import glob
 import json
 import os
 import pwd
+import stat
 import sys
 import unittest
 
@@ -20,6 +22,7 @@ class Submitter(lab.Lab):
         self.open_dir = os.path.join(self.dir, "open")  # for every user
         os.mkdir(self.open_dir)
         os.chmod(self.open_dir, 0o1777)
+        self.env["TMPDIR"] = self.dir
         super().start()
         os.chmod(self.home, 0o711)
 
@@ -50,12 +53,23 @@ class Submitter(lab.Lab):
         return said["id"]
 
 
+class DefaultPlace(Submitter):
+    names_dir = False
+
+    def places(self):
+        """The directory of the emulator, and those of its machines."""
+        base = glob.glob(os.path.join(self.dir, "belay-emulator.*"))
+        machines = [p for p in glob.glob(os.path.join(base[0], "i-*")) if os.path.isdir(p)]
+        assert len(base) == 1 and machines, (base, machines)
+        return base + machines
+
+
 class SystemUser(unittest.TestCase):
     def check(self, l, uid, end):
         proof = os.path.join(l.open_dir, "proof-%d" % uid)
         shown = l.wait_ended(l.submit_as(uid, "#!/bin/sh\nid -u >%s\n" % proof))
         last = shown["attempts"][-1]
-        self.assertEqual(last["end"], end, last)
+        self.assertEqual(last["end"], end, last["text"])
         self.assertEqual(os.path.exists(proof), end == "succeeded")
         return json.dumps(shown)
 
@@ -85,6 +99,13 @@ class SystemUser(unittest.TestCase):
                 l.submit_as(PERSON, "#!/bin/sh\n")
             )  # it gets as far as the directory, which only root can enter
             self.assertNotIn("system_users", json.dumps(shown))
+
+    def test_other_users_jobs_run_where_the_emulator_keeps_its_machines_by_default(self):
+        with DefaultPlace() as l:
+            l.wait_ended(l.submit_as(PERSON, "#!/bin/sh\n"))
+            self.assertEqual(
+                {stat.S_IMODE(os.stat(path).st_mode) for path in l.places()}, {0o711}
+            )  # others can go through it, and list nothing
 
 
 if __name__ == "__main__":

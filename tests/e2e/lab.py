@@ -182,6 +182,7 @@ class Refused(Exception):
 
 class Lab:
     told_bytes = 8000  # of each log, after a failure
+    names_dir = True  # False: the emulator makes its machines' directory where it does by default
 
     def __init__(
         self, cloud=None, pool=None, belayd=None, agent_prelude="", provider="aws", bare=False
@@ -289,10 +290,11 @@ class Lab:
 
     def start_emulator(self):
         """The content of its port file."""
-        machines, ports = os.path.join(self.dir, "machines"), os.path.join(self.dir, "ports.json")
+        ports = os.path.join(self.dir, "ports.json")
+        place = {"dir": os.path.join(self.dir, "machines")} if self.names_dir else {}
         config = self.write(
             "emulator.yaml",
-            {**self.clouds(), "dir": machines, "agent_path": os.path.join(self.dir, "bin")},
+            {**self.clouds(), **place, "agent_path": os.path.join(self.dir, "bin")},
         )
         with open(os.path.join(self.dir, "emulator.log"), "w") as log:
             self.emulator = subprocess.Popen(
