@@ -42,14 +42,29 @@ static void spread(const char *dir)
         close(fd);
 }
 
+/* The agent's directory may have been made under any umask: user data's is 077. What is in it and
+ * not for others has modes of its own. */
+static int open_own_dir(const char *dir, struct err *e)
+{
+    struct stat st;
+    if (stat(dir, &st) < 0)
+        return err_errno(e, errno, "cannot look at %s", dir);
+    if ((st.st_mode & 0111) != 0111 && chmod(dir, (st.st_mode & 07777) | 0111) < 0)
+        return err_errno(e, errno, "cannot open %s to the users of jobs", dir);
+    return 0;
+}
+
 /* Other users must be able to traverse it to the directories of their jobs. */
 int agent_open_dirs(struct agent *a, struct err *e)
 {
-    mode_t mode = geteuid() == 0 ? 0711 : 0700;
+    bool is_root = geteuid() == 0;
+    mode_t mode = is_root ? 0711 : 0700;
     a->tasks_dir = mem_printf("%s/tasks", a->config->dir);
     a->kept_dir = mem_printf("%s/kept", a->config->dir);
     a->workdirs_dir = mem_printf("%s/workdirs", a->config->dir);
     int rc = fs_mkdirs(a->tasks_dir, mode, e);
+    if (rc == 0 && is_root)
+        rc = open_own_dir(a->config->dir, e);
     if (rc)
         return rc;
     spread(a->tasks_dir);
