@@ -23,6 +23,8 @@
 
 #define CLI_NO_WORDS "[OPTION...]"
 
+struct job_attribute;
+
 struct verb {
     const char *name;
     const char *arguments; /* for usage: "SCRIPT [ARG...]"; CLI_NO_WORDS if words are refused */
@@ -34,6 +36,10 @@ struct verb {
     bool job_flags; /* also takes the flags of jobs (directives.h) */
     bool job_keys;  /* and words KEY=VALUE (updates.h) */
 };
+
+/* The verb's next flag of jobs after `a`, NULL for the first; NULL at the end. Without those that its
+ * own options replace (--name of belay cron). */
+const struct job_attribute *cli_next_flag(const struct verb *v, const struct job_attribute *a);
 
 extern const struct verb *const cli_verbs[]; /* NULL-terminated, in the order of `belay --help` */
 

@@ -23,7 +23,7 @@ static void each_option(const struct verb *v, option_fn fn)
 {
     for (const struct poptOption *o = v->options; o && o->longName; o++)
         fn(v, &(struct option_shown){o->longName, o->shortName, o->argDescrip, o->descrip});
-    for (const struct job_attribute *a = NULL; v->job_flags && (a = directives_next(a));)
+    for (const struct job_attribute *a = NULL; (a = cli_next_flag(v, a));)
         fn(v, &(struct option_shown){a->flag, a->letter, a->takes, a->help});
     fn(v, &(struct option_shown){"json", 0, NULL, "print JSON"});
     fn(v, &(struct option_shown){"help", 'h', NULL, "print the options"});

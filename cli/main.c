@@ -57,11 +57,11 @@ static int unknown_verb(const char *name)
 enum { VAL_JSON = 900, VAL_HELP };
 
 /* The flags of jobs as a terminated popt table. The caller frees it. */
-static struct poptOption *job_flag_table(void)
+static struct poptOption *job_flag_table(const struct verb *v)
 {
     size_t n = 0;
     struct poptOption *t = mem_array(job_attributes_count + 1, sizeof(*t));
-    for (const struct job_attribute *a = NULL; (a = directives_next(a));)
+    for (const struct job_attribute *a = NULL; (a = cli_next_flag(v, a));)
         t[n++] = (struct poptOption){.longName = a->flag,
             .shortName = a->letter,
             .argInfo = a->takes ? POPT_ARG_STRING : POPT_ARG_NONE,
@@ -115,7 +115,7 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
     cli_option_fn on_option, void *ctx, struct cli_args *ret_args)
 {
     static const struct poptOption none[] = {POPT_TABLEEND};
-    struct poptOption *job_flags = v->job_flags ? job_flag_table() : NULL;
+    struct poptOption *job_flags = v->job_flags ? job_flag_table(v) : NULL;
     const struct poptOption table[] = {
         {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(v->options ? v->options : none), 0,
             v->options ? "Options:" : NULL, NULL},

@@ -1,8 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/verbs.h"
 
-#include <stddef.h>
+#include "base/str.h"
+#include "cli/flags/directives.h"
+#include "job/attributes.h"
 
 #define VERB_ADDRESS(name) &verb_##name,
 
 const struct verb *const cli_verbs[] = {VERBS(VERB_ADDRESS) NULL};
+
+static bool has_option(const struct verb *v, const char *name)
+{
+    for (const struct poptOption *o = v->options; o && o->longName; o++)
+        if (str_eq(o->longName, name))
+            return true;
+    return false;
+}
+
+const struct job_attribute *cli_next_flag(const struct verb *v, const struct job_attribute *a)
+{
+    if (!v->job_flags)
+        return NULL;
+    do
+        a = directives_next(a);
+    while (a && has_option(v, a->flag));
+    return a;
+}

@@ -87,6 +87,7 @@ enum job_field {
 
 enum job_attribute_mask {
     JOB_ALIAS = 1 << 0,       /* another flag or member for a row that is there */
+    JOB_NOT_SLURM = 1 << 12,  /* a flag of belay's verbs and #BELAY only, not of sbatch */
     JOB_IN_DOCUMENT = 1 << 1, /* stored in the job's document of options; no decision reads it */
     /* what runs in the job may change it with the token of its attempt: no decision reads it, and
      * it gives nobody anything */

@@ -409,9 +409,11 @@ static const struct {
     apply_fn apply;
 } structured[] = {
     {"job-name", apply_name},
+    {"name", apply_name},
     {"partition", apply_pool},
     {"pool", apply_pool},
     {"cpus-per-task", directive_cpus},
+    {"cpus", directive_cpus},
     {"gpus", directive_gpus_of_job},
     {"gpu-memory", directive_gpu_memory},
     {"gres", directive_gres},
@@ -488,12 +490,18 @@ bool directives_takes_value(const char *name)
     return value && value[0] != '?';
 }
 
+static bool is_known(const struct directive_context *c, const struct job_attribute *a)
+{
+    return !c->sbatch || !(a->masks & JOB_NOT_SLURM);
+}
+
 static int refuse_unknown(const struct directive_context *c, const char *name, struct err *e)
 {
     const char **names = mem_array(job_attributes_count + 1, sizeof(*names));
     size_t n = 0;
     for (const struct job_attribute *a = NULL; (a = directives_next(a));)
-        names[n++] = a->flag;
+        if (is_known(c, a))
+            names[n++] = a->flag;
     names[n] = NULL;
     const char *near = str_nearest(name, names);
     free(names);
@@ -512,6 +520,8 @@ static int apply(
     const struct directive_context *c, const char *name, const char *value, struct err *e)
 {
     const struct job_attribute *a = job_attribute_by_flag(name);
+    if (a && !is_known(c, a))
+        a = NULL;
     const struct foreign *other = a ? NULL : foreign_find(name);
     if (other && other->kind != FOREIGN_REFUSED) {
         if (other->kind == FOREIGN_TOLD)

@@ -50,6 +50,14 @@ static bool is_own(const char *name)
     return str_eq(name, "wait") || str_eq(name, "wrap") || str_eq(name, "quiet");
 }
 
+static const struct job_attribute *next_flag(const struct job_attribute *a)
+{
+    do
+        a = directives_next(a);
+    while (a && (a->masks & JOB_NOT_SLURM));
+    return a;
+}
+
 /* Every flag of the table, and those that are refused or ignored. The caller frees both. */
 static struct option *build_options(struct buf *letters)
 {
@@ -58,7 +66,7 @@ static struct option *build_options(struct buf *letters)
         n_foreign++;
     struct option *o = mem_array(job_attributes_count + n_foreign + 16, sizeof(*o));
     buf_adds(letters, "+hVQW");
-    for (const struct job_attribute *a = NULL; (a = directives_next(a));) {
+    for (const struct job_attribute *a = NULL; (a = next_flag(a));) {
         int argument = !a->takes ? no_argument : a->bare ? optional_argument : required_argument;
         add_option(
             &o[n++], letters, a->flag, a->letter, argument, VAL_FLAG + (int)(a - job_attributes));
@@ -85,7 +93,7 @@ static int val_of(int c)
 {
     if (c > 255)
         return c;
-    for (const struct job_attribute *a = NULL; (a = directives_next(a));)
+    for (const struct job_attribute *a = NULL; (a = next_flag(a));)
         if (a->letter == c)
             return VAL_FLAG + (int)(a - job_attributes);
     for (int i = 0; foreign_flags[i].name; i++)
@@ -102,7 +110,7 @@ static void help(void)
 {
     puts("Usage: sbatch [OPTION...] SCRIPT [ARG...] | --wrap=COMMAND\n\nSubmits a job script to "
          "belay.\n");
-    for (const struct job_attribute *a = NULL; (a = directives_next(a));) {
+    for (const struct job_attribute *a = NULL; (a = next_flag(a));) {
         char *name =
             mem_printf("%c%c%c --%s%s%s", a->letter ? '-' : ' ', a->letter ? a->letter : ' ',
                 a->letter ? ',' : ' ', a->flag, a->takes ? "=" : "", a->takes ? a->takes : "");

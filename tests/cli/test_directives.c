@@ -114,6 +114,7 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --partition burst\n", "{\"pool\":\"burst\"}");
     check_spec("#BELAY --pool burst\n", "{\"pool\":\"burst\"}");
     check_spec("#BELAY --cpus-per-task 8\n", "{\"cpus\":8}");
+    check_spec("#BELAY --name train --cpus 8\n", "{\"name\":\"train\",\"cpus\":8}");
     check_spec("#BELAY --gpus 2\n", "{\"gpus\":2}");
     check_spec("#BELAY --gpus-per-node 2\n", "{\"gpus\":2}");
     check_spec("#SBATCH --gres=gpu:2,lego:4,shmem\n",
@@ -709,6 +710,9 @@ static void flags_that_would_change_the_job_and_are_not_known_are_refused_by_nam
     check_refused("#SBATCH --uid=a\n", "is not supported: take it out");
     check_refused(
         "#SBATCH --frobnicate\n", "\"--frobnicate\" is not known (belay submit --help lists");
+    /* belay's own names of flags; Slurm's --cpus could begin several */
+    check_refused("#SBATCH --cpus=4\n", "\"--cpus\" is not known");
+    check_refused("#SBATCH --name x\n", "\"--name\" is not known");
     check_refused("#BELAY --checkpont coop\n", "did you mean --checkpoint?");
     check_refused("#BELAY --Time 2h\n", "did you mean --time?");
     /* no escape sequence reaches the terminal */

@@ -234,6 +234,31 @@ class Local(unittest.TestCase):
         for i in range(10):  # the end never comes before the last output
             self.assertEqual(self.ok("run", "echo", "last words", str(i)), "last words %d\n" % i)
 
+    def test_the_keys_of_update_are_flags_of_submit(self):
+        job = self.submit("--hold", "--name", "one", "--cpus", "2", "--wrap", "true")
+        shown = lambda: [self.json("show", str(job))["job"][key] for key in ("name", "cpus")]
+        self.assertEqual(shown(), ["one", 2])
+        self.ok("update", str(job), "name=two", "cpus=1")
+        self.assertEqual(shown(), ["two", 1])
+        self.ok("cancel", str(job))
+        keys = re.findall(r"(?m)^  ([a-z-]+)=", self.ok("update", "--help").split("\nKeys, ")[1])
+        flags = re.findall(r"--([a-z-]+)", self.ok("submit", "--help"))
+        own = {"at-once"}  # of an array, part of its --array
+        self.assertEqual(set(keys) - set(flags) - own, set())
+        # That of a schedule is the entry's.
+        self.assertEqual(len(re.findall(r"(?m)--name=", self.ok("cron", "--help"))), 1)
+        # sbatch has the flags that Slurm has.
+        done = subprocess.run(
+            ["sbatch", "--cpus=2", "--wrap", "true"],
+            executable=BUILD + "/cli/belay",
+            env=self.h.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("--cpus", done.stderr)
+
     def test_a_working_directory_is_sent_with_the_job(self):
         sent = os.path.join(self.h.dir, "sent")
         os.makedirs(os.path.join(sent, "src", "empty"))
