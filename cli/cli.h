@@ -37,8 +37,8 @@ struct verb {
     bool job_keys;  /* and words KEY=VALUE (updates.h) */
 };
 
-/* The verb's next flag of jobs after `a`, NULL for the first; NULL at the end. Without those that its
- * own options replace (--name of belay cron). */
+/* The verb's next flag of jobs after `a` (NULL: the first), without those that its own options
+ * replace (--name of belay cron); NULL at the end. */
 const struct job_attribute *cli_next_flag(const struct verb *v, const struct job_attribute *a);
 
 extern const struct verb *const cli_verbs[]; /* NULL-terminated, in the order of `belay --help` */

@@ -44,7 +44,7 @@ WORDS = (
 HARMFUL = [chr(c) for c in range(32) if chr(c) not in "\n\t"] + ["\x7f", "\u202e"]
 HARMFUL += [chr(c) for c in range(0x80, 0xA0)]
 VERBS = """
-list|list --all --why|show 1|show 2|show 3|why 1|why 2|diagnose 3|nodes|nodes --racks|nodes --all
+list|list --all --why|show 1|show 2|show 3|show --events 1|why 1|why 2|diagnose 3|nodes|nodes --racks|nodes --all
 nodes drain 1|nodes undrain 1|nodes drain n1|shares|quotas|budget|budget show all|pools|pools show
 pools show spare|offers|cron list|cron list 1|cron history 1|cost|cost --by user,pool|cost --by job
 cost --by user --csv|cost --weekly-report|advise|advise --forgotten|audit|token list|version
