@@ -65,21 +65,28 @@ static bool read_key(const char *word, const struct key **ret_key, char label[CO
     return false;
 }
 
+#define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
+
 static int read_keys(const char *by, struct keys *ret_keys, struct err *e)
 {
     char copy[COST_BY_MAX], *rest = copy;
     struct keys k = {0};
     STR_COPY(copy, by);
+    int n = 1;
+    for (const char *p = by; *p; p++)
+        n += *p == ',';
+    if (n > COST_KEYS_MAX)
+        return err_set(e, ERR_INVALID, "cost by %d keys: at most %d at once", n, COST_KEYS_MAX);
+    if (strlen(by) >= sizeof copy)
+        return err_set(
+            e, ERR_INVALID, "cost by %s: it is longer than %zu bytes", SHOWN(by), sizeof copy - 1);
     for (const char *word; (word = strsep(&rest, ",")) != NULL; k.n++) {
-        if (strlen(by) >= sizeof copy || k.n == COST_KEYS_MAX)
-            return err_set(
-                e, ERR_INVALID, "cost by '%.40s...': at most %d at once", by, COST_KEYS_MAX);
         if (!read_key(word, &k.of[k.n], k.labels[k.n]))
             return err_set(e, ERR_INVALID,
-                "cost by '%.40s': it must be job, or some of user, team, project, pool, type, "
+                "cost by %s: it must be job, or some of user, team, project, pool, type, "
                 "market, kind, day, week, month and label:NAME, "
                 "separated by commas",
-                word);
+                SHOWN(word));
         k.needs |= k.of[k.n]->needs;
     }
     *ret_keys = k;

@@ -4,6 +4,7 @@
  */
 #include "tests/db/read_rig.h"
 
+#include "db/cost_sums.h"
 #include <string.h>
 
 /* ---- costs ---- */
@@ -133,6 +134,18 @@ static void cost_by_something_else_is_refused(void **state)
         db_read_cost(r, "l.uusd", NULL, WALL_NONE, WALL_NONE, print_line, &none, &e), ERR_INVALID);
     assert_non_null(strstr(e.text, "job, user, pool, kind or day"));
     assert_int_equal(none.len, 0);
+
+    struct buf text = {0};
+    bool known;
+    assert_int_equal(db_cost_keys("team,project,user,pool", &known, &e), 4);
+    assert_int_equal(db_cost_keys("team,project,user,pool,market", &known, &e), ERR_INVALID);
+    assert_string_equal(e.text, "cost by 5 keys: at most 4 at once");
+    buf_adds(&text, "label:");
+    for (int i = 0; i < 1000; i++)
+        buf_addc(&text, 'x');
+    assert_int_equal(db_cost_keys(buf_str(&text), &known, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "...: it is longer than"));
+    buf_deinit(&text);
 }
 
 /* ---- use ---- */

@@ -391,6 +391,10 @@ class Cost(unittest.TestCase):
             self.belay("--week", "2025-11-02", "--month", "2025-11", expect=2),
         )
         self.assertIn("it must be job, or some of", self.belay("--by", "team,job", expect=1))
+        self.assertEqual(
+            self.belay("--by", "team,project,user,pool,market", expect=1),
+            "belay: cost by 5 keys: at most 4 at once\n",
+        )
         self.assertIn(
             "of all teams and pools", self.belay("--by", "job", "--team", "nlp", expect=1)
         )
