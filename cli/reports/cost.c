@@ -248,7 +248,15 @@ static int print_report(const struct query *q, bool as_json)
 
 static int answer(struct query *q, const struct cli_args *a)
 {
-    bool forecast = a->n_rest == 1 && str_eq(a->rest[0], "forecast"), of_past = q->was_asked;
+    bool forecast = a->n_rest > 0 && str_eq(a->rest[0], "forecast"), of_past = q->was_asked;
+    if (forecast && a->n_rest > 1) {
+        cli_error(
+            "unexpected word \"%s\": belay cost forecast reads no script; options describe the "
+            "job, such as --work 48h --cpus 4 --gpus 1 --pools FILE (belay cost --help lists "
+            "them)",
+            a->rest[1]);
+        return CLI_USAGE;
+    }
     if (a->n_rest > 0 && !forecast) {
         cli_error("unexpected word \"%s\": belay cost says what was spent, belay cost forecast "
                   "what a job is going to cost",
@@ -321,6 +329,10 @@ static const struct poptOption options[] = {
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "what ended before this moment", "TIME"},
     {"work", 'w', POPT_ARG_STRING, NULL, FORECAST_WORK,
         "forecast: how long the job runs, undisturbed", "DURATION"},
+    {"time", 0, POPT_ARG_STRING, NULL, FORECAST_TIME,
+        "forecast: the same, if it runs up to the time limit of submit --time: a bare number is "
+        "minutes",
+        "LIMIT"},
     {"pools", 'p', POPT_ARG_STRING, NULL, FORECAST_POOLS,
         "forecast: what it could run on, a file of pools or a configuration of belayd's", "FILE"},
     {"trace", 't', POPT_ARG_STRING, NULL, FORECAST_TRACE,
@@ -356,5 +368,5 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_cost = {"cost", "[forecast]",
+const struct verb verb_cost = {"cost", "[forecast] [OPTION...]",
     "show what was spent, or forecast what a job will cost", run, options, false};

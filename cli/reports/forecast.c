@@ -61,10 +61,16 @@ static int usage(const char *option, const struct err *e)
     return CLI_USAGE;
 }
 
-static int read_duration(const char *option, const char *arg, int64_t *ret_ms)
+/* bare_minutes: of a number without a unit, as for a job's --time; else seconds */
+static int read_time(const char *option, const char *arg, bool bare_minutes, int64_t *ret_ms)
 {
     struct err e;
-    return time_parse_duration(arg, false, ret_ms, &e) == 0 ? CLI_OK : usage(option, &e);
+    return time_parse_duration(arg, bare_minutes, ret_ms, &e) == 0 ? CLI_OK : usage(option, &e);
+}
+
+static int read_duration(const char *option, const char *arg, int64_t *ret_ms)
+{
+    return read_time(option, arg, false, ret_ms);
 }
 
 static int read_count(const char *option, const char *arg, int64_t min, int64_t max, int32_t *ret_n)
@@ -161,6 +167,8 @@ int forecast_option(struct forecast *f, int val, const char *arg)
         return add_trace(f, arg);
     case FORECAST_WORK:
         return read_duration("work", arg, &f->o.job.work_ms);
+    case FORECAST_TIME:
+        return read_time("time", arg, true, &f->o.job.work_ms);
     case FORECAST_FINISH_BY:
         return read_finish_by(arg, &f->o.within_ms);
     case FORECAST_CPUS:

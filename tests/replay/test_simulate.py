@@ -442,6 +442,12 @@ class Simulate(unittest.TestCase):
         self.assertEqual(
             json.loads(forecast("--json", *words[:3], "+60h", *words[4:-1], "2"))["candidates"], few
         )
+        self.assertEqual(
+            json.loads(forecast("--json", "--time", "2880", *words[2:-1], "2"))["candidates"], few
+        )
+        self.assertRegex(
+            run("cost", "--help"), r"Usage: belay cost \[forecast\] \[OPTION\.\.\.\]\n"
+        )
         self.assertEqual(len(few), 7)
         self.assertIsNone(few[0]["offer"])
         on_demand = [c for c in few[1:] if c["offer"]["market"] == "on-demand"]
@@ -462,6 +468,12 @@ class Simulate(unittest.TestCase):
         for words, part in (
             ((), "unexpected word"),
             (("forecast",), "which job, and where?"),
+            (
+                ("forecast", "train.py"),
+                'unexpected word "train.py": belay cost forecast reads no script; options describe',
+            ),
+            (("forecast", "train.py", "--time", "2h"), 'unexpected word "train.py"'),
+            (("forecast", "--time", "soon"), "--time: "),
             (("forecast", "--work", "1h"), "which job, and where?"),
             (("--work", "1h"), "these are options of belay cost forecast"),
             (
