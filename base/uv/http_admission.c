@@ -35,6 +35,7 @@ static struct http_party *create_party(
 static void destroy_party(struct http_admission *a, struct http_party *p)
 {
     char key[KEY_MAX];
+    assert(list_is_empty(&p->turns) && !link_is_in(&p->turn));
     make_key(p->class, p->name, key);
     smap_remove(&a->parties, key);
     link_remove(&p->link);
@@ -116,6 +117,7 @@ void http_admission_leave(struct http_admission *a, struct http_holder *h)
     struct http_party *p = h->party;
     if (!p)
         return;
+    assert(!link_is_in(&h->turn));
     http_admission_give_back(a, h, h->bytes);
     link_remove(&h->link);
     h->party = NULL;

@@ -27,11 +27,14 @@ struct http_party {
     struct list holders; /* oldest first */
     int n_holders;
     size_t bytes;
+    struct link turn;  /* see http_turns.h, */
+    struct list turns; /* and the holders that wait */
 };
 
 /* Represents a connection. Zeroed: in no party. */
 struct http_holder {
     struct link link;
+    struct link turn; /* in its party, while it waits for the loop */
     struct http_party *party;
     size_t bytes;
     bool may_give_way; /* its connection may be closed to make room for others */

@@ -23,6 +23,9 @@
 #define TURN_BYTES_MAX ((size_t)256 << 10)
 #define TURN_BYTES_MIN ((size_t)16 << 10)
 #define TURN_STEPS 64
+/* While no connection waits for its turn, events are handled as they come, for so long in a turn of
+ * the loop. */
+#define POLL_MS 8
 /* The kernel takes so much that it cannot send yet, not the megabytes of a send buffer: those of
  * clients that do not read would use up what all TCP connections of the machine share (tcp_mem). */
 #define UNSENT_BYTES (128 << 10)
@@ -64,10 +67,24 @@ static bool has_output(const struct http_conn *c)
            (x->reply_kind == REPLY_FILE && c->file_at < x->reply_length);
 }
 
+/* is_event: see http_turns_add. */
+static void run_soon(struct http_conn *c, bool is_event)
+{
+    struct http_server *s = c->server;
+    http_turns_add(&s->turns, &c->holder, is_event);
+    if (!timer_is_running(&s->turns_timer))
+        timer_start(s->timers, &s->turns_timer, 0);
+}
+
 static void on_poll(uv_poll_t *h, int status, int events)
 {
+    struct http_conn *c = h->data;
+    struct http_server *s = c->server;
     (void)status, (void)events; /* whatever it is, a step finds out */
-    http_conn_run(h->data);
+    if (s->turns.n == 0 && now_of(s) - (int64_t)uv_now(s->loop) < POLL_MS)
+        http_conn_run(c);
+    else
+        run_soon(c, true);
 }
 
 static void set_events(struct http_conn *c)
@@ -84,15 +101,6 @@ static void set_events(struct http_conn *c)
         uv_poll_start(&c->poll, events, on_poll);
     else
         uv_poll_stop(&c->poll);
-}
-
-static void run_soon(struct http_conn *c)
-{
-    struct http_server *s = c->server;
-    if (!link_is_in(&c->ready))
-        list_push_back(&s->ready, &c->ready);
-    if (!timer_is_running(&s->ready_timer))
-        timer_start(s->timers, &s->ready_timer, 0);
 }
 
 /* ---- Open and close ---- */
@@ -177,6 +185,7 @@ void http_conn_close(struct http_conn *c)
     http_conn_set_phase(c, CONN_CLOSED);
     http_exchange_destroy(c->x);
     c->x = NULL;
+    http_turns_remove(&s->turns, &c->holder);
     http_admission_leave(&s->admission, &c->holder);
     tls_conn_destroy(c->tls);
     free(c->cert);
@@ -186,7 +195,6 @@ void http_conn_close(struct http_conn *c)
     buf_wipe(&c->in);
     buf_deinit(&c->out);
     link_remove(&c->link);
-    link_remove(&c->ready);
     uv_close((uv_handle_t *)&c->poll, on_poll_closed);
     close(c->fd);
 }
@@ -370,7 +378,7 @@ void http_conn_answered(struct http_conn *c)
         }
     }
     if (!c->is_running)
-        run_soon(c);
+        run_soon(c, false);
 }
 
 /* ---- Steps: true if something was done ---- */
@@ -393,6 +401,7 @@ static bool end_reply(struct http_conn *c)
     enum reply_kind kind = c->x->reply_kind;
     http_exchange_destroy(c->x);
     c->x = NULL;
+    c->has_answered = true;
     if (kind == REPLY_NONE || kind == REPLY_TORN) {
         http_conn_close(c);
         return false;
@@ -556,24 +565,31 @@ static bool step(struct http_conn *c, size_t *turn)
     return read_more(c, turn);
 }
 
+/* A turn answers one request: those that follow it in a pipeline have turns of their own. */
+static bool has_next_request(const struct http_conn *c)
+{
+    return c->has_answered && c->phase == CONN_HEAD && c->in.len > 0;
+}
+
 void http_conn_run(struct http_conn *c)
 {
     size_t turn = 0;
     int n = 0;
     const size_t turn_max = turn_bytes(c->server);
     assert(!c->is_running);
-    link_remove(&c->ready);
+    http_turns_remove(&c->server->turns, &c->holder);
     c->is_running = true;
+    c->has_answered = false;
     c->server->n_running++;
-    while (n < TURN_STEPS && turn < turn_max && step(c, &turn))
+    while (n < TURN_STEPS && turn < turn_max && !has_next_request(c) && step(c, &turn))
         n++;
     c->is_running = false;
     c->server->n_running--;
     if (c->phase == CONN_CLOSED)
         return;
     set_events(c);
-    if ((n == TURN_STEPS || turn >= turn_max) && c->phase != CONN_WAITING)
-        run_soon(c); /* OpenSSL may hold bytes that poll does not see */
+    if ((n == TURN_STEPS || turn >= turn_max || has_next_request(c)) && c->phase != CONN_WAITING)
+        run_soon(c, false); /* OpenSSL may hold bytes that poll does not see */
 }
 
 /* ---- Deadlines ---- */

@@ -16,7 +16,7 @@
  *   3. A connection is WAITING while its exchange is HANDED: nothing is read, and only the reply
  *      can close it.
  *   4. No handler runs inside a call of http_reply*: an answer given outside the handler's call is
- *      sent, and the next request begun, from server.ready in the next turn of the loop.
+ *      sent, and the next request begun, from server.turns in the next turn of the loop.
  *   5. A connection is freed when libuv has closed its handle, never inside a call, so its phase
  *      may be read after running it.
  */
@@ -31,6 +31,7 @@
 #include "base/uv/tls.h"
 #include "base/uv/http_server.h"
 #include "base/uv/http_target.h"
+#include "base/uv/http_turns.h"
 #include <sys/stat.h>
 
 enum exchange_state { READING, HANDED, ANSWERED };
@@ -78,8 +79,7 @@ enum conn_phase {
 
 struct http_conn {
     struct http_server *server;
-    struct link link;  /* in server.conns */
-    struct link ready; /* in server.ready */
+    struct link link; /* in server.conns */
     struct http_holder holder;
     uv_poll_t poll;
     int fd, events; /* events: what poll currently waits for */
@@ -90,6 +90,7 @@ struct http_conn {
     int64_t window_at_ms;  /* start of the window in which their rate is measured, */
     uint64_t window_moved; /* and n_moved at that time */
     bool is_running;       /* inside http_conn_run */
+    bool has_answered;     /* a request, in this turn */
     bool is_last;          /* closes after this reply */
     bool lingers;          /* and the client may still be sending */
     bool is_first_head;    /* no head was complete yet: its deadline counts from the accept */
@@ -115,8 +116,9 @@ struct http_server {
     int listen_fd;
     size_t n_open; /* handles not yet closed by libuv */
     struct timers *timers;
-    struct timer sweep_timer, ready_timer, accept_timer, finish_timer;
-    struct list conns, ready, waiting;
+    struct timer sweep_timer, turns_timer, accept_timer, finish_timer;
+    struct list conns, waiting;
+    struct http_turns turns;
     struct http_admission admission;
     struct http_server_stats stats;
     int64_t n_dropped_logged, dropped_logged_at_ms;

@@ -24,6 +24,7 @@
 #define DEFAULT_CONNECTIONS 1000
 #define DEFAULT_BYTES ((size_t)256 << 20)
 #define ACCEPTS_A_TURN 64
+#define TURNS_MS 10 /* in a turn of the loop, which has other work as well */
 #define SWEEP_MS 250
 #define ACCEPT_PAUSE_MS 100 /* without a free descriptor, and nobody who could give way */
 #define LOG_DROPPED_MS SECONDS_MS(60)
@@ -83,24 +84,25 @@ static void on_listener(uv_poll_t *h, int status, int events)
 
 /* ---- The loop ---- */
 
-/* Those that were there when it began: who is put back waits for the next turn. */
-static void run_ready(struct http_server *s)
+/* As many turns as connections waited when it began, until max_ms have passed. */
+static void run_turns(struct http_server *s, int64_t max_ms)
 {
-    struct list due = {0};
-    struct link *l;
-    while ((l = list_pop(&s->ready)))
-        list_push_back(&due, l);
-    while ((l = list_pop(&due)))
-        http_conn_run(LIST_ENTRY(l, struct http_conn, ready));
+    int64_t began_ms = clock_mono(s->timers->clock).ms;
+    struct http_holder *h;
+    for (int n = s->turns.n; n > 0 && (h = http_turns_next(&s->turns)); n--) {
+        http_conn_run(LIST_ENTRY(h, struct http_conn, holder));
+        if (clock_mono(s->timers->clock).ms - began_ms >= max_ms)
+            break;
+    }
 }
 
-static void on_ready_timer(struct timer *t, void *ctx)
+static void on_turns_timer(struct timer *t, void *ctx)
 {
     (void)t;
     struct http_server *s = ctx;
-    run_ready(s);
-    if (!list_is_empty(&s->ready) && !timer_is_running(&s->ready_timer))
-        timer_start(s->timers, &s->ready_timer, 0);
+    run_turns(s, TURNS_MS);
+    if (s->turns.n > 0 && !timer_is_running(&s->turns_timer))
+        timer_start(s->timers, &s->turns_timer, 0);
 }
 
 /* One line a minute at most, for all that was dropped since the last. */
@@ -162,7 +164,7 @@ static void join_loop(struct http_server *s, uv_loop_t *loop)
     s->loop = loop;
     s->timers = uv_timers_create(loop);
     timer_init(&s->sweep_timer, on_sweep, s);
-    timer_init(&s->ready_timer, on_ready_timer, s);
+    timer_init(&s->turns_timer, on_turns_timer, s);
     timer_init(&s->accept_timer, on_accept_timer, s);
     timer_init(&s->finish_timer, on_finish_timer, s);
     s->dropped_logged_at_ms = clock_mono(s->timers->clock).ms - LOG_DROPPED_MS;
@@ -255,7 +257,7 @@ static void on_listener_closed(uv_handle_t *h)
 static void finish(struct http_server *s)
 {
     struct link *l;
-    run_ready(s);
+    run_turns(s, INT64_MAX);
     while ((l = list_first(&s->conns)))
         http_conn_close(LIST_ENTRY(l, struct http_conn, link));
     uv_timers_destroy(s->timers);

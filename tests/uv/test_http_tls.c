@@ -4,6 +4,8 @@
 #include "base/str.h"
 #include "tests/uv/certs.h"
 #include "tests/uv/rig.h"
+#include <arpa/inet.h>
+#include <openssl/ssl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +79,71 @@ static void expect_refused(struct world *w, struct cert_options options, const c
         fail_msg("expected a refusal with \"%s\", got %s", word, text);
     outcome_deinit(&o);
     cert_deinit(&client);
+}
+
+/* What a client sends first. */
+static void make_hello(struct buf *hello)
+{
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = SSL_new(ctx);
+    BIO *out = BIO_new(BIO_s_mem());
+    char *p;
+    SSL_set_bio(ssl, BIO_new(BIO_s_mem()), out);
+    assert_true(SSL_connect(ssl) < 0);
+    long n = BIO_get_mem_data(out, &p);
+    buf_add(hello, p, (size_t)n);
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+}
+
+static int connect_to(struct world *w)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+        .sin_port = htons((uint16_t)http_server_port(w->rig.server)),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    return fd;
+}
+
+/* A handshake costs the server more than anything else, and anybody may begin many at once. */
+static void a_burst_of_handshakes_does_not_delay_an_open_connection(void **state)
+{
+    (void)state;
+    enum { BURST = 300 };
+    struct world w;
+    struct outcome o;
+    struct buf hello = {0};
+    struct http_server_stats stats = {0};
+    int fds[BURST], n_shaken = 0;
+    char c;
+    setup(&w, NULL);
+    make_hello(&hello);
+    rig_fetch(&w.rig, "GET", "/hello", trusting(&w), &o); /* opens the connection */
+    outcome_deinit(&o);
+    for (int i = 0; i < BURST; i++)
+        fds[i] = connect_to(&w);
+    while (stats.accepted < BURST + 1) {
+        uv_run(&w.rig.loop, UV_RUN_ONCE);
+        http_server_get_stats(w.rig.server, &stats);
+    }
+    for (int i = 0; i < BURST; i++)
+        assert_int_equal(write(fds[i], hello.data, hello.len), hello.len);
+    rig_fetch(&w.rig, "GET", "/hello", trusting(&w), &o);
+    assert_int_equal(o.status, 200);
+    for (int i = 0; i < BURST; i++)
+        n_shaken += recv(fds[i], &c, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+    assert_in_range(n_shaken, 0, BURST * 2 / 3);
+    for (int i = 0; i < BURST; i++) { /* which all have their turn */
+        while (recv(fds[i], &c, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+            uv_run(&w.rig.loop, UV_RUN_ONCE);
+        close(fds[i]);
+    }
+    http_server_get_stats(w.rig.server, &stats);
+    assert_int_equal(stats.accepted, BURST + 1); /* the second request came over the first's */
+    outcome_deinit(&o);
+    buf_deinit(&hello);
+    teardown(&w);
 }
 
 static void no_certificate_is_no_name(void **state)
@@ -343,6 +410,7 @@ static void waits_bodies_and_stop_work_over_tls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_burst_of_handshakes_does_not_delay_an_open_connection),
         cmocka_unit_test(no_certificate_is_no_name),
         cmocka_unit_test(a_verified_certificate_gives_its_name),
         cmocka_unit_test(certificates_that_do_not_verify_give_no_name),

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whose connection has the loop next. Connections that wait for it take turns fairly: by class,
+ * within a class by party, within a party by order. So the latency of a request depends on the
+ * number of parties, not on how many connections one of them has.
+ *
+ * Of connections that are not authenticated yet, the newest event of a party goes first. They
+ * include handshakes, the most expensive step of all, which anybody may cause: in a burst of them
+ * from one address, another connection from there is then served soon, and the oldest of the burst
+ * have their deadlines.
+ *
+ * Invariant: a party is in its class's list exactly while it has waiting connections.
+ */
+#ifndef BELAY_BASE_UV_HTTP_TURNS_H
+#define BELAY_BASE_UV_HTTP_TURNS_H
+
+#include "base/uv/http_admission.h"
+
+struct http_turns {
+    struct list parties[HTTP_CLASSES]; /* the next one first */
+    enum http_class next;
+    int n; /* waiting connections */
+};
+
+/* No-op if h already waits. is_event: something has arrived for it, so that of a stranger goes
+ * first; else it has just had a turn. */
+void http_turns_add(struct http_turns *t, struct http_holder *h, bool is_event);
+/* No-op if h does not wait. Call before h changes its party or leaves it. */
+void http_turns_remove(struct http_turns *t, struct http_holder *h);
+/* Removes and returns the next; NULL if none waits. */
+struct http_holder *http_turns_next(struct http_turns *t);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/uv/http_turns.h"
+
+enum { HOLDERS = 12 };
+
+struct world {
+    struct http_admission a;
+    struct http_turns t;
+    struct http_holder h[HOLDERS];
+};
+
+static void setup(struct world *w)
+{
+    *w = (struct world){0};
+    for (int i = 0; i < HTTP_CLASSES; i++)
+        w->a.classes[i].limits = (struct http_class_limits){.max_connections = 100};
+}
+
+static void enter(struct world *w, int i, enum http_class class, const char *name)
+{
+    struct http_holder *victim;
+    assert_int_equal(http_admission_enter(&w->a, &w->h[i], class, name, &victim), HTTP_ADMITTED);
+}
+
+static void check_next(struct world *w, int i)
+{
+    assert_ptr_equal(http_turns_next(&w->t), i < 0 ? NULL : &w->h[i]);
+}
+
+static void teardown(struct world *w)
+{
+    check_next(w, -1);
+    assert_int_equal(w->t.n, 0);
+    for (int i = 0; i < HOLDERS; i++)
+        http_admission_leave(&w->a, &w->h[i]);
+    http_admission_deinit(&w->a);
+}
+
+static void parties_take_turns_and_each_in_its_order(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    for (int i = 0; i < 6; i++) {
+        enter(&w, i, HTTP_USER, "greedy");
+        http_turns_add(&w.t, &w.h[i], true);
+    }
+    for (int i = 6; i < 8; i++) {
+        enter(&w, i, HTTP_USER, "other");
+        http_turns_add(&w.t, &w.h[i], true);
+        http_turns_add(&w.t, &w.h[i], true); /* it waits already */
+    }
+    assert_int_equal(w.t.n, 8);
+    check_next(&w, 0);
+    check_next(&w, 6);
+    check_next(&w, 1);
+    http_turns_add(&w.t, &w.h[1], false); /* again, behind those of its party that waited before */
+    check_next(&w, 7);
+    for (int i = 2; i < 6; i++)
+        check_next(&w, i);
+    check_next(&w, 1);
+    teardown(&w);
+}
+
+static void classes_take_turns(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    for (int i = 0; i < 4; i++) {
+        char name[2] = {(char)('a' + i), '\0'};
+        enter(&w, i, HTTP_STRANGER, name);
+        http_turns_add(&w.t, &w.h[i], true);
+    }
+    enter(&w, 4, HTTP_NODE, "node");
+    http_turns_add(&w.t, &w.h[4], true);
+    enter(&w, 5, HTTP_USER, "user");
+    http_turns_add(&w.t, &w.h[5], true);
+    check_next(&w, 0);
+    check_next(&w, 5);
+    check_next(&w, 4);
+    for (int i = 1; i < 4; i++)
+        check_next(&w, i);
+    teardown(&w);
+}
+
+static void of_strangers_at_an_address_the_newest_event_goes_first(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    for (int i = 0; i < 3; i++) {
+        enter(&w, i, HTTP_STRANGER, "one address");
+        http_turns_add(&w.t, &w.h[i], true);
+    }
+    check_next(&w, 2);
+    http_turns_add(&w.t, &w.h[2], false); /* it has had a turn: the others come first */
+    check_next(&w, 1);
+    check_next(&w, 0);
+    check_next(&w, 2);
+    teardown(&w);
+}
+
+static void who_leaves_takes_no_turn(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    for (int i = 0; i < 3; i++) {
+        enter(&w, i, HTTP_USER, i < 2 ? "ann" : "bob");
+        http_turns_add(&w.t, &w.h[i], true);
+    }
+    http_turns_remove(&w.t, &w.h[2]);
+    http_turns_remove(&w.t, &w.h[2]);
+    http_admission_leave(&w.a, &w.h[2]); /* the last of its party */
+    http_turns_remove(&w.t, &w.h[0]);
+    enter(&w, 0, HTTP_NODE, "moved");
+    http_turns_add(&w.t, &w.h[0], true);
+    assert_int_equal(w.t.n, 2);
+    w.t.next = HTTP_NODE;
+    check_next(&w, 0);
+    check_next(&w, 1);
+    teardown(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parties_take_turns_and_each_in_its_order),
+        cmocka_unit_test(classes_take_turns),
+        cmocka_unit_test(of_strangers_at_an_address_the_newest_event_goes_first),
+        cmocka_unit_test(who_leaves_takes_no_turn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
