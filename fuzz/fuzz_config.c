@@ -4,7 +4,7 @@
  */
 #include "base/buf.h"
 #include "fuzz/check.h"
-#include "scheduler/config/pooldiff.h"
+#include "scheduler/pooldiff.h"
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/config/pooldiff.h"
+#include "scheduler/pooldiff.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -473,12 +473,12 @@ static void on_grant(void *ctx, int64_t node)
 static int make_grants(struct daemon *d, struct err *e)
 {
     const struct config *c = d->config;
-    const struct grants_options o = {.store = c->store,
+    const struct grants_options o = {.credentials = {.store = c->store,
+                                         .role_arn = c->store_role,
+                                         .kms_key = c->store_kms_key,
+                                         .sts_url = c->store_sts,
+                                         .life_ms = c->store_life_ms},
         .cluster = c->cluster,
-        .role_arn = c->store_role,
-        .kms_key = c->store_kms_key,
-        .sts_url = c->store_sts,
-        .life_ms = c->store_life_ms,
         .tick = d->tick,
         .timers = d->timers,
         .prng = &d->prng,

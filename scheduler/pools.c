@@ -23,7 +23,7 @@
 #include "base/yaml.h"
 #include "scheduler/config/doubts.h"
 #include "scheduler/config/own_name.h"
-#include "scheduler/config/pooldiff.h"
+#include "scheduler/pooldiff.h"
 #include "scheduler/config/reach.h"
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/yaml.h"
-#include "scheduler/config/pooldiff.h"
+#include "scheduler/pooldiff.h"
 #include <stdlib.h>
 #include <string.h>
 

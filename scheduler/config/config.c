@@ -9,8 +9,8 @@
 #include "job/yaml_extras.h"
 #include "ckpt/store/store.h"
 #include "cloud/catalogue.h"
+#include "scheduler/config/job_credentials.h"
 #include "scheduler/config/place.h"
-#include "scheduler/store/grants.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -696,12 +696,12 @@ static void read_credentials(struct yaml_reader *r, struct config *c)
         if (!c->job_credentials && yaml_opt(r, needed[i]))
             yaml_reader_fail(
                 r, yaml_opt(r, needed[i]), "%s: this is for store_credentials: job", needed[i]);
-    const struct grants_options o = {.store = c->store,
+    const struct job_credentials o = {.store = c->store,
         .role_arn = c->store_role,
         .kms_key = c->store_kms_key,
         .sts_url = c->store_sts,
         .life_ms = c->store_life_ms};
-    if (r->rc == 0 && c->job_credentials && grants_check(&o, &e) != 0)
+    if (r->rc == 0 && c->job_credentials && job_credentials_check(&o, &e) != 0)
         yaml_reader_fail(r, node, "%s", e.text);
 }
 

@@ -57,57 +57,6 @@ struct grants {
     struct grants_stats stats;
 };
 
-/* ---- settings ---- */
-
-static enum scoped_kind kind_of(const struct s3_place *p)
-{
-    return p->dialect == STORE_KEYS_AWS      ? SCOPED_AWS
-           : p->dialect == STORE_KEYS_GOOGLE ? SCOPED_GOOGLE
-                                             : SCOPED_AZURE;
-}
-
-/* service_url is for Azure; free it. */
-static struct scoped_options options_of(
-    const struct grants_options *o, const struct s3_place *p, char **ret_service_url)
-{
-    size_t container = strlen(p->bucket) + 1;
-    size_t dir = strlen(p->dir);
-    bool names_key = p->dialect == STORE_KEYS_AWS && str_starts(p->kms_key, "arn:");
-    *ret_service_url =
-        mem_printf("%s%.*s", p->root, (int)(dir > container ? dir - container : 0), p->dir);
-    return (struct scoped_options){.kind = kind_of(p),
-        .bucket = p->bucket,
-        .life_ms = o->life_ms,
-        .sts_url = o->sts_url,
-        .region = p->region,
-        .role_arn = o->role_arn,
-        .kms_key = o->kms_key  ? o->kms_key
-                   : names_key ? p->kms_key
-                               : NULL,
-        .account = p->account,
-        .service_url = *ret_service_url,
-        .http = o->http,
-        .timers = o->timers};
-}
-
-int grants_check(const struct grants_options *o, struct err *e)
-{
-    struct s3_place p;
-    char *url;
-    if (!s3_place_is_one(o->store, NULL))
-        return err_set(e, ERR_INVALID,
-            "a store in a directory has no credentials: store_credentials: job is for s3://, gs:// "
-            "and az://");
-    int rc = s3_place_parse(o->store, &p, e);
-    if (rc != 0)
-        return rc;
-    const struct scoped_options s = options_of(o, &p, &url);
-    rc = scoped_check(&s, e);
-    free(url);
-    s3_place_deinit(&p);
-    return rc;
-}
-
 /* ---- the model ---- */
 
 /* Returns its lowest live rank; all ranks share the credentials. */
@@ -327,11 +276,13 @@ int grants_create(const struct grants_options *o, struct grants **ret_grants, st
     struct grants *g = mem_alloc(sizeof(*g));
     char *url = NULL;
     g->o = *o;
-    int rc = grants_check(o, e);
+    int rc = job_credentials_check(&o->credentials, e);
     if (rc == 0)
-        rc = s3_place_parse(o->store, &g->place, e);
+        rc = s3_place_parse(o->credentials.store, &g->place, e);
     if (rc == 0) {
-        struct scoped_options s = options_of(o, &g->place, &url);
+        struct scoped_options s = job_credentials_scoped(&o->credentials, &g->place, &url);
+        s.http = o->http;
+        s.timers = o->timers;
         if (s.life_ms == 0)
             s.life_ms = GRANTS_LIFE_MS;
         rc = scoped_create(&s, &g->scoped, e);
@@ -341,7 +292,7 @@ int grants_create(const struct grants_options *o, struct grants **ret_grants, st
         grants_destroy(g);
         return rc;
     }
-    if (kind_of(&g->place) == SCOPED_AZURE)
+    if (g->place.dialect == STORE_KEYS_AZURE)
         log_warn("a job's credentials for the store reach every blob of the container: Azure signs "
                  "nothing smaller (docs/how-to/clouds/azure.md)",
             log_s("store", g->place.shown));

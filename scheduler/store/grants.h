@@ -17,14 +17,13 @@
 #include "base/http.h"
 #include "base/prng.h"
 #include "base/wire/wire.h"
+#include "scheduler/config/job_credentials.h"
 #include "scheduler/engine/tick.h"
 
 /* Borrowed until destroy. */
 struct grants_options {
-    const char *store, *cluster;
-    /* may be NULL; kms_key is that of the store's URL, if it is an ARN */
-    const char *role_arn, *kms_key, *sts_url;
-    int64_t life_ms; /* 0 = the default */
+    struct job_credentials credentials; /* life_ms 0 = GRANTS_LIFE_MS */
+    const char *cluster;
     struct tick *tick;
     struct timers *timers;
     struct prng *prng;
@@ -35,10 +34,6 @@ struct grants_options {
 };
 
 #define GRANTS_LIFE_MS SECONDS_MS(3600)
-
-/* Checks whether the store supports credentials of jobs with these settings; uses only these
- * members of o. ERR_INVALID if not. */
-int grants_check(const struct grants_options *o, struct err *e);
 
 struct grants;
 

@@ -48,10 +48,10 @@ static int setup(void **state)
     f->lab = *state;
     fake_http_init(&f->http, &f->lab->vt.timers);
     prng_init(&f->prng, 7);
-    f->o = (struct grants_options){.store = STORE,
+    f->o = (struct grants_options){.credentials = {.store = STORE,
+                                       .role_arn = "arn:aws:iam::111122223333:role/belay-jobs",
+                                       .sts_url = "https://sts.lab.example"},
         .cluster = "lab",
-        .role_arn = "arn:aws:iam::111122223333:role/belay-jobs",
-        .sts_url = "https://sts.lab.example",
         .tick = f->lab->tick,
         .timers = &f->lab->vt.timers,
         .prng = &f->prng,
@@ -332,7 +332,7 @@ static void the_key_of_the_stores_url_may_be_used(void **state)
     struct wire_secrets s;
     struct err e;
     grants_destroy(f->grants);
-    f->o.store = STORE "&sse=kms&kms_key=arn:aws:kms:us-east-1:111122223333:key/1-2";
+    f->o.credentials.store = STORE "&sse=kms&kms_key=arn:aws:kms:us-east-1:111122223333:key/1-2";
     assert_int_equal(grants_create(&f->o, &f->grants, &e), 0);
     answer(f, "ASIA1");
     give(f, submit(f, CKPT_COOP), &s);
@@ -381,12 +381,12 @@ static void settings_are_held_against_the_store(void **state)
     struct err e;
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct grants_options o = {.store = cases[i].store,
+        const struct job_credentials o = {.store = cases[i].store,
             .role_arn = cases[i].role,
             .sts_url = cases[i].sts,
             .kms_key = cases[i].kms,
             .life_ms = SECONDS_MS(cases[i].life_s)};
-        int rc = grants_check(&o, &e);
+        int rc = job_credentials_check(&o, &e);
         if (cases[i].wrong ? rc != ERR_INVALID || !strstr(e.text, cases[i].wrong) : rc != 0)
             fail_msg("case %zu: %d %s", i, rc, rc ? e.text : "");
     }

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "scheduler/config/pooldiff.h"
+#include "scheduler/pooldiff.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * The settings of a pool, and the difference of two sets of pools, as JSON with the configuration's
  * names. Pure.
  */
-#ifndef BELAY_SCHEDULER_CONFIG_POOLDIFF_H
-#define BELAY_SCHEDULER_CONFIG_POOLDIFF_H
+#ifndef BELAY_SCHEDULER_POOLDIFF_H
+#define BELAY_SCHEDULER_POOLDIFF_H
 
 #include "base/json.h"
 #include "scheduler/config/config.h"

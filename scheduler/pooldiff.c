@@ -2,7 +2,7 @@
  *
  * See pooldiff.h.
  */
-#include "scheduler/config/pooldiff.h"
+#include "scheduler/pooldiff.h"
 
 #include "base/str.h"
 #include "scheduler/api/json_constraints.h"
