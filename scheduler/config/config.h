@@ -8,12 +8,12 @@
 #define BELAY_SCHEDULER_CONFIG_CONFIG_H
 
 #include "base/http.h"
-#include "cloud/provider.h"
 #include "scheduler/config/budgets.h"
 #include "scheduler/config/windows.h"
 #include "scheduler/config/procurement.h"
 #include "scheduler/config/notify.h"
 #include "scheduler/config/order.h"
+#include "scheduler/config/pools.h"
 #include "scheduler/config/racks.h"
 #include "scheduler/config/retries.h"
 #include "scheduler/config/telemetry.h"
@@ -21,25 +21,7 @@
 #include "scheduler/core/model/model.h"
 #include "scheduler/core/placement/constraints.h"
 
-#define CONFIG_POOLS_MAX 64
-#define CONFIG_OFFERS_MAX 4096 /* zones x types x markets over all pools */
 #define CONFIG_NAMES_MAX 16
-
-struct config_pool {
-    struct pool_row row;
-    const struct cloud_provider *provider; /* elastic only */
-    /* in the order of the provider's table; NULL if absent */
-    char *settings[CLOUD_SETTINGS_MAX];
-    char *endpoint; /* of the provider's API; NULL for the real one */
-    char *metadata; /* URL of the metadata service for nodes; NULL for the real one */
-    /* the setting for its nodes' agents; static; NULL for their default */
-    const char *metadata_guard;
-    char *credentials;           /* credentials file; NULL for the provider's usual order */
-    int64_t disk_gib;            /* 0 = the image's own */
-    int64_t launches_per_minute; /* 0 = the provider's limit */
-    struct offer_row *offers;    /* id unset */
-    size_t n_offers;
-};
 
 /* Encryption of checkpoints by the agents. */
 enum config_encryption {

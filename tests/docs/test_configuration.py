@@ -17,7 +17,7 @@ def keys_read(source):
     """The first arguments of the readers of base/yaml.h, and of the file's own that stand on them."""
     return set(
         re.findall(
-            r'\b(?:yaml_(?:opt|req)\w*|opt_\w+|read_words|config_read_retries)\(\s*&?r,\s*"(\w+)"',
+            r'\b(?:yaml_(?:opt|req)\w*|(?:config_)?opt_\w+|read_words|config_read_retries)\(\s*&?r,\s*"(\w+)"',
             manual.read(source),
         )
     )
@@ -83,14 +83,19 @@ class Configuration(unittest.TestCase):
     def test_every_key_is_described_and_no_other(self):
         belayd, agent = manual.read(PAGE).split("\n## belay-agent\n")
         agent = agent.split("\n## belay\n")[0]
-        read = (
-            keys_read("scheduler/config/config.c")
-            | keys_read("scheduler/config/order.c")
-            | keys_read("scheduler/config/windows.c")
-            | keys_read("scheduler/config/notify.c")
-            | keys_read("scheduler/config/procurement.c")
-        )
-        read |= keys_read("scheduler/config/telemetry.c")
+        read = set()
+        for part in (
+            "config",
+            "notify",
+            "offers",
+            "order",
+            "pools",
+            "procurement",
+            "store",
+            "telemetry",
+            "windows",
+        ):
+            read |= keys_read(f"scheduler/config/{part}.c")
         read |= keys_read("scheduler/config/budgets.c") | set(
             re.findall(r'"(usd_per_\w+)"', manual.read("scheduler/config/budgets.c"))
         )

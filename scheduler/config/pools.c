@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/config/pools.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "job/yaml_extras.h"
+#include "scheduler/config/config.h"
+#include "scheduler/config/offers.h"
+#include "scheduler/config/place.h"
+#include "scheduler/config/readers.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define DRILL_VALID_MS (90LL * 86400 * 1000)
+
+static const char *const kind_names[] = {"reserved", "elastic", NULL};
+static const char *const rank_words[] = {"effective", "price", NULL};
+static const char *const allocation_words[] = {"single", "fleet", NULL};
+/* enum criu_ability */
+static const char *const criu_words[] = {"unknown", "no", "cpu", "gpu", NULL};
+static const char *const truth_words[] = {"false", "true", NULL};
+
+/* Returns the words of a sequence, one a line. The caller frees it. */
+static char *opt_lines(struct yaml_reader *r, const struct cloud_setting *s)
+{
+    const struct yaml_node *seq = yaml_opt_seq(r, s->key, s->max);
+    struct buf lines = {0};
+    for (size_t i = 0; seq && i < seq->n_items; i++) {
+        const struct yaml_node *item = seq->items[i];
+        if (item->type != YAML_SCALAR || !*item->text || !config_is_plain(item->text))
+            yaml_reader_fail(
+                r, item, "%s: expected a list of words without blanks or quotes", s->key);
+        else
+            buf_printf(&lines, "%s%s", lines.len ? "\n" : "", item->text);
+    }
+    char *text = lines.len ? mem_strdup(buf_str(&lines)) : NULL;
+    buf_deinit(&lines);
+    return text;
+}
+
+/* Reads the provider's own keys of a pool. */
+static void read_settings(struct yaml_reader *r, struct config_pool *p)
+{
+    for (size_t i = 0; p->provider->settings[i].key; i++) {
+        const struct cloud_setting *s = &p->provider->settings[i];
+        p->settings[i] =
+            s->kind == CLOUD_SETTING_LIST ? opt_lines(r, s) : config_opt_text(r, s->key, s->max);
+        if (r->rc == 0 && s->needed && !p->settings[i])
+            yaml_reader_fail(r, NULL, "%s: an elastic pool of provider %s needs %s", s->key,
+                p->provider->name, s->needed);
+    }
+}
+
+/* The same words as in the agent's configuration. */
+static void read_guard(struct yaml_reader *r, struct config_pool *p)
+{
+    static const char *const guards[] = {"off", "best-effort", "required", NULL};
+    if (yaml_opt(r, "metadata_guard"))
+        p->metadata_guard = guards[yaml_opt_enum(r, "metadata_guard", guards, 0)];
+}
+
+static void read_elastic(struct yaml_reader *r, struct config_pool *p)
+{
+    bool has_region = p->provider->offers != CLOUD_OFFERS_HOSTS;
+    STR_COPY(p->row.region,
+        has_region ? yaml_req_str(r, "region", CORE_NAME_MAX - 1) : p->provider->name);
+    p->row.max_nodes = (int32_t)yaml_opt_i64(r, "max_nodes", 0, 10000, 8);
+    p->row.idle_timeout_ms = config_opt_time(r, "idle_timeout", 0, SECONDS_MS(120));
+    p->row.cooldown_ms = config_opt_time(r, "cooldown", 0, SECONDS_MS(120));
+    p->row.boot_timeout_ms = config_opt_time(r, "boot_timeout", SECONDS_MS(1), SECONDS_MS(600));
+    p->row.refusal_backoff_ms = config_opt_time(r, "refusal_backoff", 10, SECONDS_MS(10));
+    p->launches_per_minute = yaml_opt_i64(r, "launches_per_minute", 1, 60000, 0);
+    p->row.min_paid_ms = config_opt_time(r, "paid_minimum", 0, p->provider->paid_minimum_ms);
+    p->row.return_ms = config_opt_time(r, "return_after", 0, SECONDS_MS(1800));
+    p->row.spread_pct = (int32_t)yaml_opt_i64(r, "spread", 0, 100, 10);
+    p->row.require_drill = yaml_opt_enum(r, "require_drill", truth_words, 0) == 1;
+    p->row.drill_valid_ms = config_opt_time(r, "drill_valid", SECONDS_MS(60), DRILL_VALID_MS);
+    p->row.max_gpus = yaml_opt_i64(r, "max_gpus", 1, 1000000, 0);
+    p->row.max_uusd_h = yaml_opt_uusd(r, "max_usd_per_hour", 0);
+    p->row.by_price = yaml_opt_enum(r, "rank_by", rank_words, 0) == 1;
+    if (p->provider->has_fleets)
+        p->row.fleet = yaml_opt_enum(r, "allocation", allocation_words, 0) == 1;
+    p->row.criu = (enum criu_ability)yaml_opt_enum(r, "criu", criu_words, CRIU_UNKNOWN);
+    p->endpoint = mem_strdup(config_opt_url(r, "endpoint", 512, "https://", "http://", NULL));
+    p->metadata = mem_strdup(config_opt_url(r, "metadata", 512, "http://", NULL, NULL));
+    read_guard(r, p);
+    p->credentials = config_opt_text(r, "credentials", 1024);
+    p->disk_gib = yaml_opt_i64(r, "disk_gib", 0, 65536, 0);
+    read_settings(r, p);
+    if (p->provider->offers == CLOUD_OFFERS_HOSTS)
+        config_read_hosts_offer(r, p);
+    else if (p->provider->offers == CLOUD_OFFERS_REGION)
+        config_read_region_offers(r, p);
+    else
+        config_read_offers(r, p);
+}
+
+/* For a pool whose provider is unknown: marks the keys of all providers as known, so that only the
+ * provider is reported. Reads nothing, because r has an error. */
+static void ask_for_all(struct yaml_reader *r, struct config_pool *p)
+{
+    for (size_t i = 0; cloud_provider_names[i]; i++) {
+        p->provider = cloud_provider_find(cloud_provider_names[i]);
+        read_elastic(r, p);
+    }
+}
+
+/* Reads the prices of transfer between the pool and the store of checkpoints. */
+static void read_traffic(struct yaml_reader *r, const struct config *c, struct pool_row *p)
+{
+    p->egress_uusd_gib = yaml_opt_uusd(r, "egress_usd_per_gib",
+        place_egress_uusd_gib(c->store_provider, c->store_region, p->provider, p->region));
+    p->upload_uusd_gib = yaml_opt_uusd(r, "upload_usd_per_gib",
+        place_egress_uusd_gib(p->provider, p->region, c->store_provider, c->store_region));
+}
+
+static const struct yaml_node *find_item(const struct yaml_node *map, const char *key)
+{
+    for (size_t i = 0; map && map->type == YAML_MAPPING && i < map->n_items; i++)
+        if (str_eq(map->items[i]->key, key))
+            return map->items[i];
+    return NULL;
+}
+
+/* Returns the pool with the defaults of its provider's entry in `providers:`. Only the list is
+ * owned by the caller: free items. */
+static struct yaml_node with_defaults(
+    const struct yaml_node *pool, const struct yaml_node *providers)
+{
+    struct yaml_node both = *pool;
+    const struct yaml_node *name = find_item(pool, "provider");
+    const struct yaml_node *more =
+        name && name->type == YAML_SCALAR ? find_item(providers, name->text) : NULL;
+    size_t n_more = more ? more->n_items : 0;
+    both.items = mem_array(pool->n_items + n_more + 1, sizeof(struct yaml_node *));
+    for (size_t i = 0; i < pool->n_items; i++)
+        both.items[i] = pool->items[i];
+    for (size_t i = 0; i < n_more; i++)
+        if (!find_item(pool, more->items[i]->key))
+            both.items[both.n_items++] = more->items[i];
+    return both;
+}
+
+int config_check_providers(const char *file, const struct yaml_node *providers, struct err *e)
+{
+    struct yaml_reader r;
+    yaml_reader_init(&r, file, providers, e);
+    for (size_t i = 0; cloud_provider_names[i]; i++) {
+        const struct yaml_node *map = yaml_opt_map(&r, cloud_provider_names[i]);
+        const struct yaml_node *own = find_item(map, "provider");
+        own = own ? own : find_item(map, "kind");
+        if (own)
+            yaml_reader_fail(&r, own, "this is for each pool to say");
+    }
+    return yaml_reader_finish(&r);
+}
+
+/* Names of labels allow fewer characters than features. */
+static void read_required_labels(struct yaml_reader *r, struct config_pool *p)
+{
+    const struct yaml_node *seq = yaml_opt_seq(r, "required_labels", LABELS_MAX);
+    char shown[STR_SHOW_MAX];
+    for (size_t i = 0; seq && i < seq->n_items; i++) {
+        const struct yaml_node *item = seq->items[i];
+        if (item->type != YAML_SCALAR || !str_is_name(item->text, CORE_NAME_MAX - 1))
+            yaml_reader_fail(r, item,
+                "required_labels: expected the name of a label (letters, digits, '.', '_', '-', at "
+                "most %d), found %s",
+                CORE_NAME_MAX - 1,
+                item->type == YAML_SCALAR ? str_show(item->text, shown) : "something else");
+        else if (!features_add(p->row.required_labels, sizeof p->row.required_labels, item->text))
+            yaml_reader_fail(
+                r, item, "required_labels: at most %d bytes together", FEATURES_TEXT_MAX - 3);
+    }
+}
+
+static int read_pool(const char *file, const struct yaml_node *node, const struct config *c,
+    struct config_pool *p, struct err *e)
+{
+    struct yaml_reader r;
+    char shown[STR_SHOW_MAX];
+    yaml_reader_init(&r, file, node, e);
+    if (!str_is_name(node->key, CORE_NAME_MAX - 1))
+        yaml_reader_fail(&r, node,
+            "%s is not a pool's name: letters, digits, '.', '_', '-', at most %d",
+            str_show(node->key, shown), CORE_NAME_MAX - 1);
+    STR_COPY(p->row.name, node->key);
+    struct retries retries;
+    config_read_retries(&r, "retries", &retries);
+    retries_format(&retries, p->row.retries);
+    read_required_labels(&r, p);
+    yaml_opt_features(&r, "features", p->row.features);
+    yaml_opt_counts(&r, "resources", p->row.resources);
+    const struct yaml_node *provider = yaml_opt(&r, "provider");
+    p->row.elastic = yaml_opt_enum(&r, "kind", kind_names, provider != NULL) == 1;
+    if (p->row.elastic) {
+        int which = yaml_opt_enum(&r, "provider", cloud_provider_names, -1);
+        if (r.rc == 0 && which < 0)
+            yaml_reader_fail(&r, NULL, "an elastic pool needs a provider, such as aws");
+        if (r.rc == 0) {
+            STR_COPY(p->row.provider, cloud_provider_names[which]);
+            p->provider = cloud_provider_find(p->row.provider);
+            read_elastic(&r, p);
+        } else {
+            ask_for_all(&r, p);
+        }
+    } else {
+        if (provider)
+            yaml_reader_fail(
+                &r, provider, "a reserved pool has none: its machines join by themselves");
+        p->row.usd_per_hour_uusd = yaml_opt_uusd(&r, "usd_per_hour", 0);
+    }
+    read_traffic(&r, c, &p->row);
+    return yaml_reader_finish(&r);
+}
+
+int config_read_pools(const char *file, const struct yaml_node *map,
+    const struct yaml_node *providers, struct config *c, struct err *e)
+{
+    size_t n_offers = 0;
+    if (map->n_items > CONFIG_POOLS_MAX)
+        return err_set(e, ERR_INVALID, "%s:%d: pools: at most %d pools, found %zu", file, map->line,
+            CONFIG_POOLS_MAX, map->n_items);
+    c->pools = mem_array(map->n_items, sizeof(*c->pools));
+    for (size_t i = 0; i < map->n_items; i++) {
+        struct yaml_node pool = with_defaults(map->items[i], providers);
+        int rc = read_pool(file, &pool, c, &c->pools[c->n_pools++], e);
+        free(pool.items);
+        if (rc != 0)
+            return rc;
+        n_offers += c->pools[i].n_offers;
+        if (n_offers > CONFIG_OFFERS_MAX)
+            return err_set(e, ERR_INVALID,
+                "%s:%d: pools: more than %d offers (zones x types x markets) with pool %s: name "
+                "fewer",
+                file, map->items[i]->line, CONFIG_OFFERS_MAX, c->pools[i].row.name);
+    }
+    return 0;
+}
+
+void config_default_pools(struct config *c)
+{
+    c->pools = mem_array(1, sizeof(*c->pools));
+    c->n_pools = 1;
+    STR_COPY(c->pools[0].row.name, "local");
+}
+
+void config_pools_free(struct config_pool *pools, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct config_pool *p = &pools[i];
+        for (size_t k = 0; k < CLOUD_SETTINGS_MAX; k++)
+            free(p->settings[k]);
+        free(p->endpoint);
+        free(p->metadata);
+        free(p->credentials);
+        free(p->offers);
+    }
+    free(pools);
+}

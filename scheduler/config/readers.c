@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/config/readers.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include <stdlib.h>
+#include <string.h>
+
+char *config_opt_text(struct yaml_reader *r, const char *key, size_t max)
+{
+    return mem_strdup(yaml_opt_str(r, key, max, NULL));
+}
+
+int64_t config_opt_time(struct yaml_reader *r, const char *key, int64_t min_ms, int64_t fallback_ms)
+{
+    char least[32];
+    const struct yaml_node *node = yaml_opt(r, key);
+    int64_t ms = yaml_opt_duration_ms(r, key, fallback_ms);
+    time_format_duration(min_ms, least, sizeof(least));
+    if (node && ms < min_ms)
+        yaml_reader_fail(r, node, "expected at least %s, found \"%s\"", least, node->text);
+    return ms;
+}
+
+bool config_is_plain(const char *s)
+{
+    for (; *s; s++)
+        if (*s <= ' ' || *s > '~' || *s == '"' || *s == '\'' || *s == '\\')
+            return false;
+    return true;
+}
+
+static bool is_url(const char *text, const char *scheme)
+{
+    return str_starts(text, scheme) && text[strlen(scheme)] && config_is_plain(text);
+}
+
+const char *config_opt_url(struct yaml_reader *r, const char *key, size_t max, const char *scheme,
+    const char *other_scheme, const char *fallback)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    const char *url = yaml_opt_str(r, key, max, fallback);
+    char shown[STR_SHOW_MAX];
+    if (node && r->rc == 0 && !is_url(url, scheme) && !(other_scheme && is_url(url, other_scheme)))
+        yaml_reader_fail(r, node, "expected %s...%s%s%s, found %s", scheme,
+            other_scheme ? " or " : "", other_scheme ? other_scheme : "", other_scheme ? "..." : "",
+            str_show(url, shown));
+    return url;
+}
+
+void config_copy_place(struct yaml_reader *r, const char *key, const char *value,
+    const char *before, const char *state_dir, const char *after, char *dst, size_t size)
+{
+    char *own = mem_printf("%s%s%s", before, state_dir, after);
+    if (!str_copy(dst, size, value ? value : own))
+        yaml_reader_fail(r, NULL,
+            "%s: the default in this state directory, %sSTATE%s, has %zu bytes and may have %zu: "
+            "set a shorter one with %s:",
+            key, before, after, strlen(own), size - 1, key);
+    free(own);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Readers of single values that several sections of the configuration have.
+ */
+#ifndef BELAY_SCHEDULER_CONFIG_READERS_H
+#define BELAY_SCHEDULER_CONFIG_READERS_H
+
+#include "base/yaml.h"
+
+/* A copy of the text, or NULL; free it. */
+char *config_opt_text(struct yaml_reader *r, const char *key, size_t max);
+/* A duration of at least min_ms. */
+int64_t config_opt_time(
+    struct yaml_reader *r, const char *key, int64_t min_ms, int64_t fallback_ms);
+/* True for text that can be used unchanged in other programs' configuration and in certificates. */
+bool config_is_plain(const char *s);
+/* A URL that begins with scheme ("https://") or, unless it is NULL, other_scheme. Borrowed from the
+ * file; fallback if absent. */
+const char *config_opt_url(struct yaml_reader *r, const char *key, size_t max, const char *scheme,
+    const char *other_scheme, const char *fallback);
+/* Copies value or, if it is NULL, before + state_dir + after into dst; refuses a default that is
+ * too long. */
+void config_copy_place(struct yaml_reader *r, const char *key, const char *value,
+    const char *before, const char *state_dir, const char *after, char *dst, size_t size);
+
+#endif
