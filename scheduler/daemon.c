@@ -8,116 +8,22 @@
  * command), port, belayd.json, logs/, workdirs/, store/ and checkpoint.keys (unless configured
  * elsewhere), checkpoint.key-ids, belayd.sock.
  */
-#include "scheduler/daemon.h"
-
-#include "scheduler/spot_history.h"
+#include "scheduler/daemon_private.h"
 
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/prng.h"
 #include "base/str.h"
-#include "base/uv/http_server.h"
 #include "base/uv/runner.h"
-#include "base/uv/loop.h"
-#include "base/tz/system.h"
-#include "scheduler/api/api.h"
 #include "scheduler/api/api_private.h"
-#include "scheduler/engine/effects.h"
-#include "scheduler/store/grants.h"
-#include "scheduler/notify/notifier.h"
-#include "scheduler/keyring.h"
-#include "scheduler/config/own_name.h"
-#include "scheduler/config/place.h"
-#include "scheduler/pools.h"
-#include "scheduler/store/claim.h"
-#include "scheduler/store/sweeper.h"
-#include "scheduler/conditions.h"
 #include "scheduler/config/doubts.h"
-#include "scheduler/telemetry.h"
+#include "scheduler/config/own_name.h"
+#include "scheduler/engine/effects.h"
 #include "scheduler/userdata.h"
-#include "scheduler/workdirs.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define MIB ((size_t)1 << 20)
-#define IDLE_MS 60000
-#define CA_LOOK_MS SECONDS_MS(86400)
-#define CA_WARN_MS (180 * CA_LOOK_MS)
-#define URL_MAX 256
-/* The range searched for port 0: above the ports of services, below the range that Linux uses for
- * outgoing connections (ip_local_port_range). */
-#define PORT_FIRST 10000
-#define PORT_LAST 29999
-#define PORT_TRIES 32
-
-/* Limits of each listener; docs/reference/api.md states them. Every connection belongs to the
- * strangers until one of its requests has shown a token or a node's certificate: half a TLS
- * handshake costs some 25 KiB, and 2048 of them 50 MiB. An address has no limit of its own: people
- * behind one NAT may have all places, and a flood from one address keeps no other out
- * (http_admission.h). */
-#define LISTENER_LIMITS                                                                            \
-    {                                                                                              \
-        [HTTP_STRANGER] = {.max_connections = 2048, .max_bytes = 8 * MIB},                         \
-        [HTTP_USER] = {.max_connections = 8192,                                                    \
-            .max_connections_each = 1024,                                                          \
-            .max_bytes = 64 * MIB,                                                                 \
-            .max_bytes_each = 24 * MIB},                                                           \
-        [HTTP_NODE] = {.max_connections = 15000,                                                   \
-            .max_connections_each = 256,                                                           \
-            .max_bytes = 256 * MIB,                                                                \
-            .max_bytes_each = 32 * MIB},                                                           \
-    }
-
-struct daemon {
-    uv_loop_t *loop;
-    const struct config *config;
-    struct db *db; /* until the writer owns it */
-    struct db_writer *writer;
-    struct db_reader *reader;
-    struct db_meta meta;
-    struct timers *timers;
-    struct http_client *http;
-    struct runner *runner;
-    struct prng prng;
-    struct model *model;
-    struct zones zones;
-    struct window *windows;
-    struct budget_options *budgets;
-    struct planner *planner;
-    struct tick *tick;
-    struct telemetry *telemetry;
-    struct conditions *conditions;
-    struct sessions *sessions;
-    struct provision *provision;
-    struct grants *grants; /* NULL if nodes use their own credentials for the store */
-    struct store_claim *claim;
-    struct sweeper *sweeper;
-    struct cleaner *cleaner;
-    struct notify_sealer sealer;
-    struct notifier *notifier;
-    struct outbox *outbox;
-    struct own_name *own_name;
-    struct pools *pools;
-    struct logs logs;
-    struct workdirs *workdirs;
-    struct ca *ca;
-    struct keyring *keyring;
-    struct bundles bundles;
-    struct timer ca_look;
-    struct api *api;
-    struct http_server *unix_server, *tls_server;
-    char server_url[URL_MAX];
-    struct commit_port port;
-    uv_async_t commit_ended;
-    bool commit_under_way, async_open, stopping;
-    void (*stopped)(void *ctx);
-    void *stopped_ctx;
-};
 
 static void finish_stop(struct daemon *d);
 
@@ -167,181 +73,6 @@ static void on_effects(void *ctx, const struct db_batch *committed)
     api_committed(d->api, committed);
 }
 
-static void on_log_over(void *ctx, int64_t job)
-{
-    struct daemon *d = ctx;
-    api_output_grew(d->api, job);
-}
-
-static void on_log_cut(void *ctx, int64_t job, int64_t attempt, int32_t rank, const char *why)
-{
-    struct daemon *d = ctx;
-    struct event ev = {
-        .type = EV_OUTPUT_CUT, .output_cut = {.job = job, .attempt = attempt, .rank = rank}};
-    STR_COPY(ev.output_cut.text, why);
-    log_info("output of a job is no longer stored", log_i("job", job), log_i("attempt", attempt),
-        log_s("why", why));
-    tick_post(d->tick, &ev, NULL, NULL);
-}
-
-/* ---- start: state ---- */
-
-static int open_state(struct daemon *d, struct err *e)
-{
-    char *path = mem_printf("%s/belay.db", d->config->state_dir);
-    char *logs = mem_printf("%s/logs", d->config->state_dir);
-    int rc = fs_mkdirs(d->config->state_dir, 0700, e);
-    if (rc == 0)
-        rc = db_open(path, &d->db, e);
-    if (rc == 0)
-        rc = db_boot(d->db, &d->meta, e);
-    if (rc == 0)
-        rc = db_reader_open(path, &d->reader, e);
-    if (rc == 0)
-        rc = logs_open(&d->logs, logs, d->loop, d->timers, on_log_over, d, e);
-    if (rc == 0)
-        logs_limit(&d->logs,
-            &(struct log_limits){.job_bytes = d->config->log_job_bytes,
-                .user_day_bytes = d->config->log_user_day_bytes},
-            on_log_cut);
-    if (rc == 0)
-        logs_share_disk(&d->logs, path, d->config->log_full_wait_ms);
-    if (rc == 0)
-        rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
-    if (rc == 0)
-        rc = keyring_open(d->config, d->meta.cluster_uid, &d->keyring, e);
-    if (rc == 0)
-        rc = bundles_open(&d->bundles, e);
-    if (rc == ERR_NO_SPACE)
-        err_set(e, ERR_NO_SPACE,
-            "the disk of the state directory %s is full: free some space there, for instance by "
-            "moving old output of jobs out of %s, and start belayd again: %s",
-            d->config->state_dir, logs, e->text);
-    free(path);
-    free(logs);
-    return rc;
-}
-
-/* All certificates end with the CA, and nothing extends it: it must be reported in time. */
-static void on_ca_look(struct timer *t, void *ctx)
-{
-    struct daemon *d = ctx;
-    int64_t left_ms = ca_ends_at(d->ca).ms - clock_wall(&clock_system).ms;
-    timer_start(d->timers, t, CA_LOOK_MS);
-    if (left_ms > CA_WARN_MS)
-        return;
-    log_warn(left_ms > 0 ? "the cluster's certificate authority ends soon, and with it every "
-                           "connection of an agent: make a new one (belayd(8), ca.pem)"
-                         : "the cluster's certificate authority has ended and no agent can "
-                           "connect: make a new one (belayd(8), ca.pem)",
-        log_i("days_left", left_ms / CA_LOOK_MS));
-}
-
-/* Creates the windows of the configuration, with the zones of this machine. */
-static int make_windows(struct daemon *d, struct err *e)
-{
-    d->windows = mem_array(d->config->n_windows, sizeof(*d->windows));
-    for (size_t i = 0; i < d->config->n_windows; i++) {
-        const struct config_window *c = &d->config->windows[i];
-        d->windows[i] = c->window;
-        if (zones_load(&d->zones, c->tz, &d->windows[i].zone, e) != 0)
-            return err_wrap(e, "windows.%s.tz", c->window.name);
-    }
-    return 0;
-}
-
-/* Creates the budgets, with their windows. */
-static int make_budgets(struct daemon *d, struct err *e)
-{
-    d->budgets = mem_array(d->config->n_budgets, sizeof(*d->budgets));
-    for (size_t i = 0; i < d->config->n_budgets; i++) {
-        const struct config_budget *c = &d->config->budgets[i];
-        d->budgets[i] = c->options;
-        if (zones_load(&d->zones, c->tz, &d->budgets[i].zone, e) != 0)
-            return err_wrap(e, "budgets.%s.tz", c->options.name);
-        for (size_t k = 0; k < d->config->n_windows; k++)
-            if (str_eq(d->windows[k].name, c->window))
-                d->budgets[i].window = &d->windows[k];
-    }
-    return 0;
-}
-
-#define RUNTIMES_LOADED 1000 /* the most recently ended jobs, for forecasts */
-
-struct ended {
-    struct job_row *rows;
-    size_t n;
-};
-
-static int keep_ended(void *ctx, const struct job_row *row)
-{
-    struct ended *all = ctx;
-    all->rows[all->n++] = *row;
-    return 0;
-}
-
-/* Jobs with a single attempt give their run time. An empty or unreadable history is harmless. */
-static void load_runtimes(struct daemon *d)
-{
-    const struct job_filter f = {
-        .states = 1U << JOB_ENDED, .sort = JOBS_BY_END, .limit = RUNTIMES_LOADED};
-    struct ended all = {.rows = mem_array(RUNTIMES_LOADED, sizeof(*all.rows))};
-    struct err e;
-    if (db_read_jobs(d->reader, &f, keep_ended, &all, NULL, &e) != 0)
-        log_warn("the recent run times of jobs cannot be read", log_err(&e));
-    while (all.n-- > 0) {
-        const struct job_row *r = &all.rows[all.n];
-        if (r->attempts == 1 && wall_is_set(r->started_at) && wall_is_set(r->ended_at))
-            model_load_runtime(d->model, r, r->ended_at.ms - r->started_at.ms);
-    }
-    free(all.rows);
-}
-
-static int load_model(struct daemon *d, struct err *e)
-{
-    struct model_options o = {.lease_ms = d->config->lease_ms,
-        .store_wait_ms = d->config->store_wait_ms,
-        .max_nodes = d->config->max_nodes,
-        .max_gpus = d->config->max_gpus,
-        .max_uusd_h = d->config->max_uusd_h,
-        .hold_in_vain = d->config->hold_in_vain,
-        .retention_ms = d->config->retention_ms,
-        .egress = place_egress,
-        .store_uusd_gib_month = d->config->store_uusd_gib_month,
-        .order = &d->config->order,
-        .retries = &d->config->retries,
-        .procurement = &d->config->deadlines,
-        .hooks = d->config->notify.hooks,
-        .n_hooks = d->config->notify.n_hooks,
-        .zones = &d->zones,
-        .read_job = jobspec_read};
-    struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};
-    STR_COPY(o.cluster_uid, d->meta.cluster_uid);
-    d->zones.source = &zone_source_system;
-    int rc = make_windows(d, e);
-    if (rc == 0)
-        rc = make_budgets(d, e);
-    if (rc != 0)
-        return rc;
-    o.windows = d->windows;
-    o.n_windows = d->config->n_windows;
-    o.budgets = d->budgets;
-    o.n_budgets = d->config->n_budgets;
-    o.racks = d->config->racks;
-    o.n_racks = d->config->n_racks;
-    o.licences = d->config->licences;
-    o.n_licences = d->config->n_licences;
-    d->model = model_create(&o);
-    d->planner = planner_create();
-    rc = db_load(d->db, d->model, now, e);
-    if (rc == 0)
-        load_runtimes(d);
-    struct err why;
-    if (rc == 0 && spot_history_load(d->reader, d->model, now.wall, &why) != 0)
-        log_warn("the recent spot observations cannot be read", log_err(&why));
-    return rc;
-}
-
 static void on_released(void *ctx, struct cloud_driver *driver)
 {
     struct daemon *d = ctx;
@@ -369,93 +100,7 @@ static char *build_user_data(
     return userdata_build(&u);
 }
 
-/* ---- the store ---- */
-
-static int raise_next_job(void *ctx, int64_t next, struct err *e)
-{
-    struct daemon *d = ctx;
-    return db_raise_next_job(d->db, &d->meta, next, e);
-}
-
-static const char *store_fault(void *ctx)
-{
-    const struct daemon *d = ctx;
-    return store_claim_is_ours(d->claim) ? NULL : store_claim_text(d->claim);
-}
-
-/* Sends the attempts that waited for the store. */
-static void on_store_ours(void *ctx)
-{
-    struct daemon *d = ctx;
-    sessions_touch_all(d->sessions);
-}
-
-static int claim_store(struct daemon *d, struct err *e)
-{
-    bool had_checkpoints = false;
-    int rc = db_has_checkpoints(d->db, &had_checkpoints, e);
-    if (rc != 0)
-        return rc;
-    return store_claim_begin(&(struct store_claim_options){.loop = d->loop,
-                                 .timers = d->timers,
-                                 .http = d->http,
-                                 .prng = &d->prng,
-                                 .state_dir = d->config->state_dir,
-                                 .store = d->config->store,
-                                 .cluster = d->config->cluster,
-                                 .cluster_uid = d->meta.cluster_uid,
-                                 .had_checkpoints = had_checkpoints,
-                                 .next_job = d->meta.counters.next_job,
-                                 .raise = raise_next_job,
-                                 .changed = on_store_ours,
-                                 .ctx = d},
-        &d->claim, e);
-}
-
-/* Reports what claim_store would report at a start with this state, without writing a marker. A
- * database that cannot be opened gives a warning only: doubts_of_places reports faults of its
- * place. */
-static int check_store(struct daemon *d, const struct config *config, struct err *e)
-{
-    char *path = mem_printf("%s/belay.db", config->state_dir);
-    char uid[17] = "";
-    bool had_checkpoints = false;
-    int rc = db_peek(path, uid, &had_checkpoints, e);
-
-    free(path);
-    if (rc != 0 && rc != ERR_NOT_FOUND) {
-        log_warn("the owner of the checkpoint store cannot be checked", log_err(e));
-        return 0;
-    }
-    rc = store_claim_begin(&(struct store_claim_options){.loop = d->loop,
-                               .timers = d->timers,
-                               .http = d->http,
-                               .prng = &d->prng,
-                               .state_dir = config->state_dir,
-                               .store = config->store,
-                               .cluster = config->cluster,
-                               .cluster_uid = uid,
-                               .had_checkpoints = had_checkpoints,
-                               .reads_only = true},
-        &d->claim, e);
-    if (rc == 0)
-        store_claim_destroy(d->claim); /* it borrows uid, and checks only once */
-    d->claim = NULL;
-    return rc;
-}
-
-/* ---- secrets for agents ---- */
-
-static bool give_secrets(
-    void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why)
-{
-    struct daemon *d = ctx;
-    keyring_fill(d->keyring, job, ret_secrets);
-    if (ret_secrets->n_checkpoint_keys > 0)
-        /* the keys of a job do not change while belayd runs */
-        ret_secrets->version = (d->meta.boots << 32) + 1;
-    return !d->grants || grants_give(d->grants, job, attempt, ret_secrets, ret_why);
-}
+/* ---- start: deciding parts ---- */
 
 static void give_job_token(
     void *ctx, int64_t job, int64_t attempt, char out[WIRE_JOB_TOKEN_MAX + 1])
@@ -463,36 +108,6 @@ static void give_job_token(
     struct daemon *d = ctx;
     api_job_token(&d->meta, job, attempt, out);
 }
-
-static void on_grant(void *ctx, int64_t node)
-{
-    struct daemon *d = ctx;
-    sessions_touch(d->sessions, node);
-}
-
-static int make_grants(struct daemon *d, struct err *e)
-{
-    const struct config *c = d->config;
-    const struct grants_options o = {.credentials = {.store = c->store,
-                                         .role_arn = c->store_role,
-                                         .kms_key = c->store_kms_key,
-                                         .sts_url = c->store_sts,
-                                         .life_ms = c->store_life_ms},
-        .cluster = c->cluster,
-        .tick = d->tick,
-        .timers = d->timers,
-        .prng = &d->prng,
-        .http = d->http,
-        .changed = on_grant,
-        .ctx = d};
-    if (c->why_node_credentials)
-        log_warn("every job can reach all checkpoints through its node's role: use credentials for "
-                 "each job",
-            log_s("store", c->store), log_s("how", c->why_node_credentials));
-    return c->job_credentials ? grants_create(&o, &d->grants, e) : 0;
-}
-
-/* ---- start: deciding parts ---- */
 
 static void take_loads(
     void *ctx, int64_t node, const struct wire_status *st, int64_t tasks_above, int64_t gpus_above)
@@ -513,7 +128,7 @@ static int make_parts(struct daemon *d, struct err *e)
         .effects = on_effects,
         .fatal = on_fatal,
         .ctx = d});
-    int rc = make_grants(d, e);
+    int rc = daemon_make_grants(d, e);
     if (rc != 0)
         return rc;
     struct telemetry_options telemetry = {
@@ -530,13 +145,13 @@ static int make_parts(struct daemon *d, struct err *e)
         .boots = d->meta.boots,
         .cluster = d->config->cluster,
         .cluster_uid = d->meta.cluster_uid,
-        .store_fault = store_fault,
+        .store_fault = daemon_store_fault,
         .store_ctx = d,
         .lease_ms = c->lease_ms,
         .sync_ms = c->sync_ms,
         .kill_wait_ms = c->kill_wait_ms,
         .store_wait_ms = c->store_wait_ms,
-        .secrets = give_secrets,
+        .secrets = daemon_give_secrets,
         .secrets_ctx = d,
         .job_token = give_job_token,
         .job_token_ctx = d,
@@ -612,134 +227,6 @@ static int make_parts(struct daemon *d, struct err *e)
     return 0;
 }
 
-/* ---- start: listeners ---- */
-
-/* The port of the first start is kept, so that agents find belayd after a restart. */
-static int remembered_port(const struct daemon *d)
-{
-    char *path = mem_printf("%s/port", d->config->state_dir);
-    struct buf text = {0};
-    int64_t port = 0;
-    if (d->config->listen_port == 0 && fs_read(path, 16, &text, NULL) == 0)
-        str_to_i64(buf_str(&text), 1, 65535, "port", &port, NULL);
-    buf_deinit(&text);
-    free(path);
-    return d->config->listen_port ? d->config->listen_port : (int)port;
-}
-
-static int remember_port(const struct daemon *d, int port, struct err *e)
-{
-    char *path = mem_printf("%s/port", d->config->state_dir);
-    char text[16];
-    snprintf(text, sizeof(text), "%d", port);
-    int rc = fs_write_atomic(path, text, strlen(text), 0600, e);
-    free(path);
-    return rc;
-}
-
-/* Selects a port itself, because a port chosen by the kernel may be used by an outgoing connection
- * while belayd is down. */
-static int listen_anywhere(struct daemon *d, struct http_server_options *o, struct err *e)
-{
-    int rc = -1;
-    for (int i = 0; i < PORT_TRIES && rc != 0; i++) {
-        o->port = (int)prng_range(&d->prng, PORT_FIRST, PORT_LAST);
-        rc = http_server_start(d->loop, o, &d->tls_server, e);
-    }
-    return rc;
-}
-
-static int listen_tls(struct daemon *d, struct err *e)
-{
-    char *cert = NULL, *key = NULL, host[256] = "", server[256];
-    const char *names[CONFIG_NAMES_MAX + 3];
-    size_t n = 0;
-    gethostname(host, sizeof(host) - 1);
-    names[n++] = host;
-    if (!str_eq(d->config->listen_host, "0.0.0.0") && !str_eq(d->config->listen_host, "::"))
-        names[n++] = d->config->listen_host;
-    config_server_host(d->config, server, sizeof(server));
-    if (server[0])
-        names[n++] = server;
-    for (size_t i = 0; i < d->config->n_names; i++)
-        names[n++] = d->config->names[i];
-    int rc = ca_issue_server(d->ca, names, n, &cert, &key, e);
-    if (rc != 0)
-        return rc;
-    struct http_server_options o = {
-        .host = d->config->listen_host,
-        .port = remembered_port(d),
-        .cert_pem = cert,
-        .key_pem = key,
-        .client_ca_pem = ca_pem(d->ca),
-        .max_body_bytes = API_BODY_MAX,
-        .identify = api_identify,
-        .limits = LISTENER_LIMITS,
-        .idle_timeout_ms = IDLE_MS,
-        .handler = api_handle,
-        .ctx = d->api,
-    };
-    rc = o.port ? http_server_start(d->loop, &o, &d->tls_server, e) : listen_anywhere(d, &o, e);
-    explicit_bzero(key, strlen(key));
-    free(key);
-    free(cert);
-    if (rc == 0)
-        api_add_listener(d->api, d->tls_server);
-    if (rc == 0)
-        rc = remember_port(d, http_server_port(d->tls_server), e);
-    return rc;
-}
-
-static int listen_unix(struct daemon *d, struct err *e)
-{
-    struct http_server_options o = {
-        .unix_path = d->config->socket,
-        /* a system belayd serves every local user, by its credentials */
-        .unix_mode = geteuid() == 0 ? 0666 : 0600,
-        .max_body_bytes = API_BODY_MAX,
-        .identify = api_identify,
-        .limits = LISTENER_LIMITS,
-        .idle_timeout_ms = IDLE_MS,
-        .handler = api_handle,
-        .ctx = d->api,
-    };
-    int rc = http_server_start(d->loop, &o, &d->unix_server, e);
-    if (rc == 0)
-        api_add_listener(d->api, d->unix_server);
-    return rc;
-}
-
-static void set_server_url(struct daemon *d)
-{
-    const char *host = d->config->listen_host;
-    char own[256] = "";
-    if (d->config->server_url[0]) {
-        STR_COPY(d->server_url, d->config->server_url);
-    } else {
-        if (str_eq(host, "0.0.0.0") || str_eq(host, "::")) {
-            gethostname(own, sizeof(own) - 1);
-            host = own;
-        }
-        snprintf(d->server_url, sizeof(d->server_url), "https://%.200s:%d", host,
-            http_server_port(d->tls_server));
-    }
-    api_set_server_url(d->api, d->server_url);
-}
-
-/* Writes the file by which `belay up` and users find belayd. */
-static int write_info(const struct daemon *d, struct err *e)
-{
-    char *path = mem_printf("%s/belayd.json", d->config->state_dir);
-    json_t *v = json_pack("{s:i,s:s,s:s,s:s,s:s}", "pid", (int)getpid(), "url", d->server_url,
-        "socket", d->config->socket, "cluster", d->config->cluster, "version", BELAY_VERSION);
-    char *text = json_dump_text(v);
-    int rc = fs_write_atomic(path, text, strlen(text), 0644, e);
-    free(text);
-    json_decref(v);
-    free(path);
-    return rc;
-}
-
 /* ---- life ---- */
 
 /* Builds all parts that neither listen nor decide yet. checked is the configuration whose store is
@@ -756,11 +243,11 @@ static int build(uv_loop_t *loop, const struct config *config, const struct conf
     d->timers = uv_timers_create(loop);
     d->http = uv_http_client_create(loop);
     d->runner = uv_runner_create(loop);
-    int rc = open_state(d, e);
+    int rc = daemon_open_state(d, e);
     if (rc == 0)
-        rc = checked ? check_store(d, checked, e) : claim_store(d, e);
+        rc = checked ? daemon_check_store(d, checked, e) : daemon_claim_store(d, e);
     if (rc == 0)
-        rc = load_model(d, e);
+        rc = daemon_load_model(d, e);
     if (rc != 0)
         goto fail;
     d->commit_ended.data = d;
@@ -794,13 +281,7 @@ int daemon_start(
         log_warn("launched machines may not reach belayd", log_err(&doubt));
     else if (own_name_check_known(d->own_name, POOLS_NAME_WAIT_MS, &doubt) != 0)
         log_warn("agents and users may not reach belayd", log_err(&doubt));
-    rc = listen_tls(d, e);
-    if (rc == 0)
-        rc = listen_unix(d, e);
-    if (rc == 0) {
-        set_server_url(d);
-        rc = write_info(d, e);
-    }
+    rc = daemon_listen(d, e);
     if (rc != 0) {
         daemon_destroy(d);
         return rc;
@@ -809,8 +290,7 @@ int daemon_start(
     provision_start(d->provision);
     cleaner_start(d->cleaner);
     outbox_start(d->outbox);
-    timer_init(&d->ca_look, on_ca_look, d);
-    on_ca_look(&d->ca_look, d);
+    daemon_watch_ca(d);
     log_info("belayd is ready", log_s("url", d->server_url), log_s("socket", config->socket),
         log_s("state", config->state_dir), log_s("version", BELAY_VERSION));
     *ret_daemon = d;

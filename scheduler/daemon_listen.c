@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belayd's listeners: their ports, certificates and limits, and the file that tells where they are.
+ */
+#include "scheduler/daemon_private.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/http_server.h"
+#include "scheduler/api/api.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+#define IDLE_MS 60000
+/* The range searched for port 0: above the ports of services, below the range that Linux uses for
+ * outgoing connections (ip_local_port_range). */
+#define PORT_FIRST 10000
+#define PORT_LAST 29999
+#define PORT_TRIES 32
+
+/* Limits of each listener; docs/reference/api.md states them. Every connection belongs to the
+ * strangers until one of its requests has shown a token or a node's certificate: half a TLS
+ * handshake costs some 25 KiB, and 2048 of them 50 MiB. An address has no limit of its own: people
+ * behind one NAT may have all places, and a flood from one address keeps no other out
+ * (http_admission.h). */
+#define LISTENER_LIMITS                                                                            \
+    {                                                                                              \
+        [HTTP_STRANGER] = {.max_connections = 2048, .max_bytes = 8 * MIB},                         \
+        [HTTP_USER] = {.max_connections = 8192,                                                    \
+            .max_connections_each = 1024,                                                          \
+            .max_bytes = 64 * MIB,                                                                 \
+            .max_bytes_each = 24 * MIB},                                                           \
+        [HTTP_NODE] = {.max_connections = 15000,                                                   \
+            .max_connections_each = 256,                                                           \
+            .max_bytes = 256 * MIB,                                                                \
+            .max_bytes_each = 32 * MIB},                                                           \
+    }
+
+/* The port of the first start is kept, so that agents find belayd after a restart. */
+static int remembered_port(const struct daemon *d)
+{
+    char *path = mem_printf("%s/port", d->config->state_dir);
+    struct buf text = {0};
+    int64_t port = 0;
+    if (d->config->listen_port == 0 && fs_read(path, 16, &text, NULL) == 0)
+        str_to_i64(buf_str(&text), 1, 65535, "port", &port, NULL);
+    buf_deinit(&text);
+    free(path);
+    return d->config->listen_port ? d->config->listen_port : (int)port;
+}
+
+static int remember_port(const struct daemon *d, int port, struct err *e)
+{
+    char *path = mem_printf("%s/port", d->config->state_dir);
+    char text[16];
+    snprintf(text, sizeof(text), "%d", port);
+    int rc = fs_write_atomic(path, text, strlen(text), 0600, e);
+    free(path);
+    return rc;
+}
+
+/* Selects a port itself, because a port chosen by the kernel may be used by an outgoing connection
+ * while belayd is down. */
+static int listen_anywhere(struct daemon *d, struct http_server_options *o, struct err *e)
+{
+    int rc = -1;
+    for (int i = 0; i < PORT_TRIES && rc != 0; i++) {
+        o->port = (int)prng_range(&d->prng, PORT_FIRST, PORT_LAST);
+        rc = http_server_start(d->loop, o, &d->tls_server, e);
+    }
+    return rc;
+}
+
+static int listen_tls(struct daemon *d, struct err *e)
+{
+    char *cert = NULL, *key = NULL, host[256] = "", server[256];
+    const char *names[CONFIG_NAMES_MAX + 3];
+    size_t n = 0;
+    gethostname(host, sizeof(host) - 1);
+    names[n++] = host;
+    if (!str_eq(d->config->listen_host, "0.0.0.0") && !str_eq(d->config->listen_host, "::"))
+        names[n++] = d->config->listen_host;
+    config_server_host(d->config, server, sizeof(server));
+    if (server[0])
+        names[n++] = server;
+    for (size_t i = 0; i < d->config->n_names; i++)
+        names[n++] = d->config->names[i];
+    int rc = ca_issue_server(d->ca, names, n, &cert, &key, e);
+    if (rc != 0)
+        return rc;
+    struct http_server_options o = {
+        .host = d->config->listen_host,
+        .port = remembered_port(d),
+        .cert_pem = cert,
+        .key_pem = key,
+        .client_ca_pem = ca_pem(d->ca),
+        .max_body_bytes = API_BODY_MAX,
+        .identify = api_identify,
+        .limits = LISTENER_LIMITS,
+        .idle_timeout_ms = IDLE_MS,
+        .handler = api_handle,
+        .ctx = d->api,
+    };
+    rc = o.port ? http_server_start(d->loop, &o, &d->tls_server, e) : listen_anywhere(d, &o, e);
+    explicit_bzero(key, strlen(key));
+    free(key);
+    free(cert);
+    if (rc == 0)
+        api_add_listener(d->api, d->tls_server);
+    if (rc == 0)
+        rc = remember_port(d, http_server_port(d->tls_server), e);
+    return rc;
+}
+
+static int listen_unix(struct daemon *d, struct err *e)
+{
+    struct http_server_options o = {
+        .unix_path = d->config->socket,
+        /* a system belayd serves every local user, by its credentials */
+        .unix_mode = geteuid() == 0 ? 0666 : 0600,
+        .max_body_bytes = API_BODY_MAX,
+        .identify = api_identify,
+        .limits = LISTENER_LIMITS,
+        .idle_timeout_ms = IDLE_MS,
+        .handler = api_handle,
+        .ctx = d->api,
+    };
+    int rc = http_server_start(d->loop, &o, &d->unix_server, e);
+    if (rc == 0)
+        api_add_listener(d->api, d->unix_server);
+    return rc;
+}
+
+static void set_server_url(struct daemon *d)
+{
+    const char *host = d->config->listen_host;
+    char own[256] = "";
+    if (d->config->server_url[0]) {
+        STR_COPY(d->server_url, d->config->server_url);
+    } else {
+        if (str_eq(host, "0.0.0.0") || str_eq(host, "::")) {
+            gethostname(own, sizeof(own) - 1);
+            host = own;
+        }
+        snprintf(d->server_url, sizeof(d->server_url), "https://%.200s:%d", host,
+            http_server_port(d->tls_server));
+    }
+    api_set_server_url(d->api, d->server_url);
+}
+
+/* Writes the file by which `belay up` and users find belayd. */
+static int write_info(const struct daemon *d, struct err *e)
+{
+    char *path = mem_printf("%s/belayd.json", d->config->state_dir);
+    json_t *v = json_pack("{s:i,s:s,s:s,s:s,s:s}", "pid", (int)getpid(), "url", d->server_url,
+        "socket", d->config->socket, "cluster", d->config->cluster, "version", BELAY_VERSION);
+    char *text = json_dump_text(v);
+    int rc = fs_write_atomic(path, text, strlen(text), 0644, e);
+    free(text);
+    json_decref(v);
+    free(path);
+    return rc;
+}
+
+int daemon_listen(struct daemon *d, struct err *e)
+{
+    int rc = listen_tls(d, e);
+    if (rc == 0)
+        rc = listen_unix(d, e);
+    if (rc != 0)
+        return rc;
+    set_server_url(d);
+    return write_info(d, e);
+}

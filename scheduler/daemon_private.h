@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of belayd (daemon.h), and what its files call of each other.
+ */
+#ifndef BELAY_SCHEDULER_DAEMON_PRIVATE_H
+#define BELAY_SCHEDULER_DAEMON_PRIVATE_H
+
+#include "scheduler/daemon.h"
+
+#include "base/prng.h"
+#include "base/uv/http_server.h"
+#include "base/uv/loop.h"
+#include "scheduler/api/api.h"
+#include "scheduler/conditions.h"
+#include "scheduler/engine/outbox.h"
+#include "scheduler/keyring.h"
+#include "scheduler/notify/notifier.h"
+#include "scheduler/pools.h"
+#include "scheduler/store/claim.h"
+#include "scheduler/store/grants.h"
+#include "scheduler/store/sweeper.h"
+#include "scheduler/telemetry.h"
+#include "scheduler/workdirs.h"
+
+#define DAEMON_URL_MAX 256
+
+struct daemon {
+    uv_loop_t *loop;
+    const struct config *config;
+    struct db *db; /* until the writer owns it */
+    struct db_writer *writer;
+    struct db_reader *reader;
+    struct db_meta meta;
+    struct timers *timers;
+    struct http_client *http;
+    struct runner *runner;
+    struct prng prng;
+    struct model *model;
+    struct zones zones;
+    struct window *windows;
+    struct budget_options *budgets;
+    struct planner *planner;
+    struct tick *tick;
+    struct telemetry *telemetry;
+    struct conditions *conditions;
+    struct sessions *sessions;
+    struct provision *provision;
+    struct grants *grants; /* NULL if nodes use their own credentials for the store */
+    struct store_claim *claim;
+    struct sweeper *sweeper;
+    struct cleaner *cleaner;
+    struct notify_sealer sealer;
+    struct notifier *notifier;
+    struct outbox *outbox;
+    struct own_name *own_name;
+    struct pools *pools;
+    struct logs logs;
+    struct workdirs *workdirs;
+    struct ca *ca;
+    struct keyring *keyring;
+    struct bundles bundles;
+    struct timer ca_look;
+    struct api *api;
+    struct http_server *unix_server, *tls_server;
+    char server_url[DAEMON_URL_MAX];
+    struct commit_port port;
+    uv_async_t commit_ended;
+    bool commit_under_way, async_open, stopping;
+    void (*stopped)(void *ctx);
+    void *stopped_ctx;
+};
+
+/* ---- daemon_state.c ---- */
+
+/* Opens the database, which holds the lock, and the other files of the state directory. */
+int daemon_open_state(struct daemon *d, struct err *e);
+/* Loads the model from the database. */
+int daemon_load_model(struct daemon *d, struct err *e);
+/* Warns daily while the certificate authority is about to end. */
+void daemon_watch_ca(struct daemon *d);
+
+/* ---- daemon_store.c ---- */
+
+/* Claims the store for this cluster. */
+int daemon_claim_store(struct daemon *d, struct err *e);
+/* Reports what daemon_claim_store would report at a start with this state, without writing a
+ * marker. A database that cannot be opened gives a warning only: doubts_of_places reports faults of
+ * its place. */
+int daemon_check_store(struct daemon *d, const struct config *config, struct err *e);
+/* NULL while the store is this cluster's; else why nothing may be started. ctx: the daemon, as
+ * below. */
+const char *daemon_store_fault(void *ctx);
+int daemon_make_grants(struct daemon *d, struct err *e);
+/* Fills the secrets for the agent of an attempt; see sessions.h. */
+bool daemon_give_secrets(
+    void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why);
+
+/* ---- daemon_listen.c ---- */
+
+/* Starts the listeners and writes STATE/belayd.json. */
+int daemon_listen(struct daemon *d, struct err *e);
+
+#endif

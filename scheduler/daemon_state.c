@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What belayd recovers at its start: the files of the state directory, and the model from the
+ * database.
+ */
+#include "scheduler/daemon_private.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/tz/system.h"
+#include "scheduler/api/jobspec.h"
+#include "scheduler/config/place.h"
+#include "scheduler/spot_history.h"
+#include <stdlib.h>
+
+#define CA_LOOK_MS SECONDS_MS(86400)
+#define CA_WARN_MS (180 * CA_LOOK_MS)
+
+static void on_log_over(void *ctx, int64_t job)
+{
+    struct daemon *d = ctx;
+    api_output_grew(d->api, job);
+}
+
+static void on_log_cut(void *ctx, int64_t job, int64_t attempt, int32_t rank, const char *why)
+{
+    struct daemon *d = ctx;
+    struct event ev = {
+        .type = EV_OUTPUT_CUT, .output_cut = {.job = job, .attempt = attempt, .rank = rank}};
+    STR_COPY(ev.output_cut.text, why);
+    log_info("output of a job is no longer stored", log_i("job", job), log_i("attempt", attempt),
+        log_s("why", why));
+    tick_post(d->tick, &ev, NULL, NULL);
+}
+
+int daemon_open_state(struct daemon *d, struct err *e)
+{
+    char *path = mem_printf("%s/belay.db", d->config->state_dir);
+    char *logs = mem_printf("%s/logs", d->config->state_dir);
+    int rc = fs_mkdirs(d->config->state_dir, 0700, e);
+    if (rc == 0)
+        rc = db_open(path, &d->db, e);
+    if (rc == 0)
+        rc = db_boot(d->db, &d->meta, e);
+    if (rc == 0)
+        rc = db_reader_open(path, &d->reader, e);
+    if (rc == 0)
+        rc = logs_open(&d->logs, logs, d->loop, d->timers, on_log_over, d, e);
+    if (rc == 0)
+        logs_limit(&d->logs,
+            &(struct log_limits){.job_bytes = d->config->log_job_bytes,
+                .user_day_bytes = d->config->log_user_day_bytes},
+            on_log_cut);
+    if (rc == 0)
+        logs_share_disk(&d->logs, path, d->config->log_full_wait_ms);
+    if (rc == 0)
+        rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
+    if (rc == 0)
+        rc = keyring_open(d->config, d->meta.cluster_uid, &d->keyring, e);
+    if (rc == 0)
+        rc = bundles_open(&d->bundles, e);
+    if (rc == ERR_NO_SPACE)
+        err_set(e, ERR_NO_SPACE,
+            "the disk of the state directory %s is full: free some space there, for instance by "
+            "moving old output of jobs out of %s, and start belayd again: %s",
+            d->config->state_dir, logs, e->text);
+    free(path);
+    free(logs);
+    return rc;
+}
+
+/* All certificates end with the CA, and nothing extends it: it must be reported in time. */
+static void on_ca_look(struct timer *t, void *ctx)
+{
+    struct daemon *d = ctx;
+    int64_t left_ms = ca_ends_at(d->ca).ms - clock_wall(&clock_system).ms;
+    timer_start(d->timers, t, CA_LOOK_MS);
+    if (left_ms > CA_WARN_MS)
+        return;
+    log_warn(left_ms > 0 ? "the cluster's certificate authority ends soon, and with it every "
+                           "connection of an agent: make a new one (belayd(8), ca.pem)"
+                         : "the cluster's certificate authority has ended and no agent can "
+                           "connect: make a new one (belayd(8), ca.pem)",
+        log_i("days_left", left_ms / CA_LOOK_MS));
+}
+
+/* Creates the windows of the configuration, with the zones of this machine. */
+static int make_windows(struct daemon *d, struct err *e)
+{
+    d->windows = mem_array(d->config->n_windows, sizeof(*d->windows));
+    for (size_t i = 0; i < d->config->n_windows; i++) {
+        const struct config_window *c = &d->config->windows[i];
+        d->windows[i] = c->window;
+        if (zones_load(&d->zones, c->tz, &d->windows[i].zone, e) != 0)
+            return err_wrap(e, "windows.%s.tz", c->window.name);
+    }
+    return 0;
+}
+
+/* Creates the budgets, with their windows. */
+static int make_budgets(struct daemon *d, struct err *e)
+{
+    d->budgets = mem_array(d->config->n_budgets, sizeof(*d->budgets));
+    for (size_t i = 0; i < d->config->n_budgets; i++) {
+        const struct config_budget *c = &d->config->budgets[i];
+        d->budgets[i] = c->options;
+        if (zones_load(&d->zones, c->tz, &d->budgets[i].zone, e) != 0)
+            return err_wrap(e, "budgets.%s.tz", c->options.name);
+        for (size_t k = 0; k < d->config->n_windows; k++)
+            if (str_eq(d->windows[k].name, c->window))
+                d->budgets[i].window = &d->windows[k];
+    }
+    return 0;
+}
+
+#define RUNTIMES_LOADED 1000 /* the most recently ended jobs, for forecasts */
+
+struct ended {
+    struct job_row *rows;
+    size_t n;
+};
+
+static int keep_ended(void *ctx, const struct job_row *row)
+{
+    struct ended *all = ctx;
+    all->rows[all->n++] = *row;
+    return 0;
+}
+
+/* Jobs with a single attempt give their run time. An empty or unreadable history is harmless. */
+static void load_runtimes(struct daemon *d)
+{
+    const struct job_filter f = {
+        .states = 1U << JOB_ENDED, .sort = JOBS_BY_END, .limit = RUNTIMES_LOADED};
+    struct ended all = {.rows = mem_array(RUNTIMES_LOADED, sizeof(*all.rows))};
+    struct err e;
+    if (db_read_jobs(d->reader, &f, keep_ended, &all, NULL, &e) != 0)
+        log_warn("the recent run times of jobs cannot be read", log_err(&e));
+    while (all.n-- > 0) {
+        const struct job_row *r = &all.rows[all.n];
+        if (r->attempts == 1 && wall_is_set(r->started_at) && wall_is_set(r->ended_at))
+            model_load_runtime(d->model, r, r->ended_at.ms - r->started_at.ms);
+    }
+    free(all.rows);
+}
+
+int daemon_load_model(struct daemon *d, struct err *e)
+{
+    struct model_options o = {.lease_ms = d->config->lease_ms,
+        .store_wait_ms = d->config->store_wait_ms,
+        .max_nodes = d->config->max_nodes,
+        .max_gpus = d->config->max_gpus,
+        .max_uusd_h = d->config->max_uusd_h,
+        .hold_in_vain = d->config->hold_in_vain,
+        .retention_ms = d->config->retention_ms,
+        .egress = place_egress,
+        .store_uusd_gib_month = d->config->store_uusd_gib_month,
+        .order = &d->config->order,
+        .retries = &d->config->retries,
+        .procurement = &d->config->deadlines,
+        .hooks = d->config->notify.hooks,
+        .n_hooks = d->config->notify.n_hooks,
+        .zones = &d->zones,
+        .read_job = jobspec_read};
+    struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};
+    STR_COPY(o.cluster_uid, d->meta.cluster_uid);
+    d->zones.source = &zone_source_system;
+    int rc = make_windows(d, e);
+    if (rc == 0)
+        rc = make_budgets(d, e);
+    if (rc != 0)
+        return rc;
+    o.windows = d->windows;
+    o.n_windows = d->config->n_windows;
+    o.budgets = d->budgets;
+    o.n_budgets = d->config->n_budgets;
+    o.racks = d->config->racks;
+    o.n_racks = d->config->n_racks;
+    o.licences = d->config->licences;
+    o.n_licences = d->config->n_licences;
+    d->model = model_create(&o);
+    d->planner = planner_create();
+    rc = db_load(d->db, d->model, now, e);
+    if (rc == 0)
+        load_runtimes(d);
+    struct err why;
+    if (rc == 0 && spot_history_load(d->reader, d->model, now.wall, &why) != 0)
+        log_warn("the recent spot observations cannot be read", log_err(&why));
+    return rc;
+}
+
+void daemon_watch_ca(struct daemon *d)
+{
+    timer_init(&d->ca_look, on_ca_look, d);
+    on_ca_look(&d->ca_look, d);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The store of checkpoints as belayd has it: whose it is, and the secrets that agents get for it.
+ */
+#include "scheduler/daemon_private.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include <stdlib.h>
+
+static int raise_next_job(void *ctx, int64_t next, struct err *e)
+{
+    struct daemon *d = ctx;
+    return db_raise_next_job(d->db, &d->meta, next, e);
+}
+
+const char *daemon_store_fault(void *ctx)
+{
+    const struct daemon *d = ctx;
+    return store_claim_is_ours(d->claim) ? NULL : store_claim_text(d->claim);
+}
+
+/* Sends the attempts that waited for the store. */
+static void on_store_ours(void *ctx)
+{
+    struct daemon *d = ctx;
+    sessions_touch_all(d->sessions);
+}
+
+int daemon_claim_store(struct daemon *d, struct err *e)
+{
+    bool had_checkpoints = false;
+    int rc = db_has_checkpoints(d->db, &had_checkpoints, e);
+    if (rc != 0)
+        return rc;
+    return store_claim_begin(&(struct store_claim_options){.loop = d->loop,
+                                 .timers = d->timers,
+                                 .http = d->http,
+                                 .prng = &d->prng,
+                                 .state_dir = d->config->state_dir,
+                                 .store = d->config->store,
+                                 .cluster = d->config->cluster,
+                                 .cluster_uid = d->meta.cluster_uid,
+                                 .had_checkpoints = had_checkpoints,
+                                 .next_job = d->meta.counters.next_job,
+                                 .raise = raise_next_job,
+                                 .changed = on_store_ours,
+                                 .ctx = d},
+        &d->claim, e);
+}
+
+int daemon_check_store(struct daemon *d, const struct config *config, struct err *e)
+{
+    char *path = mem_printf("%s/belay.db", config->state_dir);
+    char uid[17] = "";
+    bool had_checkpoints = false;
+    int rc = db_peek(path, uid, &had_checkpoints, e);
+
+    free(path);
+    if (rc != 0 && rc != ERR_NOT_FOUND) {
+        log_warn("the owner of the checkpoint store cannot be checked", log_err(e));
+        return 0;
+    }
+    rc = store_claim_begin(&(struct store_claim_options){.loop = d->loop,
+                               .timers = d->timers,
+                               .http = d->http,
+                               .prng = &d->prng,
+                               .state_dir = config->state_dir,
+                               .store = config->store,
+                               .cluster = config->cluster,
+                               .cluster_uid = uid,
+                               .had_checkpoints = had_checkpoints,
+                               .reads_only = true},
+        &d->claim, e);
+    if (rc == 0)
+        store_claim_destroy(d->claim); /* it borrows uid, and checks only once */
+    d->claim = NULL;
+    return rc;
+}
+
+/* ---- secrets for agents ---- */
+
+bool daemon_give_secrets(
+    void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why)
+{
+    struct daemon *d = ctx;
+    keyring_fill(d->keyring, job, ret_secrets);
+    if (ret_secrets->n_checkpoint_keys > 0)
+        /* the keys of a job do not change while belayd runs */
+        ret_secrets->version = (d->meta.boots << 32) + 1;
+    return !d->grants || grants_give(d->grants, job, attempt, ret_secrets, ret_why);
+}
+
+static void on_grant(void *ctx, int64_t node)
+{
+    struct daemon *d = ctx;
+    sessions_touch(d->sessions, node);
+}
+
+int daemon_make_grants(struct daemon *d, struct err *e)
+{
+    const struct config *c = d->config;
+    const struct grants_options o = {.credentials = {.store = c->store,
+                                         .role_arn = c->store_role,
+                                         .kms_key = c->store_kms_key,
+                                         .sts_url = c->store_sts,
+                                         .life_ms = c->store_life_ms},
+        .cluster = c->cluster,
+        .tick = d->tick,
+        .timers = d->timers,
+        .prng = &d->prng,
+        .http = d->http,
+        .changed = on_grant,
+        .ctx = d};
+    if (c->why_node_credentials)
+        log_warn("every job can reach all checkpoints through its node's role: use credentials for "
+                 "each job",
+            log_s("store", c->store), log_s("how", c->why_node_credentials));
+    return c->job_credentials ? grants_create(&o, &d->grants, e) : 0;
+}
