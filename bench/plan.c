@@ -25,6 +25,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "scheduler/core/forecast/ahead.h"
+#include "scheduler/core/forecast/remedies.h"
 #include "scheduler/core/forecast/forecast.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

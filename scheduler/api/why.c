@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "scheduler/advice.h"
 #include "scheduler/core/forecast/ahead.h"
+#include "scheduler/core/forecast/remedies.h"
 #include "scheduler/core/forecast/estimate.h"
 #include "scheduler/core/forecast/explain.h"
 #include "scheduler/core/forecast/forecast.h"

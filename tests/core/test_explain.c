@@ -3,6 +3,7 @@
  * Why a job waits.
  */
 #include "scheduler/core/forecast/ahead.h"
+#include "scheduler/core/forecast/remedies.h"
 #include "tests/core/lab.h"
 
 #include <string.h>

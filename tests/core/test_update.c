@@ -11,6 +11,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/namesakes.h"
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

@@ -25,6 +25,7 @@
  */
 #include "scheduler/core/deadline/outlook.h"
 #include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/supply/launch.h"
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/apply.h"

@@ -32,9 +32,6 @@ bool procurement_is_looked_at(
 bool procurement_allows(enum procurement procurement, enum market market);
 /* who was to run there is decided anew at once */
 void procurement_refused(struct model *m, const struct offer *o, struct stamp now);
-/* it can be stopped without losing anything: it has saved here, and the last save worked
- * (launch.c) */
-bool attempt_can_move(const struct attempt *a);
 struct mono procurement_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif

@@ -11,6 +11,7 @@
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/queue_walk.h"
 
 static bool share_a_pool(const struct shape *a, const struct shape *b)

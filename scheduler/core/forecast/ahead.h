@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who stands before a job in the queue, and what would let it start at once. Reads only.
+ * Who stands before a job in the queue. Reads only.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_AHEAD_H
 #define BELAY_SCHEDULER_CORE_FORECAST_AHEAD_H
@@ -26,14 +26,5 @@ struct ahead {
 /* False: the job is not in the queue. Bounded: it looks at shapes, and at so many jobs at most as
  * QUEUE_WALK_MAX says. */
 bool core_ahead(const struct model *m, struct stamp now, int64_t job, struct ahead *ret_ahead);
-
-#define REMEDIES_MAX 8
-
-/* Changes each of which alone lets the job start at once, or has a machine launched for it at once:
- * as the planner's own code finds when it is asked for the job with that change. What costs the
- * least comes first: the job's own wishes, then machines by price, then what only an administrator
- * can change. Returns how many, at most max; 0 too when it starts now anyway. */
-size_t core_remedies(
-    const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max);
 
 #endif

@@ -7,6 +7,7 @@
 #define BELAY_SCHEDULER_CORE_FORECAST_ESTIMATE_H
 
 #include "scheduler/core/forecast/ahead.h"
+#include "scheduler/core/forecast/remedies.h"
 #include "scheduler/core/forecast/forecast.h"
 
 struct estimate {

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"

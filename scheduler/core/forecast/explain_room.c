@@ -12,6 +12,7 @@
 #include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/resources.h"
+#include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_held.h"

@@ -12,6 +12,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/shares.h"
 
 #define GROUPS_MAX 64 /* allowances that are limited; what is beyond them counts as without */
 #define HISTORIES 4   /* of each lot */

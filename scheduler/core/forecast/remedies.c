@@ -4,6 +4,7 @@
  * planner's own functions are asked to find a place for: nothing is said that they would not do.
  */
 #include "scheduler/core/forecast/ahead.h"
+#include "scheduler/core/forecast/remedies.h"
 #include "scheduler/core/forecast/forecast_parts.h"
 
 #include "base/str.h"
@@ -16,6 +17,7 @@
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/windows.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/market.h"

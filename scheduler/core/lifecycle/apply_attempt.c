@@ -9,6 +9,7 @@
 #include "scheduler/core/ledger/storage.h"
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/lifecycle/nodes.h"

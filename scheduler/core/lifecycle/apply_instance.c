@@ -6,6 +6,7 @@
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/lifecycle/apply_node.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
@@ -16,6 +17,7 @@
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/supply/alternatives.h"
 #include "scheduler/core/supply/boots.h"
+#include "scheduler/core/lifecycle/apply_instance.h"
 #include "scheduler/core/supply/market.h"
 #include "scheduler/core/deadline/spot_observations.h"
 

@@ -22,6 +22,8 @@
 #include "scheduler/core/queue/crons.h"
 #include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/namesakes.h"
+#include "scheduler/core/queue/eligible.h"
 #include "scheduler/core/queue/labels.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"

@@ -7,6 +7,7 @@
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/lifecycle/apply_node.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
@@ -19,6 +20,7 @@
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/supply/boots.h"
+#include "scheduler/core/lifecycle/apply_instance.h"
 #include "scheduler/core/deadline/spot_observations.h"
 
 #include "base/str.h"

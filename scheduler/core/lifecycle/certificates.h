@@ -8,6 +8,7 @@
 #include "scheduler/core/model/model.h"
 
 struct model;
+struct shape;
 
 /* Of the newest drill of these scripts that passed, WALL_NONE: none, or one failed since. */
 struct wall certificate_date(const struct model *m, const char *script_key);
@@ -17,5 +18,10 @@ void certificate_note(struct model *m, const struct drill_row *d);
 void pool_age(struct pool *p, struct wall now);
 void pools_age(struct model *m, struct wall now);
 void certificates_destroy_all(struct model *m);
+/* Whether the job allows the market, and the pool accepts the job, by its labels and certificate.
+ * Independent of the pool's individual machines. */
+bool shape_may_use(const struct shape *s, const struct pool *p, enum market market);
+/* The same for a machine to be launched from an offer. */
+bool shape_takes_offer(const struct shape *s, const struct offer *o);
 
 #endif

@@ -18,18 +18,6 @@ void drill_attempt_stops(struct attempt *a); /* for whatever reason */
 void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, enum end_kind as,
     int64_t lost_ms, bool goes_on);
 void drill_saved(struct model *m, struct attempt *a, struct stamp now);
-/* no_progress.c. An attempt has told, or saved at, this progress: what it told first, and most.
- * PROGRESS_NONE: not known. */
-void no_progress_update(
-    struct model *m, struct attempt *a, int64_t first, int64_t most, struct stamp now);
-/* Somebody gives its work up: no checkpoint of an attempt so far is used any more. */
-void no_progress_from_scratch(struct model *m, struct job *j);
-/* its progress is what it is, and the row is going to be stored */
-void no_progress_kept(struct job_row *j);
-/* before it stands in the queue */
-void no_progress_requeued(struct model *m, struct job *j, struct stamp now);
-/* it was so often in vain that it is held */
-bool no_progress_is_held(const struct model *m, const struct job_row *j);
 
 void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int64_t first);
 void drill_job_ends(struct model *m, struct job *j, struct stamp now);

@@ -13,7 +13,6 @@ struct constraints;
 /* by whoever asked; NULL: ERR_NOT_FOUND is set */
 struct job *job_named(const struct model *m, int64_t id, struct err *e);
 struct job_side *job_make_side(struct job *j); /* if it has none yet */
-bool job_has_to_begin(const struct job *j);    /* it is in by_begin */
 int64_t job_procurement_offer(const struct job *j);
 /* All that a submit is refused for, but how many jobs its account has. ret_own: its user, team,
  * QOS, nice and retries, as they count. */

@@ -15,6 +15,7 @@
  *  3. Who never tells less than his checkpoint had is not counted, however often his node is taken.
  */
 #include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
 

@@ -22,8 +22,6 @@ bool node_takes_work(const struct node *n);
 bool node_is_in_order(const struct node *n); /* before the next in by_free: for model_check */
 void node_attach(struct model *m, struct node *n, struct attempt *a); /* takes the resources */
 void node_detach(struct model *m, struct attempt *a, struct stamp now);
-void node_gone(
-    struct model *m, struct node *n, struct stamp now, const char *text); /* and its attempts end */
 /* The node for a job of this shape that needs one (plan.h, 2.), or NULL. */
 struct node *nodes_best(const struct model *m, const struct shape *s, struct stamp now);
 /* Those for a gang's ranks, into ids[s->nodes]; returns how many, s->least or more, or 0: there are

@@ -17,6 +17,7 @@
  */
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/lifecycle/requeue.h"
 #include "scheduler/core/model/apply.h"
@@ -24,6 +25,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/eligible.h"
 
 #include "base/str.h"
 #include <inttypes.h>

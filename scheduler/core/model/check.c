@@ -17,8 +17,10 @@
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/crons.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/eligible.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/queue_walk.h"
 
 #include "base/str.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resources that jobs take from machines, and which machines a shape may use.
+ * Resources that jobs take from machines, and the markets and pools that they may use.
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_RESOURCES_H
 #define BELAY_SCHEDULER_CORE_MODEL_RESOURCES_H
@@ -25,12 +25,7 @@ const struct resources *shape_takes(const struct shape *s, const struct resource
 int64_t attempt_mcpu(const struct attempt *a); /* on its node */
 int64_t job_mcpu(const struct job *j);         /* over all its nodes, while it runs */
 bool wish_allows(enum market_wish wish, enum market market);
-/* Whether the job allows the market, and the pool accepts the job (certificates.c, labels.c).
- * Independent of the pool's individual machines. */
 bool shape_allows_pool(const struct shape *s, const struct pool *p); /* see job_pools_allow */
-bool shape_may_use(const struct shape *s, const struct pool *p, enum market market);
-/* The same for a machine to be launched from an offer. */
-bool shape_takes_offer(const struct shape *s, const struct offer *o);
 /* Guaranteed minimum resources of a machine of this offer. */
 struct resources offer_total(const struct offer *o);
 

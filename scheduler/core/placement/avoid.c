@@ -18,6 +18,7 @@
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/resources.h"
+#include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/avoid.h"
 #include "scheduler/core/placement/constraints_held.h"

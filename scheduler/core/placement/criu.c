@@ -9,6 +9,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
+#include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/criu.h"

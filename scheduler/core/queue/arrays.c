@@ -18,6 +18,7 @@
 #include "scheduler/core/queue/array_dependencies.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/eligible.h"
 #include "scheduler/core/queue/labels.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"

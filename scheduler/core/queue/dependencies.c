@@ -16,6 +16,8 @@
 #include "scheduler/core/queue/array_dependencies.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/namesakes.h"
+#include "scheduler/core/queue/eligible.h"
 #include "scheduler/core/queue/dependencies_private.h"
 
 #include "base/mem.h"

@@ -31,13 +31,6 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
  * jobs. Jobs that waited for others through it wait for them directly. New dependencies can then be
  * attached. */
 void dependencies_detach(struct model *m, struct job *j);
-bool job_waits_for_name(const struct job *j); /* SINGLETON with earlier jobs that have not ended */
-/* Renames a job; dependencies by name become as if it had always had the new name. A job that
- * job_waits_for_name must not be among the waiting jobs. */
-void dependencies_rename(struct model *m, struct job *j, const char *name, struct stamp now);
-void dependencies_adopt(struct model *m, struct job *j); /* adds a new job by its name */
-/* Puts a job that became PENDING into the queue, or among the waiting jobs until it is eligible. */
-void job_enqueue(struct model *m, struct job *j, struct stamp now);
 /* the job's first start */
 void dependencies_started(struct model *m, struct job *j, struct stamp now);
 /* the job leaves the model */
@@ -58,15 +51,6 @@ struct depend_text depend_text(enum depend_kind kind, int64_t on, bool of_task, 
 /* When the next job becomes eligible or must be ended as unmeetable, with the event; MONO_NONE:
  * never. */
 struct mono dependencies_due(const struct model *m, struct stamp now, struct event *ret_event);
-bool dependencies_is_kept_back(const struct job *j); /* for another reason than its begin time */
-/* Sets the earliest time to queue it; true if that is in the future. */
-bool dependencies_set_not_before(struct model *m, struct job *j, struct wall now);
-/* PENDING, after all that it depends on */
-void dependencies_load(struct model *m, struct job *j);
 void dependencies_destroy_all(struct model *m); /* call before jobs are destroyed */
-void dependencies_withdraw(struct model *m, struct job *j);
-/* Takes a PENDING job out of the queue or out of the waiting jobs. */
-/* The job is no longer held. */
-void dependencies_release(struct model *m, struct job *j, struct stamp now);
 
 #endif

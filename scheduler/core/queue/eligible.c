@@ -5,6 +5,7 @@
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/apply.h"
@@ -14,6 +15,7 @@
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/eligible.h"
 #include "scheduler/core/queue/dependencies_private.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/windows.h"

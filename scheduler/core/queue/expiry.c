@@ -13,6 +13,7 @@
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/eligible.h"
 
 #include <inttypes.h>
 

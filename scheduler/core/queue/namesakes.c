@@ -6,6 +6,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/namesakes.h"
 #include "scheduler/core/queue/dependencies_private.h"
 #include "scheduler/core/queue/queue.h"
 

@@ -17,6 +17,7 @@
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/shares.h"
 
 #include "base/str.h"
 #include <assert.h>

@@ -148,14 +148,18 @@ struct demand_class *queue_next_class(const struct demand_class *k);
  * is at least `fresh`; NULL if none. Skips whole subtrees of others. */
 struct demand_class *queue_class_within(
     const struct model *m, struct place at, const struct resources *room, int64_t fresh);
-bool demand_class_sums_hold(const struct demand_class *k);        /* for model_check */
-struct shape *queue_next_in_class(const struct shape *s);         /* it must be queued */
-int64_t job_place_16(const struct model *m, const struct job *j); /* place_16 if it were the head */
-/* Of a job of the shape. */
-int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms);
-/* Start of its counted waiting time, its position within the shape. */
-int64_t job_since_ms(const struct job *j);
+bool demand_class_sums_hold(const struct demand_class *k); /* for model_check */
+struct shape *queue_next_in_class(const struct shape *s);  /* it must be queued */
 /* Recomputes the position of every shape from its account's current share. */
 void queue_order(struct model *m);
+struct demand_class *queue_first_of(
+    const struct team *t); /* in the queue, of a team with a quota */
+struct demand_class *queue_next_of(const struct demand_class *k);
+/* it has claims, or none any more */
+void queue_set_apart(struct model *m, struct shape *s, bool is_apart);
+bool queue_is_in_its_class(const struct model *m, const struct shape *s); /* for model_check */
+/* in the queue, of one that preempts */
+struct shape *queue_first_of_class(const struct qos_class *c);
+struct shape *queue_next_of_class(const struct shape *s);
 
 #endif

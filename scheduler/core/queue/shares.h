@@ -21,5 +21,10 @@ void account_charge(struct model *m, struct account *a, int64_t mcpu, struct sta
 void accounts_destroy_all(struct model *m);
 /* When the queue must be sorted; MONO_NONE: not before a change. */
 struct mono order_due(const struct model *m, struct stamp now, struct event *ret_event);
+/* Start of its counted waiting time, its position within the shape. */
+int64_t job_since_ms(const struct job *j);
+/* Of a job of the shape. */
+int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms);
+int64_t job_place_16(const struct model *m, const struct job *j); /* place_16 if it were the head */
 
 #endif

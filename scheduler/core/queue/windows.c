@@ -14,6 +14,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/dependencies.h"
+#include "scheduler/core/queue/eligible.h"
 #include "scheduler/core/queue/windows.h"
 
 #include "base/str.h"

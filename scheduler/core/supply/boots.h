@@ -21,6 +21,4 @@ int apply_boot_console(
 int apply_pool_retry(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 
-void instance_reclaimed(struct model *m, struct instance *i, struct stamp now); /* counts it once */
-
 #endif

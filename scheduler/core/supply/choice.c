@@ -18,6 +18,7 @@
  */
 #include "scheduler/core/planner.h"
 #include "scheduler/core/model/resources.h"
+#include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/racks.h"

@@ -20,6 +20,7 @@
  * as the middle.
  */
 #include "scheduler/core/model/resources.h"
+#include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changes that would let a waiting job start.
+ */
+#ifndef BELAY_SCHEDULER_CORE_FORECAST_REMEDIES_H
+#define BELAY_SCHEDULER_CORE_FORECAST_REMEDIES_H
+
+#include "scheduler/core/forecast/explain.h"
+
+#define REMEDIES_MAX 8
+
+/* Changes each of which alone lets the job start at once, or has a machine launched for it at once:
+ * as the planner's own code finds when it is asked for the job with that change. What costs the
+ * least comes first: the job's own wishes, then machines by price, then what only an administrator
+ * can change. Returns how many, at most max; 0 too when it starts now anyway. */
+size_t core_remedies(
+    const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events of nodes: what other events need of them.
+ */
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_APPLY_NODE_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_APPLY_NODE_H
+
+#include "scheduler/core/model/model.h"
+
+void node_gone(
+    struct model *m, struct node *n, struct stamp now, const char *text); /* and its attempts end */
+
+#endif
