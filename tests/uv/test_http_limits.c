@@ -420,6 +420,37 @@ static void one_who_waits_holds_no_body(void **state)
     rig_deinit(&r);
 }
 
+/* One user has many pipelines: the request of another waits for one request of each at a time. */
+static void who_pipelines_requests_delays_no_other(void **state)
+{
+    (void)state;
+    enum { PIPELINES = 20, REQUESTS = 60 };
+    struct rig r;
+    struct buf pipeline = {0};
+    int greedy[PIPELINES], other;
+    rig_init(&r);
+    r.stranger_bytes = 1000;
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000});
+    for (int i = 0; i < REQUESTS; i++)
+        buf_adds(
+            &pipeline, "GET /hello HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: greedy\r\n\r\n");
+    for (int i = 0; i < PIPELINES; i++) {
+        greedy[i] = connect_to(&r);
+        assert_int_equal(write(greedy[i], pipeline.data, pipeline.len), pipeline.len);
+    }
+    other = connect_to(&r);
+    static const char one[] =
+        "GET /hello HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: other\r\n\r\n";
+    assert_int_equal(write(other, one, sizeof(one) - 1), sizeof(one) - 1);
+    assert_int_equal(status_of(&r, other), 200);
+    assert_in_range(r.n_requests, 2, 5 * PIPELINES);
+    rig_run_until_count(&r, &r.n_requests, PIPELINES * REQUESTS + 1); /* all have their turn */
+    for (int i = 0; i < PIPELINES; i++)
+        close(greedy[i]);
+    buf_deinit(&pipeline);
+    rig_deinit(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +465,7 @@ int main(void)
         cmocka_unit_test(large_replies_of_a_user_are_limited_together),
         cmocka_unit_test(one_reply_may_exceed_the_limit_of_its_user_and_class),
         cmocka_unit_test(one_who_waits_holds_no_body),
+        cmocka_unit_test(who_pipelines_requests_delays_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

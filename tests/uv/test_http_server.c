@@ -364,37 +364,6 @@ static void pipelined_requests_are_answered_in_order(void **state)
     rig_deinit(&r);
 }
 
-/* One user has many pipelines: the request of another waits for one request of each at a time. */
-static void who_pipelines_requests_delays_no_other(void **state)
-{
-    (void)state;
-    enum { PIPELINES = 20, REQUESTS = 60 };
-    struct rig r;
-    struct buf pipeline = {0};
-    int greedy[PIPELINES], other;
-    rig_init(&r);
-    r.stranger_bytes = 1000;
-    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000});
-    for (int i = 0; i < REQUESTS; i++)
-        buf_adds(
-            &pipeline, "GET /hello HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: greedy\r\n\r\n");
-    for (int i = 0; i < PIPELINES; i++) {
-        greedy[i] = connect_to(&r);
-        assert_int_equal(write(greedy[i], pipeline.data, pipeline.len), pipeline.len);
-    }
-    other = connect_to(&r);
-    static const char one[] =
-        "GET /hello HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: other\r\n\r\n";
-    assert_int_equal(write(other, one, sizeof(one) - 1), sizeof(one) - 1);
-    assert_int_equal(status_of(&r, other), 200);
-    assert_in_range(r.n_requests, 2, 5 * PIPELINES);
-    rig_run_until_count(&r, &r.n_requests, PIPELINES * REQUESTS + 1); /* all have their turn */
-    for (int i = 0; i < PIPELINES; i++)
-        close(greedy[i]);
-    buf_deinit(&pipeline);
-    rig_deinit(&r);
-}
-
 /* Each is sent on a separate connection; the server must refuse it or close, and serve the next. */
 static void malformed_requests_are_refused(void **state)
 {
@@ -591,7 +560,6 @@ int main(void)
         cmocka_unit_test(a_handler_may_stop_its_server),
         cmocka_unit_test(a_client_that_leaves_its_wait_harms_nothing),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
-        cmocka_unit_test(who_pipelines_requests_delays_no_other),
         cmocka_unit_test(malformed_requests_are_refused),
         cmocka_unit_test(oversized_headers_are_refused),
         cmocka_unit_test(a_unix_socket_tells_who_calls),
