@@ -21,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(c.what != SUPERVISE_SIGNAL || (c.signal >= 1 && c.signal <= 64));
         assert(c.limit_ms >= 0 && c.limit_ms <= SUPERVISE_TIME_MAX_MS);
         assert(c.delay_ms >= 0 && c.delay_ms <= SUPERVISE_TIME_MAX_MS);
+        assert(c.bytes >= 0 && c.bytes <= SUPERVISE_TIME_MAX_MS);
         assert(c.grace_ms >= 0 && c.grace_ms <= SUPERVISE_TIME_MAX_MS);
     } else {
         check_error(rc, &e);

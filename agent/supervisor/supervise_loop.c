@@ -125,12 +125,14 @@ static void check_times(struct supervise_loop *v)
         log_error("a task could not be killed", log_err(&e));
 }
 
-static int poll_timeout(const struct supervise_loop *v)
+/* pump_ms: as output_pump_poll says. */
+static int poll_timeout(const struct supervise_loop *v, int pump_ms)
 {
     int64_t when_ready = v->is_ready ? min_i64(v->term_at, v->grace_at) : NEVER;
     int64_t at = min_i64(v->limit_at, min_i64(when_ready, v->kill_at));
     int64_t left = at == NEVER ? SLEEP_MAX_MS : at - now_ms();
     int64_t most = v->agent_fd < 0 && v->listener < 0 ? LISTEN_AGAIN_MS : SLEEP_MAX_MS;
+    most = pump_ms >= 0 && pump_ms < most ? pump_ms : most;
     return left < 0 ? 0 : left > most ? (int)most : (int)left;
 }
 
@@ -164,13 +166,16 @@ int supervise_loop_parse(
     } else if (str_starts(line, "limit ")) {
         c.what = SUPERVISE_LIMIT;
         rc = str_to_i64(line + strlen("limit "), 0, SUPERVISE_TIME_MAX_MS, "limit", &c.limit_ms, e);
+    } else if (str_starts(line, "shipped ")) {
+        c.what = SUPERVISE_SHIPPED;
+        rc = str_to_i64(line + strlen("shipped "), 0, SUPERVISE_TIME_MAX_MS, "bytes", &c.bytes, e);
     } else if (str_eq(line, "ready")) {
         c.what = SUPERVISE_READY;
     } else if (str_eq(line, "shell")) {
         c.what = SUPERVISE_SHELL;
     } else if (!str_eq(line, "kill")) {
         rc = err_set(e, ERR_INVALID,
-            "expected signal, terminate, limit, kill, shell or ready, found %s",
+            "expected signal, terminate, limit, kill, shell, shipped or ready, found %s",
             str_show(line, shown));
     }
     if (!rc)
@@ -235,6 +240,10 @@ static void obey(struct supervise_loop *v, struct supervise_loop_connection *fro
         return;
     } else if (c.what == SUPERVISE_SHELL) {
         take_shell(v, from);
+        return;
+    } else if (c.what == SUPERVISE_SHIPPED) {
+        if (v->pump)
+            output_pump_shipped(v->pump, c.bytes);
         return;
     } else if (c.what == SUPERVISE_SIGNAL) {
         snprintf(text, sizeof(text), "signalled %d\n", signal_handlers(v, (int)c.signal));
@@ -444,14 +453,22 @@ struct launch_report supervise_loop_run(struct supervise_loop *v)
     v->grace.script = v->child;
     for (;;) {
         be_found(v);
-        struct pollfd p[FIXED + SUPERVISE_CONNECTIONS] = {
+        struct pollfd p[FIXED + SUPERVISE_CONNECTIONS + OUTPUT_STREAMS] = {
             {.fd = v->child > 0 ? -1 : v->report, .events = POLLIN},
             {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN},
             {.fd = v->is_ready ? v->input_end : -1, .events = POLLIN}};
         for (size_t i = 0; i < SUPERVISE_CONNECTIONS; i++)
             p[FIXED + i] = (struct pollfd){.fd = v->connections[i].fd, .events = POLLIN};
-        if (poll(p, FIXED + SUPERVISE_CONNECTIONS, poll_timeout(v)) > 0)
+        int n = FIXED + SUPERVISE_CONNECTIONS, pump_ms = -1;
+        if (v->pump) {
+            pump_ms = output_pump_poll(v->pump, p + n);
+            n += OUTPUT_STREAMS;
+        }
+        int ready = poll(p, (nfds_t)n, poll_timeout(v, pump_ms));
+        if (ready > 0)
             turn(v, p);
+        if (v->pump && ready >= 0)
+            output_pump_turn(v->pump, p + FIXED + SUPERVISE_CONNECTIONS);
         if ((p[0].revents && is_reported(v, &report)) || (p[2].revents && has_ended(v, &report)))
             return report;
         check_times(v);

@@ -9,6 +9,7 @@
 
 #include "agent/task/grace.h"
 #include "agent/supervisor/launch.h"
+#include "agent/supervisor/output_pump.h"
 #include "agent/task/record.h"
 #include "agent/supervisor/shells.h"
 #include "base/uv/proc.h"
@@ -24,11 +25,13 @@ struct supervise_loop_command {
         SUPERVISE_KILL,
         SUPERVISE_READY,
         SUPERVISE_LIMIT,
+        SUPERVISE_SHIPPED,
         SUPERVISE_SHELL
     } what;
     int64_t signal;             /* SIGNAL: 1 .. 64 */
     int64_t delay_ms, grace_ms; /* TERMINATE: 0 .. SUPERVISE_TIME_MAX_MS */
     int64_t limit_ms;           /* LIMIT: likewise */
+    int64_t bytes;              /* SHIPPED: 0 .. SUPERVISE_TIME_MAX_MS */
 };
 
 /* Pure: parses one line of ctl.sock, without its newline. ERR_INVALID: not a command. (A task of
@@ -59,6 +62,7 @@ struct supervise_loop {
     bool in_image;      /* the script runs in a container, whose runtime gets no signals */
     struct grace grace; /* set except for `script` */
     struct shells shells;
+    struct output_pump *pump; /* of the task's output; NULL = none */
     /* the task's input, held open until a byte arrives in input_end (env.h); -1 = none */
     int input, input_end;
     /* out: why it was stopped (EXIT_BY_ITSELF if it was not), and the text for it */

@@ -535,13 +535,19 @@ static void separate(struct supervisor *s)
             log_i("job", s->task->job), log_err(&e));
 }
 
-static int start_program(struct supervisor *s, struct err *e)
+/* The program's ends of its output, so that it ends with the program. */
+static void close_ends(const struct supervisor *s, int output, int error)
 {
-    int output, error;
-    separate(s);
-    int rc = supervisor_open_files(s, &output, &error, e);
-    if (rc)
-        return rc;
+    if (s->pump.n == 0)
+        return; /* it writes to the files themselves */
+    close(output);
+    if (error != output)
+        close(error);
+}
+
+static int start_with(struct supervisor *s, int output, int error, struct err *e)
+{
+    int rc;
     s->started_at = clock_wall(&clock_system).ms;
     if (runs_alone(s)) {
         rc = note_start(s, e);
@@ -554,6 +560,18 @@ static int start_program(struct supervisor *s, struct err *e)
     if (!rc && write(s->launched.gate, "g", 1) != 1)
         rc = err_errno(e, errno, "opening the gate for the program");
     close(s->launched.gate);
+    return rc;
+}
+
+static int start_program(struct supervisor *s, struct err *e)
+{
+    int output, error;
+    separate(s);
+    int rc = supervisor_open_files(s, &output, &error, e);
+    if (rc)
+        return rc;
+    rc = start_with(s, output, error, e);
+    close_ends(s, output, error);
     return rc;
 }
 
@@ -603,6 +621,7 @@ static int clean_up(struct supervisor *s, struct err *e)
 static int give_up_for_room(struct supervisor *s, const struct err *why, struct err *e)
 {
     kill_rest(s, KILL_WAIT_MS);
+    output_pump_finish(&s->pump);
     output_writer_finish(&s->writer);
     if (ftruncate(s->pid_file, 0) < 0)
         log_warn("a task that did not start will count as started", log_s("dir", s->dir));
@@ -619,6 +638,7 @@ static bool is_asked_by_signal(const struct wire_desired_attempt *t)
 static void run_loop(struct supervisor *s)
 {
     s->loop.group = s->group;
+    s->loop.pump = &s->pump;
     s->loop.report = s->launched.report;
     s->loop.child = s->launched.script;
     s->loop.in_image = s->task->image != NULL;
@@ -679,6 +699,7 @@ static int run(struct supervisor *s, struct err *e)
         STR_SHORTEN(s->exit.text, e->text);
     }
     kill_rest(s, *s->state.gpus ? GPU_KILL_WAIT_MS : KILL_WAIT_MS);
+    output_pump_finish(&s->pump);
     output_writer_finish(&s->writer);
     if (s->group)
         note_usage(s);

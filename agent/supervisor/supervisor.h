@@ -31,6 +31,8 @@
  *     kill                     SIGKILL to all of it
  *     shell                    with a descriptor: a command for the task (shells.h). No
  *                              answer
+ *     shipped N                belayd has N bytes of output.log on its disk: they may be released
+ *                              (output_pump.h). No answer
  *     limit MS                 its time limit from its start on, in place of that of spec.json; 0 =
  *                              none. The signal before the limit moves with it
  */
@@ -38,6 +40,7 @@
 #define BELAY_AGENT_SUPERVISOR_SUPERVISOR_H
 
 #include "agent/supervisor/limits.h"
+#include "agent/supervisor/output_shares.h"
 #include "agent/tools.h"
 #include "base/uv/proc.h"
 
@@ -51,6 +54,7 @@ struct supervisor_room {
     struct tools tools;
     struct limits limits;
     struct limits_warned *warned; /* shared with all supervisors */
+    struct output_shares *shares; /* likewise; may be NULL */
 };
 
 /* Runs until it has neither a task nor an agent. Returns the process's exit code. */

@@ -125,6 +125,8 @@ static bool on_answer(struct supervisor_client *k)
         k->signalled(k->ctx, count);
     else if (str_eq(k->line, "ready"))
         k->ready(k->ctx);
+    else if (k->is_up && str_eq(k->line, "unknown"))
+        k->is_old = true;
     else if (k->is_own && !k->is_up && str_eq(k->line, "ok"))
         is_up_now(k);
     else if (!k->is_up)
@@ -285,6 +287,14 @@ void supervisor_client_limit(struct supervisor_client *k, int64_t ms)
     char text[32];
     snprintf(text, sizeof(text), "limit %lld\n", (long long)ms);
     command(k, text);
+}
+
+void supervisor_client_shipped(struct supervisor_client *k, int64_t bytes)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "shipped %lld\n", (long long)bytes);
+    if (k->is_up && !k->is_old)
+        command(k, text);
 }
 
 void supervisor_client_kill(struct supervisor_client *k)

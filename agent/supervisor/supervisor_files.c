@@ -89,7 +89,26 @@ static int open_stdin(struct supervisor *s, struct err *e)
     return 0;
 }
 
-int supervisor_open_files(struct supervisor *s, int *ret_out, int *ret_error, struct err *e)
+/* CRIU looks for output.log by its path: such a program writes to it itself. */
+static int open_pump(struct supervisor *s, int *out, int *error, struct err *e)
+{
+    const int files[OUTPUT_STREAMS] = {*out, *error};
+    int ends[OUTPUT_STREAMS];
+    bool is_direct = s->task->method == WIRE_METHOD_CRIU;
+    size_t n = is_direct ? 0 : *out == *error ? 1 : 2;
+    s->pump.shares = s->room->shares;
+    s->pump.writer = &s->writer;
+    s->pump.user = s->user.uid;
+    s->pump.hold_ms = OUTPUT_HOLD_MS;
+    int rc = output_pump_open(&s->pump, files, n, s->user.uid, s->user.gid, ends, e);
+    if (rc || is_direct)
+        return rc;
+    *out = ends[0];
+    *error = ends[n - 1];
+    return 0;
+}
+
+static int open_files(struct supervisor *s, int *ret_out, int *ret_error, struct err *e)
 {
     int rc = expand(s, s->task->output, &s->output, e), output = open_log("output.log", e);
     rc = rc ? rc : expand(s, s->task->error, &s->error, e);
@@ -98,7 +117,7 @@ int supervisor_open_files(struct supervisor *s, int *ret_out, int *ret_error, st
         rc = open_stdin(s, e);
     if (rc || output < 0)
         return rc ? rc : output;
-    *ret_out = *ret_error = output;
+    *ret_out = *ret_error = s->pump.log = output;
     s->writer.user = &s->user;
     s->writer.cwd = supervisor_work_dir(s);
     s->writer.copies[0] = s->writer.copies[1] = (struct output_writer_copy){.from = -1, .also = -1};
@@ -112,4 +131,10 @@ int supervisor_open_files(struct supervisor *s, int *ret_out, int *ret_error, st
         rc = from < 0 ? from : 0;
     }
     return rc || s->writer.copies[0].from < 0 ? rc : output_writer_start(&s->writer, e);
+}
+
+int supervisor_open_files(struct supervisor *s, int *ret_out, int *ret_error, struct err *e)
+{
+    int rc = open_files(s, ret_out, ret_error, e);
+    return rc ? rc : open_pump(s, ret_out, ret_error, e);
 }

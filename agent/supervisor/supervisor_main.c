@@ -107,6 +107,7 @@ static void warm_up(struct supervisor_room *ret_room)
     tools_find(&ret_room->tools);
     ret_room->home = proc_home_find();
     ret_room->warned = limits_warned_create();
+    ret_room->shares = output_shares_create();
 }
 
 /* Runs until the agent ends. */

@@ -11,6 +11,7 @@
 
 #include "agent/supervisor/image.h"
 #include "agent/supervisor/launch.h"
+#include "agent/supervisor/output_pump.h"
 #include "agent/supervisor/namespaces.h"
 #include "agent/supervisor/supervise_loop.h"
 #include "agent/supervisor/supervisor.h"
@@ -37,6 +38,7 @@ struct supervisor {
     bool is_whole;
     int pid_file;
     struct output_writer writer;
+    struct output_pump pump;
     char *output, *error, *input; /* the user's files; NULL if none */
     char *workdir;                /* the directory sent with the job; NULL if none */
     char **env;                   /* the program's environment */
@@ -50,8 +52,8 @@ const char *supervisor_work_dir(const struct supervisor *s);
 bool supervisor_holds(
     const struct supervisor *s); /* it has no script and only holds the allocation for steps */
 
-/* supervisor_files.c: opens the program's output and error; fills in s the names of its files and
- * the output writer. The descriptors stay open until this process ends. */
+/* supervisor_files.c: opens the program's output and error; fills in s the names of its files, the
+ * output writer and the pump. Close the two, which may be the same, when it has been started. */
 int supervisor_open_files(struct supervisor *s, int *ret_out, int *ret_error, struct err *e);
 
 #endif

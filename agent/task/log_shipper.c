@@ -6,9 +6,11 @@
  */
 #include "agent/task/log_shipper.h"
 
+#include "agent/disk.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/minmax.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +24,11 @@
 #define LOOK_MS 1000 /* precision of log_shipper_output_bytes */
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400
-#define RETRY_CAP_MS 10000      /* a user may be following the output */
+#define RETRY_CAP_MS 10000 /* a user may be following the output */
+/* Of output that could be released: asks after a part of what is free, within these limits. */
+#define ASK_SHARE 32
+#define ASK_MIN (256 << 10)
+#define ASK_MAX (64 << 20)
 #define FINISH_FAILURES_MAX 100 /* some twelve minutes */
 
 static void pump(struct log_shipper *s);
@@ -52,12 +58,18 @@ int64_t log_shipper_output_bytes(struct log_shipper *s)
     return is_old ? look(s) : s->size;
 }
 
+int64_t log_shipper_durable(const struct log_shipper *s)
+{
+    return s->refused || s->offset > s->size ? INT64_MAX : s->durable;
+}
+
 bool log_shipper_is_complete(struct log_shipper *s)
 {
     return s->refused || (s->known && look(s) <= s->offset);
 }
 
-static int parse_size(const struct http_reply *reply, int64_t *ret_size, struct err *e)
+static int parse_size(
+    const struct http_reply *reply, int64_t *ret_size, bool *ret_durable, struct err *e)
 {
     json_t *v = NULL;
     struct json_reader r;
@@ -66,6 +78,7 @@ static int parse_size(const struct http_reply *reply, int64_t *ret_size, struct 
         return rc;
     json_reader_init(&r, v, "output", e);
     int64_t size = json_req_i64(&r, "size", 0, INT64_MAX);
+    *ret_durable = json_opt_bool(&r, "durable", false);
     rc = json_reader_finish_lenient(&r);
     if (!rc)
         *ret_size = size;
@@ -92,13 +105,14 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     struct log_shipper *s = ctx;
     struct err e;
     int64_t size, hole = s->hole;
+    bool durable;
     s->call = NULL;
     s->hole = 0;
     if (!s->started)
         return;
     int rc = peer_check(failed, reply, &e);
     if (!rc)
-        rc = parse_size(reply, &size, &e);
+        rc = parse_size(reply, &size, &durable, &e);
     if (rc) {
         on_failure(s, &e);
         return;
@@ -106,9 +120,21 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     s->no_holes = s->no_holes || (hole > 0 && size <= s->offset);
     s->known = true;
     s->offset = size;
+    if (durable)
+        s->durable = size;
     s->failures = 0;
     pump(s);
     s->moved(s->ctx);
+}
+
+/* Waiting for belayd's disk costs time: only where it is of use here. */
+static bool wants_durable(const struct log_shipper *s)
+{
+    struct disk_room d;
+    int64_t most = ASK_MAX;
+    if (disk_read(s->path, &d))
+        most = min_i64(most, d.free_bytes / ASK_SHARE);
+    return s->offset - s->durable >= (most > ASK_MIN ? most : ASK_MIN);
 }
 
 static void post(struct log_shipper *s, const void *p, size_t n)
@@ -117,7 +143,9 @@ static void post(struct log_shipper *s, const void *p, size_t n)
     int k = snprintf(path, sizeof(path), "/agent/v1/output/%lld/%lld?offset=%lld",
         (long long)s->job, (long long)s->attempt, (long long)s->offset);
     if (s->hole > 0)
-        snprintf(path + k, sizeof(path) - (size_t)k, "&hole=%lld", (long long)s->hole);
+        k += snprintf(path + k, sizeof(path) - (size_t)k, "&hole=%lld", (long long)s->hole);
+    if (wants_durable(s))
+        snprintf(path + k, sizeof(path) - (size_t)k, "&durable=1");
     s->call = peer_post(s->peer, path, p, n, CALL_MS, on_reply, s);
 }
 

@@ -28,6 +28,7 @@ struct log_shipper {
     struct timer retry;
     struct http_call *call;
     int64_t offset;          /* bytes that belayd has */
+    int64_t durable;         /* of these, bytes known to be on its disk */
     int64_t hole;            /* hole in belayd's copy that is being reported; 0 = none */
     bool known;              /* offset is known */
     bool no_holes;           /* an older belayd, which accepts no holes */
@@ -62,6 +63,10 @@ void log_shipper_settle(struct log_shipper *s);
  * agent), the last max bytes. The caller frees it. NULL if there is nothing, it cannot be read, or
  * belayd does not want it. */
 char *log_shipper_rest(struct log_shipper *s, size_t max, int64_t *ret_offset, size_t *ret_n);
+
+/* Bytes of the output that belayd has on its disk, as far as is known. It is asked where what is
+ * not known to be there begins to fill this node's disk. INT64_MAX: it wants none of it. */
+int64_t log_shipper_durable(const struct log_shipper *s);
 
 /* Bytes of output so far; at most a second old. */
 int64_t log_shipper_output_bytes(struct log_shipper *s);

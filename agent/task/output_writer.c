@@ -253,6 +253,12 @@ static bool wait_for(struct output_writer *s)
     return true;
 }
 
+int64_t output_writer_copied(const struct output_writer *s, int i)
+{
+    const volatile off_t *at = s->progress ? &s->progress->at[i] : NULL;
+    return at && s->copies[i].from >= 0 ? (int64_t)*at : INT64_MAX;
+}
+
 void output_writer_finish(struct output_writer *s)
 {
     struct err e;

@@ -8,6 +8,9 @@
  *     program --> stdout.log --> FILE       and output.log           two: the shipped file has both
  *             --> stderr.log --> ERROR      and output.log
  *
+ * What the program prints reaches the first file through output_pump.h, which also gives back the
+ * space of what is copied and shipped.
+ *
  * A full disk or a failed write ends only the copy to that file.
  */
 #ifndef BELAY_AGENT_TASK_OUTPUT_WRITER_H
@@ -51,6 +54,9 @@ int output_writer_open_files(const struct output_writer *s, bool again,
 /* Starts the process and returns when the user's files are open. ERR_CONFIG: a file cannot be
  * opened; the text says why. Blocks up to 30 s. */
 int output_writer_start(struct output_writer *s, struct err *e);
+
+/* How much of copy i's source is copied; INT64_MAX if there is no such copy. */
+int64_t output_writer_copied(const struct output_writer *s, int i);
 
 /* Call when the program has ended. Blocks until everything is copied, at most 10 s. No-op when
  * zeroed. If the process was killed with the rest of the task, a new one copies the rest. */

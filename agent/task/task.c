@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -26,6 +27,8 @@
 #define REMOVE_RETRY_MS 30000 /* retry when a directory cannot be removed */
 #define BUSY_RETRY_MS 100     /* retry while work that cannot be cancelled is under way */
 #define IDLE_RETRY_MS 20
+#define RELEASE_STEP 65536
+#define RELEASE_MAX (1LL << 50)
 #define TELL_WAIT_MS 2000 /* for the next piece of output to reach belayd */
 
 static const char *const phase_names[] = {
@@ -148,9 +151,20 @@ void task_tell_end(struct task *t)
         timer_start(t->room->timers, &t->output.tell, tell_wait_ms(t));
 }
 
+/* It may be released on this node's disk. */
+static void tell_durable(struct task *t)
+{
+    int64_t bytes = min_i64(log_shipper_durable(&t->output.shipper), RELEASE_MAX);
+    if (!t->supervision.is_up || bytes - t->output.released < RELEASE_STEP)
+        return;
+    t->output.released = bytes;
+    supervisor_client_shipped(&t->supervision.client, bytes);
+}
+
 void task_shipped(void *ctx)
 {
     struct task *t = ctx;
+    tell_durable(t);
     if (t->phase == WIRE_ENDED && !t->output.end_told && !task_is_leaving(t))
         task_tell_end(t);
 }

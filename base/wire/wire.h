@@ -12,7 +12,8 @@
  *   POST /agent/v1/sync      struct wire_status -> struct wire_desired
  *   POST /agent/v1/renew     struct wire_renew -> struct wire_joined
  *   POST /agent/v1/output/JOB/ATTEMPT?offset=N
- *       raw bytes -> {"size":M}
+ *       raw bytes -> {"size":M}; with &durable=1 {"size":M,"durable":true}, when the M bytes are on
+ *       belayd's disk, so that the agent may drop them (an older belayd leaves "durable" out)
  *   POST /agent/v1/workdir/JOB/ATTEMPT
  *       "" -> the list of files in the working directory that was sent with the job
  *   POST /agent/v1/workdir/JOB/ATTEMPT/pieces

@@ -404,11 +404,16 @@ static int find_attempt(void *ctx, const struct attempt_row *a)
 struct parked_output {
     struct later *later;
     int64_t size;
+    bool asked;
 };
 
-static void reply_size(struct http_exchange *x, int64_t size)
+/* asked: the agent wants to know that all of it is on disk, and it is. */
+static void reply_size(struct http_exchange *x, int64_t size, bool asked)
 {
-    api_reply_json(x, 200, json_pack("{s:I}", "size", (json_int_t)size));
+    json_t *v = json_pack("{s:I}", "size", (json_int_t)size);
+    if (asked)
+        json_object_set_new(v, "durable", json_true());
+    api_reply_json(x, 200, v);
 }
 
 static void on_output_synced(void *ctx, const struct err *e)
@@ -418,21 +423,22 @@ static void on_output_synced(void *ctx, const struct err *e)
     if (x && e)
         http_reply_err(x, e); /* the agent still has it, and retries */
     else if (x)
-        reply_size(x, p->size);
+        reply_size(x, p->size, p->asked);
     free(p);
 }
 
-/* Replies how much output belayd has. After the attempt's end the agent may drop that much. */
-static void tell_size(struct request *q, int32_t rank, bool ends, int64_t size)
+/* Replies how much output belayd has. After the attempt's end, or where the agent asks, it may drop
+ * that much. */
+static void tell_size(struct request *q, int32_t rank, bool ends, bool asked, int64_t size)
 {
     struct logs *logs = q->api->o.logs;
-    if (!ends || logs_is_synced(logs, q->id, q->id2, rank)) {
-        reply_size(q->x, size);
+    if ((!ends && !asked) || logs_is_synced(logs, q->id, q->id2, rank)) {
+        reply_size(q->x, size, asked);
         return;
     }
     struct parked_output *p = mem_alloc(sizeof(*p));
     *p = (struct parked_output){
-        .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS), .size = size};
+        .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS), .size = size, .asked = asked};
     syncer_wait(logs->syncer, on_output_synced, p);
 }
 
@@ -458,9 +464,10 @@ static int find_output(struct request *q, struct attempt_row *ret_row, struct er
 void api_agent_output(struct request *q)
 {
     struct attempt_row row = {0};
-    int64_t offset, hole, size = 0;
+    int64_t offset, hole, durable, size = 0;
     struct err e;
     if (!api_query_i64(q, "offset", 0, LOGS_OFFSET_MAX, 0, &offset) ||
+        !api_query_i64(q, "durable", 0, 1, 0, &durable) ||
         !api_query_i64(q, "hole", 0, LOGS_OFFSET_MAX, 0, &hole))
         return;
     int rc = find_output(q, &row, &e);
@@ -477,6 +484,6 @@ void api_agent_output(struct request *q)
         http_reply_err(q->x, &e);
         return;
     }
-    tell_size(q, row.rank, ends, size);
+    tell_size(q, row.rank, ends, durable, size);
     api_output_grew(q->api, q->id);
 }

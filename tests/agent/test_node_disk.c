@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -184,6 +185,93 @@ static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
     make_room(w);
 }
 
+/* ---- output ---- */
+
+static void assert_room(struct world *w)
+{
+    struct statvfs v;
+    char *node = in_node(w, "");
+    assert_int_equal(statvfs(node, &v), 0);
+    if (v.f_bavail * v.f_frsize < 2 << 20)
+        fail_msg("%lu KiB are free", v.f_bavail * v.f_frsize >> 10);
+    assert_false(is_full(w, 0));
+    free(node);
+}
+
+static bool has_more(struct world *w, int64_t job)
+{
+    return world_find(w, job)->output.len > 20 << 20;
+}
+
+/* Twice as much as fits on the disk: it waits for belayd, which gets all of it. */
+static void what_belayd_has_makes_room_for_what_a_job_prints(void **state)
+{
+    struct world *w = create(state);
+    world_want(w, 1, 1, "#!/bin/sh\nseq -f %015.0f 0 2097151\n");
+    world_start_agent(w);
+    world_until(w, has_more, 1, "more than fits has arrived");
+    assert_room(w);
+    world_until(w, has_ended, 1, "it has ended");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    const char *out = world_output(w, 1);
+    assert_int_equal(strlen(out), 32 << 20);
+    for (int i = 0; i < 2097152; i++)
+        if (atoi(out + 16 * i) != i)
+            fail_msg("line %d is %.16s", i, out + 16 * i);
+}
+
+static bool is_cut(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return world_log_has(w, "a task's output is cut");
+}
+
+/* Without its output. */
+static bool is_told_as_ended(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->phase == WIRE_ENDED;
+}
+
+static bool is_all_there(struct world *w, int64_t job)
+{
+    char *path = world_task_path(w, job, 1, "output.log"), *text = world_read(path);
+    bool is = text && str_eq(text, "mine\n");
+    free(text);
+    free(path);
+    return is;
+}
+
+/* While belayd takes none of it. The other job may be the same user's. */
+static void a_flood_takes_neither_the_agents_room_nor_that_of_others(void **state)
+{
+    struct world *w = create(state);
+    w->deaf_to_output = true;
+    world_want(w, 1, 1,
+        "#!/bin/sh\nyes aaaa & while [ ! -e \"$BELAY_CONTROL_DIR/go\" ]; do sleep 0.02; done\n"
+        "kill $!; wait; echo; echo over\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the flood has begun");
+    for (int job = 2; job <= 4; job++) {
+        world_want(w, job, 1, "#!/bin/sh\necho mine\n");
+        world_go(w);
+        world_until(w, is_told_as_ended, job, "another job has ended");
+        assert_int_equal(world_told(w, job)->end, WIRE_END_SUCCEEDED);
+        assert_true(is_all_there(w, job));
+        assert_room(w);
+    }
+    world_until(w, is_cut, 1, "the flood is cut");
+    assert_room(w);
+    w->deaf_to_output = false;
+    char *path = world_task_path(w, 1, 1, "control/go");
+    world_write(path, "");
+    free(path);
+    world_until(w, has_ended, 1, "it goes on, and ends");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    const char *out = world_output(w, 1), *note = strstr(out, "---- belay: output is missing");
+    assert_true(note && strstr(note, " bytes of output are missing here ----\n"));
+}
+
 static bool may_mount(void)
 {
     return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
@@ -196,6 +284,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(a_start_without_room_is_no_loss_of_the_node, teardown),
         cmocka_unit_test_teardown(
             a_node_says_when_its_disk_is_full_and_when_it_has_room_again, teardown),
+        cmocka_unit_test_teardown(what_belayd_has_makes_room_for_what_a_job_prints, teardown),
+        cmocka_unit_test_teardown(
+            a_flood_takes_neither_the_agents_room_nor_that_of_others, teardown),
         cmocka_unit_test_teardown(a_start_that_found_no_room_is_reported_as_a_full_disk, teardown),
     };
     can_mount = may_mount();

@@ -25,6 +25,9 @@ static void the_agents_commands_are_read(void **state)
     assert_int_equal(supervise_loop_parse("limit 7200000", &c, &e), 0);
     assert_int_equal(c.what, SUPERVISE_LIMIT);
     assert_int_equal(c.limit_ms, 7200000);
+    assert_int_equal(supervise_loop_parse("shipped 1125899906842624", &c, &e), 0);
+    assert_int_equal(c.what, SUPERVISE_SHIPPED);
+    assert_int_equal(c.bytes, 1LL << 50);
     assert_int_equal(supervise_loop_parse("shell", &c, &e), 0);
     assert_int_equal(c.what, SUPERVISE_SHELL);
     assert_int_equal(supervise_loop_parse("kill", &c, &e), 0);
@@ -41,7 +44,7 @@ static void what_is_malformed_or_out_of_range_is_refused(void **state)
         "terminate  1 2", "terminate 1 2 3", "terminate -1 0", "terminate 0 9223372036854775807",
         "terminate 9223372036854775807 0", "terminate 99999999999999999999999999 0", "limit",
         "limit ", "limit -1", "limit 1 2", "limit 9223372036854775807", "shell ", "shells",
-        "reboot"};
+        "shipped", "shipped -1", "shipped 9223372036854775807", "reboot"};
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct supervise_loop_command c;

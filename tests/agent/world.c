@@ -164,7 +164,7 @@ static void on_output(struct world *w, struct http_exchange *x, const struct htt
 {
     long long job, attempt;
     int64_t offset = 0;
-    char text[64];
+    char text[96];
     struct want *want = NULL;
     if (sscanf(r->path, "/agent/v1/output/%lld/%lld", &job, &attempt) == 2)
         want = world_find(w, job);
@@ -175,8 +175,9 @@ static void on_output(struct world *w, struct http_exchange *x, const struct htt
         size_t have = want->output.len - (size_t)offset;
         buf_add(&want->output, (const char *)r->body + have, r->body_len - have);
     }
-    snprintf(text, sizeof(text), "{\"size\":%zu}",
-        want ? want->output.len : (size_t)(offset + (int64_t)r->body_len));
+    snprintf(text, sizeof(text), "{\"size\":%zu,\"durable\":%s}",
+        want ? want->output.len : (size_t)(offset + (int64_t)r->body_len),
+        str_eq(http_request_query(x, "durable"), "1") ? "true" : "false");
     http_reply_text(x, 200, "application/json", text);
 }
 

@@ -386,6 +386,9 @@ class Agents(unittest.TestCase):
         self.assertEqual(put(0, b"one\n")[1], {"size": 4})
         self.assertEqual(put(9, b"gap\n")[1], {"size": 4})
         self.assertEqual(put(4, b"two\n")[1], {"size": 8})
+        # An agent that wants to drop it waits until it is on disk.
+        self.assertEqual(put("8&durable=1", b"")[1], {"size": 8, "durable": True})
+        self.assertEqual(put("8&durable=2", b"")[0], 400)
         for offset in ("-1", "x", "", str(1 << 51), str((1 << 63) - 1)):
             with self.subTest(offset):
                 self.check(put(offset, b"x"), 400, "invalid", "offset")

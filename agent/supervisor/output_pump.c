@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The disk is looked at once for a grant of some bytes, not for each piece. Grants are small where
+ * room is scarce, and expire, so that what all supervisors may write at once stays within it.
+ */
+#include "agent/supervisor/output_pump.h"
+
+#include "agent/disk.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/minmax.h"
+#include "base/time.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GRANT_MIN 4096
+#define GRANT_MAX (1 << 20)
+#define GRANT_SHARE 8
+#define GRANT_MS 1000
+#define PIECES_A_TURN 16
+#define TURN_MS 4  /* pause after a turn of so many pieces, which makes some 250 MB a second, ... */
+#define SMALL 4096 /* ... or after a piece smaller than that */
+#define HELD_LOOK_MS 50    /* for room again, while it is held */
+#define CUT_LOOK_MS 1000   /* likewise while it is cut */
+#define RELEASE_SHARE 4    /* releases when it has so much of the spare room, ... */
+#define RELEASE_MIN 65536  /* ... in steps of */
+#define SHARE_LEAST 65536  /* a task with less does not count among its user's */
+#define REST_MAX (4 << 20) /* of a pipe whose processes could not be killed */
+#define CUT_NOTE                                                                                   \
+    "\n---- belay: output is missing from here on: this node's disk has no room for it. The job "  \
+    "goes on ----\n"
+
+static int64_t now_ms(void)
+{
+    return clock_mono(&clock_system).ms;
+}
+
+int64_t output_room(int64_t spare, int64_t own, int64_t others)
+{
+    int64_t of_user = spare - own - others, of_task = spare / OUTPUT_OWN_SHARE - own;
+    int64_t room = of_user > of_task ? of_user : of_task;
+    if (spare <= 0 || room <= 0)
+        return 0;
+    room = min_i64(room / GRANT_SHARE, GRANT_MAX);
+    return min_i64(room > GRANT_MIN ? room : GRANT_MIN, spare);
+}
+
+/* ---- the disk ---- */
+
+static int64_t blocks_of(int fd, int64_t *ret_size)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        st = (struct stat){0};
+    *ret_size = (int64_t)st.st_size;
+    return (int64_t)st.st_blocks * 512;
+}
+
+/* With what the output writer still has to copy to output.log. */
+static int64_t own_bytes(const struct output_pump *p)
+{
+    int64_t size, sum = blocks_of(p->log, &size);
+    for (size_t i = 0; i < p->n; i++) {
+        int64_t copied = output_writer_copied(p->writer, (int)i);
+        if (p->streams[i].to == p->log)
+            continue;
+        sum += blocks_of(p->streams[i].to, &size);
+        sum += copied < size ? size - copied : 0;
+    }
+    return sum;
+}
+
+static void release(int fd, int64_t *released, int64_t to)
+{
+    to -= to % RELEASE_MIN;
+    if (to - *released < RELEASE_MIN)
+        return;
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, *released, to - *released) == 0)
+        *released = to;
+}
+
+/* What is copied from there is not released before it is. */
+static void release_all(struct output_pump *p)
+{
+    int64_t size, shipped = p->shipped;
+    bool is_split = p->n > 0 && p->streams[0].to != p->log;
+    blocks_of(p->log, &size);
+    shipped = min_i64(shipped, size);
+    if (!is_split)
+        shipped = min_i64(shipped, output_writer_copied(p->writer, 0));
+    release(p->log, &p->log_released, shipped);
+    for (size_t i = 0; is_split && i < p->n; i++) {
+        struct output_stream *s = &p->streams[i];
+        blocks_of(s->to, &size);
+        release(s->to, &s->released, min_i64(size, output_writer_copied(p->writer, (int)i)));
+    }
+}
+
+/* is_last: of the rest after the program's end, some of the reserve may be taken. */
+static int64_t find_room(struct output_pump *p, bool is_last)
+{
+    struct disk_room d;
+    if (!disk_read_fd(p->log, &d))
+        return GRANT_MIN;
+    int64_t spare = d.free_bytes - disk_reserve(d.total_bytes) / (is_last ? 2 : 1);
+    int64_t own = own_bytes(p);
+    if (own >= (spare > 0 ? spare / RELEASE_SHARE : 0)) {
+        release_all(p);
+        own = own_bytes(p);
+        if (!disk_read_fd(p->log, &d))
+            return GRANT_MIN;
+        spare = d.free_bytes - disk_reserve(d.total_bytes) / (is_last ? 2 : 1);
+    }
+    output_shares_set(p->shares, p->user, own >= SHARE_LEAST ? own : 0);
+    return output_room(spare, own, output_shares_others(p->shares, p->user));
+}
+
+static int64_t granted(struct output_pump *p, bool is_last)
+{
+    if (p->grant > 0 && now_ms() < p->grant_until)
+        return p->grant;
+    p->grant = find_room(p, is_last);
+    p->grant_until = now_ms() + GRANT_MS;
+    return p->grant;
+}
+
+/* ---- a stream ---- */
+
+/* Bytes written; 0: the disk is full all the same. */
+static size_t write_some(struct output_pump *p, struct output_stream *s, size_t n)
+{
+    ssize_t done = write(s->to, s->piece + s->at, n);
+    if (done < 0 && errno == EINTR)
+        done = 0;
+    if (done < 0 && errno != ENOSPC && errno != EDQUOT) { /* nothing could mend it */
+        log_error("a task's output cannot be written", log_i("errno", errno));
+        s->lost += (int64_t)n;
+        s->at += n;
+        return n;
+    }
+    if (done <= 0) {
+        p->grant = 0;
+        p->grant_until = now_ms() + HELD_LOOK_MS;
+        return 0;
+    }
+    p->grant -= done;
+    s->at += (size_t)done;
+    return (size_t)done;
+}
+
+/* Notes are short, and may take of the reserve. */
+static void note(const struct output_stream *s, const char *text, int n)
+{
+    if (write(s->to, text, (size_t)n) != n)
+        log_debug("a note on missing output could not be written");
+}
+
+static void cut(struct output_pump *p)
+{
+    p->is_cut = true;
+    log_warn("a task's output is cut: this node's disk has no room for it");
+    for (size_t i = 0; i < p->n; i++)
+        p->streams[i].lost = 0;
+}
+
+static void end_cut(struct output_pump *p)
+{
+    char text[128];
+    p->is_cut = false;
+    for (size_t i = 0; i < p->n; i++) {
+        struct output_stream *s = &p->streams[i];
+        int n = snprintf(text, sizeof(text),
+            "---- belay: %lld bytes of output are missing here ----\n", (long long)s->lost);
+        if (s->lost > 0)
+            note(s, text, n);
+        s->lost = 0;
+    }
+}
+
+static void drop_piece(struct output_stream *s)
+{
+    if (s->at < s->n && s->lost == 0)
+        note(s, CUT_NOTE, (int)sizeof(CUT_NOTE) - 1);
+    s->lost += (int64_t)(s->n - s->at);
+    s->at = s->n;
+}
+
+/* False if it has to wait for room. */
+static bool put(struct output_pump *p, struct output_stream *s, bool is_last)
+{
+    while (s->at < s->n && !p->is_cut) {
+        int64_t room = granted(p, is_last);
+        size_t n = s->n - s->at < (size_t)room ? s->n - s->at : (size_t)room;
+        if (n == 0 || write_some(p, s, n) == 0)
+            return false;
+        p->held_since = 0;
+    }
+    if (p->is_cut)
+        drop_piece(s);
+    return true;
+}
+
+/* False: there is nothing more to read for now. */
+static bool fetch(struct output_stream *s)
+{
+    if (!s->piece)
+        s->piece = mem_alloc(OUTPUT_PIECE);
+    ssize_t n = read(s->from, s->piece, OUTPUT_PIECE);
+    s->at = 0;
+    s->n = n > 0 ? (size_t)n : 0;
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        close(s->from);
+        s->from = -1;
+    }
+    return n > 0;
+}
+
+static void hold(struct output_pump *p)
+{
+    if (p->held_since == 0)
+        p->held_since = now_ms();
+    p->look_at = now_ms() + HELD_LOOK_MS;
+    if (now_ms() - p->held_since < p->hold_ms)
+        return;
+    cut(p);
+    p->held_since = 0;
+    p->grant_until = now_ms() + CUT_LOOK_MS;
+}
+
+/* While it is cut, and room was looked for a while ago. */
+static void look_for_room(struct output_pump *p)
+{
+    if (!p->is_cut || now_ms() < p->grant_until)
+        return;
+    p->grant = find_room(p, false);
+    p->grant_until = now_ms() + CUT_LOOK_MS;
+    if (p->grant >= OUTPUT_PIECE) /* so much that it does not end again at once */
+        end_cut(p);
+}
+
+static void carry(struct output_pump *p, struct output_stream *s)
+{
+    for (int i = 0; i < PIECES_A_TURN; i++) {
+        if (s->at == s->n && (s->from < 0 || !fetch(s)))
+            return;
+        if (!put(p, s, false)) {
+            hold(p);
+            return;
+        }
+        if (s->n < SMALL)
+            break; /* lets more of them come together */
+    }
+    p->look_at = now_ms() + TURN_MS;
+}
+
+/* ---- all of them ---- */
+
+static int make_pipe(struct output_stream *s, uid_t owner, gid_t group, int *ret_end, struct err *e)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_errno(e, errno, "making a pipe");
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    if (fchown(ends[1], owner, group) < 0)
+        log_debug("a task cannot open its output by name");
+    s->from = ends[0];
+    *ret_end = ends[1];
+    return 0;
+}
+
+int output_pump_open(struct output_pump *p, const int *files, size_t n, uid_t owner, gid_t group,
+    int *ret_ends, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < OUTPUT_STREAMS; i++)
+        p->streams[i].from = -1;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        p->streams[i].to = files[i];
+        rc = make_pipe(&p->streams[i], owner, group, &ret_ends[i], e);
+        p->n += rc == 0;
+    }
+    return rc;
+}
+
+int output_pump_poll(const struct output_pump *p, struct pollfd *fds)
+{
+    int64_t now = now_ms(), left = p->look_at - now;
+    bool waits = false;
+    for (size_t i = 0; i < OUTPUT_STREAMS; i++) {
+        const struct output_stream *s = &p->streams[i];
+        bool is_open = i < p->n && s->from >= 0;
+        waits = waits || (i < p->n && s->at < s->n) || (is_open && left > 0);
+        fds[i] = (struct pollfd){
+            .fd = is_open && left <= 0 && s->at == s->n ? s->from : -1, .events = POLLIN};
+    }
+    return !waits ? -1 : left > 0 ? (int)left : 0;
+}
+
+void output_pump_turn(struct output_pump *p, const struct pollfd *fds)
+{
+    if (now_ms() < p->look_at)
+        return;
+    look_for_room(p);
+    for (size_t i = 0; i < p->n; i++)
+        if (fds[i].revents || p->streams[i].at < p->streams[i].n)
+            carry(p, &p->streams[i]);
+}
+
+void output_pump_shipped(struct output_pump *p, int64_t bytes)
+{
+    if (bytes <= p->shipped)
+        return;
+    p->shipped = bytes;
+    p->grant = 0; /* looks again, and releases */
+    if (p->held_since > 0)
+        p->look_at = 0;
+    if (p->n == 0)
+        find_room(p, false);
+}
+
+static void finish_stream(struct output_pump *p, struct output_stream *s)
+{
+    int64_t left = REST_MAX;
+    do {
+        left -= (int64_t)(s->n - s->at);
+        if (!put(p, s, true))
+            drop_piece(s);
+    } while (s->from >= 0 && left > 0 && fetch(s));
+    if (s->from >= 0)
+        close(s->from);
+    free(s->piece);
+    *s = (struct output_stream){.from = -1, .to = s->to, .lost = s->lost};
+}
+
+void output_pump_finish(struct output_pump *p)
+{
+    p->grant = 0;
+    for (size_t i = 0; i < p->n; i++)
+        finish_stream(p, &p->streams[i]);
+    end_cut(p);
+    if (p->n > 0)
+        output_shares_set(p->shares, p->user, 0);
+    p->n = 0;
+}
