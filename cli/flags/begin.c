@@ -54,24 +54,30 @@ static bool from_local(const struct tm *local, struct wall *ret_at)
     return t != (time_t)-1;
 }
 
-/* The text after now+: "1hour", "30", "2 days". */
+/* In any case; a word may have an s behind it, a letter not. */
+static bool is_unit(const char *text, const char *unit)
+{
+    size_t n = strlen(unit);
+    bool is_many = n > 1 && strcasecmp(text + strnlen(text, n), "s") == 0;
+    return strncasecmp(text, unit, n) == 0 && (!text[n] || is_many);
+}
+
+/* The text after now+: "1hour", "30", "2 days", "10s". */
 static bool read_count(const char *at, int64_t *ret_ms)
 {
     static const struct {
         const char *unit;
         int64_t s;
-    } units[] = {
-        {"", 1}, {"second", 1}, {"minute", 60}, {"hour", 3600}, {"day", 86400}, {"week", 604800}};
+    } units[] = {{"", 1}, {"s", 1}, {"sec", 1}, {"second", 1}, {"m", 60}, {"min", 60},
+        {"minute", 60}, {"h", 3600}, {"hr", 3600}, {"hour", 3600}, {"d", 86400}, {"day", 86400},
+        {"w", 604800}, {"week", 604800}};
     int64_t count = 0;
     int digits = 0;
     for (; *at >= '0' && *at <= '9' && count < COUNT_MAX; at++, digits++)
         count = count * 10 + (*at - '0');
     at += strspn(at, " ");
-    size_t n = strlen(at);
-    if (n > 1 && (at[n - 1] == 's' || at[n - 1] == 'S'))
-        n--;
     for (size_t k = 0; digits && k < sizeof(units) / sizeof(units[0]); k++)
-        if (strlen(units[k].unit) == n && strncasecmp(at, units[k].unit, n) == 0) {
+        if (is_unit(at, units[k].unit)) {
             *ret_ms = SECONDS_MS(count * units[k].s);
             return true;
         }
@@ -203,7 +209,8 @@ int begin_parse(const char *text, struct wall now, struct wall *ret_at, struct e
     struct wall at;
     if (!parse(text, now, &at) && time_parse_iso(text, &at, NULL) != 0)
         return err_set(e, ERR_INVALID,
-            "expected a time such as now+1hour, 16:00, tomorrow, 2026-12-01, 2026-12-01T10:00, or "
+            "expected a time such as now+1hour, now+90s, 16:00, tomorrow, 2026-12-01, "
+            "2026-12-01T10:00, or "
             "with a Z behind it in UTC, found %s",
             str_show(text, shown));
     if (at.ms < now.ms || at.ms - now.ms > AHEAD_MAX_MS)

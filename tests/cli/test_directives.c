@@ -676,6 +676,15 @@ static void a_time_to_begin_is_read_as_sbatch_does(void **state)
     check_begin("now + 2 weeks", "2026-11-15T00:30:00Z");
     check_begin("now+3Days", "2026-11-04T00:30:00Z");
     check_begin("now+5minute", "2026-11-01T00:35:00Z");
+    check_begin("now+10s", "2026-11-01T00:30:10Z");
+    check_begin("now+10 secs", "2026-11-01T00:30:10Z");
+    check_begin("now+10seconds", "2026-11-01T00:30:10Z");
+    check_begin("now+5m", "2026-11-01T00:35:00Z");
+    check_begin("now+5mins", "2026-11-01T00:35:00Z");
+    check_begin("now+2h", "2026-11-01T02:30:00Z");
+    check_begin("now+2hrs", "2026-11-01T02:30:00Z");
+    check_begin("now+1d", "2026-11-02T00:30:00Z");
+    check_begin("now+1W", "2026-11-08T00:30:00Z");
     check_begin("21:00", "2026-11-01T01:00:00Z");
     check_begin("9:05:07pm", "2026-11-01T01:05:07Z");
     check_begin("20:30", "2026-11-02T01:30:00Z"); /* tomorrow, with another offset by then */
@@ -691,11 +700,12 @@ static void a_time_to_begin_is_read_as_sbatch_does(void **state)
     check_begin("120126", "2026-12-01T05:00:00Z");
     check_begin("12/01", "2026-12-01T05:00:00Z");
     check_begin("12/01/27", "2027-12-01T05:00:00Z");
-    static const char *const wrong[] = {"", "soon", "now+", "now+x", "now+1fortnight", "now-1hour",
-        "nowish", "24:00", "9:60", "0:30am", "13:00pm", "16:00:60", "16", "2026-13-01",
-        "2026-02-29", "2026-12-01T", "2026-12-01T25:00", "2026-12-01 10:00", "13/01", "12/32",
-        "12/01/2027", "999999", "2026-10-31", "2025-01-01", "2037-01-01", "2025-01-01T00:00:00Z",
-        "2026-12-01T10:00Y", "now+99999999weeks", "now+1000000000000"};
+    static const char *const wrong[] = {"", "soon", "now+", "now+x", "now+s", "now+1ss", "now+1mo",
+        "now+1hs2", "now+1fortnight", "now-1hour", "nowish", "24:00", "9:60", "0:30am", "13:00pm",
+        "16:00:60", "16", "2026-13-01", "2026-02-29", "2026-12-01T", "2026-12-01T25:00",
+        "2026-12-01 10:00", "13/01", "12/32", "12/01/2027", "999999", "2026-10-31", "2025-01-01",
+        "2037-01-01", "2025-01-01T00:00:00Z", "2026-12-01T10:00Y", "now+99999999weeks",
+        "now+1000000000000"};
     for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++)
         check_begin(wrong[k], NULL);
     unsetenv("TZ");
