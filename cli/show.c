@@ -144,23 +144,30 @@ static void print_priority(const json_t *job)
     putchar('\n');
 }
 
-/* Checkpoints kept after its end, apart from pinned ones. */
-static void print_leftover(const json_t *left)
+/* Checkpoints kept after its end, apart from pinned ones. `cleaning` with all kept only measures
+ * them, for the bill. */
+static void print_leftover(const json_t *left, bool has_saved)
 {
     const char *keep = cli_text(left, "keep");
-    const char *what = str_eq(keep, "all")    ? "all checkpoints"
+    bool is_all = str_eq(keep, "all");
+    const char *what = is_all                 ? "all checkpoints"
                        : str_eq(keep, "last") ? "the last checkpoint"
                                               : "none";
-    if (!json_is_object(left))
+    if (!json_is_object(left) || (!has_saved && cli_int(left, "tries", 0) == 0))
         return;
-    if (str_eq(cli_text(left, "state"), "done"))
-        printf("kept          %s\n", what);
+    printf("kept          ");
+    if (!has_saved)
+        printf("nothing was saved");
+    else if (str_eq(cli_text(left, "state"), "done") || is_all)
+        printf("%s", what);
     else if (str_eq(cli_text(left, "state"), "cleaning"))
-        printf("kept          %s; the rest is being removed\n", what);
-    else if (!str_eq(keep, "all"))
-        printf("kept          all checkpoints until %s, then %s\n", cli_text(left, "due_at"), what);
+        printf("%s; the rest is being removed", what);
+    else
+        printf("all checkpoints until %s, then %s", cli_text(left, "due_at"), what);
+    putchar('\n');
     if (cli_int(left, "tries", 0) > 0)
-        printf("              cleaning has failed %lld times; belayd's log says why\n",
+        printf("              cleaning has failed %lld times: see its events clean-failed, or "
+               "belayd's log\n",
             (long long)cli_int(left, "tries", 0));
 }
 
@@ -455,7 +462,8 @@ static void print_job(const json_t *v)
     print_priority(job);
     print_checkpoint(job);
     print_failed_save(v);
-    print_leftover(json_object_get(v, "leftover"));
+    print_leftover(
+        json_object_get(v, "leftover"), json_array_size(json_object_get(v, "checkpoints")) > 0);
     printf("attempts      %lld, %lld reclaimed by the provider, %s of work lost\n",
         (long long)cli_int(job, "attempts", 0), (long long)cli_int(job, "reclaims", 0),
         cli_duration(cli_int(job, "lost_ms", 0), lost, sizeof(lost)));

@@ -3,6 +3,7 @@
 
 import contextlib
 import fcntl
+import http.server
 import json
 import os
 import pty
@@ -11,11 +12,13 @@ import select
 import shutil
 import signal
 import socket
+import socketserver
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 import unittest
 
@@ -82,6 +85,36 @@ def blocked_signals(pid):
     with open("/proc/%d/status" % pid) as f:
         mask = int(re.search(r"SigBlk:\s*(\w+)", f.read())[1], 16)
     return {n for n in range(1, 65) if mask >> n - 1 & 1}
+
+
+class Canned(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """A belayd that answers each path with what `replies` has for it."""
+
+    daemon_threads = True
+    replies = {}
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def address_string(self):
+            return "belay"
+
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            data = json.dumps(self.server.replies[self.path.partition("?")[0]]).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, args=(0.05,)).start()
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
 
 
 class Home:
@@ -1655,6 +1688,47 @@ class Local(unittest.TestCase):
             listed = self.json("checkpoint", "list", job)["checkpoints"]  # belayd knows the store
             self.assertEqual([c["sequence"] for c in listed], [2, 1][:stays])
         self.ok("checkpoint", "delete", job + "@1.2")  # the newest, but the job has ended
+
+    def test_what_is_kept_is_what_there_was_to_keep(self):
+        """For the moments of cleaning, which are over too soon: answers with another `leftover`."""
+        done = self.h.belay("submit", "--wait", "--checkpoint", "coop", "--wrap", "true")
+        job = re.search(r"job (\d+)", done.stdout).group(1)
+        shown = self.json("show", job)
+        self.assertEqual(shown["checkpoints"], [])
+        self.assertNotIn("\nkept  ", self.ok("show", job))
+        path = os.path.join(self.h.dir, "canned.sock")
+        with Canned(path, Canned.Answer) as canned:
+            for state, keep, tries, n, kept in (
+                ("cleaning", "all", 0, 0, None),
+                ("cleaning", "none", 0, 0, None),
+                ("waiting", "none", 3, 0, "nothing was saved\n +cleaning has failed 3 times: see"),
+                ("cleaning", "all", 0, 1, "all checkpoints$"),
+                ("waiting", "all", 1, 1, "all checkpoints\n +cleaning has failed 1 times: see its"),
+                ("cleaning", "last", 0, 1, "the last checkpoint; the rest is being removed$"),
+                ("waiting", "none", 0, 1, "all checkpoints until 2026-01-01T00:00:00Z, then none$"),
+                ("done", "last", 0, 1, "the last checkpoint$"),
+            ):
+                canned.replies = {
+                    "/api/v1/jobs/"
+                    + job: {
+                        **shown,
+                        "checkpoints": [{}] * n,
+                        "leftover": {
+                            "state": state,
+                            "keep": keep,
+                            "due_at": "2026-01-01T00:00:00Z",
+                            "tries": tries,
+                        },
+                    },
+                    "/api/v1/jobs/%s/events" % job: {"events": [], "last": 0, "state": "ended"},
+                }
+                with self.subTest((state, keep, tries, n)):
+                    done = self.h.belay("show", job, env={"BELAY_SOCKET": path})
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    if kept:
+                        self.assertRegex(done.stdout, "(?m)^kept          " + kept)
+                    else:
+                        self.assertNotIn("\nkept  ", done.stdout)
 
     def test_output_is_written_to_the_files_that_were_named_and_kept_as_well(self):
         script = self.h.script(
