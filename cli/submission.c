@@ -241,25 +241,30 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
     return CLI_FAILED;
 }
 
+/* What nothing but a change of the job or of the cluster ends. */
+static bool is_impossible(const json_t *reason)
+{
+    static const char *const codes[] = {
+        "no-pool", "market", "too-large", "too-many-nodes", "no-node-fits"};
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (str_eq(cli_text(reason, "code"), codes[i]))
+            return true;
+    return false;
+}
+
 /* Warns of what prevents it from ever running, and of what will hurt when it does. */
 static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
 {
-    static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
-    const json_t *reasons = json_object_get(why, "reasons"), *reason = json_array_get(reasons, 0),
-                 *warning;
+    const json_t *reasons = json_object_get(why, "reasons"), *warning;
     char text[600];
     size_t i;
-    for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-        if (str_eq(cli_text(reason, "code"), codes[i])) {
-            snprintf(text, sizeof(text), "job %lld waits until this changes: %s", (long long)id,
-                cli_text(reason, "text"));
-            on_warning(s, text);
-        }
     json_array_foreach(reasons, i, warning)
     {
-        snprintf(text, sizeof(text), "job %lld: %s", (long long)id, cli_text(warning, "text"));
-        if (str_eq(cli_text(warning, "code"), "drill-required") ||
-            str_eq(cli_text(warning, "code"), "late"))
+        const char *code = cli_text(warning, "code");
+        bool is_never = is_impossible(warning);
+        snprintf(text, sizeof(text), "job %lld%s: %s", (long long)id,
+            is_never ? " waits until this changes" : "", cli_text(warning, "text"));
+        if (is_never || str_eq(code, "drill-required") || str_eq(code, "late"))
             on_warning(s, text);
     }
     json_array_foreach(json_object_get(why, "warnings"), i, warning)

@@ -923,6 +923,22 @@ class Local(unittest.TestCase):
         self.assertEqual(self.json("why", job)["reasons"][0]["code"], "too-large")
         self.ok("cancel", job)
 
+    def test_submit_warns_of_more_nodes_than_there_can_be(self):
+        for words, needs in ((("--nodes", "3"), 3), (("-N", "2-4"), 2)):
+            done = self.h.belay("submit", *words, "--wrap", "true")
+            job = re.search(r"job (\d+)", done.stdout).group(1)
+            self.assertEqual(
+                (done.returncode, done.stderr),
+                (
+                    0,
+                    "belay: warning: job %s waits until this changes: it needs %d nodes of one "
+                    "pool at once; the largest pool can have 1\n" % (job, needs),
+                ),
+            )
+            self.ok("cancel", job)
+        job = self.submit("--nodes", "1-3", "--wrap", "true")  # as many as there are
+        self.ok("cancel", str(job))
+
     def test_why_names_the_jobs_ahead(self):
         cpus = str(self.json("nodes")["nodes"][0]["cpus"])
         wanted = ("-c", cpus, "--wrap")
