@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -61,10 +63,24 @@ static int check_request(const json_t *request)
     return CLI_OK;
 }
 
+/* A user may exist on nodes only, so this is no error; a mistyped name would be noticed late. */
+static void warn_of_user(const char *name)
+{
+    errno = 0;
+    if (!getpwnam(name) && (errno == 0 || errno == ENOENT))
+        cli_warn(
+            "this machine has no user %s: jobs submitted with this token run only on nodes that "
+            "have one",
+            str_show(name, (char[STR_SHOW_MAX]){0}));
+}
+
 /* The token is only shown now: belayd keeps its hash. */
 static int create(const json_t *request, bool json)
 {
     json_t *v = cli_post("/api/v1/tokens", request);
+    const char *user = json_string_value(json_object_get(request, "user"));
+    if (v && user)
+        warn_of_user(user);
     if (v && json)
         cli_print_json(v);
     else if (v)

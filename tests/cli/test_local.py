@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import pty
+import pwd
 import re
 import select
 import shutil
@@ -1868,8 +1869,20 @@ class Local(unittest.TestCase):
     def test_a_server_elsewhere_needs_its_files(self):
         server = self.json("version")["belayd"]["listen"]
         token, ca = os.path.join(self.h.dir, "token"), os.path.join(self.h.home, "ca.pem")
+        with self.assertRaises(KeyError):
+            pwd.getpwnam("ann")
+        done = self.h.belay("token", "create", "-u", "ann")
+        self.assertEqual(
+            (done.returncode, done.stderr),
+            (
+                0,
+                'belay: warning: this machine has no user "ann": jobs submitted with this token run '
+                "only on nodes that have one\n",
+            ),
+        )
+        self.ok("token", "create", "-u", pwd.getpwuid(0).pw_name)
         with open(token, "w") as f:
-            f.write(self.ok("token", "create", "-u", "ann"))
+            f.write(done.stdout)
         env = {"BELAY_SERVER": server + "/", "BELAY_CA_FILE": ca, "BELAY_TOKEN_FILE": token}
         told = json.loads(self.ok("version", "--json", env=env))["belayd"]
         self.assertEqual((told["user"], told["admin"]), ("ann", False))
