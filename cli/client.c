@@ -58,22 +58,22 @@ char *cli_home(void)
 
 /* ---- finding belayd ---- */
 
-/* Reads the file named by a variable. */
-static int read_named(
-    const char *variable, const char *what, size_t max, struct buf *out, struct err *e)
+/* Reads the file named by a variable; one that holds a secret must be its owner's alone. */
+static int read_named(const char *variable, const char *what, bool is_secret, size_t max,
+    struct buf *out, struct err *e)
 {
     const char *path = getenv(variable);
     if (!path)
         return err_set(
             e, ERR_CONFIG, "BELAY_SERVER is set, so %s must name the file with %s", variable, what);
-    int rc = fs_read(path, max, out, e);
+    int rc = is_secret ? fs_read_secret(path, max, out, e) : fs_read(path, max, out, e);
     return rc == 0 ? 0 : err_wrap(e, "%s", variable);
 }
 
 /* One line, which is put in a header. */
 static int read_token(struct buf *out, struct err *e)
 {
-    int rc = read_named("BELAY_TOKEN_FILE", "your token", TOKEN_MAX, out, e);
+    int rc = read_named("BELAY_TOKEN_FILE", "your token", true, TOKEN_MAX, out, e);
     if (rc != 0)
         return rc;
     while (out->len > 0 && strchr(" \t\r\n", out->data[out->len - 1]))
@@ -93,7 +93,7 @@ static int use_server(struct client *c, const char *server, struct err *e)
     if (!str_starts(server, "https://"))
         return err_set(
             e, ERR_CONFIG, "BELAY_SERVER: expected https://HOST:PORT, found \"%.100s\"", server);
-    int rc = read_named("BELAY_CA_FILE", "the cluster's CA certificate", PEM_MAX, &ca, e);
+    int rc = read_named("BELAY_CA_FILE", "the cluster's CA certificate", false, PEM_MAX, &ca, e);
     if (rc == 0)
         rc = read_token(&token, e);
     if (rc == 0) {

@@ -325,6 +325,7 @@ class OtherUsers(unittest.TestCase):
         token = os.path.join(self.d.dir, "bob")
         with open(token, "w") as f:
             f.write(self.tokens["bob"])
+        os.chmod(token, 0o600)
         ca = os.path.join(self.d.state, "ca.pem")
         env.update(BELAY_SERVER=self.d.url, BELAY_TOKEN_FILE=token, BELAY_CA_FILE=ca)
         words = "job %d is ann's: only they or an administrator can read its output"

@@ -81,7 +81,7 @@ class Bare(unittest.TestCase):
     def test_it_brings_what_belay_loads_by_itself(self):
         self.unpack("/b")
         done = self.run_inside(
-            "sh /b/relocate /b; printf word >/word; ! BELAY_SERVER=https://127.0.0.1:1 BELAY_TOKEN_FILE=/word "
+            "sh /b/relocate /b; umask 077; printf word >/word; ! BELAY_SERVER=https://127.0.0.1:1 BELAY_TOKEN_FILE=/word "
             "BELAY_CA_FILE=/word /b/bin/belay list"
         )
         self.assertEqual(done.returncode, 0, done.stdout)

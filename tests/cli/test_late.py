@@ -54,6 +54,7 @@ class Late(unittest.TestCase):
         for name in "token", "ca":
             with open(os.path.join(self.dir, name), "w") as f:
                 f.write("text\n")
+            os.chmod(os.path.join(self.dir, name), 0o600)
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]

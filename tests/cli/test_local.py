@@ -1883,14 +1883,31 @@ class Local(unittest.TestCase):
         self.ok("token", "create", "-u", pwd.getpwuid(0).pw_name)
         with open(token, "w") as f:
             f.write(done.stdout)
+        os.chmod(token, 0o600)
+        words = os.path.join(self.h.dir, "words")
+        shutil.copyfile(ca, words)
+        os.chmod(words, 0o600)
         env = {"BELAY_SERVER": server + "/", "BELAY_CA_FILE": ca, "BELAY_TOKEN_FILE": token}
+        for mode in (0o644, 0o640, 0o620):
+            os.chmod(token, mode)
+            done = self.h.belay("list", env=env)
+            self.assertEqual(
+                (done.returncode, done.stdout, done.stderr),
+                (
+                    1,
+                    "",
+                    "belay: BELAY_TOKEN_FILE: %s holds a secret but others may read it (mode %03o): "
+                    "chmod 600 it\n" % (token, mode),
+                ),
+            )
+        os.chmod(token, 0o600)
         told = json.loads(self.ok("version", "--json", env=env))["belayd"]
         self.assertEqual((told["user"], told["admin"]), ("ann", False))
         for change, text in (
             ({"BELAY_TOKEN_FILE": "/no/such"}, "/no/such"),
             ({"BELAY_CA_FILE": token}, ""),
             ({"BELAY_SERVER": "http://127.0.0.1"}, "https://"),
-            ({"BELAY_TOKEN_FILE": ca}, "ca.pem does not hold a token"),
+            ({"BELAY_TOKEN_FILE": words}, "words does not hold a token"),
         ):
             with self.subTest(change):
                 done = self.h.belay("list", env={**env, **change})
