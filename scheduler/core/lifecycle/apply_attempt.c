@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events about a job's attempts: it is placed, moved, and what agents tell of it. What an agent
- * tells counts only for the job's live attempt on that node: anything else is stale, changes
- * nothing and is safe to repeat.
+ * Events of a job's attempts: placement, moves, and reports of agents. A report counts only for the
+ * job's live attempt on that node; any other is stale, changes nothing and is safe to repeat.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/ledger/ledger.h"
@@ -39,7 +38,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The node of a rank, or NULL: it cannot be there (any more). */
+/* The node of a rank, or NULL if it cannot be placed there (any more). */
 static struct node *node_of_rank(
     const struct model *m, const struct event *ev, const struct job *j, size_t rank)
 {
@@ -159,7 +158,7 @@ int apply_move(struct model *m, const struct event *ev, struct outcome *ret_outc
     return 0;
 }
 
-/* The live attempt that an agent's report is about, or NULL: stale. */
+/* The live attempt that a report is about, or NULL if it is stale. */
 static struct attempt *live_attempt(
     const struct model *m, int64_t job, int64_t attempt, int64_t node)
 {
@@ -184,7 +183,7 @@ static void describe_start(const struct attempt_row *a, char *out, size_t size)
             a->restored_progress, a->restored.attempt, a->restored.sequence);
 }
 
-/* It will need another place soon, and what is launched for it depends on what it has saved. */
+/* The job will need another place soon, and launches for it depend on its checkpoint. */
 static void note_saved(struct model *m, const struct attempt *a)
 {
     if (a->row.state == ATTEMPT_STOPPING ||
@@ -193,13 +192,13 @@ static void note_saved(struct model *m, const struct attempt *a)
         model_note_change(m);
 }
 
-/* The store had a newer checkpoint than was told (its machine went before it could), or an older
- * one had to do. */
+/* The store had a newer checkpoint than was reported (its machine was lost before), or an older one
+ * had to be used. */
 static void adopt_restored(
     struct job_row *j, const struct attempt_row *a, bool behind_again, struct stamp now)
 {
     if (a->attempt < j->from_attempt)
-        return; /* it is being stopped, and what it goes on from is given up */
+        return; /* it is stopping, and the checkpoint that it resumed from was discarded */
     if (ref_newer(a->restored, j->last_good)) {
         j->last_good = a->restored;
         j->last_good_progress = a->restored_progress;
@@ -229,7 +228,7 @@ static void describe_restore(struct model *m, const struct event *ev, const stru
         "restored %s in %s%s", bytes, took, how);
 }
 
-/* An array begins with the first of its tasks. */
+/* An array begins with its first task. */
 static void begin_notified(struct model *m, struct job *j, struct stamp now)
 {
     const int32_t begun = 1 << NOTIFY_BEGIN;
@@ -260,7 +259,7 @@ int apply_started(
     if (a->row.state == ATTEMPT_ASSIGNED)
         attempt_start(m, a);
     a->row.started_at = ev->now.wall;
-    a->row.text[0] = '\0'; /* why it could not begin */
+    a->row.text[0] = '\0'; /* reason of a failed start */
     a->row.restored = restored;
     a->row.restored_progress = ev->started.restored_progress;
     a->row.behind_ms = ev->started.behind_ms > 0 ? ev->started.behind_ms : 0;
@@ -276,7 +275,7 @@ int apply_started(
     }
     touch_job(m, j);
     if (a->row.rank > 0)
-        return 0; /* the gang's history is told once */
+        return 0; /* once per gang */
     if (ev->started.damaged > 0)
         history(m, ev->now, "damaged", (struct history_of){.attempt = a, .a = ev->started.damaged},
             "%" PRId32 " newer checkpoint%s did not verify and %s set aside", ev->started.damaged,
@@ -343,7 +342,7 @@ static void checkpoint_row(struct model *m, const struct event *ev)
     STR_COPY(c->cause, ev->checkpoint.cause);
 }
 
-/* Whether one on-demand may move depends on whether it can save. */
+/* An attempt on-demand may move only if its saves succeed. */
 static void note_save(struct model *m, struct attempt *a, bool failed)
 {
     if (link_is_in(&a->costly) && (a->row.sequence == 0 || a->save_failed != failed))
@@ -362,7 +361,7 @@ int apply_checkpoint(
     struct attempt *a = live_attempt(m, ev->checkpoint.job, ref.attempt, ev->checkpoint.node);
     ret_outcome->id = ev->checkpoint.job;
     if (!a || ref.sequence <= a->row.sequence)
-        return 0; /* fenced, or told before */
+        return 0; /* fenced, or already reported */
     struct job_row *j = &a->job->row;
     /* the agent's clock must not put a save into the future */
     struct wall saved_at =
@@ -376,13 +375,13 @@ int apply_checkpoint(
     }
     touch_attempt(m, a);
     if (!ref_newer(ref, j->last_good) || ref.attempt < j->from_attempt)
-        return 0; /* another rank of its gang has told it, or nobody wants it any more */
+        return 0; /* another rank of its gang reported it, or the requeue was dropped */
     procurement_saved(a, saved_at);
     j->last_good = ref;
     j->last_good_progress = ev->checkpoint.progress;
     j->last_good_at = saved_at;
     if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress > j->progress)
-        j->progress = ev->checkpoint.progress; /* PROGRESS_NONE is below all */
+        j->progress = ev->checkpoint.progress; /* PROGRESS_NONE is below all values */
     if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress == j->progress)
         procurement_progressed(m, a->job, saved_at);
     no_progress_update(m, a, ev->checkpoint.progress, ev->checkpoint.progress, ev->now);
@@ -465,8 +464,8 @@ int apply_no_credentials(
     return 0;
 }
 
-/* Its text says so until it begins, or ends and has another. The history has the first refusal, and
- * each with another reason. */
+/* The row's text has the reason until the attempt begins or ends. The history has the first
+ * refusal, and each refusal with a new reason. */
 int apply_store_refused(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events about pools, offers, and the life of an instance between its intent and its end.
+ * Events of pools and offers, and of instances from intent to end.
  */
 #include "scheduler/core/ledger/ledger.h"
 #include "scheduler/core/lifecycle/certificates.h"
@@ -66,7 +66,7 @@ static void reprice_owned(struct model *m, const struct pool *p, struct wall now
     }
 }
 
-/* What its nodes take may be more than what the planner remembers. */
+/* Jobs may use nodes that the planner remembers as unusable. */
 static void open_nodes(struct model *m, const struct pool *p)
 {
     LIST_FOREACH (model_nodes(m), l) {
@@ -87,7 +87,7 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     struct pool_row before = p->row;
     p->row = *ev->pool;
     p->row.boots = before.boots;
-    if (before.criu == p->row.criu) { /* else what was seen was of other machines */
+    if (before.criu == p->row.criu) { /* else the observation was of other machines */
         p->row.criu_seen = before.criu_seen;
         STR_COPY(p->row.criu_text, before.criu_text);
     }
@@ -171,7 +171,7 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     return 0;
 }
 
-/* What runs already costs what is in force, too. */
+/* Prices in force also apply to running instances. */
 static void reprice_instances(struct model *m, const struct offer *o, const struct event *ev)
 {
     LIST_FOREACH (&o->instances, l)
@@ -185,7 +185,7 @@ static bool is_of(const struct offer *o, const struct event *ev)
            (!ev->price.zone[0] || strcmp(o->row.zone, ev->price.zone) == 0);
 }
 
-/* True if the price says something new of this offer. */
+/* True if the offer's price changed. */
 static bool reprice(struct offer *o, const struct event *ev)
 {
     int64_t price = ev->price.uusd_h;
@@ -218,7 +218,7 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
             if (!is_of(o, ev))
                 continue;
             bool changed = reprice(o, ev);
-            /* the offer may have had it from the configuration, and they not */
+            /* the offer may have it from the configuration, and its instances not */
             if (o->row.market == ev->price.market)
                 reprice_instances(m, o, ev);
             if (!changed)
@@ -320,7 +320,7 @@ int apply_launched(
     struct wall told = ev->launched.launched_at;
     if (i->row.provider_id[0]) {
         if (told.ms > 0 && told.ms != i->row.launched_at.ms)
-            ledger_launched(m, i, told, ev->now); /* it was not told at once */
+            ledger_launched(m, i, told, ev->now); /* the launch was reported late */
         return 0;
     }
     instance_set_provider_id(m, i, id);
@@ -359,7 +359,7 @@ int apply_launch_refused(
     ret_outcome->id = ev->refused.instance;
     if (!i || i->row.provider_id[0] ||
         (i->row.state != INSTANCE_INTENDED && i->row.state != INSTANCE_ENDING))
-        return 0; /* something was launched after all */
+        return 0; /* the launch took effect after all */
     struct offer *o = i->offer;
     int64_t avoided_ms = 0;
     if (o) {
@@ -387,7 +387,7 @@ int apply_end_instance(
             e, ERR_CONFLICT, "instance %" PRId64 " cannot be ended: jobs run on it", i->row.id);
     struct offer *o = i->offer;
     if (i->row.state == INSTANCE_LAUNCHED && o)
-        /* it never joined: as good as refused */
+        /* it never joined: counts as a refusal */
         offer_avoid(m, o, ev->now, false, ev->end_instance.text);
     if (i->row.state == INSTANCE_LAUNCHED)
         boots_failed(m, i, ev->now, ev->end_instance.text);
@@ -419,8 +419,8 @@ void instance_reclaimed(struct model *m, struct instance *i, struct stamp now)
     offer_note_life(m, i, now);
 }
 
-/* The provider's word on its end, which is what it bills, as far as it can be true of this machine:
- * clocks differ. */
+/* The end reported by the provider, which is what it bills, clamped to what is possible for this
+ * machine: clocks differ. */
 static struct wall credible_end(const struct instance_row *r, struct wall told, struct wall now)
 {
     struct wall least = wall_is_set(r->launched_at) ? r->launched_at : r->intended_at;
@@ -443,18 +443,18 @@ int apply_instance_gone(
     if (ev->gone.reclaimed || vanished)
         instance_reclaimed(m, i, ev->now);
     if (o && i->row.state == INSTANCE_LAUNCHED)
-        /* it died before it joined: as good as refused */
+        /* it ended before it joined: counts as a refusal */
         offer_avoid(m, o, ev->now, false, ev->gone.text);
     if (i->row.state == INSTANCE_LAUNCHED && !i->row.reclaimed)
         boots_failed(m, i, ev->now, ev->gone.text);
     history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s",
         i->row.type, i->row.provider_id, ev->gone.text);
     if (ev->gone.launched_at.ms > 0 && ev->gone.launched_at.ms != i->row.launched_at.ms)
-        /* it is told only now, or only its agent had told of it */
+        /* first report by the provider; so far at most its agent was heard of */
         ledger_launched(m, i, ev->gone.launched_at, ev->now);
     struct wall ended_at = i->row.ended_at = credible_end(&i->row, ev->gone.ended_at, ev->now.wall);
     if (i->node)
-        node_gone(m, i->node, ev->now, ev->gone.text); /* its attempts paid until then */
+        node_gone(m, i->node, ev->now, ev->gone.text); /* its attempts are charged until then */
     if (o && wall_is_set(i->row.joined_at) && ended_at.ms > i->row.joined_at.ms) {
         o->row.up_ms += ended_at.ms - i->row.joined_at.ms;
         touch_offer(m, o);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs: how one is submitted, moves from state to state and leaves the model, and what people ask
- * of it: to be cancelled, saved, entered. What becomes of its attempts: apply_attempt.c.
+ * Jobs: submit, state changes, leaving the model, and users' requests to cancel, save or enter one.
+ * Attempts are in apply_attempt.c.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/attempts.h"
@@ -157,8 +157,8 @@ int job_check_retries(const struct job_row *r, struct err *e)
                                : "a drill: it would end with that");
 }
 
-/* What its user, its pools and the configuration say: of several pools the first that says
- * something of a kind of end. */
+/* Combines the settings of user, pools and configuration. Of several pools the first with a setting
+ * for a kind of end applies. */
 int job_resolve_retries(
     const struct model *m, const struct job_row *asked, struct job_row *own, struct err *e)
 {
@@ -218,7 +218,7 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     return rc ? rc : dependencies_check(m, ev, e);
 }
 
-/* What of it the cluster decides; own: what of that was looked up. */
+/* Sets the members that the cluster decides; own has the looked-up ones. */
 static void resolve_spec(struct job_spec *s, const struct job_spec *own, const struct event *ev)
 {
     s->nodes_min = s->nodes_min ? s->nodes_min : s->nodes;
@@ -250,8 +250,8 @@ int apply_submit(
         .spec = r->spec,
         .constraints = constraints_hold(m, &constraints),
         .hold = r->hold,
-        .procurement = r->spec.finish_ms != 0 ? PROCURE_WAIT
-                                              : PROCURE_FREE, /* decided before anything else is */
+        .procurement =
+            r->spec.finish_ms != 0 ? PROCURE_WAIT : PROCURE_FREE, /* until the first decision */
         .eligible_at = WALL_NONE,
         .submitted_at = ev->now.wall,
         .gang_resize_until = WALL_NONE,
@@ -315,7 +315,7 @@ static int cancel_array(struct model *m, struct job *j, const struct event *ev, 
         return rc;
     history(m, ev->now, "cancel", (struct history_of){.job = j}, "%s cancelled by %s",
         which ? "tasks" : "all tasks", ev->cancel.by);
-    j->array->n_tasks++; /* it stays until all of them are seen */
+    j->array->n_tasks++; /* keeps the array until all are handled */
     LIST_FOREACH (&j->array->tasks, l) {
         struct job *t = LIST_ENTRY(l, struct job_side, in_array)->job;
         if (!which || ranges_has(which, t->row.array_index))
@@ -366,15 +366,14 @@ int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outc
             a ? "is being stopped" : "does not run now");
     ret_outcome->id = j->row.id;
     if (a->row.state == ATTEMPT_STOPPING)
-        return 0; /* it is being saved */
+        return 0; /* a save is in progress */
     attempts_ask_save(m, j);
     history(
         m, ev->now, "save", (struct history_of){.attempt = a}, "%s asked for a save", ev->save.by);
     return 0;
 }
 
-/* What CRIU dumps is a tree of processes: one that is not of it would make every checkpoint
- * fail. */
+/* CRIU dumps a process tree: a process outside of it would make every checkpoint fail. */
 int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     const struct job *j = job_named(m, ev->enter.job, e);

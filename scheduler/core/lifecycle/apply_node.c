@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events about nodes: agents that join, are heard of, warn, are drained, vanish and come back.
+ * Events of nodes: join, heartbeat, notices, drain, loss and return.
  */
 #include "scheduler/core/ledger/ledger.h"
 #include "scheduler/core/lifecycle/attempts.h"
@@ -27,7 +27,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What a user named, or NULL with the error set. */
+/* A node named by a user, or NULL with the error set. */
 static struct node *named_node(const struct model *m, int64_t id, struct err *e)
 {
     struct node *n = model_node(m, id);
@@ -57,8 +57,8 @@ static void unique_name(const struct model *m, const char *host, char out[CORE_N
         text_format(out, CORE_NAME_MAX, "%.40s-%" PRId64, host[0] ? host : "node", k);
 }
 
-/* The machine may have changed while the agent was away; what runs on it keeps what it has. Who has
- * all of it goes on having that, and nobody comes beside it: such a node stays as it was. */
+/* The machine may have changed while the agent was away; running attempts keep their resources. An
+ * exclusive attempt keeps the whole node: such a node stays unchanged. */
 static void set_total(struct node *n, const struct resources *total)
 {
     struct resources used = n->row.total, room = *total;
@@ -100,7 +100,7 @@ static void seen(struct model *m, struct node *n, struct stamp now)
     list_push_back(&m->lifecycle.by_seen, &n->by_seen);
 }
 
-/* What its agent tells. */
+/* As reported by its agent. */
 static void set_constraints(
     struct node *n, const struct gpu_kind *gpu, const char *features, const char *resources)
 {
@@ -124,7 +124,7 @@ static int rejoin(struct model *m, struct node *n, const struct event *ev,
     STR_COPY(n->row.version, r->version);
     set_total(n, &r->total);
     set_constraints(n, &r->gpu, r->features, r->resources);
-    node_refresh(m, n, true); /* before others are put beside what it had free */
+    node_refresh(m, n, true); /* before further jobs are placed by the old free amounts */
     rack_accept(n->rack);
     if (!reserve_holds(n))
         reserve_drop(m, n->reserved_for);
@@ -156,7 +156,7 @@ static void instance_joined(struct model *m, struct instance *i, struct node *n,
     i->node = n;
     i->row.node = n->row.id;
     i->row.joined_at = now.wall;
-    /* the join may come before the provider's answer */
+    /* the join may arrive before the provider's answer */
     if (!wall_is_set(i->row.launched_at) && i->offer)
         spot_observations_note(m, i->offer, SPOT_THERE, now.wall);
     if (!wall_is_set(i->row.launched_at))
@@ -246,7 +246,7 @@ int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outc
     STR_COPY(n->row.criu_text, r->criu_text);
     set_constraints(n, &r->gpu, r->features, r->resources);
     node_index(m, n);
-    node_set_criu(m, n, r->criu, r->criu_text); /* its pool may not know */
+    node_set_criu(m, n, r->criu, r->criu_text); /* its pool may not have the information */
     touch_node(m, n);
     char what[CORE_TEXT_MAX];
     describe_node(&n->row, what, sizeof what);
@@ -350,7 +350,7 @@ int apply_heartbeat(
     return 0;
 }
 
-/* ---- warnings, drains, losses ---- */
+/* ---- notices, drains, losses ---- */
 
 static void describe_notice(const struct event *ev, const struct node *n, char *out, size_t size)
 {
@@ -377,8 +377,8 @@ static void instance_rebalanced(struct model *m, struct instance *i)
     touch_offer(m, i->offer);
 }
 
-/* The agent has started anew and knows of no notice. A machine that is no instance was shut down or
- * rebooted and is back; an instance goes on leaving: it is replaced already. */
+/* The agent restarted and reports no notice. A machine without an instance was shut down or
+ * rebooted and returned. An instance keeps leaving: it is already replaced. */
 static void notice_is_over(struct model *m, struct node *n, struct stamp now)
 {
     if (n->instance || n->row.notice != NOTICE_TYPE_RECLAIM)
@@ -405,7 +405,7 @@ int apply_notice(
     if (n && kind == NOTICE_TYPE_NONE)
         notice_is_over(m, n, ev->now);
     if (!n || kind <= n->row.notice)
-        return 0; /* told before, or a lesser one */
+        return 0; /* a repeated or a lesser notice */
     seen(m, n, ev->now);
     n->row.notice = kind;
     n->row.notice_deadline = ev->notice.deadline;

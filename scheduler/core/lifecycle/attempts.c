@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of an attempt: what it counts as, what its time was, and what becomes of its job. Every
- * way in which an attempt can end, as reported or as concluded, goes through attempt_end, once.
+ * The end of an attempt: what it counts as, its ledger rows, and what happens to its job. Every
+ * end, reported or concluded, goes through attempt_end exactly once.
  */
 #include "scheduler/core/forecast/job_runtimes.h"
 #include "scheduler/core/ledger/ledger.h"
@@ -53,11 +53,11 @@ void attempt_start(struct model *m, struct attempt *a)
 static void attempt_stop(struct model *m, struct attempt *a, enum end_kind reason, bool save_first)
 {
     if (a->row.state == ATTEMPT_STOPPING && save_first)
-        return; /* it is on its way already; only a cancel is stronger */
+        return; /* it is stopping already; only a cancel overrides that */
     if (a->row.state != ATTEMPT_STOPPING) {
         attempt_move(m, a, ATTEMPT_STOPPING);
         reserve_relaxed(m, a->node);
-        model_note_change(m); /* its place is as good as free */
+        model_note_change(m); /* its place counts as free */
     }
     drill_attempt_stops(a);
     requeue_attempt_stops(m, a);
@@ -72,7 +72,7 @@ void job_stop(struct model *m, struct job *j, enum end_kind reason, bool save_fi
         attempt_stop(m, LIST_ENTRY(l, struct attempt, in_job), reason, save_first);
 }
 
-/* One that is being stopped at once keeps what it is stopped for. */
+/* A rank that is already stopping at once keeps its reason. */
 static void gang_stop(struct model *m, struct job *j, const struct attempt *but, bool save_first)
 {
     LIST_FOREACH (&j->ranks, l) {
@@ -87,24 +87,25 @@ void gang_follow(struct model *m, struct attempt *a)
     gang_stop(m, a->job, a, true);
 }
 
-/* A stopped attempt counts as what it was stopped for, unless it made it to success or its machine
- * went first. A rank without a script has no success but that of the first. */
+/* A stopped attempt counts as its stop reason, unless it succeeded or its machine was lost first. A
+ * rank without a script succeeds only with the first rank. */
 static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
 {
     const struct attempt *first = job_attempt(a->job);
     if (reported == END_CHECKPOINTED && first && wall_is_set(first->row.requeue_asked_at))
-        return END_USER; /* it saved, as it was asked to, and has ended by that */
+        return END_USER; /* it saved as requested and ended thereby */
     bool holds = attempt_holds(a), is_loss = reported == END_RECLAIMED || reported == END_NODE_LOST;
     bool itself = is_loss || (reported == END_SUCCEEDED && !holds);
     enum end_kind end = a->row.state == ATTEMPT_STOPPING && !itself ? a->row.stop_reason : reported;
     if (holds && end == END_GANG && a->job->row.gang_end == END_SUCCEEDED)
         return END_SUCCEEDED;
     if (end == END_GANG && a->node->row.state == NODE_NOTICED)
-        return END_RECLAIMED; /* its followers were done first, and it was stopped as they are */
+        /* its dependent ranks ended first, and it was stopped together with them */
+        return END_RECLAIMED;
     return holds && end == END_SUCCEEDED ? END_FAILED : end;
 }
 
-/* For people; "succeeded" and "failed" say more (describe_end). */
+/* Human-readable; "succeeded" and "failed" have details (describe_end). */
 static const char *const end_words[] = {
     [END_NONE] = "ended",
     [END_SUCCEEDED] = "succeeded",
@@ -141,7 +142,7 @@ static void describe_end(const struct attempt_row *a, char *out, size_t size)
     text_format(out, size, "%s%s%s%s", end_words[a->end], more, a->text[0] ? ": " : "", a->text);
 }
 
-/* What the next attempt computes again, in the program's own steps where it tells them. */
+/* Work that the next attempt repeats, in the program's own steps if it reports them. */
 static void count_lost(struct job_row *j, int64_t lost_ms)
 {
     int64_t base = j->last_good.attempt ? j->last_good_progress : 0;
@@ -164,8 +165,7 @@ static void describe_resume(const struct job_row *j, char *out, size_t size)
             j->last_good_progress, j->last_good.attempt, j->last_good.sequence);
 }
 
-/* Another attempt would meet the same store, or begin from nothing: somebody has to look at it
- * first. */
+/* Another attempt would meet the same store, or start from scratch: a user must act first. */
 static void hold_for_store(struct model *m, struct job *j, struct stamp now)
 {
     if (j->row.end != END_STORE || j->row.hold != HOLD_NONE)
@@ -188,7 +188,7 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
     window_leave(m, j);
     j->row.queued_mono = now.mono;
     if (shape_pays(j->shape))
-        /* less is left of its own cap, and by now more may be known of how long it runs */
+        /* less of its own cap is left, and its run time may be better known */
         queue_reshape(m, j);
     job_enqueue(m, j, now);
     model_note_rewind(m);
@@ -199,11 +199,11 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
     notify(m, j, NOTIFY_REQUEUE, now);
 }
 
-/* What the attempt counts as: what the first rank that did not succeed ended as, its followers left
- * aside. But a program whose peer vanishes fails or gives up at once, and is heard of long before
- * the lost node's lease is over: so a loss is what made the others fail. Should it not be, the next
- * attempt shows it. Where the script is on the first rank alone, its success is all there is to do,
- * whatever becomes of the others. */
+/* Determines what the attempt counts as: the end of the first rank that did not succeed, without
+ * ranks stopped as a consequence. But a program with a vanished peer fails at once, long before the
+ * lost node's lease expires: so a node loss is taken as the cause of the other failures. If it was
+ * not, the next attempt shows it. With the script on the first rank only, its success decides,
+ * whatever happens to the other ranks. */
 static void gang_note(struct attempt *a, enum end_kind end, int32_t exit_code)
 {
     struct job *j = a->job;
@@ -220,8 +220,7 @@ static void gang_note(struct attempt *a, enum end_kind end, int32_t exit_code)
     j->row.gang_code = exit_code;
 }
 
-/* Writes the end down; again: the work that is lost is computed again. Returns how much that is, in
- * ms. */
+/* Records the end of a rank. again: the lost work is repeated. Returns the lost work in ms. */
 static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind end,
     int32_t exit_code, const char *text, bool again)
 {
@@ -251,8 +250,8 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     return lost_ms;
 }
 
-/* The last rank has ended, and so has the attempt. What is lost is what the rank lost that ended
- * last: all of them did the same work at once. */
+/* The last rank has ended, and with it the attempt. The lost work is that of the last rank: all
+ * ranks did the same work in parallel. */
 static void gang_ended(
     struct model *m, struct stamp now, struct job *j, const struct verdict *v, int64_t lost_ms)
 {
@@ -291,7 +290,7 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     int64_t pause_ms =
         retry_pause(&j->row, v.end, saved || j->node_went, now.wall.ms - a->row.assigned_at.ms);
     if (v.again && pause_ms > 0)
-        /* the time to begin that it was submitted with has come */
+        /* the begin time of its submit has passed */
         j->row.spec.begin_at = (struct wall){now.wall.ms + pause_ms};
     licences_give(m, j);
     const int64_t node = a->row.node;

@@ -10,13 +10,13 @@
 struct model;
 
 void attempt_start(struct model *m, struct attempt *a);
-/* All live ranks of the job's attempt. save_first: save, then stop, unless they are being stopped
- * already; else at once, whatever they were stopped for. */
+/* Stops all live ranks of the job's attempt. save_first: save, then stop, unless they are stopping
+ * already. Otherwise stop at once and override earlier stops. */
 void job_stop(struct model *m, struct job *j, enum end_kind reason, bool save_first);
-/* The other ranks: they save with this one, and stop. */
+/* Makes the other ranks save together with this one and stop. */
 void gang_follow(struct model *m, struct attempt *a);
-/* The end as reported; what it counts as, and what becomes of the job when no rank is left, is
- * decided here. */
+/* Ends a rank. Decides what the reported end counts as, and after the last rank what happens to the
+ * job. */
 void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind reported,
     int32_t exit_code, const char *text);
 void attempts_end_all(struct model *m, struct stamp now, struct node *n, const char *text);

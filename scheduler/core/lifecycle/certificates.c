@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which scripts were seen to resume. A certificate is a drill that passed, and holds for every job
- * of the same user, method and script (types.h, script_key) until a newer drill of one of them
- * fails. How old it may be is the pool's to say (shape_may_use), so it carries its date.
+ * Scripts that were observed to resume. A certificate is a passed drill. It is valid for every job
+ * with the same user, method and script (types.h, script_key) until a newer drill of one of them
+ * fails. It carries its date, since each pool sets a maximum age (shape_may_use).
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/certificates.h"
@@ -43,7 +43,7 @@ static void drop(struct model *m, const char *script_key)
     smap_remove(&m->lifecycle.certificates, script_key);
 }
 
-/* Looks at every job, which is as rare as drills are. */
+/* Visits every job; drills are rare. */
 void certificate_note(struct model *m, const struct drill_row *d)
 {
     struct job *j;
@@ -63,9 +63,10 @@ void certificate_note(struct model *m, const struct drill_row *d)
     model_note_change(m);
 }
 
-/* ---- pools that ask for one ---- */
+/* ---- pools that require one ---- */
 
-#define SINCE_NEVER INT64_MAX /* nothing is certified before the first event tells the time */
+/* no certificate is valid before the first event, which has the time */
+#define SINCE_NEVER INT64_MAX
 
 bool shape_takes_offer(const struct shape *s, const struct offer *o)
 {
@@ -90,8 +91,8 @@ void pool_age(struct pool *p, struct wall now)
         p->certified_since.ms = wall_is_set(now) ? now.ms - p->row.drill_valid_ms : SINCE_NEVER;
 }
 
-/* With every event: a certificate that gets too old takes room away, which no memory of the
- * planner's minds. */
+/* Called for every event: an expired certificate reduces usable room, which does not affect what
+ * the planner remembers. */
 void pools_age(struct model *m, struct wall now)
 {
     LIST_FOREACH (model_pools(m), l) {

@@ -10,11 +10,12 @@
 struct model;
 struct shape;
 
-/* Of the newest drill of these scripts that passed, WALL_NONE: none, or one failed since. */
+/* Date of the newest passed drill of this script; WALL_NONE if there is none, or a later one
+ * failed. */
 struct wall certificate_date(const struct model *m, const char *script_key);
-/* A drill has passed or failed: every job of its key has, or loses, its certificate. */
+/* A drill passed or failed: gives or revokes the certificate of every job with its key. */
 void certificate_note(struct model *m, const struct drill_row *d);
-/* From when on certificates count, for one pool or all: time goes on. */
+/* Advances the minimum date of valid certificates with time, for one pool or for all. */
 void pool_age(struct pool *p, struct wall now);
 void pools_age(struct model *m, struct wall now);
 void certificates_destroy_all(struct model *m);

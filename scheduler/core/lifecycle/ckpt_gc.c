@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs that ended have left in the store, and when it is cleaned away (types.h has the
- * states). A leftover is made when its job ends, and a job that ended never lives again: so what is
- * removed here is no live job's. It is committed that a cleaning begins before it does; one that
- * was under way when belayd died begins again.
+ * Checkpoints of ended jobs, and when they are cleaned (states: types.h). A row is created when its
+ * job ends, and an ended job never runs again, so data removed here is not needed by a live job.
+ * The begin of a cleaning is committed before it starts; a cleaning that was interrupted by
+ * belayd's end starts again.
  *
- * What stays and has a price is looked at again once a month, by another cleaning that removes
- * nothing more: users may have removed some, or unpinned it.
+ * Remaining data with a price is measured once a month by a cleaning that removes nothing: users
+ * may have removed some, or unpinned it.
  *
- * Where the store has what another job of the number saved (a copy of the database was put back),
- * this one has left nothing there: nothing is removed, nor looked at again.
+ * If the store has data of another job with the same number (a copy of the database was restored),
+ * this job has no data there: nothing is removed or measured.
  *
- * One at a time: a store is cleaned as fast as it answers, and nobody waits for it.
+ * One cleaning at a time: the store sets the pace, and no job waits for it.
  */
 #include "scheduler/core/ledger/storage.h"
 #include "scheduler/core/lifecycle/ckpt_gc.h"
@@ -48,7 +48,7 @@ static void ckpt_gc_index(struct model *m, struct ckpt_gc *l)
         tree_add(&m->lifecycle.ckpt_gc_due, &l->by_due, &l->row, compare_due);
 }
 
-/* Nothing is to be removed any more. */
+/* Measured only: nothing is to be removed any more. */
 static bool is_looked_at(const struct ckpt_gc_row *r)
 {
     return r->closed && !wall_is_set(r->last_at);
@@ -77,7 +77,7 @@ void ckpt_gc_add(struct model *m, const struct job *of, struct stamp now)
     storage_settle(m, j->id, now.wall);
     if (j->spec.method == CKPT_NONE || j->attempts == 0) {
         storage_forget(m, j->id, now.wall);
-        return; /* it has nothing in the store, not even a fence */
+        return; /* no data in the store, not even a fence */
     }
     struct ckpt_gc *l = mem_alloc(sizeof *l);
     l->budgets = budgets_of(m, of);
@@ -155,7 +155,7 @@ const struct ckpt_gc_row *model_cleaning(const struct model *m)
     return m->lifecycle.cleaning ? &m->lifecycle.cleaning->row : NULL;
 }
 
-/* ---- when ---- */
+/* ---- schedule ---- */
 
 struct mono ckpt_gc_due(const struct model *m, struct stamp now, int64_t *ret_job)
 {
@@ -166,7 +166,7 @@ struct mono ckpt_gc_due(const struct model *m, struct stamp now, int64_t *ret_jo
     const struct ckpt_gc *l = TREE_ENTRY(first, struct ckpt_gc, by_due);
     int64_t left = l->row.due_at.ms - now.wall.ms;
     *ret_job = l->row.job;
-    /* The wall clock may be set: it is looked at again from time to time. */
+    /* The wall clock may be set: checked periodically. */
     return (struct mono){now.mono.ms + (left < 0                    ? 0
                                            : left > CKPT_GC_LOOK_MS ? CKPT_GC_LOOK_MS
                                                                     : left)};
@@ -191,7 +191,7 @@ static void tell(struct model *m, const struct event *ev, const char *kind, cons
     h->job = ev->cleaned.job;
 }
 
-/* It has been cleaned as often as it is. */
+/* All cleanings are done; only measurements follow. */
 static void look_on(struct model *m, struct ckpt_gc *l)
 {
     m->lifecycle.n_looked_at += !is_looked_at(&l->row);
@@ -221,7 +221,7 @@ int apply_cleaned(
     (void)e;
     ret_outcome->id = ev->cleaned.job;
     if (!l || l->row.state != CKPT_GC_CLEANING)
-        return 0; /* told before */
+        return 0; /* already reported */
     if (ev->cleaned.end != CLEAN_DONE) {
         clean_failed(m, ev, l);
         return 0;

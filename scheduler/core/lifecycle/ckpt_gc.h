@@ -9,10 +9,10 @@
 
 struct model;
 
-/* if there is anything */
+/* no-op if it has no data in the store */
 void ckpt_gc_add(struct model *m, const struct job *j, struct stamp now);
-/* When the next is to be cleaned, or looked at again, and whose it is; MONO_NONE: none, or one is
- * being cleaned. */
+/* When the next cleaning or measurement is due, and its job. MONO_NONE: none, or a cleaning is in
+ * progress. */
 struct mono ckpt_gc_due(const struct model *m, struct stamp now, int64_t *ret_job);
 void ckpt_gc_deinit(struct model *m);
 

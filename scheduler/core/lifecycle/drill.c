@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drills: a running attempt is stopped as a reclaim would stop it, its job queued again, and what
- * comes back is held against what was there (types.h has the states). Nothing else is done to the
- * job than what happens to it anyway, so a drill that is interrupted, by whatever, leaves a job
- * that goes on.
+ * Drills: a running attempt is stopped like by a reclaim, its job is requeued, and the resumed
+ * state is compared with the saved one (states: types.h). Nothing else happens to the job than in
+ * normal operation, so an interrupted drill leaves a job that continues.
  *
- *  with notice       save, then stop: the checkpoint of that save has to be resumed from
- *  without notice    stop at once: the newest checkpoint before has to be
+ *  with notice       save, then stop: the checkpoint of that save must be resumed
+ *  without notice    stop at once: the newest earlier checkpoint must be resumed
  *
- * It PASSED when the next attempt has resumed from that checkpoint (the agent has verified every
- * byte of it) and
- *  - tells progress, or saves at one, that is not behind the checkpoint's; or
- *  - if the checkpoint has none: has saved again, succeeded, or run for SETTLE_MS.
- * It FAILED when it did not save, resumed from something else, told a step before the checkpoint's,
- * ended with a failure, or told nothing for PROGRESS_MS; or if its user has held what the job made
- * in the end against what an undisturbed one did, and it differs: no program of the user's runs
- * here, the verdict comes as an event. Whatever else ends an attempt in the middle INTERRUPTED it:
- * that says nothing of the program.
+ * The drill PASSED when the next attempt has resumed from that checkpoint (the agent has verified
+ * every byte of it) and
+ *  - reports progress, or saves at one, that is not behind the checkpoint's; or
+ *  - if the checkpoint has no progress: has saved again, succeeded, or run for SETTLE_MS.
+ * It FAILED when the attempt did not save, resumed from another checkpoint, reported a step before
+ * the checkpoint's, ended with a failure, or reported nothing for PROGRESS_MS; or if its user
+ * compared the job's result with that of an undisturbed job and they differ. That comparison runs
+ * outside belay; its verdict arrives as an event. Any other end of an attempt before that
+ * INTERRUPTED the drill, which gives no information about the program.
  *
- * Invariants: a drill under way is its job's only one, and its job has not ended; DRILL_STOPPING
- * exactly while the attempt it names lives; at most DRILLS_LIVE_MAX are under way, so that looking
- * at all of them costs nothing.
+ * Invariants: a drill in progress is its job's only one, and its job has not ended. It is
+ * DRILL_STOPPING exactly while the attempt that it names lives. At most DRILLS_LIVE_MAX are in
+ * progress, so that scanning all of them is cheap.
  */
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/certificates.h"
@@ -38,15 +37,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* of itself: after a save, or so long after the start with progress, ... */
+/* Automatic drills: after a save, or this long after a start with progress, */
 #define AUTO_PROGRESS_MS SECONDS_MS(60)
-#define AUTO_START_MS SECONDS_MS(600) /* ... or so long after the start */
-#define ELSEWHERE_MS SECONDS_MS(600)  /* then the node it was on is good enough */
-#define PLACE_MS SECONDS_MS(3600)     /* then the time it takes says nothing any more */
+#define AUTO_START_MS SECONDS_MS(600) /* or this long after a start */
+#define ELSEWHERE_MS SECONDS_MS(600)  /* after that, the former node may be used again */
+#define PLACE_MS SECONDS_MS(3600)     /* after that, the measured time is not representative */
 #define SETTLE_MS SECONDS_MS(30)
 #define PROGRESS_MS SECONDS_MS(1800)
 
-/* ---- moves ---- */
+/* ---- state changes ---- */
 
 static void drill_note(struct model *m, const struct drill *d)
 {
@@ -80,7 +79,7 @@ static void drill_free(struct drill *d)
     free(d);
 }
 
-/* By start; when they are loaded nobody knows it better than by number. */
+/* By start; after a load by number, since the starts are unknown. */
 static void wait_to_be_drilled(struct model *m, struct attempt *a)
 {
     if (a->job->row.spec.drill_tries > 0 && !job_side(a->job)->drill &&
@@ -124,7 +123,7 @@ static void conclude(
 static int64_t since_kill_ms(const struct drill *d, struct stamp now)
 {
     int64_t ms = now.wall.ms - d->row.killed_at.ms;
-    return ms > 0 ? ms : 1; /* the wall clock may be set back; 0 is "not yet" */
+    return ms > 0 ? ms : 1; /* the wall clock may be set back; 0 means "not yet" */
 }
 
 static void pass(struct model *m, struct drill *d, struct stamp now)
@@ -152,7 +151,7 @@ static void pass(struct model *m, struct drill *d, struct stamp now)
                                      : "another node");
 }
 
-/* What the program has told since it resumed. */
+/* Evaluates a progress report after the resume. */
 static void judge(struct model *m, struct drill *d, int64_t progress, struct stamp now)
 {
     d->row.progress = progress;
@@ -173,7 +172,7 @@ static void judge(struct model *m, struct drill *d, int64_t progress, struct sta
         pass(m, d, now);
 }
 
-/* ---- what happens to its attempts ---- */
+/* ---- events of its attempts ---- */
 
 static void killed(
     struct model *m, struct drill *d, const struct attempt *a, struct stamp now, int64_t lost_ms)
@@ -203,7 +202,7 @@ static void killed(
     drill_note(m, d);
 }
 
-/* The attempt that was to show it has ended before it did. */
+/* The resumed attempt ended before it proved the resume. */
 static void ended_unproven(
     struct model *m, struct drill *d, const struct attempt *a, enum end_kind as, struct stamp now)
 {
@@ -304,8 +303,7 @@ void drill_saved(struct model *m, struct attempt *a, struct stamp now)
         judge(m, d, progress, now);
 }
 
-/* first: what the attempt told first, which is what it resumed at, or the first of it that is
- * known. */
+/* first: the first progress that the attempt reported, where it resumed, or the first known one. */
 void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int64_t first)
 {
     struct drill *d = job_side(a->job)->drill;
@@ -322,7 +320,7 @@ void drill_job_ends(struct model *m, struct job *j, struct stamp now)
             "the job ended (%s) before it showed that it resumes", end_kind_names[j->row.end]);
 }
 
-/* ---- begun ---- */
+/* ---- requests ---- */
 
 static size_t count_live(const struct model *m)
 {
@@ -412,8 +410,8 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
     return 0;
 }
 
-/* The job has ended, so nothing of it but this row need be known here. A difference counts as a
- * failure of now: what was certified since the resume is not any more. */
+/* The job has ended, so only this row is needed. A difference counts as a failure now: it revokes
+ * certificates since the resume. */
 int apply_drill_compared(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
@@ -445,14 +443,14 @@ int apply_drill_compared(
     return 0;
 }
 
-/* ---- time ---- */
+/* ---- deadlines ---- */
 
 static struct wall waits_until(const struct drill *d)
 {
     switch (d->row.state) {
     case DRILL_QUEUED:
         if (job_attempt(d->job))
-            return WALL_NONE; /* a restore takes as long as it takes */
+            return WALL_NONE; /* restores have no time limit here */
         return (struct wall){d->row.killed_at.ms + (d->row.avoids ? ELSEWHERE_MS : PLACE_MS)};
     case DRILL_RESUMED:
         return (struct wall){d->row.resumed_at.ms +
@@ -521,11 +519,11 @@ struct mono drill_next(const struct model *m, struct stamp now, struct event *re
         const struct attempt *a = LIST_ENTRY(l, struct attempt, undrilled);
         const struct event ev = {.type = EV_DRILL, .drill.job = a->row.job};
         if (check_drill(m, &ev, a->job, NULL) != 0)
-            continue; /* at step 0, on a node that is going, or there are too many */
+            continue; /* at step 0, on a node that is going, or too many drills */
         sooner(a->drill_due ? now.mono
                             : when((struct wall){a->row.started_at.ms + AUTO_START_MS}, now),
             &ev, &best, ret_event);
-        break; /* those behind it are due later */
+        break; /* later ones are due later */
     }
     return best;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gangs between their attempts: with how many nodes the next may start, and the nodes that are kept
+ * Gangs between their attempts: with how many nodes the next may start, and which nodes are kept
  * for it.
  *
- * The nodes that its ranks leave while others still run stay a gang's own, for others would else
- * have taken them before the last rank has ended. They are kept until the next attempt is placed,
- * and for KEEP_MS at most, of the wall clock over a restart.
+ * Nodes that its ranks leave while others still run are kept for the gang, since otherwise other
+ * jobs would take them before the last rank has ended. They are kept until the next attempt is
+ * placed, at most for KEEP_MS, by the wall clock across a restart.
  *
- * A gang of 2 to 8 nodes starts with as many as can be had. So it waits for 8 until there is
- * nothing more to be had (gang.c says so) or the time is over, and then starts with 2 or more:
+ * A gang of 2 to 8 nodes starts with as many as are available. It waits for 8 until no more are
+ * available (gang.c decides) or the time is over, and then starts with 2 or more:
  *
- *   queued at first, or again at its user's wish:   8, then settles for 2
- *   after the loss of one of 5, LOSS_SHRINK:        2: it goes on with the 4 that are left, at once
+ *   queued first, or requeued by its user:          8, then settles for 2
+ *   after the loss of one of 5, LOSS_SHRINK:        2: continues with the remaining 4 at once
  *   the same, LOSS_WAIT:                            5, then settles for 2
  *
- * A gang of 8 nodes waits for 8; when the time is over no nodes are kept for it any more.
+ * A gang of 8 nodes waits for 8; when the time is over its nodes are not kept any longer.
  */
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/jobs.h"
@@ -27,7 +27,7 @@
 
 #include <inttypes.h>
 
-#define KEEP_MS 600000 /* about what a machine takes to come at the worst */
+#define KEEP_MS 600000 /* about the maximum time of a machine's launch and boot */
 
 bool node_is_kept_from(const struct node *n, const struct shape *s)
 {
@@ -77,7 +77,7 @@ void gang_release(struct model *m, struct job *j)
     LIST_FOREACH (&job_side(j)->kept, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_kept);
         gang_node_leaves(m, n);
-        node_refresh(m, n, true); /* others may fit there now */
+        node_refresh(m, n, true); /* other jobs may use it now */
     }
 }
 
@@ -94,7 +94,7 @@ static int32_t least_after(const struct job_row *r, enum end_kind end)
                                                                         : r->spec.nodes_min;
 }
 
-/* waits: else it takes what it needs at least. */
+/* waits: for more than its minimum. */
 static void set_wish(struct model *m, struct job *j, bool waits)
 {
     bool is_fixed = j->row.spec.nodes_min == j->row.spec.nodes;
@@ -103,7 +103,7 @@ static void set_wish(struct model *m, struct job *j, bool waits)
     queue_reshape(m, j);
 }
 
-/* Those that wait stand in the order of their times; nearly always it is the last. */
+/* Waiting jobs are ordered by time; a new one is nearly always the last. */
 static void wait_until(struct model *m, struct job *j, struct mono until)
 {
     struct link *after = NULL;

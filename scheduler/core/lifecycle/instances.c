@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instances in their indexes, and offers to avoid: those that gave no machine, or only short-lived
+ * Indexes of instances, and offers to avoid: those that provided no machines, or only short-lived
  * ones.
  */
 #include "scheduler/core/deadline/procurement.h"
@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AVOID_LONGEST 60 /* times the first avoidance */
+#define AVOID_LONGEST 60 /* multiple of the first avoidance */
 #define PROVIDER_KEY_MAX (2 * CORE_NAME_MAX)
 
 static void provider_key(const char *region, const char *id, char *out)
@@ -153,7 +153,7 @@ void offer_place(struct pool *p, struct offer *o)
     list_push_back(&p->offers, &o->in_pool);
 }
 
-/* in_a_row: the counter that the time doubles with; several of one moment count once. */
+/* in_a_row: the counter that doubles the time; several refusals at one moment count once. */
 static void avoid(struct model *m, struct offer *o, struct stamp now, int32_t *in_a_row,
     bool longest, const char *why)
 {

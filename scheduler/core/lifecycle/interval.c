@@ -11,7 +11,7 @@
 #define INTERVAL_MIN_MS SECONDS_MS(15)
 #define INTERVAL_MAX_MS SECONDS_MS(30 * 60)
 #define USUAL_RECLAIMS_PER_HOUR 0.05
-#define STORING_PART 4 /* of the time, a store is written to for one of so many parts at the most */
+#define STORING_PART 4 /* a store is written at most during this fraction of the time (1/n) */
 
 int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour)
 {
@@ -44,7 +44,7 @@ int64_t core_interval_ms(const struct attempt *a)
 int64_t core_cost_uusd(int64_t ms, int64_t uusd_h)
 {
     assert(ms >= 0 && uusd_h >= 0);
-    int64_t hours = ms / HOUR_MS, rest = ms % HOUR_MS; /* apart, so that no product overflows */
+    int64_t hours = ms / HOUR_MS, rest = ms % HOUR_MS; /* separated to avoid overflow of products */
     return hours * uusd_h + (rest * uusd_h + HOUR_MS / 2) / HOUR_MS;
 }
 

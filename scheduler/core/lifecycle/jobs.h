@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs: submit, move, finish.
+ * Jobs: submit, state changes, end.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_JOBS_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_JOBS_H
@@ -10,12 +10,12 @@
 struct model;
 struct constraints;
 
-/* by whoever asked; NULL: ERR_NOT_FOUND is set */
+/* A job named by a user; NULL with ERR_NOT_FOUND set. */
 struct job *job_named(const struct model *m, int64_t id, struct err *e);
 struct job_side *job_make_side(struct job *j); /* if it has none yet */
 int64_t job_procurement_offer(const struct job *j);
-/* All that a submit is refused for, but how many jobs its account has. ret_own: its user, team,
- * QOS, nice and retries, as they count. */
+/* All checks of a submit except the job count of its account. ret_own: effective user, team, QOS,
+ * nice and retries. */
 int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own,
     struct constraints *ret_constraints, struct err *e);
 /* The part of it that needs no model: options out of their range (job/member.h), and pairs that
@@ -24,13 +24,14 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
 int job_check_row(const struct job_row *r, const struct job_row *was, struct err *e);
 /* A merge patch of its stored options; NULL: nothing changes. */
 void job_document_changed(struct model *m, int64_t job, const char *patch_json);
-/* How often it is queued again, as what is asked, its pool and the configuration say, into own;
- * ERR_INVALID: more than may be, or never, which what else it asks for does not go with. */
+/* Effective retries, from the request, its pool and the configuration, into own. ERR_INVALID: above
+ * the maximum, or none where another option needs them. */
 int job_resolve_retries(
     const struct model *m, const struct job_row *asked, struct job_row *own, struct err *e);
-int job_check_retries(const struct job_row *r, struct err *e); /* of that, the last */
+int job_check_retries(const struct job_row *r, struct err *e); /* only the second of these checks */
 void job_move(struct model *m, struct job *j, enum job_state to);
-void job_finish(struct model *m, struct job *j, struct stamp now); /* ENDED; leaves the model */
-void attempts_ask_save(struct model *m, struct job *j);            /* all ranks (apply_job.c) */
+/* to ENDED; the job leaves the model */
+void job_finish(struct model *m, struct job *j, struct stamp now);
+void attempts_ask_save(struct model *m, struct job *j); /* all ranks (apply_job.c) */
 
 #endif

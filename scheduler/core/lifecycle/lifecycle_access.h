@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What other folders see of this folder's part of the model.
+ * Access of other folders to this folder's part of the model.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_LIFECYCLE_ACCESS_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_LIFECYCLE_ACCESS_H
 
 #include "scheduler/core/model/state.h"
 
-/* Lists of nodes: struct lifecycle_state says in which order. */
+/* Lists of nodes, ordered as struct lifecycle_state says. */
 static inline const struct list *nodes_by_seen(const struct model *m)
 {
     return &m->lifecycle.by_seen;
@@ -33,12 +33,12 @@ static inline const struct list *gang_resizing(const struct model *m)
 {
     return &m->lifecycle.gang_resizes;
 }
-/* What a job that ended left in the store; may be NULL. */
+/* Checkpoints of a job that ended; may be NULL. */
 static inline struct ckpt_gc *ckpt_gc_of(const struct model *m, int64_t job)
 {
     return map_get(&m->lifecycle.ckpt_gc, job);
 }
-/* leftovers of which something is to be deleted; messages to be delivered */
+/* Ended jobs with checkpoints to delete; messages to deliver. */
 static inline int64_t ckpt_gc_n_open(const struct model *m)
 {
     return (int64_t)map_size(&m->lifecycle.ckpt_gc) - m->lifecycle.n_looked_at;

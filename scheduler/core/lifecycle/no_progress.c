@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Programs that save and then begin again all the same: each of their attempts is restored, and
- * then tells progress from before its checkpoint. Such a job can be reclaimed and queued again for
- * ever, paid for each time. So the attempts in a row that did this are counted until one gets
- * further than any before it; the history tells each, and after so many
- * (model_options.hold_in_vain) the job is held where it would be queued again: it may still get to
- * its end in the attempt that runs.
+ * Programs that save but start over after each restore: their attempts report progress from before
+ * the restored checkpoint. Such a job could be reclaimed and requeued forever, and paid for each
+ * time. Successive attempts of this kind are counted until one exceeds all earlier progress. Each
+ * is in the history. After model_options.hold_in_vain of them the job is held when it would be
+ * requeued; the running attempt may still finish.
  *
  * Invariants.
- *  1. An attempt counts once at most, and only one that was restored from a checkpoint of known
- *     progress: who tells no progress is not judged.
- *  2. How far it got at most is stored when something else is, at a save and at an attempt's end:
- *     progress alone is told too often for that.
- *  3. Who never tells less than his checkpoint had is not counted, however often his node is taken.
+ *  1. An attempt counts at most once, and only if it was restored from a checkpoint with known
+ *     progress: jobs without progress reports are not judged.
+ *  2. The highest progress is stored with other changes, at saves and at the end of an attempt:
+ *     progress reports alone are too frequent.
+ *  3. A job that never reports less than its checkpoint has is not counted, however often its node
+ *     is taken.
  */
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/no_progress.h"
@@ -47,7 +47,7 @@ void no_progress_update(
 
 void no_progress_kept(struct job_row *j)
 {
-    if (j->progress > j->best_progress) /* PROGRESS_NONE is below all */
+    if (j->progress > j->best_progress) /* PROGRESS_NONE is below all values */
         j->best_progress = j->progress;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes in their indexes: free capacity, leases, idleness. node_refresh is the only place that
- * decides in which of them a node is; it is called after every change of state or load.
+ * Indexes of nodes: free capacity, leases, idleness. Only node_refresh decides which indexes a node
+ * is in; it is called after every change of state or load.
  */
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/nodes.h"
@@ -19,8 +19,7 @@
 
 #include <assert.h>
 
-/* Order of by_free: gpus first, so that jobs without them stay away from the nodes that have
- * them. */
+/* Order of by_free: GPUs first, so that jobs without GPUs avoid nodes that have them. */
 struct free_key {
     struct resources free;
     int64_t id;
@@ -72,7 +71,7 @@ static struct list *list_of_state(struct model *m, struct node *n)
     return NULL;
 }
 
-/* Before those that still run something, behind those that have been empty for longer: found
+/* Inserts it before nodes that still run attempts and after nodes that have been empty for longer,
  * without a search. */
 static void push_to_be_ended(struct model *m, struct node *n)
 {
@@ -107,13 +106,13 @@ void node_grew(struct model *m, struct node *n)
     model_note_rewind(m);
 }
 
-/* Nobody looks for room on one that is full, and most are when much waits. */
+/* Full nodes, most of them under load, are not searched for room. */
 static bool has_room(const struct node *n, bool works)
 {
-    return works && n->free.cpus > 0; /* every job takes one */
+    return works && n->free.cpus > 0; /* every job needs a cpu */
 }
 
-/* With what it has free now, or not at all. */
+/* Inserts it with its current free resources, or removes it. */
 static void file_room(struct model *m, struct node *n, bool is_in)
 {
     struct tree *t = &n->pool->by_free[n->row.market];
@@ -220,9 +219,9 @@ void node_detach(struct model *m, struct attempt *a, struct stamp now)
     node_refresh(m, n, true);
 }
 
-/* The node with the least left that has room, of those behind `after` (NULL: of all). The keys
- * between two candidates that cannot fit are skipped in one step, so the work grows with the number
- * of different (gpus, cpus) left, not with the number of nodes. */
+/* The node with the least free resources that has room, after `after` (NULL: of all). Keys between
+ * two candidates that cannot fit are skipped in one step, so the work grows with the number of
+ * distinct (gpus, cpus), not with the number of nodes. */
 static struct node *tightest(
     const struct tree *t, const struct shape *s, struct stamp now, const struct node *after)
 {
@@ -237,7 +236,7 @@ static struct node *tightest(
         if (fits && node_has_room(n, s) && node_suits(n, s) && reserve_allows(n, s, now))
             return n;
         if (fits) {
-            /* but these jobs avoid it, ask for what it has not, or would delay others */
+            /* but these jobs avoid it, need something that it lacks, or would delay reservations */
             l = tree_next(l);
             continue;
         }
@@ -259,7 +258,7 @@ struct node *nodes_best(const struct model *m, const struct shape *s, struct sta
 {
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {
         struct node *best = NULL;
-        int64_t least_uusd = INT64_MAX; /* for reading its input */
+        int64_t least_uusd = INT64_MAX; /* of reading its input */
         LIST_FOREACH (model_pools(m), l) {
             const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
             int64_t uusd = pool_input_uusd(p, s->constraints);
@@ -278,7 +277,7 @@ struct node *nodes_best(const struct model *m, const struct shape *s, struct sta
     return NULL;
 }
 
-/* Those of the pool that are kept for the gang: what they have restored is there already. */
+/* Nodes of the pool that are kept for the gang: they have the data that they restored. */
 static int32_t gang_kept_in(const struct model *m, const struct pool *p, const struct shape *s,
     int64_t *ids, enum market *ret_dearest)
 {
@@ -298,8 +297,8 @@ static int32_t gang_kept_in(const struct model *m, const struct pool *p, const s
     return n;
 }
 
-/* How many nodes of the pool, at most s->nodes, one of each could take a rank; the dearest market
- * among them. */
+/* How many nodes of the pool, at most s->nodes, could each take a rank; and the most expensive
+ * market among them. */
 static int32_t gang_in(const struct model *m, const struct pool *p, const struct shape *s,
     struct stamp now, int64_t *ids, enum market *ret_dearest)
 {
@@ -311,7 +310,7 @@ static int32_t gang_in(const struct model *m, const struct pool *p, const struct
         struct node *at = NULL;
         while (n < s->nodes && (at = tightest(&p->by_free[market], s, now, at))) {
             if (at->kept_for || !rack_has_room_beside(m, at, s, ids, n))
-                continue; /* it is among them, or their rack has not the power for it as well */
+                continue; /* already included, or their rack lacks the power for it */
             ids[n++] = at->row.id;
             if ((enum market)market > *ret_dearest)
                 *ret_dearest = (enum market)market;
@@ -324,7 +323,7 @@ int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stam
 {
     const struct pool *best = NULL;
     enum market dearest, least = MARKET_ON_DEMAND;
-    int64_t least_uusd = 0; /* for reading its input */
+    int64_t least_uusd = 0; /* of reading its input */
     int32_t most = 0;
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);

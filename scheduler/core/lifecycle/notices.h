@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of the outbox (notify.h): who is told of a change.
+ * Creates rows of the outbox (notify.h).
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NOTICES_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_NOTICES_H
@@ -14,7 +14,7 @@ void notify_ended(struct model *m, const struct job *j, struct stamp now);
 void notify_boots(struct model *m, const struct pool *p, struct stamp now);
 void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd,
     struct stamp now);
-/* its attempt has started, or was loaded, or a part was told of */
+/* Its attempt started or was loaded, or a part of its time limit was notified. */
 void notify_watch(struct model *m, struct job *j);
 void notify_unwatch(struct model *m, struct job *j); /* the attempt has ended */
 struct mono notify_due(const struct model *m, struct stamp now, struct event *ret_event);

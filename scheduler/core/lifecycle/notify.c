@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See notify.h. Invariants:
- *  1. A row is made in the event that makes the change. Its number is one of the history's, given
- *     to nothing else, so that receivers can tell a repetition.
- *  2. An array tells of itself, and its tasks do not, unless that was asked for
- *     (NOTIFY_ARRAY_TASKS).
- *  3. Of how much of a time limit is over is told once an attempt: row.warned.
+ *  1. A row is created in the event of its change. Its number is from the history's counter and
+ *     used only once, so that receivers can detect repetitions.
+ *  2. An array is notified as a whole; its tasks only if requested (NOTIFY_ARRAY_TASKS).
+ *  3. Each part of a time limit is notified once per attempt: row.warned.
  */
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/lifecycle/notices.h"
@@ -20,14 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS 3600000LL /* the wall clock is looked at so often */
+#define LOOK_MS 3600000LL /* interval between checks of the wall clock */
 
 struct letter {
     struct outbox_row row;
     struct tree_link by_key, by_due;
 };
 
-/* Of the rows about one user's jobs. */
+/* State for the rows about one user's jobs. */
 struct sender {
     int64_t n;
     int64_t next_ms; /* no mail before, by the wall clock */
@@ -155,7 +154,7 @@ static bool add(struct model *m, const struct outbox_row *row)
     return true;
 }
 
-/* A row for each that wants it: the number of those for which there was no room. */
+/* Adds a row for each recipient; returns how many did not fit. */
 static int address(struct model *m, const struct job_row *j, enum notify_event kind, bool is_task,
     struct outbox_row *row)
 {
@@ -165,7 +164,7 @@ static int address(struct model *m, const struct job_row *j, enum notify_event k
         STR_COPY(row->target, "mail");
         left_out += !add(m, row);
     }
-    /* of those only if they are asked for */
+    /* URLs get parts only on request */
     bool of_urls = of_tasks && (!(BIT(kind) & PARTS) || (j->spec.mail & BIT(kind)));
     for (int32_t k = 0; of_urls && k < j->spec.urls; k++) {
         text_format(row->target, sizeof row->target, "url:%" PRId32, k);
@@ -198,7 +197,7 @@ void notify(struct model *m, const struct job *j, enum notify_event kind, struct
             "%d notices of this were left out: too many wait to be delivered", left_out);
 }
 
-/* To each hook that wants what is of no job; how many of those there was no room for. */
+/* Adds a row for each hook subscribed to events without a job; returns how many did not fit. */
 static int address_hooks(struct model *m, struct outbox_row *row)
 {
     int left_out = 0;
@@ -312,7 +311,7 @@ struct mono notify_due(const struct model *m, struct stamp now, struct event *re
     return (struct mono){now.mono.ms + (left < 0 ? 0 : left > LOOK_MS ? LOOK_MS : left)};
 }
 
-/* belayd may have been away: of those that have gone by the last is told. */
+/* After downtime of belayd only the last part that passed is notified. */
 int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->warn.job);
@@ -338,7 +337,7 @@ int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outc
     return 0;
 }
 
-/* ---- what became of a delivery ---- */
+/* ---- results of deliveries ---- */
 
 int apply_delivered(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
@@ -347,7 +346,7 @@ int apply_delivered(
     (void)e;
     ret_outcome->id = ev->delivered.event;
     if (!l)
-        return 0; /* told before */
+        return 0; /* already reported */
     bool give_up =
         ev->delivered.failed && (ev->delivered.for_good || l->row.tries + 1 >= OUTBOX_TRIES_MAX);
     if (give_up) {

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What users and operators want to be told of: state changes of jobs, by mail or to a URL. A change
- * that somebody wants to know makes a row of the outbox, in the transaction of the change; it goes
- * when it was delivered, or given up. Who delivers is scheduler/engine/outbox.h.
+ * Notifications of users and operators about state changes of jobs, by mail or to a URL. A change
+ * with recipients adds rows to the outbox in its own transaction; a row is deleted when it is
+ * delivered or given up. Delivery is in scheduler/engine/outbox.h.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NOTIFY_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_NOTIFY_H
 
 #include "scheduler/core/model/types.h"
 
-#define OUTBOX_MAX 20000     /* rows; what comes then is left out, and the job's history says so */
-#define OUTBOX_USER_MAX 1000 /* of them, of the jobs of one user */
-#define MAIL_EVERY_MS 1000   /* between two mails about the jobs of one user */
-#define OUTBOX_TRIES_MAX 12  /* then it is given up: after about an hour */
-#define NOTIFY_HOOKS_MAX 16  /* of the configuration */
+/* rows; further notifications are dropped, and the job's history says so */
+#define OUTBOX_MAX 20000
+#define OUTBOX_USER_MAX 1000 /* rows of the jobs of one user */
+#define MAIL_EVERY_MS 1000   /* minimum interval between mails about the jobs of one user */
+#define OUTBOX_TRIES_MAX 12  /* then it is given up, after about an hour */
+#define NOTIFY_HOOKS_MAX 16  /* in the configuration */
 
 struct model;
 struct job;
 
-/* A webhook of the configuration. */
+/* A configured webhook. */
 struct notify_hook {
     char name[CORE_NAME_MAX];
     int32_t events; /* 1 << enum notify_event, and NOTIFY_ARRAY_TASKS */
 };
 
-/* After the row that is (due_at, event, target) of `after`; NULL: the first. By due_at. Borrowed
+/* The row after position (due_at, event, target) of `after`, by due_at; NULL: the first. Borrowed
  * until the next core_apply. */
 const struct outbox_row *core_outbox_next(const struct model *m, const struct outbox_row *after);
-/* NULL: it was delivered, or given up. */
+/* NULL if it was delivered or given up. */
 const struct outbox_row *core_outbox_find(const struct model *m, int64_t event, const char *target);
 
 #endif

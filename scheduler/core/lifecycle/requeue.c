@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A user's requeue of a running job. A checkpoint is asked for first while the job goes on running;
- * only when one is durable is the attempt stopped (saved once more, as every stop does). So a store
- * that is full costs nothing: when the save fails, or none comes in time, the requeue is dropped,
- * the history says why, and the job goes on. With `force`, without checkpoints, or before the
- * program runs, it is stopped at once.
+ * Requeue of a running job by a user. First a checkpoint is requested while the job keeps running.
+ * Only when one is durable the attempt is stopped (with another save, like every stop). A full
+ * store thus costs no work: when the save fails or times out, the requeue is dropped, the history
+ * has the reason, and the job continues. With `force`, without checkpoints, or before the program
+ * runs, the attempt is stopped at once.
  *
- *   asked --saved--> stopping (END_USER)
+ *   requested --saved--> stopping (END_USER)
  *     |--failed, or no checkpoint in time--> dropped
  *     `--stopped or ended for another reason--> over
  *
- * A requeue waits WAIT_MS plus WAIT_SAVES times the duration of the last save.
+ * The timeout is WAIT_MS plus WAIT_SAVES times the duration of the last save.
  *
- * Invariants: requeue_asked_at of an attempt is set exactly while it is in model.requeues. It is
- * that of the lowest rank that has not ended (job_attempt) then, and RUNNING.
+ * Invariants: requeue_asked_at of an attempt is set exactly while it is in model.requeues. The
+ * attempt is then the lowest rank that has not ended (job_attempt), and RUNNING.
  */
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/drill.h"
@@ -40,7 +40,7 @@ static int compare_due(const void *key, const struct tree_link *l)
     return by_time ? by_time : tree_order(a->row.job, b->row.job);
 }
 
-/* requeue_asked_at is set. A save that succeeds ends the wait, so it stays what it is. */
+/* requeue_asked_at is set. A successful save ends the wait, so the timeout stays fixed. */
 static void wait_for_save(struct model *m, struct attempt *a)
 {
     a->requeue_due.ms = a->row.requeue_asked_at.ms + WAIT_MS + WAIT_SAVES * a->job->row.save_ms;
@@ -84,7 +84,7 @@ static void from_scratch(struct model *m, struct job *j, const char *by, struct 
     history(m, now, "requeue", (struct history_of){.job = j, .attempt = a},
         "%s asked for it to begin again from nothing: what it has saved is not used any more", by);
     no_progress_from_scratch(m, j);
-    if (a) /* what it saves while it is being stopped would not be used either */
+    if (a) /* a save during the stop would not be used either */
         job_stop(m, j, END_USER, false);
     else if (j->row.hold == HOLD_STORE)
         dependencies_release(m, j, now);
@@ -99,7 +99,7 @@ static void requeue(struct model *m, struct job *j, const struct event *ev)
         return;
     }
     if (!a || a->row.state == ATTEMPT_STOPPING)
-        return; /* it is, or is about to be, in the queue */
+        return; /* it is in the queue, or about to enter it */
     if (j->row.spec.method != CKPT_NONE && !ev->requeue.force && all_run(j)) {
         ask_first(m, j, by, ev->now);
         return;
@@ -167,7 +167,7 @@ void requeue_attempt_loaded(struct model *m, struct attempt *a)
         wait_for_save(m, a);
 }
 
-/* ---- time ---- */
+/* ---- timeouts ---- */
 
 struct mono requeue_due(const struct model *m, struct stamp now, struct event *ret_event)
 {

@@ -9,12 +9,12 @@
 
 struct model;
 
-void requeue_saved(struct model *m, struct job *j); /* a checkpoint of it is durable */
+void requeue_saved(struct model *m, struct job *j); /* one of its checkpoints became durable */
 void requeue_save_failed(struct model *m, struct job *j, struct stamp now, const char *text);
-/* for whatever reason, or it has ended */
+/* It stops for any reason, or has ended. */
 void requeue_attempt_stops(struct model *m, struct attempt *a);
 void requeue_attempt_loaded(struct model *m, struct attempt *a);
-/* When one has waited for too long, and the event; MONO_NONE: none waits. */
+/* When the next save before a requeue times out, with the event; MONO_NONE: never. */
 struct mono requeue_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif

@@ -86,9 +86,9 @@ void retries_format(const struct retries *r, char out[RETRIES_TEXT_MAX])
     }
 }
 
-/* ---- what they come to ---- */
+/* ---- effective numbers ---- */
 
-/* Of a wish that says something. */
+/* Of a setting that is set. */
 static int32_t meant(int32_t wish, int k)
 {
     return wish == RETRIES_NEVER ? 0 : wish == RETRIES_USUAL ? retries_usual.n[k] : wish;

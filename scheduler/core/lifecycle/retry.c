@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a job runs again after an attempt ended. Each end has its own rule and its own budget:
- * what the world did never uses up the retries that are meant for bugs.
+ * Whether a job runs again after an attempt ended. Each kind of end has its own rule and budget:
+ * failures of the environment never use up the retries meant for bugs.
  */
 #include "scheduler/core/lifecycle/retry.h"
 #include "scheduler/core/model/state.h"
@@ -30,7 +30,7 @@ static const struct {
     [END_DRAINED] = {BUDGET, RETRY_DRAINED},
     [END_GANG] = {ALWAYS},
     [END_CHECKPOINTED] = {CHECKPOINTED_BOUND},
-    /* held until somebody has seen to the store: no work is given up for it */
+    /* held until a user has checked the store: no work is discarded for it */
     [END_STORE] = {ALWAYS},
     [END_STORE_AWAY] = {STORE_BOUND},
     [END_DRILLED] = {ALWAYS},
@@ -38,7 +38,7 @@ static const struct {
     [END_DEADLINE] = {NEVER},
 };
 
-/* A program that failed or took too long says so itself. */
+/* Failures and timeouts are described by the program itself. */
 static void describe_over(const struct job_row *j, enum retry_kind kind, char out[CORE_TEXT_MAX])
 {
     int32_t n = j->spec.retries.n[kind];
@@ -81,14 +81,14 @@ static struct verdict judge_checkpointed(struct job_row *j, bool saved)
     return v;
 }
 
-/* Those before it in a row; j->end is still that of the attempt before. */
+/* Earlier ones in a row; j->end is still that of the previous attempt. */
 static int32_t store_ends(const struct job_row *j)
 {
     return j->end == END_STORE_AWAY ? j->quick_ends : 0;
 }
 
-/* The store may be out of reach of one node or zone only: another gets its turn, and then somebody
- * has to look at it. */
+/* The store may be unreachable from one node or zone only: another one is tried, then a user must
+ * act. */
 static struct verdict judge_store(const struct job_row *j)
 {
     return (struct verdict){
@@ -116,7 +116,7 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
 #define QUICK_MS 60000
 #define PAUSE_FIRST_MS 2000
 #define PAUSE_MAX_MS 300000
-#define PAUSE_STORE_MS 5000 /* the attempt itself has tried for minutes */
+#define PAUSE_STORE_MS 5000 /* the attempt itself has retried for minutes */
 
 int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t ran_ms)
 {
@@ -137,6 +137,6 @@ int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t 
         pause *= 2;
     if (pause > PAUSE_MAX_MS)
         pause = PAUSE_MAX_MS;
-    /* Those that ended together do not all come back together. */
+    /* Spreads jobs that ended together. */
     return pause + (int64_t)((uint64_t)j->id * 2654435761u % (uint64_t)(pause / 4));
 }

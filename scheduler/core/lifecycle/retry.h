@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an end counts as, and whether the job is queued again.
+ * What an end counts as, and whether the job is requeued.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_H
@@ -8,16 +8,15 @@
 #include "scheduler/core/model/model.h"
 
 struct verdict {
-    enum end_kind end; /* what it counts as */
+    enum end_kind end; /* effective end */
     bool again;
-    char text[CORE_TEXT_MAX]; /* why that, when it is not what was reported; else "" */
+    char text[CORE_TEXT_MAX]; /* reason if it differs from the reported end; else "" */
 };
-/* Counts the end in the row's budgets. saved: the attempt committed a checkpoint. */
+/* Counts the end in the row's retries. saved: the attempt committed a checkpoint. */
 struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved);
-/* How long a job that is queued again waits, 0 at first: a program that fails at once, and a node
- * that nothing can start on, are not tried as fast as they fail. excused: it has saved, or its node
- * is gone, and with it what may have been wrong. ran_ms: since it was placed. A job that is to be
- * done by some moment does not wait. */
+/* Delay of a requeued job, initially 0: avoids fast loops of programs that fail at once and of
+ * nodes that cannot start jobs. excused: it saved, or its node, a possible cause, is gone. ran_ms:
+ * time since placement. Deadline jobs are not delayed. */
 int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t ran_ms);
 
 #endif

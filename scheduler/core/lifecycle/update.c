@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are changed after their submit: all of what one request asks for, or nothing and the
- * reason.
+ * Changes of jobs after their submit: a request is applied as a whole, or refused with the reason.
  *
- *  1. What a job becomes is looked at as a submit of it would be, as far as it changes: the same
- *     limits, the same refusals, the same that can never run. What it was before, and what has
- *     become of its pool or the configuration since, is no reason to refuse.
- *  2. One that waits leaves its shape before anything of it changes, and enters the one that it
- *     then has where it belongs: since when it waits counts as before. Nodes that were kept for it
- *     between two attempts it keeps unless it may need others.
- *  3. What runs has its place: only what does not touch that changes. A time limit counts from the
- *     start of the attempt, so it may be over at once; the agents are told, and end it as ever.
- *  4. An array is changed as far as it has not begun; a task that has begun is a job, and is
+ *  1. The changed values are validated as in a submit: same limits, same refusals, same checks for
+ *     jobs that could never run. Unchanged values are not validated again, even if its pool or the
+ *     configuration changed since.
+ *  2. A pending job leaves its shape before any of its values change, and enters the new one at its
+ *     position: its waiting time is kept. Nodes that are kept for it between two attempts stay kept
+ *     unless it may need others.
+ *  3. A running job keeps its place: only values that do not affect it change. A time limit counts
+ *     from the start of the attempt, so it may have passed already; the agents get the new limit
+ *     and end the attempt as usual.
+ *  4. Of an array, the tasks that have not begun change. A task that has begun is a job and is
  *     changed by itself.
  *
- * A job depends on those that were submitted before it only: so no chain of them is ever closed.
+ * A job depends only on jobs that were submitted before it, so there are no cycles.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/jobs.h"
@@ -50,7 +50,7 @@ _Static_assert(UPDATE_FIELDS <= 64, "they are bits of a uint64_t");
 
 #define BIT(field) UPDATE_BIT(UPDATE_##field)
 
-/* The fields whose row in job_attributes says mask. */
+/* The fields with this mask in their row of job_attributes. */
 static uint64_t fields_that(unsigned mask)
 {
     uint64_t fields = 0;
@@ -65,14 +65,14 @@ static bool changes(uint64_t fields, unsigned mask)
     return (fields & fields_that(mask)) != 0;
 }
 
-/* What a job is to become. */
+/* The job after the change. */
 struct wanted {
     struct job_row row;
     struct constraints constraints;
-    struct event submit; /* as which what it depends on is looked at */
+    struct event submit; /* used to check its dependencies */
 };
 
-/* ---- may it be changed ---- */
+/* ---- may it change ---- */
 
 static const char *first_name(uint64_t fields)
 {
@@ -110,7 +110,7 @@ static int check_fields(const struct job *j, uint64_t fields, struct err *e)
     return 0;
 }
 
-/* ---- what it becomes ---- */
+/* ---- new values ---- */
 
 /* How the history shows a member of struct constraints. */
 enum shown_as { AS_NAME_ONLY, AS_TEXT, AS_YES_NO, AS_INT64 };
@@ -177,7 +177,7 @@ static int take_constraints(
     return 0;
 }
 
-/* ---- as a submit of it would be looked at ---- */
+/* ---- validation as in a submit ---- */
 
 static int check_place(const struct model *m, const struct wanted *w, const struct labels *labels,
     uint64_t fields, struct err *e)
@@ -193,7 +193,7 @@ static int check_place(const struct model *m, const struct wanted *w, const stru
                : rc;
 }
 
-/* What of them does not change is not asked for. */
+/* Unchanged members are not checked. */
 static int check_order(const struct model *m, struct wanted *w, uint64_t fields, struct err *e)
 {
     struct job_row own = w->row;
@@ -209,7 +209,7 @@ static int check_order(const struct model *m, struct wanted *w, uint64_t fields,
     return rc;
 }
 
-/* Those that the wish names. What was used of one that is less now is used up. */
+/* Checks the named ones. A number below the used retries means they are used up. */
 static int check_retries(const struct model *m, const struct job_row *to, struct wanted *w,
     uint64_t fields, struct err *e)
 {
@@ -247,7 +247,7 @@ static int check_depends(const struct model *m, const struct event *ev, const st
     return dependencies_check(m, &w->submit, e);
 }
 
-/* Into ret_wanted what the job becomes, if it may. */
+/* Computes the changed job into ret_wanted, if the change is allowed. */
 static int check(const struct model *m, const struct event *ev, const struct job *j,
     struct wanted *ret_wanted, struct err *e)
 {
@@ -263,7 +263,7 @@ static int check(const struct model *m, const struct event *ev, const struct job
     if (fields & BIT(FINISH))
         w->row.spec.finish_ms = procurement_finish_ms(ev->update.to, ev->now.wall);
     if ((fields & BIT(FINISH)) && (w->row.spec.finish_ms == 0 || j->row.spec.finish_ms == 0)) {
-        /* until it is decided: at once */
+        /* until the decision that follows at once */
         w->row.procurement =
             w->row.spec.finish_ms > 0 && j->row.state == JOB_PENDING ? PROCURE_WAIT : PROCURE_FREE;
         w->row.baseline = (struct baseline_row){0};
@@ -297,7 +297,7 @@ static struct account *account_to(struct model *m, const struct job *j, const st
                : account_of(m, w->row.spec.team, w->row.user);
 }
 
-/* In another team it counts there. n: that are changed so together. */
+/* In another team it counts there. n: number of jobs changed together. */
 static int check_quota(
     struct model *m, const struct job *j, const struct wanted *w, int64_t n, struct err *e)
 {
@@ -305,7 +305,7 @@ static int check_quota(
     return to == j->account ? 0 : limits_check_submit(to, n, e);
 }
 
-/* ---- the change ---- */
+/* ---- applying the change ---- */
 
 /* It is in no shape meanwhile. */
 static void become(
@@ -356,7 +356,7 @@ static void change_pending(
         dependencies_detach(m, j);
     if ((fields & BIT(NAME)) && !str_eq(name, j->row.spec.name)) {
         dependencies_rename(m, j, name, now);
-        queue_reshape(m, j); /* it may count in other budgets */
+        queue_reshape(m, j); /* it may match other budgets */
     }
     if (fields & BIT(DEPENDS)) {
         w->submit.submit.job = &j->row;
@@ -368,7 +368,7 @@ static void change_pending(
         queue_add(m, j);
     expiry_watch(m, j);
     if (anew || changes(fields, JOB_OF_SHAPE))
-        model_note_rewind(m); /* it may fit now where it did not */
+        model_note_rewind(m); /* it may fit now */
 }
 
 static void change_running(
@@ -393,13 +393,13 @@ static void change_running(
     notify_watch(m, j);
     LIST_FOREACH (&j->ranks, l) {
         struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
-        touch_attempt(m, a); /* its agent is told */
+        touch_attempt(m, a); /* the change reaches its agent */
         reserve_retimed(m, a->node);
     }
     model_note_change(m);
 }
 
-/* ---- for people ---- */
+/* ---- texts for the history ---- */
 
 /* Writes what a member of constraints is now, for the history: " 4"; "" if only its name is
  * shown. */
@@ -521,7 +521,7 @@ static void change(struct model *m, const struct event *ev, struct job *j, struc
         array_throttle(m, j, ev->update.at_once, ev->now);
 }
 
-/* ---- tasks by their indices ---- */
+/* ---- tasks by index ---- */
 
 static struct job *task_of(const struct job *j, int32_t index, struct err *e)
 {
@@ -552,8 +552,7 @@ static int32_t next_index(const struct ranges *r, int *k, int32_t after)
     return *k < r->n ? r->v[*k].first : -1;
 }
 
-/* All of them, or none: each is looked at before one is changed, and none of these changes is in
- * the way of another. */
+/* All of them or none: all are checked before one is changed, and the changes are independent. */
 static int update_tasks(struct model *m, const struct event *ev, struct job *array, struct err *e)
 {
     const struct ranges *which = ev->update.tasks;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attempts that belayd withholds from their agents: they need the store, and belayd cannot use it,
- * or can make no credentials for their part of it (sessions.h). Nobody works on such an attempt,
- * while its node is paid for. So it has a deadline, the one that agents have for a store that they
- * cannot use: store_wait after the attempt was assigned, or a fifth of it where the answer was a
- * refusal. Then it ends as END_STORE_AWAY: its job is tried on another node, held after
- * JOB_STORE_MAX such ends in a row, and its node is idle.
+ * Attempts that belayd withholds from their agents: they need the store, but belayd cannot use it,
+ * or cannot create credentials for their part of it (sessions.h). Such an attempt does no work
+ * while its node is paid for, so it has a deadline, the same that agents have for an unusable
+ * store: store_wait after its assignment, or a fifth of that after a refusal. Then it ends as
+ * END_STORE_AWAY: its job is tried on another node, held after JOB_STORE_MAX such ends in a row,
+ * and its node becomes idle.
  *
- *   assigned <--withheld, or given after all--> withheld --due--> ended (END_STORE_AWAY)
- *                                                  `--stopped, its node lost--> over
+ *   assigned <--withheld, or delivered--> withheld --deadline--> ended (END_STORE_AWAY)
+ *                                            `--stopped, or its node lost--> over
  *
  * Invariants.
  *  1. An attempt is in by_withheld exactly while `withheld` is set; its state is ASSIGNED then.
- *  2. One that its agent has, or may have, is not withheld: who sends it posts so first. It would
- *     run on, and its node would count as free.
+ *  2. An attempt that its agent has or may have is not withheld: the sender posts an event first.
+ *     Otherwise it would run on while its node counts as free.
  *
- * That it is withheld is not stored, but when it was assigned is: after a restart it is withheld
- * again as soon as its agent asks, and ends at the same moment as without the restart. But belayd
- * tries for LEAST_MS in each of its lives, so that one failure after a long stop ends nothing.
+ * That an attempt is withheld is not stored, but the time of its assignment is: after a restart it
+ * is withheld again as soon as its agent asks, and ends at the same time as without the restart.
+ * belayd tries for at least LEAST_MS after each restart, so that one failure after a long downtime
+ * ends no attempt.
  */
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/withheld.h"
@@ -29,8 +30,8 @@
 #include "base/str.h"
 #include <inttypes.h>
 
-#define USUAL_MS SECONDS_MS(600) /* as agents do where belayd says nothing else */
-#define DENIED_PART 5            /* of it, after a refusal */
+#define USUAL_MS SECONDS_MS(600) /* the default of agents */
+#define DENIED_PART 5            /* divisor after a refusal */
 #define LEAST_MS SECONDS_MS(30)
 
 static int compare_due(const void *key, const struct tree_link *l)
