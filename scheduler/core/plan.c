@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decisions, in the order of plan.h. Each looks only at the head of an index that the model keeps:
- * the lease that ends first, the node idle for longest, the oldest job that may fit.
+ * Decisions, in the order of plan.h. Each examines only the head of an index of the model: the
+ * lease that expires first, the node idle for longest, the oldest job that may fit.
  *
- * What the planner remembers, and why it stays true:
- *  - of a kind: the growth count at which it fitted nowhere. Until a node grows it still fits
- *    nowhere, and then only the nodes that grew since need to be looked at.
- *  - when the cursor was last behind all: then no kind fits anywhere but on the nodes that have
- *    grown since, and those are looked at that need no more than one of them has, and those that
- *    are new or have another first shape. So what one end has it do does not grow with the queue.
- *  - the cursor: no kind whose first shape stands before it fits anywhere. It stays true until a
- *    node grows, a job comes back to its place or the places change (rewind): placing takes room
- *    away, and a shape that has just come into the queue sets the cursor back to itself.
- *  - the launches that a state of demand and supply calls for (launch.c).
+ * What the planner remembers, and why it is valid:
+ *  - per demand class: the growth count at which it fitted nowhere. Until a node grows it still
+ *    fits nowhere, and then only nodes that grew since need to be examined.
+ *  - `seen`, when the cursor last passed the end of the queue: no class fits anywhere except on
+ *    nodes that grew since. Then only those classes are examined that need no more than one of
+ *    these nodes has, or that are new or have a new first shape. The work after an end is thus
+ *    independent of the queue length.
+ *  - the cursor: no class with its first shape before it fits anywhere. Valid until a node grows, a
+ *    job returns to the queue or positions change (rewind): placements only reduce room, and a
+ *    shape that enters the queue moves the cursor back to itself.
+ *  - the launches for a state of demand and supply (launch.c).
  */
 #include "scheduler/core/planner.h"
 #include "scheduler/core/deadline/spot_observations.h"
@@ -48,11 +49,11 @@
 #include "scheduler/core/queue/windows.h"
 #include <stdlib.h>
 
-#define LOST_LEASES 2      /* an instance whose node is lost for so many leases is ended */
-#define LAST_WORDS_MS 5000 /* for output that did not get here before the end of its attempt */
-/* of more nodes that grew, the index of free room says sooner whether one will do */
+#define LOST_LEASES 2      /* an instance with a lost node is ended after this many leases */
+#define LAST_WORDS_MS 5000 /* for output still in transit at the end of its attempt */
+/* with more grown nodes, the index of free room is faster */
 #define GROWN_LOOK_MAX 64
-/* remembered kinds beyond the living ones before the memory is emptied */
+/* remembered classes beyond the live ones before the memory is cleared */
 #define MEMO_SLACK 1024
 
 struct planner *planner_create(void)
@@ -76,9 +77,9 @@ void planner_destroy(struct planner *p)
     free(p);
 }
 
-/* ---- what only the time brings about ---- */
+/* ---- decisions by time ---- */
 
-/* The moment for one thing, and the event that it then calls for. */
+/* One due time and the event for it. */
 static void consider(
     struct mono due, const struct event *ev, struct mono *best, struct event *ret_event)
 {
@@ -140,8 +141,8 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
     consider(after(n->idle_since, LAST_WORDS_MS), &ev, best, ret_event);
 }
 
-/* Idle nodes stand in the order in which they became so; one that joined lately may have to wait
- * for longer than those behind it. */
+/* Idle nodes are in the order in which they became idle; a recently joined one may have to wait for
+ * longer than later ones. */
 static void consider_idle(
     const struct planner *planner, const struct pool *p, struct mono *best, struct event *ret_event)
 {
@@ -152,7 +153,7 @@ static void consider_idle(
             p->row.cooldown_ms > p->row.min_paid_ms ? p->row.cooldown_ms : p->row.min_paid_ms;
         struct mono cool = after(n->instance->since, at_least_ms);
         if (mono_is_set(*best) && best->ms <= due.ms)
-            return; /* none behind it can be earlier */
+            return; /* later ones are not due earlier */
         if (n->kept_for || n->reserved_for || gang_holds(planner, n->row.id))
             continue;
         if (cool.ms > due.ms)
@@ -172,7 +173,7 @@ static void consider_booting(const struct pool *p, struct mono *best, struct eve
     consider(after(i->since, p->row.boot_timeout_ms), &ev, best, ret_event);
 }
 
-/* When the next instance is to be ended, and the event; MONO_NONE: none. */
+/* When the next instance must be ended, with the event; MONO_NONE: never. */
 static struct mono end_due(
     const struct planner *planner, const struct model *m, struct event *ret_event)
 {
@@ -195,8 +196,8 @@ static struct mono loss_due(const struct model *m, struct stamp now, struct even
     return best;
 }
 
-/* When something of an ended job is to be cleaned, and the event. That the moment to look has come
- * is not enough. */
+/* When the next cleaning of an ended job is due, with the event. A time for measurement alone does
+ * not suffice. */
 static struct mono clean_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     *ret_event = (struct event){.type = EV_CLEAN};
@@ -208,10 +209,10 @@ static bool is_due(struct mono due, struct stamp now)
     return mono_is_set(due) && due.ms <= now.mono.ms;
 }
 
-/* ---- placing ---- */
+/* ---- placement ---- */
 
-/* Growth counts are stored as pointers, one up, since a map holds no NULL. Of what was passed over
- * since the cursor was last behind all nothing is stored. */
+/* Growth counts are stored as pointers, plus one, since a map holds no NULL. Classes skipped since
+ * the cursor last passed the end have no entry. */
 static int64_t unfit_at(
     const struct planner *p, const struct model *m, const struct demand_class *k)
 {
@@ -225,7 +226,7 @@ static int64_t unfit_at(
 static void remember_unfit(struct planner *p, const struct model *m, const struct demand_class *k)
 {
     if (map_size(&p->unfit) > queue_n_demand_classes(m) + MEMO_SLACK) {
-        map_deinit(&p->unfit); /* mostly of kinds that are no more */
+        map_deinit(&p->unfit); /* mostly of classes that are gone */
         p->unfit = (struct map){0};
     }
     map_put(&p->unfit, k->id, (void *)(intptr_t)(model_versions(m)->growth + 1));
@@ -269,8 +270,8 @@ static bool wants_of(const struct shape *s, const struct licence *l)
     return counts_of(&s->constraints->licences, l->what.name) > 0;
 }
 
-/* The licences that it asks for are not for it now: too few are free, or who stands before it lacks
- * them only. */
+/* Licences that it needs are not available: too few are free, or they are reserved for a shape
+ * before it. */
 static bool lacks_licences(const struct planner *p, const struct model *m, const struct shape *s)
 {
     if (!s->constraints || s->constraints->licences.n == 0)
@@ -281,14 +282,13 @@ static bool lacks_licences(const struct planner *p, const struct model *m, const
     return licences_lack(m, s->constraints) != NULL;
 }
 
-/* It would start but for licences, as things are now: what stands behind it has to leave it those
- * that it asks for. */
+/* The shape lacks only licences: shapes behind it must not take those that it needs. */
 static void note_wanting(struct planner *p, const struct model *m, const struct shape *s)
 {
     for (size_t i = 0; i < licences_count(m); i++)
         if (counts_of(&s->constraints->licences, licence_at(m, i)->what.name) >
             licence_at(m, i)->what.n)
-            return; /* the configuration has fewer of them now: it cannot start at all */
+            return; /* the configuration has fewer now: it cannot start */
     for (size_t i = 0; i < licences_count(m); i++) {
         if (!p->is_wanting)
             p->wanting[i] = (struct place){INT64_MAX, INT64_MAX};
@@ -304,8 +304,8 @@ static void throttle(const struct shape *s, struct event *ret_event)
     *ret_event = (struct event){.type = EV_THROTTLE, .throttle.job = s->head};
 }
 
-/* Of a job that has a place. If it may not run it is throttled, with all of its kind; a gang may
- * have fewer nodes than there are, or than it would like. */
+/* For a shape that found a place. Throttles it if it may not run; reduces a gang to the number of
+ * nodes allowed or desired. */
 static void keep_to_limits(
     struct planner *p, const struct model *m, const struct shape *s, struct event *ret_event)
 {
@@ -327,7 +327,7 @@ static void keep_to_limits(
 
 #define OWED_LOOK_MAX 64
 
-/* Before somebody borrows, those go that are owed a place: the first that fits somewhere. */
+/* Shapes within a quota go before borrowing ones: the first that fits somewhere. */
 static bool next_owed(struct planner *p, const struct model *m, const struct shape *s,
     struct stamp now, struct event *ret_event)
 {
@@ -342,7 +342,7 @@ static bool next_owed(struct planner *p, const struct model *m, const struct sha
             if (!quota_owes(o))
                 continue;
             if (limits_used_up(m, o)) {
-                throttle(o, ret_event); /* those of others behind it may run */
+                throttle(o, ret_event); /* later ones of other accounts may run */
                 return true;
             }
             if (lacks_licences(p, m, o) || !may_fit(p, m, o))
@@ -365,8 +365,7 @@ static void add_room(struct planner *p, const struct resources *free)
         free->memory_mib > p->grown.memory_mib ? free->memory_mib : p->grown.memory_mib;
 }
 
-/* What has room that it had not when the cursor was last behind all; false: too many nodes to be
- * looked at. */
+/* Room that is new since the cursor last passed the end; false: too many nodes to examine. */
 static bool gather_room(struct planner *p, const struct model *m)
 {
     int looked = 0;
@@ -425,8 +424,8 @@ static struct demand_class *next_to_try(
     return before ? queue_next_class(before) : queue_class_at_least(m, p->cursor);
 }
 
-/* What is placed then ends before any reservation begins: whom they keep away by and by would else
- * be in nobody's way by and by, and time alone would let others have the licences. */
+/* A placement at this time ends before any reservation begins. Otherwise reservations would block
+ * it over time, and time alone would release licences to others. */
 static const struct stamp before_all = {.wall = {-(1LL << 61)}};
 
 static bool next_place(
@@ -452,7 +451,7 @@ static bool next_place(
             if (ret_event->type != EV_PLACE || reserve_next(p, m, s, now, ret_event) ||
                 list_is_empty(quota_teams(m)) || next_owed(p, m, s, now, ret_event))
                 return true;
-            find_place(p, m, s, now, ret_event); /* once more: others were looked at meanwhile */
+            find_place(p, m, s, now, ret_event); /* again: others were examined in between */
             keep_to_limits(p, m, s, ret_event);
             return true;
         }
@@ -463,14 +462,14 @@ static bool next_place(
     p->is_all = false;
     p->seen = p->begun;
     if (p->is_wanting)
-        p->seen.anew = -1; /* whom that keeps from their licences was not looked at */
+        p->seen.anew = -1; /* the shapes that it blocks from licences were not examined */
     *ret_event = (struct event){.type = EV_UNTHROTTLE, .unthrottle.job = limits_loose(m)};
     return ret_event->unthrottle.job != CORE_ID_NONE;
 }
 
-/* ---- all together ---- */
+/* ---- plan_next, plan_wake ---- */
 
-/* A gang that holds nodes for its start keeps them from being idle. */
+/* A gang that holds nodes for its start keeps them from being ended as idle. */
 static bool decide_end(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
@@ -503,16 +502,17 @@ static struct mono preempt_until(const struct planner *p, const struct model *m)
     return p->preempt_until;
 }
 
-/* One kind of decision. The table is in the order of precedence (plan.h); plan_next asks for the
- * first that there is, plan_wake for the moment at which one may be due though nothing happens. */
+/* One type of decision. The table is in order of precedence (plan.h). plan_next returns the first
+ * one available; plan_wake returns the earliest time at which one may become due without an
+ * event. */
 struct decider {
     const char *name;
-    /* When the model has one, and which; MONO_NONE: none, as things are. Or, where what the planner
-     * remembers counts too: */
+    /* From the model alone: when a decision is due, and which; MONO_NONE: never without an event.
+     * Or, with the planner's memory: */
     struct mono (*when_due)(const struct model *m, struct stamp now, struct event *ret_event);
     bool (*decide)(
         struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
-    /* until when a "no" of that holds; NULL: until something happens */
+    /* until when a negative answer holds; NULL: until an event */
     struct mono (*holds_until)(const struct planner *p, const struct model *m);
 };
 
@@ -575,6 +575,6 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
             wake = due;
     }
     if (mono_is_set(wake) && wake.ms <= now.mono.ms)
-        wake.ms = now.mono.ms + 1; /* what is due already, plan_next says; never a busy loop */
+        wake.ms = now.mono.ms + 1; /* due decisions are returned by plan_next; avoids a busy loop */
     return wake;
 }

@@ -1,38 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decisions. plan_next reads the model and returns the one thing to do next, as an event; the
- * caller applies it and asks again until there is none. Asking twice without applying gives the
- * same answer. The planner only remembers what did not fit at which version of the capacity, so
- * that a tick never scans what did not change.
+ * Decisions. plan_next reads the model and returns the next single action as an event; the caller
+ * applies it and calls again until there is none. Calling twice without applying returns the same.
+ * The planner only remembers what did not fit at which version of the capacity, so that a tick
+ * never scans what did not change.
  *
  * In order:
- *  1. nodes whose lease is over; jobs whose time to begin has come, and those that depend on what
- *     cannot come true any more; the order of the queue (order.h), at most every few seconds, when
- *     what is used or waits has changed and jobs of several users wait; cron entries of which a
- *     time has come (crons.c). Before a shape passes others, nodes are reserved for the first few
- *     of those (reserve.c);
- *  2. places for pending jobs, in that order (a shape that does not fit lets others pass); on owned
- *     nodes before spot before on-demand, there where reading what the job reads costs the least,
- *     there on the node with the least left (gpus, then cpus, then memory, then id). What can begin
- *     does: nobody waits for a machine that would be nearer, or cost less. A wish for a market
- *     limits what is paid for by the hour: owned nodes serve every wish; What its team's quota owes
- *     a place goes before what borrows, and where it does not fit jobs that borrow are evicted for
- *     it, as jobs of some classes are for those of a QOS that preempts them (preempt.c); kinds of
- *     jobs that would exceed a limit are throttled (limits.c);
+ *  1. nodes with an expired lease; jobs that reached their begin time, or with an unsatisfiable
+ *     dependency; the order of the queue (order.h), at most every few seconds, when usage or
+ *     waiting jobs changed and jobs of several users wait; due cron entries (crons.c). Before a
+ *     shape passes others, nodes are reserved for the first few of those (reserve.c);
+ *  2. places for pending jobs, in queue order (a shape that does not fit lets others pass). Owned
+ *     nodes come before spot before on-demand; then the lowest cost of reading the job's input;
+ *     then the node with the least left (gpus, then cpus, then memory, then id). A job that can
+ *     start does: it never waits for a nearer or cheaper machine. A requested market limits only
+ *     capacity that is paid by the hour: owned nodes serve every job. Jobs within their team's
+ *     quota go before borrowing ones, and preempt those where they do not fit; so do jobs of a
+ *     preempting QOS (preempt.c). Shapes that would exceed a limit are throttled (limits.c);
  *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a
- *     machine that was just paid to boot is given a chance), noticed and empty for 5 s, or LOST for
- *     two leases; boot overdue;
- *  4. drills of jobs that were submitted so, when they have saved or got somewhere, and drills that
- *     have waited for too long (drill.c);
+ *     machine just paid to boot gets a chance), under notice and empty for 5 s, or LOST for two
+ *     leases; boot timeout exceeded;
+ *  4. drills of jobs submitted with one, once they saved or made progress, and drills that timed
+ *     out (drill.c);
  *  5. attempts that have been on-demand for the pool's return_ms and have saved move to a node with
- *     room where they pay a fifth less, with what reading their input there costs;
- *  6. launches for demand that no node up or on its way will serve: for the oldest of it an offer
- *     of the lowest market rank, and of those one big machine shared by jobs of several shapes or
- *     several small ones, by what they cost for the jobs that wait (choice.c, market.c), then id,
- *     within the limits of the pool and of all pools; refused ones avoided; one launch in flight
- *     counts as its capacity; a job on a noticed node counts as demand already, and so does one
- *     that could move (5) if there were a node for it;
- *  7. what a job that ended left in the store, when it is due and nothing else is being cleaned.
+ *     room where they pay a fifth less, including the cost of reading their input there;
+ *  6. launches for demand that no node, up or coming, will serve. For the oldest demand: an offer
+ *     of the lowest market rank; of those one large machine shared by several shapes, or several
+ *     small ones, by cost for the waiting jobs (choice.c, market.c), then id; within the limits of
+ *     the pool and of all pools; refused offers avoided. A launch in flight counts as its capacity.
+ *     A job on a node under notice counts as demand already, and so does one that could move (5) if
+ *     there were a node for it;
+ *  7. cleaning of an ended job's checkpoints, when it is due and no other is in progress.
  */
 #ifndef BELAY_SCHEDULER_CORE_PLAN_H
 #define BELAY_SCHEDULER_CORE_PLAN_H
@@ -42,16 +40,16 @@
 struct planner;
 
 struct planner *planner_create(void);
-void planner_destroy(struct planner *p); /* NULL is fine */
+void planner_destroy(struct planner *p); /* NULL is allowed */
 
-/* True and *ret_event (with its now = now), or false: nothing to do. */
+/* True with *ret_event (and its now = now), or false if there is nothing to do. */
 bool plan_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
 
-/* Which kind of decision the last event of plan_next was ("places"); NULL: none yet. */
+/* Type of the last decision of plan_next ("places"); NULL: none yet. */
 const char *plan_decider(const struct planner *p);
 
-/* The earliest moment at which plan_next could answer otherwise though nothing happened; MONO_NONE:
- * none. */
+/* The earliest time at which plan_next could answer differently without an event; MONO_NONE:
+ * never. */
 struct mono plan_wake(const struct planner *p, const struct model *m, struct stamp now);
 
 #endif

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The node that a pending job is not placed on for a while: a drill wants to see its job resume
- * elsewhere (drill.c), and an attempt that could not use the store on its node is tried on another.
+ * The node that a pending job temporarily avoids: a drilled job should resume elsewhere (drill.c),
+ * and an attempt that could not use the store on its node is tried on another.
  *
  * Invariants.
- *  1. Only jobs of one node avoid one, and only while they are pending: a gang goes where there is
- *     room for all of it.
- *  2. A node is avoided only while another has room, is on its way or may be launched by what was
- *     known when that began, and AVOID_MS at most after a store's fault: a job never waits for
- *     ever for a machine that is not to be had.
+ *  1. Only pending single-node jobs avoid a node: a gang goes where there is room for all of it.
+ *  2. A node is avoided only while another one had room, was coming or could be launched when the
+ *     avoidance began, and after a store failure at most for AVOID_MS: a job never waits forever
+ *     for a machine that is unavailable.
  *
- * What a store's fault makes avoided is in memory only. After a restart of belayd the next attempt
- * may be placed on the same node, which then is one of the JOB_STORE_MAX that it may have.
+ * Avoidance after store failures is in memory only. After a restart of belayd the next attempt may
+ * be placed on the same node and counts as one of JOB_STORE_MAX.
  */
 #include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/lifecycle/jobs.h"
@@ -42,7 +41,7 @@ static bool is_open(
     return offer_may_serve(o, s, &room, &all, now);
 }
 
-/* Another node has room, is on its way, or may be launched. */
+/* Another node has room, is coming, or may be launched. */
 static bool is_elsewhere(const struct model *m, const struct shape *s, struct stamp now)
 {
     if (nodes_best(m, s, now))

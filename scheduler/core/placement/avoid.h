@@ -9,15 +9,16 @@
 
 struct model;
 
-/* The pending job is not placed on the node, unless there is no other for it. Returns whether it
- * avoids the node; false for a gang. */
+/* Makes the pending job avoid the node, unless it has no alternative. Returns whether it avoids the
+ * node; false for a gang. */
 bool avoid_begin(struct model *m, struct job *j, int64_t node, struct stamp now);
-/* The same for AVOID_MS at most, since an attempt could not use the store there. */
+/* The same for at most AVOID_MS, after an attempt could not use the store there. */
 void avoid_for_store(struct model *m, struct job *j, int64_t node, struct stamp now);
-void avoid_set(struct model *m, struct job *j, int64_t node); /* as stored, wherever else it fits */
-void avoid_end(struct model *m, struct job *j);               /* if it avoids one */
-void avoid_drop(struct job *j);                               /* it leaves the model */
-/* When a job stops avoiding its node, and the event; MONO_NONE: none does. */
+/* as stored, without a check for alternatives */
+void avoid_set(struct model *m, struct job *j, int64_t node);
+void avoid_end(struct model *m, struct job *j); /* no-op if it avoids none */
+void avoid_drop(struct job *j);                 /* it leaves the model */
+/* When a job stops avoiding its node, with the event; MONO_NONE: never. */
 struct mono avoid_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 #endif

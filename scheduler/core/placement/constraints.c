@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs ask for beside cpus, GPUs and memory (constraints.h), and what nodes, offers and the
- * cluster have of it.
+ * Demands besides cpus, GPUs and memory (constraints.h), and what nodes, offers and the cluster
+ * have of them.
  *
- * A node has the features that its agent tells, those of its pool, and of itself its provider,
- * region, zone, instance type and market; an elastic one all that its offer promised, so that what
- * was launched for a job is taken for it. An offer has what its machines will have. Of named
- * resources a node has what its agent tells, and of others what its pool says of each of its nodes.
+ * Features of a node: those reported by its agent, those of its pool, and its provider, region,
+ * zone, instance type and market. An elastic node also has all features of its offer, so that it is
+ * accepted for the job that it was launched for. An offer has the features of its future machines.
+ * Named resources of a node: as reported by its agent; those that it does not report, as configured
+ * for its pool.
  *
- * Licences are the cluster's. A job holds them from its placement to the end of its last rank. One
- * that could start but for licences keeps what stands behind it in the queue from taking them
- * (plan.c): else jobs that need one could pass for ever one that needs ten.
+ * Licences belong to the cluster. A job holds them from its placement to the end of its last rank.
+ * A job that lacks only licences reserves them against jobs behind it in the queue (plan.c):
+ * otherwise jobs that need one could starve a job that needs ten.
  */
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/changes.h"
@@ -288,7 +289,7 @@ int model_load_constraints(struct model *m, const struct constraints_row *r, str
     return 0;
 }
 
-/* ---- what nodes and offers have ---- */
+/* ---- features and resources of nodes and offers ---- */
 
 static void add_pools(
     const struct pool *p, const char *zone, const char *type, enum market market, char *set)
@@ -303,7 +304,7 @@ static void add_pools(
     features_add(set, FEATURES_ALL_MAX, market_names[market]);
 }
 
-/* What the first does not name is as the second says. */
+/* Names missing in the first are taken from the second. */
 static void merge(const char *own, const char *pools, struct counts *ret_counts)
 {
     struct counts more;
@@ -313,7 +314,7 @@ static void merge(const char *own, const char *pools, struct counts *ret_counts)
         return;
     for (size_t i = 0; i < more.n; i++)
         if (counts_of(ret_counts, more.v[i].name) == 0)
-            /* as many as there is room for */
+            /* as many as fit */
             counts_add(ret_counts, more.v[i].name, more.v[i].n, NULL);
 }
 
@@ -332,8 +333,8 @@ void node_take_stock(struct node *n, const struct job *j, int64_t sign)
         stock_add(&n->stock, &j->shape->constraints->resources, -sign);
 }
 
-/* What its attempts hold stays theirs, also when there is less of it now: then the node is
- * overdrawn until they have ended. */
+/* Attempts keep what they hold even if the total falls below it: the node is then overdrawn until
+ * they end. */
 static void set_stock(struct node *n, const struct counts *all)
 {
     n->resources = *all;
@@ -374,7 +375,7 @@ void pool_describe(struct model *m, struct pool *p)
     }
 }
 
-/* ---- what fits ---- */
+/* ---- matching ---- */
 
 struct stock stock_of(const struct counts *all)
 {
@@ -498,21 +499,21 @@ void licences_give(struct model *m, const struct job *j)
     if (!j->shape->constraints || j->shape->constraints->licences.n == 0)
         return;
     licences_add(m, j, -1);
-    model_note_rewind(m); /* others may have them now */
+    model_note_rewind(m); /* other jobs may get them now */
     model_note_anew(m);
     model_note_change(m);
 }
 
-/* ---- at submit ---- */
+/* ---- submit ---- */
 
-/* What the machines that a job may use are known to have. */
+/* Known properties of the machines that a job may use. */
 struct known {
     const struct job_row *job;
     const struct constraints *x;
-    char all[64 * FEATURE_MAX]; /* names of features, as far as there is room */
+    char all[64 * FEATURE_MAX]; /* names of features, as far as they fit */
     char models[64 * FEATURE_MAX];
-    int64_t machines, suitable, constrained; /* constrained: of which the constraint holds */
-    /* with such GPUs; the most memory that one of the model has */
+    int64_t machines, suitable, constrained; /* constrained: the constraint holds */
+    /* Machines with such GPUs; the largest memory of that model. */
     int64_t with_gpu, most_mib;
 };
 
@@ -548,7 +549,8 @@ static void know_all(const struct model *m, struct known *k)
             continue;
         merge("", p->row.resources, &own);
         if (!p->row.elastic)
-            know(k, NULL, &(struct gpu_kind){0}, p->row.features, &own); /* nodes may join it yet */
+            /* nodes may still join it */
+            know(k, NULL, &(struct gpu_kind){0}, p->row.features, &own);
         LIST_FOREACH (&p->offers, l) {
             const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
             if (o->row.rank != OFFER_WITHDRAWN && wish_allows(k->job->spec.market, o->row.market))
@@ -557,7 +559,7 @@ static void know_all(const struct model *m, struct known *k)
     }
 }
 
-/* The nearest of a set to a name, into out; "": none is near. */
+/* The name in a set closest to `name`, into out; "" if none is close. */
 static void nearest(const char *set, const char *name, char out[FEATURE_MAX])
 {
     char names[64][FEATURE_MAX];
@@ -678,8 +680,7 @@ static int refuse_node(const struct model *m, const char *name, struct err *e)
         name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-/* Each of them is there. Those of elastic pools come and go: it may be one that has gone which a
- * job must not run on. */
+/* All names exist. Elastic nodes come and go: names to exclude may be of nodes that are gone. */
 static int check_names(const struct model *m, const char *list, bool may_be_gone, struct err *e)
 {
     struct hosts_at at = {0};

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs may ask for beside cpus, GPUs and memory: features of their nodes, resources that nodes
- * have by name, licences of the cluster, nodes for themselves, and nodes by their names. Most ask
- * for none of it; those that do mostly ask for the same as many others. So a job has the number of
- * a text, which is stored once and kept in the model once, and two jobs of which all else is equal
- * are of one shape exactly if these numbers are.
+ * Demands of jobs besides cpus, GPUs and memory: node features, named node resources, licences of
+ * the cluster, exclusive nodes, and nodes by name. Most jobs have none of them, and many jobs have
+ * the same. The text is therefore stored once, kept in the model once, and jobs refer to it by
+ * number. Jobs that are otherwise equal are of one shape exactly if these numbers are equal.
  *
  *     gpu=a100 gpu-memory=40960 constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1
  *     exclusive=yes nodes=n[1-3] exclude=n2 input=aws/us-east-1:150323855360
  *
- * on one line, in this order, each at most once; those that the job does not ask for are left out.
+ * on one line, in this order, each at most once; demands that the job does not have are omitted.
  */
 #ifndef BELAY_SCHEDULER_CORE_PLACEMENT_CONSTRAINTS_H
 #define BELAY_SCHEDULER_CORE_PLACEMENT_CONSTRAINTS_H
@@ -35,17 +34,17 @@ struct input {
 
 struct constraints {
     int64_t id;          /* in a model; else CONSTRAINTS_NONE */
-    int64_t n_jobs;      /* in a model: that have it, and live */
-    struct gpu_kind gpu; /* of all of its GPUs, of which it has some */
+    int64_t n_jobs;      /* in a model: live jobs that have it */
+    struct gpu_kind gpu; /* required model of its GPUs */
     struct constraint constraint;
-    struct counts resources; /* of each of its nodes */
-    struct counts licences;  /* of all of the job, from its placement to its end */
-    /* nobody else is on its nodes, of which it has all cpus, GPUs and memory; its need is the least
-     * that they have */
+    struct counts resources; /* per node */
+    struct counts licences;  /* per job, from its placement to its end */
+    /* Whole nodes: no other job runs on them, and the job has all cpus, GPUs and memory. Its need
+     * is the minimum size. */
     bool exclusive;
-    /* only on these (job/hosts.h); "": on any. Never on a machine that is yet to be launched */
+    /* Only on these nodes (job/hosts.h), which excludes machines still to be launched; "" = any. */
     char nodes[HOSTS_TEXT_MAX];
-    char exclude[HOSTS_TEXT_MAX]; /* on none of these */
+    char exclude[HOSTS_TEXT_MAX]; /* not on these nodes */
     struct input input;
 };
 
@@ -57,10 +56,10 @@ bool input_split_place(
 bool input_parse_place(const char *text, struct input *ret_input);
 void input_format_place(const struct input *in, char out[INPUT_PLACE_MAX]);
 
-/* ERR_INVALID names the part. "" asks for nothing. */
+/* ERR_INVALID names the faulty part. "" has no demands. */
 int constraints_parse(const char *text, struct constraints *ret_constraints, struct err *e);
 bool constraints_name_nodes(const struct constraints *x); /* x may be NULL */
-/* "" when nothing is asked for */
+/* "" for no demands */
 void constraints_format(const struct constraints *x, char out[CONSTRAINTS_TEXT_MAX]);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs ask for beside cpus, GPUs and memory (constraints.h), held in the model, and what there
- * is of it.
+ * Demands besides cpus, GPUs and memory (constraints.h) in the model, and their availability.
  */
 #ifndef BELAY_SCHEDULER_CORE_PLACEMENT_CONSTRAINTS_HELD_H
 #define BELAY_SCHEDULER_CORE_PLACEMENT_CONSTRAINTS_HELD_H
@@ -17,36 +16,40 @@ int constraints_read(
     const struct model *m, const char *text, struct constraints *ret_constraints, struct err *e);
 /* The number of what is asked for, which is one job's more; CONSTRAINTS_NONE: that is nothing. */
 int64_t constraints_hold(struct model *m, const struct constraints *x);
-void constraints_hold_again(struct model *m, int64_t id); /* by a job more */
+void constraints_hold_again(struct model *m, int64_t id); /* one more job has them */
 void constraints_deinit(struct model *m);
 void constraints_release(struct model *m, int64_t id); /* a job leaves the model */
-/* ERR_INVALID, with the reason: no node and no pool that the job may use will ever have it. */
+/* ERR_INVALID, with the reason: no node or pool that the job may use will ever satisfy it. */
 int constraints_check_submit(
     const struct model *m, const struct job_row *j, const struct constraints *x, struct err *e);
-void offer_describe(struct offer *o); /* what its machines have, by its row and its pool's */
-/* The same of a node. What its attempts hold stays theirs. */
+/* features and resources of its machines, from its row and its pool's */
+void offer_describe(struct offer *o);
+/* The same of a node. Its attempts keep what they hold. */
 void node_describe(struct node *n);
-void pool_describe(struct model *m, struct pool *p); /* of all of them */
-/* A machine that has this could hold a job, empty. node: its name; NULL: it is yet to be launched,
- * and nobody knows. */
+void pool_describe(struct model *m, struct pool *p); /* all its nodes and offers */
+/* An empty machine with these properties could hold a job. node: its name; NULL for a machine still
+ * to be launched. */
 bool constraints_suit(const struct constraints *x, const char *node, const struct gpu_kind *gpu,
     const char *features, const struct counts *resources);
-bool constraints_allow(const struct constraints *x, const char *node);  /* by that name alone */
-bool offer_suits(const struct offer *o, const struct shape *s);         /* whatever its size */
-bool node_has_constraints(const struct node *n, const struct shape *s); /* likewise */
-bool node_has_space(const struct node *n, const struct shape *s); /* now, by what is free there */
-/* likewise, and its rack has the power: whoever it is open to */
+bool constraints_allow(const struct constraints *x, const char *node);  /* by node name only */
+bool offer_suits(const struct offer *o, const struct shape *s);         /* regardless of size */
+bool node_has_constraints(const struct node *n, const struct shape *s); /* regardless of size */
+/* with its current free amounts */
+bool node_has_space(const struct node *n, const struct shape *s);
+/* node_has_space, and its rack has the power. Ignores who the node is open to. */
 bool node_has_room(const struct node *n, const struct shape *s);
 struct stock stock_of(const struct counts *all);
-int64_t stock_times(const struct stock *s, const struct counts *need); /* how often need is free */
+/* how many times need is free */
+int64_t stock_times(const struct stock *s, const struct counts *need);
 void stock_add(struct stock *s, const struct counts *need, int64_t times);
-void node_take_stock(struct node *n, const struct job *j, int64_t sign); /* -1: it is given back */
+void node_take_stock(struct node *n, const struct job *j, int64_t sign); /* -1: gives it back */
 void licences_init(struct model *m, const struct count *v, size_t n);
-struct licence *licence_named(const struct model *m, const char *name); /* or NULL */
-/* The first of what it asks for that is not free now; NULL: nothing. x may be NULL. */
+struct licence *licence_named(const struct model *m, const char *name); /* may return NULL */
+/* The first demanded licence that is not free; NULL if all are. x may be NULL. */
 const struct count *licences_lack(const struct model *m, const struct constraints *x);
 void licences_take(struct model *m, const struct job *j);
-void licences_load(struct model *m, const struct job *j); /* it runs, whatever there is */
+/* it runs, regardless of the current totals */
+void licences_load(struct model *m, const struct job *j);
 void licences_give(struct model *m, const struct job *j);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs with the method criu go only to machines that can checkpoint them. Nodes tell; of an elastic
- * pool's machines to come the configuration tells, else the one of them that told last, else nobody
- * knows: then one is launched to see.
+ * Jobs with method criu use only machines that can checkpoint them. Nodes report their support. For
+ * future machines of an elastic pool the configuration has it, else the latest report of a machine
+ * of the pool. If it is unknown, one machine is launched to find out.
  */
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/nodes.h"
@@ -79,7 +79,7 @@ void node_set_criu(struct model *m, struct node *n, enum criu_ability can, const
     node_refresh(m, n, more);
 }
 
-/* ---- what nobody knows yet ---- */
+/* ---- unknown support ---- */
 
 const char *core_criu_untried(const struct model *m, const struct job_row *j)
 {
@@ -104,7 +104,7 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j)
     return untried;
 }
 
-/* ---- at submit ---- */
+/* ---- submit ---- */
 
 struct refusal {
     int64_t can, cannot; /* machines and pools that the job may use */

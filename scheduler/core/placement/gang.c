@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Machines for jobs that need several at once. A gang is covered as a whole or not at all, and in
- * one pool, whose machines reach each other: launching three of four that the pool may have would
- * only cost. Bins that a gang is counted on are taken whole, so that what is younger does not fill
- * them up.
+ * Machines for multi-node jobs. A gang is covered as a whole or not at all, and within one pool,
+ * since its machines must reach each other: launching three of four would only cost. Bins that
+ * cover a gang are used exclusively, so that younger demand does not fill them.
  *
- * One that may have fewer than it would like gets as many as the pool may have, and settles for
- * what there is when nothing more is on its way (gang_resize.c).
+ * A gang with a range of sizes gets as many nodes as the pool allows, and settles for what exists
+ * when no more are coming (gang_resize.c).
  */
 #include "scheduler/core/planner.h"
 
@@ -25,30 +24,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MAX 16 /* gangs of one shape that are looked at; the others wait behind them */
+#define LOOK_MAX 16 /* gangs per shape that are examined; the others wait behind them */
 
-/* One that is to be covered. */
+/* A gang to be covered. */
 struct gang {
     const struct shape *shape;
     const struct job *job;
-    bool is_moving; /* it runs, and at least one of its nodes is about to go */
-    int32_t target; /* nodes that it is to have; fewer, but floor, will do */
+    bool is_moving; /* running, and at least one of its nodes is about to go */
+    int32_t target; /* desired number of nodes; at least `floor` */
     int32_t floor;
 };
 
-/* A pool for it: what is missing there, and the offer to launch. */
+/* A candidate pool: missing nodes, and the offer to launch. */
 struct cover {
     const struct pool *pool;
-    int32_t ready, coming;     /* that it has or may have there */
-    int32_t n;                 /* to launch */
-    const struct offer *offer; /* NULL: nothing is launched */
+    int32_t ready, coming;     /* nodes that it has, or can have there */
+    int32_t n;                 /* machines to launch */
+    const struct offer *offer; /* NULL: no launch */
     int64_t uusd_h;
-    /* of the pool's rack, with the ranks on what there is and is coming */
+    /* Power left in the pool's rack, with ranks on existing and coming nodes. */
     int64_t left_w;
-    int64_t coming_w; /* that the latter take of it */
+    int64_t coming_w; /* part of it for the coming ones */
 };
 
-/* Where a rank of it is already, no other goes; nor where one is too dear for its user or team. */
+/* Excludes nodes with another rank of the gang, and nodes too expensive for its user or team. */
 static bool bin_serves(const struct bin *b, const struct gang *g, const struct pool *p)
 {
     if (b->node && job_attempt_on(g->job, g->job->row.attempts, b->node->row.id))
@@ -58,7 +57,7 @@ static bool bin_serves(const struct bin *b, const struct gang *g, const struct p
     return b->pool == p && bin_admits(b, g->shape) && bin_times(b, g->shape) > 0;
 }
 
-/* Of one that runs: its nodes that stay are its own again when it has stopped. */
+/* Running gang: remaining nodes, which it will use again after its stop. */
 static int32_t staying(const struct gang *g, const struct pool *p)
 {
     int32_t n = 0;
@@ -93,7 +92,7 @@ static void count(const struct work *w, const struct gang *g, struct cover *c)
     memcpy(w->p->left_w, left_w, size);
 }
 
-/* How many machines of the offer the pool may have more, with the power for a rank each, at most
+/* How many further machines of the offer the pool may have, with power for a rank each, at most
  * n. */
 static int32_t room_for(const struct work *w, const struct gang *g, const struct cover *c,
     const struct offer *o, int32_t n)
@@ -114,9 +113,8 @@ static int32_t total_of(const struct cover *c)
     return c->ready + c->coming + c->n;
 }
 
-/* The cheapest of which a rack has the power for all that are not ready, else for as few as will
- * do. What is coming counts as if it were yet to be chosen: or the choice would be another after
- * each launch. */
+/* The cheapest offer for which a rack has power for all missing ranks, else for the minimum. Coming
+ * machines count as if not chosen yet, so that the choice does not change after each launch. */
 static const struct offer *choose_offer(struct work *w, const struct gang *g, const struct cover *c)
 {
     int32_t all = g->target - c->ready, least = g->floor - c->ready;
@@ -153,8 +151,8 @@ static bool consider(
     return true;
 }
 
-/* More nodes are best, then nothing to launch, then the lower rank in the pool files, then what
- * costs less. */
+/* Prefers more nodes, then no launch, then the lower rank in the pool's configuration, then the
+ * lower cost. */
 static bool is_better(const struct cover *a, const struct cover *b)
 {
     if (b->pool && total_of(a) != total_of(b))
@@ -188,9 +186,9 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
         headroom_take(w, g->shape, 1, total_of(c));
 }
 
-/* A pool whose machines do not join has room for one, which serves no gang. It is launched all the
- * same, by itself, if the pool's limits leave room for all of the gang once it has joined: or gangs
- * alone would never find out. */
+/* A pool with failed boots may have one machine, which covers no gang. It is launched by itself if
+ * the pool's limits have room for the whole gang after it joined: otherwise gangs alone would never
+ * test the pool. */
 static bool probe_for(struct work *w, const struct gang *g, const struct pool *p)
 {
     struct cover c = {.pool = p};
@@ -250,7 +248,7 @@ bool gang_holds(const struct planner *p, int64_t node)
     return false;
 }
 
-/* The first of its ranks of which the node is about to go. */
+/* The first of its ranks with a node that is about to go. */
 static bool is_first_to_go(const struct attempt *a)
 {
     LIST_FOREACH (&a->job->ranks, l) {
@@ -261,7 +259,7 @@ static bool is_first_to_go(const struct attempt *a)
     return false;
 }
 
-/* One that goes on with what is left of it needs another node only if too few are left. */
+/* A gang that can continue with its remaining nodes needs another one only below its minimum. */
 static void cover_mover(struct work *w, const struct job *j)
 {
     bool shrinks = j->row.spec.nodes_min < j->row.spec.nodes && j->row.spec.on_loss == LOSS_SHRINK;

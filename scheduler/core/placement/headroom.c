@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the limits of users and teams (limits.c), and budgets (budgets.c), leave, while demand is
- * counted: a hundred thousand jobs of somebody who may run ten are ten, and machines are launched
- * for those. What a job will cost is not known yet: it counts as on the cheapest machine that could
- * be launched for it. Jobs that run already and only go elsewhere are not asked.
+ * What limits of users and teams (limits.c) and budgets (budgets.c) leave during the computation of
+ * launches: a hundred thousand jobs of a user who may run ten count as ten. The cost of a job is
+ * not known yet: it is that on the cheapest machine that could be launched for it. Running jobs
+ * that only move are not limited.
  */
 #include "scheduler/core/planner.h"
 
@@ -57,16 +57,15 @@ static int64_t times(int64_t left, int64_t each, int64_t n)
     return each == 0 || left / each > n ? n : left / each;
 }
 
-/* What one job on so many nodes takes. */
+/* What one job on this many nodes uses. */
 struct headroom {
     int64_t gpus, uusd_h, mcpu;
     int64_t input_uusd;      /* their part of reading its input */
-    const struct pool *pool; /* of that machine; NULL: there is none */
+    const struct pool *pool; /* of that machine; NULL if there is none */
 };
 
-/* One node of it, on the cheapest machine that could be launched for it now; what it needs, for
- * nothing: there is none. Which it is does not depend on what is planned, so that counting again
- * half-way comes to the same. */
+/* One node of the shape on the cheapest machine that could be launched now; without one its need at
+ * no cost. Independent of what is planned, so that a recount half-way gives the same result. */
 static struct headroom cheapest(struct work *w, const struct shape *s)
 {
     const struct room any = {INT64_MAX, INT64_MAX, INT64_MAX};
@@ -117,7 +116,7 @@ static int64_t jobs_of(
     return times(left[LIMIT_UUSD_H], each->uusd_h, n);
 }
 
-/* What one takes of the k-th budget; 0: it is none of its. */
+/* What one job uses of the k-th budget; 0 if the job does not match it. */
 static int64_t budget_takes(
     const struct work *w, const struct shape *s, const struct headroom *each, size_t k)
 {

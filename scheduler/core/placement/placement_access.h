@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What other folders see of this folder's part of the model.
+ * Access of other folders to this folder's part of the model.
  */
 #ifndef BELAY_SCHEDULER_CORE_PLACEMENT_PLACEMENT_ACCESS_H
 #define BELAY_SCHEDULER_CORE_PLACEMENT_PLACEMENT_ACCESS_H
@@ -32,7 +32,7 @@ static inline const struct rack *rack_at(const struct model *m, size_t index)
 {
     return &m->placement.racks[index];
 }
-/* Shapes that nodes were looked for: some may be reserved. */
+/* Shapes with a search for nodes to reserve; some may have reservations. */
 static inline const struct list *reserve_shapes(const struct model *m)
 {
     return &m->placement.reserving;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Quotas of teams: what a team gets whenever it asks for it. What it does not use others borrow,
- * and when it wants it back jobs that borrow are saved and stopped.
+ * Quotas of teams: capacity that a team gets on demand. Unused quota is borrowed by others; when
+ * the team needs it, borrowing jobs are saved and stopped.
  *
- * A job is owed its place while its team, with it, has no more than its quota. One that has its
- * nodes for itself is not: what it takes is not known before it has them, and they would have to be
- * cleared of everybody. What is owed goes first wherever it fits; where it does not, and no machine
- * can be launched for it, a decision makes it a place: it names the nodes, which are claimed from
- * then on (reserve.c), and those who have to go (preemption_victims.c), which are asked to save and
- * stopped. They are queued again where they stood, and resume.
+ * A job is within the quota while its team, including it, uses no more than its quota. Exclusive
+ * jobs never are: their usage is unknown before placement, and their nodes would have to be
+ * emptied. Jobs within the quota are placed first where they fit. Where none fits and no machine
+ * can be launched, a decision makes a place: it names nodes, which are claimed from then on
+ * (reserve.c), and the victims (preemption_victims.c), which are asked to save and stop. They are
+ * requeued at their old position and resume.
  *
- * In the same way places are made for jobs of a QOS that preempts others: wherever they could start
- * if jobs of those went.
+ * Places are made in the same way for jobs of a preempting QOS, wherever they could start after
+ * stopping jobs of the preempted classes.
  *
- * Who was evicted is not owed its place then, since its team had more than its quota: it cannot
- * evict in turn; and no QOS preempts itself by way of others. What a team is owed by its quota
- * others do not preempt. So nobody drives another out and is driven out by it.
+ * A preempted job was beyond its team's quota, so it cannot preempt in turn, and the preemption
+ * relation of QOS classes is acyclic. QOS never preempts usage within a quota. So there are no
+ * preemption cycles.
  */
 #include "scheduler/core/planner.h"
 
@@ -36,7 +36,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define LOOK_MAX 16 /* kinds of demand of a team, or shapes of a class, that are looked at */
+#define LOOK_MAX 16 /* examined demand classes of a team, or shapes of a class */
 
 static bool fits_quota(const struct shape *s)
 {
@@ -65,7 +65,7 @@ bool shape_preempts(const struct shape *s, const struct shape *other)
     return s->class && other->class && bits_has(&s->class->qos->preempts, other->class->index);
 }
 
-/* What its jobs take beyond its quota, in mcpu; 0: nothing. */
+/* Usage of its jobs beyond its quota, in mcpu; at least 0. */
 static int64_t quota_borrowed(const struct team *t)
 {
     return t->may.used[LIMIT_MCPU] > t->quota_mcpu ? t->may.used[LIMIT_MCPU] - t->quota_mcpu : 0;
@@ -91,7 +91,7 @@ static bool launches_serve(const struct model *m, const struct shape *s, struct 
     return false;
 }
 
-/* Whoever is to have nodes for itself waits until they are empty. */
+/* Exclusive jobs wait until nodes are empty. */
 static bool may_have_evicted(const struct shape *s)
 {
     return class_preempts(s->class) && !shape_is_exclusive(s);
@@ -111,7 +111,7 @@ static bool preempt_for(struct planner *p, const struct model *m, const struct s
 {
     if (!wants_place(m, s, by_qos, now) || !preemption_victims_choose(p, m, s, by_qos, now))
         return false;
-    if (p->n_victims > p->evict_max) /* it stays where it is when the same is asked again */
+    if (p->n_victims > p->evict_max) /* avoids further reallocations for the same request */
         p->evict = mem_resize(p->evict, p->evict_max = 2 * p->n_victims, sizeof *p->evict);
     for (size_t k = 0; k < p->n_victims; k++)
         p->evict[k] = p->victims[k].job->row.id;
@@ -125,8 +125,8 @@ static bool preempt_for(struct planner *p, const struct model *m, const struct s
     return true;
 }
 
-/* For the first of the kind that may run: whoever exceeds a limit is throttled. But a gang may be
- * about to settle for less. */
+/* For the first shape of the class that may run; shapes that exceed a limit are throttled. A gang
+ * may be about to settle for less instead. */
 static bool preempt_for_class(struct planner *p, const struct model *m,
     const struct demand_class *k, struct stamp now, struct event *ret_event)
 {
@@ -201,7 +201,7 @@ bool preempt_next(
     if (next_owed(p, m, now, ret_event) || next_preempting(p, m, now, ret_event))
         return true;
     p->preempt_change = model_versions(m)->change;
-    /* what was to be launched for one may have been launched for another */
+    /* a launch planned for one job may have served another */
     p->preempt_launches = model_versions(m)->launches;
     return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What teams are owed, and what QOS classes have evicted.
+ * Quotas of teams, and preemption by QOS.
  */
 #ifndef BELAY_SCHEDULER_CORE_PLACEMENT_PREEMPT_H
 #define BELAY_SCHEDULER_CORE_PLACEMENT_PREEMPT_H
@@ -12,8 +12,7 @@ struct shape;
 struct demand_class;
 struct qos_class;
 
-/* The next job of the shape is within its team's quota, or that is what a place is being made
- * for. */
+/* The next job of the shape is within its team's quota, or has a claim because of that. */
 bool quota_owes(const struct shape *s);
 bool team_may_be_owed(const struct team *t); /* quota_owes may be true of some of its shapes */
 

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who gives up its place when belay wants one back by its own will: jobs of the team that is
- * furthest beyond its quota first, of those the ones that can save, and of those the one that has
- * the least to lose: what it takes, in cpus, times how long ago it saved, or started if it has not.
- * The youngest comes first among equals.
+ * Selection of preemption victims for a quota. First jobs of the team furthest beyond its quota; of
+ * those, jobs that can save; of those, the one with the least to lose: its cpus times the time
+ * since its last save, or since its start. Among equals the youngest.
  *
- * Where a QOS preempts others it is jobs of those, whoever's they are, but of other teams only what
- * these have beyond their quotas: what a team is owed by its quota nobody else takes. Then it does
- * not count which team has the most beyond.
+ * For a QOS, victims are jobs of the preempted classes; of other teams only usage beyond their
+ * quota, since quota is not preempted. The ranking by excess usage does not apply.
  *
- * A place is made on as few nodes as are needed, by as few jobs as are needed, or nobody is
- * disturbed: what is chosen is enough for the job to start, and without any one of them it would
- * not be. A team gives only while it has more than its quota. Nobody is evicted twice within
- * PAUSE_MS, so that nobody is driven around.
+ * A place uses the minimal number of nodes and victims, or no job is disturbed: the selected
+ * victims suffice for the job to start, and all of them are necessary. A team gives places only
+ * while it is beyond its quota. No job is preempted twice within PAUSE_MS.
  */
 #include "scheduler/core/planner.h"
 
@@ -62,9 +59,9 @@ void preemption_victims_sort(struct victim *list, size_t n)
 
 /* ---- one search ---- */
 
-/* In which order those on a node are asked. A team gives only while it has too much, so the order
- * may decide whether there are enough of them: whether a place can be made is found by size, which
- * time does not change, and then who it is to be by loss. */
+/* The order of examination of the jobs on a node. A team gives only its excess, so the order may
+ * decide whether they suffice. Feasibility is tested by size, which is constant over time; the
+ * victims are then selected by loss. */
 enum asking { BY_LOSS, LARGE_FIRST, SMALL_FIRST };
 
 struct search {
@@ -76,10 +73,10 @@ struct search {
     enum asking asking;
 };
 
-/* What a node costs that others give up places on. */
+/* Cost of preempting jobs on a node. */
 struct toll {
     size_t n;
-    int64_t over; /* of the team among them that is the least beyond its quota */
+    int64_t over; /* of the affected team that is the least beyond its quota */
     bool all_save;
     int64_t unsaved;
 };
@@ -107,7 +104,7 @@ static bool is_stopping(const struct job *j)
     return false;
 }
 
-/* What each team has beyond its quota, without what is being stopped. */
+/* Excess usage of each team, without jobs that are stopping. */
 static void look_at_teams(const struct search *x)
 {
     struct planner *p = x->p;
@@ -133,7 +130,7 @@ static bool is_chosen(const struct search *x, const struct job *j)
     return false;
 }
 
-/* Its team has too much, or it is its own matter. */
+/* Its team is beyond its quota, or it is the requesting team. */
 static bool may_give(const struct search *x, const struct job *j)
 {
     bool is_own = j->account->team == x->s->account->team;
@@ -149,7 +146,7 @@ static bool may_evict(const struct search *x, const struct job *j)
     if (j->row.state != JOB_RUNNING || is_stopping(j) || !may_give(x, j))
         return false;
     if (retries_left(&j->row, RETRY_EVICTED) == 0)
-        return false; /* it would not be queued again: what is taken back is places, never work */
+        return false; /* it would not be requeued: preemption takes places, never work */
     if (left_ms <= 0)
         return true;
     if (!mono_is_set(x->p->preempt_until) || x->now.mono.ms + left_ms < x->p->preempt_until.ms)
@@ -162,7 +159,7 @@ static bool goes(const void *ctx, const struct attempt *a)
     return a->row.state == ATTEMPT_STOPPING || is_chosen(ctx, a->job);
 }
 
-/* For whom a place is being made there. */
+/* The shape that has a claim there. */
 static const struct shape *made_for(const void *ctx, const struct node *n)
 {
     const struct search *x = ctx;
@@ -172,8 +169,7 @@ static const struct shape *made_for(const void *ctx, const struct node *n)
     return n->claims > 0 ? n->reserved_for : NULL;
 }
 
-/* Room for one job more of the shape than a place is being made for, once all that was chosen has
- * gone. */
+/* Room for one job of the shape beyond its claims, once all selected victims are gone. */
 static bool has_room(const struct search *x, const struct node *n)
 {
     struct resources free = n->free, need = x->s->need;
@@ -209,7 +205,7 @@ static void spare(const struct search *x, size_t k)
     p->n_victims--;
 }
 
-/* Spares all from the last one down to the from-th without which these nodes have room, too. */
+/* Spares victims, from the last to index `from`, that are not needed for these nodes. */
 static void spare_needless(
     const struct search *x, size_t from, const int64_t *nodes, size_t n_nodes)
 {
@@ -250,8 +246,7 @@ static void sort_offered(const struct search *x)
             x->asking == LARGE_FIRST ? compare_large : compare_small);
 }
 
-/* Adds those that have to go from this node, in the order of preference. False: it would not do;
- * nothing is added. */
+/* Adds the victims on this node in order of preference. False: insufficient, none is added. */
 static bool clear(const struct search *x, const struct node *n)
 {
     struct planner *p = x->p;
@@ -293,7 +288,7 @@ static struct toll toll_of(const struct search *x)
 static int compare_tolls(const struct toll *a, const struct toll *b)
 {
     if (a->over != b->over)
-        return a->over > b->over ? -1 : 1; /* nobody at all is best */
+        return a->over > b->over ? -1 : 1; /* no affected team is best */
     if (a->all_save != b->all_save)
         return a->all_save ? -1 : 1;
     if (a->unsaved != b->unsaved)
@@ -323,8 +318,7 @@ static void forget(const struct search *x)
         spare(x, x->p->n_victims - 1);
 }
 
-/* The nodes of the pool that could be cleared, each by itself; into p->stops, the cheapest
- * first. */
+/* Nodes of the pool that could be cleared, each by itself, into p->stops, cheapest first. */
 static void look_at_nodes(const struct search *x, const struct pool *pool)
 {
     struct planner *p = x->p;
@@ -362,7 +356,7 @@ static bool clear_pool(const struct search *x, const struct pool *pool)
     return n == least;
 }
 
-/* In the pool where it costs the least. */
+/* In the pool with the lowest cost. */
 static bool choose_pool(const struct search *x)
 {
     const struct pool *best = NULL;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What racks may draw (rack.h). A node's draw follows from what is free there, so it is kept where
- * that changes (node_refresh), and nothing of it is stored.
+ * Power limits of racks (rack.h). The draw of a node follows from its free resources, so it is
+ * updated where those change (node_refresh), and nothing of it is stored.
  *
- *  1. draw_w of a rack is what all of its nodes draw at rest and what those that have joined draw
- *     beyond that.
- *  2. No job is placed that would make it more than max_w. A rack may be beyond it for other
- *     reasons (it may draw less than it did, a machine has changed, more was measured): then
- *     nothing is placed there until it is below again. No machine is launched there for what would
- *     have no power on it (choice.c, gang.c).
- *  3. When a rack draws less, its nodes that were held back by it count as grown: the planner looks
- *     at them again.
+ *  1. draw_w of a rack is the idle draw of all its nodes plus the draw above idle of joined ones.
+ *  2. No job is placed that would raise draw_w above max_w. A rack may exceed it for other reasons
+ *     (a lower limit, a changed machine, a measurement): then no job is placed there until it is
+ *     below again. No machine is launched there for jobs without power on it (choice.c, gang.c).
+ *  3. When the draw of a rack falls, its nodes that were held back by it count as grown: the
+ *     planner examines them again.
  */
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/model_access.h"
@@ -37,7 +35,7 @@ void racks_init(struct model *m, const struct rack_options *options, size_t n)
     }
 }
 
-/* ---- what a node draws ---- */
+/* ---- draw of a node ---- */
 
 static int64_t part_up(int64_t watts, int64_t used, int64_t total)
 {
@@ -46,7 +44,7 @@ static int64_t part_up(int64_t watts, int64_t used, int64_t total)
     return used >= total ? watts : (watts * used + total - 1) / total;
 }
 
-/* Beyond what it draws at rest, with so much free. */
+/* Draw above idle with these free resources. */
 static int64_t beyond_rest(
     const struct rack_nodes *kind, const struct resources *t, const struct resources *free)
 {
@@ -84,7 +82,7 @@ int64_t rack_alone_w(const struct rack_nodes *kind, struct resources total, cons
     return kind ? rack_adds(kind, &total, &total, s, 1) : 0;
 }
 
-/* One more job on the node. */
+/* Additional draw of one more job on the node. */
 static int64_t node_adds(const struct node *n, const struct shape *s)
 {
     return rack_adds(n->rack_kind, &n->row.total, &n->free, s, 1);
@@ -137,9 +135,9 @@ int64_t rack_left(const struct rack *r)
     return left_of(r);
 }
 
-/* ---- as things change ---- */
+/* ---- changes ---- */
 
-/* Of the rack's nodes those where somebody may have been held back by it alone. */
+/* Nodes of the rack that only its power may have held back. */
 static void grow_held_back(
     struct model *m, const struct rack *r, const struct node *but, int64_t left)
 {
@@ -159,7 +157,7 @@ static void set_draw(struct model *m, struct node *n, int64_t draw_w, int64_t ov
     n->draw_w = draw_w;
     n->over_w = over_w;
     if (left_of(r) > before && rack_reserved_for(r))
-        rack_relaxed(m, r); /* who is kept from there by what is reserved may not be any more */
+        rack_relaxed(m, r); /* reservations may not exclude jobs from there any more */
     else if (left_of(r) > before)
         grow_held_back(m, r, n, before);
 }
@@ -209,7 +207,7 @@ const struct shape *rack_reserved_for(const struct rack *r)
     return NULL;
 }
 
-/* ---- which nodes are in which ---- */
+/* ---- membership ---- */
 
 void rack_add_pool(struct model *m, struct pool *p)
 {
@@ -237,7 +235,7 @@ static void find_by_name(struct model *m, struct node *n)
     }
 }
 
-/* The pool has all of its places there without this one. */
+/* The pool has all of its places there without this node. */
 static bool is_surplus(const struct node *n)
 {
     int64_t others = 0;
@@ -266,7 +264,7 @@ void rack_join(struct model *m, struct node *n)
     }
     if (n->rack)
         list_push_back(&n->rack->nodes, &n->in_rack);
-    if (n->rack && n->row.state == NODE_LOST) /* nobody knows what runs there still */
+    if (n->rack && n->row.state == NODE_LOST) /* its jobs may still run there */
         set_draw(m, n, n->rack_kind->full_w - n->rack_kind->idle_w, 0);
 }
 
@@ -289,9 +287,9 @@ void rack_accept(struct rack *r)
         r->granted_w = r->draw_w;
 }
 
-/* ---- what is so by a time ---- */
+/* ---- future power ---- */
 
-/* What is free there when all has ended that `gone` says will have. */
+/* Free resources once all attempts selected by `gone` have ended. */
 static struct resources free_then(const struct node *n, rack_gone_fn gone, const void *ctx)
 {
     struct resources free = n->free;
@@ -334,7 +332,7 @@ bool rack_fits_then(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, 
     return draw <= r->options->max_w;
 }
 
-/* ---- what is shown ---- */
+/* ---- views for users ---- */
 
 size_t core_racks(const struct model *m)
 {

@@ -1,35 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Room for those who wait longest. A job that does not fit lets others pass, and would be passed
- * for ever if that were all: so before somebody passes them, the first few shapes of the queue have
- * nodes reserved for their first job, those on which it can start the earliest, as far as is known:
- * by the time limits of what runs there. What says nothing ends after all that does, the longest
- * running first. Others are placed there only if they end before that, or leave it enough room.
+ * Reservations for the jobs that wait longest. A job that does not fit lets others pass, which
+ * alone could starve it. Before a shape passes them, the first few shapes of the queue therefore
+ * get nodes reserved for their first job: the nodes where it is expected to start earliest, by the
+ * time limits of running jobs. Jobs without a limit are assumed to end after all others, the
+ * longest running first. Other jobs are placed there only if they end before that, or leave enough room (backfill).
  *
- * What is true of a reservation:
- *  1. Its job is the first of its shape and waits; at most one is on a node, and all are on nodes
- *     that take work.
- *  2. Nothing that stands behind its shape in the queue is placed so that it would start later by
- *     what is known. It stays until its job is placed, there or elsewhere, so the wait of a job
- *     that has come to the front of the queue is bounded by the longest time limit: agents keep
- *     them.
- *  3. What stands before its shape does not look at it; it is dropped then, if it does not hold any
- *     more, and made again.
+ * Invariants:
+ *  1. The job of a reservation is the first of its shape and pending. A node has at most one
+ *     reservation, and accepts work.
+ *  2. No job behind the shape in the queue is placed so that the expected start is delayed. The
+ *     reservation stays until its job is placed, there or elsewhere, so the wait of a job at the
+ *     front of the queue is bounded by the longest time limit, which agents enforce.
+ *  3. Jobs before the shape in the queue ignore it; it is dropped if it does not hold any more, and
+ *     made again.
  *
- * What may let others in counts as growth of its nodes, for the planner's memory: that it is
- * dropped, that the queue has got another order, that an attempt there is being stopped. Time only
- * makes it stricter.
+ * Changes that may admit other jobs count as growth of its nodes for the planner: a reservation is
+ * dropped, the order of the queue changes, an attempt there is stopping. Time alone only makes a
+ * reservation stricter.
  *
- * Where a place is made for a job whose team it is owed to (preempt.c) the nodes are claimed: kept
- * in the same way, for one job of its kind or for several, against everybody, wherever they stand,
- * and until those are placed. What is owed does not look at what is kept for others in the order of
- * the queue only.
+ * For preemptions (preempt.c) nodes are claimed: reserved in the same way, for one or several jobs
+ * of a shape, against all other jobs regardless of their position, until those jobs are placed.
+ * Jobs within a quota ignore reservations that are by queue position only.
  *
- * In a rack (rack.h) its power is kept as well: whoever stands behind is placed on no node of it so
- * that there would be too little then.
+ * The power of a rack (rack.h) is reserved as well: a job behind in the queue is placed on no node
+ * of the rack if too little power would be left at that time.
  *
- * There is none for what launches will serve, and of a gang only the part that they will not.
- * Decisions like all others (EV_RESERVE), in memory only: after a restart they are made again.
+ * There are no reservations for demand that launches will serve; for a gang only for the rest.
+ * Reservations are decisions (EV_RESERVE) and in memory only: they are made again after a restart.
  */
 #include "scheduler/core/planner.h"
 
@@ -55,22 +53,21 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ends that are not known come after all those that are: ms of the wall clock */
+/* Unknown ends are after all known ones; ms of the wall clock. */
 #define NOT_SAID (1LL << 60)
-/* Nodes of a pool that are looked at, those that had something end last; more for a gang, by the
- * factor. Of so many some will have room soon, and looking at all would cost more than it gives. */
+/* Examined nodes of a pool, those with the most recent ends first; more for a gang, by the factor.
+ * Some of these will have room soon; examining all would cost more than it gains. */
 #define LOOK_MAX 64
 #define LOOK_FOR_EACH 4
 
-/* ---- when there is room ---- */
+/* ---- time of free room ---- */
 
 static int64_t end_after(int64_t from_ms, int64_t limit_ms)
 {
     return limit_ms > 0 ? from_ms + limit_ms : NOT_SAID + from_ms;
 }
 
-/* Counted from its assignment: what it takes to start is little, and a reservation stays as true as
- * it was made. */
+/* From its assignment: starts are short, and a reservation stays as valid as it was made. */
 static int64_t end_of(const struct attempt *a)
 {
     return a->row.state == ATTEMPT_STOPPING
@@ -86,8 +83,8 @@ static void give_back(struct resources *free, struct stock *stock, const struct 
         stock_add(stock, &x->resources, 1);
 }
 
-/* Room for r, which n is kept for, once all has ended that ends until then, and with `other`, or
- * NULL, placed there. */
+/* Room for r, the shape that n is reserved for, once all attempts that end by then have ended, and
+ * with `other` (may be NULL) placed there. */
 static bool has_room(
     const struct node *n, const struct shape *r, int64_t until, const struct shape *other)
 {
@@ -121,7 +118,7 @@ static int compare_ends(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* When a job of the shape will have room there; 0: at once. It can hold one. */
+/* When a job of the shape will have room there; 0 = now. The node is large enough. */
 static int64_t room_at(struct planner *p, const struct node *n, const struct shape *s)
 {
     struct resources free = n->free;
@@ -142,9 +139,9 @@ static int64_t room_at(struct planner *p, const struct node *n, const struct sha
     return at;
 }
 
-/* ---- when there is power ---- */
+/* ---- time of available power ---- */
 
-/* By then, seen from s. */
+/* State at a time, as seen by shape s. */
 struct moment {
     int64_t until;
     const struct shape *s;
@@ -167,8 +164,7 @@ static bool has_power(const struct node *n, const struct shape *s, int64_t until
     return rack_fits_then(n->rack, ends_by_then, kept_for, &(struct moment){until, s}, n, s);
 }
 
-/* From when on its rack has the power for a job of the shape there, and for who is kept room there
- * before it. */
+/* When its rack has the power for a job of the shape there, in addition to earlier reservations. */
 static int64_t power_at(struct planner *p, const struct node *n, const struct shape *s)
 {
     if (!n->rack || has_power(n, s, 0))
@@ -181,8 +177,8 @@ static int64_t power_at(struct planner *p, const struct node *n, const struct sh
     if (p->n_running > 1)
         qsort(p->running, p->n_running, sizeof *p->running, compare_ends);
     if (p->n_running == 0)
-        return NOT_SAID;                       /* others are kept it first */
-    size_t first = 0, last = p->n_running - 1; /* the more have ended, the more there is */
+        return NOT_SAID;                       /* others have reserved it before */
+    size_t first = 0, last = p->n_running - 1; /* more ended attempts leave more power */
     while (first < last) {
         size_t mid = first + (last - first) / 2;
         if (has_power(n, s, end_of(p->running[mid])))
@@ -193,9 +189,10 @@ static int64_t power_at(struct planner *p, const struct node *n, const struct sh
     return end_of(p->running[first]);
 }
 
-/* ---- which nodes ---- */
+/* ---- node selection ---- */
 
-/* Who the node is kept for gives it up to s: it stands behind s, or s is owed what r is not. */
+/* The reservation of the node yields to s: it is behind s in the queue, or only s is within its
+ * quota. */
 static bool yields(const struct node *n, const struct shape *r, struct place s, bool s_is_owed)
 {
     if (n->claims > 0)
@@ -256,8 +253,8 @@ int32_t reserve_to_come(
     return n < s->least ? (int32_t)n : s->least;
 }
 
-/* Nothing else ran in its rack: would there be power for a rank on it, on these others of them, and
- * on so many machines to come? */
+/* With nothing else in the rack: would the power suffice for a rank on it, on these other ones, and
+ * on this many future machines? */
 static bool rack_would_do(const struct model *m, const struct shape *s, const struct node *n,
     const struct pool *pool, int64_t coming, const struct candidate *chosen, size_t n_chosen)
 {
@@ -273,8 +270,8 @@ static bool rack_would_do(const struct model *m, const struct shape *s, const st
     return n->rack->idle_w + watts <= n->rack->options->max_w;
 }
 
-/* Of the candidates, which are in order, the first that all could have power at once: at most
- * `need`, which is what the job lacks. */
+/* Of the ordered candidates, the first that can have power together: at most `need`, the number
+ * that the job lacks. */
 static size_t keep_powered(struct planner *p, const struct model *m, const struct shape *s,
     const struct pool *pool, size_t need)
 {
@@ -286,8 +283,8 @@ static size_t keep_powered(struct planner *p, const struct model *m, const struc
     return n;
 }
 
-/* Into ret_event the nodes of the pool that serves it the earliest; none: there are not enough, or
- * launches will serve. */
+/* Writes the nodes of the pool that can serve it the earliest into ret_event; none if there are too
+ * few or launches will serve it. */
 static void choose(struct planner *p, const struct model *m, const struct shape *s,
     struct stamp now, struct event *ret_event)
 {
@@ -307,8 +304,7 @@ static void choose(struct planner *p, const struct model *m, const struct shape 
             continue;
         qsort(p->candidates, p->n_candidates, sizeof *p->candidates, compare_candidates);
         if (keep_powered(p, m, s, pool, need) < need)
-            /* a rack never has the power for all of it: what is kept there would be kept for
-             * ever */
+            /* a rack never has enough power for all of it: reservations there would last forever */
             continue;
         int64_t until = p->candidates[need - 1].at;
         if (ret_event->reserve.n_nodes > 0 && until >= ret_event->reserve.until)
@@ -348,14 +344,14 @@ void reserve_deinit(struct planner *p)
     free(p->candidates);
 }
 
-/* ---- what it means for others ---- */
+/* ---- effect on other jobs ---- */
 
 bool reserve_is_known(int64_t until)
 {
     return until < NOT_SAID;
 }
 
-/* Nobody that its rack's nodes are kept for would lack power. */
+/* Leaves enough power for the reservations on the nodes of its rack. */
 static bool leaves_power(const struct node *n, const struct shape *s, struct stamp now)
 {
     LIST_FOREACH (&n->rack->nodes, l) {
@@ -385,7 +381,7 @@ static void unreserve(struct model *m, struct node *n)
     n->reserved_for = NULL;
     n->claims = 0;
     link_remove(&n->in_reserved);
-    node_refresh(m, n, true); /* others may fit there now */
+    node_refresh(m, n, true); /* other jobs may fit there now */
     if (n->rack)
         rack_relaxed(m, n->rack);
 }
@@ -408,8 +404,7 @@ void reserve_claim(struct model *m, struct shape *s, struct node *n)
         list_push_back(&s->reserved, &n->in_reserved);
     }
     n->claims++;
-    /* beside what is kept there and in its rack others may have more than they had, when the claim
-     * is what counts */
+    /* With a claim in force other jobs may get more of the node and of its rack than before. */
     reserve_may_yield(m, n);
 }
 
@@ -418,7 +413,7 @@ void reserve_claimed(struct model *m, struct shape *s)
     s->claims++;
     queue_set_apart(m, s, true);
     s->account->team->claimed_mcpu += s->least * s->mcpu;
-    s->reserved_until = 0; /* what is being stopped counts as gone */
+    s->reserved_until = 0; /* stopping attempts count as gone */
     s->reserve_looked = model_versions(m)->reserve_epoch;
     if (!link_is_in(&s->by_reserve))
         list_push_back(&m->placement.reserving, &s->by_reserve);
@@ -426,7 +421,7 @@ void reserve_claimed(struct model *m, struct shape *s)
     model_note_change(m);
 }
 
-/* One job less has a place made for it, on this node if it has claims there. */
+/* Drops the claim of one job, on this node if it has claims there. */
 static void give_up_claim(struct model *m, struct shape *s, struct node *n)
 {
     if (s->nodes > 1 || s->claims == 1) {
@@ -467,7 +462,7 @@ void reserve_drop(struct model *m, struct shape *s)
         unclaim(m, s, s->claims);
 }
 
-/* Without a node_refresh, which may drop what is kept while callers go over it. */
+/* Without node_refresh, which may drop reservations while callers iterate over them. */
 void reserve_may_yield(struct model *m, struct node *n)
 {
     node_grew(m, n);
@@ -475,7 +470,7 @@ void reserve_may_yield(struct model *m, struct node *n)
         rack_relaxed(m, n->rack);
 }
 
-/* Who stands behind it is not among the first. */
+/* Shapes behind it are not among the first. */
 static struct place last_of_first(const struct model *m)
 {
     struct queue_walk w = {0};
@@ -499,7 +494,7 @@ void reserve_reorder(struct model *m)
         if (place_order(last, queue_place(s)) < 0)
             reserve_drop(m, s);
         LIST_FOREACH (&s->reserved, ln)
-            /* somebody may stand before it now */
+            /* a job may be before it now */
             reserve_may_yield(m, LIST_ENTRY(ln, struct node, in_reserved));
     }
 }
