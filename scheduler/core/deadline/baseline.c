@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Uniform Progress beside the job, and what it may come to cost more than that (baseline.h).
- * All money here is in uusd.
+ * The Uniform Progress baseline of a job, and the bound on the extra cost relative to it
+ * (baseline.h). All money here is in uusd.
  */
 #include "scheduler/core/deadline/baseline.h"
 
@@ -90,13 +90,13 @@ void baseline_pass(struct baseline *baseline, const struct deadline_job *job,
     baseline->paid_uusd = r.paid_uusd;
 }
 
-/* Both after the same look. Times in ms of work, prices a ms. */
+/* Job and baseline after the same examination. Times in ms of work, prices per ms. */
 struct beside {
     const struct deadline_job *job, *baseline;
-    double unit, price; /* of on-demand, and the least of spot */
-    double paid;        /* by the job, more than by the baseline */
-    /* the baseline's work left, and how much more the job has, both with what a start still
-     * takes */
+    double unit, price; /* prices of on-demand, and of the cheapest spot offer */
+    double paid;        /* paid by the job minus paid by the baseline */
+    /* Remaining work of the baseline, and how much more the job has; both including the rest of a
+     * start. */
     double theirs, behind;
     double restart;
 };
@@ -122,8 +122,8 @@ static struct beside compare(const struct deadline_job *job, const struct deadli
     return b;
 }
 
-/* Of the spot that the baseline is likely to be on: the one that it would take, or that it had
- * last. */
+/* Of the spot offer that the baseline is likely to be on: the one that it would take, or its last
+ * one. */
 static double rate_of_loss(
     const struct deadline_job *baseline, const struct deadline_offer *offers, size_t n)
 {
@@ -140,11 +140,11 @@ static double rate_of_loss(
                : fmax(offers[best].rate, offers[baseline->last].rate);
 }
 
-/* The most of its work that the baseline may yet do on spot when the job, which goes where it goes,
- * has used up its room. Of each ms of work restarts waste some part x of room: then theirs - room
- * (1 - x) / x is left of the baseline's work, and of that it does behind (1 - x) / x before its own
- * is used up. Whatever x is, the lesser of the two is theirs behind / (room + behind) at most, and
- * it is the first for all x up to the one that is reckoned with. */
+/* Upper bound on the work that the baseline may still do on spot after the job, which follows it,
+ * has used up its room. If restarts waste a fraction x of the room per ms of work, theirs - room (1
+ * - x) / x of the baseline's work is left, and it does behind (1 - x) / x of that before its own
+ * room is used up. For every x the minimum of the two is at most theirs behind / (room + behind),
+ * and the first is the minimum for all x up to the assumed one. */
 static double done_after(double theirs, double behind, double room, double wasted)
 {
     const double whatever = theirs * behind / (room + behind);
@@ -154,8 +154,8 @@ static double done_after(double theirs, double behind, double room, double waste
     return wasted > 0 ? fmin(whatever, fmax(0, theirs - room * (1 - wasted) / wasted)) : 0;
 }
 
-/* Where the baseline is, and on on-demand whenever it idles, until the job has come up to it.
- * INFINITY: there may be no time left to do so. */
+/* Extra cost of following the baseline, and using on-demand whenever it idles, until the job has
+ * caught up. INFINITY if the remaining time may not suffice for that. */
 static double regret_catching_up(const struct beside *b, double spare, double rate, bool is_on_sure)
 {
     const struct deadline_law *law = b->job->law;

@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A cap on regret: however the market turns out, the plan of deadline.h is to cost no more than so
- * much above what Uniform Progress would have cost the same job. That rule is the baseline, played
- * beside the job on what the job itself sees: the offers that are up, look by look. It needs no
- * look-ahead, and costs what one more decision does.
+ * A cap on regret: for every course of the market the plan of deadline.h costs at most a given
+ * amount more than Uniform Progress would have cost the same job. That rule is the baseline. It is
+ * simulated next to the job on the same observations: the offers that are up at each examination.
+ * It needs no look-ahead and costs as much as one more decision.
  *
- * Before something is done, the worst that it can come to is worked out. Write w for the job's work
- * left with what a start still takes, to where the baseline is if it is elsewhere; w' for the
- * baseline's; D for what was paid more so far; p for the least price of spot, and count money in
- * time on demand.
+ * Before an action, its worst-case extra cost is computed. Let w be the job's remaining work
+ * including the rest of a start, up to the baseline's place if that differs; w' the baseline's; D
+ * the amount paid more so far; p the lowest spot price. Money is counted in on-demand time.
  *
- *     w <= w'                D - p (w' - w): doing from now on what the baseline does is always
- *                            possible, and costs no more than that
- *     the baseline has gone  D + w - w': it is on on-demand for good, so what it still costs is
- *                            known
+ *     w <= w'                D - p (w' - w): from now on the job can always do what the baseline
+ *                            does, which costs no more than that
+ *     the baseline is on     D + w - w': it stays on on-demand, so its remaining cost is known
+ *     on-demand for good
  *     otherwise              D + w - p w': on-demand to the end, while the baseline has spot to the
  *                            end
  *
- * What would pass the cap is not done; while one of these holds, following the baseline keeps it,
- * so the cap holds for certain.
+ * Actions that might exceed the cap are excluded. While one of these bounds holds, following the
+ * baseline keeps it, so the cap is guaranteed.
  *
- * That is deadline_law_certain, whose FLAPS are INFINITY. It hardly lets a job be behind, for spot
- * might go and come until the job's slack is used up, and then stay for the baseline. With a number
- * of flaps a fourth is enough, b being w - w' and a start: a job that is behind goes where the
- * baseline is, and on on-demand whenever that idles, by which it comes up to it for what the work
- * costs there. If spot keeps flapping all the same, its room r (its slack, less the net and two
- * restarts and looks for each flap) is used up before the baseline's r + b is, which has spot for
- * some of the time between, u. So it comes to
+ * This is deadline_law_certain, with infinite INTERRUPTIONS. It hardly lets a job fall behind,
+ * since spot might come and go until the job's slack is used up, and then stay for the baseline.
+ * With a finite number of interruptions a fourth bound suffices. Let b be w - w' plus a start. A
+ * job that is behind follows the baseline, and uses on-demand whenever that idles, so it catches up
+ * at the cost of that work on-demand. If spot keeps coming and going, its room r (slack, minus the
+ * net and two restarts and examinations per interruption) is used up before the baseline's r + b,
+ * which has spot for part of the time in between, u. The extra cost is at most
  *
- *     D + b + flaps restarts + (1 - p) u,    u <= w' b / (r + b)
+ *     D + b + interruptions * restart + (1 - p) u,    u <= w' b / (r + b)
  *
- * whatever part x of the time restarts waste, as long as that stays as it is: until r is used up
- * the baseline does r (1 - x) / x, then b (1 - x) / x. If spot was lost seldom of late u is less:
- * LOSSES times as often as then is reckoned with. A PART of the cap is used so; in a market worse
- * than that the job comes up to the baseline while it can pay for that, and does then as that does.
+ * for every fraction x of the time that restarts waste, as long as x is constant: until r is used
+ * up the baseline does r (1 - x) / x, then b (1 - x) / x. If spot was rarely lost recently, u is
+ * less: LOSSES times the recent rate is assumed. A PART of the cap is used this way. In a worse
+ * market the job catches up with the baseline while it can afford to, and then does the same as the baseline.
  *
  * PURE, as deadline.h.
  */
@@ -42,40 +41,40 @@
 
 #include "scheduler/core/deadline/deadline.h"
 
-/* What was chosen (docs/explanation/deadlines.md), for jobs with one spot offer and with several,
- * and what is certain. */
+/* The laws in use (docs/explanation/deadlines.md), for jobs with one spot offer and with several;
+ * and the one with a guarantee. */
 extern const struct deadline_law deadline_law_one, deadline_law_several, deadline_law_certain;
-/* Of the first two that of a job with so many spot offers. */
+/* The law in use for a job with this many spot offers. */
 const struct deadline_law *deadline_law_usual(size_t n_spot);
 
-/* A job that came just now. */
+/* For a job that just arrived. */
 void baseline_init(struct baseline *baseline);
 
-/* Where the baseline is until the next look. job says what is known of the job that it goes beside:
- * its own work, places and payments are put in for the job's. What was on spot that is not up has
+/* The baseline's place until the next examination. job describes the real job; its own work, places
+ * and payments are replaced by the baseline's. On a spot offer that is not up, the baseline has
  * lost it. */
 size_t baseline_look(const struct baseline *baseline, const struct deadline_job *job,
     const struct deadline_offer *offers, size_t n);
 
-/* passed_ms later, if it was there, `to` that baseline_look() returned. job and offers are
- * those of that look. */
+/* Advances by passed_ms at `to`, the result of baseline_look(). job and offers are those of that
+ * call. */
 void baseline_pass(struct baseline *baseline, const struct deadline_job *job,
     const struct deadline_offer *offers, size_t to, int64_t passed_ms);
 
-/* For deadline.c. */
+/* Used by deadline.c. */
 
-/* The job as the baseline has it now, and after the time to the next look at `to`. */
+/* The job with the baseline's state: now, and after the time to the next examination at `to`. */
 struct deadline_job baseline_job(const struct baseline *baseline, const struct deadline_job *job,
     const struct deadline_offer *offers);
 void baseline_go(
     struct deadline_job *job, const struct deadline_offer *offers, size_t to, int64_t passed_ms);
 
-/* The most that the job may come to cost more than the baseline, in uusd, both as they are after
- * the same look; sure: the cheapest sure offer. */
+/* Upper bound on the job's extra cost relative to the baseline, in uusd, both after the same
+ * examination; sure: the cheapest sure offer. */
 double baseline_regret(const struct deadline_job *job, const struct deadline_job *baseline,
     const struct deadline_offer *offers, size_t n, size_t sure);
-/* What the job comes to cost more if it is done from now on as the baseline does, so much behind
- * it, and neither runs out of slack. */
+/* Extra cost if the job does from now on what the baseline does, behind it by its current distance,
+ * and neither runs out of slack. */
 double baseline_owed(const struct deadline_job *job, const struct deadline_job *baseline,
     const struct deadline_offer *offers, size_t n, size_t sure);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deciding where a job runs next (deadline.h).
+ * Decides where a deadline job runs next (deadline.h).
  *
- * 1. What leaves the net, time left - worst work left - worst restart - one failed launch, below
- *    nothing before the next look is not considered.
- * 2. Running on spot costs no slack, so it may go on at any slack that is not negative; a start
- *    costs a restart of it, and waiting the time to the next look.
- * 3. What might pass the cap beside the baseline is not considered. There is none left only when
- *    the baseline's own way is closed to the job or was no way to keep the cap, or when there were
- *    more flaps than were reckoned with: then the job does not wait any more until it has come up
- *    to the baseline, while there is money for that, and then the baseline is followed; if that may
- *    not be, all is considered.
- * 4. When not even on-demand makes it, what is quickest is done: what it runs on, or on-demand.
+ * 1. An action is excluded if it would make the net, time left - worst work left - worst restart -
+ *    one failed launch, negative before the next examination.
+ * 2. Running on spot costs no slack, so it may continue at any slack >= 0. A start costs a restart
+ *    of slack, and waiting costs the time to the next examination.
+ * 3. An action is excluded if it might exceed the cap relative to the baseline. All are excluded
+ *    only if the baseline's own action is unavailable to the job or does not keep the cap, or after
+ *    more interruptions than assumed. Then the job no longer waits until it has caught up with the
+ *    baseline, while that is affordable; after that it follows the baseline. If that is impossible
+ *    too, all actions are considered.
+ * 4. If not even on-demand meets the deadline, the fastest action is taken: stay, or on-demand.
  */
 #include "scheduler/core/deadline/deadline.h"
 
@@ -22,7 +22,7 @@
 
 #define HOUR_MS 3600000.0
 
-/* Time left that neither the worst work nor the net needs. */
+/* Time left beyond the worst-case work and the net. */
 int64_t deadline_slack_ms(const struct deadline_job *job)
 {
     return job->left_ms - job->work_worst_ms - job->restart_worst_ms - job->failed_launch_ms;
@@ -61,7 +61,7 @@ static struct deadline_choice choose(size_t offer, enum deadline_why why)
         .offer = offer, .why = why, .cost_uusd = INFINITY, .next_cost_uusd = INFINITY};
 }
 
-/* The references. */
+/* The reference rules. */
 
 static size_t pick_spot(const struct deadline_policy *p, const struct deadline_job *job,
     const struct deadline_offer *offers, size_t n)
@@ -81,7 +81,7 @@ static size_t pick_spot(const struct deadline_policy *p, const struct deadline_j
     return best;
 }
 
-/* Work done, less than the straight line asks for ahead_ms from now. */
+/* Whether less work is done than the straight line requires ahead_ms from now. */
 static bool is_behind(const struct deadline_job *job, int64_t ahead_ms)
 {
     const double done = (double)(job->whole_work_ms - job->work_ms);
@@ -114,7 +114,7 @@ static size_t follow_rule(const struct deadline_policy *p, const struct deadline
     return is_behind(job, 0) ? sure : DEADLINE_NOWHERE;
 }
 
-/* What is planned. */
+/* The planned rule. */
 
 struct plan {
     const struct deadline_policy *p;
@@ -122,17 +122,17 @@ struct plan {
     const struct deadline_offer *offers;
     size_t n, sure;
     uint16_t market;
-    double longer_ms; /* that a start takes than the table says */
-    double unit_uusd; /* what a step on demand costs */
+    double longer_ms; /* how much longer a start takes than in the table */
+    double unit_uusd; /* cost of an on-demand step */
     int64_t slack_ms;
     struct deadline_choice best;
     bool is_capped;
-    /* the baseline at the next look, if is_capped, and where it is until then */
+    /* The baseline at the next examination, if is_capped, and its place until then. */
     struct deadline_job beside;
     size_t beside_on;
-    /* it does not wait, and what it owes is what may not pass the cap */
+    /* It does not wait, and the bound on its debt replaces the cap. */
     bool catches_up;
-    /* what its way costs, and the least that the cap refused; INFINITY: nothing */
+    /* Cost of the baseline's action, and the lowest cost that the cap excluded; INFINITY: none. */
     double followed_uusd, refused_uusd;
 };
 
@@ -168,8 +168,8 @@ static void consider(struct plan *pl, size_t offer, enum deadline_why why, doubl
     }
 }
 
-/* The costs of all acts with so much of the restart counted as work beside it: what is left of it
- * where the job is, or by what a start takes longer than the table's. */
+/* Costs of all actions, with part of a restart counted as additional work: the rest of the current
+ * restart, or the time by which a start exceeds the table's. */
 static void costs_of(
     const struct plan *pl, uint16_t class, double extra_ms, double ret_costs[DEADLINE_ACTS])
 {
@@ -177,8 +177,8 @@ static void costs_of(
         ((double)pl->slack_ms - extra_ms) / DEADLINE_STEP_MS, class, ret_costs);
 }
 
-/* What is waited for in the market: what the job is on, or the favourite. The table's spot has one
- * price, and stands for that one. */
+/* Price of spot in the market: of the job's offer, or of the favourite. The table has one spot
+ * price, for this offer. */
 static double market_price(const struct plan *pl)
 {
     const int64_t uusd_h = is_on_spot(pl->job, pl->offers) ? pl->offers[pl->job->on].price_uusd_h
@@ -188,9 +188,9 @@ static double market_price(const struct plan *pl)
                                    : pl->p->table->price;
 }
 
-/* What this offer costs more is paid while it is expected to last. Counted from the market's price:
- * from a lower one, say the table's as it was rounded, waiting would look cheaper than any spot,
- * again and again, until there is no time left. */
+/* Additional cost of a more expensive offer over its expected life. Relative to the market's price:
+ * relative to a lower one, such as the table's rounded one, waiting would look cheaper than any
+ * spot again and again until no time is left. */
 static double dearer(const struct plan *pl, const struct deadline_offer *o, double extra_ms)
 {
     const struct deadline_table *t = pl->p->table;
@@ -201,8 +201,8 @@ static double dearer(const struct plan *pl, const struct deadline_offer *o, doub
     return (price - market_price(pl)) * (run < life ? run : life);
 }
 
-/* Spot is not left for spot of the same price: that another is expected to last longer is mostly
- * the luck of the estimate, and the table's favourite stays the favourite until it is lost. */
+/* A spot offer is not left for one with the same price: a longer expected life is mostly estimation
+ * noise, and the favourite stays until it is lost. */
 static bool is_worth_leaving_for(const struct plan *pl, const struct deadline_offer *o)
 {
     return !is_on_spot(pl->job, pl->offers) ||
@@ -231,7 +231,7 @@ static void consider_spot(struct plan *pl, size_t i)
 static void consider_all(struct plan *pl)
 {
     const struct deadline_job *job = pl->job;
-    /* The market as the job sees it: its favourite is what the job is on. */
+    /* The market as seen by the job: its own offer is the favourite. */
     const uint16_t market = is_on_spot(job, pl->offers) ? pl->offers[job->on].class : pl->market;
     double costs[DEADLINE_ACTS];
 
@@ -247,7 +247,7 @@ static void consider_all(struct plan *pl)
             consider_spot(pl, i);
     if (pl->slack_ms < job->look_ms || pl->catches_up)
         return;
-    costs_of(pl, market, pl->longer_ms, costs); /* the start that is waited for takes as long */
+    costs_of(pl, market, pl->longer_ms, costs); /* the start after the wait takes as long */
     consider(pl, DEADLINE_NOWHERE,
         deadline_class_is_up(market) ? DEADLINE_WHY_BETTER_WAIT : DEADLINE_WHY_NOTHING_UP,
         costs[DEADLINE_WAIT]);
@@ -286,8 +286,8 @@ static void consider_under_cap(struct plan *pl)
         pl->best.why = DEADLINE_WHY_CAP;
 }
 
-/* Behind the net: on-demand now, unless the job is on something already that is as quick and there
- * is no time for a restart. */
+/* The net is violated: on-demand now, unless the job is on an offer that is equally fast and a
+ * restart would take too long. */
 static size_t rescue(
     const struct deadline_job *job, const struct deadline_offer *offers, size_t sure)
 {

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a job is done by its deadline for the least money: which offer to run on now, or to wait.
+ * Meets a job's deadline at the least expected cost: which offer to run on now, or to wait.
  *
- * The guarantee comes first. As long as starting on-demand now would still make it, with a restart
- * and one launch that fails before it, nothing is done after which that would not be so at the next
- * look. So a job is late only if it was late when it came, or if more went wrong than the worst
- * that was said of it. Then the cost, from a table (deadline/table.h) of what each thing costs that
- * could be done now.
+ * The guarantee has priority. As long as an on-demand start now, with a restart and one failed
+ * launch before it, would meet the deadline, only actions are allowed after which the same holds at
+ * the next examination. So a job is late only if it was late at its arrival, or if reality was
+ * worse than the stated worst case. Among the allowed actions the cheapest is chosen, from a table
+ * (deadline/table.h) of the expected cost of each action.
  *
- * Others are here to be compared with. Uniform Progress is of Wu et al., "Can't Be Late: Optimizing
- * Spot Instance Savings under Deadlines", NSDI 2024: take spot whenever it is there and stay until
- * it is lost; without it, go on-demand when behind the straight line from the start to the
- * deadline, and, with hysteresis, stay there until ahead of where the line is two restarts later;
- * in any case go on-demand for good when the time left is less than the work left and two restarts.
- * All obey the same guarantee: what a failed launch may take is beside these (0: as published).
+ * Other rules are here for comparison. Uniform Progress is from Wu et al., "Can't Be Late:
+ * Optimizing Spot Instance Savings under Deadlines", NSDI 2024: use spot whenever it is available
+ * until it is lost; without it, use on-demand when behind the straight line from start to deadline
+ * and, with hysteresis, stay there until ahead of the line as it will be two restarts later; use
+ * on-demand for good when the time left is less than the remaining work plus two restarts. All
+ * rules keep the same guarantee; the time of a failed launch is additional (0: as published).
  *
- * What is cheapest on average may, in a market that turns out otherwise, be much dearer than one of
- * these. A job may name a baseline and a cap on what it comes to cost more than that (baseline.h).
+ * The cheapest action on average may be much more expensive than one of these rules in an
+ * unexpected market. A job may name a baseline and a cap on its extra cost relative to it
+ * (baseline.h).
  *
- * PURE: no clock, no allocation, no state but what is passed in. One decision takes some
+ * PURE: no clock, no allocation, no state besides the arguments. One decision takes some
  * microseconds with 50 offers.
  */
 #ifndef BELAY_SCHEDULER_CORE_DEADLINE_DEADLINE_H
@@ -30,28 +31,28 @@
 
 enum deadline_rule {
     DEADLINE_PLANNED,        /* the table */
-    DEADLINE_UNIFORM,        /* Uniform Progress with its hysteresis */
-    DEADLINE_UNIFORM_STICKY, /* the same; the hysteresis holds against spot as well */
-    DEADLINE_UNIFORM_PLAIN,  /* without */
-    DEADLINE_GREEDY,         /* spot, or wait until only on-demand makes it */
-    DEADLINE_ON_DEMAND       /* from the start */
+    DEADLINE_UNIFORM,        /* Uniform Progress with hysteresis */
+    DEADLINE_UNIFORM_STICKY, /* the same; the hysteresis also applies to spot */
+    DEADLINE_UNIFORM_PLAIN,  /* without hysteresis */
+    DEADLINE_GREEDY,         /* spot, or wait until only on-demand meets the deadline */
+    DEADLINE_ON_DEMAND       /* on-demand from the start */
 };
 
-/* An offer. Those that cannot be taken away and are always there are SURE: on-demand, and reserved
- * capacity that is free. */
+/* An offer. SURE offers are always available and never taken away: on-demand, and free reserved
+ * capacity. */
 struct deadline_offer {
     bool is_sure;
-    bool is_up; /* spot: could be had at the last look */
-    /* spot that is up: nobody has seen it since it was away, but it may be asked for. Not for the
-     * baseline of a cap */
+    bool is_up; /* spot: available at the last examination */
+    /* Spot that is up: not observed since it was away, but a launch may be tried. Ignored by the
+     * baseline of a cap. */
     bool is_guess;
     uint16_t class;       /* spot: deadline_class() */
-    int64_t price_uusd_h; /* >= 0: what an hour more of it costs; of reserved capacity nothing */
-    double share;         /* spot: spell_watch_share(); for the references */
-    double rate;          /* spot: spell_watch_rate(); for the baseline of a cap */
+    int64_t price_uusd_h; /* >= 0: price of a further hour; 0 for reserved capacity */
+    double share;         /* spot: spell_watch_share(); used by the reference rules */
+    double rate;          /* spot: spell_watch_rate(); used by the baseline of a cap */
 };
 
-/* Uniform Progress beside the job: baseline.h. */
+/* State of the simulated Uniform Progress baseline: baseline.h. */
 struct baseline {
     int64_t done_ms, starting_ms;
     size_t on, last;
@@ -60,83 +61,83 @@ struct baseline {
 
 /* How a cap is kept: baseline.h. */
 struct deadline_law {
-    /* that are reckoned with before the job has come up to the baseline; INFINITY: the cap holds
-     * whatever comes */
+    /* Assumed interruptions before the job has caught up with the baseline; INFINITY: the cap is
+     * guaranteed. */
     double interruptions;
-    /* of those that there were of late, an hour, in each hour that is left; flaps < INFINITY */
+    /* Assumed future loss rate, as a multiple of the recent one; for finite interruptions. */
     double losses;
-    double part; /* of the cap that is used; flaps < INFINITY */
+    double part; /* used part of the cap; for finite interruptions */
 };
 
 struct deadline_job {
-    /* left, at full speed; the worst that is to be reckoned with, >= work_ms >= 0 */
+    /* Remaining work at full speed, and its worst case; work_worst_ms >= work_ms >= 0. */
     int64_t work_ms, work_worst_ms;
     int64_t left_ms; /* to the deadline; may be negative */
-    /* boot, restore and the save before: what a start anywhere costs in time; the worst with what a
-     * reclaim without notice loses of the work */
+    /* Boot, restore and the preceding save: time of any start. The worst case includes the work
+     * that a reclaim without notice loses. */
     int64_t restart_ms, restart_worst_ms;
-    /* what a launch that fails may take before another is tried */
+    /* Maximum time of a failed launch before the next try. */
     int64_t failed_launch_ms;
-    /* the next decision comes no later than after this, > 0 */
+    /* Maximum time to the next decision, > 0. */
     int64_t look_ms;
-    /* the offer it is on, or DEADLINE_NOWHERE; one that was lost is nowhere */
+    /* Its current offer, or DEADLINE_NOWHERE, also after a loss. */
     size_t on;
-    /* the spot offer it was on last, or DEADLINE_NOWHERE; the references go on from it */
+    /* Its last spot offer, or DEADLINE_NOWHERE; the reference rules continue from it. */
     size_t last;
-    /* of the restart there still to come, at worst: > 0 until the program runs */
+    /* Remaining worst-case time of the current restart; > 0 until the program runs. */
     int64_t starting_ms;
     /* for Uniform Progress */
-    int64_t whole_work_ms, whole_time_ms; /* work and time to the deadline when the job came */
-    /* DEADLINE_PLANNED; zero: no cap */
+    int64_t whole_work_ms, whole_time_ms; /* work, and time to the deadline, at the job's arrival */
+    /* DEADLINE_PLANNED; zeroed: no cap */
     const struct baseline *baseline; /* borrowed */
-    double paid_uusd;                /* so far, by the job */
-    double cap_uusd;                 /* that it may come to cost more than the baseline */
+    double paid_uusd;                /* by the job so far */
+    double cap_uusd;                 /* maximum extra cost relative to the baseline */
     const struct deadline_law *law;  /* borrowed */
 };
 
 enum deadline_why {
     DEADLINE_WHY_DONE,
-    DEADLINE_WHY_NET,         /* only on-demand makes it for certain */
-    DEADLINE_WHY_CHEAPEST,    /* expected to be cheapest over all */
-    DEADLINE_WHY_KEEP,        /* as this, and it is on it already */
+    DEADLINE_WHY_NET,         /* only on-demand guarantees the deadline */
+    DEADLINE_WHY_CHEAPEST,    /* lowest expected cost */
+    DEADLINE_WHY_KEEP,        /* the same, and the job is on it already */
     DEADLINE_WHY_NOTHING_UP,  /* waiting: no spot is up, and there is time */
     DEADLINE_WHY_BETTER_WAIT, /* waiting although spot is up: it is not expected to last */
-    DEADLINE_WHY_RULE,        /* what another rule says */
-    DEADLINE_WHY_CAP          /* something else is expected to be cheaper, but might pass the cap */
+    DEADLINE_WHY_RULE,        /* decided by another rule */
+    DEADLINE_WHY_CAP          /* a cheaper action might exceed the cap */
 };
 
 struct deadline_choice {
-    size_t offer; /* DEADLINE_NOWHERE: wait, and let go of what it is on */
+    size_t offer; /* DEADLINE_NOWHERE: wait, and release the current offer */
     enum deadline_why why;
-    double cost_uusd;      /* expected, to the end, if this is done; DEADLINE_PLANNED only */
-    double next_cost_uusd; /* of the best other thing; INFINITY: there is none */
+    double cost_uusd;      /* expected cost to the end with this action; DEADLINE_PLANNED only */
+    double next_cost_uusd; /* of the best alternative; INFINITY: none */
 };
 
-/* What stays the same for all jobs of a kind. */
+/* Settings common to jobs of one kind. */
 struct deadline_policy {
     enum deadline_rule rule;
-    bool only_seen; /* the references: take no guess */
-    /* the references: of several that are up the one with the highest share, rather than the next
-     * after the last */
+    bool only_seen; /* reference rules: ignore guesses */
+    /* Reference rules: of several offers that are up take the one with the highest share, not the
+     * next one after the last. */
     bool takes_best;
-    /* borrowed; DEADLINE_PLANNED only: for this market, about this restart, spot price : on-demand
-     * price */
+    /* Borrowed; DEADLINE_PLANNED only: for this market, about this restart, and this price ratio of
+     * spot to on-demand. */
     const struct deadline_table *table;
-    /* of spot in the market, as its class is: of the favourite, if that is up; 0: the table's
-     * own */
+    /* Spot price that market's class refers to: of the favourite, if it is up; 0: the table's
+     * own. */
     int64_t price_uusd_h;
 };
 
-/* market: deadline_market_class() of the spot offers. At least one offer has to be sure: the
- * cheapest of these is what on-demand means. */
+/* market: deadline_market_class() of the spot offers. At least one offer must be sure; the cheapest
+ * of these is "on-demand". */
 void deadline_decide(const struct deadline_policy *p, const struct deadline_job *job,
     const struct deadline_offer *offers, size_t n, uint16_t market,
     struct deadline_choice *ret_choice);
 
-/* Whether a start on the sure offer now, after one launch that fails, still makes it: what the
- * guarantee is about. */
+/* Whether a start on the sure offer now, after one failed launch, meets the deadline: the condition
+ * that the guarantee preserves. */
 bool deadline_is_feasible(const struct deadline_job *job);
-/* The time left that neither the worst work nor the net needs; negative: it does not make it. */
+/* Time left beyond the worst-case work and the net; negative: the deadline is not guaranteed. */
 int64_t deadline_slack_ms(const struct deadline_job *job);
 
 #endif

@@ -13,8 +13,7 @@ struct spot_observations;
 struct deadline_state {
     struct procurement_options options;          /* set at creation */
     struct spot_observations *spot_observations; /* of spot offers (spot_observations.c) */
-    struct tree
-        by_look; /* jobs with a finish_ms, by when they are looked at next (procurement.c) */
+    struct tree by_look; /* jobs with a finish_ms, by their next examination (procurement.c) */
 };
 
 #endif

@@ -7,10 +7,10 @@
 #define PLAYED 41
 #define STEPS_MAX 20000
 
-#define UUSD_H 1000000 /* of on-demand */
+#define UUSD_H 1000000 /* price of on-demand */
 
 struct state {
-    double work, slack, boot; /* in steps; boot: of a restart that is under way */
+    double work, slack, boot; /* in steps; boot: remaining part of the current restart */
     enum deadline_mode mode;
     uint16_t market;
     double cost, steps;
@@ -19,11 +19,11 @@ struct state {
 struct game {
     const struct deadline_policy *p;
     const struct deadline_chain *c;
-    const struct deadline_job *job; /* as it is now */
+    const struct deadline_job *job; /* current state */
     double price, restart;          /* in steps */
 };
 
-/* Who is on something stays, starts elsewhere or lets go, as is cheapest. */
+/* Stay, start elsewhere or release, whichever is cheapest. */
 static enum deadline_mode by_table(const struct game *g, const struct state *s)
 {
     double costs[DEADLINE_ACTS], best;

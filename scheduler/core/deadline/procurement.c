@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are to be done by some moment (finish_ms), for the least money. What such a job may be
- * given beside what is owned is its procurement: nothing, spot (of one offer, or any), or
- * on-demand. It is decided anew when the job comes, whenever it is queued again, when the offer
- * that it was to have is refused, and in between: every look_ms when it is close, less often while
- * there is time. The rest is the planner's, as for all jobs: places, launches, the way back from
+ * Jobs with a finish time (finish_ms), at the least expected cost. The procurement of such a job is
+ * what it may use besides owned nodes: nothing, spot (of one offer, or any), or on-demand. It is
+ * decided when the job arrives, whenever it is requeued, when its offer is refused, and in between:
+ * every look_ms when time is short, less often otherwise. The rest is the planner's, as for all
+ * jobs: placement, launches, the move back from on-demand.
+ *
+ * deadline.h decides, given what is known of the job and of its possible offers
+ * (procurement_sight.h); observations of spot and the tables are in spot_observations.h. A spot
+ * offer counts as up unless it is avoided, since only a launch can tell whether a machine is
+ * available. So a job that waits because no offer is up has procurement SPOT and launches as soon
+ * as it may; one that waits for a better offer has procurement WAIT.
+ *
+ * A job on on-demand that should continue on spot moves once there is a machine for it (launch.c).
+ * A job that should release its machine, unneeded on-demand or spot that it may not stay on, is
+ * stopped here, if no work is lost or if it must.
+ *
+ * Offers above the job's maximum hourly price (--max-usd-per-hour) are ignored, both spot and
  * on-demand.
- *
- * What decides is deadline.h, which is told here what is known of the job and of what it could run
- * on (procurement_sight.h); what was seen of spot, and the tables, are of spot_observations.h. Spot
- * counts as there unless it is avoided: asking for it is how one learns that there is some. So a
- * job that waits because nothing is there has the procurement SPOT, and asks as soon as it may; one
- * that waits for something better has the procurement WAIT.
- *
- * A job that is on on-demand and is to go on on spot moves once there is a machine for it
- * (launch.c); one that is to let go of what it is on, on-demand that it need not have now or spot
- * that it may not stay on, is stopped here, if it loses nothing by that or has to.
- *
- * What costs more an hour than the job takes (--max-usd-per-hour) it cannot run on: neither spot
- * nor on-demand that does is looked at.
  *
  * Invariant: a job is in by_procurement exactly while it has a finish_ms, and is neither ENDED nor
  * UNFOLDED.
@@ -48,11 +47,11 @@
 #include <stdlib.h>
 
 #define SAVE_UNKNOWN_MS SECONDS_MS(5)
-#define RESTART_WORST 3   /* times what a restart was seen to take */
-#define LOOKS_IN_SLACK 16 /* the more time there is, the less often it matters to look */
-#define LETS_GO_PART 4    /* of a restart's cost that it has to save to let go of what runs */
+#define RESTART_WORST 3   /* multiple of the observed restart time */
+#define LOOKS_IN_SLACK 16 /* the more slack, the less frequent the examinations */
+#define LETS_GO_PART 4    /* a release must save at least a quarter of a restart's cost */
 #define HOUR_MS 3600000.0
-#define PLANNED_STEPS 3 /* less time than that is not worth a table */
+#define PLANNED_STEPS 3 /* too little time for a table */
 
 const struct procurement_options procurement_usual = {.rule = DEADLINE_PLANNED,
     .look_ms = SECONDS_MS(60),
@@ -129,8 +128,8 @@ int64_t procurement_finish_submitted(const struct event *ev)
     const int minute = ev->submit.texts ? ev->submit.texts->finish_of_day - 1 : -1;
     if (minute < 0)
         return procurement_finish_ms(ev->submit.job, ev->now.wall);
-    /* Every day; one on which the clocks skip that minute has it when they have been put forward,
-     * one that has it twice the first time. */
+    /* Every day. If the clocks skip that minute, the first minute after the change; if they repeat
+     * it, the first one. */
     const struct cron daily = {.minutes = 1ULL << minute % 60,
         .hours = 1U << minute / 60,
         .days = UINT32_MAX << 1,
@@ -139,7 +138,7 @@ int64_t procurement_finish_submitted(const struct event *ev)
         .both = true};
     const struct wall at = cron_next(&daily, ev->submit.zone ? ev->submit.zone : &zone_utc,
         CRON_GAP_RUN, CRON_TWICE_FIRST, ev->now.wall);
-    /* none before ZONE_END_S */
+    /* never before ZONE_END_S */
     return wall_is_set(at) ? at.ms : procurement_finish_ms(ev->submit.job, ev->now.wall);
 }
 
@@ -165,8 +164,8 @@ int procurement_check(const struct job_row *r, struct wall now, struct err *e)
 
 /* ---- deciding ---- */
 
-/* What a reclaim without notice loses: what is not saved now, and at the worst moment up to the
- * next save. */
+/* Work lost by a reclaim without notice: the unsaved work, in the worst case up to the next
+ * save. */
 static int64_t loss_ms(const struct job *j, const struct work_left *w, int64_t save_ms)
 {
     const struct attempt *a = job_attempt(j);
@@ -190,7 +189,7 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
             restart_ms = s->boot_ms + placed_ms;
     int64_t worst_ms = RESTART_WORST * restart_ms + loss_ms(j, w, save_ms),
             starting_ms = procurement_work_warming_ms(j, now);
-    if (s->starting_since_ms) /* as usual: else starting anew looked cheaper */
+    if (s->starting_since_ms) /* as usual; otherwise a new start would look cheaper */
         starting_ms =
             max_i64((s->is_booted ? placed_ms : restart_ms) - (now.ms - s->starting_since_ms), 1);
     struct deadline_job k = {.work_ms = w->ms,
@@ -198,7 +197,8 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
         .left_ms = j->row.spec.finish_ms - now.ms,
         .restart_ms = restart_ms,
         .restart_worst_ms = worst_ms,
-        .failed_launch_ms = s->failed_ms + m->deadline.options.look_ms, /* and until that is seen */
+        /* plus the time to notice it */
+        .failed_launch_ms = s->failed_ms + m->deadline.options.look_ms,
         .on = s->on,
         .last = DEADLINE_NOWHERE,
         .starting_ms = starting_ms,
@@ -206,14 +206,14 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
         .whole_time_ms = max_i64(j->row.spec.finish_ms - j->row.submitted_at.ms, 1)};
     k.look_ms =
         (k.left_ms - k.work_worst_ms - k.restart_worst_ms - k.failed_launch_ms) / LOOKS_IN_SLACK;
-    bool is_on_spot = s->on < s->n_spot && !s->starting_since_ms; /* else it looks for some */
+    bool is_on_spot = s->on < s->n_spot && !s->starting_since_ms; /* else it looks for spot */
     k.look_ms = !is_on_spot || k.look_ms < m->deadline.options.look_ms ? m->deadline.options.look_ms
                 : k.look_ms > m->deadline.options.step_ms              ? m->deadline.options.step_ms
                                                                        : k.look_ms;
     return k;
 }
 
-/* All times of it as deadline.h counts them. */
+/* With all times in deadline.h's scale. */
 static struct deadline_job scaled(const struct model *m, struct deadline_job k)
 {
     int64_t *const times[] = {&k.work_ms, &k.work_worst_ms, &k.left_ms, &k.restart_ms,
@@ -239,7 +239,7 @@ struct decision {
     struct deadline_choice choice;
 };
 
-/* What is known of the spot offers. */
+/* The observations of the spot offers, if any. */
 static const struct spot_market *recognise(const struct model *m, struct sight *s, struct stamp now)
 {
     const struct spot_market *k = s->n_spot ? spot_observations_market(m, s->ids, s->n_spot) : NULL;
@@ -267,7 +267,7 @@ static double scale(const struct model *m)
     return (double)DEADLINE_STEP_MS / (double)m->deadline.options.step_ms;
 }
 
-/* Until there is a table, and where there is nothing to learn about, Uniform Progress does. */
+/* Without a table, or without anything to learn, Uniform Progress decides. */
 static void choose(const struct model *m, const struct job *j, const struct work_left *w,
     struct sight *s, const struct deadline_job *job, struct stamp now,
     struct deadline_choice *ret_choice)
@@ -286,7 +286,7 @@ static void choose(const struct model *m, const struct job *j, const struct work
     if (policy.rule == DEADLINE_PLANNED && !policy.table)
         policy.rule = DEADLINE_UNIFORM_STICKY;
     if (s->n_spot == 0)
-        policy.rule = DEADLINE_ON_DEMAND; /* there is nothing to wait for */
+        policy.rule = DEADLINE_ON_DEMAND; /* there is no spot to wait for */
     struct deadline_job by_steps = scaled(m, *job);
     const struct baseline_row row = baseline_now(j, w, now.wall);
     const struct baseline baseline = procurement_baseline_among(&row, s->of, s->n, scale(m));
@@ -300,9 +300,8 @@ static void choose(const struct model *m, const struct job *j, const struct work
     ret_choice->next_cost_uusd /= scale(m);
 }
 
-/* What it is on, or on the way to, is let go of only if that pays for a good part of a restart:
- * near the point where both cost the same the table's steps would else have it start and let go
- * again and again. */
+/* A machine, up or coming, is released only if that saves a good part of a restart's cost. Near the
+ * break-even point the table's steps would otherwise start and release repeatedly. */
 static bool is_worth_letting_go(
     const struct sight *s, const struct deadline_job *k, const struct deadline_choice *c)
 {
@@ -356,7 +355,7 @@ static void describe(const struct decision *d, const struct work_left *w, const 
         out, size, "%s: about %s of work, and %s to do it in", what[d->procurement], work, left);
 }
 
-/* Its procurement is of no consequence just now: it runs on what is owned, or is being stopped. */
+/* Its procurement has no effect now: it runs on an owned node, or is stopping. */
 static bool is_settled(const struct attempt *a)
 {
     return a && (a->row.state == ATTEMPT_STOPPING || a->node->row.market == MARKET_OWNED);
@@ -386,7 +385,7 @@ struct mono procurement_due(const struct model *m, struct stamp now, struct even
     return t->procurement_at;
 }
 
-/* By what it is decided now: until there is a table, as choose() has it. */
+/* The current policy; without a table as in choose(). */
 static struct deadline_policy policy_now(
     const struct model *m, const struct spot_market *k, const struct spot_observations_ask *what)
 {
@@ -398,13 +397,13 @@ static struct deadline_policy policy_now(
     return p;
 }
 
-/* Until it works: where it is, or on a machine that it has yet to get. */
+/* Time until it works: at its place, or on a machine still to be acquired. */
 static int64_t start_left_ms(const struct sight *s, const struct deadline_job *k)
 {
     return s->on == DEADLINE_NOWHERE ? k->restart_ms : k->starting_ms;
 }
 
-/* There is no spot that it could wait for. */
+/* There is no spot offer to wait for. */
 static struct procurement_outlook without_spot(const struct sight *s, const struct deadline_job *k)
 {
     int64_t start_ms = start_left_ms(s, k);
@@ -457,7 +456,7 @@ static const char *const rule_says[] = {[DEADLINE_PLANNED] = "",
     [DEADLINE_GREEDY] = "it has waited for spot for as long as it may",
     [DEADLINE_ON_DEMAND] = "on-demand from the start is what was chosen"};
 
-/* Even on-demand now is expected to take longer than there is time. */
+/* Expected on-demand completion exceeds the time left. */
 static bool is_late(const struct sight *s, const struct deadline_job *k)
 {
     return start_left_ms(s, k) + k->work_ms > k->left_ms;
@@ -569,7 +568,7 @@ void procurement_refused(struct model *m, const struct offer *o, struct stamp no
     free(jobs);
 }
 
-/* What the job pays from now on: where it is, or will be if there is a machine. */
+/* Its price from now on: at its place, or at the one planned for it. */
 static int64_t price_of(
     const struct model *m, const struct job *j, const struct sight *s, const struct event *ev)
 {
@@ -583,7 +582,7 @@ static int64_t price_of(
                                                             : 0;
 }
 
-/* Its baseline goes on, and what its decisions are read from is kept from now on. */
+/* Advances its baseline, and stores the basis of its next decisions. */
 static void go_on(struct model *m, struct job *j, const struct event *ev)
 {
     struct stamp now = ev->now;
@@ -614,9 +613,9 @@ static bool is_on_demand(const struct attempt *a)
     return a && a->node->row.market == MARKET_ON_DEMAND;
 }
 
-/* It is on what its procurement does not allow (any more). On-demand is let go of when nothing is
- * lost by that. Spot may then not be stayed on, and a job that cannot be saved begins anew: so much
- * time is there, and soon is not. */
+/* Its machine violates its procurement. On-demand is released if no work is lost. Spot may not be
+ * kept then, even by a job that cannot be saved and starts over: there is time for that now, but
+ * not later. */
 static void let_go(struct model *m, struct job *j, struct stamp now)
 {
     struct attempt *a = job_attempt(j);
@@ -649,8 +648,8 @@ int apply_procurement(
         go_on(m, j, ev);
     if (j->row.procurement != ev->procurement.procurement ||
         job_procurement_offer(j) != ev->procurement.offer) {
-        /* Where it is on on-demand it asks for spot again and again, and goes on meanwhile: not
-         * every try is told. */
+        /* On on-demand it retries spot repeatedly and keeps running: these tries are not all in the
+         * history. */
         bool is_try = is_on_demand(job_attempt(j)) && j->row.procurement >= PROCURE_SPOT &&
                       ev->procurement.procurement >= PROCURE_SPOT;
         bool is_other = j->row.procurement != ev->procurement.procurement;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job with --finish-by is given now: nothing, spot, on-demand.
+ * Procurement of jobs with --finish-by: none, spot, on-demand.
  */
 #ifndef BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_H
 #define BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_H
@@ -10,27 +10,26 @@
 struct model;
 
 void procurement_init(
-    struct model *m, const struct procurement_options *o); /* NULL: the usual ones */
+    struct model *m, const struct procurement_options *o); /* NULL: the defaults */
 void procurement_deinit(struct model *m);
-/* the moment, where so long from now may have been asked for */
+/* absolute finish time, also of a relative request */
 int64_t procurement_finish_ms(const struct job_row *asked, struct wall now);
-/* the same of a submit, which may have named a time of the day */
+/* of a submit, which may have a time of day */
 int64_t procurement_finish_submitted(const struct event *ev);
-/* at a submit: ERR_INVALID */
+/* Submit: ERR_INVALID. */
 int procurement_check(const struct job_row *r, struct wall now, struct err *e);
-/* it is decided anew at once; harmless without a finish_ms */
+/* Decides again at once; no-op without a finish_ms. */
 void procurement_look(struct model *m, struct job *j, struct stamp now);
-void procurement_leave(struct model *m, struct job *j); /* it is over; harmless likewise */
-/* its finish_ms is another, or there is none any more; before its shape is */
+void procurement_leave(struct model *m, struct job *j); /* it is over; no-op without a finish_ms */
+/* Its finish_ms changed or was removed; call before its shape changes. */
 void procurement_meant(struct model *m, struct job *j, struct stamp now);
-/* before the job's last good checkpoint becomes this one */
+/* Call before the job's last good checkpoint is set to this one. */
 void procurement_saved(struct attempt *a, struct wall saved_at);
-/* its progress is what it was at that moment */
+/* its progress had its current value at that time */
 void procurement_progressed(const struct model *m, struct job *j, struct wall at);
-bool procurement_is_looked_at(
-    const struct job *j); /* it is to be done by some moment, and is not over */
+bool procurement_is_looked_at(const struct job *j); /* it has a finish time and is not over */
 bool procurement_allows(enum procurement procurement, enum market market);
-/* who was to run there is decided anew at once */
+/* Jobs meant to run on this offer are decided again at once. */
 void procurement_refused(struct model *m, const struct offer *o, struct stamp now);
 struct mono procurement_due(const struct model *m, struct stamp now, struct event *ret_event);
 

@@ -29,8 +29,8 @@ static bool could_serve(const struct offer *o, const struct shape *shape)
            offer_suits(o, shape);
 }
 
-/* What the job is on counts as there whatever became of the offer since, unless it is about to be
- * taken back. */
+/* The job's current offer counts as up regardless of refusals since, unless it is under a reclaim
+ * notice. */
 static const struct offer *offer_under(const struct attempt *a)
 {
     bool goes = a && (a->node->row.state == NODE_NOTICED || a->row.state == ATTEMPT_STOPPING);
@@ -49,7 +49,7 @@ static void add(struct sight *s, const struct offer *o, enum market market, size
         s->of[s->n++] = o;
 }
 
-/* What it would pay an hour on machines of such an offer. */
+/* Its hourly cost on machines of this offer. */
 static int64_t pays_uusd_h(const struct shape *shape, const struct offer *o)
 {
     struct resources total = offer_total(o);
@@ -87,7 +87,7 @@ static void describe_sure(struct sight *s, const struct offer *o)
     s->sure_uusd_h = lesser_price(s->sure_uusd_h, o->row.price_uusd_h);
 }
 
-/* A machine on its way that the job may be meant to run on; since when. */
+/* Start time of a coming machine that the job may be meant to use. */
 static int64_t coming_since(const struct job *j, const struct offer *o)
 {
     if (j->row.state != JOB_PENDING || !procurement_allows(j->row.procurement, o->row.market) ||

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a job that is to be done by some moment could run: the offers of spot and of on-demand that
- * suit it, at a price that it takes, and the one that it is on or on the way to. It is what
- * deadline.h decides among (procurement.c).
+ * Possible places of a deadline job: spot and on-demand offers that fit it within its maximum
+ * price, and its current or future place. Input of deadline.h (procurement.c).
  */
 #ifndef BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_SIGHT_H
 #define BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_SIGHT_H
@@ -10,24 +9,23 @@
 #include "scheduler/core/deadline/deadline.h"
 #include "scheduler/core/model/model.h"
 
-#define SURE_MAX 64 /* on-demand offers that are looked at for one job */
+#define SURE_MAX 64 /* on-demand offers examined per job */
 
-/* Spot comes first, then what is sure. */
+/* Spot offers come first, then sure ones. */
 struct sight {
     const struct offer *of[DEADLINE_OFFERS_MAX + SURE_MAX];
     struct deadline_offer offers[DEADLINE_OFFERS_MAX + SURE_MAX];
-    int64_t ids[DEADLINE_OFFERS_MAX]; /* of the spot ones, ascending */
+    int64_t ids[DEADLINE_OFFERS_MAX]; /* of the spot offers, ascending */
     size_t n, n_spot, on;
-    int64_t starting_since_ms;        /* it is on the way to what it is on; 0: it is not */
-    bool is_booted;                   /* which is there, and it is placed on it */
-    int64_t boot_ms, failed_ms;       /* of the slowest of the sure ones */
-    int64_t sure_uusd_h, spot_uusd_h; /* the least; 0: there are none */
-    /* what it would pay on the cheapest on-demand that costs more than it takes; 0: there is
-     * none */
+    int64_t starting_since_ms;        /* since when it is on the way to its place; 0: it is not */
+    bool is_booted;                   /* the machine is up, and the job is placed on it */
+    int64_t boot_ms, failed_ms;       /* of the slowest sure offer */
+    int64_t sure_uusd_h, spot_uusd_h; /* lowest prices; 0: no such offers */
+    /* Lowest on-demand cost above its maximum price; 0: none. */
     int64_t too_dear_uusd_h;
 };
 
-/* As it is now, whether or not it waits; at most so many of each. */
+/* Current offers, whether or not it waits; at most the maximum number of each type. */
 void procurement_sight(
     const struct model *m, const struct job *j, struct stamp now, struct sight *s);
 

@@ -7,14 +7,13 @@
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/model/state.h"
 
-/* What a program's progress shows of the work that is left may be wrong by so much, and is reckoned
- * with: 5 % once a twentieth is done, five times that at a hundredth, which is the least that
- * counts; of all the work a hundredth in any case. */
+/* Assumed error of the remaining work shown by progress: 5 % once a twentieth is done, five times
+ * that at a hundredth, which is the minimum; at least a hundredth of the whole work. */
 #define SHOWN_PCT 5
 #define SHOWN_SURE 20
 #define SHOWN_LEAST 100
-#define SHOWN_LOOKS 1 /* and so many looks have passed */
-/* who has worked for as long as was told, and goes on, is reckoned to need so much more of it */
+#define SHOWN_LOOKS 1 /* and this many examinations have passed */
+/* assumed remaining work of a job that exceeds its stated work */
 #define OVER_PCT 5
 
 static int64_t since_ms(struct wall from, struct wall now)
@@ -22,7 +21,7 @@ static int64_t since_ms(struct wall from, struct wall now)
     return wall_is_set(from) && from.ms < now.ms ? now.ms - from.ms : 0;
 }
 
-/* The attempt's work of which the store has nothing yet. */
+/* Work of the attempt that is not in the store yet. */
 static int64_t unsaved_ms(const struct attempt *a, struct wall now)
 {
     return since_ms(attempt_has_saved(a) ? a->job->row.last_good_at : a->row.started_at, now);
@@ -39,15 +38,15 @@ static int64_t done_ms(const struct job *j, struct wall now)
     return j->row.done_ms + (a && a->row.state != ATTEMPT_ASSIGNED ? unsaved_ms(a, now) : 0);
 }
 
-/* ---- what its progress shows ---- */
+/* ---- progress reports ---- */
 
-/* Where the attempt began, in its program's units; PROGRESS_NONE: nobody knows. */
+/* Progress at which the attempt began, in its program's units; PROGRESS_NONE if unknown. */
 static int64_t began_at(const struct attempt *a)
 {
     return a->row.restored.attempt > 0 ? a->row.restored_progress : 0;
 }
 
-/* So long all of it takes, if it goes on as since then; 0: that is less than a part, too little to
+/* Extrapolated duration of all work at the rate since then; 0 if there is too little progress to
  * tell. */
 static int64_t whole_since(
     const struct model *m, const struct job_row *r, int64_t progress, int64_t took_ms, int64_t part)
@@ -76,10 +75,10 @@ void procurement_progressed(const struct model *m, struct job *j, struct wall at
         seen->first = r->progress;
         seen->at = at;
     } else if (r->progress == seen->last) {
-        return; /* told again: it says nothing of the time since */
+        return; /* a repeated report has no information about the rate */
     }
     seen->last = r->progress;
-    /* What another attempt showed holds until this one has shown as much as is sure. */
+    /* An earlier attempt's result holds until this one has shown enough. */
     bool is_new = seen->whole_ms == 0 || seen->rated == a->row.attempt;
     int64_t began = began_at(a), whole_ms = whole_since(m, r, seen->first, since_ms(seen->at, at),
                                      is_new ? SHOWN_LEAST : SHOWN_SURE);
@@ -92,7 +91,7 @@ void procurement_progressed(const struct model *m, struct job *j, struct wall at
                 0);
     } else if (seen->whole_ms > 0) {
         whole_ms = seen->whole_ms;
-    } else { /* with the warm-up, which nobody can tell from it yet */
+    } else { /* includes the warm-up, which is not separable yet */
         whole_ms = whole_since(m, r, began, since_ms(a->row.started_at, at), SHOWN_SURE);
     }
     if (whole_ms > 0)
@@ -105,7 +104,7 @@ int64_t procurement_work_warm_ms(const struct job *j)
     return job_side(j)->seen.warm_ms;
 }
 
-/* How long the attempt has run without having worked. */
+/* Time that the attempt has run without work. */
 static int64_t warmed_ms(const struct job *j, struct wall now)
 {
     const struct attempt *a = job_attempt(j);
@@ -124,14 +123,14 @@ int64_t procurement_work_warming_ms(const struct job *j, struct wall now)
                : 0;
 }
 
-/* ---- what is left ---- */
+/* ---- remaining work ---- */
 
 static int64_t over_ms(int64_t ms, int64_t pct)
 {
     return ms / 100 * pct;
 }
 
-/* Beyond what is left by what the progress shows. */
+/* Margin on the remaining work shown by progress. */
 static int64_t shown_margin_ms(const struct job_row *r, int64_t left_ms)
 {
     int64_t pct = SHOWN_PCT;
@@ -148,7 +147,7 @@ struct work_left procurement_work_left(const struct model *m, const struct job *
     int64_t ran = done_ms(j, now), done = max_i64(ran - warmed_ms(j, now), 0);
     int64_t told = r->spec.work_ms > 0 ? r->spec.work_ms : r->spec.time_limit_ms,
             margin = r->spec.work_ms > 0 ? over_ms(told, m->deadline.options.work_margin_pct) : 0;
-    /* better than anybody could have known before */
+    /* better than any estimate at the submit */
     int64_t whole = r->shown_ms > 0 ? r->shown_ms : told;
     int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + margin;
     if (r->shown_ms > 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Spells of spot offers, and the chain that is learned from them.
+ * Spells of spot offers, and the Markov chain learned from them.
  *
- * The share and the rate are decaying averages: of a day and of half a day. Both start from a prior
- * that weighs as much as two hours, so that one loss in the first minutes does not make a regime.
+ * Share and rate are decaying averages over a day and over half a day. Both start from a prior with
+ * the weight of two hours, so that one loss in the first minutes does not define the regime.
  */
 #include "scheduler/core/deadline/spells.h"
 
@@ -19,14 +19,14 @@
 #define PRIOR_MS (2 * HOUR_MS)
 #define PRIOR_SHARE 0.5
 #define PRIOR_RATE_H 0.25
-#define PRIOR_END 0.1   /* of a spell, a step, when nothing at all is known */
-#define LEAN 40.0       /* counts that the pooled row weighs */
-#define LEAN_POOLED 2.0 /* and the row before it in the pooled one */
-/* another offer that is expected to last as long is one to fall back on */
+#define PRIOR_END 0.1   /* chance of a spell's end per step, without any data */
+#define LEAN 40.0       /* weight of the pooled row, in counts */
+#define LEAN_POOLED 2.0 /* weight of the previous row in the pooled one */
+/* an offer with at least this expected life counts as a fallback */
 #define BEHIND_MS (3 * HOUR_MS)
-#define LIFE_ROUNDS 2000 /* of the iteration for life_ms: two weeks of steps */
+#define LIFE_ROUNDS 2000 /* iterations for life_ms: two weeks of steps */
 
-/* The spell's age in steps from which each range goes. */
+/* Lower bounds of the age ranges, in steps. */
 static const int64_t age_steps[DEADLINE_AGES] = {0, 1, 2, 3, 6, 12, 24, 48, 96};
 
 void spell_watch_see(struct spell_watch *w, int64_t at_ms, bool up)
@@ -113,8 +113,8 @@ static void choose_favourite(struct deadline_market *m, int64_t now_ms)
         }
 }
 
-/* What a job on the i-th would have if that went: nothing, or offers that are not, or are, expected
- * to last. */
+/* What a job on the i-th offer would fall back on: none, or offers expected to last, or not to
+ * last. */
 static unsigned behind(const struct deadline_market *m, size_t i, int64_t now_ms)
 {
     unsigned best = 0;
@@ -169,8 +169,7 @@ void deadline_market_see(
     const uint16_t to = deadline_market_class(m, &counts->borders, at_ms);
     if (m->counting)
         counts->steps[m->from][m->moved][to]++;
-    /* A step that began a little late is not let drift: the next begins where this one should have
-     * ended. */
+    /* Prevents drift: a step that began slightly late ends on time. */
     m->from_ms = m->counting && at_ms - m->from_ms < 2 * DEADLINE_STEP_MS
                      ? m->from_ms + DEADLINE_STEP_MS
                      : at_ms;
@@ -196,8 +195,8 @@ struct row {
     float to[2][DEADLINE_CLASSES];
 };
 
-/* Counts of one age over all regimes, as they would be in the regime (share, rate): who moved to a
- * neighbouring regime does so here. */
+/* Counts of one age over all regimes, mapped to the regime (share, rate): changes to a neighbouring
+ * regime are mapped as such. */
 static void pool_rows(const struct deadline_counts *counts, unsigned share, unsigned rate, bool up,
     unsigned age, struct row *ret_row)
 {
@@ -205,7 +204,7 @@ static void pool_rows(const struct deadline_counts *counts, unsigned share, unsi
     for (unsigned s = 0; s < DEADLINE_SHARES; s++)
         for (unsigned r = 0; r < DEADLINE_RATES; r++) {
             const uint16_t from = class_of(s, r, up, age);
-            if (counts->of_several && r != rate) /* what stands behind decides where a loss leads */
+            if (counts->of_several && r != rate) /* the fallback decides where a loss leads */
                 continue;
             for (unsigned moved = 0; moved < 2; moved++)
                 for (unsigned k = 0; k < DEADLINE_CLASSES; k++) {
@@ -234,7 +233,7 @@ static unsigned next_age(unsigned age)
     return age + 1 < DEADLINE_AGES ? age + 1 : age;
 }
 
-/* The row of an age of which nothing is known: as the age before it, only older. */
+/* Prior row of an age without data: that of the previous age, one age older. */
 static void prior_row(
     unsigned share, unsigned rate, bool up, unsigned age, double end, struct row *ret_row)
 {

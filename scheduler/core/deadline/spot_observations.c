@@ -9,33 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_MAX 8192 /* spot_observations */
-/* without a machine and for so long without a word: nothing is learned from what was last seen */
+#define KEPT_MAX 8192 /* maximum number of stored observations */
+/* An offer without a machine or an observation for this long: its last state teaches nothing. */
 #define UNTOLD_STEPS 6
-#define LEARN_FIRST 36    /* steps until the chains are made anew: a quarter of a day, ... */
-#define LEARN_LONGEST 576 /* ... twice as long each time, up to four days */
-#define FADE 50           /* counts that a row keeps then */
+#define LEARN_FIRST 36    /* steps until the chains are rebuilt: a quarter of a day, */
+#define LEARN_LONGEST 576 /* doubling each time, up to four days */
+#define FADE 50           /* counts that a row keeps at a rebuild */
 #define PRIOR_STEPS 3000
-#define PRIOR_COUNTS 20 /* counts that a row of the market of our own making keeps */
-#define STEPS_LEAST 24  /* work and slack that a table has at least, ... */
-#define WORK_STEPS 300  /* ... and at most: 50 hours, */
-#define SLACK_STEPS 200 /* and 33 */
-#define SLICE 16        /* steps of these at a time: some milliseconds */
+#define PRIOR_COUNTS 20 /* counts per row of the synthetic prior market */
+#define STEPS_LEAST 24  /* minimum work and slack of a table */
+#define WORK_STEPS 300  /* maximum: 50 hours */
+#define SLACK_STEPS 200 /* and 33 hours */
+#define SLICE 16        /* steps computed per slice: some milliseconds */
 #define SLICE_EVERY_MS 1
-#define KEEP_STEPS 144 /* a table that was asked for within a day keeps its place */
+#define KEEP_STEPS 144 /* a table used within a day is not evicted */
 
-/* About the terciles of what was recorded of clouds in 2022 and 2023. They stay, for what is
- * counted is counted by them. */
+/* About the terciles of cloud traces recorded in 2022 and 2023. Fixed, because the counts depend on
+ * them. */
 static const struct deadline_borders borders = {.share = {0.43, 0.76}, .rate = {0.15, 0.4}};
 
-/* The chance that a spell ends within a step, by its age in steps, on the same records. */
+/* Chance that a spell ends within a step, by its age in steps, in the same traces. */
 static const struct {
     int age;
     double away, there;
 } ends[] = {{0, 0.35, 0.3}, {1, 0.24, 0.2}, {2, 0.15, 0.15}, {3, 0.11, 0.12}, {6, 0.07, 0.07},
     {12, 0.05, 0.04}, {24, 0.04, 0.03}, {48, 0.025, 0.02}, {96, 0.01, 0.007}};
 
-/* Tables are made for these: decisions reckon with how a job and its offers differ from them. */
+/* Tables are built for these; decisions adjust for the differences of the job and its offers. */
 static const double restarts[] = {
     0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 10, DEADLINE_RESTART_STEPS_MAX};
 static const double prices[] = {
@@ -49,31 +49,31 @@ struct kept {
 struct spot_market {
     struct deadline_market of;
     int64_t offers[DEADLINE_OFFERS_MAX];
-    int64_t alive[DEADLINE_OFFERS_MAX]; /* machines */
+    int64_t alive[DEADLINE_OFFERS_MAX]; /* live machines */
     bool up[DEADLINE_OFFERS_MAX];
-    /* of the last observation; of the first look if there was none */
+    /* Last observation, or else the first examination. */
     int64_t told_ms[DEADLINE_OFFERS_MAX];
-    int64_t n_alive, last_told_ms; /* of all of them */
-    int64_t at_ms;                 /* looked at up to there */
+    int64_t n_alive, last_told_ms; /* over all offers */
+    int64_t at_ms;                 /* observed up to then */
 };
 
-/* A chain and what it is made of; [0] of single offers, [1] of markets of several. */
+/* A chain and its source; [0] single offers, [1] markets of several. */
 struct learned {
     struct deadline_counts counts;
     struct deadline_chain chain;
     bool is_made;
-    int64_t number; /* how often it was made */
+    int64_t number; /* number of rebuilds */
 };
 
 struct made_table {
     bool of_several;
     double restart, price;
-    size_t work, slack; /* steps that it has, or will have */
+    size_t work, slack; /* size in steps, current or planned */
     bool is_made;
-    int64_t number; /* of the chain that it was made of */
+    int64_t number; /* version of the chain that it was built from */
     int64_t asked_ms;
     struct deadline_table table, next;
-    struct deadline_maker *maker; /* of next, or NULL */
+    struct deadline_maker *maker; /* builder of `next`; may be NULL */
     int64_t next_number;
 };
 
@@ -86,7 +86,7 @@ struct spot_observations {
     size_t n_markets;
     struct made_table tables[SPOT_OBSERVATIONS_TABLES_MAX];
     size_t n_tables;
-    struct mono slice_at; /* MONO_NONE: none is being made */
+    struct mono slice_at; /* MONO_NONE: no table is being built */
 };
 
 struct spot_observations *spot_observations_create(void)
@@ -121,7 +121,7 @@ int64_t spot_observations_scaled(const struct model *m, int64_t ms)
     return (int64_t)((double)ms * DEADLINE_STEP_MS / (double)m->deadline.options.step_ms);
 }
 
-/* ---- what is seen ---- */
+/* ---- observations ---- */
 
 static size_t place_in(const struct spot_market *k, int64_t offer)
 {
@@ -144,7 +144,8 @@ static void look(struct model *m, struct spot_market *k, int64_t at_ms, bool lea
         learns ? counts_for(m->deadline.spot_observations, k) : NULL);
 }
 
-/* Time passes. What nobody has told of for a while is not looked at: that gap teaches nothing. */
+/* Advances the time. Offers without an observation for a while are skipped: the gap teaches
+ * nothing. */
 static void pass(struct model *m, struct spot_market *k, int64_t to_ms)
 {
     int64_t step = m->deadline.options.step_ms;
@@ -158,7 +159,7 @@ static void pass(struct model *m, struct spot_market *k, int64_t to_ms)
 static void tell(struct model *m, struct spot_market *k, const struct kept *what)
 {
     size_t i = place_in(k, what->offer);
-    int64_t at_ms = what->at_ms > k->at_ms ? what->at_ms : k->at_ms; /* a clock that was set back */
+    int64_t at_ms = what->at_ms > k->at_ms ? what->at_ms : k->at_ms; /* the clock may be set back */
     if (i == k->of.n)
         return;
     pass(m, k, at_ms);
@@ -196,7 +197,7 @@ void model_load_spot_observation(
         spot_observations_note(m, o, what, at);
 }
 
-/* ---- what is learned ---- */
+/* ---- learning ---- */
 
 static double end_of(int age, bool up)
 {
@@ -206,7 +207,7 @@ static double end_of(int age, bool up)
     return up ? ends[i].there : ends[i].away;
 }
 
-/* A market of our own making: some offers keep on longer, and come back sooner, than others. */
+/* A synthetic prior market: some offers last longer, and return sooner, than others. */
 static void play_prior(struct deadline_counts *counts, size_t n, double lasting)
 {
     struct deadline_market k = {.n = n};
@@ -242,7 +243,7 @@ static bool is_making(const struct spot_observations *s)
     return mono_is_set(s->slice_at);
 }
 
-/* The chains are as old as they may get. Tables that are being made still read them. */
+/* The chains have reached their maximum age. Tables being built still read the old ones. */
 static void learn(struct model *m, struct wall now)
 {
     struct spot_observations *s = m->deadline.spot_observations;
@@ -298,7 +299,7 @@ static void open_market(struct model *m, const int64_t *offers, size_t n, struct
         k->told_ms[i] = k->told_ms[i] ? k->told_ms[i] : now.ms;
 }
 
-/* Each single one is a market as well, from which it is learned how long it lasts. */
+/* Each single offer is a market too, which teaches how long it lasts. */
 static struct spot_market *want_market(
     struct model *m, const int64_t *offers, size_t n, struct wall now)
 {
@@ -392,7 +393,7 @@ const struct deadline_table *spot_observations_table(
     return t && t->is_made ? &t->table : NULL;
 }
 
-/* A place for one more: an empty one, or that of who was not asked for the longest. */
+/* A slot for a new table: an empty one, or the least recently used. */
 static struct made_table *table_place(struct model *m, struct stamp now)
 {
     struct spot_observations *s = m->deadline.spot_observations;
@@ -409,8 +410,7 @@ static struct made_table *table_place(struct model *m, struct stamp now)
     return oldest;
 }
 
-/* As large as is asked for, and some more: in doublings, so that it is not made again for each job
- * that is a little larger. */
+/* At least the requested size, in doublings, so that slightly larger jobs need no rebuild. */
 static size_t grown(size_t has, double need, size_t most)
 {
     size_t n = has < STEPS_LEAST ? STEPS_LEAST : has;

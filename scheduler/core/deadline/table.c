@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The dynamic programme behind deadline/table.h.
+ * The dynamic programme of deadline/table.h.
  *
- * Every step of time makes work or slack one step less, whatever is done. So all states with the
- * same time left, work + slack, depend on those with a step less and on nothing else: they are
- * computed together, a class at a time, in loops over work that the compiler can do several of at
- * once. Of a state (work w, slack s) "less work" is (w - 1, s) and "less slack" (w, s - 1).
+ * Every step of time reduces work or slack by one step, whatever the action. So states with the
+ * same time left, work + slack, depend only on those with one step less. They are computed
+ * together, one class at a time, in loops over work that the compiler can vectorise. From state
+ * (work w, slack s), less work is (w - 1, s) and less slack (w, s - 1).
  */
 #include "scheduler/core/deadline/table.h"
 
@@ -18,41 +18,40 @@
 #define K DEADLINE_CLASSES
 #define STAGES (DEADLINE_RESTART_STEPS_MAX + 1)
 
-/* Values by class and work, at one time left. Rows of `width` floats. */
+/* Values by class and work, for one time left. Rows of `width` floats. */
 struct values {
     float *idle, *sure, *spot; /* V */
-    /* so many whole steps of a restart still to come, and then the last one */
+    /* remaining whole steps of a restart, and then the last one */
     float *boot[STAGES], *sure_boot[STAGES];
 };
 
-/* What the values of the time before come to for who is in a start, if it was not lost, or is let
- * go of. */
+/* Values at one step less for a job in a start: not lost, or released. */
 struct ahead {
     float *boot[STAGES], *sure_boot[STAGES];
 };
 
-/* Of one class: what is expected of the values of the time before, by work. */
+/* For one class: expectation of the values at one step less, by work. */
 struct expected {
     float *idle, *sure;
-    float *spot; /* of who is on it: it was kept, or it was lost or moved */
+    float *spot; /* on spot: kept, or lost or moved */
 };
 
-/* Eight at once: where nearly all of the work is, it is done so by every compiler, at every level
- * and with every check. */
+/* Vectors of eight: nearly all of the work is here, so it is vectorised with every compiler,
+ * optimisation level and sanitizer. */
 typedef float eight_floats __attribute__((vector_size(32), aligned(4), may_alias));
 
 struct deadline_maker {
     const struct deadline_chain *c;
     struct deadline_table *t;
     size_t width;
-    size_t whole; /* steps of the restart */
-    float part;   /* and the rest, 0 <= part < 1 */
+    size_t whole; /* whole steps of the restart */
+    float part;   /* remainder, 0 <= part < 1 */
     float *memory;
     struct values now, before;
     struct ahead ahead;
     struct expected expected;
     float *costs[DEADLINE_ACTS]; /* of one class, by work */
-    size_t time;                 /* made up to there */
+    size_t time;                 /* computed up to there */
 };
 
 static float *row(const struct deadline_maker *m, float *values, unsigned k)
@@ -101,8 +100,8 @@ static void make_room(struct deadline_maker *m)
     m->expected.spot = carve(&rest, m->width);
 }
 
-/* Slack -1 at this much work, as slack 0 sees it: on-demand for good. What would need it is never
- * done there; only its cost is asked for. */
+/* Slack -1 at this work, as seen from slack 0: on-demand for good. Actions that lead there are
+ * never taken; only their cost is read. */
 static void fill_edge(struct deadline_maker *m, size_t work)
 {
     const float restart = (float)m->whole + m->part, w = (float)work;
@@ -151,7 +150,7 @@ static void add(
         to[w] += chance * from[w];
 }
 
-/* out = base + E of kept, or of lost where the favourite moved; one class. */
+/* out = base + E[kept, or lost if the favourite moved]; one class. */
 static void expect(struct deadline_maker *m, unsigned k, float base, float *kept, float *lost,
     size_t low, size_t high, float *out)
 {
@@ -163,7 +162,7 @@ static void expect(struct deadline_maker *m, unsigned k, float base, float *kept
     }
 }
 
-/* What all acts are made of. */
+/* Terms common to all actions. */
 static void expect_all(struct deadline_maker *m, unsigned k, size_t low, size_t high)
 {
     const bool up = deadline_class_is_up((uint16_t)k);
@@ -184,8 +183,7 @@ static void expect_all(struct deadline_maker *m, unsigned k, size_t low, size_t 
     }
 }
 
-/* Who runs through a step has less work at its end; the last step of a start is partly one that
- * brings none. */
+/* Running for a step reduces the work; the last step of a start partly does not. */
 static void run_through(const struct deadline_maker *m, const float *e, float price, size_t low,
     size_t high, float *stay, float *start)
 {
@@ -229,7 +227,7 @@ static void find_costs(struct deadline_maker *m, unsigned k, size_t low, size_t 
         (high - low + 1) * sizeof(float));
 }
 
-/* What is best in each mode. */
+/* The minimum in each mode. */
 static void settle(struct deadline_maker *m, unsigned k, size_t time, size_t low, size_t high)
 {
     float *idle = row(m, m->now.idle, k), *sure = row(m, m->now.sure, k),
@@ -251,7 +249,7 @@ static void settle(struct deadline_maker *m, unsigned k, size_t time, size_t low
     }
     if (high < time)
         return;
-    /* No slack: on-demand for good, unless spot is still there. */
+    /* Without slack: on-demand for good, unless spot is still up. */
     idle[high] = (float)high + restart;
     sure[high] = (float)high;
     spot[high] = up ? spot_stay[high] : idle[high];
@@ -290,7 +288,7 @@ static void make_time(struct deadline_maker *m, size_t time)
     m->before = swap;
 }
 
-/* 0, 1, 2, ... and then in steps of about an eighth of what it is, or of most; the last is n. */
+/* 0, 1, 2, ... and then in steps of about an eighth of the value, or of most; the last is n. */
 static size_t choose_points(size_t n, size_t most, uint16_t *points, uint16_t *at)
 {
     size_t count = 0;
@@ -371,7 +369,7 @@ void deadline_table_deinit(struct deadline_table *t)
     *t = (struct deadline_table){0};
 }
 
-/* Where x is between two points. */
+/* Position of x between two points. */
 static double between(
     const uint16_t *points, const uint16_t *at, size_t n, size_t steps, double x, size_t *ret_low)
 {
