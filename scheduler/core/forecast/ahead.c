@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who stands before a job in the queue.
+ * Jobs before a job in the queue.
  */
 #include "scheduler/core/forecast/ahead.h"
 #include "scheduler/core/forecast/forecast_parts.h"
@@ -55,9 +55,9 @@ static void tell(const struct model *m, struct stamp now, const struct job *othe
     compare(m, now, other, j, f->why, sizeof f->why);
 }
 
-/* Where a shape's jobs are looked at in turn. */
+/* Iteration over a shape's jobs. */
 struct cursor {
-    const struct job *job; /* NULL: there are no more before it */
+    const struct job *job; /* NULL: no more jobs before it */
     struct place at;
 };
 
@@ -73,7 +73,7 @@ static struct cursor cursor_at(const struct model *m, const struct tree_link *l,
     return c;
 }
 
-/* The first of all are among those of the first shapes. */
+/* The first jobs overall are among those of the first shapes. */
 static void tell_first(
     const struct model *m, struct stamp now, const struct job *j, struct place own, struct ahead *a)
 {

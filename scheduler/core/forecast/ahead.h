@@ -12,19 +12,20 @@
 struct ahead_job {
     int64_t job;
     char name[CORE_NAME_MAX], user[CORE_NAME_MAX];
-    char why[64]; /* it stands before: what counts the most for it */
+    char why[64]; /* main reason why it is before the job */
 };
 
 struct ahead {
-    int64_t n; /* jobs, an array as many as of it could run now; in pools that both may use */
-    /* else worked out from how far they reach: there are too many to be counted one by one */
+    /* Number of jobs in pools that both may use; an array counts as the tasks that could run
+     * now. */
+    int64_t n;
+    /* false: estimated from queue positions, because there are too many to count */
     bool exact;
     size_t n_first;
     struct ahead_job first[AHEAD_TOLD];
 };
 
-/* False: the job is not in the queue. Bounded: it looks at shapes, and at so many jobs at most as
- * QUEUE_WALK_MAX says. */
+/* False: the job is not in the queue. Bounded: examines shapes, and at most QUEUE_WALK_MAX jobs. */
 bool core_ahead(const struct model *m, struct stamp now, int64_t job, struct ahead *ret_ahead);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job that is only imagined: it has a shape and a place in the queue, and is in no list of the
- * model.
+ * A hypothetical job: it has a shape and a queue position, but is in no list of the model.
  */
 #include "scheduler/core/forecast/estimate.h"
 #include "scheduler/core/forecast/forecast_parts.h"
@@ -34,7 +33,7 @@ struct imagined {
     struct shape shape;
     struct constraints constraints;
     struct labels labels;
-    struct account account; /* if there is none yet; likewise */
+    struct account account; /* if there is none yet; in no list either */
     struct team team;
 };
 
@@ -51,7 +50,7 @@ static void imagine(const struct model *m, const struct event *submit, const str
     STR_COPY(j->row.spec.team, own->spec.team);
     STR_COPY(j->row.spec.qos, own->spec.qos);
     j->certified_at = certificate_date(m, r->script_key);
-    j->least = j->row.spec.nodes_min; /* what it settles for */
+    j->least = j->row.spec.nodes_min; /* its minimum */
     j->account = account_find(m, own->spec.team, own->user);
     if (!j->account) {
         account_imagine(m, own->spec.team, own->user, &i->account, &i->team);
@@ -68,7 +67,7 @@ static void imagine(const struct model *m, const struct event *submit, const str
     i->shape.place_16 = shape_place_16(m, &i->shape, job_since_ms(j));
 }
 
-/* When this will have come true. NEVER_MS: it never will, or nobody knows. */
+/* When this dependency will be satisfied. NEVER_MS: never, or unknown. */
 static void when_met(const struct model *m, const struct depend_ask *d, struct stamp now,
     int64_t *ret_at, int64_t *ret_latest)
 {
@@ -83,7 +82,7 @@ static void when_met(const struct model *m, const struct depend_ask *d, struct s
         forecast_dependency(m, on, d->kind, d->delay_ms, now, ret_at, ret_latest);
 }
 
-/* False: nobody knows when it would be eligible. */
+/* False: the time when it becomes eligible is unknown. */
 static bool wait_for_jobs(
     const struct model *m, const struct event *submit, struct asker *a, char *why)
 {
@@ -135,7 +134,7 @@ static bool wait_for(const struct model *m, const struct event *submit, struct i
     return true;
 }
 
-/* Micro-dollars of ms at so many an hour. */
+/* Micro-dollars of ms at this hourly price. */
 static int64_t cost(int64_t ms, int64_t uusd_h, int64_t times)
 {
     double sum = (double)ms / 3600000 * (double)uusd_h * (double)times;
@@ -147,7 +146,7 @@ static int64_t add(int64_t uusd, int64_t input_uusd)
     return uusd < 0 ? uusd : uusd + input_uusd;
 }
 
-/* Of the starts that reclaims are expected to bring: each reads it again. */
+/* Cost of reading the input again after the expected reclaims. */
 static int64_t input_again(const struct estimate *t, const struct offer *o)
 {
     double times = o ? core_offer_reclaims_per_hour(o) * (double)t->expected_ms / 3600000 : 0;

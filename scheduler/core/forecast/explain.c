@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why a job waits. The same facts that plan.h decides on, put into words; what there is to be said
- * of machines is in explain_room.c.
+ * Why a job waits: the facts that plan.h decides on, as text. Reasons about machines are in
+ * explain_room.c.
  */
 #include "scheduler/core/forecast/explain_private.h"
 
@@ -38,7 +38,7 @@ void explain_say(struct answer *a, const char *code, const char *fmt, ...)
 
 #define HOLDERS_TOLD 3
 
-/* Who has the licences that it waits for. */
+/* Jobs that hold the licences that it waits for. */
 static void explain_licences(const struct model *m, const struct job *j, struct answer *a)
 {
     const struct constraints *x = j->shape->constraints;
@@ -68,7 +68,7 @@ static void explain_licences(const struct model *m, const struct job *j, struct 
     }
 }
 
-/* Jobs before it that could run where this one could. */
+/* Jobs before it that could run at the same places. */
 static void explain_queue(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
@@ -98,7 +98,7 @@ static const char *whose(const struct account *a, const struct allowance *w, cha
     return out;
 }
 
-/* Whole cents; of less than one what there is. */
+/* Whole cents; below one cent the exact amount. */
 static void usd_text(int64_t uusd_h, char *out, size_t size)
 {
     if (uusd_h > 0 && uusd_h < 10000)
@@ -112,7 +112,7 @@ struct money {
     char s[32];
 };
 
-/* "12", "0.5": cpus as usage is counted in. */
+/* "12", "0.5": cpus as counted for usage. */
 static void cpus_text(int64_t mcpu, char *out, size_t size)
 {
     if (mcpu % 1000 == 0)
@@ -121,7 +121,7 @@ static void cpus_text(int64_t mcpu, char *out, size_t size)
         text_format(out, size, "%" PRId64 ".%03" PRId64, mcpu / 1000, mcpu % 1000);
 }
 
-/* Who gives up its place on the nodes that are kept for jobs of the shape. */
+/* Number of jobs being preempted on nodes that are reserved for the shape. */
 static int64_t going_for(const struct shape *s)
 {
     int64_t going = 0;
@@ -134,7 +134,7 @@ static int64_t going_for(const struct shape *s)
     return going;
 }
 
-/* Where its QOS goes before others, what is done about it. */
+/* With a QOS that preempts: the state of its preemptions. */
 static void explain_class(const struct job *j, struct answer *a)
 {
     const struct shape *s = j->shape;
@@ -155,8 +155,7 @@ static void explain_class(const struct job *j, struct answer *a)
             s->class->qos->name);
 }
 
-/* Where its team has a quota, or others have: whether it is owed its place, and what is done about
- * it. */
+/* With quotas: whether the job is within its team's quota, and the state of its preemptions. */
 static void explain_quota(const struct model *m, const struct job *j, struct answer *a)
 {
     const struct team *t = j->account->team;
@@ -192,7 +191,7 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
             need, t->name, used, quota);
 }
 
-/* One limit that keeps the job from running whichever node it had. */
+/* A limit that keeps the job from running on any node. */
 static void explain_limit(
     const struct job *j, const struct allowance *w, enum limit_kind kind, struct answer *a)
 {
@@ -222,7 +221,7 @@ static void explain_limit(
     }
 }
 
-/* Machines that it would have for itself, and of which all counts. */
+/* Machines for exclusive use that exceed a limit as a whole. */
 static void explain_too_much(
     const struct job *j, const struct allowance *w, int64_t machines, struct answer *a)
 {
@@ -271,7 +270,7 @@ static struct money money(int64_t uusd)
     return t;
 }
 
-/* Where that costs something. */
+/* If that has a cost. */
 static const char *with_input(int64_t uusd, char *out, size_t size)
 {
     out[0] = '\0';
@@ -314,7 +313,7 @@ static void explain_budget(
             with_input(input_uusd, input, sizeof input), again);
 }
 
-/* Where what it would cost keeps it from machines that have room for it, or could be launched. */
+/* Cost that excludes machines that have room for it, or could be launched. */
 static void explain_money(const struct job *j, const struct survey *v, struct answer *a)
 {
     const struct shape *s = j->shape;
@@ -350,7 +349,7 @@ static void priority_part(char *out, size_t size, const char *what, int64_t ms)
         text_format(out + n, size - n, ", %s%s %s", ms < 0 ? "less " : "", what, text);
 }
 
-/* Where several users wait, or the job says so itself, waiting is not all that counts. */
+/* With several waiting users, or options of the job that affect its priority. */
 static void explain_priority(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
@@ -422,7 +421,7 @@ static void explain_window(
             j->row.spec.window, in);
 }
 
-/* Of an array whose tasks wait for those of others, one by one. */
+/* Array with task-by-task dependencies. */
 static void explain_followed(const struct job *j, int64_t left, struct answer *a)
 {
     LIST_FOREACH (&job_side(j)->depends, l) {
@@ -448,7 +447,7 @@ static void explain_array(const struct job *j, struct answer *a)
     explain_followed(j, left, a);
 }
 
-/* How far it has come is no reason: behind those. */
+/* An array's progress is not a reason: listed last. */
 static void explain_array_left(const struct job *j, struct answer *a)
 {
     if (j->array && !array_is_full(j))
@@ -457,7 +456,7 @@ static void explain_array_left(const struct job *j, struct answer *a)
             array_left(j->array), j->array->n_tasks);
 }
 
-/* Once something of them is used, and where there is nothing. */
+/* Once a retry is used, or if there are none. */
 static void explain_retries(const struct job *j, struct answer *a)
 {
     char text[CORE_TEXT_MAX] = "";
@@ -479,7 +478,7 @@ static void explain_retries(const struct job *j, struct answer *a)
         explain_say(a, "retries", "times that it may still be queued again: %s", text);
 }
 
-/* What keeps it from the queue. */
+/* What keeps it out of the queue. */
 static void explain_waiting(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
@@ -538,8 +537,8 @@ struct not_paid {
     char s[160];
 };
 
-/* What is in the way of its costing so much more, "" for nothing. What runs has had its part of a
- * budget set aside already. */
+/* What prevents a further cost of this much; "" if nothing does. Running jobs have their part of a
+ * budget reserved. */
 static struct not_paid not_paid(const struct job *j, int64_t uusd)
 {
     const struct shape *s = j->shape;
@@ -615,11 +614,11 @@ static void explain_pending(
             ", which could not use the store of its checkpoints",
             j->row.attempts);
     if (j->is_waiting)
-        return; /* the rest may look quite different by then */
+        return; /* other reasons may have changed by then */
     explain_money(j, &v, a);
     explain_limits(m, j, &v, a);
     if (j->shape->throttled_by)
-        return; /* the rest may look quite different once it may run */
+        return; /* other reasons may have changed by then */
     explain_quota(m, j, a);
     explain_class(j, a);
     explain_gang_resize(j, now, a);
@@ -635,12 +634,12 @@ static void explain_pending(
     explain_nodes(&v, j->shape, a);
     explain_lacking(&v, j, a);
     if (a->n == a->max)
-        return; /* who asks for less need not wait for the whole queue to be looked at */
+        return; /* avoids a walk over the whole queue for callers that need fewer reasons */
     explain_queue(m, now, j, a);
     explain_priority(m, now, j, a);
 }
 
-/* Of an attempt that was assigned, and has not begun. */
+/* An attempt that was assigned and has not begun. */
 static void explain_refused(
     struct stamp now, const struct attempt *a, const char *rank, struct answer *out)
 {
@@ -726,8 +725,7 @@ size_t core_explain_with(const struct model *m, struct stamp now, int64_t job,
     return a.n;
 }
 
-/* What keeps one job of a shape from running keeps the others, unless there is something about this
- * one. */
+/* The reason of one job of a shape holds for all, unless this job has one of its own. */
 static bool is_like_its_shape(const struct job *j)
 {
     return j->row.state == JOB_PENDING && j->shape && !j->is_waiting && !j->array &&

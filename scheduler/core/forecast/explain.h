@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why a job waits: every reason, from the same model and rules as plan.h. Reads only.
+ * Why a job waits: all reasons, from the same model and rules as plan.h. Reads only.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_H
 #define BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_H
@@ -8,10 +8,10 @@
 #include "base/buf.h"
 #include "scheduler/core/model/model.h"
 
-#define REASON_TEXT_MAX (2 * CORE_TEXT_MAX) /* the text of a row, and what is said around it */
+#define REASON_TEXT_MAX (2 * CORE_TEXT_MAX) /* the text of a row, and the text around it */
 
 struct reason {
-    /* stable: "no-node-fits", "nodes-busy", "launching", "offer-refused", "offer-reclaims",
+    /* Stable: "no-node-fits", "nodes-busy", "launching", "offer-refused", "offer-reclaims",
      * "pool-full", "no-pool", "max-running", "max-gpus", "max-usd-per-hour", "max-usd", "budget",
      * "too-dear", "too-large-for-limit", "max-cpus", "quota", "reclaim", "cancelling", "running",
      * "requeue", "drill", "drill-required", "store", "store-away", "store-refused", "queue-ahead",
@@ -22,31 +22,31 @@ struct reason {
 
 #define EXPLAIN_REASONS_MAX 64
 
-/* Fills up to max reasons, the most telling first; returns how many. The job must be in the
+/* Fills up to max reasons, most significant first; returns the count. The job must be in the
  * model. */
 size_t core_explain(
     const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max);
 
-/* The same of a job that waits, or is only imagined: not in the model, but with a shape and an
+/* The same for a pending or hypothetical job: it may be outside the model, but has a shape and an
  * account. */
 size_t explain_imagined(
     const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max);
 
 struct ahead;
 
-/* The same by what core_ahead said of it before, in this moment; NULL: it is asked. */
+/* core_explain with a result of core_ahead of the same moment; NULL: computed here. */
 size_t core_explain_with(const struct model *m, struct stamp now, int64_t job,
     const struct ahead *ahead, struct reason *out, size_t max);
 
-/* For many jobs in turn, while the model does not change: jobs that ask for the same share what is
- * said of one. Zeroed at first. */
+/* For many jobs in turn while the model does not change: jobs of one shape share a result.
+ * Initially zeroed. */
 struct explain_memo {
-    const void *shape; /* that reason is of */
+    const void *shape; /* that the result is of */
     struct reason reason;
 };
 
-/* The first of its reasons; false: there is none. Costs at most a look at every node and offer,
- * never at the queue unless nothing else keeps it. */
+/* The first reason; false: none. Examines every node and offer at most, and the queue only if there
+ * is no other reason. */
 bool core_explain_first(const struct model *m, struct stamp now, int64_t job,
     struct explain_memo *memo, struct reason *ret_reason);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What explain.c, which says why a job waits, and explain_room.c, which says it of machines, share.
+ * Shared by explain.c and explain_room.c.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_PRIVATE_H
 #define BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_PRIVATE_H
@@ -12,10 +12,10 @@
 struct answer {
     struct reason *out;
     size_t n, max;
-    const struct ahead *ahead; /* or NULL: it is worked out when it is needed */
+    const struct ahead *ahead; /* may be NULL: computed on demand */
 };
 
-/* Adds a reason if there is room for one more. */
+/* Adds a reason if there is room. */
 void explain_say(struct answer *a, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -24,30 +24,29 @@ static inline const char *explain_plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-/* What there is for a job of this kind of demand. */
+/* Existing and launchable machines, for one demand class. */
 struct survey {
     struct stamp now;
-    int64_t reserved;     /* nodes that have room, for others */
+    int64_t reserved;     /* nodes with room that are reserved for others */
     int64_t reserved_for; /* the job of the first of those */
     int64_t reserved_until;
-    int64_t unpowered; /* nodes that have room, in racks that may not draw so much more */
-    const struct node *lacks_power;         /* the first of those */
-    int64_t nodes, other_market, too_small; /* nodes and offers that are large enough, but ... */
-    /* of a market that it may not be given just now, done by its time for the least money */
+    int64_t unpowered;              /* nodes with room but without rack power */
+    const struct node *lacks_power; /* the first of those */
+    /* large enough nodes and offers, by what excludes them */
+    int64_t nodes, other_market, too_small;
+    /* a market that its procurement excludes now */
     int64_t other_procurement;
-    int64_t uncertified; /* of pools that ask for a drill first */
+    int64_t uncertified; /* pools that require a drill */
     const char *asks;    /* the first of those */
-    /* that have room, but cost more than budgets, its own cap, or what it takes an hour allow
-     * ... */
+    /* With room, but too expensive for budgets, its own cap, or its maximum hourly cost. */
     int64_t unpaid;
-    int64_t unpaid_uusd_h;        /* ... all of its nodes on the cheapest of those ... */
-    const struct pool *unpaid_in; /* ... which is there */
-    /* the first that could hold it, but asks for labels that it has not */
+    int64_t unpaid_uusd_h;        /* cost of all its nodes on the cheapest of those */
+    const struct pool *unpaid_in; /* the pool of the cheapest */
+    /* The first that could hold it, but requires labels that it lacks. */
     const struct pool *unlabelled;
-    /* nodes and offers that cost more than its user or team may still pay, or have more than they
-     * may have */
+    /* Nodes and offers that exceed what its user or team can still pay, or their limits on size. */
     int64_t dear;
-    int64_t no_constraints;        /* that lack features or named resources */
+    int64_t no_constraints;        /* without required features or named resources */
     char no_constraints_what[128]; /* of the first of those */
     int64_t no_criu;
     const char *no_criu_who, *no_criu_why; /* the first of those */
@@ -57,35 +56,35 @@ struct survey {
     const struct node *fulls;
     int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
     int64_t offers, coming;
-    struct resources largest; /* of the right pool, node or offer */
+    struct resources largest; /* node or offer of the right pool */
 };
 
-/* ---- of machines (explain_room.c) ---- */
+/* ---- machines (explain_room.c) ---- */
 
-/* Looks at every node; at every offer. */
+/* Examine every node; every offer. */
 void explain_survey_nodes(const struct model *m, const struct shape *s, struct survey *v);
 void explain_survey_offers(const struct model *m, const struct shape *s, struct survey *v);
 
-/* true: nothing could ever hold it, as is told */
+/* True, with a reason added: nothing could ever hold it. */
 bool explain_impossible(const struct model *m, const struct job *j, const struct shape *s,
     const struct survey *v, struct answer *a);
-/* how many of its nodes could be had at once */
+/* How many of its nodes are available at once. */
 void explain_gang(const struct model *m, const struct job *j, struct answer *a);
-/* that it waits for those it had, and how long */
+/* That it waits for its former nodes, and for how long. */
 void explain_gang_resize(const struct job *j, struct stamp now, struct answer *a);
 void explain_reserved(
     const struct survey *v, const struct job *j, struct stamp now, struct answer *a);
-/* machines that boot */
+/* booting machines */
 void explain_coming(
     const struct model *m, const struct shape *s, struct stamp now, struct answer *a);
 /* why none is launched */
 void explain_offers(
     const struct model *m, const struct shape *s, struct stamp now, struct answer *a);
-/* why those that are large enough do not take it */
+/* Why large enough nodes do not take it. */
 void explain_nodes(const struct survey *v, const struct shape *s, struct answer *a);
-/* what others lack */
+/* What other nodes lack. */
 void explain_lacking(const struct survey *v, const struct job *j, struct answer *a);
-/* only: nothing else is there for it */
+/* only: there is no alternative */
 void explain_uncertified(const struct survey *v, const struct job *j, bool only, struct answer *a);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is said to a job that waits of machines: of nodes, of what could be launched, and of the
- * power of racks. It looks at every node and offer, which is fine for a question that a person
- * asks.
+ * Reasons about nodes, launchable machines, and rack power for a pending job. Examines every node
+ * and offer, which is acceptable for interactive requests.
  */
 #include "scheduler/core/forecast/explain_private.h"
 
@@ -28,7 +27,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Has it what they ask for beside its size? node: its name; NULL: it is yet to be launched, and of
+/* Whether it has the demanded properties besides size. node: its name; NULL: to be launched, of
  * this type. */
 static bool has_constraints(struct survey *v, const struct shape *s, const char *node,
     const char *type, const struct gpu_kind *gpu, const char *features,
@@ -59,7 +58,7 @@ static bool has_constraints(struct survey *v, const struct shape *s, const char 
     return false;
 }
 
-/* Can a machine of this size and market ever hold it? */
+/* Whether a machine of this size and market can ever hold the job. */
 static bool suits(struct survey *v, const struct shape *s, const struct pool *p,
     const struct resources *total, enum market market)
 {
@@ -84,7 +83,7 @@ static bool suits(struct survey *v, const struct shape *s, const struct pool *p,
     return true;
 }
 
-/* ... and would CRIU do on it what the job needs? */
+/* Whether CRIU supports the job there. */
 static bool can(struct survey *v, bool may, const char *who, const char *why)
 {
     v->no_criu += !may;
@@ -95,7 +94,7 @@ static bool can(struct survey *v, bool may, const char *who, const char *why)
     return may;
 }
 
-/* Of its pools. Whether it has the labels of one that could hold it is to be told. */
+/* Whether the job may use the pool. Missing labels for a pool that could hold it are reported. */
 static bool is_allowed(struct survey *v, const struct shape *s, const struct pool *p,
     const struct resources *total, enum market market)
 {
@@ -180,7 +179,7 @@ void explain_survey_offers(const struct model *m, const struct shape *s, struct 
     }
 }
 
-/* "4 cpus, 1 gpu, 16.0 GiB"; what is none of is left out. */
+/* "4 cpus, 1 gpu, 16.0 GiB"; zero amounts are omitted. */
 static void size_text(const struct resources *r, char *out, size_t size)
 {
     char gpus[32] = "", memory[32] = "";
@@ -194,7 +193,7 @@ static void size_text(const struct resources *r, char *out, size_t size)
     snprintf(out, size, "%" PRId32 " cpu%s%s%s", r->cpus, explain_plural(r->cpus), gpus, memory);
 }
 
-/* What it asks for, and what lacks it. */
+/* What it demands, and what lacks it. */
 static void say_constraints(const struct survey *v, const struct shape *s, struct answer *a)
 {
     char text[CONSTRAINTS_TEXT_MAX];
@@ -214,7 +213,7 @@ static void say_criu(const struct survey *v, struct answer *a)
         explain_plural(v->no_criu), v->no_criu_who, v->no_criu_why);
 }
 
-/* only: nothing else is there for it. */
+/* only: there is no alternative. */
 void explain_uncertified(const struct survey *v, const struct job *j, bool only, struct answer *a)
 {
     const char *until =
@@ -250,7 +249,7 @@ static void say_unlabelled(
              : "it runs elsewhere");
 }
 
-/* One of those that it names, if it names any. */
+/* Whether one of the pools that it names exists; true if it names none. */
 static bool knows_a_pool(const struct model *m, const char *pools)
 {
     LIST_FOREACH (model_pools(m), l)
@@ -328,7 +327,7 @@ static struct kilowatts kilowatts(int64_t watts)
     return k;
 }
 
-/* Nodes that would have to be launched there for it. */
+/* Number of nodes that would have to be launched there. */
 static int64_t lacking_nodes(const struct model *m, const struct pool *p, const struct shape *s)
 {
     int64_t n = s->least;
@@ -339,7 +338,7 @@ static int64_t lacking_nodes(const struct model *m, const struct pool *p, const 
     return n;
 }
 
-/* Machines of the pool could be had, but there is no power for it on as many as it needs more. */
+/* The pool may have more machines, but their rack lacks power for the number needed. */
 static void say_rack_of(
     const struct model *m, const struct pool *p, const struct shape *s, struct answer *a)
 {
@@ -363,7 +362,7 @@ static void say_rack_of(
         kilowatts(n * least_w).s);
 }
 
-/* Its machines do not join. The console's lines are one line here. */
+/* Failed boots; the console's lines are joined here. */
 static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
 {
     const struct pool_boots *b = &p->row.boots;
@@ -440,8 +439,7 @@ void explain_offers(
     }
 }
 
-/* n: the first of them; together: it has the power for each of them alone, but not for all that are
- * needed. */
+/* n: the first of them; together: power for each of them alone, but not for all that are needed. */
 static void say_rack(
     const struct node *n, int64_t nodes, const struct shape *s, bool together, struct answer *a)
 {
@@ -492,14 +490,13 @@ void explain_nodes(const struct survey *v, const struct shape *s, struct answer 
             v->lost == 1 ? " is" : "s are");
 }
 
-/* Nodes that have room, in racks that have the power for one of them, but not for them as well. */
+/* Nodes with room, and with rack power for one of them but not for all. */
 struct gang_power {
     int64_t n;
     const struct node *first;
 };
 
-/* How many nodes of the pool could be had at once for jobs of this shape, and how many have room
- * now. */
+/* How many nodes of the pool are available at once for the shape, and how many have room now. */
 static int64_t gang_nodes(const struct model *m, const struct pool *p, const struct shape *s,
     int64_t *ret_ready, struct gang_power *power)
 {
@@ -568,7 +565,7 @@ void explain_gang_resize(const struct job *j, struct stamp now, struct answer *a
             j->row.spec.nodes_min, left, j->gathers ? ", or as soon as no more are to be had" : "");
 }
 
-/* "in 2h05m", by the time limits of what runs there. */
+/* "in 2h05m", by the time limits of running jobs. */
 static void say_until(int64_t until, struct stamp now, char *out, size_t size)
 {
     char in[32];

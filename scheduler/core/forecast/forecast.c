@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a job that waits is expected to start: what plays (run.c) from the picture (picture.c) come
- * to, and what else than room keeps it.
+ * Expected start of a pending job: combines simulation runs (run.c) of the current state
+ * (picture.c), and conditions other than room.
  */
 #include "scheduler/core/forecast/forecast_parts.h"
 
@@ -27,9 +27,9 @@
 
 #define SEED 0x62656c6179ULL
 
-/* ---- what budgets leave for it ---- */
+/* ---- budgets ---- */
 
-/* What it costs an hour on the cheapest machine that may hold it; -1: there is none. */
+/* Hourly cost on the cheapest machine that may hold it; -1: none. */
 static int64_t least_uusd_h(const struct picture *p, int32_t lot, const struct pool **ret_pool)
 {
     const struct shape *s = p->lots[lot].shape;
@@ -46,8 +46,7 @@ static int64_t least_uusd_h(const struct picture *p, int32_t lot, const struct p
     return least;
 }
 
-/* What the jobs of the lot will be set aside for in a budget; 0: it is none of theirs, or they
- * begin nothing. */
+/* Amount that the lot's jobs will reserve in a budget; 0 if they do not match it or none starts. */
 static int64_t set_aside(const struct picture *p, int32_t lot, const struct budget *b)
 {
     const struct lot *l = &p->lots[lot];
@@ -59,7 +58,7 @@ static int64_t set_aside(const struct picture *p, int32_t lot, const struct budg
     return each > 0 && l->left > INT64_MAX / 4 / each ? INT64_MAX / 4 : each * l->left;
 }
 
-/* A budget that will be used up by what stands before it; NULL: none. */
+/* A budget that jobs before it will exhaust; NULL: none. */
 static const struct budget *spent_before(const struct picture *p)
 {
     for (size_t k = 0; k < budgets_count(p->m); k++) {
@@ -75,7 +74,7 @@ static const struct budget *spent_before(const struct picture *p)
     return NULL;
 }
 
-/* A budget of it that would not pay for it on any machine; NULL: none. */
+/* A budget of the job that cannot pay for it on any machine; NULL: none. */
 static const struct budget *unpaid_by(const struct picture *p)
 {
     const struct shape *s = p->lots[p->mine].shape;
@@ -93,7 +92,7 @@ static const struct budget *unpaid_by(const struct picture *p)
     return NULL;
 }
 
-/* ---- what plays come to ---- */
+/* ---- results of runs ---- */
 
 static int by_time(const void *a, const void *b)
 {
@@ -212,7 +211,7 @@ void forecast_for(
     ret_forecast->input_uusd = input_there(m, ret_forecast, a->shape);
 }
 
-/* ---- a job that waits ---- */
+/* ---- a pending job ---- */
 
 static int64_t mean_end(const struct model *m, const struct job *j, struct stamp now)
 {
@@ -244,7 +243,7 @@ bool forecast_dependency(const struct model *m, const struct job *on, enum depen
     return true;
 }
 
-/* When what it depends on will have come true. False: nobody knows. */
+/* When its dependencies will be satisfied; false if unknown. */
 static bool wait_for_dependencies(
     const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
 {
@@ -298,7 +297,7 @@ static bool wait_for_task(
     return false;
 }
 
-/* From when on only room keeps it. */
+/* When only room keeps it from starting. */
 static bool wait_for(
     const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
 {

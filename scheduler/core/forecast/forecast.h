@@ -1,36 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a job that waits will start, as far as one can say: what runs and what waits is played
- * forward from the model as it is now.
+ * Forecast of a pending job's start: running and pending jobs are simulated forward from the
+ * current state of the model.
  *
- * What is played. Each node that takes work, with what is free of it and what runs there; each
- * machine that is on its way, and those that are launched for what waits, in its order, as the
- * pools' room and offers allow, after the boot time measured of the offer; what waits, by its kind,
- * in the order of the queue, those behind the job too; limits of users and teams, licences, and the
- * reservations of the first of the queue (reserve.c). When something ends, the first that fits
- * there starts. Nothing is looked at that did not change, and nobody comes later.
+ * What is simulated. Nodes that accept work, with their free resources and running jobs; coming
+ * machines, and those that are launched for pending jobs, in queue order, within the pools' room
+ * and offers, after the measured boot time of the offer; pending jobs by demand, in queue order,
+ * including those behind the job; limits of users and teams, licences, and the reservations of the
+ * head of the queue (reserve.c). When a job ends, the first job that fits there starts. Only
+ * changed slots are examined, and no jobs arrive.
  *
- *   median   of several such plays. In each everything runs for as long as runtimes.h draws for it;
- *            as many plays as a budget of work allows, at least one: where much goes on the law of
- *            large numbers does the rest
- *   latest   of one play in which all run to their time limits and machines take twice as long to
- *            boot, and of the above; not known where that needs the end of something without a
- *            limit. It is met by nine jobs in ten if nobody comes before them later; not by all,
- *            for a job that ends early may let another in that then is in the way for longer
+ *   median   of several runs. In each, every job runs for a time drawn by runtimes.h. The number of
+ *            runs is limited by a budget of work, at least one: with many jobs, the law of large
+ *            numbers makes one run sufficient
+ *   latest   of one run in which all jobs run to their time limits and machines take twice as long
+ *            to boot, and of the runs above; unknown if it depends on the end of a job without a
+ *            limit. Nine of ten jobs meet it if no job arrives before them. Not all do, because a
+ *            job that ends early may admit another one that blocks for longer
  *
- * Not promised: a start that a budget, or the job's own cap, does not pay for now beside what
- * stands before it; on machines of a pool of which none joins (boots.c), and of offers that refused
- * REFUSED_OFTEN times in a row. What racks may draw is played (racks.c).
+ * Not predicted: a start that a budget, or the job's own cap, cannot pay for now in addition to the
+ * jobs before it; machines of a pool with failed boots (boots.c), and of offers that refused
+ * REFUSED_OFTEN times in a row. Rack power is simulated (racks.c).
  *
- * What is not: jobs that come or are cancelled, the order changing with what is used, reclaims and
- * their requeues, evictions for a quota, refusals of launches, named resources beyond whether a
- * node has any, what a limit leaves to gangs that may shrink, and that the windows of others close.
- * After FORECAST_WORK steps the rest ahead is not played but divided by what the nodes that it may
- * run on can do at once. Kinds of demand beyond the FORECAST_LOTS first count as the one that is
- * most like them.
+ * Not simulated: arrivals and cancels, changes of the order with usage, reclaims and their
+ * requeues, preemption by quota, refused launches, named resources beyond whether a node has any,
+ * what a limit leaves to gangs that may shrink, and closing windows of other jobs. After
+ * FORECAST_WORK steps the rest ahead is not simulated but divided by the capacity of the nodes that
+ * the job may use. Beyond the first FORECAST_LOTS different demands, others count as the most similar of them.
  *
- * Reads only, needs no more memory than what it frees, and takes some milliseconds with 100,000
- * jobs in the queue (bench/plan.c). PURE: the random numbers come from the job's number.
+ * Reads only, frees all its memory, and takes some milliseconds with 100,000 queued jobs
+ * (bench/plan.c). PURE: the random numbers come from the job's number.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_FORECAST_H
 #define BELAY_SCHEDULER_CORE_FORECAST_FORECAST_H
@@ -43,18 +42,17 @@
 
 struct forecast {
     bool is_now;        /* it has room: the next decisions place it */
-    struct wall median; /* WALL_NONE: not known */
-    struct wall latest; /* WALL_NONE: not known */
-    /* where it was in the play of the median; CORE_ID_NONE: on a machine to come */
+    struct wall median; /* WALL_NONE = unknown */
+    struct wall latest; /* WALL_NONE = unknown */
+    /* Place in the run of the median; CORE_ID_NONE: a future machine. */
     int64_t node;
-    int64_t offer; /* that this is of; CORE_ID_NONE */
-    /* what it costs that it reads its input there, once; 0: nothing, or nobody knows where that
-     * is */
+    int64_t offer; /* offer of the future machine; CORE_ID_NONE */
+    /* Cost of reading its input there once; 0: none, or its place is unknown. */
     int64_t input_uusd;
-    char why[CORE_TEXT_MAX]; /* why one of the two moments is not known; else "" */
+    char why[CORE_TEXT_MAX]; /* why median or latest is unknown; else "" */
 };
 
-/* False: the job does not wait, or is not in the model. */
+/* False: the job is not pending, or not in the model. */
 bool core_forecast(
     const struct model *m, struct stamp now, int64_t job, struct forecast *ret_forecast);
 

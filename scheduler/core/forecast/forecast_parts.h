@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What forecast.c, picture.c and run.c share: the picture that is taken of the model, and one play
- * of it.
+ * Shared by forecast.c, picture.c and run.c: the snapshot of the model, and one simulation run.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_FORECAST_PARTS_H
 #define BELAY_SCHEDULER_CORE_FORECAST_FORECAST_PARTS_H
@@ -14,79 +13,78 @@
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"
 
-#define GROUPS_MAX 64 /* allowances that are limited; what is beyond them counts as without */
-#define HISTORIES 4   /* of each lot */
-#define LOOK_MAX 64   /* as reserve.c */
+#define GROUPS_MAX 64 /* limited allowances; further ones count as unlimited */
+#define HISTORIES 4   /* per lot */
+#define LOOK_MAX 64   /* as in reserve.c */
 #define NOBODY (-1)
 #define NEVER_MS (1LL << 60)
 
-/* Machines that are alike to who asks. */
+/* Machines that are equivalent for the job. */
 struct node_class {
-    const struct node *node;          /* one of them; or */
-    const struct offer *offer;        /* what it is launched by */
-    uint64_t may[FORECAST_LOTS / 64]; /* the lots that they could hold, empty */
-    int64_t n_nodes;                  /* there are, looked at or not */
+    const struct node *node;          /* one of them, or NULL */
+    const struct offer *offer;        /* the offer that launches it */
+    uint64_t may[FORECAST_LOTS / 64]; /* lots that an empty one could hold */
+    int64_t n_nodes;                  /* existing ones, simulated or not */
     struct resources total;
 };
 
-/* A node, or a machine to come. */
+/* A node or a future machine. */
 struct slot {
     struct resources free;
-    const struct node *node; /* or NULL */
-    /* it takes work from then on; NEVER_MS: no more. In the picture, of one to come: when it was
-     * decided on */
+    const struct node *node; /* may be NULL */
+    /* Accepts work from then on; NEVER_MS: not any more. In the snapshot of a future machine: time
+     * of its launch decision. */
     int64_t open_ms;
-    int64_t idle_ms;           /* elastic: since when nothing runs there */
-    int64_t until_ms;          /* what it is kept for has room then at the latest */
-    int32_t node_class, first; /* first: of what runs there, or NOBODY */
+    int64_t idle_ms;           /* elastic: idle since */
+    int64_t until_ms;          /* its reservation has room then at the latest */
+    int32_t node_class, first; /* first: first of its runs, or NOBODY */
     int32_t kept_for;          /* lot; NOBODY */
-    int32_t next_kept;         /* for the same; NOBODY */
+    int32_t next_kept;         /* next slot reserved for that lot; NOBODY */
 };
 
-/* Something that runs, or another thing that is to happen. */
+/* A running job, or another future event. */
 struct run {
-    int64_t limit_ms; /* its end by what is known of it */
-    /* NULL: the slot opens, or is to be looked at for being idle; without a slot: launches are */
+    int64_t limit_ms; /* its end by its time limit */
+    /* NULL: the slot opens, or is to be checked for idleness; without a slot: launches are */
     const struct shape *shape;
     int64_t uusd_h;
-    int32_t slot;       /* NOBODY: on a node that takes no more work */
-    int32_t prev, next; /* of its slot */
-    bool counts;        /* one rank of a gang does */
+    int32_t slot;       /* NOBODY: on a node that accepts no more work */
+    int32_t prev, next; /* in the list of its slot */
+    bool counts;        /* set for one rank of a gang */
 };
 
-/* What its end is drawn by, if it runs now. */
+/* Basis for drawing the end of a job that runs now. */
 struct running {
     int64_t began_ms, job;
-    const struct runtimes *history; /* or NULL */
+    const struct runtimes *history; /* may be NULL */
     bool is_stopping;
 };
 
-/* Jobs that wait and ask for the same. */
+/* Pending jobs with the same demand. */
 struct lot {
-    struct place place; /* of the next of them */
+    struct place place; /* position of the next one */
     const struct shape *shape;
     struct resources need;
-    int64_t left, step; /* step: from the place of one to that of the next */
-    int64_t last_at;    /* place of the last */
-    int64_t from_ms;    /* they wait for that */
+    int64_t left, step; /* step: distance of positions */
+    int64_t last_at;    /* position of the last one */
+    int64_t from_ms;    /* not eligible before */
     int32_t nodes;
-    int32_t group[2];  /* of their user and team; 0: without limits */
-    bool has_reserved; /* nodes are kept for the first of them */
-    int64_t looked;    /* when they were looked for */
-    int32_t kept;      /* the first of them */
-    bool comes;        /* machines for all of them are on their way */
+    int32_t group[2];  /* of their user and team; 0 = unlimited */
+    bool has_reserved; /* nodes are reserved for the first of them */
+    int64_t looked;    /* epoch of the search for nodes */
+    int32_t kept;      /* the first such slot */
+    bool comes;        /* machines for all of them are coming */
     int n_histories, n_seen;
     const struct runtimes *histories[HISTORIES];
 };
 
-/* What a user's or team's jobs come to, and may. [0] is nobody's. */
+/* Usage and limits of a user or team. [0] is unlimited. */
 struct group {
     const struct allowance *of;
     int64_t used[LIMIT_KINDS];
 };
 
-/* lists of nodes by which these are told apart: for more of them it is as if they might run on any
- * like theirs */
+/* Node lists that are distinguished; jobs with further ones count as allowed on all nodes alike. */
 #define NAMING_MAX 8
 
 struct picture {
@@ -99,87 +97,86 @@ struct picture {
     struct run *runs;
     size_t n_runs;
     struct running *running;
-    size_t n_running; /* by run */
+    size_t n_running; /* per run */
     struct lot lots[FORECAST_LOTS];
-    int32_t n_lots, mine; /* mine: who asks */
+    int32_t n_lots, mine; /* mine: lot of the job in question */
     struct group groups[GROUPS_MAX];
     int32_t n_groups;
     uint8_t *group_of;              /* by the index of an allowance */
     int64_t licences[LICENCES_MAX]; /* free ones */
-    int32_t look[LOOK_MAX];         /* slots that had something end last, the last first */
+    int32_t look[LOOK_MAX];         /* slots with an end, most recent first */
     int32_t n_look;
-    int32_t n_reserved; /* lots */
+    int32_t n_reserved; /* number of lots */
     int32_t n_named;
-    /* that lots ask for, and that name nodes */
+    /* Constraints of lots that name nodes. */
     const struct constraints *naming[NAMING_MAX];
     int32_t n_naming;
-    int64_t each; /* one node of so many is looked at ... */
-    /* ... and of who is close to the front, what comes about happens so many times as fast */
+    int64_t each; /* one in this many nodes is simulated */
+    /* speed factor of events for a job near the front */
     double faster;
 };
 
-#define REFUSED_OFTEN 3 /* in a row: nobody knows when an offer gives a machine again */
+#define REFUSED_OFTEN 3 /* refusals in a row: the availability of the offer is unknown */
 static inline bool offer_is_doubtful(const struct offer *o)
 {
     return o->row.refused_in_a_row >= REFUSED_OFTEN;
 }
 
-/* Who wants to know. */
+/* The job in question. */
 struct asker {
     const struct shape *shape;
-    struct place at;           /* in the queue */
-    const struct job_row *row; /* its window; NULL: it has none */
-    /* only room keeps it from then on; as expected, and at the latest */
+    struct place at;           /* queue position */
+    const struct job_row *row; /* its window; NULL: none */
+    /* When only room keeps it from starting: expected, and latest. */
     int64_t from_ms, latest_from_ms;
-    const struct runtimes *history; /* or NULL */
+    const struct runtimes *history; /* may be NULL */
 };
 
 struct forecast_result {
-    int64_t at_ms; /* wall; NEVER_MS: not within what is known */
+    int64_t at_ms; /* wall clock; NEVER_MS: beyond the horizon */
     const struct node *node;
     const struct offer *offer;
-    int64_t work; /* that it took */
+    int64_t work; /* steps used */
 };
 
 void forecast_for(
     const struct model *m, struct stamp now, const struct asker *a, struct forecast *ret_forecast);
-/* The planner has a place for a job of the shape, where it stands in the queue, and no limit or
- * licence is in its way. */
+/* The planner has a place for a job of the shape at its queue position, and no limit or licence
+ * prevents it. */
 bool shape_starts_now(
     const struct model *m, const struct shape *s, struct stamp now, int64_t *ret_node);
 
-/* When a dependency on that job will have come true, as expected and at the latest; false: nobody
- * knows. */
+/* When a dependency on that job will be satisfied, expected and at the latest; false if unknown. */
 bool forecast_dependency(const struct model *m, const struct job *on, enum depend_kind kind,
     int64_t delay_ms, struct stamp now, int64_t *ret_at, int64_t *ret_latest);
 
-/* As core_remedies, of a job that is only imagined as well. */
+/* As core_remedies, also for a hypothetical job. */
 size_t remedies_for(
     const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max);
 
-#define QUEUE_WALK_MAX 4000 /* jobs that are looked at one by one */
+#define QUEUE_WALK_MAX 4000 /* maximum number of individually examined jobs */
 
-/* Jobs of a shape that stand before `at`: how many, an array counting as what could run of it; and
- * the place of the last of them. */
+/* Jobs of a shape before `at`: their number, an array counting as its runnable tasks, and the
+ * position of the last. */
 struct before {
     int64_t n, last_16;
-    bool exact; /* else by how far they reach */
+    bool exact; /* false: estimated from positions */
 };
-/* left: how many jobs may still be looked at one by one. */
+/* left: remaining number of jobs that may be examined individually. */
 struct before queue_before(
     const struct model *m, const struct shape *s, struct place at, int64_t *left);
 
-/* Where a job stands in the queue. */
+/* Queue position of a job. */
 static inline struct place job_place(const struct model *m, const struct job *j)
 {
     return (struct place){job_place_16(m, j), j->row.id};
 }
 
-/* For who asks; of a zeroed picture that has its model and moment. */
+/* For the job in question; the snapshot is zeroed except its model and time. */
 void picture_take(struct picture *p, const struct asker *a);
-void picture_destroy(struct picture *p); /* and what it is in */
+void picture_destroy(struct picture *p); /* with all its contents */
 
-/* From the picture, which stays as it is. latest: all run to their limits. */
+/* The snapshot is not changed. latest: all jobs run to their limits. */
 struct forecast_result forecast_run(
     const struct picture *p, bool latest, uint64_t seed, int64_t work_max);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of the model that this folder owns: how long jobs ran (runtimes.c).
+ * The part of the model that this folder owns: run times of ended jobs (runtimes.c).
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_FORECAST_STATE_H
 #define BELAY_SCHEDULER_CORE_FORECAST_FORECAST_STATE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long the jobs of a user and name ran (runtimes.h).
+ * Run times of jobs by user and name (runtimes.h).
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_JOB_RUNTIMES_H
 #define BELAY_SCHEDULER_CORE_FORECAST_JOB_RUNTIMES_H
@@ -10,10 +10,10 @@
 struct model;
 
 void runtimes_note(struct model *m, const struct job *j, enum end_kind end, int64_t used_ms);
-/* Of jobs of its user and name, of its account, or of all, whichever is known well enough first;
- * NULL: nothing is. */
+/* Of jobs of its user and name, of its account, or of all: the first with enough data. NULL:
+ * none. */
 const struct runtimes *runtimes_of(const struct model *m, const struct job *j);
-/* NULL is fine */
+/* NULL is allowed */
 const struct runtimes *runtimes_of_account(const struct model *m, const struct account *a);
 void runtimes_destroy_all(struct model *m);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The picture of the model that plays start from: who waits and is limited, what there is, runs
- * and is on its way, and who may go where.
+ * The snapshot of the model that simulation runs start from: pending jobs and limits, existing,
+ * running and coming capacity, and which jobs may go where.
  */
 #include "scheduler/core/forecast/forecast_parts.h"
 
@@ -28,13 +28,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_MAX 1024 /* that are looked at one by one */
-#define BEHIND_MAX 64  /* shapes that stand behind it and may go where it does not fit */
-#define NAMED_MAX 1024 /* so many runs are drawn by their names, the others by whose they are */
+#define NODES_MAX 1024 /* simulated individually */
+#define BEHIND_MAX 64  /* shapes behind it that may go where it does not fit */
+#define NAMED_MAX 1024 /* runs with a history by name; others use that of their account */
 
-/* ---- kinds of machines ---- */
+/* ---- classes of machines ---- */
 
-/* Some jobs are told which by their names. */
+/* Some jobs name the nodes that they may use. */
 static bool are_named_alike(const struct picture *p, const struct node *a, const struct node *b)
 {
     for (int32_t k = 0; k < p->n_naming; k++)
@@ -74,9 +74,8 @@ static int32_t class_of_offer(struct picture *p, const struct offer *o)
     return (int32_t)p->n_node_classes - 1;
 }
 
-/* What costs more an hour now than it takes (--max-usd-per-hour), or more in all than is left of
- * what it may (--max-usd), is not for it: neither prices nor what its user may yet allow are
- * foretold. Nor is what a budget will have left: what it does not pay for now is not promised. */
+/* Above its maximum hourly cost (--max-usd-per-hour), or above the rest of its cap (--max-usd), at
+ * current prices: changes of prices, of its user's allowance and of budgets are not predicted. */
 static bool takes_price(
     const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
 {
@@ -112,7 +111,7 @@ static void note_who_may(struct picture *p)
     }
 }
 
-/* ---- who is limited ---- */
+/* ---- limits ---- */
 
 static void add_group(struct picture *p, const struct allowance *w)
 {
@@ -127,7 +126,7 @@ static void add_group(struct picture *p, const struct allowance *w)
 static void gather_groups(struct picture *p, const struct account *mine)
 {
     p->n_groups = 1;
-    /* two more: who asks may be new */
+    /* two more: the job's own may be new */
     p->group_of = mem_array((size_t)limits_n_allowances(p->m) + 2, sizeof *p->group_of);
     add_group(p, &mine->may);
     add_group(p, &mine->team->may);
@@ -141,7 +140,7 @@ static void gather_groups(struct picture *p, const struct account *mine)
     }
 }
 
-/* ---- who waits ---- */
+/* ---- pending jobs ---- */
 
 struct before queue_before(
     const struct model *m, const struct shape *s, struct place at, int64_t *left)
@@ -174,7 +173,7 @@ struct before queue_before(
     return b;
 }
 
-/* The lot whose jobs are the most like these. */
+/* The lot most similar to these jobs. */
 static int32_t most_alike(const struct picture *p, const struct shape *s)
 {
     int32_t best = 0;
@@ -207,7 +206,7 @@ static int32_t new_lot(struct picture *p, const struct shape *s, struct place at
     return p->n_lots++;
 }
 
-/* A sample of whose they are: each as likely as any other. */
+/* An equally distributed sample of their histories. */
 static void add_history(struct lot *l, const struct runtimes *r)
 {
     if (!r)
@@ -283,7 +282,7 @@ static void gather_lots(struct picture *p, const struct asker *a)
     map_deinit(&lots);
 }
 
-/* Who asks before all others. */
+/* The job in question comes first. */
 static void gather_naming(struct picture *p)
 {
     const struct constraints *mine = p->lots[p->mine].shape->constraints;
@@ -296,7 +295,7 @@ static void gather_naming(struct picture *p)
     }
 }
 
-/* ---- what there is ---- */
+/* ---- capacity ---- */
 
 static void add_run(struct picture *p, const struct attempt *a, int32_t slot)
 {
@@ -344,7 +343,7 @@ static void keep_as_it_is(struct picture *p, int32_t slot, const struct node *n)
         return;
     struct lot *l = &p->lots[c->kept_for];
     if (l->nodes == 1 && l->has_reserved) {
-        c->kept_for = NOBODY; /* claims for several of them */
+        c->kept_for = NOBODY; /* claimed for several of them */
         return;
     }
     c->until_ms = n->kept_for ? p->now.wall.ms : n->reserved_for->reserved_until;
@@ -378,8 +377,8 @@ static void add_node(struct picture *p, const struct node *n, int32_t node_class
     add_attempts(p, n, slot);
 }
 
-/* Its room is not looked at, but what its jobs take of a limit, or of licences, that who asks
- * needs. */
+/* Its room is not simulated, but its jobs' share of a limit or of licences that the job needs
+ * is. */
 static void add_if_limited(struct picture *p, const struct node *n)
 {
     const struct lot *mine = &p->lots[p->mine];
@@ -400,8 +399,8 @@ static bool is_mine(const struct picture *p, int32_t node_class)
     return p->node_class[node_class].may[p->mine / 64] >> (p->mine % 64) & 1;
 }
 
-/* Of a large cluster a part stands for the whole: of the nodes that who asks may use, and of what
- * waits for them. */
+/* Of a large cluster a sample represents the whole: of the nodes that the job may use, and of the
+ * jobs that wait for them. */
 static void choose_part(struct picture *p, int64_t n_nodes)
 {
     int64_t mine = 0, ahead = 0;
@@ -431,7 +430,7 @@ static void choose_part(struct picture *p, int64_t n_nodes)
         }
         int64_t left = (int64_t)((double)l->left * (all > 0 ? here / all : 1) + 0.5);
         ahead += place_order(l->place, p->lots[p->mine].place) < 0 ? left : 0;
-        l->left = (left + (i * p->each / p->n_lots)) / p->each; /* roundings that even out */
+        l->left = (left + (i * p->each / p->n_lots)) / p->each; /* balances rounding */
         l->step *= p->each;
     }
     if (ahead + 1 < p->each)
@@ -460,7 +459,7 @@ static void gather_nodes(struct picture *p)
     }
 }
 
-/* What runs elsewhere matters where it counts in a limit, or holds licences. */
+/* Runs elsewhere matter if they count for a limit or hold licences. */
 static void gather_elsewhere(struct picture *p)
 {
     if (p->n_groups <= 1 && licences_count(p->m) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What would let a job start at once. Each change is tried on a copy of the job's shape, which the
- * planner's own functions are asked to find a place for: nothing is said that they would not do.
+ * Changes that would let a job start at once. Each is tried on a copy of the job's shape with the
+ * planner's own functions, so the result is what the planner would do.
  */
 #include "scheduler/core/forecast/ahead.h"
 #include "scheduler/core/forecast/remedies.h"
@@ -26,7 +26,7 @@
 #define MINUTE_MS 60000LL
 #define MEMORY_STEP_MIB 256
 
-/* The job as it could be. */
+/* The changed job. */
 struct variant {
     struct shape shape;
     struct constraints constraints;
@@ -57,7 +57,7 @@ static void vary(const struct remedies *r, struct variant *ret_variant)
     v->shape.account = &v->account;
     bool is_queued = tree_has(&r->job->in_shape) && !s->throttled_by;
     v->shape.place_16 = is_queued ? job_place_16(r->m, r->job) : INT64_MAX;
-    /* what is kept for itself is not in its way */
+    /* its own reservations do not block it */
     v->shape.head = is_queued && s->head == r->job->row.id ? r->job->row.id - 1 : r->job->row.id;
 }
 
@@ -100,7 +100,7 @@ static struct there where(const struct remedies *r, const struct shape *s)
     return t;
 }
 
-/* ---- what the job asks for ---- */
+/* ---- options of the job ---- */
 
 static void try_time(struct remedies *r)
 {
@@ -122,7 +122,7 @@ static void try_time(struct remedies *r)
     }
 }
 
-/* What keeps it is something that it does without. */
+/* One of its demands prevents the start. */
 static void try_constraints(struct remedies *r)
 {
     const struct constraints *x = r->job->shape->constraints;
@@ -186,7 +186,8 @@ static void try_nodes(struct remedies *r)
     }
 }
 
-/* The most of it, below `is`, with which it starts; 0: none. What fits with more fits with less. */
+/* The largest value below `is` with which it starts; 0: none. Monotonic: what fits with more fits
+ * with less. */
 static int64_t most_that_starts(const struct remedies *r, struct variant *v, int64_t is,
     int64_t step, void (*set)(struct shape *, int64_t))
 {
@@ -246,10 +247,10 @@ static void try_size(struct remedies *r)
     }
 }
 
-/* ---- machines to be launched ---- */
+/* ---- launches ---- */
 
-/* The cheapest offer that all nodes of such a job could be launched by at once; `more`: if the pool
- * could have so many nodes more. */
+/* The cheapest offer that can provide all nodes of the job at once; `more`: if the pool could have
+ * this many more. */
 static const struct offer *launches(const struct remedies *r, const struct shape *s, int64_t more)
 {
     const struct offer *best = NULL;
@@ -321,7 +322,7 @@ static void try_launches(struct remedies *r)
             o->row.pool, price_of(o, s).s);
 }
 
-/* ---- what an administrator can change ---- */
+/* ---- changes by an administrator ---- */
 
 static void try_max_nodes(struct remedies *r)
 {
@@ -395,7 +396,7 @@ static void try_limit(struct remedies *r, bool of_team, enum limit_kind kind)
         where(r, &v.shape).s);
 }
 
-/* ---- what keeps it out of the queue ---- */
+/* ---- outside the queue ---- */
 
 static void try_waits(struct remedies *r)
 {

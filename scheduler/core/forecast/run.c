@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One run of a forecast: what is to happen, in the order of time, with the planner's rules. Only
- * the slot where something changed is looked at, so that an event costs what there are lots,
- * whatever there are nodes and jobs. What may be where is in run_room.c, what is kept for whom in
- * run_reserve.c, machines that are launched meanwhile in run_machines.c.
+ * One run of a forecast: events in order of time, with the planner's rules. Only changed slots are
+ * examined, so the cost of an event depends on the number of lots, not of nodes or jobs. Placement
+ * rules are in run_room.c, reservations in run_reserve.c, launches in run_machines.c.
  */
 #include "scheduler/core/forecast/run_private.h"
 
@@ -60,7 +59,7 @@ static struct due heap_pop(struct forecast_run *s)
     return first;
 }
 
-/* Something that is to happen, which is no run. */
+/* A future event that is not a run. */
 void run_remind(struct forecast_run *s, int32_t slot, int64_t at_ms)
 {
     *GROW(s->runs, s->n_runs) =
@@ -136,7 +135,7 @@ static int64_t draw_end(struct forecast_run *s, const struct lot *l)
     return s->t_ms + runtimes_draw(r, limit_ms, 0, prng_u64(&s->prng));
 }
 
-/* The next of the lot has started. */
+/* The next job of the lot has started. */
 static void advance(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
@@ -162,13 +161,13 @@ static void start(struct forecast_run *s, int32_t lot, int32_t slot)
     const struct lot *l = &s->lots[lot];
     if (c->kept_for != NOBODY && c->kept_for != lot &&
         !(run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms || run_leaves_room(s, c, l)))
-        run_unreserve(s, c->kept_for); /* it stands before them */
+        run_unreserve(s, c->kept_for); /* it is before them in the queue */
     note_mine(s, lot, slot);
     start_on(s, l, slot, draw_end(s, l), true);
     advance(s, lot);
 }
 
-/* A gang that nodes are kept for starts when all of them have room. */
+/* A gang with reserved nodes starts when all of them have room. */
 static bool start_gang(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
@@ -191,7 +190,7 @@ static bool start_gang(struct forecast_run *s, int32_t lot)
     return true;
 }
 
-/* ---- who is next ---- */
+/* ---- next job ---- */
 
 static int32_t best_for(const struct forecast_run *s, const struct slot *c)
 {
@@ -209,7 +208,7 @@ static int32_t best_for(const struct forecast_run *s, const struct slot *c)
     return best;
 }
 
-/* Before somebody passes them, the first that wait get nodes. */
+/* Reserves nodes for the first waiting jobs before others pass them. */
 static bool reserve_before(struct forecast_run *s, const struct lot *passing)
 {
     int32_t reserve_max = model_order(s->p->m)->reserve;
@@ -249,7 +248,7 @@ static void look_through(struct forecast_run *s)
     s->n_again = 0;
 }
 
-/* One that was kept back by something else than room: anywhere. */
+/* A job that was held back by something other than room: tries any slot. */
 static void look_for(struct forecast_run *s, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
@@ -267,7 +266,7 @@ static bool has_licences(const struct lot *l)
     return l->shape->constraints && l->shape->constraints->licences.n > 0;
 }
 
-/* Less is used by who this was of, or more licences are free. */
+/* Usage of its user or team fell, or licences are free. */
 static void look_for_limited(struct forecast_run *s, const struct run *r)
 {
     bool licences = r->shape->constraints && r->shape->constraints->licences.n > 0;
@@ -283,7 +282,7 @@ static void look_for_limited(struct forecast_run *s, const struct run *r)
     }
 }
 
-/* Its rack draws less: others there may begin something. */
+/* Its rack draws less: other slots there may start jobs. */
 static void look_for_powered(struct forecast_run *s, const struct slot *c)
 {
     const struct rack_nodes *kind;
@@ -337,7 +336,7 @@ static void happen(struct forecast_run *s, struct due due)
     }
     if (r.slot != NOBODY && s->slots[r.slot].open_ms <= s->t_ms) {
         note_growth(s, r.slot);
-        reserve_gangs(s); /* nobody may come to pass them */
+        reserve_gangs(s); /* there may be no job to pass them */
         look_at(s, r.slot);
         look_through(s);
         run_end_if_idle(s, r.slot);
@@ -369,7 +368,7 @@ static bool competes(const struct forecast_run *s, int32_t lot)
     return false;
 }
 
-/* What is left ahead, over what can be done at once where it may run. */
+/* The rest ahead, divided by the capacity where it may run. */
 static int64_t extrapolate(const struct forecast_run *s)
 {
     double work = 0, capacity = 0;
@@ -396,7 +395,7 @@ static int64_t extrapolate(const struct forecast_run *s)
     return ms < (double)RUNTIMES_MAX_MS * 120 ? s->t_ms + (int64_t)ms : NEVER_MS;
 }
 
-/* So that GROW goes on from there. */
+/* Copies with the capacity that GROW expects. */
 static void *copy(const void *from, size_t n, size_t size)
 {
     size_t room = 1;
@@ -415,7 +414,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* All ranks of a gang are drawn the same. */
+/* All ranks of a gang draw the same time. */
 static int64_t end_of(
     const struct forecast_run *s, const struct running *g, const struct run *r, uint64_t seed)
 {
@@ -452,14 +451,14 @@ static void set_up(struct forecast_run *s, uint64_t seed)
     s->n_reserved = p->n_reserved;
     s->all = model_room(p->m);
     for (size_t k = 0; k < racks_count(p->m);
-         k++) /* of a large cluster a part stands for the whole */
+         k++) /* of a large cluster a sample represents the whole */
         s->left_w[k] = rack_left(rack_at(p->m, k)) / (p->each > 1 ? p->each : 1);
     size_t n = 0;
     LIST_FOREACH (model_pools(p->m), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         struct room *room = GROW(s->room, n);
         *room = pool_limits(pool);
-        /* nobody knows whether, and when, the next of its machines joins */
+        /* whether and when its next machine joins is unknown */
         if (pool_boots_fail(pool))
             room->nodes = 0;
     }

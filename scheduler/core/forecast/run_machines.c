@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Machines that come and go in a run of a forecast (run.c): launched for what waits, and given back
- * when nothing fits there any more.
+ * Machines in a run of a forecast (run.c): launched for pending jobs, and ended when no job fits
+ * any more.
  */
 #include "scheduler/core/forecast/run_private.h"
 
@@ -13,7 +13,7 @@
 #include "scheduler/core/supply/market.h"
 #include <stdlib.h>
 
-#define COMING_MAX 1024 /* machines that one forecast run launches */
+#define COMING_MAX 1024 /* launches per run */
 
 static int32_t launch(struct forecast_run *s, const struct offer *o)
 {
@@ -62,7 +62,7 @@ static const struct offer *cheapest_for(
     return best;
 }
 
-/* How many of n places the machine has, which are taken. */
+/* How many of n jobs fit on the machine; takes the room. */
 static int64_t fill(const struct forecast_run *s, const struct slot *c, const struct lot *l,
     int64_t n, struct resources *left)
 {
@@ -74,8 +74,8 @@ static int64_t fill(const struct forecast_run *s, const struct slot *c, const st
     return times;
 }
 
-/* For what waits, in its order, as if nothing ended meanwhile. Places on what comes already are
- * taken first. */
+/* For pending jobs in queue order, assuming no ends in between. Room on coming machines is used
+ * first. */
 static void launch_for(
     struct forecast_run *s, int32_t lot, struct resources *left, int64_t *ret_again_ms)
 {
@@ -104,7 +104,7 @@ void run_launch_all(struct forecast_run *s)
         any |= s->p->node_class[k].offer != NULL;
     if (!any)
         return;
-    /* of those that come */
+    /* of coming machines */
     struct resources *left = mem_array(s->n_slots + COMING_MAX, sizeof *left);
     for (size_t k = 0; k < s->n_slots; k++)
         if (s->slots[k].open_ms > s->t_ms && s->slots[k].open_ms < NEVER_MS)
@@ -125,7 +125,7 @@ const struct pool_row *run_elastic(const struct forecast_run *s, const struct sl
     return p->row.elastic ? &p->row : NULL;
 }
 
-/* Nothing fits there any more: it may make room for another machine. */
+/* No job fits there any more: ending it may make room for another machine. */
 void run_end_if_idle(struct forecast_run *s, int32_t slot)
 {
     struct slot *c = &s->slots[slot];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What run.c, run_room.c, run_reserve.c and run_machines.c share: the state of one run of a
+ * Shared by run.c, run_room.c, run_reserve.c and run_machines.c: the state of one run of a
  * forecast.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_RUN_PRIVATE_H
@@ -28,16 +28,16 @@ struct forecast_run {
     struct run *runs;
     size_t n_runs;
     struct due *heap;
-    size_t n_heap; /* the first on top */
+    size_t n_heap; /* earliest on top */
     struct lot lots[FORECAST_LOTS];
     struct group groups[GROUPS_MAX];
     int64_t licences[LICENCES_MAX];
     struct room *room, all;    /* by the index of a pool */
     int64_t left_w[RACKS_MAX]; /* by the index of a rack */
     int32_t look[LOOK_MAX], n_look;
-    int32_t again[AGAIN_MAX], n_again; /* slots to be looked at once more */
+    int32_t again[AGAIN_MAX], n_again; /* slots to be examined again */
     int32_t n_reserved;
-    int64_t epoch; /* grows when there may be other nodes to keep */
+    int64_t epoch; /* increases when other nodes may be reserved */
     size_t n_launched;
     struct forecast_result done;
     bool is_done;
@@ -45,97 +45,96 @@ struct forecast_run {
 
 /* ---- run.c ---- */
 
-/* Something that is to happen, which is no run. */
+/* Schedules a future event that is not a run. */
 void run_remind(struct forecast_run *s, int32_t slot, int64_t at_ms);
 
 /* ---- run_room.c ---- */
 
-/* The lot could be there, were it empty. */
+/* The lot could use the slot if it were empty. */
 static inline bool run_may(const struct forecast_run *s, const struct slot *c, int32_t lot)
 {
     return s->p->node_class[c->node_class].may[lot / 64] >> (lot % 64) & 1;
 }
 
-/* Some of the lot wait now. */
+/* Jobs of the lot are waiting now. */
 static inline bool run_waits(const struct forecast_run *s, const struct lot *l)
 {
     return l->left > 0 && l->from_ms <= s->t_ms;
 }
 
-/* What one of the shape has of the slot. */
+/* Resources that a job of the shape uses on the slot. */
 static inline const struct resources *run_takes(
     const struct forecast_run *s, const struct slot *c, const struct shape *of)
 {
     return shape_takes(of, &s->p->node_class[c->node_class].total);
 }
 
-/* When what begins then, with that limit, is over at the latest. */
+/* Latest end of a run that begins then, with this limit. */
 static inline int64_t run_limit_end(int64_t from_ms, int64_t limit_ms)
 {
     return limit_ms > 0 ? from_ms + limit_ms : NEVER_MS;
 }
 
-/* Who waits as a goes before who waits as b. */
+/* Jobs of a are before those of b in the queue. */
 static inline bool run_stands_before(const struct lot *a, const struct lot *b)
 {
     return place_order(a->place, b->place) < 0;
 }
 
-/* Where its machine is, or comes from. */
+/* Pool of its machine. */
 static inline const struct pool *run_pool_of(const struct slot *c, const struct picture *p)
 {
     const struct node_class *k = &p->node_class[c->node_class];
     return k->node ? k->node->pool : k->offer->pool;
 }
 
-/* What one of the shape pays an hour there. */
+/* Hourly cost of a job of the shape there. */
 int64_t run_price_of(const struct forecast_run *s, const struct slot *c, const struct shape *of);
 
-/* One more of the lot there (NULL: anywhere) is above a limit of its user or team. */
+/* One more of the lot there (NULL: anywhere) exceeds a limit of its user or team. */
 bool run_exceeds(const struct forecast_run *s, const struct lot *l, const struct slot *c);
 
-/* Not so many are free as one of the lot needs. */
+/* Fewer are free than a job of the lot needs. */
 bool run_lacks_licences(const struct forecast_run *s, const struct lot *l);
 
-/* The rack that its machine stands in; NULL: none. */
+/* Rack of its machine; NULL: none. */
 const struct rack *run_rack_of(
     const struct forecast_run *s, const struct slot *c, const struct rack_nodes **ret_kind);
 
-/* sign 1: one of the shape begins there; -1: one has ended, and what it took is free again. */
+/* sign 1: a job of the shape starts there; -1: one ended. */
 void run_take_power(
     struct forecast_run *s, const struct slot *c, const struct shape *of, int64_t sign);
 
-/* For one of the shape on each of these slots. */
+/* For a job of the shape on each of these slots. */
 bool run_have_power(
     const struct forecast_run *s, const int32_t *slots, int32_t n, const struct shape *of);
 
-/* There is room and power for one of the lot, and nothing else keeps it from there. */
+/* Room and power for a job of the lot, and no other condition excludes it. */
 bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t lot);
 
-/* The first of who the slot is kept for would still start by then, with this one there. */
+/* The slot's reservation still holds with this job there. */
 bool run_leaves_room(const struct forecast_run *s, const struct slot *c, const struct lot *l);
 
-/* It takes work now, and the lot may pass who it is kept for. */
+/* It accepts work now, and the lot may pass its reservation. */
 bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t lot);
 
 /* ---- run_reserve.c ---- */
 
-/* Among the slots that had something end last; for a gang that needs many, and finds too few there,
- * among all. */
+/* Searches the slots with recent ends; for a large gang with too few of them, all slots. */
 void run_reserve(struct forecast_run *s, int32_t lot);
 
-/* Nothing is kept for it any more; harmless if nothing was. */
+/* no-op without reservations */
 void run_unreserve(struct forecast_run *s, int32_t lot);
 
 /* ---- run_machines.c ---- */
 
-/* For all that waits, what it needs and may have. */
+/* For all pending jobs, within their limits. */
 void run_launch_all(struct forecast_run *s);
 
-/* The pool, if it is one that launches; or NULL. */
+/* The pool, if it is elastic; else NULL. */
 const struct pool_row *run_elastic(const struct forecast_run *s, const struct slot *c);
 
-/* Nothing fits there any more: it may make room for another machine. */
+/* No job fits there any more: ending it may make room for another machine. */
 void run_end_if_idle(struct forecast_run *s, int32_t slot);
 
 #endif

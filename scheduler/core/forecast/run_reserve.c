@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slots that are kept for the first of those who wait in a run of a forecast (run.c), as the
- * planner keeps nodes (placement/reserve.c).
+ * Reservations for the first waiting jobs in a run of a forecast (run.c), as the planner makes them
+ * (placement/reserve.c).
  */
 #include "scheduler/core/forecast/run_private.h"
 
@@ -10,7 +10,7 @@
 #include "scheduler/core/queue/queue.h"
 #include <stdlib.h>
 
-#define SORT_MAX 256 /* runs of a node that are told apart */
+#define SORT_MAX 256 /* runs per node that are examined */
 
 static void look_again(struct forecast_run *s, int32_t slot)
 {
@@ -45,7 +45,7 @@ static int compare_limits(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* When it has room there by the limits of what runs; 0: now. */
+/* When it has room there by the limits of running jobs; 0 = now. */
 static int64_t room_at(const struct forecast_run *s, const struct slot *c, const struct lot *l)
 {
     struct by_limit ends[SORT_MAX];
@@ -102,8 +102,7 @@ static void keep(struct forecast_run *s, int32_t lot, const struct option *o, in
     s->n_reserved++;
 }
 
-/* Where it can start the earliest: as many of these slots as it needs, sorted, in the pool that has
- * enough of them first. */
+/* Slots with the earliest start: as many as needed, sorted, in the first pool that has enough. */
 static int32_t choose(
     const struct forecast_run *s, const struct lot *l, struct option *options, size_t n)
 {
@@ -124,8 +123,7 @@ static int32_t choose(
     return 0;
 }
 
-/* Among the slots that had something end last; for a gang that needs many, and finds too few there,
- * among all. */
+/* Searches the slots with recent ends; for a large gang with too few of them, all slots. */
 void run_reserve(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What may be where in a run of a forecast (run.c), and when: by room, price, limits, licences, the
- * power of a rack, and who a slot is kept for.
+ * Placement rules in a run of a forecast (run.c): room, price, limits, licences, rack power, and
+ * reservations.
  */
 #include "scheduler/core/forecast/run_private.h"
 
@@ -47,7 +47,7 @@ bool run_lacks_licences(const struct forecast_run *s, const struct lot *l)
     return false;
 }
 
-/* The rack that its machine stands in; NULL: none. */
+/* Rack of its machine; NULL: none. */
 const struct rack *run_rack_of(
     const struct forecast_run *s, const struct slot *c, const struct rack_nodes **ret_kind)
 {
@@ -57,7 +57,7 @@ const struct rack *run_rack_of(
     return *ret_kind ? r : NULL;
 }
 
-/* What one more of the shape draws there; NULL: it is in no rack. */
+/* Additional draw of one more job of the shape there; NULL: no rack. */
 static const struct rack *draws(
     const struct forecast_run *s, const struct slot *c, const struct shape *of, int64_t *ret_w)
 {
@@ -74,7 +74,7 @@ static bool has_power(const struct forecast_run *s, const struct slot *c, const 
     return !r || watts <= s->left_w[r->index];
 }
 
-/* sign 1: one of the shape begins there; -1: one has ended, and what it took is free again. */
+/* sign 1: a job of the shape starts there; -1: one ended. */
 void run_take_power(
     struct forecast_run *s, const struct slot *c, const struct shape *of, int64_t sign)
 {
@@ -91,7 +91,7 @@ bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t lot)
            run_may(s, c, lot) && (!c->node || c->node->row.id != l->shape->avoid);
 }
 
-/* The first of who the slot is kept for would still start by then, with this one there. */
+/* The slot's reservation still holds with this job there. */
 bool run_leaves_room(const struct forecast_run *s, const struct slot *c, const struct lot *l)
 {
     struct resources free = c->free, all = *run_takes(s, c, s->lots[c->kept_for].shape);
@@ -112,7 +112,7 @@ bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t lot
     return run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms || run_leaves_room(s, c, l);
 }
 
-/* For one of the shape on each of these slots. */
+/* For a job of the shape on each of these slots. */
 bool run_have_power(
     const struct forecast_run *s, const int32_t *slots, int32_t n, const struct shape *of)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is remembered of ends, and how much of it is enough to go by.
+ * Remembered run times, and how many of them suffice.
  */
 #include "scheduler/core/forecast/runtimes.h"
 #include "scheduler/core/forecast/job_runtimes.h"
@@ -13,13 +13,13 @@
 #include <string.h>
 
 #define KEY_MAX (2 * CORE_NAME_MAX + 2)
-/* ends after which a name speaks for itself; likewise a user, and all together */
+/* Ends after which the history of a name is used; also of a user, and of all together. */
 #define NAME_ENOUGH 3
 #define USER_ENOUGH 5
 #define ALL_ENOUGH 8
 #define TRIES 4
-#define OVERDUE_MS 30000 /* what has run for its whole limit is stopped within this */
-/* half of those without a limit that have just begun run for longer, if nothing is known */
+#define OVERDUE_MS 30000 /* a job at its time limit is stopped within this time */
+/* Assumed median of the remaining time of a job without a limit that just started, without data. */
 #define FIRST_MS 600000
 
 struct named {
@@ -36,7 +36,7 @@ static void runtimes_add(struct runtimes *r, int64_t used_ms, int64_t asked_ms)
     r->n += r->n < RUNTIMES_KEPT;
 }
 
-/* What that one would have run with this limit. */
+/* What that job would have run with this limit. */
 static int64_t scaled(const struct runtimes *r, int32_t k, int64_t limit_ms)
 {
     int64_t used = r->of[k].used_ms, asked = r->of[k].asked_ms;
@@ -74,7 +74,7 @@ int64_t runtimes_draw(
 {
     int32_t longer[RUNTIMES_KEPT], n = 0;
     uint64_t from = random;
-    /* as good as looking at all, and mostly enough */
+    /* as good as examining all, and usually sufficient */
     for (int k = 0; r && r->n > 0 && k < TRIES; k++, from >>= 8) {
         int32_t one = (int32_t)((from & 0xff) % (uint64_t)r->n);
         if (is_longer(r, one, limit_ms, elapsed_ms))
@@ -117,7 +117,7 @@ void runtimes_range(
     *ret_most_ms = most;
 }
 
-/* ---- whose ---- */
+/* ---- by user and name ---- */
 
 static void key_of(const struct job_row *r, char *out)
 {
