@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Simulated agents: they speak the real messages (every one is encoded and decoded) over a network
- * that loses, delays and repeats them, and play programs that make steps, save, end, and are killed
- * with their machines. They keep the agent's side of the protocol as base/wire/wire.h says it.
+ * Simulated agents. They speak the real messages (each is encoded and decoded) over a network that
+ * loses, delays and repeats them, and simulate programs that make steps, save, end, and are killed
+ * with their machines. They follow the agent's side of the protocol in base/wire/wire.h.
  */
 #include "simtest/world.h"
 
@@ -85,7 +85,7 @@ static void start_save(struct sim_attempt *x, enum wire_cause cause)
 static void note_saved(struct sim_attempt *x)
 {
     struct world *w = x->agent->w;
-    if (x->n_saved == WIRE_CHECKPOINTS_MAX) { /* as agents do */
+    if (x->n_saved == WIRE_CHECKPOINTS_MAX) { /* as real agents do */
         x->saved[1].stored_bytes += x->saved[0].stored_bytes;
         memmove(x->saved, x->saved + 1, --x->n_saved * sizeof(*x->saved));
     }
@@ -101,7 +101,7 @@ static void note_saved(struct sim_attempt *x)
     c->cause = x->save_cause;
 }
 
-/* Another rank than 0 does not commit: it learns of what rank 0 has. */
+/* A rank other than 0 does not commit: it learns of rank 0's checkpoints. */
 static void join_save(struct sim_attempt *x)
 {
     struct ckpt_ref newest = store_newest(x->agent->w, x->job);
@@ -158,10 +158,10 @@ static void save_and_stop(struct sim_attempt *x, enum wire_end reason)
     if (x->phase == SIM_RESTORING)
         end_attempt(x, reason, 143);
     else if (x->holds)
-        /* as long as there is time */
+        /* while there is time */
         timer_start(timers(x->agent), &x->save_done, world_between(x->agent->w, 1000, 60000));
     else
-        start_save(x, WIRE_CAUSE_NOTICE); /* or the save that runs ends it */
+        start_save(x, WIRE_CAUSE_NOTICE); /* or the running save ends it */
 }
 
 /* ---- attempts ---- */
@@ -203,7 +203,7 @@ static bool is_refused(struct sim_attempt *x)
     return true;
 }
 
-/* The restore is over: the program runs. finish doubles as the restore's timer. */
+/* The restore is done: the program runs. The timer finish is also used for the restore. */
 static void on_restored(struct timer *t, void *ctx)
 {
     struct sim_attempt *x = ctx;
@@ -298,7 +298,7 @@ static const struct wire_desired_attempt *wanted(
     return NULL;
 }
 
-/* What belayd has need not be told again. */
+/* Acknowledged reports are not repeated. */
 static void acknowledge(struct sim_attempt *x, int64_t sequence)
 {
     size_t keep = 0;
@@ -314,7 +314,7 @@ static enum wire_end end_of(enum wire_end reason)
     return reason == WIRE_END_NONE ? WIRE_END_USER : reason;
 }
 
-/* One under way began too early: the next answer says it again. */
+/* A save in progress began too early: the next response requests it again. */
 static void save_for_user(struct sim_attempt *x, int64_t asked)
 {
     if (asked < x->saves_asked)
@@ -327,7 +327,7 @@ static void save_for_user(struct sim_attempt *x, int64_t asked)
     start_save(x, WIRE_CAUSE_USER);
 }
 
-/* `said`: the event in which belayd said it. */
+/* `said`: number of the event with belayd's statement. */
 static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said)
 {
     if (d->rev < a->rev) {
@@ -343,7 +343,7 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
         struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
         const struct wire_desired_attempt *want = wanted(d, x);
         if (!want) {
-            forget(x); /* killed, or known durably */
+            forget(x); /* killed, or durably reported */
             continue;
         }
         acknowledge(x, want->acked_sequence);
@@ -364,7 +364,7 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
                 (long long)want->job, (long long)a->node);
         if (want->want == WIRE_RUN)
             start_attempt(a, want);
-        else /* cancelled before it was told of */
+        else /* cancelled before its agent knew of it */
             end_attempt(make_attempt(a, want), end_of(want->reason), 0);
     }
 }
@@ -410,7 +410,7 @@ static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
     s->end = x->end;
 }
 
-/* The status as its bytes, read again: what belayd would decode. */
+/* Encodes and decodes the status: what belayd receives. */
 static void build(struct sim_agent *a, int64_t wait_ms, struct wire_status *out)
 {
     struct wire_status st = {.incarnation = a->incarnation,
@@ -454,7 +454,7 @@ static void poll_again(struct sim_agent *a, bool failed)
         timers(a), &a->poll, failed ? prng_backoff_ms(&a->w->prng, a->tries, 200, 10000) : 0);
 }
 
-/* The reply is back, or will never come. */
+/* The response arrived, or is lost. */
 static void on_arrived(struct timer *t, void *ctx)
 {
     struct sim_call *c = ctx;
@@ -470,8 +470,7 @@ static void on_arrived(struct timer *t, void *ctx)
         a->polls--;
         poll_again(a, !ok);
     } else if (current && !ok) {
-        /* an urgent one was lost: the next poll tells it all again, but it must not wait for its
-         * turn */
+        /* an urgent status was lost: the next poll repeats it, but must not wait for its turn */
         send_status(a, 0);
     }
 }
@@ -481,7 +480,7 @@ static void on_reply(void *ctx, const struct err *e, const struct wire_desired *
     struct sim_call *c = ctx;
     struct world *w = c->w;
     if (e && e->kind == ERR_NOT_FOUND && c->agent->machine && !c->agent->dead) {
-        /* Not wanted any more: an elastic node ends itself. */
+        /* No longer needed: an elastic node ends itself. */
         struct sim_machine *m = c->agent->machine;
         call_free(c);
         cloud_kill(m, false);
@@ -572,7 +571,7 @@ static void on_joined(void *ctx, const struct err *e, int64_t node)
     if (e) {
         if (a->machine &&
             (e->kind == ERR_CONFLICT || e->kind == ERR_DENIED || e->kind == ERR_NOT_FOUND)) {
-            cloud_kill(a->machine, false); /* not wanted: powers off */
+            cloud_kill(a->machine, false); /* no longer needed: powers off */
             return;
         }
         poll_again(a, true);
@@ -607,12 +606,12 @@ static void join(struct sim_agent *a)
     STR_COPY(node.version, "sim");
     struct event ev = {
         .type = EV_JOIN, .join = {.node = &node, .instance = i ? i->row.id : CORE_ID_NONE}};
-    /* Asks again if belayd dies before it answers; the same key is the same node. */
+    /* Repeats the join if belayd dies before its response; the same key is the same node. */
     timer_start(timers(a), &a->poll, 15000);
     tick_post(w->tick, &ev, on_joined, j);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static void on_restart(struct timer *t, void *ctx)
 {
@@ -629,7 +628,7 @@ static void on_restart(struct timer *t, void *ctx)
     poll_again(a, false);
 }
 
-/* kill -9 of the agent alone: the programs go on, a save under way is lost. */
+/* kill -9 of the agent alone: programs continue, a save in progress is lost. */
 static void on_crash(struct timer *t, void *ctx)
 {
     struct sim_agent *a = ctx;
@@ -645,7 +644,7 @@ static void on_crash(struct timer *t, void *ctx)
         timer_stop(timers(a), &x->save_done);
         if (x->saving && x->stop_after_save)
             timer_start(timers(a), &x->save_done,
-                world_between(w, 1000, 9000)); /* it begins again after the restart */
+                world_between(w, 1000, 9000)); /* starts again after the restart */
         else
             x->saving = false;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Machines that never join: in some worlds none does for a while, as with a wrong server address.
- * Checked against what is committed: after BOOTS_FAILED_MAX failures in a row a pool has one
- * machine at a time on its way, and how many more fail grows with the logarithm of the time. There
- * is one elastic pool.
+ * Machines that never join: in some worlds none joins for a while, as with a wrong server address.
+ * Checked against committed data: after BOOTS_FAILED_MAX successive failures a pool has one coming
+ * machine at a time, and the number of further failures grows with the logarithm of time. There is
+ * one elastic pool.
  */
 #include "simtest/world.h"
 
@@ -20,8 +20,8 @@ static bool is_coming(enum instance_state s)
     return s == INSTANCE_INTENDED || s == INSTANCE_LAUNCHED;
 }
 
-/* How many probes may have failed by then, each after twice the wait of the one before; two more,
- * as commits lag behind events. */
+/* Maximum number of failed probes by then, each after twice the previous wait; two more, since
+ * commits lag behind events. */
 static int64_t most_failures(int64_t elapsed_ms)
 {
     int64_t n = 2;

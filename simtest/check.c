@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The promises, looked at after every event. What is committed is kept here a second time, from the
- * change sets as they are committed, and everything that leaves belayd is held against it.
+ * Checks the promises after every event. Keeps its own copy of committed data, from the change sets
+ * at their commit, and compares everything that leaves belayd with it.
  */
 #include "simtest/world.h"
 
@@ -15,7 +15,7 @@ static int64_t drill_key(int64_t job, int64_t number)
     return (job << 20) + number;
 }
 
-/* A rank of an attempt is known by its node. */
+/* The rank of an attempt is identified by its node. */
 static int64_t rank_key(int64_t job, int64_t attempt, int64_t node)
 {
     return (job << 40) + (attempt << 20) + node;
@@ -28,7 +28,7 @@ static int compare(struct ckpt_ref a, struct ckpt_ref b)
     return a.sequence < b.sequence ? -1 : a.sequence > b.sequence;
 }
 
-/* ---- what is committed ---- */
+/* ---- committed data ---- */
 
 static const struct sim_job *task_of(const struct world *w, int64_t array, int32_t index)
 {
@@ -38,8 +38,7 @@ static const struct sim_job *task_of(const struct world *w, int64_t array, int32
     return NULL;
 }
 
-/* The task of the other array that a task waits for may still run, or succeeded; *ret_succeeded:
- * this. */
+/* The task that a task waits for may still run, or has succeeded; *ret_succeeded: the latter. */
 static bool may_succeed(struct world *w, int64_t array, int32_t index, bool *ret_succeeded)
 {
     const struct sim_job *t = task_of(w, array, index);
@@ -47,8 +46,8 @@ static bool may_succeed(struct world *w, int64_t array, int32_t index, bool *ret
     return *ret_succeeded || (t ? t->ends == 0 : ranges_has(&world_job(w, array)->left, index));
 }
 
-/* NULL: what it depends on came true. Judged by what is committed, of jobs that have ended. index:
- * of a task, else -1. */
+/* NULL if the dependency is satisfied, judged by committed data of ended jobs; else the reason.
+ * index: of a task, else -1. */
 static const char *unmet(struct world *w, const struct dependency_row *r, int32_t index)
 {
     const struct sim_job *on = r->on != CORE_ID_NONE ? world_job(w, r->on) : NULL;
@@ -72,7 +71,7 @@ static const char *unmet(struct world *w, const struct dependency_row *r, int32_
     return holds ? NULL : depend_kind_names[r->kind];
 }
 
-/* It has been placed for the first time. A task waits for what its array does. */
+/* At its first placement. A task waits for the dependencies of its array. */
 static void check_eligible(struct world *w, const struct job_row *r, const struct sim_job *j)
 {
     const struct dependency_row *after =
@@ -104,11 +103,11 @@ static struct ranges left_of(struct world *w, const struct array_row *r)
     return left;
 }
 
-/* Counted by belayd as its tasks have ended, which are counted here by themselves. */
+/* belayd's counts of ended tasks, which are counted here independently. */
 static void check_array(struct world *w, const struct array_row *r)
 {
     struct sim_job *j = world_job(w, r->job);
-    /* by then: of one array there may be several rows in a batch */
+    /* at that time: a batch may have several rows of one array */
     const struct ranges left = left_of(w, r);
     struct ranges all;
     struct err e;
@@ -122,16 +121,16 @@ static void check_array(struct world *w, const struct array_row *r)
         world_fail(w, "array %lld counts %d tasks that succeeded and %d others of %lld",
             (long long)r->job, (int)r->n_succeeded, (int)r->n_other, (long long)j->n_tasks);
     int64_t living = j->n_tasks - ranges_count(&left) - r->n_succeeded - r->n_other;
-    /* it may be less than it was */
+    /* the limit may have been lowered */
     if (r->at_once > 0 && living > r->at_once && living > j->n_living)
         world_fail(w, "array %lld has more tasks at once than may be", (long long)r->job);
     j->n_living = living;
 }
 
-/* Every task ran to its end, unless somebody cancelled some. */
+/* Every task ran to its end, unless some were cancelled. */
 static void check_tasks(struct world *w, const struct sim_job *j, const struct job_row *r)
 {
-    /* though one that ran failed before */
+    /* even if one that ran failed before */
     bool may_be_given_up = r->spec.deadline_ms > 0 || j->waited_else || j->after.on != CORE_ID_NONE;
     if (!j->cancelled && !may_be_given_up && r->end != END_USER && r->end != END_DEPENDENCY &&
         r->end != END_DEADLINE && j->n_tasks_ended != j->n_tasks)
@@ -143,8 +142,8 @@ static void check_tasks(struct world *w, const struct sim_job *j, const struct j
 }
 
 /* Progress only goes forward, and a job ends once. */
-/* A store that refuses costs no job its life, none of its retries and none of its checkpoints: it
- * is tried from other nodes, and then the job is held. */
+/* A store that refuses costs a job neither its life nor retries nor checkpoints: other nodes are
+ * tried, then the job is held. */
 static void check_store(struct world *w, struct sim_job *j, const struct job_row *r)
 {
     bool is_back = j->seen == JOB_RUNNING && r->state == JOB_PENDING;
@@ -190,7 +189,7 @@ static void check_job(struct world *w, const struct job_row *r)
             (long long)r->id, (int)r->no_progress);
     if (j->seen == JOB_CANCELLING && r->state != JOB_CANCELLING && r->state != JOB_ENDED)
         world_fail(w, "job %lld was cancelled and came back", (long long)r->id);
-    bool given_up = r->from_attempt > j->from_attempt; /* by its user, who said so */
+    bool given_up = r->from_attempt > j->from_attempt; /* its user discarded the work */
     if (r->from_attempt < j->from_attempt)
         world_fail(w, "job %lld: what its user gave up counts again", (long long)r->id);
     j->from_attempt = r->from_attempt;
@@ -243,8 +242,7 @@ static void check_checkpoint(struct world *w, const struct checkpoint_row *r)
             (long long)r->job, (long long)r->ref.attempt, (long long)r->ref.sequence);
 }
 
-/* Work is never begun again from nothing without a word, nor taken up again when its user has
- * given it up. */
+/* Work never starts over silently, and is never resumed after its user discarded it. */
 static void check_begin(struct world *w, const struct attempt_row *r)
 {
     const struct sim_job *j = world_job(w, r->job);
@@ -263,7 +261,7 @@ static void check_begin(struct world *w, const struct attempt_row *r)
             (long long)r->restored.sequence);
 }
 
-/* Work that its agent still has is never given up for lost without a trace. */
+/* Work that its agent still has is never given up silently. */
 static void check_attempt(struct world *w, const struct attempt_row *r)
 {
     grants_committed_attempt(w, r);
@@ -281,7 +279,7 @@ static void check_attempt(struct world *w, const struct attempt_row *r)
 
 /* ---- drills ---- */
 
-/* It goes on to one end; and who passes has shown that it goes on where it was. */
+/* Each drill has one end, and PASSED requires that the job resumed where it was. */
 static void check_drill(struct world *w, const struct drill_row *r)
 {
     int64_t key = drill_key(r->job, r->number);
@@ -305,8 +303,8 @@ static void check_drill(struct world *w, const struct drill_row *r)
             w, "job %lld was certified without having been killed and resumed", (long long)r->job);
 }
 
-/* Where drills are asked for, nobody is placed on a spot machine whose script has not passed one
- * lately. The wall clock may have been set meanwhile. */
+/* In pools that require drills, no job without a recent passed drill is placed on a spot machine.
+ * The wall clock may have been set meanwhile. */
 static void check_market(struct world *w, const struct attempt_row *r)
 {
     uintptr_t at = (uintptr_t)smap_get(&w->proven, world_job(w, r->job)->script);
@@ -318,7 +316,7 @@ static void check_market(struct world *w, const struct attempt_row *r)
             at ? "was last drilled too long ago" : "was never drilled");
 }
 
-/* A drill is no reclaim, and a reclaim none. */
+/* Drills do not count as reclaims, nor reclaims as drills. */
 static void count_loss(struct world *w, const struct attempt_row *r)
 {
     bool lost = r->end == END_RECLAIMED || r->end == END_NODE_LOST;
@@ -326,9 +324,9 @@ static void count_loss(struct world *w, const struct attempt_row *r)
         world_job(w, r->job)->losses++;
 }
 
-/* ---- money: what an instance cost is in the ledger, all of it and nothing else ---- */
+/* ---- money: the ledger has exactly the cost of each instance ---- */
 
-/* Of an instance, or of an owned node, whose number is negative here. */
+/* Of an instance, or of an owned node, with a negative number here. */
 static struct sim_spent *spent_of(struct world *w, int64_t id)
 {
     struct sim_spent *s = map_get(&w->spent, id);
@@ -341,12 +339,12 @@ static struct sim_spent *spent_of(struct world *w, int64_t id)
 
 static void add_ledger(struct world *w, const struct ledger_row *r)
 {
-    /* that may take back */
+    /* idle rows may correct earlier ones */
     if (r->kind != LEDGER_IDLE && (r->uusd < 0 || r->ms < 0 || r->node_ms < 0))
         world_fail(w, "instance %lld: a stretch of %lld ms cost %lld", (long long)r->instance,
             (long long)r->ms, (long long)r->uusd);
     if (r->kind == LEDGER_EGRESS || r->kind == LEDGER_STORAGE)
-        return; /* no machine's bill (traffic.c) */
+        return; /* no part of a machine's bill (traffic.c) */
     struct sim_spent *s = spent_of(w, r->instance != CORE_ID_NONE ? r->instance : -r->node);
     s->uusd += r->uusd;
     s->ms += r->node_ms;
@@ -368,7 +366,7 @@ static void check_instance(struct world *w, const struct instance_row *r)
             (long long)cost, (long long)s->uusd);
 }
 
-/* One that belongs to us, from its join to the end of the world. */
+/* An owned node, from its join to the end of the world. */
 static void check_owned(struct world *w, const struct node_row *r)
 {
     const struct sim_spent *s = spent_of(w, -r->id);
@@ -379,11 +377,10 @@ static void check_owned(struct world *w, const struct node_row *r)
             (long long)(r->gone_at.ms - r->joined_at.ms), (long long)s->ms);
 }
 
-/* What was paid is what the ledger has, to the millisecond and the micro-dollar. Of a machine that
- * came after its launch had been refused (the call of a belayd that died, still on its way) there
- * is no row: the sweep ends it, the audit tells of it. One that the provider's listing had
- * forgotten before it was read is known by its agent alone: since when it was there nobody
- * tells. */
+/* The ledger matches the bill to the millisecond and the micro-dollar. Exceptions: a machine from a
+ * launch that had been refused (a delayed call of a killed belayd) has no row; the sweep ends it,
+ * and the audit reports it. A machine that the listing omitted before it was read is known by its
+ * agent alone, and its start is never reported. */
 static void check_bill(struct world *w)
 {
     size_t pos = 0;
@@ -401,7 +398,7 @@ static void check_bill(struct world *w)
     }
 }
 
-/* What is known to have been launched is where the row says. */
+/* A reported launch is where its row says. */
 static void check_place(struct world *w, const struct instance_row *r)
 {
     for (int i = 0; i < w->n_machines && r->provider_id[0]; i++)
@@ -410,7 +407,7 @@ static void check_place(struct world *w, const struct instance_row *r)
                 w->machines[i]->zone, r->zone);
 }
 
-/* Of its machines, of data and of what is kept of it, after its end too. */
+/* Of its machines, its traffic and its storage, also after its end. */
 static void check_costs(struct world *w, const struct changes *c)
 {
     for (size_t i = 0; i < c->n_ledger; i++)
@@ -439,7 +436,7 @@ static bool is_history_kind(const char *kind)
 void check_committed(struct world *w, const struct db_batch *b)
 {
     const struct changes *c = &b->changes;
-    /* before the jobs: they belong to the attempt that was */
+    /* before the jobs: they belong to the previous attempt */
     for (size_t i = 0; i < c->n_checkpoints; i++)
         check_checkpoint(w, &c->checkpoints[i]);
     for (size_t i = 0; i < c->n_drills; i++)
@@ -449,12 +446,12 @@ void check_committed(struct world *w, const struct db_batch *b)
     for (size_t i = 0; i < c->n_depends; i++) {
         struct sim_job *j = world_job(w, c->depends[i].job);
         const struct dependency_row *r = &c->depends[i];
-        bool dropped = r->state == DEPEND_DROPPED; /* or it has ended */
+        bool dropped = r->state == DEPEND_DROPPED; /* or the job has ended */
         j->waited_else |= dropped || (j->after.on != CORE_ID_NONE &&
                                          (j->after.on != r->on || j->after.kind != r->kind));
         j->after = dropped ? (struct dependency_row){0} : *r;
     }
-    for (size_t i = 0; i < c->n_arrays; i++) /* those before it are judged by it */
+    for (size_t i = 0; i < c->n_arrays; i++) /* the last one decides */
         world_job(w, c->arrays[i].job)->left = left_of(w, &c->arrays[i]);
     for (size_t i = 0; i < c->n_jobs; i++)
         check_job(w, &c->jobs[i]);
@@ -499,7 +496,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     }
 }
 
-/* ---- what leaves ---- */
+/* ---- outgoing calls ---- */
 
 void check_launch(struct world *w, const char *token)
 {
@@ -510,7 +507,7 @@ void check_launch(struct world *w, const char *token)
         world_fail(w, "a launch left under token %s although its instance is gone", token);
 }
 
-/* A launch that is repeated under its token says the same: a provider refuses it otherwise. */
+/* A repeated launch under one token has equal parameters: a provider refuses it otherwise. */
 void check_alternatives(struct world *w, const struct cloud_launch *l)
 {
     struct buf places = {0};
@@ -555,7 +552,7 @@ static bool keeps_off(const struct world *w, const struct attempt *a)
     return x && hosts_has(x->exclude, a->node->row.name);
 }
 
-/* Who is to have a node for itself has it, and nobody is where it must not be. */
+/* Exclusive jobs are alone on their nodes, and no job is on an excluded node. */
 static void check_nodes(struct world *w)
 {
     LIST_FOREACH (model_nodes(w->model), ln) {
@@ -576,7 +573,7 @@ static void check_nodes(struct world *w)
 }
 
 #define DEADLINES_EVERY_MS 10000
-#define NET_LATE_MS 120000 /* two looks */
+#define NET_LATE_MS 120000 /* two examinations */
 
 static bool is_spot_coming(const struct world *w)
 {
@@ -589,12 +586,12 @@ static bool is_spot_coming(const struct world *w)
     return false;
 }
 
-/* Who has less time left than there is to do has had on-demand meant for it for long: nothing else
- * makes it for certain, and what is late is done as soon as can be. */
+/* A job with less time left than work has had on-demand procurement for long: only on-demand
+ * guarantees the deadline, and late jobs must finish as early as possible. */
 static void check_deadlines(struct world *w)
 {
     const struct stamp now = world_stamp(w);
-    const bool is_new = w->checked_at < 0; /* belayd has just begun, and has looked at none yet */
+    const bool is_new = w->checked_at < 0; /* belayd has just started and examined none yet */
     if (now.mono.ms < w->deadlines_at && !is_new)
         return;
     w->deadlines_at = now.mono.ms + DEADLINES_EVERY_MS;
@@ -622,8 +619,8 @@ static void check_deadlines(struct world *w)
     }
 }
 
-/* Something was applied to the model since it was looked at last: nothing else changes it (tick.c),
- * and most events are of others. */
+/* The model was changed since the last check. Only applied events change it (tick.c), and most
+ * events are others. */
 static bool model_has_changed(struct world *w)
 {
     struct tick_stats stats;
@@ -644,22 +641,22 @@ void check_model(struct world *w)
         world_fail(w, "the model contradicts itself: %s", e.text);
     if (has_changed && (w->seed % SIM_ALONE == 0 || w->seed % SIM_EXCLUDE == 0))
         check_nodes(w);
-    quotas_check(w); /* these look at the clock, too */
+    quotas_check(w); /* these also depend on the clock */
     paid_check(w);
     racks_check(w);
 }
 
-/* ---- the end ---- */
+/* ---- end of the run ---- */
 
-/* What stays of an ended job's checkpoints is what its user asked for; nothing can be added any
- * more. */
+/* The remaining checkpoints of an ended job are those that its user asked to keep; none can be
+ * added. */
 static void check_ckpt_gc(struct world *w, const struct job_row *r)
 {
     const struct sim_store_job *s = &w->store[r->id - 1];
     bool deletes = r->spec.ckpt_after == AFTER_DELETE || r->spec.ckpt_after == AFTER_AUTO;
     bool none = deletes && r->end == END_SUCCEEDED;
     if (r->attempts == 0)
-        return; /* it has never had anything there */
+        return; /* it never had data there */
     if (s->fence != SIM_CLOSED)
         world_fail(w, "job %lld has ended and its store is open", (long long)r->id);
     if (none ? s->n != 0 : r->spec.ckpt_after != AFTER_ALL && s->n > 1)
@@ -674,7 +671,7 @@ static void check_ckpt_gc(struct world *w, const struct job_row *r)
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
 }
 
-/* It was to be queued again after such an end so many times, and has been. */
+/* It used up its retries for this kind of end. */
 static bool ran_out(const struct job_row *r)
 {
     for (int k = 0; k < RETRY_KINDS; k++)
@@ -689,8 +686,7 @@ static int see_rollup_gap(void *ctx, const char *text)
     return 1;
 }
 
-/* Bills are read from sums that were kept as the ledger was written: they are what its rows add up
- * to. */
+/* Bills are read from sums that are updated with the ledger: they equal the sums over its rows. */
 static void check_rollups(struct world *w)
 {
     struct err e = {0};
@@ -700,20 +696,19 @@ static void check_rollups(struct world *w)
         world_fail(w, "the sums of the ledger cannot be read: %s", e.text);
 }
 
-/* After everything is over: nothing lost, nothing twice, nothing left. */
+/* At the end: nothing lost, nothing twice, nothing left. */
 static int add_useful(void *ctx, const struct ledger_row *l)
 {
     *(int64_t *)ctx += l->kind == LEDGER_USEFUL ? l->ms : 0;
     return 0;
 }
 
-/* An end is told late when an agent dies, or its messages are lost: belayd counts the time until it
- * hears of it. */
+/* Ends are reported late when an agent dies or its messages are lost: belayd charges the time until
+ * then. */
 #define TOLD_LATE_MS 300000
 
-/* Whatever checkpoints were damaged on the way: what is useful is what the program had to do, once;
- * also
- * where a user gave its work up (--from-scratch). */
+/* Regardless of damaged checkpoints, useful time is exactly the program's work, once; also after a
+ * user discarded work (--from-scratch). */
 static void check_useful(struct world *w, const struct job_row *r)
 {
     const struct sim_job *j = world_job(w, r->id);
@@ -750,7 +745,7 @@ void check_end(struct world *w)
                 (long long)id);
         else if (j->n_tasks > 0)
             check_tasks(w, j, &row);
-        /* or cancelled in a request whose answer was lost */
+        /* or cancelled by a request with a lost response */
         else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY &&
                  row.end != END_DEADLINE && row.end != (j->fails ? END_FAILED : END_SUCCEEDED) &&
                  !ran_out(&row))

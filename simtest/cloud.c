@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated provider, behind the same driver table as a real one: idempotent by token,
- * eventually consistent, slow, reclaiming with and without notice. Every call comes to everything
- * that driver.h allows: refused with each kind, not sent, lost after its effect, a listing without
- * one of the zones.
+ * The simulated provider, behind the same driver table as real ones: idempotent by token,
+ * eventually consistent, slow, reclaiming with and without notice. Calls have every outcome that
+ * driver.h allows: refused with each kind, not sent, lost after their effect, a listing without one
+ * of the zones.
  */
 #include "simtest/world.h"
 
@@ -15,18 +15,18 @@
 
 enum call_kind { CALL_LAUNCH, CALL_LIST, CALL_TERMINATE, CALL_PRICES };
 
-/* One call on its way: first its effect, then its reply. */
+/* A call in progress: first its effect, then its reply. */
 struct cloud_call {
     struct link in_world;
     struct world *w;
     enum call_kind kind;
     struct timer effect, reply;
     bool forgotten; /* belayd died */
-    struct err e;   /* what the reply says */
-    bool lost;      /* the effect took place, the reply is an error */
+    struct err e;   /* error of the reply */
+    bool lost;      /* the effect took place, but the reply is an error */
     char token[65], zone[16], type[64];
-    char other_zone[16], other_type[64]; /* where the machine may be instead; "": nowhere */
-    bool is_elsewhere;                   /* it will be there */
+    char other_zone[16], other_type[64]; /* alternative offer of the machine; "" if none */
+    bool is_elsewhere;                   /* launched from the alternative */
     enum cloud_market market;
     cloud_refused_fn refused;
     struct sim_machine *machine;
@@ -55,13 +55,13 @@ static struct sim_machine *by_id(struct world *w, const char *id)
     return NULL;
 }
 
-/* ---- what it bills ---- */
+/* ---- billing ---- */
 
-#define START_UUSD_H 80000 /* as belayd has the offers configured */
+#define START_UUSD_H 80000 /* as configured in belayd */
 
 static const char *const zones[2] = {"z1", "z2"};
 
-/* The provider's clock, which nobody sets. */
+/* The provider's clock, which is never set. */
 static struct wall now_of(const struct world *w)
 {
     return (struct wall){START_WALL_MS + world_now(w)};
@@ -77,7 +77,7 @@ bool cloud_bills(const struct world *w)
     return w->seed % 4 != 0;
 }
 
-/* Now. Prices that do not change are those that belayd has of the offers. */
+/* The current price. Constant prices are those of belayd's offers. */
 static int64_t price_of(
     const struct world *w, const char *zone, const char *type, enum cloud_market market)
 {
@@ -88,7 +88,7 @@ static int64_t price_of(
     return is_big ? 130000 : p->uusd_h[p->n - 1];
 }
 
-/* A bill has a line for each stretch at one price. */
+/* A bill has a line for each interval with one price. */
 void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd)
 {
     const struct sim_prices *p = &m->w->prices[str_eq(m->zone, "z2")];
@@ -118,9 +118,9 @@ static struct sim_spent *spent_under(struct world *w, const char *token)
     return s;
 }
 
-/* What belayd cannot know: what a machine cost before it was heard of, but for the price in force
- * then, and for one change of it until the provider has told since when it is there, or none until
- * it has told where; and at which price one ended when more than one has come since. */
+/* Cost that belayd cannot know: of a machine before it was first seen, except at the price then in
+ * force and one earlier change once the provider has reported its start, or none before its place
+ * is reported; and of one that ended after more than one later price change. */
 static bool is_unheard(struct world *w, const struct sim_machine *m, struct wall last_change)
 {
     const struct sim_spent *s = spent_under(w, m->token);
@@ -140,8 +140,8 @@ static bool has_unheard_machine(struct world *w, int zone)
     return false;
 }
 
-/* A while ago, but after all that was told before; of a machine that had ended then it would not be
- * heard any more. */
+/* A past change, but after all reported ones; it does not affect machines that had ended by
+ * then. */
 static void change_price(struct world *w, int zone)
 {
     struct sim_prices *p = &w->prices[zone];
@@ -190,15 +190,15 @@ static void on_boot(struct timer *t, void *ctx)
     (void)t;
     m->state = CLOUD_RUNNING;
     if (boots_fail_now(m->w)) {
-        if (world_chance(m->w, 0.5)) /* it powers itself off, or stands there */
+        if (world_chance(m->w, 0.5)) /* powers itself off, or stays up */
             cloud_kill(m, false);
         return;
     }
-    if (!world_chance(m->w, 0.03)) /* some never come up */
+    if (!world_chance(m->w, 0.03)) /* some never boot */
         agent_boot(m->w, m);
 }
 
-/* From then on it is not billed. */
+/* Billing ends here. */
 static void note_end(struct sim_machine *m)
 {
     if (!wall_is_set(m->ended_at))
@@ -244,7 +244,7 @@ static void on_reclaim(struct timer *t, void *ctx)
         return;
     w->reclaims++;
     if (m->agent && world_chance(w, 0.15)) {
-        agent_notice(m->agent, WIRE_NOTICE_REBALANCE, WIRE_NONE); /* may come to nothing */
+        agent_notice(m->agent, WIRE_NOTICE_REBALANCE, WIRE_NONE); /* a reclaim may not follow */
         timer_start(&w->vt.timers, &m->reclaim, world_between(w, 10000, 600000));
     } else if (world_chance(w, 0.75)) {
         int64_t notice_ms = world_chance(w, 0.5) ? 120000 : 30000;
@@ -339,7 +339,7 @@ static void on_effect(struct timer *t, void *ctx)
     struct world *w = c->w;
     (void)t;
     if ((c->e.kind == ERR_NO_CAPACITY || c->e.kind == ERR_QUOTA) && by_token(w, c->token))
-        c->e.kind = ERR_NONE; /* a provider looks for the token before it looks for capacity */
+        c->e.kind = ERR_NONE; /* a provider checks the token before capacity */
     if (c->e.kind == ERR_NONE || c->lost) {
         if (c->kind == CALL_LAUNCH)
             do_launch(c);
@@ -441,8 +441,8 @@ static void on_reply(struct timer *t, void *ctx)
     free(c);
 }
 
-/* Everything that driver.h lets a call come to, and how likely. What was not sent, or refused, had
- * no effect; a reply that was lost may have been a success. */
+/* Outcomes of a call that driver.h allows, with their probabilities. A call that was not sent, or
+ * was refused, had no effect; one with a lost reply may have succeeded. */
 static const struct fate {
     double chance;
     enum err_kind kind;
@@ -610,7 +610,7 @@ void cloud_forget_calls(struct world *w)
         if (timer_is_running(&c->reply))
             call_free(c);
         else if (world_chance(w, 0.3))
-            call_free(c); /* it never left */
+            call_free(c); /* it was never sent */
     }
 }
 

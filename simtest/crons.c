@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A cron entry of every other minute, in a zone whose clocks are changed every few, and the promise
- * that each of its times is decided on once: none is lost and none done twice, whenever belayd is
- * killed. In one world in three.
+ * A cron entry for every other minute, in a zone with frequent clock changes. Promise: each
+ * scheduled time is decided on exactly once, whenever belayd is killed. In one world in three.
  */
 #include "simtest/world.h"
 
@@ -11,11 +10,11 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define EVERY 3       /* one world in so many */
+#define EVERY 3       /* one world in this many */
 #define STARTED_MAX 8 /* then its user removes it */
 #define ZONE "Sim/Odd"
-#define CHANGE_S 420    /* so often its clocks are changed, ... */
-#define CHANGE_BY_S 180 /* ... forward and back by so much */
+#define CHANGE_S 420    /* interval of clock changes */
+#define CHANGE_BY_S 180 /* size of each change */
 #define CHANGES 2000
 
 static const char script[] = "#!/bin/sh\ntrue\n";
@@ -94,7 +93,7 @@ static void add(struct world *w)
     tick_post(w->tick, &ev, on_done, NULL);
 }
 
-/* Asks again until it is so: an answer may be lost. There is one entry, and it has number 1. */
+/* Repeats requests until they took effect: a response may be lost. The only entry has number 1. */
 void crons_ask(struct world *w)
 {
     const struct cron_entry *c = model_cron(w->model, 1);
@@ -162,7 +161,7 @@ static void check_row(struct world *w, const struct cron_row *r)
             (long long)(r->started + r->skipped + r->missed), (long long)w->cron_decided);
 }
 
-/* Two jobs of one time would be two runs of one night. */
+/* No two jobs have the same scheduled time. */
 static void check_job(struct world *w, const struct job_row *r)
 {
     if (r->cron == CORE_ID_NONE || !wall_is_set(r->cron_at))

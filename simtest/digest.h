@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One number for what belayd decided in a seed, to compare two builds with: a change that is not
- * meant to change behaviour leaves it as it is.
+ * A hash of belayd's decisions for a seed, to compare two builds: a change that does not affect
+ * behaviour keeps it.
  *
- * It covers every committed row: ids, states, times, counters and money. Texts and the values of
- * names are left out, so that they may be reworded.
+ * It covers every committed row: ids, states, times, counters and money. Texts and values of names
+ * are excluded, so that they may be reworded.
  */
 #ifndef BELAY_SIMTEST_DIGEST_H
 #define BELAY_SIMTEST_DIGEST_H

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Credentials of jobs for the store, which in some worlds belayd cannot make for a while. Checked:
- * no attempt waits for them for longer than it may, whatever becomes of belayd meanwhile; and none
- * is given up for them that its agent has.
+ * Credentials of jobs for the store. In some worlds belayd cannot create them for a while. Checked:
+ * no attempt waits for them beyond its deadline, whatever happens to belayd meanwhile; and no
+ * attempt that its agent has is given up for their absence.
  */
 #include "simtest/world.h"
 
 #include "base/str.h"
 #include <string.h>
 
-#define DENIED_PART 5 /* scheduler/core/lifecycle/withheld.c; likewise: */
+#define DENIED_PART 5 /* see scheduler/core/lifecycle/withheld.c, also for: */
 #define LEAST_MS 30000
-#define SLACK_MS 60000 /* until a deadline that has passed is acted on; clocks are set meanwhile */
+#define SLACK_MS 60000 /* allowed delay after a deadline; clocks are set meanwhile */
 
 static bool is_with_its_agent(struct world *w, const struct attempt_row *r)
 {
@@ -23,7 +23,7 @@ static bool is_with_its_agent(struct world *w, const struct attempt_row *r)
     return false;
 }
 
-/* In this life of belayd its agent has asked for that long. */
+/* In the current process of belayd its agent has asked for that long. */
 static void check_wait(struct world *w, struct sim_job *j, const struct attempt *a)
 {
     int64_t wait_ms = SIM_STORE_WAIT_MS / (j->is_denied ? DENIED_PART : 1),
@@ -70,7 +70,7 @@ bool grants_of_job(
     return false;
 }
 
-/* Its agent would run on beside the next attempt. */
+/* Its agent would run on in parallel to the next attempt. */
 void grants_committed_attempt(struct world *w, const struct attempt_row *r)
 {
     if (r->state == ATTEMPT_ENDED && strstr(r->text, SIM_NO_GRANTS) && is_with_its_agent(w, r))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See lost.h. A world has a few jobs, each alone on a machine, and places that sell one machine
- * each and take it back at moments of their own. Worlds are played until there are as many reclaims
- * as were asked for.
+ * each and reclaim it at times of their own. Worlds are run until there are enough reclaims.
  */
 #include "simtest/lost.h"
 
@@ -18,9 +17,9 @@
 #define MIB ((int64_t)1 << 20)
 #define JOBS 6
 #define PLACES 12
-#define TICKS 1440 /* of a minute or so: a day, which then begins anew */
+#define TICKS 1440 /* of about a minute: one day, then repeated */
 #define SAVE_LEAST_MS 500
-#define OF_ONE_WORLD 25 /* reclaims, at most: then other jobs */
+#define OF_ONE_WORLD 25 /* maximum reclaims per world, for variety */
 
 struct take {
     struct lost_reclaim *out;
@@ -35,8 +34,7 @@ static void on_lost(void *ctx, const struct replay_loss *l)
         t->out[t->n++] = (struct lost_reclaim){t->notice_ms, *l};
 }
 
-/* States of a MiB to 128 GiB, to stores of 50 MB/s to 1 GB/s: each magnitude as likely as
- * another. */
+/* States of 1 MiB to 128 GiB, stores of 50 MB/s to 1 GB/s, both log-uniform. */
 static struct replay_job make_job(struct prng *p)
 {
     int64_t bytes = (int64_t)((double)MIB * exp2(17 * prng_unit(p)));
@@ -48,7 +46,8 @@ static struct replay_job make_job(struct prng *p)
         .ckpt_bytes = bytes};
 }
 
-/* There for a while, away for a few ticks, by turns; ticks of a length that suits no interval. */
+/* Alternates between availability and a few ticks without; the tick length is no multiple of an
+ * interval. */
 static void make_trace(struct prng *p, double mean_ticks, int32_t *counts, struct trace *ret)
 {
     *ret = (struct trace){.gap_ms = prng_range(p, 41000, 79000), .n = TICKS, .counts = counts};
@@ -91,7 +90,7 @@ static void play_world(uint64_t seed, struct take *t)
     struct replay_offer offers[PLACES];
     int32_t *counts = mem_array((size_t)PLACES * TICKS, sizeof *counts);
     prng_init(&p, seed);
-    double mean_ticks = 15 * exp2(4 * prng_unit(&p)); /* from a quarter of an hour to four hours */
+    double mean_ticks = 15 * exp2(4 * prng_unit(&p)); /* from 15 minutes to four hours */
     for (int k = 0; k < JOBS; k++)
         jobs[k] = make_job(&p);
     for (int k = 0; k < PLACES; k++) {
@@ -116,7 +115,7 @@ static void play_world(uint64_t seed, struct take *t)
     struct err e;
     if (replay_run(&o, &r, &e) != 0) {
         fprintf(stderr, "a world of reclaims: %s\n", e.text);
-        abort(); /* a bug of this file */
+        abort(); /* a bug in this file */
     }
     free(counts);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay-sim: runs seeds, over several processes, and names the first that breaks a promise.
+ * belay-sim: runs seeds in several processes and reports the first that breaks a promise.
  */
 #include "base/log.h"
 #include "base/str.h"
@@ -132,8 +132,8 @@ int main(int argc, char **argv)
     if (rc < -1 || a.processes < 1 || a.processes > PROCESSES_MAX)
         return 2;
     log_init("belay-sim", LOG_ERROR);
-    log_set_sink(drop_line, NULL); /* what belayd logs of simulated trouble is no news */
-    /* One write a line: on a pipe, which all processes share, it is not divided. */
+    log_set_sink(drop_line, NULL); /* belayd's log of simulated failures is not useful */
+    /* One write per line: the pipe is shared by all processes, and lines must not be split. */
     setvbuf(stdout, NULL, _IOLBF, PIPE_BUF);
     return run_all(&a);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is told: a postman that is slow, fails, and dies with belayd; and that each change which
- * somebody wants to know is delivered at least once, over crashes, or given up.
+ * Notifications: a delivery service that is slow, fails, and dies with belayd. Checks that each
+ * change with a recipient is delivered at least once, across crashes, or given up.
  */
 #include "simtest/world.h"
 
@@ -16,7 +16,7 @@ static void on_delivered(struct timer *t, void *ctx)
     struct err e;
     bool fails = world_chance(w, 0.2);
     (void)t;
-    if (!fails || world_chance(w, 0.3)) { /* it arrived, and nobody heard so */
+    if (!fails || world_chance(w, 0.3)) { /* delivered, but reported as failed */
         struct sim_job *j = world_job(w, d->job);
         if (d->kind != NOTIFY_BUDGET && d->kind != NOTIFY_BOOTS && d->kind != NOTIFY_BEGIN &&
             d->kind != NOTIFY_REQUEUE)
@@ -67,8 +67,8 @@ void outbox_port_kill(struct world *w)
         timer_stop(&w->vt.timers, &w->postman.deliveries[i].timer);
 }
 
-/* Promise 1: the row is in the batch of the end. A task of an array tells nobody, the hook wants no
- * tasks. */
+/* Promise 1: the row is in the batch of the end. Tasks of an array are not notified: the hook
+ * excludes tasks. */
 void outbox_port_committed(struct world *w, const struct db_batch *b)
 {
     const struct changes *c = &b->changes;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In some worlds a part of the jobs is paid for from a budget of an hour, which parks them. What is
- * spent is counted here anew, from what is committed; so is what was told.
+ * In some worlds part of the jobs is paid from an hourly budget that parks them. Spent cost is
+ * recomputed here from committed data; so are the notified thresholds.
  *
- * belayd may be down when it would have to park them, and stopping takes a while: by that much an
- * hour may cost more than the cap. So each hour, as belayd counts, and what is committed of all of
- * them together, are held against the caps and a quarter of them.
+ * belayd may be down when it should park jobs, and stopping takes a while: an hour may exceed the
+ * cap by that. So each hour, in belayd's periods, and the committed total over all hours, are
+ * compared with the caps plus a quarter.
  */
 #include "simtest/world.h"
 
 #include "base/str.h"
 #include <string.h>
 
-#define CAP_UUSD 40000 /* the longest two jobs are done within two days of it */
+#define CAP_UUSD 40000 /* the two longest jobs need less than two days of it */
 #define JOBS_MAX 2
-/* which agents here do not look at: they run for longer than they are expected to */
+/* agents here ignore it, so jobs run longer than expected */
 #define LIMIT_MS 120000
 
 static bool has_budget(const struct world *w)
@@ -53,10 +53,10 @@ bool paid_is(struct world *w, int64_t job)
     return world_job(w, job)->paid;
 }
 
-/* ---- what is committed ---- */
+/* ---- committed data ---- */
 
-/* Its program goes on where it was: one that began again each time would use up the budget of every
- * hour and never end. */
+/* Its program resumes: one that starts over each time would use up every hour's budget and never
+ * end. */
 static void note_jobs(struct world *w, const struct changes *c)
 {
     for (size_t i = 0; i < c->n_specs; i++) {
@@ -76,7 +76,7 @@ static void note_hours(struct world *w, const struct changes *c)
     }
 }
 
-/* The row of the budget, which says so, is in the same batch. */
+/* The budget's row, which records it, is in the same batch. */
 static void check_told(struct world *w, const struct changes *c)
 {
     for (size_t i = 0; i < c->n_history; i++) {
@@ -106,7 +106,7 @@ void paid_committed(struct world *w, const struct changes *c)
             (long long)hours, (long long)w->paid_uusd, CAP_UUSD);
 }
 
-/* Nothing that costs anything begins when all is spent. */
+/* No job with a cost starts when the budget is exhausted. */
 void paid_check(struct world *w)
 {
     struct budget_view v;

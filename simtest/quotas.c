@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Teams of the simulated users, with quotas in some worlds and limits in others, or a QOS that
- * preempts another, and what has to hold. What is used is counted here anew, from what runs.
+ * Teams of the simulated users, with quotas in some worlds and limits in others, or with a
+ * preempting QOS, and their invariants. Usage is recomputed here from running jobs.
  */
 #include "simtest/world.h"
 
 #include "base/str.h"
 
-#define PAUSE_MS (15 * 60000LL) /* between two evictions of a job */
-#define SOON_MS (5 * 60000LL)   /* a disk may be full for a minute, belayd not there for two */
+#define PAUSE_MS (15 * 60000LL) /* minimum interval between two preemptions of a job */
+#define SOON_MS (5 * 60000LL)   /* a disk may be full for one minute, belayd down for two */
 
 static void add_team(
     struct world *w, const char *name, int64_t quota_mcpu, size_t n_users, const char *const *users)
@@ -31,9 +31,9 @@ static void set_limit(struct order_limits *l, enum limit_kind kind, int64_t most
     l->most[kind] = most;
 }
 
-/* ann and bob have half of two small machines each whenever they ask; cho has nothing, and borrows.
- * Or ann runs two jobs at a time, she and bob together four, of 12 cpus; what they move to their
- * other team is not limited. */
+/* ann and bob have a quota of half of two small machines each; cho has none, and borrows. Or ann
+ * may run two jobs at a time, and she and bob together four, with 12 cpus; jobs moved to their
+ * other team are not limited. */
 const struct order_options *quotas_order(struct world *w)
 {
     static const char *const users[] = {"ann", "bob", "cho"};
@@ -63,13 +63,13 @@ const struct order_options *quotas_order(struct world *w)
     return &w->order;
 }
 
-/* ---- what is used ---- */
+/* ---- usage ---- */
 
 struct use {
     int64_t jobs, mcpu;
 };
 
-/* user NULL: all of the team. */
+/* user is NULL for the whole team. */
 static struct use use_of(const struct world *w, const char *team, const char *user)
 {
     struct use u = {0};
@@ -94,9 +94,9 @@ static void check_use(struct world *w, const char *team, const char *user)
             user ? user : "all", team, (long long)u.jobs, (long long)u.mcpu);
 }
 
-/* ---- what is owed ---- */
+/* ---- quota ---- */
 
-/* All that is on the node could be told to go. */
+/* All jobs on the node could be preempted. */
 static bool is_lent(const struct world *w, const struct node *n)
 {
     struct wall now = world_stamp(w).wall;
@@ -114,7 +114,7 @@ static bool is_lent(const struct world *w, const struct node *n)
     return true;
 }
 
-/* A job waits that could be on a node where only those are who borrow. */
+/* A pending job could use a node that has only borrowing jobs. */
 static bool is_kept_from(const struct world *w, const struct job *j)
 {
     const struct team *t = j->account->team;
@@ -142,7 +142,7 @@ static bool may_launch(const struct world *w)
     return false;
 }
 
-/* Nobody waits for what it is owed for longer than belayd takes to tell others to go. */
+/* No job within its quota waits longer than a preemption takes. */
 static void check_owed(struct world *w)
 {
     bool waits = false;
@@ -168,7 +168,7 @@ void quotas_check(struct world *w)
     check_use(w, "red", "ann");
 }
 
-/* ---- evictions ---- */
+/* ---- preemptions ---- */
 
 static int64_t unsaved_ms(const struct attempt *a, struct wall at)
 {
@@ -180,7 +180,7 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall at)
     return since.ms < at.ms ? (at.ms - since.ms) * a->held.cpus : 0;
 }
 
-/* Not within a while of the last time. */
+/* Not within PAUSE_MS of the last one. */
 static void check_pause(struct world *w, const struct history_row *r)
 {
     struct sim_job *j = world_job(w, r->job);
@@ -190,8 +190,8 @@ static void check_pause(struct world *w, const struct history_row *r)
     j->evicted_at = r->at;
 }
 
-/* Another of the same team, or class, on the same node, which takes more and has less to lose,
- * would have done. */
+/* Another job of the same team, or class, on the same node, with larger size and less to lose,
+ * would have sufficed. */
 static void check_choice(struct world *w, const struct attempt *a, bool by_qos)
 {
     const struct job_row *r = &a->job->row;

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In some worlds the reserved nodes stand in a rack that has not the power for all of them, and so
- * do the machines that are launched. What they draw is reckoned here anew, from what runs on them,
- * after every event.
+ * In some worlds the reserved nodes are in a rack with less power than all of them need, and so are
+ * launched machines. Their draw is recomputed here from running jobs after every event.
  */
 #include "simtest/world.h"
 
 #include "base/str.h"
 
-/* Four at rest, and two of them at full load; five, and three of them: enough for any gang
- * alone. */
+/* Four at rest plus two at full load; five plus three: enough for any gang alone. */
 static const struct rack_options racks[] = {
     {.name = "rack", .max_w = 1200, .nodes = {{"key-reserved-[0-3]", 4, 100, 500}}, .n_nodes = 1},
     {.name = "launched", .max_w = 1700, .nodes = {{"", 5, 100, 500, "burst"}}, .n_nodes = 1},
@@ -39,7 +37,7 @@ static void tell(struct world *w, const struct node *n, enum throttle throttle, 
     tick_post(w->tick, &ev, on_told, NULL);
 }
 
-/* Now and then. */
+/* Occasionally. */
 void racks_trouble(struct world *w)
 {
     const struct link *l = list_first(model_nodes(w->model));
@@ -61,7 +59,7 @@ void racks_calm(struct world *w)
         tell(w, LIST_ENTRY(l, struct node, in_all), THROTTLE_NONE, 0);
 }
 
-/* Of the greater of the shares of cpus and GPUs that are taken. */
+/* From the greater of the used shares of cpus and GPUs. */
 static int64_t draw_of(const struct node *n, const struct rack_nodes *k)
 {
     int64_t cpus = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated checkpoint store: the rules of ckpt/ckpt.h (fences, growing names, fall back)
- * without bytes.
+ * The simulated checkpoint store: the rules of ckpt/ckpt.h (fences, growing names, fallback)
+ * without contents.
  */
 #include "simtest/world.h"
 
@@ -171,7 +171,7 @@ void store_sweeper_init(struct world *w)
     timer_init(&w->sweeper.timer, on_swept, &w->sweeper);
 }
 
-/* The thread dies anywhere in its work. */
+/* The thread dies at any point of its work. */
 void store_sweeper_kill(struct world *w)
 {
     if (timer_is_running(&w->sweeper.timer) && world_chance(w, 0.5))

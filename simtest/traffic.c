@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In some worlds the store lies elsewhere, and its provider bills what is read there and written:
- * transfer by transfer, from what the agents really do. So does in all worlds who has what jobs
- * read when they start. What belayd was told of is in the ledger, all of it and nothing else. A
- * machine that goes before it has told takes that with it: those transfers are on the bill, and
- * nobody can know whose they were.
+ * In some worlds the store is elsewhere, and its provider bills reads and writes: one entry per
+ * transfer, from the agents' actual transfers. In all worlds the place of jobs' input bills reads
+ * at their start. The ledger has exactly the transfers that belayd received reports of. A machine
+ * that is lost before its report takes it along: those transfers are on the bill only, and cannot
+ * be attributed.
  */
 #include "simtest/world.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READ_BYTES_UUSD 8 /* so many bytes for a micro-dollar */
+#define READ_BYTES_UUSD 8 /* bytes per micro-dollar */
 #define WRITE_BYTES_UUSD 4
 #define GIB (INT64_C(1) << 30)
 
@@ -26,7 +26,7 @@ static bool is_elsewhere(const struct world *w)
 void traffic_prices(const struct world *w, struct pool_row *p)
 {
     p->egress_uusd_gib = is_elsewhere(w) ? GIB / READ_BYTES_UUSD : 0;
-    /* what leaves our own machines is not billed */
+    /* traffic leaving owned machines is free */
     p->upload_uusd_gib = is_elsewhere(w) && p->elastic ? GIB / WRITE_BYTES_UUSD : 0;
 }
 
@@ -52,7 +52,7 @@ void traffic_written(struct world *w, const struct sim_attempt *x, int64_t bytes
     add(w, x, x->sequence, is_elsewhere(w) && x->agent->machine ? bytes / WRITE_BYTES_UUSD : 0);
 }
 
-/* ---- what jobs read ---- */
+/* ---- input of jobs ---- */
 
 static void note_input(struct world *w, const struct constraints_row *r)
 {
@@ -67,8 +67,7 @@ static void note_input(struct world *w, const struct constraints_row *r)
     w->inputs[w->n_inputs++] = in;
 }
 
-/* As their lists of prices have it, for what leaves them. To our own machines it is as far as from
- * the store. */
+/* By the price lists, for outgoing traffic. Owned machines are as far away as from the store. */
 static int64_t input_uusd(const struct world *w, const struct sim_input *in, bool is_rented)
 {
     double gib = (double)in->bytes / (double)GIB;
@@ -86,8 +85,8 @@ void traffic_started(struct world *w, const struct sim_attempt *x)
     }
 }
 
-/* Of what the rank moved, what its row says that it was told of: that it started, and its saves up
- * to the last. */
+/* Transfers of the rank that were reported according to its row: its start, and its saves up to the
+ * last. */
 static int64_t billed(const struct world *w, const struct attempt_row *r)
 {
     int64_t uusd = 0;
@@ -100,18 +99,17 @@ static int64_t billed(const struct world *w, const struct attempt_row *r)
     return uusd;
 }
 
-/* ---- what is kept ---- */
+/* ---- storage ---- */
 
-/* What it takes there is billed as long as it is there, whoever knows of it. belayd counts what it
- * was told of, from when that was: so its sum is the bill, but for what differs while it is on the
- * way to belayd. In the end nothing differs. */
+/* The bill covers data as long as it exists. belayd counts reported data from the time of the
+ * report. So its sum is the bill except for reports in transit; at the end there is no
+ * difference. */
 static struct sim_store_job *metered(struct world *w, int64_t job)
 {
     struct sim_store_job *s = &w->store[job - 1];
     struct wall now = world_stamp(w).wall;
     int64_t bytes = (int64_t)s->n * SIM_STORED_BYTES, ms = now.ms - s->metered_at.ms;
-    /* the clock was set back: what was billed till then belayd may count from now on, or not at
-     * all */
+    /* the clock was set back: belayd may count the time already billed again, or not at all */
     if (ms < 0) {
         s->differ_byte_ms -= (bytes + s->known_bytes) * ms;
         ms = 0;
@@ -166,7 +164,7 @@ void traffic_check(struct world *w)
     }
 }
 
-/* ---- what was moved ---- */
+/* ---- transfers ---- */
 
 void traffic_committed(struct world *w, const struct changes *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Simulated users and an operator: they submit, cancel, requeue and drain, remember what they were
- * told, and ask again when belayd died before it answered.
+ * Simulated users and an operator: they submit, cancel, requeue and drain, remember the responses,
+ * and repeat requests if belayd died before it responded.
  */
 #include "simtest/world.h"
 
@@ -27,10 +27,10 @@ static const char script[] = "#!/bin/sh\ntrue\n";
 struct submission {
     struct world *w;
     struct job_row row;
-    struct job_texts texts; /* texts of its own */
-    bool asks, follows;     /* it is after another; and an array, each task of it */
+    struct job_texts texts; /* owned */
+    bool asks, follows;     /* has a dependency; and an array, one for each task */
     struct depend_ask after;
-    struct ranges tasks; /* none: it is no array */
+    struct ranges tasks; /* empty: no array */
     int32_t at_once;
 };
 
@@ -48,7 +48,7 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
     struct submission *s = ctx;
     struct world *w = s->w;
     if (e) {
-        w->n_submits--; /* refused, or nobody knows: again later */
+        w->n_submits--; /* refused, or unknown: tried again later */
     } else {
         for (int i = 0; i < w->n_acked; i++)
             if (w->acked[i] == id)
@@ -66,7 +66,7 @@ static int note_task(void *ctx, const struct job_row *row)
     return 1;
 }
 
-/* Of an array, one of its tasks instead, as the API would. */
+/* Replaces an array by one of its tasks, as the API would. */
 static bool ask_for_a_task(struct world *w, struct depend_ask *a)
 {
     struct job_row row = {0};
@@ -89,7 +89,7 @@ static bool ask_for_a_task(struct world *w, struct depend_ask *a)
     return true;
 }
 
-/* After one of those before it, whatever has become of that. */
+/* Depends on an earlier job, in whatever state. */
 static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
 {
     struct job_row row;
@@ -132,8 +132,7 @@ static bool ask_to_follow(struct world *w, struct submission *s)
     return true;
 }
 
-/* As the API does: what has ended is looked up on the disk when everything that was posted before
- * is there. */
+/* As the API: looks up ended jobs on disk once everything posted before is there. */
 static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct submission *s = ctx;
@@ -148,7 +147,7 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
     return tick_apply(t, &ev, ret_id, e);
 }
 
-/* Not too few: what the world does to them is a lot. */
+/* Enough for the many simulated failures. */
 static struct retries some_retries(struct world *w)
 {
     struct retries r = {0};
@@ -159,26 +158,23 @@ static struct retries some_retries(struct world *w)
 
 #define SIM_CHOOSY 4
 
-/* What it asks for: of machines what those have that can be launched, since not every world has
- * reserved ones. */
+/* Demands that launchable machines satisfy, since not every world has reserved nodes. */
 static const char *constraints_of(struct world *w)
 {
     static const char *const all[] = {"licences=matlab:1", "licences=matlab:3 input=store:16384",
         "licences=ansys:1,matlab:2", "resources=lego:1 input=gcp/us-central1:1000000",
         "constraint=(ib|r1)&(spot|on-demand|ib)", "resources=lego:1 licences=matlab:1",
         "constraint=z2 input=aws/us-east-1:20000000", "constraint=ib|z2"};
-    /* in z2 there are spot machines only: the last of them might wait for ever */
+    /* z2 has spot machines only: the last job might wait forever */
     int n = w->seed % SIM_REQUIRE == 0 ? 6 : 8;
     int which = (int)world_between(w, 0, n - 1);
     if (w->seed % SIM_CHOOSY != 0 && str_starts(all[which], "constraint="))
-        /* while somebody has a constraint no launch of a fleet names alternatives: in most worlds
-         * nobody has */
+        /* with a constraint in use, no launch of a fleet has alternatives: most worlds have none */
         which -= 4;
     return world_chance(w, 0.2) ? all[which] : NULL;
 }
 
-/* With nodes for itself, or not on a node that is there, in some worlds and now and then; out is
- * where that is written. */
+/* Exclusive, or excluding an existing node, occasionally in some worlds; out is the buffer. */
 static const char *and_more(
     struct world *w, const char *constraints, char out[CONSTRAINTS_TEXT_MAX])
 {
@@ -194,11 +190,10 @@ static const char *and_more(
     return out;
 }
 
-/* What a job does is known to the world by its number, whether or not its user ever got an
- * answer. */
+/* The world knows a job's behaviour by its number, even if its user never got a response. */
 static void submit(struct world *w)
 {
-    /* counts for nothing where there are no classes */
+    /* ignored without classes */
     static const char *const qos[] = {"", "low", "low", "high"};
     int32_t nodes = world_chance(w, 0.15) ? (int32_t)world_between(w, 2, 3) : 1;
     struct job_row row = {.spec.nodes = nodes,
@@ -212,7 +207,7 @@ static void submit(struct world *w)
         .spec.method = CKPT_COOP,
         .spec.ckpt_after = (enum ckpt_after)world_between(w, AFTER_AUTO, AFTER_ALL),
         .spec.ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000),
-        /* agents here do not look at it */
+        /* agents here ignore it */
         .spec.time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0,
         .spec.drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
     char text[CONSTRAINTS_TEXT_MAX];
@@ -239,9 +234,9 @@ static void submit(struct world *w)
                                                  : 0;
     row.spec.market = (enum market_wish)world_between(w, 0, 2);
     if (w->seed % SIM_REQUIRE == 0 && row.spec.market == WISH_SPOT)
-        row.spec.market = WISH_ANY; /* or it may wait for ever */
+        row.spec.market = WISH_ANY; /* else it may wait forever */
     if (texts.constraints && strstr(texts.constraints, "z2"))
-        row.spec.market = WISH_ANY; /* likewise */
+        row.spec.market = WISH_ANY; /* else it may wait forever */
     if (row.spec.market == WISH_ANY && world_chance(w, 0.1)) {
         row.spec.work_ms = world_between(w, 1000, 1800000);
         row.spec.finish_ms = world_stamp(w).wall.ms + world_between(w, 1, 4 * row.spec.work_ms);
@@ -261,7 +256,7 @@ static void submit(struct world *w)
     tick_post_work(w->tick, apply_submission, on_submitted, s);
 }
 
-/* ---- changing their minds ---- */
+/* ---- cancels and requeues ---- */
 
 static void on_cancelled(void *ctx, const struct err *e, int64_t id)
 {
@@ -277,7 +272,7 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
     (void)ctx, (void)e, (void)id;
 }
 
-/* ---- changing what was submitted ---- */
+/* ---- updates ---- */
 
 struct updating {
     struct world *w;
@@ -286,7 +281,7 @@ struct updating {
     int32_t at_once;
     struct job_row to;
     const char *constraints;
-    struct submission s; /* what it is to depend on */
+    struct submission s; /* its new dependencies */
 };
 
 static int apply_updating(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
@@ -317,7 +312,7 @@ static void on_updated(void *ctx, const struct err *e, int64_t id)
     free(u);
 }
 
-/* To what it could have been submitted as, so that it comes to an end. */
+/* To values that a submit could have, so that it comes to an end. */
 static void update_a_job(struct world *w, int64_t job)
 {
     static const enum job_field all[] = {UPDATE_NAME, UPDATE_TIME_LIMIT, UPDATE_RETRIES,
@@ -416,7 +411,7 @@ static void drain_a_node(struct world *w)
     tick_post(w->tick, &ev, on_done, NULL);
 }
 
-/* Reserved nodes must not stay drained, or the last jobs may have nowhere to run. */
+/* Reserved nodes must not stay drained, or the last jobs may have no place. */
 static void undrain_all(struct world *w)
 {
     LIST_FOREACH (model_nodes(w->model), l) {
@@ -429,7 +424,7 @@ static void undrain_all(struct world *w)
 
 static void release_all(struct world *w)
 {
-    /* tasks too, which belayd holds when they begin again and again */
+    /* also tasks, which belayd holds when they make no progress */
     for (int64_t id = 1; id <= SIM_JOBS_MAX; id++) {
         const struct job *j = model_job(w->model, id);
         struct event ev = {.type = EV_RELEASE, .release = {.job = id, .by = "ann"}};
@@ -442,7 +437,7 @@ static void release_all(struct world *w)
     }
 }
 
-/* ---- time ---- */
+/* ---- timers ---- */
 
 static void on_user(struct timer *t, void *ctx)
 {
@@ -482,7 +477,7 @@ void users_stop(struct world *w)
     timer_stop(&w->vt.timers, &w->user_timer);
 }
 
-/* Everything was submitted, has ended, and what it left was cleaned. */
+/* Everything was submitted, has ended, and was cleaned. */
 bool users_done(const struct world *w)
 {
     struct model_counts c;

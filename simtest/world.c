@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated world put together (see world.h): belayd's life and death, its disk, and the course
- * of one run.
+ * The simulated world (see world.h): life cycle of belayd, its disk, and one run.
  */
 #include "simtest/world.h"
 #include "simtest/digest.h"
@@ -15,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TROUBLE_MS (3 * 3600 * 1000) /* how long things go wrong */
-#define CALM_MS (48LL * 3600 * 1000) /* how long it may take to end after that */
+#define TROUBLE_MS (3 * 3600 * 1000) /* duration of the trouble phase */
+#define CALM_MS (48LL * 3600 * 1000) /* maximum duration after that */
 #define EVENTS_MAX 3000000
 
-/* ---- small things ---- */
+/* ---- utilities ---- */
 
 int64_t world_now(const struct world *w)
 {
@@ -55,8 +54,8 @@ void world_fail(struct world *w, const char *fmt, ...)
         (long long)w->events, text);
 }
 
-/* A job's nature follows from its number and the seed, so that it is known even if nobody was told
- * the number. */
+/* A job's behaviour follows from its number and the seed, so that it is known even if its submit
+ * was never answered. */
 struct sim_job *world_job(struct world *w, int64_t id)
 {
     struct sim_job *j = &w->jobs[id >= 1 && id <= SIM_JOBS_MAX ? id - 1 : 0];
@@ -111,7 +110,7 @@ static void start_commit(struct commit_port *port, const struct db_batch *b)
             &w->vt.timers, &w->commit_timer, world_between(w, 0, world_chance(w, 0.1) ? 500 : 10));
 }
 
-/* ---- belayd's life ---- */
+/* ---- belayd's life cycle ---- */
 
 static void on_effects(void *ctx, const struct db_batch *committed)
 {
@@ -140,7 +139,7 @@ struct resources world_machine(const char *type)
 static void post_offer(
     struct world *w, const char *zone, const char *type, enum market market, int rank)
 {
-    bool is_big = str_eq(type, SIM_BIG); /* which is cheaper than two small ones */
+    bool is_big = str_eq(type, SIM_BIG); /* cheaper than two small ones */
     struct offer_row o = {.market = market,
         .rank = rank,
         .total = world_machine(type),
@@ -159,7 +158,7 @@ static void post_pools(struct world *w)
 {
     struct pool_row base = {.max_nodes = 100, .usd_per_hour_uusd = 50000};
     struct pool_row burst = {.elastic = true,
-        /* so that there is something to be taken back */
+        /* scarce, to cause preemptions */
         .max_nodes = w->seed % SIM_QUOTAS == 1 ? 3 : 6,
         .idle_timeout_ms = 90000,
         .cooldown_ms = 60000,
@@ -273,8 +272,8 @@ static void start_belayd(struct world *w)
     outbox_start(w->outbox);
 }
 
-/* kill -9: nothing is told, what was on its way is gone, a commit under way has or has not
- * happened. */
+/* kill -9: no messages; everything in transit is lost, and a commit in progress has or has not
+ * taken effect. */
 static void kill_belayd(struct world *w)
 {
     w->crashes++;
@@ -285,7 +284,7 @@ static void kill_belayd(struct world *w)
         commit_now(w, false);
     w->committing = NULL;
     cloud_forget_calls(w);
-    tick_destroy(w->tick); /* it answers what it had; the rest finds its connection broken below */
+    tick_destroy(w->tick); /* it answers what it can; other connections break below */
     provision_destroy(w->provision);
     store_sweeper_kill(w);
     cleaner_destroy(w->cleaner);
@@ -356,7 +355,7 @@ static void on_trouble(struct timer *t, void *ctx)
         cut_an_agent(w);
     else if (world_chance(w, 0.2))
         w->full_until_ms = world_now(w) + world_between(w, 500, 60000);
-    else if (world_chance(w, 0.3)) /* somebody sets the clock */
+    else if (world_chance(w, 0.3)) /* sets the clock */
         vtimers_set_wall(&w->vt, clock_wall(w->vt.timers.clock).ms + world_between(w, -5000, 5000));
     timer_start(&w->vt.timers, &w->trouble_timer, (int64_t)prng_exponential(&w->prng, 300000));
 }
@@ -393,7 +392,7 @@ static void begin(struct world *w, struct db *db, uint64_t seed)
         agent_boot(w, NULL);
 }
 
-/* Early when all is done: then trouble would only stir an empty house. */
+/* Ends early when all is done: further trouble would test nothing. */
 static bool is_over(struct world *w)
 {
     if (users_done(w))

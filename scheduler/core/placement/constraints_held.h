@@ -14,7 +14,7 @@ struct constraints;
 /* constraints_parse, with the prices of the place where the input lies. */
 int constraints_read(
     const struct model *m, const char *text, struct constraints *ret_constraints, struct err *e);
-/* The number of what is asked for, which is one job's more; CONSTRAINTS_NONE: that is nothing. */
+/* The number of these demands, with one more job that has them; CONSTRAINTS_NONE for no demands. */
 int64_t constraints_hold(struct model *m, const struct constraints *x);
 void constraints_hold_again(struct model *m, int64_t id); /* one more job has them */
 void constraints_deinit(struct model *m);

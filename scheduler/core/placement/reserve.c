@@ -4,7 +4,8 @@
  * alone could starve it. Before a shape passes them, the first few shapes of the queue therefore
  * get nodes reserved for their first job: the nodes where it is expected to start earliest, by the
  * time limits of running jobs. Jobs without a limit are assumed to end after all others, the
- * longest running first. Other jobs are placed there only if they end before that, or leave enough room (backfill).
+ * longest running first. Other jobs are placed there only if they end before that, or leave enough
+ * room (backfill).
  *
  * Invariants:
  *  1. The job of a reservation is the first of its shape and pending. A node has at most one
