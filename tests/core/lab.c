@@ -354,7 +354,7 @@ bool lab_decision(struct lab *l, struct event *ret_event)
     assert_int_equal(plan_next(l->p, l->m, l->now, &again), any);
     if (any)
         check_same(&first, &again);
-    /* what it remembers must not change what it decides */
+    /* the planner's memory must not affect decisions */
     struct planner *fresh = planner_create();
     if (plan_next(fresh, l->m, l->now, &again) != any)
         fail_msg("remembering hides a decision, or finds one: %s",
@@ -366,7 +366,7 @@ bool lab_decision(struct lab *l, struct event *ret_event)
     return any;
 }
 
-/* What a planner without a memory would decide at another moment. */
+/* Decision of a planner without memory at another time. */
 static bool decides_at(const struct lab *l, int64_t mono_ms)
 {
     struct event ev;
@@ -390,7 +390,7 @@ static bool is_tried_again_at(const struct lab *l, int64_t mono_ms)
     return false;
 }
 
-/* A job has been on-demand for long enough to move, if there were a place that costs less. */
+/* A job has been on-demand long enough to move, if there were a cheaper place. */
 static bool may_move_at(const struct lab *l, int64_t mono_ms)
 {
     LIST_FOREACH (&l->m->supply.costly, k) {
@@ -402,8 +402,8 @@ static bool may_move_at(const struct lab *l, int64_t mono_ms)
     return false;
 }
 
-/* With cron entries the wall clock is looked at every minute, with budgets and what jobs left every
- * hour: it may be set. */
+/* The wall clock may be set, so it is checked every minute with cron entries, and every hour with
+ * budgets or checkpoints of ended jobs. */
 static bool is_clock_looked_at(const struct lab *l, int64_t mono_ms)
 {
     if (l->m->queue.budgets_due.n + l->m->lifecycle.ckpt_gc_due.n > 0 &&
@@ -412,7 +412,7 @@ static bool is_clock_looked_at(const struct lab *l, int64_t mono_ms)
     return l->m->queue.crons_due.n > 0 && mono_ms - l->now.mono.ms == 60000;
 }
 
-/* Somebody may be evicted again, and then there may be a place, or not. */
+/* A job may be preempted again, so a place may become available. */
 static bool may_reclaim_at(const struct lab *l, int64_t mono_ms)
 {
     return mono_is_set(l->p->preempt_until) && l->p->preempt_until.ms == mono_ms;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small world for tests of the core: a model, a planner and a clock that the test moves. Every
- * event is followed by model_check; a lab_* function that applies one fails the test when it is
- * refused.
+ * A small world for tests of the core: a model, a planner and a clock that the test advances.
+ * model_check runs after every event; a lab_* function that applies an event fails the test if it
+ * is refused.
  */
 #ifndef BELAY_TESTS_CORE_LAB_H
 #define BELAY_TESTS_CORE_LAB_H
@@ -30,9 +30,9 @@
 extern const struct count lab_licences[LAB_LICENCES]; /* matlab: 4, ansys: 1 */
 
 #define LAB_RACKS 3
-/* left: 1000 W for power[1-3], of 100 to 500, and power-gpu, of 100 to 500: at rest 400. right: 700
- * W for host and host-[2-4], of 100 to 300. below: 1000 W for the pool "racked" with 3 places, of
- * 100 to 500. */
+/* left: 1000 W for power[1-3] and power-gpu, each 100 W idle and 500 W full; 400 W at rest. right:
+ * 700 W for host and host-[2-4], each 100 to 300 W. below: 1000 W for the pool "racked" with 3
+ * places, each 100 to 500 W. */
 extern const struct rack_options lab_racks[LAB_RACKS];
 
 struct lab {
@@ -43,71 +43,71 @@ struct lab {
     struct changes c; /* of the last lab_take */
 };
 
-/* One reserved pool "base" at $0.50/h a node; the model is otherwise empty. */
+/* One reserved pool "base" at $0.50/h per node; the model is otherwise empty. */
 void lab_init(struct lab *l);
-/* with these teams; NULL: as above. Borrowed */
+/* with these teams, borrowed; NULL: as lab_init */
 void lab_init_order(struct lab *l, const struct order_options *order);
 void lab_init_budgets(struct lab *l, const struct order_options *order,
     const struct budget_options *budgets, size_t n_budgets,
-    int64_t store_uusd_gib_month); /* likewise */
+    int64_t store_uusd_gib_month); /* as lab_init */
 void lab_deinit(struct lab *l);
 /* An elastic pool with one spot and one on-demand offer of the type, in zone "z1" of region
  * "r1". */
 void lab_elastic(
     struct lab *l, const char *pool, int32_t max_nodes, const char *type, int32_t cpus);
 int64_t lab_offer(struct lab *l, const char *pool, const char *type, enum market market,
-    int32_t rank, struct resources total, int64_t uusd_h);       /* its id */
-int64_t lab_launches(const struct lab *l, int64_t offer);        /* decided on so far */
-struct pool_row lab_pool(const struct lab *l, const char *name); /* to be changed and put back */
+    int32_t rank, struct resources total, int64_t uusd_h); /* returns its id */
+int64_t lab_launches(const struct lab *l, int64_t offer);  /* number decided so far */
+/* to be changed and applied again */
+struct pool_row lab_pool(const struct lab *l, const char *name);
 void lab_set_pool(struct lab *l, struct pool_row row);
 
-/* Applies the event at the lab's time; returns what core_apply did, or fails the test if the model
- * is broken.
- */
+/* Applies the event at the lab's time. Returns the result of core_apply; fails the test if an
+ * invariant is broken. */
 int lab_try(struct lab *l, struct event *ev, int64_t *ret_id);
-int64_t lab_apply(struct lab *l, struct event ev); /* must succeed; the outcome's id */
+int64_t lab_apply(struct lab *l, struct event ev); /* must succeed; returns the outcome's id */
 void lab_wait(struct lab *l, int64_t ms);
 
-/* a job row to be changed and submitted: coop, one retry, any pool */
+/* A job row to change and submit: coop, one retry, any pool. */
 struct job_row lab_job(int32_t cpus);
 int64_t lab_submit(struct lab *l, const struct job_row *row);
-/* A submit of it is ERR_INVALID, and the reason has these words. */
+/* A submit is ERR_INVALID, and the reason contains these words. */
 void lab_refused(struct lab *l, const struct job_row *row, const char *words);
-/* With constraints as core/placement/constraints.h has them. */
+/* constraints: format of core/placement/constraints.h. */
 int64_t lab_submit_asking(struct lab *l, const struct job_row *row, const char *constraints);
-/* what a submit answers */
+/* Returns the result of the submit. */
 int lab_try_asking(struct lab *l, const struct job_row *row, const char *constraints);
 int64_t lab_submit_cpus(struct lab *l, int32_t cpus);
 int64_t lab_submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish);
-/* a node of "base" */
+/* Joins a node of "base". */
 int64_t lab_join(struct lab *l, const char *name, int32_t cpus);
 int64_t lab_join_with(
     struct lab *l, const char *name, int32_t cpus, const char *features, const char *resources);
-int64_t lab_join_instance(struct lab *l, int64_t instance, int32_t cpus); /* its machine */
-/* from what is last good */
+int64_t lab_join_instance(struct lab *l, int64_t instance, int32_t cpus); /* joins its machine */
+/* Started, restored from last_good. */
 void lab_started(struct lab *l, int64_t job);
-/* 1000 bytes in 100 ms */
+/* 1000 bytes in 100 ms. */
 void lab_saved(struct lab *l, int64_t job, int64_t sequence, int64_t progress);
-/* its live attempt */
+/* Ends its live attempt. */
 void lab_ended(struct lab *l, int64_t job, enum end_kind end, int32_t exit_code);
 void lab_notice(struct lab *l, int64_t node, enum notice_type kind, int64_t in_ms);
-void lab_heartbeats(struct lab *l); /* from every node that is not lost */
+void lab_heartbeats(struct lab *l); /* of every node that is not lost */
 void lab_launched(struct lab *l, int64_t instance);
-/* launched, and its machine has joined: the node */
+/* Launches the instance and joins its machine; returns the node. */
 int64_t lab_bring_up(struct lab *l, int64_t instance, int32_t cpus);
 
-/* Applies decisions until there are none, asking twice for each; checks when it would wake; returns
- * how many. A cleaning succeeds at once and is not counted. */
+/* Applies decisions until there are none, querying each twice; checks the time of the next wake-up;
+ * returns the count. A cleaning succeeds at once and is not counted. */
 int lab_plan(struct lab *l);
-/* Nothing is due before plan_wake, and something is then. Only right after the last decision. */
+/* No decision is due before plan_wake, and one is then. Call right after the last decision. */
 void lab_check_wake(const struct lab *l);
-bool lab_decision(struct lab *l, struct event *ret_event); /* the next one, not applied */
+bool lab_decision(struct lab *l, struct event *ret_event); /* the next one, without applying it */
 
-/* What changed since the last lab_take. */
+/* Takes the changes since the last lab_take. */
 void lab_take(struct lab *l);
-/* the last of this kind, or NULL */
+/* Last row of this kind, or NULL. */
 const struct history_row *lab_history(const struct lab *l, const char *kind);
-const struct job_row *lab_row(const struct lab *l, int64_t job); /* the last of this job, or NULL */
+const struct job_row *lab_row(const struct lab *l, int64_t job); /* last row of this job, or NULL */
 const struct instance_row *lab_instance_row(const struct lab *l, int64_t instance);
 int64_t lab_node_of(const struct lab *l, int64_t job); /* CORE_ID_NONE: not placed */
 

@@ -4,7 +4,7 @@
 
 #include "tests/core/lab.h"
 
-/* A job that runs on a node of its own. */
+/* A job that runs on its own node. */
 struct running {
     struct lab l;
     int64_t node, job;

@@ -16,7 +16,7 @@
                                     : (array),                                                     \
         memset(&(array)[n], 0, sizeof *(array)), &(array)[(n)++])
 
-/* By id, which grows: made up to id. */
+/* Element by id; ids increase, so the array is extended up to id. */
 #define AT(array, n, id)                                                                           \
     ({                                                                                             \
         while ((int64_t)(n) <= (id))                                                               \
@@ -73,7 +73,7 @@ static void put_attempt(struct shelf *s, const struct attempt_row *r)
     *slot = *r;
 }
 
-/* It goes forward, to one end. */
+/* Drills only go forward, to one end. */
 static void put_drill(struct shelf *s, const struct drill_row *r)
 {
     struct drill_row *slot = NULL;
@@ -93,8 +93,8 @@ static void put_drill(struct shelf *s, const struct drill_row *r)
     *slot = *r;
 }
 
-/* The newest drill of these scripts that says something, or NULL. They were put in the order in
- * which they began: of two that ended at once the model may hold either. */
+/* The newest conclusive drill of these scripts, or NULL. In order of their begin: of two that ended
+ * at once the model may have either. */
 static bool is_certificate(const struct shelf *s, const struct drill_row *d)
 {
     if (d->state != DRILL_PASSED || !d->script_key[0])
@@ -124,12 +124,12 @@ static void put_ledger(struct shelf *s, const struct ledger_row *r)
     struct shelf_sums *j = AT(s->by_job, s->n_by_job, r->job);
     struct shelf_sums *i = AT(s->by_instance, s->n_by_instance, r->instance);
     struct shelf_sums *n = AT(s->by_node, s->n_by_node, r->node);
-    if (r->kind != LEDGER_IDLE) /* which takes back what its provider did not bill */
+    if (r->kind != LEDGER_IDLE) /* idle rows may correct what its provider did not bill */
         assert_true(r->ms >= 0 && r->uusd >= 0 && r->node_ms >= 0);
     j->ms += r->ms;
     j->uusd += r->uusd;
     j->on_demand_uusd += r->on_demand_uusd;
-    if (r->kind == LEDGER_STORAGE) { /* goes on when the job has ended */
+    if (r->kind == LEDGER_STORAGE) { /* continues after the job's end */
         assert_int_equal(
             r->ms + r->node_ms + r->on_demand_uusd + r->node + r->instance + r->attempt, 0);
         return;
@@ -198,9 +198,9 @@ static void put_dependency(struct shelf *s, const struct dependency_row *r)
         if (s->depends[k].job == r->job && s->depends[k].on == r->on &&
             s->depends[k].kind == r->kind)
             slot = &s->depends[k];
-    /* asked for with two delays, as it had come true */
+    /* requested with two delays, already satisfied */
     bool twice = slot && slot->state == DEPEND_MET && r->state == DEPEND_MET;
-    bool anew = slot && slot->state == DEPEND_DROPPED; /* asked for again: the job was changed */
+    bool anew = slot && slot->state == DEPEND_DROPPED; /* requested again: the job was changed */
     if (slot && !twice && !anew && slot->state != DEPEND_WAITS &&
         !(slot->state == DEPEND_NEVER && r->state == DEPEND_DROPPED))
         fail_msg("a dependency of job %" PRId64 " goes on after its end", r->job);
@@ -303,10 +303,10 @@ static void compare_job(const struct shelf *s, const struct model *m, int64_t id
         return;
     }
     assert_non_null(j);
-    stored.progress = j->row.progress; /* these live in memory only */
+    stored.progress = j->row.progress; /* in memory only */
     stored.progress_total = j->row.progress_total;
     stored.shown_ms = j->row.shown_ms; /* of the progress */
-    /* as of the last time that the job was stored, and goes on from there */
+    /* as of the last time that the job was stored */
     stored.baseline = j->row.baseline;
     stored.queued_mono = j->row.queued_mono;
     if (memcmp(&stored, &j->row, sizeof stored) != 0)
@@ -361,7 +361,7 @@ void shelf_compare(const struct shelf *s, const struct model *m)
     LIST_FOREACH (model_teams(m), lt) {
         LIST_FOREACH (&LIST_ENTRY(lt, struct team, in_all)->accounts, la) {
             const struct account *a = LIST_ENTRY(la, struct account, in_team);
-            bool stored = !wall_is_set(a->row.at); /* nothing used yet */
+            bool stored = !wall_is_set(a->row.at); /* no usage yet */
             for (size_t k = 0; k < s->n_accounts; k++)
                 stored |= memcmp(&s->accounts[k], &a->row, sizeof a->row) == 0;
             if (!stored)
@@ -426,7 +426,7 @@ struct array_ends *shelf_array_ends(const struct shelf *s, int64_t job)
     return ends;
 }
 
-/* It follows another array, or is followed. */
+/* It has a task-by-task dependency, or another array has one on it. */
 static bool is_of_tasks(const struct shelf *s, int64_t array)
 {
     bool is = false;

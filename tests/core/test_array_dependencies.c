@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays whose tasks wait for those of another, one by one: in whatever order these end, over
- * restarts, with tasks that fail, are cancelled or never were.
+ * Task-by-task dependencies of arrays: with ends in any order, restarts, and tasks that fail, are
+ * cancelled or never existed.
  */
 #include "tests/core/shelf.h"
 
@@ -127,7 +127,7 @@ static void each_task_begins_when_its_own_has_succeeded(void **state)
     lab_take(&l);
     assert_string_equal(l.c.arrays[l.c.n_arrays - 1].left, "0-1,3,5");
     end_task(&l, second, 2, END_SUCCEEDED);
-    end_task(&l, first, 0, END_RECLAIMED); /* it is queued again, and has not ended */
+    end_task(&l, first, 0, END_RECLAIMED); /* requeued, so not ended */
     lab_plan(&l);
     assert_null(task(&l, second, 0));
     static const int32_t rest[] = {0, 1, 3, 5, 6, 7};
@@ -174,7 +174,7 @@ static void limits_of_both_hold(void **state)
     lab_deinit(&l);
 }
 
-/* The others go on; who depends on the one given up is told. */
+/* The others continue; dependents of the one given up are notified. */
 static void a_task_whose_other_failed_is_given_up_by_itself(void **state)
 {
     (void)state;
@@ -240,7 +240,7 @@ static void what_cannot_be_is_refused(void **state)
     assert_non_null(strstr(l.e.text, "is no array"));
     asks[0].on = 99;
     assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_NOT_FOUND);
-    asks[0].has_ended = true; /* and left no row of an array */
+    asks[0].has_ended = true; /* and has no array row */
     assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
     asks[0] =
         (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array, .of_task = true, .task = 1};
@@ -253,7 +253,7 @@ static void what_cannot_be_is_refused(void **state)
     lab_deinit(&l);
 }
 
-/* Some of it has ended, in this tick or long ago; or all of it. */
+/* Part of it, or all, has ended, in this tick or long ago. */
 static void what_has_ended_before_counts(void **state)
 {
     (void)state;
@@ -300,7 +300,7 @@ static void what_has_ended_before_counts(void **state)
     }
 }
 
-/* ---- any order ---- */
+/* ---- random order ---- */
 
 enum { N = 90 };
 enum fate { OPEN, GOOD, BAD };
@@ -310,8 +310,8 @@ struct play {
     struct shelf s;
     struct prng r;
     int64_t first, second;
-    enum fate fate[N];         /* of the first's tasks */
-    bool begun[N], dropped[N]; /* of the second's */
+    enum fate fate[N];         /* of the first array's tasks */
+    bool begun[N], dropped[N]; /* of the second array's tasks */
 };
 
 static void restart(struct play *p)
@@ -326,7 +326,7 @@ static void restart(struct play *p)
     shelf_compare(&p->s, p->l.m);
 }
 
-/* All of the second's that may run do, and nobody else. */
+/* Exactly the ready tasks of the second array run. */
 static void look(struct play *p)
 {
     const struct job *j = model_job(p->l.m, p->second);
@@ -401,7 +401,7 @@ static void tasks_end_in_any_order(void **state)
         shelf_deinit(&p.s);
         lab_deinit(&p.l);
     }
-    assert_true(most > 0); /* it was in more pieces than are stored */
+    assert_true(most > 0); /* it had more ranges than are stored */
 }
 
 /* ---- many ---- */
@@ -425,7 +425,7 @@ static void many_are_given_up_without_a_row_each(void **state)
     lab_deinit(&l);
 }
 
-/* One after the other, as decisions: not as a recursion. */
+/* One after the other, as decisions, not as a recursion. */
 static void a_long_chain_is_given_up(void **state)
 {
     (void)state;
@@ -472,7 +472,7 @@ static void it_waits_for_other_things_too(void **state)
     assert_null(task(&l, second, 1));
     lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = second, .by = "ann"}});
     assert_int_equal(lab_plan(&l), 1);
-    assert_non_null(task(&l, second, 1)); /* of both */
+    assert_non_null(task(&l, second, 1)); /* both dependencies */
     end_task(&l, first, 2, END_FAILED);
     end_task(&l, another, 3, END_FAILED);
     end_task(&l, another, 0, END_SUCCEEDED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays: one row until a task runs, how many run at once, cancelling some, and when the whole has
- * ended.
+ * Arrays: one row until a task runs, the limit of running tasks, partial cancels, and the end of
+ * the whole.
  */
 #include "tests/core/shelf.h"
 
@@ -78,7 +78,7 @@ static void a_task_becomes_a_job_when_it_is_placed(void **state)
     struct reason r[EXPLAIN_REASONS_MAX];
     size_t n = core_explain(l.m, l.now, job, r, EXPLAIN_REASONS_MAX);
     assert_true(n > 1);
-    assert_string_equal(r[0].code, "nodes-busy"); /* how far it has come is no reason */
+    assert_string_equal(r[0].code, "nodes-busy"); /* its progress is not a reason */
     assert_string_equal(r[n - 1].text, "995 of its tasks have not begun, 2 have and go on");
     lab_deinit(&l);
 }
@@ -100,7 +100,7 @@ static void no_more_run_at_once_than_may(void **state)
     end_task(&l, job, 1, END_SUCCEEDED, 0);
     assert_int_equal(lab_plan(&l), 1);
     assert_non_null(task(&l, job, 3));
-    end_task(&l, job, 0, END_RECLAIMED, 0); /* it lives on, and is one of the three */
+    end_task(&l, job, 0, END_RECLAIMED, 0); /* requeued: it is still one of the three */
     assert_int_equal(lab_plan(&l), 1);
     assert_null(task(&l, job, 4));
     lab_deinit(&l);
@@ -191,14 +191,14 @@ static void a_job_waits_for_one_task(void **state)
     l.m = shelf_load(&s, l.now);
     planner_destroy(l.p);
     l.p = planner_create();
-    end_task(&l, job, 0, END_FAILED, 3); /* another */
+    end_task(&l, job, 0, END_FAILED, 3); /* a second one */
     assert_false(is_queued(&l, ok) || is_queued(&l, not_ok));
     end_task(&l, job, 1, END_SUCCEEDED, 0);
     assert_true(is_queued(&l, ok));
     const struct ranges last = {1, {{4, 5, 1}}};
     lab_apply(
         &l, (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann", .tasks = &last}});
-    assert_true(is_queued(&l, any) && is_queued(&l, begun)); /* it has ended before it began */
+    assert_true(is_queued(&l, any) && is_queued(&l, begun)); /* it ended before it began */
     lab_plan(&l);
     assert_null(model_job(l.m, not_ok));
     assert_null(model_job(l.m, dropped));
@@ -255,13 +255,13 @@ static void a_task_that_there_never_was_or_that_has_ended_is_judged_at_once(void
     bad.on = CORE_ID_NONE;
     assert_int_equal(try_after_task(&l, bad), ERR_INVALID);
     lab_plan(&l);
-    /* in this tick: the model still has it in what is to be stored */
+    /* in this tick: the model still has it among the changes */
     end_task(&l, job, 0, END_FAILED, 3);
     struct depend_ask gone = ask;
     gone.task = 0;
     assert_int_equal(try_after_task(&l, gone), ERR_CONFLICT);
     assert_non_null(strstr(l.e.text, "_0 can never come true: that task of job"));
-    lab_take(&l); /* now the one who asks has read it */
+    lab_take(&l); /* now the submitter has read it */
     gone.has_ended = true;
     gone.end = END_SUCCEEDED;
     assert_int_equal(try_after_task(&l, gone), 0);

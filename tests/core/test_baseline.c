@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cap on regret: in no world does the plan come to cost more than the cap above what Uniform
- * Progress costs in it, nor is it late; and the baseline beside the job is Uniform Progress, to the
- * last payment.
+ * The cap on regret: in no world does the plan cost more than Uniform Progress plus the cap, nor is
+ * it late; and the simulated baseline equals Uniform Progress exactly.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -21,7 +20,7 @@
 #define LOOKS_MAX 1200
 #define ROUNDS 2000
 
-/* Zones that are up and down look by look, and a job. */
+/* Zones that come and go per examination, and a job. */
 struct world {
     size_t n, n_looks;
     bool up[ZONES_MAX][LOOKS_MAX];
@@ -36,7 +35,7 @@ struct outcome {
 
 enum weather { FLAPPING, SPELLS, REGIMES, LATE_SUN, WEATHERS };
 
-/* Ends and beginnings of spells by the look. */
+/* Spells end and begin at examinations. */
 static void make_zone(struct prng *prng, enum weather weather, size_t n, bool *up)
 {
     double ends = prng_unit(prng), comes = prng_unit(prng);
@@ -91,7 +90,7 @@ static void look(const struct world *w, const struct deadline_borders *b,
     offers[w->n] = (struct deadline_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
 }
 
-/* The job, by p; with a cap beside a baseline, if cap_uusd is finite. */
+/* Runs the job by p; with a cap relative to a baseline if cap_uusd is finite. */
 static struct outcome play(const struct world *w, const struct deadline_policy *p,
     const struct deadline_borders *b, double cap_uusd, const struct deadline_law *law)
 {
@@ -121,7 +120,7 @@ static struct outcome play(const struct world *w, const struct deadline_policy *
         if (job.on < w->n && !offers[job.on].is_up)
             job.on = DEADLINE_NOWHERE;
         deadline_decide(p, &job, offers, w->n + 1, offers[0].class, &choice);
-        /* who follows the baseline is not told that only on-demand makes it */
+        /* following the baseline is not reported as DEADLINE_WHY_NET */
         assert_true(choice.why != DEADLINE_WHY_NET || deadline_slack_ms(&job) < 0);
         baseline_pass(
             &baseline, &job, offers, baseline_look(&baseline, &job, offers, w->n + 1), w->look_ms);
@@ -134,8 +133,8 @@ static struct outcome play(const struct world *w, const struct deadline_policy *
         .paid_uusd = job.paid_uusd, .baseline_uusd = baseline.paid_uusd, .late = late};
 }
 
-/* What is learned is of a market of its own, ten looks up and five down: the worlds are mostly
- * unlike it. */
+/* Learns from a different market, ten examinations up and five down: the worlds are mostly unlike
+ * it. */
 static void learn(struct deadline_chain *c)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
@@ -199,9 +198,9 @@ static void the_cap_holds_in_every_world(void **state)
     print_message("dearer than Uniform Progress by more than a tenth of on-demand, of %d worlds: "
                   "%zu without a cap, %zu with the usual one\n",
         ROUNDS, without, with_interruptions);
-    assert_true(without > ROUNDS / 10); /* these worlds are of the kind that it is for */
+    assert_true(without > ROUNDS / 10); /* these worlds are of the relevant kind */
     assert_true(with_interruptions <= ROUNDS / 400);
-    assert_true(paid < 0.98 * certain); /* what it gives up certainty for */
+    assert_true(paid < 0.98 * certain); /* the gain from giving up the guarantee */
     deadline_table_deinit(&t);
     deadline_chain_deinit(&c);
     free(w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pools whose machines are launched, billed, and never join.
+ * Pools with machines that are launched, billed, and never join.
  */
 #include "scheduler/core/forecast/forecast.h"
 #include "tests/core/shelf.h"
@@ -12,7 +12,7 @@
 #define OFFERS 8
 #define MINUTES_MS(n) ((int64_t)(n)*60000)
 
-/* A pool "burst" of up to 20 machines in offers of four types, and jobs for them all. */
+/* A pool "burst" of up to 20 machines in offers of four types, with jobs for all of them. */
 static void start(struct lab *l, int jobs)
 {
     lab_init(l);
@@ -41,7 +41,7 @@ static int64_t launches(const struct lab *l)
     return n;
 }
 
-/* As machines do that cannot fetch their agent: they power themselves off. */
+/* As machines that cannot fetch their agent: they power themselves off. */
 static int fail_all(struct lab *l)
 {
     int n = 0;
@@ -96,7 +96,7 @@ static void the_wait_grows_to_an_hour_and_no_longer(void **state)
         assert_int_equal(fail_all(&l), 0);
         lab_wait(&l, 1);
         lab_plan(&l);
-        assert_int_equal(fail_all(&l), 1); /* of three jobs that wait */
+        assert_int_equal(fail_all(&l), 1); /* with three jobs waiting */
         assert_int_equal(
             boots(&l)->wait_ms, wait_ms * 2 < MINUTES_MS(60) ? wait_ms * 2 : MINUTES_MS(60));
     }
@@ -265,7 +265,7 @@ static void the_console_of_the_last_one_is_told(void **state)
     assert_true(str_starts(boots(&l)->console, "line "));
     assert_non_null(strstr(boots(&l)->console, "line 199\n"));
     assert_true(says(&l, 1, "boot-console", "line 199"));
-    ev.boot_console.instance = last - 1; /* of an earlier one: nothing */
+    ev.boot_console.instance = last - 1; /* of an earlier one: ignored */
     ev.boot_console.text = "old\n";
     lab_apply(&l, ev);
     assert_null(strstr(boots(&l)->console, "old"));
@@ -291,7 +291,7 @@ static void no_start_is_promised_on_machines_that_do_not_boot(void **state)
     lab_wait(&l, MINUTES_MS(1));
     lab_plan(&l);
     assert_int_equal(model_pool(l.m, "burst")->n_nodes, 1);
-    assert_false(is_promised(&l, 1)); /* on the one that is to show whether they boot again */
+    assert_false(is_promised(&l, 1)); /* not on the machine that tests the pool */
     lab_deinit(&l);
 }
 
@@ -314,7 +314,7 @@ static void no_start_is_promised_where_launches_are_refused_each_time(void **sta
     }
     assert_false(is_promised(&l, job));
     lab_plan(&l);
-    assert_false(is_promised(&l, job)); /* asked for once more */
+    assert_false(is_promised(&l, job)); /* a second time */
     lab_launched(&l, LIST_ENTRY(list_first(model_instances(l.m)), struct instance, in_all)->row.id);
     assert_true(is_promised(&l, job));
     lab_deinit(&l);

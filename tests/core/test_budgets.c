@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Budgets: what is not paid for does not begin, what runs is saved before the money is gone, and
- * goes on when there is more; parts are told of once.
+ * Budgets: jobs that are not paid for do not start, running jobs are saved before the money is used
+ * up and continue with more; each threshold is notified once.
  */
 #include "base/str.h"
 #include "scheduler/core/forecast/forecast.h"
@@ -32,7 +32,7 @@ static struct budget_options monthly(int64_t usd, enum budget_action at_limit)
         .n_alerts = 3};
 }
 
-/* One pool at $1 an hour a node; the lease of a node is longer than any test. */
+/* One pool at $1 per node-hour; the lease of a node is longer than any test. */
 static void begin(struct lab *l, const struct budget_options *b, size_t n)
 {
     struct model_options o = {.cluster_uid = "0123456789abcdef",
@@ -83,7 +83,7 @@ static struct budget_view view(const struct lab *l, size_t i)
     return v;
 }
 
-/* Of those that stop each saves, and has ended, 10 s later. */
+/* Each stopping job has saved and ended 10 s later. */
 static void serve(struct lab *l)
 {
     int64_t stopping[256];
@@ -101,7 +101,7 @@ static void serve(struct lab *l)
     }
 }
 
-/* As belayd would: wakes when something is due. */
+/* As belayd: wakes when a decision is due. */
 static void run_until(struct lab *l, struct wall at)
 {
     lab_plan(l);
@@ -130,7 +130,7 @@ static int n_letters(const struct lab *l, int32_t pct)
     return n;
 }
 
-/* ---- what begins ---- */
+/* ---- admission ---- */
 
 static void what_is_expected_is_set_aside_and_given_back(void **state)
 {
@@ -157,7 +157,7 @@ static void what_is_expected_is_set_aside_and_given_back(void **state)
     lab_deinit(&l);
 }
 
-/* Reading 10 GiB at $0.50: before it starts that is set aside, then it is spent. */
+/* Reading 10 GiB at $0.50: reserved before the start, spent afterwards. */
 static void what_is_to_be_read_is_set_aside_until_it_is(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void what_is_to_be_read_is_set_aside_until_it_is(void **state)
 }
 
 #define GIB (1LL << 30)
-#define GIB_MONTH_UUSD 2629800LL /* a micro-dollar a second for each GiB */
+#define GIB_MONTH_UUSD 2629800LL /* one micro-dollar per second and GiB */
 
 static void save_gib(struct lab *l, int64_t job, int64_t gib)
 {
@@ -223,9 +223,9 @@ static void cleaned(struct lab *l, int64_t job, int64_t gib)
         l, (struct event){.type = EV_CLEANED, .cleaned = {.job = job, .kept_bytes = gib * GIB}});
 }
 
-/* While the job runs, when it has ended, and after a restart: budgets that it matches have spent
- * what the store keeps of it, those of a pool have not. A part that is passed so is told, though
- * nothing runs. */
+/* While the job runs, after its end, and after a restart: storage is spent by budgets that the job
+ * matches, except those of a pool. A threshold reached this way is notified although no job
+ * runs. */
 static void what_the_store_keeps_is_spent(void **state)
 {
     (void)state;
@@ -271,20 +271,20 @@ static void what_the_store_keeps_is_spent(void **state)
     lab_plan(&l);
     assert_int_equal(view(&l, 0).spent_uusd, 2000);
     assert_int_equal(n_letters(&l, 50), 0);
-    /* it was looked at, and nothing is there any more */
+    /* it was measured, and no data is left */
     run_until(&l, (struct wall){DEC_1 + 1001 * 1000});
     assert_int_equal(view(&l, 0).spent_uusd, 2 * 30 * 24 * 3600);
     assert_int_equal(n_letters(&l, 50), 1);
     lab_take(&l);
-    shelf_put(&s, &l.c); /* which holds each job's cost against the ledger */
+    shelf_put(&s, &l.c); /* compares each job's cost with the ledger */
     assert_int_equal(view(&l, 1).spent_uusd, 0);
     assert_int_equal(view(&l, 2).spent_uusd, 0);
     shelf_deinit(&s);
     lab_deinit(&l);
 }
 
-/* What it is about to read is no reason to park it twice over: held money is given back as it was
- * taken. */
+/* Input still to be read does not park the job repeatedly: reservations are released exactly as
+ * they were made. */
 static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **state)
 {
     (void)state;
@@ -297,7 +297,7 @@ static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **
     lab_join(&l, "a", 8);
     struct job_row r = job_of("ann", 8, 100 * HOUR_MS);
     r.spec.method = CKPT_COOP;
-    for (int k = 0; k < 5; k++) { /* each time $8 are held for its input, and given back */
+    for (int k = 0; k < 5; k++) { /* $8 are reserved for its input and released each time */
         int64_t id = lab_submit_asking(&l, &r, "input=store:17179869184");
         lab_plan(&l);
         assert_true(runs(&l, id));
@@ -396,15 +396,15 @@ static void a_job_counts_where_all_that_is_said_matches(void **state)
     assert_int_equal(matched(&l, &bob, "{}"), 1 << 3 | 1 << 4);
     assert_int_equal(matched(&l, &bob, "{\"project\":\"x\"}"), 1 << 3 | 1 << 4);
     assert_int_equal(matched(&l, &nlp, "{}"), 1 << 0 | 1 << 4);
-    STR_COPY(nlp.user, "ann"); /* a member of both */
+    STR_COPY(nlp.user, "ann"); /* member of both teams */
     STR_COPY(nlp.spec.team, "rest");
-    /* the label says whose money it is */
+    /* the label selects the team */
     assert_int_equal(matched(&l, &nlp, "{\"team\":\"nlp\"}"), 1 << 0 | 1 << 1 | 1 << 4);
     assert_int_equal(matched(&l, &ann, "{\"project\":\"x\",\"team\":\"nlp\"}"),
         1 << 0 | 1 << 1 | 1 << 2 | 1 << 4);
-    /* another team's money */
+    /* the other team's budget */
     assert_int_equal(refused(&l, &bob, "{\"team\":\"nlp\"}"), ERR_DENIED);
-    /* nor out of every budget */
+    /* nor outside every budget */
     assert_int_equal(refused(&l, &bob, "{\"team\":\"nosuch\"}"), ERR_INVALID);
     lab_deinit(&l);
 }
@@ -431,7 +431,7 @@ static void a_budget_of_a_pool_is_in_nobody_s_way_elsewhere(void **state)
     lab_deinit(&l);
 }
 
-/* Machines are launched for as many as can be paid, not for all that wait. */
+/* Machines are launched for as many jobs as can be paid, not for all that wait. */
 static void launches_are_for_what_can_be_paid(void **state)
 {
     (void)state;
@@ -489,11 +489,12 @@ static void what_runs_is_saved_before_all_is_spent_and_goes_on_next_month(void *
     run_until(&l, (struct wall){DEC_1 + 1});
     for (int k = 0; k < 4; k++)
         assert_true(runs(&l, jobs[k]));
-    assert_int_equal(n_letters(&l, 50), 0); /* to nobody: there is no webhook */
+    assert_int_equal(n_letters(&l, 50), 0); /* no recipient: there is no webhook */
     lab_deinit(&l);
 }
 
-/* What cannot be saved is not stopped: its money is kept for it, and others make way earlier. */
+/* A job that cannot be saved is not stopped: its money stays reserved, and others are stopped
+ * earlier. */
 static void who_cannot_be_saved_is_not_stopped_and_is_paid_for(void **state)
 {
     (void)state;
@@ -517,7 +518,7 @@ static void who_cannot_be_saved_is_not_stopped_and_is_paid_for(void **state)
     lab_ended(&l, stays, END_TIMEOUT, 0);
     lab_plan(&l);
     assert_true(view(&l, 0).spent_uusd <= 20 * USD);
-    assert_false(runs(&l, late)); /* nothing begins any more */
+    assert_false(runs(&l, late)); /* no job starts any more */
     lab_deinit(&l);
 }
 
@@ -548,7 +549,7 @@ static void hours_and_windows_begin_anew(void **state)
     lab_plan(&l);
     for (int k = 0; k < 4; k++)
         assert_true(runs(&l, anns[k]));
-    run_for(&l, 30 * 60000); /* at $4 an hour $3 last for 45 minutes */
+    run_for(&l, 30 * 60000); /* at $4 per hour $3 last for 45 minutes */
     assert_true(runs(&l, anns[0]));
     run_for(&l, 20 * 60000);
     for (int k = 0; k < 4; k++)
@@ -556,7 +557,7 @@ static void hours_and_windows_begin_anew(void **state)
     run_for(&l, 11 * 60000);
     for (int k = 0; k < 4; k++)
         assert_true(runs(&l, anns[k]));
-    /* It is night: at $2 an hour $12 are gone before 6. By day nothing counts. */
+    /* Night: at $2 per hour $12 are used up before 6. By day no cost counts. */
     assert_true(view(&l, 1).is_open && runs(&l, bobs[0]));
     run_until(&l, (struct wall){NOV_1 + 5 * HOUR_MS + HOUR_MS / 2});
     assert_true(runs(&l, bobs[0]));
@@ -572,7 +573,7 @@ static void hours_and_windows_begin_anew(void **state)
     lab_deinit(&l);
 }
 
-/* ---- a job's own ---- */
+/* ---- a job's own cap ---- */
 
 static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(void **state)
 {
@@ -595,7 +596,7 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     assert_true(says(&l, job, "max-usd", "max-usd=USD lets it go on"));
     struct forecast f;
     assert_true(core_forecast(l.m, l.now, job, &f));
-    assert_false(wall_is_set(f.median)); /* nobody knows whether it will be */
+    assert_false(wall_is_set(f.median)); /* unknown whether it will be */
     r.spec.max_uusd = 5 * USD;
     lab_apply(&l, (struct event){.type = EV_UPDATE,
                       .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
@@ -663,7 +664,7 @@ static void a_job_waits_for_a_price_that_it_takes(void **state)
     lab_deinit(&l);
 }
 
-/* ---- all of it ---- */
+/* ---- a whole month ---- */
 
 #define NODES 20
 #define JOBS 200
@@ -674,7 +675,7 @@ struct month {
     struct shelf shelf;
     struct budget_options b;
     int told[3], months;
-    int64_t left_ms[JOBS + 1]; /* that each has to do yet; started with */
+    int64_t left_ms[JOBS + 1]; /* remaining work of each; initial work */
     int64_t began_ms[JOBS + 1];
     size_t n_done;
 };
@@ -703,7 +704,7 @@ static void restart(struct month *w)
     lab_heartbeats(&w->l);
 }
 
-/* Starts what was placed; ends what is done; saves what is to stop. */
+/* Starts placed jobs, ends finished ones, saves stopping ones. */
 static bool serve_all(struct month *w)
 {
     struct lab *l = &w->l;
@@ -749,7 +750,7 @@ static int64_t next_ms(const struct month *w, int64_t at_ms)
     return (ms > 0 ? ms : 0) + 1 + l->now.wall.ms % 5000;
 }
 
-/* A budget of $1000 a month against a load of three times as much: 200 jobs of 15 hours at $1 an
+/* A budget of $1000 per month against three times that load: 200 jobs of 15 hours at $1 per
  * hour. */
 static void a_budget_against_three_times_its_load_over_fifty_restarts(void **state)
 {
@@ -803,7 +804,7 @@ static void a_budget_against_three_times_its_load_over_fifty_restarts(void **sta
     assert_int_equal(restarts, RESTARTS);
     assert_int_equal(w.n_done, JOBS);
     assert_true(worst < 0.01);
-    /* in November, December and January; what is left is done in February */
+    /* in November, December and January; the rest is done in February */
     assert_int_equal(w.told[0], 3);
     assert_int_equal(w.told[1], 3);
     assert_int_equal(w.told[2], 3);
@@ -825,7 +826,7 @@ static void a_cap_that_is_raised_lets_those_go_on_that_were_parked(void **state)
     assert_false(runs(l, job));
     restart(&w);
     lab_plan(l);
-    assert_false(runs(l, job)); /* a restart is no money */
+    assert_false(runs(l, job)); /* a restart does not add money */
     w.b.cap_uusd = 20 * USD;
     restart(&w);
     lab_plan(l);
@@ -834,7 +835,7 @@ static void a_cap_that_is_raised_lets_those_go_on_that_were_parked(void **state)
     assert_int_equal(w.told[0], 1);
     run_for(l, 30 * 60000);
     keep(&w);
-    assert_int_equal(w.told[0], 2); /* of 20 a half is another sum */
+    assert_int_equal(w.told[0], 2); /* half of 20 is a different amount */
     STR_COPY(w.b.user, "bob");      /* now it is another budget */
     restart(&w);
     lab_plan(l);
@@ -855,11 +856,11 @@ static void months_and_days_are_those_of_the_zone(void **state)
     assert_int_equal(since.ms, NOV_1 - HOUR_MS);
     assert_int_equal(until.ms, DEC_1 - HOUR_MS);
     assert_true(budget_period_at(&b, (struct wall){1800000000000}, &since, &until));
-    /* January began before the clocks changed */
+    /* January began before the clock change */
     assert_int_equal(since.ms, 1798761600000 - HOUR_MS);
     assert_int_equal(until.ms, 1801440000000 - 2 * HOUR_MS);
     b.zone = &zone_utc;
-    /* each day is in one month, and those meet */
+    /* each day is in one month, and months are contiguous */
     for (int64_t day = 0; day < 365 * 200; day += 17) {
         struct wall at = {day * 24 * HOUR_MS + 5}, next, unused;
         assert_true(
@@ -876,7 +877,7 @@ static void months_and_days_are_those_of_the_zone(void **state)
                 since.ms == NOV_1 + HOUR_MS);
 }
 
-/* Seen: "it is expected to start in 45s" beside "budget has $0.02 left". */
+/* Regression: "it is expected to start in 45s" next to "budget has $0.02 left". */
 static void no_start_is_promised_that_a_budget_does_not_pay_for(void **state)
 {
     (void)state;
@@ -893,11 +894,11 @@ static void no_start_is_promised_that_a_budget_does_not_pay_for(void **state)
     assert_true(runs(&l, runs_now));
     assert_true(core_forecast(l.m, l.now, paid, &f));
     assert_true(wall_is_set(f.median));
-    /* the one before it takes the last dollar */
+    /* the one before it uses the last dollar */
     assert_true(core_forecast(l.m, l.now, unpaid, &f));
     assert_false(wall_is_set(f.median) || wall_is_set(f.latest) || f.is_now);
     assert_non_null(strstr(f.why, "budget all"));
-    int64_t large = submit(&l, "bob", 4, 20 * HOUR_MS); /* more than there is in all */
+    int64_t large = submit(&l, "bob", 4, 20 * HOUR_MS); /* exceeds the whole budget */
     lab_plan(&l);
     assert_true(core_forecast(l.m, l.now, large, &f));
     assert_false(wall_is_set(f.median) || wall_is_set(f.latest));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A mixed queue: when a big machine is shared by jobs of several shapes, and when several small
- * ones are launched. The rig's small offer has 4 cpus for $1 on spot (1) and $3 on-demand (2).
+ * A mixed queue: when jobs of several shapes share a large machine, and when several small ones are
+ * launched. The small offer has 4 cpus for $1 on spot (1) and $3 on-demand (2).
  */
 #include "tests/core/lab.h"
 
@@ -36,14 +36,14 @@ static void a_big_machine_is_shared_when_that_costs_less(void **state)
         lab_submit_cpus(&l, 4);
         lab_submit_cpus(&l, 2);
         lab_plan(&l);
-        /* the small ones where it is all the same */
+        /* small ones if the cost is equal */
         assert_int_equal(lab_launches(&l, big), k == 0);
         assert_int_equal(lab_launches(&l, 1), k == 0 ? 0 : 2);
         lab_deinit(&l);
     }
 }
 
-/* The oldest job alone would get a small one, and the next does not fit beside it. */
+/* The oldest job alone would get a small one, and the next does not fit next to it. */
 static void the_order_in_the_queue_does_not_hide_it(void **state)
 {
     (void)state;
@@ -75,7 +75,7 @@ static void what_is_left_after_sharing_gets_a_small_one(void **state)
     lab_deinit(&l);
 }
 
-/* Memory is short before cpus are: six jobs fill three small ones, or one large in memory. */
+/* Memory is exhausted before cpus: six jobs fill three small ones, or one with large memory. */
 static void every_resource_counts(void **state)
 {
     (void)state;
@@ -118,9 +118,9 @@ static void no_limit_is_exceeded_for_it(void **state)
         int64_t big, small;
     } cases[] = {
         {{.nodes = 10}, 2, 0},
-        {{.nodes = 10, .gpus = 2}, 1, 2}, /* a big one has two */
+        {{.nodes = 10, .gpus = 2}, 1, 2}, /* a large one has two */
         {{.nodes = 10, .gpus = 1}, 0, 4},
-        {{.nodes = 10, .uusd_h = 2600000}, 1, 0}, /* which leaves too little for a small one */
+        {{.nodes = 10, .uusd_h = 2600000}, 1, 0}, /* leaves too little for a small one */
         {{.nodes = 1}, 1, 0},
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
@@ -141,7 +141,7 @@ static void no_limit_is_exceeded_for_it(void **state)
     }
 }
 
-/* The oldest job gets the one machine there may be, though the others would be had for less. */
+/* The oldest job gets the only machine allowed, though the others would be cheaper to serve. */
 static void the_oldest_job_is_not_passed_over(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void the_oldest_job_is_not_passed_over(void **state)
     lab_deinit(&l);
 }
 
-/* ---- wishes and ranks ---- */
+/* ---- requested markets and ranks ---- */
 
 static void who_may_not_go_there_does_not_count(void **state)
 {
@@ -177,8 +177,7 @@ static void who_may_not_go_there_does_not_count(void **state)
     }
 }
 
-/* A job for which spot will do is no reason to buy more on-demand, but it may use what is
- * bought. */
+/* A job that accepts spot is no reason to launch more on-demand, but may use what is launched. */
 static void the_order_of_markets_goes_before_sharing(void **state)
 {
     (void)state;
@@ -196,7 +195,7 @@ static void the_order_of_markets_goes_before_sharing(void **state)
     lab_deinit(&l);
 }
 
-/* ---- what is on its way ---- */
+/* ---- coming machines ---- */
 
 static void a_launch_in_flight_counts_with_the_room_it_has(void **state)
 {
@@ -208,9 +207,9 @@ static void a_launch_in_flight_counts_with_the_room_it_has(void **state)
     assert_int_equal(lab_plan(&l), 1);
     lab_submit_cpus(&l, 1);
     submit(&l, 2, 0, 20000);
-    assert_int_equal(lab_plan(&l), 0); /* all four fit into the one that was asked for */
+    assert_int_equal(lab_plan(&l), 0); /* all four fit on the requested one */
     submit(&l, 1, 0, 50);
-    /* nothing is left there, and for one job a small one will do */
+    /* no room is left there, and for one job a small one suffices */
     assert_int_equal(lab_plan(&l), 1);
     lab_launched(&l, 1);
     assert_int_equal(lab_plan(&l), 0);
@@ -219,8 +218,7 @@ static void a_launch_in_flight_counts_with_the_room_it_has(void **state)
     lab_deinit(&l);
 }
 
-/* Counting again after each launch, which a change of anything makes the planner do, comes to the
- * same launches. */
+/* A recount after each launch, forced by any change, gives the same launches. */
 static void counting_again_half_way_comes_to_the_same(void **state)
 {
     (void)state;
@@ -235,7 +233,7 @@ static void counting_again_half_way_comes_to_the_same(void **state)
         while (lab_decision(&l, &ev)) {
             lab_apply(&l, ev);
             if (again)
-                lab_submit_pool(&l, 1, "absent", WISH_ANY); /* no demand that can be met */
+                lab_submit_pool(&l, 1, "absent", WISH_ANY); /* demand that cannot be met */
         }
         launches[again][0] = lab_launches(&l, 1);
         launches[again][1] = lab_launches(&l, 2);
@@ -247,8 +245,7 @@ static void counting_again_half_way_comes_to_the_same(void **state)
     assert_true(launches[0][2] > 1 && launches[0][3] > 1);
 }
 
-/* What was planned is what comes about: every job runs on the machines that were launched for all
- * of them. */
+/* The plan is realised: every job runs on the machines that were launched for all of them. */
 static void what_was_packed_is_placed(void **state)
 {
     (void)state;
@@ -267,7 +264,7 @@ static void what_was_packed_is_placed(void **state)
     lab_deinit(&l);
 }
 
-/* A job that has to move shares the machine with one that waits. */
+/* A job that must move shares the machine with a waiting one. */
 static void a_replacement_is_shared_too(void **state)
 {
     (void)state;

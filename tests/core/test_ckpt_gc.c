@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What becomes of the checkpoints of jobs that ended.
+ * Checkpoints of ended jobs.
  */
 #include "tests/core/lab.h"
 
@@ -142,7 +142,7 @@ static void a_job_that_has_nothing_in_the_store_leaves_nothing(void **state)
     lab_deinit(&l);
 }
 
-/* An ended job never lives again: nothing that is cleaned can be wanted. */
+/* An ended job never runs again: cleaned data cannot be needed. */
 static void an_ended_job_cannot_be_queued_again_and_a_queued_one_is_not_cleaned(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ static void one_at_a_time_the_longest_due_first(void **state)
     ev = (struct event){.type = EV_CLEAN, .clean.job = second};
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_CONFLICT);
     cleaned(&l, first);
-    cleaned(&l, first); /* told twice */
+    cleaned(&l, first); /* reported twice */
     assert_true(cleans(&l, second));
     lab_deinit(&l);
 }
@@ -225,7 +225,7 @@ static void a_cleaning_that_fails_is_tried_again_later_and_not_for_ever(void **s
     lab_deinit(&l);
 }
 
-/* A copy of the database was put back, and the number was given twice. */
+/* A copy of the database was restored, and the number was issued twice. */
 static void what_is_another_jobs_is_let_be_at_once(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Features, named resources and licences: what jobs ask for, and who gets it.
+ * Features, named resources and licences: demands of jobs, and which jobs get them.
  */
 #include "tests/core/lab.h"
 
@@ -69,7 +69,7 @@ static void a_job_goes_where_its_features_are(void **state)
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, a), ib);
     assert_int_equal(lab_node_of(&l, b), ib);
-    /* it has lost them: what runs goes on, what waits waits */
+    /* the features are lost: running jobs continue, waiting jobs wait */
     struct event ev = {.type = EV_FACTS, .facts.node = ib, .facts.features = ",old,"};
     lab_apply(&l, ev);
     lab_ended(&l, a, END_NODE_LOST, 0);
@@ -166,7 +166,8 @@ static void a_job_runs_only_on_the_nodes_that_it_names(void **state)
     assert_int_equal(constraints_count(l.m), 3);
     lab_plan(&l);
     assert_true(lab_node_of(&l, a) == n2 && lab_node_of(&l, b) == n2 && lab_node_of(&l, d) == n3);
-    assert_int_equal(lab_node_of(&l, c), CORE_ID_NONE); /* the others are free, and not its own */
+    /* the others are free, but it must not use them */
+    assert_int_equal(lab_node_of(&l, c), CORE_ID_NONE);
     assert_true(says(&l, c, "extras", "nodes=n2; n1 is none of those that it is to run on"));
     assert_true(says(&l, c, "nodes-busy", "1 node is large enough but busy"));
     struct forecast f;
@@ -200,7 +201,7 @@ static void no_machine_is_launched_for_who_names_nodes(void **state)
     lab_plan(&l);
     assert_true(list_is_empty(model_instances(l.m)));
     assert_true(says(&l, here, "extras", "under a name that nobody knows yet"));
-    lab_submit_asking(&l, &r, "exclude=n1,gone"); /* who knows what it was */
+    lab_submit_asking(&l, &r, "exclude=n1,gone"); /* a former node is accepted */
     lab_plan(&l);
     assert_false(list_is_empty(model_instances(l.m)));
     lab_deinit(&l);
@@ -245,7 +246,7 @@ static void named_resources_are_counted(void **state)
         lab_node_of(&l, a) && lab_node_of(&l, b) && !lab_node_of(&l, c) && lab_node_of(&l, d));
     assert_int_equal(model_node(l.m, n)->stock.free[0], 0);
     assert_true(says(&l, c, "nodes-busy", "1 node is large enough but busy"));
-    /* the pool has fewer of them now: nothing is taken away, and nothing given until there are some
+    /* the pool has fewer now: running jobs keep theirs, and none is given out until some are free
      * again */
     lab_apply(&l, (struct event){.type = EV_FACTS, .facts = {.node = n, .resources = "lego:3"}});
     lab_ended(&l, a, END_SUCCEEDED, 0);
@@ -278,7 +279,7 @@ static void nobody_takes_licences_from_who_waits_for_more(void **state)
     assert_int_equal(licence_at(l.m, 0)->used, 2);
     assert_true(says(&l, big, "licences",
         "it needs 4 of the licence matlab; of 4 there are, 2 are in use by job 2 (2)"));
-    /* who has gone from the queue keeps them from nobody */
+    /* a job outside the queue reserves none */
     lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = big, .by = "ann"}});
     lab_plan(&l);
     assert_true(lab_node_of(&l, small));

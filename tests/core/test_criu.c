@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are checkpointed by CRIU and the machines that can do it.
+ * Jobs checkpointed by CRIU, and the machines that support it.
  */
 #include "tests/core/lab.h"
 
@@ -51,7 +51,7 @@ static void such_a_job_goes_only_where_it_can_be_done(void **state)
     (void)state;
     struct lab l;
     lab_init(&l);
-    int64_t waits = submit(&l, ""); /* no node has joined: one that can may */
+    int64_t waits = submit(&l, ""); /* no node has joined: one with support may */
     int64_t a = lab_join(&l, "a", 4), b = lab_join(&l, "b", 4), c = lab_join(&l, "c", 4);
     tell(&l, a, CRIU_NO, "criu is not installed");
     lab_plan(&l);
@@ -61,7 +61,7 @@ static void such_a_job_goes_only_where_it_can_be_done(void **state)
     tell(&l, c, CRIU_CPU, "4.1");
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, waits), c);
-    int64_t other = lab_submit_cpus(&l, 1); /* any other goes anywhere */
+    int64_t other = lab_submit_cpus(&l, 1); /* other jobs go anywhere */
     lab_plan(&l);
     assert_int_not_equal(lab_node_of(&l, other), CORE_ID_NONE);
     for (int k = 0; k < 3; k++)
@@ -101,7 +101,7 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
         "--checkpoint criu is for jobs of one node: the connections between several cannot be "
         "saved");
     struct job_row large = criu_job(0);
-    large.spec.need.cpus = 64; /* waits for a larger one, as any other */
+    large.spec.need.cpus = 64; /* waits for a larger one, like any job */
     lab_submit(&l, &large);
     lab_elastic(&l, "burst", 3, "m5", 16);
     submit(&l, "");
@@ -142,7 +142,7 @@ static void gpus_need_more(void **state)
     lab_deinit(&l);
 }
 
-/* One is launched to see, and not one after the other. */
+/* One machine is launched to find out, not several in turn. */
 static void an_untried_pool_is_tried_once(void **state)
 {
     (void)state;

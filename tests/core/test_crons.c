@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cron entries in virtual time: each time is decided on once, whatever the entry's jobs, its user
- * and belayd do meanwhile.
+ * Cron entries in virtual time: each scheduled time is decided on once, regardless of the entry's
+ * jobs, its user and restarts of belayd.
  */
 #include "tests/core/lab.h"
 
@@ -44,7 +44,7 @@ static int read_job(
     return 0;
 }
 
-/* A zone of which the clocks are put forward by 1 h at this moment. */
+/* A zone with clocks put forward by 1 h at this time. */
 static int load_zone(void *ctx, const char *name, struct time_zone *ret_zone, struct err *e)
 {
     if (!str_eq(name, "Odd/Days"))
@@ -61,11 +61,11 @@ struct bed {
     struct zone_source source;
     struct zones zones;
     int64_t forward_s;
-    struct cron_row row; /* of the next entry */
-    /* what was stored */
+    struct cron_row row; /* used by the next put */
+    /* stored row */
     struct cron_row stored;
     struct cron_run_row *runs;
-    size_t n_runs, n_shown; /* n_shown: that check_runs has seen */
+    size_t n_runs, n_shown; /* n_shown: checked by check_runs */
     struct job_row jobs[200];
     size_t n_jobs;
 };
@@ -106,7 +106,7 @@ static void bed_deinit(struct bed *b)
     free(b->runs);
 }
 
-/* Keeps what was stored, and holds it against "never twice". */
+/* Keeps stored rows, and checks that no time is decided twice. */
 static void bed_take(struct bed *b)
 {
     struct changes *c = &b->l.c;
@@ -143,7 +143,7 @@ static void set(struct bed *b, int64_t id, enum cron_state to)
     lab_apply(&b->l, (struct event){.type = EV_CRON_SET, .cron_set = {.cron = id, .to = to}});
 }
 
-/* Waits for what the planner waits for, and decides, until so long has passed. */
+/* Applies decisions and waits for the planner's wake-ups, for this long. */
 static void live(struct bed *b, int64_t ms)
 {
     int64_t end = b->l.now.mono.ms + ms;
@@ -158,7 +158,7 @@ static void live(struct bed *b, int64_t ms)
     lab_wait(&b->l, end - b->l.now.mono.ms);
 }
 
-/* belayd is killed: what is stored is all that there is. The clock goes on for so long. */
+/* belayd is killed: only stored rows remain. The clock advances by this much. */
 static void absent(struct bed *b, int64_t ms)
 {
     struct pool_row base = {.name = "base"};
@@ -170,7 +170,7 @@ static void absent(struct bed *b, int64_t ms)
     b->l.m = new_model(b);
     b->l.p = planner_create();
     assert_int_equal(model_load_pool(b->l.m, &base, b->l.now, &e), 0);
-    for (int64_t id = 1; id < 200; id++) /* they are queued again: their node is not loaded */
+    for (int64_t id = 1; id < 200; id++) /* requeued: their node is not loaded */
         if (b->jobs[id].id && b->jobs[id].state != JOB_ENDED) {
             b->jobs[id].state = JOB_PENDING;
             assert_int_equal(model_load_job(b->l.m, &b->jobs[id], b->l.now, &e), 0);
@@ -186,7 +186,7 @@ static int64_t last_job(const struct bed *b)
     return model_cron(b->l.m, 1)->row.last_job;
 }
 
-/* The last attempt's end; after a restart the job waits, and is cancelled instead. */
+/* Ends the last attempt; after a restart the job waits, and is cancelled instead. */
 static void end_job(struct bed *b)
 {
     int64_t id = last_job(b);
@@ -197,7 +197,7 @@ static void end_job(struct bed *b)
     bed_take(b);
 }
 
-/* "started 02:30, missed 02:30*3": what became of the times since the last call. */
+/* "started 02:30, missed 02:30*3": outcomes of the times since the last call. */
 static void check_runs(struct bed *b, const char *expected)
 {
     char text[1024] = "";
@@ -325,11 +325,11 @@ static void replace_cancels_and_starts_when_that_has_ended(void **state)
     int64_t first = last_job(&b);
     assert_int_equal(model_job(b.l.m, first)->row.state, JOB_CANCELLING);
     live(&b, HOUR_MS);
-    check_runs(&b, "started 15T01:00, skipped 15T02:00"); /* it did not end before the next came */
+    check_runs(&b, "started 15T01:00, skipped 15T02:00"); /* it did not end before the next */
     lab_ended(&b.l, first, END_USER, 143);
     live(&b, MINUTE_MS);
     check_runs(&b, "started 15T03:00");
-    /* One that waits for a place is gone at once. */
+    /* A waiting job is cancelled at once. */
     absent(&b, 1);
     live(&b, HOUR_MS);
     check_runs(&b, "started 15T04:00");
@@ -416,25 +416,25 @@ static void a_year_without_belayd_costs_no_second_of_looking(void **state)
     live(&b, 1000);
     assert_int_equal(b.n_runs, 2);
     assert_int_equal(b.runs[0].outcome, CRON_MISSED);
-    assert_int_equal(b.runs[0].times, 100000); /* or more: it is not counted further */
+    assert_int_equal(b.runs[0].times, 100000); /* the count is limited */
     assert_int_equal(b.runs[1].at.ms, 1700006400000 + 365 * DAY_MS);
     bed_deinit(&b);
 }
 
-/* 07:00 of the day after, by the clocks of the entry's zone; those that are put forward meanwhile
- * show it an hour sooner. */
+/* 07:00 of the next day in the entry's zone; an hour earlier if the clocks are put forward in
+ * between. */
 static void each_job_is_to_be_done_by_the_next_time_that_it_is_so_late(void **state)
 {
     static const struct {
         const char *zone, *schedule;
-        /* from 2023-11-15T00:00 on, that the clocks of Odd/Days are put forward */
+        /* when the clocks of Odd/Days are put forward, from 2023-11-15T00:00 */
         int64_t forward_s;
         int minute, after_minutes;
     } cases[] = {{"UTC", "0 18 * * *", 3600, 7 * 60, 13 * 60},
         {"UTC", "0 6 * * *", 3600, 7 * 60, 60}, {"UTC", "0 7 * * *", 3600, 7 * 60, 24 * 60},
         /* put forward that night at 04:00 */
         {"Odd/Days", "0 18 * * *", 28 * 3600, 7 * 60, 12 * 60},
-        /* of a minute that they skip: when they do */
+        /* a skipped minute: at the change */
         {"Odd/Days", "0 18 * * *", 28 * 3600, 4 * 60 + 30, 10 * 60},
         {"Odd/Days", "0 18 * * *", 9 * 3600, 7 * 60, 13 * 60},
         {"UTC", "0 18 * * *", 3600, 0, 6 * 60}, {"UTC", "0 18 * * *", 3600, 1439, 5 * 60 + 59}};
@@ -525,7 +525,7 @@ static void a_removed_entry_is_gone_and_its_job_goes_on(void **state)
     lab_ended(&b.l, job, END_SUCCEEDED, 0);
     live(&b, 2 * DAY_MS);
     check_runs(&b, "started 15T02:30");
-    assert_int_equal(put(&b), 2); /* the name is free, the number is not given again */
+    assert_int_equal(put(&b), 2); /* the name is free, the number is not reused */
     bed_deinit(&b);
 }
 
@@ -611,7 +611,7 @@ static void what_cannot_be_is_refused(void **state)
     }
     STR_COPY(b.row.name, "one more");
     refuse(&b, ERR_CONFLICT, "remove some", true);
-    STR_COPY(b.row.user, "somebody else"); /* is not in their way */
+    STR_COPY(b.row.user, "somebody else"); /* does not conflict */
     put(&b);
     bed_deinit(&b);
 }
@@ -629,7 +629,7 @@ static int edit_script(struct bed *b, size_t bytes)
     return rc;
 }
 
-/* As it was stored before there was a limit. */
+/* Stored before the limit existed. */
 static void who_has_more_than_is_allowed_may_have_less_or_the_same(void **state)
 {
     struct bed b;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deadline jobs: never late when on-demand could still make it, whatever the market does and
- * however wrong what was told, within the worst that was said of it; and the table behind the
- * decisions against cases that can be worked out by hand.
+ * Deadline jobs are never late if on-demand could meet the deadline, for any market and any error
+ * of the given values within the stated worst case; and the decision table against cases that can
+ * be computed by hand.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -18,8 +18,7 @@
 #define MINUTE_MS 60000LL
 #define SURE_UUSD_H 3000000
 
-/* A chain of what a flapping offer teaches: up for `up` looks, down for `down`, ten minutes
- * apart. */
+/* Chain of a flapping offer: up for `up` examinations, down for `down`, ten minutes apart. */
 static void learn(struct deadline_chain *c, int up, int down)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
@@ -83,7 +82,7 @@ static void a_favourite_stays_until_it_is_lost(void **state)
     assert_true(m.whole.up);
 }
 
-/* With nothing behind it the loss of an offer leaves nothing; with another up, only that. */
+/* Without a fallback, the loss of an offer leaves none; with another one up, only that. */
 static void a_market_learns_what_stands_behind_an_offer(void **state)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
@@ -131,8 +130,7 @@ static void faded_counts_give_way(void **state)
     free(counts);
 }
 
-/* Spot that was never seen to go, once it is old, and spot that is never there: both can be worked
- * out. */
+/* Two cases with exact results: old spot that was never lost, and spot that is never available. */
 static void a_table_knows_what_is_certain(void **state)
 {
     struct deadline_chain always, never;
@@ -186,7 +184,7 @@ static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **st
     struct spell_watch w = {0};
 
     (void)state;
-    learn(&c, 1, 2); /* ten minutes up, twenty down: never long enough for a restart */
+    learn(&c, 1, 2); /* ten minutes up, twenty down: too short for a restart */
     deadline_table_init(&t, &c, 60, 60, 2.4, 0.5);
     for (int i = 0; i < 300; i++)
         spell_watch_see(&w, i * DEADLINE_STEP_MS, i % 3 == 2);
@@ -214,8 +212,8 @@ static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **st
     deadline_chain_deinit(&c);
 }
 
-/* The table was made for a price that is a little lower, and zones' prices differ: all spot that
- * will be waited for costs as much. */
+/* The table was made for a slightly lower price, and prices of zones differ: any later spot costs
+ * as much. */
 static void spot_is_not_waited_for_because_the_table_has_it_cheaper(void **state)
 {
     struct deadline_chain c;
@@ -274,14 +272,14 @@ static void the_net_goes_before_the_cost(void **state)
     (void)state;
     learn(&c, 30, 1);
     deadline_table_init(&t, &c, 60, 60, 1, 0.001);
-    job.left_ms = 15 * HOUR_MS; /* spot is gone for a moment, and there is time */
+    job.left_ms = 15 * HOUR_MS; /* spot is gone briefly, and there is time */
     deadline_decide(&p, &job, offers, 2, 0, &choice);
     assert_int_equal(choice.offer, DEADLINE_NOWHERE);
-    job.left_ms = 5 * HOUR_MS + 24 * MINUTE_MS; /* four minutes over the net: less than a look */
+    /* four minutes above the net: less than an examination interval */
+    job.left_ms = 5 * HOUR_MS + 24 * MINUTE_MS;
     deadline_decide(&p, &job, offers, 2, 0, &choice);
     assert_int_equal(choice.offer, 1);
-    /* Too late for a restart: spot that runs is not left; without it on-demand is what is
-     * quickest. */
+    /* Too late for a restart: running spot is not left; without it on-demand is fastest. */
     job.left_ms = 5 * HOUR_MS + 5 * MINUTE_MS;
     offers[0].is_up = true;
     job.on = 0;
@@ -294,17 +292,17 @@ static void the_net_goes_before_the_cost(void **state)
     deadline_chain_deinit(&c);
 }
 
-/* A world that is as bad as was said it could be. */
+/* A world at the stated worst case. */
 struct world {
     struct prng prng;
-    int64_t work_ms, done_ms, deadline_ms, now_ms; /* work: what it really is */
-    /* told: half of it, or twice; a third, or thrice */
+    int64_t work_ms, done_ms, deadline_ms, now_ms; /* work: the actual amount */
+    /* told: half of the actual value, or twice; a third, or three times */
     int64_t told_ms, restart_told_ms, restart_ms;
-    /* lost: of work, when spot goes without notice */
+    /* lost: work lost when spot goes without notice */
     int64_t failed_launch_ms, look_ms, lost_ms;
-    int64_t spot_ends_ms; /* for good */
-    bool launch_fails;    /* one, of on-demand */
-    double ends, comes;   /* chances of spot, a look */
+    int64_t spot_ends_ms; /* permanently */
+    bool launch_fails;    /* one on-demand launch fails */
+    double ends, comes;   /* probabilities per examination */
 };
 
 static struct deadline_job told(const struct world *w, size_t on, int64_t booting_ms)
@@ -432,7 +430,7 @@ static void uniform_progress_is_as_published(void **state)
     job.work_ms = job.work_worst_ms = 6 * HOUR_MS;
     assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 1);
     assert_int_equal(rule_says(DEADLINE_GREEDY, &job, offers), DEADLINE_NOWHERE);
-    /* On-demand, just ahead of the line: with the hysteresis it stays, without it lets go. */
+    /* On-demand, just ahead of the line: with hysteresis it stays, without it is released. */
     job.on = 1;
     job.work_ms = job.work_worst_ms = 5 * HOUR_MS - 3 * MINUTE_MS;
     assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 1);
@@ -440,7 +438,7 @@ static void uniform_progress_is_as_published(void **state)
     offers[0].is_up = true;
     assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 0);
     assert_int_equal(rule_says(DEADLINE_UNIFORM_STICKY, &job, offers), 1);
-    /* Less left than the work and two restarts: on-demand for good. */
+    /* Less time left than the work and two restarts: on-demand for good. */
     job.left_ms = job.work_ms + 11 * MINUTE_MS;
     assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 1);
     assert_int_equal(rule_says(DEADLINE_GREEDY, &job, offers), 1);

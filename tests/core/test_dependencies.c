@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are not eligible yet: held, not to begin before a time, after other jobs.
+ * Jobs that are not eligible: held, before their begin time, or with open dependencies.
  */
 #include "tests/core/shelf.h"
 
@@ -95,7 +95,7 @@ static void an_operators_hold_is_an_operators_to_release(void **state)
     hold(&l, EV_HOLD, job, true);
     struct event ev = {.type = EV_RELEASE, .release = {.job = job, .by = "ann"}};
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_DENIED);
-    hold(&l, EV_HOLD, job, false); /* makes it no weaker */
+    hold(&l, EV_HOLD, job, false); /* does not weaken it */
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_DENIED);
     hold(&l, EV_RELEASE, job, true);
     assert_true(is_queued(&l, job));
@@ -137,7 +137,7 @@ static void a_job_begins_at_its_time(void **state)
     lab_heartbeats(&l);
     assert_int_equal(lab_plan(&l), 0);
     lab_wait(&l, 1);
-    assert_int_equal(lab_plan(&l), 2); /* it is eligible, it is placed */
+    assert_int_equal(lab_plan(&l), 2); /* it is eligible and placed */
     assert_true(job_attempt(model_job(l.m, job)) != NULL);
     lab_deinit(&l);
 }
@@ -303,7 +303,7 @@ static void who_wants_to_waits_for_what_can_never_come_true(void **state)
     lab_deinit(&l);
 }
 
-/* Whoever submits reads from the disk, where it has not ended yet. */
+/* The submitter reads from disk, where it has not ended yet. */
 static void a_job_that_ended_in_this_tick_is_known(void **state)
 {
     (void)state;
@@ -342,7 +342,7 @@ static void singletons_run_one_after_the_other(void **state)
     lab_deinit(&l);
 }
 
-/* Any of those before it: each of them is stored. */
+/* Any earlier one: each dependency is stored. */
 static void a_users_jobs_wait_for_a_limited_number_of_others(void **state)
 {
     (void)state;
@@ -351,7 +351,7 @@ static void a_users_jobs_wait_for_a_limited_number_of_others(void **state)
     struct job_row r = lab_job(1);
     int64_t n = 0, sum = 0, id = 0, last = 0;
     lab_init(&l);
-    lab_submit_cpus(&l, 1); /* which nothing runs */
+    lab_submit_cpus(&l, 1); /* never runs */
     r.spec.depends_any = true;
     for (; try_after(&l, r, &ask, 1, &id) == 0; last = id)
         sum += ++n;
@@ -359,7 +359,7 @@ static void a_users_jobs_wait_for_a_limited_number_of_others(void **state)
     assert_in_range(sum, DEPENDENCIES_OF_ACCOUNT_MAX - n, DEPENDENCIES_OF_ACCOUNT_MAX);
     assert_non_null(strstr(l.e.text, "allowed"));
     STR_COPY(r.user, "somebody-else");
-    assert_int_equal(try_after(&l, r, &ask, 1, &id), 0); /* is not in their way */
+    assert_int_equal(try_after(&l, r, &ask, 1, &id), 0); /* does not count */
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = last});
     STR_COPY(r.user, lab_job(1).user);
     assert_int_equal(try_after(&l, r, &ask, 1, &id), 0);
@@ -388,7 +388,7 @@ static void what_waits_still_waits_after_a_restart(void **state)
         if (k == 0) {
             assert_true(is_waiting(&l, second) && is_waiting(&l, timed));
             lab_plan(&l);
-            /* their time came while nobody looked */
+            /* their time came while belayd was down */
             assert_true(is_queued(&l, timed) && is_queued(&l, also));
             lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {first, "ann"}});
             lab_take(&l); /* before the decision that ends the second */

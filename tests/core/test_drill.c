@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drills: what is certified and what is not, where a drilled job resumes, and what may come in
- * between.
+ * Drills: what is certified, where a drilled job resumes, and interruptions.
  */
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"
@@ -12,7 +11,7 @@
 
 #define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-/* A job that runs on the first of two nodes and is at step 60. */
+/* A job that runs on the first of two nodes, at step 60. */
 struct drilled {
     struct lab l;
     int64_t node, other, job;
@@ -145,7 +144,7 @@ static void a_job_that_begins_again_is_not(void **state)
     end(&d);
 }
 
-/* The link was cut meanwhile: by now it has come further than the checkpoint. */
+/* The link was cut meanwhile: by now it is beyond the checkpoint. */
 static void its_first_word_counts_and_not_the_last(void **state)
 {
     (void)state;
@@ -176,7 +175,7 @@ static void a_job_that_does_not_save_is_not(void **state)
     assert_int_equal(r.state, DRILL_FAILED);
     assert_non_null(strstr(r.text, "asked to save, it did not"));
     assert_int_equal(model_job(d.l.m, d.job)->row.state, JOB_PENDING);
-    assert_int_equal(model_job(d.l.m, d.job)->row.lost_steps, 60); /* what it cost is seen */
+    assert_int_equal(model_job(d.l.m, d.job)->row.lost_steps, 60); /* the cost is visible */
     end(&d);
 }
 
@@ -292,7 +291,7 @@ static void a_program_that_fell_silent_is_not_certified(void **state)
     end(&d);
 }
 
-/* Each leaves a job that goes on as if there had been no drill, or has ended as it would have. */
+/* Each leaves a job that continues as without the drill, or has ended as it would have. */
 static void what_comes_in_between_interrupts_it(void **state)
 {
     (void)state;
@@ -341,8 +340,7 @@ static void without_another_node_the_same_has_to_do(void **state)
     end(&d);
 }
 
-/* A machine is launched for it, though the one that it was on is empty; other jobs may have
- * that. */
+/* A machine is launched for it although its former one is empty; other jobs may use that. */
 static void another_machine_is_launched_for_it(void **state)
 {
     (void)state;
@@ -508,7 +506,7 @@ static int compare(struct drilled *d, const struct drill_row *r, bool equal)
     return lab_try(&d->l, &ev, NULL);
 }
 
-/* The job has ended by then, and a result that differs takes the certificate back. */
+/* The job has ended by then; a different result revokes the certificate. */
 static void a_result_is_compared_after_the_end(void **state)
 {
     (void)state;
@@ -534,15 +532,15 @@ static void a_result_is_compared_after_the_end(void **state)
     assert_int_equal(compare(&d, &r, false), 0);
     r = row(&d);
     assert_int_equal(r.state, DRILL_FAILED);
-    assert_int_equal(r.ended_at.ms, d.l.now.wall.ms); /* newer than whatever passed before */
+    assert_int_equal(r.ended_at.ms, d.l.now.wall.ms); /* newer than any passed drill */
     assert_string_equal(r.text,
         "it resumed, but its result is not that of job 41, which ran undisturbed: exit code 1");
     assert_false(wall_is_set(model_job(d.l.m, lab_submit(&d.l, &twin))->certified_at));
-    assert_int_equal(compare(&d, &r, true), ERR_CONFLICT); /* what failed stays so */
+    assert_int_equal(compare(&d, &r, true), ERR_CONFLICT); /* a failed one stays failed */
     end(&d);
 }
 
-/* ---- pools that ask for one ---- */
+/* ---- pools that require a drill ---- */
 
 static bool is_told(const struct lab *l, int64_t job, const char *code, const char *text)
 {
@@ -622,7 +620,7 @@ static void spot_machines_are_for_the_certified(void **state)
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, twin), spot);
     lab_ended(&l, twin, END_SUCCEEDED, 0);
-    assert_int_equal(lab_plan(&l), 0); /* the stranger is not for it, though it is free */
+    assert_int_equal(lab_plan(&l), 0); /* the foreign node is excluded although it is free */
     ask_for_drills(&l, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, stranger), spot);
@@ -657,7 +655,7 @@ static void a_certificate_gets_too_old(void **state)
     }
 }
 
-/* At every stage belayd may go and come back. */
+/* belayd may restart at every stage. */
 static void a_drill_outlives_a_restart(void **state)
 {
     (void)state;
@@ -706,7 +704,7 @@ static void a_drill_outlives_a_restart(void **state)
     end(&d);
 }
 
-/* ---- programs that begin again, undrilled ---- */
+/* ---- programs that start over, without a drill ---- */
 
 /* The attempt ends, and the next one has a node. */
 static void go_on(struct drilled *d)
@@ -715,7 +713,7 @@ static void go_on(struct drilled *d)
     lab_plan(&d->l);
 }
 
-/* Restored at a step, and at another soon after; it has got to `upto` when it saves. */
+/* Restored at a step, continues at another soon after, and has reached `upto` when it saves. */
 static void attempt(struct drilled *d, int64_t attempt, int64_t saved, int64_t begins, int64_t upto)
 {
     const struct job_row *r = &model_job(d->l.m, d->job)->row;
@@ -748,11 +746,11 @@ static void who_begins_again_and_again_is_told_and_held(void **state)
     attempt(&d, 2, 60, 0, 50);
     assert_int_equal(r->no_progress, 1);
     go_on(&d);
-    /* it went on for once, though not beyond what it had: nothing is known of that */
+    /* it resumed once, but not beyond its maximum: inconclusive */
     attempt(&d, 3, 50, 50, 55);
     assert_int_equal(r->no_progress, 1);
     go_on(&d);
-    attempt(&d, 4, 55, 0, 61); /* it got further than ever, from the beginning */
+    attempt(&d, 4, 55, 0, 61); /* it exceeded all earlier progress from the beginning */
     assert_int_equal(r->no_progress, 0);
     go_on(&d);
     for (int i = 5; i < 5 + LAB_HOLD_IN_VAIN; i++) {

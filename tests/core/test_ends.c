@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What becomes of a job when an attempt ends: every end's retry, how many there are, what is lost
- * by it, and who is told.
+ * What happens to a job when an attempt ends: retries of every end, their number, lost work, and
+ * notifications.
  */
 #include "tests/core/running.h"
 #include "scheduler/core/forecast/explain.h"
@@ -92,7 +92,7 @@ static void what_fails_at_once_is_tried_again_ever_later(void **state)
         lab_plan(&r.l);
         assert_int_equal(row(&r)->state, JOB_RUNNING);
     }
-    /* what the market does says nothing of the job */
+    /* reclaims say nothing about the job */
     assert_int_equal(pause_of(&r, END_RECLAIMED), 0);
     assert_int_equal(pause_of(&r, END_FAILED), 0);
     lab_wait(&r.l, 60000); /* it ran for a while */
@@ -210,7 +210,7 @@ static void who_wants_to_know_is_told_once_it_is_delivered(void **state)
     lab_take(&r.l);
     lab_started(&r.l, r.job);
     lab_take(&r.l);
-    assert_int_equal(r.l.c.n_outbox, 2); /* the URLs hear of the start */
+    assert_int_equal(r.l.c.n_outbox, 2); /* the URLs get the start */
     lab_ended(&r.l, r.job, END_FAILED, 3);
     lab_take(&r.l);
     assert_int_equal(r.l.c.n_outbox, 3); /* in the batch of the end */
@@ -225,7 +225,7 @@ static void who_wants_to_know_is_told_once_it_is_delivered(void **state)
     assert_int_equal(r.l.c.outbox[0].tries, 1);
     assert_int_equal(r.l.c.outbox[0].due_at.ms, r.l.now.wall.ms + 1000);
     lab_apply(&r.l, delivered(&mail, false, false));
-    lab_apply(&r.l, delivered(&mail, false, false)); /* twice is once */
+    lab_apply(&r.l, delivered(&mail, false, false)); /* reported twice: no effect */
     lab_take(&r.l);
     assert_int_equal(r.l.c.n_told, 1);
     assert_null(core_outbox_find(r.l.m, mail.event, "mail"));
@@ -381,7 +381,7 @@ static void lost_work_is_counted_from_the_last_checkpoint(void **state)
 {
     (void)state;
     struct running r;
-    start(&r); /* it runs for 9 s already */
+    start(&r); /* it has run for 9 s */
     lab_apply(&r.l, (struct event){.type = EV_PROGRESS, .progress = {r.job, 1, 90, PROGRESS_NONE}});
     lab_ended(&r.l, r.job, END_NODE_LOST, 0);
     assert_int_equal(row(&r)->lost_ms, 9000);
@@ -411,7 +411,7 @@ static void a_save_covers_what_came_before_it(void **state)
     struct running r;
     start(&r);
     lab_saved(&r.l, r.job, 1, 90);
-    lab_wait(&r.l, 300); /* until it was told */
+    lab_wait(&r.l, 300); /* until it was reported */
     lab_ended(&r.l, r.job, END_RECLAIMED, JOB_EXIT_CHECKPOINTED);
     assert_int_equal(row(&r)->lost_ms, 0);
     lab_plan(&r.l);
@@ -420,13 +420,13 @@ static void a_save_covers_what_came_before_it(void **state)
     lab_wait(&r.l, 4000);
     lab_apply(&r.l,
         (struct event){.type = EV_SAVE_FAILED, .save_failed = {r.job, 2, r.node, "no space"}});
-    lab_ended(&r.l, r.job, END_RECLAIMED, JOB_EXIT_CHECKPOINTED); /* it thought it had saved */
+    lab_ended(&r.l, r.job, END_RECLAIMED, JOB_EXIT_CHECKPOINTED); /* the agent assumed a save */
     assert_int_equal(row(&r)->lost_ms, 4000);
     lab_deinit(&r.l);
 }
 
-/* Another attempt would meet the same store; and a hold for it costs none of the retries, and is no
- * reason to give a job up. */
+/* Another attempt would meet the same store; a hold for it uses no retries, and never fails the
+ * job. */
 static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **state)
 {
     (void)state;
@@ -455,8 +455,8 @@ static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **st
     }
 }
 
-/* Nothing of the job has run, and its node has not gone: it costs none of its retries, however
- * often that is, and is not tried as fast as it is refused. */
+/* The program never ran, and its node is not lost: it uses no retries, however often, and is
+ * retried with a delay. */
 static void a_start_that_its_nodes_disk_refuses_costs_no_retry(void **state)
 {
     (void)state;
@@ -483,8 +483,7 @@ static void a_start_that_its_nodes_disk_refuses_costs_no_retry(void **state)
     lab_deinit(&r.l);
 }
 
-/* The store may be out of reach of one node only. Neither retry is used up, and each time it waits
- * longer. */
+/* The store may be unreachable from one node only. No retry is used, and each delay is longer. */
 static void a_job_whose_nodes_cannot_use_the_store_is_held_after_three(void **state)
 {
     (void)state;
@@ -515,7 +514,7 @@ static void a_job_whose_nodes_cannot_use_the_store_is_held_after_three(void **st
     lab_deinit(&r.l);
 }
 
-/* Ends its attempt, and waits until it is tried again. */
+/* Ends its attempt, and waits for the next try. */
 static void cannot_use_store(struct running *r)
 {
     lab_ended(&r->l, r->job, END_STORE_AWAY, 0);
@@ -539,7 +538,7 @@ static void the_node_that_cannot_use_the_store_is_not_tried_next(void **state)
     lab_deinit(&r.l);
 }
 
-/* A machine is launched for it. If none comes, its node is good enough after ten minutes. */
+/* A machine is launched for it. If none comes, its former node is allowed after ten minutes. */
 static void it_does_not_wait_for_ever_for_another_node(void **state)
 {
     (void)state;
@@ -588,8 +587,8 @@ static void a_job_that_is_cancelled_avoids_no_node_any_more(void **state)
     lab_deinit(&r.l);
 }
 
-/* What an attempt says before it begins is told once for a reason, and is in why and in its row
- * until it begins. */
+/* Reports of an attempt before it begins are in the history once per reason, and in `why` and its
+ * row until it begins. */
 static void an_attempt_that_cannot_use_the_store_says_so(void **state)
 {
     (void)state;
@@ -620,7 +619,7 @@ static void an_attempt_that_cannot_use_the_store_says_so(void **state)
     lab_deinit(&r.l);
 }
 
-/* ---- attempts that belayd cannot give what they need of the store ---- */
+/* ---- withheld attempts ---- */
 
 static void withhold(struct running *r, enum withheld why, const char *text)
 {
@@ -630,7 +629,7 @@ static void withhold(struct running *r, enum withheld why, const char *text)
     lab_apply(&r->l, ev);
 }
 
-/* The attempt is assigned, and its agent is not told of it. */
+/* The attempt is assigned, but withheld from its agent. */
 static void start_withheld(struct running *r, enum withheld why)
 {
     start(r);
@@ -639,7 +638,7 @@ static void start_withheld(struct running *r, enum withheld why)
     withhold(r, why, "nobody gives any; to do: give some");
 }
 
-/* How long it is until its attempt has ended, in seconds, or more than most_s. */
+/* Seconds until its attempt has ended, or more than most_s. */
 static int64_t ends_in_s(struct running *r, int64_t most_s)
 {
     int64_t s = 0;
@@ -687,7 +686,8 @@ static void a_job_is_held_after_three_withheld_attempts(void **state)
     lab_deinit(&r.l);
 }
 
-/* Told once for a cause; why has it, with the time that is left, until it is given after all. */
+/* Once per cause in the history; `why` has it, with the remaining time, until the attempt is
+ * delivered. */
 static void a_withheld_attempt_says_so_until_it_is_given(void **state)
 {
     (void)state;
@@ -708,14 +708,14 @@ static void a_withheld_attempt_says_so_until_it_is_given(void **state)
     withhold(&r, WITHHELD_NO, "");
     core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX);
     assert_string_equal(reasons[0].code, "running");
-    assert_int_equal(ends_in_s(&r, 1000), 1001); /* its agent has its own time now */
+    assert_int_equal(ends_in_s(&r, 1000), 1001); /* the agent's own deadline applies now */
     struct event late = {.type = EV_WITHHELD_DUE,
         .withheld_due = {.job = r.job, .attempt = row(&r)->attempts, .node = r.node}};
     assert_int_equal(lab_try(&r.l, &late, NULL), ERR_CONFLICT);
     lab_deinit(&r.l);
 }
 
-/* As after a restart of belayd: by when it was assigned, but one try alone ends nothing. */
+/* As after a restart of belayd: by the time of assignment, but one failure alone ends nothing. */
 static void what_is_withheld_late_is_tried_for_half_a_minute(void **state)
 {
     (void)state;
@@ -778,7 +778,7 @@ static void who_gives_his_work_up_begins_from_nothing(void **state)
     lab_started(&r.l, r.job);
     lab_saved(&r.l, r.job, 1, 10);
     assert_int_equal(row(&r)->last_good.attempt, 2);
-    /* what runs is not saved first, and what it saves all the same does not count */
+    /* a running attempt is not saved first, and a save during the stop does not count */
     lab_apply(&r.l, (struct event){.type = EV_REQUEUE,
                         .requeue = {.job = r.job, .by = "ann", .from_scratch = true}});
     assert_int_equal(row(&r)->from_attempt, 3);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that have their nodes for themselves: nobody is beside them, and all of a node is what they
- * take, pay for and are counted with. That nobody is beside them is looked at after every event
- * (model_check).
+ * Exclusive jobs: no other job on their nodes, and they use, pay for and are counted with whole
+ * nodes. model_check verifies after every event that they are alone.
  */
 #include "base/str.h"
 #include "tests/core/lab.h"
@@ -94,7 +93,7 @@ static void nobody_is_beside_it_and_it_has_all(void **state)
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, again), large);
     assert_int_equal(held(&l, again)->gpus, 2);
-    /* all of it is what it costs */
+    /* it costs the whole node */
     assert_int_equal(job_attempt(model_job(l.m, again))->uusd_h, 800000);
     lab_deinit(&l);
 }
@@ -129,7 +128,7 @@ static void several_nodes_are_all_its_own(void **state)
     lab_deinit(&l);
 }
 
-/* It is passed only by what has ended when the last that is in its way has. */
+/* Other jobs pass it only if they end before the last job in its way. */
 static void a_node_is_kept_until_it_is_empty(void **state)
 {
     (void)state;
@@ -158,8 +157,7 @@ static void a_node_is_kept_until_it_is_empty(void **state)
     lab_deinit(&l);
 }
 
-/* A limit of what its user may have holds for all of the node, so a node may be too large for
- * it. */
+/* A limit on its user's usage counts the whole node, so a node may be too large. */
 static void limits_count_what_it_holds(void **state)
 {
     (void)state;
@@ -180,7 +178,7 @@ static void limits_count_what_it_holds(void **state)
     assert_true(!runs(&l, alone) && runs(&l, shares));
     int64_t small = join_gpus(&l, "small", 16, 4);
     lab_plan(&l);
-    assert_false(runs(&l, alone)); /* 1 + 4 are too many */
+    assert_false(runs(&l, alone)); /* 1 + 4 exceed the limit */
     lab_ended(&l, shares, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, alone), small);
@@ -202,8 +200,7 @@ static int64_t n_instances(const struct lab *l, const char *type)
     return n;
 }
 
-/* Each gets a machine of its own, the cheapest that has what it asks for; what shares one does not
- * count on theirs. */
+/* Each gets its own machine, the cheapest that fits; shared machines are planned without these. */
 static void machines_are_launched_for_it_alone(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are to have ended by some moment: those that wait end when they could not any more,
- * those that run go on.
+ * Jobs with a deadline: waiting ones end when they could no longer meet it, running ones continue.
  */
 #include "tests/core/lab.h"
 
@@ -19,7 +18,7 @@ static struct job_row job_by(const struct lab *l, int64_t limit_ms, int64_t in_m
     return r;
 }
 
-/* The node lives. */
+/* A heartbeat of the node. */
 static void beat(struct lab *l, int64_t node)
 {
     lab_apply(l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = node});
@@ -57,7 +56,7 @@ static void who_waits_too_long_ends(void **state)
     lab_take(&l);
     assert_int_equal(lab_row(&l, no_limit)->end, END_DEADLINE);
     assert_non_null(job_attempt(model_job(l.m, runs)));
-    /* and when it is to be queued again it ends */
+    /* when it would be requeued, it ends */
     lab_ended(&l, runs, END_NODE_LOST, 0);
     lab_plan(&l);
     lab_take(&l);
@@ -87,7 +86,7 @@ static void of_an_array_only_what_has_not_begun_ends(void **state)
     beat(&l, node);
     assert_int_equal(j->row.state, JOB_UNFOLDED);
     assert_int_equal(j->array->row.n_other, 8);
-    assert_false(model_job(l.m, after)->is_waiting); /* the last task never will begin */
+    assert_false(model_job(l.m, after)->is_waiting); /* the last task will never begin */
     int64_t last = LIST_ENTRY(list_last(&j->array->tasks), struct job_side, in_array)->job->row.id,
             first =
                 LIST_ENTRY(list_first(&j->array->tasks), struct job_side, in_array)->job->row.id;

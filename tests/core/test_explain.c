@@ -205,8 +205,7 @@ static void who_is_ahead_is_told_with_why(void **state)
     lab_deinit(&l);
 }
 
-/* Two nodes of four cpus: one is full until in an hour, the other has half of it left for a
- * while. */
+/* Two nodes of four cpus: one is full for an hour, the other is half used. */
 static void changes_that_work_are_found(void **state)
 {
     (void)state;
@@ -234,7 +233,7 @@ static void changes_that_work_are_found(void **state)
     lab_deinit(&l);
 }
 
-/* What is left of the node is kept for who came first: whoever ends before that may have it. */
+/* The rest of the node is reserved for an earlier job: a job that ends before that may use it. */
 static void a_shorter_time_limit_is_found(void **state)
 {
     (void)state;

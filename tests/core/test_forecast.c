@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When jobs will start: what is foretold, held against what comes about.
+ * Forecasts of starts, compared with the actual starts.
  */
 #include "tests/core/lab.h"
 
@@ -19,14 +19,14 @@
 #define JOBS_MAX 2000
 #define CPUS 8
 
-/* A cluster in virtual time, without the checks of the lab, which look at everything after every
+/* A cluster in virtual time, without the lab's checks, which examine everything after every
  * event. */
 struct town {
     struct model *m;
     struct planner *p;
     struct stamp now;
     struct prng prng;
-    int64_t runs_ms[JOBS_MAX]; /* by the number of a job: how long it will run */
+    int64_t runs_ms[JOBS_MAX]; /* actual run time, by job number */
     int64_t started_ms[JOBS_MAX];
     int64_t n_jobs;
 };
@@ -79,7 +79,7 @@ static void go_to(struct town *t, int64_t at_ms)
     t->now.wall.ms = at_ms;
 }
 
-/* All that ends first. False: nothing runs. */
+/* Ends all jobs with the earliest end. False: none runs. */
 static bool one_end(struct town *t)
 {
     int64_t at;
@@ -130,7 +130,7 @@ static void town_deinit(struct town *t)
     model_destroy(t->m);
 }
 
-/* Each user has habits: what part of their limits their jobs take. One job in ten runs into it. */
+/* Users have typical fractions of their limits. One job in ten reaches its limit. */
 static int64_t submit(struct town *t)
 {
     static const int32_t cpus[] = {1, 1, 2, 4, CPUS};
@@ -159,7 +159,7 @@ static int64_t submit(struct town *t)
 
 struct score {
     int64_t n, in_time, before_median, unknown;
-    double error, wait; /* sums: of the median against what came about; of what came about */
+    double error, wait; /* sums: error of the median; actual wait */
 };
 
 static void one_town(uint64_t seed, const struct order_options *order, struct score *s)
@@ -167,7 +167,7 @@ static void one_town(uint64_t seed, const struct order_options *order, struct sc
     static struct forecast told[JOBS_MAX];
     struct town t;
     town_init(&t, seed, 6, order);
-    for (int k = 0; k < 250; k++) { /* what is learned from */
+    for (int k = 0; k < 250; k++) { /* training */
         submit(&t);
         decide(&t);
         if (k >= 50)
@@ -270,10 +270,10 @@ static void a_machine_to_come_takes_as_long_as_machines_take(void **state)
     struct forecast f = told(&l, job);
     assert_int_equal(f.node, CORE_ID_NONE);
     assert_string_equal(model_offer(l.m, f.offer)->row.type, "m5");
-    assert_int_equal(f.median.ms, l.now.wall.ms + 90000); /* what is believed before one was seen */
+    assert_int_equal(f.median.ms, l.now.wall.ms + 90000); /* the prior */
     assert_int_equal(f.latest.ms, l.now.wall.ms + 180000);
     f = told(&l, second);
-    assert_true(f.median.ms > l.now.wall.ms + 90000); /* when the first has ended */
+    assert_true(f.median.ms > l.now.wall.ms + 90000); /* after the first end */
     assert_false(wall_is_set(f.latest));
     lab_deinit(&l);
 }
@@ -312,7 +312,7 @@ static void a_limit_is_waited_for(void **state)
     int64_t third = lab_submit(&l, &r);
     lab_plan(&l);
     int64_t wait_ms = told(&l, third).latest.ms - l.now.wall.ms;
-    /* kinds round time limits up */
+    /* demand classes round time limits up */
     assert_in_range(wait_ms, 2 * HOUR_MS, 2 * HOUR_MS + HOUR_MS / 8);
     lab_deinit(&l);
 }
@@ -334,13 +334,13 @@ static void what_ran_before_says_how_long_it_takes(void **state)
     lab_join(&l, "n1", 4);
     r.spec.time_limit_ms = 4 * HOUR_MS;
     assert_int_equal(ask(&l, &r, &t), 0);
-    assert_int_equal(t.expected_ms, 2 * HOUR_MS); /* nobody knows */
+    assert_int_equal(t.expected_ms, 2 * HOUR_MS); /* unknown */
     ended = r;
     ended.spec.time_limit_ms = HOUR_MS;
     ended.end = END_SUCCEEDED;
     for (int k = 0; k < 3; k++)
         model_load_runtime(l.m, &ended, HOUR_MS / 4);
-    ended.end = END_NODE_LOST; /* says nothing */
+    ended.end = END_NODE_LOST; /* not representative */
     model_load_runtime(l.m, &ended, 1);
     assert_int_equal(ask(&l, &r, &t), 0);
     assert_int_equal(t.expected_ms, HOUR_MS);
@@ -348,12 +348,11 @@ static void what_ran_before_says_how_long_it_takes(void **state)
     assert_int_equal(t.most_ms, 4 * HOUR_MS);
     STR_COPY(r.spec.name, "other");
     assert_int_equal(ask(&l, &r, &t), 0);
-    assert_int_equal(t.expected_ms, 2 * HOUR_MS); /* three are too few for all others */
+    assert_int_equal(t.expected_ms, 2 * HOUR_MS); /* three are too few for other jobs */
     lab_deinit(&l);
 }
 
-/* In another place than the data the way of these is part of what it would cost, once for each
- * task. */
+/* In another place than its input, the transfer is part of the estimated cost, once per task. */
 static void what_its_input_would_cost_is_told(void **state)
 {
     (void)state;
@@ -377,18 +376,18 @@ static void what_its_input_would_cost_is_told(void **state)
     ev.submit.texts = &none;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     near = t.expected_uusd;
-    /* what reclaims are expected to bring reads it again */
+    /* expected reclaims read it again */
     assert_true(with > near + 140 * 120000);
     ev.submit.texts = &texts;
     ev.submit.tasks = &tasks;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_int_equal(t.input_uusd, 10 * 140 * 120000);
     struct forecast f;
-    int64_t id = lab_submit_asking(&l, &r, texts.constraints); /* nothing is there yet */
+    int64_t id = lab_submit_asking(&l, &r, texts.constraints); /* no capacity yet */
     assert_true(core_forecast(l.m, l.now, id, &f));
     assert_int_equal(f.input_uusd, 140 * 120000);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = id});
-    lab_join(&l, "here", 4); /* it takes nothing for what comes there */
+    lab_join(&l, "here", 4); /* reading is free there */
     ev.submit.tasks = NULL;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_int_equal(t.input_uusd, 0);
@@ -428,7 +427,7 @@ static void a_submit_can_be_asked_about(void **state)
     lab_deinit(&l);
 }
 
-/* As it is for a job that was submitted: with depends_any the first that comes true is enough. */
+/* As for a submitted job: with depends_any the first satisfied dependency suffices. */
 static void what_a_submit_would_wait_for_is_asked_about_too(void **state)
 {
     (void)state;

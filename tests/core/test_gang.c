@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs of several nodes: all of them start or none, they save and stop together, and they are one
- * attempt.
+ * Multi-node jobs: all ranks start or none, they save and stop together, and form one attempt.
  */
 #include "base/str.h"
 #include "tests/core/shelf.h"
@@ -65,7 +64,7 @@ static void rank_saved(struct lab *l, int64_t job, int32_t n, int64_t sequence, 
                          .cause = "periodic"}});
 }
 
-/* Three nodes of four cpus, and a gang of three that has started on them. */
+/* Three nodes of four cpus, and a gang of three running on them. */
 struct trio {
     struct lab l;
     int64_t job;
@@ -96,7 +95,7 @@ static void all_start_or_none(void **state)
     int64_t a = lab_join(&l, "a", 8);
     int64_t job = submit_gang(&l, 3, 2), small = lab_submit_cpus(&l, 2);
     lab_plan(&l);
-    assert_null(job_attempt(model_job(l.m, job))); /* though node a has room for all of it */
+    assert_null(job_attempt(model_job(l.m, job))); /* although node a has room for all of it */
     assert_int_equal(lab_node_of(&l, small), a);
     int64_t b = lab_join(&l, "b", 2);
     lab_plan(&l);
@@ -131,8 +130,8 @@ static void a_place_must_be_for_all_ranks_on_different_nodes(void **state)
     lab_deinit(&l);
 }
 
-/* The premium for company keeps jobs of one node apart, not the nodes of one job. What its zone has
- * no more of comes from another, unless it names one. */
+/* The premium for sharing an offer separates single-node jobs, not the nodes of one job. If its
+ * zone is exhausted, others are used, unless the job names one. */
 static void a_gang_is_launched_in_one_zone_while_that_has_machines(void **state)
 {
     (void)state;
@@ -222,10 +221,10 @@ static void one_that_fails_stops_the_others_and_decides(void **state)
         assert_int_equal(rank(&t.l, t.job, n)->row.stop_reason, END_GANG);
         assert_false(rank(&t.l, t.job, n)->row.save_first);
     }
-    rank_ended(&t.l, t.job, 0, END_FAILED, 143); /* of the stop */
+    rank_ended(&t.l, t.job, 0, END_FAILED, 143); /* by the stop */
     assert_int_equal(row(&t)->used[RETRY_FAILED], 0);
     rank_ended(&t.l, t.job, 2, END_FAILED, 143);
-    assert_int_equal(row(&t)->state, JOB_PENDING); /* it may be tried again once */
+    assert_int_equal(row(&t)->state, JOB_PENDING); /* it has one retry */
     assert_int_equal(row(&t)->end, END_FAILED);
     assert_int_equal(row(&t)->exit_code, 7);
     assert_int_equal(row(&t)->used[RETRY_FAILED], 1);
@@ -233,7 +232,7 @@ static void one_that_fails_stops_the_others_and_decides(void **state)
     lab_plan(&t.l);
     assert_int_equal(row(&t)->attempts, 2);
     rank_ended(&t.l, t.job, 2, END_FAILED, 8);
-    rank_ended(&t.l, t.job, 1, END_FAILED, 9); /* what came first decides */
+    rank_ended(&t.l, t.job, 1, END_FAILED, 9); /* the first end decides */
     rank_ended(&t.l, t.job, 0, END_FAILED, 143);
     lab_take(&t.l);
     assert_int_equal(lab_row(&t.l, t.job)->state, JOB_ENDED);
@@ -249,7 +248,7 @@ static void a_notice_makes_all_ranks_save_and_stop(void **state)
     start(&t);
     int64_t doomed = node_of(&t.l, t.job, 2);
     lab_notice(&t.l, doomed, NOTICE_TYPE_RECLAIM, 30000);
-    /* its agent knows what to do */
+    /* its agent stops it by itself */
     assert_int_equal(rank(&t.l, t.job, 2)->row.state, ATTEMPT_RUNNING);
     for (int32_t n = 0; n < 2; n++) {
         assert_int_equal(rank(&t.l, t.job, n)->row.stop_reason, END_GANG);
@@ -270,7 +269,7 @@ static void a_notice_makes_all_ranks_save_and_stop(void **state)
     lab_deinit(&t.l);
 }
 
-/* The last to end is the one that all the others stopped for. */
+/* The last rank to end is the cause of the others' stop. */
 static void a_reclaim_is_why_all_stopped_whoever_ends_first(void **state)
 {
     (void)state;
@@ -282,7 +281,7 @@ static void a_reclaim_is_why_all_stopped_whoever_ends_first(void **state)
     rank_ended(&t.l, t.job, 0, END_GANG, 85);
     assert_int_equal(rank(&t.l, t.job, 1)->row.stop_reason, END_GANG);
     rank_ended(&t.l, t.job, 2, END_GANG, 85);
-    rank_ended(&t.l, t.job, 1, END_GANG, 143); /* it was told to stop as they were */
+    rank_ended(&t.l, t.job, 1, END_GANG, 143); /* it was stopped like them */
     assert_int_equal(row(&t)->state, JOB_PENDING);
     assert_int_equal(row(&t)->end, END_RECLAIMED);
     assert_int_equal(row(&t)->reclaims, 1);
@@ -308,8 +307,8 @@ static void a_lost_node_stops_the_others_at_once(void **state)
     lab_deinit(&t.l);
 }
 
-/* The others' programs fail as soon as the connection breaks; that the node is lost is known when
- * its lease is over. */
+/* The other programs fail as soon as the connection breaks; the loss of the node is known only when
+ * its lease expires. */
 static void a_loss_is_why_the_others_failed(void **state)
 {
     (void)state;
@@ -364,12 +363,12 @@ static void machines_are_launched_for_all_ranks_or_none(void **state)
     lab_elastic(&l, "burst", 3, "m5", 8);
     int64_t job = submit_gang(&l, 4, 2);
     lab_plan(&l);
-    assert_int_equal(lab_launches(&l, 1), 0); /* three of four are of no use */
+    assert_int_equal(lab_launches(&l, 1), 0); /* three of four are useless */
     struct pool_row p = lab_pool(&l, "burst");
     p.max_nodes = 4;
     lab_set_pool(&l, p);
     lab_plan(&l);
-    assert_int_equal(lab_launches(&l, 1), 4); /* one rank a machine, however large */
+    assert_int_equal(lab_launches(&l, 1), 4); /* one rank per machine, of any size */
     for (int64_t i = 1; i <= 4; i++) {
         assert_null(job_attempt(model_job(l.m, job)));
         lab_bring_up(&l, i, 8);
@@ -380,7 +379,7 @@ static void machines_are_launched_for_all_ranks_or_none(void **state)
     lab_deinit(&l);
 }
 
-/* The first to join are idle for longer than an idle node may be before the last does. */
+/* The first to join are idle for longer than the idle timeout before the last joins. */
 static void nodes_that_wait_for_the_rest_are_not_idle(void **state)
 {
     (void)state;
@@ -410,7 +409,7 @@ static void nodes_that_wait_for_the_rest_are_not_idle(void **state)
     lab_wait(&l, LAB_IDLE_MS + LAB_COOLDOWN_MS);
     lab_heartbeats(&l);
     lab_plan(&l);
-    assert_null(model_node(l.m, first)); /* nobody waits for it any more */
+    assert_null(model_node(l.m, first)); /* no job waits for it any more */
     lab_deinit(&l);
 }
 
@@ -450,7 +449,7 @@ static void a_gang_that_loses_a_node_gets_one_ahead_of_time(void **state)
     lab_deinit(&l);
 }
 
-/* One checkpoint for all of it, told by one rank, and one verdict. */
+/* One checkpoint for all of it, reported by one rank, and one verdict. */
 static void a_gang_is_drilled_as_a_whole(void **state)
 {
     (void)state;
@@ -478,7 +477,7 @@ static void a_gang_is_drilled_as_a_whole(void **state)
     lab_deinit(&t.l);
 }
 
-/* ---- the script on the first of them ---- */
+/* ---- script on the first node only ---- */
 
 static void start_first(struct trio *t)
 {
@@ -518,7 +517,7 @@ static void ranks_that_hold_end_with_the_first_and_as_it(void **state)
     int64_t useful = 0;
     for (size_t k = 0; k < t.l.c.n_ledger; k++)
         useful += t.l.c.ledger[k].kind == LEDGER_USEFUL ? t.l.c.ledger[k].ms : 0;
-    assert_int_equal(useful, 2000); /* of the first, and of the one that was not lost */
+    assert_int_equal(useful, 2000); /* of the first rank, and of the one that was not lost */
     lab_deinit(&t.l);
 }
 
@@ -531,7 +530,7 @@ static void what_the_first_ends_as_is_what_counts(void **state)
     rank_ended(&t.l, t.job, 0, END_FAILED, 9);
     rank_ended(&t.l, t.job, 2, END_GANG, 143);
     assert_int_equal(row(&t)->gang_end, END_FAILED);
-    /* which is why its srun failed */
+    /* this is why its srun failed */
     lab_apply(&t.l, (struct event){.type = EV_NODE_LOST, .lost.node = lost});
     assert_int_equal(row(&t)->end, END_NODE_LOST);
     assert_int_equal(row(&t)->state, JOB_PENDING);
@@ -546,7 +545,7 @@ static void one_that_holds_and_ends_by_itself_has_failed(void **state)
     rank_ended(&t.l, t.job, 1, END_SUCCEEDED, 0);
     assert_int_equal(row(&t)->gang_end, END_FAILED);
     assert_int_equal(rank(&t.l, t.job, 0)->row.stop_reason, END_GANG);
-    rank_ended(&t.l, t.job, 0, END_SUCCEEDED, 0); /* but the script had just done its work */
+    rank_ended(&t.l, t.job, 0, END_SUCCEEDED, 0); /* but the script had just completed */
     rank_ended(&t.l, t.job, 2, END_GANG, 143);
     lab_take(&t.l);
     assert_int_equal(lab_row(&t.l, t.job)->end, END_SUCCEEDED);
@@ -563,8 +562,8 @@ static void its_checkpoint_is_that_of_all(void **state)
     lab_notice(&t.l, node_of(&t.l, t.job, 2), NOTICE_TYPE_RECLAIM, 30000);
     assert_true(rank(&t.l, t.job, 0)->row.save_first);
     rank_ended(&t.l, t.job, 0, END_GANG, 85);
-    assert_false(rank(&t.l, t.job, 1)->row.save_first); /* from now on it need not stay */
-    /* it was told to stop; but for the notice it would not have been */
+    assert_false(rank(&t.l, t.job, 1)->row.save_first); /* it may stop at any time now */
+    /* it was stopped; without the notice it would not have been */
     rank_ended(&t.l, t.job, 2, END_GANG, 143);
     rank_ended(&t.l, t.job, 1, END_GANG, 143);
     assert_int_equal(row(&t)->end, END_RECLAIMED);
@@ -586,7 +585,7 @@ static void of_one_node_there_is_no_first(void **state)
     lab_deinit(&l);
 }
 
-/* ---- as many as there are ---- */
+/* ---- elastic sizes ---- */
 
 static int64_t submit_elastic(struct lab *l, int32_t least, int32_t most, enum gang_loss on_loss)
 {
@@ -613,7 +612,7 @@ static void start_ranks(struct lab *l, int64_t job)
         rank_started(l, job, n);
 }
 
-/* All ranks but the one on that node, which is lost. */
+/* Loses that node; ends the other ranks. */
 static void lose(struct lab *l, int64_t job, int64_t node)
 {
     int64_t attempt = model_job(l->m, job)->row.attempts;
@@ -623,7 +622,7 @@ static void lose(struct lab *l, int64_t job, int64_t node)
             rank_ended(l, job, n, END_GANG, 143);
 }
 
-/* Of belayd. s has all that was stored. */
+/* Restarts belayd. s has all stored rows. */
 static void restart(struct lab *l, struct shelf *s)
 {
     lab_take(l);
@@ -673,7 +672,7 @@ static void it_has_what_its_pool_may_have_launched_and_waits_for_it(void **state
     lab_plan(&l);
     lab_bring_up(&l, 2, 4);
     lab_plan(&l);
-    assert_int_equal(ranks_of(&l, job), 0); /* the third is on its way */
+    assert_int_equal(ranks_of(&l, job), 0); /* the third is coming */
     lab_bring_up(&l, 3, 4);
     lab_plan(&l);
     assert_int_equal(ranks_of(&l, job), 3);
@@ -713,7 +712,7 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     assert_int_equal(ranks_of(&l, job), 4);
     int64_t lost = node_of(&l, job, 1), first = node_of(&l, job, 0),
             attempt = model_job(l.m, job)->row.attempts;
-    int64_t small = lab_submit_cpus(&l, 4); /* would go to the first node that is left */
+    int64_t small = lab_submit_cpus(&l, 4); /* would go to the first remaining node */
     lab_apply(&l, (struct event){.type = EV_NODE_LOST, .lost.node = lost});
     rank_ended(&l, job, 0, END_GANG, 143);
     lab_plan(&l);
@@ -737,7 +736,7 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     lab_plan(&l);
     start_ranks(&l, job);
     assert_int_equal(ranks_of(&l, job), 2);
-    /* one is too few: it is kept for a while, and then it is not */
+    /* one is too few: it is kept for a while, then released */
     lose(&l, job, node_of(&l, job, 0));
     lab_plan(&l);
     assert_int_equal(ranks_of(&l, job), 0);
@@ -746,7 +745,7 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     assert_string_equal(why[0].text, "1 node that it ran on is kept for it, for at most 10m00s");
     lab_wait(&l, 30000);
     lab_heartbeats(&l);
-    restart(&l, &s); /* of belayd: for what is left of that */
+    restart(&l, &s); /* kept for the rest of the time after a restart */
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE);
     core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
@@ -821,7 +820,7 @@ static void it_grows_again_when_it_is_queued_again(void **state)
     lab_deinit(&l);
 }
 
-/* A machine is launched for one that waits, not for one that goes on without. */
+/* A machine is launched for a gang that waits, not for one that continues with fewer nodes. */
 static void what_is_launched_ahead_follows_from_what_it_does(void **state)
 {
     (void)state;

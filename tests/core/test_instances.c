@@ -87,9 +87,9 @@ static void the_answer_names_the_machine(void **state)
     assert_null(model_instance_by_provider_id(l.m, "r2", "i-1"));
     lab_take(&l);
     assert_int_equal(lab_history(&l, "launched")->a, 800);
-    lab_launched(&l, 1);                      /* again: nothing */
-    lab_launched(&l, 9);                      /* of none: nothing */
-    assert_int_equal(refuse(&l, 1, true), 0); /* too late: it is there */
+    lab_launched(&l, 1);                      /* repeated: ignored */
+    lab_launched(&l, 9);                      /* unknown: ignored */
+    assert_int_equal(refuse(&l, 1, true), 0); /* too late: it exists */
     lab_take(&l);
     assert_true(changes_is_empty(&l.c));
     lab_deinit(&l);
@@ -103,7 +103,7 @@ static void an_agent_may_join_before_the_answer(void **state)
     int64_t node = lab_join_instance(&l, 1, 4);
     assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_RUNNING);
     assert_int_equal(model_instance(l.m, 1)->row.launched_at.ms, l.now.wall.ms);
-    assert_int_equal(refuse(&l, 1, true), 0); /* cannot be true */
+    assert_int_equal(refuse(&l, 1, true), 0); /* impossible */
     assert_non_null(model_node(l.m, node));
     lab_wait(&l, 100);
     lab_launched(&l, 1);
@@ -123,7 +123,7 @@ static void a_joined_machine_takes_its_price_and_market(void **state)
     assert_int_equal(n->row.market, MARKET_SPOT);
     assert_int_equal(n->row.price_uusd_h, LAB_SPOT_UUSD_H);
     assert_int_equal(n->row.on_demand_uusd_h, LAB_ON_DEMAND_UUSD_H);
-    assert_string_equal(n->row.pool, "burst"); /* whatever the agent said */
+    assert_string_equal(n->row.pool, "burst"); /* regardless of the agent's report */
     assert_int_equal(n->row.instance, 1);
     assert_int_equal(model_instance(l.m, 1)->row.node, n->row.id);
     lab_deinit(&l);
@@ -182,8 +182,8 @@ static void refusals_of_one_moment_count_once(void **state)
     lab_deinit(&l);
 }
 
-/* One machine that joins after boot_ms, is reclaimed after life_ms more, and ends. Returns for how
- * long its offer is avoided then. */
+/* One machine that joins after boot_ms and is reclaimed life_ms later. Returns how long its offer
+ * is avoided then. */
 static int64_t live_and_be_reclaimed(
     struct lab *l, int64_t instance, int64_t boot_ms, int64_t life_ms)
 {
@@ -299,7 +299,7 @@ static void an_ending_instance_only_learns_its_name(void **state)
     assert_int_equal(model_pool(l.m, "burst")->n_nodes, 0);
     assert_null(model_instance_by_token(l.m, "belay-0123456789abcdef-1"));
     assert_null(model_instance_by_provider_id(l.m, "r1", "i-1"));
-    /* nothing left */
+    /* no effect */
     lab_apply(&l, (struct event){.type = EV_END_INSTANCE, .end_instance = {1, "late"}});
     lab_deinit(&l);
 }
@@ -327,7 +327,7 @@ static void an_instance_with_jobs_is_not_ended(void **state)
     lab_deinit(&l);
 }
 
-/* How a job's attempt counts when its machine is gone. */
+/* End of a job's attempt after the loss of its machine. */
 static enum end_kind end_when_gone(bool noticed, bool reclaimed)
 {
     struct lab l;
@@ -343,7 +343,7 @@ static enum end_kind end_when_gone(bool noticed, bool reclaimed)
     enum end_kind end = model_job(l.m, 1)->row.end;
     assert_int_equal(model_job(l.m, 1)->row.state, JOB_PENDING);
     assert_int_equal(model_job(l.m, 1)->row.reclaims, 1);
-    assert_int_equal(spot(&l)->row.reclaims, 1); /* a spot machine does not vanish by itself */
+    assert_int_equal(spot(&l)->row.reclaims, 1); /* spot machines do not vanish by themselves */
     assert_int_equal(spot(&l)->row.up_ms, 3600000);
     lab_take(&l);
     assert_true(lab_instance_row(&l, 1)->reclaimed);
@@ -389,7 +389,7 @@ static void a_machine_smaller_than_promised_is_remembered(void **state)
     assert_int_equal(model_instance(l.m, 2)->row.market, MARKET_ON_DEMAND);
     lab_launched(&l, 2);
     lab_join_instance(&l, 2, 2);
-    assert_int_equal(lab_plan(&l), 0); /* and then it waits, instead of buying machines for ever */
+    assert_int_equal(lab_plan(&l), 0); /* then it waits, instead of launching machines forever */
     struct reason r[EXPLAIN_REASONS_MAX];
     assert_int_equal(core_explain(l.m, l.now, 1, r, EXPLAIN_REASONS_MAX), 1);
     assert_string_equal(r[0].code, "too-large");
@@ -409,9 +409,9 @@ static void prices_move_offers_and_what_runs(void **state)
     lab_take(&l);
     assert_int_equal(l.c.n_offers, 1);
     assert_int_equal(l.c.n_instances, 1);
-    lab_apply(&l, ev); /* the same: nothing */
+    lab_apply(&l, ev); /* unchanged: no effect */
     ev.price.uusd_h = 5;
-    STR_COPY(ev.price.zone, "z9"); /* elsewhere: nothing */
+    STR_COPY(ev.price.zone, "z9"); /* elsewhere: no effect */
     lab_apply(&l, ev);
     lab_take(&l);
     assert_true(changes_is_empty(&l.c));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs and attempts: what users ask for, what agents tell, and what is stale. Ends are in
- * test_ends.c.
+ * Jobs and attempts: users' requests, agents' reports, and stale ones. Ends are in test_ends.c.
  */
 #include "tests/core/running.h"
 #include "tests/core/shelf.h"
@@ -93,7 +92,7 @@ static void a_running_job_is_cancelled_when_its_attempt_has_ended(void **state)
     assert_int_equal(a->state, ATTEMPT_STOPPING);
     assert_int_equal(a->stop_reason, END_USER);
     assert_false(a->save_first);
-    /* twice is once */
+    /* repeated: no effect */
     lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
     struct event requeue = {.type = EV_REQUEUE, .requeue = {r.job, "ann"}};
     assert_int_equal(lab_try(&r.l, &requeue, NULL), ERR_CONFLICT);
@@ -101,7 +100,7 @@ static void a_running_job_is_cancelled_when_its_attempt_has_ended(void **state)
     lab_take(&r.l);
     assert_int_equal(lab_row(&r.l, r.job)->state, JOB_ENDED);
     assert_int_equal(lab_row(&r.l, r.job)->end, END_USER);
-    assert_int_equal(lab_row(&r.l, r.job)->lost_ms, 0); /* nothing is computed again */
+    assert_int_equal(lab_row(&r.l, r.job)->lost_ms, 0); /* no work is repeated */
     lab_deinit(&r.l);
 }
 
@@ -151,7 +150,7 @@ static void a_save_is_asked_for_while_there_is_something_to_save(void **state)
     assert_string_equal(lab_history(&r.l, "save")->text, "ann asked for a save");
     assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.state, ATTEMPT_RUNNING);
     lab_apply(&r.l, (struct event){.type = EV_DRAIN, .drain.node = r.node});
-    assert_int_equal(ask_to_save(&r), 0); /* it is being saved */
+    assert_int_equal(ask_to_save(&r), 0); /* a save is in progress */
     assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.saves_asked, 2);
     lab_ended(&r.l, r.job, END_DRAINED, 0);
     assert_int_equal(ask_to_save(&r), ERR_CONFLICT); /* pending */
@@ -160,7 +159,7 @@ static void a_save_is_asked_for_while_there_is_something_to_save(void **state)
     /* another attempt */
     assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.saves_asked, 0);
     lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
-    assert_int_equal(ask_to_save(&r), ERR_CONFLICT); /* nobody wants it any more */
+    assert_int_equal(ask_to_save(&r), ERR_CONFLICT); /* the request was dropped */
     model_job(r.l.m, r.job)->row.spec.method = CKPT_NONE;
     assert_int_equal(ask_to_save(&r), ERR_CONFLICT);
     lab_deinit(&r.l);
@@ -198,7 +197,7 @@ static void a_requeue_whose_save_fails_leaves_the_job_running(void **state)
     lab_take(&r.l);
     assert_non_null(
         strstr(lab_history(&r.l, "requeue-dropped")->text, "its save failed: the store is full"));
-    lab_saved(&r.l, r.job, 1, 40); /* it is over */
+    lab_saved(&r.l, r.job, 1, 40); /* it has ended */
     assert_int_equal(attempt_of(&r)->state, ATTEMPT_RUNNING);
     ask_requeue(&r, true);
     assert_int_equal(attempt_of(&r)->state, ATTEMPT_STOPPING);
@@ -226,7 +225,7 @@ static void a_requeue_without_a_checkpoint_in_time_leaves_the_job_running(void *
     lab_deinit(&r.l);
 }
 
-/* 600 s, and four times what its last save took. */
+/* The timeout is 600 s plus four times the duration of the last save. */
 static void of_two_requeues_the_one_that_saves_faster_is_given_up_first(void **state)
 {
     (void)state;
@@ -327,7 +326,7 @@ static void a_requeue_saves_stops_and_queues_again(void **state)
     assert_int_equal(a->state, ATTEMPT_RUNNING); /* until it is saved */
     assert_int_equal(a->saves_asked, 1);
     assert_true(wall_is_set(a->requeue_asked_at));
-    /* twice is once */
+    /* repeated: no effect */
     lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
     assert_int_equal(a->saves_asked, 1);
     lab_saved(&r.l, r.job, 1, 40);
@@ -335,13 +334,13 @@ static void a_requeue_saves_stops_and_queues_again(void **state)
     assert_int_equal(a->stop_reason, END_USER);
     assert_true(a->save_first);
     assert_false(wall_is_set(a->requeue_asked_at));
-    /* it is on its way */
+    /* already in progress */
     lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
-    lab_ended(&r.l, r.job, END_FAILED, 143); /* it died of the stop */
+    lab_ended(&r.l, r.job, END_FAILED, 143); /* killed by the stop */
     assert_int_equal(row(&r)->state, JOB_PENDING);
     assert_int_equal(row(&r)->end, END_USER);
     assert_int_equal(row(&r)->used[RETRY_FAILED], 0);
-    /* pending: nothing to do */
+    /* pending: no effect */
     lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
     lab_take(&r.l);
     assert_string_equal(lab_history(&r.l, "requeued")->text,
@@ -438,7 +437,7 @@ static void a_resume_from_the_future_is_refused(void **state)
     lab_deinit(&r.l);
 }
 
-/* The manifest was committed, but its node went before it could tell. */
+/* The manifest was committed, but its node was lost before the report. */
 static void a_newer_checkpoint_found_in_the_store_counts(void **state)
 {
     (void)state;
@@ -478,7 +477,7 @@ static void a_damaged_checkpoint_costs_its_steps_and_is_told(void **state)
                             .nearby_bytes = 3 << 20,
                             .damaged = 1}});
     assert_int_equal(row(&r)->lost_steps, 50);
-    assert_int_equal(row(&r)->last_good.sequence, 2); /* it never goes back; the next save is 2.1 */
+    assert_int_equal(row(&r)->last_good.sequence, 2); /* never decreases; the next save is 2.1 */
     lab_take(&r.l);
     assert_string_equal(
         lab_history(&r.l, "damaged")->text, "1 newer checkpoint did not verify and was set aside");
@@ -546,8 +545,8 @@ static void checkpoints_only_go_forward(void **state)
     struct running r;
     start(&r);
     lab_saved(&r.l, r.job, 2, 100);
-    lab_saved(&r.l, r.job, 1, 50);  /* late */
-    lab_saved(&r.l, r.job, 2, 999); /* again */
+    lab_saved(&r.l, r.job, 1, 50);  /* stale */
+    lab_saved(&r.l, r.job, 2, 999); /* repeated */
     assert_int_equal(row(&r)->last_good.sequence, 2);
     assert_int_equal(row(&r)->last_good_progress, 100);
     assert_int_equal(row(&r)->save_ms, 100);
@@ -581,7 +580,7 @@ static void what_the_program_waited_for_is_lost_to_saves_and_sets_the_interval(v
     assert_int_equal(row(&r)->pause_ms, 20);
     assert_int_equal(a->row.save_ms, 20);
     assert_int_equal(
-        core_interval_ms(a), 240000); /* Young's is less than a minute, but it takes one to store */
+        core_interval_ms(a), 240000); /* Young's interval is below a minute, but a save takes one */
     lab_take(&r.l);
     assert_string_equal(lab_history(&r.l, "saved")->text,
         "saved 1000 B in 1m00s at step 5 (periodic); the program waited for 20ms of it");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels: a pool that asks for some takes only jobs that have them. Who can run elsewhere does; who
- * cannot is refused, with what to add.
+ * Labels: a pool with required labels accepts only jobs that have them. Jobs that fit elsewhere run
+ * there; others are refused, with the labels to add.
  */
 #include "base/str.h"
 #include "tests/core/lab.h"
@@ -63,7 +63,7 @@ static void who_has_the_labels_runs_there_and_who_lacks_them_elsewhere(void **st
     lab_plan(&l);
     assert_int_not_equal(lab_node_of(&l, first), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
-    assert_null(list_first(model_instances(l.m))); /* nothing is launched for it */
+    assert_null(list_first(model_instances(l.m))); /* no launch for it */
     assert_true(says(&l, second, "required-labels",
         "pool burst takes only jobs that say these labels as well: project; it runs elsewhere"));
     int64_t third = submit(&l, &r, "{\"project\":\"x\",\"team\":\"nlp\"}");
@@ -101,7 +101,7 @@ static void who_could_run_nowhere_else_is_refused_with_what_to_add(void **state)
     lab_deinit(&l);
 }
 
-/* A pool that begins to ask: what runs there goes on, what waits does not come. */
+/* A pool gets required labels: running jobs continue, pending ones do not start there. */
 static void a_pool_may_begin_to_ask(void **state)
 {
     (void)state;
@@ -123,8 +123,7 @@ static void a_pool_may_begin_to_ask(void **state)
     lab_deinit(&l);
 }
 
-/* Names alone tell jobs apart: values make no more kinds of demand. Tasks of an array have its
- * labels. */
+/* Only names distinguish jobs: values add no demand classes. Tasks of an array have its labels. */
 static void labels_are_shared_and_those_of_arrays_are_their_tasks(void **state)
 {
     (void)state;
@@ -144,7 +143,7 @@ static void labels_are_shared_and_those_of_arrays_are_their_tasks(void **state)
     assert_null(model_job(l.m, none)->labels);
     assert_string_equal(model_job(l.m, one)->labels->names, ",a,b,");
     lab_join(&l, "n1", 8);
-    lab_plan(&l); /* the tasks begin; model_check counts who holds what */
+    lab_plan(&l); /* the tasks begin; model_check verifies the references */
     assert_int_equal(model_job(l.m, one)->labels->n_jobs, 7);
     lab_deinit(&l);
 }

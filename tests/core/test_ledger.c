@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ledger: what every second was, and that it adds up.
+ * The ledger: use of every second, and exact sums.
  */
 #include "tests/core/lab.h"
 
@@ -30,8 +30,7 @@ static int64_t all_uusd(const struct lab *l)
 }
 
 /* A spot machine ($1/h, $3/h on-demand) of 4 cpus that boots for a minute, with the given jobs
- * placed on it.
- */
+ * placed on it. */
 static void start(struct lab *l, int n_jobs, int32_t cpus)
 {
     lab_init(l);
@@ -71,9 +70,9 @@ static void a_success_is_useful_but_for_its_start_and_saves(void **state)
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_START).ms, 36000);
     assert_int_equal(sum(&l, LEDGER_START).uusd, 10000);
-    /* who begins has to begin, on-demand, too */
+    /* a first start is needed on-demand too */
     assert_int_equal(sum(&l, LEDGER_START).on_demand_uusd, 30000);
-    assert_int_equal(sum(&l, LEDGER_RESTORE).ms, 0); /* there was nothing to restore */
+    assert_int_equal(sum(&l, LEDGER_RESTORE).ms, 0); /* nothing was restored */
     assert_int_equal(sum(&l, LEDGER_SAVE).ms, 100);
     assert_int_equal(sum(&l, LEDGER_LOST).ms, 0);
     assert_int_equal(sum(&l, LEDGER_USEFUL).ms, HOUR - 36100);
@@ -162,7 +161,7 @@ static void an_attempt_that_never_started_is_all_lost(void **state)
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_LOST).ms, 20000);
     assert_int_equal(sum(&l, LEDGER_USEFUL).ms, 0);
-    assert_int_equal(model_job(l.m, 1)->row.lost_ms, 0); /* but no work is computed again */
+    assert_int_equal(model_job(l.m, 1)->row.lost_ms, 0); /* but no work is repeated */
     lab_deinit(&l);
 }
 
@@ -187,8 +186,8 @@ static void boot_and_idle_are_what_attempts_leave(void **state)
     lab_deinit(&l);
 }
 
-/* An hour that a job paid for, then a quarter of an hour until it is seen to be gone. What it is
- * paid for beyond the job. */
+/* A job paid for an hour, then it takes 15 minutes until the end is noticed. Returns the idle
+ * time. */
 static int64_t idle_ms_when_gone_at(int64_t after_job_ms)
 {
     struct lab l;
@@ -217,16 +216,17 @@ static void a_machine_is_paid_until_it_ended_not_until_that_was_seen(void **stat
 static void the_provider_is_believed_as_far_as_it_can_be_true(void **state)
 {
     (void)state;
-    /* a job ended later: what it was charged is taken back */
+    /* a job ended later: its charge is corrected */
     assert_int_equal(idle_ms_when_gone_at(-60000), -60000);
     assert_int_equal(
-        idle_ms_when_gone_at(-100 * (int64_t)HOUR), HOUR / 4); /* before it was wanted: nonsense */
-    assert_int_equal(idle_ms_when_gone_at(HOUR), HOUR / 4);    /* in the future */
+        /* before the launch was decided: implausible */
+        idle_ms_when_gone_at(-100 * (int64_t)HOUR), HOUR / 4);
+    assert_int_equal(idle_ms_when_gone_at(HOUR), HOUR / 4); /* in the future */
     struct lab l;
     start(&l, 1, 4);
     lab_started(&l, 1);
     lab_wait(&l, HOUR);
-    /* a job was running here until now, for all we knew */
+    /* as far as known, a job was running until now */
     gone_at(&l, (struct wall){l.now.wall.ms - HOUR / 2});
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_LOST).ms, HOUR); /* of its time */
@@ -241,15 +241,15 @@ static void the_provider_is_believed_as_far_as_it_can_be_true(void **state)
     lab_wait(&l, 5000);
     lab_launched(&l, 1);
     lab_wait(&l, 90000);
-    /* it never joined, and ended as soon as it was launched */
+    /* it never joined, and ended at once after its launch */
     gone_at(&l, (struct wall){l.now.wall.ms - 92000});
     lab_take(&l);
     assert_int_equal(all_uusd(&l), 0);
     lab_deinit(&l);
 }
 
-/* $1/h for half an hour of it, then $4/h: an attempt that sees both pays for both, boot and idle at
- * their own. */
+/* $1/h for half an hour, then $4/h: an attempt that spans both pays both, boot and idle at
+ * theirs. */
 static void every_stretch_costs_what_was_in_force(void **state)
 {
     (void)state;
@@ -271,14 +271,14 @@ static void every_stretch_costs_what_was_in_force(void **state)
     lab_deinit(&l);
 }
 
-/* What an attempt saved before the price rose was useful at the low price; what it lost afterwards
- * costs the high one. */
+/* Work saved before the price rose is useful at the low price; work lost afterwards costs the high
+ * one. */
 static void each_part_of_an_attempt_costs_what_was_in_force_in_it(void **state)
 {
     (void)state;
     struct lab l;
     start(&l, 1, 4);
-    lab_wait(&l, 36000); /* fetching, until it starts */
+    lab_wait(&l, 36000); /* restoring, until it starts */
     lab_started(&l, 1);
     lab_wait(&l, HOUR - 36000);
     lab_saved(&l, 1, 1, 5);
@@ -294,8 +294,7 @@ static void each_part_of_an_attempt_costs_what_was_in_force_in_it(void **state)
     lab_deinit(&l);
 }
 
-/* It was launched a while before we heard, and a price that is told now has been in force for a
- * quarter of an hour. */
+/* It was launched before the report, and a price reported now has been in force for 15 minutes. */
 static void what_is_told_late_counts_from_when_it_was_true(void **state)
 {
     (void)state;
@@ -321,8 +320,8 @@ static void what_is_told_late_counts_from_when_it_was_true(void **state)
     lab_deinit(&l);
 }
 
-/* Its agent was heard of first, and its price had changed by the time that the provider said since
- * when there is a machine. */
+/* Its agent was seen first, and its price had changed before the provider reported its launch
+ * time. */
 static void a_launch_that_is_told_after_a_price_counts_at_the_price_before(void **state)
 {
     (void)state;
@@ -349,8 +348,8 @@ static void a_launch_that_is_told_after_a_price_counts_at_the_price_before(void 
     lab_deinit(&l);
 }
 
-/* It was launched with alternatives, and is of another type than was thought when its agent came:
- * what that one cost by then is not its. */
+/* It was launched with alternatives, and is of another type than assumed when its agent joined: the
+ * former type's cost does not apply. */
 static void a_machine_that_is_another_never_had_the_prices_of_the_first(void **state)
 {
     (void)state;
@@ -381,8 +380,8 @@ static void a_machine_that_is_another_never_had_the_prices_of_the_first(void **s
     lab_deinit(&l);
 }
 
-/* Its agent was heard of, its provider tells of it only when it is gone; and before the agent came
- * its price had changed. */
+/* The agent was seen, the provider reports the instance only at its end; and its price had changed
+ * before the agent joined. */
 static void what_only_its_agent_told_of_is_corrected_at_its_end(void **state)
 {
     (void)state;
@@ -416,8 +415,8 @@ static void what_only_its_agent_told_of_is_corrected_at_its_end(void **state)
     }
 }
 
-/* The same, but its provider tells while a job runs there, which pays for its own time and no
- * other. */
+/* The same, but the provider reports it while a job runs there, which pays only for its own
+ * time. */
 static void who_runs_there_pays_as_before_a_launch_was_told(void **state)
 {
     (void)state;
@@ -442,8 +441,7 @@ static void who_runs_there_pays_as_before_a_launch_was_told(void **state)
     lab_deinit(&l);
 }
 
-/* Two of four nodes come a minute before the others, and of the ranks one is half a minute slower
- * to start. */
+/* Two of four nodes join a minute before the others, and one rank starts half a minute later. */
 static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
 {
     (void)state;
@@ -452,7 +450,7 @@ static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
     struct job_row gang = lab_job(4);
     gang.spec.nodes = 3;
     lab_join(&l, "n1", 4);
-    lab_wait(&l, 10000); /* nobody wants it yet */
+    lab_wait(&l, 10000); /* no job wants it yet */
     lab_submit(&l, &gang);
     lab_join(&l, "n2", 4);
     lab_plan(&l);
@@ -479,8 +477,8 @@ static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
     lab_deinit(&l);
 }
 
-/* A reserved node's idle time is written when the day has changed, with a job on it as without, and
- * when it goes. */
+/* A reserved node's idle time is written at a change of day, with or without a job, and when it is
+ * removed. */
 static void an_owned_node_is_idle_where_nobody_uses_it(void **state)
 {
     (void)state;
@@ -526,7 +524,7 @@ static void a_machine_that_never_joined_was_only_boot(void **state)
     lab_deinit(&l);
 }
 
-/* ---- data ---- */
+/* ---- traffic ---- */
 
 static void set_traffic(struct lab *l, int64_t egress_uusd_gib, int64_t upload_uusd_gib)
 {
@@ -562,7 +560,7 @@ static void what_is_written_to_a_store_elsewhere_is_paid_for(void **state)
         lab_wait(&l, 24 * HOUR);
         save_bytes(&l, day, 140LL << 30);
     }
-    save_bytes(&l, 30, 140LL << 30); /* told again */
+    save_bytes(&l, 30, 140LL << 30); /* repeated report */
     core_cost_so_far(job_attempt(model_job(l.m, 1)), l.now.wall, &uusd, &on_demand);
     assert_int_equal(uusd, 720000000 + 378000000);
     lab_ended(&l, 1, END_SUCCEEDED, 0);
@@ -572,13 +570,13 @@ static void what_is_written_to_a_store_elsewhere_is_paid_for(void **state)
                          sum(&l, LEDGER_EGRESS).on_demand_uusd,
         0);
     assert_int_equal(lab_row(&l, 1)->cost_uusd, 720000000 + 378000000);
-    /* the machine's bill has none of it */
+    /* not part of the machine's bill */
     assert_int_equal(lab_instance_row(&l, 1)->attempts_uusd, 720000000);
     lab_deinit(&l);
 }
 
-/* Of what is restored, what its node had already was not fetched; each transfer is at the price of
- * then. */
+/* Restored data that the node already had is not transferred; each transfer has the price of its
+ * time. */
 static void what_is_read_from_a_store_elsewhere_is_paid_for(void **state)
 {
     (void)state;
@@ -608,7 +606,7 @@ static void what_is_read_from_a_store_elsewhere_is_paid_for(void **state)
 #define FAR "input=gcp/us-central1:150323855360" /* 140 GiB at $0.12: $16.80 */
 #define FAR_UUSD (140 * 120000)
 
-/* Each start reads it again; on the machine's bill it is not. */
+/* Each start reads it again; it is not part of the machine's bill. */
 static void what_a_job_reads_from_elsewhere_is_paid_at_each_start(void **state)
 {
     (void)state;
@@ -624,9 +622,9 @@ static void what_a_job_reads_from_elsewhere_is_paid_at_each_start(void **state)
     lab_plan(&l);
     lab_take(&l);
     core_cost_so_far(job_attempt(model_job(l.m, 1)), l.now.wall, &uusd, &on_demand);
-    assert_int_equal(uusd, 0); /* it is placed, and has read nothing */
+    assert_int_equal(uusd, 0); /* placed, but nothing was read */
     lab_started(&l, 1);
-    lab_started(&l, 1); /* told again */
+    lab_started(&l, 1); /* repeated report */
     core_cost_so_far(job_attempt(model_job(l.m, 1)), l.now.wall, &uusd, &on_demand);
     assert_int_equal(uusd, FAR_UUSD);
     lab_ended(&l, 1, END_DRAINED, 143);
@@ -641,7 +639,8 @@ static void what_a_job_reads_from_elsewhere_is_paid_at_each_start(void **state)
     lab_deinit(&l);
 }
 
-/* All ranks together read it once, however many there are; who never started has read nothing. */
+/* All ranks together read it once, for any number of ranks; ranks that never started have read
+ * nothing. */
 static void of_a_gang_each_rank_reads_its_part(void **state)
 {
     (void)state;
@@ -682,7 +681,7 @@ static void bytes_cost_what_a_gib_costs(void **state)
     assert_int_equal(core_bytes_uusd(1LL << 30, 90000), 90000);
     assert_int_equal(core_bytes_uusd(-5, 90000), 0);
     assert_int_equal(core_bytes_uusd(1, 90000), 0);
-    assert_int_equal(core_bytes_uusd(1LL << 29, 3), 2); /* to the nearest */
+    assert_int_equal(core_bytes_uusd(1LL << 29, 3), 2); /* rounded to nearest */
     assert_int_equal(core_bytes_uusd(1LL << 60, 1000000), (1LL << 30) * 1000000);
 }
 
@@ -701,8 +700,8 @@ static void an_intent_that_came_to_nothing_costs_nothing(void **state)
     lab_deinit(&l);
 }
 
-/* One takes all cpus but one, the other nearly all memory: by their dominant shares they are more
- * than one machine. */
+/* One uses all cpus but one, the other nearly all memory: their dominant shares add up to more than
+ * one machine. */
 static void jobs_together_never_pay_more_than_their_machine(void **state)
 {
     (void)state;
@@ -723,7 +722,7 @@ static void jobs_together_never_pay_more_than_their_machine(void **state)
     lab_ended(&l, 2, END_SUCCEEDED, 0);
     lab_take(&l);
     assert_int_equal(lab_row(&l, 1)->cost_uusd, 750000);
-    /* what is left of the dollar, not 854492 */
+    /* the rest of the dollar, not 854492 */
     assert_int_equal(lab_row(&l, 2)->cost_uusd, 250000);
     gone(&l);
     lab_take(&l);
@@ -764,7 +763,7 @@ static void an_owned_node_is_paid_by_who_uses_it(void **state)
     lab_deinit(&l);
 }
 
-/* The newest checkpoint was damaged, and one of half an hour before had to do: that half hour is
+/* The newest checkpoint was damaged, and one of half an hour before was used: that half hour is
  * useful in the first attempt's rows. */
 static void what_is_done_again_from_behind_is_lost(void **state)
 {
@@ -801,8 +800,8 @@ static void what_is_done_again_from_behind_is_lost(void **state)
     lab_deinit(&l);
 }
 
-/* The attempt starts from nothing. behind_ms: what the ledger has as useful by then; again: an
- * attempt before it started with the same. */
+/* The attempt starts from scratch. behind_ms: useful time in the ledger by then; again: an earlier
+ * attempt started in the same way. */
 static void begin_anew(struct lab *l, int64_t attempt, int64_t behind_ms, bool again)
 {
     lab_plan(l);
@@ -815,9 +814,9 @@ static void begin_anew(struct lab *l, int64_t attempt, int64_t behind_ms, bool a
                          .behind_again = again}});
 }
 
-/* Two hours were saved and given up. The attempt that was to begin anew never starts, the next one
+/* Two hours were saved and discarded. The attempt that was to start over never starts, the next one
  * is lost after half an hour, and the third does all of the work. The job has lost the two hours
- * once, and what the ledger has as useful is what there was to do. */
+ * once, and the ledger's useful time is exactly the work. */
 static void what_is_given_up_becomes_lost_once(void **state)
 {
     (void)state;

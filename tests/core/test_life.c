@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole lives of jobs and machines, from submit to end.
+ * Complete lives of jobs and machines, from submit to end.
  */
 #include "tests/core/lab.h"
 
@@ -43,14 +43,14 @@ static void a_reclaimed_job_resumes_on_another_spot_machine(void **state)
     lab_wait(&l, 20000);
     lab_heartbeats(&l);
     lab_notice(&l, node, NOTICE_TYPE_RECLAIM, 120000);
-    assert_int_equal(lab_plan(&l), 1); /* the replacement, before the job is even back */
+    assert_int_equal(lab_plan(&l), 1); /* the replacement, before the job is requeued */
     lab_saved(&l, job, 1, 1200);
     lab_ended(&l, job, END_RECLAIMED, 85);
     assert_int_equal(model_job(l.m, job)->row.state, JOB_PENDING);
     lab_launched(&l, 2);
     assert_int_equal(lab_plan(&l), 0);
     lab_wait(&l, 5000);                /* for the last of its output */
-    assert_int_equal(lab_plan(&l), 1); /* the empty noticed machine is ended */
+    assert_int_equal(lab_plan(&l), 1); /* the empty machine under notice is ended */
     assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING);
     int64_t second = lab_join_instance(&l, 2, 4);
     assert_int_equal(lab_plan(&l), 1);
@@ -68,7 +68,8 @@ static void a_reclaimed_job_resumes_on_another_spot_machine(void **state)
     lab_deinit(&l);
 }
 
-/* A tick of many rows writes where the one before it did; what a very large one took goes back. */
+/* Ticks with many rows reuse the memory of earlier ones; the memory of a very large one is
+ * released. */
 static void rows_that_changed_have_their_memory_kept(void **state)
 {
     enum { JOBS = 100, MANY = 20000 };
@@ -87,7 +88,7 @@ static void rows_that_changed_have_their_memory_kept(void **state)
         model_return_changes(l.m, &c);
         assert_true(changes_is_empty(&c) && !c.jobs);
     }
-    for (int k = 0; k < MANY; k++) { /* without all that the lab checks after each */
+    for (int k = 0; k < MANY; k++) { /* without the lab's checks after each */
         const struct job_row r = lab_job(2);
         assert_int_equal(
             core_apply(l.m, &(struct event){.type = EV_SUBMIT, .now = l.now, .submit.job = &r},
@@ -98,7 +99,7 @@ static void rows_that_changed_have_their_memory_kept(void **state)
     assert_int_equal(c.n_jobs, MANY);
     assert_true(c.room.jobs >= MANY);
     model_return_changes(l.m, &c);
-    model_take_changes(l.m, &c); /* nothing has changed: it is handed on */
+    model_take_changes(l.m, &c); /* no changes: the memory is kept */
     assert_true(changes_is_empty(&c));
     assert_in_range(c.room.jobs, 1000, MANY / 2);
     model_return_changes(l.m, &c);

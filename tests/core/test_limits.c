@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Limits of users and teams: what may not run does not, whoever else waits is not held up by it,
- * and it runs as soon as it may. That no placement exceeds a limit is looked at after each (lab.c).
+ * Limits of users and teams: jobs that exceed one do not run, do not hold up others, and run as
+ * soon as they may. lab.c checks after each placement that no limit is exceeded.
  */
 #include "base/str.h"
 #include "scheduler/core/queue/queue.h"
@@ -109,7 +109,7 @@ static void a_user_runs_as_many_as_may_and_others_pass(void **state)
     lab_deinit(&l);
 }
 
-/* The nearest that says something counts, and the team's own besides. */
+/* The most specific limit applies, and the team's own in addition. */
 static void limits_hold_along_the_path(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void a_gpu_limit_lets_jobs_without_gpus_run(void **state)
     lab_deinit(&l);
 }
 
-/* Each rank has as many as the job says. */
+/* Each rank has the job's demand. */
 static void a_gang_takes_the_nodes_that_its_limit_allows(void **state)
 {
     (void)state;
@@ -218,7 +218,7 @@ static void what_runs_costs_no_more_an_hour_than_may(void **state)
     assert_true(runs(&l, whole) && !runs(&l, half) && !runs(&l, one) && runs(&l, bobs));
     assert_true(says(&l, one, "too-dear",
         "1 machine it could run on costs more than the $0.20 an hour that ann may still pay"));
-    /* A machine that costs nothing is for everybody. */
+    /* Machines without cost are available to all. */
     struct pool_row own = {.name = "own"};
     lab_set_pool(&l, own);
     struct node_row r = {.name = "c", .pool = "own", .key_hash = "c", .total = {1, 0, 4096}};
@@ -232,7 +232,7 @@ static void what_runs_costs_no_more_an_hour_than_may(void **state)
     lab_deinit(&l);
 }
 
-/* A price that rises stops nothing that runs, and one that falls lets others in. */
+/* A rising price stops no running job, and a falling one admits others. */
 static void prices_count_as_they_are_in_force(void **state)
 {
     (void)state;
@@ -260,7 +260,7 @@ static void prices_count_as_they_are_in_force(void **state)
     lab_deinit(&l);
 }
 
-/* Machines are launched for what may run, not for what waits. */
+/* Machines are launched for jobs that may run, not for all that wait. */
 static void nothing_is_launched_for_what_may_not_run(void **state)
 {
     (void)state;
@@ -273,7 +273,7 @@ static void nothing_is_launched_for_what_may_not_run(void **state)
     assert_int_equal(lab_plan(&l), 3);
     lab_deinit(&l);
 
-    o = each(LIMIT_UUSD_H, 2500000); /* two and a half at the price of spot */
+    o = each(LIMIT_UUSD_H, 2500000); /* two and a half at the spot price */
     begin(&l, &o, 1000000);
     lab_elastic(&l, "burst", 50, "m5", 4);
     for (int k = 0; k < 40; k++)
@@ -333,11 +333,11 @@ static void a_submit_beyond_the_limit_is_refused_with_what_to_do(void **state)
     struct ranges some;
     ranges_parse("0-1", &some, &l.e);
     array.submit.tasks = &some;
-    lab_apply(&l, array); /* two of the four run still, the other two are gone */
+    lab_apply(&l, array); /* two of the four still run, the other two are gone */
     lab_deinit(&l);
 }
 
-/* More kinds than are taken up at once: all have their turn, though the first of them fit
+/* More throttled shapes than return at once: each has its turn, although the first of them fit
  * nowhere. */
 static void those_put_aside_all_have_their_turn(void **state)
 {
@@ -360,8 +360,7 @@ static void those_put_aside_all_have_their_turn(void **state)
     lab_deinit(&l);
 }
 
-/* What was put aside is not reserved for, and can be held, released and cancelled as anything
- * else. */
+/* Throttled jobs have no reservations, and can be held, released and cancelled like others. */
 static void what_is_aside_is_a_job_as_any_other(void **state)
 {
     (void)state;
@@ -373,7 +372,7 @@ static void what_is_aside_is_a_job_as_any_other(void **state)
             third = submit(&l, "ann", 2);
     int64_t bob = submit(&l, "bob", 3);
     lab_plan(&l);
-    assert_true(runs(&l, bob)); /* nothing is kept for the second */
+    assert_true(runs(&l, bob)); /* nothing is reserved for the second */
     lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = second, .by = "ann"}});
     lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = second, .by = "ann"}});
     lab_plan(&l);
@@ -392,7 +391,7 @@ static double cpu_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Places and ends one of bob's jobs n times, with or without ann's that wait; without checks. */
+/* Places and ends one of bob's jobs n times, with or without ann's waiting jobs; without checks. */
 static double turns(int64_t anns, int n)
 {
     struct lab l;

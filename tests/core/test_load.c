@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recovery: what was stored comes back and goes on; what contradicts itself is refused by name.
- * (test_storm reloads at random moments.)
+ * Recovery: stored rows are loaded and continue; contradictory ones are refused by name.
+ * (test_storm reloads at random times.)
  */
 #include "tests/core/shelf.h"
 
@@ -55,7 +55,7 @@ static void a_reloaded_model_goes_on_where_it_was(void **state)
     planner_destroy(w.l.p);
     w.l.m = m;
     w.l.p = planner_create();
-    assert_int_equal(lab_plan(&w.l), 0); /* nothing is launched or placed twice */
+    assert_int_equal(lab_plan(&w.l), 0); /* no launch or placement twice */
     assert_int_equal(model_instance(m, 2)->row.state, INSTANCE_INTENDED);
     assert_int_equal(plan_wake(w.l.p, m, w.l.now).ms, 12 + LAB_LEASE_MS); /* leases start anew */
     assert_int_equal(lab_submit_cpus(&w.l, 1), w.pending + 1);
@@ -116,9 +116,8 @@ static void a_machines_true_size_is_known_again(void **state)
     drop(&w);
 }
 
-/* Loads everything up to the kind of row that was spoilt; the spoilt one must be refused as
- * corrupt, by name.
- */
+/* Loads everything up to the row type that was damaged; the damaged row must be refused as corrupt,
+ * by name. */
 static int load(const struct shelf *s, struct err *e)
 {
     struct stamp now = {0};
@@ -225,7 +224,7 @@ static void spoil(struct shelf *s, int what)
         s->instances[2].state = INSTANCE_RUNNING;
         break;
     case 26:
-        s->nodes[1].kept_for = 1; /* of one node */
+        s->nodes[1].kept_for = 1; /* a single-node job */
         break;
     case 27:
         s->nodes[1].kept_for = 9;

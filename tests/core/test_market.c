@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a machine really costs, how many there may be, and when a job moves to a cheaper one.
+ * Effective prices of machines, their limits, and moves to cheaper ones.
  */
 #include "tests/core/lab.h"
 
@@ -28,7 +28,7 @@ static int64_t offer(
     return lab_apply(l, (struct event){.type = EV_OFFER, .offer = &r});
 }
 
-/* The offer's counts as if so much had been seen of it. */
+/* Sets the offer's counts as if observed. */
 static void seen(struct lab *l, int64_t id, int64_t reclaims, int64_t up_ms)
 {
     struct offer *o = model_offer(l->m, id);
@@ -43,7 +43,7 @@ static void an_offer_that_is_reclaimed_often_costs_what_it_loses(void **state)
     lab_init(&l);
     lab_elastic(&l, "burst", 10, "m5", 4);
     int64_t calm = offer(&l, "z2", MARKET_SPOT, 0, 4, 1030000);
-    seen(&l, 1, 200, 100 * HOUR); /* twice an hour */
+    seen(&l, 1, 200, 100 * HOUR); /* two per hour */
     seen(&l, calm, 0, 100 * HOUR);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
@@ -51,11 +51,12 @@ static void an_offer_that_is_reclaimed_often_costs_what_it_loses(void **state)
     assert_int_equal(lab_launches(&l, calm), 1);
     struct job_row j = {.save_ms = 60000};
     struct offer *o = model_offer(l.m, 1);
-    /* (200 + 1) / (100 + 20) an hour, each 90 s of boot and a minute each of save and restore */
+    /* (200 + 1) / (100 + 20) per hour; each costs 90 s of boot and a minute each of save and
+     * restore. */
     double expected = 1000000 * (1 + 201.0 / 120 * (90 + 120) / 3600);
     assert_true(llabs(offer_effective_uusd_h(o, &j) - (int64_t)expected) <= 1);
     o->row.market = MARKET_ON_DEMAND;
-    assert_int_equal(offer_effective_uusd_h(o, &j), 1000000); /* nobody takes those back */
+    assert_int_equal(offer_effective_uusd_h(o, &j), 1000000); /* never reclaimed */
     o->row.market = MARKET_SPOT;
     lab_deinit(&l);
 }
@@ -107,13 +108,13 @@ static void scores_decide_between_offers_that_cost_nearly_the_same(void **state)
     } cases[] = {
         {0, 0, 0, false, 0},
         {5, 5, 5, false, 0},
-        /* one that has none is in the middle */
+        /* without a score: the middle */
         {3, 9, 0, false, 1},
         {0, 10, 0, false, 1},
         {1, 0, 0, false, 1},
-        /* 0.6 % do not make up for 1 % */
+        /* 0.6 % do not outweigh 1 % */
         {9, 10, 0, false, 0},
-        {1, 1, 10, false, 0}, /* nor 5 % for 10 % */
+        {1, 1, 10, false, 0}, /* nor 5 % outweigh 10 % */
         {1, 10, 0, true, 0},
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
@@ -136,7 +137,7 @@ static void scores_decide_between_offers_that_cost_nearly_the_same(void **state)
     }
 }
 
-/* The spot offers' alone, and of what is there; the market's rank stays above all. */
+/* Scores apply to spot offers only, and to existing ones; the market's rank has precedence. */
 static void scores_of_what_is_not_there_change_nothing(void **state)
 {
     (void)state;
@@ -187,7 +188,7 @@ static int64_t submit_input(struct lab *l, const char *input, int64_t limit_ms)
     return lab_submit_asking(l, &r, input);
 }
 
-/* Pool near, with offers 1, spot at $1, and 2; and far, of 4 cpus a machine, with offers 3 and
+/* Pool near, with offers 1, spot at $1, and 2; and far, with 4 cpus per machine, with offers 3 and
  * 4. */
 static void near_and_far(struct lab *l, int32_t near_cpus)
 {
@@ -204,8 +205,7 @@ static void near_and_far(struct lab *l, int32_t near_cpus)
     lab_set_pool(l, far);
 }
 
-/* A far offer that costs less by the hour loses where the way of the data outweighs it; near data,
- * or little of it, and it wins. */
+/* A cheaper far offer loses if the transfer costs more; it wins with near data, or little data. */
 static void what_its_input_costs_is_part_of_an_offers_price(void **state)
 {
     (void)state;
@@ -215,14 +215,14 @@ static void what_its_input_costs_is_part_of_an_offers_price(void **state)
         bool far_wins;
     } cases[] = {
         {"", 0, true},
-        /* it lies with the far one: 140 GiB at $0.12 to the other */
+        /* data at the far one: 140 GiB at $0.12 to the other */
         {"input=gcp/us-central1:150323855360", 10 * 3600000, true},
-        /* $12.60 and what reclaims read again, over ten hours, for $0.20 an hour */
+        /* $12.60, and repeated reads after reclaims, over ten hours, to save $0.20 per hour */
         {"input=aws/us-east-1:150323855360", 10 * 3600000, false},
-        /* reclaims alone read it again too often */
+        /* repeated reads after reclaims alone outweigh it */
         {"input=aws/us-east-1:150323855360", 400 * 3600000, false},
         {"input=aws/us-east-1:1073741824", 10 * 3600000, true}, /* 9 cents */
-        /* what the pools take for the store */
+        /* the pools' prices for the store */
         {"input=store:150323855360", 10 * 3600000, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -243,8 +243,8 @@ static void what_its_input_costs_is_part_of_an_offers_price(void **state)
     }
 }
 
-/* So many idle nodes of each: of far with less left than of near, so that they are taken first by
- * who reads nothing. */
+/* This many idle nodes of each pool: far ones with less free, so that jobs without input use them
+ * first. */
 static void idle_nodes(struct lab *l, int n)
 {
     int64_t jobs = 0;
@@ -269,8 +269,7 @@ static const char *pool_of(const struct lab *l, int64_t job)
     return node == CORE_ID_NONE ? "none" : model_node(l->m, node)->pool->row.name;
 }
 
-/* Of nodes that are there, those come first where it costs the least to read it; a gang's
- * likewise. */
+/* Of existing nodes, those with the lowest cost of reading come first, also for a gang. */
 static void who_reads_goes_to_the_free_nodes_that_are_near(void **state)
 {
     (void)state;
@@ -297,8 +296,8 @@ static void who_reads_goes_to_the_free_nodes_that_are_near(void **state)
     }
 }
 
-/* What can begin begins: nobody waits for a machine that is nearer, nor passes an owned node for a
- * rented one. */
+/* Jobs start when they can: none waits for a nearer machine, or prefers a rented node to an owned
+ * one. */
 static void a_far_node_is_better_than_none(void **state)
 {
     (void)state;
@@ -338,8 +337,8 @@ static void boots_are_learned(void **state)
     lab_deinit(&l);
 }
 
-/* Three zones at nearly one price: with a premium for company, ten machines end up in all of
- * them. */
+/* Three zones at nearly one price: with a premium for sharing an offer, ten machines are spread
+ * over all of them. */
 static void machines_are_spread_as_far_as_the_premium_goes(void **state)
 {
     (void)state;
@@ -375,7 +374,7 @@ static void no_pool_exceeds_its_limits(void **state)
     lab_init(&l);
     lab_elastic(&l, "burst", 10, "m5", 4);
     struct pool_row p = lab_pool(&l, "burst");
-    p.max_uusd_h = 3500000; /* three spot machines and a half */
+    p.max_uusd_h = 3500000; /* three and a half spot machines */
     lab_set_pool(&l, p);
     for (int k = 0; k < 8; k++)
         lab_submit_cpus(&l, 4);
@@ -392,7 +391,7 @@ static void no_pool_exceeds_its_limits(void **state)
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_CONFLICT);
     lab_apply(
         &l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 500000}});
-    lab_plan(&l); /* what runs costs less as well: there is room for four more */
+    lab_plan(&l); /* running machines are cheaper too: there is room for four more */
     assert_int_equal(lab_launches(&l, 1), 7);
     lab_deinit(&l);
 }
@@ -421,7 +420,7 @@ static void all_pools_together_have_a_limit(void **state)
     assert_int_equal(model_used(l.m).nodes, 7);
     lab_apply(&l, (struct event){.type = EV_LIMITS});
     lab_plan(&l);
-    assert_int_equal(model_used(l.m).nodes, 8); /* each pool has its own */
+    assert_int_equal(model_used(l.m).nodes, 8); /* each pool has its own limit */
     lab_deinit(&l);
 }
 
@@ -446,7 +445,7 @@ static void gpus_are_limited_too(void **state)
     lab_deinit(&l);
 }
 
-/* It boots while the save runs, in a pool of one too. */
+/* It boots while the save runs, also in a pool of one. */
 static void a_replacement_is_launched_at_the_notice(void **state)
 {
     (void)state;
@@ -508,18 +507,18 @@ static void a_rebalance_that_comes_true_makes_saves_more_frequent(void **state)
     lab_notice(&l, 1, NOTICE_TYPE_REBALANCE, 0);
     double after = core_reclaims_per_hour(model_node(l.m, 1));
     assert_true(core_interval_ms(a) < every / 2);
-    /* nothing is known yet: as good as even */
+    /* no data: assumed to be one half */
     assert_true(after > before + 1);
-    assert_int_equal(model_node(l.m, 1)->row.state, NODE_UP); /* and nobody has to leave */
+    assert_int_equal(model_node(l.m, 1)->row.state, NODE_UP); /* and no job has to leave */
     lab_notice(&l, 1, NOTICE_TYPE_RECLAIM, 120000);
     assert_int_equal(model_offer(l.m, 1)->row.rebalances, 1);
     assert_int_equal(model_offer(l.m, 1)->row.rebalances_true, 1);
-    model_offer(l.m, 1)->row.rebalances = 1000; /* of an offer that cries wolf */
+    model_offer(l.m, 1)->row.rebalances = 1000; /* of an offer with many false recommendations */
     assert_true(core_reclaims_per_hour(model_node(l.m, 1)) < before + 0.1);
     lab_deinit(&l);
 }
 
-/* ---- back to what costs less ---- */
+/* ---- moves to lower cost ---- */
 
 /* Spot is refused, so the job runs on-demand; it has saved. */
 static void in_a_drought_asking(struct lab *l, int64_t return_ms, const char *constraints)
@@ -560,12 +559,12 @@ static void after_a_drought_a_job_returns_to_spot(void **state)
     struct lab l;
     in_a_drought(&l, 600000);
     wait_with_heartbeats(&l, 590000);
-    assert_int_equal(lab_plan(&l), 0); /* spot could be had again, but not yet */
+    assert_int_equal(lab_plan(&l), 0); /* spot is available again, but not yet allowed */
     lab_check_wake(&l);
     wait_with_heartbeats(&l, 10000);
     assert_int_equal(lab_plan(&l), 1);
     assert_int_equal(model_instance(l.m, 3)->row.market, MARKET_SPOT);
-    /* it goes on until there is a place */
+    /* it continues until there is a place */
     assert_int_equal(job_attempt(model_job(l.m, 1))->row.state, ATTEMPT_RUNNING);
     lab_bring_up(&l, 3, 4);
     assert_int_equal(lab_plan(&l), 1);
@@ -573,7 +572,7 @@ static void after_a_drought_a_job_returns_to_spot(void **state)
     assert_int_equal(a->row.state, ATTEMPT_STOPPING);
     assert_true(a->row.save_first);
     assert_int_equal(a->row.stop_reason, END_EVICTED);
-    assert_int_equal(lab_plan(&l), 0); /* its place is kept for it; no second machine */
+    assert_int_equal(lab_plan(&l), 0); /* its place is reserved; no second machine */
     lab_saved(&l, 1, 2, 20);
     lab_ended(&l, 1, END_EVICTED, 0);
     assert_int_equal(lab_plan(&l), 1);
@@ -595,7 +594,7 @@ static void a_drought_that_lasts_costs_no_work(void **state)
                 (struct event){.type = EV_LAUNCH_REFUSED, .refused = {next, true, "no capacity"}});
     }
     assert_int_equal(model_job(l.m, 1)->row.attempts, 1);
-    assert_true(tries >= 4 && tries <= 12); /* at growing distances */
+    assert_true(tries >= 4 && tries <= 12); /* at growing intervals */
     lab_deinit(&l);
 }
 
@@ -644,8 +643,8 @@ static void what_hardly_costs_less_is_not_worth_a_move(void **state)
     lab_deinit(&l);
 }
 
-/* On-demand at $3 where its input lies; there is a spot node at $1 from which reading it again
- * would cost $12.60, or 9 cents. */
+/* On-demand at $3 at the place of its input; a spot node at $1 would read it again for $12.60, or 9
+ * cents. */
 static void a_move_to_where_its_input_is_far_has_to_pay_for_reading_it(void **state)
 {
     (void)state;
@@ -693,7 +692,7 @@ static void an_owned_node_that_is_free_is_returned_to_at_once(void **state)
     lab_deinit(&l);
 }
 
-/* ---- launches that may be answered from several offers ---- */
+/* ---- launches with alternatives ---- */
 
 static int64_t kind(
     struct lab *l, const char *zone, const char *type, struct resources total, int64_t uusd_h)
@@ -740,7 +739,7 @@ static void a_fleet_launch_names_what_would_do_as_well_best_first(void **state)
     assert_int_equal(core_alternatives(l.m, i, list), 2);
     assert_int_equal(list[0]->row.id, second);
     assert_int_equal(list[1]->row.id, third);
-    /* They stay, whatever becomes of the offers. */
+    /* They stay, even if the offers change. */
     offer_avoid(l.m, model_offer(l.m, second), l.now, true, "no room");
     assert_int_equal(core_alternatives(l.m, i, list), 2);
     lab_deinit(&l);
@@ -831,12 +830,12 @@ static void the_answer_decides_which_offer_it_is(void **state)
     assert_int_equal(model_offer(l.m, 1)->n_live, 0);
     assert_int_equal(o->n_live, 1);
     assert_int_equal(lab_launches(&l, other), 1);
-    /* All of it costs the new price, and it is learned from where it is. */
+    /* Its whole life costs the new price, and observations count for its actual offer. */
     lab_join_instance(&l, 1, 8);
     assert_int_equal(o->row.boots, 1);
     lab_wait(&l, HOUR);
     assert_int_equal(core_instance_uusd(&i->row, l.now.wall), 1100000);
-    answered(&l, "z2", "m5"); /* again: nothing */
+    answered(&l, "z2", "m5"); /* repeated: no effect */
     assert_int_equal(lab_launches(&l, other), 1);
     lab_deinit(&l);
 }
@@ -856,8 +855,7 @@ static void an_answer_from_nowhere_that_was_named_changes_nothing(void **state)
     lab_deinit(&l);
 }
 
-/* The agent joined before the answer came: it has been there from its launch on, at the price of
- * that place. */
+/* The agent joined before the answer: the actual offer's price applies since the launch. */
 static void a_late_answer_moves_a_running_machine(void **state)
 {
     (void)state;
@@ -898,7 +896,7 @@ static void a_place_that_refused_is_avoided_whatever_became_of_the_launch(void *
     assert_string_equal(
         lab_history(&l, "offer-refused")->text, "m5 spot in z2: none left; avoided for 10s");
     assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_INTENDED);
-    STR_COPY(ev.offer_refused.zone, "z9"); /* of no offer: nothing */
+    STR_COPY(ev.offer_refused.zone, "z9"); /* of no offer: ignored */
     lab_apply(&l, ev);
     ev.offer_refused.instance = 77;
     lab_apply(&l, ev);

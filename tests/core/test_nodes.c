@@ -49,7 +49,7 @@ static void a_repeated_join_is_the_same_node(void **state)
     assert_string_equal(model_node(l.m, id)->row.version, "2");
     assert_int_equal(model_node(l.m, id)->row.total.cpus, 8);
     assert_int_equal(model_node(l.m, id)->free.cpus, 6);
-    r.total.cpus = 1; /* less than runs on it */
+    r.total.cpus = 1; /* less than its jobs use */
     lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
     assert_int_equal(model_node(l.m, id)->row.total.cpus, 8);
     assert_int_equal(lab_node_of(&l, job), id);
@@ -207,11 +207,12 @@ static void a_reclaim_notice_keeps_work_away(void **state)
     lab_plan(&l);
     lab_take(&l);
     lab_notice(&l, id, NOTICE_TYPE_RECLAIM, 120000);
-    lab_notice(&l, id, NOTICE_TYPE_RECLAIM, 90000); /* again: nothing */
-    lab_notice(&l, id, NOTICE_TYPE_REBALANCE, 0);   /* less: nothing */
+    lab_notice(&l, id, NOTICE_TYPE_RECLAIM, 90000); /* repeated: no effect */
+    lab_notice(&l, id, NOTICE_TYPE_REBALANCE, 0);   /* a lesser one: no effect */
     int64_t waiting = lab_submit_cpus(&l, 2);
     assert_int_equal(lab_plan(&l), 0);
-    assert_int_equal(lab_node_of(&l, running), id); /* it goes on until it is stopped or gone */
+    /* it continues until it is stopped or the node is gone */
+    assert_int_equal(lab_node_of(&l, running), id);
     assert_int_equal(lab_node_of(&l, waiting), CORE_ID_NONE);
     assert_int_equal(model_node(l.m, id)->row.notice_deadline.ms, l.now.wall.ms + 120000);
     lab_take(&l);
@@ -219,7 +220,7 @@ static void a_reclaim_notice_keeps_work_away(void **state)
     assert_string_equal(h->text, "reclaim notice on n1: 2m00s left");
     assert_int_equal(h->job, running);
     assert_int_equal(h->a, l.now.wall.ms + 120000);
-    assert_int_equal(l.c.n_history, 2); /* that, and the submit */
+    assert_int_equal(l.c.n_history, 2); /* this one, and the submit */
     lab_deinit(&l);
 }
 
@@ -241,7 +242,7 @@ static void a_rebalance_is_noted_and_no_more(void **state)
     lab_deinit(&l);
 }
 
-/* A machine without an instance that has shut down is the same machine when its agent is back. */
+/* A machine without an instance that shut down is the same machine when its agent returns. */
 static void a_rebooted_node_takes_work_again(void **state)
 {
     (void)state;
@@ -275,7 +276,7 @@ static void a_lost_node_with_a_notice_was_reclaimed(void **state)
     lab_plan(&l);
     assert_int_equal(model_job(l.m, job)->row.end, END_RECLAIMED);
     assert_int_equal(model_job(l.m, job)->row.used[RETRY_NODE_LOST], 0);
-    /* it came to nothing */
+    /* the reclaim did not happen */
     lab_apply(&l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = id});
     assert_int_equal(model_node(l.m, id)->row.state, NODE_UP);
     assert_int_equal(model_node(l.m, id)->row.notice, NOTICE_TYPE_NONE);
@@ -314,7 +315,7 @@ static void a_drain_saves_and_stops_and_outlives_a_reboot(void **state)
     assert_int_equal(lab_plan(&l), 0); /* it waits: the only node is drained */
     lab_wait(&l, LAB_LEASE_MS);
     lab_plan(&l);
-    assert_int_equal(model_node(l.m, id)->row.state, NODE_LOST); /* it is being rebooted */
+    assert_int_equal(model_node(l.m, id)->row.state, NODE_LOST); /* it is rebooting */
     lab_join(&l, "n1", 4);
     assert_int_equal(model_node(l.m, id)->row.state, NODE_DRAINING);
     assert_int_equal(lab_plan(&l), 0);
@@ -379,7 +380,7 @@ static void only_an_empty_node_is_deleted_and_its_instance_with_it(void **state)
     lab_take(&l);
     assert_int_equal(l.c.nodes[0].state, NODE_GONE);
     assert_int_equal(l.c.nodes[0].gone_at.ms, l.now.wall.ms);
-    assert_int_not_equal(lab_join(&l, "n1", 2), id); /* it may come as a new one */
+    assert_int_not_equal(lab_join(&l, "n1", 2), id); /* it may join as a new one */
     lab_deinit(&l);
 }
 

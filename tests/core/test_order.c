@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of the queue: who has used little for their share comes first, waiting and boosts count
- * beside it, and nobody waits for ever.
+ * The order of the queue: accounts with little usage for their share come first, waiting time and
+ * boosts count as well, and no job starves.
  */
 #include "base/str.h"
 #include "scheduler/core/model/text.h"
@@ -87,7 +87,7 @@ static void what_runs_is_used_as_it_runs_and_fades(void **state)
     lab_deinit(&l);
 }
 
-/* However often one looks, and over any number of restarts. */
+/* For any times of evaluation, and any number of restarts. */
 static void usage_is_the_same_after_a_restart(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void who_used_less_comes_first(void **state)
     lab_plan(&l);
     lab_ended(&l, first, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, bobs[0])); /* though ann has waited for an hour more */
+    assert_true(runs(&l, bobs[0])); /* although ann has waited an hour longer */
     lab_wait(&l, HOUR_MS);
     lab_ended(&l, bobs[0], END_SUCCEEDED, 0);
     lab_plan(&l);
@@ -160,7 +160,7 @@ static void one_user_alone_is_served_in_turn(void **state)
         text_format(name, sizeof name, "n%d", k);
         lab_join(&l, name, 3);
         lab_plan(&l);
-        assert_true(runs(&l, jobs[k]) || k > 0); /* the small ones share what is left */
+        assert_true(runs(&l, jobs[k]) || k > 0); /* the small ones share the rest */
     }
     lab_deinit(&l);
 }
@@ -202,17 +202,17 @@ static void teams_and_classes_are_those_configured(void **state)
     assert_non_null(strstr(l.e.text, "there is no team 'green'"));
     assert_int_equal(try(&l, "cho", "red", "", 0), ERR_DENIED);
     assert_non_null(strstr(l.e.text, "cho is not a member of team 'red'"));
-    assert_int_equal(try(&l, "cho", "blue", "", 0), 0); /* which names nobody */
+    assert_int_equal(try(&l, "cho", "blue", "", 0), 0); /* no member is named */
     assert_int_equal(try(&l, "ann", "", "fast", 0), ERR_INVALID);
     assert_int_equal(try(&l, "ann", "", "", -1), ERR_INVALID);
     assert_int_equal(try(&l, "ann", "", "", (int32_t)job_attribute_max("nice")), 0);
     assert_string_equal(model_job(l.m, 3)->row.spec.team, "red");
     assert_int_equal(try(&l, "dee", "", "", 0), 0);
     assert_string_equal(model_job(l.m, 4)->row.spec.team, "dee");
-    assert_int_equal(try(&l, "dee", "", "normal", 0), 0); /* Slurm's word for none */
+    assert_int_equal(try(&l, "dee", "", "normal", 0), 0); /* Slurm's name for none */
     assert_string_equal(model_job(l.m, 5)->row.spec.qos, "");
     lab_deinit(&l);
-    begin(&l, NULL); /* without any, what a script names is no obstacle */
+    begin(&l, NULL); /* without any, names in scripts are ignored */
     assert_int_equal(try(&l, "ann", "proj-7", "normal", 0), 0);
     assert_string_equal(model_job(l.m, 1)->row.spec.team, "ann");
     assert_string_equal(model_job(l.m, 1)->row.spec.qos, "");
@@ -266,7 +266,7 @@ static void a_priority_tells_its_parts(void **state)
     assert_int_equal(p.nice_ms, -30 * MINUTE_MS);
     assert_int_equal(p.qos_ms, DAY_MS);
     assert_int_equal(p.size_ms, 20 * MINUTE_MS); /* 4 cpus */
-    assert_int_equal(p.fair_ms, 75 * DAY_MS);    /* nothing was used yet */
+    assert_int_equal(p.fair_ms, 75 * DAY_MS);    /* no usage yet */
     assert_int_equal(p.total_ms, p.age_ms + p.nice_ms + p.qos_ms + p.size_ms + p.fair_ms);
     struct reason why[EXPLAIN_REASONS_MAX];
     size_t n;
@@ -285,8 +285,8 @@ static void a_priority_tells_its_parts(void **state)
 
 /* ---- a busy cluster ---- */
 
-/* Every user has eight jobs waiting at all times. Nodes of 4 cpus; jobs take 1 to 4 of them for 10
- * to 70 minutes. */
+/* Every user always has eight pending jobs. Nodes of 4 cpus; jobs use 1 to 4 of them for 10 to 70
+ * minutes. */
 struct busy {
     struct lab l;
     uint64_t random;
@@ -382,8 +382,8 @@ static void those_who_always_wait_use_their_shares(void **state)
     lab_deinit(&b.l);
 }
 
-/* One has used everything for a month; another comes and always has more to do. The first's jobs
- * still start. */
+/* One user has used everything for a month; another arrives with unlimited demand. The first user's
+ * jobs still start. */
 static void nobody_waits_for_ever(void **state)
 {
     (void)state;
@@ -410,7 +410,7 @@ static void old_usage_is_loaded_or_refused(void **state)
     bad[1].user[0] = '\0';
     bad[2].used = -1;
     bad[3].at = WALL_NONE;
-    for (size_t k = 0; k < 4; k++) /* the first comes twice */
+    for (size_t k = 0; k < 4; k++) /* the first submits twice */
         assert_int_equal(model_load_account(l.m, &bad[k], &l.e), ERR_CORRUPT);
     lab_deinit(&l);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decisions: order, packing, markets, launches, idleness, waking. lab_decision asks twice, and a
- * planner without a memory too: all three must agree.
+ * Decisions: order, packing, markets, launches, idleness, waking. lab_decision queries twice, and a
+ * planner without memory too: all three must agree.
  */
 #include "tests/core/lab.h"
 
@@ -119,7 +119,7 @@ static void a_node_short_of_memory_is_passed_over(void **state)
         STR_COPY(r.key_hash, name);
         lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
     }
-    /* just */
+    /* just enough */
     struct node_row large = {.name = "m", .key_hash = "m", .pool = "base", .total = {3, 0, 200}};
     int64_t id = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &large}});
     struct job_row r = lab_job(2);
@@ -153,7 +153,7 @@ static void wishes_and_pools_are_kept(void **state)
     (void)state;
     struct lab l;
     lab_init(&l);
-    lab_elastic(&l, "burst", 0, "m5", 4); /* may not grow: only what is put there by hand */
+    lab_elastic(&l, "burst", 0, "m5", 4); /* may not grow: only launches made by hand */
     struct pool_row p = lab_pool(&l, "burst");
     p.max_nodes = 2;
     lab_set_pool(&l, p);
@@ -168,7 +168,7 @@ static void wishes_and_pools_are_kept(void **state)
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, on_demand), CORE_ID_NONE); /* the only burst node is spot */
     assert_int_equal(lab_node_of(&l, burst), spot);
-    assert_int_equal(lab_node_of(&l, base), owned); /* a wish is about what is paid for */
+    assert_int_equal(lab_node_of(&l, base), owned); /* markets only concern paid capacity */
     assert_int_equal(lab_node_of(&l, absent), CORE_ID_NONE);
     lab_deinit(&l);
 }
@@ -202,12 +202,12 @@ static void one_machine_is_launched_for_what_fits_on_it(void **state)
     lab_elastic(&l, "burst", 10, "m5", 4);
     for (int k = 0; k < 9; k++)
         lab_submit_cpus(&l, 1);
-    assert_int_equal(lab_plan(&l), 3); /* nine jobs, four a machine */
+    assert_int_equal(lab_plan(&l), 3); /* nine jobs, four per machine */
     assert_int_equal(lab_plan(&l), 0);
     lab_submit_cpus(&l, 1);
     lab_submit_cpus(&l, 1);
     lab_submit_cpus(&l, 1);
-    assert_int_equal(lab_plan(&l), 0); /* they fit on what is on its way */
+    assert_int_equal(lab_plan(&l), 0); /* they fit on the coming ones */
     lab_submit_cpus(&l, 1);
     assert_int_equal(lab_plan(&l), 1);
     lab_deinit(&l);
@@ -303,7 +303,7 @@ static void the_price_of_a_job_decides_not_that_of_a_machine(void **state)
     for (int k = 0; k < 5; k++)
         lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    assert_int_equal(lab_launches(&l, big), 1); /* $0.75 a job instead of $1 */
+    assert_int_equal(lab_launches(&l, big), 1); /* $0.75 per job instead of $1 */
     assert_int_equal(lab_launches(&l, 1), 2);
     lab_deinit(&l);
 }
@@ -350,9 +350,9 @@ static void a_noticed_job_is_demand_only_if_nothing_free_can_take_it(void **stat
     assert_int_equal(lab_node_of(&l, job), node);
     lab_join(&l, "spare", 4);
     lab_notice(&l, node, NOTICE_TYPE_RECLAIM, 120000);
-    assert_int_equal(lab_plan(&l), 0); /* the spare one will do */
+    assert_int_equal(lab_plan(&l), 0); /* the spare one suffices */
     lab_submit_cpus(&l, 4);
-    assert_int_equal(lab_plan(&l), 2); /* now it is taken */
+    assert_int_equal(lab_plan(&l), 2); /* now it is used */
     lab_deinit(&l);
 }
 
@@ -391,7 +391,7 @@ static void many_noticed_jobs_are_replaced_machine_by_machine(void **state)
         lab_ended(&l, job, END_RECLAIMED, 0);
     assert_int_equal(lab_plan(&l), 0);
     lab_wait(&l, 5000); /* for the last of their output */
-    /* the two empty machines are ended; nothing more is launched */
+    /* the two empty machines are ended; no further launch */
     assert_int_equal(lab_plan(&l), 2);
     assert_int_equal(lab_launches(&l, 1), 4);
     lab_deinit(&l);
@@ -412,7 +412,7 @@ static void an_idle_machine_is_ended_after_its_time(void **state)
     lab_plan(&l);
     lab_wait(&l, 1000000);
     lab_heartbeats(&l);
-    assert_int_equal(lab_plan(&l), 0); /* busy is not idle */
+    assert_int_equal(lab_plan(&l), 0); /* busy, not idle */
     lab_ended(&l, job, END_SUCCEEDED, 0);
     struct mono due = {l.now.mono.ms + LAB_IDLE_MS};
     lab_plan(&l);
@@ -427,7 +427,7 @@ static void an_idle_machine_is_ended_after_its_time(void **state)
     assert_int_equal(ev.type, EV_END_INSTANCE);
     assert_string_equal(ev.end_instance.text, "idle for 2m00s");
     lab_apply(&l, ev);
-    assert_null(model_node(l.m, node)); /* its agent has nothing more to do here */
+    assert_null(model_node(l.m, node)); /* its agent is no longer needed */
     assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING);
     assert_int_equal(lab_plan(&l), 0);
     lab_deinit(&l);
@@ -443,7 +443,7 @@ static void a_job_that_fits_keeps_a_machine_from_being_idle(void **state)
     lab_plan(&l);
     int64_t node = lab_bring_up(&l, 1, 4);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {first, "ann"}});
-    lab_wait(&l, LAB_IDLE_MS); /* in the very moment in which it would be ended */
+    lab_wait(&l, LAB_IDLE_MS); /* at the moment of its end */
     lab_heartbeats(&l);
     int64_t job = lab_submit_cpus(&l, 2);
     assert_int_equal(lab_plan(&l), 1);
@@ -475,7 +475,7 @@ static void a_machine_that_just_booted_is_given_its_cooldown(void **state)
     lab_deinit(&l);
 }
 
-/* The one that is idle for longest just booted; another behind it is not protected. */
+/* The node idle for longest just booted; another one behind it is not protected. */
 static void a_cooldown_protects_only_its_own_machine(void **state)
 {
     (void)state;
@@ -557,7 +557,7 @@ static void owned_nodes_are_never_ended(void **state)
     lab_notice(&l, noticed, NOTICE_TYPE_RECLAIM, 1000);
     assert_int_equal(lab_plan(&l), 0);
     lab_wait(&l, 100 * LAB_LEASE_MS);
-    assert_int_equal(lab_plan(&l), 2); /* both are lost, and that is all */
+    assert_int_equal(lab_plan(&l), 2); /* both are lost, and nothing else */
     lab_wait(&l, 100 * LAB_LEASE_MS);
     assert_int_equal(lab_plan(&l), 0);
     assert_false(mono_is_set(plan_wake(l.p, l.m, l.now)));
@@ -577,7 +577,7 @@ static void of_many_idle_machines_each_goes_in_its_time(void **state)
     for (int64_t k = 1; k <= 3; k++)
         lab_bring_up(&l, k, 4);
     lab_plan(&l);
-    int64_t first = 3 - 1; /* the second one is free first, then the third, then the first */
+    int64_t first = 3 - 1; /* the second is free first, then the third, then the first */
     lab_wait(&l, 1000000);
     lab_heartbeats(&l);
     int64_t order[] = {first, 3, 1};
@@ -589,7 +589,7 @@ static void of_many_idle_machines_each_goes_in_its_time(void **state)
     lab_heartbeats(&l);
     for (int k = 0; k < 3; k++) {
         assert_int_equal(lab_plan(&l), 1);
-        int64_t instance = order[k]; /* jobs, nodes and instances have the same numbers here */
+        int64_t instance = order[k]; /* jobs, nodes and instances have equal numbers here */
         assert_int_equal(model_instance(l.m, instance)->row.state, INSTANCE_ENDING);
         lab_wait(&l, 1000);
     }
@@ -608,7 +608,7 @@ static void an_empty_world_needs_no_waking(void **state)
     lab_deinit(&l);
 }
 
-/* All of them fit on a machine of their own only, and no two ask for the same. */
+/* Each fits only on a machine of its own, and all demands differ. */
 static void queue_many(struct lab *l, int shapes)
 {
     struct job_row r = lab_job(4);
@@ -640,7 +640,7 @@ static void where_no_machine_can_be_launched_the_queue_is_not_looked_through(voi
     lab_deinit(&l);
 }
 
-/* No offer has machines for a while; then they are asked again. */
+/* No offer has machines for a while; then they are tried again. */
 static void in_a_drought_neither(void **state)
 {
     (void)state;

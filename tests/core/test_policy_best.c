@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The optimum that bench/policy.c measures against is no better and no worse than trying
- * everything.
+ * The optimum that bench/policy.c compares with equals that of an exhaustive search.
  */
 #include "base/prng.h"
 #include "bench/policy_best.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that name several pools: they run in any of those, and nowhere else.
+ * Jobs that name several pools run in any of those, and nowhere else.
  */
 #include "tests/core/lab.h"
 
@@ -28,7 +28,7 @@ static const char *pool_of(const struct lab *l, int64_t job)
     return n ? n->row.pool : "";
 }
 
-/* What was decided on in the pool, so far. */
+/* Number of launches decided in the pool so far. */
 static int64_t launches_in(const struct lab *l, const char *pool)
 {
     int64_t n = 0;
@@ -48,10 +48,10 @@ static void it_starts_in_whichever_has_room_first(void **state)
     int64_t a = lab_submit_pool(&l, 4, "far,base", WISH_ANY),
             b = lab_submit_pool(&l, 4, "far,base", WISH_ANY);
     lab_plan(&l);
-    assert_string_equal(pool_of(&l, a), "base"); /* what is there, before what is paid for */
+    assert_string_equal(pool_of(&l, a), "base"); /* existing capacity before paid capacity */
     assert_int_equal(launches_in(&l, "far"), 1);
     assert_int_equal(launches_in(&l, "near"), 0);
-    lab_ended(&l, a, END_SUCCEEDED, 0); /* sooner than the machine is there */
+    lab_ended(&l, a, END_SUCCEEDED, 0); /* before the machine is up */
     lab_plan(&l);
     assert_string_equal(pool_of(&l, b), "base");
     lab_deinit(&l);
@@ -92,7 +92,7 @@ static void a_gang_is_in_one_of_its_pools(void **state)
     r.spec.nodes = r.spec.nodes_min = 2;
     STR_COPY(r.spec.pool, "base,burst");
     int64_t gang = lab_submit(&l, &r);
-    lab_plan(&l); /* a node of each has room, which is not two of one */
+    lab_plan(&l); /* one node of each pool has room, but not two of one */
     assert_int_equal(lab_node_of(&l, gang), CORE_ID_NONE);
     assert_int_equal(launches_in(&l, "burst"), 2);
     lab_join(&l, "n2", 4);
@@ -121,7 +121,7 @@ static void each_pool_keeps_its_own_rules(void **state)
     STR_COPY(r.spec.pool, "strict,burst");
     r.spec.retries = (struct retries){0};
     int64_t j = lab_submit(&l, &r);
-    /* the first that says something */
+    /* the first one that is set */
     assert_int_equal(model_job(l.m, j)->row.spec.retries.n[RETRY_FAILED], 3);
     assert_int_equal(model_job(l.m, j)->row.spec.retries.n[RETRY_TIMEOUT], 5);
     lab_plan(&l);

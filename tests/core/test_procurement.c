@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are to be done by some moment: on spot while there is time, on on-demand when there is
- * not, and never late for having waited for spot.
+ * Deadline jobs: on spot while there is time, on on-demand otherwise, and never late because of
+ * waiting for spot.
  */
 #include "tests/core/lab.h"
 
@@ -37,7 +37,7 @@ static int64_t intended(const struct lab *l, enum market market)
     return CORE_ID_NONE;
 }
 
-/* Time passes; agents live, and the provider has no spot. */
+/* Time passes; agents are alive, and the provider has no spot. */
 static void no_spot_for_a_while(struct lab *l)
 {
     int64_t spot = intended(l, MARKET_SPOT);
@@ -49,7 +49,7 @@ static void no_spot_for_a_while(struct lab *l)
     lab_plan(l);
 }
 
-/* Until the job's procurement is this one; how long it took. */
+/* Time until the job's procurement is this one. */
 static int64_t until_procurement(
     struct lab *l, int64_t job, enum procurement procurement, int64_t at_most_ms)
 {
@@ -81,7 +81,7 @@ static void with_time_only_spot_is_bought(void **state)
     assert_string_equal(why[n - 2].text, "it is to be done in 10h00m; only spot is bought for it "
                                          "as yet, burst/z1/m4: there is time to wait for that");
     assert_string_equal(why[n - 1].code, "expected");
-    /* refused, it waits; where another job goes on-demand at once */
+    /* after a refusal it waits; another job would go on-demand at once */
     lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED,
                       .refused = {intended(&l, MARKET_SPOT), true, "no capacity"}});
     lab_plan(&l);
@@ -109,8 +109,8 @@ static void without_time_it_is_on_demand_at_once(void **state)
     lab_deinit(&l);
 }
 
-/* No spot, ever; the first machine on demand never joins, and the second is twice as slow as
- * machines are. From every moment to be done by that could be met when the job came. */
+/* Spot is never available; the first on-demand machine never joins, and the second takes twice the
+ * usual time. Every finish time that was feasible at the submit is met. */
 static void who_waits_in_vain_is_not_late(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void behind_the_line_it_goes_on_demand_and_ahead_of_it_back(void **state)
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     assert_true(until_procurement(&l, job, PROCURE_ON_DEMAND, 40 * HOUR_MS) <
-                HOUR_MS); /* long before the net */
+                HOUR_MS); /* long before the net is reached */
     int64_t node = lab_bring_up(&l, intended(&l, MARKET_ON_DEMAND), 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, job), node);
@@ -168,13 +168,12 @@ static void behind_the_line_it_goes_on_demand_and_ahead_of_it_back(void **state)
     assert_int_equal(lab_launches(&l, SPOT), spot_before + 1);
     lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
     lab_plan(&l);
-    /* to go on where it costs less */
+    /* to continue at a lower cost */
     assert_int_equal(job_attempt(model_job(l.m, job))->row.stop_reason, END_EVICTED);
     lab_deinit(&l);
 }
 
-/* What was saved counts, whatever becomes of the rest; and what the program shows counts more than
- * what was told. */
+/* Saved work counts, whatever happens to the rest; and reported progress overrides the estimate. */
 static void work_that_is_saved_or_shown_counts(void **state)
 {
     (void)state;
@@ -201,7 +200,7 @@ static void work_that_is_saved_or_shown_counts(void **state)
     lab_deinit(&l);
 }
 
-/* What is done since counts as much as what was done before. */
+/* Work since the last report counts at the same rate. */
 static void until_progress_is_told_again_the_work_left_gets_less(void **state)
 {
     (void)state;
@@ -223,7 +222,7 @@ static void until_progress_is_told_again_the_work_left_gets_less(void **state)
     procurement_due(l.m, l.now, &ev);
     assert_string_equal(
         ev.procurement.text, "only spot for now: about 1h18m of work, and 19h18m to do it in");
-    /* what is in a checkpoint was done when it was made: 50 in half an hour, and 40 are left */
+    /* a checkpoint's work was done when it was taken: 50 in half an hour, and 40 are left */
     lab_saved(&l, job, 1, 60);
     assert_in_range(model_job(l.m, job)->row.shown_ms, 65 * MINUTE_MS, 66 * MINUTE_MS);
     lab_deinit(&l);
@@ -240,8 +239,8 @@ static int64_t left_ms(const struct lab *l, int64_t job)
     return procurement_work_left(l->m, model_job(l->m, job), l->now.wall).ms;
 }
 
-/* It loads for ten minutes, and then does a hundredth in one, which is an hour and 40 minutes of
- * work; another start would take ten minutes again. */
+/* It loads for ten minutes, then does a hundredth in one, i.e. an hour and 40 minutes of work;
+ * another start would take ten minutes again. */
 static void what_a_program_takes_to_begin_is_not_work(void **state)
 {
     (void)state;
@@ -271,13 +270,13 @@ static void what_a_program_takes_to_begin_is_not_work(void **state)
         lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
         lab_plan(&l);
         lab_started(&l, job);
-        lab_wait(&l, 4 * MINUTE_MS); /* it loads again: nothing is done */
+        lab_wait(&l, 4 * MINUTE_MS); /* it loads again: no work is done */
         assert_in_range(left_ms(&l, job), 90 * MINUTE_MS - 1000, 90 * MINUTE_MS);
         assert_in_range(procurement_work_warming_ms(model_job(l.m, job), l.now.wall),
             6 * MINUTE_MS - 1000, 6 * MINUTE_MS + 1000);
         lab_wait(&l, 10 * MINUTE_MS);
         assert_in_range(left_ms(&l, job), 86 * MINUTE_MS - 2000, 86 * MINUTE_MS);
-        /* it was quick, or is slower here: the rate is as before until it is seen */
+        /* it was fast, or is slower here: the old rate holds until measured */
         tells(&l, job, 2, 11);
         assert_in_range(left_ms(&l, job), 89 * MINUTE_MS - 1000, 89 * MINUTE_MS);
         lab_saved(&l, job, 1, 11);
@@ -288,7 +287,7 @@ static void what_a_program_takes_to_begin_is_not_work(void **state)
         took[forgets] = until_procurement(&l, job, PROCURE_ON_DEMAND, 20 * HOUR_MS);
         lab_deinit(&l);
     }
-    assert_true(took[0] < took[1]); /* it has to start earlier to be done */
+    assert_true(took[0] < took[1]); /* it must start earlier */
 }
 
 static void progress_that_shows_more_work_brings_on_demand_earlier(void **state)
@@ -333,7 +332,7 @@ static void begins(struct lab *l, int64_t job)
     lab_started(l, job);
 }
 
-/* Ten hours of which a hundredth takes six minutes; on the next machine twelve. */
+/* Ten hours, at six minutes per hundredth; twelve on the next machine. */
 static void the_more_progress_shows_the_more_it_is_believed(void **state)
 {
     (void)state;
@@ -361,18 +360,18 @@ static void the_more_progress_shows_the_more_it_is_believed(void **state)
     begins(&l, job);
     tells(&l, job, 2, 10);
     lab_wait(&l, 24 * MINUTE_MS);
-    tells(&l, job, 2, 12); /* too little to go by, with what is known */
+    tells(&l, job, 2, 12); /* too little, with the known rate */
     assert_work_left(&l, job, 528, 528 + 26);
     lab_wait(&l, 36 * MINUTE_MS);
     tells(&l, job, 2, 15);
     assert_work_left(&l, job, 1020, 1020 + 51);
     tells(&l, job, 2, 15);
     lab_wait(&l, 10 * MINUTE_MS);
-    /* it is working at the next: that is not slower for being told of again */
+    /* it works on the next hundredth: a repeated report does not slow the rate */
     tells(&l, job, 2, 15);
     assert_work_left(&l, job, 1010, 1010 + 50);
     lab_wait(&l, 998 * MINUTE_MS);
-    tells(&l, job, 2, 99); /* a hundredth of all in any case, which took so long with both */
+    tells(&l, job, 2, 99); /* at least a hundredth of the whole, which took this long with both */
     const struct work_left w = procurement_work_left(l.m, model_job(l.m, job), l.now.wall);
     assert_in_range(w.ms, 12 * MINUTE_MS - 2000, 12 * MINUTE_MS + 2000);
     assert_in_range(w.worst_ms - w.ms, 10 * MINUTE_MS, 12 * MINUTE_MS);
@@ -388,8 +387,8 @@ static void passes(struct lab *l, int64_t ms)
     }
 }
 
-/* Uniform Progress beside a job, on what the job sees: it runs where the job's machine is, loses it
- * with the job, and both are paid for. */
+/* The Uniform Progress baseline uses the job's observations: it runs where the job's machine is,
+ * loses it with the job, and both are paid for. */
 static void the_baseline_sees_what_the_job_sees(void **state)
 {
     (void)state;
@@ -401,7 +400,7 @@ static void the_baseline_sees_what_the_job_sees(void **state)
     lab_plan(&l);
     const struct baseline_row *v = &model_job(l.m, job)->row.baseline;
     assert_true(v->at_ms > 0);
-    assert_int_equal(v->on, CORE_ID_NONE); /* nobody has seen any spot, so there is none for it */
+    assert_int_equal(v->on, CORE_ID_NONE); /* no spot was observed, so it has none */
     int64_t machine = intended(&l, MARKET_SPOT);
     lab_bring_up(&l, machine, 4);
     lab_plan(&l);
@@ -411,7 +410,7 @@ static void the_baseline_sees_what_the_job_sees(void **state)
     assert_in_range(v->done_ms, 45 * MINUTE_MS, HOUR_MS);
     assert_in_range(v->paid_uusd, v->job_paid_uusd / 10 * 8, v->job_paid_uusd);
     assert_true(v->job_paid_uusd > 0);
-    /* as stored, it is the same job to another belayd */
+    /* after a reload it is the same job */
     const struct baseline_row later =
         procurement_baseline_now(v, 2 * HOUR_MS, 0, (struct wall){v->at_ms + 30 * MINUTE_MS});
     assert_int_equal(later.done_ms - v->done_ms, 30 * MINUTE_MS - v->starting_ms);
@@ -427,14 +426,14 @@ static void the_baseline_sees_what_the_job_sees(void **state)
     lab_deinit(&l);
 }
 
-/* What it waits for, why it pays for on-demand, and what comes of that is told, whatever the
+/* What it waits for, why it pays for on-demand, and the expected result are explained, for every
  * rule. */
 static void what_is_decided_is_explained_by_all_rules(void **state)
 {
     static const struct {
         enum deadline_rule rule;
         int64_t in_ms;
-        const char *waits, *pays; /* parts of what is said at first, and at the end of its time */
+        const char *waits, *pays; /* parts of the explanation at first, and near its deadline */
     } all[] = {{DEADLINE_PLANNED, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
                    "on-demand is bought for it: "},
         {DEADLINE_UNIFORM_STICKY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
@@ -508,8 +507,8 @@ static bool says(struct lab *l, int64_t job, const char *code)
     return i < n;
 }
 
-/* What it may not be given just now is there for it, and no drill would help; and who is late is
- * told so before it is. */
+/* Markets excluded by procurement are reported as available, and no drill would help; expected
+ * lateness is reported in advance. */
 static void what_is_told_is_so(void **state)
 {
     (void)state;
@@ -543,7 +542,7 @@ static void what_is_told_is_so(void **state)
     lab_deinit(&l);
 }
 
-/* Spot costs $1 an hour, on-demand $3; a job of half a machine pays half. */
+/* Spot costs $1 per hour, on-demand $3; a job of half a machine pays half. */
 static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
 {
     (void)state;
@@ -629,7 +628,7 @@ static void it_may_be_said_changed_and_taken_back_later(void **state)
     change(&l, job, finish, late);
     assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_ON_DEMAND);
     assert_int_equal(lab_launches(&l, ON_DEMAND), 1);
-    /* taken back, and said again, while it runs */
+    /* removed, and set again, while it runs */
     lab_bring_up(&l, intended(&l, MARKET_ON_DEMAND), 4);
     lab_plan(&l);
     lab_started(&l, job);
@@ -642,7 +641,7 @@ static void it_may_be_said_changed_and_taken_back_later(void **state)
     change(&l, job, finish, to);
     assert_true(procurement_is_looked_at(model_job(l.m, job)));
     assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_SPOT);
-    /* what could not be submitted so is refused, and changes nothing */
+    /* values refused in a submit are refused here, and nothing changes */
     struct err before = l.e;
     struct event bad = {
         .type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = work, .to = &r}};

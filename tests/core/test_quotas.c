@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Quotas of teams: what a team is owed it gets, by those going who borrow, who lose the least by it
- * and can be spared the least often; and nobody is sent away for nothing.
+ * Quotas of teams: a team gets its quota by preemption of borrowing jobs, of those that lose least
+ * and were not preempted recently; and no job is preempted in vain.
  */
 #include "base/str.h"
 #include "scheduler/core/planner.h"
@@ -114,19 +114,20 @@ static void what_is_not_used_is_borrowed_and_given_back(void **state)
     assert_non_null(
         strstr(lab_history(&l, "reclaim")->text, "team blue gets back what it is owed"));
     assert_true(says(&l, blue, "reclaim", "1 job that borrows is being saved and stopped"));
-    int64_t another = submit(&l, "red", 4); /* it may not slip in */
+    int64_t another = submit(&l, "red", 4); /* it must not take the place */
     gone(&l, reds[1]);
     assert_int_equal(lab_plan(&l), 1);
     assert_true(runs(&l, blue));
     assert_false(runs(&l, another) || runs(&l, reds[1]));
     lab_ended(&l, blue, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, reds[1])); /* in its old place in the queue; it resumes */
+    assert_true(runs(&l, reds[1])); /* at its old position in the queue; it resumes */
     lab_check_wake(&l);
     lab_deinit(&l);
 }
 
-/* Furthest beyond its quota first; who can save before who cannot; who has the least to lose. */
+/* The team furthest beyond its quota first; jobs that can save before others; then the least to
+ * lose. */
 static void the_victim_has_the_least_to_lose(void **state)
 {
     (void)state;
@@ -178,7 +179,7 @@ static void nobody_goes_for_what_could_not_start_or_is_not_owed(void **state)
     for (int k = 0; k < 3; k++)
         submit(&l, "red", 4);
     lab_plan(&l);
-    submit(&l, "blue", 6); /* no node is so large */
+    submit(&l, "blue", 6); /* no node is this large */
     submit(&l, "grey", 4); /* has no quota */
     struct job_row gang = job_of("blue", 4);
     gang.spec.nodes = gang.spec.nodes_min = 3; /* 12 cpus, of 8 */
@@ -190,7 +191,7 @@ static void nobody_goes_for_what_could_not_start_or_is_not_owed(void **state)
     lab_deinit(&l);
 }
 
-/* Red is owed two of its three: one goes, and no more, whoever waits. */
+/* Red's quota covers two of its three: only one is preempted, for any demand. */
 static void a_team_keeps_its_quota(void **state)
 {
     (void)state;
@@ -218,8 +219,8 @@ static void a_team_keeps_its_quota(void **state)
     lab_deinit(&l);
 }
 
-/* A node with two small ones, of which one is enough; and one with a large one that has less to
- * lose than both together. */
+/* A node with two small jobs, of which one suffices; and one with a large job that has less to lose
+ * than both together. */
 static void no_more_go_than_are_needed(void **state)
 {
     (void)state;
@@ -238,7 +239,7 @@ static void no_more_go_than_are_needed(void **state)
     lab_plan(&l);
     assert_true(!is_evicted(&l, small[0]) && !is_evicted(&l, small[1]));
     assert_true(is_evicted(&l, small[2]) && is_evicted(&l, small[3])); /* the youngest */
-    int64_t another = submit(&l, "blue", 1);                           /* has room beside it then */
+    int64_t another = submit(&l, "blue", 1); /* has room next to it then */
     lab_plan(&l);
     assert_true(!is_evicted(&l, small[0]) && !is_evicted(&l, small[1]));
     gone(&l, small[2]);
@@ -277,7 +278,7 @@ static void a_gang_gets_all_its_nodes_or_nobody_goes(void **state)
     lab_deinit(&l);
 }
 
-/* What is owed goes before what borrows, so that nobody is started to be stopped at once. */
+/* Jobs within a quota start before borrowing ones, so that none is started only to be stopped. */
 static void what_is_owed_goes_first(void **state)
 {
     (void)state;
@@ -297,8 +298,8 @@ static void what_is_owed_goes_first(void **state)
     lab_deinit(&l);
 }
 
-/* Two teams want more than their quotas all the time, on a cluster that is just both: no job is
- * evicted more than once in a quarter of an hour, and hardly ever. */
+/* Two teams always want more than their quotas, on a cluster of exactly both: no job is preempted
+ * more than once in 15 minutes, and rarely at all. */
 static void nobody_drives_another_around(void **state)
 {
     (void)state;
@@ -373,7 +374,7 @@ static void who_was_evicted_has_a_while_after_a_restart_too(void **state)
     lab_deinit(&l);
 }
 
-/* Many of one kind are made places for at once, not one after the other. */
+/* Places for many jobs of one shape are made at once, not one after the other. */
 static void a_team_gets_all_it_is_owed_at_once(void **state)
 {
     (void)state;
@@ -399,7 +400,7 @@ static void a_team_gets_all_it_is_owed_at_once(void **state)
     for (int k = 0; k < 8; k++)
         assert_true(runs(&l, blues[k]));
     for (int k = 8; k < 15; k++)
-        assert_false(runs(&l, blues[k])); /* beyond the quota it is as anybody */
+        assert_false(runs(&l, blues[k])); /* beyond the quota it is like any other */
     lab_deinit(&l);
 }
 
@@ -418,7 +419,7 @@ static void nobody_goes_for_what_a_launch_will_serve(void **state)
     int64_t second = submit(&l, "blue", 4);
     lab_bring_up(&l, 1, 4);
     lab_plan(&l);
-    assert_true(is_evicted(&l, grey)); /* the pool has all that it may have */
+    assert_true(is_evicted(&l, grey)); /* the pool is at its limit */
     gone(&l, grey);
     lab_plan(&l);
     assert_true(runs(&l, second));
@@ -444,9 +445,9 @@ static void who_may_not_borrow_does_not(void **state)
     lab_deinit(&l);
 }
 
-/* ---- classes that preempt others ---- */
+/* ---- preempting classes ---- */
 
-static uint64_t both = 6, last = 4; /* bits */
+static uint64_t both = 6, last = 4; /* bit sets */
 static struct order_qos classes[] = {{.name = "urgent", .preempts = {&both, 3}},
     {.name = "normal", .preempts = {&last, 3}}, {.name = "spare"}};
 
@@ -467,8 +468,8 @@ static int64_t submit_class(struct lab *l, const char *team, const char *qos, in
     return lab_submit(l, &r);
 }
 
-/* The one with the least to lose, whoever's it is; it resumes; who is in no class, or in the same,
- * stays. */
+/* The victim has the least to lose, of any account; it resumes; jobs without a class, or of the
+ * same one, stay. */
 static void a_class_has_jobs_of_others_evicted(void **state)
 {
     (void)state;
@@ -500,17 +501,17 @@ static void a_class_has_jobs_of_others_evicted(void **state)
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = slips});
     lab_ended(&l, urgent, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, spares[1])); /* in its old place; it resumes */
+    assert_true(runs(&l, spares[1])); /* at its old position; it resumes */
     int64_t again = submit_class(&l, "red", "urgent", 4);
     lab_plan(&l);
-    /* the other had its turn */
+    /* the other one was preempted before */
     assert_true(is_evicted(&l, spares[0]) && !is_evicted(&l, spares[1]));
     gone(&l, spares[0]);
     lab_plan(&l);
     assert_true(runs(&l, again));
     int64_t last_one = submit_class(&l, "red", "urgent", 4);
     lab_plan(&l);
-    assert_false(is_evicted(&l, spares[1])); /* not within a quarter of an hour */
+    assert_false(is_evicted(&l, spares[1])); /* not within 15 minutes */
     assert_true(says(&l, last_one, "preempts", "none that runs could make room for it now"));
     lab_check_wake(&l);
     lab_wait(&l, 15 * MINUTE_MS);
@@ -529,8 +530,8 @@ static void nobody_of_a_class_goes_for_nothing(void **state)
             normal = submit_class(&l, "red", "normal", 4);
     lab_plan(&l);
     submit_class(&l, "blue", "spare", 4);
-    submit_class(&l, "blue", "urgent", 6); /* no node is so large */
-    submit(&l, "blue", 4);                 /* in no class */
+    submit_class(&l, "blue", "urgent", 6); /* no node is this large */
+    submit(&l, "blue", 4);                 /* without a class */
     lab_plan(&l);
     assert_false(is_evicted(&l, spare) || is_evicted(&l, normal));
     submit_class(&l, "blue", "normal", 1);
@@ -574,7 +575,7 @@ static void a_gang_of_a_class_gets_all_its_nodes(void **state)
     lab_deinit(&l);
 }
 
-/* What red is owed nobody preempts but red itself; and what is owed goes before whatever class. */
+/* Only red itself preempts jobs within red's quota; and jobs within a quota go before any class. */
 static void quotas_count_more_than_classes(void **state)
 {
     (void)state;
@@ -597,7 +598,7 @@ static void quotas_count_more_than_classes(void **state)
     lab_plan(&l);
     assert_false(is_evicted(&l, reds[0]) || is_evicted(&l, reds[1]));
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = second});
-    reds[2] = submit_class(&l, "red", "urgent", 4); /* beyond the quota, but for its own */
+    reds[2] = submit_class(&l, "red", "urgent", 4); /* beyond the quota, but its own jobs */
     lab_plan(&l);
     assert_true(is_evicted(&l, reds[0]) != is_evicted(&l, reds[1]));
     assert_false(is_evicted(&l, first));
@@ -610,7 +611,8 @@ static void quotas_count_more_than_classes(void **state)
     lab_deinit(&l);
 }
 
-/* Whose jobs of two sizes have filled all nodes, and wait: what one end has the planner look at. */
+/* These users' jobs of two sizes fill all nodes, and wait: number of classes examined after one
+ * end. */
 static int64_t tried_at_an_end(int users)
 {
     struct lab l;
@@ -644,15 +646,15 @@ static void an_end_costs_the_same_however_many_users_wait(void **state)
     assert_true(many < 60);
 }
 
-/* All of them ask for more than one end frees, each for something else; of one that does not there
- * is one job, which waits behind them. */
+/* All need more than one end frees, with different demands; one job at the end of the queue does
+ * not. */
 static int64_t tried_before_one_that_fits(int kinds)
 {
     struct lab l;
     const struct order_options o = options();
     begin(&l, &o, 4, 4);
     int64_t small = submit(&l, "grey", 2);
-    for (int k = 0; k < 7; k++) /* their teams are owed less than those ask for, then */
+    for (int k = 0; k < 7; k++) /* their quotas are less than their demand then */
         submit(&l, teams[k % 2].name, 2);
     lab_plan(&l);
     for (int k = 0; k < kinds; k++) {
@@ -680,12 +682,12 @@ static void an_end_costs_the_same_however_many_kinds_do_not_fit(void **state)
                   " where 300 do not\n",
         few, many);
     assert_true(few > 0);
-    /* of each team that is owed something so many are looked at as always */
+    /* a constant number is examined per team with a quota */
     assert_true(many < 100);
 }
 
-/* The first of its team's shapes that asks for so much may run no more: those of other users behind
- * it get what is owed all the same. */
+/* The first of its team's shapes may not run more: shapes of other users behind it still get the
+ * quota. */
 static void who_is_used_up_is_in_nobodys_way(void **state)
 {
     (void)state;
@@ -710,7 +712,7 @@ static void who_is_used_up_is_in_nobodys_way(void **state)
     lab_started(&l, grey);
     lab_wait(&l, MINUTE_MS);
     lab_plan(&l);
-    assert_true(is_evicted(&l, grey)); /* its place is for bob, for ann may have no more */
+    assert_true(is_evicted(&l, grey)); /* its place is for bob: ann is at her limit */
     gone(&l, grey);
     lab_plan(&l);
     assert_true(runs(&l, other));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Power and place: what is placed never makes a rack draw more than it may, nobody is passed for
- * ever for want of power, and a node that is held back by heat is given nothing new. The rack is
- * lab_racks' "left": of 1000 W 400 are drawn at rest by four nodes of 4 cpus each, a cpu draws 100
- * more.
+ * Power and placement: no placement exceeds a rack's limit, no job starves for lack of power, and a
+ * throttled node gets no new work. The rack is lab_racks' "left": 1000 W, 400 at rest from four
+ * nodes of 4 cpus each; each cpu in use draws 100 more.
  */
 #include "base/str.h"
 #include "scheduler/core/model/text.h"
@@ -49,8 +48,8 @@ static bool says(const struct lab *l, int64_t job, const char *code, const char 
     return false;
 }
 
-/* With power1, power2, power3, of 4 cpus; the fourth node of the rack has not joined, and draws its
- * 100 W all the same. */
+/* With power1, power2, power3, of 4 cpus; the fourth node of the rack has not joined, but counts
+ * with its 100 W. */
 static void begin(struct lab *l)
 {
     lab_init(l);
@@ -99,7 +98,7 @@ static void other_nodes_of_the_rack_get_what_one_leaves(void **state)
     lab_plan(&l);
     assert_false(runs(&l, waits));
     int64_t filler = lab_node_of(&l, big);
-    /* so it has to go to another */
+    /* so it must go to another */
     lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = filler});
     lab_started(&l, big);
     lab_ended(&l, big, END_SUCCEEDED, 0);
@@ -126,7 +125,7 @@ static void what_takes_all_gpus_counts_as_the_whole_node(void **state)
     assert_string_equal(core_node_rack(model_node(l.m, node), &watts), "left");
     assert_int_equal(watts, 500);
     assert_int_equal(view(&l).draw_w, 800);
-    lab_submit_cpus(&l, 63); /* beside it the node does not draw more */
+    lab_submit_cpus(&l, 63); /* next to it the node draws no more */
     lab_plan(&l);
     assert_int_equal(view(&l).draw_w, 800);
     lab_deinit(&l);
@@ -165,7 +164,7 @@ static void a_gang_gets_power_for_all_of_its_ranks_or_none(void **state)
     lab_deinit(&l);
 }
 
-/* For what a rack never has the power, nothing of it is kept. */
+/* A gang for which a rack never has the power reserves nothing there. */
 static void a_gang_that_no_rack_can_power_is_in_nobodys_way(void **state)
 {
     (void)state;
@@ -178,7 +177,7 @@ static void a_gang_that_no_rack_can_power_is_in_nobodys_way(void **state)
     lab_plan(&l);
     assert_false(runs(&l, large));
     assert_true(runs(&l, whole) && runs(&l, small));
-    lab_join(&l, "n1", 4); /* stands in no rack: with it there is power, once whole has ended */
+    lab_join(&l, "n1", 4); /* in no rack: with it there is power, once `whole` has ended */
     lab_plan(&l);
     assert_false(runs(&l, large));
     lab_started(&l, whole);
@@ -224,7 +223,7 @@ static void boot_all(struct lab *l)
 }
 
 /* 300 W of 1000 are drawn at rest by the three machines, launched or not; of the other 700 one job
- * of 4 cpus takes 400. */
+ * of 4 cpus uses 400. */
 static void no_machine_is_launched_for_what_would_have_no_power_there(void **state)
 {
     (void)state;
@@ -235,7 +234,7 @@ static void no_machine_is_launched_for_what_would_have_no_power_there(void **sta
     int64_t first = lab_submit_cpus(&l, 4), second = lab_submit_cpus(&l, 4),
             small = lab_submit_cpus(&l, 3);
     lab_plan(&l);
-    /* for the first and, of what is left, the small one */
+    /* for the first and, with the rest, the small one */
     assert_int_equal(model_used(l.m).nodes, 2);
     assert_true(says(&l, second, "launching", "instance 1"));
     boot_all(&l);
@@ -283,7 +282,7 @@ static void a_gang_is_launched_whole_or_not_where_power_is_short(void **state)
     lab_deinit(&l);
 }
 
-/* The cheapest has the power for one rank of it, and never for both. */
+/* The cheapest has power for one rank, and never for both. */
 static void a_gang_gets_dearer_machines_where_those_have_the_power(void **state)
 {
     (void)state;
@@ -319,7 +318,7 @@ static void no_more_machines_are_launched_than_have_places(void **state)
     lab_elastic(&l, "racked", 8, "m5", 8);
     for (int k = 0; k < 5; k++) {
         struct job_row r = lab_job(1);
-        r.spec.need.memory_mib = 8 * 4096; /* one a machine, of 50 W */
+        r.spec.need.memory_mib = 8 * 4096; /* one per machine, of 50 W */
         last = lab_submit(&l, &r);
     }
     lab_plan(&l);
@@ -329,7 +328,7 @@ static void no_more_machines_are_launched_than_have_places(void **state)
     lab_deinit(&l);
 }
 
-/* As when there were more of them before belayd was started with fewer places. */
+/* As with more of them before belayd was restarted with fewer places. */
 static void nodes_beyond_the_places_count_at_rest_too(void **state)
 {
     (void)state;
@@ -354,7 +353,7 @@ static void nodes_beyond_the_places_count_at_rest_too(void **state)
         .name = "power1", .key_hash = "p", .pool = "racked", .total = {4, 0, 16384}};
     int64_t watts;
     int64_t node = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &named}});
-    /* a name goes before the pool */
+    /* names have precedence over the pool */
     assert_string_equal(core_node_rack(model_node(l.m, node), &watts), "left");
     lab_deinit(&l);
 }
@@ -418,7 +417,7 @@ static void who_waits_for_power_is_not_passed_for_ever(void **state)
     lab_wait(&l, 1);
     int64_t passes = submit(&l, 1, 1, 2 * HOUR_MS), fits_before = submit(&l, 1, 1, HOUR_MS / 2);
     lab_plan(&l);
-    /* on whatever node: big could not start when runs_short has ended */
+    /* on any node: big could not start when runs_short has ended */
     assert_false(runs(&l, passes));
     assert_true(runs(&l, fits_before));
     assert_true(says(&l, passes, "reserved-for", "with a shorter --time it might run until then"));
@@ -438,8 +437,7 @@ static void who_waits_for_power_is_not_passed_for_ever(void **state)
     lab_deinit(&l);
 }
 
-/* The one that is preempted is the one whose end gives enough power, though another has less to
- * lose. */
+/* The victim is the job with an end that frees enough power, though another has less to lose. */
 static void places_are_made_where_there_is_power_then(void **state)
 {
     (void)state;
@@ -499,7 +497,7 @@ static void a_lost_node_counts_on_until_it_is_heard_of(void **state)
     lab_wait(&l, 2000);
     lab_plan(&l);
     assert_int_equal(model_node(l.m, node)->row.state, NODE_LOST);
-    assert_int_equal(view(&l).draw_w, 800); /* its program may run still */
+    assert_int_equal(view(&l).draw_w, 800); /* its program may still run */
     int64_t next = lab_submit_cpus(&l, 4);
     lab_plan(&l);
     assert_false(runs(&l, next));
@@ -519,13 +517,13 @@ static void more_that_is_measured_holds_others_back(void **state)
     lab_plan(&l);
     struct event ev = {
         .type = EV_CONDITION, .condition = {.node = lab_node_of(&l, first), .watts = 600}};
-    lab_apply(&l, ev); /* it counts 300 */
+    lab_apply(&l, ev); /* it counts as 300 */
     assert_int_equal(view(&l).measured_w, 300);
     int64_t second = lab_submit_cpus(&l, 2);
     lab_plan(&l);
     assert_false(runs(&l, second));
     assert_true(says(&l, second, "rack", "rack left draws 0.9 kW"));
-    ev.condition.watts = 200; /* less than it counts changes nothing */
+    ev.condition.watts = 200; /* less than computed: no effect */
     lab_apply(&l, ev);
     assert_int_equal(view(&l).measured_w, 0);
     assert_int_equal(view(&l).draw_w, 600);
@@ -536,7 +534,7 @@ static void more_that_is_measured_holds_others_back(void **state)
     lab_deinit(&l);
 }
 
-/* What a stored job holds it keeps, and nothing more comes. */
+/* Stored jobs keep their places, and no job is added. */
 static void a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_does(void **state)
 {
     (void)state;
@@ -591,7 +589,7 @@ static void a_node_that_is_held_back_is_given_nothing_new(void **state)
     assert_string_equal(
         lab_history(&l, "throttled")->text, "n1 is held back by heat: it is given nothing new");
     assert_false(runs(&l, second));
-    assert_true(runs(&l, first)); /* and what runs goes on */
+    assert_true(runs(&l, first)); /* and running jobs continue */
     assert_true(says(&l, second, "nodes-throttled",
         "1 node is held back by heat, power or the board, and given nothing new until that is "
         "over: n1 (heat)"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Room kept for the first of the queue: who waits longest is not passed for ever, and others run
+ * Reservations for the head of the queue: the longest waiting job does not starve, and others run
  * where they do not delay it.
  */
 #include "base/str.h"
@@ -37,14 +37,14 @@ static bool runs(const struct lab *l, int64_t job)
     return lab_node_of(l, job) != CORE_ID_NONE;
 }
 
-/* The job that the node is kept for. */
+/* The job that the node is reserved for. */
 static int64_t kept_for(const struct lab *l, int64_t node)
 {
     const struct shape *s = model_node(l->m, node)->reserved_for;
     return s ? s->head : CORE_ID_NONE;
 }
 
-/* Two nodes of 4 cpus, of each 3 are used: on a for 2 hours, on b for 1. A job of 4 waits. */
+/* Two nodes of 4 cpus with 3 used: on a for 2 hours, on b for 1. A job of 4 waits. */
 struct pair {
     struct lab l;
     int64_t a, b, on_a, on_b, big;
@@ -77,7 +77,7 @@ static void nothing_is_kept_until_somebody_would_pass(void **state)
     assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE);
     int64_t small = submit(&p.l, 1, 1, 0);
     lab_plan(&p.l);
-    assert_int_equal(kept_for(&p.l, p.b), p.big); /* which has room first */
+    assert_int_equal(kept_for(&p.l, p.b), p.big); /* it has room first */
     assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&p.l, small), p.a);
     lab_deinit(&p.l);
@@ -121,7 +121,7 @@ static void of_ends_that_nobody_knows_the_longest_running_comes_first(void **sta
     lab_plan(&p.l);
     assert_int_equal(kept_for(&p.l, p.a), p.big);
     assert_int_equal(lab_node_of(&p.l, small), p.b);
-    /* known ends come before those that are not */
+    /* known ends come before unknown ones */
     assert_int_equal(lab_node_of(&p.l, limited), p.a);
     lab_deinit(&p.l);
     make_pair(&p, 0, 1000 * HOUR_MS, NULL);
@@ -178,7 +178,7 @@ static void a_node_that_takes_no_more_work_is_given_up(void **state)
     assert_true(!runs(&p.l, small));
     lab_apply(&p.l, (struct event){.type = EV_CANCEL, .cancel = {.job = p.big, .by = "ann"}});
     lab_plan(&p.l);
-    /* others fit there now, though no room has come free */
+    /* others fit there now, though no room was freed */
     assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&p.l, small), p.a);
     lab_deinit(&p.l);
@@ -251,7 +251,7 @@ static void a_gang_gets_the_nodes_that_are_free_together_first(void **state)
     assert_int_equal(kept_for(&l, node[3]), gang);
     assert_int_equal(kept_for(&l, node[2]), gang);
     assert_int_equal(kept_for(&l, node[1]), CORE_ID_NONE);
-    assert_true(runs(&l, small)); /* which ends before the gang has both */
+    assert_true(runs(&l, small)); /* it ends before the gang has both */
     lab_ended(&l, on[3], END_SUCCEEDED, 0);
     if (lab_node_of(&l, small) == node[3])
         lab_ended(&l, small, END_SUCCEEDED, 0);
@@ -311,7 +311,7 @@ static void what_cannot_be_is_refused(void **state)
 struct load {
     struct lab l;
     uint64_t random;
-    int64_t *ends; /* by job: when it ends; 0: not placed yet */
+    int64_t *ends; /* by job: time of its end; 0: not placed */
     size_t n_ends;
 };
 
@@ -362,8 +362,8 @@ static void keep_busy(struct load *w)
     }
 }
 
-/* How long a gang of all nodes waits while 40 small jobs of up to two hours wait at any time, in
- * ms; at most a week. */
+/* Wait in ms of a gang on all nodes with always 40 small jobs of up to two hours pending; at most a
+ * week. */
 static int64_t wait_of_a_gang(int32_t reserve)
 {
     struct load w = {.random = 5};
@@ -391,7 +391,7 @@ static int64_t wait_of_a_gang(int32_t reserve)
     return waited;
 }
 
-/* It has to come to the front of those that waited before it, then what runs has to end. */
+/* It first waits for the jobs before it, then for the running ones. */
 static void the_wait_of_the_largest_gang_is_bounded(void **state)
 {
     (void)state;
@@ -416,9 +416,8 @@ static int64_t last_end(const struct load *w)
     return last;
 }
 
-/* Small jobs come for ever. From the moment at which the gang is the first of the queue it waits
- * for what runs then, by the time limits of that, and for nothing that comes later. Returns what it
- * had left of that time. */
+/* Small jobs arrive forever. Once the gang is first in the queue it waits only for jobs running
+ * then, up to their time limits. Returns the unused part of that bound. */
 static int64_t left_of_its_bound(uint64_t seed)
 {
     struct load w = {.random = seed};
@@ -437,7 +436,7 @@ static int64_t left_of_its_bound(uint64_t seed)
         keep_busy(&w);
         decide(&w);
         if (bound == 0 && gang && !runs(&w.l, gang) && queue_first(w.l.m)->head == gang)
-            bound = last_end(&w) + MINUTE_MS; /* a tick */
+            bound = last_end(&w) + MINUTE_MS; /* one tick */
         if (bound > 0 && w.l.now.wall.ms > bound)
             fail_msg("a gang of all nodes waits longer than what ran when it came to the front "
                      "(seed %" PRIu64 ")",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The size it is built for: 100,000 pending jobs, 2,000 nodes. The times are printed; the bounds
- * only catch a mistake of order (a decision that scans the queue or the nodes), not a slow machine.
+ * The design size: 100,000 pending jobs, 2,000 nodes. Times are printed; the bounds only catch a
+ * wrong complexity (a decision that scans the queue or the nodes), not a slow machine.
  */
 #include "tests/core/lab.h"
 
@@ -16,7 +16,7 @@
 static double now_s(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* whatever else this machine does meanwhile */
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* CPU time: independent of other load */
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -67,7 +67,7 @@ static void end_one(struct lab *l, int64_t job)
     apply(l, &ev);
 }
 
-/* Ends of jobs one by one, each followed by whatever can be decided then. */
+/* Ends of jobs one by one, each followed by all decisions. */
 static double turnover(struct lab *l, int64_t ends)
 {
     double from = now_s();
@@ -92,7 +92,7 @@ static void run(int n_shapes)
     fill_nodes(&l);
     double t1 = now_s();
     int64_t placed = decide_all(&l);
-    int64_t ends = n_shapes > 1000 ? 500 : 2000; /* each looks at all kinds of jobs */
+    int64_t ends = n_shapes > 1000 ? 500 : 2000; /* each examines all demand classes */
     double t2 = now_s(), per_end = turnover(&l, ends) / (double)ends;
     struct model_counts c;
     model_counts(l.m, &c);
@@ -111,10 +111,10 @@ static void a_decision_costs_the_same_whatever_waits(void **state)
     (void)state;
     run(8);
     run(100);
-    run(20000); /* next to no two jobs alike */
+    run(20000); /* almost no two jobs alike */
 }
 
-/* Ten thousand spot machines' worth of demand, counted by shape. */
+/* Demand for ten thousand spot machines, counted by shape. */
 static void launches_are_counted_not_searched(void **state)
 {
     (void)state;
@@ -131,8 +131,7 @@ static void launches_are_counted_not_searched(void **state)
     lab_deinit(&l);
 }
 
-/* Next to no two jobs alike, thirty offers: what is packed together does not make it a search
- * either. */
+/* Almost no two jobs alike, thirty offers: packing does not search either. */
 static void a_mixed_queue_is_packed_in_time(void **state)
 {
     (void)state;
@@ -162,7 +161,7 @@ static void a_mixed_queue_is_packed_in_time(void **state)
     lab_deinit(&l);
 }
 
-/* One submit, and one end: each of the jobs of the name is looked at once. */
+/* One submit, and one end: each job of the name is examined once. */
 static void who_waits_for_a_name_costs_each_of_the_name_once(void **state)
 {
     (void)state;
@@ -181,7 +180,7 @@ static void who_waits_for_a_name_costs_each_of_the_name_once(void **state)
     apply(&l, &ev);
     assert_int_equal(job_side(model_job(l.m, all))->n_open, JOBS + 1);
     ev = (struct event){.type = EV_CANCEL, .cancel = {.job = any, .by = "ann"}};
-    apply(&l, &ev); /* what it waited for is its heir's */
+    apply(&l, &ev); /* its dependencies go to its heir */
     assert_int_equal(job_side(model_job(l.m, all))->n_open, JOBS);
     double took = now_s() - from;
     print_message("two that wait for %d of a name, and the end of one: %.3f s\n", JOBS, took);
@@ -189,8 +188,7 @@ static void who_waits_for_a_name_costs_each_of_the_name_once(void **state)
     lab_deinit(&l);
 }
 
-/* More than ten thousand that all are to be queued again: whoever asks what to decide looks at one
- * of them. */
+/* More than ten thousand pending requeues: a decision examines one of them. */
 static void requeues_that_wait_cost_a_decision_nothing(void **state)
 {
     (void)state;

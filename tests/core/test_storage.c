@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What keeping checkpoints costs: while a job lives, and after its end.
+ * Cost of keeping checkpoints, during a job's life and after its end.
  */
 #include "tests/core/lab.h"
 
@@ -75,7 +75,7 @@ static const struct stored_row *stored(const struct lab *l)
     return &l->c.stored[l->c.n_stored - 1];
 }
 
-/* The decision to clean, and what it left. */
+/* The decision to clean, and the remaining size. */
 static void clean(struct lab *l, int64_t kept_bytes)
 {
     struct event ev;
@@ -106,15 +106,15 @@ static void a_gib_for_a_month_costs_what_it_costs(void **state)
     lab_wait(&l, 30 * DAY);
     clean(&l, 100 * GIB);
     lab_take(&l);
-    assert_int_equal(l.c.n_late_costs, 1); /* what stays after its end is its cost as well */
+    assert_int_equal(l.c.n_late_costs, 1); /* storage after its end is its cost as well */
     assert_int_equal(l.c.late_costs[0].job, 1);
     assert_int_equal(l.c.late_costs[0].uusd, storage(&l, &rows));
     assert_int_equal(l.c.late_costs[0].uusd, 100 * PRICE * (30 * DAY) / MONTH);
     lab_deinit(&l);
 }
 
-/* Each checkpoint and each cleaning counts from its moment on; a row is written once a day, and
- * nothing is lost by rounding. */
+/* Each checkpoint and each cleaning counts from its time on; a row is written once a day, and
+ * rounding loses nothing. */
 static void what_comes_and_goes_counts_from_then_on(void **state)
 {
     (void)state;
@@ -122,7 +122,7 @@ static void what_comes_and_goes_counts_from_then_on(void **state)
     size_t rows;
     int64_t sum = 0;
     init(&l, PRICE);
-    for (int k = 1; k <= 48; k++) { /* hourly; of 3 GiB two are cleaned away */
+    for (int k = 1; k <= 48; k++) { /* hourly; of 3 GiB two are cleaned */
         save(&l, k, 3 * GIB);
         kept(&l, k * GIB);
         assert_int_equal(model_stored_bytes(l.m, 1), k * GIB);
@@ -191,7 +191,7 @@ static void what_costs_nothing_is_not_counted(void **state)
     lab_deinit(&l);
 }
 
-/* An agent may have died before it told of anything. */
+/* An agent may have died before its report. */
 static void what_a_cleaning_finds_counts_from_then_on(void **state)
 {
     (void)state;

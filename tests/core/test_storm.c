@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Seeded storms: every event at random, stale and absurd ones among them, with decisions taken,
- * changes stored and the model thrown away and loaded again in between. After each event the
- * invariants hold (lab_try), after each turn the promises do (shelf_put) and nothing changed
- * unmarked (shelf_compare).
+ * Seeded storms: random events, stale and absurd ones among them, with decisions, stored changes,
+ * and reloads of the model in between. The invariants hold after each event (lab_try), the promises
+ * after each turn (shelf_put), and every change was marked (shelf_compare).
  */
 #include "tests/core/shelf.h"
 
@@ -29,7 +28,7 @@ static int64_t below(struct storm *st, int64_t n)
     return (int64_t)prng_below(&st->r, (uint64_t)n);
 }
 
-/* Refusals are fine here; lab_try checks the invariants. */
+/* Refusals are allowed; lab_try checks the invariants. */
 static void attempt_event(struct storm *st, struct event ev)
 {
     (void)lab_try(&st->l, &ev, NULL);
@@ -51,7 +50,7 @@ static struct job *any_running(struct storm *st)
     return NULL;
 }
 
-/* Some of it nobody has, some only now and then. */
+/* Some are never available, some only occasionally. */
 static const char *any_constraints(struct storm *st)
 {
     static const char *const all[] = {"constraint=ib", "constraint=ib|old", "constraint=spot&ib",
@@ -64,7 +63,7 @@ static const char *any_constraints(struct storm *st)
     return below(st, 3) ? NULL : all[below(st, (int64_t)(sizeof all / sizeof all[0]))];
 }
 
-/* Of an array that is there, or was, the tasks that both have, or others. */
+/* An existing or former array; common tasks, or others. */
 static void follow_one(struct storm *st, struct ranges *tasks, struct depend_ask *ask)
 {
     const struct job *on = NULL;
@@ -140,8 +139,7 @@ static void submit(struct storm *st)
     free(asks[0].array);
 }
 
-/* All or some of it, of what runs, waits, has ended or never was; of an array, or of tasks of
- * it. */
+/* Some or all fields, of running, waiting, ended or unknown jobs; of an array, or of its tasks. */
 static void update(struct storm *st)
 {
     static const char *const pools[] = {"", "base", "burst", "absent", "burst,base"},
@@ -182,7 +180,7 @@ static void update(struct storm *st)
     for (int64_t more = below(st, 4); more > 0; more--)
         fields |= UPDATE_BIT(below(st, UPDATE_FIELDS));
     if (below(st, 3) == 0)
-        /* what can be changed of one that runs */
+        /* fields that may change while it runs */
         fields &= (UPDATE_BIT(UPDATE_AT_ONCE) - 1) | UPDATE_BIT(UPDATE_MAX_USD) |
                   UPDATE_BIT(UPDATE_MAX_USD_H);
     attempt_event(st, (struct event){.type = EV_UPDATE,
@@ -253,7 +251,7 @@ static void condition(struct storm *st)
     attempt_event(st, disk);
 }
 
-/* What the configuration says of each of a pool's nodes. */
+/* The pool's settings for its nodes. */
 static void pool(struct storm *st)
 {
     const struct pool *known = model_pool(st->l.m, below(st, 2) ? "base" : "burst");
@@ -381,7 +379,7 @@ static void provider(struct storm *st)
     case 4:
         ev = (struct event){
             .type = EV_INSTANCE_GONE, .gone = {i, below(st, 2) == 0, WALL_NONE, "terminated"}};
-        if (below(st, 2) == 0) /* the provider's clock is not ours */
+        if (below(st, 2) == 0) /* the provider's clock differs */
             ev.gone.ended_at.ms = st->l.now.wall.ms - below(st, 7200000) + below(st, 60000);
         break;
     default:
@@ -457,7 +455,7 @@ static const struct order_options *order_of(uint64_t seed)
     static struct order_team teams[] = {
         {.name = "red", .shares = 1, .users = &ann, .n_users = 1, .quota_mcpu = 6000},
         {.name = "blue", .shares = 2, .users = &bob, .n_users = 1, .quota_mcpu = 4000}};
-    static uint64_t both = 6, last = 4; /* bits: of the classes that are preempted */
+    static uint64_t both = 6, last = 4; /* bit sets of preempted classes */
     static struct order_qos classes[] = {
         {.name = "high", .boost_ms = 3600000, .preempts = {&both, 3}},
         {.name = "middle", .preempts = {&last, 3}}, {.name = "low"}};
@@ -471,7 +469,7 @@ static const struct order_options *order_of(uint64_t seed)
     return seed % 4 ? &o : NULL;
 }
 
-/* In one storm of three. What they leave is often not enough for what is asked for. */
+/* In one storm of three. Their rest is often insufficient. */
 static size_t budgets_of_storm(uint64_t seed, const struct budget_options **ret_budgets)
 {
     static const struct window noon = {
@@ -517,13 +515,13 @@ static void one_storm(uint64_t seed)
     prng_init(&st.r, seed);
     st.s.order = order_of(seed);
     st.s.n_budget_options = budgets_of_storm(seed, &st.s.budget_options);
-    /* a micro-dollar a second for a mebibyte */
+    /* one micro-dollar per second and MiB */
     st.s.store_uusd_gib_month = seed % 2 ? 3000000000LL : 0;
     lab_init_budgets(
         &st.l, st.s.order, st.s.budget_options, st.s.n_budget_options, st.s.store_uusd_gib_month);
     lab_elastic(&st.l, "burst", 3, "m5", 4);
     lab_offer(&st.l, "burst", "big", MARKET_SPOT, 0, (struct resources){8, 1, 64000}, 1500000);
-    /* has no budgets in its way, and a rack that has not the power for all of its machines */
+    /* no budgets in its way, and a rack without power for all of its machines */
     if (seed % 3 == 0)
         lab_elastic(&st.l, "racked", 4, "m5", 4);
     struct pool_row p = model_pool(st.l.m, "burst")->row;
@@ -541,7 +539,7 @@ static void one_storm(uint64_t seed)
     lab_deinit(&st.l);
 }
 
-static uint64_t current_seed; /* told when a storm fails: BELAY_SEED=N repeats it */
+static uint64_t current_seed; /* printed when a storm fails: BELAY_SEED=N repeats it */
 
 static int tell_seed(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables and the arithmetic: names, legal transitions, the tree, money, intervals, cut texts.
+ * Tables and arithmetic: names, legal transitions, the tree, money, intervals, truncated texts.
  */
 #include "tests/core/lab.h"
 
@@ -86,7 +86,7 @@ static int compare_item(const void *key, const struct tree_link *l)
     return (a > b) - (a < b);
 }
 
-/* Walks both from a random key on. */
+/* Iterates both from a random key. */
 static void check_tree(
     const struct tree *t, const struct item *items, const bool *in, int n, int64_t from)
 {
@@ -127,7 +127,7 @@ static void a_tree_keeps_its_order(void **state)
         if (step % 10 == 0)
             check_tree(&t, items, in, N, step % 30 ? (int64_t)prng_below(&r, N) : 0);
     }
-    tree_remove(&t, &(struct tree_link){0}); /* harmless */
+    tree_remove(&t, &(struct tree_link){0}); /* no-op */
 }
 
 static int depth(const struct tree_link *l)
@@ -157,7 +157,7 @@ static void money_is_rounded_to_the_nearest_and_does_not_overflow(void **state)
     (void)state;
     assert_int_equal(core_cost_uusd(0, 1000000), 0);
     assert_int_equal(core_cost_uusd(3600000, 123), 123);
-    assert_int_equal(core_cost_uusd(1800, 1000), 1); /* 0.5 goes up */
+    assert_int_equal(core_cost_uusd(1800, 1000), 1); /* 0.5 rounds up */
     assert_int_equal(core_cost_uusd(1799, 1000), 0);
     assert_int_equal(core_cost_uusd(3600001, 1000000), 1000000);
     int64_t ten_years = 10LL * 366 * 86400 * 1000;
@@ -228,7 +228,7 @@ static void a_text_is_never_cut_within_a_character(void **state)
     assert_string_equal(out, "12345");
     text_format(out, sizeof out, "%s", "1234\xf0\x9f\x98\x80");
     assert_string_equal(out, "1234");
-    /* no text at all: cut anywhere */
+    /* not UTF-8: truncated anywhere */
     text_format(out, sizeof out, "%s", "\x80\x80\x80\x80\x80\x80\x80\x80");
     assert_int_equal(strlen(out), 7);
 }

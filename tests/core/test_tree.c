@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trees with sums: whatever comes, goes and changes, each element knows the least of all that are
- * below it.
+ * Trees with sums: after any insertion, removal or change each element has the minimum of its
+ * subtree.
  */
 #include "scheduler/core/model/tree.h"
 #include "base/prng.h"
@@ -70,7 +70,7 @@ static void each_knows_the_least_below_it(void **state)
         struct thing *x = &all[prng_below(&r, THINGS)];
         int64_t value = (int64_t)prng_below(&r, 50);
         if (!tree_has(&x->link)) {
-            /* value and sum are those of the last time: that must not deceive anybody */
+            /* value and sum are old: no function may rely on them */
             x->key = x - all;
             tree_add_summed(&t, &x->link, &x->key, compare, sum);
         } else if (prng_below(&r, 2)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are changed after their submit: what may be, what becomes of it, and that a refusal
- * changes nothing.
+ * Changes of jobs after their submit: allowed changes, their effects, and that a refusal changes
+ * nothing.
  */
 #include "tests/core/shelf.h"
 
@@ -19,7 +19,7 @@
 
 #define HOUR_MS 3600000LL
 
-/* What is to change, by an update that starts as this. */
+/* An update with these fields; callers may add to it. */
 static struct event update(int64_t job, uint64_t fields, const struct job_row *to)
 {
     return (struct event){
@@ -31,7 +31,7 @@ static void change(struct lab *l, int64_t job, uint64_t fields, struct job_row t
     lab_apply(l, update(job, fields, &to));
 }
 
-/* It is refused, and why says so; nothing has changed. */
+/* It is refused with this reason; nothing has changed. */
 static void refuse_event(struct lab *l, struct event ev, int kind, const char *why)
 {
     const struct job *j = model_job(l->m, ev.update.job);
@@ -65,7 +65,7 @@ static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_
     return lab_submit(l, &r);
 }
 
-/* Stored, and loaded again as after a crash: it is the same. */
+/* Stores and reloads, as after a crash: the state is equal. */
 static void restart(struct lab *l, struct shelf *s)
 {
     lab_take(l);
@@ -244,7 +244,7 @@ static void what_runs_changes_in_what_does_not_touch_its_place(void **state)
     to.spec.retries.n[RETRY_FAILED] = 3;
     change(&l, j, BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES), to);
     lab_take(&l);
-    assert_int_equal(l.c.n_attempts, 1); /* so that its agent is told */
+    assert_int_equal(l.c.n_attempts, 1); /* so that its agent gets it */
     assert_int_equal(lab_row(&l, j)->spec.time_limit_ms, 2 * HOUR_MS);
     assert_int_equal(lab_row(&l, j)->spec.retries.n[RETRY_FAILED], 3);
     assert_string_equal(lab_row(&l, j)->spec.name, "longer");
@@ -280,7 +280,7 @@ static void a_reservation_that_its_time_limit_breaks_is_made_anew(void **state)
     change(&l, on_a, BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = 3 * HOUR_MS});
     lab_ended(&l, small, END_SUCCEEDED, 0);
     int64_t next = submit(&l, 1, 1, 2 * HOUR_MS);
-    lab_plan(&l); /* two hours pass in the three that it has now */
+    lab_plan(&l); /* two of its now three hours pass */
     assert_true(model_node(l.m, a)->reserved_for == model_job(l.m, big)->shape && runs(&l, next));
     lab_ended(&l, next, END_SUCCEEDED, 0);
     int64_t late = submit(&l, 1, 1, 4 * HOUR_MS);
@@ -336,12 +336,12 @@ static void what_it_depends_on_is_replaced_from_both_ends(void **state)
     restart(&l, &s);
     assert_int_equal(n_depends(&l, third), 1);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = first, .by = "ann"}});
-    lab_ended(&l, first, END_USER, 1); /* nobody waits for it any more */
+    lab_ended(&l, first, END_USER, 1); /* no job waits for it any more */
     assert_false(waits(&l, second));
     assert_true(model_job(l.m, third)->is_waiting);
     lab_apply(&l, depends(third, NULL, 0, false));
     assert_false(model_job(l.m, third)->is_waiting);
-    /* and once more: a row that was dropped before */
+    /* again: with a previously dropped row */
     lab_apply(&l, depends(third, &on_both[1], 1, false));
     restart(&l, &s);
     assert_true(model_job(l.m, third)->is_waiting);
@@ -388,15 +388,15 @@ static void one_of_a_name_at_a_time_whatever_they_were_called_before(void **stat
     int64_t a = lab_submit_cpus(&l, 1), b = singleton(&l, "train"), c = singleton(&l, "train"),
             other = lab_submit_cpus(&l, 1), d = singleton(&l, "eval");
     assert_true(waits(&l, b) && waits(&l, c) && !waits(&l, d));
-    rename_to(&l, b, "eval"); /* c waited for a only by way of b */
+    rename_to(&l, b, "eval"); /* c waited for a only through b */
     assert_true(!waits(&l, b) && waits(&l, c));
     restart(&l, &s);
     rename_to(&l, a, "eval");
-    assert_true(!waits(&l, c) && !waits(&l, b)); /* it had nobody to wait for, when it was asked */
+    assert_true(!waits(&l, c) && !waits(&l, b)); /* it had no job to wait for at its submit */
     rename_to(&l, other, "eval");
     int64_t e = singleton(&l, "eval");
     assert_true(waits(&l, e));
-    rename_to(&l, c, "eval"); /* e waits for all that have that name and were there before it */
+    rename_to(&l, c, "eval"); /* e waits for all earlier jobs of that name */
     assert_int_equal(n_depends(&l, e), 5);
     restart(&l, &s);
     rename_to(&l, e, "alone");
@@ -463,7 +463,7 @@ static void so_many_tasks_run_at_once_as_is_said_last(void **state)
     assert_int_equal(lab_plan(&l), 2);
     throttle(&l, j, 4);
     assert_int_equal(lab_plan(&l), 2);
-    throttle(&l, j, 1); /* those that run go on */
+    throttle(&l, j, 1); /* running tasks continue */
     restart(&l, &s);
     assert_int_equal(lab_plan(&l), 0);
     for (int32_t i = 0; i < 4; i++) {
@@ -511,7 +511,7 @@ static void an_array_changes_as_far_as_it_has_not_begun(void **state)
     assert_int_equal(array_task(parent, 2)->row.spec.time_limit_ms, HOUR_MS);
     int64_t alone = array_task(parent, 2)->row.id;
     lab_started(&l, alone);
-    lab_ended(&l, alone, END_FAILED, 1); /* it waits, to be tried again */
+    lab_ended(&l, alone, END_FAILED, 1); /* pending, to be retried */
     refuse_event(&l, depends(alone, NULL, 0, false), ERR_CONFLICT, "is a task of array 1");
     to.spec.need.cpus = 1;
     change(&l, alone, BIT(CPUS), to);
@@ -520,7 +520,7 @@ static void an_array_changes_as_far_as_it_has_not_begun(void **state)
     lab_deinit(&l);
 }
 
-/* Of one that was submitted so, no task can have begun. */
+/* If submitted with it, no task can have begun. */
 static void tasks_that_have_begun_outlive_what_the_rest_depends_on(void **state)
 {
     (void)state;
@@ -544,8 +544,7 @@ static void tasks_that_have_begun_outlive_what_the_rest_depends_on(void **state)
     lab_deinit(&l);
 }
 
-/* The rest is cancelled: what it was to wait for is nobody's business any more, nor is it after a
- * restart. */
+/* The remaining tasks are cancelled: their dependencies are dropped, also after a restart. */
 static void an_array_whose_rest_is_cancelled_depends_on_nothing(void **state)
 {
     (void)state;
@@ -573,8 +572,8 @@ static void an_array_whose_rest_is_cancelled_depends_on_nothing(void **state)
     lab_deinit(&l);
 }
 
-/* Who waits for a job of 9 cpus, which never runs, only by way of an array: still does when that
- * array waits for nothing any more, while one of its tasks runs. */
+/* A job that waits for a job of 9 cpus, which never runs, only through an array still waits when
+ * that array has no dependencies any more while one of its tasks runs. */
 static void check_still_waits(struct lab *l, int64_t first, int64_t j, int64_t last)
 {
     struct shelf s = {0};
@@ -665,7 +664,7 @@ static void in_another_team_it_counts_there(void **state)
     lab_deinit(&l);
 }
 
-/* For how many others jobs of a user in a team may wait: as with all that is counted of them. */
+/* The limit on dependencies per user and team, like all other counts. */
 static void in_another_team_what_it_waits_for_counts_there(void **state)
 {
     (void)state;
@@ -697,7 +696,7 @@ static void in_another_team_what_it_waits_for_counts_there(void **state)
     lab_deinit(&l);
 }
 
-/* Without a look at whether the model is whole, for very many. */
+/* Without checking the model, for very many. */
 static int try_unchecked(struct lab *l, struct event ev, int64_t *ret_id)
 {
     struct outcome o = {0};
@@ -754,12 +753,12 @@ static void a_new_name_is_waited_for_as_at_a_submit(void **state)
                 .depends = &(struct depend_ask){.kind = DEPEND_SINGLETON},
                 .n_depends = 1}},
         ERR_CONFLICT, "allowed");
-    change(&l, id, BIT(NAME), (struct job_row){.spec.name = "another"}); /* for nobody */
+    change(&l, id, BIT(NAME), (struct job_row){.spec.name = "another"}); /* no dependent jobs */
     assert_false(waits(&l, id));
     lab_deinit(&l);
 }
 
-/* And in another team for what others there do not wait for. */
+/* And in another team for jobs without dependencies there. */
 static void at_the_limit_a_job_may_wait_for_less(void **state)
 {
     (void)state;
@@ -800,8 +799,8 @@ static void at_the_limit_a_job_may_wait_for_less(void **state)
     lab_deinit(&l);
 }
 
-/* Each of those after it came to wait for it when none of them stood for others yet. The first of
- * them takes over what it waited for, and stands for the rest. */
+/* Later jobs came to wait for it when none of them was a singleton. The first of them inherits its
+ * dependencies, and stands for the rest. */
 static void who_no_longer_stands_for_others_has_one_heir(void **state)
 {
     (void)state;
@@ -825,8 +824,7 @@ static void who_no_longer_stands_for_others_has_one_heir(void **state)
     lab_deinit(&l);
 }
 
-/* Whether a job that waits for all before it of its name waits for that one, itself or by way of
- * others that do so. */
+/* Whether a singleton waits for that job, directly or through other singletons. */
 static bool waits_for(const struct lab *l, const struct job *j, int64_t on)
 {
     LIST_FOREACH (&job_side(j)->depends, k) {
@@ -905,7 +903,7 @@ static void it_is_queued_again_as_often_as_is_said_last(void **state)
         lab_ended(&l, j, END_FAILED, 1);
     }
     assert_int_equal(model_job(l.m, j)->row.used[RETRY_FAILED], 2);
-    lab_wait(&l, 3000); /* what fails at once again is tried again after a while */
+    lab_wait(&l, 3000); /* an immediate failure is retried with a delay */
     lab_plan(&l);
     lab_started(&l, j);
     for (int k = 0; k < RETRY_KINDS; k++)
@@ -942,7 +940,7 @@ static void a_job_of_several_nodes_may_need_others(void **state)
     int64_t other = lab_submit_cpus(&l, 2);
     lab_plan(&l);
     assert_int_equal(model_job(l.m, j)->row.ranks, 1);
-    assert_true(runs(&l, other)); /* nothing is kept for it any more */
+    assert_true(runs(&l, other)); /* nothing is reserved for it any more */
     change(&l, j, BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = 1});
     shelf_deinit(&s);
     lab_deinit(&l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs of a window: they run in it, are saved before it closes, and go on when it opens again.
+ * Jobs with a window: they run in it, are saved before it closes, and continue when it opens again.
  */
 #include "tests/core/lab.h"
 
@@ -58,7 +58,7 @@ static void a_window_opens_and_closes_by_the_clocks_of_its_zone(void **state)
     struct wall change;
     (void)state;
     assert_false(window_is_open(&w, (struct wall){1700009999000}, &change));
-    assert_int_equal(change.ms, 1700010000000); /* the moment at which 01:30 is skipped */
+    assert_int_equal(change.ms, 1700010000000); /* the time at which 01:30 is skipped */
     assert_true(window_is_open(&w, (struct wall){1700010000000}, &change));
     assert_int_equal(change.ms, 1700013600000 - 3600000 + 3600000);
     assert_false(window_is_open(&w, change, &change));
