@@ -144,7 +144,7 @@ void faulty_vfs_install(struct faulty_plan *p)
 {
     plan = p;
     real_vfs = sqlite3_vfs_find(NULL);
-    /* what is not ours goes to the real one's functions, which do not look at the vfs */
+    /* foreign files use the real VFS's functions, which ignore the vfs argument */
     vfs = *real_vfs;
     vfs.zName = "faulty";
     vfs.pNext = NULL;

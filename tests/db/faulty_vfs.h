@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A disk that fails when told to: an SQLite VFS in front of the real one that counts the writes,
- * the fsyncs and the growths of shared memory, and fails one of them. Writes that fail are half
- * done first, as a full disk leaves them.
+ * A disk with injected failures: an SQLite VFS in front of the real one that counts writes, fsyncs
+ * and growths of shared memory, and fails one of them. A failing write is half done first, as on a
+ * full disk.
  */
 #ifndef BELAY_TESTS_DB_FAULTY_VFS_H
 #define BELAY_TESTS_DB_FAULTY_VFS_H
@@ -13,8 +13,8 @@ enum faulty_op { FAULTY_WRITE, FAULTY_SYNC, FAULTY_SHM, FAULTY_OPS };
 
 struct faulty_plan {
     int64_t fail_at[FAULTY_OPS]; /* the n-th from now; 0: never */
-    int code[FAULTY_OPS];        /* SQLite's */
-    int errnum;                  /* what the system is then said to have answered */
+    int code[FAULTY_OPS];        /* SQLite's error code */
+    int errnum;                  /* reported errno */
     int64_t seen[FAULTY_OPS];
 };
 

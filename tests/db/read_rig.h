@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by the tests of what is read for the API: a database in memory, its reader, and jobs.
+ * Shared by the tests of reads for the API: an in-memory database, its reader, and jobs.
  */
 #ifndef BELAY_TESTS_DB_READ_RIG_H
 #define BELAY_TESTS_DB_READ_RIG_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Commits: all or nothing, under every failure that can be injected.
+ * Commits: all or nothing, under every injected failure.
  */
 #include "tests/db/util.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One row of every kind, keyed by key. */
+/* One row of every type, keyed by key. */
 static struct db_batch batch_of_everything(int64_t key)
 {
     struct db_batch b = {0};
@@ -75,7 +75,7 @@ static void any_failed_step_leaves_nothing_and_a_retry_succeeds(void **state)
             db_batch_deinit(&b);
             db_close(d);
         }
-        /* begin, one step a kind, the labels, their set and whose it is, the sums of the day, the
+        /* begin, one step per type, the labels with their set and owner, the daily sums, the
          * counters, commit */
         assert_int_equal(n - 1, 1 + (TABLE_COUNT - 1) + 1 + 2 + 1 + 1 + 1 + 1);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is on disk when things go wrong: a disk that fails, a disk that is full, a process that is
- * killed. The state after a crash is seen by copying the files as they lie and opening the copy.
+ * State on disk after failures: a failing disk, a full disk, a killed process. The state after a
+ * crash is observed by copying the files and opening the copy.
  */
 #include "tests/db/faulty_vfs.h"
 #include "tests/db/util.h"
@@ -35,14 +35,14 @@ static int teardown_faulty(void **state)
     return util_teardown(state);
 }
 
-/* How many submits a belayd would find that starts on what lies on disk now: jobs and history rows
- * alike. */
+/* Number of submits that belayd would find if it started on the current files: jobs and history
+ * rows must agree. */
 static int64_t jobs_after_a_crash(const char *path)
 {
     char *copy = mem_printf("%s.copy", path), *shm = mem_printf("%s.copy-shm", path);
     util_copy_file(path, copy, "");
     util_copy_file(path, copy, "-wal");
-    unlink(shm); /* a crash of the machine takes it */
+    unlink(shm); /* a crash of the machine removes it */
     struct db *d = util_open(copy);
     int64_t n = count_rows(d, TABLE_JOBS);
     assert_int_equal(count_rows(d, TABLE_HISTORY), n);
@@ -52,7 +52,7 @@ static int64_t jobs_after_a_crash(const char *path)
     return n;
 }
 
-/* Three submits, or with texts: as many as make the log's index grow beyond its first page. */
+/* Three submits, or with texts: enough to grow the log's index beyond its first page. */
 static struct db_batch batch_of(int64_t first, bool huge)
 {
     struct db_batch b = {0};
@@ -68,8 +68,8 @@ static struct db_batch batch_of(int64_t first, bool huge)
     return b;
 }
 
-/* Commits with the plan's fault. What it answers must be what is on disk; then the disk is well and
- * it succeeds. True if the fault did not come up. */
+/* Commits with the plan's fault. The result must match the state on disk; then the fault is removed
+ * and the commit succeeds. True if the fault did not occur. */
 static bool try_fault(const char *path, bool huge, int *ret_rc)
 {
     struct db_batch before = batch_of(1, false), b = batch_of(4, huge);
@@ -89,7 +89,7 @@ static bool try_fault(const char *path, bool huge, int *ret_rc)
     if (rc == 0)
         assert_int_equal(found, 6);
     else if (rc == ERR_NO_SPACE)
-        assert_int_equal(found, 3); /* surely rolled back */
+        assert_int_equal(found, 3); /* definitely rolled back */
     else
         assert_true(found == 3 || found == 6);
     assert_int_equal(count_rows(d, TABLE_JOBS), rc == 0 ? 6 : 3);
@@ -103,7 +103,7 @@ static bool try_fault(const char *path, bool huge, int *ret_rc)
     return passed;
 }
 
-/* Every write, then every fsync, with each code that the real VFS has for it. */
+/* Every write, then every fsync, with each error code of the real VFS. */
 static void what_a_failed_commit_answers_is_what_is_on_disk(void **state)
 {
     static const struct {
@@ -114,7 +114,7 @@ static void what_a_failed_commit_answers_is_what_is_on_disk(void **state)
         {FAULTY_WRITE, SQLITE_IOERR_WRITE, EDQUOT, ERR_NO_SPACE},
         {FAULTY_WRITE, SQLITE_IOERR_WRITE, EIO, ERR_IO},
         {FAULTY_SYNC, SQLITE_IOERR_FSYNC, EIO, ERR_IO},
-        {FAULTY_SYNC, SQLITE_IOERR_FSYNC, ENOSPC, ERR_IO}, /* the commit may well be on disk */
+        {FAULTY_SYNC, SQLITE_IOERR_FSYNC, ENOSPC, ERR_IO}, /* the commit may be on disk */
     };
 
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
@@ -132,8 +132,8 @@ static void what_a_failed_commit_answers_is_what_is_on_disk(void **state)
     }
 }
 
-/* SQLite grows the log's index after the commit is on disk: what failed there is committed after a
- * crash. So a full disk at that point must not be answered with "nothing happened". */
+/* SQLite grows the log's index after the commit is on disk: a transaction that failed there is
+ * committed after a crash. So a full disk at that point must not be reported as a rollback. */
 static void no_room_for_the_index_is_not_called_a_rollback(void **state)
 {
     int rc;
@@ -145,9 +145,9 @@ static void no_room_for_the_index_is_not_called_a_rollback(void **state)
     assert_int_equal(rc, ERR_IO);
 }
 
-/* ---- a disk that is really full ---- */
+/* ---- a disk that is actually full ---- */
 
-/* Takes all but n bytes of what is left; to be truncated again. */
+/* Uses all but n bytes of the free space; truncate to release it. */
 static int fill_disk(const char *path, off_t but)
 {
     static char block[4096];
@@ -164,8 +164,8 @@ static bool says_full(int rc, const struct err *e)
     return rc == ERR_NO_SPACE && e->kind == ERR_NO_SPACE && strstr(e->text, "space");
 }
 
-/* In a child: a mount namespace of its own leaves nothing behind, whatever happens. 0 well, 77 not
- * permitted, else where it went wrong. */
+/* In a child: a mount namespace of its own is cleaned up in every case. 0 ok, 77 not permitted,
+ * else the failing step. */
 static int on_a_small_disk(const char *small)
 {
     char *path = mem_printf("%s/belay.db", small), *ballast = mem_printf("%s/ballast", small);
@@ -204,7 +204,7 @@ static int on_a_small_disk(const char *small)
     if (unlink(ballast) != 0 || db_commit(d, &b, &e) != 0 || count_rows(d, TABLE_JOBS) != id + 99)
         return 7;
     db_batch_deinit(&b);
-    db_close(d); /* and moves the log into the file */
+    db_close(d); /* also checkpoints the log */
     if (fill_disk(ballast, 0) != 0 || !says_full(db_open(path, &d, &e), &e))
         return 8;
     free(path);
@@ -248,8 +248,7 @@ static void commit_until_killed(const char *path, int ack_fd, int64_t first)
     }
 }
 
-/* Kills the child after a number of acknowledgements that differs each time. The last it
- * acknowledged. */
+/* Kills the child after a varying number of acknowledgements. Returns the last acknowledged one. */
 static int64_t run_and_kill(const char *path, int64_t first, int64_t n_acks)
 {
     int pipe_fds[2];
@@ -283,13 +282,13 @@ static void what_was_acknowledged_survives_kill_9(void **state)
         int64_t acked = run_and_kill(path, present + 1, 1 + (int64_t)prng_below(&p, 60));
         struct db *d = util_open(path);
         present = count_rows(d, TABLE_JOBS);
-        /* at most one had no time to be acknowledged */
+        /* at most one was not acknowledged in time */
         assert_true(present == acked || present == acked + 1);
         assert_int_equal(count_rows(d, TABLE_HISTORY), present);
         int64_t next = 0;
         struct err e;
         assert_int_equal(sql_get_i64(d->sql, "SELECT next_job FROM meta", &next, &e), 0);
-        assert_int_equal(next, present + 1); /* so no number is given twice */
+        assert_int_equal(next, present + 1); /* so no number is reused */
         db_close(d);
     }
 }

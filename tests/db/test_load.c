@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recovery: what lives is loaded, what has ended is not, and a long queue does not make it slow.
+ * Recovery: live rows are loaded, ended ones are not, and a long queue does not slow it down.
  */
 #include "tests/db/util.h"
 
@@ -18,8 +18,7 @@ static struct model *new_model(void)
         &(struct model_options){.cluster_uid = "0123456789abcdef", .lease_ms = 30000});
 }
 
-/* A cluster with one of everything alive and one of everything ended, as core would have written
- * it. */
+/* A cluster with one live and one ended row of everything, as core would have written it. */
 static struct db_batch small_cluster(void)
 {
     struct db_batch b = {0};
@@ -133,7 +132,7 @@ static void what_lives_is_loaded_and_what_ended_is_not(void **state)
     db_close(d);
 }
 
-/* Its user, its labels and, if it is a task, those of its array. */
+/* Its user, its labels and, for a task, those of its array. */
 static void what_was_left_counts_in_the_budgets_of_its_job(void **state)
 {
     static const struct budget_options budgets[] = {
@@ -202,7 +201,7 @@ static void submit_all(struct db *d, int64_t from, int64_t to)
     util_commit(d, &b);
 }
 
-/* Rows are read ahead, 128 at a time: none may be missing where one batch ends. */
+/* Rows are read ahead in batches of 128: none may be missing at a batch boundary. */
 static void every_job_is_loaded_however_many_there_are(void **state)
 {
     static const int64_t queues[] = {0, 1, 127, 128, 129, 255, 256, 257, 384, 500};
@@ -226,7 +225,7 @@ static void every_job_is_loaded_however_many_there_are(void **state)
     db_close(d);
 }
 
-/* Documents of options are read once where they are alike: each job has its own all the same. */
+/* Equal documents of options are parsed once: each job still has its own. */
 static void each_job_has_its_own_options(void **state)
 {
     struct db *d = util_open(*state);
@@ -255,8 +254,7 @@ static void each_job_has_its_own_options(void **state)
     db_close(d);
 }
 
-/* What cannot be read, and what the model refuses, in the first batch and in those that are read
- * ahead. */
+/* Unreadable rows, and rows that the model refuses, in the first batch and in those read ahead. */
 static void a_bad_row_in_a_long_queue_is_refused(void **state)
 {
     static const int64_t at[] = {1, 128, 129, 256, 300, 500};
@@ -283,7 +281,7 @@ static void a_bad_row_in_a_long_queue_is_refused(void **state)
     db_close(d);
 }
 
-/* What SQLite did for one load. */
+/* SQLite's work for one load. */
 struct work {
     int64_t statements, steps, scanned, sorts, bytes;
 };
@@ -338,8 +336,8 @@ static void submit_with_ended(struct db *d, int64_t from, int64_t to, bool ended
     }
 }
 
-/* A load costs what waits, and nothing for what has ended: no statement a job, no sorting, no more
- * of SQLite's memory. */
+/* The cost of a load depends on pending jobs, not on ended ones: no statement per job, no sorting,
+ * no further SQLite memory. */
 static void the_work_of_a_load_is_that_of_what_waits(void **state)
 {
     struct db *d = util_open(*state);
@@ -352,7 +350,7 @@ static void the_work_of_a_load_is_that_of_what_waits(void **state)
     assert_int_equal(ended.statements, few.statements);
     assert_int_equal(ended.steps, few.steps);
     assert_int_equal(ended.scanned, few.scanned);
-    assert_int_equal(many.statements - 100000, few.statements - 1000); /* one a job at most */
+    assert_int_equal(many.statements - 100000, few.statements - 1000); /* at most one per job */
     assert_true(many.steps <= 101 * few.steps);
     assert_true(many.scanned <= 101 * few.scanned);
     assert_int_equal(few.sorts + ended.sorts + many.sorts, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Telemetry in the database: what is told of the same stretch adds up, and what is old goes, bit by
- * bit.
+ * Telemetry in the database: reports of the same interval add up, and old rows are removed
+ * gradually.
  */
 #include "tests/db/util.h"
 

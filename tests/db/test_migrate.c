@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Migrations: every version that was ever released is brought to the present one with what it held,
- * and a migration that is cut off has happened or not.
+ * Migrations: every released version is migrated to the current one with its contents, and an
+ * interrupted migration has happened completely or not at all.
  *
  * schema_v<N>.sql is a database of version N: `sqlite3 FILE .dump`, with its application_id and
- * user_version. To record a new version, let the programs make it out of the one before:
+ * user_version. To record a new version, let the programs make it from the previous one:
  *
  *   build/tests/db/test_db_migrate /tmp/belay.db && sqlite3 /tmp/belay.db .dump
  */
@@ -28,7 +28,7 @@ static void load_fixture(const char *path, int version)
     struct err e;
     if (fs_read(name, 1 << 20, &text, &e) != 0)
         fail_msg("%s: each version is recorded, this one too", e.text);
-    char *all = mem_printf("BEGIN;%s;COMMIT", buf_str(&text)); /* one fsync, not one a row */
+    char *all = mem_printf("BEGIN;%s;COMMIT", buf_str(&text)); /* one fsync, not one per row */
     util_exec(path, all);
     buf_deinit(&text);
     free(all);
@@ -78,7 +78,7 @@ static void assert_same_schema(sqlite3 *got, sqlite3 *want)
     buf_deinit(&b);
 }
 
-/* The fixtures are what each release made. */
+/* The fixtures were written by each release. */
 static void every_version_leads_to_the_schema_of_a_new_database(void **state)
 {
     struct db *fresh = util_open(":memory:");
@@ -100,7 +100,7 @@ static void every_version_leads_to_the_schema_of_a_new_database(void **state)
     db_close(fresh);
 }
 
-/* Every value of every row, in the columns that there were. */
+/* Every value of every row, in the columns that existed. */
 static void assert_holds_all_of(sqlite3 *sql, const char *path)
 {
     sqlite3_stmt *s;
@@ -161,7 +161,7 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
     free(old);
 }
 
-/* Defaults are what a row that is written by hand gets. */
+/* Rows written by hand get defaults. */
 static void what_a_row_does_not_say_has_its_default(void **state)
 {
     struct db *d = util_open(*state);
@@ -185,7 +185,7 @@ static void what_a_row_does_not_say_has_its_default(void **state)
         get(d->sql, "SELECT count(*) FROM pools WHERE boots_failed = 0 AND boots_wait_ms = 0 "
                     "AND boots_next_at IS NULL AND criu = 'unknown' AND retries = ''"),
         1);
-    /* plain 0: the row is read whole */
+    /* plain 0: the row is read completely */
     assert_int_equal(
         get(d->sql, "SELECT count(*) FROM jobs WHERE plain = 0 AND spec IS NULL AND nodes = 1 AND "
                     "ranks = 1 AND hold = 'none' AND procurement = 'free' AND eligible_at IS NULL "
@@ -200,7 +200,7 @@ static void what_a_row_does_not_say_has_its_default(void **state)
     db_close(d);
 }
 
-/* ---- steps, of tests only ---- */
+/* ---- migration steps for tests ---- */
 
 static const char *const two_steps[] = {
     "ALTER TABLE jobs ADD COLUMN colour TEXT NOT NULL DEFAULT 'blue';"
@@ -223,7 +223,7 @@ static bool has(sqlite3 *sql, const char *text)
     return n > 0;
 }
 
-/* That the number in the file is true of its tables. The number. */
+/* Checks that the version in the file matches its tables. Returns the version. */
 static int64_t check_version(sqlite3 *sql)
 {
     int64_t version = get(sql, "PRAGMA user_version");
@@ -269,7 +269,7 @@ static void steps_are_taken_in_order_and_rows_stay(void **state)
     migrate_well(sql, *state, &s);
     check_migrated(sql, 3);
     assert_int_equal(get(sql, "SELECT n FROM shades WHERE colour = 'blue'"), 2);
-    migrate_well(sql, *state, &s); /* there is nothing to do */
+    migrate_well(sql, *state, &s); /* no migration is needed */
     check_migrated(sql, 3);
     migrate_well(fresh, fresh_path, &s);
     check_migrated(fresh, 0);
@@ -302,7 +302,7 @@ static void a_step_that_fails_leaves_the_version_before_it(void **state)
     const char *const bad[] = {
         two_steps[0],
         "CREATE TABLE shades (colour TEXT PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
-        "INSERT INTO shades SELECT colour, 1 FROM jobs", /* two rows are of one key */
+        "INSERT INTO shades SELECT colour, 1 FROM jobs", /* two rows have one key */
         NULL,
     };
     const struct schema s = with_steps(bad), mended = with_steps(two_steps);
@@ -347,9 +347,8 @@ static void start_over(const char *path, int from)
         load_fixture(path, from);
 }
 
-/* Migrates with the plan's fault, and looks at what a belayd would find that starts on what lies on
- * disk now, and at what this one has. False if the fault did not come up. ret_found: the version on
- * disk. */
+/* Migrates with the plan's fault, and checks what a belayd would find on disk now, and the state of
+ * this process. False if the fault did not occur. ret_found: the version on disk. */
 static bool try_fault(const char *path, int from, int64_t *ret_found)
 {
     const struct schema s = with_steps(two_steps);
@@ -406,7 +405,7 @@ static void a_migration_that_is_cut_off_has_happened_or_not(void **state)
                 found[version] = true;
                 assert_in_range(n, 1, 1000);
             }
-            /* between any two versions too */
+            /* also between any two versions */
             for (int v = from; v <= 3; v++)
                 if (!found[v] && faults[i].op == FAULTY_WRITE)
                     fail_msg("no crash left version %d", v);

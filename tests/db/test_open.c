@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening: what is made, what is refused and with which words.
+ * Opening: which files are created, which are refused, and the messages.
  */
 #include "tests/db/util.h"
 
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Opening must fail with this kind, and the text must hold the word. */
+/* Opening fails with this kind, and the text contains the word. */
 static void refused(const char *path, int kind, const char *word)
 {
     struct db *d = NULL;
@@ -132,7 +132,7 @@ static void a_file_of_something_else_is_refused_and_left_alone(void **state)
     write_file(*state, "SQLite format 3", 16);
     refused(*state, ERR_CORRUPT, "too short");
 
-    /* The right first bytes, then nonsense. */
+    /* A valid magic, then garbage. */
     memcpy(garbage, "SQLite format 3", 16);
     write_file(*state, garbage, sizeof(garbage));
     refused(*state, ERR_CORRUPT, *state);
@@ -174,7 +174,7 @@ static void a_place_that_does_not_exist_is_named(void **state)
     free(dir);
 }
 
-/* Its numbers are of another count: 1 is not the first of the released ones. */
+/* Its versions have a different numbering: 1 is not the first released one. */
 static void a_database_of_before_the_first_release_is_refused_and_left_alone(void **state)
 {
     static const int versions[] = {1, 5, 99};

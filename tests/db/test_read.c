@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the API answers with: filters, order, paging.
+ * Reads for the API: filters, order, paging.
  */
 #include "tests/db/read_rig.h"
 
@@ -122,8 +122,8 @@ static void jobs_are_listed_newest_first_by_filter_and_page(void **state)
     assert_ids(SEEN_JOBS(.limit = 100, .users = {{"' OR 1 --"}, 1}), 0);
 }
 
-/* Jobs 1 to 6: 1, 2 and 3 ended at 30, 10 and 20 s; 4 runs; 5 is an array that waits, 6 a task of
- * it. 4 is in the pool gpu; 1, 2 and 6 are or were in base, 3 never began. */
+/* Jobs 1 to 6: 1, 2 and 3 ended at 30, 10 and 20 s; 4 runs; 5 is a pending array, 6 a task of it. 4
+ * is in pool gpu; 1, 2 and 6 are or were in base, 3 never began. */
 static void add_varied_jobs(void)
 {
     static const enum end_kind ends[] = {
@@ -272,7 +272,7 @@ static void a_list_is_sorted_and_goes_on_behind_a_job(void **state)
     assert_non_null(strstr(e.text, "before"));
 }
 
-/* However rare what is looked for, a page ends, and the next goes on where it did. */
+/* However rare the matches are, a page ends, and the next one continues there. */
 static void a_page_looks_at_no_more_than_so_many(void **state)
 {
     (void)state;
@@ -430,7 +430,7 @@ static void the_parts_of_a_job_come_in_their_order(void **state)
     assert_ids(&s, 3, 12, 22, 32);
     s = (struct seen){0};
     assert_int_equal(db_read_ledger(r, 1, see_ledger, &s, &e), 0);
-    assert_ids(&s, 3, 301, 201, 101); /* as they were written */
+    assert_ids(&s, 3, 301, 201, 101); /* in order of insertion */
     s = (struct seen){0};
     assert_int_equal(db_read_ledger(r, 0, see_ledger, &s, &e), 0);
     assert_int_equal(s.n, 6);
@@ -682,7 +682,7 @@ static int keep_text(unsigned type, void *ctx, void *stmt, void *text)
     return 0;
 }
 
-/* The last statement must be answered by this index alone: one step in its plan, so no sort. */
+/* The last statement must use only this index: one step in its plan, so no sort. */
 static void assert_plan(const struct buf *statement, const char *index)
 {
     struct buf text = {0};

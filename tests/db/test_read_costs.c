@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What costs and use are summed from.
+ * Sums of costs and usage.
  */
 #include "tests/db/read_rig.h"
 
@@ -41,7 +41,7 @@ static void add_costs(void)
     add_ledger(&b, 2, 2, 1, LEDGER_LOST, DAY_MS, 500, 5);
     add_ledger(&b, 10, 2, 1, LEDGER_USEFUL, DAY_MS + 1, 2000, 20);
     add_ledger(&b, 11, 2, 1, LEDGER_SAVE, 2 * DAY_MS, 100, 1);
-    /* never joined: only the instance knows the pool */
+    /* never joined: only the instance has the pool */
     add_ledger(&b, 0, 0, 2, LEDGER_BOOT, 2 * DAY_MS, 7000, 70);
     util_commit(d, &b);
 }
@@ -148,7 +148,7 @@ static void cost_by_something_else_is_refused(void **state)
     buf_deinit(&text);
 }
 
-/* ---- use ---- */
+/* ---- usage ---- */
 
 #define HOUR_MS INT64_C(3600000)
 
@@ -168,7 +168,7 @@ static int print_use(void *ctx, const struct use_pool *p)
     return 0;
 }
 
-/* Ten hours, of which the last are now. */
+/* Ten hours, the last of which are current. */
 static void assert_use(const char *pool, int64_t from_h, int64_t to_h, const char *want)
 {
     struct buf got = {0};
@@ -282,7 +282,7 @@ static int64_t behind(int64_t attempt, int64_t of, int64_t sequence)
 }
 
 /* The first attempt worked for five hours and saved after two, four and five; the second was
- * restored at four and worked for three more, of which one was done again. */
+ * restored at four and worked for three more, one of which repeated work. */
 static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **state)
 {
     (void)state;
@@ -293,14 +293,14 @@ static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **st
     add_saved(&b, 1, 2, 4, 60000);
     add_saved(&b, 1, 3, 5, 0);
     util_commit(d, &b);
-    /* the pause is in the time of both, and the ledger's rows are what they are here */
+    /* the pause is part of both times */
     assert_int_equal(behind(2, 1, 3), 60000);
     assert_int_equal(behind(2, 1, 2), HOUR_MS + 60000);
     assert_int_equal(behind(2, 1, 1), 3 * HOUR_MS);
     assert_int_equal(behind(2, 0, 0), 5 * HOUR_MS);
-    /* never told of: it has what the newest told one has at least */
+    /* never reported: it has at least the progress of the newest reported one */
     assert_int_equal(behind(2, 1, 7), 60000);
-    assert_int_equal(behind(2, 2, 1), 0); /* its attempt is not known */
+    assert_int_equal(behind(2, 2, 1), 0); /* its attempt is unknown */
     assert_int_equal(db_read_was_behind(r, 1, 0, 3, &was, &e), 0);
     assert_false(was);
 
@@ -315,20 +315,19 @@ static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **st
     assert_true(was);
     assert_int_equal(db_read_was_behind(r, 1, 3, 4, &was, &e), 0); /* but none since the third */
     assert_false(was);
-    /* nothing more: five hours and two are useful, four and three are in it */
+    /* no more: five hours and two are useful, containing four and three */
     assert_int_equal(behind(3, 2, 2), 60000);
     assert_int_equal(behind(3, 2, 1), 2 * HOUR_MS + 60000);
     assert_int_equal(behind(4, 3, 1), 0);
     add_behind(&b3, 3, 30, 0, (struct ckpt_ref){2, 1}, 0);
     util_commit(d, &b3);
-    /* its attempt told of no checkpoint: as what that resumed from */
+    /* its attempt reported no checkpoint: uses the one that it resumed from */
     assert_int_equal(behind(4, 3, 1), 2 * HOUR_MS + 60000);
-    /* from the first attempt's once more: the hours that nobody was there are none of it */
+    /* from the first attempt's checkpoint again: hours without an attempt do not count */
     assert_int_equal(behind(3, 1, 1), 5 * HOUR_MS);
 }
 
-/* Of attempts several kinds share the time from their beginning to their end; parts of it add
- * up. */
+/* Several kinds of an attempt share one interval; their times add up. */
 static void the_parts_of_a_time_add_up_to_its_use(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sums by day: they are there with the ledger's rows, add up to them, and know the labels.
+ * Daily sums: committed with the ledger's rows, equal to their sums, and by label.
  */
 #include "db/cost_sums.h"
 #include "tests/db/util.h"
@@ -69,7 +69,8 @@ static void assert_sums(struct db_reader *r, struct cost_query c, const char *wa
     buf_deinit(&got);
 }
 
-/* A stretch of three days and a half that begins at noon, of an odd sum; and what others spent. */
+/* An interval of three and a half days that begins at noon, with an odd amount; and costs of other
+ * users. */
 static void sums_by_day_and_label_add_up_to_the_ledger(void **state)
 {
     struct db *d = util_open(*state);
@@ -86,7 +87,7 @@ static void sums_by_day_and_label_add_up_to_the_ledger(void **state)
     add_row(&b, 2, LEDGER_LOST, 31 * DAY_MS, 1000, 7);
     add_row(&b, 2, LEDGER_LOST, 31 * DAY_MS + 5000, 1000, 8);
     add_row(&b, 3, LEDGER_USEFUL, 40 * DAY_MS, 500, 5);
-    add_row(&b, CORE_ID_NONE, LEDGER_IDLE, 40 * DAY_MS, 300, -2); /* taken back */
+    add_row(&b, CORE_ID_NONE, LEDGER_IDLE, 40 * DAY_MS, 300, -2); /* a correction */
     util_commit(d, &b);
     assert_sums(
         r, all_by("team"), ":0/0,-2,300,0 nlp:1/2,1000016,302402000,15 shared:0/0,5,500,0 ");
@@ -199,8 +200,8 @@ static void add_random_year(struct db *d, struct prng *p)
     util_commit(d, &b);
 }
 
-/* Whatever is asked, and wherever a period is cut, it adds up to the ledger to the micro-dollar and
- * the millisecond. */
+/* For any query and any period the sums equal the ledger to the micro-dollar and the
+ * millisecond. */
 static void every_way_of_asking_adds_up_to_the_ledger(void **state)
 {
     static const char *const ways[] = {"user", "team", "pool", "type", "market", "kind", "day",
@@ -251,8 +252,8 @@ static void every_way_of_asking_adds_up_to_the_ledger(void **state)
     db_close(d);
 }
 
-/* However many end at once, each counts on its own day, once; an array does not beside its
- * tasks. */
+/* Jobs that end in one batch each count once, on their own day; an array does not count in addition
+ * to its tasks. */
 static void jobs_that_end_together_count_each_on_its_day(void **state)
 {
     struct db *d = util_open(*state);
@@ -312,7 +313,7 @@ static void sum_up_jobs(struct db *d)
     assert_int_equal(query_finish(&q), 0);
 }
 
-/* Row by row as commits add them, or all together afterwards: the sums are the same. */
+/* Incremental sums equal sums computed afterwards. */
 static void sums_are_made_anew_as_they_were_kept(void **state)
 {
     static const char differences[] =
@@ -376,7 +377,7 @@ static void egress_that_is_not_its_attempts_is_found(void **state)
     assert_int_equal(n, 1);
     assert_int_equal(sql_exec(d->sql, "DELETE FROM ledger", &e), 0);
     assert_int_equal(db_read_data_gaps(r, count_gap, &n, &e), 0);
-    assert_int_equal(n, 3); /* that, and the storage */
+    assert_int_equal(n, 3); /* this row, and the storage */
     db_reader_close(r);
     db_close(d);
 }
@@ -408,7 +409,7 @@ static void a_cost_that_is_not_the_ledgers_is_found(void **state)
     db_close(d);
 }
 
-/* It had begun before it moved: those who see to that are charged for what came after. */
+/* It had begun before it moved: the new team is charged only for later costs. */
 static void what_was_spent_stays_with_the_team_of_then(void **state)
 {
     struct db *d = util_open(*state);
@@ -430,7 +431,7 @@ static void what_was_spent_stays_with_the_team_of_then(void **state)
     db_close(d);
 }
 
-/* What belay audit holds against each other: whatever is changed by a hand of its own is found. */
+/* Any manual change is detected by the comparison of belay audit. */
 static void sums_that_are_not_the_ledgers_are_found(void **state)
 {
     static const char *const damage[] = {
@@ -438,7 +439,7 @@ static void sums_that_are_not_the_ledgers_are_found(void **state)
         "UPDATE ledger SET kind = CASE kind WHEN 'idle' THEN 'boot' ELSE 'idle' END WHERE rowid = "
         "8",
         "DELETE FROM ledger WHERE rowid = 9",
-        /* the day alone */
+        /* only the day */
         "UPDATE ledger SET from_at = from_at + 86400000, to_at = to_at + 86400000 WHERE rowid = 10",
         "UPDATE cost_sums SET since = since + 1 WHERE span = 1 AND since = (SELECT max(since) FROM "
         "cost_sums WHERE span = 1)",
@@ -478,8 +479,7 @@ static void sums_that_are_not_the_ledgers_are_found(void **state)
     db_close(d);
 }
 
-/* Of which there are so few that it takes no time: who asks by people does not read what there is
- * of machines, nor the other way round. */
+/* Bills use the coarsest sums: queries by user do not read sums by machine, and vice versa. */
 static void a_bill_by_month_reads_the_sums_that_tell_no_more_apart(void **state)
 {
     static const struct {

@@ -78,7 +78,7 @@ static void it_begins_anew_with_nothing_bound(void **state)
     sqlite3_bind_int(s, 1, 7);
     assert_int_equal(sqlite3_step(s), SQLITE_ROW);
     assert_int_equal(sqlite3_column_int(s, 0), 2);
-    statements_give(&f->statements, s); /* left early */
+    statements_give(&f->statements, s); /* finished early */
     assert_ptr_equal(take(f, ONE_TWO), s);
     assert_int_equal(sqlite3_step(s), SQLITE_ROW);
     assert_int_equal(sqlite3_column_int(s, 0), 1);
@@ -92,7 +92,7 @@ static void the_longest_unused_goes(void **state)
     for (int i = 0; i < STATEMENTS_MAX + 5; i++) {
         snprintf(text, sizeof(text), "SELECT %d", i);
         statements_give(&f->statements, take(f, text));
-        /* that is asked for again and again */
+        /* prepared repeatedly */
         statements_give(&f->statements, take(f, "SELECT 0"));
     }
     assert_int_equal(there_are(f), STATEMENTS_MAX);
@@ -116,7 +116,7 @@ static void what_cannot_be_parsed_is_not_kept(void **state)
     assert_int_equal(there_are(f), 0);
 }
 
-/* Once for the first of them; a change of the schema meanwhile is met as ever. */
+/* Once, for the first of them; a schema change in between is handled. */
 static void a_query_is_kept_over_others(void **state)
 {
     struct fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows and their tables: what is written is what is read, for every kind, at every extreme.
+ * Rows and their tables: rows are read as they were written, for every type, with extreme values.
  */
 #include "tests/db/util.h"
 
@@ -47,7 +47,7 @@ static void every_row_kind_round_trips(void **state)
             struct db_batch b = {0};
             char *row = mem_alloc(row_size(t)), *got = mem_alloc(row_size(t));
             fill_row(t, row, how, &p, 100 + round);
-            if (t == TABLE_TOKENS) /* unique: the first letter says which */
+            if (t == TABLE_TOKENS) /* unique: the first letter distinguishes */
                 ((struct token_row *)row)->hash[0] = (char)('a' + round);
             batch_add(&b, t, row);
             struct err e;
@@ -78,7 +78,7 @@ static void read_plain(struct db *d, struct job_row *row, bool *ret_plain)
     assert_int_equal(query_finish(&q), 0);
 }
 
-/* However little it is that a row has in its rare columns, it is read. */
+/* A row with any value in its rare columns is read. */
 static void of_plain_rows_only_is_less_read(void **state)
 {
     const struct table *t = &tables[TABLE_JOBS];
@@ -112,7 +112,7 @@ static void of_plain_rows_only_is_less_read(void **state)
     db_close(d);
 }
 
-/* A cost that comes late is added to what stands there. */
+/* A late cost is added to the stored one. */
 static void a_row_is_plain_no_more_when_something_is_added(void **state)
 {
     struct db *d = util_open(*state);
@@ -194,7 +194,7 @@ static void what_happened_is_never_replaced(void **state)
     db_close(d);
 }
 
-/* Whatever the core would decide: two jobs for one time cannot be committed. */
+/* Independent of the core: two jobs for one time cannot be committed. */
 static void a_time_of_a_cron_entry_is_decided_on_once(void **state)
 {
     struct db *d = util_open(*state);
@@ -229,7 +229,7 @@ static void a_new_token_gets_the_next_id(void **state)
     db_close(d);
 }
 
-/* The SQL of the schema and the column tables are written apart: they must say the same. */
+/* The schema's SQL and the column tables are written separately and must agree. */
 static void the_schema_has_exactly_the_columns_of_the_rows(void **state)
 {
     struct db *d = util_open(*state);
@@ -253,7 +253,7 @@ static void the_schema_has_exactly_the_columns_of_the_rows(void **state)
             bool key = n < tables[t].n_keys;
             assert_string_equal(sqlite3_column_text(s, 0), c->name);
             assert_string_equal(sqlite3_column_text(s, 1), is_text ? "TEXT" : "INTEGER");
-            /* an INTEGER PRIMARY KEY cannot be NULL, and says so by being the key */
+            /* an INTEGER PRIMARY KEY is never NULL without saying so */
             assert_true(sqlite3_column_int(s, 2) == !nullable || sqlite3_column_int(s, 3) == 1);
             assert_int_equal(sqlite3_column_int(s, 3), key ? n + 1 : 0);
         }
@@ -263,7 +263,7 @@ static void the_schema_has_exactly_the_columns_of_the_rows(void **state)
     db_close(d);
 }
 
-/* Of a spec, those that are in its document. */
+/* Clears members of a spec that are in its document. */
 static void clear_stored(const struct column *c, char *row)
 {
     if (c->type != COLUMN_SPEC)
@@ -276,7 +276,7 @@ static void clear_stored(const struct column *c, char *row)
     }
 }
 
-/* A field that is added to a row but not to its table would be lost without a word. */
+/* A field added to a row but not to its table would be lost silently. */
 static void every_field_of_a_row_is_stored(void **state)
 {
     (void)state;
@@ -355,7 +355,7 @@ static void a_value_that_cannot_be_is_reported_with_its_place(void **state)
     db_close(d);
 }
 
-/* The *_live indexes and the statements that use them name these states in their text. */
+/* The *_live indexes and the statements that use them have these states in their SQL text. */
 static void the_schema_and_the_core_agree_on_what_has_ended(void **state)
 {
     (void)state;

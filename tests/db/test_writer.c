@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The writer thread: what it says was done is done, and it wakes its loop each time.
+ * The writer thread: reported commits are durable, and each wakes the loop.
  */
 #include "tests/db/util.h"
 

@@ -121,8 +121,7 @@ static int64_t number(enum fill how, struct prng *p, int64_t low, int64_t high)
     }
 }
 
-/* Quotes, a backslash, a line's end and letters of two bytes: what a statement built from text
- * would trip over. */
+/* Quotes, a backslash, a line feed and two-byte letters: breaks statements built from text. */
 static const char awkward[] = "'\"; \\\n\tDROP TABLE jobs;-- %s ?1 \xc3\xa9\xc3\xbc";
 
 static void fill_text(char *p, size_t size, enum fill how, struct prng *prng)
@@ -144,7 +143,7 @@ static void fill_heap(char *p, enum fill how, struct prng *prng)
     memcpy(p, &text, sizeof(text));
 }
 
-/* Members that have no column, each as one of its type would be; texts are ASCII. */
+/* Members without a column, each with a value of its type; texts are ASCII. */
 static void fill_spec(char *p, enum fill how, struct prng *prng)
 {
     static const enum column_type types[] = {[JOB_HELD_INT32] = COLUMN_I32,
@@ -192,7 +191,7 @@ static void fill_column(const struct column *c, char *p, enum fill how, struct p
     case COLUMN_SPEC:
         fill_spec(p, how, prng);
         break;
-    case COLUMN_PLAIN: /* of no member */
+    case COLUMN_PLAIN: /* no member */
         break;
     }
 }
@@ -218,7 +217,7 @@ void fill_row(enum table_id t, void *row, enum fill how, struct prng *p, int64_t
     }
 }
 
-/* Where a batch keeps the rows of a table. */
+/* Location of a table's rows in a batch. */
 static struct {
     size_t rows, n, size;
 } const places[TABLE_COUNT] = {

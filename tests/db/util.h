@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of db/ share: a scratch directory, rows filled from their column tables, batches.
+ * Shared by the tests of db/: a scratch directory, rows filled from their column tables, batches.
  */
 #ifndef BELAY_TESTS_DB_UTIL_H
 #define BELAY_TESTS_DB_UTIL_H
@@ -15,16 +15,16 @@
 #include "db/conn.h"
 #include "db/db.h"
 
-/* cmocka setup and teardown: *state is the path of a database that does not exist yet, in a
- * directory of its own. */
+/* cmocka setup and teardown: *state is the path of a database that does not exist yet, in its own
+ * directory. */
 int util_setup(void **state);
 int util_teardown(void **state);
 
 struct db *util_open(const char *path);
 struct db_reader *util_reader(const char *path);
-/* on a connection of its own, without belay's lock */
+/* On its own connection, without belay's lock. */
 void util_exec(const char *path, const char *sql);
-/* path and suffix, as it lies on disk, to the same suffix of `to`; none where there is none */
+/* Copies path+suffix as it is on disk to the same suffix of `to`; no-op if it does not exist. */
 void util_copy_file(const char *path, const char *to, const char *suffix);
 void util_commit(struct db *d, struct db_batch *b); /* must succeed; deinits b */
 
@@ -34,9 +34,9 @@ enum fill { FILL_ZERO, FILL_LOW, FILL_HIGH, FILL_RANDOM, FILL_COUNT };
 void fill_row(enum table_id t, void *row, enum fill how, struct prng *p, int64_t key);
 size_t row_size(enum table_id t);
 
-/* Adds a copy of the row to the batch; heap texts become the batch's. */
+/* Adds a copy of the row to the batch, which takes ownership of heap texts. */
 void batch_add(struct db_batch *b, enum table_id t, const void *row);
-/* A job that waits, with its history row: what a submit writes. */
+/* A pending job with its history row: the rows of a submit. */
 void batch_add_submit(struct db_batch *b, int64_t id);
 
 int64_t count_rows(struct db *d, enum table_id t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by the tests of the configuration: a configuration from its text, and the beginnings of
- * pools, one of each kind, that lack nothing or, of GCP, only the types.
+ * Shared by the tests of the configuration: parsing of a text, and pools of each type that are
+ * complete or, for GCP, lack only the types.
  */
 #ifndef BELAY_TESTS_SCHEDULER_CONFIG_RIG_H
 #define BELAY_TESTS_SCHEDULER_CONFIG_RIG_H

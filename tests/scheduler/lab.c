@@ -56,7 +56,7 @@ static void must(int rc, const struct err *e)
 
 static void start(struct lab *lab)
 {
-    /* Of which only what is measured in it is looked at. */
+    /* Only its measured power is tested. */
     static const struct rack_options rack = {
         .name = "lab", .max_w = RACK_WATTS_MAX, .nodes = {{"n", 1, 100, 300}}, .n_nodes = 1};
     struct model_options o = {.lease_ms = LAB_LEASE_MS, .racks = &rack, .n_racks = 1};
@@ -222,7 +222,7 @@ static void submit(struct lab *lab, int32_t cpus, const char *script, struct lab
         .labels_json = "{}"};
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = &job, .texts = &texts}};
     lab_post(lab, ev, r);
-    memset(&job, 0xff, sizeof(job)); /* what was posted was copied */
+    memset(&job, 0xff, sizeof(job)); /* posted events are copied */
 }
 
 void lab_submit(struct lab *lab, int32_t cpus, struct lab_reply *r)

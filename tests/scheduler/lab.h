@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What decides, in virtual time: a real model, planner, tick and database (in memory) behind a disk
- * that the test commits to when it likes. Sessions and provisioning are added where a test needs
- * them.
+ * The deciding parts in virtual time: a real model, planner, tick and in-memory database; the test
+ * controls commits. Sessions and provisioning are added where a test needs them.
  */
 #ifndef BELAY_TESTS_SCHEDULER_LAB_H
 #define BELAY_TESTS_SCHEDULER_LAB_H
@@ -31,9 +30,9 @@ struct lab {
     struct tick *tick;
     struct sessions *sessions;   /* NULL until lab_add_sessions */
     struct wire_secrets secrets; /* of every attempt; borrowed texts */
-    bool secrets_late;           /* they are still to be had, */
-    struct err secrets_why;      /* for this reason, if it has one */
-    const char *store_fault;     /* NULL: it is known whose the store is */
+    bool secrets_late;           /* they are not available yet */
+    struct err secrets_why;      /* the reason, if any */
+    const char *store_fault;     /* NULL: the store's owner is known */
     struct provision *provision; /* NULL until the test sets it */
     struct commit_port port;
     bool by_hand; /* commits wait for lab_commit; else they succeed at once */
@@ -42,40 +41,40 @@ struct lab {
     struct err fatal;
 };
 
-/* cmocka setup and teardown: *state is a struct lab with a node-less reserved pool "base". */
+/* cmocka setup and teardown: *state is a struct lab with an empty reserved pool "base". */
 int lab_setup(void **state);
 int lab_teardown(void **state);
 
 void lab_add_sessions(struct lab *lab);
 
-/* Runs what is due now. */
+/* Runs everything that is due now. */
 void lab_turn(struct lab *lab);
 void lab_advance(struct lab *lab, int64_t ms);
 
-/* Ends the commit under way: 0 stores it; else nothing is stored and the tick is told of this kind.
- * Then runs what is due. */
+/* Finishes the commit in progress: 0 stores it; otherwise nothing is stored and the tick gets this
+ * error. Then runs what is due. */
 void lab_commit(struct lab *lab, int rc);
 
-/* belayd is killed and started again on what was committed. */
+/* belayd is killed and restarted on the committed state. */
 void lab_restart(struct lab *lab);
 
-/* The outcome of a post. */
+/* Result of a post. */
 struct lab_reply {
-    int n; /* how many times it came */
+    int n; /* number of calls */
     int rc;
     int64_t id;
     struct err e;
-    int64_t at_commit; /* lab.n_commits at that moment */
+    int64_t at_commit; /* lab.n_commits at that time */
     struct lab *lab;
 };
-/* a tick_reply_fn; ctx: struct lab_reply */
+/* A tick_reply_fn; ctx: struct lab_reply. */
 void lab_on_reply(void *ctx, const struct err *e, int64_t id);
 
-/* Posts a submit of a job (1 cpu unless cpus); r may be NULL. */
+/* Posts the submit of a job (with 1 cpu if cpus is 0); r may be NULL. */
 void lab_submit(struct lab *lab, int32_t cpus, struct lab_reply *r);
 /* The same with this script. */
 void lab_submit_script(struct lab *lab, const char *script);
-/* A reserved node of pool base joins, in one turn with its commit. Returns its id. */
+/* Joins a reserved node of pool base, in one turn with its commit. Returns its id. */
 int64_t lab_join(struct lab *lab, const char *name, int32_t cpus);
 void lab_post(struct lab *lab, struct event ev, struct lab_reply *r);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * print_userdata SERVER CA_FILE TOKEN BOOT_S [PROVIDER URL]: the script of a machine's first boot,
- * as belayd would make it; the provider's API and its metadata service are at URL.
+ * print_userdata SERVER CA_FILE TOKEN BOOT_S [PROVIDER URL]: prints the first-boot script of a
+ * machine as belayd makes it; the provider's API and its metadata service are at URL.
  */
 #include "base/fs.h"
 #include "base/str.h"

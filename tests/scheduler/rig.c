@@ -139,7 +139,7 @@ void rig_answer(struct fixture *f, struct call *c)
         c->prices(c->ctx, NULL, NULL, 0);
 }
 
-/* Answers what waits for nobody's hand, until nothing moves any more. */
+/* Answers calls that are not by hand, until there are none. */
 void rig_settle(struct fixture *f)
 {
     bool moved = true;
@@ -155,7 +155,7 @@ void rig_settle(struct fixture *f)
     }
 }
 
-/* Time passes in small steps, each answered. */
+/* Advances the time in small steps, answering in each. */
 void rig_pass(struct fixture *f, int64_t ms)
 {
     for (int64_t left = ms; left > 0; left -= 100) {
@@ -247,7 +247,7 @@ void rig_restart(struct fixture *f)
 {
     lab_restart(f->lab);
     for (size_t i = 0; i < f->n_calls; i++)
-        f->calls[i].answered = true; /* nobody waits for them any more */
+        f->calls[i].answered = true; /* no caller is left */
     add_provision(f);
     rig_settle(f);
 }

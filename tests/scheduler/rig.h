@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Provisioning in the lab, against a provider that does what the test says: its calls are kept, and
- * answered at once from the provider's truth, or by the test.
+ * Provisioning in the lab with a scripted provider: its calls are recorded, and answered at once
+ * from the provider's state, or by the test.
  */
 #ifndef BELAY_TESTS_SCHEDULER_RIG_H
 #define BELAY_TESTS_SCHEDULER_RIG_H
@@ -17,14 +17,14 @@
 
 enum call_kind { CALL_LAUNCH, CALL_LIST, CALL_TERMINATE, CALL_PRICES };
 
-/* One call of the driver, until it is answered. */
+/* A call of the driver until it is answered. */
 struct call {
     enum call_kind kind;
     bool answered;
     struct mono at;
     char token[CLOUD_TOKEN_MAX], id[CLOUD_NAME_MAX], zone[CLOUD_NAME_MAX];
     enum cloud_market market;
-    struct cloud_place others[CLOUD_ALTERNATIVES_MAX]; /* borrowed of offers, which stay */
+    struct cloud_place others[CLOUD_ALTERNATIVES_MAX]; /* borrowed from offers, which stay */
     size_t n_others;
     char *user_data;
     cloud_refused_fn refused;
@@ -38,18 +38,18 @@ struct call {
 };
 
 struct fixture {
-    struct cloud_driver driver; /* first: ops get it */
+    struct cloud_driver driver; /* first: passed to ops */
     struct lab *lab;
     struct prng prng;
     struct call calls[CALLS_MAX];
     size_t n_calls;
-    /* The provider's truth, for calls that are answered at once. */
+    /* The provider's state, for calls that are answered at once. */
     struct cloud_instance machines[MACHINES_MAX];
     size_t n_machines;
-    bool by_hand[4]; /* calls of this kind wait for the test */
+    bool by_hand[4]; /* calls of this type wait for the test */
     enum err_kind launch_error, list_error, terminate_error;
-    int n_released; /* of this driver */
-    bool is_hiding; /* listings do not see where the machines are */
+    int n_released; /* releases of this driver */
+    bool is_hiding; /* listings do not contain the machines' places */
     struct provision_pool pool;
 };
 

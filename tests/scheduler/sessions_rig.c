@@ -30,7 +30,7 @@ static void on_answer(void *ctx, const struct err *e, const struct wire_desired 
             assert_string_equal(x->secrets.checkpoint_keys[0], KEY);
         a->n_scripts += x->script != NULL;
     }
-    wire_desired_encode(d, &text); /* what does not fit the wire would abort here */
+    wire_desired_encode(d, &text); /* aborts if the message exceeds the wire's limits */
     a->bytes = text.len;
     buf_deinit(&text);
 }

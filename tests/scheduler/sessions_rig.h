@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tests of agent sessions share: a node with a session, an agent on it as the test drives it,
- * and its answers.
+ * Shared by tests of agent sessions: a node with a session, a test-driven agent on it, and its
+ * responses.
  */
 #ifndef BELAY_TESTS_SCHEDULER_SESSIONS_RIG_H
 #define BELAY_TESTS_SCHEDULER_SESSIONS_RIG_H
@@ -11,7 +11,7 @@
 #define SHOWN_MAX 2000
 #define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-/* One answer, as far as a test looks at it. */
+/* The tested parts of a response. */
 struct answer {
     size_t n_unneeded;
     int64_t unneeded; /* the first */
@@ -24,13 +24,13 @@ struct answer {
         enum wire_want want;
         enum wire_end reason;
         bool script, needs_secrets;
-        int64_t secrets; /* their version; 0: none came */
+        int64_t secrets; /* version; 0: none */
         int64_t every_ms, saves_asked, limit_ms;
         bool gang_ended;
     } shown[SHOWN_MAX];
 };
 
-/* An agent as the test drives it. */
+/* A test-driven agent. */
 struct agent {
     struct lab *lab;
     int64_t node, incarnation, seq;
@@ -39,7 +39,7 @@ struct agent {
     size_t n_attempts;
     struct wire_kept kept[2];
     size_t n_kept;
-    const char *disk_full; /* NULL: it has room */
+    const char *disk_full; /* NULL: there is room */
 };
 
 /* Free with free(). */
@@ -47,14 +47,14 @@ struct agent *agent_of(struct lab *lab, int64_t node);
 
 struct wire_attempt_status status_of(int64_t job, int64_t attempt, enum wire_phase phase);
 
-/* The next status has this too; the pointer is valid as long as the agent. */
+/* Adds this attempt to the next status; the pointer is valid as long as the agent. */
 struct wire_attempt_status *agent_tell(
     struct agent *a, int64_t job, int64_t attempt, enum wire_phase phase);
 
-/* One turn; what is answered then or later goes into *ret_answer, which is emptied before. */
+/* One turn; a response now or later is written to *ret_answer, which is cleared before. */
 void agent_send(struct agent *a, int64_t have_rev, int64_t wait_ms, struct answer *ret_answer);
 
-/* A node with a session, an agent on it. */
+/* A node with a session, and an agent on it. */
 struct fixture {
     struct lab *lab;
     struct agent *agent;
@@ -66,10 +66,10 @@ int sessions_teardown(void **state);
 #define SESSIONS_TEST(f) cmocka_unit_test_setup_teardown(f, sessions_setup, sessions_teardown)
 
 struct job *job_of(struct fixture *f, int64_t id);
-/* As it is on disk. */
+/* From disk. */
 struct attempt_row stored_attempt(struct fixture *f, int64_t job_id, int64_t attempt);
 
-/* Job 1 runs on the node as far as agent and belayd know. */
+/* Job 1 runs on the node, for agent and belayd. */
 void run_one_job(struct fixture *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An audit: every kind of difference is told, and nothing that is only on its way.
+ * Audit: every type of difference is reported, and nothing that is merely in transit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,7 @@ static void what_is_on_its_way_is_no_difference(void **state)
         row(3, INSTANCE_LAUNCHED), row(4, INSTANCE_GONE)};
     r[0].provider_id[0] = '\0';
     r[0].launched_at = WALL_NONE;
-    r[2].launched_at.ms = NOW - SETTLE + 1; /* the list lags */
+    r[2].launched_at.ms = NOW - SETTLE + 1; /* listings lag */
     r[3].launched_at = WALL_NONE;           /* refused */
     r[3].ended_at.ms = NOW - SETTLE + 1;    /* still listed for a while */
     struct cloud_instance m[] = {machine("i-4", "t-4"), machine("i-9", "t-9"), machine("i-8", "")};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What belayd has of its agent: found, hashed, kept open; what is missing is said.
+ * belayd's copy of its agent: found, hashed, kept open; missing parts are reported.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,7 @@ static void one_that_cannot_be_is_refused(void **state)
     (void)state;
     assert_non_null(mkdtemp(dir));
     char *path = mem_printf("%s/agent-aarch64.tar.gz", dir);
-    assert_int_equal(mkdir(path, 0700), 0); /* opens, and does not read */
+    assert_int_equal(mkdir(path, 0700), 0); /* can be opened but not read */
     assert_true(bundles_open_dir(dir, &b, &e) < 0);
     assert_non_null(strstr(e.text, path));
     free(path);

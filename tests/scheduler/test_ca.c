@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The certificate authority, looked at with OpenSSL as a peer would: chains, names, uses, lives;
- * requests that must be refused; files that do not belong together.
+ * The certificate authority, verified with OpenSSL like a peer: chains, names, usages, validity;
+ * requests that must be refused; files that do not match.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +51,7 @@ static int teardown(void **state)
     return rc;
 }
 
-/* ---- what a peer does ---- */
+/* ---- verification by a peer ---- */
 
 static X509 *cert_of(const char *pem)
 {
@@ -62,7 +62,7 @@ static X509 *cert_of(const char *pem)
     return cert;
 }
 
-/* X509_V_OK or OpenSSL's reason, at a moment given in milliseconds. */
+/* X509_V_OK or OpenSSL's reason, at a time in milliseconds. */
 static int verify(const char *ca_text, X509 *cert, int purpose, int64_t at_ms)
 {
     X509_STORE *store = X509_STORE_new();
@@ -163,7 +163,7 @@ static void a_nodes_certificate_is_a_clients_under_the_name_that_we_chose(void *
         verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_SERVER, START_MS), X509_V_ERR_INVALID_PURPOSE);
     assert_int_equal(X509_check_ca(cert), 0);
     X509_NAME_get_text_by_NID(X509_get_subject_name(cert), NID_commonName, cn, sizeof(cn));
-    assert_string_equal(cn, "node-17"); /* the request said "root" */
+    assert_string_equal(cn, "node-17"); /* the request had "root" */
     assert_int_equal(EVP_PKEY_eq(X509_get0_pubkey(cert), key), 1);
     X509_free(cert);
     EVP_PKEY_free(key);
@@ -228,7 +228,7 @@ static void the_servers_certificate_has_every_name_and_address(void **state)
     assert_int_equal(verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_SERVER, START_MS), X509_V_OK);
     assert_int_equal(
         verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_CLIENT, START_MS), X509_V_ERR_INVALID_PURPOSE);
-    /* However long belayd runs: to the CA's last second, and no further. */
+    /* For any uptime of belayd: until the CA's last second. */
     assert_int_equal(
         verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_SERVER, ca_ends_at(w->ca).ms - 1000),
         X509_V_OK);

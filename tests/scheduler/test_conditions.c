@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nodes tell of their GPUs by which something is decided: a node is held back for a while and
- * no longer, whatever comes after.
+ * GPU reports of nodes that affect decisions: a node is throttled for a limited time, whatever
+ * follows.
  */
 #include "base/str.h"
 #include "scheduler/conditions.h"
@@ -34,7 +34,7 @@ static enum throttle throttle_of(const struct teller *t)
     return model_node(t->lab->model, t->node)->throttle;
 }
 
-/* A minute later, of each of two GPUs; NULL: it tells nothing of them. */
+/* A minute later, for each of two GPUs; NULL: no report. */
 static void tell(
     struct teller *t, const struct gpu_load *a, const struct gpu_load *b, int64_t age_ms)
 {
@@ -64,7 +64,7 @@ static void a_node_is_held_back_until_that_has_been_over_for_a_while(void **stat
     for (int k = 0; k < 4; k++)
         tell(&t, &cold, &cold, 0);
     assert_int_equal(throttle_of(&t), THROTTLE_HEAT);
-    tell(&t, NULL, NULL, 0); /* nobody has to tell that it is over */
+    tell(&t, NULL, NULL, 0); /* the end need not be reported */
     assert_int_equal(throttle_of(&t), THROTTLE_NONE);
     conditions_destroy(t.c);
 }
@@ -93,7 +93,7 @@ static void where_it_does_not_matter_nothing_is_held_back(void **state)
     conditions_destroy(t.c);
 }
 
-/* The node is in the lab's rack, of 100 to 300 W. */
+/* The node is in the lab's rack, with 100 to 300 W. */
 static int64_t beyond_reckoned(const struct teller *t)
 {
     return model_node(t->lab->model, t->node)->over_w;
@@ -106,8 +106,8 @@ static void what_processors_and_gpus_draw_counts_together(void **state)
     assert_non_null(model_node(t.lab->model, t.node)->rack);
     conditions_take(t.c, t.node, &st, 0);
     lab_turn(t.lab);
-    assert_int_equal(beyond_reckoned(&t), 50); /* nothing runs there: 150 and not 100 */
-    tell(&t, &cold, &cold, 0);                 /* tells of no processors: 200 by the GPUs */
+    assert_int_equal(beyond_reckoned(&t), 50); /* no job runs there: 150 and not 100 */
+    tell(&t, &cold, &cold, 0);                 /* no report of processors: 200 by the GPUs */
     assert_int_equal(beyond_reckoned(&t), 100);
     conditions_take(t.c, t.node, &st, t.no);
     lab_turn(t.lab);

@@ -188,7 +188,7 @@ static void every_key_is_read(void **state)
     char host[16];
     config_server_host(&c, host, sizeof(host));
     assert_string_equal(host, "belay.lab");
-    config_server_host(&c, host, 9); /* without its NUL it would have room */
+    config_server_host(&c, host, 9); /* too small for the NUL */
     assert_string_equal(host, "");
     STR_COPY(c.server_url, "https://[fd00::7]:7000/x");
     config_server_host(&c, host, sizeof(host));
@@ -199,7 +199,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(c.n_names, 3);
     assert_string_equal(c.names[2], "fd00::7");
     assert_int_equal(c.lease_ms, 90000);
-    assert_int_equal(c.sync_ms, 20000); /* never above what the wire allows */
+    assert_int_equal(c.sync_ms, 20000); /* limited by the wire protocol */
     assert_int_equal(c.kill_wait_ms, 5000);
     assert_int_equal(c.store_wait_ms, 180000);
     assert_int_equal(c.sweep_ms, 120000);
@@ -364,8 +364,8 @@ static void racks_are_read(void **state)
     config_deinit(&c);
 }
 
-/* Where the store lies says what it costs to read and write it from each pool, unless a pool says
- * so itself. */
+/* The store's place determines the price to read and write it from each pool, unless a pool sets
+ * one. */
 static void what_goes_between_places_has_list_prices(void **state)
 {
     (void)state;
@@ -406,7 +406,7 @@ static void what_goes_between_places_has_list_prices(void **state)
     config_deinit(&c);
 }
 
-/* Only of providers whose prices are known. */
+/* Only of providers with known prices. */
 static void an_input_lies_in_a_known_place(void **state)
 {
     (void)state;
@@ -469,7 +469,7 @@ static void volumes_have_prices_by_provider_and_type(void **state)
     assert_non_null(strstr(e.text, "at most 64 prices"));
 }
 
-/* Cut anywhere, a file gives a configuration or an error, and nothing else. */
+/* Any prefix of a file gives a configuration or an error. */
 static void any_prefix_of_a_file_is_read_or_refused(void **state)
 {
     (void)state;

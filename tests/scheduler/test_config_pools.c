@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pools of the configuration: their offers, types and hosts, and what their provider's entry says.
+ * Pools of the configuration: their offers, types and hosts, and their provider's entry.
  */
 #include "tests/scheduler/config_rig.h"
 
@@ -28,8 +28,8 @@ static void a_type_that_the_catalogue_does_not_have_says_what_it_is(void **state
     assert_int_equal(o[1].total.gpus, 1);
     assert_int_equal(o[1].total.memory_mib, 32 * 1024);
     assert_int_equal(o[1].on_demand_uusd_h, 1212000);
-    assert_int_equal(o[1].price_uusd_h, 1212000); /* until one has been read */
-    assert_int_equal(o[2].total.cpus, 4);         /* the catalogue's */
+    assert_int_equal(o[1].price_uusd_h, 1212000); /* until a price was read */
+    assert_int_equal(o[2].total.cpus, 4);         /* from the catalogue */
     assert_int_equal(o[2].price_uusd_h, 100000);
     assert_int_equal(o[2].on_demand_uusd_h, 500000);
     config_deinit(&c);
@@ -44,7 +44,7 @@ static void an_elastic_pool_without_markets_tries_spot_then_on_demand(void **sta
     assert_int_equal(c.pools[0].offers[1].rank, 1);
     assert_int_equal(c.pools[0].row.max_nodes, 8);
     config_deinit(&c);
-    c = parse(POOL "    max_nodes: 0\n"); /* lets a pool run empty */
+    c = parse(POOL "    max_nodes: 0\n"); /* drains a pool */
     assert_int_equal(c.pools[0].row.max_nodes, 0);
     config_deinit(&c);
 }
@@ -68,7 +68,7 @@ static void a_machine_with_gpus_attached_is_a_type(void **state)
     assert_int_equal(o[0]->on_demand_uusd_h, 730000);
     assert_int_equal(o[1]->total.gpus, 2);
     assert_string_equal(o[2]->type, "n1-highcpu-16+2xt4");
-    assert_int_equal(o[2]->total.gpus, 2); /* the name says it */
+    assert_int_equal(o[2]->total.gpus, 2); /* from the name */
     assert_int_equal(o[3]->total.gpus, 1);
     assert_int_equal(o[3]->price_uusd_h, 1200000);
     config_deinit(&c);
@@ -83,13 +83,13 @@ static void where_a_region_has_no_zones_there_is_one_offer_a_type(void **state)
     for (size_t i = 0; i < 2; i++) {
         assert_string_equal(p->offers[i].zone, "us-west-2");
         assert_int_equal(p->offers[i].market, MARKET_ON_DEMAND);
-        assert_int_equal(p->offers[i].rank, 1); /* as other on-demand offers */
+        assert_int_equal(p->offers[i].rank, 1); /* like other on-demand offers */
     }
     assert_int_equal(p->offers[1].price_uusd_h, 1990000);
     config_deinit(&c);
 }
 
-/* Two providers; the pool has an image of its own, and one word decides where it is. */
+/* Two providers; the pool has its own image, and one word selects the provider. */
 #define PROVIDERS                                                                                  \
     "providers:\n"                                                                                 \
     "  aws: {region: us-east-1, zones: [us-east-1a], types: [g5.xlarge], image: ami-1, disk_gib: " \
@@ -120,7 +120,7 @@ static void what_a_pool_does_not_say_its_provider_s_entry_says(void **state)
     config_deinit(&c);
 }
 
-/* Each that a pool of this provider may have, without the region that it needs. */
+/* Every key of a pool of this provider, without the required region. */
 static void what_is_missing_makes_no_known_key_unknown(void **state)
 {
     static const char common[] =
@@ -189,7 +189,7 @@ static void a_pool_of_hosts_has_one_owned_offer(void **state)
     assert_int_equal(p->offers[0].price_uusd_h, 1250000);
     assert_int_equal(p->offers[0].on_demand_uusd_h, 1250000);
     config_deinit(&c);
-    /* lets it run empty */
+    /* drains it */
     c = parse(HOSTS_POOL "    cpus: 8\n    memory: 64G\n    max_nodes: 0\n");
     assert_int_equal(c.pools[0].row.max_nodes, 0);
     config_deinit(&c);

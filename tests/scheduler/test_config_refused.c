@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Configurations that are refused: every malformed form with the line and the nearest name.
+ * Invalid configurations: every malformed form is reported with its line and the nearest name.
  */
 #include "tests/scheduler/config_rig.h"
 
@@ -9,7 +9,7 @@
 
 static const struct refused {
     const char *text;
-    const char *expected[3]; /* all of them stand in the error */
+    const char *expected[3]; /* the error contains all of them */
 } refused[] = {
     {"clustr: lab\n", {"lab.yaml:1", "unknown key", "did you mean \"cluster\"?"}},
     {"budgets:\n  a: {usd_per_month: 1, usd_per_day: 2}\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which events show their text to users who do not own the job.
+ * Which events show their text to users other than the job's owner.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Credentials of jobs for the store: when they are made, for whom, and what becomes of failures.
- * The token service is played from a script.
+ * Credentials of jobs for the store: when and for which jobs they are created, and failures. The
+ * token service is scripted.
  */
 #include "tests/scheduler/lab.h"
 
@@ -75,7 +75,7 @@ static int teardown(void **state)
     return lab_teardown(state);
 }
 
-/* A job that saves, with a live attempt. */
+/* A job with checkpoints and a live attempt. */
 static int64_t submit(struct fixture *f, enum ckpt_method method)
 {
     static const struct job_texts texts = {
@@ -98,7 +98,7 @@ static int64_t submit(struct fixture *f, enum ckpt_method method)
     return r.id;
 }
 
-/* The next answer of the token service. */
+/* The next response of the token service. */
 static void answer(struct fixture *f, const char *key)
 {
     char end[TIME_ISO_MAX], *body;
@@ -113,7 +113,7 @@ static void answer(struct fixture *f, const char *key)
     free(body);
 }
 
-/* Time passes, and the node is heard of. */
+/* Advances the time with heartbeats of the node. */
 static void pass(struct fixture *f, int64_t ms)
 {
     for (int64_t step; ms > 0; ms -= step) {
@@ -180,7 +180,7 @@ static void an_attempt_gets_its_own_once_they_are_there(void **state)
     struct wire_secrets s;
     int64_t job = submit(f, CKPT_COOP);
     answer(f, "ASIA1");
-    assert_false(give(f, job, &s)); /* and are on their way */
+    assert_false(give(f, job, &s)); /* requested */
     assert_false(give(f, job, &s));
     lab_advance(f->lab, 10);
     assert_int_equal(f->changes, 1);
@@ -244,20 +244,20 @@ static void a_failure_is_told_once_and_tried_again_while_the_old_ones_hold(void 
     number(f, job, "ASIA1");
     struct grants_stats stats;
     grants_get_stats(f->grants, &stats);
-    assert_in_range(stats.failures, 10, 40); /* with growing pauses, a minute at most */
+    assert_in_range(stats.failures, 10, 40); /* with growing delays, at most a minute */
     pass(f, SECONDS_MS(LIFE_S) / 2);
     assert_int_equal(histories(f, "no-credentials", text), 2);
     assert_non_null(strstr(text, "old ones have expired"));
-    assert_false(give(f, job, &s)); /* nothing that is of no use is handed out */
+    assert_false(give(f, job, &s)); /* expired credentials are not delivered */
     free(f->http.routes[--f->http.n_routes].answer.body);
     answer(f, "ASIA2");
     pass(f, SECONDS_MS(61));
     number(f, job, "ASIA2");
-    assert_non_null(job_attempt(model_job(f->lab->model, job))); /* it ended nothing */
+    assert_non_null(job_attempt(model_job(f->lab->model, job))); /* no attempt was ended */
 }
 
-/* Whoever waits is told when there is a reason, and when there is another; a request's number in
- * the words is none. */
+/* Waiting agents are answered at a first reason and at a different one; a request id in the text is
+ * not a difference. */
 static void the_first_that_cannot_be_made_have_a_reason(void **state)
 {
     struct fixture *f = *state;
@@ -269,7 +269,7 @@ static void the_first_that_cannot_be_made_have_a_reason(void **state)
     fake_http_add(&f->http, 403, REFUSED("AccessDenied", "2"));
     fake_http_add(&f->http, 503, "");
     assert_false(give_or_say(f, job, &s, &why));
-    assert_int_equal(why.kind, ERR_NONE); /* on their way */
+    assert_int_equal(why.kind, ERR_NONE); /* requested */
     lab_advance(f->lab, 10);
     assert_int_equal(f->changes, 1);
     assert_false(give_or_say(f, job, &s, &why));
@@ -303,7 +303,7 @@ static void none_are_made_for_what_has_ended(void **state)
     lab_advance(f->lab, 10);
     number(f, one, "ASIA1");
     f->http.silent = true;
-    give(f, two, &s); /* under way */
+    give(f, two, &s); /* in progress */
     lab_advance(f->lab, 10);
     for (int64_t job = one; job <= two; job++)
         lab_post(f->lab,
@@ -359,7 +359,7 @@ static void settings_are_held_against_the_store(void **state)
     static const struct {
         const char *store, *role, *sts, *kms;
         int64_t life_s;
-        const char *wrong; /* in the error; NULL: right */
+        const char *wrong; /* in the error; NULL: valid */
     } cases[] = {
         {"s3://jobs", "arn:aws:iam::1:role/x", NULL, NULL, 900, NULL},
         {"s3://jobs", "arn:aws:iam::1:role/x", NULL, "arn:aws:kms:us-east-1:1:key/2", 0, NULL},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Job specifications: what is required, what defaults, every limit, every malformed form.
+ * Job specifications: required members, defaults, every limit, every malformed form.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -308,7 +308,7 @@ static char *repeat(char c, size_t n)
     return s;
 }
 
-/* Takes spec. */
+/* Takes ownership of spec. */
 static void check(json_t *spec, bool taken, const char *expected)
 {
     struct jobspec s = {0};

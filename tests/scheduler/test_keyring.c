@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belayd's key file of encrypted checkpoints: made once, never again in silence.
+ * belayd's key file for encrypted checkpoints: created once, never silently again.
  */
 #include "scheduler/keyring.h"
 
@@ -43,7 +43,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* What agents of job 7 are told, and closes it. */
+/* Secrets for agents of job 7; closes the keyring. */
 static struct wire_secrets secrets_of(struct fixture *f)
 {
     struct wire_secrets s = {0};
@@ -73,7 +73,7 @@ static void the_first_start_with_encryption_makes_the_file_and_the_next_ones_rea
     wire_secrets_wipe(&second);
     second = secrets_of(f);
     assert_true(second.encrypts && second.refuses_plain);
-    f->config.encryption = ENCRYPTION_NONE; /* what was encrypted has to be restored all the same */
+    f->config.encryption = ENCRYPTION_NONE; /* encrypted checkpoints must still be restored */
     wire_secrets_wipe(&second);
     second = secrets_of(f);
     assert_true(!second.encrypts && second.n_checkpoint_keys == 1);
@@ -101,7 +101,7 @@ static void a_file_that_is_lost_is_not_replaced(void **state)
     assert_refused(f, UID, "checkpoint.key-ids");
     assert_false(fs_exists(f->config.key_file));
     snprintf(ids, sizeof(ids), "%s/checkpoint.key-ids", f->config.state_dir);
-    assert_int_equal(unlink(ids), 0); /* somebody has given them up */
+    assert_int_equal(unlink(ids), 0); /* the operator discarded them */
     f->config.encryption = ENCRYPTION_CLIENT;
     struct wire_secrets other = secrets_of(f);
     assert_string_not_equal(s.checkpoint_keys[0], other.checkpoint_keys[0]);
@@ -109,8 +109,7 @@ static void a_file_that_is_lost_is_not_replaced(void **state)
     wire_secrets_wipe(&other);
 }
 
-/* Puts a line with a key before all others, as one does to change it; NULL: leaves out all but that
- * one. */
+/* Puts a line with a key first, as for a key rotation; NULL: keeps only that one. */
 static void rewrite(struct fixture *f, const char *key, bool keep)
 {
     struct buf old = {0}, text = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A provider's bucket of launches, in virtual time.
+ * A provider's token bucket for launches, in virtual time.
  */
 #include "tests/base/tools.h"
 
@@ -21,7 +21,7 @@ struct fixture {
 };
 
 struct waiter {
-    struct launch_turn turn; /* first */
+    struct launch_turn turn; /* must be first */
     struct vtimers *vt;
     int64_t started_ms; /* -1: not yet */
 };
@@ -45,7 +45,7 @@ static void teardown(struct fixture *f)
     vtimers_deinit(&f->vt);
 }
 
-/* All come now; returns how many are started at once. */
+/* All arrive now; returns how many start at once. */
 static size_t come(struct fixture *f, struct waiter *w, size_t n)
 {
     size_t at_once = 0;
@@ -72,8 +72,8 @@ static void a_burst_starts_at_once_and_the_rest_in_order_at_the_rate(void **stat
     teardown(&f);
 }
 
-/* Whoever comes when and however many: in no time t more than the burst and t times the rate, and
- * nobody waits while there is a token. */
+/* For any arrivals: at most burst + t times the rate in any time t, and none waits while there is a
+ * token. */
 static void no_time_sees_more_than_the_bucket_gives(void **state)
 {
     struct fixture f;
@@ -143,7 +143,7 @@ static void repeated_calls_and_throttling_slow_the_others_down(void **state)
     vtimers_advance(&f.vt, 500);
     assert_int_equal(w[0].started_ms, 10500);
     for (int i = 0; i < 100000; i++)
-        launch_pace_repeat(&f.pace); /* what is owed is bounded */
+        launch_pace_repeat(&f.pace); /* the debt is bounded */
     assert_int_equal(come(&f, w, 1), 0);
     vtimers_advance(&f.vt, 31000);
     assert_true(w[0].started_ms > 0);
@@ -177,7 +177,7 @@ static void a_provider_without_a_limit_has_none(void **state)
     launch_pace_repeat(&f.pace);
     launch_pace_throttled(&f.pace);
     assert_int_equal(come(&f, w, TURNS), TURNS);
-    launch_pace_set_rate(&f.pace, 60); /* a pool knows of one */
+    launch_pace_set_rate(&f.pace, 60); /* set by a pool */
     assert_int_equal(come(&f, w, 3), 1);
     vtimers_advance(&f.vt, 2000);
     assert_int_equal(w[2].started_ms, 2000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose output is cut when the disk is almost full: of the users beyond an equal share, of their
- * jobs beyond an equal part of it, and of nobody else.
+ * Which output is cut on an almost full disk: of users above an equal share, of their jobs above an
+ * equal part of it, and no other.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* One more MiB, when so much is free. */
+/* One more MiB, with this much free space. */
 static enum log_verdict judge(
     const struct log_shares *s, int64_t free, const char *user, int64_t job_bytes, bool has_waited)
 {
@@ -100,7 +100,7 @@ static void of_a_user_the_largest_job_is_cut_first(void **state)
     assert_int_equal(judge(s, 2 * RESERVE, "loud", 89 * GIB, true), LOG_CUT);
     assert_int_equal(judge(s, 2 * RESERVE, "loud", GIB, true), LOG_STORE);
     assert_int_equal(judge(s, 2 * RESERVE, "loud", 0, true), LOG_STORE);
-    /* it leaves the last half of the second reserve to others */
+    /* the last half of the second reserve is left to others */
     assert_int_equal(judge(s, RESERVE + RESERVE / 2, "loud", GIB, false), LOG_KEEP);
     assert_int_equal(judge(s, RESERVE + RESERVE / 2, "loud", GIB, true), LOG_CUT);
     assert_int_equal(judge(s, RESERVE + RESERVE / 2, "quiet", MIB, true), LOG_STORE);
@@ -114,7 +114,7 @@ static void nothing_is_cut_of_a_disk_that_something_else_has_filled(void **state
     assert_int_equal(judge(s, RESERVE, "ann", 100 * MIB, true), LOG_KEEP);
     log_shares_add(s, "ann", 400 * MIB, 0);
     assert_int_equal(judge(s, RESERVE, "ann", 500 * MIB, true), LOG_CUT);
-    assert_int_equal(judge(s, 0, "ann", 500 * MIB, true), LOG_KEEP); /* a line has no room */
+    assert_int_equal(judge(s, 0, "ann", 500 * MIB, true), LOG_KEEP); /* no room for a line */
 }
 
 static void nothing_is_cut_while_it_is_unknown_who_stores_how_much(void **state)
@@ -137,7 +137,7 @@ static void the_largest_user_is_named(void **state)
     assert_int_equal(log_shares_total(s), 12);
 }
 
-/* Whatever users store: on a full disk somebody may be cut, but nobody below an equal share. */
+/* For any distribution, a full disk cuts some user's output, but none below an equal share. */
 static void for_any_users_somebody_is_cut_and_nobody_below_an_equal_share(void **state)
 {
     struct prng prng;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output of jobs: pieces at offsets, and the one continuous log that readers see, of which nothing
- * that was shown ever changes.
+ * Output of jobs: pieces at offsets, and the single continuous log for readers, of which shown
+ * parts never change.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static int teardown(void **state)
     return rc;
 }
 
-/* ---- the database's side ---- */
+/* ---- rows from the database ---- */
 
 static struct attempt_row row(int64_t attempt, enum attempt_state state)
 {
@@ -100,7 +100,7 @@ static void put(struct world *w, int64_t attempt, enum attempt_state state)
     put_row(w, row(attempt, state));
 }
 
-/* ---- what agents and readers do ---- */
+/* ---- agents and readers ---- */
 
 static int64_t append(struct world *w, int64_t attempt, int64_t offset, const char *text)
 {
@@ -145,7 +145,7 @@ static void pieces_join_and_a_repeated_one_changes_nothing(void **state)
 {
     struct world *w = *state;
     put(w, 1, ATTEMPT_RUNNING);
-    assert_int_equal(append(w, 1, 0, ""), 0); /* how much have you? */
+    assert_int_equal(append(w, 1, 0, ""), 0); /* queries the size */
     assert_int_equal(append(w, 1, 0, "one "), 4);
     assert_int_equal(append(w, 1, 4, "two "), 8);
     assert_int_equal(append(w, 1, 0, "one "), 8);
@@ -181,7 +181,7 @@ static void output_of_other_attempts_and_jobs_is_apart(void **state)
     assert_true(out.len == 0 && next == 0 && complete);
 }
 
-/* So much, then the one line that says that nothing follows. */
+/* This much output, then the line that marks the cut. */
 static void check_cut(const char *text, const char *kept, const char *why)
 {
     assert_int_equal(strncmp(text, kept, strlen(kept)), 0);
@@ -232,7 +232,7 @@ static void all_attempts_of_a_job_share_what_is_kept_of_it(void **state)
     put(w, 1, ATTEMPT_ENDED);
     append(w, 1, 0, "0123456");
     logs_limit(
-        &w->logs, &(struct log_limits){.job_bytes = 10}, on_cut); /* what is there is counted */
+        &w->logs, &(struct log_limits){.job_bytes = 10}, on_cut); /* existing output counts */
     put(w, 2, ATTEMPT_RUNNING);
     assert_int_equal(append(w, 2, 0, "ab"), 2);
     assert_int_equal(append(w, 2, 2, "cd"), LOGS_OFFSET_MAX);
@@ -278,7 +278,7 @@ static void what_is_kept_of_a_user_within_a_day_is_shared_by_their_jobs(void **s
     assert_int_equal(append_of(w, 4, 1, 0, "x", 1), LOGS_OFFSET_MAX);
     vtimers_advance(&w->vt, 20 * 3600000); /* the eight bytes are a day old, the two are not */
     assert_int_equal(append_of(w, 1, 1, 8, "01234567", 8), 16);
-    assert_int_equal(append_of(w, 2, 1, 8, "x", 1), LOGS_OFFSET_MAX); /* which stays cut */
+    assert_int_equal(append_of(w, 2, 1, 8, "x", 1), LOGS_OFFSET_MAX); /* it stays cut */
     assert_int_equal(append_of(w, 4, 2, 0, "x", 1), LOGS_OFFSET_MAX);
     vtimers_advance(&w->vt, 30 * 3600000LL);
     assert_int_equal(append_of(w, 4, 3, 0, "0123456789", 10), 10);
@@ -330,7 +330,7 @@ static void a_disk_error_is_told(void **state)
     struct err e = {0};
     int64_t size = -1;
     char *path = mem_printf("%s/1", w->dir);
-    assert_int_equal(fs_write_atomic(path, "", 0, 0600, &e), 0); /* where the directory should be */
+    assert_int_equal(fs_write_atomic(path, "", 0, 0600, &e), 0); /* in the place of the directory */
     put(w, 1, ATTEMPT_RUNNING);
     assert_true(logs_append(&w->logs, w->reader, JOB, 1, 0, 0, "x", 1, &size, &e) < 0);
     assert_true(e.text[0] && size == -1);
@@ -446,7 +446,7 @@ static void output_is_found_by_when_it_came(void **state)
     append(w, 1, 4, "c\n");
     check_part(w, AT(95), "a\nb\nc\n");
     vtimers_set_wall(&w->vt, 200 * 1000);
-    append(w, 1, 4, "c\nd\n"); /* half of it a repetition */
+    append(w, 1, 4, "c\nd\n"); /* half of it repeats */
     for (int s = 1; s <= 50; s++) {
         char line[16];
         vtimers_set_wall(&w->vt, (200 + s * 10) * 1000LL);
@@ -466,7 +466,7 @@ static void output_is_found_by_when_it_came(void **state)
     check_part(w, AT(701), "");
     check_part(w, (struct logs_part){.since = {650 * 1000}, .tail = 2}, "49\n50\n");
     check_part(w, (struct logs_part){.since = {695 * 1000}, .tail = 10}, "50\n");
-    /* Of the next attempt the seam comes when it has started. */
+    /* The seam of the next attempt appears when it has started. */
     struct attempt_row second = row(2, ATTEMPT_RUNNING);
     second.started_at = (struct wall){800 * 1000};
     put(w, 1, ATTEMPT_ENDED);
@@ -478,8 +478,8 @@ static void output_is_found_by_when_it_came(void **state)
     check_part(w, AT(901), "");
 }
 
-/* Output of before there was an index, one that a crash has cut, and what stands in it of output
- * that a crash has taken back. */
+/* Output from before there was an index, an index truncated by a crash, and records of output that
+ * a crash has removed. */
 static void an_index_that_is_damaged_shows_too_much_rather_than_too_little(void **state)
 {
     struct world *w = *state;
@@ -502,7 +502,7 @@ static void an_index_that_is_damaged_shows_too_much_rather_than_too_little(void 
     assert_int_equal(truncate(log, 3), 0);
     assert_int_equal(utimensat(AT_FDCWD, log, then, 0), 0);
     vtimers_set_wall(&w->vt, 200 * 1000);
-    assert_int_equal(append(w, 1, 4, "c\n"), 3); /* there is a gap now */
+    assert_int_equal(append(w, 1, 4, "c\n"), 3); /* creates a gap */
     assert_int_equal(append(w, 1, 3, "\nc\n"), 6);
     check_part(w, AT(150), "\nc\n");
     check_part(w, AT(101), "b\nc\n");
@@ -530,7 +530,7 @@ static void the_last_lines_are_found_from_the_end(void **state)
     append(w, 2, 0, "second\n");
     check_part(w, (struct logs_part){.tail = 3},
         "no newline\n---- belay: attempt 2 on node 12, from the beginning ----\nsecond\n");
-    /* Over many of the pieces that are looked at. */
+    /* Spans many of the pieces that are read. */
     static char line[4096];
     memset(line, 'x', sizeof(line) - 2);
     line[sizeof(line) - 2] = '\n';
@@ -561,7 +561,7 @@ static void one_attempt_is_read_alone(void **state)
     assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 1}, &p), 0);
     assert_true(p.complete);
     assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 2}, &p), 0);
-    assert_false(p.complete); /* it goes on */
+    assert_false(p.complete); /* more follows */
     put(w, 2, ATTEMPT_ENDED);
     assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 2}, &p), 0);
     assert_true(p.complete);
@@ -580,7 +580,7 @@ static void a_seam_waits_until_what_it_says_is_decided(void **state)
     put(w, 2, ATTEMPT_ASSIGNED);
     append(w, 2, 0, "early\n");
     check_log(w, "first\n", true);
-    second.started_at = WALL_NONE; /* its stop was wanted before its start was told */
+    second.started_at = WALL_NONE; /* its stop was requested before its start was reported */
     put_row(w, second);
     check_log(w, "first\n", true);
     put(w, 2, ATTEMPT_RUNNING);
@@ -595,18 +595,19 @@ static void output_of_a_first_attempt_shows_before_its_start_was_told(void **sta
     check_log(w, "early\n", true);
 }
 
-/* A node that comes back long after its attempt was given up. */
+/* A node that returns long after its attempt was given up. */
 static void late_output_never_changes_what_was_shown(void **state)
 {
     struct world *w = *state;
     put(w, 1, ATTEMPT_ENDED);
     append(w, 1, 0, "first\n");
     put(w, 2, ATTEMPT_ASSIGNED);
-    assert_int_equal(append(w, 1, 6, "late\n"), 11); /* nothing behind it is shown yet */
+    assert_int_equal(append(w, 1, 6, "late\n"), 11); /* later output is not shown yet */
     put(w, 2, ATTEMPT_RUNNING);
     append(w, 2, 0, "second\n");
     struct piece before = read_at(w, 0, 2000);
-    assert_int_equal(append(w, 1, 11, "too late\n"), 20); /* taken off the agent's hands */
+    /* accepted so that the agent can delete it */
+    assert_int_equal(append(w, 1, 11, "too late\n"), 20);
     assert_int_equal(append(w, 1, 0, ""), 11);
     check_log(w, before.text, true);
 }
@@ -622,7 +623,7 @@ static void the_last_attempts_output_is_taken_however_late(void **state)
     assert_string_equal(read_at(w, -5, 2000).text, "late\n");
 }
 
-/* ---- the end comes before the last output ---- */
+/* ---- the end arrives before the last output ---- */
 
 static void a_log_is_not_complete_while_output_is_awaited(void **state)
 {
@@ -677,7 +678,7 @@ static void it_is_awaited_for_a_while_only(void **state)
     check_log(w, "abc\n", false);
     assert_int_equal(w->n_over, 0);
     vtimers_advance(&w->vt, 1);
-    assert_int_equal(w->n_over, 1); /* those who follow the log are to look now */
+    assert_int_equal(w->n_over, 1); /* readers that follow the log are notified */
     check_log(w, "abc\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
     assert_int_equal(append(w, 1, 4, "late\n"), 9); /* closed now */
     check_log(w, "abc\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
@@ -726,7 +727,7 @@ static void output_that_an_agent_was_asked_to_keep_is_awaited_longer(void **stat
         vtimers_advance(&w->vt, LOGS_AWAIT_KEPT_MS - 1);
     }
     assert_true(log_disk_is_low(w->logs.disk));
-    assert_int_equal(append(w, 1, 0, ""), 4); /* a question needs no room */
+    assert_int_equal(append(w, 1, 0, ""), 4); /* a query needs no room */
     check_log(w, "abc\n", false);
     assert_int_equal(w->n_over, 0);
     free_bytes = 2000 << 10;
@@ -776,7 +777,7 @@ static void what_was_written_is_on_disk_a_second_later(void **state)
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_false(logs_is_synced(&w->logs, JOB, 1, 0));
     vtimers_advance(&w->vt, 1);
-    append(w, 1, 2000, "b\n"); /* while the round is on its thread: it is of the next */
+    append(w, 1, 2000, "b\n"); /* while a round is on its thread: belongs to the next */
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_false(logs_is_synced(&w->logs, JOB, 1, 0));
     vtimers_advance(&w->vt, SYNCER_PAUSE_MS);
@@ -805,7 +806,7 @@ static void who_waits_is_told_when_what_was_written_before_is(void **state)
     assert_int_equal(none.n, 1);
 }
 
-/* More than are synced one by one, some of which are gone, or are no files, by then. */
+/* More than are synced one by one, some of which are deleted, or are not files, by then. */
 static void many_at_once_and_what_is_gone(void **state)
 {
     struct world *w = *state;
@@ -821,7 +822,7 @@ static void many_at_once_and_what_is_gone(void **state)
         assert_int_equal(t.kind, 0);
     }
     assert_int_equal(t.n, 2);
-    syncer_written(w->logs.syncer, "/dev/null", false); /* which cannot be synced */
+    syncer_written(w->logs.syncer, "/dev/null", false); /* it cannot be synced */
     syncer_wait(w->logs.syncer, on_synced, &t);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_int_equal(t.n, 3);

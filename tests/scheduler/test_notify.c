@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notices: addresses and URLs that users give, what is sent, where belayd may connect to, what is
- * stored.
+ * Notifications: users' addresses and URLs, contents, allowed destinations, storage.
  */
 #include "scheduler/config/notify_guard.h"
 #include "scheduler/notify/notify_seal.h"
@@ -111,7 +110,7 @@ static void what_is_not_for_users_is_not_connected_to(void **state)
             fail_msg("allowed by a range: %s", none[i]);
     assert_true(allows(&all, "a", "127.0.0.1") && allows(&all, "a", "10.1.2.3") &&
                 allows(&all, "a", "::1"));
-    /* its own */
+    /* its own addresses */
     assert_false(allows(&all, "a", "10.9.9.9") || allows(&all, "a", "198.51.100.7") ||
                  allows(&all, "a", "2001:db8::7"));
     assert_int_equal(notify_guard_add(&all, "10.9.9.9", &e), 0);
@@ -181,7 +180,7 @@ static void a_sealed_url_opens_for_its_user_only(void **state)
     free(url);
     assert_int_equal(notify_unseal(&s, "bob", sealed, &url, &e), ERR_INVALID);
     assert_int_equal(notify_unseal(&other, "ann", sealed, &url, &e), ERR_INVALID);
-    assert_int_equal(notify_seal_spec(&s, "ann", spec, &e), 0); /* her own, again */
+    assert_int_equal(notify_seal_spec(&s, "ann", spec, &e), 0); /* her own, a second time */
     assert_int_equal(notify_seal_spec(&s, "bob", spec, &e), ERR_INVALID);
     json_decref(spec);
     static const char *const bad[] = {

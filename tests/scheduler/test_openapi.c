@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The document at /api/v1/openapi.json says what the router has, no more and no less, and makes
- * sense in itself. That answers and bodies are what it says is seen in test_api.py.
+ * The document at /api/v1/openapi.json matches the router exactly and is consistent. test_api.py
+ * compares responses and bodies with it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static json_t *document(void)
     return v;
 }
 
-/* "/api/v1/jobs/{id}/why" as the router has it: "/api/v1/jobs/#/why". The caller frees. */
+/* "/api/v1/jobs/{id}/why" in the router's form: "/api/v1/jobs/#/why". The caller frees. */
 static char *as_route(const char *path)
 {
     struct buf out = {0};
@@ -89,7 +89,7 @@ static void every_route_is_described_and_nothing_else(void **state)
     json_decref(doc);
 }
 
-/* What a $ref names is there. */
+/* The target of every $ref exists. */
 static void check_refs(const json_t *doc, const json_t *v)
 {
     const char *key, *text = json_string_value(json_object_get(v, "$ref"));
@@ -142,7 +142,7 @@ static void the_document_is_whole(void **state)
             assert_true(json_object_size(json_object_get(operation, "responses")) >= 2);
         }
     }
-    /* The kinds of errors are those of the program. */
+    /* The error kinds are those of the program. */
     const json_t *kinds = json_object_get(
         json_object_get(json_object_get(json_object_get(doc, "components"), "schemas"), "Error"),
         "properties");
@@ -156,8 +156,8 @@ static void the_document_is_whole(void **state)
     json_decref(doc);
 }
 
-/* What the HTTP server answers before it looks at the path (base/uv/http_head.c, http_exchange.c,
- * http_conn.c), by the name that all operations share. */
+/* Responses of the HTTP server before routing (base/uv/http_head.c, http_exchange.c, http_conn.c),
+ * under the names shared by all operations. */
 static void every_operation_has_the_answers_of_the_http_server(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void every_operation_has_the_answers_of_the_http_server(void **state)
     json_decref(doc);
 }
 
-/* What openapi.json says by hand is what a submit is checked by. */
+/* Limits written in openapi.json equal those that submits are validated with. */
 static void limits_of_a_specification_are_those_of_the_table(void **state)
 {
     (void)state;

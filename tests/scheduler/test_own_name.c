@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the name that machines dial leads them to belayd, with resolvers of the test's own.
+ * Whether the name that machines connect to leads to belayd, with the test's resolvers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,14 +30,14 @@ static struct config parse(const char *text)
     return c;
 }
 
-/* An answer, as a hosts file's. */
+/* An answer, as from a hosts file. */
 static int answer(const char *address, struct addrinfo **ret_list)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
     return getaddrinfo(address, NULL, &hints, ret_list);
 }
 
-/* As Debian's installer has it, a name of the network, both, and one that nobody knows. */
+/* As from Debian's installer, a network name, both, and an unknown one. */
 static int resolve(const char *host, struct addrinfo **ret_list)
 {
     if (str_eq(host, "here"))
@@ -130,7 +130,7 @@ static void without_a_name_it_is_the_machines_own(void **state)
 
 static sem_t may_go, has_gone;
 
-/* Until the test lets it go. */
+/* Blocks until the test releases it. */
 static int hang(const char *host, struct addrinfo **ret_list)
 {
     (void)host;
@@ -148,7 +148,8 @@ static void a_resolver_that_hangs_is_waited_for_no_longer_than_allowed(void **st
     sem_init(&may_go, 0, 0);
     sem_init(&has_gone, 0, 0);
     struct own_name *n = own_name_create(&c, hang);
-    assert_int_equal(own_name_check(n, &none, LONG_MS, &e), 0); /* it is not waited for */
+    /* it does not wait for the answer */
+    assert_int_equal(own_name_check(n, &none, LONG_MS, &e), 0);
     assert_int_equal(own_name_check(n, &c, 0, &e), ERR_TIMEOUT);
     assert_int_equal(own_name_check_known(n, 30, &e), ERR_TIMEOUT);
     assert_non_null(strstr(e.text, "server: agents and users dial here,"));
@@ -156,7 +157,7 @@ static void a_resolver_that_hangs_is_waited_for_no_longer_than_allowed(void **st
     assert_non_null(strstr(e.text, "pool burst"));
     sem_post(&may_go);
     assert_int_equal(own_name_check(n, &c, LONG_MS, &e), ERR_CONFIG);
-    assert_int_equal(own_name_check(n, &c, 0, &e), ERR_CONFIG); /* it is known from now on */
+    assert_int_equal(own_name_check(n, &c, 0, &e), ERR_CONFIG); /* known from now on */
     own_name_destroy(n);
     sem_wait(&has_gone);
     n = own_name_create(&c, hang);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file of pools: what it must have, and how two of them differ.
+ * A file of pools: required contents, and the difference of two files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -217,7 +217,7 @@ static void a_list_of_places_keeps_those_that_have_instances(void **state)
         if (cases[i].leaves)
             assert_string_equal(place, "10.0.0.7:2222");
         assert_false(pool_leaves(&a.pools[0], &b.pools[0], "", place));
-        /* the id of nothing */
+        /* not an instance id */
         assert_false(pool_leaves(&a.pools[0], &b.pools[0], "10.0.0.7:2222", place));
         config_deinit(&a);
         config_deinit(&b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ends that have to be asked for again, prices, and pools that change while calls are under way.
+ * Repeated end requests, prices, and changes of pools during calls.
  */
 #include "tests/scheduler/rig.h"
 
@@ -28,7 +28,7 @@ static void an_end_is_asked_for_after_its_commit_and_again_until_it_is_confirmed
     size_t n = rig_count(f, CALL_TERMINATE);
     assert_int_equal(f->machines[0].state, CLOUD_STOPPING);
     rig_pass(f, 5 * BUSY_SWEEP_MS);
-    assert_int_equal(rig_count(f, CALL_TERMINATE), n); /* it is on its way */
+    assert_int_equal(rig_count(f, CALL_TERMINATE), n); /* in progress */
     assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_ENDING);
     f->machines[0].state = CLOUD_GONE;
     rig_pass(f, 2 * BUSY_SWEEP_MS);
@@ -45,7 +45,7 @@ static void after_a_crash_an_end_is_asked_for_again(void **state)
     assert_int_equal(rig_count(f, CALL_TERMINATE), 2);
 }
 
-/* It still bills its disk. */
+/* Its disk is still billed. */
 static void what_stopped_by_itself_is_terminated_too(void **state)
 {
     struct fixture *f = *state;
@@ -64,7 +64,7 @@ static void who_ends_many_does_not_put_the_sweep_off(void **state)
     f->by_hand[CALL_TERMINATE] = true;
     rig_end(f, 1);
     size_t before = rig_count(f, CALL_LIST);
-    for (int i = 0; i < 10; i++) { /* something happens every second */
+    for (int i = 0; i < 10; i++) { /* with activity every second */
         rig_pass(f, 1000);
         provision_touch(f->lab->provision, 1);
     }
@@ -117,7 +117,7 @@ static void prices_that_cannot_be_read_leave_the_last_ones(void **state)
 
 /* ---- pools that change ---- */
 
-/* Another driver for the same provider: its calls are kept apart. */
+/* Another driver for the same provider, with its own record of calls. */
 static struct fixture *other_driver(struct fixture *f)
 {
     struct fixture *o = mem_alloc(sizeof(*o));
@@ -149,7 +149,7 @@ static void a_launch_stays_with_its_driver_which_is_released_when_its_last_call_
     rig_last(f, CALL_LAUNCH)->answered = true;
     rig_last(f, CALL_LAUNCH)->launched(rig_last(f, CALL_LAUNCH)->ctx, &e, NULL);
     rig_pass(f, 1000);
-    /* the same call again, with what it said before */
+    /* the same call again, with the same parameters */
     assert_int_equal(rig_count(f, CALL_LAUNCH), 2);
     assert_int_equal(rig_count(o, CALL_LAUNCH), 0);
     f->by_hand[CALL_LAUNCH] = false;
@@ -158,7 +158,7 @@ static void a_launch_stays_with_its_driver_which_is_released_when_its_last_call_
     assert_int_equal(rig_count(f, CALL_LIST), lists);
     assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
     rig_end(f, 1);
-    assert_int_equal(rig_count(f, CALL_TERMINATE), 0); /* from now on by the new one */
+    assert_int_equal(rig_count(f, CALL_TERMINATE), 0); /* handled by the new driver now */
     assert_string_equal(rig_last(o, CALL_TERMINATE)->id, "i-1");
     assert_int_equal(f->n_released, 1);
     assert_int_equal(o->n_released, 0);
@@ -176,7 +176,7 @@ static void a_pool_that_is_removed_is_listed_no_more(void **state)
     provision_remove_pool(f->lab->provision, "burst");
     provision_remove_pool(f->lab->provision, "nothing");
     rig_settle(f);
-    assert_int_equal(f->n_released, 0); /* its listing is under way */
+    assert_int_equal(f->n_released, 0); /* its listing is in progress */
     f->by_hand[CALL_LIST] = false;
     rig_settle(f);
     assert_int_equal(f->n_released, 1);

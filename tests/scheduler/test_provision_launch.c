@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launches: refusals, lost replies, crashes between the intent and the answer, answers from several
- * offers.
+ * Launches: refusals, lost replies, crashes between intent and answer, alternative offers.
  */
 #include "tests/scheduler/rig.h"
 
@@ -59,7 +58,7 @@ static void lost_replies_are_repeated_under_the_same_token(void **state)
     rig_demand(f);
     rig_pass(f, 200000);
     size_t n = rig_count(f, CALL_LAUNCH);
-    assert_true(n > 6); /* the tries of one launch are not the end of it */
+    assert_true(n > 6); /* it continues after the tries of one launch */
     for (size_t i = 0; i < f->n_calls; i++)
         if (f->calls[i].kind == CALL_LAUNCH) {
             assert_string_equal(f->calls[i].token, rig_instance(f, 1)->row.token);
@@ -123,7 +122,7 @@ static void a_pool_that_moves_takes_its_rate_along(void **state)
     assert_int_equal(rig_count(f, CALL_LAUNCH), 1); /* the other pool of the region sets none */
     moves.region = "elsewhere";
     provision_add_pool(f->lab->provision, &moves);
-    rig_pass(f, 1); /* who waits has the new rate at once */
+    rig_pass(f, 1); /* the new rate applies at once to waiting launches */
     assert_int_equal(rig_count(f, CALL_LAUNCH), 2);
     demand(f, 2);
     assert_int_equal(rig_count(f, CALL_LAUNCH), 4);
@@ -135,7 +134,7 @@ static void a_restart_does_not_launch_faster(void **state)
     set_rate(f, 60);
     demand(f, 4);
     rig_restart(f);
-    assert_int_equal(rig_count(f, CALL_LAUNCH), 2); /* the bucket is full again, of one */
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 2); /* the bucket, of one token, is full again */
     rig_pass(f, 3000);
     assert_int_equal(f->n_machines, 4);
     for (int64_t id = 1; id <= 4; id++)
@@ -168,7 +167,7 @@ static void a_throttled_launch_slows_the_others_down(void **state)
     rig_demand(f);
     size_t before = rig_count(f, CALL_LAUNCH);
     f->launch_error = ERR_NONE;
-    rig_pass(f, 2000); /* it is repeated after its own backoff, and owes a token */
+    rig_pass(f, 2000); /* repeated after its own backoff, owing a token */
     assert_int_equal(f->n_machines, 1);
     demand(f, 1);
     rig_pass(f, 9000);
@@ -177,7 +176,7 @@ static void a_throttled_launch_slows_the_others_down(void **state)
     assert_int_equal(f->n_machines, 2);
 }
 
-/* Who may not call is refused whatever there is. */
+/* Missing permissions are refused regardless of existing machines. */
 static void a_refusal_after_a_lost_reply_is_not_believed(void **state)
 {
     struct fixture *f = *state;
@@ -201,7 +200,7 @@ static void listings_settle_a_refusal_that_is_not_believed(void **state)
     rig_pass(f, SETTLE_MS - BUSY_SWEEP_MS);
     assert_int_equal(rig_count(f, CALL_LAUNCH), 2);
     assert_int_equal(rig_stats(f).refusals, 0);
-    rig_pass(f, 3 * BUSY_SWEEP_MS); /* there is none: asked again, and told to the job */
+    rig_pass(f, 3 * BUSY_SWEEP_MS); /* none exists: asked again, and reported to the job */
     assert_null(rig_instance(f, 1));
     assert_true(rig_stats(f).refusals > 0);
 }
@@ -224,7 +223,7 @@ static void after_a_crash_a_refusal_is_not_believed(void **state)
     rig_add_machine(f, rig_last(f, CALL_LAUNCH)->token);
     rig_restart(f);
     f->by_hand[CALL_LAUNCH] = false;
-    f->launch_error = ERR_CONFLICT; /* the pool's file says something else by now */
+    f->launch_error = ERR_CONFLICT; /* the pool's file has changed by now */
     rig_pass(f, 2 * BUSY_SWEEP_MS);
     assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
     assert_int_equal(rig_stats(f).strays, 0);
@@ -251,14 +250,14 @@ static void one_launch_an_instance_is_under_way(void **state)
     struct fixture *f = *state;
     f->by_hand[CALL_LAUNCH] = true;
     rig_demand(f);
-    rig_pass(f, 10 * SWEEP_MS); /* sweeps see nothing of it and leave it alone */
+    rig_pass(f, 10 * SWEEP_MS); /* sweeps do not list it and leave it alone */
     assert_int_equal(rig_count(f, CALL_LAUNCH), 1);
     f->by_hand[CALL_LAUNCH] = false;
     rig_settle(f);
     assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
 }
 
-/* Some providers show a machine that they are about to refuse. */
+/* Some providers list a machine that they are about to refuse. */
 static void a_machine_that_is_listed_before_the_answer_may_still_be_refused(void **state)
 {
     struct fixture *f = *state;
@@ -273,11 +272,11 @@ static void a_machine_that_is_listed_before_the_answer_may_still_be_refused(void
     rig_settle(f);
     assert_null(rig_instance(f, 1));
     assert_int_equal(rig_stats(f).refusals, 1);
-    /* in the provider's words */
+    /* the provider's message */
     assert_string_equal(model_offer(f->lab->model, 1)->why, "scripted");
 }
 
-/* As a price does that is read meanwhile. */
+/* For example by a price that is read meanwhile. */
 static void a_row_that_changes_while_its_refusal_waits_for_a_commit_is_not_launched_again(
     void **state)
 {
@@ -333,7 +332,7 @@ static void an_intent_that_is_ended_while_its_launch_is_out_is_terminated_when_i
     assert_null(rig_instance(f, 1));
 }
 
-/* ---- launches that may be answered from several offers ---- */
+/* ---- launches with alternatives ---- */
 
 static void add_zones(struct fixture *f)
 {
@@ -401,7 +400,7 @@ static void a_repeated_fleet_launch_is_the_same_after_a_crash(void **state)
     assert_string_equal(c->others[1].zone, "z3");
 }
 
-/* The answer was lost: the listing tells where it is. */
+/* The answer was lost: the listing has its place. */
 static void a_fleet_launch_whose_answer_was_lost_is_adopted_where_it_is(void **state)
 {
     struct fixture *f = *state;

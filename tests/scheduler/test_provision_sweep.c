@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sweeping: listings that lag, strays, machines that stop by themselves, and what is concluded from
- * none of that.
+ * Sweeps: lagging listings, unknown machines, machines that stop by themselves, and conclusions
+ * that must not be drawn.
  */
 #include "tests/scheduler/rig.h"
 
 #include "base/str.h"
 
-/* ---- sweeping ---- */
+/* ---- sweeps ---- */
 
 static void a_machine_without_a_row_is_ended(void **state)
 {
@@ -61,7 +61,7 @@ static void a_machine_that_is_gone_ends_its_row(void **state)
     rig_demand(f);
     f->machines[0].state = CLOUD_GONE;
     f->machines[0].reclaimed = true;
-    f->launch_error = ERR_NO_CAPACITY; /* no other in its place */
+    f->launch_error = ERR_NO_CAPACITY; /* no replacement */
     rig_pass(f, SWEEP_MS + 1000);
     assert_null(rig_instance(f, 1));
 }
@@ -72,7 +72,7 @@ static int see_end(void *ctx, const struct instance_row *row)
     return 0;
 }
 
-/* When the one instance ended, as it is stored. */
+/* Stored end time of the only instance. */
 static int64_t stored_end_ms(struct fixture *f)
 {
     struct err e;
@@ -85,7 +85,7 @@ static void a_machine_is_paid_until_the_provider_says_it_ended(void **state)
 {
     struct fixture *f = *state;
     rig_demand(f);
-    rig_pass(f, 1000); /* the listing does not come with the end */
+    rig_pass(f, 1000); /* the listing comes after the end */
     const struct wall ended = clock_wall(&f->lab->vt.clock);
     f->machines[0].ended_at = ended;
     f->machines[0].state = CLOUD_GONE;
@@ -99,13 +99,13 @@ static void a_list_that_lags_ends_nothing_and_two_misses_after_the_settling_time
 {
     struct fixture *f = *state;
     rig_demand(f);
-    f->n_machines = 0; /* the list does not show it (yet) */
+    f->n_machines = 0; /* not listed (yet) */
     f->launch_error = ERR_NO_CAPACITY;
     rig_pass(f, SETTLE_MS - 1000);
     provision_touch(f->lab->provision, 1);
     assert_non_null(rig_instance(f, 1));
     rig_pass(f, SWEEP_MS);
-    assert_non_null(rig_instance(f, 1)); /* missed once: never enough */
+    assert_non_null(rig_instance(f, 1)); /* one missing listing is never sufficient */
     rig_pass(f, SWEEP_MS);
     assert_null(rig_instance(f, 1));
 }
@@ -128,12 +128,12 @@ static void a_listing_that_began_before_the_launch_was_answered_concludes_nothin
 {
     struct fixture *f = *state;
     f->by_hand[CALL_LIST] = true;
-    rig_pass(f, SWEEP_MS); /* a listing is out */
+    rig_pass(f, SWEEP_MS); /* a listing is in progress */
     rig_demand(f);         /* launched and answered meanwhile */
     for (int i = 0; i < 3; i++) {
         struct call *c = rig_last(f, CALL_LIST);
         c->answered = true;
-        c->listed(c->ctx, NULL, NULL, 0); /* as it was before */
+        c->listed(c->ctx, NULL, NULL, 0); /* from before */
         lab_turn(f->lab);
         assert_non_null(rig_instance(f, 1));
         rig_pass(f, 1000);
@@ -164,7 +164,7 @@ static void one_listing_a_place_is_under_way(void **state)
     assert_int_equal(rig_count(f, CALL_LIST), before + 1);
 }
 
-/* What a listing says is acted on at once, so the model must hold only what is on disk. */
+/* A listing is acted on at once, so the model must be durable. */
 static void a_listing_waits_for_the_commit_under_way(void **state)
 {
     struct fixture *f = *state;

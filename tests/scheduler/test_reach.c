@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether machines of a cloud could reach belayd.
+ * Whether machines of a cloud can reach belayd.
  */
 #include "scheduler/config/reach.h"
 
@@ -32,7 +32,7 @@ static void what_is_loopback(void **state)
     "markets: [spot],"                                                                             \
     " image: ami-0123456789abcdef0, max_nodes: 4%s}}\n"
 
-/* "": it may start. */
+/* words "": it may start. */
 static void check(const char *head, const char *more, const char *words)
 {
     char text[2048];

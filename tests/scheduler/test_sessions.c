@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Agent sessions: who may ask, when an answer comes, over stale messages, restarts and full disks;
- * what has vanished, notices.
+ * Agent sessions: authorisation, time of responses, stale messages, restarts and full disks; lost
+ * attempts, notices.
  */
 #include "tests/scheduler/sessions_rig.h"
 
 #include <string.h>
 
-/* ---- who may ask ---- */
+/* ---- authorisation ---- */
 
 static void a_node_that_is_not_the_clusters_is_told_so(void **state)
 {
@@ -30,7 +30,7 @@ static void a_node_that_is_deleted_while_it_waits_is_told_so(void **state)
     assert_int_equal(f->answer.rc, ERR_NOT_FOUND);
 }
 
-/* ---- when an answer comes ---- */
+/* ---- time of responses ---- */
 
 static void a_status_is_answered_after_the_commit_of_what_it_told(void **state)
 {
@@ -55,7 +55,7 @@ static void nothing_that_is_not_on_disk_is_desired(void **state)
     agent_send(f->agent, f->answer.rev, 20000, &f->answer);
     f->lab->by_hand = true;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab); /* placed in the model; its commit is under way */
+    lab_turn(f->lab); /* placed in the model; its commit is in progress */
     assert_non_null(job_attempt(job_of(f, 1)));
     agent_send(f->agent, 0, 0, &f->other); /* releases nothing, gets nothing */
     lab_advance(f->lab, 60000);            /* the wait is over meanwhile */
@@ -88,19 +88,19 @@ static void while_the_disk_is_full_nothing_is_desired_at_all(void **state)
 static void the_current_revision_waits_for_a_change_or_for_its_time(void **state)
 {
     struct fixture *f = *state;
-    agent_send(f->agent, 0, 20000, &f->answer); /* has none yet */
+    agent_send(f->agent, 0, 20000, &f->answer); /* has no revision yet */
     assert_int_equal(f->answer.n, 1);
     int64_t rev = f->answer.rev;
-    agent_send(f->agent, rev, 0, &f->answer); /* does not want to wait */
+    agent_send(f->agent, rev, 0, &f->answer); /* does not wait */
     assert_int_equal(f->answer.n, 1);
-    agent_send(f->agent, rev - 1, 20000, &f->answer); /* has an old one */
+    agent_send(f->agent, rev - 1, 20000, &f->answer); /* has an old revision */
     assert_int_equal(f->answer.n, 1);
     agent_send(f->agent, rev, 3000, &f->answer);
     lab_advance(f->lab, 2999);
     assert_int_equal(f->answer.n, 0);
     lab_advance(f->lab, 1);
     assert_int_equal(f->answer.n, 1);
-    agent_send(f->agent, rev, 25000, &f->answer); /* longer than a lease allows */
+    agent_send(f->agent, rev, 25000, &f->answer); /* exceeds the lease */
     lab_advance(f->lab, LAB_SYNC_MS);
     assert_int_equal(f->answer.n, 1);
     agent_send(f->agent, rev, 20000, &f->answer);
@@ -146,11 +146,11 @@ static void revisions_grow_over_a_restart(void **state)
     int64_t before = f->answer.rev;
     lab_restart(f->lab);
     agent_send(f->agent, before, 20000, &f->answer);
-    assert_int_equal(f->answer.n, 1); /* what it has is another belayd's */
+    assert_int_equal(f->answer.n, 1); /* its revision is from another belayd */
     assert_true(f->answer.rev > before);
 }
 
-/* ---- vanished ---- */
+/* ---- lost attempts ---- */
 
 static void an_attempt_that_the_agent_lost_is_tried_again(void **state)
 {
@@ -171,7 +171,7 @@ static void one_that_was_running_before_a_restart_too(void **state)
     lab_restart(f->lab);
     f->agent->n_attempts = 0;
     agent_send(
-        f->agent, before, 0, &f->answer); /* it may have been overtaken by one that told of it */
+        f->agent, before, 0, &f->answer); /* possibly overtaken by a status with the attempt */
     assert_int_equal(job_of(f, 1)->row.state, JOB_RUNNING);
     agent_send(f->agent, f->answer.rev, 0, &f->answer);
     assert_int_equal(stored_attempt(f, 1, 1).end, END_NODE_LOST);
@@ -212,7 +212,7 @@ static void a_notice_is_taken_and_a_lesser_one_after_it_is_not(void **state)
     assert_int_equal(f->lab->n_commits, commits);
 }
 
-/* A machine of one's own that has shut down and is back. */
+/* An owned machine that shut down and returned. */
 static void a_notice_that_the_next_agent_does_not_know_is_over(void **state)
 {
     struct fixture *f = *state;
@@ -233,7 +233,7 @@ static void what_is_kept_for_a_job_is_unneeded_once_it_has_ended(void **state)
     struct fixture *f = *state;
     run_one_job(f);
     f->agent->kept[0].job = 1;
-    f->agent->kept[1].job = 77; /* there is no such job */
+    f->agent->kept[1].job = 77; /* unknown job */
     f->agent->n_kept = 2;
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_unneeded, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Agent sessions: what an agent is told to do, with which secrets, and messages without room.
+ * Agent sessions: desired state and secrets for agents, and messages at their size limit.
  */
 #include "tests/scheduler/sessions_rig.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is desired ---- */
+/* ---- desired state ---- */
 
 static void the_texts_of_a_job_are_sent_until_the_agent_tells_it(void **state)
 {
@@ -16,7 +16,7 @@ static void the_texts_of_a_job_are_sent_until_the_agent_tells_it(void **state)
     lab_submit(f->lab, 1, NULL);
     lab_turn(f->lab);
     for (int i = 0; i < 2; i++) {
-        agent_send(f->agent, 0, 0, &f->answer); /* the first reply may have been lost */
+        agent_send(f->agent, 0, 0, &f->answer); /* the first response may have been lost */
         assert_true(f->answer.n_attempts == 1 && f->answer.n_scripts == 1);
         assert_int_equal(f->answer.shown[0].want, WIRE_RUN);
     }
@@ -71,7 +71,7 @@ static void other_secrets_replace_those_that_the_agent_has(void **state)
     f->lab->secrets.version = 8;
     sessions_touch(f->lab->sessions, f->agent->node);
     assert_true(f->answer.n == 1 && f->answer.shown[0].secrets == 8);
-    /* one that is to save and stop needs them no less */
+    /* an attempt to be saved and stopped also needs them */
     lab_post(f->lab, (struct event){.type = EV_DRAIN, .drain = {.node = f->agent->node}}, NULL);
     lab_turn(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
@@ -92,7 +92,7 @@ static void an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken
     assert_int_equal(f->answer.n, 0);
     sessions_touch(f->lab->sessions, f->agent->node);
     assert_true(f->answer.n_scripts == 1 && f->answer.shown[0].secrets == 7);
-    f->lab->secrets_late = true; /* the next ones: the answer may not have got there, or it did */
+    f->lab->secrets_late = true; /* the next version: the response may have been lost, or not */
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n_scripts == 1 && f->answer.shown[0].needs_secrets &&
                 f->answer.shown[0].secrets == 0);
@@ -112,7 +112,7 @@ static void what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it(v
     f->lab->secrets_late = true;
     lab_submit(f->lab, 1, NULL);
     lab_turn(f->lab);
-    agent_send(f->agent, 0, 0, &f->answer); /* they are on their way */
+    agent_send(f->agent, 0, 0, &f->answer); /* requested */
     assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
     err_set(&f->lab->secrets_why, ERR_DENIED, "403 of the token service");
     agent_send(f->agent, 0, 0, &f->answer);
@@ -120,7 +120,7 @@ static void what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it(v
     assert_int_equal(attempt_of(f)->withheld, WITHHELD_DENIED);
     assert_string_equal(stored_attempt(f, 1, 1).text, "403 of the token service");
     int n = f->lab->n_commits;
-    agent_send(f->agent, 0, 0, &f->answer); /* is known */
+    agent_send(f->agent, 0, 0, &f->answer); /* already reported */
     assert_int_equal(f->lab->n_commits, n);
     lab_restart(f->lab);
     assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
@@ -132,13 +132,13 @@ static void what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it(v
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_scripts, 1);
     assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
-    f->lab->secrets_late = true; /* the answer may have got there */
+    f->lab->secrets_late = true; /* the response may have arrived */
     err_set(&f->lab->secrets_why, ERR_UNAVAILABLE, "no answer");
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n_scripts == 1 && attempt_of(f)->withheld == WITHHELD_NO);
 }
 
-/* The answer to its agent is decided on before the deadline is: one of the two wins, whole. */
+/* The answer to its agent is decided before the deadline: exactly one of the two takes effect. */
 static void a_withheld_attempt_that_is_due_is_never_sent_as_well(void **state)
 {
     for (int given = 0; given < 2; given++) {
@@ -186,7 +186,7 @@ static void an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld(void 
     assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
 }
 
-/* It needs nothing any more: its agent says that it has ended. */
+/* It needs no secrets any more: its agent reports its end. */
 static void a_withheld_attempt_that_is_cancelled_is_told_of_without_secrets(void **state)
 {
     struct fixture *f = *state;
@@ -295,7 +295,7 @@ static void a_job_whose_texts_are_lost_fails_and_says_so(void **state)
     assert_int_equal(row.end, END_FAILED);
 }
 
-/* ---- messages without room ---- */
+/* ---- size limits of messages ---- */
 
 static bool answer_has(const struct answer *a, int64_t job_id)
 {
@@ -322,15 +322,15 @@ static void large_scripts_come_in_several_messages_and_none_is_taken_back(void *
         lab_submit_script(f->lab, script);
     lab_turn(f->lab);
     while (n_told < JOBS && messages < 2 * JOBS) {
-        agent_send(f->agent, rev, 20000, &f->answer); /* would wait, yet there is more */
+        agent_send(f->agent, rev, 20000, &f->answer); /* would wait, but more is left */
         assert_int_equal(f->answer.n, 1);
         assert_true(f->answer.bytes < WIRE_MESSAGE_MAX);
         assert_true(f->answer.n_scripts > 0);
         for (int i = 1; i <= JOBS; i++)
-            /* to leave one out would be to kill it */
+            /* omitting one would kill it */
             assert_true(!told[i] || answer_has(&f->answer, i));
         if (messages++ % 3 == 0)
-            continue; /* this reply was lost: the same comes again */
+            continue; /* this response was lost: it is repeated */
         rev = f->answer.rev;
         for (size_t i = 0; i < f->answer.n_attempts; i++) {
             int64_t id = f->answer.shown[i].job;
@@ -364,7 +364,7 @@ static void more_attempts_than_a_message_takes_are_no_bug(void **state)
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_attempts, WIRE_ATTEMPTS_MAX);
     agent_send(f->agent, f->answer.rev, 20000, &f->answer);
-    assert_int_equal(f->answer.n, 0); /* no use in asking again at once */
+    assert_int_equal(f->answer.n, 0); /* an immediate retry is useless */
     for (int i = 0; i < 10; i++) {
         f->agent->attempts[i].phase = WIRE_ENDED;
         f->agent->attempts[i].end = WIRE_END_SUCCEEDED;

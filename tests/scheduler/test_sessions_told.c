@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Agent sessions: what a status becomes.
+ * Agent sessions: events derived from a status.
  */
 #include "tests/scheduler/sessions_rig.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is told ---- */
+/* ---- events from a status ---- */
 
 static void what_was_told_before_is_not_told_again(void **state)
 {
@@ -30,7 +30,7 @@ static void an_older_status_is_answered_and_tells_nothing(void **state)
     struct wire_attempt_status *st = &f->agent->attempts[0];
     st->phase = WIRE_ENDED;
     st->end = WIRE_END_FAILED;
-    f->agent->seq = 0; /* it comes late */
+    f->agent->seq = 0; /* arrives late */
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n == 1 && f->answer.n_attempts == 1);
     f->agent->incarnation--;
@@ -38,7 +38,7 @@ static void an_older_status_is_answered_and_tells_nothing(void **state)
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(job_of(f, 1)->row.state, JOB_RUNNING);
     f->agent->incarnation += 2;
-    f->agent->seq = 0; /* a new agent counts anew */
+    f->agent->seq = 0; /* a new agent starts at 0 */
     agent_send(f->agent, 0, 0, &f->answer);
     assert_null(job_of(f, 1));
 }
@@ -101,7 +101,7 @@ static void another_time_limit_is_told_over_a_restart(void **state)
             .update = {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &to}},
         NULL);
     lab_turn(f->lab);
-    /* the one that waited was answered */
+    /* the waiting request was answered */
     assert_true(f->answer.n == 1 && f->answer.shown[0].limit_ms == 7200000);
     lab_restart(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
@@ -144,7 +144,7 @@ static void an_automatic_interval_follows_the_last_save(void **state)
     }
 }
 
-/* It has not failed, so they go on: but what needs all ranks does not come about any more. */
+/* It has not failed, so they continue: but collective operations are impossible from now on. */
 static void the_other_ranks_are_told_when_one_has_succeeded(void **state)
 {
     struct fixture *f = *state;
@@ -246,7 +246,7 @@ static void a_failed_save_is_told_once(void **state)
     agent_send(f->agent, 0, 0, &f->answer);
     lab_restart(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
-    assert_false(job_attempt(job_of(f, 1))->save_failed); /* perhaps one was saved since */
+    assert_false(job_attempt(job_of(f, 1))->save_failed); /* one may have been saved since */
     f->agent->attempts[0].failed_saves = 3;
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(job_attempt(job_of(f, 1))->save_failed);
@@ -267,7 +267,7 @@ static void a_start_that_is_told_while_it_is_to_stop_counts(void **state)
     assert_true(wall_is_set(job_attempt(job_of(f, 1))->row.started_at));
 }
 
-/* Both sides have the same words, so a row's name is what the wire says of it. */
+/* Both sides use the same words, so names in rows equal those on the wire. */
 static void the_wire_has_the_words_of_the_core(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tick: nothing leaves before its commit; a full disk refuses and recovers; any other failure
- * is the end.
+ * is fatal.
  */
 #include "tests/scheduler/lab.h"
 
@@ -82,7 +82,7 @@ static void posts_during_a_commit_wait_for_the_next_and_do_not_touch_the_model(v
     lab_commit(lab, 0);
     assert_int_equal(first.n, 1);
     assert_int_equal(second.n, 0);
-    assert_non_null(job(lab, 2)); /* its turn came at once */
+    assert_non_null(job(lab, 2)); /* posted events are applied at once */
     lab_commit(lab, 0);
     assert_int_equal(second.n, 1);
     assert_int_equal(second.at_commit, 2);
@@ -114,7 +114,7 @@ static void what_is_only_in_memory_needs_no_commit(void **state)
     assert_null(lab->under_way);
 }
 
-/* ---- work ---- */
+/* ---- scheduling of work ---- */
 
 struct work {
     struct lab *lab;
@@ -201,7 +201,7 @@ static void when_durable_waits_for_the_commit_under_way_and_for_what_its_turn_de
     assert_int_equal(durable.rc, 0);
 }
 
-/* ---- deciding ---- */
+/* ---- decisions ---- */
 
 static void decisions_of_a_turn_are_in_its_commit(void **state)
 {
@@ -245,7 +245,7 @@ static void no_node_is_lost_because_belayd_was_stopped(void **state)
 
 static void a_full_disk_keeps_the_batch_and_refuses_what_is_new(void **state)
 {
-    static struct lab_reply kept; /* answered when the tick is torn down, after the test */
+    static struct lab_reply kept; /* answered when the tick is destroyed, after the test */
     struct lab *lab = *state;
     struct lab_reply waiting = {0}, new = {0}, heartbeat = {0};
     lab->by_hand = true;
@@ -254,7 +254,7 @@ static void a_full_disk_keeps_the_batch_and_refuses_what_is_new(void **state)
     lab_submit(lab, 1, &waiting);
     lab_commit(lab, ERR_NO_SPACE);
     assert_true(tick_is_full(lab->tick));
-    assert_int_equal(kept.n, 0); /* in the batch: its outcome is still open */
+    assert_int_equal(kept.n, 0); /* in the batch: its outcome is open */
     assert_int_equal(waiting.rc, ERR_NO_SPACE);
     assert_non_null(strstr(waiting.e.text, "free some space"));
     lab_submit(lab, 1, &new);
@@ -287,7 +287,7 @@ static void it_is_tried_again_until_there_is_space_and_then_all_goes_on(void **s
         if (i < 4)
             lab_commit(lab, ERR_NO_SPACE);
     }
-    lab_submit(lab, 1, &new); /* while the retry is under way: it may yet succeed */
+    lab_submit(lab, 1, &new); /* during the retry: it may still succeed */
     lab_turn(lab);
     assert_int_equal(new.n, 0);
     lab_commit(lab, 0);
@@ -301,7 +301,7 @@ static void it_is_tried_again_until_there_is_space_and_then_all_goes_on(void **s
     assert_int_equal(db_read_job(lab->reader, new.id, &row, &e), 0);
 }
 
-/* Heartbeats were refused meanwhile: that nobody was heard is not the nodes' fault. */
+/* Heartbeats were refused meanwhile: that is not a fault of the nodes. */
 static void no_node_is_lost_because_the_disk_was_full_for_long(void **state)
 {
     struct lab *lab = *state;
@@ -375,7 +375,7 @@ static void numbers_go_on_after_a_restart(void **state)
     lab_submit(lab, 1, &a);
     lab_turn(lab);
     lab->by_hand = true;
-    lab_submit(lab, 1, &lost); /* dies with its commit under way, unanswered */
+    lab_submit(lab, 1, &lost); /* dies with its commit in progress, unanswered */
     lab_turn(lab);
     lab->by_hand = false;
     lab_restart(lab);
@@ -384,7 +384,7 @@ static void numbers_go_on_after_a_restart(void **state)
     assert_null(job(lab, 2));
     lab_submit(lab, 1, &b);
     lab_turn(lab);
-    assert_int_equal(b.id, 2); /* nobody was told that number */
+    assert_int_equal(b.id, 2); /* that number was never reported */
 }
 
 static void statistics_count_what_happened(void **state)

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Answers in turns, in virtual time: users one after the other, slices, pauses and the limit.
+ * Responses in turns, in virtual time: fairness between users, slices, pauses and the limit.
  */
 #include "tests/base/tools.h"
 
 #include "base/vtimers.h"
 #include "scheduler/api/turns.h"
 
-#define EACH_MS 4 /* that an answer takes */
+#define EACH_MS 4 /* duration of a response */
 
 struct fixture {
     struct vtimers vt;
     struct turns turns;
-    struct timer moment; /* comes a millisecond after it was asked for */
+    struct timer moment; /* fires a millisecond after it was requested */
     int n_moments;
-    char said[4096]; /* a letter for each answer, '|' after a slice */
+    char said[4096]; /* one letter per response, '|' after a slice */
 };
 
 struct answer {
-    struct turn turn; /* first */
+    struct turn turn; /* must be first */
     struct fixture *f;
     char letter;
     void *moment;
@@ -96,7 +96,7 @@ static void others_have_the_loop_for_as_long(void **state)
     int64_t from_ms = clock_mono(&f.vt.clock).ms;
     for (int i = 0; i < TURNS_PER_USER_MAX; i++)
         assert_true(enter(&f, &ann[i], "ann", 'a'));
-    vtimers_advance(&f.vt, TURNS_PER_USER_MAX * EACH_MS); /* half of the time it takes */
+    vtimers_advance(&f.vt, TURNS_PER_USER_MAX * EACH_MS); /* half of the total time */
     size_t n = 0;
     for (const char *p = f.said; *p; p++)
         n += *p == 'a';
@@ -120,7 +120,7 @@ static void too_many_of_one_user_are_refused_and_no_others(void **state)
     vtimers_advance(&f.vt, 10000);
     assert_null(strchr(f.said, 'x'));
     assert_true(strchr(f.said, 'B') - f.said < 3);
-    assert_true(enter(&f, &one_more, "ann", 'x')); /* those have come */
+    assert_true(enter(&f, &one_more, "ann", 'x')); /* those were answered */
     vtimers_advance(&f.vt, 10000);
     assert_non_null(strchr(f.said, 'x'));
     teardown(&f);

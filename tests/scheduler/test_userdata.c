@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * User data: a script that any sh reads, that writes the configuration an agent reads, and that is
- * the same whenever it is made again.
+ * User data: a script for any sh that writes a valid agent configuration, and is reproducible.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +40,7 @@ static void the_same_arguments_give_the_same_bytes(void **state)
     for (size_t i = 0; i < 4; i++) {
         u.provider = providers[i];
         char *text = userdata_build(&u);
-        assert_true(strlen(text) < CLOUD_USER_DATA_MAX * 7 / 8); /* and a CA of a few KiB */
+        assert_true(strlen(text) < CLOUD_USER_DATA_MAX * 7 / 8); /* plus a CA of a few KiB */
         free(text);
     }
     char *a = userdata_build(&u), *b = userdata_build(&u);
@@ -50,10 +49,10 @@ static void the_same_arguments_give_the_same_bytes(void **state)
     free(b);
 }
 
-/* An agent of our version: it is not fetched. */
+/* An agent of the right version: not downloaded. */
 #define AGENT "#!/bin/sh\n[ \"$1\" = --version ] && echo belay-agent " BELAY_VERSION " && exit\n"
 
-/* Runs `sh OPTION FILE` in dir with PATH = dir, so that "belay-agent" is ours. */
+/* Runs `sh OPTION FILE` in dir with PATH = dir, so that "belay-agent" is the stub. */
 static int run_sh(const char *dir, const char *option)
 {
     char *command = mem_printf("cd %s && BELAY_NODE_DIR=%s/node PATH=%s:/usr/bin:/bin sh %s ./boot",
@@ -125,7 +124,7 @@ static void sh_reads_it_and_it_starts_the_agent_with_its_configuration(void **st
     assert_int_equal(fs_remove_tree(dir, &e), 0);
 }
 
-/* Our sleep does not. */
+/* The stubbed sleep does not wait. */
 static void an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself_is_not(
     void **state)
 {
@@ -151,7 +150,7 @@ static void an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself
     assert_int_equal(fs_remove_tree(dir, &e), 0);
 }
 
-/* What it says and what it runs with is public. Files made of here-documents are not. */
+/* Output and command lines are public. Files from here-documents are not. */
 static void the_token_stands_in_files_only(void **state)
 {
     struct userdata u = example();

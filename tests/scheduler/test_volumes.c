@@ -12,13 +12,13 @@
 
 #define DRIVERS 3
 
-/* A provider that answers when the test says so. */
+/* A provider that answers on request of the test. */
 struct fake {
     struct cloud_driver base;
     cloud_volumes_fn done;
     void *ctx;
     int n_calls;
-    char cluster[CLOUD_NAME_MAX]; /* "": all */
+    char cluster[CLOUD_NAME_MAX]; /* "" for all */
 };
 
 static void fake_volumes(struct cloud_driver *d, const char *region, const char *cluster,
@@ -41,7 +41,7 @@ struct rig {
     struct fake fakes[DRIVERS];
     struct volumes *v;
     int answers;
-    char said[256]; /* of the last answer: ids, then !POOL KIND of those that are missing */
+    char said[256]; /* the last result: ids, then !POOL KIND of the missing pools */
 };
 
 static bool place(void *ctx, size_t i, struct volumes_place *ret_place)
@@ -124,7 +124,7 @@ static void who_asks_meanwhile_or_soon_afterwards_gets_the_same_answer(void **st
     assert_string_equal(g->fakes[0].cluster, "lab");
     answer(g, 0, "v1", "v2");
     assert_int_equal(g->answers, 0);
-    answer(g, 1, "v2", "v3"); /* the pools are of one account */
+    answer(g, 1, "v2", "v3"); /* the pools share an account */
     assert_int_equal(g->answers, 2);
     assert_string_equal(g->said, "v1 v2 v3 ");
     pass(g, VOLUMES_KEEP_MS - 1);
@@ -181,7 +181,7 @@ static void nobody_waits_for_ever(void **state)
     assert_int_equal(g->answers, 0);
     pass(g, 1);
     assert_string_equal(g->said, "v1 !b timeout ");
-    volumes_read(g->v, false, on_read, g); /* nor who comes late; it is not asked twice at once */
+    volumes_read(g->v, false, on_read, g); /* a later reader joins the call in progress */
     assert_int_equal(g->answers, 2);
     assert_string_equal(g->said, "v1 !b timeout ");
     assert_int_equal(g->fakes[1].n_calls, 1);
@@ -209,8 +209,8 @@ static void without_providers_the_answer_is_there_at_once(void **state)
     volumes_destroy(NULL);
 }
 
-/* At the end the drivers were destroyed before, which ends their calls; and if not, nobody is told
- * any more. */
+/* Drivers are destroyed first, which ends their calls; otherwise waiting readers are not called
+ * back. */
 static void who_still_waits_at_the_end_is_forgotten(void **state)
 {
     struct rig *g = *state;
