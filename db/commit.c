@@ -102,16 +102,17 @@ static bool write_documents(struct db *d, const struct changes *c, struct failur
     return true;
 }
 
-static bool delete_told(struct db *d, const struct changes *c, struct failure *f)
+static bool delete_outbox_done(struct db *d, const struct changes *c, struct failure *f)
 {
-    for (size_t i = 0; i < c->n_told; i++) {
-        sqlite3_bind_int64(d->told, 1, c->told[i].event);
-        int code = sqlite3_bind_text(d->told, 2, c->told[i].target, -1, SQLITE_STATIC);
+    for (size_t i = 0; i < c->n_outbox_done; i++) {
+        sqlite3_bind_int64(d->outbox_done, 1, c->outbox_done[i].event);
+        int code =
+            sqlite3_bind_text(d->outbox_done, 2, c->outbox_done[i].target, -1, SQLITE_STATIC);
         if (code != SQLITE_OK) {
             *f = (struct failure){.code = code, .what = "outbox"};
             return false;
         }
-        if (!step(d, d->told, "outbox", f))
+        if (!step(d, d->outbox_done, "outbox", f))
             return false;
     }
     return true;
@@ -191,7 +192,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_CRONS, c->crons, c->n_crons, f) &&
            WRITE(d, TABLE_CRON_JOBS, c->cron_jobs, c->n_cron_jobs, f) &&
            WRITE(d, TABLE_CRON_RUNS, c->cron_runs, c->n_cron_runs, f) &&
-           WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) && delete_told(d, c, f) &&
+           WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) && delete_outbox_done(d, c, f) &&
            write_late_costs(d, c, f) && WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
            WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&

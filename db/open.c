@@ -154,8 +154,8 @@ static int prepare_all(struct db *d, struct err *e)
              "THEN ?2 END) WHERE key = 'workdir' AND"
              " type = 'text'",
              &d->workdirs, e)) != 0 ||
-        (rc = sql_prepare(
-             d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2", &d->told, e)) != 0 ||
+        (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2",
+             &d->outbox_done, e)) != 0 ||
         (rc = sql_prepare(d->sql,
              "UPDATE jobs SET cost_uusd = cost_uusd + ?2, plain = 0 WHERE id = ?1", &d->late_cost,
              e)) != 0 ||
@@ -242,7 +242,7 @@ void db_close(struct db *d)
     sqlite3_finalize(d->labels);
     sqlite3_finalize(d->document);
     sqlite3_finalize(d->workdirs);
-    sqlite3_finalize(d->told);
+    sqlite3_finalize(d->outbox_done);
     sqlite3_finalize(d->late_cost);
     sqlite3_finalize(d->thin_task_loads);
     sqlite3_finalize(d->thin_gpu_loads);

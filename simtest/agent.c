@@ -624,7 +624,7 @@ static void on_restart(struct timer *t, void *ctx)
     a->rev = 0;
     a->incarnation = clock_wall(a->w->vt.timers.clock).ms;
     a->seq = a->room_seq = 0;
-    a->is_full_told = false;
+    a->is_full_reported = false;
     poll_again(a, false);
 }
 

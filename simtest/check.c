@@ -357,7 +357,7 @@ static void check_instance(struct world *w, const struct instance_row *r)
     int64_t cost = core_instance_uusd(r, r->ended_at);
     STR_COPY(s->token, r->token);
     s->is_launched = wall_is_set(r->launched_at);
-    s->is_told = r->launched_at_from_provider || r->provider_id[0];
+    s->is_reported = r->launched_at_from_provider || r->provider_id[0];
     if (r->state != INSTANCE_GONE)
         return;
     s->is_over = true;
@@ -390,7 +390,7 @@ static void check_bill(struct world *w)
         for (int i = 0; i < w->n_machines; i++)
             if (str_eq(w->machines[i]->token, s->token))
                 cloud_bill(w->machines[i], &ms, &uusd);
-        if (s->is_over && s->is_told && (s->ms != ms || s->uusd != uusd))
+        if (s->is_over && s->is_reported && (s->ms != ms || s->uusd != uusd))
             world_fail(w,
                 "the provider bills %lld ms and %lld uusd under token %s, and the ledger has %lld "
                 "and %lld",
@@ -705,7 +705,7 @@ static int add_useful(void *ctx, const struct ledger_row *l)
 
 /* Ends are reported late when an agent dies or its messages are lost: belayd charges the time until
  * then. */
-#define TOLD_LATE_MS 300000
+#define REPORT_LATE_MS 300000
 
 /* Regardless of damaged checkpoints, useful time is exactly the program's work, once; also after a
  * user discarded work (--from-scratch). */
@@ -720,7 +720,7 @@ static void check_useful(struct world *w, const struct job_row *r)
     if (db_read_was_behind(w->reader, r->id, 0, INT64_MAX, &was, &e) != 0 ||
         db_read_ledger(w->reader, r->id, add_useful, &ms, &e) != 0)
         world_fail(w, "the ledger of job %lld cannot be read: %s", (long long)r->id, e.text);
-    if ((was || r->from_attempt > 0) && ms > need_ms + TOLD_LATE_MS)
+    if ((was || r->from_attempt > 0) && ms > need_ms + REPORT_LATE_MS)
         world_fail(w, "job %lld had to work for %lld ms, and %lld are said to have been useful",
             (long long)r->id, (long long)need_ms, (long long)ms);
 }

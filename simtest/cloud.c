@@ -126,7 +126,7 @@ static bool is_unheard(struct world *w, const struct sim_machine *m, struct wall
     const struct sim_spent *s = spent_under(w, m->token);
     if (!s || s->is_over)
         return !s;
-    return !s->is_launched || (!s->is_told && (s->is_repriced || m->is_elsewhere)) ||
+    return !s->is_launched || (!s->is_reported && (s->is_repriced || m->is_elsewhere)) ||
            (wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
 }
 
@@ -161,7 +161,7 @@ static void change_price(struct world *w, int zone)
         struct sim_spent *s = str_eq(w->machines[i]->zone, zones[zone])
                                   ? spent_under(w, w->machines[i]->token)
                                   : NULL;
-        if (s && !s->is_told)
+        if (s && !s->is_reported)
             s->is_repriced = true;
     }
     p->since[p->n] = since;

@@ -37,26 +37,26 @@ void disks_sent(struct sim_agent *a, const struct wire_status *st)
     if (st->disk_full[0])
         return;
     a->room_seq = st->seq;
-    a->is_full_told = false;
+    a->is_full_reported = false;
 }
 
 void disks_answered(struct sim_agent *a, int64_t incarnation, const struct wire_status *st)
 {
     if (st->disk_full[0] && incarnation == a->incarnation && st->seq > a->room_seq)
-        a->is_full_told = true;
+        a->is_full_reported = true;
 }
 
 void disks_forgotten(struct world *w)
 {
     LIST_FOREACH (&w->agents, l)
-        LIST_ENTRY(l, struct sim_agent, in_world)->is_full_told = false;
+        LIST_ENTRY(l, struct sim_agent, in_world)->is_full_reported = false;
 }
 
 void disks_committed_attempt(struct world *w, const struct attempt_row *r)
 {
     LIST_FOREACH (&w->agents, l) {
         const struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
-        if (a->node == r->node && !a->dead && a->is_full_told)
+        if (a->node == r->node && !a->dead && a->is_full_reported)
             world_fail(w, "job %lld was placed on node %lld, whose disk is full", (long long)r->job,
                 (long long)r->node);
     }

@@ -77,16 +77,16 @@ static void note_hours(struct world *w, const struct changes *c)
 }
 
 /* The budget's row, which records it, is in the same batch. */
-static void check_told(struct world *w, const struct changes *c)
+static void check_notified(struct world *w, const struct changes *c)
 {
     for (size_t i = 0; i < c->n_history; i++) {
         const struct history_row *r = &c->history[i];
         if (!str_eq(r->kind, "budget"))
             continue;
         int64_t key = w->paid_hour.ms + r->a;
-        if (map_get(&w->paid_told, key))
+        if (map_get(&w->paid_notified, key))
             world_fail(w, "%lld %% of an hour's budget were told of twice", (long long)r->a);
-        map_put(&w->paid_told, key, w);
+        map_put(&w->paid_notified, key, w);
     }
 }
 
@@ -96,7 +96,7 @@ void paid_committed(struct world *w, const struct changes *c)
         return;
     note_jobs(w, c);
     note_hours(w, c);
-    check_told(w, c);
+    check_notified(w, c);
     for (size_t i = 0; i < c->n_ledger; i++)
         if (c->ledger[i].job != CORE_ID_NONE && world_job(w, c->ledger[i].job)->paid)
             w->paid_uusd += c->ledger[i].uusd;
@@ -133,5 +133,5 @@ void paid_check(struct world *w)
 void paid_deinit(struct world *w)
 {
     map_deinit(&w->paid_hours);
-    map_deinit(&w->paid_told);
+    map_deinit(&w->paid_notified);
 }

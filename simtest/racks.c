@@ -25,7 +25,7 @@ size_t racks_of(const struct world *w, const struct rack_options **ret_racks)
     return racks_are_there(w) ? RACKS : 0;
 }
 
-static void on_told(void *ctx, const struct err *e, int64_t id)
+static void on_applied(void *ctx, const struct err *e, int64_t id)
 {
     (void)ctx, (void)e, (void)id;
 }
@@ -34,7 +34,7 @@ static void tell(struct world *w, const struct node *n, enum throttle throttle, 
 {
     struct event ev = {.type = EV_CONDITION,
         .condition = {.node = n->row.id, .throttle = throttle, .watts = watts}};
-    tick_post(w->tick, &ev, on_told, NULL);
+    tick_post(w->tick, &ev, on_applied, NULL);
 }
 
 /* Occasionally. */

@@ -92,8 +92,9 @@ static int64_t billed(const struct world *w, const struct attempt_row *r)
     int64_t uusd = 0;
     for (size_t i = 0; i < w->n_transfers; i++) {
         const struct sim_transfer *t = &w->transfers[i];
-        bool is_told = t->sequence == 0 ? wall_is_set(r->started_at) : t->sequence <= r->sequence;
-        if (t->job == r->job && t->attempt == r->attempt && t->node == r->node && is_told)
+        bool is_reported =
+            t->sequence == 0 ? wall_is_set(r->started_at) : t->sequence <= r->sequence;
+        if (t->job == r->job && t->attempt == r->attempt && t->node == r->node && is_reported)
             uusd += t->uusd;
     }
     return uusd;

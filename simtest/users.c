@@ -28,7 +28,7 @@ struct submission {
     struct world *w;
     struct job_row row;
     struct job_texts texts; /* owned */
-    bool asks, follows;     /* has a dependency; and an array, one for each task */
+    bool asks, by_task;     /* has a dependency; and an array, one for each task */
     struct depend_ask after;
     struct ranges tasks; /* empty: no array */
     int32_t at_once;
@@ -109,7 +109,7 @@ static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
 }
 
 /* The tasks of another array, or others. */
-static bool ask_to_follow(struct world *w, struct submission *s)
+static bool depend_by_task(struct world *w, struct submission *s)
 {
     struct array_ends ends;
     struct job_row row;
@@ -138,7 +138,7 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
     struct submission *s = ctx;
     struct event ev = {
         .type = EV_SUBMIT, .submit = {.job = &s->row, .texts = &s->texts, .depends = &s->after}};
-    if (s->asks && !(s->follows && ask_to_follow(s->w, s)) &&
+    if (s->asks && !(s->by_task && depend_by_task(s->w, s)) &&
         !ask_for_an_older_one(s->w, &s->after))
         s->asks = false;
     ev.submit.n_depends = s->asks;
@@ -249,8 +249,8 @@ static void submit(struct world *w)
     if (is_array) {
         s->tasks = (struct ranges){1, {{0, (int32_t)world_between(w, 0, 3), 1}}};
         s->at_once = (int32_t)world_between(w, 0, 2);
-        s->follows = world_chance(w, 0.5);
-        s->asks |= s->follows;
+        s->by_task = world_chance(w, 0.5);
+        s->asks |= s->by_task;
     }
     w->n_submits++;
     tick_post_work(w->tick, apply_submission, on_submitted, s);
@@ -296,7 +296,7 @@ static int apply_updating(void *ctx, struct tick *t, int64_t *ret_id, struct err
             .at_once = u->at_once,
             .depends = &u->s.after}};
     bool asks = (u->fields & UPDATE_BIT(UPDATE_DEPENDS)) && u->s.asks;
-    if (asks && !(u->s.follows && ask_to_follow(u->w, &u->s)))
+    if (asks && !(u->s.by_task && depend_by_task(u->w, &u->s)))
         asks = ask_for_an_older_one(u->w, &u->s.after);
     ev.update.n_depends = asks;
     return tick_apply(t, &ev, ret_id, e);
@@ -332,7 +332,7 @@ static void update_a_job(struct world *w, int64_t job)
     if (paid_is(w, job))
         u->fields &= ~(
             UPDATE_BIT(UPDATE_RETRIES) | UPDATE_BIT(UPDATE_NODES) | UPDATE_BIT(UPDATE_TIME_LIMIT));
-    u->s.follows = world_chance(w, 0.3);
+    u->s.by_task = world_chance(w, 0.3);
     u->constraints = licences[world_between(w, 0, 2)];
     u->to.spec.nodes = (int32_t)world_between(w, 1, 3);
     u->to.spec.nodes_min = (int32_t)world_between(w, 0, u->to.spec.nodes);

@@ -230,7 +230,8 @@ struct sim_agent {
     struct list attempts;
     int64_t full_until_ms; /* its disk (disks.c) */
     int64_t room_seq;      /* the last status that did not say so, or an earlier run's */
-    bool is_full_told; /* belayd has answered one that did, and none has been sent that did not */
+    bool
+        is_full_reported; /* belayd has answered one that did, and none has been sent that did not */
     struct timer poll, restart, crash;
     int polls; /* in progress */
     int tries;
@@ -397,7 +398,7 @@ struct sim_spent {
     int64_t ms, uusd;
     char token[65];
     /* From its row; is_told: reported by the provider, not only by its agent. */
-    bool is_launched, is_told, is_over;
+    bool is_launched, is_reported, is_over;
     bool is_repriced; /* before it was reported */
 };
 
@@ -463,9 +464,9 @@ struct world {
     int64_t cron_decided;             /* number of its decided times */
     struct map cron_times, cron_jobs; /* times -> anything, or the job */
     struct budget_options budget;
-    int n_paid;                       /* jobs submitted to be paid from it */
-    int64_t paid_uusd;                /* their committed cost */
-    struct map paid_hours, paid_told; /* its hours that began; notified thresholds */
+    int n_paid;                           /* jobs submitted to be paid from it */
+    int64_t paid_uusd;                    /* their committed cost */
+    struct map paid_hours, paid_notified; /* its hours that began; notified thresholds */
     struct wall paid_hour, used_up_at;
     struct sim_transfer *transfers; /* all transfers */
     size_t n_transfers;

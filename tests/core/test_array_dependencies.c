@@ -32,8 +32,8 @@ static int64_t submit(struct lab *l, const char *tasks, int32_t at_once)
                .submit = {.job = &r, .texts = &texts, .tasks = &set, .at_once = at_once}});
 }
 
-static int try_follow(struct lab *l, const char *tasks, const struct depend_ask *asks, size_t n,
-    bool any, int64_t *ret_id)
+static int try_after_tasks(struct lab *l, const char *tasks, const struct depend_ask *asks,
+    size_t n, bool any, int64_t *ret_id)
 {
     struct job_row r = lab_job(1);
     struct ranges set;
@@ -50,11 +50,11 @@ static int try_follow(struct lab *l, const char *tasks, const struct depend_ask 
     return lab_try(l, &ev, ret_id);
 }
 
-static int64_t follow(struct lab *l, const char *tasks, int64_t on)
+static int64_t submit_after_tasks(struct lab *l, const char *tasks, int64_t on)
 {
     const struct depend_ask ask = {.kind = DEPEND_AFTERCORR, .on = on};
     int64_t id = CORE_ID_NONE;
-    if (try_follow(l, tasks, &ask, 1, false, &id) != 0)
+    if (try_after_tasks(l, tasks, &ask, 1, false, &id) != 0)
         fail_msg("%s", l->e.text);
     return id;
 }
@@ -114,7 +114,7 @@ static void each_task_begins_when_its_own_has_succeeded(void **state)
     struct lab l;
     lab_init(&l);
     lab_join(&l, "n1", 16);
-    int64_t first = submit(&l, "0-7", 0), second = follow(&l, "0-5", first);
+    int64_t first = submit(&l, "0-7", 0), second = submit_after_tasks(&l, "0-5", first);
     assert_int_equal(lab_plan(&l), 8);
     assert_true(model_job(l.m, second)->is_waiting);
     assert_true(says(&l, second, "dependency", "6 of its tasks wait until those of job"));
@@ -182,12 +182,12 @@ static void a_task_whose_other_failed_is_given_up_by_itself(void **state)
     char text[64];
     lab_init(&l);
     lab_join(&l, "n1", 16);
-    int64_t first = submit(&l, "0-3", 0), second = follow(&l, "0-3", first),
-            third = follow(&l, "0-3", second);
+    int64_t first = submit(&l, "0-3", 0), second = submit_after_tasks(&l, "0-3", first),
+            third = submit_after_tasks(&l, "0-3", second);
     const struct depend_ask of_task = {
         .kind = DEPEND_AFTERNOTOK, .on = second, .of_task = true, .task = 1};
     int64_t rescue = CORE_ID_NONE;
-    assert_int_equal(try_follow(&l, NULL, &of_task, 1, false, &rescue), 0);
+    assert_int_equal(try_after_tasks(&l, NULL, &of_task, 1, false, &rescue), 0);
     lab_plan(&l);
     end_task(&l, first, 1, END_FAILED);
     lab_take(&l);
@@ -227,28 +227,28 @@ static void what_cannot_be_is_refused(void **state)
     int64_t array = submit(&l, "0-4", 0), single = lab_submit_cpus(&l, 1);
     asks[0].on = array;
     asks[1].on = single;
-    assert_int_equal(try_follow(&l, "0-9", asks, 1, false, NULL), ERR_INVALID);
+    assert_int_equal(try_after_tasks(&l, "0-9", asks, 1, false, NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "has no task 5, so that task 5 of this array could never "
                                      "begin (5 tasks of it); its tasks are 0-4"));
-    assert_int_equal(try_follow(&l, NULL, asks, 1, false, NULL), ERR_INVALID);
+    assert_int_equal(try_after_tasks(&l, NULL, asks, 1, false, NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "is for arrays"));
-    assert_int_equal(try_follow(&l, "0-4", asks, 2, true, NULL), ERR_INVALID);
-    assert_int_equal(try_follow(&l, "0-4", asks, 1, true, NULL), 0);
-    assert_int_equal(try_follow(&l, "0-4", asks, 2, false, NULL), 0);
+    assert_int_equal(try_after_tasks(&l, "0-4", asks, 2, true, NULL), ERR_INVALID);
+    assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, true, NULL), 0);
+    assert_int_equal(try_after_tasks(&l, "0-4", asks, 2, false, NULL), 0);
     asks[0].on = single;
-    assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
+    assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "is no array"));
     asks[0].on = 99;
-    assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_NOT_FOUND);
+    assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_NOT_FOUND);
     asks[0].has_ended = true; /* and has no array row */
-    assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
+    assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
     asks[0] =
         (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array, .of_task = true, .task = 1};
-    assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
+    assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
     cancel(&l, array, NULL);
     /* it has ended in this tick */
     asks[0] = (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array};
-    assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_CONFLICT);
+    assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_CONFLICT);
     assert_non_null(strstr(l.e.text, "can never come true: none of these tasks"));
     lab_deinit(&l);
 }
@@ -280,8 +280,8 @@ static void what_has_ended_before_counts(void **state)
             .has_ended = stored && all,
             .array = stored ? shelf_array_ends(&s, first) : NULL};
         int64_t second = CORE_ID_NONE, met = CORE_ID_NONE;
-        assert_int_equal(try_follow(&l, "0-3", &ask, 1, false, &second), 0);
-        assert_int_equal(try_follow(&l, "0", &ask, 1, false, &met), 0);
+        assert_int_equal(try_after_tasks(&l, "0-3", &ask, 1, false, &second), 0);
+        assert_int_equal(try_after_tasks(&l, "0", &ask, 1, false, &met), 0);
         assert_true(list_is_empty(&job_side(model_job(l.m, met))->depends));
         lab_take(&l);
         shelf_put(&s, &l.c);
@@ -377,7 +377,7 @@ static void tasks_end_in_any_order(void **state)
         lab_init(&p.l);
         lab_join(&p.l, "n1", 4 * N);
         p.first = submit(&p.l, "0-89", 0);
-        p.second = follow(&p.l, "0-89", p.first);
+        p.second = submit_after_tasks(&p.l, "0-89", p.first);
         lab_plan(&p.l);
         for (int k = 0; k < 700; k++) {
             turn(&p);
@@ -412,7 +412,7 @@ static void many_are_given_up_without_a_row_each(void **state)
     struct lab l;
     lab_init(&l);
     lab_join(&l, "n1", 2);
-    int64_t first = submit(&l, "0-99999", 0), second = follow(&l, "0-99999", first);
+    int64_t first = submit(&l, "0-99999", 0), second = submit_after_tasks(&l, "0-99999", first);
     lab_plan(&l);
     lab_take(&l);
     cancel(&l, first, "100-99999");
@@ -435,7 +435,7 @@ static void a_long_chain_is_given_up(void **state)
     lab_init(&l);
     chain[0] = submit(&l, "0-1", 0);
     for (int k = 1; k < LINKS; k++)
-        chain[k] = follow(&l, "0-1", chain[k - 1]);
+        chain[k] = submit_after_tasks(&l, "0-1", chain[k - 1]);
     cancel(&l, chain[0], "1");
     lab_plan(&l);
     for (int k = 1; k < LINKS; k++)
@@ -458,7 +458,7 @@ static void it_waits_for_other_things_too(void **state)
     const struct depend_ask asks[] = {{.kind = DEPEND_AFTEROK, .on = single},
         {.kind = DEPEND_AFTERCORR, .on = first}, {.kind = DEPEND_AFTERCORR, .on = another},
         {.kind = DEPEND_AFTERCORR, .on = first}};
-    assert_int_equal(try_follow(&l, "0-3", asks, 4, false, &second), 0);
+    assert_int_equal(try_after_tasks(&l, "0-3", asks, 4, false, &second), 0);
     lab_plan(&l);
     end_task(&l, first, 0, END_SUCCEEDED);
     end_task(&l, first, 1, END_SUCCEEDED);

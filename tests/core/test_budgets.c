@@ -674,7 +674,7 @@ struct month {
     struct lab l;
     struct shelf shelf;
     struct budget_options b;
-    int told[3], months;
+    int notified[3], months;
     int64_t left_ms[JOBS + 1]; /* remaining work of each; initial work */
     int64_t began_ms[JOBS + 1];
     size_t n_done;
@@ -687,7 +687,7 @@ static void keep(struct month *w)
     shelf_put(&w->shelf, &l->c);
     for (size_t k = 0; k < l->c.n_history; k++)
         for (int i = 0; str_eq(l->c.history[k].kind, "budget") && i < 3; i++)
-            w->told[i] += l->c.history[k].a == w->b.alert_pct[i];
+            w->notified[i] += l->c.history[k].a == w->b.alert_pct[i];
 }
 
 static void restart(struct month *w)
@@ -795,8 +795,8 @@ static void a_budget_against_three_times_its_load_over_fifty_restarts(void **sta
         spent_sum += w.shelf.jobs[k].cost_uusd;
     print_message("%zu jobs done, $%.2f spent over %d months, worst overshoot %.3f %%, told "
                   "%d/%d/%d times, %d restarts\n",
-        w.n_done, (double)spent_sum / 1e6, w.months + 1, 100 * worst, w.told[0], w.told[1],
-        w.told[2], restarts);
+        w.n_done, (double)spent_sum / 1e6, w.months + 1, 100 * worst, w.notified[0], w.notified[1],
+        w.notified[2], restarts);
     for (int64_t k = 1; k <= JOBS; k++) {
         assert_int_equal(w.shelf.jobs[k].state, JOB_ENDED);
         assert_int_equal(w.shelf.jobs[k].lost_ms, 0);
@@ -805,9 +805,9 @@ static void a_budget_against_three_times_its_load_over_fifty_restarts(void **sta
     assert_int_equal(w.n_done, JOBS);
     assert_true(worst < 0.01);
     /* in November, December and January; the rest is done in February */
-    assert_int_equal(w.told[0], 3);
-    assert_int_equal(w.told[1], 3);
-    assert_int_equal(w.told[2], 3);
+    assert_int_equal(w.notified[0], 3);
+    assert_int_equal(w.notified[1], 3);
+    assert_int_equal(w.notified[2], 3);
     shelf_deinit(&w.shelf);
     lab_deinit(l);
 }
@@ -832,11 +832,11 @@ static void a_cap_that_is_raised_lets_those_go_on_that_were_parked(void **state)
     lab_plan(l);
     assert_true(runs(l, job));
     keep(&w);
-    assert_int_equal(w.told[0], 1);
+    assert_int_equal(w.notified[0], 1);
     run_for(l, 30 * 60000);
     keep(&w);
-    assert_int_equal(w.told[0], 2); /* half of 20 is a different amount */
-    STR_COPY(w.b.user, "bob");      /* now it is another budget */
+    assert_int_equal(w.notified[0], 2); /* half of 20 is a different amount */
+    STR_COPY(w.b.user, "bob");          /* now it is another budget */
     restart(&w);
     lab_plan(l);
     assert_int_equal(view(l, 0).spent_uusd, 0);

@@ -200,7 +200,7 @@ static void a_cleaning_that_fails_is_tried_again_later_and_not_for_ever(void **s
     (void)state;
     struct lab l;
     struct event ev;
-    int told = 0, tries = 0;
+    int n_rows = 0, tries = 0;
     init(&l);
     int64_t node = lab_join(&l, "n1", 4);
     int64_t job = ended_job(&l, AFTER_LAST, END_SUCCEEDED);
@@ -211,7 +211,7 @@ static void a_cleaning_that_fails_is_tried_again_later_and_not_for_ever(void **s
         lab_wait(&l, 1000);
         failed(&l, job);
         lab_take(&l);
-        told += lab_history(&l, "clean-failed") != NULL;
+        n_rows += lab_history(&l, "clean-failed") != NULL;
         if (left(&l) == 0)
             break;
         assert_false(lab_decision(&l, &ev));
@@ -221,7 +221,7 @@ static void a_cleaning_that_fails_is_tried_again_later_and_not_for_ever(void **s
         assert_in_range(++tries, 1, 100);
     }
     assert_int_equal(tries, 39);
-    assert_int_equal(told, 2); /* the first time and the last */
+    assert_int_equal(n_rows, 2); /* the first time and the last */
     lab_deinit(&l);
 }
 

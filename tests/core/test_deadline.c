@@ -296,8 +296,8 @@ static void the_net_goes_before_the_cost(void **state)
 struct world {
     struct prng prng;
     int64_t work_ms, done_ms, deadline_ms, now_ms; /* work: the actual amount */
-    /* told: half of the actual value, or twice; a third, or three times */
-    int64_t told_ms, restart_told_ms, restart_ms;
+    /* stated: half of the actual value, or twice; a third, or three times */
+    int64_t stated_ms, restart_stated_ms, restart_ms;
     /* lost: work lost when spot goes without notice */
     int64_t failed_launch_ms, look_ms, lost_ms;
     int64_t spot_ends_ms; /* permanently */
@@ -305,21 +305,22 @@ struct world {
     double ends, comes;   /* probabilities per examination */
 };
 
-static struct deadline_job told(const struct world *w, size_t on, int64_t booting_ms)
+static struct deadline_job stated(const struct world *w, size_t on, int64_t booting_ms)
 {
-    const int64_t worst = 2 * w->told_ms - w->done_ms;
-    const int64_t left = w->told_ms > w->done_ms ? w->told_ms - w->done_ms : worst / 2;
+    const int64_t worst = 2 * w->stated_ms - w->done_ms;
+    const int64_t left = w->stated_ms > w->done_ms ? w->stated_ms - w->done_ms : worst / 2;
 
     return (struct deadline_job){.work_ms = left,
         .work_worst_ms = worst,
         .left_ms = w->deadline_ms - w->now_ms,
-        .restart_ms = w->restart_told_ms,
-        .restart_worst_ms = 3 * w->restart_told_ms + w->lost_ms,
+        .restart_ms = w->restart_stated_ms,
+        .restart_worst_ms = 3 * w->restart_stated_ms + w->lost_ms,
         .failed_launch_ms = w->failed_launch_ms,
         .look_ms = w->look_ms,
         .on = on,
         .last = DEADLINE_NOWHERE,
-        .starting_ms = booting_ms > 0 ? 3 * w->restart_told_ms - (w->restart_ms - booting_ms) : 0};
+        .starting_ms =
+            booting_ms > 0 ? 3 * w->restart_stated_ms - (w->restart_ms - booting_ms) : 0};
 }
 
 static void play(
@@ -344,7 +345,7 @@ static void play(
             offers[0].price_uusd_h = SURE_UUSD_H; /* tripled */
         spell_watch_see(&watch, w->now_ms, offers[0].is_up);
         offers[0].class = deadline_class(borders, &watch, w->now_ms);
-        const struct deadline_job job = told(w, on, booting_ms);
+        const struct deadline_job job = stated(w, on, booting_ms);
         deadline_decide(p, &job, offers, 2, offers[0].class, &choice);
         if (choice.offer == 1 && on != 1 && w->launch_fails) {
             w->launch_fails = false;
@@ -386,13 +387,13 @@ static void never_late_when_on_demand_could_make_it(void **state)
             .comes = prng_unit(&prng)};
         prng_init(&w.prng, (uint64_t)round);
         w.work_ms = prng_range(&prng, 10 * MINUTE_MS, 20 * HOUR_MS);
-        w.told_ms = prng_range(&prng, w.work_ms / 2 + 1, 2 * w.work_ms);
+        w.stated_ms = prng_range(&prng, w.work_ms / 2 + 1, 2 * w.work_ms);
         w.restart_ms = prng_range(&prng, 0, 40 * MINUTE_MS);
-        w.restart_told_ms = prng_range(&prng, w.restart_ms / 3 + 1, 3 * w.restart_ms + 1);
+        w.restart_stated_ms = prng_range(&prng, w.restart_ms / 3 + 1, 3 * w.restart_ms + 1);
         w.failed_launch_ms = prng_range(&prng, 0, 20 * MINUTE_MS);
         w.lost_ms = prng_chance(&prng, 0.5) ? prng_range(&prng, 0, w.failed_launch_ms) : 0;
         w.look_ms = prng_range(&prng, MINUTE_MS, 10 * MINUTE_MS);
-        w.deadline_ms = 2 * w.told_ms + 3 * w.restart_told_ms + w.lost_ms + w.failed_launch_ms +
+        w.deadline_ms = 2 * w.stated_ms + 3 * w.restart_stated_ms + w.lost_ms + w.failed_launch_ms +
                         prng_range(&prng, 0, 30 * HOUR_MS);
         w.spot_ends_ms = prng_chance(&prng, 0.3) ? w.deadline_ms / 2 : INT64_MAX;
         play(&w, &p, &c.borders);

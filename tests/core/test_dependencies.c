@@ -258,14 +258,14 @@ static void what_can_never_come_true_is_refused_at_once(void **state)
                                 .end = END_FAILED},
                             unknown = {.kind = DEPEND_AFTERANY, .on = 99},
                             negative = {.kind = DEPEND_AFTER, .on = 1, .delay_ms = -1},
-                            nobody = {.kind = DEPEND_AFTEROK};
+                            no_job = {.kind = DEPEND_AFTEROK};
     struct job_row r = lab_job(1);
     assert_int_equal(try_after(&l, r, &failed, 1, NULL), ERR_CONFLICT);
     assert_string_equal(l.e.text, "afterok:1 can never come true: job 1 has ended, failed");
     assert_int_equal(try_after(&l, r, &unknown, 1, NULL), ERR_NOT_FOUND);
     assert_string_equal(l.e.text, "afterany:99: there is no job 99");
     assert_int_equal(try_after(&l, r, &negative, 1, NULL), ERR_INVALID);
-    assert_int_equal(try_after(&l, r, &nobody, 1, NULL), ERR_INVALID);
+    assert_int_equal(try_after(&l, r, &no_job, 1, NULL), ERR_INVALID);
     assert_int_equal(try_after(&l, r, &failed, DEPENDS_MAX + 1, NULL), ERR_INVALID);
     r.spec.depends_any = true;
     const struct depend_ask one_left[] = {

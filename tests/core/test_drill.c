@@ -542,7 +542,7 @@ static void a_result_is_compared_after_the_end(void **state)
 
 /* ---- pools that require a drill ---- */
 
-static bool is_told(const struct lab *l, int64_t job, const char *code, const char *text)
+static bool is_reported(const struct lab *l, int64_t job, const char *code, const char *text)
 {
     struct reason reasons[EXPLAIN_REASONS_MAX];
     size_t n = core_explain(l->m, l->now, job, reasons, EXPLAIN_REASONS_MAX);
@@ -599,14 +599,14 @@ static void spot_machines_are_for_the_certified(void **state)
     int64_t job = submit_of(&l, KEY, WISH_ANY);
     assert_int_equal(lab_plan(&l), 1);
     assert_int_equal(launched(&l, 1), MARKET_ON_DEMAND);
-    assert_true(is_told(&l, job, "drill-required", "pool burst keeps its spot machines"));
+    assert_true(is_reported(&l, job, "drill-required", "pool burst keeps its spot machines"));
     lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     lab_started(&l, job);
-    assert_true(is_told(
+    assert_true(is_reported(
         &l, job, "drill-required", "until then it runs on others: belay drill 1 when it runs"));
     certify(&l, job, 100);
-    assert_false(is_told(&l, job, "drill-required", ""));
+    assert_false(is_reported(&l, job, "drill-required", ""));
 
     struct pool_row p = lab_pool(&l, "burst");
     p.max_nodes = 4;
@@ -615,7 +615,7 @@ static void spot_machines_are_for_the_certified(void **state)
     lab_plan(&l);
     assert_int_equal(launched(&l, 2), MARKET_SPOT);
     assert_null(model_instance(l.m, 3));
-    assert_true(is_told(&l, stranger, "drill-required", "there are no others for it"));
+    assert_true(is_reported(&l, stranger, "drill-required", "there are no others for it"));
     int64_t spot = lab_bring_up(&l, 2, 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, twin), spot);

@@ -64,7 +64,7 @@ static const char *any_constraints(struct storm *st)
 }
 
 /* An existing or former array; common tasks, or others. */
-static void follow_one(struct storm *st, struct ranges *tasks, struct depend_ask *ask)
+static void depend_on_tasks(struct storm *st, struct ranges *tasks, struct depend_ask *ask)
 {
     const struct job *on = NULL;
     for (int k = 0; k < 40 && !ask->array; k++) {
@@ -111,7 +111,7 @@ static void submit(struct storm *st)
     bool is_array = below(st, 6) == 0;
     (void)ranges_parse((const char *[]){"0", "1-3", "0-20:5,7"}[below(st, 3)], &tasks, &st->l.e);
     if (is_array && below(st, 2))
-        follow_one(st, &tasks, &asks[0]);
+        depend_on_tasks(st, &tasks, &asks[0]);
     r.hold = below(st, 8) ? HOLD_NONE : HOLD_USER;
     r.spec.begin_at.ms = below(st, 8) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
     r.spec.depends_any = below(st, 2);

@@ -47,14 +47,14 @@ static void secrets_are_sent_until_the_agent_tells_their_version(void **state)
         agent_send(f->agent, 0, 0, &f->answer);
         assert_true(f->answer.shown[0].secrets == 7 && f->answer.shown[0].needs_secrets);
     }
-    struct wire_attempt_status *told = agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    struct wire_attempt_status *desired = agent_tell(f->agent, 1, 1, WIRE_RUNNING);
     agent_send(f->agent, 0, 0, &f->answer); /* it has the texts, and lost the secrets */
     assert_true(f->answer.n_scripts == 0 && f->answer.shown[0].secrets == 7);
-    told->secrets = 7;
+    desired->secrets = 7;
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].secrets, 0);
     f->agent->incarnation++; /* a restarted agent has a record of the attempt, but no secrets */
-    told->secrets = 0;
+    desired->secrets = 0;
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].secrets, 7);
 }
@@ -310,8 +310,8 @@ static void large_scripts_come_in_several_messages_and_none_is_taken_back(void *
     struct fixture *f = *state;
     enum { JOBS = 40, BYTES = 400000 };
     char *script = mem_alloc(BYTES + 1);
-    bool told[JOBS + 1] = {false};
-    int messages = 0, n_told = 0;
+    bool desired[JOBS + 1] = {false};
+    int messages = 0, n_desired = 0;
     int64_t rev = 0;
     free(f->agent);
     f->agent = agent_of(f->lab, lab_join(f->lab, "big", JOBS + 4));
@@ -321,26 +321,26 @@ static void large_scripts_come_in_several_messages_and_none_is_taken_back(void *
     for (int i = 0; i < JOBS; i++)
         lab_submit_script(f->lab, script);
     lab_turn(f->lab);
-    while (n_told < JOBS && messages < 2 * JOBS) {
+    while (n_desired < JOBS && messages < 2 * JOBS) {
         agent_send(f->agent, rev, 20000, &f->answer); /* would wait, but more is left */
         assert_int_equal(f->answer.n, 1);
         assert_true(f->answer.bytes < WIRE_MESSAGE_MAX);
         assert_true(f->answer.n_scripts > 0);
         for (int i = 1; i <= JOBS; i++)
             /* omitting one would kill it */
-            assert_true(!told[i] || answer_has(&f->answer, i));
+            assert_true(!desired[i] || answer_has(&f->answer, i));
         if (messages++ % 3 == 0)
             continue; /* this response was lost: it is repeated */
         rev = f->answer.rev;
         for (size_t i = 0; i < f->answer.n_attempts; i++) {
             int64_t id = f->answer.shown[i].job;
-            if (!told[id])
+            if (!desired[id])
                 agent_tell(f->agent, id, 1, WIRE_STARTING);
-            n_told += !told[id];
-            told[id] = true;
+            n_desired += !desired[id];
+            desired[id] = true;
         }
     }
-    assert_int_equal(n_told, JOBS);
+    assert_int_equal(n_desired, JOBS);
     assert_true(messages > 4);
     agent_send(f->agent, f->answer.rev, 20000, &f->answer);
     assert_int_equal(f->answer.n, 0); /* now it waits */

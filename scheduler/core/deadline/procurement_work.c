@@ -145,10 +145,11 @@ struct work_left procurement_work_left(const struct model *m, const struct job *
 {
     const struct job_row *r = &j->row;
     int64_t ran = done_ms(j, now), done = max_i64(ran - warmed_ms(j, now), 0);
-    int64_t told = r->spec.work_ms > 0 ? r->spec.work_ms : r->spec.time_limit_ms,
-            margin = r->spec.work_ms > 0 ? over_ms(told, m->deadline.options.work_margin_pct) : 0;
+    int64_t stated_ms = r->spec.work_ms > 0 ? r->spec.work_ms : r->spec.time_limit_ms,
+            margin =
+                r->spec.work_ms > 0 ? over_ms(stated_ms, m->deadline.options.work_margin_pct) : 0;
     /* better than any estimate at the submit */
-    int64_t whole = r->shown_ms > 0 ? r->shown_ms : told;
+    int64_t whole = r->shown_ms > 0 ? r->shown_ms : stated_ms;
     int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + margin;
     if (r->shown_ms > 0)
         worst = done + left + shown_margin_ms(r, left);

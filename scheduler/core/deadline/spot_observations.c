@@ -11,7 +11,7 @@
 
 #define KEPT_MAX 8192 /* maximum number of stored observations */
 /* An offer without a machine or an observation for this long: its last state teaches nothing. */
-#define UNTOLD_STEPS 6
+#define UNOBSERVED_STEPS 6
 #define LEARN_FIRST 36    /* steps until the chains are rebuilt: a quarter of a day, */
 #define LEARN_LONGEST 576 /* doubling each time, up to four days */
 #define FADE 50           /* counts that a row keeps at a rebuild */
@@ -52,9 +52,9 @@ struct spot_market {
     int64_t alive[DEADLINE_OFFERS_MAX]; /* live machines */
     bool up[DEADLINE_OFFERS_MAX];
     /* Last observation, or else the first examination. */
-    int64_t told_ms[DEADLINE_OFFERS_MAX];
-    int64_t n_alive, last_told_ms; /* over all offers */
-    int64_t at_ms;                 /* observed up to then */
+    int64_t observed_ms[DEADLINE_OFFERS_MAX];
+    int64_t n_alive, last_observed_ms; /* over all offers */
+    int64_t at_ms;                     /* observed up to then */
 };
 
 /* A chain and its source; [0] single offers, [1] markets of several. */
@@ -149,8 +149,8 @@ static void look(struct model *m, struct spot_market *k, int64_t at_ms, bool lea
 static void pass(struct model *m, struct spot_market *k, int64_t to_ms)
 {
     int64_t step = m->deadline.options.step_ms;
-    while (k->last_told_ms > 0 && to_ms - k->at_ms > step) {
-        if (k->n_alive == 0 && k->at_ms - k->last_told_ms > UNTOLD_STEPS * step)
+    while (k->last_observed_ms > 0 && to_ms - k->at_ms > step) {
+        if (k->n_alive == 0 && k->at_ms - k->last_observed_ms > UNOBSERVED_STEPS * step)
             return;
         look(m, k, k->at_ms + step, true);
     }
@@ -169,7 +169,7 @@ static void tell(struct model *m, struct spot_market *k, const struct kept *what
     k->alive[i] += more;
     k->n_alive += more;
     k->up[i] = what->what == SPOT_THERE || what->what == SPOT_ENDED;
-    k->told_ms[i] = k->last_told_ms = at_ms;
+    k->observed_ms[i] = k->last_observed_ms = at_ms;
     look(m, k, at_ms, true);
 }
 
@@ -296,7 +296,7 @@ static void open_market(struct model *m, const int64_t *offers, size_t n, struct
     for (size_t i = 0; i < s->n_kept; i++)
         tell(m, k, &s->kept[(s->first + i) % KEPT_MAX]);
     for (size_t i = 0; i < n; i++)
-        k->told_ms[i] = k->told_ms[i] ? k->told_ms[i] : now.ms;
+        k->observed_ms[i] = k->observed_ms[i] ? k->observed_ms[i] : now.ms;
 }
 
 /* Each single offer is a market too, which teaches how long it lasts. */
@@ -318,7 +318,7 @@ void spot_observations_offer(const struct model *m, const struct spot_market *k,
     struct wall now, struct wall tried_again, struct deadline_offer *o)
 {
     struct spell_watch w = k->of.offers[i];
-    int64_t since_ms = k->told_ms[i] > tried_again.ms ? k->told_ms[i] : tried_again.ms,
+    int64_t since_ms = k->observed_ms[i] > tried_again.ms ? k->observed_ms[i] : tried_again.ms,
             at_ms = spot_observations_scaled(m, now.ms);
     if (o->is_up && !k->up[i]) {
         int64_t up_ms = spot_observations_scaled(m, since_ms);

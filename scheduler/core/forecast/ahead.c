@@ -77,16 +77,16 @@ static struct cursor cursor_at(const struct model *m, const struct tree_link *l,
 static void tell_first(
     const struct model *m, struct stamp now, const struct job *j, struct place own, struct ahead *a)
 {
-    struct cursor first[AHEAD_TOLD];
+    struct cursor first[AHEAD_SHOWN];
     struct queue_walk walk = {0};
     size_t n = 0;
     queue_walk_begin(&walk, m);
-    for (const struct shape *s; n < AHEAD_TOLD && (s = queue_walk_next(&walk)) != NULL &&
+    for (const struct shape *s; n < AHEAD_SHOWN && (s = queue_walk_next(&walk)) != NULL &&
                                 place_order(queue_place(s), own) < 0;)
         if (share_a_pool(s, j->shape))
             first[n++] = cursor_at(m, tree_first(&s->pending), own);
     queue_walk_end(&walk);
-    while (a->n_first < AHEAD_TOLD) {
+    while (a->n_first < AHEAD_SHOWN) {
         struct cursor *best = NULL;
         for (size_t k = 0; k < n; k++)
             if (first[k].job && (!best || place_order(first[k].at, best->at) < 0))

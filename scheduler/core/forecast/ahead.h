@@ -7,7 +7,7 @@
 
 #include "scheduler/core/forecast/explain.h"
 
-#define AHEAD_TOLD 3
+#define AHEAD_SHOWN 3
 
 struct ahead_job {
     int64_t job;
@@ -22,7 +22,7 @@ struct ahead {
     /* false: estimated from queue positions, because there are too many to count */
     bool exact;
     size_t n_first;
-    struct ahead_job first[AHEAD_TOLD];
+    struct ahead_job first[AHEAD_SHOWN];
 };
 
 /* False: the job is not in the queue. Bounded: examines shapes, and at most QUEUE_WALK_MAX jobs. */

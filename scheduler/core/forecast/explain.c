@@ -36,7 +36,7 @@ void explain_say(struct answer *a, const char *code, const char *fmt, ...)
     va_end(ap);
 }
 
-#define HOLDERS_TOLD 3
+#define HOLDERS_SHOWN 3
 
 /* Jobs that hold the licences that it waits for. */
 static void explain_licences(const struct model *m, const struct job *j, struct answer *a)
@@ -49,14 +49,14 @@ static void explain_licences(const struct model *m, const struct job *j, struct 
         if (here - used >= want->n)
             continue;
         char who[96] = "";
-        int64_t told = 0;
+        int64_t shown = 0;
         const struct job *other;
         for (size_t pos = 0; used > 0 && (other = model_next_job(m, &pos)) != NULL;) {
             int64_t held = other->shape->constraints && job_attempt(other)
                                ? counts_of(&other->shape->constraints->licences, want->name)
                                : 0;
             size_t n = strlen(who);
-            if (held > 0 && told++ < HOLDERS_TOLD)
+            if (held > 0 && shown++ < HOLDERS_SHOWN)
                 text_format(who + n, sizeof who - n, "%s job %" PRId64 " (%" PRId64 ")",
                     n ? "," : "", other->row.id, held);
         }
@@ -64,7 +64,7 @@ static void explain_licences(const struct model *m, const struct job *j, struct 
             "it needs %" PRId64 " of the licence %s; of %" PRId64 " there are, %" PRId64
             " are in use%s%s%s",
             want->n, want->name, here, used, who[0] ? " by" : "", who,
-            told > HOLDERS_TOLD ? " and others" : "");
+            shown > HOLDERS_SHOWN ? " and others" : "");
     }
 }
 
@@ -369,7 +369,7 @@ static void explain_priority(
         total, age, parts);
 }
 
-#define DEPENDS_TOLD 4
+#define DEPENDS_SHOWN 4
 
 /* With --kill-on-invalid-dep no. */
 static void explain_never(const struct job *j, struct answer *a)
@@ -393,7 +393,7 @@ static void explain_dependencies(const struct job *j, struct answer *a)
         explain_never(j, a);
     LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
-        if (d->row.state != DEPEND_WAITS || d->row.kind == DEPEND_AFTERCORR || n++ >= DEPENDS_TOLD)
+        if (d->row.state != DEPEND_WAITS || d->row.kind == DEPEND_AFTERCORR || n++ >= DEPENDS_SHOWN)
             continue;
         const struct job *on = d->row.of_task ? array_task(d->on, d->row.task) : d->on;
         explain_say(a, "dependency", "%s: %s %" PRId64 " '%s' %s",
@@ -401,8 +401,8 @@ static void explain_dependencies(const struct job *j, struct answer *a)
             d->row.of_task ? "that task of job" : "job", d->row.on, d->on->row.spec.name,
             !on || on->row.state == JOB_PENDING ? "has not run yet" : "runs");
     }
-    if (n > DEPENDS_TOLD)
-        explain_say(a, "dependency", "and %" PRId64 " more jobs%s", n - DEPENDS_TOLD,
+    if (n > DEPENDS_SHOWN)
+        explain_say(a, "dependency", "and %" PRId64 " more jobs%s", n - DEPENDS_SHOWN,
             j->row.spec.depends_any ? ", of all of which one is enough" : "");
 }
 
@@ -422,7 +422,7 @@ static void explain_window(
 }
 
 /* Array with task-by-task dependencies. */
-static void explain_followed(const struct job *j, int64_t left, struct answer *a)
+static void explain_task_dependencies(const struct job *j, int64_t left, struct answer *a)
 {
     LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
@@ -444,7 +444,7 @@ static void explain_array(const struct job *j, struct answer *a)
         explain_say(a, "array-limit",
             "%" PRId64 " of its tasks run, and no more may at once; %" PRId64 " have not begun",
             j->array->n_tasks, left);
-    explain_followed(j, left, a);
+    explain_task_dependencies(j, left, a);
 }
 
 /* An array's progress is not a reason: listed last. */

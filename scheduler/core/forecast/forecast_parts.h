@@ -16,7 +16,7 @@
 #define GROUPS_MAX 64 /* limited allowances; further ones count as unlimited */
 #define HISTORIES 4   /* per lot */
 #define LOOK_MAX 64   /* as in reserve.c */
-#define NOBODY (-1)
+#define NO_INDEX (-1)
 #define NEVER_MS (1LL << 60)
 
 /* Machines that are equivalent for the job. */

@@ -257,7 +257,7 @@ static void gather_lots(struct picture *p, const struct asker *a)
     int behind = 0;
     struct queue_walk walk = {0};
     const struct shape *s;
-    p->mine = NOBODY;
+    p->mine = NO_INDEX;
     queue_walk_begin(&walk, p->m);
     while ((s = queue_walk_next(&walk)) != NULL && place_order(queue_place(s), a->at) < 0) {
         struct before b = queue_before(p->m, s, a->at, &left);
@@ -314,15 +314,15 @@ static void add_run(struct picture *p, const struct attempt *a, int32_t slot)
         .shape = j->shape,
         .uusd_h = a->uusd_h,
         .slot = slot,
-        .prev = NOBODY,
-        .next = NOBODY,
+        .prev = NO_INDEX,
+        .next = NO_INDEX,
         .counts = &a->in_job == list_first(&j->ranks)};
     if (g->is_stopping)
         r->limit_ms = p->now.wall.ms;
-    if (slot == NOBODY)
+    if (slot == NO_INDEX)
         return;
     r->next = p->slots[slot].first;
-    if (r->next != NOBODY)
+    if (r->next != NO_INDEX)
         p->runs[r->next].prev = at;
     p->slots[slot].first = at;
 }
@@ -332,23 +332,23 @@ static int32_t lot_of(const struct picture *p, const struct shape *s)
     for (int32_t k = 0; s && k < p->n_lots; k++)
         if (p->lots[k].shape == s && p->lots[k].left > 0)
             return k;
-    return NOBODY;
+    return NO_INDEX;
 }
 
 static void keep_as_it_is(struct picture *p, int32_t slot, const struct node *n)
 {
     struct slot *c = &p->slots[slot];
     c->kept_for = lot_of(p, n->kept_for ? n->kept_for->shape : n->reserved_for);
-    if (c->kept_for == NOBODY)
+    if (c->kept_for == NO_INDEX)
         return;
     struct lot *l = &p->lots[c->kept_for];
     if (l->nodes == 1 && l->has_reserved) {
-        c->kept_for = NOBODY; /* claimed for several of them */
+        c->kept_for = NO_INDEX; /* claimed for several of them */
         return;
     }
     c->until_ms = n->kept_for ? p->now.wall.ms : n->reserved_for->reserved_until;
     p->n_reserved += !l->has_reserved;
-    c->next_kept = l->has_reserved ? l->kept : NOBODY;
+    c->next_kept = l->has_reserved ? l->kept : NO_INDEX;
     l->has_reserved = true;
     l->kept = slot;
 }
@@ -371,8 +371,8 @@ static void add_node(struct picture *p, const struct node *n, int32_t node_class
         .node = n,
         .idle_ms = idle_ms,
         .node_class = node_class,
-        .first = NOBODY,
-        .kept_for = NOBODY};
+        .first = NO_INDEX,
+        .kept_for = NO_INDEX};
     keep_as_it_is(p, slot, n);
     add_attempts(p, n, slot);
 }
@@ -390,7 +390,7 @@ static void add_if_limited(struct picture *p, const struct node *n)
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         if ((limits && a->job->account->team == mine->shape->account->team) ||
             (licences && a->job->shape->constraints))
-            add_run(p, a, NOBODY);
+            add_run(p, a, NO_INDEX);
     }
 }
 
@@ -467,7 +467,7 @@ static void gather_elsewhere(struct picture *p)
     LIST_FOREACH (model_nodes(p->m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (!node_takes_work(n))
-            add_attempts(p, n, NOBODY);
+            add_attempts(p, n, NO_INDEX);
     }
 }
 
@@ -499,8 +499,8 @@ static void gather_coming(struct picture *p)
         *GROW(p->slots, p->n_slots) = (struct slot){.free = offer_total(i->offer),
             .open_ms = i->row.intended_at.ms,
             .node_class = node_class,
-            .first = NOBODY,
-            .kept_for = NOBODY};
+            .first = NO_INDEX,
+            .kept_for = NO_INDEX};
     }
 }
 

@@ -63,7 +63,7 @@ static struct due heap_pop(struct forecast_run *s)
 void run_remind(struct forecast_run *s, int32_t slot, int64_t at_ms)
 {
     *GROW(s->runs, s->n_runs) =
-        (struct run){.limit_ms = at_ms, .slot = slot, .prev = NOBODY, .next = NOBODY};
+        (struct run){.limit_ms = at_ms, .slot = slot, .prev = NO_INDEX, .next = NO_INDEX};
     heap_push(s, (int32_t)s->n_runs - 1, at_ms);
 }
 
@@ -74,7 +74,7 @@ static void count(struct forecast_run *s, const struct run *r, int64_t sign)
     const struct account *a = r->shape->account;
     const struct allowance *const of[] = {&a->may, &a->team->may};
     const struct resources *has =
-        r->slot == NOBODY ? &r->shape->need : run_takes(s, &s->slots[r->slot], r->shape);
+        r->slot == NO_INDEX ? &r->shape->need : run_takes(s, &s->slots[r->slot], r->shape);
     for (int k = 0; k < 2; k++) {
         struct group *g = &s->groups[s->p->group_of ? s->p->group_of[of[k]->index] : 0];
         if (g == &s->groups[0])
@@ -95,11 +95,11 @@ static void count(struct forecast_run *s, const struct run *r, int64_t sign)
 
 static void unlink_run(struct forecast_run *s, const struct run *r)
 {
-    if (r->prev != NOBODY)
+    if (r->prev != NO_INDEX)
         s->runs[r->prev].next = r->next;
     else
         s->slots[r->slot].first = r->next;
-    if (r->next != NOBODY)
+    if (r->next != NO_INDEX)
         s->runs[r->next].prev = r->prev;
 }
 
@@ -113,10 +113,10 @@ static void start_on(
         .shape = l->shape,
         .uusd_h = run_price_of(s, c, l->shape),
         .slot = slot,
-        .prev = NOBODY,
+        .prev = NO_INDEX,
         .next = c->first,
         .counts = counts};
-    if (c->first != NOBODY)
+    if (c->first != NO_INDEX)
         s->runs[c->first].prev = at;
     c->first = at;
     run_take_power(s, c, l->shape, 1);
@@ -159,7 +159,7 @@ static void start(struct forecast_run *s, int32_t lot, int32_t slot)
 {
     struct slot *c = &s->slots[slot];
     const struct lot *l = &s->lots[lot];
-    if (c->kept_for != NOBODY && c->kept_for != lot &&
+    if (c->kept_for != NO_INDEX && c->kept_for != lot &&
         !(run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms || run_leaves_room(s, c, l)))
         run_unreserve(s, c->kept_for); /* it is before them in the queue */
     note_mine(s, lot, slot);
@@ -174,7 +174,7 @@ static bool start_gang(struct forecast_run *s, int32_t lot)
     int32_t slots[JOB_NODES_MAX] = {0}, n = 0;
     if (!l->has_reserved || !run_waits(s, l) || run_exceeds(s, l, NULL) || run_lacks_licences(s, l))
         return false;
-    for (int32_t k = l->kept; k != NOBODY && n < l->nodes; k = s->slots[k].next_kept) {
+    for (int32_t k = l->kept; k != NO_INDEX && n < l->nodes; k = s->slots[k].next_kept) {
         const struct slot *c = &s->slots[k];
         if (c->open_ms > s->t_ms || !resources_fit(run_takes(s, c, l->shape), &c->free))
             return false;
@@ -194,12 +194,12 @@ static bool start_gang(struct forecast_run *s, int32_t lot)
 
 static int32_t best_for(const struct forecast_run *s, const struct slot *c)
 {
-    int32_t best = NOBODY;
+    int32_t best = NO_INDEX;
     for (int32_t k = 0; k < s->p->n_lots; k++) {
         const struct lot *l = &s->lots[k];
         if (l->left == 0 || !resources_fit(&l->need, &c->free) || l->nodes > 1)
             continue;
-        if ((best != NOBODY && !run_stands_before(l, &s->lots[best])) || !run_waits(s, l) ||
+        if ((best != NO_INDEX && !run_stands_before(l, &s->lots[best])) || !run_waits(s, l) ||
             !run_fits(s, c, k) || !run_is_open(s, c, k))
             continue;
         if (!run_exceeds(s, l, c) && !run_lacks_licences(s, l))
@@ -229,12 +229,12 @@ static bool reserve_before(struct forecast_run *s, const struct lot *passing)
 
 static void look_at(struct forecast_run *s, int32_t slot)
 {
-    if (s->slots[slot].kept_for != NOBODY && s->lots[s->slots[slot].kept_for].nodes > 1)
+    if (s->slots[slot].kept_for != NO_INDEX && s->lots[s->slots[slot].kept_for].nodes > 1)
         start_gang(s, s->slots[slot].kept_for);
     while (!s->is_done) {
         int32_t best = best_for(s, &s->slots[slot]);
         s->work++;
-        if (best == NOBODY)
+        if (best == NO_INDEX)
             return;
         if (!reserve_before(s, &s->lots[best]))
             start(s, best, slot);
@@ -319,7 +319,7 @@ static void happen(struct forecast_run *s, struct due due)
     const struct run r = s->runs[due.run];
     s->work++;
     s->t_ms = due.at_ms > s->t_ms ? due.at_ms : s->t_ms;
-    if (!r.shape && r.slot == NOBODY) {
+    if (!r.shape && r.slot == NO_INDEX) {
         run_launch_all(s);
         look_for(s, s->p->mine);
         reserve_gangs(s);
@@ -327,14 +327,14 @@ static void happen(struct forecast_run *s, struct due due)
     }
     if (r.shape)
         count(s, &r, -1);
-    if (r.shape && r.slot != NOBODY) {
+    if (r.shape && r.slot != NO_INDEX) {
         unlink_run(s, &r);
         resources_give(&s->slots[r.slot].free, run_takes(s, &s->slots[r.slot], r.shape));
         run_take_power(s, &s->slots[r.slot], r.shape, -1);
-        if (s->slots[r.slot].first == NOBODY)
+        if (s->slots[r.slot].first == NO_INDEX)
             s->slots[r.slot].idle_ms = s->t_ms;
     }
-    if (r.slot != NOBODY && s->slots[r.slot].open_ms <= s->t_ms) {
+    if (r.slot != NO_INDEX && s->slots[r.slot].open_ms <= s->t_ms) {
         note_growth(s, r.slot);
         reserve_gangs(s); /* there may be no job to pass them */
         look_at(s, r.slot);
@@ -343,7 +343,7 @@ static void happen(struct forecast_run *s, struct due due)
     }
     if (r.shape)
         look_for_limited(s, &r);
-    if (r.shape && r.slot != NOBODY)
+    if (r.shape && r.slot != NO_INDEX)
         look_for_powered(s, &s->slots[r.slot]);
 }
 
@@ -471,11 +471,11 @@ static void set_up(struct forecast_run *s, uint64_t seed)
         struct slot *c = &s->slots[k];
         if (!c->node)
             run_remind(s, (int32_t)k, c->open_ms = joins_ms(s, c));
-        else if (c->first == NOBODY && run_elastic(s, c))
+        else if (c->first == NO_INDEX && run_elastic(s, c))
             run_remind(s, (int32_t)k, c->idle_ms + run_elastic(s, c)->idle_timeout_ms);
     }
     if (s->lots[p->mine].from_ms > s->t_ms)
-        run_remind(s, NOBODY, s->lots[p->mine].from_ms);
+        run_remind(s, NO_INDEX, s->lots[p->mine].from_ms);
 }
 
 struct forecast_result forecast_run(

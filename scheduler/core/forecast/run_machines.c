@@ -22,8 +22,8 @@ static int32_t launch(struct forecast_run *s, const struct offer *o)
         node_class++;
     *GROW(s->slots, s->n_slots) = (struct slot){.free = offer_total(o),
         .node_class = node_class,
-        .first = NOBODY,
-        .kept_for = NOBODY,
+        .first = NO_INDEX,
+        .kept_for = NO_INDEX,
         .open_ms = s->t_ms + offer_boot_ms(o) * (s->latest ? 2 : 1)};
     s->slots[slot].idle_ms = s->slots[slot].open_ms;
     run_remind(s, slot, s->slots[slot].open_ms);
@@ -116,7 +116,7 @@ void run_launch_all(struct forecast_run *s)
     free(left);
     s->work += s->p->n_lots;
     if (again_ms < NEVER_MS)
-        run_remind(s, NOBODY, again_ms);
+        run_remind(s, NO_INDEX, again_ms);
 }
 
 const struct pool_row *run_elastic(const struct forecast_run *s, const struct slot *c)
@@ -130,7 +130,7 @@ void run_end_if_idle(struct forecast_run *s, int32_t slot)
 {
     struct slot *c = &s->slots[slot];
     const struct pool_row *pool = run_elastic(s, c);
-    if (!pool || c->first != NOBODY || c->kept_for != NOBODY || c->open_ms > s->t_ms)
+    if (!pool || c->first != NO_INDEX || c->kept_for != NO_INDEX || c->open_ms > s->t_ms)
         return;
     if (s->t_ms < c->idle_ms + pool->idle_timeout_ms) {
         run_remind(s, slot, c->idle_ms + pool->idle_timeout_ms);

@@ -27,9 +27,9 @@ void run_unreserve(struct forecast_run *s, int32_t lot)
     l->has_reserved = false;
     s->epoch++;
     s->n_reserved--;
-    for (int32_t c = l->kept, next; c != NOBODY; c = next) {
+    for (int32_t c = l->kept, next; c != NO_INDEX; c = next) {
         next = s->slots[c].next_kept;
-        s->slots[c].kept_for = NOBODY;
+        s->slots[c].kept_for = NO_INDEX;
         look_again(s, c);
     }
 }
@@ -57,7 +57,7 @@ static int64_t room_at(const struct forecast_run *s, const struct slot *c, const
         at = c->open_ms;
     if (resources_fit(need, &free))
         return at;
-    for (int32_t r = c->first; r != NOBODY && n < SORT_MAX; r = s->runs[r].next)
+    for (int32_t r = c->first; r != NO_INDEX && n < SORT_MAX; r = s->runs[r].next)
         ends[n++] = (struct by_limit){s->runs[r].limit_ms, run_takes(s, c, s->runs[r].shape)};
     qsort(ends, n, sizeof ends[0], compare_limits);
     for (size_t k = 0; k < n && !resources_fit(need, &free); k++) {
@@ -83,15 +83,15 @@ static bool may_be_kept(const struct forecast_run *s, const struct slot *c, int3
 {
     const struct lot *l = &s->lots[lot];
     return c->open_ms < NEVER_MS && run_may(s, c, lot) &&
-           (c->kept_for == NOBODY || run_stands_before(l, &s->lots[c->kept_for]));
+           (c->kept_for == NO_INDEX || run_stands_before(l, &s->lots[c->kept_for]));
 }
 
 static void keep(struct forecast_run *s, int32_t lot, const struct option *o, int32_t n)
 {
-    s->lots[lot].kept = NOBODY;
+    s->lots[lot].kept = NO_INDEX;
     for (int32_t k = 0; k < n; k++) {
         struct slot *c = &s->slots[o[k].slot];
-        if (c->kept_for != NOBODY)
+        if (c->kept_for != NO_INDEX)
             run_unreserve(s, c->kept_for);
         c->kept_for = lot;
         c->until_ms = o[n - 1].at_ms;

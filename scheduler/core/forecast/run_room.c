@@ -96,7 +96,7 @@ bool run_leaves_room(const struct forecast_run *s, const struct slot *c, const s
 {
     struct resources free = c->free, all = *run_takes(s, c, s->lots[c->kept_for].shape);
     resources_give(&all, run_takes(s, c, l->shape));
-    for (int32_t r = c->first; r != NOBODY; r = s->runs[r].next)
+    for (int32_t r = c->first; r != NO_INDEX; r = s->runs[r].next)
         if (s->runs[r].limit_ms <= c->until_ms)
             resources_give(&free, run_takes(s, c, s->runs[r].shape));
     return resources_fit(&all, &free);
@@ -107,7 +107,8 @@ bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t lot
     const struct lot *l = &s->lots[lot];
     if (c->open_ms > s->t_ms)
         return false;
-    if (c->kept_for == NOBODY || c->kept_for == lot || run_stands_before(l, &s->lots[c->kept_for]))
+    if (c->kept_for == NO_INDEX || c->kept_for == lot ||
+        run_stands_before(l, &s->lots[c->kept_for]))
         return true;
     return run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms || run_leaves_room(s, c, l);
 }

@@ -506,15 +506,15 @@ static void correct_launch(struct model *m, struct instance *i, struct wall at)
     boot_anew(m, i);
 }
 
-void ledger_launched(struct model *m, struct instance *i, struct wall told, struct stamp now)
+void ledger_launched(struct model *m, struct instance *i, struct wall reported, struct stamp now)
 {
     struct instance_row *r = &i->row;
-    bool credible = told.ms > 0 && told.ms > r->intended_at.ms - CLOCKS_DIFFER_MS &&
-                    told.ms < now.wall.ms + CLOCKS_DIFFER_MS;
+    bool credible = reported.ms > 0 && reported.ms > r->intended_at.ms - CLOCKS_DIFFER_MS &&
+                    reported.ms < now.wall.ms + CLOCKS_DIFFER_MS;
     if (!wall_is_set(r->launched_at))
-        r->launched_at = r->priced_at = credible ? told : now.wall;
+        r->launched_at = r->priced_at = credible ? reported : now.wall;
     else if (credible && (!wall_is_set(r->before_at) || r->before_at.ms <= r->launched_at.ms))
-        correct_launch(m, i, told);
+        correct_launch(m, i, reported);
     else
         return;
     r->launched_at_from_provider |= credible;

@@ -27,10 +27,10 @@ int64_t ledger_input_uusd(const struct attempt *a);
 void ledger_stored(struct model *m, struct attempt *a, int64_t bytes);
 /* Maximum accepted difference between a provider's clock and belayd's. */
 #define CLOCKS_DIFFER_MS 600000
-/* The instance exists and is charged since `told`, the provider's time, or from now on if that is
- * WALL_NONE or 0. */
-void ledger_launched(struct model *m, struct instance *i, struct wall told, struct stamp now);
-/* Price of the instance and its node since `told`, as above. */
+/* The instance exists and is charged since `reported`, the provider's time, or from now on if that
+ * is WALL_NONE or 0. */
+void ledger_launched(struct model *m, struct instance *i, struct wall reported, struct stamp now);
+/* Price of the instance and its node since `reported`, as above. */
 void ledger_reprice(
     struct model *m, struct instance *i, int64_t uusd_h, struct wall since, struct stamp now);
 /* Since its launch the instance has belonged to another offer with this price; the earlier prices

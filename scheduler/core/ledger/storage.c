@@ -135,7 +135,7 @@ void storage_settle(struct model *m, int64_t job, struct wall now)
     touch(m, s);
 }
 
-void storage_told(struct model *m, int64_t job, int64_t bytes, struct wall now)
+void storage_measured(struct model *m, int64_t job, int64_t bytes, struct wall now)
 {
     if (bytes == 0 ? !storage_of(m, job) : !is_counted(m, job))
         return;

@@ -17,7 +17,7 @@ struct stored *storage_of(const struct model *m, int64_t job);
 /* a checkpoint stored this many further bytes */
 void storage_saved(struct model *m, int64_t job, int64_t bytes, struct wall at);
 /* the measured size */
-void storage_told(struct model *m, int64_t job, int64_t bytes, struct wall now);
+void storage_measured(struct model *m, int64_t job, int64_t bytes, struct wall now);
 /* writes the accrued cost to the ledger */
 void storage_settle(struct model *m, int64_t job, struct wall now);
 bool storage_costs(const struct model *m, int64_t job);

@@ -412,7 +412,7 @@ int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outc
     const struct attempt *a = live_attempt(m, ev->kept.job, ev->kept.attempt, ev->kept.node);
     ret_outcome->id = ev->kept.job;
     if (a)
-        storage_told(m, a->row.job, ev->kept.bytes, ev->now.wall);
+        storage_measured(m, a->row.job, ev->kept.bytes, ev->now.wall);
     return 0;
 }
 

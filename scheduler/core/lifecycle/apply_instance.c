@@ -317,16 +317,16 @@ int apply_launched(
     struct offer *other = core_other_offer(m, i, ev->launched.zone, ev->launched.type);
     if (other)
         instance_rebind(m, i, other);
-    struct wall told = ev->launched.launched_at;
+    struct wall reported = ev->launched.launched_at;
     if (i->row.provider_id[0]) {
-        if (told.ms > 0 && told.ms != i->row.launched_at.ms)
-            ledger_launched(m, i, told, ev->now); /* the launch was reported late */
+        if (reported.ms > 0 && reported.ms != i->row.launched_at.ms)
+            ledger_launched(m, i, reported, ev->now); /* the launch was reported late */
         return 0;
     }
     instance_set_provider_id(m, i, id);
     if (i->offer && !wall_is_set(i->row.launched_at))
         spot_observations_note(m, i->offer, SPOT_THERE, ev->now.wall);
-    ledger_launched(m, i, told, ev->now);
+    ledger_launched(m, i, reported, ev->now);
     if (i->row.state == INSTANCE_INTENDED)
         instance_move(m, i, INSTANCE_LAUNCHED, ev->now);
     history(m, ev->now, "launched",
@@ -421,13 +421,13 @@ void instance_reclaimed(struct model *m, struct instance *i, struct stamp now)
 
 /* The end reported by the provider, which is what it bills, clamped to what is possible for this
  * machine: clocks differ. */
-static struct wall credible_end(const struct instance_row *r, struct wall told, struct wall now)
+static struct wall credible_end(const struct instance_row *r, struct wall reported, struct wall now)
 {
     struct wall least = wall_is_set(r->launched_at) ? r->launched_at : r->intended_at;
-    if (!wall_is_set(told) || told.ms < r->intended_at.ms - CLOCKS_DIFFER_MS ||
-        told.ms > now.ms + CLOCKS_DIFFER_MS)
+    if (!wall_is_set(reported) || reported.ms < r->intended_at.ms - CLOCKS_DIFFER_MS ||
+        reported.ms > now.ms + CLOCKS_DIFFER_MS)
         return now.ms > least.ms ? now : least;
-    return told.ms > least.ms ? told : least;
+    return reported.ms > least.ms ? reported : least;
 }
 
 int apply_instance_gone(

@@ -429,7 +429,7 @@ int apply_notice(
     if (n->instance)
         instance_reclaimed(m, n->instance, ev->now);
     LIST_FOREACH (&n->attempts, l)
-        gang_follow(m, LIST_ENTRY(l, struct attempt, on_node));
+        gang_stop_others(m, LIST_ENTRY(l, struct attempt, on_node));
     return 0;
 }
 

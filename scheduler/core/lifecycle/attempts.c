@@ -82,7 +82,7 @@ static void gang_stop(struct model *m, struct job *j, const struct attempt *but,
     }
 }
 
-void gang_follow(struct model *m, struct attempt *a)
+void gang_stop_others(struct model *m, struct attempt *a)
 {
     gang_stop(m, a->job, a, true);
 }

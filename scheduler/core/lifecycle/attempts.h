@@ -14,7 +14,7 @@ void attempt_start(struct model *m, struct attempt *a);
  * already. Otherwise stop at once and override earlier stops. */
 void job_stop(struct model *m, struct job *j, enum end_kind reason, bool save_first);
 /* Makes the other ranks save together with this one and stop. */
-void gang_follow(struct model *m, struct attempt *a);
+void gang_stop_others(struct model *m, struct attempt *a);
 /* Ends a rank. Decides what the reported end counts as, and after the last rank what happens to the
  * job. */
 void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind reported,

@@ -230,7 +230,7 @@ int apply_cleaned(
     bool again = !l->row.closed && wall_is_set(l->row.last_at);
     if (kept != CKPT_GC_KEEP_ALL && !is_looked_at(&l->row))
         tell(m, ev, "cleaned", texts[kept]);
-    storage_told(m, l->row.job, ev->cleaned.kept_bytes, ev->now.wall);
+    storage_measured(m, l->row.job, ev->cleaned.kept_bytes, ev->now.wall);
     storage_settle(m, l->row.job, ev->now.wall);
     l->row.tries = 0;
     if (again) {

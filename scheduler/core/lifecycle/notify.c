@@ -107,9 +107,9 @@ static void take(struct model *m, struct letter *l)
         smap_remove(&m->lifecycle.outbox_users, l->row.user);
         free(s);
     }
-    struct outbox_key *told = ADD_ROW(m, told);
-    told->event = l->row.event;
-    STR_COPY(told->target, l->row.target);
+    struct outbox_key *done = ADD_ROW(m, outbox_done);
+    done->event = l->row.event;
+    STR_COPY(done->target, l->row.target);
     free(l);
 }
 

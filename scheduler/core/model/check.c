@@ -120,7 +120,7 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
 
 /* Whether an array's tasks are ready, or can never be, exactly as the tasks that they depend on
  * imply. */
-static int check_follows(const struct job *j, struct err *e)
+static int check_task_sets(const struct job *j, struct err *e)
 {
     const struct array *a = j->array;
     int64_t gone = 0, ready = 0, never = 0;
@@ -139,7 +139,8 @@ static int check_follows(const struct job *j, struct err *e)
         gone += is_gone;
         ready += bits_has(&a->ready, i);
         never += bits_has(&a->never, i);
-        bool should = array_follows(j) && left && !is_gone, is_never = bits_has(&a->never, i);
+        bool should = array_has_task_dependencies(j) && left && !is_gone,
+             is_never = bits_has(&a->never, i);
         if ((is_gone && !left) || (is_never && !should) || (should && lost && !is_never) ||
             bits_has(&a->ready, i) != (should && !open && !lost && !is_never))
             return BROKEN("array %" PRId64 ": task %" PRId32 " does not wait for what it should",
@@ -171,7 +172,7 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
         (n == 0 && j->array->left.n == 0) || (array_is_full(j) && tree_has(&j->in_shape)))
         return BROKEN("array %" PRId64 " is %s with %" PRId64 " tasks that live", j->row.id,
             sm_name(&job_sm, (int)j->row.state), n);
-    return array_follows(j) || j->array->n_gone > 0 ? check_follows(j, e) : 0;
+    return array_has_task_dependencies(j) || j->array->n_gone > 0 ? check_task_sets(j, e) : 0;
 }
 
 static int check_throttled(

@@ -115,7 +115,7 @@ struct array {
     struct list dependents; /* struct dependency by on_job: on a task that has not ended */
     /* Dependencies of other arrays that wait for this array's tasks index by index
      * (array_dependencies.c). */
-    struct list followers;
+    struct list task_dependents;
     /* Tasks that have succeeded; empty until the first dependent array. */
     struct bits done;
     /* Exceptions to `left`: */
@@ -464,11 +464,11 @@ struct changes {
     size_t n_constraints;
     struct cron_run_row *cron_runs;
     size_t n_cron_runs;
-    /* The last version of a row wins, unless the row is in `told`. */
+    /* The last version of a row wins, unless the row is in `outbox_done`. */
     struct outbox_row *outbox;
     size_t n_outbox;
-    struct outbox_key *told;
-    size_t n_told; /* delivered or given up: the rows are deleted */
+    struct outbox_key *outbox_done;
+    size_t n_outbox_done; /* delivered or given up: the rows are deleted */
     /* Later costs of jobs that have ended, added to their rows after `jobs` is written. */
     struct late_cost *late_costs;
     size_t n_late_costs;

@@ -24,7 +24,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-bool array_follows(const struct job *j)
+bool array_has_task_dependencies(const struct job *j)
 {
     const struct link *first = list_first(&job_side(j)->depends);
     return first && LIST_ENTRY(first, struct dependency, of_job)->row.kind == DEPEND_AFTERCORR;
@@ -33,12 +33,12 @@ bool array_follows(const struct job *j)
 /* ---- the array depended on ---- */
 
 /* Its tasks: succeeded ones, and ones that may still succeed. */
-struct followed {
+struct task_states {
     struct ranges all;
     struct bits done, open;
 };
 
-static void followed_deinit(struct followed *f)
+static void task_states_deinit(struct task_states *f)
 {
     bits_deinit(&f->done);
     bits_deinit(&f->open);
@@ -50,7 +50,7 @@ static void add_all(struct bits *b, const struct bits *more)
         bits_set(b, i);
 }
 
-static void look_at_live(const struct job *on, struct followed *ret)
+static void look_at_live(const struct job *on, struct task_states *ret)
 {
     const struct array *a = on->array;
     ret->all = a->all;
@@ -97,10 +97,10 @@ static int no_array(const struct depend_ask *a, struct err *e)
 
 /* On success the caller deinits the result. */
 static int look(
-    const struct model *m, const struct depend_ask *a, struct followed *ret, struct err *e)
+    const struct model *m, const struct depend_ask *a, struct task_states *ret, struct err *e)
 {
     const struct job *on = model_job(m, a->on);
-    struct followed f = {0};
+    struct task_states f = {0};
     if (on && !on->array)
         return no_array(a, e);
     if (on) {
@@ -127,7 +127,7 @@ static int look(
 /* ---- submit ---- */
 
 static int check_tasks(
-    const struct followed *f, const struct ranges *tasks, int64_t on, struct err *e)
+    const struct task_states *f, const struct ranges *tasks, int64_t on, struct err *e)
 {
     char all_text[RANGES_TEXT_MAX];
     struct bits want, all;
@@ -160,7 +160,7 @@ static int check_tasks(
 int array_dependencies_check(
     const struct model *m, const struct event *submit, const struct depend_ask *a, struct err *e)
 {
-    struct followed f;
+    struct task_states f;
     if (!submit->submit.tasks)
         return err_set(e, ERR_INVALID,
             "aftercorr:%" PRId64
@@ -175,11 +175,11 @@ int array_dependencies_check(
     if (rc)
         return rc;
     rc = check_tasks(&f, submit->submit.tasks, a->on, e);
-    followed_deinit(&f);
+    task_states_deinit(&f);
     return rc;
 }
 
-static void begin_to_follow(struct array *a)
+static void init_task_sets(struct array *a)
 {
     int32_t n = ranges_last(&a->all) + 1;
     if (a->ready.n > 0)
@@ -192,10 +192,10 @@ static void begin_to_follow(struct array *a)
 }
 
 /* True if some of the tasks left must wait or be given up. */
-static bool follow(struct array *a, const struct followed *f)
+static bool update_task_sets(struct array *a, const struct task_states *f)
 {
     bool all = true;
-    begin_to_follow(a);
+    init_task_sets(a);
     for (int32_t i = 0; i < a->ready.n; i++) {
         if (!array_has_left(a, i) || bits_has(&f->done, i))
             continue;
@@ -210,16 +210,16 @@ static bool follow(struct array *a, const struct followed *f)
 bool array_dependencies_attach(struct model *m, struct job *j, const struct depend_ask *a)
 {
     struct job *on = model_job(m, a->on);
-    struct followed f;
+    struct task_states f;
     struct err seen; /* checked by array_dependencies_check */
     if (look(m, a, &f, &seen) != 0)
         return false;
-    bool waits = follow(j->array, &f);
+    bool waits = update_task_sets(j->array, &f);
     if (on && waits && on->array->done.n == 0) {
         on->array->done = f.done;
         f.done = (struct bits){0};
     }
-    followed_deinit(&f);
+    task_states_deinit(&f);
     return waits;
 }
 
@@ -240,7 +240,7 @@ void array_dependencies_ended(
 {
     if (succeeded)
         bits_set(&array->array->done, index);
-    LIST_FOREACH (&array->array->followers, l) {
+    LIST_FOREACH (&array->array->task_dependents, l) {
         struct job *j = LIST_ENTRY(l, struct dependency, on_job)->job;
         struct array *a = j->array;
         if (!array_has_left(a, index))
@@ -256,17 +256,17 @@ void array_dependencies_ended(
 
 void array_dependencies_dropped(struct model *m, struct job *array, struct stamp now)
 {
-    struct followed f;
-    if (list_is_empty(&array->array->followers))
+    struct task_states f;
+    if (list_is_empty(&array->array->task_dependents))
         return;
     look_at_live(array, &f);
-    LIST_FOREACH (&array->array->followers, l) {
+    LIST_FOREACH (&array->array->task_dependents, l) {
         struct job *j = LIST_ENTRY(l, struct dependency, on_job)->job;
-        follow(j->array, &f);
+        update_task_sets(j->array, &f);
         dependencies_note_unmeetable(m, j);
         array_settle(m, j, now);
     }
-    followed_deinit(&f);
+    task_states_deinit(&f);
 }
 
 void array_dependencies_settle(struct model *m, struct job *j)
@@ -277,7 +277,7 @@ void array_dependencies_settle(struct model *m, struct job *j)
         if (d->row.kind == DEPEND_AFTERCORR && (a->left.n == 0 || (!d->on && a->n_never == 0)))
             dependencies_met(m, d);
     }
-    if (!array_follows(j)) {
+    if (!array_has_task_dependencies(j)) {
         bits_deinit(&a->ready);
         bits_deinit(&a->never);
         a->n_ready = a->n_never = 0;
@@ -287,7 +287,7 @@ void array_dependencies_settle(struct model *m, struct job *j)
 
 void array_dependencies_over(struct model *m, struct job *array, struct stamp now)
 {
-    LIST_FOREACH (&array->array->followers, l) {
+    LIST_FOREACH (&array->array->task_dependents, l) {
         struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
         struct job *j = d->job;
         link_remove(&d->on_job);
@@ -301,16 +301,16 @@ void array_dependencies_over(struct model *m, struct job *array, struct stamp no
 
 void array_dependencies_load(struct model *m, struct job *j)
 {
-    if (!array_follows(j))
+    if (!array_has_task_dependencies(j))
         return;
     LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
-        struct followed f;
+        struct task_states f;
         if (d->row.kind != DEPEND_AFTERCORR)
             continue;
         look_at_live(d->on, &f);
-        follow(j->array, &f);
-        followed_deinit(&f);
+        update_task_sets(j->array, &f);
+        task_states_deinit(&f);
     }
     dependencies_note_unmeetable(m, j);
 }

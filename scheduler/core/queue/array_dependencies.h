@@ -9,7 +9,7 @@
 
 struct model;
 
-bool array_follows(const struct job *j); /* it has a task-by-task dependency */
+bool array_has_task_dependencies(const struct job *j); /* it has a task-by-task dependency */
 /* As dependencies_check, for one AFTERCORR. */
 int array_dependencies_check(
     const struct model *m, const struct event *submit, const struct depend_ask *a, struct err *e);

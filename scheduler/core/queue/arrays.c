@@ -39,7 +39,7 @@ bool array_is_full(const struct job *j)
 
 bool array_is_kept(const struct job *j)
 {
-    return array_is_full(j) || (array_follows(j) && j->array->n_ready == 0);
+    return array_is_full(j) || (array_has_task_dependencies(j) && j->array->n_ready == 0);
 }
 
 int64_t array_left(const struct array *a)
@@ -55,7 +55,7 @@ bool array_has_left(const struct array *a, int32_t index)
 int64_t job_width(const struct job *j)
 {
     const struct array *a = j->array;
-    int64_t left = !a ? 1 : array_follows(j) ? a->n_ready : array_left(a);
+    int64_t left = !a ? 1 : array_has_task_dependencies(j) ? a->n_ready : array_left(a);
     int64_t may = a && a->row.at_once > 0 ? a->row.at_once - a->n_tasks : left;
     return may < left ? may : left;
 }
@@ -204,8 +204,8 @@ struct job *array_begin(struct model *m, struct job *j, struct stamp now)
     const struct array *a = j->array;
     if (j->shape->claims == 0)
         reserve_drop(m, j->shape); /* it is placed now; the next task may need other nodes */
-    struct job *t =
-        split_off(m, j, array_follows(j) ? bits_next(&a->ready, 0) : ranges_first(&a->left));
+    struct job *t = split_off(
+        m, j, array_has_task_dependencies(j) ? bits_next(&a->ready, 0) : ranges_first(&a->left));
     array_write(m, j->array);
     procurement_look(m, t, now);
     touch_job(m, t);

@@ -287,7 +287,7 @@ static int64_t part(const struct budget *b, int32_t pct)
     return b->cap_uusd / 100 * pct + b->cap_uusd % 100 * pct / 100;
 }
 
-static bool is_told(const struct budget *b, size_t k)
+static bool is_alerted(const struct budget *b, size_t k)
 {
     return b->row.alerted >> k & 1;
 }
@@ -297,7 +297,7 @@ static void refile(struct model *m, struct budget *b)
     int64_t at = wall_is_set(b->row.until) ? b->row.until.ms : INT64_MAX;
     for (size_t k = 0; b->options && b->is_open && k < b->options->n_alerts; k++) {
         int64_t more = part(b, b->options->alert_pct[k]) - b->spent;
-        if (!is_told(b, k))
+        if (!is_alerted(b, k))
             at = min_i64(at, more <= 0 ? b->at.ms : after_ms(b->at, more, b->uusd_h));
     }
     if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed)
@@ -566,7 +566,7 @@ static void tell_parts(struct model *m, struct budget *b, struct stamp now)
 {
     for (size_t k = 0; k < b->options->n_alerts; k++) {
         int32_t pct = b->options->alert_pct[k];
-        if (!is_told(b, k) && (b->spent >= part(b, pct) || (b->row.is_closed && pct <= 100)))
+        if (!is_alerted(b, k) && (b->spent >= part(b, pct) || (b->row.is_closed && pct <= 100)))
             tell(m, b, k, now);
     }
 }
@@ -736,7 +736,7 @@ void core_budget(const struct model *m, size_t i, struct wall now, struct budget
     }
     v.aside_uusd = most > v.spent_uusd ? most - v.spent_uusd : 0;
     for (size_t k = 0; k < b->options->n_alerts; k++)
-        if (is_told(b, k))
+        if (is_alerted(b, k))
             v.told_pct = b->options->alert_pct[k];
     *ret_view = v;
 }

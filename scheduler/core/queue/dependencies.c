@@ -79,7 +79,7 @@ static struct dependency *dependency_add(
     else
         list_push_back(&job_make_side(j)->depends, &d->of_job);
     if (on && is_of_tasks(d))
-        list_push_back(&on->array->followers, &d->on_job);
+        list_push_back(&on->array->task_dependents, &d->on_job);
     else if (on && r->of_task)
         list_push_back(&on->array->dependents, &d->on_job);
     else if (on && r->kind == DEPEND_AFTER)
