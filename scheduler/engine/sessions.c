@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Agent sessions (see sessions.h). Both directions carry states: a status is compared with the
- * model and the differences become facts (sessions_told.c); the desired document is computed from
+ * model and the differences become facts (sessions_status.c); the desired document is computed from
  * the model whenever it is requested (sessions_desired.c).
  *
  * Invariants:

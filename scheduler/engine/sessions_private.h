@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by sessions.c, sessions_told.c and sessions_desired.c; private to them.
+ * Shared by sessions.c, sessions_status.c and sessions_desired.c; private to them.
  */
 #ifndef BELAY_SCHEDULER_ENGINE_SESSIONS_PRIVATE_H
 #define BELAY_SCHEDULER_ENGINE_SESSIONS_PRIVATE_H
