@@ -85,7 +85,7 @@ static int create(const json_t *request, bool json)
         cli_print_json(v);
     else if (v)
         printf("%s\n", cli_text(v, "token"));
-    if (v && !json && isatty(STDERR_FILENO) && *cli_text(v, "expires_at"))
+    if (v && !json && isatty(STDERR_FILENO) && json_is_string(json_object_get(v, "expires_at")))
         fprintf(stderr, "token %lld expires at %s\n", (long long)cli_int(v, "id", 0),
             cli_text(v, "expires_at"));
     int rc = v ? CLI_OK : CLI_FAILED;

@@ -185,12 +185,13 @@ static void print_volumes(const json_t *items)
         const json_t *volume = json_object_get(v, "volume");
         if (!json_is_object(volume))
             continue;
+        const char *zone = json_string_value(json_object_get(volume, "zone"));
         table_row(t);
         table_cell(t, "%s", cli_text(v, "name"));
         table_cell(t, "%s",
             str_eq(cli_text(v, "name"), cli_text(volume, "id")) ? "-" : cli_text(volume, "id"));
         table_cell(t, "%s", cli_text(volume, "provider"));
-        table_cell(t, "%s", cli_text(volume, cli_text(volume, "zone")[0] ? "zone" : "region"));
+        table_cell(t, "%s", cli_text(volume, zone && *zone ? "zone" : "region"));
         table_cell(t, "%s", cli_text(volume, "type"));
         table_cell(t, "%s", json_is_true(json_object_get(volume, "own")) ? "yes" : "-");
         table_cell(t, "%lld", (long long)cli_int(volume, "gib", 0));
