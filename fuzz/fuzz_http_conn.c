@@ -92,7 +92,7 @@ static void run(struct rig *r)
             n_all += n;
         if (r->conn->phase == CONN_CLOSED)
             r->conn = NULL;
-        else if (n_all == 0 && !link_is_in(&r->conn->ready))
+        else if (n_all == 0 && !link_is_in(&r->conn->holder.turn))
             break;
     }
     if (r->conn)
@@ -125,7 +125,7 @@ static void end(struct rig *r, struct outcome *ret)
     assert(s->admission.classes[HTTP_STRANGER].bytes == 0);
     assert(s->admission.classes[HTTP_STRANGER].n_holders == 0);
     http_admission_deinit(&s->admission);
-    timer_stop(s->timers, &s->ready_timer);
+    timer_stop(s->timers, &s->turns_timer);
     vtimers_deinit(&r->timers);
     int rc = uv_loop_close(&r->loop);
     assert(rc == 0);
