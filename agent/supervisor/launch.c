@@ -3,6 +3,7 @@
 
 #include "agent/criu/criu_room.h"
 #include "agent/supervisor/limits.h"
+#include "agent/supervisor/open_in_time.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +76,7 @@ static int open_input(const struct launch *l)
 {
     if (!l->input)
         return 0;
-    int fd = open(l->input, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = open_in_time(l->input, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0, OPEN_WAIT_MS);
     return fd < 0 || dup2(fd, 0) < 0 ? -1 : 0;
 }
 

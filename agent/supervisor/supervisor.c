@@ -26,6 +26,7 @@
 #include "agent/supervisor/image.h"
 #include "agent/supervisor/launch.h"
 #include "agent/supervisor/namespaces.h"
+#include "agent/supervisor/open_in_time.h"
 #include "agent/supervisor/supervisor_pool.h"
 #include "agent/supervisor/supervise_loop.h"
 #include "agent/task/record.h"
@@ -264,6 +265,11 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
     } else if (r->step == LAUNCH_CWD) {
         describe(&s->exit, "the working directory %.150s cannot be entered: %s",
             supervisor_work_dir(s), why);
+    } else if (r->step == LAUNCH_INPUT && r->value == ETIMEDOUT) {
+        describe(&s->exit,
+            "its input %.150s could not be opened in %d s: if it is a FIFO, no program writes to "
+            "it",
+            s->input, OPEN_WAIT_MS / 1000);
     } else if (r->step == LAUNCH_INPUT) {
         describe(&s->exit, "its input %.150s cannot be opened: %s", s->input, why);
     } else if (r->step == LAUNCH_USER) {

@@ -6,6 +6,8 @@
  */
 #include "agent/task/output_writer.h"
 
+#include "agent/supervisor/open_in_time.h"
+
 #include "base/log.h"
 #include "base/time.h"
 
@@ -24,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_WAIT_MS 30000
+#define OPENED_WAIT_MS (OPEN_WAIT_MS + 5000) /* for the child to say so */
 #define FINISH_WAIT_MS 10000
 #define LOOK_MS 1000 /* detects writes that inotify did not report (its queue was full) */
 #define PIECE_BYTES (64 << 10)
@@ -82,11 +84,13 @@ int output_writer_open_files(const struct output_writer *s, bool again,
     umask(022);
     if (become(s->user) < 0 || chdir(s->cwd) < 0)
         return errno;
+    const int64_t until = clock_mono(&clock_system).ms + OPEN_WAIT_MS;
     for (int i = 0; i < OUTPUT_WRITER_SOURCES; i++) {
         const struct output_writer_copy *c = &s->copies[i];
         int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
                     (c->truncate && !again ? O_TRUNC : 0);
-        ret_fds[i][0] = c->from >= 0 && c->file ? open(c->file, flags, 0666) : -1;
+        int64_t left_ms = until - clock_mono(&clock_system).ms;
+        ret_fds[i][0] = c->from >= 0 && c->file ? open_in_time(c->file, flags, 0666, left_ms) : -1;
         ret_fds[i][1] = c->from >= 0 ? c->also : -1;
         *ret_copy = i;
         if (c->from >= 0 && c->file && ret_fds[i][0] < 0)
@@ -191,15 +195,19 @@ static int await_opened(const struct output_writer *s, int tell, struct err *e)
 {
     struct opened o;
     struct pollfd p = {.fd = tell, .events = POLLIN};
-    int ready = poll(&p, 1, OPEN_WAIT_MS);
+    int ready = poll(&p, 1, OPENED_WAIT_MS);
     ssize_t n = ready > 0 ? read(tell, &o, sizeof(o)) : 0;
     close(tell);
     if (n != sizeof(o))
         return err_set(e, ERR_CONFIG, "its output files in %.150s could not be opened in %d s",
-            s->cwd, OPEN_WAIT_MS / 1000);
+            s->cwd, OPENED_WAIT_MS / 1000);
     if (o.error != 0 && o.copy < 0)
         return err_set(e, ERR_CONFIG, "the working directory %.150s cannot be entered: %s", s->cwd,
             strerror(o.error));
+    if (o.error == ETIMEDOUT)
+        return err_set(e, ERR_CONFIG,
+            "its output %.150s could not be opened in %d s: if it is a FIFO, no program reads it",
+            s->copies[o.copy].file, OPEN_WAIT_MS / 1000);
     if (o.error != 0)
         return err_set(e, ERR_CONFIG, "its output cannot be written to %.150s: %s",
             s->copies[o.copy].file, strerror(o.error));

@@ -52,7 +52,7 @@ int output_writer_open_files(const struct output_writer *s, bool again,
     int ret_fds[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS], int *ret_copy);
 
 /* Starts the process and returns when the user's files are open. ERR_CONFIG: a file cannot be
- * opened; the text says why. Blocks up to 30 s. */
+ * opened; the text says why. Blocks up to 35 s. */
 int output_writer_start(struct output_writer *s, struct err *e);
 
 /* How much of copy i's source is copied; INT64_MAX if there is no such copy. */

@@ -2202,6 +2202,30 @@ class DownAndUp(unittest.TestCase):
             open(os.path.join(h.dir, "go"), "w").close()
             follower.communicate(timeout=WAIT_S)
 
+    def test_a_fifo_without_a_program_at_its_other_end_ends_the_job(self):
+        """Half a minute, for all of them at once. A program that comes meanwhile is found."""
+        with Home() as h:
+            self.assertEqual(h.belay("up", "--cpus", "4").returncode, 0)
+            for name in ("1.out", "2.in", "3.err", "4.in"):
+                os.mkfifo(os.path.join(h.dir, name))
+            for option, value in (("-o", "1.out"), ("-i", "2.in"), ("-e", "3.err"), ("-i", "4.in")):
+                done = h.belay("submit", option, value, "--wrap", "cat")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+            follower = h.start("logs", "-f", "4")
+            subprocess.run(["sh", "-c", "echo late >4.in"], cwd=h.dir, timeout=WAIT_S, check=True)
+            self.assertEqual(follower.communicate(timeout=WAIT_S)[0], "late\n")
+            why = "its %s could not be opened in 30 s: if it is a FIFO, no program %s"
+            for job, words in (
+                ("1", why % ("output 1.out", "reads it")),
+                ("2", why % ("input 2.in", "writes to it")),
+                ("3", why % ("output 3.err", "reads it")),
+                ("4", ""),
+            ):
+                wait_event(h.client(), job, "ended")
+                shown = json.loads(h.belay("show", job, "--json").stdout)
+                self.assertEqual(shown["job"]["exit_code"], 126 if words else 0, shown["attempts"])
+                self.assertIn(words, shown["attempts"][0]["text"] or "")
+
     def test_show_reports_a_failed_save_and_the_last_events(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
