@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -95,4 +96,9 @@ void *mem_dup(const void *p, size_t size)
     if (size)
         memcpy(copy, p, size);
     return copy;
+}
+
+void mem_trim(void)
+{
+    malloc_trim(0);
 }

@@ -27,4 +27,8 @@ void *mem_dup(const void *p, size_t size);
 /* What all of the above do when memory runs out; for libraries that report it by returning NULL. */
 _Noreturn void mem_out_of_memory(void);
 
+/* Returns free memory to the kernel, also from the middle of the heap. Takes time by the number of
+ * free blocks: usually less than a millisecond. */
+void mem_trim(void);
+
 #endif

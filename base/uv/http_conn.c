@@ -187,6 +187,7 @@ void http_conn_close(struct http_conn *c)
     c->x = NULL;
     http_turns_remove(&s->turns, &c->holder);
     http_admission_leave(&s->admission, &c->holder);
+    s->n_tls_closed += c->tls != NULL;
     tls_conn_destroy(c->tls);
     free(c->cert);
     if (c->authorization)

@@ -122,9 +122,10 @@ struct http_server {
     struct http_admission admission;
     struct http_server_stats stats;
     int64_t n_dropped_logged, dropped_logged_at_ms;
-    size_t n_files;                /* replies that read a file */
-    struct http_exchange *current; /* inside its handler */
-    int n_running;                 /* connections in http_conn_run: 0 or 1 */
+    int64_t n_tls_closed, trim_after_ms; /* since memory was returned, and when it may be next */
+    size_t n_files;                      /* replies that read a file */
+    struct http_exchange *current;       /* inside its handler */
+    int n_running;                       /* connections in http_conn_run: 0 or 1 */
     bool is_stopping;
     http_handler_fn handler;
     http_identify_fn identify;

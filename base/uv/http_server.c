@@ -26,6 +26,11 @@
 #define ACCEPTS_A_TURN 64
 #define TURNS_MS 10 /* in a turn of the loop, which has other work as well */
 #define SWEEP_MS 250
+/* Memory is returned to the kernel after so many closed TLS connections, at most once in TRIM_MS,
+ * and for at most one part in TRIM_PART of the time. */
+#define TRIM_AFTER 64
+#define TRIM_MS SECONDS_MS(1)
+#define TRIM_PART 100
 #define ACCEPT_PAUSE_MS 100 /* without a free descriptor, and nobody who could give way */
 #define LOG_DROPPED_MS SECONDS_MS(60)
 
@@ -122,6 +127,18 @@ static void log_dropped(struct http_server *s, int64_t now_ms)
     s->dropped_logged_at_ms = now_ms;
 }
 
+/* What OpenSSL had for closed connections lies between what open ones have, and most of it is from
+ * handshakes, so the heap would stay as large as it was in the greatest burst of them. */
+static void trim_memory(struct http_server *s, int64_t now_ms)
+{
+    if (s->n_tls_closed < TRIM_AFTER || now_ms < s->trim_after_ms)
+        return;
+    s->n_tls_closed = 0;
+    mem_trim();
+    int64_t took_ms = clock_mono(s->timers->clock).ms - now_ms;
+    s->trim_after_ms = now_ms + TRIM_MS + TRIM_PART * took_ms;
+}
+
 static void on_sweep(struct timer *t, void *ctx)
 {
     (void)t;
@@ -130,7 +147,8 @@ static void on_sweep(struct timer *t, void *ctx)
     LIST_FOREACH (&s->conns, l)
         http_conn_check_deadline(LIST_ENTRY(l, struct http_conn, link), now_ms);
     log_dropped(s, now_ms);
-    if (!list_is_empty(&s->conns))
+    trim_memory(s, now_ms);
+    if (!list_is_empty(&s->conns) || s->n_tls_closed >= TRIM_AFTER)
         start_sweeps(s);
 }
 
