@@ -96,10 +96,4 @@ bool azure_call_next_page(struct azure_call *c, const char *host);
 
 bool azure_call_is_good(int status);
 
-/* launch.c, list.c: as in struct cloud_driver_ops. */
-void azure_launch(
-    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
-void azure_list(
-    struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx);
-
 #endif

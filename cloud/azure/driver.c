@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/azure/call.h"
+#include "cloud/azure/launch.h"
+#include "cloud/azure/list.h"
 #include "cloud/console.h"
 #include "cloud/endpoint.h"
 #include <stdlib.h>

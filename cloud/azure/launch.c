@@ -11,7 +11,8 @@
  * at once. After any other outcome nothing is undone: the launch is repeated under its token, which
  * names the same resources.
  */
-#include "cloud/azure/call.h"
+#include "cloud/azure/launch.h"
+
 #include "base/mem.h"
 #include "base/str.h"
 #include <string.h>

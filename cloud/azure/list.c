@@ -7,7 +7,8 @@
  * that remain are found by their tag, listed after they have been without a machine for a while,
  * and deleted by name like a machine.
  */
-#include "cloud/azure/call.h"
+#include "cloud/azure/list.h"
+
 #include "base/mem.h"
 #include "base/str.h"
 #include <stdlib.h>

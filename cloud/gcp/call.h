@@ -87,8 +87,4 @@ void gcp_path_operation(
 /* Machines may exist in this zone: listings look there for preemptions. */
 void gcp_remember_zone(struct gcp_driver *d, const char *zone);
 
-/* launch.c: as in struct cloud_driver_ops. */
-void gcp_launch(
-    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
-
 #endif

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "cloud/endpoint.h"
 #include "cloud/gcp/call.h"
+#include "cloud/gcp/launch.h"
 #include <stdlib.h>
 
 #define ENDPOINT "https://compute.googleapis.com"

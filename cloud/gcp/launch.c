@@ -13,9 +13,10 @@
  *   2. Once a launch has been accepted, only its operation can report that it failed: an error in
  *      polling is not a refusal.
  */
+#include "cloud/gcp/launch.h"
+
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/gcp/call.h"
 #include <stdlib.h>
 
 #define LAUNCH_POLL_FIRST_MS 500

@@ -70,8 +70,4 @@ bool lambda_is_in_doubt(struct lambda_driver *d, const char *token);
 void lambda_begin_doubt(struct lambda_call *c);
 void lambda_end_doubt(struct lambda_call *c); /* a definite answer has arrived */
 
-/* launch.c: as in struct cloud_driver_ops. */
-void lambda_launch(
-    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
-
 #endif

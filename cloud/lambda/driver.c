@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "cloud/endpoint.h"
 #include "cloud/lambda/call.h"
+#include "cloud/lambda/launch.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -14,9 +14,10 @@
  * without a definite answer, no other is sent under it: the first may have taken effect without
  * being listed yet.
  */
+#include "cloud/lambda/launch.h"
+
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/lambda/call.h"
 #include <stdlib.h>
 #include <string.h>
 

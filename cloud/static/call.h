@@ -70,9 +70,4 @@ void static_call_end_claiming(struct static_call *c);
 /* For struct cloud_call_ops: these calls use no HTTP. */
 void static_call_no_reply(struct cloud_call *base, const struct http_reply *reply);
 
-/* launch.c */
-void static_launch(
-    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
-void static_forget_doubts(struct static_driver *d);
-
 #endif

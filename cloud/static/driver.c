@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/static/call.h"
+#include "cloud/static/launch.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

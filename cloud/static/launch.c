@@ -17,9 +17,10 @@
  *   2. Free hosts are tried in an order derived from the token. So a restarted belayd, which has
  *      lost the doubt, starts with the same host.
  */
+#include "cloud/static/launch.h"
+
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/static/call.h"
 #include <stdlib.h>
 
 struct doubt {

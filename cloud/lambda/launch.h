@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launches of the driver.
+ */
+#ifndef BELAY_CLOUD_LAMBDA_LAUNCH_H
+#define BELAY_CLOUD_LAMBDA_LAUNCH_H
+
+#include "cloud/lambda/call.h"
+
+/* As in struct cloud_driver_ops. */
+void lambda_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
+
+#endif
