@@ -41,8 +41,7 @@ struct host_request {
 int host_request_parse(const char *text, size_t n, struct host_request *ret_request, struct err *e);
 void host_request_deinit(struct host_request *r);
 
-/* Runs `belay-agent host [--dir DIR]`, and the internal `belay-agent hold DIR`. */
+/* Runs `belay-agent host [--dir DIR]`. */
 int host_main(int argc, char **argv);
-int host_hold_main(const char *dir);
 
 #endif

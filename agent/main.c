@@ -5,6 +5,7 @@
 #include "agent/criu/criu_trial.h"
 #include "agent/doubts.h"
 #include "agent/host.h"
+#include "agent/supervisor/hold.h"
 #include "base/log.h"
 
 #include <getopt.h>

@@ -5,7 +5,7 @@
  * its descendants; its lock on `hold` ends with it. So an unlocked `hold` means that nothing runs,
  * unless the holder itself was killed.
  */
-#include "agent/host.h"
+#include "agent/supervisor/hold.h"
 
 #include "base/log.h"
 #include "base/mem.h"

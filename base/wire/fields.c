@@ -94,19 +94,6 @@ static void decode_text(struct json_reader *r, const struct wire_field *f, char 
     check_text(r, f, dst);
 }
 
-int wire_word_find(const char *const *names, const char *word)
-{
-    int i = 0;
-    while (word && *word && names[i] && !str_eq(names[i], word))
-        i++;
-    return i;
-}
-
-const char *wire_word_name(const char *const *names, int value)
-{
-    return names[value] ? names[value] : "other";
-}
-
 static void decode_string(struct json_reader *r, const struct wire_field *f, char **dst)
 {
     const char *s = f->required ? json_req_str(r, f->key, (size_t)f->max)

@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "job/ranges.h"
 #include "base/wire/fields.h"
+#include "base/str.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -476,4 +477,17 @@ void wire_secrets_copy(const struct wire_secrets *m, struct wire_secrets *ret_m)
 void wire_secrets_wipe(struct wire_secrets *m)
 {
     wire_table_deinit(&secrets_table, m);
+}
+
+int wire_word_find(const char *const *names, const char *word)
+{
+    int i = 0;
+    while (word && *word && names[i] && !str_eq(names[i], word))
+        i++;
+    return i;
+}
+
+const char *wire_word_name(const char *const *names, int value)
+{
+    return names[value] ? names[value] : "other";
 }
