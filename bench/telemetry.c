@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "base/uv/loop.h"
+#include "base/uv/timers.h"
 #include "base/uv/proc.h"
 #include "db/db.h"
 

@@ -8,6 +8,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/uv/http_client.h"
+#include "base/uv/http_local.h"
 #include "base/uv/loop.h"
 #include <limits.h>
 #include <pwd.h>

@@ -5,7 +5,9 @@
 #include "cli/keys.h"
 
 #include "base/str.h"
+#include "base/uv/http_client.h"
 #include "base/uv/loop.h"
+#include "base/uv/timers.h"
 #include "ckpt/s3.h"
 #include "cloud/aws/credentials.h"
 #include "cloud/bearer.h"

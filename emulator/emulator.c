@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emulator/emulator.h"
-#include "base/uv/loop.h"
+#include "base/uv/timers.h"
 #include <assert.h>
 
 #define CONTROL_BODY_MAX (1u << 20)

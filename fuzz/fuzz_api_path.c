@@ -5,7 +5,7 @@
  */
 #include "base/mem.h"
 #include "base/vtimers.h"
-#include "base/uv/http_exchange.h"
+#include "base/uv/http_server_private.h"
 #include "fuzz/check.h"
 #include "scheduler/api/api_private.h"
 #include <stdint.h>

@@ -6,7 +6,7 @@
  * limit more is refused, but the count stays right. The socket is one of a pair; no timer runs.
  */
 #include "base/mem.h"
-#include "base/uv/http_exchange.h"
+#include "base/uv/http_server_private.h"
 #include "base/vtimers.h"
 #include "fuzz/check.h"
 #include <errno.h>

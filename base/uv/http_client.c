@@ -13,7 +13,8 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/net/http_curl.h"
-#include "base/uv/loop.h"
+#include "base/uv/http_client.h"
+#include "base/uv/timers.h"
 #include <assert.h>
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  */
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/uv/http_exchange.h"
+#include "base/uv/http_server_private.h"
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -2,7 +2,7 @@
  *
  * One request of the HTTP server, from its head to the call of the handler.
  */
-#include "base/uv/http_exchange.h"
+#include "base/uv/http_server_private.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <assert.h>

@@ -16,7 +16,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/http_reading.h"
-#include "base/uv/loop.h"
+#include "base/uv/http_local.h"
+#include "base/uv/timers.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

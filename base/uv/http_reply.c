@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/uv/http_exchange.h"
+#include "base/uv/http_server_private.h"
 #include <assert.h>
 #include <poll.h>
 #include <stdlib.h>

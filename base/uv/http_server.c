@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The HTTP server as a whole: listening, limits over all connections, start and stop. The whole
- * picture is in http_exchange.h.
+ * picture is in http_server_private.h.
  *
  * The listening socket is in the loop like any other, and what comes is always accepted: at a
  * limit somebody gives way or the newcomer is closed, so the listener cannot be left deaf.
@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/uv/http_exchange.h"
+#include "base/uv/http_server_private.h"
 #include "base/uv/http_listen.h"
-#include "base/uv/loop.h"
+#include "base/uv/timers.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>

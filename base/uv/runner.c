@@ -8,7 +8,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/uv/loop.h"
+#include "base/uv/timers.h"
 #include <assert.h>
 #include <signal.h>
 #include <stdlib.h>

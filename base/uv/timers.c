@@ -9,7 +9,7 @@
  */
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/uv/loop.h"
+#include "base/uv/timers.h"
 #include <assert.h>
 #include <stdlib.h>
 

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/net/smtp.h"
 #include "base/str.h"
+#include "base/uv/http_client.h"
 #include "scheduler/notify/notify_text.h"
 #include <ifaddrs.h>
 #include <openssl/evp.h>

@@ -21,6 +21,8 @@
 #define BELAY_SCHEDULER_STORE_CLAIM_H
 
 #include "base/prng.h"
+#include "base/http.h"
+#include "base/timers.h"
 #include "base/uv/loop.h"
 
 struct http_client;

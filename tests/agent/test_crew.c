@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/task/crew.h"
+#include "base/uv/timers.h"
 
 #include <pthread.h>
 #include <setjmp.h>

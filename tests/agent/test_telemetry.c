@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
+#include "base/uv/timers.h"
 #include "base/uv/proc.h"
 #include <setjmp.h>
 #include <signal.h>

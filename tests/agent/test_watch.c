@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
+#include "base/uv/timers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

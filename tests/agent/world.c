@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/uv/timers.h"
 
 #include <errno.h>
 #include <fcntl.h>

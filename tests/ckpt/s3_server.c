@@ -3,7 +3,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/uv/http_client.h"
 #include "base/uv/loop.h"
+#include "base/uv/timers.h"
 #include "cloud/scoped.h"
 #include "tests/ckpt/tools.h"
 #include <stdio.h>

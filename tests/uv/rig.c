@@ -2,6 +2,9 @@
 #include "tests/uv/rig.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/uv/http_client.h"
+#include "base/uv/http_local.h"
+#include "base/uv/timers.h"
 #include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>

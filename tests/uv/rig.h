@@ -6,6 +6,8 @@
 #ifndef BELAY_TESTS_UV_RIG_H
 #define BELAY_TESTS_UV_RIG_H
 
+#include "base/http.h"
+#include "base/timers.h"
 #include "base/uv/http_server.h"
 #include "base/uv/loop.h"
 #include <setjmp.h>

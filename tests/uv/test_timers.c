@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/uv/rig.h"
+#include "base/uv/timers.h"
 
 struct fixture {
     uv_loop_t loop;

@@ -20,8 +20,8 @@
  *   5. A connection is freed when libuv has closed its handle, never inside a call, so its phase
  *      may be read after running it.
  */
-#ifndef BELAY_BASE_UV_HTTP_EXCHANGE_H
-#define BELAY_BASE_UV_HTTP_EXCHANGE_H
+#ifndef BELAY_BASE_UV_HTTP_SERVER_PRIVATE_H
+#define BELAY_BASE_UV_HTTP_SERVER_PRIVATE_H
 
 #include "base/list.h"
 #include "base/timers.h"
