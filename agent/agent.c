@@ -21,6 +21,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/uv/http_client.h"
+#include "base/uv/timers.h"
 
 #include <errno.h>
 #include <stdlib.h>
