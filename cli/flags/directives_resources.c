@@ -132,7 +132,7 @@ int directive_gpu_memory(const struct directive_context *c, const char *value, s
 {
     int64_t mib;
     int rc = str_to_mib(value, &mib, e);
-    if (rc == 0 && mib > 1 << 24)
+    if (rc == 0 && mib > job_attribute_max("gpu_memory_mib"))
         rc = err_set(e, ERR_INVALID, "at most 16T, found %s", SHOWN(value));
     if (rc == 0)
         json_object_set_new(c->spec, "gpu_memory_mib", json_integer(mib));

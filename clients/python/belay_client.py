@@ -324,7 +324,7 @@ class Client:
                 its time limit
             finish_by_ms: to be done by then, for the least money: on spot while there is time,
                 else on-demand
-            finish_in_ms: the same, so long after the submit: of a cron entry after each
+            finish_in_ms: the same, so many milliseconds after the submit: of a cron entry after each
             finish_at: the same, the next time after the submit that it is so late: of a cron
                 entry after each, by the clocks of its zone; of a job by itself in UTC
             work_ms: how long it would run undisturbed (default: its time limit)
@@ -628,7 +628,7 @@ class Client:
                 its time limit
             finish_by_ms: to be done by then, for the least money: on spot while there is time,
                 else on-demand
-            finish_in_ms: so long from now
+            finish_in_ms: so many milliseconds from now
             work_ms: how long it would run undisturbed (default: its time limit)
             nodelist: only on these nodes: n[1-3,7]
             exclude: on none of these nodes

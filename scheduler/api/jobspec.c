@@ -228,7 +228,7 @@ static void read_retries(struct json_reader *r, struct job_spec *spec)
 static void read_finish(struct json_reader *r, struct job_row *row, int32_t *ret_of_day)
 {
     const int64_t by_ms = json_opt_i64(r, "finish_by_ms", 1, INT64_MAX / 2, 0),
-                  in_ms = json_opt_i64(r, "finish_in_ms", 1, 10 * YEAR_MS, 0);
+                  in_ms = json_opt_i64(r, "finish_in_ms", 1, job_attribute_max("finish_in_ms"), 0);
     const char *at = json_opt_str(r, "finish_at", 1024, "");
     char shown[STR_SHOW_MAX];
     int minute = 0;
@@ -345,7 +345,7 @@ static char *read_constraints(struct json_reader *r)
     struct constraints x = {0};
     char text[CONSTRAINTS_TEXT_MAX];
     const char *model = json_opt_str(r, "gpu_model", GPU_MODEL_MAX - 1, "");
-    x.gpu.memory_mib = json_opt_i64(r, "gpu_memory_mib", 0, CONSTRAINTS_GPU_MIB_MAX, 0);
+    x.gpu.memory_mib = json_opt_i64(r, "gpu_memory_mib", 0, job_attribute_max("gpu_memory_mib"), 0);
     gpu_model(r->rc == 0 ? model : "", x.gpu.model);
     if (r->rc == 0 && gpu_slice(model, x.gpu.model))
         json_reader_fail(

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+extern const char openapi_json[];
+
 static json_t *document(void)
 {
     struct err e;
@@ -184,27 +186,164 @@ static void every_operation_has_the_answers_of_the_http_server(void **state)
     json_decref(doc);
 }
 
-/* Limits written in openapi.json equal those that submits are validated with. */
-static void limits_of_a_specification_are_those_of_the_table(void **state)
+/* The schema of a member "checkpoint.keep" in an object's schema; NULL: there is none. */
+static const json_t *member_of(const json_t *object, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    const size_t n = dot ? (size_t)(dot - name) : strlen(name);
+    const json_t *own = json_object_getn(json_object_get(object, "properties"), name, n);
+    return own && dot ? member_of(own, dot + 1) : own;
+}
+
+static bool is_required(const json_t *object, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    const json_t *list = json_object_get(object, "required"), *item;
+    size_t i;
+    if (dot) {
+        char *first = mem_strndup(name, (size_t)(dot - name));
+        const json_t *own = json_object_get(json_object_get(object, "properties"), first);
+        free(first);
+        return is_required(own, dot + 1);
+    }
+    json_array_foreach(list, i, item) if (str_eq(json_string_value(item), name)) return true;
+    return false;
+}
+
+/* Whether a schema has this type, alone or with null. */
+static bool has_type(const json_t *schema, const char *type)
+{
+    const json_t *v = json_object_get(schema, "type"), *item;
+    size_t i;
+    if (!json_is_array(v))
+        return str_eq(json_string_value(v), type);
+    json_array_foreach(v, i, item) if (str_eq(json_string_value(item), type)) return true;
+    return false;
+}
+
+/* What a row says of a value, on its own: not how scheduler/api/openapi.c makes a schema of it. */
+static const char *type_held(const struct job_attribute *a)
+{
+    static const char *const types[] = {[JOB_HELD_INT32] = "integer",
+        [JOB_HELD_INT64] = "integer",
+        [JOB_HELD_BOOL] = "boolean",
+        [JOB_HELD_NOT] = "boolean",
+        [JOB_HELD_WORD] = "string",
+        [JOB_HELD_MOMENT] = "integer",
+        [JOB_HELD_TEXT] = "string"};
+    return types[a->held];
+}
+
+static void check_words(const struct job_attribute *a, const json_t *schema, const char *where)
+{
+    const json_t *words = json_object_get(schema, "enum");
+    size_t n = 0;
+    for (; a->words && a->words[n]; n++) {
+        const char *word = json_string_value(json_array_get(words, n));
+        if (!word || !str_eq(word, a->words[n]))
+            fail_msg("%s of %s: %s is not among its words", a->name, where, a->words[n]);
+    }
+    const bool has_null = n > 0 && json_is_null(json_array_get(words, n));
+    if (json_array_size(words) != n + has_null)
+        fail_msg("%s of %s has words that job/attributes.c does not have", a->name, where);
+}
+
+/* What a request may say is what a submit and an update are checked by. */
+static void check_asked(const struct job_attribute *a, const json_t *schema, const char *where)
+{
+    static const char *const units[] = {[JOB_UNIT_MS] = "milliseconds",
+        [JOB_UNIT_MINUTES] = "minutes",
+        [JOB_UNIT_MIB] = "MiB",
+        [JOB_UNIT_UUSD] = "micro-dollars"};
+    const char *text = json_string_value(json_object_get(schema, "description"));
+    if (a->held != JOB_HELD_NOWHERE && !has_type(schema, type_held(a)))
+        fail_msg("%s of %s has another type than job/attributes.c", a->name, where);
+    if (has_type(schema, "integer") && a->max > 0 &&
+        (!json_object_get(schema, "minimum") ||
+            json_integer_value(json_object_get(schema, "minimum")) != a->min ||
+            json_integer_value(json_object_get(schema, "maximum")) != a->max))
+        fail_msg("%s of %s has other limits than job/attributes.c", a->name, where);
+    if (a->held == JOB_HELD_TEXT &&
+        json_integer_value(json_object_get(schema, "maxLength")) >= (json_int_t)a->size)
+        fail_msg("%s of %s may be longer than it is kept", a->name, where);
+    check_words(a, schema, where);
+    if (a->unit != JOB_UNIT_NONE && (!text || !strstr(text, units[a->unit])))
+        fail_msg("%s of %s: \"%s\" does not say %s", a->name, where, text, units[a->unit]);
+    if (a->help && !(a->masks & JOB_ALIAS) && !text)
+        fail_msg("%s of %s has no description", a->name, where);
+}
+
+static void check_shown(const struct job_attribute *a, const json_t *job)
+{
+    const bool is_time = a->masks & JOB_SHOWN_AS_TIME;
+    char *name = mem_strndup(a->name, strlen(a->name) - (is_time ? strlen("_ms") : 0));
+    const json_t *schema = member_of(job, name);
+    if (!schema || !is_required(job, name))
+        fail_msg("%s is shown, and Job does not require it", name);
+    if (!has_type(schema, is_time                      ? "string"
+                          : a->masks & JOB_IN_DOCUMENT ? "string"
+                                                       : type_held(a)))
+        fail_msg("%s of Job has another type than job/attributes.c", name);
+    if (!has_type(schema, "null") && (is_time || (a->masks & JOB_SHOWN_OR_NULL)))
+        fail_msg("%s of Job may be null", name);
+    check_words(a, schema, "Job");
+    free(name);
+}
+
+static void options_are_described_as_the_table_has_them(void **state)
 {
     (void)state;
-    json_t *doc = document(), *schemas = json_object_get(doc, "components"), *schema;
-    const char *name;
-    size_t n = 0;
+    json_t *doc = document(), *schemas = json_object_get(doc, "components");
+    int n_asked = 0, n_changed = 0, n_shown = 0;
     schemas = json_object_get(schemas, "schemas");
-    json_object_foreach(
-        json_object_get(json_object_get(schemas, "JobSpec"), "properties"), name, schema)
-    {
-        const struct job_attribute *a = job_attribute_by_name(name);
-        const json_t *max = json_object_get(schema, "maximum");
-        if (!a || !max || a->max == 0)
+    const json_t *job = json_object_get(schemas, "Job"), *own;
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        if (!a->name)
             continue;
-        if (json_integer_value(json_object_get(schema, "minimum")) != a->min ||
-            json_integer_value(max) != a->max)
-            fail_msg("%s of JobSpec has other limits than job/attributes.c", name);
-        n++;
+        own = member_of(json_object_get(schemas, "JobSpec"), a->name);
+        if (!own && !str_eq(a->name, "at_once")) /* it is part of array there */
+            fail_msg("%s is not in JobSpec", a->name);
+        if (own)
+            check_asked(a, own, "JobSpec");
+        n_asked += own != NULL;
+        own = member_of(json_object_get(schemas, "JobChange"), a->name);
+        if (!own && a->field != JOB_FIELD_NONE)
+            fail_msg("%s is not in JobChange", a->name);
+        if (own)
+            check_asked(a, own, "JobChange");
+        n_changed += own != NULL;
+        if (a->masks & (JOB_SHOWN | JOB_SHOWN_OR_NULL | JOB_SHOWN_AS_TIME | JOB_IN_DOCUMENT)) {
+            check_shown(a, job);
+            n_shown++;
+        }
     }
-    assert_true(n >= 5);
+    assert_true(n_asked > 40 && n_changed > 30 && n_shown > 25);
+    json_decref(doc);
+}
+
+/* openapi.json would hide a change of the table. */
+static void what_the_table_says_is_not_written_by_hand(void **state)
+{
+    (void)state;
+    static const char *const objects[] = {"JobSpec", "JobChange", "Job"}, *const keys[] = {"type",
+                                                                              "minimum", "maximum",
+                                                                              "enum", "maxLength"};
+    json_t *doc = json_loads(openapi_json, 0, NULL),
+           *schemas = json_object_get(json_object_get(doc, "components"), "schemas");
+    for (size_t i = 0; i < job_attributes_count; i++)
+        for (size_t k = 0; k < sizeof(objects) / sizeof(objects[0]); k++) {
+            const struct job_attribute *a = &job_attributes[i];
+            const json_t *own = a->name && a->held != JOB_HELD_NOWHERE
+                                    ? member_of(json_object_get(schemas, objects[k]), a->name)
+                                    : NULL;
+            /* null of a job whose number of nodes is no range */
+            const bool is_special = a->name && str_eq(a->name, "on_loss");
+            for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++)
+                if (json_object_get(own, keys[n]) && !is_special)
+                    fail_msg(
+                        "%s of %s has its %s in openapi.json, too", a->name, objects[k], keys[n]);
+        }
     json_decref(doc);
 }
 
@@ -213,7 +352,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_route_is_described_and_nothing_else),
         cmocka_unit_test(the_document_is_whole),
-        cmocka_unit_test(limits_of_a_specification_are_those_of_the_table),
+        cmocka_unit_test(options_are_described_as_the_table_has_them),
+        cmocka_unit_test(what_the_table_says_is_not_written_by_hand),
         cmocka_unit_test(every_operation_has_the_answers_of_the_http_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
