@@ -2,8 +2,8 @@
  *
  * The options of a job, one row each: what the API and the flags of submit, #BELAY, #SBATCH and
  * belay update call it, which values it takes, and when it may change. The command line, the API,
- * its description, the core's updates and the completions walk this table; only what does not fit
- * a type has code of its own. Pure.
+ * its description, the core's checks and updates, the messages to agents and the completions walk
+ * this table; only what does not fit a type has code of its own. Pure.
  *
  * A new option of a JOB_IN_DOCUMENT row needs nothing else: no column, no member, no parser. One
  * that is a member of struct job_spec (spec.h) says where: spec_json.h reads, writes, stores and
@@ -125,6 +125,9 @@ struct job_attribute {
     const char *what;      /* "a team's name", for errors */
     const char *none;      /* what the history says for the default; NULL: the value, if any */
     const char *const *words;
+    /* its key in messages to agents (base/wire/wire.h), where 0, "" and false are absence; NULL:
+     * agents do not get it */
+    const char *wire;
     int64_t min, max; /* the default (job_spec_default) need not be in between: it is absence */
     int64_t flag_min; /* the least that the flag takes, where that is more than min; 0: min */
     enum job_type type;

@@ -84,6 +84,15 @@ bool job_member_is_default(const struct job_attribute *a, const struct job_spec 
     return job_member_is_equal(a, s, &job_spec_default);
 }
 
+void job_spec_for_agent(const struct job_spec *s, struct job_spec *ret_spec)
+{
+    memset(ret_spec, 0, sizeof(*ret_spec));
+    for (size_t i = 0; i < job_attributes_count; i++)
+        if (job_attributes[i].wire)
+            memcpy((char *)ret_spec + job_attributes[i].at, member(&job_attributes[i], s),
+                job_attributes[i].size);
+}
+
 static int check_number(const struct job_attribute *a, const struct job_spec *s, struct err *e)
 {
     const int64_t n = job_member_number(a, s);

@@ -31,6 +31,10 @@ bool job_member_is_equal(
     const struct job_attribute *a, const struct job_spec *s, const struct job_spec *other);
 bool job_member_is_default(const struct job_attribute *a, const struct job_spec *s);
 
+/* Copies what agents get: the members whose row has a key in messages (`wire`). The others are
+ * zero. */
+void job_spec_for_agent(const struct job_spec *s, struct job_spec *ret_spec);
+
 /* Checks each number against the range or words of its row; the default is valid, too. Options with
  * JOB_READ_APART have rules of their own, and are not checked. A member that is equal in `was` is
  * not checked either; was may be NULL. ERR_INVALID: the option, its range and the value. */

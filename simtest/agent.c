@@ -240,8 +240,8 @@ static struct sim_attempt *make_attempt(struct sim_agent *a, const struct wire_d
     x->started_wall = WIRE_NONE;
     struct err e;
     x->every_ms = d->ckpt_every_ms > 0 ? d->ckpt_every_ms : 3600000;
-    if (daily_parse(d->ckpt_at, &x->daily, &e) != 0)
-        world_fail(a->w, "job %lld is to be saved at %s", (long long)d->job, d->ckpt_at);
+    if (daily_parse(d->options.ckpt_at, &x->daily, &e) != 0)
+        world_fail(a->w, "job %lld is to be saved at %s", (long long)d->job, d->options.ckpt_at);
     timer_init(&x->finish, on_restored, x);
     timer_init(&x->save_done, on_save_done, x);
     timer_init(&x->periodic, on_periodic, x);

@@ -138,7 +138,7 @@ static void add_belay(struct list_of_env *l, const struct task_env *t)
     if (t->spec->rank == 0 && str_eq(t->spec->input, WIRE_INPUT_OPEN))
         put_path(l, "BELAY_STDIN", t->dir, TASK_STDIN);
     put_number(l, "BELAY_JOB_ID", t->spec->job);
-    put_text(l, "BELAY_JOB_NAME", t->spec->name);
+    put_text(l, "BELAY_JOB_NAME", t->spec->options.name);
     put_number(l, "BELAY_ATTEMPT", t->spec->attempt);
     if (t->spec->array > 0) {
         put_number(l, "BELAY_ARRAY_ID", t->spec->array);
@@ -237,7 +237,7 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     put_number(l, "SLURM_JOB_ID", s->job);
     put_number(l, "SLURM_JOBID", s->job);
     add_slurm_array(l, s);
-    put_text(l, "SLURM_JOB_NAME", s->name);
+    put_text(l, "SLURM_JOB_NAME", s->options.name);
     put_text(l, "SLURM_JOB_USER", t->user->name);
     put_text(l, "SLURM_SUBMIT_DIR", *s->workdir ? t->cwd : s->cwd);
     if (*s->pool)

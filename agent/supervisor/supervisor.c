@@ -648,7 +648,7 @@ static void run_loop(struct supervisor *s)
     s->loop.report = s->launched.report;
     s->loop.child = s->launched.script;
     s->loop.in_image = s->task->image != NULL;
-    s->loop.time_limit_ms = s->task->time_limit_ms;
+    s->loop.time_limit_ms = s->task->options.time_limit_ms;
     s->loop.kill_wait_ms = s->task->kill_wait_ms;
     s->loop.grace =
         (struct grace){.signal = is_asked_by_signal(s->task) ? 0 : (int)s->task->grace_signal,

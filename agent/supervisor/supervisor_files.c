@@ -34,7 +34,7 @@ static int expand(const struct supervisor *s, const char *pattern, char **ret_na
     const struct pattern_values v = {.job = s->task->job,
         .array = s->task->array,
         .index = s->task->array_index,
-        .name = s->task->name,
+        .name = s->task->options.name,
         .user = s->user.name,
         .node = s->node,
         .rank = s->task->rank,

@@ -48,7 +48,8 @@ bool task_has_done(const struct task *t)
 
 static void send_signal(struct task *t)
 {
-    int signum = t->spec->ckpt_signal > 0 ? (int)t->spec->ckpt_signal : SIGNAL_DEFAULT;
+    const int32_t wish = t->spec->options.ckpt_signal;
+    int signum = wish > 0 && wish < NSIG ? wish : SIGNAL_DEFAULT;
     if (task_by_signal(t) && t->supervision.is_up && !t->supervision.exited)
         supervisor_client_signal(&t->supervision.client, signum);
 }
@@ -57,7 +58,7 @@ static void send_signal(struct task *t)
 static int64_t limit_ms(const struct task *t)
 {
     int64_t ms = t->state.limit_ms;
-    return ms == 0 ? t->spec->time_limit_ms : ms == WIRE_NO_LIMIT ? 0 : ms;
+    return ms == 0 ? t->spec->options.time_limit_ms : ms == WIRE_NO_LIMIT ? 0 : ms;
 }
 
 /* When it reaches its time limit, by the wall clock; INT64_MAX = never, or it has not started. */
@@ -284,7 +285,7 @@ static void on_periodic(struct timer *timer, void *ctx)
 void task_read_daily(struct task *t)
 {
     struct err e;
-    if (daily_parse(t->spec->ckpt_at, &t->ckpt.daily, &e) != 0)
+    if (daily_parse(t->spec->options.ckpt_at, &t->ckpt.daily, &e) != 0)
         task_log(t, "a task's daily save times cannot be read and are ignored", &e);
 }
 

@@ -443,8 +443,9 @@ static int restore(struct task *t, const struct ckpt_job *j)
 
 static struct ckpt_keep keep_of(const struct task *t)
 {
-    return (struct ckpt_keep){.newest = t->spec->ckpt_keep < 1 ? 1 : (int)t->spec->ckpt_keep,
-        .every = (int)t->spec->ckpt_keep_every};
+    const struct job_spec *s = &t->spec->options;
+    return (struct ckpt_keep){
+        .newest = s->ckpt_keep < 1 ? 1 : s->ckpt_keep, .every = s->ckpt_keep_every};
 }
 
 static int save(struct task *t, const struct ckpt_job *j)

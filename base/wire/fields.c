@@ -12,12 +12,51 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/wire/plain.h"
+#include "job/attributes.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PATH_MAX_BYTES 128
+#define OPTION_MAX (INT64_C(1) << 53) /* as other times on the wire */
+
+/* The field of an option. What a number may be is the business of belayd, which has checked it, and
+ * whose version may have another range. */
+static struct wire_field field_of(const struct job_attribute *a, size_t offset)
+{
+    static const enum wire_field_type types[] = {[JOB_HELD_INT32] = WIRE_FIELD_I32,
+        [JOB_HELD_INT64] = WIRE_FIELD_I64,
+        [JOB_HELD_BOOL] = WIRE_FIELD_BOOL,
+        [JOB_HELD_NOT] = WIRE_FIELD_BOOL,
+        [JOB_HELD_WORD] = WIRE_FIELD_CHOICE,
+        [JOB_HELD_TEXT] = WIRE_FIELD_TEXT};
+    assert(a->held != JOB_HELD_NOWHERE && a->held != JOB_HELD_MOMENT); /* 0 is no absence */
+    const enum wire_field_type type = types[a->held];
+    const int64_t max = type == WIRE_FIELD_I32 ? INT32_MAX : OPTION_MAX;
+    return (struct wire_field){.type = type,
+        .key = a->wire,
+        .offset = offset + a->at,
+        .size = a->size,
+        .min = a->min < 0 ? -max : 0,
+        .max = type == WIRE_FIELD_CHOICE ? WIRE_WORD_MAX : max,
+        .names = a->words};
+}
+
+const struct wire_field *wire_walk_next(struct wire_walk *w)
+{
+    while (w->next->type == WIRE_FIELD_OPTIONS) {
+        while (w->row < job_attributes_count && !job_attributes[w->row].wire)
+            w->row++;
+        if (w->row < job_attributes_count) {
+            w->option = field_of(&job_attributes[w->row++], w->next->offset);
+            return &w->option;
+        }
+        w->next++;
+        w->row = 0;
+    }
+    return w->next->type == WIRE_FIELD_END ? NULL : w->next++;
+}
 
 static int64_t *i64_at(void *m, const struct wire_field *f)
 {
@@ -161,6 +200,12 @@ static void decode_struct(struct json_reader *r, const struct wire_field *f, voi
     json_decref(empty);
 }
 
+static int decode_choice(struct json_reader *r, const struct wire_field *f)
+{
+    const int i = wire_word_find(f->names, json_opt_str(r, f->key, (size_t)f->max, ""));
+    return f->names[i] ? i : 0;
+}
+
 static void decode_field(struct json_reader *r, const struct wire_field *f, char *m)
 {
     void *at = m + f->offset;
@@ -168,6 +213,9 @@ static void decode_field(struct json_reader *r, const struct wire_field *f, char
     case WIRE_FIELD_I64:
         *i64_at(m, f) = f->required ? json_req_i64(r, f->key, f->min, f->max)
                                     : json_opt_i64(r, f->key, f->min, f->max, f->absent);
+        break;
+    case WIRE_FIELD_I32:
+        *(int32_t *)at = (int32_t)json_opt_i64(r, f->key, f->min, f->max, 0);
         break;
     case WIRE_FIELD_BOOL:
         *(bool *)at = f->required ? json_req_bool(r, f->key) : json_opt_bool(r, f->key, false);
@@ -177,6 +225,9 @@ static void decode_field(struct json_reader *r, const struct wire_field *f, char
         break;
     case WIRE_FIELD_WORD:
         *(int *)at = wire_word_find(f->names, json_opt_str(r, f->key, (size_t)f->max, ""));
+        break;
+    case WIRE_FIELD_CHOICE:
+        *(int *)at = decode_choice(r, f);
         break;
     case WIRE_FIELD_TEXT:
         decode_text(r, f, at);
@@ -193,6 +244,7 @@ static void decode_field(struct json_reader *r, const struct wire_field *f, char
     case WIRE_FIELD_STRUCTS:
         decode_structs(r, f, m);
         break;
+    case WIRE_FIELD_OPTIONS: /* never: wire_walk_next gives its options instead */
     case WIRE_FIELD_END:
         break;
     }
@@ -202,8 +254,9 @@ static int decode_object(
     const struct wire_table *t, const json_t *v, const char *path, void *m, struct err *e)
 {
     struct json_reader r;
+    struct wire_walk w = {.next = t->fields};
     json_reader_init(&r, v, path, e);
-    for (const struct wire_field *f = t->fields; f->type != WIRE_FIELD_END && !r.rc; f++)
+    for (const struct wire_field *f; !r.rc && (f = wire_walk_next(&w));)
         decode_field(&r, f, m);
     return json_reader_finish_lenient(&r);
 }

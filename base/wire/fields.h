@@ -20,16 +20,21 @@
 enum wire_field_type {
     WIRE_FIELD_END, /* closes a table */
     WIRE_FIELD_I64,
+    WIRE_FIELD_I32,
     WIRE_FIELD_BOOL,
     WIRE_FIELD_ENUM, /* an enum, sent by name; unknown names are refused */
     /* an enum, sent by name; names[0] is "", its absent value. An unknown name of at most `max`
      * bytes is read as the index of the names' NULL; that value is not sent */
     WIRE_FIELD_WORD,
+    WIRE_FIELD_CHOICE,  /* the same, but 0 is its absent value, and an unknown name is read as 0 */
     WIRE_FIELD_TEXT,    /* char[size], cut to fit when sent */
     WIRE_FIELD_STRING,  /* char *, at most `max` bytes; NULL if absent */
     WIRE_FIELD_STRINGS, /* char ** and a count; at most max_items of at most `max` bytes each */
     WIRE_FIELD_STRUCT,  /* embedded */
-    WIRE_FIELD_STRUCTS  /* a pointer and a count */
+    WIRE_FIELD_STRUCTS, /* a pointer and a count */
+    /* struct job_spec, embedded without an object of its own: stands for one field for each option
+     * that agents get (job/attributes.h), under the key in its row */
+    WIRE_FIELD_OPTIONS
 };
 
 enum wire_text_check {
@@ -52,9 +57,9 @@ struct wire_field {
     size_t count_offset; /* STRINGS, STRUCTS: offset of the size_t */
     size_t max_items;
     size_t size;              /* TEXT: of the array, including its NUL */
-    int64_t min, max;         /* I64: range; WORD, STRING, STRINGS: max bytes */
+    int64_t min, max;         /* I64, I32: range; WORD, CHOICE, STRING, STRINGS: max bytes */
     int64_t absent;           /* I64: value when absent */
-    const char *const *names; /* ENUM, WORD; NULL-terminated */
+    const char *const *names; /* ENUM, WORD, CHOICE; NULL-terminated */
     enum wire_text_check check;
     bool secret; /* STRING, STRINGS: wiped before it is freed */
     const struct wire_table *sub;
@@ -100,10 +105,20 @@ struct wire_table {
     {WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m), \
      .max_items = (items), .max = (bytes)}
 #define WIRE_STRUCT(s, m, table) {WIRE_FIELD_STRUCT, WIRE_AT(s, m), .sub = (table)}
+#define WIRE_OPTIONS(s, m) {WIRE_FIELD_OPTIONS, WIRE_AT(s, m)}
 #define WIRE_STRUCTS(s, m, table, items) \
     {WIRE_FIELD_STRUCTS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m), \
      .max_items = (items), .sub = (table)}
 /* clang-format on */
+
+/* Iterates over the fields of a table, with those that WIRE_FIELD_OPTIONS stands for. */
+struct wire_walk {
+    const struct wire_field *next;
+    size_t row;               /* in job_attributes */
+    struct wire_field option; /* that of the previous row */
+};
+/* The next field, valid until the next call; NULL: there are no more. */
+const struct wire_field *wire_walk_next(struct wire_walk *w);
 
 /* The table of struct wire_attempt_status, for records that embed one. */
 extern const struct wire_table wire_attempt_status_table;

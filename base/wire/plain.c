@@ -110,6 +110,9 @@ static bool is_absent(const struct wire_field *f, const char *m)
     switch (f->type) {
     case WIRE_FIELD_I64:
         return !f->required && *(const int64_t *)(const void *)at == f->absent;
+    case WIRE_FIELD_I32:
+    case WIRE_FIELD_CHOICE:
+        return *(const int32_t *)(const void *)at == 0;
     case WIRE_FIELD_BOOL:
         return !f->required && !*(const bool *)at;
     case WIRE_FIELD_WORD: {
@@ -138,11 +141,16 @@ static bool write_value(const struct wire_field *f, const char *m, struct buf *o
                *(const int64_t *)(const void *)at <= f->max);
         write_i64(out, *(const int64_t *)(const void *)at);
         break;
+    case WIRE_FIELD_I32:
+        assert(*(const int32_t *)(const void *)at >= f->min);
+        write_i64(out, *(const int32_t *)(const void *)at);
+        break;
     case WIRE_FIELD_BOOL:
         buf_adds(out, *(const bool *)at ? "true" : "false");
         break;
     case WIRE_FIELD_ENUM:
     case WIRE_FIELD_WORD:
+    case WIRE_FIELD_CHOICE:
         write_text(out, f->names[*(const int *)(const void *)at], SIZE_MAX);
         break;
     case WIRE_FIELD_TEXT:
@@ -157,6 +165,7 @@ static bool write_value(const struct wire_field *f, const char *m, struct buf *o
         break;
     case WIRE_FIELD_STRUCT:
         return write_object(f->sub, at, out) || f->required;
+    case WIRE_FIELD_OPTIONS: /* never: wire_walk_next gives its options instead */
     case WIRE_FIELD_END:
         break;
     }
@@ -167,8 +176,9 @@ static bool write_value(const struct wire_field *f, const char *m, struct buf *o
 static bool write_object(const struct wire_table *t, const void *m, struct buf *out)
 {
     bool has_some = false;
+    struct wire_walk w = {.next = t->fields};
     buf_addc(out, '{');
-    for (const struct wire_field *f = t->fields; f->type != WIRE_FIELD_END; f++) {
+    for (const struct wire_field *f; (f = wire_walk_next(&w));) {
         size_t before = out->len;
         if (is_absent(f, m))
             continue;
@@ -291,6 +301,15 @@ static bool read_i64(struct cursor *c, const struct wire_field *f, int64_t *ret_
     return value >= f->min && value <= f->max; /* the next byte is checked by the caller */
 }
 
+static bool read_i32(struct cursor *c, const struct wire_field *f, int32_t *ret_value)
+{
+    int64_t value;
+    if (!read_i64(c, f, &value))
+        return false;
+    *ret_value = (int32_t)value;
+    return true;
+}
+
 static bool read_bool(struct cursor *c, bool *ret_value)
 {
     *ret_value = take(c, "true");
@@ -370,10 +389,13 @@ static bool read_value(struct cursor *c, const struct wire_field *f, char *m)
     switch (f->type) {
     case WIRE_FIELD_I64:
         return read_i64(c, f, at);
+    case WIRE_FIELD_I32:
+        return read_i32(c, f, at);
     case WIRE_FIELD_BOOL:
         return read_bool(c, at);
     case WIRE_FIELD_ENUM:
     case WIRE_FIELD_WORD: /* unknown words are left to fields.c */
+    case WIRE_FIELD_CHOICE:
         return read_enum(c, f, at);
     case WIRE_FIELD_TEXT:
         return read_text(c, f, at) && wire_text_is_right(f, at);
@@ -385,6 +407,7 @@ static bool read_value(struct cursor *c, const struct wire_field *f, char *m)
         return read_array(c, f, m);
     case WIRE_FIELD_STRUCT:
         return read_object(c, f->sub, at);
+    case WIRE_FIELD_OPTIONS:
     case WIRE_FIELD_END:
         break;
     }
@@ -417,7 +440,8 @@ static bool read_object(struct cursor *c, const struct wire_table *t, char *m)
     if (!take(c, "{"))
         return false;
     bool is_over = take(c, "}");
-    for (const struct wire_field *f = t->fields; f->type != WIRE_FIELD_END; f++) {
+    struct wire_walk w = {.next = t->fields};
+    for (const struct wire_field *f; (f = wire_walk_next(&w));) {
         if (is_over || !take_key(c, f->key)) {
             if (!set_absent(f, m))
                 return false;

@@ -43,10 +43,10 @@
 
 #include "base/buf.h"
 #include "job/counts.h"
-#include "job/daily.h"
 #include "base/err.h"
 #include "job/feature.h"
 #include "job/gpu.h"
+#include "job/spec.h"
 #include "base/load.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -380,7 +380,8 @@ struct wire_desired_attempt {
     /* Authenticates the job to belayd (scheduler/api/api_private.h); NULL if none. It belongs to
      * the job: the agent passes it to the script's user in a file. */
     char *job_token;
-    char name[64];
+    /* of the job, those whose row in job_attributes has a key on the wire; the others are zero */
+    struct job_spec options;
     char user[64];
     char *script; /* NULL if not sent */
     char **args;
@@ -395,15 +396,10 @@ struct wire_desired_attempt {
     /* the only job on the node; cpus, gpus and memory_mib are all of the node's */
     bool exclusive;
     char resources[COUNTS_TEXT_MAX]; /* of the node, by name */
-    int64_t time_limit_ms;           /* at its start; 0 = none */
     int64_t grace_signal;            /* sent once, before the time limit; 0 = none */
     int64_t grace_ms;                /* how long before the time limit */
     bool grace_to_script;            /* only to the script's own process */
     enum wire_method method;
-    int64_t ckpt_signal;
-    int64_t ckpt_keep;
-    int64_t ckpt_keep_every;      /* 0 = none */
-    char ckpt_at[DAILY_TEXT_MAX]; /* times of the day; "" if none */
     /* What the attempt must find in the store (ckpt_begin). store_uid "": an older belayd, no
      * check. */
     char store_uid[33];     /* of the cluster, as in the store's marker (ckpt/store/owner.h) */

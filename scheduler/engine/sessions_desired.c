@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/member.h"
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/engine/sessions_words.h"
 #include <assert.h>
@@ -103,7 +104,7 @@ static void add_row(const struct model *m, const struct attempt *a, struct wire_
 {
     const struct job_row *j = &a->job->row;
     const struct constraints *x = model_constraints(m, j->constraints);
-    STR_COPY(d->name, j->spec.name);
+    job_spec_for_agent(&j->spec, &d->options);
     STR_COPY(d->user, j->user);
     d->cpus = a->held.cpus;
     d->gpus = a->held.gpus;
@@ -111,12 +112,7 @@ static void add_row(const struct model *m, const struct attempt *a, struct wire_
     d->exclusive = x && x->exclusive;
     if (x)
         counts_format(&x->resources, d->resources);
-    d->time_limit_ms = j->spec.time_limit_ms;
     d->method = sessions_method(j->spec.method);
-    d->ckpt_signal = j->spec.ckpt_signal;
-    d->ckpt_keep = j->spec.ckpt_keep;
-    d->ckpt_keep_every = j->spec.ckpt_keep_every;
-    STR_COPY(d->ckpt_at, j->spec.ckpt_at);
     d->save_ms = j->save_ms;
 }
 
@@ -222,8 +218,8 @@ static void add_script_on(const struct attempt *a, struct wire_desired_attempt *
     if (!attempt_holds(a))
         return;
     d->method = WIRE_METHOD_NONE;
-    d->ckpt_at[0] = '\0';
-    d->time_limit_ms += d->time_limit_ms > 0 ? HOLD_SPARE_MS : 0;
+    d->options.ckpt_at[0] = '\0';
+    d->options.time_limit_ms += d->options.time_limit_ms > 0 ? HOLD_SPARE_MS : 0;
     d->grace_ms += d->grace_signal > 0 ? HOLD_SPARE_MS : 0;
 }
 

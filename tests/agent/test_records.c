@@ -228,7 +228,7 @@ static void the_contract_overrides_what_the_job_brings(void **state)
          a1[] = "A", v1[] = "x=y";
     struct wire_env env[] = {{home, own_home}, {id, forged}, {a1, v1}};
     struct wire_desired_attempt a = {
-        .job = 42, .attempt = 3, .name = "train", .cwd = "/w", .env = env, .n_env = 3};
+        .job = 42, .attempt = 3, .options.name = "train", .cwd = "/w", .env = env, .n_env = 3};
     (void)state;
     char **e = build(&a, true);
     assert_string_equal(value_of(e, "HOME"), "/scratch");
@@ -249,7 +249,7 @@ static void slurms_names_are_there_for_its_scripts(void **state)
 {
     struct wire_desired_attempt a = {.job = 42,
         .attempt = 3,
-        .name = "train",
+        .options.name = "train",
         .cwd = "/w",
         .cpus = 4,
         .memory_mib = 512,

@@ -449,7 +449,7 @@ static void the_time_limit_ends_what_ignores_sigterm(void **state)
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a =
         world_want(w, 1, 1, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n");
-    a->time_limit_ms = 2000;
+    a->options.time_limit_ms = 2000;
     a->kill_wait_ms = 200;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the time limit ends the job");
@@ -466,10 +466,10 @@ static void another_time_limit_counts_from_the_start(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\nsleep 1000\n");
-    a->time_limit_ms = a->limit_ms = 3600000;
+    a->options.time_limit_ms = a->limit_ms = 3600000;
     world_want(w, 2, 1, "#!/bin/sh\nsleep 1000\n")->limit_ms = WIRE_NO_LIMIT;
     a = world_want(w, 3, 1, "#!/bin/sh\nsleep 1.5\n");
-    a->time_limit_ms = 1000;
+    a->options.time_limit_ms = 1000;
     a->limit_ms = 3600000; /* before the start */
     world_start_agent(w);
     for (int job = 1; job <= 2; job++)
@@ -506,7 +506,7 @@ static void the_signal_comes_before_the_time_limit_that_holds(void **state)
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a =
         world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo got USR1' USR1\nwhile :; do sleep 0.05; done\n");
-    a->time_limit_ms = 3600000;
+    a->options.time_limit_ms = 3600000;
     a->grace_signal = SIGUSR1;
     a->grace_ms = 60000;
     world_start_agent(w);
@@ -524,7 +524,7 @@ static void the_script_is_signalled_once_before_its_time_limit(void **state)
     struct wire_desired_attempt *a = world_want(w, 1, 1,
         "#!/bin/sh\nsh -c \"trap 'echo child got it' USR1; while :; do sleep 0.05; done\" &\n"
         "trap 'echo got USR1' USR1\necho ready\nwhile :; do sleep 0.05; done\n");
-    a->time_limit_ms = 4000;
+    a->options.time_limit_ms = 4000;
     a->kill_wait_ms = 200;
     a->grace_signal = SIGUSR1;
     a->grace_ms = 3000;
@@ -547,7 +547,7 @@ static void a_sigterm_before_the_time_limit_ends_the_programs_of_a_script(void *
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a =
         world_want(w, 1, 1, "#!/bin/sh\nsleep 1000\necho \"it ended with $?\"\nexit 7\n");
-    a->time_limit_ms = 60000;
+    a->options.time_limit_ms = 60000;
     a->grace_signal = SIGTERM;
     a->grace_ms = 59500;
     world_start_agent(w);
@@ -563,7 +563,7 @@ static void a_signal_before_the_time_limit_waits_for_who_hears_it(void **state)
     struct wire_desired_attempt *a = world_want(w, 1, 1,
         "#!/bin/sh\nsleep 1\nsh -c \"trap 'echo got USR1; exit 3' USR1; while :; do sleep 0.05; "
         "done\"\nexit $?\n");
-    a->time_limit_ms = 60000;
+    a->options.time_limit_ms = 60000;
     a->grace_signal = SIGUSR1;
     a->grace_ms = 60000;
     world_start_agent(w);

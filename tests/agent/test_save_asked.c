@@ -33,8 +33,8 @@ static void saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away(
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = want_coop(w, 1, coop_script);
     a->ckpt_every_ms = 100;
-    a->ckpt_keep = 2;
-    a->ckpt_keep_every = 3;
+    a->options.ckpt_keep = 2;
+    a->options.ckpt_keep_every = 3;
     world_start_agent(w);
     world_until(w, has_two_checkpoints, 1, "several saves are told");
     assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_PERIODIC);
@@ -62,7 +62,7 @@ static void before_its_time_limit_a_task_is_saved(void **state)
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = want_coop(w, 1, coop_script);
     a->ckpt_every_ms = 3600000;
-    a->time_limit_ms = 3000; /* so after half of it */
+    a->options.time_limit_ms = 3000; /* so after half of it */
     a->kill_wait_ms = 200;
     world_start_agent(w);
     world_until(w, has_checkpoint, 1, "a checkpoint is told");
@@ -129,7 +129,7 @@ static void a_time_of_the_day_that_was_missed_is_made_up_for(void **state)
     int64_t day_ms = 24 * 3600000LL;
     a->ckpt_every_ms = 30 * day_ms;
     a->saves_asked = 1;
-    STR_COPY(a->ckpt_at, "00:00,12:00");
+    STR_COPY(a->options.ckpt_at, "00:00,12:00");
     world_start_agent(w);
     world_until(w, has_checkpoint, 1, "a checkpoint is told");
     world_kill_agent(w, SIGKILL);
@@ -167,7 +167,7 @@ static struct wire_desired_attempt *want_signal(struct world *w, char **mode)
 {
     struct wire_desired_attempt *a = world_want(w, 1, 1, on_signal);
     a->method = WIRE_METHOD_SIGNAL;
-    a->ckpt_signal = SIGUSR1;
+    a->options.ckpt_signal = SIGUSR1;
     a->args = mode;
     a->n_args = 1;
     return a;

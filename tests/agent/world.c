@@ -492,12 +492,12 @@ struct wire_desired_attempt *world_want(
     want->a = (struct wire_desired_attempt){.job = job,
         .attempt = attempt,
         .want = WIRE_RUN,
-        .name = "job",
+        .options.name = "job",
         .script = (char *)(uintptr_t)script,
         .cwd = "/tmp",
         .cpus = 1,
         .method = WIRE_METHOD_NONE,
-        .ckpt_keep = 2,
+        .options.ckpt_keep = 2,
         .kill_wait_ms = 5000};
     return &want->a;
 }

@@ -225,7 +225,7 @@ static void check_texts(void *ctx, const struct err *e, const struct wire_desire
     assert_string_equal(a->cwd, "/data");
     assert_int_equal(a->method, WIRE_METHOD_SIGNAL);
     assert_int_equal(a->ckpt_every_ms, 60000);
-    assert_int_equal(a->ckpt_keep, 3);
+    assert_int_equal(a->options.ckpt_keep, 3);
     assert_string_equal(a->user, "ann");
     assert_int_equal(d->lease_ms, LAB_LEASE_MS);
     ++*n;

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/member.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -161,23 +162,23 @@ static struct wire_desired desired_of_everything(void)
     a[0] = (struct wire_desired_attempt){.job = 42,
         .attempt = 2,
         .want = WIRE_RUN,
-        .name = "train",
+        .options.name = "train",
         .user = "ann",
         .script = mem_strdup("#!/bin/sh\necho \"h\xc3\xa9\"\n"),
         .cwd = "/home/ann",
         .cpus = 4,
         .gpus = 1,
         .memory_mib = 1024,
-        .time_limit_ms = 60000,
+        .options.time_limit_ms = 60000,
         .grace_signal = 12,
         .grace_ms = 30000,
         .grace_to_script = true,
         .method = WIRE_METHOD_COOP,
-        .ckpt_signal = 10,
+        .options.ckpt_signal = 10,
         .ckpt_every_ms = 600000,
-        .ckpt_keep = 3,
-        .ckpt_keep_every = 10,
-        .ckpt_at = "04:00,16:00",
+        .options.ckpt_keep = 3,
+        .options.ckpt_keep_every = 10,
+        .options.ckpt_at = "04:00,16:00",
         .store_uid = "0123456789abcdef",
         .ckpt_identity = "0123456789abcdef-1790000000000",
         .expect_attempt = 2,
@@ -437,6 +438,52 @@ static void an_unknown_word_is_tolerated(void **state)
     assert_string_equal(buf_str(&out), sent);
     buf_deinit(&out);
     wire_status_deinit(&m);
+}
+
+/* How often a key is in a message. */
+static int times(const char *text, const char *key)
+{
+    char quoted[64];
+    int n = 0;
+    snprintf(quoted, sizeof(quoted), "\"%s\":", key);
+    for (const char *at = text; (at = strstr(at, quoted)); at++)
+        n++;
+    return n;
+}
+
+/* What agents get of a job's options is what their rows say, and nothing else. */
+static void the_options_that_agents_get_come_back(void **state)
+{
+    (void)state;
+    struct job_spec all = job_spec_default, sent;
+    for (size_t i = 0; i < job_attributes_count; i++)
+        if (job_member_is_number(&job_attributes[i]))
+            job_member_set_number(&job_attributes[i], &all, job_attributes[i].words ? 1 : 17);
+        else if (job_attributes[i].held == JOB_HELD_TEXT)
+            job_member_set_text(&job_attributes[i], &all, "some text");
+        else if (job_attributes[i].held != JOB_HELD_NOWHERE)
+            *((bool *)&all + job_attributes[i].at) = true;
+    job_spec_for_agent(&all, &sent);
+    assert_int_equal(sent.ckpt_keep, 17);
+    assert_int_equal(sent.time_limit_ms, 17);
+    assert_string_equal(sent.ckpt_at, "some text");
+    assert_int_equal(sent.nice, 0);
+    for (int is_plain = 0; is_plain < 2; is_plain++) {
+        struct wire_desired_attempt a = {.job = 1, .attempt = 1, .options = sent};
+        struct wire_desired d = {.rev = 1, .lease_ms = 1, .attempts = &a, .n_attempts = 1}, back;
+        struct buf out = {0};
+        struct err e;
+        wire_desired_encode(&d, &out);
+        if (!is_plain) /* then it is read as a tree of values */
+            buf_adds(&out, "\n");
+        for (size_t i = 0; i < job_attributes_count; i++)
+            if (job_attributes[i].wire && times(buf_str(&out), job_attributes[i].wire) != 1)
+                fail_msg("%s: %s", job_attributes[i].wire, buf_str(&out));
+        assert_int_equal(wire_desired_decode(out.data, out.len, &back, &e), 0);
+        assert_memory_equal(&back.attempts[0].options, &sent, sizeof(sent));
+        wire_desired_deinit(&back);
+        buf_deinit(&out);
+    }
 }
 
 /* Each word is sent as it always was, and read again: the bytes hold both sides together. */
@@ -738,6 +785,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_survives_a_round_trip),
         cmocka_unit_test(desired_survives_a_round_trip),
+        cmocka_unit_test(the_options_that_agents_get_come_back),
         cmocka_unit_test(join_survives_a_round_trip),
         cmocka_unit_test(a_join_with_a_malformed_name_feature_or_resource_is_refused),
         cmocka_unit_test(joined_and_renew_survive_a_round_trip),
