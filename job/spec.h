@@ -2,7 +2,7 @@
  *
  * What a job asks for, as plain values that are copied whole: no pointers, no clock, no I/O. The
  * default of a member is zero unless its comment says otherwise. The job's state and the user who
- * submitted it are in struct job_row (scheduler/core/model/types.h), which contains one of these.
+ * submitted it are in struct job_row (scheduler/core/model/rows.h), which contains one of these.
  *
  * A member that users set has a row in job_attributes (attributes.h) with its offset, default and
  * range. JSON (spec_json.h) and updates iterate over that table.

@@ -8,7 +8,7 @@
 #define BELAY_REPLAY_MARKET_H
 
 #include "cloud/trace.h"
-#include "scheduler/core/model/types.h"
+#include "scheduler/core/model/rows.h"
 
 #define MARKET_TRACES_MAX 4096
 

@@ -7,6 +7,7 @@
 #define BELAY_SCHEDULER_ENGINE_SESSIONS_WORDS_H
 
 #include "base/wire/wire.h"
+#include "job/spec.h"
 #include "scheduler/core/model/types.h"
 
 enum wire_method sessions_method(enum ckpt_method method);

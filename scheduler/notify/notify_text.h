@@ -6,7 +6,7 @@
 #define BELAY_SCHEDULER_NOTIFY_NOTIFY_TEXT_H
 
 #include "base/buf.h"
-#include "scheduler/core/model/types.h"
+#include "scheduler/core/model/rows.h"
 
 /* The facts of a notification. */
 struct notify_facts {

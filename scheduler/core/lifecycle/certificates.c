@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Scripts that were observed to resume. A certificate is a passed drill. It is valid for every job
- * with the same user, method and script (types.h, script_key) until a newer drill of one of them
+ * with the same user, method and script (rows.h, script_key) until a newer drill of one of them
  * fails. It carries its date, since each pool sets a maximum age (shape_may_use).
  */
 #include "scheduler/core/deadline/procurement.h"

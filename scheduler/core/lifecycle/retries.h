@@ -8,7 +8,7 @@
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_RETRIES_H
 
 #include "base/err.h"
-#include "scheduler/core/model/types.h"
+#include "scheduler/core/model/rows.h"
 
 struct retry_options {
     struct retries usual; /* defaults */

@@ -7,7 +7,7 @@
 #define BELAY_SCHEDULER_CORE_MODEL_EVENT_H
 
 #include "job/attributes.h"
-#include "scheduler/core/model/types.h"
+#include "scheduler/core/model/rows.h"
 #include <stddef.h>
 
 enum event_type {

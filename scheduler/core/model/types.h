@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The scheduler's state as plain rows: the core changes them, db/ stores them. A row has no
- * pointers, so a copy of it is a snapshot. Money is in integer micro-dollars (uusd), time in
- * integer milliseconds, memory in MiB.
+ * Names and states of the scheduler's things: state machines, kinds, and the words for them. Their
+ * rows are in rows.h.
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_TYPES_H
 #define BELAY_SCHEDULER_CORE_MODEL_TYPES_H
 
-#include "job/counts.h"
-#include "job/cron.h"
-#include "job/feature.h"
-#include "job/gpu.h"
-#include "job/ranges.h"
-#include "job/spec.h"
 #include "base/sm.h"
 #include "base/time.h"
-#include "job/window.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -147,15 +139,6 @@ extern const char *const throttle_names[]; /* "none" "heat" "power" "board" */
 enum hold { HOLD_NONE, HOLD_STORE, HOLD_USER, HOLD_OPERATOR };
 extern const char *const hold_names[]; /* "none" "store" "user" "operator" */
 
-#define CONSTRAINTS_NONE 0
-#define CONSTRAINTS_TEXT_MAX 2560
-
-/* Further demands of jobs as text (constraints.h). Immutable, shared by many jobs. */
-struct constraints_row {
-    int64_t id;
-    char text[CONSTRAINTS_TEXT_MAX];
-};
-
 struct ckpt_ref {
     int64_t attempt; /* 0 = none */
     int64_t sequence;
@@ -165,8 +148,6 @@ struct ckpt_ref {
 #define JOB_STORE_MAX 3
 /* The job fails after this many successive ends with code 85 without a new checkpoint. */
 #define JOB_CHECKPOINTED_MAX 3
-
-#define RETRIES_TEXT_MAX 128
 
 /* Events that a user can be notified of (notify.h). */
 enum notify_event {
@@ -190,335 +171,11 @@ extern const char *const notify_event_names[];
 #define NOTIFY_ARRAY_TASKS (1 << NOTIFY_EVENTS) /* each task too, not only the array */
 #define NOTIFY_URLS_MAX 4
 
-/* Cost baseline that is simulated next to a deadline job to bound the job's cost
- * (procurement_baseline.c), and what the job itself has paid; both as of `at_ms`. */
-struct baseline_row {
-    int64_t at_ms;       /* wall clock; 0 = not started */
-    int64_t done_ms;     /* completed work */
-    int64_t starting_ms; /* remaining part of the current restart */
-    /* Offers: the current one, and the last spot one; CORE_ID_NONE. */
-    int64_t on, last;
-    int64_t price_uusd_h; /* at the current offer */
-    int64_t paid_uusd;
-    int64_t job_price_uusd_h, job_paid_uusd; /* of the job itself */
-};
-
-struct job_row {
-    int64_t id;
-    char user[CORE_NAME_MAX];
-    enum job_state state;
-    struct job_spec spec; /* what the job asks for */
-    enum end_kind end;    /* of the last attempt that ended; END_NONE before */
-    int32_t exit_code;    /* of that attempt; 128 + signal if killed */
-    /* Further demands; CONSTRAINTS_NONE. Not used by a submit, which carries them separately. */
-    int64_t constraints;
-    /* Nodes of the newest attempt; 0 before the first. */
-    int32_t ranks;
-    int32_t used[RETRY_KINDS]; /* used retries of spec.retries */
-    int32_t used_checkpointed; /* successive ends with code 85 without a new checkpoint */
-    /* Successive attempts that failed, or could not run on their node, soon after placement without
-     * a checkpoint; or that all ended as END_STORE_AWAY. */
-    int32_t quick_ends;
-    /* Successive restored attempts that restarted from before their checkpoint without exceeding
-     * best_progress (no_progress.c). */
-    int32_t no_progress;
-    int64_t no_progress_last; /* the last such attempt */
-    int64_t best_progress;    /* highest progress so far; PROGRESS_NONE = unknown */
-    int64_t attempts;         /* number of the newest attempt; 0 before the first */
-    /* How the live attempt will count, from its ranks that have ended; END_NONE = undecided. */
-    enum end_kind gang_end;
-    int32_t gang_code;                              /* exit code of the deciding rank */
-    int64_t reclaims;                               /* attempts ended as RECLAIMED or NODE_LOST */
-    struct wall submitted_at, started_at, ended_at; /* started_at: start of the first attempt */
-    enum hold hold;
-    int64_t done_ms; /* part of spec.work_ms in the last good checkpoint */
-    /* Total work according to the last progress report; 0 = unknown. */
-    int64_t shown_ms;
-    struct baseline_row baseline; /* with a finish_ms */
-    /* PROCURE_FREE exactly if finish_ms is 0 or no usable offer is always available. */
-    enum procurement procurement;
-    /* Since when only missing capacity keeps it from running; WALL_NONE while a hold, begin_at or a
-     * dependency does. */
-    struct wall eligible_at;
-    struct ckpt_ref last_good;
-    int64_t last_good_progress; /* PROGRESS_NONE = unknown */
-    struct wall last_good_at;
-    int64_t save_ms;                  /* duration of the last save; 0 = none yet */
-    int64_t pause_ms;                 /* part of save_ms for which the program was paused */
-    int64_t ckpt_bytes;               /* content size of the last checkpoint */
-    int64_t progress, progress_total; /* as reported by the program; PROGRESS_NONE = unknown */
-    int64_t lost_ms;                  /* work repeated after ends without a save, summed */
-    int64_t lost_steps;               /* same in the program's own steps, if it reports them */
-    /* actual cost; on-demand cost of the same time without reclaims */
-    int64_t cost_uusd, on_demand_uusd;
-    /* Key for certificates: hex SHA-256 of user, method and script; "" matches no certificate. */
-    char script_key[65];
-    int64_t drills; /* drills started so far */
-    int64_t cron;   /* the entry that submitted it; CORE_ID_NONE */
-    /* scheduled time that this job runs for; WALL_NONE: none, or started by hand */
-    struct wall cron_at;
-    /* 1 << enum notify_event: notified parts of the live attempt's time limit; for an array also
-     * that it has begun. */
-    int32_t warned;
-    int64_t array;       /* of a task: id of its array; CORE_ID_NONE */
-    int32_t array_index; /* of a task */
-    /* Gang, while PENDING: end of its wait for more nodes or for kept ones; WALL_NONE. */
-    struct wall gang_resize_until;
-    /* Checkpoints of earlier attempts are ignored because a user discarded them; 0 = none
-     * discarded. */
-    int64_t from_attempt;
-    /* last preemption; WALL_NONE */
-    struct wall evicted_at;
-    struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
-};
-
-/* Queue row of an array, for its tasks that have not begun. A task gets its own row and id when it
- * is placed and is then an ordinary job. The array ends with its last task: succeeded if all tasks
- * have, else like the first task that did not. */
-struct array_row {
-    int64_t job;
-    char tasks[RANGES_TEXT_MAX]; /* the indices of all tasks (job/ranges.h) */
-    /* Indices of tasks that have not begun and have no row. With AFTERCORR it may include
-     * others. */
-    char left[RANGES_TEXT_MAX];
-    int32_t at_once; /* maximum number of running tasks; 0 = unlimited */
-    /* Ended tasks; n_other: not succeeded, or cancelled before they began. */
-    int32_t n_succeeded, n_other;
-    enum end_kind end; /* of the first task in n_other; END_NONE */
-    int32_t exit_code;
-};
-
-/* The end of a task. */
-struct task_end {
-    int64_t array;
-    int32_t array_index;
-    bool succeeded;
-};
-
-/* Stored ends of an array's tasks. */
-struct array_ends {
-    struct ranges all;
-    struct bits succeeded; /* as far as committed */
-};
-
-/* An attempt has one row per node: its ranks. They start together and end separately; the attempt
- * is over when all have ended. */
-struct attempt_row {
-    int64_t job, attempt;
-    int64_t node;
-    int32_t rank; /* 0 .. ranks of the job - 1 */
-    enum attempt_state state;
-    enum end_kind end;
-    enum end_kind stop_reason; /* while STOPPING: how the end will be counted */
-    bool save_first;           /* while STOPPING: save before the kill (drain, eviction) */
-    int32_t exit_code;
-    /* started_at: the program's exec, after the restore. */
-    struct wall assigned_at, started_at, ended_at;
-    struct ckpt_ref restored; /* the checkpoint that it resumed from */
-    int64_t restored_progress;
-    /* Work after the restored checkpoint that is already useful in the ledger (db_read_behind). */
-    int64_t behind_ms;
-    /* Size of the restored content; bytes of it that were already on the node. */
-    int64_t restored_bytes, nearby_bytes;
-    int64_t restore_ms, save_ms; /* time spent in restores and in saves, summed */
-    int64_t sequence;            /* of its newest committed checkpoint; 0 = none */
-    int64_t saves_asked;         /* saves requested by users */
-    /* Of the lowest rank that has not ended: when a save with subsequent requeue was requested
-     * (requeue.c); WALL_NONE. */
-    struct wall requeue_asked_at;
-    int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
-    int64_t base_uusd;                      /* cost of its node at assignment */
-    int64_t started_uusd;                   /* cost of its node at its start */
-    /* when the last rank of its gang started; WALL_NONE. The cost is its node's at that time. */
-    struct wall gathered_at;
-    int64_t gathered_uusd;
-    /* when its newest checkpoint was taken; WALL_NONE. The cost is its node's at that time. */
-    struct wall kept_at;
-    int64_t kept_uusd;
-    int64_t save_uusd; /* cost of its node during save_ms */
-    /* Cost of its traffic with a store in another region. */
-    int64_t egress_uusd;
-    /* Processor time, user-mode processor time, and peak memory in bytes; 0 = unknown. In memory
-     * until another event stores the attempt. */
-    int64_t cpu_ms, cpu_user_ms, memory_peak;
-    char text[CORE_TEXT_MAX]; /* reason of its end, for people */
-};
-
-struct node_row {
-    int64_t id;
-    char name[CORE_NAME_MAX]; /* host name, made unique by a suffix */
-    char pool[CORE_NAME_MAX];
-    int64_t instance; /* CORE_ID_NONE for a reserved node */
-    enum node_state state;
-    struct resources total;
-    int64_t price_uusd_h, on_demand_uusd_h;
-    enum market market;
-    enum notice_type notice;
-    struct wall notice_deadline; /* WALL_NONE */
-    struct wall joined_at, gone_at;
-    char address[CORE_NAME_MAX];
-    /* Hex SHA-256 of its public key; a repeated join with the same key is the same node. */
-    char key_hash[65];
-    char version[32];              /* of its agent */
-    bool drain;                    /* requested by an operator; survives LOST */
-    enum criu_ability criu;        /* as detected by its agent; UNKNOWN if not reported */
-    char criu_text[CORE_TEXT_MAX]; /* CRIU's version, or why it is unusable */
-    /* The gang that will continue there, between two attempts; CORE_ID_NONE. */
-    int64_t kept_for;
-    struct gpu_kind gpu; /* of its GPUs, as reported by its agent; empty if they differ */
-    char features[FEATURES_TEXT_MAX]; /* as reported by its agent (job/feature.h) */
-    char resources[COUNTS_TEXT_MAX];  /* as reported by its agent (job/counts.h) */
-    /* Of a reserved node; for others the instance has them (ledger.c). */
-    struct wall priced_at;
-    int64_t accrued_uusd, attempts_uusd, attempts_ms, idle_uusd, idle_ms;
-    struct wall used_until, settled_at;
-};
-
-#define INSTANCE_ALTERNATIVES_MAX 20
-#define INSTANCE_ALTERNATIVES_TEXT_MAX 256
-
-struct instance_row {
-    int64_t id;
-    char token[65]; /* committed before the launch; "belay-<cluster uid>-<id>" */
-    char pool[CORE_NAME_MAX];
-    char zone[CORE_NAME_MAX];
-    char type[CORE_NAME_MAX];
-    enum market market;
-    enum instance_state state;
-    char provider_id[CORE_NAME_MAX];        /* "" = not known yet */
-    int64_t node;                           /* the node that joined from it */
-    int64_t price_uusd_h, on_demand_uusd_h; /* in force */
-    struct wall priced_at;                  /* start of that price; WALL_NONE before the launch */
-    int64_t accrued_uusd;                   /* cost up to priced_at */
-    /* The same for the previous price, since an end may be reported after a later price change.
-     * before_at WALL_NONE: none. before_at earlier than launched_at: price of a machine that
-     * existed before launched_at, if it did. */
-    int64_t before_uusd_h, before_uusd;
-    struct wall before_at;
-    int64_t boot_uusd; /* cost when its agent joined */
-    /* ended_at: end of the charged time */
-    struct wall intended_at, launched_at, joined_at, ended_at;
-    /* launched_at is from the provider; false: when the instance was first seen, until the provider
-     * reports it. */
-    bool launched_at_from_provider;
-    /* End of its last attempt, or settled_at; WALL_NONE. */
-    struct wall used_until;
-    /* end of the idle time that is in the ledger; WALL_NONE = none */
-    struct wall settled_at;
-    int64_t idle_uusd, idle_ms; /* that idle time and its cost */
-    bool reclaimed;             /* reclaimed by the provider, or under a notice */
-    bool rebalanced;            /* has a rebalance recommendation */
-    /* Part of its cost carried by attempts, including waiting gangs; the rest is boot and idle. */
-    int64_t attempts_uusd;
-    /* Part of its time used by attempts, each by its share of the node. */
-    int64_t attempts_ms;
-    char text[CORE_TEXT_MAX]; /* reason of its end */
-    /* Ids of the other offers that the provider may use for the launch, best first, each after a
-     * blank. Constant, since a launch that is repeated under its token must not differ. */
-    char alternatives[INSTANCE_ALTERNATIVES_TEXT_MAX];
-};
-
-#define BOOTS_FAILED_MAX 3    /* in a row; then the pool launches one machine at a time */
-#define BOOT_CONSOLE_MAX 1024 /* stored bytes of a console, its last lines */
-
-/* Failed boots of an elastic pool: machines that ended before their agent joined and were not
- * reclaimed. */
-struct pool_boots {
-    int32_t failed; /* in a row, over all offers of the pool; reset by a join */
-    /* After BOOTS_FAILED_MAX failures: delay from a failure to the next launch. 0 = launches are
-     * not restricted. */
-    int64_t wait_ms;
-    struct wall next_at;            /* with wait_ms: no launch before */
-    int64_t instance;               /* the last one that failed; CORE_ID_NONE */
-    char text[CORE_TEXT_MAX];       /* why it ended */
-    char console[BOOT_CONSOLE_MAX]; /* last lines of its console; "" = unknown */
-};
-
-struct pool_row {
-    char name[CORE_NAME_MAX];
-    bool elastic;
-    char provider[16], region[CORE_NAME_MAX]; /* elastic only */
-    int32_t max_nodes;
-    int64_t idle_timeout_ms; /* an elastic node without attempts is ended after this time */
-    int64_t cooldown_ms;     /* minimum time between its join and its end */
-    int64_t boot_timeout_ms; /* a launched machine that has not joined after this time is ended */
-    /* First avoidance of an offer after a refusal; doubles up to 60 times this. */
-    int64_t refusal_backoff_ms;
-    int64_t usd_per_hour_uusd; /* reserved: cost of an owned node-hour */
-    int64_t max_gpus;          /* of all its instances together; 0 = unlimited */
-    int64_t max_uusd_h;        /* hourly cost of all its instances together; 0 = unlimited */
-    /* Minimum time that the provider bills; an idle instance is not ended before. */
-    int64_t min_paid_ms;
-    /* Accepted extra price of a spot machine in a less used offer, 0 .. 100. */
-    int32_t spread_pct;
-    /* A job moves from on-demand to a cheaper market after this time, if one is available; 0 =
-     * never. */
-    int64_t return_ms;
-    int64_t egress_uusd_gib; /* price per GiB read from the checkpoint store */
-    int64_t upload_uusd_gib; /* price per GiB written to it */
-    /* Rank the offers of a market by price alone, without observed behaviour. */
-    bool by_price;
-    /* The provider may choose among offers equivalent to the selected one. */
-    bool fleet;
-    bool require_drill;     /* its spot machines require jobs to have a certificate */
-    int64_t drill_valid_ms; /* maximum age of that certificate */
-    /* As configured for its machines; UNKNOWN if not configured. */
-    enum criu_ability criu;
-    enum criu_ability criu_seen; /* elastic: from the machine that reported last, with its text */
-    char criu_text[CORE_TEXT_MAX];
-    /* Default retries of jobs that name this pool, in the form of retries_format. Lower precedence
-     * than the job's own and than those of pools that the job names earlier. */
-    char retries[RETRIES_TEXT_MAX];
-    /* Accepts only jobs with labels of these names. */
-    char required_labels[FEATURES_TEXT_MAX];
-    char features[FEATURES_TEXT_MAX]; /* of each of its nodes */
-    char resources[COUNTS_TEXT_MAX];  /* of each of its nodes, unless the node reports others */
-    struct pool_boots boots;
-};
-
-#define OFFER_WITHDRAWN (-1)
-
-/* One (pool, zone, type, market). rank is the position of the market in the pool's configuration,
- * from 0. */
-struct offer_row {
-    int64_t id; /* from 1, never reused */
-    char pool[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
-    enum market market;
-    /* OFFER_WITHDRAWN: no longer configured, never launched */
-    int32_t rank;
-    struct resources total; /* of one instance */
-    char arch[16];          /* "x86_64" "aarch64"; "" = unknown */
-    struct gpu_kind gpu;    /* of its GPUs */
-    int64_t price_uusd_h, on_demand_uusd_h;
-    bool price_from_provider; /* reported by the provider, so it overrides the configured price */
-    /* Lifetime counts. launches: decided on it, or granted by it as an alternative. */
-    int64_t launches, refusals, reclaims;
-    /* Refusals, and machines that never joined, since the last one that joined. */
-    int32_t refused_in_a_row;
-    struct mono avoid_until; /* not stored; MONO_NONE */
-    int64_t up_ms;           /* observed instance time, for the reclaim rate */
-    /* Machines that joined; their time from intent to join, summed. */
-    int64_t boots, boot_ms;
-    /* rebalance recommendations; those followed by a reclaim */
-    int64_t rebalances, rebalances_true;
-};
-
 /* Why an attempt is withheld from its agent (withheld.c). */
 enum withheld {
     WITHHELD_NO,
     WITHHELD_AWAY,  /* the store, or the issuer of its credentials, is unavailable now */
     WITHHELD_DENIED /* the issuer refuses credentials: an operator must change its configuration */
-};
-
-/* Events of jobs, nodes and instances, for timelines. */
-struct history_row {
-    int64_t id;  /* increases; assigned by the model */
-    int64_t job; /* CORE_ID_NONE if none */
-    int64_t attempt, node, instance;
-    struct wall at;
-    char kind[24];            /* one of history_kinds */
-    char text[CORE_TEXT_MAX]; /* human-readable: "saved 4.1 MiB in 0.3 s at step 1200" */
-    int64_t a, b;             /* numbers described at history_kinds; else 0 */
 };
 
 /* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
@@ -567,44 +224,6 @@ enum depend_kind {
 extern const char *const depend_kind_names[];
 #define DEPENDS_MAX 1024
 
-struct dependency_row {
-    int64_t job, on;
-    enum depend_kind kind;
-    /* `on` is an array and the dependency is on its task with index `task`; false: on the whole
-     * job. */
-    bool of_task;
-    int32_t task;
-    int64_t delay_ms; /* AFTER: time after the start */
-    enum depend_state state;
-};
-
-struct checkpoint_row {
-    int64_t job;
-    struct ckpt_ref ref;
-    int64_t node;
-    struct wall saved_at;
-    int64_t bytes, stored_bytes, took_ms, pause_ms;
-    int64_t progress; /* PROGRESS_NONE = unknown */
-    char cause[16];   /* "periodic" "notice" "program" "drain" ... */
-};
-
-#define STORED_BYTES_MAX (INT64_C(1) << 60)
-
-/* Size of a job in the store, and the cost of keeping it (storage.c). */
-/* Further cost of a job that has ended. */
-struct late_cost {
-    int64_t job, uusd;
-};
-
-struct stored_row {
-    int64_t job;
-    int64_t bytes;          /* as last reported; 0 = no data left */
-    struct wall at;         /* cost is computed up to then */
-    struct wall settled_at; /* cost is in the ledger up to then */
-    int64_t parts;          /* unsettled cost, in millionths of a micro-dollar */
-    int64_t uusd;           /* settled cost */
-};
-
 /*
  *  job ended ---> WAITING --- due ---> CLEANING --- cleaned ---> DONE
  *                    ^                    |
@@ -613,29 +232,6 @@ struct stored_row {
  */
 enum ckpt_gc_state { CKPT_GC_WAITING, CKPT_GC_CLEANING, CKPT_GC_DONE };
 extern const struct sm ckpt_gc_sm;
-
-/* Cleaning of the checkpoints of a job that ended. The first cleaning, at once, closes the job's
- * part of the store: attempts that were given up as lost cannot commit any more. What is kept,
- * besides pinned checkpoints:
- *
- *      after     job succeeded                           job did not succeed
- *      AUTO      all, none from last_at on               all, the last from last_at on
- *      DELETE    none                                    the last
- *      LAST      the last                                the last
- *      ALL       all                                     all
- */
-struct ckpt_gc_row {
-    int64_t job;
-    enum ckpt_gc_state state;
-    enum ckpt_after after;
-    bool succeeded;
-    bool closed;        /* the first cleaning is done */
-    struct wall due_at; /* of the next cleaning */
-    /* AUTO: time of the last cleaning. WALL_NONE with other settings and after it; then the
-     * remaining size is only measured. */
-    struct wall last_at;
-    int32_t tries; /* successive failures */
-};
 
 /*
  *  requested -> STOPPING --> QUEUED --> RESUMED --> PASSED -- results differ ---------+
@@ -656,96 +252,6 @@ enum drill_state {
 extern const struct sm drill_sm;
 #define DRILL_METHOD_VERSION 1 /* version of the drill procedure; certificates name it */
 #define DRILL_TRIES_DEFAULT 3
-
-/* An attempt that was saved and killed on purpose, and the result. A drill that PASSED is a
- * certificate for every job with the same script_key, until a newer one FAILED. */
-struct drill_row {
-    int64_t job, number; /* number within the job, from 1 */
-    char script_key[65], user[CORE_NAME_MAX], name[CORE_NAME_MAX]; /* of the job */
-    enum ckpt_method method;
-    enum drill_state state;
-    bool without_notice;    /* killed without a save: resumes from the previous checkpoint */
-    bool avoids;            /* while QUEUED: the job avoids its former node */
-    char by[CORE_NAME_MAX]; /* requester; "" = option of the submit */
-    char version[32];       /* of belay */
-    int32_t method_version;
-    int64_t attempt, node;   /* the killed attempt and its node */
-    int64_t before_sequence; /* newest checkpoint of the attempt at the request */
-    struct wall asked_at, killed_at, resumed_at, ended_at;
-    struct ckpt_ref saved;  /* the checkpoint that must be resumed */
-    int64_t saved_progress; /* PROGRESS_NONE = not reported */
-    int64_t bytes, save_ms; /* of that checkpoint */
-    /* From that checkpoint to the kill. lost_steps is PROGRESS_NONE if not reported. */
-    int64_t lost_ms, lost_steps;
-    int64_t resumed_attempt, resumed_node; /* 0 = not yet */
-    int64_t restore_ms;
-    int64_t progress; /* first report after the resume; PROGRESS_NONE */
-    /* From the kill to that report, or to the start of a program that reports none; 0 = not yet. */
-    int64_t resume_ms;
-    /* The job whose result was compared; equal while PASSED; 0 = not compared. */
-    int64_t compared_with;
-    char text[CORE_TEXT_MAX]; /* description of the result */
-};
-
-/* CPU usage of a user as a member of a team, in cpu-microseconds, halved after each half-life
- * (order.h). */
-struct account_row {
-    char team[CORE_NAME_MAX], user[CORE_NAME_MAX];
-    int64_t used;
-    struct wall at; /* time of `used` */
-};
-
-#define BUDGET_ABOUT_MAX 3072
-
-/* Stored state of a budget (budget.h). */
-struct budget_row {
-    char name[CORE_NAME_MAX];
-    /* What it counts (budget_about). A different text makes it a different budget. */
-    char about[BUDGET_ABOUT_MAX];
-    /* Current period. since WALL_NONE: between two periods of a window. until WALL_NONE:
-     * unlimited. */
-    struct wall since, until;
-    /* Cost of ranks that ended in the period, minus the cost at its begin of ranks that ran
-     * then. */
-    int64_t booked_uusd;
-    int64_t cap_uusd; /* the cap that alerted and is_closed refer to */
-    int32_t alerted;  /* 1 << i: the i-th threshold was notified */
-    bool is_closed;   /* exhausted: no further job starts */
-};
-
-/* A notification to deliver. */
-struct outbox_row {
-    int64_t event; /* history id of the change, equal for all targets */
-    /* "mail", "url:0", "hook:NAME" of the configuration; for a budget "mail:0". */
-    char target[CORE_NAME_MAX + 8];
-    int64_t job, attempt; /* CORE_ID_NONE for a budget */
-    enum notify_event kind;
-    enum end_kind end; /* from the job's row at the time of the change */
-    int32_t exit_code;
-    char user[CORE_NAME_MAX];
-    struct wall at;
-    struct wall due_at; /* no delivery before */
-    int32_t tries;      /* failed tries */
-    /* NOTIFY_BOOTS: the pool, and job is CORE_ID_NONE; else "". */
-    char pool[CORE_NAME_MAX];
-    char budget[CORE_NAME_MAX]; /* NOTIFY_BUDGET: the budget; else "" */
-    /* NOTIFY_BUDGET: the spent part in percent; NOTIFY_BOOTS: successive machines that failed. */
-    int32_t pct;
-    int64_t spent_uusd, cap_uusd;
-};
-
-struct outbox_key {
-    int64_t event;
-    char target[CORE_NAME_MAX + 8];
-};
-
-#define CKPT_IDENTITY_MAX 64 /* with its NUL */
-
-/* Identifies an ended job's part of the store (ckpt_begin). */
-struct ckpt_claim {
-    char identity[CKPT_IDENTITY_MAX];
-    struct ckpt_ref last; /* newest checkpoint known to belayd; attempt 0 = none */
-};
 
 /* Result of a cleaning. */
 enum clean_end {
@@ -774,18 +280,6 @@ enum ledger_kind {
 /* "useful" "lost" "boot" "start" "restore" "save" "gang-wait" "idle" "egress" "storage" */
 extern const char *const ledger_kind_names[];
 
-/* Use and cost of an interval of a node's time. */
-struct ledger_row {
-    int64_t job, attempt; /* CORE_ID_NONE for boot and idle */
-    int64_t node, instance;
-    enum ledger_kind kind;
-    struct wall from, to;
-    /* Part of from..to. Several kinds may share one interval; their ms add up to its length. */
-    int64_t ms;
-    int64_t node_ms; /* part of the node's time: less than ms if the node was shared */
-    int64_t uusd, on_demand_uusd;
-};
-
 /*
  *  created --> ACTIVE <--> PAUSED        both --- removed ---> REMOVED
  */
@@ -798,77 +292,9 @@ extern const char *const cron_overlap_names[]; /* "skip" "queue" "replace" */
 enum cron_catch_up { CATCH_UP_NONE, CATCH_UP_LAST, CATCH_UP_ALL };
 extern const char *const cron_catch_up_names[]; /* "none" "last" "all" */
 
-#define CRON_CATCH_UP_MAX 1000
-#define CRON_WAITING_MAX 16 /* CRON_QUEUE: maximum number of waiting times */
-
-/* A job submitted at the times of a schedule. At most one of its jobs is alive at a time. */
-struct cron_row {
-    int64_t id;
-    char name[CORE_NAME_MAX], user[CORE_NAME_MAX]; /* name is unique per user */
-    enum cron_state state;
-    char schedule[CRON_TEXT_MAX]; /* format of job/cron.h, without a leading zone */
-    char zone[ZONE_NAME_MAX];
-    enum cron_gap gap;
-    enum cron_twice twice;
-    enum cron_overlap overlap;
-    enum cron_catch_up catch_up;
-    /* CATCH_UP_ALL: only the last so many are caught up, 1 .. CRON_CATCH_UP_MAX. */
-    int32_t catch_up_max;
-    char script_key[65]; /* of its jobs */
-    struct wall created_at;
-    /* First scheduled time without a decision; WALL_NONE: none, or PAUSED. */
-    struct wall next_at;
-    struct wall decided_at; /* last scheduled time with a decision; WALL_NONE */
-    int64_t last_job;       /* CORE_ID_NONE */
-    /* Scheduled times that wait for the end of last_job, oldest first: milliseconds, each followed
-     * by a blank. */
-    char waiting[CORE_TEXT_MAX];
-    int64_t runs; /* its rows in cron_runs */
-    /* Number of scheduled times by outcome; refused ones count as skipped. */
-    int64_t started, skipped, missed;
-};
-
 enum cron_outcome { CRON_STARTED, CRON_SKIPPED, CRON_MISSED, CRON_REFUSED };
 extern const char *const cron_outcome_names[]; /* "started" "skipped" "missed" "refused" */
 
-/* Outcome of one scheduled time of an entry, or of successive missed ones. The time is unique per
- * entry. */
-struct cron_run_row {
-    int64_t cron, number; /* number: from 1 */
-    struct wall at;       /* scheduled time; by_hand: time of the request */
-    bool by_hand;
-    enum cron_outcome outcome;
-    /* Number of times it stands for. More than 1 only for missed ones; `at` is the first. */
-    int64_t times;
-    int64_t job; /* the job that was started, or that still ran; CORE_ID_NONE */
-    struct wall decided_at;
-    char text[CORE_TEXT_MAX];
-};
-
-/* Texts of a job that only the agent and `show` read: stored, never kept in the model. Some are
- * JSON. Borrowed in an event, copied by the change set. */
-struct job_texts {
-    const char *script;      /* text, starts with "#!" */
-    const char *args_json;   /* array of strings */
-    const char *env_json;    /* object of strings: only what the user named explicitly */
-    const char *cwd;         /* absolute */
-    const char *labels_json; /* object of strings */
-    const char *launch_json; /* files of input and output, and tasks (docs/reference/api.md) */
-    /* Submit: further demands (constraints.h), stored in a row of their own; NULL or "" = none. */
-    const char *constraints;
-    /* Object: recipients of notifications (scheduler/api/jobspec.h), URLs sealed; NULL = none. */
-    const char *notify_json;
-    /* Object: options that no decision reads (JOB_IN_DOCUMENT of job/attributes.h) and that differ
-     * from their defaults; NULL = none. */
-    const char *document_json;
-    /* Finish time as 1 + minute of the day, at its next occurrence. Replaces the row's finish_ms,
-     * which is < 0 then; 0 = none. */
-    int32_t finish_of_day;
-};
-
 bool job_pools_allow(const char *pools, const char *pool); /* pools: format of struct job_spec */
-
-struct job_texts job_texts_copy(const struct job_texts *s); /* a deep copy */
-void job_texts_deinit(struct job_texts *s); /* frees such a copy; a zeroed one is allowed */
 
 #endif

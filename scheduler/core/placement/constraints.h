@@ -16,7 +16,7 @@
 #include "job/counts.h"
 #include "job/feature.h"
 #include "job/hosts.h"
-#include "scheduler/core/model/types.h"
+#include "scheduler/core/model/rows.h"
 #include "scheduler/core/supply/egress.h"
 
 #define CONSTRAINTS_GPU_MIB_MAX (1LL << 24)

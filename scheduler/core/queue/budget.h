@@ -32,7 +32,7 @@
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_BUDGET_H
 #define BELAY_SCHEDULER_CORE_QUEUE_BUDGET_H
 
-#include "scheduler/core/model/types.h"
+#include "scheduler/core/model/rows.h"
 
 #define BUDGETS_MAX 64
 #define BUDGET_LABELS_MAX 8

@@ -19,7 +19,7 @@
 #define BELAY_SCHEDULER_CORE_QUEUE_ORDER_H
 
 #include "base/bits.h"
-#include "scheduler/core/model/types.h"
+#include "scheduler/core/model/rows.h"
 #include <stddef.h>
 
 #define ORDER_QOS_MAX 32 /* size of a class's name with its NUL */
