@@ -229,9 +229,9 @@ struct sim_agent {
     struct wire_notice notice;
     struct list attempts;
     int64_t full_until_ms; /* its disk (disks.c) */
-    int64_t room_seq;      /* the last status that did not say so, or an earlier run's */
-    bool
-        is_full_reported; /* belayd has answered one that did, and none has been sent that did not */
+    int64_t room_seq;      /* the last status without a full disk, or an earlier run's */
+    /* belayd has answered a status with a full disk, and none without one was sent since */
+    bool is_full_reported;
     struct timer poll, restart, crash;
     int polls; /* in progress */
     int tries;

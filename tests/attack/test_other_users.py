@@ -314,7 +314,7 @@ class OtherUsers(unittest.TestCase):
         for path in ("jobs/%d" % self.drilled, "drills"):
             of = {u: self.over_https(u, "/api/v1/" + path)[1] for u in ("ann", "bob")}
             ann, bob = (json.loads(of[u])["drills"][0] for u in ("ann", "bob"))
-            self.assertIn("asked to save, it did not", ann["text"])
+            self.assertIn("it did not save on request", ann["text"])
             self.assertEqual((bob["state"], bob["text"], bob["script_key"]), ("failed", None, None))
 
     def test_a_job_number_of_nobody_is_not_found(self):

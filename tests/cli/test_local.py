@@ -531,7 +531,7 @@ class Local(unittest.TestCase):
         )
         later = self.submit("--begin", "now+1hour", self.h.script("true\n", "later.sh"))
         self.assertRegex(self.ok("show", str(later)), r"begins +not before 20")
-        self.assertIn("not to begin before", self.ok("why", str(later)))
+        self.assertIn("its begin time is in", self.ok("why", str(later)))
         self.assertEqual(self.ok("release", str(first)), "job %d is released\n" % first)
         self.assertRegex(self.ok("logs", "-f", str(after)), r"after\n\Z")
         done = self.h.belay("logs", "-f", str(never))  # until it has ended
@@ -1447,7 +1447,7 @@ class Local(unittest.TestCase):
         p = self.h.start("run", "-I", "sh", "-c", "echo here; exec sleep 1000")
         self.assertEqual(p.stdout.readline(), "here\n")
         done = self.h.belay("requeue", str(self.last_job()))
-        self.assertIn("never queued again", done.stderr)
+        self.assertIn("never requeued", done.stderr)
         p.terminate()
         p.communicate(timeout=WAIT_S)
         self.wait_event(self.last_job(), "ended")  # other tests count the jobs that are there
@@ -2264,7 +2264,7 @@ class DownAndUp(unittest.TestCase):
                 % (re.escape(store), risk),
             )
             self.assertRegex(shown, r"(?m) 1 save failed +.*%s" % re.escape(store))
-            self.assertRegex(shown, r"(?m) 1 requeue dropped +it is not stopped and queued again")
+            self.assertRegex(shown, r"(?m) 1 requeue dropped +the requeue was dropped")
             self.assertIn("\n(all events: belay show --events 1)\n", shown)
             self.assertNotIn("'train' submitted by", shown)
             self.assertEqual((failed()["kind"], failed()["attempt"]), ("save-failed", 1))

@@ -591,9 +591,9 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     int64_t cost = model_job(l.m, job)->row.cost_uusd;
     assert_true(cost <= 3 * USD && cost > 3 * USD - USD / 50);
     assert_true(says(&l, job, "max-usd",
-        "may cost $3.00 (--max-usd): what is left does not pay for ten minutes at $1.00 an hour; "
+        "of at most $3.00 (--max-usd): the rest does not pay for ten minutes at $1.00 an hour; "
         "belay update"));
-    assert_true(says(&l, job, "max-usd", "max-usd=USD lets it go on"));
+    assert_true(says(&l, job, "max-usd", "max-usd=USD lets it continue"));
     struct forecast f;
     assert_true(core_forecast(l.m, l.now, job, &f));
     assert_false(wall_is_set(f.median)); /* unknown whether it will be */
@@ -614,7 +614,7 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     tiny.spec.max_uusd = 100;
     job = lab_submit(&l, &tiny);
     lab_plan(&l);
-    assert_true(says(&l, job, "max-usd", "it has cost $0.00, and may cost $0.0001 (--max-usd)"));
+    assert_true(says(&l, job, "max-usd", "it has cost $0.00, of at most $0.0001 (--max-usd)"));
     r = job_of("ann", 1, 0);
     r.spec.max_uusd = -1;
     lab_refused(&l, &r, "max_uusd: expected 0 to 1000000000000000, found -1");
@@ -637,13 +637,12 @@ static void a_job_waits_for_a_price_that_it_takes(void **state)
     lab_plan(&l);
     assert_null(list_first(model_instances(l.m)));
     assert_true(says(&l, job, "max-usd-per-hour",
-        "costs $1.00 an hour now, and it takes at most $0.50 (--max-usd-per-hour): it waits for a "
+        "costs $1.00 an hour now, above its maximum of $0.50 (--max-usd-per-hour): it waits for a "
         "lower price"));
     struct forecast f;
     assert_true(core_forecast(l.m, l.now, job, &f));
     assert_false(wall_is_set(f.median));
-    assert_string_equal(f.why,
-        "no machine that there is, or that may be launched, suits it at a price that it takes");
+    assert_string_equal(f.why, "no existing or launchable machine fits within its maximum price");
     struct event price = {.type = EV_PRICE,
         .price = {.region = "r1",
             .zone = "z1",

@@ -75,7 +75,7 @@ static void a_job_goes_where_its_features_are(void **state)
     lab_ended(&l, a, END_NODE_LOST, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, a), CORE_ID_NONE);
-    assert_true(says(&l, a, "extras", "plain has not the features"));
+    assert_true(says(&l, a, "extras", "plain lacks the features"));
     STR_COPY(ev.facts.features, ",avx512,roce,");
     lab_apply(&l, ev);
     lab_plan(&l);
@@ -168,7 +168,7 @@ static void a_job_runs_only_on_the_nodes_that_it_names(void **state)
     assert_true(lab_node_of(&l, a) == n2 && lab_node_of(&l, b) == n2 && lab_node_of(&l, d) == n3);
     /* the others are free, but it must not use them */
     assert_int_equal(lab_node_of(&l, c), CORE_ID_NONE);
-    assert_true(says(&l, c, "extras", "nodes=n2; n1 is none of those that it is to run on"));
+    assert_true(says(&l, c, "extras", "nodes=n2; n1 is not in its --nodelist"));
     assert_true(says(&l, c, "nodes-busy", "1 node is large enough but busy"));
     struct forecast f;
     core_forecast(l.m, l.now, c, &f);
@@ -200,7 +200,7 @@ static void no_machine_is_launched_for_who_names_nodes(void **state)
     int64_t here = lab_submit_asking(&l, &r, "nodes=n1");
     lab_plan(&l);
     assert_true(list_is_empty(model_instances(l.m)));
-    assert_true(says(&l, here, "extras", "under a name that nobody knows yet"));
+    assert_true(says(&l, here, "extras", "under a name that is not known yet"));
     lab_submit_asking(&l, &r, "exclude=n1,gone"); /* a former node is accepted */
     lab_plan(&l);
     assert_false(list_is_empty(model_instances(l.m)));

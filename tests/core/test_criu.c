@@ -88,7 +88,8 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
     lab_init(&l);
     int64_t a = lab_join(&l, "a", 4);
     refused(&l, criu_job(0),
-        "--checkpoint criu: no machine that the job may use can do that; a: its agent does not say "
+        "--checkpoint criu: no machine that the job may use can do that; a: its agent does not "
+        "report "
         "what CRIU can do there");
     tell(&l, a, CRIU_NO, "criu 3.17.1: criu check failed with exit code 1: no vDSO");
     refused(&l, criu_job(0),

@@ -173,7 +173,7 @@ static void a_job_that_does_not_save_is_not(void **state)
     lab_ended(&d.l, d.job, END_DRILLED, 143);
     struct drill_row r = row(&d);
     assert_int_equal(r.state, DRILL_FAILED);
-    assert_non_null(strstr(r.text, "asked to save, it did not"));
+    assert_non_null(strstr(r.text, "it did not save on request"));
     assert_int_equal(model_job(d.l.m, d.job)->row.state, JOB_PENDING);
     assert_int_equal(model_job(d.l.m, d.job)->row.lost_steps, 60); /* the cost is visible */
     end(&d);
@@ -533,8 +533,8 @@ static void a_result_is_compared_after_the_end(void **state)
     r = row(&d);
     assert_int_equal(r.state, DRILL_FAILED);
     assert_int_equal(r.ended_at.ms, d.l.now.wall.ms); /* newer than any passed drill */
-    assert_string_equal(r.text,
-        "it resumed, but its result is not that of job 41, which ran undisturbed: exit code 1");
+    assert_string_equal(r.text, "it resumed, but its result differs from that of job 41, which ran "
+                                "undisturbed: exit code 1");
     assert_false(wall_is_set(model_job(d.l.m, lab_submit(&d.l, &twin))->certified_at));
     assert_int_equal(compare(&d, &r, true), ERR_CONFLICT); /* a failed one stays failed */
     end(&d);
@@ -615,7 +615,7 @@ static void spot_machines_are_for_the_certified(void **state)
     lab_plan(&l);
     assert_int_equal(launched(&l, 2), MARKET_SPOT);
     assert_null(model_instance(l.m, 3));
-    assert_true(is_reported(&l, stranger, "drill-required", "there are no others for it"));
+    assert_true(is_reported(&l, stranger, "drill-required", "no other machines fit"));
     int64_t spot = lab_bring_up(&l, 2, 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, twin), spot);

@@ -76,8 +76,8 @@ static void nobody_is_beside_it_and_it_has_all(void **state)
     int64_t alone = submit(&l, 1, 1, 0, ALONE);
     lab_plan(&l);
     assert_false(runs(&l, alone));
-    assert_true(says(&l, alone, "nodes-busy",
-        "1 node is large enough but not empty, and it is to have its nodes for itself"));
+    assert_true(
+        says(&l, alone, "nodes-busy", "1 node is large enough but not empty, and it is exclusive"));
     int64_t small = join_gpus(&l, "small", 4, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, alone), small);

@@ -110,7 +110,7 @@ static void launches_and_refusals_are_told(void **state)
         &l, (struct event){.type = EV_INSTANCE_GONE, .gone = {1, true, WALL_NONE, "reclaimed"}});
     explain(&l, job);
     assert_string_equal(text_of("offer-refused"),
-        "m5 spot in z1 gave no machine (1 in a row); tried again in 10s: reclaimed");
+        "m5 spot in z1 provided no machine (1 in a row); tried again in 10s: reclaimed");
     lab_deinit(&l);
 }
 
@@ -303,8 +303,8 @@ static void held_and_limited_jobs_are_told_how_to_start(void **state)
     lab_plan(&l);
     lab_ended(&l, waits, END_STORE, 0);
     assert_string_equal(remedy(&l, waits, "release"),
-        "once the store of its checkpoints can be used again, released it would start now on n1: "
-        "belay release 1");
+        "after its checkpoint store is usable again, released it "
+        "would start now on n1: belay release 1");
     lab_submit_cpus(&l, 1);
     int64_t second = lab_submit_cpus(&l, 1);
     lab_plan(&l);

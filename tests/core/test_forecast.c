@@ -249,10 +249,10 @@ static void what_nobody_can_know_is_said(void **state)
     lab_plan(&l);
     f = told(&l, job);
     assert_true(wall_is_set(f.median) && !wall_is_set(f.latest));
-    assert_string_equal(f.why, "something in its way has no time limit");
+    assert_string_equal(f.why, "a job before it has no time limit");
     f = told(&l, large);
     assert_false(wall_is_set(f.median));
-    assert_string_equal(f.why, "no machine that there is, or that may be launched, suits it");
+    assert_string_equal(f.why, "no existing or launchable machine fits");
     assert_string_equal(told(&l, waits).why, "it is held");
     assert_false(core_forecast(l.m, l.now, 1, &f)); /* it runs */
     assert_false(core_forecast(l.m, l.now, 4711, &f));

@@ -655,7 +655,7 @@ static void an_elastic_one_starts_with_as_many_as_there_are(void **state)
     assert_string_equal(why[3].text,
         "it runs on 3 nodes of at most 4, and on as many as there are when it starts again");
     assert_string_equal(lab_history(&l, "settled")->text,
-        "starts with 2 nodes or more, no longer with 4 only: no more are to be had now");
+        "starts with 2 or more nodes instead of 4: no more are available now");
     lab_deinit(&l);
 }
 
@@ -724,7 +724,7 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     struct reason why[EXPLAIN_REASONS_MAX];
     core_explain(l.m, l.now, small, why, EXPLAIN_REASONS_MAX);
     assert_string_equal(why[1].text,
-        "1 node is kept for a while for a job of several nodes that is to go on there");
+        "1 node is temporarily reserved for a multi-node job that will continue there");
     rank_ended(&l, job, 2, END_GANG, 143);
     rank_ended(&l, job, 3, END_GANG, 143);
     lab_plan(&l);
@@ -742,14 +742,15 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     assert_int_equal(ranks_of(&l, job), 0);
     assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE);
     core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
-    assert_string_equal(why[0].text, "1 node that it ran on is kept for it, for at most 10m00s");
+    assert_string_equal(
+        why[0].text, "1 node that it ran on is reserved for it, for at most 10m00s");
     lab_wait(&l, 30000);
     lab_heartbeats(&l);
     restart(&l, &s); /* kept for the rest of the time after a restart */
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE);
     core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
-    assert_string_equal(why[0].text, "1 node that it ran on is kept for it, for at most 9m30s");
+    assert_string_equal(why[0].text, "1 node that it ran on is reserved for it, for at most 9m30s");
     for (int k = 0; k < 45; k++) {
         lab_wait(&l, LAB_LEASE_MS / 2);
         lab_heartbeats(&l);

@@ -65,7 +65,7 @@ static void who_has_the_labels_runs_there_and_who_lacks_them_elsewhere(void **st
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
     assert_null(list_first(model_instances(l.m))); /* no launch for it */
     assert_true(says(&l, second, "required-labels",
-        "pool burst takes only jobs that say these labels as well: project; it runs elsewhere"));
+        "pool burst requires further labels of its jobs: project; it runs elsewhere"));
     int64_t third = submit(&l, &r, "{\"project\":\"x\",\"team\":\"nlp\"}");
     lab_plan(&l);
     assert_non_null(list_first(model_instances(l.m)));
@@ -119,7 +119,7 @@ static void a_pool_may_begin_to_ask(void **state)
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
     assert_int_not_equal(lab_node_of(&l, third), CORE_ID_NONE);
-    assert_true(says(&l, second, "required-labels", "there are no others for it"));
+    assert_true(says(&l, second, "required-labels", "no other pool fits"));
     lab_deinit(&l);
 }
 

@@ -98,7 +98,7 @@ static void a_user_runs_as_many_as_may_and_others_pass(void **state)
     lab_plan(&l);
     assert_int_equal(n_running(&l, anns, 5), 2);
     assert_true(runs(&l, bob));
-    assert_true(says(&l, anns[2], "max-running", "ann has 2 jobs that run, and may have 2"));
+    assert_true(says(&l, anns[2], "max-running", "ann has 2 running jobs, of at most 2"));
     assert_ptr_equal(
         model_job(l.m, anns[2])->shape->throttled_by, &model_job(l.m, anns[2])->account->may);
     lab_ended(&l, anns[0], END_SUCCEEDED, 0);
@@ -148,7 +148,7 @@ static void limits_hold_along_the_path(void **state)
         chos[k] = submit(&l, "cho", 1);
     lab_plan(&l);
     assert_int_equal(n_running(&l, chos, 8), 1); /* the team's sixth */
-    assert_true(says(&l, chos[7], "max-running", "team red has 6 jobs that run, and may have 6"));
+    assert_true(says(&l, chos[7], "max-running", "team red has 6 running jobs, of at most 6"));
     lab_ended(&l, bobs[0], END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_int_equal(n_running(&l, anns, 8) + n_running(&l, bobs, 8) + n_running(&l, chos, 8), 6);
@@ -171,7 +171,7 @@ static void a_gpu_limit_lets_jobs_without_gpus_run(void **state)
     int64_t without = submit(&l, "ann", 1);
     lab_plan(&l);
     assert_true(runs(&l, first) && !runs(&l, second) && runs(&l, third) && runs(&l, without));
-    assert_true(says(&l, second, "max-gpus", "it needs 2 GPUs; ann uses 3, and may use 3"));
+    assert_true(says(&l, second, "max-gpus", "it needs 2 GPUs; ann uses 3, of at most 3"));
     lab_ended(&l, third, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_false(runs(&l, second)); /* one is free, it needs two */
@@ -200,7 +200,7 @@ static void a_gang_takes_the_nodes_that_its_limit_allows(void **state)
     assert_false(runs(&l, never));
     assert_true(runs(&l, some));
     assert_int_equal(model_job(l.m, some)->row.ranks, 2);
-    assert_true(says(&l, never, "max-gpus", "it needs 6 GPUs; ann uses 4, and may use 5"));
+    assert_true(says(&l, never, "max-gpus", "it needs 6 GPUs; ann uses 4, of at most 5"));
     lab_deinit(&l);
 }
 
@@ -251,8 +251,8 @@ static void prices_count_as_they_are_in_force(void **state)
     int64_t second = submit(&l, "ann", 4);
     lab_plan(&l);
     assert_true(runs(&l, first) && !runs(&l, second));
-    assert_true(says(
-        &l, second, "max-usd-per-hour", "what ann runs costs $3.00 an hour, and may cost $2.00"));
+    assert_true(says(&l, second, "max-usd-per-hour",
+        "the running jobs of ann cost $3.00 an hour, of at most $2.00"));
     base.usd_per_hour_uusd = 1000000;
     lab_set_pool(&l, base);
     lab_plan(&l);

@@ -430,7 +430,7 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     lab_take(&l);
     assert_int_equal(l.c.n_history, 1);
     assert_string_equal(lab_history(&l, "disk-full")->text,
-        "n1 has no room on its disk, and is given nothing new: 1 MiB of 16 MiB are free");
+        "n1 has no room on its disk and gets no new jobs: 1 MiB of 16 MiB are free");
     int64_t second = lab_submit_cpus(&l, 1);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);

@@ -127,8 +127,8 @@ static void each_pool_keeps_its_own_rules(void **state)
     lab_plan(&l);
     assert_int_equal(launches_in(&l, "strict"), 0);
     assert_int_equal(launches_in(&l, "burst"), 1);
-    assert_true(says(&l, j, "required-labels",
-        "pool strict takes only jobs that say these labels as well: project"));
+    assert_true(
+        says(&l, j, "required-labels", "pool strict requires further labels of its jobs: project"));
     lab_deinit(&l);
 }
 

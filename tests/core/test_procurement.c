@@ -74,12 +74,12 @@ static void with_time_only_spot_is_bought(void **state)
     lab_take(&l);
     assert_int_equal(lab_launches(&l, SPOT), 1);
     assert_int_equal(lab_launches(&l, ON_DEMAND), 0);
-    assert_string_equal(lab_history(&l, "pace")->text,
-        "only spot for now: about 1h00m of work, and 10h00m to do it in");
+    assert_string_equal(
+        lab_history(&l, "pace")->text, "only spot for now: about 1h00m of work, 10h00m left");
     size_t n = core_explain(l.m, l.now, job, why, 16);
     assert_string_equal(why[n - 2].code, "finish-by");
-    assert_string_equal(why[n - 2].text, "it is to be done in 10h00m; only spot is bought for it "
-                                         "as yet, burst/z1/m4: there is time to wait for that");
+    assert_string_equal(why[n - 2].text, "its finish time is in 10h00m; it uses only spot for now, "
+                                         "burst/z1/m4: there is time to wait for it");
     assert_string_equal(why[n - 1].code, "expected");
     /* after a refusal it waits; another job would go on-demand at once */
     lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED,
@@ -104,8 +104,8 @@ static void without_time_it_is_on_demand_at_once(void **state)
     lab_take(&l);
     assert_int_equal(lab_launches(&l, SPOT), 0);
     assert_int_equal(lab_launches(&l, ON_DEMAND), 1);
-    assert_string_equal(lab_history(&l, "pace")->text,
-        "on-demand from now on: about 1h00m of work, and 1h10m to do it in");
+    assert_string_equal(
+        lab_history(&l, "pace")->text, "on-demand from now on: about 1h00m of work, 1h10m left");
     lab_deinit(&l);
 }
 
@@ -220,8 +220,7 @@ static void until_progress_is_told_again_the_work_left_gets_less(void **state)
     lab_wait(&l, 30 * MINUTE_MS);
     procurement_look(l.m, model_job(l.m, job), l.now);
     procurement_due(l.m, l.now, &ev);
-    assert_string_equal(
-        ev.procurement.text, "only spot for now: about 1h18m of work, and 19h18m to do it in");
+    assert_string_equal(ev.procurement.text, "only spot for now: about 1h18m of work, 19h18m left");
     /* a checkpoint's work was done when it was taken: 50 in half an hour, and 40 are left */
     lab_saved(&l, job, 1, 60);
     assert_in_range(model_job(l.m, job)->row.shown_ms, 65 * MINUTE_MS, 66 * MINUTE_MS);
@@ -434,18 +433,18 @@ static void what_is_decided_is_explained_by_all_rules(void **state)
         enum deadline_rule rule;
         int64_t in_ms;
         const char *waits, *pays; /* parts of the explanation at first, and near its deadline */
-    } all[] = {{DEADLINE_PLANNED, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
-                   "on-demand is bought for it: "},
-        {DEADLINE_UNIFORM_STICKY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
-            "it is behind the straight line"},
-        {DEADLINE_UNIFORM, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
-            "it is behind the straight line"},
-        {DEADLINE_UNIFORM_PLAIN, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
-            "it is behind the straight line"},
-        {DEADLINE_GREEDY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
-            "it has waited for spot for as long as it may"},
-        {DEADLINE_ON_DEMAND, 10 * HOUR_MS, "on-demand from the start is what was chosen",
-            "on-demand from the start is what was chosen"}};
+    } all[] = {{DEADLINE_PLANNED, 10 * HOUR_MS, "it uses only spot for now, burst/",
+                   "it uses on-demand: "},
+        {DEADLINE_UNIFORM_STICKY, 10 * HOUR_MS, "it uses only spot for now, burst/",
+            "it is behind schedule"},
+        {DEADLINE_UNIFORM, 10 * HOUR_MS, "it uses only spot for now, burst/",
+            "it is behind schedule"},
+        {DEADLINE_UNIFORM_PLAIN, 10 * HOUR_MS, "it uses only spot for now, burst/",
+            "it is behind schedule"},
+        {DEADLINE_GREEDY, 10 * HOUR_MS, "it uses only spot for now, burst/",
+            "it has waited for spot for the maximum time"},
+        {DEADLINE_ON_DEMAND, 10 * HOUR_MS, "on-demand from the start was chosen",
+            "on-demand from the start was chosen"}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct lab l;
@@ -529,15 +528,15 @@ static void what_is_told_is_so(void **state)
         assert_int_equal(says(&l, jobs[i], "late"), jobs[i] == late);
     }
     assert_non_null(strstr(reason_of(&l, waits, "finish-by")->text,
-        "it is to be done in 10h00m; only spot is bought for it as yet"));
-    assert_non_null(strstr(reason_of(&l, sure, "finish-by")->text, "on-demand is bought for it: "));
+        "its finish time is in 10h00m; it uses only spot for now"));
+    assert_non_null(strstr(reason_of(&l, sure, "finish-by")->text, "it uses on-demand: "));
     assert_string_equal(reason_of(&l, late, "finish-by")->text,
-        "it is to be done in 30m00s; on-demand is bought for it: nothing else is as soon");
+        "its finish time is in 30m00s; it uses on-demand: no other offer is as early");
     assert_non_null(
         strstr(reason_of(&l, late, "late")->text, "it is expected to be late: it takes about 1h"));
     lab_wait(&l, 31 * MINUTE_MS);
     assert_string_equal(reason_of(&l, late, "finish-by")->text,
-        "it was to be done 1m00s ago; on-demand is bought for it: nothing else is as soon");
+        "its finish time was 1m00s ago; it uses on-demand: no other offer is as early");
     assert_non_null(strstr(reason_of(&l, late, "late")->text, "it is late, and takes about 1h"));
     lab_deinit(&l);
 }
@@ -562,8 +561,8 @@ static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
         assert_int_equal(lab_launches(&l, SPOT), is_sure ? 0 : 1);
         if (!is_sure)
             assert_non_null(strstr(reason_of(&l, job, "finish-by")->text,
-                "only on-demand makes it for certain, for $3.00 an hour or more, and it takes at "
-                "most $2.00 (--max-usd-per-hour)"));
+                "only on-demand guarantees the deadline, for $3.00 an hour or more, but its "
+                "maximum is $2.00 (--max-usd-per-hour)"));
         lab_deinit(&l);
     }
     struct lab l;
@@ -646,11 +645,11 @@ static void it_may_be_said_changed_and_taken_back_later(void **state)
     struct event bad = {
         .type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = work, .to = &r}};
     assert_int_equal(lab_try(&l, &bad, NULL), ERR_INVALID);
-    assert_non_null(strstr(l.e.text, "say --work 6h, or --time"));
+    assert_non_null(strstr(l.e.text, "add --work (such as 6h) or --time"));
     r.spec.finish_ms = l.now.wall.ms - 1;
     bad.update.fields = finish;
     assert_int_equal(lab_try(&l, &bad, NULL), ERR_INVALID);
-    assert_non_null(strstr(l.e.text, "is over"));
+    assert_non_null(strstr(l.e.text, "has passed"));
     l.e = before;
     assert_int_equal(model_job(l.m, job)->row.spec.finish_ms, to.spec.finish_ms);
     lab_deinit(&l);
@@ -673,7 +672,7 @@ static void so_long_counts_from_the_submit_and_from_the_change(void **state)
     change(&l, job, UPDATE_BIT(UPDATE_FINISH), r);
     assert_int_equal(model_job(l.m, job)->row.spec.finish_ms, l.now.wall.ms + 5 * HOUR_MS);
     r.spec.market = WISH_SPOT;
-    lab_refused(&l, &r, "leave --market out");
+    lab_refused(&l, &r, "remove --market");
     lab_deinit(&l);
 }
 
@@ -685,9 +684,9 @@ static void what_cannot_be_meant_is_refused(void **state)
     struct job_row over = job_by(&l, HOUR_MS, -1), spot = job_by(&l, HOUR_MS, HOUR_MS),
                    unknown = job_by(&l, 0, HOUR_MS);
     spot.spec.market = WISH_SPOT;
-    lab_refused(&l, &over, "is over");
-    lab_refused(&l, &spot, "leave --market out");
-    lab_refused(&l, &unknown, "say --work 6h, or --time");
+    lab_refused(&l, &over, "has passed");
+    lab_refused(&l, &spot, "remove --market");
+    lab_refused(&l, &unknown, "add --work (such as 6h) or --time");
     unknown.spec.time_limit_ms = HOUR_MS;
     lab_submit(&l, &unknown);
     lab_deinit(&l);

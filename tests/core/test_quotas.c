@@ -113,7 +113,7 @@ static void what_is_not_used_is_borrowed_and_given_back(void **state)
     lab_take(&l);
     assert_non_null(
         strstr(lab_history(&l, "reclaim")->text, "team blue gets back what it is owed"));
-    assert_true(says(&l, blue, "reclaim", "1 job that borrows is being saved and stopped"));
+    assert_true(says(&l, blue, "reclaim", "1 job beyond a quota is being saved and stopped"));
     int64_t another = submit(&l, "red", 4); /* it must not take the place */
     gone(&l, reds[1]);
     assert_int_equal(lab_plan(&l), 1);
@@ -441,7 +441,7 @@ static void who_may_not_borrow_does_not(void **state)
         submit(&l, "red", 4);
     lab_plan(&l);
     assert_true(runs(&l, 1) && runs(&l, 2) && !runs(&l, 3) && !runs(&l, 4));
-    assert_true(says(&l, 3, "max-cpus", "it needs 4 cpus; team red uses 8, and may use 8"));
+    assert_true(says(&l, 3, "max-cpus", "it needs 4 cpus; team red uses 8, of at most 8"));
     lab_deinit(&l);
 }
 
@@ -493,7 +493,7 @@ static void a_class_has_jobs_of_others_evicted(void **state)
     assert_non_null(strstr(lab_history(&l, "preempt")->text,
         "jobs of QOS urgent go before those of QOS spare: its place is for job"));
     assert_true(says(&l, wants, "preempts",
-        "1 of these is being saved and stopped to make places for 1 of its kind"));
+        "1 of their jobs is being saved and stopped to make places for 1 like it"));
     int64_t slips = submit(&l, "blue", 4);
     gone(&l, spares[1]);
     assert_int_equal(lab_plan(&l), 1);
@@ -512,7 +512,7 @@ static void a_class_has_jobs_of_others_evicted(void **state)
     int64_t last_one = submit_class(&l, "red", "urgent", 4);
     lab_plan(&l);
     assert_false(is_evicted(&l, spares[1])); /* not within 15 minutes */
-    assert_true(says(&l, last_one, "preempts", "none that runs could make room for it now"));
+    assert_true(says(&l, last_one, "preempts", "no running job can make room for it now"));
     lab_check_wake(&l);
     lab_wait(&l, 15 * MINUTE_MS);
     lab_plan(&l);

@@ -76,8 +76,8 @@ static void no_more_is_placed_than_the_rack_may_draw(void **state)
     assert_false(runs(&l, jobs[6]));
     assert_int_equal(view(&l).draw_w, 1000);
     assert_true(says(&l, jobs[6], "rack",
-        "2 nodes have room but no power: rack left draws 1.0 kW of the 1.0 that it may (max_kw), "
-        "and it would draw 0.1 more on power2"));
+        "2 nodes have room but no power: rack left draws 1.0 kW of at most 1.0 (max_kw), and it "
+        "would draw 0.1 more on power2"));
     lab_started(&l, jobs[0]);
     lab_ended(&l, jobs[0], END_SUCCEEDED, 0); /* on power1: the others have power now, too */
     lab_plan(&l);
@@ -244,8 +244,8 @@ static void no_machine_is_launched_for_what_would_have_no_power_there(void **sta
     assert_int_equal(below(&l).draw_w, 1000);
     assert_int_equal(below(&l).joined, 2);
     assert_true(says(&l, second, "rack",
-        "no node of pool racked is launched for want of power: rack below draws 1.0 kW of the 1.0 "
-        "that it may (max_kw), and it would draw 0.4 more there"));
+        "no node of pool racked is launched for lack of power: rack below draws 1.0 kW of at most "
+        "1.0 (max_kw), and it would draw 0.4 more there"));
     for (int k = 0; k < 10; k++) {
         lab_wait(&l, MINUTE_MS / 4);
         lab_heartbeats(&l);
@@ -270,8 +270,8 @@ static void a_gang_is_launched_whole_or_not_where_power_is_short(void **state)
     lab_plan(&l);
     assert_int_equal(model_used(l.m).nodes, 0);
     assert_true(says(&l, large, "rack",
-        "no node of pool racked is launched for want of power: rack below draws 0.3 kW of the 1.0 "
-        "that it may (max_kw), and it would draw 0.8 more there"));
+        "no node of pool racked is launched for lack of power: rack below draws 0.3 kW of at most "
+        "1.0 (max_kw), and it would draw 0.8 more there"));
     int64_t small = submit(&l, 2, 3, 0);
     lab_plan(&l);
     assert_int_equal(model_used(l.m).nodes, 2);
@@ -587,7 +587,7 @@ static void a_node_that_is_held_back_is_given_nothing_new(void **state)
     lab_plan(&l);
     lab_take(&l);
     assert_string_equal(
-        lab_history(&l, "throttled")->text, "n1 is held back by heat: it is given nothing new");
+        lab_history(&l, "throttled")->text, "n1 is throttled by heat: it gets no new jobs");
     assert_false(runs(&l, second));
     assert_true(runs(&l, first)); /* and running jobs continue */
     assert_true(says(&l, second, "nodes-throttled",
@@ -604,7 +604,7 @@ static void a_node_that_is_held_back_is_given_nothing_new(void **state)
     lab_apply(&l, ev);
     lab_plan(&l);
     lab_take(&l);
-    assert_string_equal(lab_history(&l, "recovered")->text, "n1 is not held back any more");
+    assert_string_equal(lab_history(&l, "recovered")->text, "n1 is not throttled any more");
     assert_int_equal(lab_node_of(&l, third), node);
     ev.condition.throttle = (enum throttle)4;
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_INVALID);

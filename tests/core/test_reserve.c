@@ -276,16 +276,15 @@ static void it_is_told_why(void **state)
     while (k < n && !str_eq(why[k].code, "reserved"))
         k++;
     assert_true(k < n);
-    assert_string_equal(why[k].text, "b is kept for it: it starts there in 59m59s, by the time "
-                                     "limits of what runs there, or elsewhere before");
+    assert_string_equal(why[k].text, "b is reserved for it: it starts there in 59m59s, by the time "
+                                     "limits of the jobs there, or elsewhere before");
     n = core_explain(p.l.m, p.l.now, small, why, EXPLAIN_REASONS_MAX);
     for (k = 0; k < n && !str_eq(why[k].code, "reserved-for");)
         k++;
     assert_true(k < n);
     assert_string_equal(why[k].text,
-        "1 node has room, kept for job 3, which is to start in 59m59s, by the time limits of what "
-        "runs there; with a --time it "
-        "might run until then");
+        "1 node has room, reserved for job 3, expected to start in 59m59s, by the "
+        "time limits of the jobs there; with a --time it might run until then");
     lab_deinit(&p.l);
 }
 

@@ -158,7 +158,7 @@ class Drill(unittest.TestCase):
         )
         self.assertEqual((code, drill["state"]), (1, "failed"), said)
         self.assertIn(
-            "its result is not that of job %d, which ran undisturbed: --compare ended with exit code 1"
+            "its result differs from that of job %d, which ran undisturbed: --compare ended with exit code 1"
             % undisturbed,
             drill["text"],
         )

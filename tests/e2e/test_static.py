@@ -275,7 +275,7 @@ class Static(unittest.TestCase):
                 "its rack holds it back",
             )
             self.assertIn(
-                "no node of pool rack is launched for want of power: rack left draws 1.1 kW of the 1.1 that it may (max_kw), and it would draw 0.4 more there",
+                "no node of pool rack is launched for lack of power: rack left draws 1.1 kW of at most 1.1 (max_kw), and it would draw 0.4 more there",
                 said[0],
             )
             self.assertEqual([l.job(j)["state"] for j in rest], ["pending"] * 3)

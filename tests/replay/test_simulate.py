@@ -481,7 +481,7 @@ class Simulate(unittest.TestCase):
                 "--from, --to and --csv are of what was spent",
             ),
             (("forecast", "--finish-by", "soon"), "--finish-by: expected a time such as now+1hour"),
-            (("forecast", "--finish-by", "2020-01-01T00:00:00Z"), "is over"),
+            (("forecast", "--finish-by", "2020-01-01T00:00:00Z"), "has passed"),
             (
                 ("forecast", "--input", "data.csv"),
                 "--input: expected what it reads, as in s3://bucket/prefix,size=140G",

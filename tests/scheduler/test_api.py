@@ -905,7 +905,7 @@ class Api(unittest.TestCase):
                 self.d.call("POST", path + "/exec", body, token=ann),
                 409,
                 "conflict",
-                "does not run now",
+                "is not running",
             )
         for body, text in (
             ({}, "command"),
@@ -950,7 +950,7 @@ class Api(unittest.TestCase):
                 self.d.call("POST", path + "/" + what, token=bob), 403, "denied", "ann"
             )
         self.check_error(
-            self.d.call("POST", path + "/drill", token=ann), 409, "conflict", "saves nothing"
+            self.d.call("POST", path + "/drill", token=ann), 409, "conflict", "takes no checkpoints"
         )
         for body in (b"{", b"[]", {"without_notice": "yes"}, {"notice": False}):
             self.check_error(
@@ -1214,7 +1214,7 @@ class Api(unittest.TestCase):
             self.d.call("POST", "/api/v1/jobs/%d/save" % job, {}),
             409,
             "conflict",
-            "does not run now",
+            "is not running",
         )
         self.assertEqual(
             (row["save_ms"], row["save_interval_ms"], row["reclaims_per_hour"]), (None, None, None)
@@ -1236,7 +1236,7 @@ class Api(unittest.TestCase):
         self.assertTrue(all(r["code"] and r["text"] for r in why["reasons"]) and why["reasons"])
         self.assertEqual((why["ahead"]["exact"], why["changes"]), (True, []))
         self.assertEqual((why["estimate"]["now"], why["estimate"]["median"]), (False, None))
-        self.assertIn("suits it", why["estimate"]["unknown"])
+        self.assertIn("fits", why["estimate"]["unknown"])
         behind = self.d.submit(cpus=2, gpus=1, pool="spare", market="spot")
         ahead = self.d.call("GET", "/api/v1/jobs/%d/why" % behind)[1]["ahead"]
         self.assertEqual(ahead["count"], why["ahead"]["count"] + 1)
@@ -1543,7 +1543,7 @@ class Api(unittest.TestCase):
         self.assertEqual(
             shown["expects"],
             {
-                "why": "nothing that it could use is always to be had, so it takes what there is",
+                "why": "no usable offer is always available, so it uses any market",
                 "done_at": None,
                 "late_at": None,
                 "cost_uusd": None,
@@ -1564,12 +1564,14 @@ class Api(unittest.TestCase):
             for r in self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]
         }
         self.assertRegex(
-            reasons["finish-by"], "^it is to be done in (10h00m|9h59m); nothing that it could use"
+            reasons["finish-by"], "^its finish time is in (10h00m|9h59m); no usable offer"
         )
         path = "/api/v1/jobs/%d/update" % job
-        self.refuse(400, "invalid", "POST", path, {"work_ms": None}, "say --work 6h, or --time")
-        self.refuse(400, "invalid", "POST", path, {"finish_by_ms": 1000}, "is over")
-        self.refuse(400, "invalid", "POST", path, {"market": "spot"}, "leave --market out")
+        self.refuse(
+            400, "invalid", "POST", path, {"work_ms": None}, "add --work (such as 6h) or --time"
+        )
+        self.refuse(400, "invalid", "POST", path, {"finish_by_ms": 1000}, "has passed")
+        self.refuse(400, "invalid", "POST", path, {"market": "spot"}, "remove --market")
         self.refuse(
             400,
             "invalid",
@@ -1584,7 +1586,7 @@ class Api(unittest.TestCase):
             r["code"]: r["text"]
             for r in self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]
         }
-        self.assertRegex(reasons["finish-by"], "^it is to be done in (2h00m|1h59m);")
+        self.assertRegex(reasons["finish-by"], "^its finish time is in (2h00m|1h59m);")
         for changes, shown_as in (
             (
                 {"finish_by_ms": 4102444800000, "work_ms": 7200000},
@@ -1632,8 +1634,8 @@ class Api(unittest.TestCase):
                 {"finish_by_ms": 4102444800000, "work_ms": 3600000},
                 "--finish-by +8h or 07:00; finish_in_ms, finish_at",
             ),
-            ({"finish_in_ms": 3600000}, "say --work 6h, or --time"),
-            ({"finish_at": "07:00"}, "say --work 6h, or --time"),
+            ({"finish_in_ms": 3600000}, "add --work (such as 6h) or --time"),
+            ({"finish_at": "07:00"}, "add --work (such as 6h) or --time"),
             (
                 {"finish_at": "7:00", "work_ms": 60000},
                 'spec.finish_at: expected a time of the day as 07:00, found "7:00"',
@@ -1645,7 +1647,7 @@ class Api(unittest.TestCase):
                 "says the same as finish_by_ms",
             ),
             ({"finish_at": 7}, "spec.finish_at"),
-            ({"finish_in_ms": 3600000, "work_ms": 60000, "market": "spot"}, "leave --market out"),
+            ({"finish_in_ms": 3600000, "work_ms": 60000, "market": "spot"}, "remove --market"),
         ):
             with self.subTest(job):
                 self.refuse(

@@ -147,17 +147,14 @@ int procurement_check(const struct job_row *r, struct wall now, struct err *e)
     if (r->spec.finish_ms == 0)
         return 0;
     if (procurement_finish_ms(r, now) <= now.ms)
-        return err_set(
-            e, ERR_INVALID, "job '%s': the time that it is to be done by is over", r->spec.name);
+        return err_set(e, ERR_INVALID, "job '%s': its finish time has passed", r->spec.name);
     if (r->spec.market != WISH_ANY)
         return err_set(e, ERR_INVALID,
-            "job '%s': with --finish-by belay chooses between spot and on-demand: leave --market "
-            "out",
+            "job '%s': --finish-by chooses between spot and on-demand: remove --market",
             r->spec.name);
     if (r->spec.work_ms == 0 && r->spec.time_limit_ms == 0)
         return err_set(e, ERR_INVALID,
-            "job '%s': to be done by a time, belay has to know how much there is to do: say --work "
-            "6h, or --time",
+            "job '%s': --finish-by needs the amount of work: add --work (such as 6h) or --time",
             r->spec.name);
     return 0;
 }
@@ -344,15 +341,14 @@ static void describe(const struct decision *d, const struct work_left *w, const 
     struct wall now, char *out, size_t size)
 {
     static const char *const what[] = {
-        [PROCURE_FREE] = "takes what there is, as nothing that it could use is always to be had",
+        [PROCURE_FREE] = "uses any market: no usable offer is always available",
         [PROCURE_WAIT] = "nothing for now",
         [PROCURE_SPOT] = "only spot for now",
         [PROCURE_ON_DEMAND] = "on-demand from now on"};
     char work[32], left[32];
     time_format_duration(w->ms, work, sizeof work);
     time_format_duration(max_i64(j->row.spec.finish_ms - now.ms, 0), left, sizeof left);
-    text_format(
-        out, size, "%s: about %s of work, and %s to do it in", what[d->procurement], work, left);
+    text_format(out, size, "%s: about %s of work, %s left", what[d->procurement], work, left);
 }
 
 /* Its procurement has no effect now: it runs on an owned node, or is stopping. */
@@ -447,14 +443,11 @@ bool core_procurement_expects(const struct model *m, const struct job *j, struct
 }
 
 static const char *const rule_says[] = {[DEADLINE_PLANNED] = "",
-    [DEADLINE_UNIFORM] =
-        "it is behind the straight line to the time that it is to be done by, or that is near",
-    [DEADLINE_UNIFORM_STICKY] =
-        "it is behind the straight line to the time that it is to be done by, or that is near",
-    [DEADLINE_UNIFORM_PLAIN] =
-        "it is behind the straight line to the time that it is to be done by, or that is near",
-    [DEADLINE_GREEDY] = "it has waited for spot for as long as it may",
-    [DEADLINE_ON_DEMAND] = "on-demand from the start is what was chosen"};
+    [DEADLINE_UNIFORM] = "it is behind schedule, or its finish time is near",
+    [DEADLINE_UNIFORM_STICKY] = "it is behind schedule, or its finish time is near",
+    [DEADLINE_UNIFORM_PLAIN] = "it is behind schedule, or its finish time is near",
+    [DEADLINE_GREEDY] = "it has waited for spot for the maximum time",
+    [DEADLINE_ON_DEMAND] = "on-demand from the start was chosen"};
 
 /* Expected on-demand completion exceeds the time left. */
 static bool is_late(const struct sight *s, const struct deadline_job *k)
@@ -467,29 +460,28 @@ static void why_sure(const struct model *m, const struct sight *s, const struct 
 {
     char cost[32], next[32];
     if (s->n_spot == 0)
-        text_format(out, size, "on-demand is bought for it: there is no spot that it could use");
+        text_format(out, size, "it uses on-demand: there is no usable spot offer");
     else if (is_late(s, k))
-        text_format(out, size, "on-demand is bought for it: nothing else is as soon");
+        text_format(out, size, "it uses on-demand: no other offer is as early");
     else if (c->why == DEADLINE_WHY_NET || c->why == DEADLINE_WHY_DONE)
-        text_format(out, size, "on-demand is bought for it: nothing else makes it for certain");
+        text_format(out, size, "it uses on-demand: only on-demand guarantees the deadline");
     else if (c->why == DEADLINE_WHY_CAP)
         text_format(out, size,
-            "on-demand is bought for it: to wait for spot might come to cost more above Uniform "
-            "Progress than the cap of %d %% allows",
+            "it uses on-demand: waiting for spot might exceed the cost cap of %d %% above Uniform "
+            "Progress",
             (int)m->deadline.options.cap_pct);
     else if (c->why == DEADLINE_WHY_RULE)
-        text_format(out, size, "on-demand is bought for it: %s",
+        text_format(out, size, "it uses on-demand: %s",
             rule_says[m->deadline.options.rule == DEADLINE_PLANNED ? DEADLINE_UNIFORM_STICKY
                                                                    : m->deadline.options.rule]);
     else if (isinf(c->next_cost_uusd))
-        text_format(out, size, "on-demand is bought for it: there is no time to wait for spot");
+        text_format(out, size, "it uses on-demand: there is no time to wait for spot");
     else {
         str_format_usd((int64_t)c->cost_uusd, cost, sizeof cost);
         str_format_usd((int64_t)c->next_cost_uusd, next, sizeof next);
         text_format(out, size,
-            "on-demand is bought for it: with it all is expected to cost %s, with what is next "
-            "best %s",
-            cost, next);
+            "it uses on-demand: the expected total cost is %s, of the next best option %s", cost,
+            next);
     }
 }
 
@@ -517,7 +509,7 @@ bool core_procurement_why(
         return false;
     struct work_left w = procurement_work_left(m, j, now.wall);
     if (a && a->node->row.market == MARKET_OWNED) {
-        text_format(out, size, "it runs on a machine of your own");
+        text_format(out, size, "it runs on an owned machine");
         return true;
     }
     procurement_sight(m, j, now, &s);
@@ -526,31 +518,30 @@ bool core_procurement_why(
     o = model_offer(m, d.offer);
     if (d.procurement == PROCURE_FREE && s.too_dear_uusd_h > 0)
         text_format(out, size,
-            "only on-demand makes it for certain, for $%.2f an hour or more, and it takes at most "
-            "$%.2f (--max-usd-per-hour): it takes what there "
-            "is for that, and may be late",
+            "only on-demand guarantees the deadline, for $%.2f an hour or more, but its maximum is "
+            "$%.2f (--max-usd-per-hour): it uses any offer below that, and may be late",
             (double)s.too_dear_uusd_h / 1e6, (double)j->shape->max_uusd_h / 1e6);
     else if (d.procurement == PROCURE_FREE)
-        text_format(
-            out, size, "nothing that it could use is always to be had, so it takes what there is");
+        text_format(out, size, "no usable offer is always available, so it uses any market");
     else if (d.procurement == PROCURE_ON_DEMAND)
         why_sure(m, &s, &k, &d.choice, out, size);
     else if (d.procurement == PROCURE_WAIT && d.choice.why == DEADLINE_WHY_BETTER_WAIT)
         text_format(out, size,
-            "it waits for better spot: there is time, and what there is is not expected to last");
+            "it waits for better spot: there is time, and the available spot is not expected to "
+            "last");
     else if (d.procurement == PROCURE_WAIT)
-        text_format(out, size, "it waits for spot: there is time, so on-demand is let go of");
+        text_format(
+            out, size, "it waits for spot: there is time, so its on-demand machine is released");
     else if (o && a && s.on < s.n_spot && s.of[s.on] == o)
-        text_format(out, size, "it stays on spot, %s/%s/%s, while that is there", o->pool->row.name,
+        text_format(out, size, "it stays on spot, %s/%s/%s, until that is lost", o->pool->row.name,
             o->row.zone, o->row.type);
     else if (o)
-        text_format(out, size,
-            "only spot is bought for it as yet, %s/%s/%s: there is time to wait for that",
+        text_format(out, size, "it uses only spot for now, %s/%s/%s: there is time to wait for it",
             o->pool->row.name, o->row.zone, o->row.type);
     else
         text_format(out, size,
-            "only spot is bought for it as yet: there is time to wait for that, and it asks for "
-            "some as soon as it may again");
+            "it uses only spot for now: there is time to wait, and the next launch is tried as "
+            "soon as possible");
     return true;
 }
 
@@ -630,7 +621,7 @@ static void let_go(struct model *m, struct job *j, struct stamp now)
     history(m, now, "move", (struct history_of){.attempt = a}, "%s",
         j->row.procurement == PROCURE_ON_DEMAND
             ? "on spot it might be late"
-            : "there is time to wait for spot: on-demand is let go of");
+            : "there is time to wait for spot: on-demand is released");
     model_note_change(m);
 }
 
@@ -642,7 +633,7 @@ int apply_procurement(
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (!procurement_is_looked_at(j))
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " need not be done by any time", j->row.id);
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " has no finish time", j->row.id);
     look_at(m, j, ev->now.mono.ms + max_i64(ev->procurement.look_ms, 1));
     if (!is_settled(job_attempt(j)))
         go_on(m, j, ev);

@@ -40,7 +40,7 @@ static void compare(const struct model *m, struct stamp now, const struct job *o
         if (parts[k].more_ms > parts[best].more_ms)
             best = k;
     if (quota_owes(other->shape) && !quota_owes(j->shape))
-        text_format(out, size, "its team is owed it");
+        text_format(out, size, "its team is within its quota");
     else
         text_format(out, size, "%s", parts[best].text);
 }

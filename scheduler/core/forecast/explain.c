@@ -143,15 +143,14 @@ static void explain_class(const struct job *j, struct answer *a)
         return;
     if (s->claims > 0)
         explain_say(a, "preempts",
-            "jobs of QOS %s go before others: %" PRId64
-            " of these %s being saved and stopped to make places for %" PRId64 " of its kind",
+            "QOS %s preempts others: %" PRId64
+            " of their jobs %s being saved and stopped to make places for %" PRId64 " like it",
             s->class->qos->name, going, going == 1 ? "is" : "are", s->claims);
     else
         explain_say(a, "preempts",
-            "jobs of QOS %s go before others, but none that runs could make room for it now: where "
-            "it may run there are not "
-            "enough of them, or they are other teams' by their quotas, were evicted less than 15 "
-            "minutes ago, or are stopping",
+            "QOS %s preempts others, but no running job can make room for it now: where it may run "
+            "there are too few of them, or they are within other teams' quotas, were evicted less "
+            "than 15 minutes ago, or are stopping",
             s->class->qos->name);
 }
 
@@ -169,25 +168,23 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
     cpus_text(s->mcpu * s->least, need, sizeof need);
     if (shape_is_exclusive(s)) {
         explain_say(a, "quota",
-            "it is to have its nodes for itself, so it is not owed a place; it runs on what others "
-            "do not use");
+            "it is exclusive, so no quota entitles it to a place; it uses spare capacity");
         return;
     }
     if (s->claims > 0)
         explain_say(a, "reclaim",
-            "its team is owed its place: %" PRId64
-            " job%s being saved and stopped to make places for %" PRId64 " of its kind",
-            going, going == 1 ? " that borrows is" : "s that borrow are", s->claims);
+            "it is within its team's quota: %" PRId64
+            " job%s being saved and stopped to make places for %" PRId64 " like it",
+            going, going == 1 ? " beyond a quota is" : "s beyond a quota are", s->claims);
     else if (quota_owes(s))
         explain_say(a, "quota",
             "with the %s cpus it needs team %s is within its quota: it uses %s of %s. It goes "
-            "first where it fits; where it does not, no jobs that borrow could make room for it "
-            "now",
+            "first where it fits; no jobs beyond a quota could make room for it now",
             need, t->name, used, quota);
     else
         explain_say(a, "quota",
-            "with the %s cpus it needs team %s is beyond its quota: it uses %s of %s. It runs on "
-            "what others do not use",
+            "with the %s cpus it needs team %s is beyond its quota: it uses %s of %s. It uses "
+            "spare capacity",
             need, t->name, used, quota);
 }
 
@@ -199,25 +196,26 @@ static void explain_limit(
     whose(j->account, w, who, sizeof who);
     if (kind == LIMIT_RUNNING) {
         explain_say(a, "max-running",
-            "%s has %" PRId64 " jobs that run, and may have %" PRId64 " (max_running)", who,
+            "%s has %" PRId64 " running jobs, of at most %" PRId64 " (max_running)", who,
             w->used[kind], w->most[kind]);
     } else if (kind == LIMIT_GPUS) {
         explain_say(a, "max-gpus",
-            "it needs %" PRId64 " GPUs; %s uses %" PRId64 ", and may use %" PRId64 " (max_gpus)",
+            "it needs %" PRId64 " GPUs; %s uses %" PRId64 ", of at most %" PRId64 " (max_gpus)",
             (int64_t)j->row.spec.need.gpus * j->least, who, w->used[kind], w->most[kind]);
     } else if (kind == LIMIT_MCPU) {
         cpus_text(j->shape->mcpu * j->least, need, sizeof need);
         cpus_text(w->used[kind], used, sizeof used);
         cpus_text(w->most[kind], most, sizeof most);
         explain_say(a, "max-cpus",
-            "it needs %s cpus; %s uses %s, and may use %s (max_cpus, or its quota, beyond which it "
+            "it needs %s cpus; %s uses %s, of at most %s (max_cpus, or its quota, beyond which it "
             "may not borrow)",
             need, who, used, most);
     } else {
         usd_text(w->used[kind], used, sizeof used);
         usd_text(w->most[kind], most, sizeof most);
         explain_say(a, "max-usd-per-hour",
-            "what %s runs costs %s an hour, and may cost %s (max_usd_per_hour)", who, used, most);
+            "the running jobs of %s cost %s an hour, of at most %s (max_usd_per_hour)", who, used,
+            most);
     }
 }
 
@@ -324,14 +322,14 @@ static void explain_money(const struct job *j, const struct survey *v, struct an
     if (budgets_too_dear(s, v->unpaid_uusd_h))
         explain_say(a, "max-usd-per-hour",
             "the cheapest of %" PRId64
-            " machine%s or offer%s for it costs %s an hour now, and it takes at most %s "
+            " machine%s or offer%s for it costs %s an hour now, above its maximum of %s "
             "(--max-usd-per-hour): it waits for a lower price",
             v->unpaid, explain_plural(v->unpaid), explain_plural(v->unpaid),
             money(v->unpaid_uusd_h).s, money(s->max_uusd_h).s);
     else if (budgets_cap_lacks(s, v->unpaid_in, v->unpaid_uusd_h))
         explain_say(a, "max-usd",
-            "it has cost %s, and may cost %s (--max-usd): what is left does not pay for %s at %s "
-            "an hour%s; belay update %" PRId64 " max-usd=USD lets it go on",
+            "it has cost %s, of at most %s (--max-usd): the rest does not pay for %s at %s an "
+            "hour%s; belay update %" PRId64 " max-usd=USD lets it continue",
             money(j->row.cost_uusd).s, money(j->row.spec.max_uusd).s,
             s->expect_ms < BUDGET_SLICE_MS ? "all of it" : "ten minutes", money(v->unpaid_uusd_h).s,
             with_input(pool_input_uusd(v->unpaid_in, s->constraints), input, sizeof input),
@@ -379,7 +377,7 @@ static void explain_never(const struct job *j, struct answer *a)
         if (r->state != DEPEND_NEVER)
             continue;
         explain_say(a, "dependency-never",
-            "%s can never come true, and it is to wait nevertheless (--kill-on-invalid-dep no): "
+            "%s can never be satisfied, and it waits nevertheless (--kill-on-invalid-dep no): "
             "belay cancel %" PRId64 " ends it",
             depend_text(r->kind, r->on, r->of_task, r->task).s, j->row.id);
         return;
@@ -403,7 +401,7 @@ static void explain_dependencies(const struct job *j, struct answer *a)
     }
     if (n > DEPENDS_SHOWN)
         explain_say(a, "dependency", "and %" PRId64 " more jobs%s", n - DEPENDS_SHOWN,
-            j->row.spec.depends_any ? ", of all of which one is enough" : "");
+            j->row.spec.depends_any ? "; any one of them suffices" : "");
 }
 
 static void explain_window(
@@ -442,7 +440,7 @@ static void explain_array(const struct job *j, struct answer *a)
     int64_t left = array_left(j->array);
     if (array_is_full(j))
         explain_say(a, "array-limit",
-            "%" PRId64 " of its tasks run, and no more may at once; %" PRId64 " have not begun",
+            "%" PRId64 " of its tasks run, the maximum at once; %" PRId64 " have not begun",
             j->array->n_tasks, left);
     explain_task_dependencies(j, left, a);
 }
@@ -452,7 +450,7 @@ static void explain_array_left(const struct job *j, struct answer *a)
 {
     if (j->array && !array_is_full(j))
         explain_say(a, "array",
-            "%" PRId64 " of its tasks have not begun, %" PRId64 " have and go on",
+            "%" PRId64 " of its tasks have not begun, %" PRId64 " have and continue",
             array_left(j->array), j->array->n_tasks);
 }
 
@@ -462,8 +460,7 @@ static void explain_retries(const struct job *j, struct answer *a)
     char text[CORE_TEXT_MAX] = "";
     size_t n = 0;
     if (retries_are_none(&j->row)) {
-        explain_say(
-            a, "no-requeue", "it is never queued again, whatever it ends as (--no-requeue)");
+        explain_say(a, "no-requeue", "it is never requeued, whatever its end (--no-requeue)");
         return;
     }
     for (int k = 0; k < RETRY_KINDS; k++) {
@@ -475,7 +472,7 @@ static void explain_retries(const struct job *j, struct answer *a)
         n = strlen(text);
     }
     if (n > 0)
-        explain_say(a, "retries", "times that it may still be queued again: %s", text);
+        explain_say(a, "retries", "remaining requeues: %s", text);
 }
 
 /* What keeps it out of the queue. */
@@ -485,16 +482,16 @@ static void explain_waiting(
     char in[32];
     if (j->row.hold == HOLD_USER && no_progress_is_held(m, &j->row))
         explain_say(a, "in-vain",
-            "it is held: %" PRId32 " times in a row it was restored and began again from before "
-            "its checkpoint, and never got beyond step %" PRId64
-            ": have it go on from what it saved (belay drill shows whether it does), then belay "
-            "release %" PRId64,
+            "it is held: %" PRId32 " times in a row it was restored and restarted from before its "
+            "checkpoint, and never got beyond step %" PRId64
+            ": make it resume from its checkpoint (belay drill tests that), then belay release "
+            "%" PRId64,
             j->row.no_progress, j->row.best_progress, j->row.id);
     else if (j->row.hold == HOLD_STORE)
         explain_say(a, "store",
             "it is held: attempt %" PRId64
             " could not use the store of its checkpoints (belay show %" PRId64
-            " says why); once that is mended, belay release %" PRId64 " lets it go on",
+            " says why); after that is fixed, belay release %" PRId64 " lets it continue",
             j->row.attempts, j->row.id, j->row.id);
     else if (j->row.hold != HOLD_NONE)
         explain_say(a, "held", "it is held%s: belay release %" PRId64 "%s",
@@ -508,17 +505,16 @@ static void explain_waiting(
     time_format_duration(j->row.spec.begin_at.ms - now.wall.ms, in, sizeof in);
     if (j->row.end == END_STORE_AWAY)
         explain_say(a, "store-away",
-            "attempt %" PRId64 " could not use the store of its checkpoints: tried again %s from "
-            "now, and held after %d such ends in a row (this was %" PRId32 "; belay show %" PRId64
+            "attempt %" PRId64 " could not use the store of its checkpoints: retried in %s, and "
+            "held after %d such ends in a row (this was %" PRId32 "; belay show %" PRId64
             " says why)",
             j->row.attempts, in, JOB_STORE_MAX, j->row.quick_ends, j->row.id);
     else if (j->row.quick_ends > 1)
         explain_say(a, "begin",
-            "it ended as %s soon after its start %" PRId32
-            " times in a row: it is tried again %s from now",
+            "it ended as %s soon after its start %" PRId32 " times in a row: it is retried in %s",
             end_kind_names[j->row.end], j->row.quick_ends, in);
     else
-        explain_say(a, "begin", "it is not to begin before %s from now", in);
+        explain_say(a, "begin", "its begin time is in %s", in);
 }
 
 static void explain_deadline(struct stamp now, const struct job *j, struct answer *a)
@@ -529,7 +525,7 @@ static void explain_deadline(struct stamp now, const struct job *j, struct answe
         return;
     time_format_duration(left_ms > 0 ? left_ms : 0, in, sizeof in);
     explain_say(a, "deadline",
-        "unless it has started in %s it ends then: %s it could not have ended by its deadline", in,
+        "unless it starts within %s it ends then: %s it could not end by its deadline", in,
         j->row.spec.time_limit_ms > 0 ? "with its time limit" : "after that");
 }
 
@@ -566,8 +562,8 @@ static void explain_outlook(
     time_format_duration(o.late_ms, late, sizeof late);
     str_format_usd(o.uusd, usd, sizeof usd);
     explain_say(a, "expected",
-        "it is expected to be done in %s, with some bad luck in %s, and to cost %s more%s", median,
-        late, usd, not_paid(j, o.uusd).s);
+        "it is expected to end in %s (95th percentile: %s), and to cost %s more%s", median, late,
+        usd, not_paid(j, o.uusd).s);
 }
 
 static void explain_procurement(
@@ -579,13 +575,13 @@ static void explain_procurement(
         return;
     time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
     explain_say(a, "finish-by",
-        left_ms > 0 ? "it is to be done in %s; %s" : "it was to be done %s ago; %s", in, why);
+        left_ms > 0 ? "its finish time is in %s; %s" : "its finish time was %s ago; %s", in, why);
     if (!core_procurement_late(m, j, now, &takes_ms))
         return;
     time_format_duration(takes_ms, takes, sizeof takes);
     if (left_ms > 0)
         explain_say(a, "late",
-            "it is expected to be late: it takes about %s, on-demand from now on, and there are %s",
+            "it is expected to be late: it takes about %s, on-demand from now on, and %s are left",
             takes, in);
     else
         explain_say(a, "late", "it is late, and takes about %s more", takes);
@@ -677,8 +673,7 @@ static void explain_running(
     }
     if (j->row.state == JOB_RUNNING && wall_is_set(job_attempt(j)->row.requeue_asked_at))
         explain_say(out, "requeue",
-            "it is being saved; when that has succeeded it is stopped and queued again, as was "
-            "asked for");
+            "it is being saved; after that it is stopped and requeued, as requested");
     if (j->row.ranks < j->row.spec.nodes && j->row.state == JOB_RUNNING)
         explain_say(out, "fewer-nodes",
             "it runs on %" PRId32 " nodes of at most %" PRId32

@@ -42,16 +42,16 @@ static bool has_constraints(struct survey *v, const struct shape *s, const char 
     const struct count *want = counts_short(resources, &x->resources);
     if (!constraints_allow(x, node))
         text_format(v->no_constraints_what, sizeof v->no_constraints_what, "%.60s %s", name,
-            !node                         ? "would be launched, under a name that nobody knows yet"
-            : hosts_has(x->exclude, node) ? "is one of those that it must not run on"
-                                          : "is none of those that it is to run on");
+            !node                         ? "would be launched, under a name that is not known yet"
+            : hosts_has(x->exclude, node) ? "is excluded by --exclude"
+                                          : "is not in its --nodelist");
     else if (!gpu_serves(gpu, &x->gpu))
         text_format(v->no_constraints_what, sizeof v->no_constraints_what,
             "the GPUs of %.50s are %s, %" PRId64 " MiB", name,
             gpu->model[0] ? gpu->model : "of a model not known", gpu->memory_mib);
     else if (!constraint_holds(&x->constraint, features))
         text_format(v->no_constraints_what, sizeof v->no_constraints_what,
-            "%.60s has not the features", name);
+            "%.60s lacks the features", name);
     else
         text_format(v->no_constraints_what, sizeof v->no_constraints_what,
             "%.60s has %" PRId64 " %s", name, counts_of(resources, want->name), want->name);
@@ -89,7 +89,7 @@ static bool can(struct survey *v, bool may, const char *who, const char *why)
     v->no_criu += !may;
     if (!may && !v->no_criu_who) {
         v->no_criu_who = who;
-        v->no_criu_why = why[0] ? why : "its agent does not say what CRIU can do there";
+        v->no_criu_why = why[0] ? why : "its agent does not report what CRIU can do there";
     }
     return may;
 }
@@ -201,7 +201,7 @@ static void say_constraints(const struct survey *v, const struct shape *s, struc
     x.licences.n = 0;
     constraints_format(&x, text);
     explain_say(a, "extras",
-        "%" PRId64 " machine%s large enough %s not what it asks for, %.100s; %s", v->no_constraints,
+        "%" PRId64 " machine%s large enough %s not what it requires, %.100s; %s", v->no_constraints,
         explain_plural(v->no_constraints), v->no_constraints == 1 ? "has" : "have", text,
         v->no_constraints_what);
 }
@@ -217,7 +217,7 @@ static void say_criu(const struct survey *v, struct answer *a)
 void explain_uncertified(const struct survey *v, const struct job *j, bool only, struct answer *a)
 {
     const char *until =
-        only ? "and there are no others for it: submit it with --market any, where there are others"
+        only ? "and no other machines fit: submit it with --market any, which allows others"
              : "until then it runs on others";
     if (j->row.spec.method == CKPT_NONE)
         explain_say(a, "drill-required",
@@ -242,10 +242,9 @@ static void say_unlabelled(
 {
     char names[CORE_TEXT_MAX / 2];
     labels_lacking(s->labels, v->unlabelled, names, sizeof names);
-    explain_say(a, "required-labels",
-        "pool %s takes only jobs that say these labels as well: %s; %s", v->unlabelled->row.name,
-        names,
-        only ? "there are no others for it: cancel it, and submit it again with --label"
+    explain_say(a, "required-labels", "pool %s requires further labels of its jobs: %s; %s",
+        v->unlabelled->row.name, names,
+        only ? "no other pool fits: cancel it, and submit it again with --label"
              : "it runs elsewhere");
 }
 
@@ -356,8 +355,8 @@ static void say_rack_of(
     if (least_w < 0 || n <= 0 || n * least_w <= rack_left(p->rack))
         return;
     explain_say(a, "rack",
-        "no node of pool %s is launched for want of power: rack %s draws %s kW of the %s that it "
-        "may (max_kw), and it would draw %s more there",
+        "no node of pool %s is launched for lack of power: rack %s draws %s kW of at most %s "
+        "(max_kw), and it would draw %s more there",
         p->row.name, o->name, kilowatts(o->max_w - rack_left(p->rack)).s, kilowatts(o->max_w).s,
         kilowatts(n * least_w).s);
 }
@@ -421,7 +420,7 @@ void explain_offers(
                 continue;
             const char *lacks = room_lacks(&room, o), *lacks_all = room_lacks(&all, o);
             if (room.nodes > 0 && (lacks || lacks_all))
-                explain_say(a, "limit", "%s %s in %s would exceed the %s that %s may have",
+                explain_say(a, "limit", "%s %s in %s would exceed the maximum %s of %s",
                     o->row.type, market_names[o->row.market], o->row.zone,
                     lacks ? lacks : lacks_all, lacks ? "its pool" : "all pools together");
             if (!mono_is_set(until) || until.ms <= now.mono.ms)
@@ -432,7 +431,7 @@ void explain_offers(
             explain_say(a, early ? "offer-reclaims" : "offer-refused",
                 "%s %s in %s %s (%" PRId32 " in a row); tried again in %s%s%s", o->row.type,
                 market_names[o->row.market], o->row.zone,
-                early ? "reclaims its machines soon after they boot" : "gave no machine",
+                early ? "reclaims its machines soon after they boot" : "provided no machine",
                 early ? o->early_reclaims_in_a_row : o->row.refused_in_a_row, in,
                 o->why[0] ? ": " : "", o->why);
         }
@@ -447,8 +446,8 @@ static void say_rack(
     int64_t draw = o->max_w - rack_left(n->rack),
             adds = rack_adds(n->rack_kind, &n->row.total, &n->free, s, 1);
     explain_say(a, "rack",
-        "%" PRId64 " node%s room but no power: rack %s draws %s kW of the %s that it may (max_kw), "
-        "and %s would draw %s more on %s%s",
+        "%" PRId64 " node%s room but no power: rack %s draws %s kW of at most %s (max_kw), and %s "
+        "would draw %s more on %s%s",
         nodes, nodes == 1 ? " has" : "s have", o->name, kilowatts(draw).s, kilowatts(o->max_w).s,
         together ? "each of its ranks" : "it", kilowatts(adds).s, n->row.name,
         together ? " and on others" : "");
@@ -474,10 +473,10 @@ void explain_nodes(const struct survey *v, const struct shape *s, struct answer 
     if (v->busy)
         explain_say(a, "nodes-busy", "%" PRId64 " node%s large enough but %s", v->busy,
             v->busy == 1 ? " is" : "s are",
-            shape_is_exclusive(s) ? "not empty, and it is to have its nodes for itself" : "busy");
+            shape_is_exclusive(s) ? "not empty, and it is exclusive" : "busy");
     if (v->kept)
         explain_say(a, "nodes-kept-for-another",
-            "%" PRId64 " node%s kept for a while for a job of several nodes that is to go on there",
+            "%" PRId64 " node%s temporarily reserved for a multi-node job that will continue there",
             v->kept, v->kept == 1 ? " is" : "s are");
     if (v->noticed)
         explain_say(a, "nodes-noticed", "%" PRId64 " node%s being reclaimed", v->noticed,
@@ -558,11 +557,12 @@ void explain_gang_resize(const struct job *j, struct stamp now, struct answer *a
     int64_t ms = job_side(j)->gang_resize_until.ms - now.mono.ms;
     time_format_duration(ms > 0 ? ms : 0, left, sizeof left);
     if (kept > 0)
-        explain_say(a, "nodes-kept", "%" PRId64 " node%s it ran on %s kept for it, for at most %s",
-            kept, kept == 1 ? " that" : "s that", kept == 1 ? "is" : "are", left);
+        explain_say(a, "nodes-kept",
+            "%" PRId64 " node%s it ran on %s reserved for it, for at most %s", kept,
+            kept == 1 ? " that" : "s that", kept == 1 ? "is" : "are", left);
     if (j->least > j->row.spec.nodes_min)
         explain_say(a, "fewer-nodes", "with %" PRId32 " or more it starts in at most %s%s",
-            j->row.spec.nodes_min, left, j->gathers ? ", or as soon as no more are to be had" : "");
+            j->row.spec.nodes_min, left, j->gathers ? ", or as soon as no more are available" : "");
 }
 
 /* "in 2h05m", by the time limits of running jobs. */
@@ -570,11 +570,11 @@ static void say_until(int64_t until, struct stamp now, char *out, size_t size)
 {
     char in[32];
     if (!reserve_is_known(until)) {
-        text_format(out, size, "when what runs there without a time limit has ended");
+        text_format(out, size, "when the jobs without a time limit there have ended");
         return;
     }
     time_format_duration(until > now.wall.ms ? until - now.wall.ms : 0, in, sizeof in);
-    text_format(out, size, "in %s, by the time limits of what runs there", in);
+    text_format(out, size, "in %s, by the time limits of the jobs there", in);
 }
 
 void explain_reserved(
@@ -585,14 +585,14 @@ void explain_reserved(
     char until[96];
     if (first) {
         say_until(s->reserved_until, now, until, sizeof until);
-        explain_say(a, "reserved", "%s%s kept for it: it starts there %s, or elsewhere before",
+        explain_say(a, "reserved", "%s%s reserved for it: it starts there %s, or elsewhere before",
             LIST_ENTRY(first, struct node, in_reserved)->row.name,
             first == list_last(&s->reserved) ? " is" : " and others are", until);
     }
     if (v->reserved > 0) {
         say_until(v->reserved_until, now, until, sizeof until);
         explain_say(a, "reserved-for",
-            "%" PRId64 " node%s room, kept for job %" PRId64 "%s, which is to start %s; %s",
+            "%" PRId64 " node%s room, reserved for job %" PRId64 "%s, expected to start %s; %s",
             v->reserved, v->reserved == 1 ? " has" : "s have", v->reserved_for,
             v->reserved > 1 ? " and others" : "", until,
             s->limit_ms > 0 ? "with a shorter --time it might run until then"

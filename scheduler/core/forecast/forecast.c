@@ -114,9 +114,8 @@ static const char *why_nothing_may(const struct shape *s)
     if (s->procurement == PROCURE_WAIT)
         return "it waits for better spot while there is time (--finish-by)";
     return s->max_uusd_h > 0 || s->is_capped
-               ? "no machine that there is, or that may be launched, suits it at a price that it "
-                 "takes"
-               : "no machine that there is, or that may be launched, suits it";
+               ? "no existing or launchable machine fits within its maximum price"
+               : "no existing or launchable machine fits";
 }
 
 static struct wall wall_of(const struct asker *a, const struct model *m, int64_t at_ms)
@@ -153,13 +152,13 @@ static void run_all(struct picture *p, const struct asker *a, struct forecast *r
     const struct budget *b = anything_may(p) ? NULL : unpaid_by(p);
     if (b)
         text_format(ret_forecast->why, sizeof ret_forecast->why,
-            "budget %s has not enough left for it", b->row.name);
+            "budget %s has too little left for it", b->row.name);
     else if (!wall_is_set(ret_forecast->median))
         STR_COPY(ret_forecast->why, anything_may(p)
-                                        ? "nobody can say when what is in its way will be over"
+                                        ? "the end of the jobs before it cannot be predicted"
                                         : why_nothing_may(a->shape));
     else if (!wall_is_set(ret_forecast->latest))
-        STR_COPY(ret_forecast->why, "something in its way has no time limit");
+        STR_COPY(ret_forecast->why, "a job before it has no time limit");
 }
 
 bool shape_starts_now(
@@ -202,8 +201,7 @@ void forecast_for(
         const struct budget *b = spent_before(p);
         if (b)
             text_format(ret_forecast->why, sizeof ret_forecast->why,
-                "what is left of budget %s does not suffice for it and for what stands before it",
-                b->row.name);
+                "budget %s has too little left for it and the jobs before it", b->row.name);
         else
             run_all(p, a, ret_forecast);
         picture_destroy(p);
@@ -293,7 +291,7 @@ static bool wait_for_task(
     if (at < NEVER_MS)
         return true;
     text_format(
-        why, CORE_TEXT_MAX, "as many of its tasks as may have begun, and none of them runs");
+        why, CORE_TEXT_MAX, "the maximum number of its tasks has begun, and none of them runs");
     return false;
 }
 

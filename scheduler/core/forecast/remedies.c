@@ -412,8 +412,7 @@ static void try_waits(struct remedies *r)
         return;
     if (row->hold == HOLD_STORE)
         say(r, "release",
-            "once the store of its checkpoints can be used again, released %s: belay release "
-            "%" PRId64,
+            "after its checkpoint store is usable again, released %s: belay release %" PRId64,
             where(r, &v.shape).s, row->id);
     else if (row->hold != HOLD_NONE)
         say(r, "release", "released %s: belay release %" PRId64, where(r, &v.shape).s, row->id);

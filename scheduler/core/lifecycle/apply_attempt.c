@@ -149,7 +149,7 @@ int apply_move(struct model *m, const struct event *ev, struct outcome *ret_outc
     struct attempt *a = j ? job_attempt(j) : NULL;
     if (!a || a->row.attempt != ev->move.attempt || a->row.state != ATTEMPT_RUNNING)
         return err_set(e, ERR_CONFLICT,
-            "attempt %" PRId64 " of job %" PRId64 " does not run (any more)", ev->move.attempt,
+            "attempt %" PRId64 " of job %" PRId64 " is not running (any more)", ev->move.attempt,
             ev->move.job);
     job_stop(m, j, END_EVICTED, true);
     model_note_change(m);
@@ -223,7 +223,7 @@ static void describe_restore(struct model *m, const struct event *ev, const stru
     time_format_duration(ev->started.restore_ms, took, sizeof took);
     str_format_bytes((uint64_t)(all - here), fetched, sizeof fetched);
     if (here > 0)
-        text_format(how, sizeof how, "; %s were fetched, the node had the rest", fetched);
+        text_format(how, sizeof how, "; %s were fetched, the rest was on the node", fetched);
     history(m, ev->now, "restored", (struct history_of){.attempt = a, .a = all, .b = here},
         "restored %s in %s%s", bytes, took, how);
 }
@@ -321,7 +321,7 @@ static void describe_save(const struct event *ev, char *out, size_t size)
         text_format(at, sizeof at, " at step %" PRId64, ev->checkpoint.progress);
     time_format_duration(ev->checkpoint.pause_ms, waited, sizeof waited);
     if (ev->checkpoint.pause_ms < ev->checkpoint.took_ms)
-        text_format(pause, sizeof pause, "; the program waited for %s of it", waited);
+        text_format(pause, sizeof pause, "; the program was paused for %s", waited);
     text_format(out, size, "saved %s in %s%s (%s)%s", bytes, took, at, ev->checkpoint.cause, pause);
 }
 
@@ -428,7 +428,7 @@ int apply_output_cut(
             continue;
         ret_outcome->id = j->row.id;
         history(m, ev->now, "output-cut", (struct history_of){.attempt = a},
-            "no more output of this attempt is kept: %s", ev->output_cut.text);
+            "further output of this attempt is discarded: %s", ev->output_cut.text);
         return 0;
     }
     return err_set(e, ERR_NOT_FOUND, "attempt %" PRId64 " of job %" PRId64 " has ended",
@@ -481,7 +481,7 @@ int apply_store_refused(
     STR_COPY(a->row.text, ev->store_refused.text);
     touch_attempt(m, a);
     history(m, ev->now, "store-refused", (struct history_of){.attempt = a},
-        "it cannot begin, and goes on trying: %s", ev->store_refused.text);
+        "it cannot begin and retries: %s", ev->store_refused.text);
     return 0;
 }
 

@@ -45,7 +45,7 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
             e, ERR_INVALID, "pool '%s': a limit, a time or a price is negative", r->name);
     if (known && known->row.elastic != r->elastic)
         return err_set(e, ERR_CONFLICT,
-            "pool '%s' cannot turn from %s to %s: give the new one another name", r->name,
+            "pool '%s' cannot change from %s to %s: use another name for the new one", r->name,
             known->row.elastic ? "elastic" : "reserved", r->elastic ? "elastic" : "reserved");
     if (known && known->n_nodes > 0 &&
         (strcmp(known->row.region, r->region) != 0 ||

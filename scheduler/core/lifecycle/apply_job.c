@@ -140,7 +140,7 @@ int job_check_row(const struct job_row *r, const struct job_row *was, struct err
         return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %" PRId32 " nodes at least",
             r->spec.name, r->spec.nodes);
     if (r->spec.drill_tries > 0 && r->spec.method == CKPT_NONE)
-        return err_set(e, ERR_INVALID, "job '%s': it saves nothing, so there is nothing to drill",
+        return err_set(e, ERR_INVALID, "job '%s': it takes no checkpoints, so it cannot be drilled",
             r->spec.name);
     return 0;
 }
@@ -150,7 +150,7 @@ int job_check_retries(const struct job_row *r, struct err *e)
     if (!retries_are_none(r) ||
         (r->spec.drill_tries == 0 && !r->spec.window[0] && r->spec.max_uusd == 0))
         return 0;
-    return err_set(e, ERR_INVALID, "job '%s': a job that is never queued again cannot have %s",
+    return err_set(e, ERR_INVALID, "job '%s': a job that is never requeued cannot have %s",
         r->spec.name,
         r->spec.window[0]      ? "a window: it would end when that closes"
         : r->spec.max_uusd > 0 ? "a cap of its own (max_usd): it would end when that is spent"
@@ -358,18 +358,18 @@ int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outc
     const struct attempt *a = job_attempt(j);
     if (j->row.spec.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " takes no part in checkpoints: submit it with --checkpoint signal or "
-            "coop, and it can be saved",
+            "job %" PRId64 " takes no checkpoints: only jobs submitted with --checkpoint can be "
+            "saved, such as signal or coop",
             j->row.id);
     if (!a || (a->row.state == ATTEMPT_STOPPING && !a->row.save_first))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s: there is nothing to save", j->row.id,
-            a ? "is being stopped" : "does not run now");
+            a ? "is being stopped" : "is not running");
     ret_outcome->id = j->row.id;
     if (a->row.state == ATTEMPT_STOPPING)
         return 0; /* a save is in progress */
     attempts_ask_save(m, j);
     history(
-        m, ev->now, "save", (struct history_of){.attempt = a}, "%s asked for a save", ev->save.by);
+        m, ev->now, "save", (struct history_of){.attempt = a}, "%s requested a save", ev->save.by);
     return 0;
 }
 
@@ -381,8 +381,8 @@ int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_out
         return ERR_NOT_FOUND;
     if (j->row.spec.method == CKPT_CRIU)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " is checkpointed by CRIU, which knows only what the script has "
-            "started: no command can be run in it",
+            "job %" PRId64 " is checkpointed by CRIU, which saves only processes of the script: no "
+            "command can be run in it",
             j->row.id);
     LIST_FOREACH (&j->ranks, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
@@ -400,5 +400,5 @@ int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_out
     return job_attempt(j) ? err_set(e, ERR_NOT_FOUND,
                                 "job %" PRId64 " runs on %" PRId32 " node%s: ranks count from 0",
                                 j->row.id, j->row.ranks, j->row.ranks == 1 ? "" : "s")
-                          : err_set(e, ERR_CONFLICT, "job %" PRId64 " does not run now", j->row.id);
+                          : err_set(e, ERR_CONFLICT, "job %" PRId64 " is not running", j->row.id);
 }

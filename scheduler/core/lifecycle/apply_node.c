@@ -284,12 +284,12 @@ static void set_throttle(struct model *m, struct node *n, enum throttle to, stru
         return;
     if (to != THROTTLE_NONE)
         history(m, now, "throttled", (struct history_of){.node = n},
-            "%s is held back by %s: it is given nothing new", n->row.name,
+            "%s is throttled by %s: it gets no new jobs", n->row.name,
             to == THROTTLE_HEAT    ? "heat"
             : to == THROTTLE_POWER ? "a limit of power"
                                    : "its board");
     else
-        history(m, now, "recovered", (struct history_of){.node = n}, "%s is not held back any more",
+        history(m, now, "recovered", (struct history_of){.node = n}, "%s is not throttled any more",
             n->row.name);
     n->throttle = to;
     if (!node_takes_work(n))
@@ -328,8 +328,7 @@ int apply_disk(struct model *m, const struct event *ev, struct outcome *ret_outc
     STR_COPY(n->disk_full, ev->disk.full);
     if (is_full)
         history(m, ev->now, "disk-full", (struct history_of){.node = n},
-            "%s has no room on its disk, and is given nothing new: %.160s", n->row.name,
-            n->disk_full);
+            "%s has no room on its disk and gets no new jobs: %.160s", n->row.name, n->disk_full);
     else
         history(m, ev->now, "disk-room", (struct history_of){.node = n},
             "%s has room on its disk again", n->row.name);
@@ -463,8 +462,8 @@ int apply_undrain(
         return 0;
     n->row.drain = false;
     touch_node(m, n);
-    history(
-        m, ev->now, "undrain", (struct history_of){.node = n}, "%s takes work again", n->row.name);
+    history(m, ev->now, "undrain", (struct history_of){.node = n}, "%s accepts jobs again",
+        n->row.name);
     if (n->row.state == NODE_DRAINING)
         node_move(m, n, NODE_UP, ev->now);
     return 0;

@@ -124,7 +124,7 @@ static const char *const end_words[] = {
     [END_STORE] = "the store of its checkpoints could not be used",
     [END_STORE_AWAY] = "its node could not use the store of its checkpoints",
     [END_DRILLED] = "stopped for a drill",
-    [END_DEPENDENCY] = "what it depends on cannot come true",
+    [END_DEPENDENCY] = "its dependencies can never be satisfied",
     [END_DEADLINE] = "its deadline could not be met",
 };
 
@@ -174,8 +174,8 @@ static void hold_for_store(struct model *m, struct job *j, struct stamp now)
     touch_job(m, j);
     history(m, now, "held", (struct history_of){.job = j},
         "held: attempt %" PRId64
-        " could not use the store of its checkpoints; once that is mended, belay release %" PRId64
-        " lets it go on",
+        " could not use the store of its checkpoints; after that is fixed, belay release %" PRId64
+        " lets it continue",
         j->row.attempts, j->row.id);
 }
 

@@ -160,13 +160,13 @@ static void judge(struct model *m, struct drill *d, int64_t progress, struct sta
     if (saved != PROGRESS_NONE && progress < saved)
         conclude(m, d, now, DRILL_FAILED,
             "it was at step %" PRId64 " after the resume, and its checkpoint %" PRId64 ".%" PRId64
-            " at step %" PRId64 ": it does not go on from what it finds in BELAY_CHECKPOINT_DIR "
+            " at step %" PRId64 ": it does not continue from the contents of BELAY_CHECKPOINT_DIR "
             "when BELAY_RESTORED is 1",
             progress, d->row.saved.attempt, d->row.saved.sequence, saved);
     else if (saved != PROGRESS_NONE && saved <= 0)
         conclude(m, d, now, DRILL_INTERRUPTED,
             "its checkpoint was at step %" PRId64
-            ", so whether it goes on from there cannot be seen: drill it later",
+            ", so it cannot be seen whether it resumes there: drill it later",
             saved);
     else
         pass(m, d, now);
@@ -183,10 +183,10 @@ static void killed(
     d->row.killed_at = now.wall;
     if (!d->row.without_notice && !saved) {
         conclude(m, d, now, DRILL_FAILED,
-            "asked to save, it did not: %s. A reclaim would cost everything since its checkpoint "
-            "before, if it has one (docs/reference/checkpoints.md)",
-            a->save_failed ? "what it committed could not be stored"
-                           : "it committed nothing in the time it had");
+            "it did not save on request: %s. A reclaim would cost all work since its previous "
+            "checkpoint, if it has one (docs/reference/checkpoints.md)",
+            a->save_failed ? "its checkpoint could not be stored"
+                           : "it committed no checkpoint in time");
         return;
     }
     d->row.saved = j->last_good;
@@ -218,7 +218,7 @@ static void ended_unproven(
         pass(m, d, now);
     } else {
         conclude(m, d, now, DRILL_INTERRUPTED,
-            "attempt %" PRId64 " ended (%s) before it showed that it goes on", a->row.attempt,
+            "attempt %" PRId64 " ended (%s) before it showed that it resumes", a->row.attempt,
             end_kind_names[as]);
     }
 }
@@ -256,8 +256,8 @@ static void resumed(struct model *m, struct drill *d, const struct attempt *a, s
     if (is_ref_before(a->row.restored, d->row.saved))
         conclude(m, d, now, DRILL_FAILED,
             "it resumed from checkpoint %" PRId64 ".%" PRId64 " and not from %" PRId64 ".%" PRId64
-            ", which did not come back from the store as it was: look for `damaged` in the job's "
-            "events and verify the store",
+            ", which the store did not return intact: look for `damaged` in the job's events and "
+            "verify the store",
             a->row.restored.attempt, a->row.restored.sequence, d->row.saved.attempt,
             d->row.saved.sequence);
     else
@@ -339,15 +339,15 @@ static int check_drill(
     const struct attempt *a = job_attempt(j);
     if (j->row.spec.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64
-            " saves nothing, so it cannot resume: submit it with --checkpoint signal or coop",
+            "job %" PRId64 " takes no checkpoints, so it cannot resume: submit it with "
+            "--checkpoint signal or coop",
             id);
     if (job_side(j)->drill)
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " is being drilled already", id);
     if (!a || j->row.state != JOB_RUNNING || a->row.state != ATTEMPT_RUNNING ||
         !wall_is_set(a->row.started_at))
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " does not run (%s): drill it when it does, or submit it with --drill",
+            "job %" PRId64 " is not running (%s): drill it when it is, or submit it with --drill",
             id,
             a && j->row.state == JOB_RUNNING ? sm_name(&attempt_sm, (int)a->row.state)
                                              : sm_name(&job_sm, (int)j->row.state));
@@ -360,8 +360,8 @@ static int check_drill(
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s yet: drill it later", id,
             ev->drill.without_notice ? "has no checkpoint to resume from" : "is at step 0");
     if (count_live(m) >= DRILLS_LIVE_MAX)
-        return err_set(e, ERR_CONFLICT,
-            "%d drills are under way: try again when one of them is over", DRILLS_LIVE_MAX);
+        return err_set(e, ERR_CONFLICT, "%d drills are in progress: try again when one has ended",
+            DRILLS_LIVE_MAX);
     return 0;
 }
 
@@ -403,8 +403,8 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
     history(m, ev->now, "drill", (struct history_of){.attempt = a, .a = d->row.number},
         "drill %" PRId64 " for %s: it is %s", d->row.number,
         d->row.by[0] ? d->row.by : "submit --drill",
-        d->row.without_notice ? "killed without a save and has to resume"
-                              : "saved, stopped and has to resume");
+        d->row.without_notice ? "killed without a save and must resume"
+                              : "saved, stopped and must resume");
     job_stop(m, j, END_DRILLED, !ev->drill.without_notice);
     ret_outcome->id = j->row.id;
     return 0;
@@ -430,7 +430,8 @@ int apply_drill_compared(
         r.state = DRILL_FAILED;
         r.ended_at = ev->now.wall;
         text_format(r.text, sizeof r.text,
-            "it resumed, but its result is not that of job %" PRId64 ", which ran undisturbed: %s",
+            "it resumed, but its result differs from that of job %" PRId64
+            ", which ran undisturbed: %s",
             with, ev->compared.text);
         certificate_note(m, &r);
     }
@@ -483,8 +484,8 @@ int apply_drill_due(
         pass(m, d, ev->now);
     } else {
         conclude(m, d, ev->now, DRILL_FAILED,
-            "it has told no progress for 30 minutes after the resume; before, it had got to step "
-            "%" PRId64,
+            "it has reported no progress for 30 minutes after the resume; before, it had reached "
+            "step %" PRId64,
             d->row.saved_progress);
     }
     return 0;

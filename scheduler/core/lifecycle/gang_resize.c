@@ -190,14 +190,14 @@ int apply_settle(
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not wait for more nodes (any more)",
             ev->settle.job);
     const char *why =
-        ev->settle.nothing_more ? "no more are to be had now" : "it has waited for ten minutes";
+        ev->settle.nothing_more ? "no more are available now" : "it has waited for ten minutes";
     if (j->least > j->row.spec.nodes_min)
         history(m, ev->now, "settled", (struct history_of){.job = j},
-            "starts with %" PRId32 " nodes or more, no longer with %" PRId32 " only: %s",
+            "starts with %" PRId32 " or more nodes instead of %" PRId32 ": %s",
             j->row.spec.nodes_min, j->least, why);
     else
         history(m, ev->now, "settled", (struct history_of){.job = j},
-            "no nodes are kept for it any more: %s", why);
+            "no nodes are reserved for it any more: %s", why);
     gang_release(m, j);
     j->least = j->row.spec.nodes_min;
     j->gathers = false;

@@ -35,7 +35,7 @@ void no_progress_update(
         history(m, now, "in-vain",
             (struct history_of){.attempt = a, .a = first, .b = j->no_progress},
             "it is at step %" PRId64 ", and its checkpoint %" PRId64 ".%" PRId64
-            " was of step %" PRId64 ": it has begun again",
+            " was of step %" PRId64 ": it has started over",
             first, r->restored.attempt, r->restored.sequence, r->restored_progress);
     }
     if (j->no_progress == 0 || most <= j->best_progress)
@@ -75,7 +75,7 @@ void no_progress_requeued(struct model *m, struct job *j, struct stamp now)
     j->row.hold = HOLD_USER;
     touch_job(m, j);
     history(m, now, "held", (struct history_of){.job = j},
-        "held: %" PRId32 " times in a row it began again from before its checkpoint, and never got "
+        "held: %" PRId32 " times in a row it restarted from before its checkpoint, and never got "
         "beyond step %" PRId64,
         j->row.no_progress, j->row.best_progress);
 }

@@ -194,7 +194,7 @@ void notify(struct model *m, const struct job *j, enum notify_event kind, struct
     int left_out = address(m, &j->row, kind, j->parent != NULL, &row);
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){.job = j},
-            "%d notices of this were left out: too many wait to be delivered", left_out);
+            "%d notifications of this were dropped: too many are waiting for delivery", left_out);
 }
 
 /* Adds a row for each hook subscribed to events without a job; returns how many did not fit. */
@@ -221,7 +221,7 @@ void notify_boots(struct model *m, const struct pool *p, struct stamp now)
     int left_out = address_hooks(m, &row);
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){0},
-            "%d notices of pool %s were left out: too many wait to be delivered", left_out,
+            "%d notifications of pool %s were dropped: too many are waiting for delivery", left_out,
             p->row.name);
 }
 
@@ -244,8 +244,8 @@ void notify_budget(struct model *m, const struct budget_options *b, int32_t pct,
     left_out += address_hooks(m, &row);
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){0},
-            "%d notices of budget %s were left out: too many wait to be delivered", left_out,
-            b->name);
+            "%d notifications of budget %s were dropped: too many are waiting for delivery",
+            left_out, b->name);
 }
 
 void notify_ended(struct model *m, const struct job *j, struct stamp now)
@@ -330,7 +330,7 @@ int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outc
     touch_job(m, j);
     history(m, ev->now, "time-limit",
         (struct history_of){.attempt = job_attempt(j), .a = parts[last].pct},
-        "%" PRId32 " percent of its time limit are over", parts[last].pct);
+        "%" PRId32 " percent of its time limit have passed", parts[last].pct);
     notify(m, j, parts[last].event, ev->now);
     notify_watch(m, j);
     ret_outcome->id = j->row.id;

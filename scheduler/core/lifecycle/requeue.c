@@ -70,9 +70,7 @@ static void ask_first(struct model *m, struct job *j, const char *by, struct sta
     if (wall_is_set(a->row.requeue_asked_at))
         return;
     history(m, now, "requeue", (struct history_of){.attempt = a},
-        "%s asked for it to be queued again: it is saved first, and stopped when that has "
-        "succeeded",
-        by);
+        "%s requested a requeue: it is saved first, and stopped after that", by);
     a->row.requeue_asked_at = now.wall;
     wait_for_save(m, a);
     attempts_ask_save(m, j);
@@ -82,7 +80,7 @@ static void from_scratch(struct model *m, struct job *j, const char *by, struct 
 {
     const struct attempt *a = job_attempt(j);
     history(m, now, "requeue", (struct history_of){.job = j, .attempt = a},
-        "%s asked for it to begin again from nothing: what it has saved is not used any more", by);
+        "%s requested a restart from scratch: its checkpoints are not used any more", by);
     no_progress_from_scratch(m, j);
     if (a) /* a save during the stop would not be used either */
         job_stop(m, j, END_USER, false);
@@ -104,9 +102,8 @@ static void requeue(struct model *m, struct job *j, const struct event *ev)
         ask_first(m, j, by, ev->now);
         return;
     }
-    history(m, ev->now, "requeue", (struct history_of){.attempt = a},
-        "%s asked for it to be queued again%s", by,
-        ev->requeue.force ? ", whether it can be saved or not" : "");
+    history(m, ev->now, "requeue", (struct history_of){.attempt = a}, "%s requested a requeue%s",
+        by, ev->requeue.force ? ", whether it can be saved or not" : "");
     job_stop(m, j, END_USER, true);
 }
 
@@ -117,11 +114,11 @@ int apply_requeue(
     if (!j)
         return ERR_NOT_FOUND;
     if (j->row.state == JOB_CANCELLING)
-        return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " is being cancelled and cannot be queued again", j->row.id);
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is being cancelled and cannot be requeued",
+            j->row.id);
     if (retries_are_none(&j->row))
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " was submitted with --no-requeue: it is never queued again", j->row.id);
+            "job %" PRId64 " was submitted with --no-requeue: it is never requeued", j->row.id);
     ret_outcome->id = j->row.id;
     requeue(m, j, ev);
     if (j->array)
@@ -141,8 +138,8 @@ static void drop(struct model *m, struct attempt *a, struct stamp now, const cha
 {
     forget(m, a);
     history(m, now, "requeue-dropped", (struct history_of){.attempt = a},
-        "it is not stopped and queued again, for %s. belay requeue --force %" PRId64
-        " does so in any case; what it did since its last checkpoint is lost then",
+        "the requeue was dropped, because %s. belay requeue --force %" PRId64
+        " requeues it anyway; work since its last checkpoint is lost then",
         why, a->row.job);
 }
 
@@ -192,7 +189,7 @@ int apply_requeue_due(
     ret_outcome->id = j->row.id;
     char why[CORE_TEXT_MAX];
     time_format_duration(ev->now.wall.ms - a->row.requeue_asked_at.ms, waited, sizeof waited);
-    text_format(why, sizeof why, "it was asked to save and has no new checkpoint after %s", waited);
+    text_format(why, sizeof why, "it had no new checkpoint %s after the request", waited);
     drop(m, a, ev->now, why);
     return 0;
 }

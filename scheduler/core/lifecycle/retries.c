@@ -103,9 +103,8 @@ int retries_resolve(const struct retries *job, const struct retries *pool,
         int32_t most = o->most.n[k] ? meant(o->most.n[k], k) : RETRIES_UNLIMITED;
         if (job->n[k] > most)
             return err_set(e, ERR_INVALID,
-                "it asks to be queued again more often than belayd's configuration allows after an "
-                "end as %s, "
-                "which is %" PRId32 " times",
+                "it requests more requeues after an end as %s than belayd's configuration allows, "
+                "at most %" PRId32,
                 retry_kind_names[k], most);
         r.n[k] = wish ? meant(wish, k) : retries_usual.n[k];
         r.n[k] = r.n[k] < most ? r.n[k] : most;

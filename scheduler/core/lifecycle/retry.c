@@ -43,14 +43,13 @@ static void describe_over(const struct job_row *j, enum retry_kind kind, char ou
 {
     int32_t n = j->spec.retries.n[kind];
     if (n == 0 && kind != RETRY_FAILED && kind != RETRY_TIMEOUT)
-        text_format(out, CORE_TEXT_MAX, "it is not to be queued again after that%s",
+        text_format(out, CORE_TEXT_MAX, "it has no requeues for this end%s",
             retries_are_none(j) ? " (--no-requeue)" : "");
     else if (kind == RETRY_NODE_LOST)
         text_format(out, CORE_TEXT_MAX,
             "lost its node %" PRId32 " times; it may be what brings nodes down", n);
     else if (n > 0 && kind != RETRY_FAILED && kind != RETRY_TIMEOUT)
-        text_format(out, CORE_TEXT_MAX,
-            "it was queued again after that %" PRId32 " time%s, as often as it may be", n,
+        text_format(out, CORE_TEXT_MAX, "it has used its %" PRId32 " requeue%s for this end", n,
             n == 1 ? "" : "s");
 }
 
@@ -69,8 +68,7 @@ static struct verdict judge_checkpointed(struct job_row *j, bool saved)
     struct verdict v = {.end = END_FAILED};
     if (retries_are_none(j)) {
         text_format(v.text, sizeof v.text,
-            "exited with 85 (checkpointed, continue me), but is not to be queued again "
-            "(--no-requeue)");
+            "exited with 85 (checkpointed, continue me), but must not be requeued (--no-requeue)");
         return v;
     }
     j->used_checkpointed = saved ? 0 : j->used_checkpointed + 1;

@@ -117,7 +117,7 @@ static void weigh(struct refusal *r, bool may, const char *who, const char *why)
     r->cannot += !may;
     if (!may && !r->who) {
         r->who = who;
-        r->why = why[0] ? why : "its agent does not say what CRIU can do there";
+        r->why = why[0] ? why : "its agent does not report what CRIU can do there";
     }
 }
 
