@@ -5,8 +5,13 @@
 #include "base/minmax.h"
 #include "base/str.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
+
+#define HELD_PIECE 16384
 
 int64_t disk_reserve(int64_t total_bytes)
 {
@@ -72,6 +77,32 @@ static void describe(struct disk *d, const struct disk_room *r)
             (long long)r->free_inodes, (long long)r->total_inodes);
 }
 
+/* Without it the end of a job may have to wait for room: nothing worse. */
+static void hold(struct disk *d, const struct disk_room *r)
+{
+    char path[4096];
+    struct stat st;
+    int64_t size = min_i64(disk_reserve(r->total_bytes) / DISK_RESERVE_SHARE, DISK_HELD_MAX);
+    snprintf(path, sizeof(path), "%s/" DISK_HELD, d->dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size >= size ||
+        posix_fallocate(fd, 0, (off_t)size) == 0)
+        d->is_held = fd >= 0;
+    if (fd >= 0)
+        close(fd);
+}
+
+bool disk_give(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool gave = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0 &&
+                ftruncate(fd, st.st_size > HELD_PIECE ? st.st_size - HELD_PIECE : 0) == 0;
+    if (fd >= 0)
+        close(fd);
+    return gave;
+}
+
 static void become(struct disk *d, bool is_full)
 {
     d->is_full = is_full;
@@ -95,6 +126,10 @@ static void on_look(struct timer *timer, void *ctx)
     bool is_full = disk_is_full(&r, d->is_full);
     if (is_full && !d->is_full)
         describe(d, &r);
+    if (is_full) /* some may be given away meanwhile */
+        d->is_held = false;
+    else if (!d->is_held)
+        hold(d, &r);
     if ((is_full || was_refused) != d->is_full)
         become(d, is_full || was_refused);
 }

@@ -4,6 +4,10 @@
  * records: an eighth, at most DISK_RESERVE_MAX. Without room for them no task can be started, and
  * the end of one that ran could not be recorded.
  *
+ * Other files of jobs may take that room all the same. So that the end of a job can be recorded
+ * even then, a small part of it is in a file, DISK_HELD, and is given away piece by piece when a
+ * record finds no room.
+ *
  * A node with less than that free reports it, and refuses nothing by itself: belayd gives it no new
  * work (struct wire_status). It has room again with a quarter more than that, so that it does not
  * change its mind with every file. A start that found no room all the same (a quota, say) counts as
@@ -21,6 +25,8 @@
 #define DISK_INODES_MAX 1024 /* likewise: a sixty-fourth of all, at most so many */
 #define DISK_INODES_SHARE 64
 #define DISK_LOOK_MS 2000
+#define DISK_HELD "reserve"       /* in dir */
+#define DISK_HELD_MAX (1LL << 20) /* an eighth of what is kept, at most so much */
 #define DISK_REFUSED_MS 60000
 
 struct disk_room {
@@ -46,9 +52,12 @@ struct disk {
     /* private */
     struct timer look;
     struct mono refused_at;
-    bool is_full;
+    bool is_full, is_held;
     char text[160]; /* why, as of the moment it became full */
 };
+
+/* Gives away a piece of the file at path, for a record. False if nothing is left. */
+bool disk_give(const char *path);
 
 void disk_start(struct disk *d);
 void disk_stop(struct disk *d); /* no effect when zeroed */

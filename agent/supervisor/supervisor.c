@@ -21,6 +21,7 @@
 #include "agent/supervisor/supervisor_private.h"
 
 #include "agent/criu/criu.h"
+#include "agent/disk.h"
 #include "agent/gpu/gpu_devices.h"
 #include "agent/supervisor/env.h"
 #include "agent/supervisor/image.h"
@@ -66,8 +67,9 @@
 /* the init ends by itself, at once or after the script's last process */
 #define INIT_WAIT_MS 10
 #define FORGET_WAIT_MS 10000
-#define ROOM_LOOK_MS 500        /* between looks for room for exit.json, ... */
-#define ROOM_WAIT_MAX_MS 600000 /* ... and for how long */
+#define HELD_ROOM "../../" DISK_HELD /* the task's directory is in DIR/tasks */
+#define ROOM_LOOK_MS 500             /* between looks for room for exit.json, ... */
+#define ROOM_WAIT_MAX_MS 600000      /* ... and for how long */
 /* longest notice of a provider, and the time of a stop without a notice */
 #define NOTICE_WINDOW_MS 120000
 
@@ -111,7 +113,8 @@ static int write_exit_when_room(struct supervisor *s, struct err *e)
     int64_t until = now_ms() + ROOM_WAIT_MAX_MS;
     int rc;
     while ((rc = write_exit(s, e)) == ERR_NO_SPACE && s->started_at > 0 && now_ms() < until)
-        poll(NULL, 0, ROOM_LOOK_MS);
+        if (!disk_give(HELD_ROOM))
+            poll(NULL, 0, ROOM_LOOK_MS);
     return rc;
 }
 

@@ -137,6 +137,31 @@ static void a_start_without_room_is_no_loss_of_the_node(void **state)
     assert_int_equal(done, 2);
 }
 
+/* Though nothing that the job itself has written there goes before it is removed. */
+static void the_end_of_a_job_is_recorded_on_a_full_disk(void **state)
+{
+    struct world *w = create(state);
+    world_start_agent(w);
+    for (int job = 1; job <= 2; job++) {
+        world_want(w, job, 1,
+            "#!/bin/sh\nwhile [ ! -e \"$BELAY_CONTROL_DIR/go\" ]; do sleep 0.02; done\nexit 7\n");
+        world_go(w);
+        world_until(w, is_running, job, "it runs");
+    }
+    fill(w, 0);
+    for (int job = 1; job <= 2; job++) {
+        char *path = world_task_path(w, job, 1, "control/go");
+        world_write(path, "");
+        free(path);
+    }
+    for (int job = 1; job <= 2; job++) {
+        world_until(w, has_ended, job, "it has ended");
+        assert_int_equal(world_told(w, job)->end, WIRE_END_FAILED);
+        assert_int_equal(world_told(w, job)->exit_code, 7);
+    }
+    make_room(w);
+}
+
 /* ---- what is told ---- */
 
 static bool is_full(struct world *w, int64_t unused)
@@ -282,6 +307,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_start_without_room_is_no_loss_of_the_node, teardown),
+        cmocka_unit_test_teardown(the_end_of_a_job_is_recorded_on_a_full_disk, teardown),
         cmocka_unit_test_teardown(
             a_node_says_when_its_disk_is_full_and_when_it_has_room_again, teardown),
         cmocka_unit_test_teardown(what_belayd_has_makes_room_for_what_a_job_prints, teardown),
