@@ -241,15 +241,16 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
     return CLI_FAILED;
 }
 
-/* What nothing but a change of the job or of the cluster ends. */
-static bool is_impossible(const json_t *reason)
+/* What nothing but a change of the job or of the cluster ends. What is first keeps it from starting
+ * now: of a held job that is the hold. A gang's number of nodes comes behind what else it waits for.
+ */
+static bool is_impossible(const json_t *reason, bool is_first)
 {
-    static const char *const codes[] = {
-        "no-pool", "market", "too-large", "too-many-nodes", "no-node-fits"};
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+    static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
+    for (size_t i = 0; is_first && i < sizeof(codes) / sizeof(codes[0]); i++)
         if (str_eq(cli_text(reason, "code"), codes[i]))
             return true;
-    return false;
+    return str_eq(cli_text(reason, "code"), "too-many-nodes");
 }
 
 /* Warns of what prevents it from ever running, and of what will hurt when it does. */
@@ -261,7 +262,7 @@ static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
     json_array_foreach(reasons, i, warning)
     {
         const char *code = cli_text(warning, "code");
-        bool is_never = is_impossible(warning);
+        bool is_never = is_impossible(warning, i == 0);
         snprintf(text, sizeof(text), "job %lld%s: %s", (long long)id,
             is_never ? " waits until this changes" : "", cli_text(warning, "text"));
         if (is_never || str_eq(code, "drill-required") || str_eq(code, "late"))

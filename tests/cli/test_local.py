@@ -1794,7 +1794,7 @@ class Local(unittest.TestCase):
             (("list", "--sort", "size"), "--sort: expected"),
             (("list", "-e", "--sort", "newest"), "one order"),
             (("list", "-l", "=x"), "label: expected NAME=VALUE"),
-            (("submit", "--cpus", "2", script), "--cpus"),
+            (("submit", "--cpu", "2", script), "--cpu"),
             (("submit", "-c", "0", script), "--cpus-per-task"),
             (("submit", "/no/such/script"), "/no/such/script"),
             (("submit", self.h.dir), self.h.dir),
