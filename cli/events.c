@@ -42,7 +42,7 @@ const struct event_name event_names[] = {
     {"requeue-dropped", "requeue dropped"},
     {"cancel", "cancelled"},
     {"ended", "ended"},
-    {"requeued", "queued again"},
+    {"requeued", "requeued"},
     {"settled", "nodes settled"},
     {"drill", "drill started"},
     {"drill-passed", "drill passed"},

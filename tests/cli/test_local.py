@@ -937,8 +937,7 @@ class Local(unittest.TestCase):
                 ),
             )
             self.ok("cancel", job)
-        job = self.submit("--nodes", "1-3", "--wrap", "true")  # as many as there are
-        self.ok("cancel", str(job))
+        self.submit("--wait", "--nodes", "1-3", "--wrap", "true")  # as many as there are
 
     def test_why_names_the_jobs_ahead(self):
         cpus = str(self.json("nodes")["nodes"][0]["cpus"])
