@@ -208,6 +208,8 @@ static void tell_end(struct channel *ch, const struct shell_report *r)
             ch->is_signal ? "the signal cannot be sent" : "the command cannot be executed", why);
     } else if (r->step == SHELL_CWD) {
         fail(ch, "the job's working directory cannot be entered: %s", why);
+    } else if (r->step == SHELL_IMAGE) {
+        fail(ch, "the job's container has not been started yet");
     } else if (r->step == SHELL_REFUSED) {
         fail(ch,
             r->value ? "this task already has the maximum of %d commands"

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
+#include "base/time.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,9 @@
 #include <unistd.h>
 
 #define MESSAGE_WAIT_MS 1000
-#define HANG_UP_MS 2000 /* between SIGHUP and SIGKILL */
+#define HANG_UP_MS 2000                /* between SIGHUP and SIGKILL */
+#define IMAGE_WAIT_MS SECONDS_MS(1800) /* for the task's container */
+#define IMAGE_LOOK_MS 50
 
 /* ---- messages ---- */
 
@@ -162,6 +165,23 @@ static char **in_container(const struct shells *s, const struct shell_order *o)
     return argv;
 }
 
+/* A task counts as running while its image is fetched. A runtime that is asked to enter a container
+ * before there is one fails, and whoever waits for the command inside would wait in vain. The wait
+ * ends with the session, by a signal, or with the task. */
+static bool await_container(const struct image_run *image)
+{
+    const struct timespec pause = {.tv_nsec = IMAGE_LOOK_MS * 1000000L};
+    char *mark = mem_printf("%s/control/" IMAGE_INSIDE, image->dir);
+    struct stat st;
+    bool runs = lstat(mark, &st) == 0;
+    for (int64_t waited = 0; !runs && waited < IMAGE_WAIT_MS; waited += IMAGE_LOOK_MS) {
+        nanosleep(&pause, NULL);
+        runs = lstat(mark, &st) == 0;
+    }
+    free(mark);
+    return runs;
+}
+
 static void run_command(const struct shells *s, const struct shell_order *o, const char *session,
     const int fds[SHELL_FDS])
 {
@@ -180,6 +200,8 @@ static void run_command(const struct shells *s, const struct shell_order *o, con
     setenv("PATH", path_of(env), 1); /* where execvpe looks */
     if (!argv)
         report(to_agent, SHELL_EXEC, ENOENT);
+    else if (s->image && !await_container(s->image))
+        report(to_agent, SHELL_IMAGE, ETIMEDOUT);
     else if (launch_become_user(s->user) != 0)
         report(to_agent, SHELL_USER, errno);
     else if (chdir(s->cwd) != 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Commands that users run inside a running task (belay exec): in its group, as its user, with its
- * environment, in its working directory, in its container if it has one, until it ends. The
- * supervisor starts them, because only it is in the task's cgroup (proc.h); the agent has the other
+ * environment, in its working directory, in its container if it has one, until it ends. A container
+ * that does not run yet, because its image is being fetched, is waited for. The supervisor starts
+ * them, because only it is in the task's cgroup (proc.h); the agent has the other
  * ends of their files.
  *
  * The message may carry a signal instead of a command (scancel --signal): {"signal": 10, "to":
@@ -31,7 +32,15 @@
 #define SHELL_WORDS_MAX 256
 #define SHELL_FDS 4
 
-enum shell_step { SHELL_ENDED, SHELL_REFUSED, SHELL_GROUP, SHELL_USER, SHELL_CWD, SHELL_EXEC };
+enum shell_step {
+    SHELL_ENDED,
+    SHELL_REFUSED,
+    SHELL_GROUP,
+    SHELL_USER,
+    SHELL_CWD,
+    SHELL_EXEC,
+    SHELL_IMAGE, /* the task's container was not started in time */
+};
 
 struct shell_report {
     enum shell_step step;

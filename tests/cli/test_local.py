@@ -39,13 +39,18 @@ export CAME="$2"
 shift 2
 while [ $# -gt 0 ]; do
     case $CAME,$1 in
-    run,--name=*) echo "${1#--name=}" >>"$0.names" ;;
+    run,--name=*) name=${1#--name=} ;;
     run,*:/run/belay/bin/belay:ro) PATH=$PATH:${1%/belay:/run/*} ;;
     run,img:1 | exec,belay-*) break ;;
     esac
     shift
 done
-[ $CAME = run ] || grep -qx "$1" "$0.names" || exit 125
+if [ $CAME = run ]; then
+    [ ! -p "$0.hold" ] || read -r _ <"$0.hold"
+    echo "$name" >>"$0.names"
+else
+    grep -qx "$1" "$0.names" || exit 125
+fi
 shift
 case $* in
 *"sleep 999"*) trap : HUP; setsid chroot /usr "$@" & wait; wait ;;
@@ -1261,6 +1266,35 @@ class Local(unittest.TestCase):
                 wait_until(lambda: is_gone(pid), "what ran inside ends with its session")
             h.belay("cancel", "1")
             follower.communicate(timeout=WAIT_S)
+
+    def test_a_container_that_does_not_run_yet_is_waited_for(self):
+        with Home() as h:
+            podman = os.path.join(h.dir, "podman")
+            with open(podman, "w") as f:
+                f.write(PODMAN)
+            os.chmod(podman, 0o755)
+            os.mkfifo(podman + ".hold")  # as if its image were being fetched
+            h.env["PATH"] = h.dir + ":" + os.environ["PATH"]
+            self.assertEqual(h.belay("up").returncode, 0)
+            h.belay("submit", "--image", "img:1", h.script("exec sleep 1000\n"))
+            client = h.client()
+            wait_event(client, 1, "started")
+            session = client.exec(1, command=["sh", "-c", "echo by $CAME"])["id"]
+            self.assertEqual(client.channel_output(session, wait_ms=1000), (b"", False))
+            guest = h.start("run", "-I", "--image", "img:1", "sh", "-c", "echo by $CAME")
+            wait_until(lambda: len(list(client.jobs())) == 2, "the guest's job is submitted")
+            wait_event(client, 2, "enter")
+            with open(podman + ".hold", "w"):  # both read its end, or find that it is gone
+                os.unlink(podman + ".hold")
+            heard, ends, until = b"", False, time.monotonic() + WAIT_S
+            while not ends and time.monotonic() < until:
+                piece, ends = client.channel_output(session, offset=len(heard), wait_ms=10000)
+                heard += piece
+            self.assertEqual(heard, b"\1\0\0\0\x08by exec\n\3\0\0\0\1\0")
+            self.assertEqual(
+                (*guest.communicate(timeout=WAIT_S), guest.returncode), ("by exec\n", "", 0)
+            )
+            h.belay("cancel", "1")
 
     def test_a_terminal_inside_a_job(self):
         job = str(self.submit(self.h.script("echo go; exec sleep 1000\n")))
