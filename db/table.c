@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "job/spec_json.h"
+#include "job/spec_plain.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,8 @@ static uint32_t hash_of(const char *text, size_t n)
 static bool parse_spec(const char *text, size_t n, struct job_spec *ret_spec)
 {
     json_t *o;
+    if (job_spec_read_plain(text, n, ret_spec))
+        return true;
     if (json_parse(text, n, SPEC_BYTES_MAX, &o, NULL) != 0)
         return false;
     int rc = job_spec_from_json(o, ret_spec, NULL);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A job's spec as JSON, as stored: values that, written out again, are read as the same; or an
- * error, and nothing else. As of a submit: values in their ranges.
+ * error, and nothing else. What is read without a tree of values is the same. As of a submit:
+ * values in their ranges.
  */
 #include "fuzz/check.h"
 #include "job/spec_json.h"
+#include "job/spec_plain.h"
 #include <stdint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,15 +46,19 @@ static void check_asked(const json_t *v)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct job_spec s;
+    struct job_spec s, fast;
     struct err e = {0};
     json_t *v;
-    if (json_parse((const char *)data, size, 1 << 20, &v, &e) != 0)
+    const bool is_plain = job_spec_read_plain((const char *)data, size, &fast);
+    if (json_parse((const char *)data, size, 1 << 20, &v, &e) != 0) {
+        assert(!is_plain);
         return 0;
+    }
     memset(&s, CHECK_PATTERN, sizeof(s));
     check_asked(v);
     int rc = job_spec_from_json(v, &s, &e);
     json_decref(v);
+    assert(!is_plain || (rc == 0 && memcmp(&s, &fast, sizeof(s)) == 0));
     if (rc == 0) {
         round_trip(&s);
     } else {

@@ -17,6 +17,14 @@ static const char *member(const struct job_attribute *a, const struct job_spec *
     return (const char *)s + a->at;
 }
 
+const struct job_attribute *job_member_row(size_t i)
+{
+    if (i < job_attributes_count)
+        return &job_attributes[i];
+    i -= job_attributes_count;
+    return i < job_stored_count ? &job_stored[i] : NULL;
+}
+
 bool job_member_is_number(const struct job_attribute *a)
 {
     return a->held == JOB_HELD_INT32 || a->held == JOB_HELD_INT64 || a->held == JOB_HELD_WORD ||
@@ -106,21 +114,13 @@ static int check_number(const struct job_attribute *a, const struct job_spec *s,
                      a->name, a->min, max, n);
 }
 
-static int check_rows(const struct job_attribute *rows, size_t n, const struct job_spec *s,
-    const struct job_spec *was, struct err *e)
+int job_spec_check(const struct job_spec *s, const struct job_spec *was, struct err *e)
 {
+    const struct job_attribute *a;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        const struct job_attribute *a = &rows[i];
+    for (size_t i = 0; rc == 0 && (a = job_member_row(i)); i++)
         if (job_member_is_number(a) && !(a->masks & JOB_READ_APART) &&
             !job_member_is_default(a, s) && !(was && job_member_is_equal(a, s, was)))
             rc = check_number(a, s, e);
-    }
     return rc;
-}
-
-int job_spec_check(const struct job_spec *s, const struct job_spec *was, struct err *e)
-{
-    int rc = check_rows(job_attributes, job_attributes_count, s, was, e);
-    return rc ? rc : check_rows(job_stored, job_stored_count, s, was, e);
 }

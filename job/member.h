@@ -10,6 +10,9 @@
 #include "job/attributes.h"
 #include "job/spec.h"
 
+/* The rows of job_attributes, then of job_stored; NULL after the last. */
+const struct job_attribute *job_member_row(size_t i);
+
 /* Whether the value is a number: held as INT32, INT64, WORD (its index) or MOMENT (milliseconds
  * since 1970). */
 bool job_member_is_number(const struct job_attribute *a);

@@ -9,15 +9,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* The rows of both tables; NULL behind the last. */
-static const struct job_attribute *row(size_t i)
-{
-    if (i < job_attributes_count)
-        return &job_attributes[i];
-    i -= job_attributes_count;
-    return i < job_stored_count ? &job_stored[i] : NULL;
-}
-
 static bool is_walked(const struct job_attribute *a, unsigned without)
 {
     return a->held != JOB_HELD_NOWHERE && !(a->masks & without);
@@ -81,7 +72,7 @@ static const struct job_attribute *row_named(const char *prefix, const char *nam
         return NULL;
     for (size_t k = 0; k < n; k++) {
         const size_t i = (*io_at + k) % n;
-        const struct job_attribute *a = row(i);
+        const struct job_attribute *a = job_member_row(i);
         if (a->held != JOB_HELD_NOWHERE && strncmp(a->name, prefix, n_prefix) == 0 &&
             strcmp(a->name + n_prefix, name) == 0) {
             *io_at = i + 1;
@@ -118,7 +109,7 @@ static bool prefix_of(const char *key, char ret_prefix[PREFIX_MAX])
         return false;
     memcpy(ret_prefix, key, n);
     memcpy(ret_prefix + n, ".", 2);
-    for (size_t i = 0; (a = row(i)); i++)
+    for (size_t i = 0; (a = job_member_row(i)); i++)
         if (a->held != JOB_HELD_NOWHERE && strncmp(a->name, ret_prefix, n + 1) == 0)
             return true;
     return false;
@@ -222,7 +213,7 @@ json_t *job_spec_to_json(const struct job_spec *s, unsigned without)
 {
     const struct job_attribute *a;
     json_t *o = NULL;
-    for (size_t i = 0; (a = row(i)); i++)
+    for (size_t i = 0; (a = job_member_row(i)); i++)
         if (is_walked(a, without) && !job_member_is_default(a, s)) {
             o = o ? o : json_object();
             put(o, a->name, strlen(a->name), value_of(a, s));

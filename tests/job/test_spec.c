@@ -10,7 +10,10 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "job/member.h"
 #include "job/spec_json.h"
+#include "job/spec_plain.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +217,66 @@ static void what_cannot_be_is_refused(void **state)
     }
 }
 
+/* Each row by itself and all together: the fast reader takes them, and reads the same. */
+static void what_is_stored_is_read_without_a_tree(void **state)
+{
+    (void)state;
+    struct job_spec all = job_spec_default;
+    const struct job_attribute *a;
+    for (size_t i = 0;; i++) {
+        struct job_spec one = job_spec_default, slow, fast;
+        struct err e = {0};
+        a = job_member_row(i);
+        if (a && a->held == JOB_HELD_NOWHERE)
+            continue;
+        if (a) {
+            change(a, &one);
+            change(a, &all);
+        }
+        json_t *v = job_spec_to_json(a ? &one : &all, 0);
+        char *text = json_dump_text(v);
+        assert_int_equal(job_spec_from_json(v, &slow, &e), 0);
+        /* the last of the largest numbers has too many digits for the fast one */
+        const bool is_long = a ? a->max > 1000000000000000000 : true;
+        if (!job_spec_read_plain(text, strlen(text), &fast) && !is_long)
+            fail_msg("not read: %s", text);
+        if (!is_long)
+            assert_memory_equal(&slow, &fast, sizeof(slow));
+        for (size_t n = 0; n < strlen(text); n++) /* what is cut off is for the other */
+            assert_false(job_spec_read_plain(text, n, &fast));
+        free(text);
+        json_decref(v);
+        if (!a)
+            break;
+    }
+}
+
+static void the_fast_reader_leaves_what_is_not_plain_to_the_other(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "{", "{}", "[]", "null", "{ \"nice\":1}",
+        "{\"nice\":1} ", "{\"nice\":01}", "{\"nice\":-0}", "{\"nice\":1.0}", "{\"nice\":1e1}",
+        "{\"nice\":99999999999}", "{\"nice\":-}", "{\"nice\":\"1\"}", "{\"nice\":null}",
+        "{\"nice\":1,\"nice\":1}", "{\"nice\":1,\"name\":\"a\"}", "{\"nice\":1,}",
+        "{\"begin_at_ms\":12345678901234567890}", "{\"on_loss\":\"wai\"}",
+        "{\"on_loss\":\"waits\"}", "{\"name\":\"\xc3\xa9\"}", "{\"name\":\"a\\nb\"}",
+        "{\"name\":\"\x01\"}", "{\"checkpoint\":{}}", "{\"checkpoint\":1}",
+        "{\"checkpoint.keep\":4}", "{\"check\":{\"keep\":4}}", "{\"\":{\"nice\":4}}",
+        "{\"checkpoint\":{\"every_ms\":1},\"checkpoint\":{\"keep\":2}}",
+        "{\"checkpoint\":{\"keep\":{\"every\":1}}}", "{\"depends_any\":1}",
+        "{\"depends_any\":truer}", "{\"cpu\":1}"};
+    char text[256];
+    struct job_spec s;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (job_spec_read_plain(texts[i], strlen(texts[i]), &s))
+            fail_msg("read: %s", texts[i]);
+    /* a text that is as long as it can be kept, and one more */
+    for (size_t n = sizeof(s.name) - 1; n <= sizeof(s.name); n++) {
+        const int len = snprintf(text, sizeof(text), "{\"name\":\"%0*d\"}", (int)n, 0);
+        assert_int_equal(job_spec_read_plain(text, (size_t)len, &s), n < sizeof(s.name));
+    }
+}
+
 static void what_is_shown_has_null_for_nothing(void **state)
 {
     (void)state;
@@ -246,6 +309,8 @@ int main(void)
         cmocka_unit_test(only_what_differs_is_written),
         cmocka_unit_test(ranges_are_of_what_is_asked_for),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(what_is_stored_is_read_without_a_tree),
+        cmocka_unit_test(the_fast_reader_leaves_what_is_not_plain_to_the_other),
         cmocka_unit_test(what_is_shown_has_null_for_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
