@@ -4,6 +4,7 @@
  * loses, delays and repeats them, and simulate programs that make steps, save, end, and are killed
  * with their machines. They follow the agent's side of the protocol in base/wire/wire.h.
  */
+#include "simtest/options.h"
 #include "simtest/world.h"
 
 #include "base/mem.h"
@@ -258,6 +259,7 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
             (long long)d->job, (long long)d->attempt);
         return;
     }
+    options_sent(w, d);
     struct sim_attempt *x = make_attempt(a, d);
     if (disks_is_full(a)) {
         end_attempt(x, WIRE_END_CAPACITY, 0);

@@ -3,6 +3,7 @@
  * Checks the promises after every event. Keeps its own copy of committed data, from the change sets
  * at their commit, and compares everything that leaves belayd with it.
  */
+#include "simtest/options.h"
 #include "simtest/world.h"
 
 #include "base/buf.h"
@@ -457,6 +458,7 @@ void check_committed(struct world *w, const struct db_batch *b)
         check_job(w, &c->jobs[i]);
     for (size_t i = 0; i < c->n_arrays; i++)
         check_array(w, &c->arrays[i]);
+    options_committed(w, c);
     crons_committed(w, c);
     quotas_committed(w, c);
     paid_committed(w, c);

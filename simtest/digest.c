@@ -4,6 +4,8 @@
  */
 #include "simtest/digest.h"
 
+#include "job/member.h"
+
 #define FNV_PRIME UINT64_C(1099511628211)
 
 #define ADD(digest, ...)                                                                           \
@@ -22,26 +24,36 @@ static void add(uint64_t *digest, const int64_t *n, size_t n_n)
         sim_digest_number(digest, n[i]);
 }
 
+/* Texts by their bytes: which pool, class or team it is belongs to a decision. */
+static void add_spec(uint64_t *d, const struct job_spec *s)
+{
+    const struct job_attribute *a;
+    for (size_t i = 0; (a = job_member_row(i)); i++)
+        if (job_member_is_number(a))
+            sim_digest_number(d, job_member_number(a, s));
+        else if (a->held == JOB_HELD_TEXT)
+            for (const char *c = job_member_text(a, s); *c; c++)
+                sim_digest_number(d, (unsigned char)*c);
+        else if (a->held != JOB_HELD_NOWHERE)
+            sim_digest_number(d, job_member_truth(a, s));
+}
+
 static void add_job(uint64_t *d, const struct job_row *j)
 {
-    ADD(d, j->id, j->state, j->end, j->exit_code, j->spec.nodes, j->spec.nodes_min, j->ranks,
-        j->spec.need.cpus, j->spec.need.gpus, j->spec.need.memory_mib, j->spec.time_limit_ms,
-        j->spec.market, j->spec.method);
+    add_spec(d, &j->spec);
+    ADD(d, j->id, j->state, j->end, j->exit_code, j->ranks);
     ADD(d, j->attempts, j->reclaims, j->quick_ends, j->no_progress, j->used_checkpointed,
-        j->gang_end, j->gang_code, j->hold, j->spec.begin_at.ms, j->spec.deadline_ms,
-        j->spec.finish_ms, j->spec.work_ms);
+        j->gang_end, j->gang_code, j->hold);
     for (int k = 0; k < RETRY_KINDS; k++)
-        ADD(d, j->spec.retries.n[k], j->used[k]);
+        ADD(d, j->used[k]);
     ADD(d, j->submitted_at.ms, j->started_at.ms, j->ended_at.ms, j->eligible_at.ms,
         j->evicted_at.ms, j->gang_resize_until.ms);
     ADD(d, j->last_good.attempt, j->last_good.sequence, j->last_good_progress, j->last_good_at.ms,
         j->best_progress, j->progress, j->progress_total, j->from_attempt);
     ADD(d, j->save_ms, j->pause_ms, j->ckpt_bytes, j->lost_ms, j->lost_steps, j->done_ms,
         j->shown_ms, j->procurement);
-    ADD(d, j->cost_uusd, j->on_demand_uusd, j->spec.max_uusd, j->spec.max_uusd_h,
-        j->baseline.paid_uusd, j->baseline.job_paid_uusd);
-    ADD(d, j->spec.nice, j->drills, j->spec.drill_tries, j->cron, j->cron_at.ms, j->array,
-        j->array_index, j->warned);
+    ADD(d, j->cost_uusd, j->on_demand_uusd, j->baseline.paid_uusd, j->baseline.job_paid_uusd);
+    ADD(d, j->drills, j->cron, j->cron_at.ms, j->array, j->array_index, j->warned);
 }
 
 static void add_attempt(uint64_t *d, const struct attempt_row *a)

@@ -3,6 +3,7 @@
  * Simulated users and an operator: they submit, cancel, requeue and drain, remember the responses,
  * and repeat requests if belayd died before it responded.
  */
+#include "simtest/options.h"
 #include "simtest/world.h"
 
 #include "base/mem.h"
@@ -210,9 +211,10 @@ static void submit(struct world *w)
         /* agents here ignore it */
         .spec.time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0,
         .spec.drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
-    char text[CONSTRAINTS_TEXT_MAX];
+    char text[CONSTRAINTS_TEXT_MAX], *document = options_document(w);
     struct job_texts texts = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}",
-        .constraints = and_more(w, constraints_of(w), text)};
+        .constraints = and_more(w, constraints_of(w), text), .document_json = document};
+    options_random(w, &row.spec);
     STR_COPY(row.spec.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
     row.spec.retries = some_retries(w);
@@ -246,6 +248,7 @@ static void submit(struct world *w)
         texts.labels_json = paid_labels(w, &row);
     struct submission *s = mem_alloc(sizeof(*s));
     *s = (struct submission){.w = w, .row = row, .texts = job_texts_copy(&texts), .asks = asks};
+    free(document);
     if (is_array) {
         s->tasks = (struct ranges){1, {{0, (int32_t)world_between(w, 0, 3), 1}}};
         s->at_once = (int32_t)world_between(w, 0, 2);
@@ -281,6 +284,7 @@ struct updating {
     int32_t at_once;
     struct job_row to;
     const char *constraints;
+    char *document;
     struct submission s; /* its new dependencies */
 };
 
@@ -293,6 +297,7 @@ static int apply_updating(void *ctx, struct tick *t, int64_t *ret_id, struct err
             .fields = u->fields,
             .to = &u->to,
             .constraints = u->constraints,
+            .document = u->document,
             .at_once = u->at_once,
             .depends = &u->s.after}};
     bool asks = (u->fields & UPDATE_BIT(UPDATE_DEPENDS)) && u->s.asks;
@@ -309,6 +314,7 @@ static void on_updated(void *ctx, const struct err *e, int64_t id)
     if (u->s.after.array)
         bits_deinit(&u->s.after.array->succeeded);
     free(u->s.after.array);
+    free(u->document);
     free(u);
 }
 
@@ -329,11 +335,14 @@ static void update_a_job(struct world *w, int64_t job)
     for (int64_t n = world_between(w, 1, 3); n > 0; n--)
         u->fields |=
             UPDATE_BIT(all[world_between(w, 0, (int64_t)(sizeof(all) / sizeof(all[0])) - 1)]);
+    u->fields |= options_fields(w);
     if (paid_is(w, job))
         u->fields &= ~(
             UPDATE_BIT(UPDATE_RETRIES) | UPDATE_BIT(UPDATE_NODES) | UPDATE_BIT(UPDATE_TIME_LIMIT));
     u->s.by_task = world_chance(w, 0.3);
     u->constraints = licences[world_between(w, 0, 2)];
+    u->document = options_document(w);
+    options_random(w, &u->to.spec);
     u->to.spec.nodes = (int32_t)world_between(w, 1, 3);
     u->to.spec.nodes_min = (int32_t)world_between(w, 0, u->to.spec.nodes);
     u->to.spec.script_on = world_chance(w, 0.3) ? SCRIPT_ON_FIRST : SCRIPT_ON_EACH;

@@ -2,6 +2,7 @@
  *
  * The simulated world (see world.h): life cycle of belayd, its disk, and one run.
  */
+#include "simtest/options.h"
 #include "simtest/world.h"
 #include "simtest/digest.h"
 
@@ -262,6 +263,7 @@ static void start_belayd(struct world *w)
     w->model = model_create(&o);
     if (db_load(w->db, w->model, world_stamp(w), &e) != 0)
         world_fail(w, "the database does not load: %s", e.text);
+    options_loaded(w);
     make_parts(w);
     w->up = true;
     w->checked_at = -1;
@@ -368,6 +370,7 @@ static void begin(struct world *w, struct db *db, uint64_t seed)
     w->seed = seed;
     w->digest = SIM_DIGEST_START;
     prng_init(&w->prng, seed);
+    prng_init(&w->options, ~seed);
     vtimers_init(&w->vt, START_WALL_MS);
     crons_init(w);
     w->db = db;

@@ -347,6 +347,7 @@ struct sim_job {
     int64_t losses; /* attempts that ended with their machine */
     char script[65];
     enum job_state seen;
+    struct job_spec spec; /* committed */
     struct ckpt_ref last_good;
     int64_t from_attempt;           /* committed: its user discarded earlier work */
     bool paid;                      /* from the budget */
@@ -406,6 +407,7 @@ struct world {
     struct sim_boots boots_seen;
     uint64_t seed;
     struct prng prng;
+    struct prng options; /* options.c */
     struct vtimers vt;
     struct db *db;
     struct db_reader *reader;

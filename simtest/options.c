@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random options of jobs, by walking the table: an option that is not listed here gets, in some
+ * jobs, any value of its range. So a new option is submitted, stored, loaded and sent to agents in
+ * the simulation as soon as it has a row.
+ *
+ * Listed are options that users.c sets itself, because most of their values would keep a job from
+ * ever ending, or need something that no world has: GPUs, windows, other teams.
+ */
+#include "simtest/options.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "simtest/world.h"
+
+static const char *const with_rules[] = {"name", "pool", "cpus", "gpus", "memory_mib",
+    "time_limit_ms", "market", "checkpoint.method", "checkpoint.every_ms", "checkpoint.at",
+    "checkpoint.after", "team", "qos", "nice", "begin_at_ms", "kill_on_invalid_dep",
+    "deadline_at_ms", "finish_by_ms", "work_ms", "max_uusd", "max_uusd_per_hour", "window", "nodes",
+    "nodes_min", "on_loss", "script_on"};
+
+/* Not of the world's own sequence: a new row, or one more job with an option, does not make every
+ * other seed another world. */
+static bool chance(struct world *w, double p)
+{
+    return prng_chance(&w->options, p);
+}
+
+static bool has_rule(const struct job_attribute *a)
+{
+    bool is_listed = a->held == JOB_HELD_NOWHERE || a->held == JOB_HELD_TEXT;
+    for (size_t i = 0; !is_listed && i < sizeof(with_rules) / sizeof(with_rules[0]); i++)
+        is_listed = str_eq(with_rules[i], a->name);
+    return is_listed;
+}
+
+/* Small as often as any. */
+static int64_t some_number(struct world *w, const struct job_attribute *a)
+{
+    int64_t max = a->words ? -1 : a->max;
+    while (a->words && a->words[max + 1])
+        max++;
+    if (max - a->min > 100 && chance(w, 0.5))
+        max = a->min + 100;
+    return prng_range(&w->options, a->min, max);
+}
+
+void options_random(struct world *w, struct job_spec *s)
+{
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        if (has_rule(a) || !chance(w, 0.05))
+            continue;
+        if (job_member_is_number(a))
+            job_member_set_number(a, s, some_number(w, a));
+        else
+            job_member_set_truth(a, s, chance(w, 0.5));
+    }
+}
+
+uint64_t options_fields(struct world *w)
+{
+    uint64_t fields = 0;
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        const bool has_field = a->field != JOB_FIELD_NONE && !(a->masks & JOB_ALIAS);
+        if (has_field && (!has_rule(a) || (a->masks & JOB_IN_DOCUMENT)) && chance(w, 0.05))
+            fields |= UPDATE_BIT(a->field);
+    }
+    return fields;
+}
+
+static json_t *stored_value(struct world *w, const struct job_attribute *a)
+{
+    switch (a->type) {
+    case JOB_TYPE_URL:
+    case JOB_TYPE_TEXT:
+        return json_sprintf("https://example.org/%d", (int)prng_range(&w->options, 1, 9));
+    case JOB_TYPE_NAME:
+        return json_string("some");
+    case JOB_TYPE_ENUM:
+        return json_string(a->words[some_number(w, a)]);
+    case JOB_TYPE_BOOL:
+    case JOB_TYPE_TRUE:
+    case JOB_TYPE_FALSE:
+        return json_boolean(chance(w, 0.5));
+    default:
+        return json_integer(some_number(w, a));
+    }
+}
+
+char *options_document(struct world *w)
+{
+    json_t *o = json_object();
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        if ((a->masks & JOB_IN_DOCUMENT) && chance(w, 0.1))
+            json_object_set_new(o, a->name, stored_value(w, a));
+    }
+    char *text = json_object_size(o) > 0 ? json_dump_text(o) : NULL;
+    json_decref(o);
+    return text;
+}
+
+/* ---- what becomes of them ---- */
+
+void options_committed(struct world *w, const struct changes *c)
+{
+    for (size_t i = 0; i < c->n_jobs; i++)
+        world_job(w, c->jobs[i].id)->spec = c->jobs[i].spec;
+}
+
+/* The first row whose member differs; NULL: none does. */
+static const struct job_attribute *difference(
+    const struct job_spec *s, const struct job_spec *other)
+{
+    const struct job_attribute *a;
+    for (size_t i = 0; (a = job_member_row(i)); i++)
+        if (a->held != JOB_HELD_NOWHERE && !job_member_is_equal(a, s, other))
+            return a;
+    return NULL;
+}
+
+void options_loaded(struct world *w)
+{
+    for (int64_t id = 1; id <= SIM_JOBS_MAX; id++) {
+        const struct job *j = model_job(w->model, id);
+        const struct job_attribute *a =
+            j ? difference(&j->row.spec, &world_job(w, id)->spec) : NULL;
+        if (a)
+            world_fail(
+                w, "job %lld is loaded with another %s than was committed", (long long)id, a->name);
+    }
+}
+
+/* Options that an update may change can be older in a message, and a rank that runs no script of
+ * its own is not saved. */
+void options_sent(struct world *w, const struct wire_desired_attempt *d)
+{
+    const struct job_spec *spec = &world_job(w, d->job)->spec;
+    const bool holds = d->script_on_first && d->rank > 0;
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        if (a->wire && a->field == JOB_FIELD_NONE && !job_member_is_equal(a, spec, &d->options) &&
+            !(holds && a->held == JOB_HELD_TEXT))
+            world_fail(w, "an agent gets another %s of job %lld than was committed", a->name,
+                (long long)d->job);
+    }
+}
