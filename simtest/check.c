@@ -252,7 +252,7 @@ static void check_begin(struct world *w, const struct attempt_row *r)
         return;
     if (r->restored.attempt == 0 && j->last_good.attempt > 0 && j->last_good.attempt < r->attempt)
         world_fail(w,
-            "job %lld attempt %lld began again from nothing, and checkpoint %lld.%lld was told of",
+            "job %lld attempt %lld restarted from scratch, and checkpoint %lld.%lld was reported",
             (long long)r->job, (long long)r->attempt, (long long)j->last_good.attempt,
             (long long)j->last_good.sequence);
     if (r->restored.attempt > 0 && r->restored.attempt < j->from_attempt)

@@ -43,7 +43,7 @@ static void start_delivery(
     if (row->kind != NOTIFY_BUDGET && row->kind != NOTIFY_BOOTS && j->id == 0 &&
         j->seen == JOB_PENDING && !j->has_begun && j->ends == 0)
         world_fail(
-            x->w, "a change of job %lld was told before it was committed", (long long)row->job);
+            x->w, "a change of job %lld was notified before its commit", (long long)row->job);
     d->w = x->w;
     d->job = row->job;
     d->kind = row->kind;
@@ -81,7 +81,7 @@ void outbox_port_committed(struct world *w, const struct db_batch *b)
             found = c->outbox[k].job == r->id && c->outbox[k].kind != NOTIFY_BEGIN &&
                     c->outbox[k].kind != NOTIFY_REQUEUE;
         if (!found)
-            world_fail(w, "job %lld ended, and nobody is told", (long long)r->id);
+            world_fail(w, "job %lld ended without a notification row", (long long)r->id);
     }
 }
 
@@ -99,5 +99,5 @@ void outbox_check(struct world *w, const struct job_row *r)
     if (r->array != CORE_ID_NONE || world_job(w, r->id)->ends_delivered > 0)
         return;
     if (db_read_history(w->reader, r->id, 0, 1000, note_given_up, &given_up, &e) != 0 || !given_up)
-        world_fail(w, "job %lld ended, and nobody was told", (long long)r->id);
+        world_fail(w, "job %lld ended without a notification", (long long)r->id);
 }

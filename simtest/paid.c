@@ -85,7 +85,7 @@ static void check_notified(struct world *w, const struct changes *c)
             continue;
         int64_t key = w->paid_hour.ms + r->a;
         if (map_get(&w->paid_notified, key))
-            world_fail(w, "%lld %% of an hour's budget were told of twice", (long long)r->a);
+            world_fail(w, "%lld %% of an hour's budget were notified twice", (long long)r->a);
         map_put(&w->paid_notified, key, w);
     }
 }

@@ -204,7 +204,7 @@ static void check_choice(struct world *w, const struct attempt *a, bool by_qos)
             other->held.cpus < a->held.cpus || other->held.memory_mib < a->held.memory_mib)
             continue;
         if (unsaved_ms(other, r->evicted_at) < unsaved_ms(a, r->evicted_at))
-            world_fail(w, "job %lld was evicted, and job %lld beside it had less to lose",
+            world_fail(w, "job %lld was evicted, and job %lld on its node had less to lose",
                 (long long)r->id, (long long)o->id);
     }
 }

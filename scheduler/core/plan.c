@@ -137,7 +137,7 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
     const struct node *n = l ? LIST_ENTRY(l, struct node, by_state) : NULL;
     if (!n || !n->instance || !list_is_empty(&n->attempts))
         return;
-    struct event ev = end_of(n->instance, "its reclaim was announced and nothing runs on it");
+    struct event ev = end_of(n->instance, "it is being reclaimed and runs no jobs");
     consider(after(n->idle_since, LAST_WORDS_MS), &ev, best, ret_event);
 }
 

@@ -494,7 +494,7 @@ class Local(unittest.TestCase):
         never = self.json("show", "%d_6" % last)["job"]
         self.assertEqual(never["end"], "dependency")
         self.assertIn(
-            "dependency: aftercorr:%d_6 can never come true" % job,
+            "dependency: aftercorr:%d_6 can never be satisfied" % job,
             [e["text"] for e in self.client().job_events(never["id"])["events"]],
         )
         wide = self.h.belay("submit", "-a", "2-9", "-d", "aftercorr:%d" % job, "--wrap", "true")
@@ -549,7 +549,7 @@ class Local(unittest.TestCase):
             [{"kind": "afternotok", "job": first, "task": None, "delay_ms": 0, "state": "met"}],
         )
         for what, code, word in (
-            ("afterok:%d" % first, 1, "can never come true: job %d has ended, failed" % first),
+            ("afterok:%d" % first, 1, "can never be satisfied: job %d has ended, failed" % first),
             ("afterok:999999", 1, "there is no job 999999"),
             ("afterok", 2, "after which job"),
             ("afterburst:1", 2, "expected after, afterany"),
@@ -655,7 +655,7 @@ class Local(unittest.TestCase):
         )
         self.wait_log(runs, "^running$")
         self.assertIn(
-            "runs, and this can be changed only while it waits",
+            "runs, and this can be changed only while it is pending",
             self.h.belay("update", str(runs), "cpus=2").stderr,
         )
         self.assertEqual(self.json("update", str(runs), "time=0:00:01"), {"id": runs})

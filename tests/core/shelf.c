@@ -291,7 +291,7 @@ static void compare_dependency(
         LIST_FOREACH (&job_side(j)->depends, l)
             found |= memcmp(&LIST_ENTRY(l, struct dependency, of_job)->row, r, sizeof *r) == 0;
     if (found != is_open(s, r))
-        fail_msg("what job %" PRId64 " depends on changed without being told", r->job);
+        fail_msg("a dependency of job %" PRId64 " changed without being marked", r->job);
 }
 
 static void compare_job(const struct shelf *s, const struct model *m, int64_t id)
@@ -332,7 +332,7 @@ static void compare_ckpt_gc(const struct shelf *s, const struct model *m)
         struct job j = {.row = s->jobs[id]};
         if ((l != NULL) != (r->job && r->state != CKPT_GC_DONE) ||
             (l && memcmp(&l->row, r, sizeof *r) != 0))
-            fail_msg("what job %" PRId64 " left changed without being told", id);
+            fail_msg("the checkpoints of job %" PRId64 " changed without being marked", id);
         if (l && l->budgets != budgets_of(m, &j))
             fail_msg("what job %" PRId64 " left counts in other budgets than it did", id);
     }
@@ -340,7 +340,7 @@ static void compare_ckpt_gc(const struct shelf *s, const struct model *m)
         const struct stored_row *r = &s->stored[id];
         const struct stored *k = storage_of(m, id);
         if ((r->bytes > 0 && !k) || (k && memcmp(&k->row, r, sizeof *r) != 0))
-            fail_msg("what is kept of job %" PRId64 " changed without being told", id);
+            fail_msg("the storage of job %" PRId64 " changed without being marked", id);
     }
 }
 
@@ -356,7 +356,7 @@ void shelf_compare(const struct shelf *s, const struct model *m)
             j && job_side(j)->drill && job_side(j)->drill->row.number == s->drills[k].number;
         if (live != (s->drills[k].state < DRILL_PASSED) ||
             (live && memcmp(&job_side(j)->drill->row, &s->drills[k], sizeof s->drills[k]) != 0))
-            fail_msg("a drill of job %" PRId64 " changed without being told", s->drills[k].job);
+            fail_msg("a drill of job %" PRId64 " changed without being marked", s->drills[k].job);
     }
     LIST_FOREACH (model_teams(m), lt) {
         LIST_FOREACH (&LIST_ENTRY(lt, struct team, in_all)->accounts, la) {
@@ -376,7 +376,7 @@ void shelf_compare(const struct shelf *s, const struct model *m)
     for (size_t k = 0; k < s->n_arrays; k++) {
         const struct job *j = model_job(m, s->arrays[k].job);
         if (j && memcmp(&j->array->row, &s->arrays[k], sizeof s->arrays[k]) != 0)
-            fail_msg("array %" PRId64 " changed without being told", j->row.id);
+            fail_msg("array %" PRId64 " changed without being marked", j->row.id);
     }
     for (size_t k = 0; k < s->n_depends; k++)
         compare_dependency(s, m, &s->depends[k]);

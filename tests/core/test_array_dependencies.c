@@ -197,7 +197,8 @@ static void a_task_whose_other_failed_is_given_up_by_itself(void **state)
     assert_int_equal(row_of(&l, second, 1)->end, END_DEPENDENCY);
     assert_int_equal(row_of(&l, third, 1)->end, END_DEPENDENCY);
     assert_true(row_of(&l, second, 1)->id < row_of(&l, third, 1)->id);
-    snprintf(text, sizeof text, "dependency: aftercorr:%" PRId64 "_1 can never come true", second);
+    snprintf(
+        text, sizeof text, "dependency: aftercorr:%" PRId64 "_1 can never be satisfied", second);
     assert_string_equal(lab_history(&l, "ended")->text, text);
     assert_int_equal(model_job(l.m, rescue)->row.state, JOB_RUNNING);
     assert_int_equal(model_job(l.m, second)->array->row.n_other, 1);
@@ -237,7 +238,7 @@ static void what_cannot_be_is_refused(void **state)
     assert_int_equal(try_after_tasks(&l, "0-4", asks, 2, false, NULL), 0);
     asks[0].on = single;
     assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
-    assert_non_null(strstr(l.e.text, "is no array"));
+    assert_non_null(strstr(l.e.text, "is not an array"));
     asks[0].on = 99;
     assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_NOT_FOUND);
     asks[0].has_ended = true; /* and has no array row */
@@ -249,7 +250,7 @@ static void what_cannot_be_is_refused(void **state)
     /* it has ended in this tick */
     asks[0] = (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array};
     assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_CONFLICT);
-    assert_non_null(strstr(l.e.text, "can never come true: none of these tasks"));
+    assert_non_null(strstr(l.e.text, "can never be satisfied: none of these tasks"));
     lab_deinit(&l);
 }
 

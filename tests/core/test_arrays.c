@@ -203,7 +203,7 @@ static void a_job_waits_for_one_task(void **state)
     assert_null(model_job(l.m, not_ok));
     assert_null(model_job(l.m, dropped));
     lab_take(&l);
-    snprintf(text, sizeof(text), "dependency: afterok:%" PRId64 "_5 can never come true", job);
+    snprintf(text, sizeof(text), "dependency: afterok:%" PRId64 "_5 can never be satisfied", job);
     assert_string_equal(lab_history(&l, "ended")->text, text);
     shelf_deinit(&s);
     lab_deinit(&l);
@@ -248,7 +248,7 @@ static void a_task_that_there_never_was_or_that_has_ended_is_judged_at_once(void
     struct depend_ask bad = ask;
     bad.on = other;
     assert_int_equal(try_after_task(&l, bad), ERR_NOT_FOUND);
-    assert_non_null(strstr(l.e.text, "is no array"));
+    assert_non_null(strstr(l.e.text, "is not an array"));
     bad.on = 99;
     assert_int_equal(try_after_task(&l, bad), ERR_NOT_FOUND);
     bad.kind = DEPEND_SINGLETON;
@@ -260,7 +260,7 @@ static void a_task_that_there_never_was_or_that_has_ended_is_judged_at_once(void
     struct depend_ask gone = ask;
     gone.task = 0;
     assert_int_equal(try_after_task(&l, gone), ERR_CONFLICT);
-    assert_non_null(strstr(l.e.text, "_0 can never come true: that task of job"));
+    assert_non_null(strstr(l.e.text, "_0 can never be satisfied: that task of job"));
     lab_take(&l); /* now the submitter has read it */
     gone.has_ended = true;
     gone.end = END_SUCCEEDED;

@@ -135,10 +135,10 @@ static void what_could_never_be_is_refused(void **state)
     lab_join_with(&l, "one", 8, ",avx512,", "lego:4");
     lab_join_with(&l, "two", 8, ",ib,", "shmem:1");
     refused(&l, &r, "constraint=avx51", "feature \"avx51\"; did you mean \"avx512\"?");
-    refused(&l, &r, "constraint=avx512&ib", "together");
+    refused(&l, &r, "constraint=avx512&ib", "satisfies the whole constraint");
     refused(&l, &r, "constraint=apptainer|podman",
-        "no node and no pool that it may use has podman or apptainer, one of which a container "
-        "image needs");
+        "no node or pool that it may use has podman or apptainer, one of which a container image "
+        "needs");
     refused(&l, &r, "resources=legos:1", "resource \"legos\"; did you mean \"lego\"?");
     refused(&l, &r, "resources=lego:5", "no node has more than 4");
     refused(&l, &r, "resources=lego:1,shmem:1", "together");
@@ -217,10 +217,10 @@ static void names_that_no_node_has_are_refused(void **state)
     lab_join(&l, "node2", 2);
     refused(&l, &r, "nodes=node[1-3]", "there is no node \"node3\"; did you mean \"node1\"?");
     refused(&l, &r, "exclude=mode2", "there is no node \"mode2\"; did you mean \"node2\"?");
-    refused(&l, &r, "nodes=node1 exclude=node[1-2]", "it excludes as well");
+    refused(&l, &r, "nodes=node1 exclude=node[1-2]", "are excluded as well");
     r.spec.nodes = 2;
     refused(&l, &r, "nodes=node1",
-        "needs 2 nodes at once, and of those that it names, node1, it may have 1");
+        "needs 2 nodes at once, and of its --nodelist, node1, it may have 1");
     refused(&l, &r, "nodes=node[1-2] exclude=node2", "it may have 1");
     assert_int_equal(lab_try_asking(&l, &r, "nodes=node[1-2]"), 0);
     lab_elastic(&l, "burst", 4, "m5.2xlarge", 8);

@@ -99,8 +99,7 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
     struct job_row several = criu_job(0);
     several.spec.nodes = 2;
     refused(&l, several,
-        "--checkpoint criu is for jobs of one node: the connections between several cannot be "
-        "saved");
+        "--checkpoint criu is for single-node jobs: connections between nodes cannot be saved");
     struct job_row large = criu_job(0);
     large.spec.need.cpus = 64; /* waits for a larger one, like any job */
     lab_submit(&l, &large);

@@ -169,7 +169,7 @@ static void each_kind_waits_for_its_end(void **state)
         lab_take(&l);
         if (!all[k].runs) {
             assert_int_equal(lab_row(&l, second)->end, END_DEPENDENCY);
-            assert_non_null(strstr(lab_history(&l, "ended")->text, ":1 can never come true"));
+            assert_non_null(strstr(lab_history(&l, "ended")->text, ":1 can never be satisfied"));
         } else {
             assert_non_null(job_attempt(model_job(l.m, second)));
         }
@@ -261,7 +261,7 @@ static void what_can_never_come_true_is_refused_at_once(void **state)
                             no_job = {.kind = DEPEND_AFTEROK};
     struct job_row r = lab_job(1);
     assert_int_equal(try_after(&l, r, &failed, 1, NULL), ERR_CONFLICT);
-    assert_string_equal(l.e.text, "afterok:1 can never come true: job 1 has ended, failed");
+    assert_string_equal(l.e.text, "afterok:1 can never be satisfied: job 1 has ended, failed");
     assert_int_equal(try_after(&l, r, &unknown, 1, NULL), ERR_NOT_FOUND);
     assert_string_equal(l.e.text, "afterany:99: there is no job 99");
     assert_int_equal(try_after(&l, r, &negative, 1, NULL), ERR_INVALID);

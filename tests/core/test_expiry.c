@@ -107,11 +107,10 @@ static void what_could_never_be_in_time_is_refused(void **state)
     lab_init(&l);
     struct job_row r = job_by(&l, 10 * MINUTE_MS, 10 * MINUTE_MS - 1), over = job_by(&l, 0, -1),
                    late = job_by(&l, 5 * MINUTE_MS, 10 * MINUTE_MS);
-    lab_refused(
-        &l, &r, "with a time limit of 10m00s it cannot have ended by its deadline, in 9m59s");
-    lab_refused(&l, &over, "its deadline is over");
+    lab_refused(&l, &r, "with a time limit of 10m00s it cannot end by its deadline, in 9m59s");
+    lab_refused(&l, &over, "its deadline has passed");
     late.spec.begin_at.ms = l.now.wall.ms + 6 * MINUTE_MS;
-    lab_refused(&l, &late, "with a time limit of 5m00s, and its time to begin, it cannot");
+    lab_refused(&l, &late, "with a time limit of 5m00s and its begin time it cannot");
     r.spec.deadline_ms++;
     lab_submit(&l, &r);
     lab_deinit(&l);

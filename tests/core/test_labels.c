@@ -87,17 +87,17 @@ static void who_could_run_nowhere_else_is_refused_with_what_to_add(void **state)
     ask(&l, "burst", ",team,project,");
     STR_COPY(there.spec.pool, "burst");
     assert_int_equal(try_submit(&l, &large, "{\"team\":\"a\"}", NULL), ERR_INVALID);
-    assert_non_null(strstr(l.e.text, "pool burst takes only jobs that say these as well: project "
+    assert_non_null(strstr(l.e.text, "pool burst requires further labels of its jobs: project "
                                      "(--label NAME=VALUE, for each); no other pool"));
     assert_int_equal(try_submit(&l, &there, "{}", NULL), ERR_INVALID);
-    assert_non_null(strstr(l.e.text, "as well: team, project (--label NAME=VALUE, for each)"));
+    assert_non_null(strstr(l.e.text, "of its jobs: team, project (--label NAME=VALUE, for each)"));
     submit(&l, &large, "{\"team\":\"a\",\"project\":\"b\",\"more\":\"c\"}");
     submit(&l, &there, "{\"project\":\"\",\"team\":\"a\"}");
     int64_t job = submit(&l, &small, "{}");
     struct event to_pool = {
         .type = EV_UPDATE, .update = {.job = job, .fields = UPDATE_BIT(UPDATE_POOL), .to = &there}};
     assert_int_equal(lab_try(&l, &to_pool, NULL), ERR_INVALID);
-    assert_non_null(strstr(l.e.text, "pool burst takes only jobs"));
+    assert_non_null(strstr(l.e.text, "pool burst requires further labels"));
     lab_deinit(&l);
 }
 

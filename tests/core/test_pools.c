@@ -117,7 +117,7 @@ static void each_pool_keeps_its_own_rules(void **state)
     STR_COPY(burst.retries, "failed=1,timeout=5");
     lab_set_pool(&l, burst);
     STR_COPY(r.spec.pool, "strict");
-    lab_refused(&l, &r, "pool strict takes only jobs that say these as well: project");
+    lab_refused(&l, &r, "pool strict requires further labels of its jobs: project");
     STR_COPY(r.spec.pool, "strict,burst");
     r.spec.retries = (struct retries){0};
     int64_t j = lab_submit(&l, &r);

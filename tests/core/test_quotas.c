@@ -111,8 +111,7 @@ static void what_is_not_used_is_borrowed_and_given_back(void **state)
     for (int k = 0; k < 4; k++)
         assert_true(k == 1 || !is_evicted(&l, reds[k]));
     lab_take(&l);
-    assert_non_null(
-        strstr(lab_history(&l, "reclaim")->text, "team blue gets back what it is owed"));
+    assert_non_null(strstr(lab_history(&l, "reclaim")->text, "team blue claims its quota"));
     assert_true(says(&l, blue, "reclaim", "1 job beyond a quota is being saved and stopped"));
     int64_t another = submit(&l, "red", 4); /* it must not take the place */
     gone(&l, reds[1]);
@@ -490,8 +489,8 @@ static void a_class_has_jobs_of_others_evicted(void **state)
     assert_true(is_evicted(&l, spares[1])); /* of its own user */
     assert_false(is_evicted(&l, spares[0]) || is_evicted(&l, none) || is_evicted(&l, urgent));
     lab_take(&l);
-    assert_non_null(strstr(lab_history(&l, "preempt")->text,
-        "jobs of QOS urgent go before those of QOS spare: its place is for job"));
+    assert_non_null(strstr(
+        lab_history(&l, "preempt")->text, "QOS urgent preempts QOS spare: its place is for job"));
     assert_true(says(&l, wants, "preempts",
         "1 of their jobs is being saved and stopped to make places for 1 like it"));
     int64_t slips = submit(&l, "blue", 4);

@@ -185,7 +185,7 @@ static void all_of_it_changes_or_nothing(void **state)
     refuse(&l, j, BIT(TIME_LIMIT) | BIT(NODES), to, ERR_INVALID, "nodes at least");
     refuse(&l, j, BIT(NAME) | BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = 5},
         ERR_INVALID, "name: expected a name");
-    refuse(&l, j, 0, to, ERR_INVALID, "nothing is to be changed");
+    refuse(&l, j, 0, to, ERR_INVALID, "no changes are given");
     struct event ev = update(j, BIT(CPUS) | BIT(CONSTRAINT), &to);
     ev.update.constraints = "constraint=never";
     refuse_event(&l, ev, ERR_INVALID, "never");
@@ -194,7 +194,7 @@ static void all_of_it_changes_or_nothing(void **state)
     refuse_event(&l, ev, ERR_INVALID, "matlab");
     ev.update.fields = BIT(CPUS) | BIT(GPU_MODEL);
     ev.update.constraints = "gpu=a100";
-    refuse_event(&l, ev, ERR_INVALID, "it asks for no GPUs");
+    refuse_event(&l, ev, ERR_INVALID, "it requests no GPUs");
     refuse(&l, j + 1, BIT(NICE), to, ERR_NOT_FOUND, "neither queued nor running");
     ev.update.fields = BIT(CPUS) | BIT(RESOURCES) | BIT(CONSTRAINT) | BIT(EXCLUSIVE);
     ev.update.constraints = "resources=lego:2 exclusive=yes";
@@ -356,7 +356,7 @@ static void what_it_depends_on_is_replaced_from_both_ends(void **state)
             &(struct depend_ask){
                 .kind = DEPEND_AFTEROK, .on = first, .has_ended = true, .end = END_USER},
             1, false),
-        ERR_CONFLICT, "can never come true");
+        ERR_CONFLICT, "can never be satisfied");
     shelf_deinit(&s);
     lab_deinit(&l);
 }

@@ -1448,7 +1448,7 @@ class Api(unittest.TestCase):
             (400, "invalid", {"at_once": -1}, "changes.at_once"),
             (400, "invalid", {"name": "x", "tasks": "a"}, "changes.tasks"),
             (409, "conflict", {"name": "x", "at_once": 3}, "no array"),
-            (409, "conflict", {"name": "x", "tasks": "1"}, "no array"),
+            (409, "conflict", {"name": "x", "tasks": "1"}, "not an array"),
             (
                 400,
                 "invalid",

@@ -336,7 +336,7 @@ int apply_cancel(
     if (j->array)
         return cancel_array(m, j, ev, e);
     if (ev->cancel.tasks)
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is no array", j->row.id);
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is not an array", j->row.id);
     cancel(m, j, ev->cancel.by, ev->now);
     return 0;
 }

@@ -87,11 +87,11 @@ static int check_fields(const struct job *j, uint64_t fields, struct err *e)
     int64_t id = j->row.id;
     if (j->row.state == JOB_CANCELLING)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " is being cancelled: nothing of it can be changed any more", id);
+            "job %" PRId64 " is being cancelled and cannot be changed any more", id);
     if (j->row.state == JOB_UNFOLDED)
         return err_set(e, ERR_CONFLICT,
             "%s: all tasks of array %" PRId64
-            " have begun: change those that have not ended by themselves, as %" PRId64 "_7",
+            " have begun: change the remaining ones individually, such as %" PRId64 "_7",
             first_name(fields), id, id);
     if ((fields & BIT(AT_ONCE)) && !j->array)
         return err_set(e, ERR_CONFLICT,
@@ -100,12 +100,12 @@ static int check_fields(const struct job *j, uint64_t fields, struct err *e)
     if ((fields & BIT(DEPENDS)) && j->parent)
         return err_set(e, ERR_CONFLICT,
             "depends: job %" PRId64 " is a task of array %" PRId64
-            " that has begun: what it depends on cannot be changed any more",
+            " that has begun: its dependencies cannot be changed any more",
             id, j->row.array);
     if (j->row.state == JOB_RUNNING && (fields & ~fields_that(JOB_WHILE_RUNNING)))
         return err_set(e, ERR_CONFLICT,
-            "%s: job %" PRId64 " runs, and this can be changed only while it waits: hold it, queue "
-            "it again (belay requeue), change it and release it",
+            "%s: job %" PRId64 " runs, and this can be changed only while it is pending: hold it, "
+            "requeue it (belay requeue), change it and release it",
             first_name(fields & ~fields_that(JOB_WHILE_RUNNING)), id);
     return 0;
 }
@@ -240,8 +240,8 @@ static int check_depends(const struct model *m, const struct event *ev, const st
         if (a->on >= j->row.id)
             return err_set(e, ERR_INVALID,
                 "depends: %s: job %" PRId64
-                " can depend only on jobs that were submitted before it; have the other one wait "
-                "for it, or submit it again",
+                " can depend only on jobs that were submitted before it; let the other job depend "
+                "on it, or submit it again",
                 depend_text(a->kind, a->on, a->of_task, a->task).s, j->row.id);
     }
     return dependencies_check(m, &w->submit, e);
@@ -270,7 +270,8 @@ static int check(const struct model *m, const struct event *ev, const struct job
     }
     if (!w->row.spec.name[0] || ((fields & BIT(AT_ONCE)) && ev->update.at_once < 0))
         return err_set(e, ERR_INVALID, "%s: expected %s", w->row.spec.name[0] ? "at_once" : "name",
-            w->row.spec.name[0] ? "how many tasks may run at once, 0 for any number" : "a name");
+            w->row.spec.name[0] ? "the number of tasks that may run at once, 0 = unlimited"
+                                : "a name");
     rc = job_check_row(&w->row, &j->row, e);
     if (!rc)
         rc = take_constraints(m, ev, w, e);
@@ -533,7 +534,7 @@ static struct job *task_of(const struct job *j, int32_t index, struct err *e)
     else if (array_has_left(j->array, index))
         err_set(e, ERR_CONFLICT,
             "task %" PRId32 " of array %" PRId64
-            " has not begun: it is changed with all others that have not, as job %" PRId64,
+            " has not begun: change it together with all other such tasks, as job %" PRId64,
             index, j->row.id, j->row.id);
     else
         err_set(e, ERR_CONFLICT,
@@ -583,10 +584,10 @@ int apply_update(
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (ev->update.fields == 0)
-        return err_set(e, ERR_INVALID, "job %" PRId64 ": nothing is to be changed", j->row.id);
+        return err_set(e, ERR_INVALID, "job %" PRId64 ": no changes are given", j->row.id);
     if (ev->update.tasks)
         return j->array ? update_tasks(m, ev, j, e)
-                        : err_set(e, ERR_CONFLICT, "job %" PRId64 " is no array", j->row.id);
+                        : err_set(e, ERR_CONFLICT, "job %" PRId64 " is not an array", j->row.id);
     int rc = check(m, ev, j, &w, e);
     if (!rc)
         rc = check_quota(m, j, &w, job_submitted(j), e);

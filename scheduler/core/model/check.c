@@ -185,7 +185,7 @@ static int check_throttled(
             (w != &s->account->may && w != &s->account->team->may) ||
             place_order(queue_place(s), last) <= 0)
             return BROKEN(
-                "job %" PRId64 " was put aside for nothing, or stands wrong there", s->head);
+                "job %" PRId64 " is throttled without a reason, or out of order there", s->head);
         last = queue_place(s);
         *queued += (int64_t)s->pending.n;
     }
@@ -231,8 +231,8 @@ static int check_first(const struct model *m, const struct demand_class *k, stru
         return 0;
     for (const struct shape *s = queue_next_in_class(k->first); s; s = queue_next_in_class(s))
         if (nodes_best(m, s, now))
-            return BROKEN("job %" PRId64 " has no place, and job %" PRId64
-                          " behind it has, in one kind of demand",
+            return BROKEN("job %" PRId64 " fits nowhere, and job %" PRId64
+                          " behind it does, in one demand class",
                 k->first->head, s->head);
     return 0;
 }
@@ -247,9 +247,9 @@ static int check_demand_classes(const struct model *m, int64_t *queued, struct e
         struct place last = {INT64_MIN, INT64_MIN};
         if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->entry->link ||
             place_order(k->at, queue_place(k->first)) != 0 || place_order(k->at, before) <= 0)
-            return BROKEN("a kind of demand does not stand where its first shape does");
+            return BROKEN("a demand class is not at the position of its first shape");
         if (!demand_class_sums_hold(k))
-            return BROKEN("a kind of demand says something else of those below it than they do");
+            return BROKEN("the sums of a demand class do not match its subtree");
         before = k->at;
         for (const struct shape *s = k->first; s; s = queue_next_in_class(s), n++) {
             if (s->demand_class != k || !queue_is_in_its_class(m, s) ||
@@ -257,7 +257,7 @@ static int check_demand_classes(const struct model *m, int64_t *queued, struct e
                 place_order(queue_place(s), s->entry->at) != 0 ||
                 place_order(queue_place(s), last) <= 0 ||
                 link_is_in(&s->in_gangs) != (s->nodes > 1))
-                return BROKEN("job %" PRId64 " stands wrong in its kind of demand", s->head);
+                return BROKEN("job %" PRId64 " is out of order in its demand class", s->head);
             last = queue_place(s);
             if (check_queued(m, s, queued, e) != 0)
                 return ERR_INTERNAL;
@@ -367,13 +367,13 @@ static int check_claims(const struct model *m, const struct team *t, struct err 
     for (const struct demand_class *k = queue_first_of(t); k; k = queue_next_of(k))
         if (k->team != t || !k->first ||
             (queue_next_of(k) && place_order(k->at, queue_next_of(k)->at) >= 0))
-            return BROKEN("a kind of demand stands wrong in the queue of team %s", t->name);
+            return BROKEN("a demand class is out of order in the queue of team %s", t->name);
     for (const struct demand_class *k =
              queue_class_at_least(m, (struct place){INT64_MIN, INT64_MIN});
          k; k = queue_next_class(k))
         n += k->team == t;
     return n == t->queue.n ? 0
-                           : BROKEN("team %s has %zu kinds of demand in the queue, and counts %zu",
+                           : BROKEN("team %s has %zu demand classes in the queue, and counts %zu",
                                  t->name, n, t->queue.n);
 }
 

@@ -576,9 +576,8 @@ static int refuse_name(const char *what, const char *name, const char *set, stru
     char near[FEATURE_MAX];
     nearest(set, name, near);
     return err_set(e, ERR_INVALID,
-        "no node and no pool that it may use has %s \"%s\"%s%s%s (belay nodes tells what they "
-        "have)",
-        what, name, near[0] ? "; did you mean \"" : "", near, near[0] ? "\"?" : "");
+        "no node or pool that it may use has %s \"%s\"%s%s%s (see belay nodes)", what, name,
+        near[0] ? "; did you mean \"" : "", near, near[0] ? "\"?" : "");
 }
 
 static int refuse_constraint(const struct known *k, struct err *e)
@@ -587,15 +586,13 @@ static int refuse_constraint(const struct known *k, struct err *e)
     for (size_t i = 0; (name = constraint_name(&k->x->constraint, i)); i++)
         if (!features_has(k->all, name) && (str_eq(name, "apptainer") || str_eq(name, "podman")))
             return err_set(e, ERR_INVALID,
-                "no node and no pool that it may use has podman or apptainer, one of which a "
-                "container image needs (a .sif file: apptainer): "
-                "install it on the nodes, or name it in features: of a pool whose machines have "
-                "it");
+                "no node or pool that it may use has podman or apptainer, one of which a container "
+                "image needs (a .sif file: apptainer): install it on the nodes, or name it in "
+                "features: of a pool with it on its machines");
         else if (!features_has(k->all, name))
             return refuse_name("the feature", name, k->all, e);
     return err_set(e, ERR_INVALID,
-        "no node and no pool that it may use has all of what the constraint %s asks for together",
-        k->x->constraint.text);
+        "no node or pool that it may use satisfies the whole constraint %s", k->x->constraint.text);
 }
 
 static int refuse_gpu(const struct known *k, struct err *e)
@@ -605,7 +602,7 @@ static int refuse_gpu(const struct known *k, struct err *e)
         return refuse_name("GPUs of the model", g->model, k->models, e);
     return err_set(e, ERR_INVALID,
         "it needs GPUs %s%sof %" PRId64
-        " MiB, and no node and no pool that it may use has such with more than %" PRId64,
+        " MiB, and no node or pool that it may use has them with more than %" PRId64,
         g->model, g->model[0] ? " " : "", g->memory_mib, k->most_mib);
 }
 
@@ -640,8 +637,7 @@ static int refuse_resources(const struct model *m, const struct known *k, struct
                 want->n, most);
     }
     return err_set(e, ERR_INVALID,
-        "no node and no pool that it may use has all of the resources, and the features, that it "
-        "asks for together");
+        "no node or pool that it may use has all its resources and features together");
 }
 
 static int check_licences(const struct model *m, const struct constraints *x, struct err *e)
@@ -676,8 +672,8 @@ static int refuse_node(const struct model *m, const char *name, struct err *e)
             names[n++] = LIST_ENTRY(l, struct node, in_all)->row.name;
     names[n] = NULL;
     const char *near = str_nearest(name, names);
-    return err_set(e, ERR_INVALID, "there is no node \"%s\"%s%s%s (belay nodes tells their names)",
-        name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    return err_set(e, ERR_INVALID, "there is no node \"%s\"%s%s%s (belay nodes lists them)", name,
+        near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 /* All names exist. Elastic nodes come and go: names to exclude may be of nodes that are gone. */
@@ -712,16 +708,15 @@ static int check_nodes(
                   wish_allows(j->spec.market, n->row.market);
     }
     if (n_allowed == 0)
-        return err_set(e, ERR_INVALID,
-            "each of the nodes that it is to run on, %s, it excludes as well", x->nodes);
+        return err_set(
+            e, ERR_INVALID, "all nodes of its --nodelist, %s, are excluded as well", x->nodes);
     if (n_here == 0)
         return err_set(e, ERR_INVALID, "none of the nodes %s is %s%s, where it may run", x->nodes,
             j->spec.pool[0] ? "in pool " : "of the market ",
             j->spec.pool[0] ? j->spec.pool : market_wish_names[j->spec.market]);
     if (n_here < least)
         return err_set(e, ERR_INVALID,
-            "it needs %" PRId64
-            " nodes at once, and of those that it names, %s, it may have %" PRId64,
+            "it needs %" PRId64 " nodes at once, and of its --nodelist, %s, it may have %" PRId64,
             least, x->nodes, n_here);
     return 0;
 }
@@ -737,7 +732,7 @@ int constraints_check_submit(
                   x->gpu.memory_mib == 0))
         return rc;
     if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && j->spec.need.gpus == 0)
-        return err_set(e, ERR_INVALID, "a model or a memory of GPUs, but it asks for no GPUs");
+        return err_set(e, ERR_INVALID, "a model or a memory of GPUs, but it requests no GPUs");
     know_all(m, &k);
     if (k.suitable > 0)
         return 0;

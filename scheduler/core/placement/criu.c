@@ -149,8 +149,7 @@ int criu_check_submit(const struct model *m, const struct job_row *j, struct err
         return 0;
     if (j->spec.nodes > 1)
         return err_set(e, ERR_UNSUPPORTED,
-            "--checkpoint criu is for jobs of one node: the connections between several cannot be "
-            "saved");
+            "--checkpoint criu is for single-node jobs: connections between nodes cannot be saved");
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (!job_pools_allow(j->spec.pool, p->row.name))

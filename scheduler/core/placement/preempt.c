@@ -243,13 +243,13 @@ static void evict(
     touch_job(m, j);
     if (by_qos)
         history(m, now, "preempt", (struct history_of){.attempt = a},
-            "jobs of QOS %s go before those of QOS %s: its place is for job %" PRId64
-            ", and it goes on elsewhere or later",
+            "QOS %s preempts QOS %s: its place is for job %" PRId64
+            "; it continues elsewhere or later",
             by->class->qos->name, j->row.spec.qos, by->head);
     else
         history(m, now, "reclaim", (struct history_of){.attempt = a},
-            "team %s gets back what it is owed: its place is for job %" PRId64
-            ", and it goes on elsewhere or later",
+            "team %s claims its quota: its place is for job %" PRId64
+            "; it continues elsewhere or later",
             by->account->team->name, by->head);
 }
 

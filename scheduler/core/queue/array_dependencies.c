@@ -89,9 +89,8 @@ static bool ended_now(const struct model *m, int64_t job)
 static int no_array(const struct depend_ask *a, struct err *e)
 {
     return err_set(e, ERR_INVALID,
-        "aftercorr:%" PRId64 ": job %" PRId64
-        " is no array, whose tasks could be waited for one by one; "
-        "afterok:%" PRId64 " waits for the job",
+        "aftercorr:%" PRId64 ": job %" PRId64 " is not an array; afterok:%" PRId64
+        " waits for the job",
         a->on, a->on, a->on);
 }
 
@@ -151,8 +150,8 @@ static int check_tasks(
             on, on, first, first, missing, missing == 1 ? "" : "s", all_text);
     if (may == 0)
         return err_set(e, ERR_CONFLICT,
-            "aftercorr:%" PRId64 " can never come true: none of these tasks of job %" PRId64
-            " succeeded, or may still",
+            "aftercorr:%" PRId64 " can never be satisfied: none of these tasks of job %" PRId64
+            " has succeeded or still can",
             on, on);
     return 0;
 }
@@ -164,13 +163,12 @@ int array_dependencies_check(
     if (!submit->submit.tasks)
         return err_set(e, ERR_INVALID,
             "aftercorr:%" PRId64
-            " is for arrays, each task of which waits for the one of job %" PRId64
+            " is for arrays, where each task waits for the task of job %" PRId64
             " with its index: submit one (--array), or use afterok:%" PRId64,
             a->on, a->on, a->on);
     if (submit->submit.job->spec.depends_any && submit->submit.n_depends > 1)
         return err_set(e, ERR_INVALID,
-            "aftercorr cannot be one of several dependencies of which any is enough: join them by "
-            "commas");
+            "aftercorr cannot be one of several alternative dependencies: separate them by commas");
     int rc = look(m, a, &f, e);
     if (rc)
         return rc;

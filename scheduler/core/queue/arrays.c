@@ -330,7 +330,7 @@ static void give_up(struct model *m, struct job *j, int32_t index, struct stamp 
     const struct depend_text why = why_never(j, index);
     struct job *t = split_off(m, j, index);
     t->row.end = END_DEPENDENCY;
-    history(m, now, "ended", (struct history_of){.job = t}, "dependency: %s can never come true",
+    history(m, now, "ended", (struct history_of){.job = t}, "dependency: %s can never be satisfied",
         why.s);
     job_finish(m, t, now);
 }
@@ -346,7 +346,7 @@ static bool give_up_many(struct model *m, struct job *j, struct stamp now)
     prune(a);
     history(m, now, "cancel", (struct history_of){.job = j},
         "%" PRId64 " of its tasks were given up: the tasks that they wait for did not succeed, or "
-        "never will run",
+        "will never run",
         n);
     dropped(m, j, n, END_DEPENDENCY, now);
     return true;

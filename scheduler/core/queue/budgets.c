@@ -583,12 +583,12 @@ static void park(struct model *m, struct budget *b, struct stamp now)
         window_leave(m, j);
         if (b->job)
             history(m, now, "park", (struct history_of){.attempt = a},
-                "it has cost nearly all of $%.2f (--max-usd): it is %s", (double)b->cap_uusd / 1e6,
+                "it has nearly used up its $%.2f (--max-usd): it is %s", (double)b->cap_uusd / 1e6,
                 j->row.spec.method == CKPT_NONE ? "stopped"
-                                                : "saved, and goes on when that is raised");
+                                                : "saved, and continues when that is raised");
         else
             history(m, now, "park", (struct history_of){.attempt = a},
-                "budget %s is used up: it is saved, and goes on when there is money again",
+                "budget %s is used up: it is saved, and continues when the budget has money again",
                 b->row.name);
         job_stop(m, j, END_BUDGET, j->row.spec.method != CKPT_NONE);
         model_note_change(m);

@@ -202,7 +202,7 @@ static void wait_for_end(struct model *m, struct cron_entry *c, struct wall at, 
     struct wall waiting[CRON_WAITING_MAX + 1];
     size_t n = core_cron_waiting(&c->row, waiting);
     if (n == CRON_WAITING_MAX) {
-        skip(m, c, at, now, "as many times as may wait for the job before were waiting");
+        skip(m, c, at, now, "the maximum number of times was already waiting");
         return;
     }
     waiting[n++] = at;
@@ -215,7 +215,7 @@ static void replace(struct model *m, struct cron_entry *c, struct wall at, struc
     struct wall waiting[CRON_WAITING_MAX];
     size_t n = core_cron_waiting(&c->row, waiting);
     for (size_t k = 0; k < n; k++)
-        skip(m, c, waiting[k], now, "a later time came before the job before had ended");
+        skip(m, c, waiting[k], now, "a later time came before the previous job had ended");
     set_waiting(&c->row, &at, 1);
     touch_cron(m, c);
     struct event ev = {.type = EV_CANCEL, .now = now, .cancel.job = c->row.last_job};
@@ -238,7 +238,7 @@ static void take(struct model *m, struct cron_entry *c, struct wall at, struct s
     else if (c->row.overlap == CRON_REPLACE)
         replace(m, c, at, now);
     else
-        skip(m, c, at, now, "the job before had not ended");
+        skip(m, c, at, now, "the previous job had not ended");
 }
 
 /* ---- catching up ---- */
@@ -294,10 +294,11 @@ static void pass_missed(struct model *m, struct cron_entry *c, struct stamp now)
     struct wall before = {wall_is_set(to) ? to.ms - 1 : now.wall.ms};
     int64_t n = count_times(c, (struct wall){from.ms - 1}, before, COUNT_MAX);
     c->row.missed += n;
-    add_run(m, c, from, CRON_MISSED, CORE_ID_NONE, now, "belayd was not there, and %s is caught up",
+    add_run(m, c, from, CRON_MISSED, CORE_ID_NONE, now,
+        "belayd was not running, and %s is caught up",
         c->row.catch_up == CATCH_UP_NONE   ? "nothing"
         : c->row.catch_up == CATCH_UP_LAST ? "only the last"
-                                           : "only so much")
+                                           : "only a limited number")
         ->times = n;
     c->row.next_at = to;
     c->row.decided_at = before;
@@ -379,7 +380,7 @@ static int check_put(
         return ERR_INVALID;
     if (!c && map_size(&m->queue.crons) >= CRONS_MAX)
         return err_set(e, ERR_CONFLICT,
-            "the cluster has %d cron entries, the most there can be: ask for some to be removed",
+            "the cluster has %d cron entries, the maximum: ask an administrator to remove some",
             CRONS_MAX);
     size_t own_bytes, old_bytes = c && bytes ? texts_bytes(&c->texts) : 0;
     int own = crons_of(m, r->user, &own_bytes);
@@ -387,18 +388,17 @@ static int check_put(
     bool grows = bytes > old_bytes;
     if (!c && own >= CRONS_OF_USER_MAX)
         return err_set(e, ERR_CONFLICT,
-            "%s has %d cron entries, the most a user can have: remove some first (belay cron "
-            "remove)",
+            "%s has %d cron entries, the maximum per user: remove some first (belay cron remove)",
             r->user, CRONS_OF_USER_MAX);
     if (grows && own_bytes - old_bytes + bytes > CRONS_OF_USER_BYTES_MAX)
         return err_set(e, ERR_CONFLICT,
-            "the scripts of a user's cron entries may have %zu MiB together: let this one call a "
-            "script that is a file",
+            "the scripts of a user's cron entries have at most %zu MiB together: let this one call "
+            "a script in a file",
             CRONS_OF_USER_BYTES_MAX >> 20);
     if (grows && m->queue.crons_bytes - old_bytes + bytes > CRONS_BYTES_MAX)
         return err_set(e, ERR_CONFLICT,
-            "the scripts of all cron entries may have %zu MiB together: let this one call a script "
-            "that is a file",
+            "the scripts of all cron entries have at most %zu MiB together: let this one call a "
+            "script in a file",
             CRONS_BYTES_MAX >> 20);
     if (r->catch_up_max < 1 || r->catch_up_max > CRON_CATCH_UP_MAX)
         return err_set(
@@ -538,8 +538,8 @@ int apply_cron_run(
         return err_set(e, ERR_CONFLICT, "%s", c->why);
     if (is_busy(m, c))
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " of cron entry '%s' has not ended, and it has one at a time: wait for "
-            "it, or cancel it",
+            "job %" PRId64 " of cron entry '%s' has not ended, and an entry has one job at a time: "
+            "wait for it, or cancel it",
             c->row.last_job, c->row.name);
     int rc = submit(m, c, ev->now.wall, true, ev->now, &job, e);
     if (rc)
@@ -555,8 +555,8 @@ int apply_cron_run(
 
 static void unreadable(struct cron_entry *c, const char *what, const struct err *e)
 {
-    text_format(c->why, sizeof c->why, "its %s cannot be used any more, so it does nothing: %.160s",
-        what, e->text);
+    text_format(c->why, sizeof c->why,
+        "its %s cannot be used any more, so it starts no jobs: %.160s", what, e->text);
 }
 
 int model_load_cron(struct model *m, const struct cron_row *r, const char *job_json,

@@ -261,7 +261,8 @@ static int look_at_task(const struct model *m, const struct depend_ask *a,
     const struct job *on = model_job(m, a->on);
     const struct job *task = on && on->array ? array_task(on, a->task) : NULL;
     if (on && !on->array)
-        return err_set(e, ERR_NOT_FOUND, "%s: job %" PRId64 " is no array", ask_text(a).s, a->on);
+        return err_set(
+            e, ERR_NOT_FOUND, "%s: job %" PRId64 " is not an array", ask_text(a).s, a->on);
     *ret_end = END_NONE;
     *ret_started = task ? task->row.started_at : WALL_NONE;
     *ret_state =
@@ -324,8 +325,9 @@ int dependencies_check(const struct model *m, const struct event *submit, struct
             return rc;
         n_never += state == DEPEND_NEVER;
         if (state == DEPEND_NEVER && !keeps && (!any || n_never == n))
-            return err_set(e, ERR_CONFLICT, "%s can never come true: %s %" PRId64 " has ended, %s",
-                ask_text(a).s, a->of_task ? "that task of job" : "job", a->on, end_kind_names[end]);
+            return err_set(e, ERR_CONFLICT,
+                "%s can never be satisfied: %s %" PRId64 " has ended, %s", ask_text(a).s,
+                a->of_task ? "that task of job" : "job", a->on, end_kind_names[end]);
     }
     return 0;
 }
@@ -350,9 +352,9 @@ static int check_room(const struct account *a, int64_t more, struct err *e)
     if (more <= 0 || more <= DEPENDENCIES_OF_ACCOUNT_MAX - a->n_waits)
         return 0;
     return err_set(e, ERR_CONFLICT,
-        "jobs of %s in team %s wait for %" PRId64 " others already, and this would be %" PRId64
-        " more than the %d that are allowed: wait for some to end, have a few jobs stand for many "
-        "(a job that waits for all of a step), or use one array with aftercorr",
+        "jobs of %s in team %s have %" PRId64 " open dependencies, and this would be %" PRId64
+        " more than the %d allowed: wait for some to end, let one job collect a step's "
+        "dependencies, or use an array with aftercorr",
         a->row.user, a->row.team, a->n_waits, more - (DEPENDENCIES_OF_ACCOUNT_MAX - a->n_waits),
         DEPENDENCIES_OF_ACCOUNT_MAX);
 }
@@ -512,7 +514,7 @@ static bool give_up_array(struct model *m, struct job *j, const char *what, stru
     if (j->array->n_tasks == 0)
         return false;
     history(m, now, "cancel", (struct history_of){.job = j},
-        "those of its tasks that have not begun were given up: %s can never come true", what);
+        "its tasks that have not begun were given up: %s can never be satisfied", what);
     wait_no_more(m, j);
     dependencies_note_unmeetable(m, j);
     array_settle(m, j, now);
@@ -539,7 +541,7 @@ int apply_unmeetable(
         return 0;
     j->row.end = END_DEPENDENCY;
     history(m, ev->now, "ended", (struct history_of){.job = j},
-        "dependency: %s can never come true", what);
+        "dependency: %s can never be satisfied", what);
     job_finish(m, j, ev->now);
     return 0;
 }

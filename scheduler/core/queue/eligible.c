@@ -106,8 +106,7 @@ int apply_eligible(
     dependencies_withdraw(m, j);
     job_enqueue(m, j, ev->now);
     if (wall_is_set(j->row.eligible_at))
-        history(
-            m, ev->now, "eligible", (struct history_of){.job = j}, "its time to begin has come");
+        history(m, ev->now, "eligible", (struct history_of){.job = j}, "its begin time has come");
     return 0;
 }
 
@@ -127,7 +126,7 @@ int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (j->row.state == JOB_PENDING)
         job_enqueue(m, j, ev->now);
     history(m, ev->now, "held", (struct history_of){.job = j}, "held by %s%s", ev->hold.by,
-        j->row.state == JOB_PENDING ? "" : ": it goes on, and is not started again");
+        j->row.state == JOB_PENDING ? "" : ": it continues, and is not started again");
     return 0;
 }
 
@@ -163,7 +162,7 @@ int apply_release(
     history(m, ev->now, "released", (struct history_of){.job = j}, "released by %s%s",
         ev->release.by,
         ev->release.from_scratch
-            ? ", to begin again from nothing: what it has saved is not used any more"
+            ? ", to restart from scratch: its checkpoints are not used any more"
             : "");
     return 0;
 }

@@ -38,11 +38,11 @@ int expiry_check(const struct job_row *r, struct wall now, struct err *e)
         return 0;
     time_format_duration(r->spec.time_limit_ms, limit, sizeof limit);
     if (r->spec.deadline_ms <= now.ms)
-        return err_set(e, ERR_INVALID, "job '%s': its deadline is over", r->spec.name);
+        return err_set(e, ERR_INVALID, "job '%s': its deadline has passed", r->spec.name);
     time_format_duration(r->spec.deadline_ms - now.ms, in, sizeof in);
     return err_set(e, ERR_INVALID,
-        "job '%s': with a time limit of %s%s it cannot have ended by its deadline, in %s",
-        r->spec.name, limit, r->spec.begin_at.ms > now.ms ? ", and its time to begin," : "", in);
+        "job '%s': with a time limit of %s%s it cannot end by its deadline, in %s", r->spec.name,
+        limit, r->spec.begin_at.ms > now.ms ? " and its begin time" : "", in);
 }
 
 static bool is_watched(const struct job *j)
@@ -87,8 +87,8 @@ int apply_expire(
     time_format_duration(j->row.spec.time_limit_ms, limit, sizeof limit);
     if (j->array) {
         history(m, ev->now, "cancel", (struct history_of){.job = j},
-            "%" PRId64 " of its tasks were given up: with a time limit of %s they cannot have "
-            "ended by their deadline any more",
+            "%" PRId64 " of its tasks were given up: with a time limit of %s they can no longer "
+            "end by their deadline",
             array_left(j->array), limit);
         int rc = array_drop(m, j, NULL, END_DEADLINE, ev->now, e);
         array_settle(m, j, ev->now);
@@ -97,7 +97,7 @@ int apply_expire(
     j->row.end = END_DEADLINE;
     dependencies_withdraw(m, j);
     history(m, ev->now, "ended", (struct history_of){.job = j},
-        "deadline: with a time limit of %s it cannot have ended by its deadline any more", limit);
+        "deadline: with a time limit of %s it can no longer end by its deadline", limit);
     job_finish(m, j, ev->now);
     return 0;
 }

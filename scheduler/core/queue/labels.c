@@ -237,8 +237,7 @@ int labels_check_submit(const struct model *m, const struct job_row *r, const st
         return 0;
     labels_lacking(own, asks, names, sizeof names);
     return err_set(e, ERR_INVALID,
-        "labels: pool %s takes only jobs that say these as well: %s (--label NAME=VALUE, for "
-        "each)%s",
+        "labels: pool %s requires further labels of its jobs: %s (--label NAME=VALUE, for each)%s",
         asks->row.name, names,
         r->spec.pool[0] ? "" : "; no other pool has a machine for it without");
 }

@@ -82,7 +82,7 @@ static int check_submit(
     return err_set(e, ERR_CONFLICT,
         "%s%s may have %" PRId64 " jobs that have not ended (max_submitted) and has %" PRId64
         "; this would be %" PRId64
-        " more: wait for some to end, cancel some, or have belayd's configuration allow more",
+        " more: wait for some to end, cancel some, or raise the limit in belayd's configuration",
         whose, name, most, used, n);
 }
 

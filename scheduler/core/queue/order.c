@@ -68,7 +68,8 @@ int order_check_member(
         return err_set(e, ERR_INVALID, "there is no team '%s' (belay shares lists them)", team);
     if (t->n_users > 0 && !names_user(t, user) && !str_eq(o->default_team, t->name))
         return err_set(e, ERR_DENIED,
-            "%s is not a member of team '%s': whoever keeps belayd's configuration can add them",
+            "%s is not a member of team '%s': an administrator can add them in belayd's "
+            "configuration",
             user, team);
     return 0;
 }

@@ -127,6 +127,7 @@ int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outc
     job_stop(m, j, END_WINDOW, true);
     model_note_change(m);
     history(m, ev->now, "park", (struct history_of){.attempt = a},
-        "window %s closes: it is saved, and goes on when that opens again", j->row.spec.window);
+        "window %s closes: it is saved, and continues when the window opens again",
+        j->row.spec.window);
     return 0;
 }

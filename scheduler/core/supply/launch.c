@@ -503,7 +503,7 @@ bool moves_next(struct planner *p, const struct model *m, struct stamp now, stru
     *ret_event =
         (struct event){.type = EV_MOVE, .move = {.job = a->row.job, .attempt = a->row.attempt}};
     text_format(ret_event->move.text, sizeof ret_event->move.text,
-        "there is room for it where it costs less than on-demand on %s", a->node->row.name);
+        "there is room at a lower cost than on-demand on %s", a->node->row.name);
     return true;
 }
 
