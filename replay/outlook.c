@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/config/config.h"
+#include "scheduler/config/place.h"
 #include "scheduler/core/placement/constraints.h"
 #include <stdlib.h>
 #include <string.h>
@@ -143,14 +144,25 @@ static int play_offers(
     return rc;
 }
 
+/* The core takes the input's place as it is: which providers there are, the catalogue knows. */
+static int check_constraints(const char *text, struct err *e)
+{
+    struct constraints x;
+    char place[INPUT_PLACE_MAX];
+    int rc = constraints_parse(text, &x, e);
+    if (rc != 0 || x.input.bytes == 0)
+        return rc;
+    input_format_place(&x.input, place);
+    return place_read_input(place, &x.input, e);
+}
+
 int outlook_run(
     const struct outlook_options *o, struct outlook **ret_list, size_t *ret_n, struct err *e)
 {
     const struct config *all = o->study.config;
     struct config elastic = *all;
-    struct constraints unused;
     size_t n_offers = 0, n = 1;
-    if (o->job.constraints && constraints_parse(o->job.constraints, &unused, e) != 0)
+    if (o->job.constraints && check_constraints(o->job.constraints, e) != 0)
         return err_wrap(e, "what it asks for");
     elastic.pools = mem_array(all->n_pools + 1, sizeof *elastic.pools);
     elastic.n_pools = 0;
