@@ -210,12 +210,11 @@ int begin_parse(const char *text, struct wall now, struct wall *ret_at, struct e
     if (!parse(text, now, &at) && time_parse_iso(text, &at, NULL) != 0)
         return err_set(e, ERR_INVALID,
             "expected a time such as now+1hour, now+90s, 16:00, tomorrow, 2026-12-01, "
-            "2026-12-01T10:00, or "
-            "with a Z behind it in UTC, found %s",
+            "2026-12-01T10:00, or with a Z behind it in UTC, found %s",
             str_show(text, shown));
     if (at.ms < now.ms || at.ms - now.ms > AHEAD_MAX_MS)
-        return err_set(e, ERR_INVALID, "%s is %s", str_show(text, shown),
-            at.ms < now.ms ? "over" : "more than ten years ahead");
+        return err_set(e, ERR_INVALID, "%s %s", str_show(text, shown),
+            at.ms < now.ms ? "has passed" : "is more than ten years ahead");
     *ret_at = at;
     return 0;
 }
