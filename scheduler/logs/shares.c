@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See logs/shares.h. The room of output is what is stored and what is free above two reserves; the
- * least is those two reserves, for a disk that something else has filled. Since less than two
- * reserves are free when somebody may be cut, the room is less than the stored bytes, and the
- * largest user is beyond an equal share of it.
+ * See logs/shares.h. The room of output is what is stored and what is free above two reserves, at
+ * least two reserves. While less than those are stored, something else fills the disk, and nobody
+ * is beyond their share. Otherwise, since less than two reserves are free when somebody may be cut,
+ * the room is not more than the stored bytes, and the largest user is beyond an equal share of it.
  */
 #include "scheduler/logs/shares.h"
 
@@ -105,7 +105,7 @@ enum log_verdict log_shares_judge(
     enum standing standing = USER_WITHIN;
     if (space->free < NO_ROOM)
         return LOG_KEEP;
-    if (shares) {
+    if (shares && log_shares_total(shares) >= 2 * reserve) {
         int64_t room = log_shares_total(shares) + space->free - 2 * reserve;
         standing =
             standing_of(shares, room > 2 * reserve ? room : 2 * reserve, q->user, q->job_bytes);

@@ -14,7 +14,8 @@
  *   less                       nobody: it is left to commits
  *
  * Agents keep what may not be stored. It is cut only after a wait, and only of users beyond their
- * share: while there are less than two reserves, at least one user is.
+ * share: while less than two reserves are free, at least one user is. If all output takes less than
+ * two reserves, something else fills the disk: then nobody is, and nothing is cut.
  */
 #ifndef BELAY_SCHEDULER_LOGS_SHARES_H
 #define BELAY_SCHEDULER_LOGS_SHARES_H

@@ -112,9 +112,11 @@ static void nothing_is_cut_of_a_disk_that_something_else_has_filled(void **state
     log_shares_add(s, "ann", 100 * MIB, 1);
     log_shares_add(s, "bob", MIB, 1);
     assert_int_equal(judge(s, RESERVE, "ann", 100 * MIB, true), LOG_KEEP);
-    log_shares_add(s, "ann", 400 * MIB, 0);
-    assert_int_equal(judge(s, RESERVE, "ann", 500 * MIB, true), LOG_CUT);
-    assert_int_equal(judge(s, 0, "ann", 500 * MIB, true), LOG_KEEP); /* no room for a line */
+    log_shares_add(s, "ann", 400 * MIB, 0); /* together still less than two reserves */
+    assert_int_equal(judge(s, RESERVE, "ann", 500 * MIB, true), LOG_KEEP);
+    log_shares_add(s, "ann", 100 * MIB, 0);
+    assert_int_equal(judge(s, RESERVE, "ann", 600 * MIB, true), LOG_CUT);
+    assert_int_equal(judge(s, 0, "ann", 600 * MIB, true), LOG_KEEP); /* no room for a line */
 }
 
 static void nothing_is_cut_while_it_is_unknown_who_stores_how_much(void **state)
