@@ -151,9 +151,10 @@ void disk_stop(struct disk *d)
 void disk_refused(struct disk *d, const char *why)
 {
     d->refused_at = clock_mono(d->timers->clock);
+    log_info("a start found no room on this node's disk", log_s("dir", d->dir), log_s("why", why));
     if (d->is_full)
         return;
-    STR_SHORTEN(d->text, why);
+    STR_COPY(d->text, DISK_REFUSED_TEXT);
     become(d, true);
 }
 

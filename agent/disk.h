@@ -28,6 +28,7 @@
 #define DISK_HELD "reserve"       /* in dir */
 #define DISK_HELD_MAX (1LL << 20) /* an eighth of what is kept, at most so much */
 #define DISK_REFUSED_MS 60000
+#define DISK_REFUSED_TEXT "a start found no room on it"
 
 struct disk_room {
     int64_t total_bytes, free_bytes;
@@ -61,7 +62,8 @@ bool disk_give(const char *path);
 
 void disk_start(struct disk *d);
 void disk_stop(struct disk *d); /* no effect when zeroed */
-/* A start found no room; why: its error. */
+/* A start found no room. why, its error, is only logged: it may name files of the job, and every
+ * user sees why a node's disk is full. */
 void disk_refused(struct disk *d, const char *why);
 /* Why it is full; "" if it has room. */
 const char *disk_full(const struct disk *d);

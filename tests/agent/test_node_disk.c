@@ -207,6 +207,9 @@ static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
     world_until(w, has_ended, 1, "it is refused");
     assert_int_equal(world_told(w, 1)->end, WIRE_END_CAPACITY);
     assert_true(is_full(w, 0)); /* in the same message */
+    /* everybody sees it, and the error of the start may name files of the job */
+    if (strstr(w->status.disk_full, strerror(ENOSPC)))
+        fail_msg("%s", w->status.disk_full);
     make_room(w);
 }
 
