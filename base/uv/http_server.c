@@ -24,7 +24,8 @@
 #define DEFAULT_CONNECTIONS 1000
 #define DEFAULT_BYTES ((size_t)256 << 20)
 #define ACCEPTS_A_TURN 64
-#define TURNS_MS 10 /* in a turn of the loop, which has other work as well */
+#define TURNS_MS 10        /* in a turn of the loop, which has other work as well */
+#define LAST_TURNS_MS 1000 /* of a server that stops */
 #define SWEEP_MS 250
 /* Memory is returned to the kernel after so many closed TLS connections, at most once in TRIM_MS,
  * and for at most one part in TRIM_PART of the time. */
@@ -271,11 +272,19 @@ static void on_listener_closed(uv_handle_t *h)
     http_server_handle_closed(s);
 }
 
+/* A connection may need several turns, and other parties have theirs in between. */
+static void run_last_turns(struct http_server *s)
+{
+    int64_t until_ms = clock_mono(s->timers->clock).ms + LAST_TURNS_MS;
+    while (s->turns.n > 0 && clock_mono(s->timers->clock).ms < until_ms)
+        run_turns(s, LAST_TURNS_MS);
+}
+
 /* Outside of any connection's turn: lets the last replies leave, then closes all. */
 static void finish(struct http_server *s)
 {
     struct link *l;
-    run_turns(s, INT64_MAX);
+    run_last_turns(s);
     while ((l = list_first(&s->conns)))
         http_conn_close(LIST_ENTRY(l, struct http_conn, link));
     uv_timers_destroy(s->timers);

@@ -451,6 +451,42 @@ static void who_pipelines_requests_delays_no_other(void **state)
     rig_deinit(&r);
 }
 
+/* One connection has many requests in its pipeline: each of them needs a turn of its own. */
+static void stopping_answers_every_wait_whoever_pipelines_requests(void **state)
+{
+    (void)state;
+    enum { WAITS = 20, REQUESTS = 60 };
+    static const char wait[] =
+        "GET /park HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: other\r\n\r\n";
+    struct rig r;
+    struct buf pipeline = {0};
+    int greedy, waits[WAITS];
+    rig_init(&r);
+    r.stranger_bytes = 1000;
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000});
+    for (int i = 0; i < REQUESTS; i++)
+        buf_printf(&pipeline,
+            "GET %s HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: greedy\r\n\r\n",
+            i == 0 ? "/park" : "/hello");
+    greedy = connect_to(&r);
+    assert_int_equal(write(greedy, pipeline.data, pipeline.len), pipeline.len);
+    for (int i = 0; i < WAITS; i++) {
+        waits[i] = connect_to(&r);
+        assert_int_equal(write(waits[i], wait, sizeof(wait) - 1), sizeof(wait) - 1);
+    }
+    rig_run_until_count(&r, &r.n_parked, 1 + WAITS);
+    http_server_stop(r.server);
+    r.server = NULL;
+    assert_int_equal(status_of(&r, greedy), 503);
+    for (int i = 0; i < WAITS; i++) {
+        assert_int_equal(status_of(&r, waits[i]), 503);
+        close(waits[i]);
+    }
+    close(greedy);
+    buf_deinit(&pipeline);
+    rig_deinit(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +502,7 @@ int main(void)
         cmocka_unit_test(one_reply_may_exceed_the_limit_of_its_user_and_class),
         cmocka_unit_test(one_who_waits_holds_no_body),
         cmocka_unit_test(who_pipelines_requests_delays_no_other),
+        cmocka_unit_test(stopping_answers_every_wait_whoever_pipelines_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
