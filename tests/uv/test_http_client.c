@@ -449,6 +449,14 @@ void __wrap_explicit_bzero(void *p, size_t n)
     __real_explicit_bzero(p, n);
 }
 
+/* The same with _FORTIFY_SOURCE. */
+void __wrap___explicit_bzero_chk(void *p, size_t n, size_t size);
+void __wrap___explicit_bzero_chk(void *p, size_t n, size_t size)
+{
+    assert_true(n <= size);
+    __wrap_explicit_bzero(p, n);
+}
+
 static bool was_wiped(const char *text)
 {
     return memmem(buf_str(&wiped), wiped.len, text, strlen(text)) != NULL;
