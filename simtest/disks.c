@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In some worlds the disks of nodes are full for a while: their agents say so, and refuse what they
- * are told to start. Once belayd has answered a status that says so, it must place nothing there
- * before a status has been sent that does not.
+ * In some worlds the disks of nodes are full for a while: their agents report it and refuse to
+ * start attempts. Once belayd has answered such a status, it must place nothing there until a
+ * status without a full disk was sent.
  */
 #include "simtest/world.h"
 

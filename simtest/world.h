@@ -52,7 +52,7 @@
 /* Of this many worlds one has quotas, one limits, and one preempting classes (quotas.c). */
 #define SIM_QUOTAS 3
 #define SIM_DISKS 6  /* in one world in so many the disks of nodes are full for a while (disks.c) */
-#define SIM_GRANTS 7 /* of so many one where credentials cannot be made for a while (grants.c) */
+#define SIM_GRANTS 7 /* one world in this many cannot create credentials for a while (grants.c) */
 #define SIM_STORE_WAIT_MS 600000
 
 struct world;
@@ -79,8 +79,8 @@ struct sim_store_job {
     struct wall metered_at;
     int64_t byte_ms, differ_byte_ms;
     int64_t known_bytes, changes;
-    /* Sum of absolute changes since belayd's last commit: additions and removals cannot be told
-     * apart by the difference. */
+    /* Sum of absolute changes since belayd's last commit: the difference alone hides additions that
+     * equal removals. */
     int64_t changed_bytes;
 };
 
@@ -398,7 +398,7 @@ struct sim_call {
 struct sim_spent {
     int64_t ms, uusd;
     char token[65];
-    /* From its row; is_told: reported by the provider, not only by its agent. */
+    /* From its row; is_reported: by the provider, not only by its agent. */
     bool is_launched, is_reported, is_over;
     bool is_repriced; /* before it was reported */
 };

@@ -792,7 +792,7 @@ static void a_budget_against_three_times_its_load_over_fifty_restarts(void **sta
     keep(&w);
     for (int64_t k = 1; k <= JOBS; k++)
         spent_sum += w.shelf.jobs[k].cost_uusd;
-    print_message("%zu jobs done, $%.2f spent over %d months, worst overshoot %.3f %%, told "
+    print_message("%zu jobs done, $%.2f spent over %d months, worst overshoot %.3f %%, notified "
                   "%d/%d/%d times, %d restarts\n",
         w.n_done, (double)spent_sum / 1e6, w.months + 1, 100 * worst, w.notified[0], w.notified[1],
         w.notified[2], restarts);

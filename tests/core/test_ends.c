@@ -636,7 +636,7 @@ static void start_withheld(struct running *r, enum withheld why)
     start(r);
     lab_ended(&r->l, r->job, END_USER, 0);
     lab_plan(&r->l);
-    withhold(r, why, "nobody gives any; to do: give some");
+    withhold(r, why, "the issuer gives none; to do: give some");
 }
 
 /* Seconds until its attempt has ended, or more than most_s. */
@@ -677,13 +677,13 @@ static void a_job_is_held_after_three_withheld_attempts(void **state)
         lab_wait(&r.l, row(&r)->spec.begin_at.ms - r.l.now.wall.ms);
         lab_heartbeats(&r.l);
         lab_plan(&r.l);
-        withhold(&r, WITHHELD_DENIED, "nobody gives any");
+        withhold(&r, WITHHELD_DENIED, "the issuer gives none");
     }
     assert_int_equal(ends_in_s(&r, 700), 120);
     assert_int_equal(row(&r)->hold, HOLD_STORE);
     lab_take(&r.l);
     assert_non_null(
-        strstr(lab_history(&r.l, "ended")->text, "belayd tried for 2m00s: nobody gives"));
+        strstr(lab_history(&r.l, "ended")->text, "belayd tried for 2m00s: the issuer gives"));
     lab_deinit(&r.l);
 }
 
@@ -695,7 +695,7 @@ static void a_withheld_attempt_says_so_until_it_is_given(void **state)
     struct reason reasons[EXPLAIN_REASONS_MAX];
     struct running r;
     start_withheld(&r, WITHHELD_AWAY);
-    withhold(&r, WITHHELD_AWAY, "nobody gives any; to do: give some");
+    withhold(&r, WITHHELD_AWAY, "the issuer gives none; to do: give some");
     lab_take(&r.l);
     int n_rows = 0;
     for (size_t i = 0; i < r.l.c.n_history; i++)
@@ -704,8 +704,8 @@ static void a_withheld_attempt_says_so_until_it_is_given(void **state)
     lab_wait(&r.l, 60000);
     assert_true(core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX) > 0);
     assert_string_equal(reasons[0].code, "store-refused");
-    assert_non_null(
-        strstr(reasons[0].text, "waits 9m00s more for belayd: nobody gives any; to do: give some"));
+    assert_non_null(strstr(
+        reasons[0].text, "waits 9m00s more for belayd: the issuer gives none; to do: give some"));
     withhold(&r, WITHHELD_NO, "");
     core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX);
     assert_string_equal(reasons[0].code, "running");
@@ -730,7 +730,7 @@ static void what_is_withheld_late_is_tried_for_half_a_minute(void **state)
             lab_heartbeats(&r.l);
             lab_plan(&r.l);
         }
-        withhold(&r, WITHHELD_AWAY, "nobody gives any");
+        withhold(&r, WITHHELD_AWAY, "the issuer gives none");
         assert_int_equal(ends_in_s(&r, 700), waited_s < 570 ? 600 - waited_s : 30);
         lab_deinit(&r.l);
     }
@@ -747,7 +747,7 @@ static void one_that_runs_or_stops_is_not_withheld(void **state)
                 &r.l, (struct event){.type = EV_CANCEL, .cancel = {.job = r.job, .by = "ann"}});
         else
             lab_started(&r.l, r.job);
-        withhold(&r, WITHHELD_DENIED, "nobody gives any");
+        withhold(&r, WITHHELD_DENIED, "the issuer gives none");
         for (int k = 0; k < 100; k++) {
             lab_wait(&r.l, 10000);
             lab_heartbeats(&r.l);

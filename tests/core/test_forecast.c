@@ -164,7 +164,7 @@ struct score {
 
 static void one_town(uint64_t seed, const struct order_options *order, struct score *s)
 {
-    static struct forecast told[JOBS_MAX];
+    static struct forecast predicted[JOBS_MAX];
     struct town t;
     town_init(&t, seed, 6, order);
     for (int k = 0; k < 250; k++) { /* training */
@@ -179,14 +179,14 @@ static void one_town(uint64_t seed, const struct order_options *order, struct sc
     int64_t now_ms = t.now.wall.ms;
     for (int64_t job = 1; job <= t.n_jobs; job++) {
         const struct job *j = model_job(t.m, job);
-        told[job] = (struct forecast){0};
+        predicted[job] = (struct forecast){0};
         if (j && !job_attempt(j))
-            assert_true(core_forecast(t.m, t.now, job, &told[job]));
+            assert_true(core_forecast(t.m, t.now, job, &predicted[job]));
     }
     while (one_end(&t))
         ;
     for (int64_t job = 1; job <= t.n_jobs; job++) {
-        const struct forecast *f = &told[job];
+        const struct forecast *f = &predicted[job];
         if (f->median.ms == 0)
             continue;
         assert_true(t.started_ms[job] > 0);
@@ -226,7 +226,7 @@ static void starts_come_as_foretold(void **state)
     assert_true(s.error < 0.1 * s.wait && s.error > -0.1 * s.wait);
 }
 
-static struct forecast told(const struct lab *l, int64_t job)
+static struct forecast predicted(const struct lab *l, int64_t job)
 {
     struct forecast f;
     assert_true(core_forecast(l->m, l->now, job, &f));
@@ -247,13 +247,13 @@ static void what_nobody_can_know_is_said(void **state)
     held.hold = HOLD_USER;
     int64_t waits = lab_submit(&l, &held);
     lab_plan(&l);
-    f = told(&l, job);
+    f = predicted(&l, job);
     assert_true(wall_is_set(f.median) && !wall_is_set(f.latest));
     assert_string_equal(f.why, "a job before it has no time limit");
-    f = told(&l, large);
+    f = predicted(&l, large);
     assert_false(wall_is_set(f.median));
     assert_string_equal(f.why, "no existing or launchable machine fits");
-    assert_string_equal(told(&l, waits).why, "it is held");
+    assert_string_equal(predicted(&l, waits).why, "it is held");
     assert_false(core_forecast(l.m, l.now, 1, &f)); /* it runs */
     assert_false(core_forecast(l.m, l.now, 4711, &f));
     lab_deinit(&l);
@@ -267,12 +267,12 @@ static void a_machine_to_come_takes_as_long_as_machines_take(void **state)
     lab_elastic(&l, "burst", 1, "m5", 4);
     int64_t job = lab_submit_cpus(&l, 4), second = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    struct forecast f = told(&l, job);
+    struct forecast f = predicted(&l, job);
     assert_int_equal(f.node, CORE_ID_NONE);
     assert_string_equal(model_offer(l.m, f.offer)->row.type, "m5");
     assert_int_equal(f.median.ms, l.now.wall.ms + 90000); /* the prior */
     assert_int_equal(f.latest.ms, l.now.wall.ms + 180000);
-    f = told(&l, second);
+    f = predicted(&l, second);
     assert_true(f.median.ms > l.now.wall.ms + 90000); /* after the first end */
     assert_false(wall_is_set(f.latest));
     lab_deinit(&l);
@@ -287,11 +287,11 @@ static void who_may_not_begin_yet_starts_no_earlier(void **state)
     lab_join(&l, "n1", 4);
     r.spec.begin_at.ms = l.now.wall.ms + HOUR_MS;
     int64_t job = lab_submit(&l, &r);
-    assert_int_equal(told(&l, job).median.ms, r.spec.begin_at.ms);
+    assert_int_equal(predicted(&l, job).median.ms, r.spec.begin_at.ms);
     runs.spec.time_limit_ms = 3 * HOUR_MS;
     lab_submit(&l, &runs);
     lab_plan(&l);
-    assert_int_equal(told(&l, job).latest.ms, l.now.wall.ms + 3 * HOUR_MS);
+    assert_int_equal(predicted(&l, job).latest.ms, l.now.wall.ms + 3 * HOUR_MS);
     lab_deinit(&l);
 }
 
@@ -311,7 +311,7 @@ static void a_limit_is_waited_for(void **state)
     lab_submit(&l, &r);
     int64_t third = lab_submit(&l, &r);
     lab_plan(&l);
-    int64_t wait_ms = told(&l, third).latest.ms - l.now.wall.ms;
+    int64_t wait_ms = predicted(&l, third).latest.ms - l.now.wall.ms;
     /* demand classes round time limits up */
     assert_in_range(wait_ms, 2 * HOUR_MS, 2 * HOUR_MS + HOUR_MS / 8);
     lab_deinit(&l);

@@ -383,10 +383,10 @@ static void no_pool_exceeds_its_limits(void **state)
     assert_int_equal(lab_launches(&l, 2), 0);
     struct reason r[EXPLAIN_REASONS_MAX];
     size_t n = core_explain(l.m, l.now, 1, r, EXPLAIN_REASONS_MAX);
-    bool told = false;
+    bool has_limit = false;
     for (size_t k = 0; k < n; k++)
-        told = told || strcmp(r[k].code, "limit") == 0;
-    assert_true(told);
+        has_limit = has_limit || strcmp(r[k].code, "limit") == 0;
+    assert_true(has_limit);
     struct event ev = {.type = EV_LAUNCH, .launch.offer = 1};
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_CONFLICT);
     lab_apply(

@@ -36,12 +36,12 @@ static void refuse_event(struct lab *l, struct event ev, int kind, const char *w
 {
     const struct job *j = model_job(l->m, ev.update.job);
     const struct job_row before = j ? j->row : (struct job_row){0};
-    const size_t told = model_final_rows(l->m)->n_history;
+    const size_t n_history = model_final_rows(l->m)->n_history;
     assert_int_equal(lab_try(l, &ev, NULL), kind);
     if (!strstr(l->e.text, why))
         fail_msg("\"%s\" is not in: %s", why, l->e.text);
     assert_true(!j || memcmp(&before, &j->row, sizeof before) == 0);
-    assert_int_equal(model_final_rows(l->m)->n_history, told);
+    assert_int_equal(model_final_rows(l->m)->n_history, n_history);
 }
 
 static void refuse(

@@ -23,9 +23,7 @@ import tempfile
 import time
 
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
-WAIT_S = (
-    60  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
-)
+WAIT_S = 60  # maximum of any single wait, with sanitizers and on a busy machine
 
 CONFIG = "cluster: lab\nlisten: 127.0.0.1:0\npools:\n  base: {}\n  spare: {}\n"
 # Of a ledger as fill_ledger() makes it. By day and not from midnight on: a piece for each of 3,000 days of each of
@@ -101,7 +99,7 @@ class Belayd:
                     break
             if self.process.poll() is not None or time.monotonic() > end:
                 raise AssertionError("belayd did not start: %s" % self.log()[-2000:])
-            time.sleep(0.01)  # there is nobody yet to wait for
+            time.sleep(0.01)  # no event to wait for yet
         with open(os.path.join(self.state, "belayd.json")) as f:
             self.url = json.load(f)["url"]
         self.port = int(self.url.rsplit(":", 1)[1])
@@ -115,7 +113,7 @@ class Belayd:
         return self.process.wait(WAIT_S)
 
     def fill_ledger(self):
-        """Of a belayd that runs: what is asked by LONG_READ takes minutes from now on."""
+        """Makes LONG_READ of the running belayd take minutes."""
         self.stop()
         with contextlib.closing(sqlite3.connect(os.path.join(self.state, "belay.db"))) as db:
             db.execute(LONG_LEDGER)
@@ -159,7 +157,7 @@ class Belayd:
     def call(
         self, method, path, body=None, token=None, tls=False, cert=None, headers=None, on=None
     ):
-        """One call: status, what the body says, headers. body: bytes as they are, else JSON."""
+        """One call: status, parsed body, headers. body: raw bytes, or anything else as JSON."""
         c = on or self.connect(tls or token is not None or cert is not None, cert)
         headers = dict(headers or {})
         if token is not None:
@@ -178,7 +176,7 @@ class Belayd:
         return reply.status, data, reply.headers
 
     def raw(self, data, tls=False, hear=True):
-        """Bytes that no client would send; what comes back until belayd closes, unless nobody wants to hear it."""
+        """Sends raw bytes; returns the response until belayd closes, unless it is not wanted."""
         c = self.connect(tls)
         c.connect()
         answer = b""
@@ -251,7 +249,7 @@ class Keys:
         return path
 
     def signed(self, key, cn, start, end, usage="clientAuth"):
-        """By the cluster's own CA: what only belayd could make. Times as YYMMDDHHMMSSZ."""
+        """A certificate of the cluster's own CA, which only belayd can issue. Times as YYMMDDHHMMSSZ."""
         self.n += 1
         names = {
             n: self.path("%s%d" % (n, self.n)) for n in ("csr", "cert", "index", "serial", "conf")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agents' side of the API, as an agent that is wrong, late, lying or not one would use it."""
+"""The agents' part of the API, used by faulty, late, lying and false agents."""
 
 import contextlib
 import functools
@@ -81,7 +81,7 @@ class Agents(unittest.TestCase):
         status, first, _ = self.join(token, key)
         self.assertEqual(status, 200)
         self.check(self.join(token, other), 403, "denied", "already used")
-        status, again, _ = self.join(token, key)  # its reply may have been lost
+        status, again, _ = self.join(token, key)  # the first reply may have been lost
         self.assertEqual((status, again["node"]), (200, first["node"]))
 
     def test_join_tokens_of_no_use_are_refused(self):
@@ -411,7 +411,7 @@ class Agents(unittest.TestCase):
         self.sync(cert, 4, attempts=[ended])
         self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["exit_code"], 3)
         reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=8" % job)
-        self.assertNotIn("Belay-Log-End", reply[2])  # its last words are still to come
+        self.assertNotIn("Belay-Log-End", reply[2])  # its last output is still to come
         self.assertEqual(put(8, b"end\n")[1], {"size": 12})
         reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=8" % job)
         self.assertEqual((reply[1], reply[2]["Belay-Log-End"]), (b"end\n", "1"))
@@ -555,7 +555,7 @@ class Workdirs(unittest.TestCase):
             self.add(d, pieces)
             self.assertEqual(self.put(d, text)["missing"], [])
             self.assertGreater(d.submit(launch={"workdir": answer["workdir"]}), 0)
-            # Of nobody's else: not even that it is there is told.
+            # Of no other user's: not even its existence is revealed.
             ann = d.token(kind="api", user="ann")
             self.assertEqual(sorted(self.put(d, text, token=ann)["missing"]), sorted(pieces))
             status, body, _ = d.call(

@@ -146,7 +146,7 @@ class Recorder(belay_client.Client):
 
 
 class Receivers:
-    """A web server that answers as it is told, and an SMTP server; what came is kept."""
+    """A scripted web server and an SMTP server; both record what they receive."""
 
     def __init__(self):
         self.posts, self.mails, self.answers = queue.Queue(), queue.Queue(), {}
@@ -406,7 +406,7 @@ class Notices(unittest.TestCase):
             ended = pool.submit(d.end)
             with contextlib.suppress(OSError, http.client.HTTPException):
                 self.assertEqual(call.result(timeout=WAIT_S)[0], 503)
-            server.close()  # belayd has nothing left but the thread that waited for it
+            server.close()  # only the thread that waited for it is left in belayd
             self.assertEqual(ended.result(timeout=2 * WAIT_S), [])
 
     def test_what_was_not_delivered_is_delivered_after_a_crash(self):
@@ -843,7 +843,7 @@ class Api(unittest.TestCase):
             )  # which the write of its use must leave
             end = time.monotonic() + 60
             while d.metric("belay_commits_total") < before + 2 and time.monotonic() < end:
-                time.sleep(0.1)  # a commit that nobody is told of
+                time.sleep(0.1)  # a commit without a notification
             self.assertEqual(d.metric("belay_commits_total"), before + 2)
             d.kill()
             d.start()
@@ -1941,7 +1941,7 @@ class Api(unittest.TestCase):
 
 
 class LongReads(unittest.TestCase):
-    """What takes long to read of the ledger holds up nobody else."""
+    """Long reads of the ledger do not delay other requests."""
 
     def setUp(self):
         self.d = Belayd()
@@ -1979,7 +1979,7 @@ class LongReads(unittest.TestCase):
         self.assertEqual((reply.status, json.loads(reply.read())["lines"]), (200, []))
         self.assertLess(
             time.monotonic() - began, 45
-        )  # they would have been told after 60 s that it takes too long
+        )  # they would have got a timeout error after 60 s
         self.asked.remove(third)
         self.assertEqual(self.answered(), [])
 
@@ -1991,12 +1991,12 @@ class LongReads(unittest.TestCase):
         self.assertEqual((code, said["error"]["kind"]), (503, "unavailable"), said)
         self.assertIn("32 such queries are already waiting", said["error"]["text"])
         self.assertEqual(self.answered(), [])
-        self.assertEqual(self.d.stop(), 0)  # all of them are told
+        self.assertEqual(self.d.stop(), 0)  # all of them are answered
         self.assertEqual({c.getresponse().status for c in many}, {503})
 
 
 class Stop(unittest.TestCase):
-    """belayd is stopped while answers wait for their turn, when what they would look at is gone."""
+    """belayd is stopped while responses wait for their turn, after their data is gone."""
 
     def test_answers_that_wait_for_their_turn_are_dropped(self):
         with Belayd() as d, contextlib.ExitStack() as all_of_it:
@@ -2021,7 +2021,7 @@ class Stop(unittest.TestCase):
             self.assertEqual(asked[0].getresponse().status, 200)
             self.assertEqual(d.end(), [])
             told = collections.Counter(c.getresponse().status for c in asked[1:])
-            self.assertGreater(told[503], 10, told)  # they did wait
+            self.assertGreater(told[503], 10, told)  # they were waiting
 
 
 if __name__ == "__main__":

@@ -277,7 +277,7 @@ class Boot(unittest.TestCase):
         ]:
             self.assertIsNone(m.process.poll(), m.said())
             self.assertLess(time.monotonic(), end)
-            time.sleep(0.02)  # there is nothing that would tell
+            time.sleep(0.02)  # there is no event to wait for
         self.assertNotIn("trying again", m.said())
 
     def test_with_wget(self):
@@ -547,7 +547,7 @@ class Boot(unittest.TestCase):
         end = time.monotonic() + WAIT_S
         while not os.path.exists(m.path("kept")) or not m.read("kept"):
             self.assertLess(time.monotonic(), end)
-            time.sleep(0.01)  # nobody tells of it: the script has ended
+            time.sleep(0.01)  # no event: the script has ended
         self.assertEqual(
             m.read("kept"),
             "%s/opt/belay/%s/bin/belay-agent %s/var/lib/belay-agent/agent.yaml\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belayd gives its agent to machines that may become nodes, or are, and to nobody else."""
+"""belayd serves its agent only to nodes and to machines that may become nodes."""
 
 import concurrent.futures
 import hashlib

@@ -245,7 +245,7 @@ class Shares(unittest.TestCase):
             told = [line for line in d.log().splitlines() if "directory is almost full" in line]
             self.assertEqual(len([line for line in told if "WARN" in line.upper()]), 1, told)
             self.assertRegex(told[0], r"most_by\W+loud")
-            # Somebody moves the output of the loud one away: all is as before.
+            # The output of user loud is moved away: everything works again.
             os.unlink(os.path.join(d.state, "logs", "0", str(loud), "1.log"))
             disk.wait(lambda: d.metric("belay_log_disk_low") == 0, "there is room again")
             again = node.run("loud")

@@ -27,7 +27,7 @@ SEED = (
 
 
 class Load:
-    """Clients that submit, cancel some of what they submitted, and remember what they were told."""
+    """Clients that submit, cancel some of their jobs, and remember the responses."""
 
     def __init__(self, d):
         self.d = d
@@ -40,7 +40,7 @@ class Load:
         self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(CONNECTIONS)]
 
     def ask(self, c, path, body):
-        """The reply's JSON, or None: what became of it is not known."""
+        """The reply's JSON, or None if the outcome is unknown."""
         try:
             c.request("POST", path, json.dumps(body) if body else None)
             reply = c.getresponse()
@@ -66,7 +66,7 @@ class Load:
             name = "w%d-%d" % (who, n)
             reply = self.ask(c, "/api/v1/jobs", {**JOB, "name": name})
             if not reply:
-                time.sleep(0.002)  # nobody listens while belayd starts
+                time.sleep(0.002)  # belayd does not listen while it starts
                 continue
             with self.changed:
                 if reply["id"] in self.acknowledged:

@@ -753,14 +753,14 @@ static void closing_ends_what_is_awaited(void **state)
 
 /* ---- on disk ---- */
 
-struct told {
+struct wakeup {
     int n;
     enum err_kind kind;
 };
 
 static void on_synced(void *ctx, const struct err *e)
 {
-    struct told *t = ctx;
+    struct wakeup *t = ctx;
     t->n++;
     t->kind = e ? e->kind : 0;
 }
@@ -789,7 +789,7 @@ static void what_was_written_is_on_disk_a_second_later(void **state)
 static void who_waits_is_told_when_what_was_written_before_is(void **state)
 {
     struct world *w = *state;
-    struct told first = {0}, second = {0}, none = {0};
+    struct wakeup first = {0}, second = {0}, none = {0};
     put(w, 1, ATTEMPT_RUNNING);
     append(w, 1, 0, "abc\n");
     syncer_wait(w->logs.syncer, on_synced, &first);
@@ -810,7 +810,7 @@ static void who_waits_is_told_when_what_was_written_before_is(void **state)
 static void many_at_once_and_what_is_gone(void **state)
 {
     struct world *w = *state;
-    struct told t = {0};
+    struct wakeup t = {0};
     for (int n = 3; n <= 100; n += 97) {
         for (int i = 0; i < n; i++) {
             char *path = mem_printf("%s/none/%d.log", w->dir, i);
@@ -832,7 +832,7 @@ static void many_at_once_and_what_is_gone(void **state)
 static void who_waits_at_the_end_is_told_so(void **state)
 {
     struct world *w = *state;
-    struct told now = {0}, next = {0};
+    struct wakeup now = {0}, next = {0};
     put(w, 1, ATTEMPT_RUNNING);
     append(w, 1, 0, "abc\n");
     syncer_wait(w->logs.syncer, on_synced, &now);

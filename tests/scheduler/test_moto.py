@@ -53,7 +53,7 @@ def until(what, said):
             return value
         if time.monotonic() > end:
             raise AssertionError("waited in vain for " + said)
-        time.sleep(0.1)  # moto tells nobody
+        time.sleep(0.1)  # moto gives no event
 
 
 @unittest.skipUnless(shutil.which("moto_server"), "there is no moto_server on the PATH")

@@ -240,7 +240,7 @@ class Pools(unittest.TestCase):
             "POST", "/api/v1/audit", token=self.d.token(kind="api", user="ann")
         )
         self.assertEqual((status, body["error"]["kind"]), (403, "denied"))
-        self.applied(self.text(4))  # nobody listens at its endpoint
+        self.applied(self.text(4))  # no server listens at its endpoint
         (found,) = self.d.call("POST", "/api/v1/audit")[1]["differences"]
         self.assertEqual(
             (found["kind"], found["pool"], found["region"]), ("not-listed", "burst", "us-east-1")
@@ -254,7 +254,7 @@ class Pools(unittest.TestCase):
     # ---- volumes ----
 
     def test_a_provider_that_cannot_be_asked_for_volumes_is_told(self):
-        self.applied(self.text(4))  # nobody listens at its endpoint
+        self.applied(self.text(4))  # no server listens at its endpoint
         status, body, _ = self.d.call("GET", "/api/v1/forgotten?for_ms=0")
         self.assertEqual((status, [i["code"] for i in body["items"]]), (200, []))
         (why,) = body["unlisted"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent tells of its tasks and GPUs, from the wire to `belay diagnose`."""
+"""Telemetry of tasks and GPUs, from the wire to `belay diagnose`."""
 
 import os
 import subprocess
@@ -82,7 +82,7 @@ class Telemetry(unittest.TestCase):
         return desired
 
     def run_job(self, *others, **spec):
-        """A job that an agent has begun to run beside others: its number and what the agent tells of it."""
+        """A job started by an agent in addition to others: its number and the agent's status of it."""
         job = self.d.submit(**spec)
         end = time.monotonic() + WAIT_S
         while not any(a["job"] == job for a in self.sync(list(others), 1000).get("attempts", [])):
@@ -110,7 +110,7 @@ class Telemetry(unittest.TestCase):
         return {**self.task(job, load), "gpu": gpu, "index": 1}
 
     def diagnosis(self, job, until):
-        """What is said of it once that is true: what was told is on its way for some seconds."""
+        """Waits until the condition holds and returns it: reports take some seconds to arrive."""
         end = time.monotonic() + WAIT_S
         while True:
             status, body, _ = self.d.call("GET", "/api/v1/jobs/%d/diagnose" % job)

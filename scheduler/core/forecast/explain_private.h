@@ -52,7 +52,7 @@ struct survey {
     const char *no_criu_who, *no_criu_why; /* the first of those */
     int64_t throttled;                     /* that are UP */
     const struct node *throttles;          /* the first of those */
-    int64_t full;                          /* likewise, with full disks */
+    int64_t full;                          /* with full disks */
     const struct node *fulls;
     int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
     int64_t offers, coming;

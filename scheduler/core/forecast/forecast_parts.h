@@ -37,9 +37,9 @@ struct slot {
     int64_t open_ms;
     int64_t idle_ms;           /* elastic: idle since */
     int64_t until_ms;          /* its reservation has room then at the latest */
-    int32_t node_class, first; /* first: first of its runs, or NOBODY */
-    int32_t kept_for;          /* lot; NOBODY */
-    int32_t next_kept;         /* next slot reserved for that lot; NOBODY */
+    int32_t node_class, first; /* first: first of its runs, or NO_INDEX */
+    int32_t kept_for;          /* lot; NO_INDEX */
+    int32_t next_kept;         /* next slot reserved for that lot; NO_INDEX */
 };
 
 /* A running job, or another future event. */
@@ -48,7 +48,7 @@ struct run {
     /* NULL: the slot opens, or is to be checked for idleness; without a slot: launches are */
     const struct shape *shape;
     int64_t uusd_h;
-    int32_t slot;       /* NOBODY: on a node that accepts no more work */
+    int32_t slot;       /* NO_INDEX: on a node that accepts no more work */
     int32_t prev, next; /* in the list of its slot */
     bool counts;        /* set for one rank of a gang */
 };

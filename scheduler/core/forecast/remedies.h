@@ -9,10 +9,10 @@
 
 #define REMEDIES_MAX 8
 
-/* Changes each of which alone lets the job start at once, or has a machine launched for it at once:
- * as the planner's own code finds when it is asked for the job with that change. What costs the
- * least comes first: the job's own wishes, then machines by price, then what only an administrator
- * can change. Returns how many, at most max; 0 too when it starts now anyway. */
+/* Changes each of which alone lets the job start at once, or has a machine launched for it at once,
+ * according to the planner's own code for the changed job. Cheapest first: the job's own options,
+ * then machines by price, then changes by an administrator. Returns the count, at most max; 0 also
+ * if it starts now anyway. */
 size_t core_remedies(
     const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events of instances: what other events need of them.
+ * Events of instances: functions for other events.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_APPLY_INSTANCE_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_APPLY_INSTANCE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events of nodes: what other events need of them.
+ * Events of nodes: functions for other events.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_APPLY_NODE_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_APPLY_NODE_H
@@ -8,6 +8,7 @@
 #include "scheduler/core/model/model.h"
 
 void node_gone(
-    struct model *m, struct node *n, struct stamp now, const char *text); /* and its attempts end */
+    /* also ends its attempts */
+    struct model *m, struct node *n, struct stamp now, const char *text);
 
 #endif

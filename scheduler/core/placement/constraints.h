@@ -24,8 +24,8 @@
 #define INPUT_PROVIDER_MAX 16
 #define INPUT_PLACE_MAX (INPUT_PROVIDER_MAX + CORE_NAME_MAX)
 
-/* What it reads when it starts, and where that lies: in a region of a provider, or ("") where the
- * checkpoint store is. */
+/* Data that a job reads at its start and where it is: in a region of a provider, or ("") at the
+ * checkpoint store. */
 struct input {
     char provider[INPUT_PROVIDER_MAX], region[CORE_NAME_MAX];
     int64_t bytes;        /* 0: nothing that is known */

@@ -11,7 +11,7 @@ struct model;
 struct shape;
 struct constraints;
 
-/* constraints_parse, with the prices of the place where the input lies. */
+/* constraints_parse, with the prices of the place of the input. */
 int constraints_read(
     const struct model *m, const char *text, struct constraints *ret_constraints, struct err *e);
 /* The number of these demands, with one more job that has them; CONSTRAINTS_NONE for no demands. */

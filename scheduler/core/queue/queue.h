@@ -152,13 +152,12 @@ bool demand_class_sums_hold(const struct demand_class *k); /* for model_check */
 struct shape *queue_next_in_class(const struct shape *s);  /* it must be queued */
 /* Recomputes the position of every shape from its account's current share. */
 void queue_order(struct model *m);
-struct demand_class *queue_first_of(
-    const struct team *t); /* in the queue, of a team with a quota */
+struct demand_class *queue_first_of(const struct team *t); /* queued, of a team with a quota */
 struct demand_class *queue_next_of(const struct demand_class *k);
-/* it has claims, or none any more */
+/* It got its first claim, or lost its last one. */
 void queue_set_apart(struct model *m, struct shape *s, bool is_apart);
 bool queue_is_in_its_class(const struct model *m, const struct shape *s); /* for model_check */
-/* in the queue, of one that preempts */
+/* Queued, of a preempting class. */
 struct shape *queue_first_of_class(const struct qos_class *c);
 struct shape *queue_next_of_class(const struct shape *s);
 
