@@ -111,10 +111,15 @@ static int write_exit(struct supervisor *s, struct err *e)
 static int write_exit_when_room(struct supervisor *s, struct err *e)
 {
     int64_t until = now_ms() + ROOM_WAIT_MAX_MS;
-    int rc;
-    while ((rc = write_exit(s, e)) == ERR_NO_SPACE && s->started_at > 0 && now_ms() < until)
+    int rc = write_exit(s, e);
+    bool waits = rc == ERR_NO_SPACE && (s->has_run || s->started_at > 0);
+    if (waits)
+        log_warn("the record of a task's end waits for room on the disk", log_s("dir", s->dir));
+    while (waits && rc == ERR_NO_SPACE && now_ms() < until) {
         if (!disk_give(HELD_ROOM))
             poll(NULL, 0, ROOM_LOOK_MS);
+        rc = write_exit(s, e);
+    }
     return rc;
 }
 
@@ -626,14 +631,19 @@ static int clean_up(struct supervisor *s, struct err *e)
     return rc;
 }
 
-/* Nothing of the task runs: the next supervisor is the first one again. */
+/* Nothing of the task has run: the next supervisor is the first one again. */
+static void begin_afresh(const struct supervisor *s)
+{
+    if (ftruncate(s->pid_file, 0) < 0)
+        log_warn("a task that did not start will count as started", log_s("dir", s->dir));
+}
+
 static int give_up_for_room(struct supervisor *s, const struct err *why, struct err *e)
 {
     kill_rest(s, KILL_WAIT_MS);
     output_pump_finish(&s->pump);
     output_writer_finish(&s->writer);
-    if (ftruncate(s->pid_file, 0) < 0)
-        log_warn("a task that did not start will count as started", log_s("dir", s->dir));
+    begin_afresh(s);
     *e = *why;
     return ERR_NO_SPACE;
 }
@@ -681,8 +691,9 @@ static int run(struct supervisor *s, struct err *e)
     if (rc)
         return rc;
     if (was_taken(s->pid_file)) {
+        s->has_run = true;
         rc = clean_up(s, e);
-        return rc ? rc : write_exit(s, e);
+        return rc ? rc : write_exit_when_room(s, e);
     }
     rc = user_resolve(s->task->user, &s->user, e);
     s->user.no_new_privs = s->room->limits.no_new_privs;
@@ -701,6 +712,7 @@ static int run(struct supervisor *s, struct err *e)
         return give_up_for_room(s, &why, e);
     }
     if (!rc) {
+        s->has_run = true;
         run_loop(s);
     } else {
         s->exit.cause = EXIT_NO_EXEC;
@@ -714,7 +726,10 @@ static int run(struct supervisor *s, struct err *e)
         note_usage(s);
     if (s->image.image)
         forget_container(s);
-    return write_exit_when_room(s, e);
+    rc = write_exit_when_room(s, e);
+    if (rc == ERR_NO_SPACE && !s->has_run)
+        begin_afresh(s);
+    return rc;
 }
 
 /* Whether certainly nothing of the task is left, in the system and in this process. */
@@ -753,7 +768,7 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
     int rc = chdir(dir) < 0 ? err_errno(&e, errno, "entering %s", dir) : run(&s, &e);
     if (rc) {
         log_error("supervising failed", log_s("dir", dir), log_err(&e));
-        tell_agent(&s, rc == ERR_NO_SPACE ? SUPERVISOR_NO_ROOM : "", e.text);
+        tell_agent(&s, rc == ERR_NO_SPACE && !s.has_run ? SUPERVISOR_NO_ROOM : "", e.text);
     }
     bool was = !rc && s.agent_fd >= 0 && was_clean(&s);
     was = was && namespaces_keep(namespaces);

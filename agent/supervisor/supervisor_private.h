@@ -33,6 +33,7 @@ struct supervisor {
     struct supervise_loop loop;
     struct task_exit exit;
     int64_t started_at; /* wall ms; 0 = not started */
+    bool has_run;       /* something of the task, here or under an earlier supervisor */
     int64_t children_before_ms, children_before_user_ms;
     /* clean end: no descendant of this process is left, and the init, if any, ended by itself */
     bool is_whole;

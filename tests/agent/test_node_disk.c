@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,31 @@ static void the_end_of_a_job_is_recorded_on_a_full_disk(void **state)
         assert_int_equal(world_told(w, job)->exit_code, 7);
     }
     make_room(w);
+}
+
+static void kill_supervisor(struct world *w, int64_t job)
+{
+    char *path = world_task_path(w, job, 1, "supervisor.pid"), *text = world_read(path);
+    assert_true(text && atoi(text) > 1);
+    assert_int_equal(kill(atoi(text), SIGKILL), 0);
+    free(text);
+    free(path);
+}
+
+/* It is no start that found no room: the job would run again as if it had not run. */
+static void the_end_of_a_job_that_ran_waits_for_room(void **state)
+{
+    struct world *w = create(state);
+    world_start_agent(w);
+    world_want(w, 1, 1, "#!/bin/sh\nexec sleep 1000\n");
+    world_until(w, is_running, 1, "it runs");
+    fill(w, 0);
+    kill_supervisor(w, 1);
+    world_until_said(w, "the record of a task's end waits for room");
+    make_room(w);
+    world_until(w, has_ended, 1, "it has ended");
+    assert_int_not_equal(world_told(w, 1)->end, WIRE_END_CAPACITY);
+    assert_string_equal(world_told(w, 1)->text, "supervisor died");
 }
 
 /* ---- what is told ---- */
@@ -311,6 +337,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_start_without_room_is_no_loss_of_the_node, teardown),
         cmocka_unit_test_teardown(the_end_of_a_job_is_recorded_on_a_full_disk, teardown),
+        cmocka_unit_test_teardown(the_end_of_a_job_that_ran_waits_for_room, teardown),
         cmocka_unit_test_teardown(
             a_node_says_when_its_disk_is_full_and_when_it_has_room_again, teardown),
         cmocka_unit_test_teardown(what_belayd_has_makes_room_for_what_a_job_prints, teardown),
