@@ -153,29 +153,35 @@ int db_read_last_history(
     return query_finish(&q);
 }
 
+static bool has_begun(struct db_reader *r, int64_t job, int64_t attempt, int *ret_rc, struct err *e)
+{
+    struct query q;
+    query_init_text(&q, r->statements,
+        "SELECT 1 FROM attempts WHERE job = ?1 AND attempt = ?2 AND started_at IS NOT NULL", e);
+    query_i64(&q, 1, job);
+    query_i64(&q, 2, attempt);
+    bool has = query_step(&q);
+    *ret_rc = query_finish(&q);
+    return has;
+}
+
 int db_read_failed_save(
     struct db_reader *r, int64_t job, int64_t attempt, struct history_row *ret_row, struct err *e)
 {
-    struct history_row row = {0}, last = {0};
+    struct history_row row = {0};
     struct query q;
-    bool has_begun = false;
-    int rc;
-
     query_init(&q, r->statements, TABLE_HISTORY,
-        "WHERE job = ?1 AND kind IN ('started', 'saved', 'save-failed') ORDER BY id DESC", e);
+        "WHERE job = ?1 AND kind IN ('started', 'saved', 'save-failed') ORDER BY id DESC LIMIT 1",
+        e);
     query_i64(&q, 1, job);
-    while (!has_begun && query_next(&q, &row) && row.attempt == attempt) {
-        has_begun = !str_eq(row.kind, "save-failed");
-        if (!last.id && has_begun)
-            break;
-        if (!last.id)
-            last = row;
-    }
-    if ((rc = query_finish(&q)) != 0)
+    bool failed = query_next(&q, &row) && row.attempt == attempt && str_eq(row.kind, "save-failed");
+    int rc = query_finish(&q);
+    failed = failed && has_begun(r, job, attempt, &rc, e);
+    if (rc != 0)
         return rc;
-    if (!last.id || !has_begun)
+    if (!failed)
         return err_set(e, ERR_NOT_FOUND, "the last save of job %lld did not fail", (long long)job);
-    *ret_row = last;
+    *ret_row = row;
     return 0;
 }
 

@@ -453,12 +453,17 @@ static void the_last_save_of_an_attempt_failed_or_not(void **state)
     struct db_batch b = {0};
     struct history_row h;
 
-    for (int64_t c = 0; c < 6; c++)
+    for (int64_t c = 0; c < 6; c++) {
+        struct attempt_row attempt = {.job = 7 + c, .attempt = 2, .started_at = WALL_NONE};
         for (int64_t i = 0; cases[c].kinds[i]; i++) {
             struct history_row row = {.id = 100 * c + i + 1, .job = 7 + c, .attempt = 2};
             STR_COPY(row.kind, cases[c].kinds[i]);
             batch_add(&b, TABLE_HISTORY, &row);
+            if (str_eq(row.kind, "started"))
+                attempt.started_at = (struct wall){.ms = 1000};
         }
+        batch_add(&b, TABLE_ATTEMPTS, &attempt);
+    }
     util_commit(d, &b);
     for (int64_t c = 0; c < 6; c++) {
         int rc = db_read_failed_save(r, 7 + c, 2, &h, &e);
