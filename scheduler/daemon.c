@@ -281,8 +281,6 @@ int daemon_start(
         log_error("a part of the configuration cannot work", log_err(&doubt));
     if (own_name_check(d->own_name, pools_in_force(d->pools), 0, &doubt) != 0)
         log_warn("launched machines may not reach belayd", log_err(&doubt));
-    else if (own_name_check_known(d->own_name, POOLS_NAME_WAIT_MS, &doubt) != 0)
-        log_warn("agents and users may not reach belayd", log_err(&doubt));
     rc = daemon_listen(d, e);
     if (rc != 0) {
         daemon_destroy(d);
@@ -293,6 +291,7 @@ int daemon_start(
     cleaner_start(d->cleaner);
     outbox_start(d->outbox);
     daemon_watch_ca(d);
+    daemon_watch_name(d);
     log_info("belayd is ready", log_s("url", d->server_url), log_s("socket", config->socket),
         log_s("state", config->state_dir), log_s("version", BELAY_VERSION));
     *ret_daemon = d;
@@ -399,6 +398,7 @@ void daemon_destroy(struct daemon *d)
     free(d->windows);
     free(d->budgets);
     timer_stop(d->timers, &d->ca_look);
+    timer_stop(d->timers, &d->name_look);
     ca_close(d->ca);
     keyring_close(d->keyring);
     bundles_close(&d->bundles);

@@ -59,7 +59,7 @@ struct daemon {
     struct ca *ca;
     struct keyring *keyring;
     struct bundles bundles;
-    struct timer ca_look;
+    struct timer ca_look, name_look;
     struct api *api;
     struct http_server *unix_server, *tls_server;
     char server_url[DAEMON_URL_MAX];
@@ -78,6 +78,8 @@ int daemon_open_state(struct daemon *d, struct err *e);
 int daemon_load_model(struct daemon *d, struct err *e);
 /* Warns daily while the certificate authority is about to end. */
 void daemon_watch_ca(struct daemon *d);
+/* Warns of a server name that did not resolve within POOLS_NAME_WAIT_MS; a start does not wait. */
+void daemon_watch_name(struct daemon *d);
 
 /* ---- daemon_store.c ---- */
 

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/tz/system.h"
 #include "scheduler/api/jobspec.h"
+#include "scheduler/config/own_name.h"
 #include "scheduler/config/place.h"
 #include "scheduler/spot_history.h"
 #include <stdlib.h>
@@ -84,6 +85,15 @@ static void on_ca_look(struct timer *t, void *ctx)
                          : "the cluster's certificate authority has ended and no agent can "
                            "connect: make a new one (belayd(8), ca.pem)",
         log_i("days_left", left_ms / CA_LOOK_MS));
+}
+
+static void on_name_look(struct timer *t, void *ctx)
+{
+    struct daemon *d = ctx;
+    struct err doubt;
+    (void)t;
+    if (own_name_check_known(d->own_name, 0, &doubt) != 0)
+        log_warn("agents and users may not reach belayd", log_err(&doubt));
 }
 
 /* Creates the windows of the configuration, with the zones of this machine. */
@@ -195,4 +205,10 @@ void daemon_watch_ca(struct daemon *d)
 {
     timer_init(&d->ca_look, on_ca_look, d);
     on_ca_look(&d->ca_look, d);
+}
+
+void daemon_watch_name(struct daemon *d)
+{
+    timer_init(&d->name_look, on_name_look, d);
+    timer_start(d->timers, &d->name_look, POOLS_NAME_WAIT_MS);
 }

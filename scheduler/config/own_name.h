@@ -34,8 +34,8 @@ void own_name_destroy(struct own_name *n);
  * at most wait_ms. */
 int own_name_check(struct own_name *n, const struct config *pools, int64_t wait_ms, struct err *e);
 
-/* Whether the host of `server`, if it is configured, resolves here, for clusters of owned machines.
- * ERR_NOT_FOUND and ERR_TIMEOUT as above. Blocks for at most wait_ms. */
+/* Whether the host of `server`, if it is configured, resolves here. ERR_NOT_FOUND and ERR_TIMEOUT
+ * as above. Blocks for at most wait_ms. */
 int own_name_check_known(struct own_name *n, int64_t wait_ms, struct err *e);
 
 #endif
