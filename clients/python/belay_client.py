@@ -68,6 +68,17 @@ def _read(path: str) -> str:
         return text
 
 
+def _read_secret(path: str) -> str:
+    """As the command does: refuses a file that others may read."""
+    with open(path) as f:
+        if os.fstat(f.fileno()).st_mode & 0o077:
+            raise PermissionError(
+                "%s: others can read or change it; chmod 600 makes it yours" % path
+            )
+        text: str = f.read()
+        return text
+
+
 def _local_socket() -> str:
     """Of a belayd of one's own: belayd.json in its home says where, if it is somewhere else."""
     home = os.environ.get("BELAY_HOME") or os.path.expanduser("~/.local/share/belay")
@@ -114,7 +125,7 @@ class Client:
     ) -> None:
         if not server and not socket and os.environ.get("BELAY_SERVER"):
             server = os.environ["BELAY_SERVER"]
-            token = token or _read(os.environ["BELAY_TOKEN_FILE"]).strip()
+            token = token or _read_secret(os.environ["BELAY_TOKEN_FILE"]).strip()
             ca_file = ca_file or os.environ["BELAY_CA_FILE"]
         if server and not (server.startswith("https://") and token and ca_file):
             raise ValueError("a server is https://HOST:PORT, and needs a token and a CA file")

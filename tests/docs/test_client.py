@@ -7,10 +7,12 @@ import json
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import manual
 
@@ -118,6 +120,20 @@ class Client(unittest.TestCase):
         changes = SCHEMAS["JobChange"]["properties"]
         self.check(update, changes, arguments(update.__doc__), more=("id",))
         self.assertGreater(len(changes), 35)
+
+    def test_a_token_file_of_others_is_refused(self):
+        with tempfile.TemporaryDirectory() as dir_:
+            path = os.path.join(dir_, "token")
+            with open(path, "w") as f:
+                f.write("secret\n")
+            env = {"BELAY_SERVER": "https://x:1", "BELAY_TOKEN_FILE": path, "BELAY_CA_FILE": path}
+            with unittest.mock.patch.dict(os.environ, env):
+                os.chmod(path, 0o640)
+                with self.assertRaisesRegex(PermissionError, "token: others can read or change it"):
+                    belay_client.Client()
+                os.chmod(path, 0o600)
+                with self.assertRaises(ssl.SSLError):  # it is no certificate
+                    belay_client.Client()
 
     def test_everything_is_annotated(self):
         for owner in (belay_client, belay_client.Client):
