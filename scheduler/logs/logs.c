@@ -24,8 +24,8 @@
 #define CUT_SUFFIX ".cut"
 #define CUT_LINE                                                                                   \
     "\n---- belay: output is not kept from here on: %s. The job goes on. What follows is on its "  \
-    "node alone: in output.log of the attempt's directory while it runs, and in the file of "      \
-    "--output ----\n"
+    "node alone: in output.log of the attempt's directory, while it runs and that disk has room, " \
+    "and in the file of --output ----\n"
 
 /* Output that an agent will still ship for an ended attempt. In memory only: after a restart
  * nothing is awaited. */
