@@ -274,6 +274,33 @@ static void what_belayd_has_makes_room_for_what_a_job_prints(void **state)
             fail_msg("line %d is %.16s", i, out + 16 * i);
 }
 
+/* Each file on the node is released only after it is copied to the user's, which are elsewhere. */
+static void what_goes_to_files_of_the_users_makes_room_too(void **state)
+{
+    static char one[] = "one", two[] = "two";
+    struct world *w = create(state);
+    struct wire_desired_attempt *a =
+        world_want(w, 1, 1, "#!/bin/sh\nseq -f %015.0f 0 1048575\nseq -f %015.0f 0 1048575 >&2\n");
+    STR_COPY(a->cwd, w->dir);
+    a->output = one;
+    a->error = two;
+    world_start_agent(w);
+    world_until(w, has_more, 1, "more than fits has arrived");
+    assert_room(w);
+    world_until(w, has_ended, 1, "it has ended");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    assert_int_equal(strlen(world_output(w, 1)), 32 << 20);
+    for (int k = 0; k < 2; k++) {
+        char *path = mem_printf("%s/%s", w->dir, k == 0 ? one : two), *text = world_read(path);
+        assert_int_equal(strlen(text), 16 << 20);
+        for (int i = 0; i < 1048576; i++)
+            if (atoi(text + 16 * i) != i)
+                fail_msg("line %d of %s is %.16s", i, path, text + 16 * i);
+        free(text);
+        free(path);
+    }
+}
+
 static bool is_cut(struct world *w, int64_t unused)
 {
     (void)unused;
@@ -341,6 +368,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(
             a_node_says_when_its_disk_is_full_and_when_it_has_room_again, teardown),
         cmocka_unit_test_teardown(what_belayd_has_makes_room_for_what_a_job_prints, teardown),
+        cmocka_unit_test_teardown(what_goes_to_files_of_the_users_makes_room_too, teardown),
         cmocka_unit_test_teardown(
             a_flood_takes_neither_the_agents_room_nor_that_of_others, teardown),
         cmocka_unit_test_teardown(a_start_that_found_no_room_is_reported_as_a_full_disk, teardown),
