@@ -241,9 +241,8 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
     return CLI_FAILED;
 }
 
-/* What nothing but a change of the job or of the cluster ends. What is first keeps it from starting
- * now: of a held job that is the hold. A gang's number of nodes comes behind what else it waits for.
- */
+/* What nothing but a change of the job or of the cluster ends. The first reason keeps it from
+ * starting now: of a held job that is the hold. A gang's number of nodes comes behind others. */
 static bool is_impossible(const json_t *reason, bool is_first)
 {
     static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
