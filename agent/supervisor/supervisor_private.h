@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * struct supervisor, shared by supervisor.c (a task from its records to exit.json) and
- * supervisor_files.c (the program's input and output).
+ * struct supervisor, shared by supervisor.c (a task from its records to exit.json) and the files of
+ * its parts: supervisor_files.c (the program's input and output), supervisor_start.c and
+ * supervisor_end.c.
  *
  * One per task, on the stack of its supervisor process. It owns what it points to, except room, dir
  * and node.
@@ -47,14 +48,43 @@ struct supervisor {
     struct image_run image;       /* its container; image.image is NULL if it has none */
 };
 
-/* supervisor.c */
-/* the program's working directory; borrowed */
-const char *supervisor_work_dir(const struct supervisor *s);
-bool supervisor_holds(
-    const struct supervisor *s); /* it has no script and only holds the allocation for steps */
+/* ---- supervisor.c ---- */
 
-/* supervisor_files.c: opens the program's output and error; fills in s the names of its files, the
- * output writer and the pump. Close the two, which may be the same, when it has been started. */
+/* The program's working directory; borrowed. */
+const char *supervisor_work_dir(const struct supervisor *s);
+/* It has no script and only holds the allocation for steps. */
+bool supervisor_holds(const struct supervisor *s);
+int64_t supervisor_memory_limit_mib(const struct supervisor *s); /* 0 = none */
+
+/* ---- supervisor_files.c ---- */
+
+/* Opens the program's output and error; fills in s the names of its files, the output writer and
+ * the pump. Close the two, which may be the same, when it has been started. */
 int supervisor_open_files(struct supervisor *s, int *ret_out, int *ret_error, struct err *e);
+
+/* ---- supervisor_start.c ---- */
+
+/* Opens the cgroup of the task, with its limits. */
+int supervisor_open_group(struct supervisor *s, struct err *e);
+/* Starts the program in it. */
+int supervisor_start_program(struct supervisor *s, struct err *e);
+
+/* ---- supervisor_end.c ---- */
+
+/* Usage of all reaped descendants, including those of earlier tasks, for where no cgroup counts. */
+void supervisor_read_children(int64_t *ret_cpu_ms, int64_t *ret_user_ms);
+/* Notes the end of the program, as its launch reports it, in s->exit. */
+void supervisor_note_report(struct supervisor *s, const struct launch_report *r);
+/* Waits shortly for the processes that the script left; sets s->is_whole if none is left. */
+void supervisor_await_rest(struct supervisor *s);
+/* Kills them. A process that cannot be killed (state D) must not delay the job's end, but is
+ * reported. */
+void supervisor_kill_rest(struct supervisor *s, int64_t wait_ms);
+void supervisor_forget_container(struct supervisor *s);
+/* Notes in s->exit what the task has used. */
+void supervisor_note_usage(struct supervisor *s);
+/* Writes exit.json; waits while the disk is full: that must not cost the end of a program that
+ * ran. */
+int supervisor_write_exit_when_room(struct supervisor *s, struct err *e);
 
 #endif
