@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Devices, signals, limits, deadlines and names of process groups.
+ */
+#include "tests/uv/proc_rig.h"
+
+#include "base/str.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- Devices ---- */
+
+/* The errnos of opening /dev/full (1:7), which is denied, and /dev/zero (1:5), as two numbers in
+ * place of pids. */
+static void open_devices(const struct fixture *f)
+{
+    pid_t said[2] = {0, 0};
+    const char *const names[2] = {"/dev/full", "/dev/zero"};
+    for (int i = 0; i < 2; i++) {
+        int fd = open(names[i], O_RDONLY | O_CLOEXEC);
+        said[i] = fd < 0 ? errno : 1000;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (write(f->report[1], said, sizeof(said)) < 0)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static void a_denied_device_cannot_be_opened(void **state)
+{
+    static const struct proc_device denied[] = {{1, 9}, {1, 7}};
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_CGROUP_HYBRID; mode++) {
+        struct fixture f;
+        pid_t said[2];
+        if (!group_open(&f, mode, &(struct proc_limits){.denied = denied, .n_denied = 2}))
+            continue;
+        if (proc_group_lacks(f.g, PROC_DEVICES) == 0) {
+            task_start(&f, open_devices);
+            group_read_pids(&f, said, 2);
+            assert_int_equal(said[0], EPERM);
+            assert_int_equal(said[1], 1000);
+        } else {
+            print_message("SKIP: %s: devices cannot be denied here\n", mode_names[mode]);
+        }
+        group_kill_all(&f, 0);
+        group_close(&f);
+    }
+}
+
+/* ---- Signals, limits, deadlines ---- */
+
+static void end_on_term(int signum)
+{
+    (void)signum;
+    _exit(9);
+}
+
+static void wait_for_term(const struct fixture *f)
+{
+    signal(SIGTERM, end_on_term);
+    if (fork() == 0)
+        setsid();
+    task_report_and_wait(f);
+}
+
+static void a_signal_reaches_every_process(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
+        struct fixture f;
+        pid_t pids[2];
+        int status;
+        if (!group_open(&f, mode, NULL))
+            continue;
+        pid_t child = task_start(&f, wait_for_term);
+        group_read_pids(&f, pids, 2);
+        assert_int_equal(proc_group_signal(f.g, SIGTERM), 2);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(WEXITSTATUS(status), 9);
+        assert_true(waitpid(-1, &status, 0) > 0); /* the orphan became our child */
+        assert_int_equal(WEXITSTATUS(status), 9);
+        assert_no_children();
+        group_close(&f);
+    }
+}
+
+/* One process catches the signal, one waits for it, one would die of it, one ignores it. */
+static void four_kinds(const struct fixture *f)
+{
+    sigset_t set;
+    int got;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    if (fork() == 0) {
+        signal(SIGUSR1, end_on_term);
+        task_report_and_wait(f);
+    }
+    if (fork() == 0) {
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        task_report(f);
+        sigwait(&set, &got);
+        _exit(9);
+    }
+    if (fork() == 0) {
+        signal(SIGUSR1, SIG_IGN);
+        task_report_and_wait(f);
+    }
+    task_report_and_wait(f);
+}
+
+static void a_signal_for_handlers_spares_the_others(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pid_t pids[4];
+    assert_true(group_open(&f, PROC_SUBREAPER, NULL));
+    pid_t child = task_start(&f, four_kinds);
+    group_read_pids(&f, pids, 4);
+    assert_int_equal(proc_group_signal_handlers(f.g, SIGUSR1), 2);
+    assert_true(proc_start_ticks(child) != 0);
+    group_kill_all(&f, 0);
+    assert_gone(pids, 4);
+    assert_no_children();
+    group_close(&f);
+}
+
+static void a_deadline_that_passes_is_an_error(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct err e;
+    pid_t pid;
+    assert_true(group_open(&f, PROC_SUBREAPER, NULL));
+    pid_t child = task_start(&f, task_report_and_wait);
+    group_read_pids(&f, &pid, 1);
+    assert_int_equal(proc_group_kill_all(f.g, child, 0, &e), ERR_TIMEOUT);
+    assert_non_null(strstr(e.text, "at the deadline"));
+    group_kill_all(&f, child);
+    assert_gone(&pid, 1);
+    assert_int_equal(waitpid(child, NULL, WNOHANG), child);
+    assert_no_children();
+    group_close(&f);
+}
+
+static void read_controllers(const char *group, const char *below, char list[256])
+{
+    char path[800];
+    snprintf(path, sizeof(path), "/sys/fs/cgroup/unified%s%s/cgroup.controllers", group, below);
+    FILE *f = fopen(path, "re");
+    if (!f) {
+        snprintf(path, sizeof(path), "/sys/fs/cgroup%s%s/cgroup.controllers", group, below);
+        f = fopen(path, "re");
+    }
+    if (f && !fgets(list, 256, f))
+        list[0] = '\0';
+    if (f)
+        fclose(f);
+}
+
+static void fork_until_refused(const struct fixture *f)
+{
+    int n = 0;
+    pid_t pid;
+    while (n < 100 && (pid = fork()) > 0)
+        n++;
+    if (n < 100 && pid == 0)
+        for (;;)
+            pause();
+    pid_t answer = n;
+    if (write(f->report[1], &answer, sizeof(answer)) == sizeof(answer))
+        pause();
+}
+
+/* The number in another file of the same directory; -1 if absent, -2 for "max". */
+static long long number_beside(const char *path, const char *file)
+{
+    char other[USAGE_PATH_MAX + 64], text[64] = "";
+    const char *slash = strrchr(path, '/');
+    snprintf(other, sizeof(other), "%.*s/%s", slash ? (int)(slash - path) : 0, path, file);
+    FILE *in = fopen(other, "re");
+    long long n = -1;
+    if (in && fgets(text, sizeof(text), in))
+        n = text[0] == 'm' ? -2 : atoll(text);
+    if (in)
+        fclose(in);
+    return n;
+}
+
+static void what_is_beyond_the_memory_does_not_go_to_swap(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_CGROUP_HYBRID; mode++) {
+        struct fixture f;
+        struct usage_files files;
+        if (!group_open(&f, mode, &(struct proc_limits){.memory_bytes = 256 << 20}))
+            continue;
+        proc_group_usage_files(f.g, &files);
+        long long v1 = number_beside(files.memory, "memory.memsw.limit_in_bytes"),
+                  v2 = number_beside(files.memory, "memory.swap.max");
+        if (proc_group_lacks(f.g, PROC_MEMORY))
+            print_message("SKIP: %s: memory cannot be limited here\n", mode_names[mode]);
+        else if (v1 == -1 && v2 == -1)
+            print_message("SKIP: %s: this kernel does not count swap\n", mode_names[mode]);
+        else
+            assert_true(v1 == 256 << 20 || v2 == 0);
+        group_close(&f);
+    }
+}
+
+static void what_is_not_limited_is_told(void **state)
+{
+    static const struct proc_device denied[] = {{1, 9}};
+    static const struct proc_limits all = {
+        .memory_bytes = 256 << 20, .pids_max = 10, .denied = denied, .n_denied = 1};
+    (void)state;
+    struct fixture f;
+    assert_true(group_open(&f, PROC_SUBREAPER, &all));
+    assert_int_equal(proc_group_lacks(f.g, PROC_MEMORY), EOPNOTSUPP);
+    assert_int_equal(proc_group_lacks(f.g, PROC_PIDS), EOPNOTSUPP);
+    assert_int_equal(proc_group_lacks(f.g, PROC_DEVICES), EOPNOTSUPP);
+    group_close(&f);
+    for (int with = 0; with < 2; with++) { /* no limit requested */
+        assert_true(group_open(&f, PROC_SUBREAPER, with ? &(struct proc_limits){0} : NULL));
+        for (int k = 0; k < PROC_LIMIT_KINDS; k++)
+            assert_int_equal(proc_group_lacks(f.g, k), 0);
+        group_close(&f);
+    }
+}
+
+static void limits_hold_where_there_are_controllers(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct usage_files files;
+    struct usage used;
+    pid_t n;
+    if (!group_open(&f, PROC_CGROUP_HYBRID,
+            &(struct proc_limits){.memory_bytes = 256 << 20, .cpus_milli = 2000, .pids_max = 10}))
+        return;
+    task_start(&f, fork_until_refused);
+    group_read_pids(&f, &n, 1);
+    proc_group_usage_files(f.g, &files);
+    usage_read(&files, &used);
+    group_kill_all(&f, 0);
+    if (n == 100)
+        print_message("SKIP: this machine has no pids controller for us\n");
+    else
+        assert_int_equal(n, 9); /* and the process itself */
+    if (used.peak_bytes < 0)
+        print_message("SKIP: this machine has no memory controller for us\n");
+    else
+        assert_true(used.peak_bytes > 0 && used.peak_bytes <= 256 << 20);
+    group_close(&f);
+}
+
+static void say_what_is_inherited(const struct fixture *f)
+{
+    pid_t n = 0;
+    for (int fd = 3; fd < 1024; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        n += flags >= 0 && !(flags & FD_CLOEXEC);
+    }
+    if (write(f->report[1], &n, sizeof(n)) == sizeof(n))
+        _exit(0);
+}
+
+/* Reports whether the group's directory and that of a group inside it have the same controllers. */
+static void compare_controllers(const struct fixture *f)
+{
+    struct fixture inner = *f;
+    char line[512], path[600], outer_list[256] = "", inner_list[256] = "";
+    struct err e;
+    FILE *in = fopen("/proc/self/cgroup", "re");
+    while (in && fgets(line, sizeof(line), in))
+        if (sscanf(line, "0::%500s", path) == 1)
+            break;
+    if (!in || proc_group_open_mode("inner", NULL, PROC_CGROUP2, &inner.g, &e) < 0)
+        _exit(1);
+    read_controllers(path, "", outer_list);
+    read_controllers(path, "/inner", inner_list);
+    pid_t answer = outer_list[0] ? str_eq(outer_list, inner_list) : 2;
+    task_start(&inner, task_report_and_wait);
+    if (write(f->report[1], &answer, sizeof(answer)) == sizeof(answer))
+        pause();
+}
+
+/* By the rule of cgroup v2 a group with processes cannot enable controllers for its children: the
+ * processes must move. */
+static void a_group_within_a_group_has_its_controllers(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pid_t got[2];
+    if (!group_open(&f, PROC_CGROUP2, NULL))
+        return;
+    task_start(&f, compare_controllers);
+    group_read_pids(&f, got, 2);
+    group_kill_all(&f, 0);
+    if (got[0] == 2 || got[1] == 2)
+        print_message("SKIP: no controller in the v2 hierarchy\n");
+    else
+        assert_true(got[0] == 1 || got[1] == 1);
+    group_close(&f);
+}
+
+static void who_was_forked_before_enters_too(void **state)
+{
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
+        struct fixture f;
+        pid_t pid;
+        if (!group_open(&f, mode, NULL))
+            continue;
+        pid_t child = fork();
+        if (child == 0) {
+            if (proc_group_enter(f.g) == 0)
+                task_report_and_wait(&f);
+            _exit(1);
+        }
+        group_read_pids(&f, &pid, 1);
+        assert_int_equal(pid, child);
+        group_kill_all(&f, 0);
+        assert_gone(&pid, 1);
+        group_close(&f);
+    }
+}
+
+static void a_task_inherits_no_descriptor(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pid_t n;
+    assert_true(group_open(&f, PROC_SUBREAPER, NULL));
+    int loose = open("/dev/null", O_RDONLY);
+    pid_t child = task_start(&f, say_what_is_inherited);
+    group_read_pids(&f, &n, 1);
+    assert_int_equal(n, 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(loose);
+    group_close(&f);
+}
+
+static void names_are_checked(void **state)
+{
+    (void)state;
+    char longer[120] = {0};
+    memset(longer, 'x', sizeof(longer) - 1);
+    const char *const bad[] = {"", ".", "..", "a/b", "../a", "a b", "-x", longer};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct proc_group *g;
+        struct err e;
+        assert_int_equal(proc_group_open(bad[i], NULL, &g, &e), ERR_INVALID);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_denied_device_cannot_be_opened),
+        cmocka_unit_test(a_signal_reaches_every_process),
+        cmocka_unit_test(a_signal_for_handlers_spares_the_others),
+        cmocka_unit_test(a_deadline_that_passes_is_an_error),
+        cmocka_unit_test(limits_hold_where_there_are_controllers),
+        cmocka_unit_test(what_is_beyond_the_memory_does_not_go_to_swap),
+        cmocka_unit_test(what_is_not_limited_is_told),
+        cmocka_unit_test(a_group_within_a_group_has_its_controllers),
+        cmocka_unit_test(who_was_forked_before_enters_too),
+        cmocka_unit_test(a_task_inherits_no_descriptor),
+        cmocka_unit_test(names_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
