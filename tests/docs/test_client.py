@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clients/python/belay_client.py: each argument that is an option of a job has the type, the default
+"""clients/python/belay_client: each argument that is an option of a job has the type, the default
 and the words of the table of options and of the API's description; and all of it is typed."""
 
+import glob
 import inspect
 import json
 import os
@@ -19,7 +20,8 @@ import manual
 sys.path.insert(0, str(manual.ROOT / "clients/python"))
 import belay_client  # noqa: E402
 
-CLIENT = manual.ROOT / "clients/python/belay_client.py"
+PACKAGE = manual.ROOT / "clients/python/belay_client"
+CLIENT = PACKAGE / "__init__.py"
 TABLE = json.loads(subprocess.check_output([os.environ["PRINT_ATTRIBUTES"]]))
 DOCUMENT = json.loads(subprocess.check_output([os.environ["PRINT_OPENAPI"]]))
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -154,7 +156,7 @@ class Client(unittest.TestCase):
             text=True,
             timeout=200,
             cwd=folder,
-            env={**os.environ, "MYPYPATH": str(CLIENT.parent)},
+            env={**os.environ, "MYPYPATH": str(PACKAGE.parent)},
         )
 
     def test_mypy_agrees_and_finds_what_is_wrong(self):
@@ -169,6 +171,36 @@ class Client(unittest.TestCase):
                 f.write(WRONG)
             found = re.findall(r"wrong\.py:(\d+): error: ", self.mypy(folder, wrong).stdout)
             self.assertEqual(sorted(set(found)), ["3", "4", "5", "6", "7"])
+
+    def test_what_is_installed_is_marked_as_typed(self):
+        """Where mypy finds it as an installed package, it reads its types only if it says that it has
+        some (PEP 561)."""
+        if not shutil.which("mypy"):
+            print("SKIP: mypy is not installed")
+            return
+        with tempfile.TemporaryDirectory(prefix="belay-mypy.") as folder:
+            subprocess.run(
+                [sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=100
+            )
+            package = glob.glob(folder + "/lib/python3*/site-packages")[0] + "/belay_client"
+            os.mkdir(package)
+            with open(os.environ["BELAY_INSTALLED"]) as f:
+                for source, place in json.load(f).items():
+                    if "/belay/belay_client/" in place:
+                        shutil.copy(source, package)
+            wrong = os.path.join(folder, "wrong.py")
+            with open(wrong, "w") as f:
+                f.write(WRONG)
+            done = subprocess.run(
+                ["mypy", "--strict", "--no-color-output", "--cache-dir", folder]
+                + ["--python-executable", folder + "/bin/python", wrong],
+                capture_output=True,
+                text=True,
+                timeout=200,
+                cwd=folder,
+            )
+            found = re.findall(r"wrong\.py:(\d+): error: ", done.stdout)
+            self.assertEqual(sorted(set(found)), ["3", "4", "5", "6", "7"], done.stdout)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay's API for Python programs: one file, standard library only.
+"""belay's API for Python programs: standard library only.
 
     import belay_client
 
