@@ -7,7 +7,7 @@
  *
  * A new option of a JOB_IN_DOCUMENT row needs nothing else: no column, no member, no parser. One
  * that is a member of struct job_spec (spec.h) says where: spec_json.h reads, writes, stores and
- * shows it.
+ * shows it, member.h gives access to it by its row. CONTRIBUTING.md has the recipe.
  */
 #ifndef BELAY_JOB_ATTRIBUTES_H
 #define BELAY_JOB_ATTRIBUTES_H
