@@ -494,6 +494,7 @@ static bool identify(struct request *q, enum need need)
 /* ---- limit of what users may store ---- */
 
 #define ROWS_BYTES 2048 /* approximate size of a request besides its body */
+#define COPIES 2        /* in the write-ahead log, then in the database */
 
 /* An administrator has no limit. False after an error reply. */
 static bool charge(struct request *q)
@@ -503,6 +504,13 @@ static bool charge(struct request *q)
     char limit[32];
     if (q->caller.admin)
         return true;
+    if (!log_disk_has_room(q->api->o.logs->disk, COPIES * n)) {
+        api_reply_failure(q->x, ERR_NO_SPACE,
+            "the disk of belayd's state directory is almost full: nothing was changed; the rest is "
+            "left to what stops and ends jobs, so cancel works; ask an administrator to free some "
+            "space");
+        return false;
+    }
     if (n <= log_quota_user_room(q->api->stored, q->caller.user, now)) {
         log_quota_user_add(q->api->stored, q->caller.user, n, now);
         return true;

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #define COUNT_PART 10 /* a count takes at most this part of the time */
@@ -268,4 +269,21 @@ void log_disk_stored(struct log_disk *d, const char *user, int64_t job_bytes, in
 bool log_disk_is_low(const struct log_disk *d)
 {
     return d->is_low;
+}
+
+/* What the write-ahead log has is still to be copied into the database, which grows by it. */
+static int64_t wal_bytes(const struct log_disk *d)
+{
+    struct stat st;
+    char *wal = mem_printf("%s-wal", d->db_path ? d->db_path : "");
+    int64_t n = stat(wal, &st) == 0 ? st.st_size : 0;
+    free(wal);
+    return n;
+}
+
+bool log_disk_has_room(struct log_disk *d, int64_t n)
+{
+    struct log_space space;
+    return !d->source(d->source_ctx, &space) ||
+           space.free - wal_bytes(d) - n >= log_space_reserve(&space) / 2;
 }

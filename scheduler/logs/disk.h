@@ -40,4 +40,8 @@ void log_disk_stored(struct log_disk *d, const char *user, int64_t job_bytes, in
 
 bool log_disk_is_low(const struct log_disk *d);
 
+/* Whether n bytes other than output may be stored. Half of the reserve is left to what stops and
+ * ends jobs, and to what administrators do. */
+bool log_disk_has_room(struct log_disk *d, int64_t n);
+
 #endif

@@ -283,6 +283,31 @@ class Shares(unittest.TestCase):
         return [e["kind"] for e in events].count("output-cut")
 
 
+class Submits(unittest.TestCase):
+    """One user's submits have filled the disk."""
+
+    def test_submits_leave_room_for_cancels_and_ends(self):
+        with Disk() as disk:
+            d, node = disk.d, Node(disk.d)
+            job, token = node.run("ann"), d.token(kind="api", user="mal")
+            script = "#!/bin/sh\n#%s\n" % ("x" * 500000)
+            held, status = [], 201
+            while status == 201 and len(held) < 100:
+                body = {**JOB, "script": script, "hold": True}
+                status, reply, _ = d.call("POST", "/api/v1/jobs", body, token=token)
+                held += [reply.get("id")]
+            self.assertEqual((status, reply["error"]["kind"]), (507, "no-space"), reply)
+            self.assertIn("cancel works", reply["error"]["text"])
+            self.assertFalse(disk.is_full())
+            path = "/api/v1/jobs/%d/cancel" % held[0]
+            self.assertEqual(d.call("POST", path, token=token)[0], 200)
+            ended = {**node.attempts[0], "phase": "ended", "end": "succeeded", "ended_at": 2}
+            node.attempts = [ended]
+            node.sync()
+            state = d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["state"]
+            self.assertEqual(state, "ended")
+
+
 class Output(unittest.TestCase):
     def test_output_leaves_room_for_commits(self):
         with Disk("log_full_wait: 0s\n") as disk:
