@@ -261,7 +261,7 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
     }
     options_sent(w, d);
     struct sim_attempt *x = make_attempt(a, d);
-    if (disks_is_full(a)) {
+    if (disks_refuse(a, x->job)) {
         end_attempt(x, WIRE_END_CAPACITY, 0);
         return;
     }

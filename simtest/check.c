@@ -156,6 +156,10 @@ static void check_store(struct world *w, struct sim_job *j, const struct job_row
         r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST] > j->used)
         world_fail(w, "job %lld: the full disk of a node counts as a failure of its own",
             (long long)r->id);
+    j->roomless = r->end == END_CAPACITY && r->hold == HOLD_NONE ? j->roomless + is_back : 0;
+    if (j->roomless >= JOB_NO_ROOM_MAX)
+        world_fail(w, "job %lld found no room %d times in a row, and is queued once more",
+            (long long)r->id, (int)j->roomless);
     j->away = r->end == END_STORE_AWAY ? j->away + is_back : 0;
     if (j->away >= JOB_STORE_MAX)
         world_fail(w, "job %lld could not use its store %d times in a row, and is queued once more",

@@ -2,13 +2,15 @@
  *
  * In some worlds the disks of nodes are full for a while: their agents report it and refuse to
  * start attempts. Once belayd has answered such a status, it must place nothing there until a
- * status without a full disk was sent.
+ * status without a full disk was sent. Some jobs are too large for what is free on the others:
+ * belayd must hold them after so many starts (check.c).
  */
 #include "simtest/world.h"
 
 #include "base/str.h"
 
 #define LONGEST_MS 900000
+#define STARTS_MAX 8 /* of a job that is too large */
 
 static bool disks_are_there(const struct world *w)
 {
@@ -30,6 +32,21 @@ void disks_trouble(struct world *w)
 bool disks_is_full(const struct sim_agent *a)
 {
     return !a->w->calm && world_now(a->w) < a->full_until_ms;
+}
+
+bool disks_refuse(struct sim_agent *a, int64_t job)
+{
+    struct sim_job *j = world_job(a->w, job);
+    if (disks_is_full(a))
+        return true;
+    if (!disks_are_there(a->w) || a->w->calm)
+        return false;
+    if (j->too_large == 0 && world_chance(a->w, 0.05))
+        j->too_large = (int32_t)world_between(a->w, 1, STARTS_MAX);
+    if (j->too_large == 0)
+        return false;
+    j->too_large--;
+    return true;
 }
 
 void disks_sent(struct sim_agent *a, const struct wire_status *st)

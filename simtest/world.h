@@ -248,6 +248,7 @@ void agent_call_broken(struct sim_call *c); /* belayd died while it held the req
 /* ---- disks.c ---- */
 void disks_trouble(struct world *w); /* now and then */
 bool disks_is_full(const struct sim_agent *a);
+bool disks_refuse(struct sim_agent *a, int64_t job); /* its start finds no room */
 void disks_sent(struct sim_agent *a, const struct wire_status *st);
 void disks_answered(struct sim_agent *a, int64_t incarnation, const struct wire_status *st);
 void disks_forgotten(struct world *w); /* belayd has died */
@@ -356,7 +357,9 @@ struct sim_job {
     int64_t attempts, ends, ends_delivered;
     bool has_begun; /* it, or a task of it */
     enum end_kind end;
-    int32_t refusing; /* number of attempts that its store will refuse */
+    int32_t refusing;  /* number of attempts that its store will refuse */
+    int32_t too_large; /* number of starts that no disk has room for (disks.c) */
+    int32_t roomless;  /* committed: ends of such starts in a row */
     /* belayd cannot create credentials for it until then: no answer, or denied. */
     int64_t no_grants_until_ms;
     bool is_denied;

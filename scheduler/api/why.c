@@ -84,6 +84,30 @@ static void explain_store(
     snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %s%s", why, cure);
 }
 
+static int keep_room_text(void *ctx, const struct attempt_row *r)
+{
+    return r->end == END_CAPACITY ? keep_text(ctx, r) : 0;
+}
+
+static void explain_no_room(
+    const struct api *a, const struct job_row *row, struct reason *reasons, size_t n)
+{
+    char text[CORE_TEXT_MAX] = "", why[170];
+    struct err e;
+    size_t i = 0;
+    while (i < n && !str_eq(reasons[i].code, "no-room"))
+        i++;
+    if (i < n && db_read_attempts(a->o.reader, row->id, keep_room_text, &text, &e) != 0)
+        log_warn("why a job is held cannot be read", log_i("job", row->id), log_err(&e));
+    if (!text[0])
+        return;
+    STR_SHORTEN(why, text);
+    snprintf(reasons[i].text, sizeof(reasons[i].text),
+        "it is held: no node had room for it: %s; free space or ask for less, then belay release "
+        "%lld",
+        why, (long long)row->id);
+}
+
 /* Texts of agents about the store may name files of the job. */
 static void hide_store(struct reason *reasons, size_t n)
 {
@@ -105,9 +129,10 @@ static size_t explain(const struct api *a, const struct model *model, const stru
         return 1;
     }
     size_t n = core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
-    if (may_see)
+    if (may_see) {
         explain_store(a, row, reasons, &n);
-    else
+        explain_no_room(a, row, reasons, n);
+    } else
         hide_store(reasons, n);
     return n;
 }

@@ -456,32 +456,111 @@ static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **st
     }
 }
 
-/* The program never ran, and its node is not lost: it uses no retries, however often, and is
- * retried with a delay. */
-static void a_start_that_its_nodes_disk_refuses_costs_no_retry(void **state)
+/* Ends a start for which there was no room, however long it took; returns the pause. */
+static int64_t finds_no_room(struct running *r, int64_t took_ms)
+{
+    while (took_ms > 0) {
+        lab_wait(&r->l, took_ms < 10000 ? took_ms : 10000);
+        lab_heartbeats(&r->l);
+        took_ms -= 10000;
+    }
+    lab_ended(&r->l, r->job, END_CAPACITY, 0);
+    assert_int_equal(row(r)->state, JOB_PENDING);
+    int64_t pause = row(r)->spec.begin_at.ms - r->l.now.wall.ms;
+    return pause > 0 ? pause : 0;
+}
+
+static void try_again_after(struct running *r, int64_t pause)
+{
+    for (; pause > 0; pause -= 10000) {
+        lab_wait(&r->l, pause < 10000 ? pause : 10000);
+        lab_heartbeats(&r->l);
+    }
+    lab_plan(&r->l);
+    assert_int_equal(row(r)->state, JOB_RUNNING);
+}
+
+/* The program never ran, and its node is not lost: it uses no retries. After five in a row, each
+ * after a longer pause, its user has to act. A release gives it five more. */
+static void a_job_that_no_node_has_room_for_is_held_after_five_starts(void **state)
 {
     (void)state;
+    struct reason reasons[EXPLAIN_REASONS_MAX];
     struct running r;
     start(&r);
-    for (int k = 0; k < 20; k++) {
-        const int64_t pause = pause_of(&r, END_CAPACITY);
+    for (int k = 0; k < 10; k++) {
+        const int64_t pause = finds_no_room(&r, k % 2 ? 90000 : 1000);
         const struct job_row *j = row(&r);
         assert_int_equal(j->end, END_CAPACITY);
         for (int kind = 0; kind < RETRY_KINDS; kind++)
             assert_int_equal(j->used[kind], 0);
         assert_int_equal(j->reclaims, 0);
-        assert_int_equal(j->hold, HOLD_NONE);
-        assert_true(k == 0 ? pause == 0 : pause >= (k < 7 ? 2000 << (k - 1) : 128000));
+        assert_true(k % 5 == 0 ? pause == 0 : pause >= 30000 << (k % 5 - 1));
+        assert_int_equal(j->hold, k % 5 == 4 ? HOLD_USER : HOLD_NONE);
+        if (k % 5 == 4) {
+            lab_take(&r.l);
+            assert_string_equal(lab_history(&r.l, "held")->text,
+                "held: no node had room for it, 5 times in a row; free space or ask for less, then "
+                "belay release 1");
+            assert_true(core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX) > 0);
+            assert_string_equal(reasons[0].code, "no-room");
+            lab_wait(&r.l, 3600000);
+            lab_heartbeats(&r.l);
+            lab_plan(&r.l);
+            assert_int_equal(row(&r)->state, JOB_PENDING);
+            lab_apply(
+                &r.l, (struct event){.type = EV_RELEASE, .release = {.job = r.job, .by = "ann"}});
+        } else if (pause > 0) {
+            core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX);
+            assert_non_null(strstr(reasons[0].text, "held after 5 such ends"));
+        }
         lab_take(&r.l);
-        lab_wait(&r.l, pause);
-        lab_heartbeats(&r.l);
-        lab_plan(&r.l);
-        assert_int_equal(row(&r)->state, JOB_RUNNING);
+        try_again_after(&r, k % 5 == 4 ? 0 : pause);
     }
     lab_ended(&r.l, r.job, END_CAPACITY, 0);
     lab_take(&r.l);
     assert_string_equal(lab_history(&r.l, "ended")->text, "its node had no room for it");
     lab_deinit(&r.l);
+}
+
+static void another_end_begins_the_count_of_starts_without_room_again(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    for (int k = 0; k < 12; k++) {
+        int64_t pause = finds_no_room(&r, 1000);
+        assert_int_equal(row(&r)->hold, HOLD_NONE);
+        try_again_after(&r, pause);
+        if (k % 4 < 3)
+            continue;
+        lab_ended(&r.l, r.job, END_USER, 0);
+        try_again_after(&r, 0);
+    }
+    lab_deinit(&r.l);
+}
+
+/* What is too large for one node may fit on another. A node whose disk is full for everybody gets
+ * no work anyway, and may have room again in a minute. */
+static void a_job_avoids_the_node_that_had_no_room_for_it_alone(void **state)
+{
+    (void)state;
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    for (int is_full = 0; is_full < 2; is_full++) {
+        struct running r;
+        start(&r);
+        int64_t other = lab_join(&r.l, "n2", 4);
+        struct event full = {.type = EV_DISK, .disk = {.node = r.node, .full = "it is full"}};
+        if (is_full)
+            lab_apply(&r.l, full);
+        assert_int_equal(finds_no_room(&r, 0), 0);
+        assert_int_equal(job_side(model_job(r.l.m, r.job))->avoid, is_full ? CORE_ID_NONE : r.node);
+        core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX);
+        assert_string_equal(reasons[0].code, is_full ? "ready" : "no-room-away");
+        lab_plan(&r.l);
+        assert_int_equal(lab_node_of(&r.l, r.job), other);
+        lab_deinit(&r.l);
+    }
 }
 
 /* The store may be unreachable from one node only. No retry is used, and each delay is longer. */
@@ -838,7 +917,9 @@ int main(void)
         cmocka_unit_test(lost_work_is_counted_from_the_last_checkpoint),
         cmocka_unit_test(a_save_covers_what_came_before_it),
         cmocka_unit_test(a_job_whose_store_is_at_fault_is_held_until_it_is_released),
-        cmocka_unit_test(a_start_that_its_nodes_disk_refuses_costs_no_retry),
+        cmocka_unit_test(a_job_that_no_node_has_room_for_is_held_after_five_starts),
+        cmocka_unit_test(another_end_begins_the_count_of_starts_without_room_again),
+        cmocka_unit_test(a_job_avoids_the_node_that_had_no_room_for_it_alone),
         cmocka_unit_test(a_job_whose_nodes_cannot_use_the_store_is_held_after_three),
         cmocka_unit_test(the_node_that_cannot_use_the_store_is_not_tried_next),
         cmocka_unit_test(it_does_not_wait_for_ever_for_another_node),

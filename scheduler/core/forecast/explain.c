@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/no_progress.h"
+#include "scheduler/core/lifecycle/retry.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
@@ -487,6 +488,11 @@ static void explain_waiting(
             ": make it resume from its checkpoint (belay drill tests that), then belay release "
             "%" PRId64,
             j->row.no_progress, j->row.best_progress, j->row.id);
+    else if (j->row.hold == HOLD_USER && retry_is_held_for_room(&j->row))
+        explain_say(a, "no-room",
+            "it is held: no node had room for it, %d times in a row (belay show %" PRId64
+            " says why); free space or ask for less, then belay release %" PRId64,
+            JOB_NO_ROOM_MAX, j->row.id, j->row.id);
     else if (j->row.hold == HOLD_STORE)
         explain_say(a, "store",
             "it is held: attempt %" PRId64
@@ -509,6 +515,11 @@ static void explain_waiting(
             "held after %d such ends in a row (this was %" PRId32 "; belay show %" PRId64
             " says why)",
             j->row.attempts, in, JOB_STORE_MAX, j->row.quick_ends, j->row.id);
+    else if (j->row.end == END_CAPACITY && j->row.quick_ends > 1)
+        explain_say(a, "begin",
+            "no node had room for it, %" PRId32 " times in a row: it is retried in %s, and held "
+            "after %d such ends",
+            j->row.quick_ends, in, JOB_NO_ROOM_MAX);
     else if (j->row.quick_ends > 1)
         explain_say(a, "begin",
             "it ended as %s soon after its start %" PRId32 " times in a row: it is retried in %s",
@@ -604,6 +615,11 @@ static void explain_pending(
         explain_say(a, "drill",
             "it is being drilled: for up to 10 minutes it waits for another node than the one it "
             "was on");
+    else if (job_side(j)->avoid != CORE_ID_NONE && !j->is_waiting && j->row.end == END_CAPACITY)
+        explain_say(a, "no-room-away",
+            "for up to 10 minutes it waits for another node than that of attempt %" PRId64
+            ", whose disk had no room for it",
+            j->row.attempts);
     else if (job_side(j)->avoid != CORE_ID_NONE && !j->is_waiting)
         explain_say(a, "store-away",
             "for up to 10 minutes it waits for another node than that of attempt %" PRId64

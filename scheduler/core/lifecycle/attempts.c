@@ -179,12 +179,26 @@ static void hold_for_store(struct model *m, struct job *j, struct stamp now)
         j->row.attempts, j->row.id);
 }
 
+/* Every try takes a place on a node, and perhaps a machine, and what is too large stays so. */
+static void hold_for_room(struct model *m, struct job *j, struct stamp now)
+{
+    if (!retry_is_held_for_room(&j->row) || j->row.hold != HOLD_NONE)
+        return;
+    j->row.hold = HOLD_USER;
+    touch_job(m, j);
+    history(m, now, "held", (struct history_of){.job = j},
+        "held: no node had room for it, %d times in a row; free space or ask for less, then belay "
+        "release %" PRId64,
+        JOB_NO_ROOM_MAX, j->row.id);
+}
+
 static void job_requeue(struct model *m, struct job *j, struct stamp now)
 {
     char resume[CORE_TEXT_MAX];
     job_move(m, j, JOB_PENDING);
     no_progress_requeued(m, j, now);
     hold_for_store(m, j, now);
+    hold_for_room(m, j, now);
     window_leave(m, j);
     j->row.queued_mono = now.mono;
     if (shape_pays(j->shape))
@@ -269,6 +283,15 @@ static void gang_ended(
     }
 }
 
+/* A node whose disk is full gets no work anyway; on the others only this job found no room. */
+static bool may_do_better_elsewhere(const struct model *m, const struct job *j, int64_t node)
+{
+    const struct node *n = model_node(m, node);
+    bool is_full = n && n->disk_full[0];
+    return j->row.end == END_STORE_AWAY ||
+           (j->row.end == END_CAPACITY && !is_full && j->row.hold == HOLD_NONE);
+}
+
 void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind reported,
     int32_t exit_code, const char *text)
 {
@@ -300,8 +323,8 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     runtimes_note(m, j, v.end, now.wall.ms - a->row.assigned_at.ms);
     retire_attempt(m, a);
     gang_ended(m, now, j, &v, lost_ms);
-    if (v.again && v.end == END_STORE_AWAY)
-        avoid_for_store(m, j, node, now);
+    if (v.again && may_do_better_elsewhere(m, j, node))
+        avoid_for_now(m, j, node, now);
 }
 
 void attempts_end_all(struct model *m, struct stamp now, struct node *n, const char *text)

@@ -114,7 +114,24 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
 #define QUICK_MS 60000
 #define PAUSE_FIRST_MS 2000
 #define PAUSE_MAX_MS 300000
-#define PAUSE_STORE_MS 5000 /* the attempt itself has retried for minutes */
+#define PAUSE_STORE_MS 5000    /* the attempt itself has retried for minutes */
+#define PAUSE_NO_ROOM_MS 30000 /* seldom is a disk cleared in seconds */
+
+/* Doubles with each end after the second. Spreads jobs that ended together. */
+static int64_t pause_after(const struct job_row *j, int64_t first_ms)
+{
+    int64_t pause = first_ms;
+    for (int32_t k = 2; k < j->quick_ends && pause < PAUSE_MAX_MS; k++)
+        pause *= 2;
+    if (pause > PAUSE_MAX_MS)
+        pause = PAUSE_MAX_MS;
+    return pause + (int64_t)((uint64_t)j->id * 2654435761u % (uint64_t)(pause / 4));
+}
+
+bool retry_is_held_for_room(const struct job_row *j)
+{
+    return j->end == END_CAPACITY && j->quick_ends >= JOB_NO_ROOM_MAX;
+}
 
 int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t ran_ms)
 {
@@ -125,16 +142,13 @@ int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t 
         return (PAUSE_STORE_MS << (j->quick_ends - 1)) +
                (int64_t)((uint64_t)j->id * 2654435761u % (PAUSE_STORE_MS / 4));
     }
-    bool may_repeat = end == END_FAILED || end == END_NODE_LOST || end == END_CAPACITY;
+    bool no_room = end == END_CAPACITY, may_repeat = end == END_FAILED || end == END_NODE_LOST;
     bool quick = may_repeat && !excused && ran_ms < QUICK_MS;
-    j->quick_ends = quick ? j->quick_ends + 1 : 0;
+    if (no_room) /* even after a restore that took long */
+        j->quick_ends = j->end == END_CAPACITY ? j->quick_ends + 1 : 1;
+    else
+        j->quick_ends = quick ? j->quick_ends + 1 : 0;
     if (j->quick_ends < 2 || j->spec.finish_ms != 0)
         return 0;
-    int64_t pause = PAUSE_FIRST_MS;
-    for (int32_t k = 2; k < j->quick_ends && pause < PAUSE_MAX_MS; k++)
-        pause *= 2;
-    if (pause > PAUSE_MAX_MS)
-        pause = PAUSE_MAX_MS;
-    /* Spreads jobs that ended together. */
-    return pause + (int64_t)((uint64_t)j->id * 2654435761u % (uint64_t)(pause / 4));
+    return pause_after(j, no_room ? PAUSE_NO_ROOM_MS : PAUSE_FIRST_MS);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The node that a pending job temporarily avoids: a drilled job should resume elsewhere (drill.c),
- * and an attempt that could not use the store on its node is tried on another.
+ * and an attempt that could not use the store on its node, or found no room on its disk, is tried
+ * on another.
  *
  * Invariants.
  *  1. Only pending single-node jobs avoid a node: a gang goes where there is room for all of it.
  *  2. A node is avoided only while another one had room, was coming or could be launched when the
- *     avoidance began, and after a store failure at most for AVOID_MS: a job never waits forever
- *     for a machine that is unavailable.
+ *     avoidance began, and after such a failure at most for AVOID_MS: a job never waits forever for
+ *     a machine that is unavailable.
  *
- * Avoidance after store failures is in memory only. After a restart of belayd the next attempt may
- * be placed on the same node and counts as one of JOB_STORE_MAX.
+ * Avoidance after such failures is in memory only. After a restart of belayd the next attempt may
+ * be placed on the same node and counts as one of JOB_STORE_MAX, or of JOB_NO_ROOM_MAX.
  */
 #include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/lifecycle/jobs.h"
@@ -87,7 +88,7 @@ bool avoid_begin(struct model *m, struct job *j, int64_t node, struct stamp now)
     return false;
 }
 
-void avoid_for_store(struct model *m, struct job *j, int64_t node, struct stamp now)
+void avoid_for_now(struct model *m, struct job *j, int64_t node, struct stamp now)
 {
     if (!avoid_begin(m, j, node, now))
         return;

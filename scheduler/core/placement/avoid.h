@@ -12,8 +12,8 @@ struct model;
 /* Makes the pending job avoid the node, unless it has no alternative. Returns whether it avoids the
  * node; false for a gang. */
 bool avoid_begin(struct model *m, struct job *j, int64_t node, struct stamp now);
-/* The same for at most AVOID_MS, after an attempt could not use the store there. */
-void avoid_for_store(struct model *m, struct job *j, int64_t node, struct stamp now);
+/* The same for at most AVOID_MS, after an attempt failed for what may be the node's alone. */
+void avoid_for_now(struct model *m, struct job *j, int64_t node, struct stamp now);
 /* as stored, without a check for alternatives */
 void avoid_set(struct model *m, struct job *j, int64_t node);
 void avoid_end(struct model *m, struct job *j); /* no-op if it avoids none */

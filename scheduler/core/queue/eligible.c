@@ -136,6 +136,8 @@ void dependencies_release(struct model *m, struct job *j, struct stamp now)
         dependencies_withdraw(m, j);
     j->row.hold = HOLD_NONE;
     j->row.no_progress = 0; /* a user has released it */
+    if (j->row.end == END_CAPACITY)
+        j->row.quick_ends = 0;
     touch_job(m, j);
     if (j->row.state == JOB_PENDING)
         job_enqueue(m, j, now);
