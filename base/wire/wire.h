@@ -460,13 +460,13 @@ struct wire_desired {
     int64_t task_loads_taken, gpu_loads_taken; /* highest acknowledged numbers; 0 = none */
 };
 
+/* ERR_INVALID unless it can be the name of a node, for people and in lists (job/hosts.h). */
+int wire_node_name_check(const char *name, struct err *e);
+
 /* Encoders append JSON to out. A number outside its range is a bug of the caller; a text that is
  * not UTF-8 or too long is repaired or cut. Decoders: ERR_INVALID with the path of the error; on
  * success the caller owns the arrays and texts (deinit). Unknown keys are tolerated, so that
  * versions can be mixed. */
-/* ERR_INVALID unless it can be the name of a node, for people and in lists (job/hosts.h). */
-int wire_node_name_check(const char *name, struct err *e);
-
 void wire_join_encode(const struct wire_join *m, struct buf *out);
 /* Also checks host, features and resources. */
 int wire_join_decode(const char *p, size_t n, struct wire_join *ret_m, struct err *e);
