@@ -3,7 +3,7 @@
 
 #include "agent/criu/criu_room.h"
 #include "agent/supervisor/limits.h"
-#include "agent/supervisor/open_in_time.h"
+#include "agent/open_in_time.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +76,7 @@ static int open_input(const struct launch *l)
 {
     if (!l->input)
         return 0;
-    int fd = open_in_time(l->input, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0, OPEN_WAIT_MS);
+    int fd = open_in_time(l->input, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0, l->input_wait_ms);
     return fd < 0 || dup2(fd, 0) < 0 ? -1 : 0;
 }
 

@@ -30,9 +30,10 @@ struct launch {
     char *const *argv;  /* argv[0] the script */
     char *const *env;
     const char *cwd;
-    int output;        /* becomes stdout, and stderr unless `error` differs */
-    int error;         /* becomes stderr; must equal output in a room */
-    const char *input; /* becomes stdin, opened by the user in cwd; NULL for /dev/null */
+    int output;            /* becomes stdout, and stderr unless `error` differs */
+    int error;             /* becomes stderr; must equal output in a room */
+    const char *input;     /* becomes stdin, opened by the user in cwd; NULL for /dev/null */
+    int64_t input_wait_ms; /* how long it may take to open (open_in_time.h) */
     /* the task's directory, to run the script in its own room (criu_room.h), in which script and
      * output.log are found; NULL if none */
     const char *room;

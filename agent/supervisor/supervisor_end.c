@@ -6,7 +6,6 @@
 
 #include "agent/criu/criu.h"
 #include "agent/disk.h"
-#include "agent/supervisor/open_in_time.h"
 #include "base/fs.h"
 #include "base/fs_user.h"
 #include "base/log.h"
@@ -225,7 +224,7 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
         describe(&s->exit,
             "its input %.150s could not be opened in %d s: if it is a FIFO, no program writes to "
             "it",
-            s->input, OPEN_WAIT_MS / 1000);
+            s->input, FILE_WAIT_MS / 1000);
     } else if (r->step == LAUNCH_INPUT) {
         describe(&s->exit, "its input %.150s cannot be opened: %s", s->input, why);
     } else if (r->step == LAUNCH_USER) {

@@ -120,6 +120,7 @@ static int open_files(struct supervisor *s, int *ret_out, int *ret_error, struct
     *ret_out = *ret_error = s->pump.log = output;
     s->writer.user = &s->user;
     s->writer.cwd = supervisor_work_dir(s);
+    s->writer.open_wait_ms = FILE_WAIT_MS;
     s->writer.copies[0] = s->writer.copies[1] = (struct output_writer_copy){.from = -1, .also = -1};
     bool apart = s->error && !(s->output && str_eq(s->error, s->output));
     if (apart) {

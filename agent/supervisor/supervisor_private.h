@@ -20,6 +20,8 @@
 #include "agent/task/output_writer.h"
 #include "agent/task/record.h"
 
+#define FILE_WAIT_MS 30000 /* for the files of --output, --error and --input to open */
+
 struct supervisor {
     const struct supervisor_room *room;
     const char *dir, *node;

@@ -143,6 +143,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .output = output,
         .error = error,
         .input = s->input,
+        .input_wait_ms = FILE_WAIT_MS,
         .alone = runs_alone(s),
         .holds = supervisor_holds(s),
         .room = in_room ? s->dir : NULL,

@@ -6,7 +6,7 @@
  */
 #include "agent/task/output_writer.h"
 
-#include "agent/supervisor/open_in_time.h"
+#include "agent/open_in_time.h"
 
 #include "base/log.h"
 #include "base/time.h"
@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPENED_WAIT_MS (OPEN_WAIT_MS + 5000) /* for the child to say so */
+#define TELL_WAIT_MS 5000 /* for the child to say that it could not open one in time */
 #define FINISH_WAIT_MS 10000
 #define LOOK_MS 1000 /* detects writes that inotify did not report (its queue was full) */
 #define PIECE_BYTES (64 << 10)
@@ -84,7 +84,7 @@ int output_writer_open_files(const struct output_writer *s, bool again,
     umask(022);
     if (become(s->user) < 0 || chdir(s->cwd) < 0)
         return errno;
-    const int64_t until = clock_mono(&clock_system).ms + OPEN_WAIT_MS;
+    const int64_t until = clock_mono(&clock_system).ms + s->open_wait_ms;
     for (int i = 0; i < OUTPUT_WRITER_SOURCES; i++) {
         const struct output_writer_copy *c = &s->copies[i];
         int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
@@ -195,19 +195,20 @@ static int await_opened(const struct output_writer *s, int tell, struct err *e)
 {
     struct opened o;
     struct pollfd p = {.fd = tell, .events = POLLIN};
-    int ready = poll(&p, 1, OPENED_WAIT_MS);
+    int64_t wait_ms = s->open_wait_ms + TELL_WAIT_MS;
+    int ready = poll(&p, 1, (int)wait_ms);
     ssize_t n = ready > 0 ? read(tell, &o, sizeof(o)) : 0;
     close(tell);
     if (n != sizeof(o))
         return err_set(e, ERR_CONFIG, "its output files in %.150s could not be opened in %d s",
-            s->cwd, OPENED_WAIT_MS / 1000);
+            s->cwd, (int)(wait_ms / 1000));
     if (o.error != 0 && o.copy < 0)
         return err_set(e, ERR_CONFIG, "the working directory %.150s cannot be entered: %s", s->cwd,
             strerror(o.error));
     if (o.error == ETIMEDOUT)
         return err_set(e, ERR_CONFIG,
             "its output %.150s could not be opened in %d s: if it is a FIFO, no program reads it",
-            s->copies[o.copy].file, OPEN_WAIT_MS / 1000);
+            s->copies[o.copy].file, (int)(s->open_wait_ms / 1000));
     if (o.error != 0)
         return err_set(e, ERR_CONFIG, "its output cannot be written to %.150s: %s",
             s->copies[o.copy].file, strerror(o.error));

@@ -37,6 +37,7 @@ struct output_writer {
     /* set by the caller; borrowed until output_writer_finish */
     const struct job_user *user;
     const char *cwd;
+    int64_t open_wait_ms; /* for all of the user's files */
     struct output_writer_copy copies[OUTPUT_WRITER_SOURCES];
     /* private */
     pid_t pid; /* 0 = none */
@@ -52,7 +53,7 @@ int output_writer_open_files(const struct output_writer *s, bool again,
     int ret_fds[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS], int *ret_copy);
 
 /* Starts the process and returns when the user's files are open. ERR_CONFIG: a file cannot be
- * opened; the text says why. Blocks up to 35 s. */
+ * opened; the text says why. Blocks up to 5 s longer than open_wait_ms. */
 int output_writer_start(struct output_writer *s, struct err *e);
 
 /* How much of copy i's source is copied; INT64_MAX if there is no such copy. */

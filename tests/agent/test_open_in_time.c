@@ -2,7 +2,7 @@
  *
  * Opening files of users: a FIFO without a peer ends in time, and one whose peer comes is opened.
  */
-#include "agent/supervisor/open_in_time.h"
+#include "agent/open_in_time.h"
 #include "base/time.h"
 
 #include <errno.h>

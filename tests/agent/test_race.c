@@ -704,6 +704,7 @@ static void output_files(void **state)
         const char *const *files = in_d ? names_in_d : names[i % 2];
         struct output_writer s = {.user = &user,
             .cwd = in_d ? d : p->tree,
+            .open_wait_ms = 30000,
             .copies = {{from, files[0], true, -1}, {from, files[1], true, -1}}};
         n += status_of_output(&s) == 0;
         check_victim(p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/supervisor/open_in_time.h"
+#include "agent/open_in_time.h"
 
 #include "base/time.h"
 

@@ -3,13 +3,11 @@
  * Opening a file that a user named: a FIFO without a program at its other end blocks until there is
  * one.
  */
-#ifndef BELAY_AGENT_SUPERVISOR_OPEN_IN_TIME_H
-#define BELAY_AGENT_SUPERVISOR_OPEN_IN_TIME_H
+#ifndef BELAY_AGENT_OPEN_IN_TIME_H
+#define BELAY_AGENT_OPEN_IN_TIME_H
 
 #include <stdint.h>
 #include <sys/types.h>
-
-#define OPEN_WAIT_MS 30000 /* for the files of --output, --error and --input */
 
 /* open(), but at most wait_ms, then -1 with ETIMEDOUT. Only in a process of one thread that uses no
  * timer of its own: SIGALRM interrupts the call. The signal's handler and mask are as before
