@@ -35,7 +35,7 @@ static struct http_party *create_party(
 static void destroy_party(struct http_admission *a, struct http_party *p)
 {
     char key[KEY_MAX];
-    assert(list_is_empty(&p->turns) && !link_is_in(&p->turn));
+    assert(list_is_empty(&p->turns) && list_is_empty(&p->events) && !link_is_in(&p->turn));
     make_key(p->class, p->name, key);
     smap_remove(&a->parties, key);
     link_remove(&p->link);

@@ -27,14 +27,17 @@ struct http_party {
     struct list holders; /* oldest first */
     int n_holders;
     size_t bytes;
-    struct link turn;  /* see http_turns.h, */
-    struct list turns; /* and the holders that wait */
+    /* see http_turns.h: its place, and the holders that wait, in order */
+    struct link turn;
+    struct list turns, events;
+    bool is_oldest_next;
 };
 
 /* Represents a connection. Zeroed: in no party. */
 struct http_holder {
     struct link link;
-    struct link turn; /* in its party, while it waits for the loop */
+    struct link turn; /* in its party, while it waits for the loop, */
+    uint64_t since;   /* in this order */
     struct http_party *party;
     size_t bytes;
     bool may_give_way; /* its connection may be closed to make room for others */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/uv/http_turns.h"
 
+static bool waits(const struct http_party *p)
+{
+    return !list_is_empty(&p->turns) || !list_is_empty(&p->events);
+}
+
 void http_turns_add(struct http_turns *t, struct http_holder *h, bool is_event)
 {
     struct http_party *p = h->party;
     if (link_is_in(&h->turn))
         return;
-    if (is_event && p->class == HTTP_STRANGER)
-        list_push_front(&p->turns, &h->turn);
-    else
-        list_push_back(&p->turns, &h->turn);
+    h->since = t->n_added++;
+    list_push_back(is_event && p->class == HTTP_STRANGER ? &p->events : &p->turns, &h->turn);
     if (!link_is_in(&p->turn))
         list_push_back(&t->parties[p->class], &p->turn);
     t->n++;
@@ -20,9 +23,28 @@ void http_turns_remove(struct http_turns *t, struct http_holder *h)
     if (!link_is_in(&h->turn))
         return;
     link_remove(&h->turn);
-    if (list_is_empty(&h->party->turns))
+    if (!waits(h->party))
         link_remove(&h->party->turn);
     t->n--;
+}
+
+static struct http_holder *holder_of(struct link *l)
+{
+    return l ? LIST_ENTRY(l, struct http_holder, turn) : NULL;
+}
+
+static struct http_holder *take(struct http_party *p)
+{
+    struct http_holder *h = holder_of(list_last(&p->events));
+    if (!h || p->is_oldest_next) {
+        struct http_holder *event = holder_of(list_first(&p->events));
+        h = holder_of(list_first(&p->turns));
+        if (!h || (event && event->since < h->since))
+            h = event;
+    }
+    p->is_oldest_next = !p->is_oldest_next;
+    link_remove(&h->turn);
+    return h;
 }
 
 struct http_holder *http_turns_next(struct http_turns *t)
@@ -33,8 +55,8 @@ struct http_holder *http_turns_next(struct http_turns *t)
         if (!l)
             continue;
         struct http_party *p = LIST_ENTRY(l, struct http_party, turn);
-        struct http_holder *h = LIST_ENTRY(list_pop(&p->turns), struct http_holder, turn);
-        if (!list_is_empty(&p->turns))
+        struct http_holder *h = take(p);
+        if (waits(p))
             list_push_back(&t->parties[p->class], &p->turn);
         t->n--;
         return h;

@@ -4,12 +4,14 @@
  * within a class by party, within a party by order. So the latency of a request depends on the
  * number of parties, not on how many connections one of them has.
  *
- * Of connections that are not authenticated yet, the newest event of a party goes first. They
- * include handshakes, the most expensive step of all, which anybody may cause: in a burst of them
- * from one address, another connection from there is then served soon, and the oldest of the burst
- * have their deadlines.
+ * Of connections that are not authenticated yet, the newest event of a party and what has waited
+ * longest in it go first in turn. They include handshakes, the most expensive step of all, which
+ * anybody may cause: in a burst of them from one address, another connection from there is then
+ * served soon, and in a flood that lasts none waits for its deadline: behind N older ones it has
+ * one of the next 2 N + 2 turns of its party.
  *
- * Invariant: a party is in its class's list exactly while it has waiting connections.
+ * Invariants: a party is in its class's list exactly while it has waiting connections. Both lists
+ * of a party are in order of `since`.
  */
 #ifndef BELAY_BASE_UV_HTTP_TURNS_H
 #define BELAY_BASE_UV_HTTP_TURNS_H
@@ -20,9 +22,10 @@ struct http_turns {
     struct list parties[HTTP_CLASSES]; /* the next one first */
     enum http_class next;
     int n; /* waiting connections */
+    uint64_t n_added;
 };
 
-/* No-op if h already waits. is_event: something has arrived for it, so that of a stranger goes
+/* No-op if h already waits. is_event: something has arrived for it, so that of a stranger may go
  * first; else it has just had a turn. */
 void http_turns_add(struct http_turns *t, struct http_holder *h, bool is_event);
 /* No-op if h does not wait. Call before h changes its party or leaves it. */

@@ -90,20 +90,50 @@ static void classes_take_turns(void **state)
     teardown(&w);
 }
 
-static void of_strangers_at_an_address_the_newest_event_goes_first(void **state)
+static void of_strangers_at_an_address_the_newest_event_goes_first_then_the_oldest(void **state)
 {
     (void)state;
     struct world w;
     setup(&w);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
         enter(&w, i, HTTP_STRANGER, "one address");
         http_turns_add(&w.t, &w.h[i], true);
     }
-    check_next(&w, 2);
-    http_turns_add(&w.t, &w.h[2], false); /* it has had a turn: the others come first */
-    check_next(&w, 1);
+    check_next(&w, 4);
+    http_turns_add(&w.t, &w.h[4], false); /* it has had a turn: the others come first */
     check_next(&w, 0);
+    check_next(&w, 3);
+    check_next(&w, 1);
     check_next(&w, 2);
+    check_next(&w, 4);
+    teardown(&w);
+}
+
+/* Each turn brings a new event from the same address. */
+static void a_flood_of_strangers_does_not_keep_an_older_one_from_its_turn(void **state)
+{
+    (void)state;
+    struct world w;
+    struct http_holder *h;
+    enum { OLDER = 4 };
+    int n_turns = 0;
+    setup(&w);
+    for (int i = 0; i < HOLDERS; i++)
+        enter(&w, i, HTTP_STRANGER, "one address");
+    for (int i = 0; i < OLDER - 1; i++)
+        http_turns_add(&w.t, &w.h[i], true);
+    http_turns_add(&w.t, &w.h[OLDER - 1], false); /* one that has had a turn waits too */
+    for (int i = OLDER; i < HOLDERS; i++)
+        http_turns_add(&w.t, &w.h[i], true);
+    for (int n_older = 0; n_older < OLDER; n_turns++) {
+        assert_in_range(n_turns, 0, 2 * OLDER - 1);
+        h = http_turns_next(&w.t);
+        n_older += h < &w.h[OLDER];
+        if (h >= &w.h[OLDER])
+            http_turns_add(&w.t, h, true);
+    }
+    while (w.t.n > 0)
+        http_turns_next(&w.t);
     teardown(&w);
 }
 
@@ -134,7 +164,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parties_take_turns_and_each_in_its_order),
         cmocka_unit_test(classes_take_turns),
-        cmocka_unit_test(of_strangers_at_an_address_the_newest_event_goes_first),
+        cmocka_unit_test(of_strangers_at_an_address_the_newest_event_goes_first_then_the_oldest),
+        cmocka_unit_test(a_flood_of_strangers_does_not_keep_an_older_one_from_its_turn),
         cmocka_unit_test(who_leaves_takes_no_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
