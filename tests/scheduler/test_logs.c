@@ -3,178 +3,52 @@
  * Output of jobs: pieces at offsets, and the single continuous log for readers, of which shown
  * parts never change.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/scheduler/logs_rig.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/uv/loop.h"
-#include "base/vtimers.h"
-#include "scheduler/logs/logs.h"
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define JOB 1042
-
-struct world {
-    char dir[64];
-    struct vtimers vt;
-    uv_loop_t loop;
-    struct db *db;
-    struct db_reader *reader;
-    struct logs logs;
-    int n_over, n_cuts;
-    char why[128];
-};
-
-static void on_over(void *ctx, int64_t job)
-{
-    struct world *w = ctx;
-    assert_int_equal(job, JOB);
-    w->n_over++;
-}
-
-static int setup(void **state)
-{
-    struct world *w = mem_alloc(sizeof(*w));
-    struct err e;
-    strcpy(w->dir, "/tmp/belay-logs-XXXXXX");
-    *state = w;
-    vtimers_init(&w->vt, 0);
-    if (uv_loop_init(&w->loop) != 0 || !mkdtemp(w->dir) || db_open(":memory:", &w->db, &e) != 0 ||
-        db_reader_of(w->db, &w->reader, &e) != 0 ||
-        logs_open(&w->logs, w->dir, &w->loop, &w->vt.timers, on_over, w, &e) != 0)
-        return -1;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    struct err e;
-    logs_close(&w->logs);
-    uv_loop_finish(&w->loop);
-    db_reader_close(w->reader);
-    db_close(w->db);
-    vtimers_deinit(&w->vt);
-    int rc = fs_remove_tree(w->dir, &e);
-    free(w);
-    return rc;
-}
-
-/* ---- rows from the database ---- */
-
-static struct attempt_row row(int64_t attempt, enum attempt_state state)
-{
-    return (struct attempt_row){.job = JOB,
-        .attempt = attempt,
-        .node = attempt + 10,
-        .state = state,
-        .assigned_at = {1000},
-        .started_at = state == ATTEMPT_ASSIGNED ? WALL_NONE : (struct wall){2000},
-        .ended_at = state == ATTEMPT_ENDED ? (struct wall){3000} : WALL_NONE,
-        .end = state == ATTEMPT_ENDED ? END_FAILED : END_NONE,
-        .restored_progress = PROGRESS_NONE};
-}
-
-static void put_row(struct world *w, struct attempt_row a)
-{
-    struct db_batch b = {0};
-    struct err e;
-    b.changes.attempts = mem_dup(&a, sizeof(a));
-    b.changes.n_attempts = 1;
-    if (db_commit(w->db, &b, &e) != 0)
-        fail_msg("%s", e.text);
-    db_batch_deinit(&b);
-}
-
-static void put(struct world *w, int64_t attempt, enum attempt_state state)
-{
-    put_row(w, row(attempt, state));
-}
-
-/* ---- agents and readers ---- */
-
-static int64_t append(struct world *w, int64_t attempt, int64_t offset, const char *text)
-{
-    int64_t size = -1;
-    struct err e;
-    if (logs_append(&w->logs, w->reader, JOB, attempt, 0, offset, text, strlen(text), &size, &e) !=
-        0)
-        fail_msg("%s", e.text);
-    return size;
-}
-
-struct piece {
-    char text[2048];
-    int64_t next;
-    bool complete;
-};
-
-static struct piece read_at(struct world *w, int64_t offset, size_t max)
-{
-    struct piece p = {0};
-    struct buf out = {0};
-    struct err e;
-    if (logs_read(&w->logs, w->reader, &(struct logs_part){.job = JOB, .offset = offset}, max, &out,
-            &p.next, &p.complete, &e) != 0)
-        fail_msg("%s", e.text);
-    assert_true(out.len <= max && STR_COPY(p.text, buf_str(&out)));
-    buf_deinit(&out);
-    return p;
-}
-
-static void check_log(struct world *w, const char *expected, bool complete)
-{
-    struct piece p = read_at(w, 0, 2000);
-    assert_string_equal(p.text, expected);
-    assert_int_equal(p.next, strlen(expected));
-    assert_int_equal(p.complete, complete);
-}
-
 /* ---- pieces ---- */
 
 static void pieces_join_and_a_repeated_one_changes_nothing(void **state)
 {
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_RUNNING);
-    assert_int_equal(append(w, 1, 0, ""), 0); /* queries the size */
-    assert_int_equal(append(w, 1, 0, "one "), 4);
-    assert_int_equal(append(w, 1, 4, "two "), 8);
-    assert_int_equal(append(w, 1, 0, "one "), 8);
-    assert_int_equal(append(w, 1, 4, "two "), 8);
-    assert_int_equal(append(w, 1, 6, "o three"), 13); /* half old, half new */
-    check_log(w, "one two three", true);
+    struct logs_rig *w = *state;
+    logs_rig_put(w, 1, ATTEMPT_RUNNING);
+    assert_int_equal(logs_rig_append(w, 1, 0, ""), 0); /* queries the size */
+    assert_int_equal(logs_rig_append(w, 1, 0, "one "), 4);
+    assert_int_equal(logs_rig_append(w, 1, 4, "two "), 8);
+    assert_int_equal(logs_rig_append(w, 1, 0, "one "), 8);
+    assert_int_equal(logs_rig_append(w, 1, 4, "two "), 8);
+    assert_int_equal(logs_rig_append(w, 1, 6, "o three"), 13); /* half old, half new */
+    logs_rig_check(w, "one two three", true);
 }
 
 static void a_gap_is_refused_by_telling_the_size(void **state)
 {
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_RUNNING);
-    assert_int_equal(append(w, 1, 0, "abc"), 3);
-    assert_int_equal(append(w, 1, 5, "xyz"), 3);
-    assert_int_equal(append(w, 1, LOGS_OFFSET_MAX, "xyz"), 3);
-    check_log(w, "abc", true);
+    struct logs_rig *w = *state;
+    logs_rig_put(w, 1, ATTEMPT_RUNNING);
+    assert_int_equal(logs_rig_append(w, 1, 0, "abc"), 3);
+    assert_int_equal(logs_rig_append(w, 1, 5, "xyz"), 3);
+    assert_int_equal(logs_rig_append(w, 1, LOGS_OFFSET_MAX, "xyz"), 3);
+    logs_rig_check(w, "abc", true);
 }
 
 static void output_of_other_attempts_and_jobs_is_apart(void **state)
 {
-    struct world *w = *state;
+    struct logs_rig *w = *state;
     struct err e;
     int64_t size, next;
     bool complete;
     struct buf out = {0};
-    put(w, 1, ATTEMPT_RUNNING);
-    append(w, 1, 0, "mine");
+    logs_rig_put(w, 1, ATTEMPT_RUNNING);
+    logs_rig_append(w, 1, 0, "mine");
     assert_int_equal(logs_append(&w->logs, w->reader, JOB + 1, 1, 0, 0, "theirs", 6, &size, &e), 0);
-    check_log(w, "mine", true);
+    logs_rig_check(w, "mine", true);
     assert_int_equal(logs_read(&w->logs, w->reader, &(struct logs_part){.job = JOB + 2}, 100, &out,
                          &next, &complete, &e),
         0);
@@ -193,7 +67,7 @@ static void check_cut(const char *text, const char *kept, const char *why)
     assert_string_equal(end, " ----\n");
 }
 
-static void put_job(struct world *w, int64_t id, const char *user)
+static void put_job(struct logs_rig *w, int64_t id, const char *user)
 {
     struct db_batch b = {0};
     struct job_row *j = mem_alloc(sizeof(*j));
@@ -209,14 +83,14 @@ static void put_job(struct world *w, int64_t id, const char *user)
 
 static void on_cut(void *ctx, int64_t job, int64_t attempt, int32_t rank, const char *why)
 {
-    struct world *w = ctx;
+    struct logs_rig *w = ctx;
     (void)job, (void)attempt, (void)rank;
     w->n_cuts++;
     STR_COPY(w->why, why);
 }
 
 static int64_t append_of(
-    struct world *w, int64_t job, int64_t attempt, int64_t offset, const void *p, size_t n)
+    struct logs_rig *w, int64_t job, int64_t attempt, int64_t offset, const void *p, size_t n)
 {
     int64_t size = -1;
     struct err e;
@@ -227,44 +101,44 @@ static int64_t append_of(
 
 static void all_attempts_of_a_job_share_what_is_kept_of_it(void **state)
 {
-    struct world *w = *state;
+    struct logs_rig *w = *state;
     put_job(w, JOB, "ann");
-    put(w, 1, ATTEMPT_ENDED);
-    append(w, 1, 0, "0123456");
+    logs_rig_put(w, 1, ATTEMPT_ENDED);
+    logs_rig_append(w, 1, 0, "0123456");
     logs_limit(
         &w->logs, &(struct log_limits){.job_bytes = 10}, on_cut); /* existing output counts */
-    put(w, 2, ATTEMPT_RUNNING);
-    assert_int_equal(append(w, 2, 0, "ab"), 2);
-    assert_int_equal(append(w, 2, 2, "cd"), LOGS_OFFSET_MAX);
-    assert_int_equal(append(w, 2, 2, "cd"), LOGS_OFFSET_MAX);
-    assert_int_equal(append(w, 2, 0, ""), LOGS_OFFSET_MAX);
+    logs_rig_put(w, 2, ATTEMPT_RUNNING);
+    assert_int_equal(logs_rig_append(w, 2, 0, "ab"), 2);
+    assert_int_equal(logs_rig_append(w, 2, 2, "cd"), LOGS_OFFSET_MAX);
+    assert_int_equal(logs_rig_append(w, 2, 2, "cd"), LOGS_OFFSET_MAX);
+    assert_int_equal(logs_rig_append(w, 2, 0, ""), LOGS_OFFSET_MAX);
     assert_int_equal(w->n_cuts, 1);
     assert_non_null(strstr(w->why, "10 B"));
-    struct piece p = read_at(w, 0, 2000);
+    struct piece p = logs_rig_read_at(w, 0, 2000);
     check_cut(strstr(p.text, "beginning ----\n") + 15, "abc", "output for a job (10 B)");
     assert_true(p.complete);
-    put(w, 2, ATTEMPT_ENDED);
-    put(w, 3, ATTEMPT_RUNNING);
-    assert_int_equal(append(w, 3, 0, "x"), LOGS_OFFSET_MAX);
+    logs_rig_put(w, 2, ATTEMPT_ENDED);
+    logs_rig_put(w, 3, ATTEMPT_RUNNING);
+    assert_int_equal(logs_rig_append(w, 3, 0, "x"), LOGS_OFFSET_MAX);
     assert_int_equal(w->n_cuts, 2);
     assert_int_equal(w->logs.stats.bytes, 10);
 }
 
 static void the_end_of_cut_output_is_not_awaited(void **state)
 {
-    struct world *w = *state;
+    struct logs_rig *w = *state;
     put_job(w, JOB, "ann");
-    put(w, 1, ATTEMPT_RUNNING);
+    logs_rig_put(w, 1, ATTEMPT_RUNNING);
     logs_limit(&w->logs, &(struct log_limits){.job_bytes = 3}, on_cut);
-    append(w, 1, 0, "abcdef");
+    logs_rig_append(w, 1, 0, "abcdef");
     logs_await(&w->logs, JOB, 1, 0, 1000);
     assert_false(logs_is_awaited(&w->logs, JOB, 1, 0));
-    assert_true(read_at(w, 0, 2000).complete);
+    assert_true(logs_rig_read_at(w, 0, 2000).complete);
 }
 
 static void what_is_kept_of_a_user_within_a_day_is_shared_by_their_jobs(void **state)
 {
-    struct world *w = *state;
+    struct logs_rig *w = *state;
     put_job(w, 1, "ann");
     put_job(w, 2, "ann");
     put_job(w, 3, "bob");
@@ -286,20 +160,20 @@ static void what_is_kept_of_a_user_within_a_day_is_shared_by_their_jobs(void **s
 
 static void holes_take_no_room(void **state)
 {
-    struct world *w = *state;
+    struct logs_rig *w = *state;
     struct stat st;
     char *path = mem_printf("%s/1/%d/1.log", w->dir, JOB);
     put_job(w, JOB, "ann");
-    put(w, 1, ATTEMPT_RUNNING);
+    logs_rig_put(w, 1, ATTEMPT_RUNNING);
     logs_limit(&w->logs, &(struct log_limits){.job_bytes = 10}, on_cut);
-    append(w, 1, 0, "ab");
+    logs_rig_append(w, 1, 0, "ab");
     assert_int_equal(append_of(w, JOB, 1, 2, NULL, 200 << 20), 2 + (200 << 20));
     assert_int_equal(append_of(w, JOB, 1, 2, NULL, 200 << 20), 2 + (200 << 20));
-    assert_int_equal(append(w, 1, 2 + (200 << 20), "end"), 5 + (200 << 20));
+    assert_int_equal(logs_rig_append(w, 1, 2 + (200 << 20), "end"), 5 + (200 << 20));
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_size, 5 + (200 << 20));
     assert_true(st.st_blocks * 512 < 1 << 20);
-    assert_string_equal(read_at(w, -3, 2000).text, "end");
+    assert_string_equal(logs_rig_read_at(w, -3, 2000).text, "end");
     assert_int_equal(
         append_of(w, JOB, 1, 5 + (200 << 20), NULL, LOGS_ATTEMPT_BYTES_MAX), LOGS_OFFSET_MAX);
     assert_int_equal(stat(path, &st), 0);
@@ -309,16 +183,16 @@ static void holes_take_no_room(void **state)
 
 static void beyond_the_limit_the_rest_is_dropped_with_a_line_that_says_so(void **state)
 {
-    struct world *w = *state;
+    struct logs_rig *w = *state;
     char *path = mem_printf("%s/1/%d/1.log", w->dir, JOB);
-    put(w, 1, ATTEMPT_RUNNING);
-    append(w, 1, 0, "x");
+    logs_rig_put(w, 1, ATTEMPT_RUNNING);
+    logs_rig_append(w, 1, 0, "x");
     assert_int_equal(truncate(path, LOGS_ATTEMPT_BYTES_MAX - 3), 0); /* sparse */
-    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX - 3, "abcdef"), LOGS_OFFSET_MAX);
-    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX + 3, "ghi"), LOGS_OFFSET_MAX);
-    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX - 3, "ab"), LOGS_OFFSET_MAX);
+    assert_int_equal(logs_rig_append(w, 1, LOGS_ATTEMPT_BYTES_MAX - 3, "abcdef"), LOGS_OFFSET_MAX);
+    assert_int_equal(logs_rig_append(w, 1, LOGS_ATTEMPT_BYTES_MAX + 3, "ghi"), LOGS_OFFSET_MAX);
+    assert_int_equal(logs_rig_append(w, 1, LOGS_ATTEMPT_BYTES_MAX - 3, "ab"), LOGS_OFFSET_MAX);
     logs_await(&w->logs, JOB, 1, 0, LOGS_ATTEMPT_BYTES_MAX + 3);
-    struct piece p = read_at(w, LOGS_ATTEMPT_BYTES_MAX - 3, 2000);
+    struct piece p = logs_rig_read_at(w, LOGS_ATTEMPT_BYTES_MAX - 3, 2000);
     check_cut(p.text, "abc", "an attempt (4 GiB)");
     assert_true(p.complete);
     free(path);
@@ -326,12 +200,12 @@ static void beyond_the_limit_the_rest_is_dropped_with_a_line_that_says_so(void *
 
 static void a_disk_error_is_told(void **state)
 {
-    struct world *w = *state;
+    struct logs_rig *w = *state;
     struct err e = {0};
     int64_t size = -1;
     char *path = mem_printf("%s/1", w->dir);
     assert_int_equal(fs_write_atomic(path, "", 0, 0600, &e), 0); /* in the place of the directory */
-    put(w, 1, ATTEMPT_RUNNING);
+    logs_rig_put(w, 1, ATTEMPT_RUNNING);
     assert_true(logs_append(&w->logs, w->reader, JOB, 1, 0, 0, "x", 1, &size, &e) < 0);
     assert_true(e.text[0] && size == -1);
     free(path);
@@ -341,24 +215,25 @@ static void a_disk_error_is_told(void **state)
 
 static void before_each_attempt_but_the_first_stands_one_line(void **state)
 {
-    struct world *w = *state;
-    struct attempt_row second = row(2, ATTEMPT_ENDED), third = row(3, ATTEMPT_ENDED),
-                       fourth = row(4, ATTEMPT_ENDED);
-    put(w, 1, ATTEMPT_ENDED);
-    append(w, 1, 0, "first\n");
+    struct logs_rig *w = *state;
+    struct attempt_row second = logs_rig_row(2, ATTEMPT_ENDED),
+                       third = logs_rig_row(3, ATTEMPT_ENDED),
+                       fourth = logs_rig_row(4, ATTEMPT_ENDED);
+    logs_rig_put(w, 1, ATTEMPT_ENDED);
+    logs_rig_append(w, 1, 0, "first\n");
     second.restored = (struct ckpt_ref){1, 3};
     second.restored_progress = 1200;
-    put_row(w, second);
-    append(w, 2, 0, "no newline at its end");
+    logs_rig_put_row(w, second);
+    logs_rig_append(w, 2, 0, "no newline at its end");
     third.started_at = WALL_NONE;
     STR_COPY(third.text, "its node was lost");
-    put_row(w, third);
+    logs_rig_put_row(w, third);
     fourth.restored = (struct ckpt_ref){2, 1};
-    put_row(w, fourth);
-    append(w, 4, 0, "\nfourth");
-    put(w, 5, ATTEMPT_RUNNING);
-    append(w, 5, 0, "fifth\n");
-    check_log(w,
+    logs_rig_put_row(w, fourth);
+    logs_rig_append(w, 4, 0, "\nfourth");
+    logs_rig_put(w, 5, ATTEMPT_RUNNING);
+    logs_rig_append(w, 5, 0, "fifth\n");
+    logs_rig_check(w,
         "first\n"
         "---- belay: attempt 2 on node 12, resumed from checkpoint 1.3 (step 1200) ----\n"
         "no newline at its end\n"
@@ -372,18 +247,18 @@ static void before_each_attempt_but_the_first_stands_one_line(void **state)
 
 static void pieces_of_any_size_from_any_offset_make_the_same_log(void **state)
 {
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_ENDED);
-    append(w, 1, 0, "first");
-    put(w, 2, ATTEMPT_ENDED);
-    put(w, 3, ATTEMPT_RUNNING);
-    append(w, 3, 0, "third\n");
-    struct piece whole = read_at(w, 0, 2000);
+    struct logs_rig *w = *state;
+    logs_rig_put(w, 1, ATTEMPT_ENDED);
+    logs_rig_append(w, 1, 0, "first");
+    logs_rig_put(w, 2, ATTEMPT_ENDED);
+    logs_rig_put(w, 3, ATTEMPT_RUNNING);
+    logs_rig_append(w, 3, 0, "third\n");
+    struct piece whole = logs_rig_read_at(w, 0, 2000);
     int64_t length = (int64_t)strlen(whole.text);
     for (size_t max = 1; max < 20; max++) {
         struct buf all = {0};
         for (int64_t offset = 0; offset < length;) {
-            struct piece p = read_at(w, offset, max);
+            struct piece p = logs_rig_read_at(w, offset, max);
             assert_int_equal(p.next, offset + (int64_t)strlen(p.text));
             assert_int_equal(p.complete, p.next == length);
             assert_true(p.next > offset);
@@ -394,17 +269,17 @@ static void pieces_of_any_size_from_any_offset_make_the_same_log(void **state)
         buf_deinit(&all);
     }
     for (int64_t back = 1; back <= length; back++)
-        assert_string_equal(read_at(w, -back, 2000).text, whole.text + length - back);
-    assert_string_equal(read_at(w, -length - 1, 2000).text, whole.text);
-    assert_string_equal(read_at(w, -(1LL << 40), 2000).text, whole.text);
-    struct piece beyond = read_at(w, length + 5, 2000);
+        assert_string_equal(logs_rig_read_at(w, -back, 2000).text, whole.text + length - back);
+    assert_string_equal(logs_rig_read_at(w, -length - 1, 2000).text, whole.text);
+    assert_string_equal(logs_rig_read_at(w, -(1LL << 40), 2000).text, whole.text);
+    struct piece beyond = logs_rig_read_at(w, length + 5, 2000);
     assert_string_equal(beyond.text, "");
     assert_int_equal(beyond.next, length + 5);
 }
 
 /* ---- by time, by lines, by attempt ---- */
 
-static int read_part(struct world *w, const struct logs_part *part, struct piece *p)
+static int read_part(struct logs_rig *w, const struct logs_part *part, struct piece *p)
 {
     struct buf out = {0};
     struct err e;
@@ -417,7 +292,7 @@ static int read_part(struct world *w, const struct logs_part *part, struct piece
     return rc;
 }
 
-static void check_part(struct world *w, struct logs_part part, const char *expected)
+static void check_part(struct logs_rig *w, struct logs_part part, const char *expected)
 {
     struct piece p;
     part.job = JOB;
@@ -433,27 +308,27 @@ static void check_part(struct world *w, struct logs_part part, const char *expec
 
 static void output_is_found_by_when_it_came(void **state)
 {
-    struct world *w = *state;
+    struct logs_rig *w = *state;
     int64_t size = 0;
-    put(w, 1, ATTEMPT_RUNNING);
+    logs_rig_put(w, 1, ATTEMPT_RUNNING);
     vtimers_set_wall(&w->vt, 100 * 1000 + 300);
-    append(w, 1, 0, "a\n");
+    logs_rig_append(w, 1, 0, "a\n");
     check_part(w, AT(100), "a\n");
     check_part(w, AT(101), "");
     vtimers_set_wall(&w->vt, 100 * 1000 + 900); /* the same second */
-    append(w, 1, 2, "b\n");
+    logs_rig_append(w, 1, 2, "b\n");
     vtimers_set_wall(&w->vt, 90 * 1000); /* the clock was set back */
-    append(w, 1, 4, "c\n");
+    logs_rig_append(w, 1, 4, "c\n");
     check_part(w, AT(95), "a\nb\nc\n");
     vtimers_set_wall(&w->vt, 200 * 1000);
-    append(w, 1, 4, "c\nd\n"); /* half of it repeats */
+    logs_rig_append(w, 1, 4, "c\nd\n"); /* half of it repeats */
     for (int s = 1; s <= 50; s++) {
         char line[16];
         vtimers_set_wall(&w->vt, (200 + s * 10) * 1000LL);
         snprintf(line, sizeof(line), "%d\n", s);
-        size = append(w, 1, s == 1 ? 8 : size, line);
+        size = logs_rig_append(w, 1, s == 1 ? 8 : size, line);
     }
-    struct piece all = read_at(w, 0, 2000);
+    struct piece all = logs_rig_read_at(w, 0, 2000);
     check_part(w, AT(50), all.text);
     check_part(w, AT(100), all.text);
     check_part(w, AT(101), strstr(all.text, "d\n"));
@@ -467,12 +342,12 @@ static void output_is_found_by_when_it_came(void **state)
     check_part(w, (struct logs_part){.since = {650 * 1000}, .tail = 2}, "49\n50\n");
     check_part(w, (struct logs_part){.since = {695 * 1000}, .tail = 10}, "50\n");
     /* The seam of the next attempt appears when it has started. */
-    struct attempt_row second = row(2, ATTEMPT_RUNNING);
+    struct attempt_row second = logs_rig_row(2, ATTEMPT_RUNNING);
     second.started_at = (struct wall){800 * 1000};
-    put(w, 1, ATTEMPT_ENDED);
-    put_row(w, second);
+    logs_rig_put(w, 1, ATTEMPT_ENDED);
+    logs_rig_put_row(w, second);
     vtimers_set_wall(&w->vt, 900 * 1000);
-    append(w, 2, 0, "next\n");
+    logs_rig_append(w, 2, 0, "next\n");
     check_part(w, AT(701), "---- belay: attempt 2 on node 12, from the beginning ----\nnext\n");
     check_part(w, AT(801), "next\n");
     check_part(w, AT(901), "");
@@ -482,15 +357,15 @@ static void output_is_found_by_when_it_came(void **state)
  * a crash has removed. */
 static void an_index_that_is_damaged_shows_too_much_rather_than_too_little(void **state)
 {
-    struct world *w = *state;
+    struct logs_rig *w = *state;
     struct buf at = {0};
     struct err e;
     char *path = mem_printf("%s/%d/%d/1.log.at", w->dir, JOB / 1000, JOB),
          *log = mem_strndup(path, strlen(path) - 3);
-    put(w, 1, ATTEMPT_RUNNING);
+    logs_rig_put(w, 1, ATTEMPT_RUNNING);
     for (int s = 0; s < 5; s++) {
         vtimers_set_wall(&w->vt, (100 + s) * 1000LL);
-        append(w, 1, s * 2, (const char *[]){"a\n", "b\n", "c\n", "d\n", "e\n"}[s]);
+        logs_rig_append(w, 1, s * 2, (const char *[]){"a\n", "b\n", "c\n", "d\n", "e\n"}[s]);
     }
     check_part(w, AT(103), "d\ne\n");
     assert_int_equal(fs_read(path, 1000, &at, &e), 0);
@@ -502,8 +377,8 @@ static void an_index_that_is_damaged_shows_too_much_rather_than_too_little(void 
     assert_int_equal(truncate(log, 3), 0);
     assert_int_equal(utimensat(AT_FDCWD, log, then, 0), 0);
     vtimers_set_wall(&w->vt, 200 * 1000);
-    assert_int_equal(append(w, 1, 4, "c\n"), 3); /* creates a gap */
-    assert_int_equal(append(w, 1, 3, "\nc\n"), 6);
+    assert_int_equal(logs_rig_append(w, 1, 4, "c\n"), 3); /* creates a gap */
+    assert_int_equal(logs_rig_append(w, 1, 3, "\nc\n"), 6);
     check_part(w, AT(150), "\nc\n");
     check_part(w, AT(101), "b\nc\n");
     assert_int_equal(unlink(path), 0);
@@ -516,9 +391,9 @@ static void an_index_that_is_damaged_shows_too_much_rather_than_too_little(void 
 
 static void the_last_lines_are_found_from_the_end(void **state)
 {
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_ENDED);
-    append(w, 1, 0, "one\ntwo\n\nfour\nno newline");
+    struct logs_rig *w = *state;
+    logs_rig_put(w, 1, ATTEMPT_ENDED);
+    logs_rig_append(w, 1, 0, "one\ntwo\n\nfour\nno newline");
     check_part(w, (struct logs_part){.tail = 1}, "no newline");
     check_part(w, (struct logs_part){.tail = 2}, "four\nno newline");
     check_part(w, (struct logs_part){.tail = 3}, "\nfour\nno newline");
@@ -526,18 +401,18 @@ static void the_last_lines_are_found_from_the_end(void **state)
     check_part(w, (struct logs_part){.tail = LOGS_TAIL_MAX}, "one\ntwo\n\nfour\nno newline");
     check_part(w, (struct logs_part){.tail = 5, .offset = 9}, "four\nno newline");
     check_part(w, (struct logs_part){.tail = 5, .offset = -4}, "line");
-    put(w, 2, ATTEMPT_ENDED);
-    append(w, 2, 0, "second\n");
+    logs_rig_put(w, 2, ATTEMPT_ENDED);
+    logs_rig_append(w, 2, 0, "second\n");
     check_part(w, (struct logs_part){.tail = 3},
         "no newline\n---- belay: attempt 2 on node 12, from the beginning ----\nsecond\n");
     /* Spans many of the pieces that are read. */
     static char line[4096];
     memset(line, 'x', sizeof(line) - 2);
     line[sizeof(line) - 2] = '\n';
-    put(w, 3, ATTEMPT_ENDED);
+    logs_rig_put(w, 3, ATTEMPT_ENDED);
     for (int i = 0; i < 300; i++)
-        append(w, 3, i * 4095LL, line);
-    append(w, 3, 300 * 4095LL, "end\n");
+        logs_rig_append(w, 3, i * 4095LL, line);
+    logs_rig_append(w, 3, 300 * 4095LL, "end\n");
     struct logs_part part = {.job = JOB, .tail = 200};
     struct piece p;
     assert_int_equal(read_part(w, &part, &p), 0);
@@ -549,12 +424,12 @@ static void the_last_lines_are_found_from_the_end(void **state)
 
 static void one_attempt_is_read_alone(void **state)
 {
-    struct world *w = *state;
+    struct logs_rig *w = *state;
     struct piece p;
-    put(w, 1, ATTEMPT_ENDED);
-    append(w, 1, 0, "first\n");
-    put(w, 2, ATTEMPT_RUNNING);
-    append(w, 2, 0, "second\n");
+    logs_rig_put(w, 1, ATTEMPT_ENDED);
+    logs_rig_append(w, 1, 0, "first\n");
+    logs_rig_put(w, 2, ATTEMPT_RUNNING);
+    logs_rig_append(w, 2, 0, "second\n");
     check_part(w, (struct logs_part){.attempt = 1}, "first\n");
     check_part(w, (struct logs_part){.attempt = 2, .offset = 3}, "ond\n");
     check_part(w, (struct logs_part){.attempt = 2, .offset = -3}, "nd\n");
@@ -562,7 +437,7 @@ static void one_attempt_is_read_alone(void **state)
     assert_true(p.complete);
     assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 2}, &p), 0);
     assert_false(p.complete); /* more follows */
-    put(w, 2, ATTEMPT_ENDED);
+    logs_rig_put(w, 2, ATTEMPT_ENDED);
     assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 2}, &p), 0);
     assert_true(p.complete);
     assert_int_equal(
@@ -573,298 +448,58 @@ static void one_attempt_is_read_alone(void **state)
 
 static void a_seam_waits_until_what_it_says_is_decided(void **state)
 {
-    struct world *w = *state;
-    struct attempt_row second = row(2, ATTEMPT_STOPPING);
-    put(w, 1, ATTEMPT_ENDED);
-    append(w, 1, 0, "first\n");
-    put(w, 2, ATTEMPT_ASSIGNED);
-    append(w, 2, 0, "early\n");
-    check_log(w, "first\n", true);
+    struct logs_rig *w = *state;
+    struct attempt_row second = logs_rig_row(2, ATTEMPT_STOPPING);
+    logs_rig_put(w, 1, ATTEMPT_ENDED);
+    logs_rig_append(w, 1, 0, "first\n");
+    logs_rig_put(w, 2, ATTEMPT_ASSIGNED);
+    logs_rig_append(w, 2, 0, "early\n");
+    logs_rig_check(w, "first\n", true);
     second.started_at = WALL_NONE; /* its stop was requested before its start was reported */
-    put_row(w, second);
-    check_log(w, "first\n", true);
-    put(w, 2, ATTEMPT_RUNNING);
-    check_log(w, "first\n---- belay: attempt 2 on node 12, from the beginning ----\nearly\n", true);
+    logs_rig_put_row(w, second);
+    logs_rig_check(w, "first\n", true);
+    logs_rig_put(w, 2, ATTEMPT_RUNNING);
+    logs_rig_check(
+        w, "first\n---- belay: attempt 2 on node 12, from the beginning ----\nearly\n", true);
 }
 
 static void output_of_a_first_attempt_shows_before_its_start_was_told(void **state)
 {
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_ASSIGNED);
-    append(w, 1, 0, "early\n");
-    check_log(w, "early\n", true);
+    struct logs_rig *w = *state;
+    logs_rig_put(w, 1, ATTEMPT_ASSIGNED);
+    logs_rig_append(w, 1, 0, "early\n");
+    logs_rig_check(w, "early\n", true);
 }
 
 /* A node that returns long after its attempt was given up. */
 static void late_output_never_changes_what_was_shown(void **state)
 {
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_ENDED);
-    append(w, 1, 0, "first\n");
-    put(w, 2, ATTEMPT_ASSIGNED);
-    assert_int_equal(append(w, 1, 6, "late\n"), 11); /* later output is not shown yet */
-    put(w, 2, ATTEMPT_RUNNING);
-    append(w, 2, 0, "second\n");
-    struct piece before = read_at(w, 0, 2000);
+    struct logs_rig *w = *state;
+    logs_rig_put(w, 1, ATTEMPT_ENDED);
+    logs_rig_append(w, 1, 0, "first\n");
+    logs_rig_put(w, 2, ATTEMPT_ASSIGNED);
+    assert_int_equal(logs_rig_append(w, 1, 6, "late\n"), 11); /* later output is not shown yet */
+    logs_rig_put(w, 2, ATTEMPT_RUNNING);
+    logs_rig_append(w, 2, 0, "second\n");
+    struct piece before = logs_rig_read_at(w, 0, 2000);
     /* accepted so that the agent can delete it */
-    assert_int_equal(append(w, 1, 11, "too late\n"), 20);
-    assert_int_equal(append(w, 1, 0, ""), 11);
-    check_log(w, before.text, true);
+    assert_int_equal(logs_rig_append(w, 1, 11, "too late\n"), 20);
+    assert_int_equal(logs_rig_append(w, 1, 0, ""), 11);
+    logs_rig_check(w, before.text, true);
 }
 
 static void the_last_attempts_output_is_taken_however_late(void **state)
 {
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_ENDED);
-    put(w, 2, ATTEMPT_ENDED);
-    append(w, 2, 0, "second\n");
+    struct logs_rig *w = *state;
+    logs_rig_put(w, 1, ATTEMPT_ENDED);
+    logs_rig_put(w, 2, ATTEMPT_ENDED);
+    logs_rig_append(w, 2, 0, "second\n");
     vtimers_advance(&w->vt, 3600000);
-    assert_int_equal(append(w, 2, 7, "late\n"), 12);
-    assert_string_equal(read_at(w, -5, 2000).text, "late\n");
+    assert_int_equal(logs_rig_append(w, 2, 7, "late\n"), 12);
+    assert_string_equal(logs_rig_read_at(w, -5, 2000).text, "late\n");
 }
 
-/* ---- the end arrives before the last output ---- */
-
-static void a_log_is_not_complete_while_output_is_awaited(void **state)
-{
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_RUNNING);
-    append(w, 1, 0, "abc");
-    logs_await(&w->logs, JOB, 1, 0, 6);
-    logs_await(&w->logs, JOB, 1, 0, 6);
-    put(w, 1, ATTEMPT_ENDED);
-    check_log(w, "abc", false);
-    append(w, 1, 3, "de");
-    check_log(w, "abcde", false);
-    append(w, 1, 5, "f");
-    check_log(w, "abcdef", true);
-}
-
-static void nothing_is_awaited_of_who_wrote_nothing_or_shipped_all(void **state)
-{
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_ENDED);
-    logs_await(&w->logs, JOB, 1, 0, 0);
-    check_log(w, "", true);
-    append(w, 1, 0, "abc");
-    logs_await(&w->logs, JOB, 1, 0, 3);
-    check_log(w, "abc", true);
-}
-
-static void what_is_awaited_comes_before_the_next_attempts_seam(void **state)
-{
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_RUNNING);
-    append(w, 1, 0, "abc");
-    logs_await(&w->logs, JOB, 1, 0, 6);
-    put(w, 1, ATTEMPT_ENDED);
-    put(w, 2, ATTEMPT_RUNNING);
-    append(w, 2, 0, "second\n");
-    check_log(w, "abc", false);
-    assert_int_equal(append(w, 1, 3, "de\n"), 6);
-    check_log(
-        w, "abcde\n---- belay: attempt 2 on node 12, from the beginning ----\nsecond\n", true);
-}
-
-static void it_is_awaited_for_a_while_only(void **state)
-{
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_RUNNING);
-    append(w, 1, 0, "abc\n");
-    logs_await(&w->logs, JOB, 1, 0, 1000);
-    put(w, 1, ATTEMPT_ENDED);
-    put(w, 2, ATTEMPT_RUNNING);
-    vtimers_advance(&w->vt, LOGS_AWAIT_MS - 1);
-    check_log(w, "abc\n", false);
-    assert_int_equal(w->n_over, 0);
-    vtimers_advance(&w->vt, 1);
-    assert_int_equal(w->n_over, 1); /* readers that follow the log are notified */
-    check_log(w, "abc\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
-    assert_int_equal(append(w, 1, 4, "late\n"), 9); /* closed now */
-    check_log(w, "abc\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
-}
-
-static void output_that_keeps_coming_is_awaited_however_long_it_takes(void **state)
-{
-    struct world *w = *state;
-    put(w, 1, ATTEMPT_RUNNING);
-    append(w, 1, 0, "abc\n");
-    logs_await(&w->logs, JOB, 1, 0, 12);
-    put(w, 1, ATTEMPT_ENDED);
-    vtimers_advance(&w->vt, LOGS_AWAIT_MS - 1);
-    assert_int_equal(append(w, 1, 4, "def\n"), 8);
-    vtimers_advance(&w->vt, LOGS_AWAIT_MS - 1);
-    check_log(w, "abc\ndef\n", false);
-    assert_int_equal(append(w, 1, 8, "ghi\n"), 12);
-    check_log(w, "abc\ndef\nghi\n", true);
-    vtimers_advance(&w->vt, 2 * LOGS_AWAIT_MS);
-    assert_int_equal(w->n_over, 0);
-}
-
-static bool small_space(void *ctx, struct log_space *ret_space)
-{
-    const int64_t *free_bytes = ctx;
-    *ret_space = (struct log_space){.total = 8000 << 10, .free = *free_bytes};
-    return true;
-}
-
-static void output_that_an_agent_was_asked_to_keep_is_awaited_longer(void **state)
-{
-    struct world *w = *state;
-    int64_t free_bytes = 2000 << 10, size = -1;
-    struct err e;
-    log_disk_set_source(w->logs.disk, small_space, &free_bytes);
-    put(w, 1, ATTEMPT_RUNNING);
-    assert_int_equal(append(w, 1, 0, "abc\n"), 4);
-    logs_await(&w->logs, JOB, 1, 0, 8);
-    put(w, 1, ATTEMPT_ENDED);
-    put(w, 2, ATTEMPT_RUNNING);
-    free_bytes = 1000 << 10; /* the reserve */
-    for (int i = 0; i < 100; i++) {
-        assert_int_equal(
-            logs_append(&w->logs, w->reader, JOB, 1, 0, 4, "def\n", 4, &size, &e), ERR_NO_SPACE);
-        assert_non_null(strstr(e.text, "keeps the output of job 1042 for now"));
-        vtimers_advance(&w->vt, LOGS_AWAIT_KEPT_MS - 1);
-    }
-    assert_true(log_disk_is_low(w->logs.disk));
-    assert_int_equal(append(w, 1, 0, ""), 4); /* a query needs no room */
-    check_log(w, "abc\n", false);
-    assert_int_equal(w->n_over, 0);
-    free_bytes = 2000 << 10;
-    assert_int_equal(append(w, 1, 4, "def\n"), 8);
-    check_log(w, "abc\ndef\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
-    free_bytes = 4000 << 10;
-    vtimers_advance(&w->vt, LOG_DISK_LOOK_MS);
-    assert_false(log_disk_is_low(w->logs.disk));
-}
-
-static void closing_ends_what_is_awaited(void **state)
-{
-    struct world *w = *state;
-    int64_t due;
-    put(w, 1, ATTEMPT_RUNNING);
-    logs_await(&w->logs, JOB, 1, 0, 12);
-    logs_await(&w->logs, JOB, 1, 0, 12);
-    logs_await(&w->logs, JOB, 2, 0, 12);
-    assert_true(vtimers_next(&w->vt, &due));
-    logs_close(&w->logs);
-    assert_false(vtimers_next(&w->vt, &due));
-}
-
-/* ---- on disk ---- */
-
-struct wakeup {
-    int n;
-    enum err_kind kind;
-};
-
-static void on_synced(void *ctx, const struct err *e)
-{
-    struct wakeup *t = ctx;
-    t->n++;
-    t->kind = e ? e->kind : 0;
-}
-
-static void what_was_written_is_on_disk_a_second_later(void **state)
-{
-    struct world *w = *state;
-    int64_t due;
-    put(w, 1, ATTEMPT_RUNNING);
-    assert_true(logs_is_synced(&w->logs, JOB, 1, 0));
-    for (int i = 0; i < 1000; i++)
-        append(w, 1, 2 * i, "a\n");
-    vtimers_advance(&w->vt, SYNCER_PAUSE_MS - 1);
-    uv_run(&w->loop, UV_RUN_DEFAULT);
-    assert_false(logs_is_synced(&w->logs, JOB, 1, 0));
-    vtimers_advance(&w->vt, 1);
-    append(w, 1, 2000, "b\n"); /* while a round is on its thread: belongs to the next */
-    uv_run(&w->loop, UV_RUN_DEFAULT);
-    assert_false(logs_is_synced(&w->logs, JOB, 1, 0));
-    vtimers_advance(&w->vt, SYNCER_PAUSE_MS);
-    uv_run(&w->loop, UV_RUN_DEFAULT);
-    assert_true(logs_is_synced(&w->logs, JOB, 1, 0));
-    assert_false(vtimers_next(&w->vt, &due));
-}
-
-static void who_waits_is_told_when_what_was_written_before_is(void **state)
-{
-    struct world *w = *state;
-    struct wakeup first = {0}, second = {0}, none = {0};
-    put(w, 1, ATTEMPT_RUNNING);
-    append(w, 1, 0, "abc\n");
-    syncer_wait(w->logs.syncer, on_synced, &first);
-    append(w, 1, 4, "def\n");
-    syncer_wait(w->logs.syncer, on_synced, &second);
-    assert_int_equal(first.n + second.n, 0);
-    uv_run(&w->loop, UV_RUN_DEFAULT); /* no time has passed */
-    assert_int_equal(first.n, 1);
-    assert_int_equal(second.n, 1);
-    assert_int_equal(first.kind + second.kind, 0);
-    assert_true(logs_is_synced(&w->logs, JOB, 1, 0));
-    syncer_wait(w->logs.syncer, on_synced, &none); /* nothing was written */
-    uv_run(&w->loop, UV_RUN_DEFAULT);
-    assert_int_equal(none.n, 1);
-}
-
-/* More than are synced one by one, some of which are deleted, or are not files, by then. */
-static void many_at_once_and_what_is_gone(void **state)
-{
-    struct world *w = *state;
-    struct wakeup t = {0};
-    for (int n = 3; n <= 100; n += 97) {
-        for (int i = 0; i < n; i++) {
-            char *path = mem_printf("%s/none/%d.log", w->dir, i);
-            syncer_written(w->logs.syncer, path, i % 2 == 0);
-            free(path);
-        }
-        syncer_wait(w->logs.syncer, on_synced, &t);
-        uv_run(&w->loop, UV_RUN_DEFAULT);
-        assert_int_equal(t.kind, 0);
-    }
-    assert_int_equal(t.n, 2);
-    syncer_written(w->logs.syncer, "/dev/null", false); /* it cannot be synced */
-    syncer_wait(w->logs.syncer, on_synced, &t);
-    uv_run(&w->loop, UV_RUN_DEFAULT);
-    assert_int_equal(t.n, 3);
-    assert_int_not_equal(t.kind, 0);
-}
-
-static void who_waits_at_the_end_is_told_so(void **state)
-{
-    struct world *w = *state;
-    struct wakeup now = {0}, next = {0};
-    put(w, 1, ATTEMPT_RUNNING);
-    append(w, 1, 0, "abc\n");
-    syncer_wait(w->logs.syncer, on_synced, &now);
-    append(w, 1, 4, "def\n");
-    syncer_wait(w->logs.syncer, on_synced, &next);
-    logs_close(&w->logs); /* in the middle of a round */
-    assert_int_equal(now.n, 1);
-    assert_int_equal(now.kind, ERR_UNAVAILABLE);
-    assert_int_equal(next.n, 1);
-    assert_int_equal(next.kind, ERR_UNAVAILABLE);
-}
-
-static void output_of_an_ended_job_is_closed_after_a_while(void **state)
-{
-    struct world *w = *state;
-    struct attempt_row a = row(1, ATTEMPT_RUNNING);
-    put_row(w, a);
-    assert_true(logs_is_open(&w->logs, &a, true));
-    a.state = ATTEMPT_ENDED;
-    a.ended_at = clock_wall(w->vt.timers.clock);
-    put_row(w, a);
-    assert_true(logs_is_open(&w->logs, &a, false));
-    vtimers_advance(&w->vt, LOGS_LATE_MS - 1);
-    assert_true(logs_is_open(&w->logs, &a, false));
-    vtimers_advance(&w->vt, 1);
-    assert_false(logs_is_open(&w->logs, &a, false));
-    assert_true(logs_is_open(&w->logs, &a, true)); /* the next attempt closes it */
-    logs_await(&w->logs, JOB, 1, 0, 10);
-    assert_true(logs_is_open(&w->logs, &a, false));
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, logs_rig_setup, logs_rig_teardown)
 
 int main(void)
 {
@@ -888,18 +523,6 @@ int main(void)
         TEST(output_of_a_first_attempt_shows_before_its_start_was_told),
         TEST(late_output_never_changes_what_was_shown),
         TEST(the_last_attempts_output_is_taken_however_late),
-        TEST(output_of_an_ended_job_is_closed_after_a_while),
-        TEST(a_log_is_not_complete_while_output_is_awaited),
-        TEST(nothing_is_awaited_of_who_wrote_nothing_or_shipped_all),
-        TEST(what_is_awaited_comes_before_the_next_attempts_seam),
-        TEST(it_is_awaited_for_a_while_only),
-        TEST(output_that_keeps_coming_is_awaited_however_long_it_takes),
-        TEST(output_that_an_agent_was_asked_to_keep_is_awaited_longer),
-        TEST(closing_ends_what_is_awaited),
-        TEST(what_was_written_is_on_disk_a_second_later),
-        TEST(who_waits_is_told_when_what_was_written_before_is),
-        TEST(many_at_once_and_what_is_gone),
-        TEST(who_waits_at_the_end_is_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
