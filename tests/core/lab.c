@@ -483,3 +483,32 @@ int64_t lab_node_of(const struct lab *l, int64_t job)
     const struct job *j = model_job(l->m, job);
     return j && job_attempt(j) ? job_attempt(j)->row.node : CORE_ID_NONE;
 }
+
+struct ledger_row lab_ledger_sum(const struct lab *l, enum ledger_kind kind)
+{
+    struct ledger_row s = {.kind = kind};
+    for (size_t k = 0; k < l->c.n_ledger; k++) {
+        const struct ledger_row *r = &l->c.ledger[k];
+        if (r->kind != kind)
+            continue;
+        s.ms += r->ms;
+        s.node_ms += r->node_ms;
+        s.uusd += r->uusd;
+        s.on_demand_uusd += r->on_demand_uusd;
+    }
+    return s;
+}
+
+void lab_start_rented(struct lab *l, int n_jobs, int32_t cpus)
+{
+    lab_init(l);
+    lab_elastic(l, "burst", 1, "m5", 4);
+    for (int k = 0; k < n_jobs; k++)
+        lab_submit_cpus(l, cpus);
+    lab_plan(l);
+    lab_launched(l, 1);
+    lab_wait(l, 60000);
+    lab_join_instance(l, 1, 4);
+    lab_plan(l);
+    lab_take(l);
+}

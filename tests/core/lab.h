@@ -111,4 +111,10 @@ const struct job_row *lab_row(const struct lab *l, int64_t job); /* last row of 
 const struct instance_row *lab_instance_row(const struct lab *l, int64_t instance);
 int64_t lab_node_of(const struct lab *l, int64_t job); /* CORE_ID_NONE: not placed */
 
+/* The sum of the ledger's rows of this kind in the changes last taken. */
+struct ledger_row lab_ledger_sum(const struct lab *l, enum ledger_kind kind);
+/* Initialises l with a spot machine ($1/h, $3/h on-demand) of 4 CPUs that boots for a minute, with
+ * the given jobs placed on it. */
+void lab_start_rented(struct lab *l, int n_jobs, int32_t cpus);
+
 #endif
