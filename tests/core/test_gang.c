@@ -430,6 +430,37 @@ static void room_that_is_there_counts(void **state)
     lab_deinit(&l);
 }
 
+/* The first pool gets machines enough for the gang, but for other jobs: the gang still waits for
+ * its own, in the second. Had it gone over to theirs, they would get others. */
+static void machines_for_other_jobs_do_not_draw_a_gang_away(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "first", 1, "m5", 4);
+    lab_elastic(&l, "second", 2, "m5", 4);
+    lab_submit_pool(&l, 4, "first", WISH_ANY);
+    int64_t job = submit_gang(&l, 2, 4);
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, 1), 1);
+    assert_int_equal(lab_launches(&l, 3), 2);
+    struct pool_row p = lab_pool(&l, "first");
+    p.max_nodes = 4;
+    lab_set_pool(&l, p);
+    int64_t late = lab_submit_pool(&l, 4, "first", WISH_ANY);
+    lab_plan(&l); /* also compares each decision with that of a planner without memory */
+    assert_int_equal(lab_launches(&l, 1), 2);
+    for (int64_t i = 1; i <= 4; i++) {
+        lab_bring_up(&l, i, 4);
+        lab_plan(&l);
+    }
+    assert_int_equal(lab_launches(&l, 1), 2);
+    assert_int_equal(lab_launches(&l, 3), 2);
+    assert_string_equal(rank(&l, job, 1)->node->pool->row.name, "second");
+    assert_int_not_equal(lab_node_of(&l, late), CORE_ID_NONE);
+    lab_deinit(&l);
+}
+
 static void a_gang_that_loses_a_node_gets_one_ahead_of_time(void **state)
 {
     (void)state;
@@ -939,6 +970,7 @@ int main(void)
         cmocka_unit_test(survivors_of_a_fixed_one_are_kept_too),
         cmocka_unit_test(a_bad_range_is_refused),
         cmocka_unit_test(why_it_waits_is_told),
+        cmocka_unit_test(machines_for_other_jobs_do_not_draw_a_gang_away),
         cmocka_unit_test(a_gang_that_loses_a_node_gets_one_ahead_of_time),
         cmocka_unit_test(a_gang_is_drilled_as_a_whole),
     };

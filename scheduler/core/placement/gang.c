@@ -39,6 +39,7 @@ struct gang {
 struct cover {
     const struct pool *pool;
     int32_t ready, coming;     /* nodes that it has, or can have there */
+    size_t last;               /* number of bins up to the last of the coming ones; else 0 */
     int32_t n;                 /* machines to launch */
     const struct offer *offer; /* NULL: no launch */
     int64_t uusd_h;
@@ -84,6 +85,7 @@ static void count(const struct work *w, const struct gang *g, struct cover *c)
         int64_t had_w = b->left_w ? *b->left_w : 0;
         c->ready += serves && b->node;
         c->coming += serves && !b->node;
+        c->last = serves && !b->node ? k + 1 : c->last;
         if (serves)
             bin_take_power(b, g->shape, 1);
         c->coming_w += b->left_w && !b->node ? had_w - *b->left_w : 0;
@@ -152,13 +154,16 @@ static bool consider(
 }
 
 /* Prefers more nodes, then no launch, then the lower rank in the pool's configuration, then the
- * lower cost. */
+ * lower cost. Of two without launches, prefers the one that was complete first: machines launched
+ * for other demand come last, and must not draw a gang away from its own. */
 static bool is_better(const struct cover *a, const struct cover *b)
 {
     if (b->pool && total_of(a) != total_of(b))
         return total_of(a) > total_of(b);
+    if (b->pool && !a->offer && !b->offer)
+        return a->last < b->last;
     if (!b->pool || !a->offer || !b->offer)
-        return !b->pool || (!a->offer && b->offer);
+        return !b->pool || !a->offer;
     if (a->offer->row.rank != b->offer->row.rank)
         return a->offer->row.rank < b->offer->row.rank;
     return a->uusd_h < b->uusd_h;
