@@ -92,7 +92,7 @@ void agent_changed(void *ctx);
 void agent_changed_later(void *ctx);
 void agent_task_gone(void *ctx, struct task *t);
 void agent_task_ended(void *ctx);
-void agent_disk_refused(void *ctx, const char *why);
+void agent_disk_refused(void *ctx, bool of_records, const char *why);
 void agent_order_saves(void *ctx);
 int agent_admit(void *ctx, const struct task *t, struct task_state *s, struct err *e);
 void agent_fill_status(void *ctx, struct wire_status *s);

@@ -130,10 +130,10 @@ void agent_task_ended(void *ctx)
         task_look_again(task_of_link(l));
 }
 
-void agent_disk_refused(void *ctx, const char *why)
+void agent_disk_refused(void *ctx, bool of_records, const char *why)
 {
     struct agent *a = ctx;
-    disk_refused(&a->disk, why);
+    disk_refused(&a->disk, of_records, why);
 }
 
 /* ---- kept directories ---- */

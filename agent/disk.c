@@ -28,10 +28,13 @@ static bool is_short(int64_t free, int64_t reserve, bool was_full)
     return free < reserve + (was_full ? reserve / 4 : 0);
 }
 
-bool disk_is_full(const struct disk_room *r, bool was_full)
+enum disk_cause disk_judge(const struct disk_room *r, enum disk_cause was)
 {
-    return is_short(r->free_bytes, disk_reserve(r->total_bytes), was_full) ||
-           is_short(r->free_inodes, inodes_reserve(r->total_inodes), was_full);
+    if (is_short(r->free_bytes, disk_reserve(r->total_bytes), was == DISK_NO_BYTES))
+        return DISK_NO_BYTES;
+    bool no_inodes =
+        is_short(r->free_inodes, inodes_reserve(r->total_inodes), was == DISK_NO_INODES);
+    return no_inodes ? DISK_NO_INODES : DISK_HAS_ROOM;
 }
 
 static void take(const struct statvfs *v, struct disk_room *ret)
@@ -65,16 +68,24 @@ bool disk_read_fd(int fd, struct disk_room *ret)
 static void describe(struct disk *d, const struct disk_room *r)
 {
     char free[32], total[32], kept[32];
-    int64_t reserve = disk_reserve(r->total_bytes);
     str_format_bytes((uint64_t)r->free_bytes, free, sizeof(free));
     str_format_bytes((uint64_t)r->total_bytes, total, sizeof(total));
-    str_format_bytes((uint64_t)reserve, kept, sizeof(kept));
-    if (r->free_bytes < reserve + reserve / 4)
+    str_format_bytes((uint64_t)disk_reserve(r->total_bytes), kept, sizeof(kept));
+    switch (d->cause) {
+    case DISK_HAS_ROOM:
+        d->text[0] = '\0';
+        return;
+    case DISK_NO_BYTES:
         snprintf(d->text, sizeof(d->text),
             "%s of %s are free, and %s are kept for the agent's records", free, total, kept);
-    else
+        return;
+    case DISK_NO_INODES:
         snprintf(d->text, sizeof(d->text), "%lld of %lld files (inodes) are free",
             (long long)r->free_inodes, (long long)r->total_inodes);
+        return;
+    case DISK_REFUSED:
+        STR_COPY(d->text, DISK_REFUSED_TEXT);
+    }
 }
 
 /* Without it the end of a job may have to wait for room: nothing worse. */
@@ -103,10 +114,13 @@ bool disk_give(const char *path)
     return gave;
 }
 
-static void become(struct disk *d, bool is_full)
+static void become(struct disk *d, enum disk_cause cause, const struct disk_room *r)
 {
-    d->is_full = is_full;
-    if (is_full)
+    if (cause == d->cause)
+        return;
+    d->cause = cause;
+    describe(d, r);
+    if (cause != DISK_HAS_ROOM)
         log_warn("this node's disk has no room: it gets no new work until it has",
             log_s("dir", d->dir), log_s("why", d->text));
     else
@@ -114,24 +128,26 @@ static void become(struct disk *d, bool is_full)
     d->changed(d->ctx);
 }
 
-static void on_look(struct timer *timer, void *ctx)
+static void look(struct disk *d)
 {
-    struct disk *d = ctx;
     struct disk_room r;
     int64_t now = clock_mono(d->timers->clock).ms;
     bool was_refused = mono_is_set(d->refused_at) && now - d->refused_at.ms < DISK_REFUSED_MS;
-    timer_start(d->timers, timer, DISK_LOOK_MS);
     if (!disk_read(d->dir, &r))
         return;
-    bool is_full = disk_is_full(&r, d->is_full);
-    if (is_full && !d->is_full)
-        describe(d, &r);
-    if (is_full) /* some may be given away meanwhile */
+    enum disk_cause cause = disk_judge(&r, d->cause);
+    if (cause != DISK_HAS_ROOM) /* some may be given away meanwhile */
         d->is_held = false;
     else if (!d->is_held)
         hold(d, &r);
-    if ((is_full || was_refused) != d->is_full)
-        become(d, is_full || was_refused);
+    become(d, cause == DISK_HAS_ROOM && was_refused ? DISK_REFUSED : cause, &r);
+}
+
+static void on_look(struct timer *timer, void *ctx)
+{
+    struct disk *d = ctx;
+    timer_start(d->timers, timer, DISK_LOOK_MS);
+    look(d);
 }
 
 void disk_start(struct disk *d)
@@ -148,17 +164,15 @@ void disk_stop(struct disk *d)
         timer_stop(d->timers, &d->look);
 }
 
-void disk_refused(struct disk *d, const char *why)
+void disk_refused(struct disk *d, bool of_records, const char *why)
 {
-    d->refused_at = clock_mono(d->timers->clock);
+    if (of_records)
+        d->refused_at = clock_mono(d->timers->clock);
     log_info("a start found no room on this node's disk", log_s("dir", d->dir), log_s("why", why));
-    if (d->is_full)
-        return;
-    STR_COPY(d->text, DISK_REFUSED_TEXT);
-    become(d, true);
+    look(d);
 }
 
 const char *disk_full(const struct disk *d)
 {
-    return d->is_full ? d->text : "";
+    return d->text;
 }

@@ -10,8 +10,10 @@
  *
  * A node with less than that free reports it, and refuses nothing by itself: belayd gives it no new
  * work (struct wire_status). It has room again with a quarter more than that, so that it does not
- * change its mind with every file. A start that found no room all the same (a quota, say) counts as
- * a full disk for DISK_REFUSED_MS.
+ * change its mind with every file. A start whose records found no room all the same (a quota, say)
+ * counts as a full disk for DISK_REFUSED_MS. One that only found no room for the job's own files
+ * (its checkpoint, its working directory) does not: they may be larger than what is free, or than
+ * the quota of the job's user, and others still find room.
  */
 #ifndef BELAY_AGENT_DISK_H
 #define BELAY_AGENT_DISK_H
@@ -35,10 +37,12 @@ struct disk_room {
     int64_t total_inodes, free_inodes; /* total 0: they have no limit */
 };
 
+enum disk_cause { DISK_HAS_ROOM, DISK_NO_BYTES, DISK_NO_INODES, DISK_REFUSED };
+
 /* Pure. How much is kept, of a file system of that size. */
 int64_t disk_reserve(int64_t total_bytes);
-/* Pure. was_full: it was at the last look. */
-bool disk_is_full(const struct disk_room *r, bool was_full);
+/* Pure. Not DISK_REFUSED. was: at the last look; what was short has room with a quarter more. */
+enum disk_cause disk_judge(const struct disk_room *r, enum disk_cause was);
 /* False if it cannot be read: nothing is known then. */
 bool disk_read(const char *dir, struct disk_room *ret);
 bool disk_read_fd(int fd, struct disk_room *ret);
@@ -48,13 +52,14 @@ struct disk {
     /* set by the caller; borrowed */
     const char *dir;
     struct timers *timers;
-    void (*changed)(void *ctx); /* it has become full, or has room again */
+    void (*changed)(void *ctx); /* it has become full, for another reason, or has room again */
     void *ctx;
     /* private */
     struct timer look;
     struct mono refused_at;
-    bool is_full, is_held;
-    char text[160]; /* why, as of the moment it became full */
+    enum disk_cause cause;
+    bool is_held;
+    char text[160]; /* the cause, as of the moment it began */
 };
 
 /* Gives away a piece of the file at path, for a record. False if nothing is left. */
@@ -62,9 +67,9 @@ bool disk_give(const char *path);
 
 void disk_start(struct disk *d);
 void disk_stop(struct disk *d); /* no effect when zeroed */
-/* A start found no room. why, its error, is only logged: it may name files of the job, and every
- * user sees why a node's disk is full. */
-void disk_refused(struct disk *d, const char *why);
+/* A start found no room: looks at once. of_records: for the agent's own records. why, its error, is
+ * only logged: it may name files of the job, and every user sees why a node's disk is full. */
+void disk_refused(struct disk *d, bool of_records, const char *why);
 /* Why it is full; "" if it has room. */
 const char *disk_full(const struct disk *d);
 

@@ -529,6 +529,7 @@ static int prepare(struct task *t)
         rc = user_admit(&u, t->room->system_users, &w->e);
     if (!rc)
         rc = make_dir(t, &u, &w->e);
+    w->of_records = rc == ERR_NO_SPACE;
     if (!rc)
         rc = bring_workdir(t, &u);
     if (!rc && task_saves(t))
@@ -557,6 +558,17 @@ static int remove_all(struct task *t)
     return t->work.is_spare ? 0 : fs_remove_tree(t->dir, &t->work.e);
 }
 
+/* What did not fit must not take the room of others until the task is removed. */
+static void drop_what_did_not_fit(const struct task *t)
+{
+    char *workdir = mem_printf("%s/" WORKDIR_NAME, t->dir);
+    struct err e;
+    if (fs_remove_tree(t->ckpt.dir, &e) || fs_remove_tree(workdir, &e))
+        log_warn("files that did not fit on the disk cannot be removed", log_i("job", t->job),
+            log_err(&e));
+    free(workdir);
+}
+
 static void on_thread(void *ctx)
 {
     struct task *t = ctx;
@@ -564,6 +576,8 @@ static void on_thread(void *ctx)
     switch (w->kind) {
     case WORK_PREPARE:
         w->rc = prepare(t);
+        if (w->rc == ERR_NO_SPACE && !w->store_failed && !w->of_records)
+            drop_what_did_not_fit(t);
         break;
     case WORK_DUMP:
         w->rc = dump(t);

@@ -78,6 +78,7 @@ struct task_work {
     /* of preparing: CRIU's checkpoint is not encrypted and therefore not restored */
     bool is_unsealed;
     bool store_failed; /* rc is an error of the store or of its content */
+    bool of_records;   /* with ERR_NO_SPACE: for the agent's own records */
     enum task_store store_fault;
     int64_t dump_ms;
     struct ckpt_restored restored;

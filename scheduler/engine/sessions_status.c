@@ -286,7 +286,7 @@ static void post_disk(
     struct event ev = {.type = EV_DISK, .disk.node = node->row.id};
     STR_COPY(ev.disk.full, st->disk_full);
     log_disk(x, node, st->disk_full);
-    if ((ev.disk.full[0] != '\0') != (node->disk_full[0] != '\0'))
+    if (!str_eq(ev.disk.full, node->disk_full))
         tick_post(s->o.tick, &ev, NULL, NULL);
 }
 

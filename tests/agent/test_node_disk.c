@@ -5,6 +5,7 @@
  */
 #include "world.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -221,21 +222,75 @@ static void a_node_says_when_its_disk_is_full_and_when_it_has_room_again(void **
     world_until(w, has_room, 0, "it has room again");
 }
 
+/* Of so few files in all none are kept, so that a look at the disk finds nothing amiss. */
+static void allow_no_more_files(struct world *w)
+{
+    struct statvfs v;
+    char *node = in_node(w, ""), options[64];
+    assert_int_equal(statvfs(node, &v), 0);
+    long used = (long)(v.f_files - v.f_ffree);
+    assert_true(used > 0 && used < 64);
+    snprintf(options, sizeof(options), DISK ",nr_inodes=%ld", used);
+    assert_int_equal(mount("belay-test", node, "tmpfs", MS_REMOUNT, options), 0);
+    free(node);
+}
+
 /* A quota, for example: what the file system says of its free space is not all. */
 static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
 {
     struct world *w = create(state);
     world_start_agent(w);
     world_until(w, has_room, 0, "it has room");
-    fill(w, 0);
+    allow_no_more_files(w);
     world_want(w, 1, 1, "#!/bin/sh\n");
     world_go(w);
     world_until(w, has_ended, 1, "it is refused");
     assert_int_equal(world_told(w, 1)->end, WIRE_END_CAPACITY);
     assert_true(is_full(w, 0)); /* in the same message */
     /* everybody sees it, and the error of the start may name files of the job */
-    if (strstr(w->status.disk_full, strerror(ENOSPC)))
+    if (!str_eq(w->status.disk_full, "a start found no room on it"))
         fail_msg("%s", w->status.disk_full);
+}
+
+static bool is_stored(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->n_checkpoints > 0;
+}
+
+/* It may be larger than the disk, or than its user's quota: others still find room. */
+static void a_job_that_does_not_fit_closes_no_node(void **state)
+{
+    struct world *w = create(state);
+    struct err e;
+    struct wire_desired_attempt *a = world_want(w, 1, 1,
+        "#!/bin/sh\nhead -c 6291456 /dev/urandom >\"$BELAY_CHECKPOINT_DIR/state\"\n"
+        "echo '{\"progress\":5}' >\"$BELAY_CONTROL_DIR/c\"\n"
+        "ln \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\nsleep 1000\n");
+    a->method = WIRE_METHOD_COOP;
+    world_start_agent(w);
+    world_until(w, is_stored, 1, "6 MiB are stored");
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, has_no_tasks, 0, "it is gone");
+    char *kept = in_node(w, "kept/1-1"); /* or that would make room */
+    assert_int_equal(fs_remove_tree(kept, &e), 0);
+    free(kept);
+    fill(w, (4 << 20) / PAGE);
+    a = world_want(w, 1, 2, "#!/bin/sh\n");
+    a->method = WIRE_METHOD_COOP;
+    world_go(w);
+    world_until(w, has_ended, 1, "they do not fit");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_CAPACITY);
+    char *left = world_task_path(w, 1, 2, "checkpoint");
+    assert_int_equal(access(left, F_OK), -1); /* what had fitted is removed */
+    free(left);
+    world_want(w, 2, 1, "#!/bin/sh\n");
+    world_go(w);
+    world_until(w, has_ended, 2, "another job has room");
+    assert_int_equal(world_told(w, 2)->end, WIRE_END_SUCCEEDED);
+    assert_false(world_log_has(w, "a start found no room on it"));
+    assert_true(world_log_has(w, "a start found no room on this node's disk"));
     make_room(w);
 }
 
@@ -372,6 +427,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(
             a_flood_takes_neither_the_agents_room_nor_that_of_others, teardown),
         cmocka_unit_test_teardown(a_start_that_found_no_room_is_reported_as_a_full_disk, teardown),
+        cmocka_unit_test_teardown(a_job_that_does_not_fit_closes_no_node, teardown),
     };
     can_mount = may_mount();
     return world_run(tests, sizeof(tests) / sizeof(*tests), argc, argv);

@@ -39,17 +39,22 @@ static void a_disk_keeps_an_eighth_and_at_most_256_mib(void **state)
     assert_int_equal(disk_reserve(1LL << 40), 256 * MIB);
     const struct {
         struct disk_room r;
-        bool was_full, is_full;
+        enum disk_cause was, is;
     } looks[] = {
-        {{16 * MIB, 2 * MIB, 0, 0}, false, false},
-        {{16 * MIB, 2 * MIB - 1, 0, 0}, false, true},
-        {{16 * MIB, 2 * MIB + MIB / 2 - 1, 0, 0}, true, true},
-        {{16 * MIB, 2 * MIB + MIB / 2, 0, 0}, true, false},
-        {{16 * MIB, 8 * MIB, 6400, 99}, false, true}, /* files */
-        {{16 * MIB, 8 * MIB, 6400, 100}, false, false},
+        {{16 * MIB, 2 * MIB, 0, 0}, DISK_HAS_ROOM, DISK_HAS_ROOM},
+        {{16 * MIB, 2 * MIB - 1, 0, 0}, DISK_HAS_ROOM, DISK_NO_BYTES},
+        {{16 * MIB, 2 * MIB + MIB / 2 - 1, 0, 0}, DISK_NO_BYTES, DISK_NO_BYTES},
+        {{16 * MIB, 2 * MIB + MIB / 2, 0, 0}, DISK_NO_BYTES, DISK_HAS_ROOM},
+        {{16 * MIB, 8 * MIB, 6400, 99}, DISK_HAS_ROOM, DISK_NO_INODES},
+        {{16 * MIB, 8 * MIB, 6400, 100}, DISK_HAS_ROOM, DISK_HAS_ROOM},
+        {{16 * MIB, 2 * MIB + 1, 6400, 124}, DISK_NO_INODES, DISK_NO_INODES},
+        {{16 * MIB, 2 * MIB + 1, 6400, 125}, DISK_NO_INODES, DISK_HAS_ROOM},
+        {{16 * MIB, 2 * MIB + 1, 6400, 124}, DISK_NO_BYTES, DISK_NO_BYTES},
+        {{16 * MIB, 2 * MIB - 1, 6400, 99}, DISK_NO_INODES, DISK_NO_BYTES},
+        {{16 * MIB, 2 * MIB + 1, 6400, 124}, DISK_REFUSED, DISK_HAS_ROOM},
     };
     for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
-        if (disk_is_full(&looks[i].r, looks[i].was_full) != looks[i].is_full)
+        if (disk_judge(&looks[i].r, looks[i].was) != looks[i].is)
             fail_msg("look %zu", i);
 }
 

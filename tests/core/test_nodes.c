@@ -426,7 +426,7 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     lab_started(&l, first);
     lab_take(&l);
     tell_disk(&l, node, "1 MiB of 16 MiB are free");
-    tell_disk(&l, node, "0 B of 16 MiB are free"); /* the same */
+    tell_disk(&l, node, "0 B of 16 MiB are free"); /* full all the same */
     lab_take(&l);
     assert_int_equal(l.c.n_history, 1);
     assert_string_equal(lab_history(&l, "disk-full")->text,
@@ -436,8 +436,9 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&l, first), node); /* what runs goes on */
     assert_true(says(&l, second, "nodes-full",
-        "1 node has no room on its disk, and is given nothing new until there is: n1 (1 MiB of 16 "
-        "MiB are free)"));
+        "1 node has no room on its disk, and is given nothing new until there is: n1 (0 B of 16 "
+        "MiB "
+        "are free)"));
     int64_t other = lab_join(&l, "n2", 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, second), other);

@@ -315,17 +315,20 @@ int apply_condition(
     return 0;
 }
 
-/* A start there would be refused (END_CAPACITY). The figures of a full disk change all the time: it
- * is shown with those that it had when it became full. */
+/* A start there would be refused (END_CAPACITY). An agent tells the figures of the moment at which
+ * the disk became full, or full for another reason: only the text is another one then. */
 int apply_disk(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct node *n = model_node(m, ev->disk.node);
     bool is_full = ev->disk.full[0] != '\0';
     (void)e;
     ret_outcome->id = ev->disk.node;
-    if (!n || is_full == (n->disk_full[0] != '\0'))
+    if (!n)
         return 0;
+    bool was_full = n->disk_full[0] != '\0';
     STR_COPY(n->disk_full, ev->disk.full);
+    if (is_full == was_full)
+        return 0;
     if (is_full)
         history(m, ev->now, "disk-full", (struct history_of){.node = n},
             "%s has no room on its disk and gets no new jobs: %.160s", n->row.name, n->disk_full);
