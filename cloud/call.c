@@ -77,6 +77,9 @@ static void report(struct cloud_call *c, const struct err *e)
     case CLOUD_CALL_CONSOLE:
         c->done.console(c->ctx, e, e ? NULL : buf_str(&c->console));
         break;
+    case CLOUD_CALL_CREDENTIALS:
+        c->done.credentials(c->ctx, e);
+        break;
     }
 }
 
@@ -85,6 +88,17 @@ void cloud_call_finish(struct cloud_call *c, const struct err *e)
     link_remove(&c->link);
     report(c, e);
     free_call(c);
+}
+
+void cloud_call_no_credentials(struct cloud_call *c, const struct err *e)
+{
+    struct err definite = *e;
+    if (c->kind == CLOUD_CALL_LAUNCH && !c->has_sent && e->kind != ERR_THROTTLED &&
+        e->kind != ERR_CANCELLED && e->kind != ERR_CONFIG) {
+        err_wrap(&definite, "no credentials, so nothing was sent");
+        definite.kind = ERR_CONFIG;
+    }
+    cloud_call_finish(c, &definite);
 }
 
 void cloud_calls_cancel(struct cloud_calls *s)
@@ -191,6 +205,13 @@ void cloud_call_console(struct cloud_calls *s, struct cloud_call *c,
     start(s, c, ops, CLOUD_CALL_CONSOLE, region, ctx);
 }
 
+void cloud_call_credentials(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, cloud_done_fn done, void *ctx)
+{
+    c->done.credentials = done;
+    start(s, c, ops, CLOUD_CALL_CREDENTIALS, region, ctx);
+}
+
 static void on_reply(void *ctx, const struct err *e, const struct http_reply *reply)
 {
     struct cloud_call *c = ctx;
@@ -207,6 +228,7 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
 
 void cloud_call_send(struct cloud_call *c, const struct http_request *r)
 {
+    c->has_sent = true;
     c->http = http_start(c->owner->http, r, on_reply, c);
 }
 

@@ -55,7 +55,8 @@ enum cloud_call_kind {
     CLOUD_CALL_TERMINATE,
     CLOUD_CALL_PRICES,
     CLOUD_CALL_VOLUMES,
-    CLOUD_CALL_CONSOLE
+    CLOUD_CALL_CONSOLE,
+    CLOUD_CALL_CREDENTIALS
 };
 
 struct cloud_call {
@@ -84,11 +85,13 @@ struct cloud_call {
         cloud_prices_fn prices;
         cloud_volumes_fn volumes;
         cloud_console_fn console;
+        cloud_done_fn credentials;
     } done;
     void *ctx;
     struct link link;
     struct timer timer;
     struct http_call *http;
+    bool has_sent; /* a request to the provider */
 };
 
 /* Start c (zeroed except for what the provider has set). It frees itself after its completion has
@@ -108,6 +111,8 @@ void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c,
 
 void cloud_call_console(struct cloud_calls *s, struct cloud_call *c,
     const struct cloud_call_ops *ops, const char *region, cloud_console_fn done, void *ctx);
+void cloud_call_credentials(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, cloud_done_fn done, void *ctx);
 
 /* Copies the words. */
 void cloud_call_add_words(struct cloud_call *c, const char *const *words, size_t n);
@@ -123,6 +128,11 @@ void cloud_call_send(struct cloud_call *c, const struct http_request *r);
 void cloud_call_again(struct cloud_call *c);                       /* calls step() now */
 void cloud_call_pause(struct cloud_call *c, int64_t delay_ms);     /* calls step() after delay_ms */
 void cloud_call_finish(struct cloud_call *c, const struct err *e); /* e is NULL on success */
+
+/* Finishes a call that got no credentials, for the reason e. A launch that has sent nothing ends
+ * with ERR_CONFIG, which is definite: it made no machine. Throttled and cancelled calls keep their
+ * kind, as do launches that have sent a request. */
+void cloud_call_no_credentials(struct cloud_call *c, const struct err *e);
 
 /* Ends every call with ERR_CANCELLED, inside the function. For the driver's destroy. */
 void cloud_calls_cancel(struct cloud_calls *s);

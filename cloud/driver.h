@@ -197,6 +197,10 @@ struct cloud_driver_ops {
     void (*console)(struct cloud_driver *d, const char *region, const char *id,
         cloud_console_fn done, void *ctx);
 
+    /* Gets credentials as a launch in `region` would, and sends nothing to the provider. NULL: the
+     * driver was created with them, or needs none. */
+    void (*credentials)(struct cloud_driver *d, const char *region, cloud_done_fn done, void *ctx);
+
     /* Pending calls complete with ERR_CANCELLED first, inside destroy. Must not be called inside a
      * completion. */
     void (*destroy)(struct cloud_driver *d);

@@ -169,7 +169,9 @@ static void on_credentials(void *ctx, const struct err *e, const struct aws_cred
 {
     struct aws_call *c = ctx;
     struct err bad;
-    if (e)
+    if (e && !c->forgo)
+        cloud_call_no_credentials(&c->base, e);
+    else if (e)
         stage_failed(c, e);
     else if (send_request(c, keys, &bad) != 0)
         stage_failed(c, &bad);
@@ -339,6 +341,28 @@ static void aws_console(
     cloud_call_console(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
+static void on_found(void *ctx, const struct err *e, const struct aws_credentials *keys)
+{
+    struct aws_call *c = ctx;
+    (void)keys;
+    cloud_call_finish(&c->base, e);
+}
+
+static void find_credentials(struct cloud_call *base)
+{
+    struct aws_call *c = (struct aws_call *)base;
+    aws_credentials_get(c->d->credentials, &c->wait, on_found, c);
+}
+
+static void aws_find_credentials(
+    struct cloud_driver *d, const char *region, cloud_done_fn done, void *ctx)
+{
+    static const struct cloud_call_ops ops = {
+        .name = "credentials", .step = find_credentials, .deinit = aws_call_deinit};
+    struct aws_call *c = aws_call_new((struct aws_driver *)d, region);
+    cloud_call_credentials(&c->d->calls, &c->base, &ops, region, done, ctx);
+}
+
 /* ---- the driver ---- */
 
 static void aws_destroy(struct cloud_driver *driver)
@@ -367,6 +391,7 @@ static const struct cloud_driver_ops aws_ops = {
     .prices = aws_prices,
     .volumes = aws_volumes,
     .console = aws_console,
+    .credentials = aws_find_credentials,
     .destroy = aws_destroy,
 };
 

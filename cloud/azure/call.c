@@ -191,7 +191,7 @@ static void on_token(void *ctx, const struct err *e, const char *header)
 {
     struct azure_call *c = ctx;
     if (e)
-        cloud_call_finish(&c->base, e);
+        cloud_call_no_credentials(&c->base, e);
     else
         send_request(c, header);
 }

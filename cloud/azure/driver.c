@@ -166,6 +166,30 @@ static void azure_prices(struct cloud_driver *d, const char *region, const char 
     cloud_call_prices(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
+/* ---- credentials ---- */
+
+static void on_found(void *ctx, const struct err *e, const char *header)
+{
+    struct azure_call *c = ctx;
+    (void)header;
+    cloud_call_finish(&c->base, e);
+}
+
+static void find_credentials(struct cloud_call *base)
+{
+    struct azure_call *c = (struct azure_call *)base;
+    oauth_get(azure_credential_tokens(c->d->credentials), &c->wait, on_found, c);
+}
+
+static void azure_find_credentials(
+    struct cloud_driver *d, const char *region, cloud_done_fn done, void *ctx)
+{
+    static const struct cloud_call_ops ops = {
+        .name = "credentials", .step = find_credentials, .deinit = azure_call_deinit};
+    struct azure_call *c = azure_call_new(d, region, PUT_NIC);
+    cloud_call_credentials(&c->d->calls, &c->base, &ops, region, done, ctx);
+}
+
 /* ---- the driver ---- */
 
 static void azure_destroy(struct cloud_driver *driver)
@@ -194,6 +218,7 @@ static const struct cloud_driver_ops azure_ops = {
     .prices = azure_prices,
     .volumes = azure_volumes,
     .console = azure_console,
+    .credentials = azure_find_credentials,
     .destroy = azure_destroy,
 };
 

@@ -68,10 +68,12 @@ static void on_token(void *ctx, const struct err *e, const char *authorization)
 {
     struct gcp_call *c = ctx;
     struct buf url = {0};
-    if (e) {
+    if (e && c->is_taken)
         gcp_call_fail_asking(c, e);
+    else if (e)
+        cloud_call_no_credentials(&c->base, e);
+    if (e)
         return;
-    }
     bool has_body = str_eq(c->stage->method, "POST");
     buf_printf(&url, "%s/compute/%s/projects/%s", c->d->endpoint_url, version_for(c),
         c->d->machine.project);

@@ -242,6 +242,30 @@ static void gcp_prices(struct cloud_driver *d, const char *region, const char *c
     cloud_call_prices(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
+/* ---- credentials ---- */
+
+static void on_found(void *ctx, const struct err *e, const char *authorization)
+{
+    struct gcp_call *c = ctx;
+    (void)authorization;
+    gcp_call_finish(c, e);
+}
+
+static void find_credentials(struct cloud_call *base)
+{
+    struct gcp_call *c = (struct gcp_call *)base;
+    oauth_get(gcp_credential_oauth(c->d->credentials), &c->wait, on_found, c);
+}
+
+static void gcp_find_credentials(
+    struct cloud_driver *d, const char *region, cloud_done_fn done, void *ctx)
+{
+    static const struct cloud_call_ops ops = {
+        .name = "credentials", .step = find_credentials, .deinit = gcp_call_deinit};
+    struct gcp_call *c = gcp_call_new(d, region, NULL);
+    cloud_call_credentials(&c->d->calls, &c->base, &ops, region, done, ctx);
+}
+
 /* ---- the driver ---- */
 
 static void gcp_destroy(struct cloud_driver *driver)
@@ -267,6 +291,7 @@ static const struct cloud_driver_ops gcp_ops = {
     .prices = gcp_prices,
     .volumes = gcp_volumes,
     .console = gcp_console,
+    .credentials = gcp_find_credentials,
     .destroy = gcp_destroy,
 };
 

@@ -672,6 +672,40 @@ static void missing_credentials_fail_the_call(void **state)
     assert_int_equal(g->http.n_requests, 0);
 }
 
+static void without_credentials_a_launch_is_refused_for_certain(void **state)
+{
+    struct rig *g = *state;
+    clear_environment();
+    g->options.metadata_url = "http://127.0.0.1:1338";
+    create(g);
+    fake_http_route(&g->http, "PUT", "/latest/api/token", 0, ""); /* no answer */
+    launch(g, ERR_CONFIG);
+    assert_non_null(strstr(
+        g->e.text, "no credentials, so nothing was sent: AWS credentials: not in the environment"));
+    assert_int_equal(fake_http_count(&g->http, "POST", "/"), 0);
+    g->driver->ops->list(g->driver, "us-east-1", "lab", on_list, g);
+    finish(g, ERR_TIMEOUT);
+    g->driver->ops->credentials(g->driver, "us-east-1", on_done, g);
+    finish(g, ERR_TIMEOUT);
+    assert_int_equal(fake_http_count(&g->http, "POST", "/"), 0);
+}
+
+static void credentials_lost_after_a_request_leave_the_launch_undecided(void **state)
+{
+    struct rig *g = *state;
+    clear_environment();
+    g->options.metadata_url = "http://127.0.0.1:1338";
+    create(g);
+    fake_http_route(&g->http, "PUT", "/latest/api/token", 200, "AQAE==");
+    fake_http_add(&g->http, 200, "agent");
+    fake_http_add(&g->http, 200,
+        "{\"Code\":\"Success\",\"AccessKeyId\":\"AKIDEXAMPLE\",\"SecretAccessKey\":\"" SECRET
+        "\",\"Token\":\"T\",\"Expiration\":\"2026-08-22T18:00:00Z\"}");
+    fake_http_add(&g->http, 401, AUTH_FAILURE);
+    fake_http_add_error(&g->http, ERR_TIMEOUT); /* of the renewal */
+    launch(g, ERR_TIMEOUT);
+}
+
 static void environment_is_read_at_creation_only(void **state)
 {
     struct rig *g = *state;
@@ -764,6 +798,8 @@ int main(void)
         RIG(refused_keys_of_the_environment_are_final),
         RIG(refused_keys_of_a_role_are_renewed_once),
         RIG(missing_credentials_fail_the_call),
+        RIG(without_credentials_a_launch_is_refused_for_certain),
+        RIG(credentials_lost_after_a_request_leave_the_launch_undecided),
         RIG(environment_is_read_at_creation_only),
         RIG(endpoints_must_be_https_or_this_machine),
         RIG(default_port_is_not_in_the_signed_host),

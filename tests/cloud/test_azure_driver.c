@@ -37,6 +37,29 @@ static void the_token_is_asked_for_once(void **state)
                                            "&scope=https%3A%2F%2Fmanagement.azure.com%2F.default");
 }
 
+static void without_credentials_a_launch_is_refused_for_certain(void **state)
+{
+    struct azure_rig *g = *state;
+    azure_rig_clear_environment();
+    azure_rig_create(g);
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    azure_rig_launch(g, ERR_CONFIG);
+    assert_non_null(strstr(g->got.e.text, "no credentials, so nothing was sent: "));
+    fake_http_add(&g->http, 410, "");
+    azure_rig_launch(g, ERR_CONFIG);
+    fake_http_add(&g->http, 429, "{}");
+    azure_rig_launch(g, ERR_THROTTLED);
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    azure_rig_list(g, ERR_TIMEOUT);
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    g->driver->ops->credentials(g->driver, "eastus", outcome_done, &g->got);
+    azure_rig_finish(g, ERR_TIMEOUT);
+    fake_http_add(&g->http, 200, TOKEN_REPLY);
+    g->driver->ops->credentials(g->driver, "eastus", outcome_done, &g->got);
+    azure_rig_finish(g, 0);
+    assert_int_equal(g->http.n_requests, 6); /* all for tokens */
+}
+
 static void a_create_that_takes_long_is_a_machine(void **state)
 {
     struct azure_rig *g = *state;
@@ -600,6 +623,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_launch_waits_for_its_operation),
         TEST(the_token_is_asked_for_once),
+        TEST(without_credentials_a_launch_is_refused_for_certain),
         TEST(a_create_that_takes_long_is_a_machine),
         TEST(a_launch_repeated_is_the_same_bytes_under_the_same_names),
         TEST(a_refused_machine_leaves_no_parts),

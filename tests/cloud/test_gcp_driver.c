@@ -576,6 +576,29 @@ static void without_a_key_the_metadata_service_is_asked(void **state)
     assert_true(fake_http_sent(&g->http, 4, "Authorization: Bearer ya29.one"));
 }
 
+static void without_credentials_a_launch_is_refused_for_certain(void **state)
+{
+    struct rig *g = *state;
+    g->options.credentials_file = NULL;
+    g->options.metadata_url = "http://127.0.0.1:1339/";
+    create(g);
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    launch(g, ERR_CONFIG);
+    assert_non_null(strstr(g->got.e.text, "no credentials, so nothing was sent: "));
+    fake_http_add(&g->http, 502, "");
+    launch(g, ERR_CONFIG);
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    list(g, ERR_TIMEOUT);
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    g->driver->ops->credentials(g->driver, "us-central1", outcome_done, &g->got);
+    finish(g, ERR_TIMEOUT);
+    g->http.headers[0] = "Metadata-Flavor: Google";
+    add_token(g);
+    g->driver->ops->credentials(g->driver, "us-central1", outcome_done, &g->got);
+    finish(g, 0);
+    assert_int_equal(g->http.n_requests, 5); /* all for tokens */
+}
+
 static void a_key_file_that_others_may_read_is_refused(void **state)
 {
     struct rig *g = *state;
@@ -738,6 +761,7 @@ int main(void)
         RIG(credentials_go_to_one_host),
         cmocka_unit_test(trusted_token_addresses),
         RIG(without_a_key_the_metadata_service_is_asked),
+        RIG(without_credentials_a_launch_is_refused_for_certain),
         RIG(a_key_file_that_others_may_read_is_refused),
         RIG(environment_names_the_key_file),
         RIG(wrong_clock_is_mended_by_googles),
