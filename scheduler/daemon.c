@@ -337,6 +337,8 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
             rc = own_name_check(d->own_name, pools_in_force(d->pools), 0, e);
         if (rc == 0)
             rc = own_name_check_known(d->own_name, POOLS_NAME_WAIT_MS, e);
+        if (rc == 0)
+            rc = daemon_check_credentials(d, e);
         daemon_destroy(d);
     }
     fs_remove_tree(dir, &ignored);

@@ -97,6 +97,12 @@ int daemon_make_grants(struct daemon *d, struct err *e);
 bool daemon_give_secrets(
     void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why);
 
+/* ---- daemon_doubts.c ---- */
+
+/* Gets the credentials of each pool as a launch would, for at most some seconds, and closes the
+ * drivers. The error names the first pool that has none. */
+int daemon_check_credentials(struct daemon *d, struct err *e);
+
 /* ---- daemon_listen.c ---- */
 
 /* Starts the listeners and writes STATE/belayd.json. */

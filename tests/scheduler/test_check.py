@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
+from bare import BARE, CLEAN, bare
 from belayd import BUILD, CONFIG, WAIT_S, Belayd
 
 AWS = """\
@@ -348,6 +349,22 @@ class Check(unittest.TestCase):
             code, said = self.check(CONFIG + text, env=env)
         self.assertEqual(code, 2, said)
         self.assertIn("would wait: the store of checkpoints does not answer", said)
+
+    def test_a_pool_without_credentials_is_refused(self):
+        with socket.socket() as silent, socket.socket() as closed:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()  # and never answers
+            closed.bind(("127.0.0.1", 0))
+            text = BARE % {"metadata": closed.getsockname()[1]}
+            hangs = BARE % {"metadata": silent.getsockname()[1]}
+            for pool in ("aws", "azure", "gcp"):
+                said = "pool %s: belayd has no credentials to launch its machines: " % pool
+                for pools in (text, hangs):
+                    code, words = self.check(bare(pools, pool), prefix=CLEAN)
+                    self.assertEqual((code, words.count(said)), (2, 1), words)
+        lambdas = "pools:\n  burst: {provider: lambda, region: us-west-2, types: [gpu_1x_a10], ssh_key: a, max_nodes: 1}\n"
+        code, words = self.check(self.aws().split("pools:")[0] + lambdas, prefix=CLEAN)
+        self.assertEqual((code, "pool burst: there is no API key" in words), (2, True), words)
 
     def test_a_clusters_own_store_is_fine_while_it_runs_and_after(self):
         place = os.path.join(self.dir, "store")

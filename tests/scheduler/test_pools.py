@@ -8,6 +8,7 @@ import subprocess
 import time
 import unittest
 
+from bare import BARE, CLEAN
 from belayd import BUILD, JOB, WAIT_S, Belayd
 
 BURST = """\
@@ -23,56 +24,13 @@ BURST = """\
     max_nodes: %d
 """
 
-# Pools of three providers without credentials; their metadata services do not answer.
-BARE = """cluster: lab
-listen: 127.0.0.1:0
-pools:
-  aws:
-    provider: aws
-    region: us-east-1
-    zones: [us-east-1a]
-    types: [m6i.xlarge]
-    markets: [spot]
-    image: ami-1
-    endpoint: http://127.0.0.1:9
-    metadata: http://127.0.0.1:%(silent)d
-    max_nodes: 4
-  azure:
-    provider: azure
-    region: eastus
-    zones: ["1"]
-    types: [Standard_NC4as_T4_v3]
-    markets: [spot]
-    subscription: 8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44
-    resource_group: lab
-    image: "a:b:c:latest"
-    subnet: net/nodes
-    ssh_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ops@lab
-    endpoint: http://127.0.0.1:9
-    metadata: http://127.0.0.1:%(silent)d
-    max_nodes: 4
-  gcp:
-    provider: gcp
-    region: us-central1
-    zones: [us-central1-a]
-    types: [g2-standard-4]
-    markets: [spot]
-    project: lab-123
-    image: projects/lab-123/global/images/family/belay-node
-    endpoint: http://127.0.0.1:9
-    metadata: http://127.0.0.1:%(silent)d
-    max_nodes: 4
-"""
-CLEAN = ["env", "-u", "GOOGLE_APPLICATION_CREDENTIALS", "-u", "AZURE_CLIENT_SECRET"]
-CLEAN += ["-u", "AWS_ACCESS_KEY_ID", "-u", "AWS_SECRET_ACCESS_KEY", "HOME=/nonexistent"]
-
 
 class Bare(unittest.TestCase):
     def test_a_launch_without_credentials_is_refused_and_the_reason_is_shown(self):
         """No request was sent, so no machine can exist."""
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))  # without listen: connections are refused
-            text = BARE % {"silent": silent.getsockname()[1]}
+            text = BARE % {"metadata": silent.getsockname()[1]}
             with Belayd(text, prefix=CLEAN) as d:
                 jobs = {pool: d.submit(pool=pool) for pool in ("aws", "azure", "gcp")}
                 end = time.monotonic() + WAIT_S
