@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See logs/disk.h. Invariants: at most one count is on a thread. The timer runs exactly while less
- * than three reserves were free at the last look. Low ends only with a quarter more than its limit,
- * so that free space which changes a little around the limit begins no second wait.
+ * than three reserves were free at the last look. While it is low, agents keep output. That ends
+ * with a quarter more room than its limit, or when all that was kept has had room for as long as
+ * agents take to try again. So free space which changes a little around the limit begins no second
+ * wait, and a later wait is as long as the first.
  *
  * A count misses what is stored while it runs. The next one corrects that.
  */
@@ -40,8 +42,9 @@ struct log_disk {
     log_space_fn source;
     void *source_ctx;
     struct log_space space; /* at the last look */
-    bool is_low, is_told;
-    struct mono low_since;
+    bool is_low, is_told, has_room;
+    struct mono low_since, room_since;
+    int64_t kept;              /* while it is low: the largest piece that there was no room for */
     struct log_shares *shares; /* NULL while unknown */
     struct log_count *count;   /* on the thread, or NULL */
     struct mono count_began, count_after;
@@ -166,6 +169,19 @@ static void start_count(struct log_disk *d)
     uv_run_work(d->loop, on_thread, on_count, d->count);
 }
 
+/* True when low is over: no agent keeps output for lack of room any more. */
+static bool is_over(struct log_disk *d, const struct log_space *after)
+{
+    struct mono now = clock_mono(d->timers->clock);
+    int64_t reserve = log_space_reserve(&d->space);
+    bool had_room = d->has_room;
+    d->has_room = after->free >= 2 * reserve && d->space.free - d->kept >= 2 * reserve;
+    if (d->has_room && !had_room)
+        d->room_since = now;
+    return after->free >= 2 * reserve + reserve / 2 ||
+           (d->has_room && now.ms - d->room_since.ms >= LOG_DISK_ROOM_MS);
+}
+
 /* n bytes are to be stored. */
 static void look(struct log_disk *d, int64_t n)
 {
@@ -175,15 +191,18 @@ static void look(struct log_disk *d, int64_t n)
     int64_t reserve = log_space_reserve(&d->space);
     if (!d->is_low && log_space_is_low(&after)) {
         d->is_low = true;
-        d->is_told = false;
+        d->is_told = d->has_room = false;
+        d->kept = 0;
         d->low_since = clock_mono(d->timers->clock);
         tell(d);
-    } else if (d->is_low && after.free >= 2 * reserve + reserve / 2) {
+    } else if (d->is_low && is_over(d, &after)) {
         d->is_low = false;
         if (d->is_told)
             log_info("the disk of the state directory has room for output again",
                 log_s("dir", d->dir), log_i("free_bytes", d->space.free));
     }
+    if (d->is_low && log_space_is_low(&after) && n > d->kept)
+        d->kept = n;
     if (after.free < 3 * reserve) {
         start_count(d);
         if (!timer_is_running(&d->look))

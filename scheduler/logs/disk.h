@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #define LOG_DISK_LOOK_MS 10000  /* while it is low */
+#define LOG_DISK_ROOM_MS 10000  /* agents try again within this time */
 #define LOG_DISK_COUNT_MS 60000 /* from the end of a count to the next, at least */
 
 struct log_disk;
@@ -38,6 +39,7 @@ enum log_verdict log_disk_judge(struct log_disk *d, const char *user, int64_t jo
 /* They were stored. */
 void log_disk_stored(struct log_disk *d, const char *user, int64_t job_bytes, int64_t n);
 
+/* Agents keep output. */
 bool log_disk_is_low(const struct log_disk *d);
 
 /* Whether n bytes other than output may be stored. Half of the reserve is left to what stops and

@@ -55,7 +55,7 @@ struct log_request {
     const char *user;
     int64_t job_bytes; /* stored output of its job */
     int64_t n;         /* bytes that are to be stored */
-    bool has_waited;   /* agents have kept output for as long as they are asked to */
+    bool has_waited;   /* there has been no room for all for as long as agents are to keep output */
 };
 
 /* shares is NULL while they are unknown: then nothing is cut. */

@@ -124,6 +124,80 @@ static void output_that_an_agent_was_asked_to_keep_is_awaited_longer(void **stat
     assert_false(log_disk_is_low(w->logs.disk));
 }
 
+#define FULL_WAIT_MS 300000
+
+/* One of two users has 8000 KiB of output on a disk with a reserve of 1000 KiB. */
+static void fill_with_loud(struct logs_rig *w, int64_t *free_bytes)
+{
+    struct err e;
+    struct db *owners;
+    struct log_disk *d = w->logs.disk;
+    char *path = mem_printf("%s/belay.db", w->dir);
+    if (db_open(path, &owners, &e) != 0)
+        fail_msg("%s", e.text);
+    db_close(owners);
+    log_disk_set_source(d, small_space, free_bytes);
+    log_disk_set(d, path, FULL_WAIT_MS);
+    *free_bytes = 2900 << 10;
+    assert_int_equal(log_disk_judge(d, "loud", 0, 1000), LOG_STORE);
+    uv_run(&w->loop, UV_RUN_DEFAULT); /* it is counted by user */
+    log_disk_stored(d, "loud", 0, 8000 << 10);
+    log_disk_stored(d, "quiet", 0, 1000);
+    free(path);
+}
+
+/* Of n bytes of a user beyond their share. */
+static enum log_verdict judge_loud(struct logs_rig *w, int64_t n)
+{
+    return log_disk_judge(w->logs.disk, "loud", 8000 << 10, n);
+}
+
+static void a_full_disk_that_had_room_is_waited_for_again(void **state)
+{
+    struct logs_rig *w = *state;
+    int64_t free_bytes;
+    fill_with_loud(w, &free_bytes);
+    free_bytes = 1900 << 10;
+    assert_int_equal(judge_loud(w, 1000), LOG_KEEP);
+    vtimers_advance(&w->vt, FULL_WAIT_MS - 1);
+    assert_int_equal(judge_loud(w, 1000), LOG_KEEP);
+    vtimers_advance(&w->vt, 1);
+    assert_int_equal(judge_loud(w, 1000), LOG_CUT);
+    free_bytes = 2400 << 10;
+    assert_int_equal(judge_loud(w, 1000), LOG_STORE);
+    vtimers_advance(&w->vt, SECONDS_MS(3600));
+    assert_false(log_disk_is_low(w->logs.disk));
+    assert_int_equal(judge_loud(w, 1000), LOG_STORE);
+    free_bytes = 1900 << 10;
+    assert_int_equal(judge_loud(w, 1000), LOG_KEEP);
+    assert_true(log_disk_is_low(w->logs.disk));
+    vtimers_advance(&w->vt, FULL_WAIT_MS - 1);
+    assert_int_equal(judge_loud(w, 1000), LOG_KEEP);
+    vtimers_advance(&w->vt, 1);
+    assert_int_equal(judge_loud(w, 1000), LOG_CUT);
+}
+
+/* Else it would be kept for ever where free space changes around the limit. */
+static void room_that_is_too_little_or_does_not_last_ends_no_wait(void **state)
+{
+    struct logs_rig *w = *state;
+    int64_t free_bytes;
+    fill_with_loud(w, &free_bytes);
+    free_bytes = 1900 << 10;
+    assert_int_equal(judge_loud(w, 10000), LOG_KEEP);
+    free_bytes = (2000 << 10) + 5000; /* less than is kept */
+    assert_int_equal(judge_loud(w, 1000), LOG_STORE);
+    vtimers_advance(&w->vt, FULL_WAIT_MS);
+    assert_int_equal(judge_loud(w, 10000), LOG_CUT);
+    free_bytes = 2400 << 10;
+    assert_int_equal(judge_loud(w, 10000), LOG_STORE);
+    vtimers_advance(&w->vt, LOG_DISK_LOOK_MS - 1);
+    assert_int_equal(judge_loud(w, 10000), LOG_STORE);
+    assert_true(log_disk_is_low(w->logs.disk));
+    free_bytes = 1900 << 10;
+    assert_int_equal(judge_loud(w, 10000), LOG_CUT);
+}
+
 static void closing_ends_what_is_awaited(void **state)
 {
     struct logs_rig *w = *state;
@@ -262,6 +336,8 @@ int main(void)
         TEST(it_is_awaited_for_a_while_only),
         TEST(output_that_keeps_coming_is_awaited_however_long_it_takes),
         TEST(output_that_an_agent_was_asked_to_keep_is_awaited_longer),
+        TEST(a_full_disk_that_had_room_is_waited_for_again),
+        TEST(room_that_is_too_little_or_does_not_last_ends_no_wait),
         TEST(closing_ends_what_is_awaited),
         TEST(what_was_written_is_on_disk_a_second_later),
         TEST(who_waits_is_told_when_what_was_written_before_is),
