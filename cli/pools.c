@@ -127,7 +127,8 @@ static void print_boots(const json_t *b)
     const char *next = cli_string(json_object_get(b, "next_launch_at"));
     if (!json_is_object(b))
         return;
-    printf("  machines in a row that never joined: %lld; the last was instance %lld: %s\n",
+    printf("  machines in a row that never joined, or had full disks: %lld; the last was instance "
+           "%lld: %s\n",
         (long long)cli_int(b, "failed", 0), (long long)cli_int(b, "instance", 0),
         cli_text(b, "text"));
     if (json_is_true(json_object_get(b, "one_at_a_time")))

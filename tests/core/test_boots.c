@@ -115,6 +115,68 @@ static void many_that_fail_together_are_one_failure_of_the_wait(void **state)
     lab_deinit(&l);
 }
 
+/* The image leaves less than what the agent keeps. */
+static int join_full(struct lab *l)
+{
+    int n = 0;
+    LIST_FOREACH (model_instances(l->m), at) {
+        const struct instance *i = LIST_ENTRY(at, struct instance, in_all);
+        if (i->row.state != INSTANCE_INTENDED)
+            continue;
+        struct event full = {.type = EV_DISK,
+            .disk = {.node = lab_bring_up(l, i->row.id, 4), .full = "1 MiB of 2 MiB are free"}};
+        lab_apply(l, full);
+        n++;
+    }
+    return n;
+}
+
+static void machines_whose_disks_are_full_from_the_start_are_bounded(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1);
+    int64_t until = l.now.mono.ms + MINUTES_MS(27);
+    while (l.now.mono.ms < until) {
+        join_full(&l);
+        lab_wait(&l, 1000);
+        lab_heartbeats(&l);
+        lab_plan(&l);
+    }
+    assert_in_range(launches(&l), 6, 8); /* three, then after 1, 3, 7, 15 minutes */
+    assert_true(says(&l, 1, "boots-fail", "no room on their disks"));
+    assert_true(says(&l, 1, "boots-fail", "1 MiB of 2 MiB are free"));
+    lab_deinit(&l);
+}
+
+static void a_full_machine_counts_once_and_one_that_gets_a_job_ends_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1);
+    for (int k = 1; k <= 2; k++) {
+        assert_int_equal(join_full(&l), 1);
+        assert_int_equal(boots(&l)->failed, k);
+        int64_t node = LIST_ENTRY(list_last(model_nodes(l.m)), struct node, in_all)->row.id;
+        struct event disk = {.type = EV_DISK, .disk.node = node};
+        lab_apply(&l, disk);
+        STR_COPY(disk.disk.full, "full again");
+        lab_apply(&l, disk);
+        assert_int_equal(boots(&l)->failed, k);
+        lab_plan(&l);
+    }
+    int64_t id = LIST_ENTRY(list_last(model_instances(l.m)), struct instance, in_all)->row.id;
+    int64_t node = lab_bring_up(&l, id, 4);
+    assert_int_equal(boots(&l)->failed, 2);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, 1), node);
+    assert_int_equal(boots(&l)->failed, 0);
+    struct event full = {.type = EV_DISK, .disk = {.node = node, .full = "by its job"}};
+    lab_apply(&l, full);
+    assert_int_equal(boots(&l)->failed, 0);
+    lab_deinit(&l);
+}
+
 static void a_boot_timeout_is_a_failure(void **state)
 {
     (void)state;
@@ -328,6 +390,8 @@ int main(void)
         cmocka_unit_test(launches_of_a_pool_that_does_not_boot_are_bounded),
         cmocka_unit_test(the_wait_grows_to_an_hour_and_no_longer),
         cmocka_unit_test(many_that_fail_together_are_one_failure_of_the_wait),
+        cmocka_unit_test(machines_whose_disks_are_full_from_the_start_are_bounded),
+        cmocka_unit_test(a_full_machine_counts_once_and_one_that_gets_a_job_ends_it),
         cmocka_unit_test(a_boot_timeout_is_a_failure),
         cmocka_unit_test(one_that_joins_ends_it),
         cmocka_unit_test(a_reclaim_while_it_boots_is_no_failure),

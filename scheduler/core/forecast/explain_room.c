@@ -377,9 +377,10 @@ static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
     else
         STR_COPY(next, "one is launched to try again for the next job that may have it");
     explain_say(a, "boots-fail",
-        "pool %s: the last %" PRId32 " machines that it launched never joined (instance %" PRId64
-        ": %.60s); %s",
-        p->row.name, b->failed, b->instance, b->text, next);
+        "pool %s: the last %" PRId32 " machines that it launched never joined%s (instance %" PRId64
+        ": %.160s); %s",
+        p->row.name, b->failed, pool_boots_full(p) ? ", or had no room on their disks" : "",
+        b->instance, b->text, next);
     if (!b->console[0])
         return;
     char line[CORE_TEXT_MAX - 64];

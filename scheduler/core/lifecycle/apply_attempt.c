@@ -33,6 +33,7 @@
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/windows.h"
+#include "scheduler/core/supply/boots.h"
 
 #include "base/str.h"
 #include <inttypes.h>
@@ -98,6 +99,8 @@ static void place_rank(
     int64_t before = j->row.cost_uusd;
     ledger_placed(m, a, n, now);
     node_attach(m, n, a);
+    if (n->instance)
+        boots_used(m, n->instance, now);
     account_charge(m, j->account, attempt_mcpu(a), now);
     limits_take(m, a);
     budgets_placed(m, a, j->row.cost_uusd - before, now.wall);

@@ -20,11 +20,17 @@
  *
  * A machine that was reclaimed while it booted is not a failure of the pool: its offer is avoided
  * (instances.c).
+ *
+ * A machine whose disk is full before its first job is a failure too: it can have no job, and
+ * another one of the same image would be as full. It has joined, so that joins say nothing then:
+ * the first job on a newer machine resets the state. The stored text tells which kind the last
+ * failure was.
  */
 #include "scheduler/core/lifecycle/notices.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include "scheduler/core/supply/boots.h"
 
 #include "base/minmax.h"
@@ -35,6 +41,13 @@
 /* Multiples of the pool's refusal_backoff, with its default of 10 s: one minute, up to one hour. */
 #define WAIT_FIRST 6
 #define WAIT_LONGEST 360
+
+#define FULL "its disk was full before its first job"
+
+bool pool_boots_full(const struct pool *p)
+{
+    return str_starts(p->row.boots.text, FULL);
+}
 
 bool pool_boots_fail(const struct pool *p)
 {
@@ -87,26 +100,48 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
     int64_t left_ms = p->probe_at.ms - now.mono.ms;
     time_format_duration(left_ms, in, sizeof in);
     history(m, now, "boot-failed", (struct history_of){.instance = i, .a = b->failed, .b = left_ms},
-        "%" PRId32 " machines of pool %s in a row never joined; one is launched in %s to try again",
-        b->failed, p->row.name, in);
+        "%" PRId32
+        " machines of pool %s in a row never joined%s; one is launched in %s to try again",
+        b->failed, p->row.name, pool_boots_full(p) ? ", or had no room on their disks" : "", in);
     if (is_first)
         notify_boots(m, p, now);
 }
 
-void boots_joined(struct model *m, struct instance *i, struct stamp now)
+void boots_full(struct model *m, struct instance *i, struct stamp now, const char *why)
+{
+    char text[CORE_TEXT_MAX];
+    bool is_new = i->row.id > i->pool->row.boots.instance; /* it is told again after a restart */
+    if (!is_new || i->row.attempts_ms > 0 || !list_is_empty(&i->node->attempts))
+        return;
+    text_format(text, sizeof text, FULL ": %.200s", why);
+    boots_failed(m, i, now, text);
+}
+
+static void work_again(struct model *m, struct instance *i, struct stamp now, const char *did)
 {
     struct pool *p = i->pool;
     struct pool_boots *b = &p->row.boots;
-    if (b->failed == 0)
-        return;
     if (pool_boots_fail(p))
         history(m, now, "boots-again", (struct history_of){.instance = i},
-            "a machine of pool %s joined, after %" PRId32 " that did not", p->row.name, b->failed);
+            "a machine of pool %s %s, after %" PRId32 " that did not", p->row.name, did, b->failed);
     *b = (struct pool_boots){.next_at = WALL_NONE};
     p->probe_at = MONO_NONE;
     touch_pool(m, p);
     model_note_reserve(m);
     model_note_change(m);
+}
+
+void boots_joined(struct model *m, struct instance *i, struct stamp now)
+{
+    if (i->pool->row.boots.failed > 0 && !pool_boots_full(i->pool))
+        work_again(m, i, now, "joined");
+}
+
+void boots_used(struct model *m, struct instance *i, struct stamp now)
+{
+    const struct pool_boots *b = &i->pool->row.boots;
+    if (b->failed > 0 && pool_boots_full(i->pool) && i->row.id > b->instance)
+        work_again(m, i, now, "got a job");
 }
 
 /* The tail of the text that fits, from the start of a line, or at least of a character. */

@@ -9,13 +9,18 @@
 
 struct model;
 
-/* The last machines of the pool did not join: it launches one at a time, after growing waits. */
+/* The last machines of the pool did not join, or had full disks from the start: it launches one at
+ * a time, after growing waits. */
 bool pool_boots_fail(const struct pool *p);
+bool pool_boots_full(const struct pool *p); /* the last one of them had a full disk */
 /* With pool_boots_fail: it may launch one machine now. */
 bool pool_may_probe(const struct pool *p, struct mono now);
 void boots_load(struct pool *p, struct stamp now);
 void boots_failed(struct model *m, struct instance *i, struct stamp now, const char *why);
 void boots_joined(struct model *m, struct instance *i, struct stamp now);
+/* Its disk is full: a failure if it has had no job. */
+void boots_full(struct model *m, struct instance *i, struct stamp now, const char *why);
+void boots_used(struct model *m, struct instance *i, struct stamp now); /* gets a job */
 int apply_boot_console(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_pool_retry(
