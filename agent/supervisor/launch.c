@@ -267,6 +267,16 @@ static _Noreturn void run(const struct launch *l, int to_supervisor, int gate, i
     _exit(127);
 }
 
+/* ENOSPC is then that of a cpuset without processors, or of a limit of namespaces: not that of a
+ * full disk. */
+static int no_process(int why, struct err *e)
+{
+    err_errno(e, why, "starting a process");
+    if (e->kind == ERR_NO_SPACE)
+        e->kind = ERR_IO;
+    return e->kind;
+}
+
 int launch_start(const struct launch *l, struct launched *ret_launched, struct err *e)
 {
     int up[2], gate[2], entered = 0;
@@ -283,7 +293,7 @@ int launch_start(const struct launch *l, struct launched *ret_launched, struct e
         close(up[0]);
         if (gate[1] >= 0)
             close(gate[1]);
-        return err_errno(e, why, "starting a process");
+        return no_process(why, e);
     }
     fcntl(up[0], F_SETFL, O_NONBLOCK);
     *ret_launched = (struct launched){.report = up[0], .gate = gate[1]};
