@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/incarnation.h"
 
+#include "agent/disk.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LAST_MAX (INT64_C(1) << 52) /* larger numbers are not ours */
 
@@ -23,13 +27,39 @@ static int64_t read_last(const char *path)
     return last;
 }
 
+/* Takes no room. The new number is greater, so its first digits before the last ones of the number
+ * before are no less than that: a crash in the middle loses nothing. */
+static bool write_over(const char *path, const char *text)
+{
+    struct err unused;
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool is_written = fd >= 0 && fs_write_all(fd, text, strlen(text), &unused) == 0 &&
+                      ftruncate(fd, (off_t)strlen(text)) == 0 && fdatasync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_written;
+}
+
+/* On a full disk too: without a number the agent cannot start, and its tasks are lost. */
+static int write_number(const char *dir, const char *path, const char *text, struct err *e)
+{
+    char *held = mem_printf("%s/" DISK_HELD, dir);
+    int rc = fs_write_atomic(path, text, strlen(text), 0600, e);
+    if (rc == ERR_NO_SPACE && write_over(path, text))
+        rc = 0;
+    while (rc == ERR_NO_SPACE && disk_give(held)) /* a file system that writes nothing in place */
+        rc = fs_write_atomic(path, text, strlen(text), 0600, e);
+    free(held);
+    return rc;
+}
+
 int incarnation_next(const char *dir, int64_t now_ms, int64_t *ret_incarnation, struct err *e)
 {
     char *path = mem_printf("%s/incarnation", dir), text[32];
     int64_t last = read_last(path);
     int64_t next = now_ms > last ? now_ms : last + 1;
     snprintf(text, sizeof(text), "%lld", (long long)next);
-    int rc = fs_write_atomic(path, text, strlen(text), 0600, e);
+    int rc = write_number(dir, path, text, e);
     if (!rc)
         *ret_incarnation = next;
     free(path);

@@ -11,6 +11,7 @@
  *  3. Its directory is removed only when belayd has dropped it.
  */
 #include "agent/task/task_private.h"
+#include "agent/disk.h"
 #include "agent/keyring.h"
 #include "agent/task/storage.h"
 
@@ -66,15 +67,31 @@ void task_log(const struct task *t, const char *what, const struct err *e)
     log_error(what, log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
 }
 
-void task_persist(struct task *t)
+static void persist(struct task *t, const char *held)
 {
     struct err e;
     t->has_state = true;
     int rc = t->state_path ? record_write_state(t->state_path, &t->state, &e) : 0;
+    while (rc == ERR_NO_SPACE && held && disk_give(held))
+        rc = record_write_state(t->state_path, &t->state, &e);
     /* Refused before its directory was made: a restarted agent receives it again and refuses it. */
     bool is_refused = rc == ERR_NOT_FOUND && !t->state.prepared;
     if (rc && !is_refused)
         task_log(t, "a task's state could not be written", &e);
+}
+
+void task_persist(struct task *t)
+{
+    persist(t, NULL);
+}
+
+/* On a full disk it takes what is held for the ends of tasks. If that is used up too, the task is
+ * stopped all the same: a stop is what makes room. */
+static void persist_end(struct task *t)
+{
+    char *held = mem_printf("%s/../" DISK_HELD, t->room->dir);
+    persist(t, held);
+    free(held);
 }
 
 /* Whether a restarted agent would derive the same end, with the same text, from exit.json. */
@@ -118,7 +135,7 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
         return;
     }
     if (!end_is_on_disk(t))
-        task_persist(t);
+        persist_end(t);
     log_shipper_settle(&t->output.shipper);
     log_shipper_kick(&t->output.shipper);
     task_tell_end(t);
@@ -293,7 +310,7 @@ void task_stop(
     if (t->state.stop == WIRE_END_NONE) {
         t->state.stop = end;
         STR_SHORTEN(t->state.stop_text, text);
-        task_persist(t);
+        persist_end(t);
         log_info("stopping", log_i("job", t->job), log_i("attempt", t->attempt),
             log_s("end", wire_word_name(wire_end_names, (int)end)));
     }

@@ -5,6 +5,7 @@
  */
 #include "world.h"
 
+#include "agent/disk.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -189,8 +190,6 @@ static void the_end_of_a_job_that_ran_waits_for_room(void **state)
     assert_string_equal(world_told(w, 1)->text, "supervisor died");
 }
 
-/* ---- what is told ---- */
-
 static bool is_full(struct world *w, int64_t unused)
 {
     (void)unused;
@@ -202,6 +201,83 @@ static bool has_room(struct world *w, int64_t unused)
     (void)unused;
     return w->status.seq > 0 && !w->status.disk_full[0];
 }
+
+static void take_what_is_held(struct world *w)
+{
+    char *path = in_node(w, DISK_HELD);
+    assert_int_equal(truncate(path, 0), 0);
+    free(path);
+    fill(w, 0);
+}
+
+static bool is_told_of(struct world *w, int64_t job)
+{
+    return world_told(w, job) != NULL;
+}
+
+static void want_stopped(struct world *w, int64_t job)
+{
+    struct wire_desired_attempt *a = &world_find(w, job)->a;
+    a->want = WIRE_STOP;
+    a->reason = WIRE_END_USER;
+    a->kill_wait_ms = 1000;
+    world_go(w);
+}
+
+/* Otherwise nobody could stop the job that has filled it, and the others would run again. */
+static void an_agent_starts_on_a_full_disk_and_stops_the_job_that_filled_it(void **state)
+{
+    struct world *w = create(state);
+    world_start_agent(w);
+    world_want(w, 1, 1, "#!/bin/sh\nexec sleep 1000\n");
+    world_want(w, 2, 1,
+        "#!/bin/sh\ncat /dev/zero >\"$BELAY_CHECKPOINT_DIR/x\" 2>/dev/null\nexec sleep 1000\n");
+    world_until(w, is_running, 1, "it runs");
+    world_until(w, is_running, 2, "the filler runs");
+    take_what_is_held(w);
+    for (int i = 0; i < 2; i++) {
+        world_kill_agent(w, i == 0 ? SIGKILL : SIGTERM);
+        world_forget_told(w);
+        world_start_agent(w);
+        world_until(w, is_told_of, 1, "the agent has started");
+        world_until(w, is_running, 1, "it still runs");
+        world_until(w, is_running, 2, "so does the filler");
+    }
+    want_stopped(w, 2);
+    make_room(w);
+    world_until(w, has_ended, 2, "the filler is stopped");
+    assert_int_equal(world_told(w, 2)->end, WIRE_END_USER);
+    world_forget(w, 2);
+    world_go(w);
+    world_until(w, is_forgotten, 2, "its files are removed");
+    world_until(w, has_room, 0, "the node has room again");
+    assert_true(is_running(w, 1));
+}
+
+/* Also if the agent is killed before it is over. */
+static void a_stop_is_recorded_on_a_full_disk(void **state)
+{
+    struct world *w = create(state);
+    world_start_agent(w);
+    world_want(w, 1, 1,
+        "#!/bin/sh\ntrap 'touch \"$BELAY_CONTROL_DIR/asked\"' TERM\n"
+        "while :; do sleep 0.02; done\n");
+    world_until(w, is_running, 1, "it runs");
+    fill(w, 0);
+    want_stopped(w, 1);
+    world_until_said(w, "stopping");
+    world_kill_agent(w, SIGKILL);
+    char *path = world_task_path(w, 1, 1, "state.json"), *text = world_read(path);
+    assert_true(text && strstr(text, "\"stop\":\"user\""));
+    world_forget_told(w);
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "it has ended");
+    assert_int_equal(world_told(w, 1)->end, WIRE_END_USER);
+    free(text);
+    free(path);
+}
+
+/* ---- what is told ---- */
 
 static void a_node_says_when_its_disk_is_full_and_when_it_has_room_again(void **state)
 {
@@ -420,6 +496,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(a_start_without_room_is_no_loss_of_the_node, teardown),
         cmocka_unit_test_teardown(the_end_of_a_job_is_recorded_on_a_full_disk, teardown),
         cmocka_unit_test_teardown(the_end_of_a_job_that_ran_waits_for_room, teardown),
+        cmocka_unit_test_teardown(
+            an_agent_starts_on_a_full_disk_and_stops_the_job_that_filled_it, teardown),
+        cmocka_unit_test_teardown(a_stop_is_recorded_on_a_full_disk, teardown),
         cmocka_unit_test_teardown(
             a_node_says_when_its_disk_is_full_and_when_it_has_room_again, teardown),
         cmocka_unit_test_teardown(what_belayd_has_makes_room_for_what_a_job_prints, teardown),
