@@ -218,6 +218,8 @@ int supervisor_start_program(struct supervisor *s, struct err *e)
     int output, error;
     separate(s);
     int rc = supervisor_open_files(s, &output, &error, e);
+    if (s->writer.pid > 0) /* it copies what the program printed last after its end */
+        proc_group_spare(s->group, s->writer.pid);
     if (rc)
         return rc;
     rc = start_with(s, output, error, e);

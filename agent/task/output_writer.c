@@ -77,6 +77,12 @@ static void copy(int from, off_t *at, int targets[OUTPUT_WRITER_TARGETS])
     }
 }
 
+static bool is_fifo(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 int output_writer_open_files(const struct output_writer *s, bool again,
     int ret_fds[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS], int *ret_copy)
 {
@@ -90,10 +96,11 @@ int output_writer_open_files(const struct output_writer *s, bool again,
         int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
                     (c->truncate && !again ? O_TRUNC : 0);
         int64_t left_ms = until - clock_mono(&clock_system).ms;
-        ret_fds[i][0] = c->from >= 0 && c->file ? open_in_time(c->file, flags, 0666, left_ms) : -1;
+        bool is_wanted = c->from >= 0 && c->file && !(again && is_fifo(c->file));
+        ret_fds[i][0] = is_wanted ? open_in_time(c->file, flags, 0666, left_ms) : -1;
         ret_fds[i][1] = c->from >= 0 ? c->also : -1;
         *ret_copy = i;
-        if (c->from >= 0 && c->file && ret_fds[i][0] < 0)
+        if (is_wanted && ret_fds[i][0] < 0)
             return errno;
     }
     return 0;

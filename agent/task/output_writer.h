@@ -47,8 +47,9 @@ struct output_writer {
 
 /* First step of the process: becomes the user for good, enters cwd and opens the files there:
  * ret_fds[i] has the file and the `also` descriptor of copy i, -1 for none. again: replaces a
- * writer that was killed, so nothing is truncated. Returns 0, or errno with the failed copy in
- * *ret_copy (-1 = the user or the directory). Call only in a separate process. */
+ * writer that was killed, so nothing is truncated, and a FIFO, whose reader saw its end, is left
+ * out. Returns 0, or errno with the failed copy in *ret_copy (-1 = the user or the directory). Call
+ * only in a separate process. */
 int output_writer_open_files(const struct output_writer *s, bool again,
     int ret_fds[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS], int *ret_copy);
 
@@ -60,7 +61,7 @@ int output_writer_start(struct output_writer *s, struct err *e);
 int64_t output_writer_copied(const struct output_writer *s, int i);
 
 /* Call when the program has ended. Blocks until everything is copied, at most 10 s. No-op when
- * zeroed. If the process was killed with the rest of the task, a new one copies the rest. */
+ * zeroed. If the process was killed, a new one copies the rest. */
 void output_writer_finish(struct output_writer *s);
 
 #endif

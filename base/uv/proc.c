@@ -28,10 +28,17 @@
 #define CLEAN_LOOKS 2
 #define PAUSE_MAX_MS 20
 
+/* pid 0 = none. Its start tells it from a later process with the same pid. */
+struct spared {
+    pid_t pid;
+    uint64_t start_ticks;
+};
+
 struct proc_group {
     enum proc_mode mode;
     char name[PROC_NAME_MAX + 1];
     struct cgroups cgroups; /* empty in subreaper mode, except for lacks */
+    struct spared spared;
 };
 
 /* ---- Open, enter ---- */
@@ -129,7 +136,20 @@ pid_t proc_group_fork(const struct proc_group *g, int *ret_entered)
     return pid;
 }
 
+void proc_group_spare(struct proc_group *g, pid_t pid)
+{
+    g->spared = (struct spared){pid, proc_start_ticks(pid)};
+}
+
 /* ---- Members ---- */
+
+static void mark_members(struct proc_table *t, pid_t below, const struct spared *spared)
+{
+    proc_table_mark_below(t, below);
+    for (size_t i = 0; i < t->n; i++)
+        if (t->entries[i].pid == spared->pid && t->entries[i].start_ticks == spared->start_ticks)
+            t->entries[i].is_marked = false;
+}
 
 static void list_members(const struct proc_group *g, struct pids *out)
 {
@@ -139,7 +159,7 @@ static void list_members(const struct proc_group *g, struct pids *out)
     }
     struct proc_table t = {0};
     proc_table_read(&t);
-    proc_table_mark_below(&t, getpid());
+    mark_members(&t, getpid(), &g->spared);
     for (size_t i = 0; i < t.n; i++)
         if (t.entries[i].is_marked && proc_entry_is_alive(&t.entries[i]))
             pids_add(out, t.entries[i].pid);
@@ -186,6 +206,7 @@ int proc_group_signal_handlers(struct proc_group *g, int signum)
 struct hunt {
     const struct cgroups *cgroups; /* NULL to use below */
     pid_t below;
+    struct spared spared;
     struct pids seen; /* every process found, for reaping */
     struct mono until;
 };
@@ -210,7 +231,7 @@ static size_t signal_below(struct hunt *h, int signum, bool only_new)
     struct proc_table t = {0};
     size_t n = 0;
     proc_table_read(&t);
-    proc_table_mark_below(&t, h->below);
+    mark_members(&t, h->below, &h->spared);
     signal_groups(&t, signum);
     for (size_t i = 0; i < t.n; i++) {
         const struct proc_entry *p = &t.entries[i];
@@ -340,6 +361,7 @@ int proc_group_kill_all(struct proc_group *g, pid_t keep_pid, int64_t timeout_ms
     char what[PROC_NAME_MAX + 16];
     struct hunt h = {.cgroups = g->mode == PROC_SUBREAPER ? NULL : &g->cgroups,
         .below = getpid(),
+        .spared = g->spared,
         .until = deadline_in(timeout_ms)};
     snprintf(what, sizeof(what), "group %s", g->name);
     int rc = hunt_down(&h, what, e);

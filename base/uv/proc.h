@@ -80,6 +80,10 @@ pid_t proc_group_fork(const struct proc_group *g, int *ret_entered);
  * above. */
 int proc_group_enter(const struct proc_group *g);
 
+/* A child of the caller that is not in the group, in subreaper mode too: it is neither signalled
+ * nor killed. What it starts is in the group. */
+void proc_group_spare(struct proc_group *g, pid_t pid);
+
 /* Signals every process in the group (subreaper mode: every descendant of the caller, but none of
  * the caller's own threads); returns the number signalled. */
 int proc_group_signal(struct proc_group *g, int signum);

@@ -3,6 +3,7 @@
  * Opening files of users: a FIFO without a peer ends in time, and one whose peer comes is opened.
  */
 #include "agent/open_in_time.h"
+#include "agent/task/output_writer.h"
 #include "base/time.h"
 
 #include <errno.h>
@@ -111,6 +112,28 @@ static void files_and_errors_are_those_of_open(void **state)
     assert_no_timer_is_left();
 }
 
+/* The writer before it has been killed, after its reader had everything or went away. */
+static void a_writer_that_replaces_another_waits_for_no_reader_of_a_fifo(void **state)
+{
+    (void)state;
+    const struct job_user self = {.is_other = false};
+    int from = open("/dev/null", O_RDONLY | O_CLOEXEC), status;
+    const struct output_writer s = {
+        .user = &self, .cwd = ".", .copies = {{from, "fifo", true, -1}, {from, "file", false, -1}}};
+    int64_t start = clock_mono(&clock_system).ms;
+    pid_t child = fork();
+    if (child == 0) {
+        int fds[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS], copy;
+        _exit(output_writer_open_files(&s, true, fds, &copy) == 0 && fds[0][0] < 0 && fds[1][0] >= 0
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(clock_mono(&clock_system).ms - start < OPEN_WAIT_MS / 2);
+    close(from);
+}
+
 int main(void)
 {
     signal(SIGALRM, SIG_IGN);
@@ -118,6 +141,7 @@ int main(void)
         cmocka_unit_test(a_fifo_without_a_peer_ends_in_time),
         cmocka_unit_test(a_peer_that_comes_is_found_whatever_signals_come_first),
         cmocka_unit_test(files_and_errors_are_those_of_open),
+        cmocka_unit_test(a_writer_that_replaces_another_waits_for_no_reader_of_a_fifo),
     };
     return cmocka_run_group_tests_name("open_in_time", tests, setup, teardown);
 }

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/uv/proc.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -632,6 +633,52 @@ static void what_a_script_leaves_running_is_killed_without_cgroups_too(void **st
     leave_a_daemon(w);
 }
 
+/* cat FIFO >GOT. */
+static pid_t read_fifo(const char *fifo, const char *got)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        int to = open(got, O_WRONLY | O_CREAT | O_TRUNC, 0644), from = open(fifo, O_RDONLY);
+        if (to >= 0 && from >= 0 && dup2(from, 0) == 0 && dup2(to, 1) == 1)
+            execlp("cat", "cat", NULL);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+/* The reader ends with the job, and the agent does not wait for another one. */
+static void output_to_a_fifo_is_complete_when_the_job_ends_without_cgroups_too(void **state)
+{
+    enum { JOBS = 5 };
+    struct world *w = world_create(state, "token: t\n");
+    char files[JOBS][16];
+    pid_t readers[JOBS];
+    world_be_nobody(w);
+    assert_int_equal(chmod(w->dir, 0755), 0);
+    for (int k = 0; k < JOBS; k++) {
+        char fifo[100], got[100];
+        snprintf(files[k], sizeof(files[k]), "fifo-%d", k);
+        snprintf(fifo, sizeof(fifo), "%s/%s", w->dir, files[k]);
+        snprintf(got, sizeof(got), "%s/got-%d", w->dir, k);
+        assert_int_equal(mkfifo(fifo, 0666) | chmod(fifo, 0666), 0);
+        readers[k] = read_fifo(fifo, got);
+        struct wire_desired_attempt *a = world_want(w, k + 1, 1, "#!/bin/sh\necho one line\n");
+        STR_COPY(a->cwd, w->dir);
+        a->output = files[k];
+    }
+    world_start_agent(w);
+    for (int k = 0; k < JOBS; k++) {
+        char got[16];
+        world_until(w, has_ended, k + 1, "the job ended");
+        assert_end(w, k + 1, WIRE_END_SUCCEEDED, 0, "");
+        assert_int_equal(waitpid(readers[k], NULL, 0), readers[k]);
+        snprintf(got, sizeof(got), "got-%d", k);
+        assert_file(w->dir, got, "one line\n");
+    }
+    assert_false(world_log_has(w, "could not be written to its file in time"));
+}
+
 static bool is_large(struct world *w, int64_t job)
 {
     return strlen(world_output(w, job)) > 900000;
@@ -797,6 +844,7 @@ int main(int argc, char **argv)
         world_test(an_image_that_cannot_be_had_is_told_apart_from_a_node_that_cannot_run_it),
         world_test(what_a_script_leaves_running_is_killed_when_it_ends),
         world_test(what_a_script_leaves_running_is_killed_without_cgroups_too),
+        world_test(output_to_a_fifo_is_complete_when_the_job_ends_without_cgroups_too),
         world_test(much_output_is_shipped_while_the_program_runs),
         world_test(a_job_of_another_user_runs_as_that_user),
         world_test(what_a_task_leaves_in_shared_memory_ends_with_it),

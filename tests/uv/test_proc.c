@@ -232,6 +232,34 @@ static void a_child_outside_of_the_group_is_left_alone(void **state)
     }
 }
 
+/* Only that child: what it has started dies. */
+static void a_spared_child_is_left_alone_without_cgroups_too(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pid_t inside[2];
+    assert_true(group_open(&f, PROC_SUBREAPER, NULL));
+    pid_t spared = fork();
+    if (spared == 0) {
+        task_start(&f, task_report_and_wait);
+        for (;;)
+            pause();
+    }
+    proc_group_spare(f.g, spared);
+    task_start(&f, task_report_and_wait);
+    group_read_pids(&f, inside, 2);
+    assert_int_equal(proc_group_signal(f.g, SIGWINCH), 2);
+    group_kill_all(&f, 0);
+    assert_gone(inside, 2);
+    assert_true(proc_start_ticks(spared) != 0);
+    kill(spared, SIGKILL);
+    assert_int_equal(waitpid(spared, NULL, 0), spared);
+    pid_t orphan = waitpid(-1, NULL, 0);
+    assert_true(orphan == inside[0] || orphan == inside[1]);
+    assert_no_children();
+    group_close(&f);
+}
+
 /* ---- Groups in groups, restarts ---- */
 
 /* A task that makes a group of its own (an agent on the emulator) and puts a process in it. */
@@ -401,6 +429,7 @@ int main(void)
         cmocka_unit_test(the_status_of_keep_pid_stays_readable),
         cmocka_unit_test(an_empty_group_is_killed_at_once),
         cmocka_unit_test(a_child_outside_of_the_group_is_left_alone),
+        cmocka_unit_test(a_spared_child_is_left_alone_without_cgroups_too),
         cmocka_unit_test(the_best_mode_is_chosen_and_works),
         cmocka_unit_test(a_group_within_a_group_dies_with_it),
         cmocka_unit_test(a_task_that_froze_itself_dies),
