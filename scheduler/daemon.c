@@ -246,6 +246,8 @@ static int build(uv_loop_t *loop, const struct config *config, const struct conf
     d->http = uv_http_client_create(loop);
     d->runner = uv_runner_create(loop);
     int rc = daemon_open_state(d, e);
+    if (rc == 0 && !checked)
+        rc = daemon_take_port(d, e); /* before the store is marked */
     if (rc == 0)
         rc = checked ? daemon_check_store(d, checked, e) : daemon_claim_store(d, e);
     if (rc == 0)
@@ -326,6 +328,8 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
     snprintf(scratch.key_file, sizeof(scratch.key_file), "%s/keys", dir);
     int rc = doubts_of_places(config, e);
     if (rc == 0)
+        rc = daemon_check_port(config, e);
+    if (rc == 0)
         rc = copy_applied(config, &scratch, e);
     if (rc == 0)
         rc = build(loop, &scratch, config, &d, e);
@@ -372,6 +376,8 @@ void daemon_destroy(struct daemon *d)
         return;
     http_server_stop(d->unix_server);
     http_server_stop(d->tls_server);
+    if (d->tls_fd > 0)
+        close(d->tls_fd);
     pools_close(d->pools);
     /* a commit in progress borrows the tick's batch: it must end first */
     db_writer_destroy(d->writer);

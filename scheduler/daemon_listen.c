@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/uv/http_listen.h"
 #include "base/uv/http_server.h"
 #include "scheduler/api/api.h"
 #include <stdio.h>
@@ -66,14 +67,32 @@ static int remember_port(const struct daemon *d, int port, struct err *e)
 
 /* Selects a port itself, because a port chosen by the kernel may be used by an outgoing connection
  * while belayd is down. */
-static int listen_anywhere(struct daemon *d, struct http_server_options *o, struct err *e)
+static int listen_anywhere(struct daemon *d, struct err *e)
 {
     int rc = -1;
-    for (int i = 0; i < PORT_TRIES && rc != 0; i++) {
-        o->port = (int)prng_range(&d->prng, PORT_FIRST, PORT_LAST);
-        rc = http_server_start(d->loop, o, &d->tls_server, e);
-    }
+    for (int i = 0; i < PORT_TRIES && rc != 0; i++)
+        rc = http_listen_tcp(d->config->listen_host,
+            (int)prng_range(&d->prng, PORT_FIRST, PORT_LAST), &d->tls_fd, &d->tls_port, e);
     return rc;
+}
+
+int daemon_take_port(struct daemon *d, struct err *e)
+{
+    int port = remembered_port(d);
+    return port ? http_listen_tcp(d->config->listen_host, port, &d->tls_fd, &d->tls_port, e)
+                : listen_anywhere(d, e);
+}
+
+int daemon_check_port(const struct config *c, struct err *e)
+{
+    struct err ignored;
+    int fd = -1, port;
+    int rc = http_listen_tcp(c->listen_host, c->listen_port, &fd, &port, e);
+    if (rc == ERR_IO && http_listen_tcp(c->listen_host, 0, &fd, &port, &ignored) == 0)
+        rc = 0; /* the address is ours, and the port in use */
+    if (fd >= 0)
+        close(fd);
+    return rc == 0 ? 0 : err_wrap(e, "listen");
 }
 
 static int listen_tls(struct daemon *d, struct err *e)
@@ -95,7 +114,8 @@ static int listen_tls(struct daemon *d, struct err *e)
         return rc;
     struct http_server_options o = {
         .host = d->config->listen_host,
-        .port = remembered_port(d),
+        .port = d->tls_port,
+        .listen_fd = d->tls_fd,
         .cert_pem = cert,
         .key_pem = key,
         .client_ca_pem = ca_pem(d->ca),
@@ -106,7 +126,9 @@ static int listen_tls(struct daemon *d, struct err *e)
         .handler = api_handle,
         .ctx = d->api,
     };
-    rc = o.port ? http_server_start(d->loop, &o, &d->tls_server, e) : listen_anywhere(d, &o, e);
+    rc = http_server_start(d->loop, &o, &d->tls_server, e);
+    if (rc == 0)
+        d->tls_fd = 0;
     explicit_bzero(key, strlen(key));
     free(key);
     free(cert);

@@ -62,6 +62,7 @@ struct daemon {
     struct timer ca_look, name_look;
     struct api *api;
     struct http_server *unix_server, *tls_server;
+    int tls_fd, tls_port; /* tls_fd: the port's socket until its server has it; 0 = none */
     char server_url[DAEMON_URL_MAX];
     struct commit_port port;
     uv_async_t commit_ended;
@@ -105,7 +106,11 @@ int daemon_check_credentials(struct daemon *d, struct err *e);
 
 /* ---- daemon_listen.c ---- */
 
-/* Starts the listeners and writes STATE/belayd.json. */
+/* Listens at the port, without accepting yet: a start whose port is in use changes nothing else. */
+int daemon_take_port(struct daemon *d, struct err *e);
+/* Whether this machine can listen at the configured address. A port in use is fine. */
+int daemon_check_port(const struct config *c, struct err *e);
+/* Starts the listeners, after daemon_take_port, and writes STATE/belayd.json. */
 int daemon_listen(struct daemon *d, struct err *e);
 
 #endif

@@ -165,6 +165,11 @@ void http_server_get_stats(const struct http_server *s, struct http_server_stats
 static int listen_on(
     const struct http_server_options *o, struct http_server *s, int *ret_fd, struct err *e)
 {
+    if (o->listen_fd > 0) {
+        *ret_fd = o->listen_fd;
+        s->port = o->port;
+        return 0;
+    }
     if (!o->unix_path)
         return http_listen_tcp(o->host, o->port, ret_fd, &s->port, e);
     int rc = http_listen_unix(o->unix_path, o->unix_mode, ret_fd, e);

@@ -77,8 +77,11 @@ typedef void (*http_identify_fn)(void *ctx, struct http_exchange *x,
     const struct http_server_request *r, struct http_identity *ret);
 
 struct http_server_options {
-    const char *host;      /* "127.0.0.1", "0.0.0.0", "::"; NULL with unix_path */
-    int port;              /* 0 = any free one */
+    const char *host; /* "127.0.0.1", "0.0.0.0", "::"; NULL with unix_path */
+    int port;         /* 0 = any free one */
+    /* listens at port already (http_listen_tcp), and is the server's after a successful start; 0 =
+     * none */
+    int listen_fd;
     const char *unix_path; /* listen on this socket (an old one is replaced); NULL for TCP */
     mode_t unix_mode;
     const char *cert_pem; /* TLS if not NULL */

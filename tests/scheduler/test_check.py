@@ -350,6 +350,29 @@ class Check(unittest.TestCase):
         self.assertEqual(code, 2, said)
         self.assertIn("would wait: the store of checkpoints does not answer", said)
 
+    def test_an_address_of_another_machine_is_refused_and_a_port_in_use_is_fine(self):
+        for address, why in (
+            ("192.0.2.77:7443", "Cannot assign requested address"),
+            ("nosuch.host.invalid:7443", "cannot listen on nosuch.host.invalid"),
+        ):
+            code, said = self.check(CONFIG.replace("127.0.0.1:0", address))
+            self.assertEqual((code, "listen: " in said, why in said), (2, True, True), said)
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            text = CONFIG.replace(":0\n", ":%d\n" % taken.getsockname()[1])
+            self.assertEqual(self.check(text)[0], 0)
+
+    def test_a_start_whose_port_is_in_use_marks_no_store(self):
+        place = os.path.join(self.dir, "store")
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            text = CONFIG.replace(":0\n", ":%d\n" % taken.getsockname()[1])
+            code, said = self.check(text + "store: file://%s\n" % place, check=())
+        self.assertEqual((code, "Address already in use" in said), (1, True), said)
+        self.assertFalse(os.path.exists(place), self.files(place))
+
     def test_a_pool_without_credentials_is_refused(self):
         with socket.socket() as silent, socket.socket() as closed:
             silent.bind(("127.0.0.1", 0))
