@@ -342,6 +342,8 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
         if (rc == 0)
             rc = own_name_check_known(d->own_name, POOLS_NAME_WAIT_MS, e);
         if (rc == 0)
+            rc = doubts_of_names(config, e);
+        if (rc == 0)
             rc = daemon_check_credentials(d, e);
         daemon_destroy(d);
     }

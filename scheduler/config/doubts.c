@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/str.h"
 #include "ckpt/master.h"
+#include "scheduler/config/own_name.h"
 #include "scheduler/config/reach.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #define SECRET_MAX 4096
+#define NAME_WAIT_MS 5000
 
 /* ---- pools ---- */
 
@@ -81,6 +83,14 @@ static int check_readable(const char *path, const char *key, struct err *e)
     return err_errno(e, errno, "%s: %s cannot be read", key, path);
 }
 
+/* The default need not exist, because a cluster may send no mail. */
+static int check_sendmail(const struct config_notify *c, struct err *e)
+{
+    if (!c->names_sendmail || access(c->sendmail, X_OK) == 0)
+        return 0;
+    return err_errno(e, errno, "mail: sendmail: %s cannot be run", c->sendmail);
+}
+
 int doubts_of_files(const struct config *c, const struct config *pools, struct err *e)
 {
     struct master m = {0};
@@ -97,9 +107,41 @@ int doubts_of_files(const struct config *c, const struct config *pools, struct e
         rc = check_secret(c->notify.password_file, "mail: password_file", e);
     if (rc == 0)
         rc = check_readable(c->notify.ca_file, "mail: ca_file", e);
+    if (rc == 0)
+        rc = check_sendmail(&c->notify, e);
     if (rc != 0)
         return rc;
     rc = master_read(c->key_file, &m, e);
     master_wipe(&m);
     return rc == ERR_NOT_FOUND ? 0 : rc ? err_wrap(e, "key_file") : 0; /* a start creates it */
+}
+
+/* ---- names ---- */
+
+static int check_host(const char *url, const char *key, struct err *e)
+{
+    const char *host = url ? strstr(url, "://") : NULL;
+    char name[256];
+    size_t n;
+    if (!host)
+        return 0;
+    host += strlen("://");
+    host += *host == '[';
+    n = strcspn(host, host[-1] == '[' ? "]" : ":/?#");
+    if (n == 0 || n >= sizeof(name))
+        return err_set(e, ERR_CONFIG, "%s: there is no host in %s", key, url);
+    memcpy(name, host, n);
+    name[n] = '\0';
+    return own_name_check_peer(name, NULL, key, NAME_WAIT_MS, e);
+}
+
+int doubts_of_names(const struct config *c, struct err *e)
+{
+    int rc = check_host(c->notify.smtp, "mail: smtp", e);
+    for (size_t i = 0; i < c->notify.n_hooks && rc == 0; i++) {
+        rc = check_host(c->notify.files[i].url, "url", e);
+        if (rc != 0)
+            err_wrap(e, "webhooks: %s", c->notify.hooks[i].name);
+    }
+    return rc;
 }

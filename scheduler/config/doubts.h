@@ -13,9 +13,14 @@
  * architectures with one image. ERR_CONFIG names the first. Pure. */
 int doubts_of_pools(const struct config *pools, struct err *e);
 
-/* Checks files that are read only when they are needed: passwords, secrets, credentials of pools,
- * keys of checkpoints. Returns the error of the first that cannot be read. */
+/* Checks files that are read or run only when they are needed: passwords, secrets, credentials of
+ * pools, keys of checkpoints, the program for mail. Returns the error of the first that cannot be.
+ */
 int doubts_of_files(const struct config *c, const struct config *pools, struct err *e);
+
+/* Checks that the hosts that notifications are sent to resolve here; a host in a url_file is not
+ * checked. Waits for the resolver for some seconds each. */
+int doubts_of_names(const struct config *c, struct err *e);
 
 /* Checks the places that a start creates or writes: state directory, its database and authority,
  * socket, key file, a store of this machine. Uses the effective user's permissions; creates

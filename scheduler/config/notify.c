@@ -122,6 +122,7 @@ static void read_mail(struct yaml_reader *root, struct config_notify *c)
     if (sendmail) {
         free(c->sendmail);
         c->sendmail = sendmail;
+        c->names_sendmail = true;
     }
     yaml_reader_finish_in(root, &r);
 }

@@ -21,6 +21,7 @@ struct config_notify {
     size_t n_hooks;
     char *smtp;                           /* NULL for sendmail */
     char *sendmail;                       /* absolute; default /usr/sbin/sendmail */
+    bool names_sendmail;                  /* else the default */
     char *from;                           /* default "belay" */
     char *user, *password_file, *ca_file; /* for smtp; NULL if not set */
     struct notify_guard guard;

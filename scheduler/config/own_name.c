@@ -94,14 +94,17 @@ static void *on_thread(void *ctx)
     return NULL;
 }
 
-struct own_name *own_name_create(const struct config *base, own_name_resolve_fn resolve)
+static struct own_name *create(own_name_resolve_fn resolve)
 {
     struct own_name *n = mem_alloc(sizeof(*n));
+    *n = (struct own_name){.resolve = resolve ? resolve : resolve_by_system, .holders = 2};
+    return n;
+}
+
+static void start(struct own_name *n)
+{
     pthread_condattr_t monotonic;
     pthread_t thread;
-    *n = (struct own_name){.resolve = resolve ? resolve : resolve_by_system, .holders = 2};
-    n->is_given = base->server_url[0] != '\0';
-    dialled_host(base, n->host, sizeof(n->host));
     pthread_mutex_init(&n->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -114,6 +117,14 @@ struct own_name *own_name_create(const struct config *base, own_name_resolve_fn 
         n->code = EAI_AGAIN;
         n->is_over = true;
     }
+}
+
+struct own_name *own_name_create(const struct config *base, own_name_resolve_fn resolve)
+{
+    struct own_name *n = create(resolve);
+    n->is_given = base->server_url[0] != '\0';
+    dialled_host(base, n->host, sizeof(n->host));
+    start(n);
     return n;
 }
 
@@ -185,4 +196,24 @@ int own_name_check_known(struct own_name *n, int64_t wait_ms, struct err *e)
             "make it known to this machine",
             n->host, gai_strerror(code));
     return 0;
+}
+
+int own_name_check_peer(
+    const char *host, own_name_resolve_fn resolve, const char *key, int64_t wait_ms, struct err *e)
+{
+    struct own_name *n = create(resolve);
+    bool leads_out;
+    int code, rc = 0;
+    STR_COPY(n->host, host);
+    start(n);
+    if (!wait_for(n, wait_ms, &code, &leads_out))
+        rc = err_set(e, ERR_TIMEOUT,
+            "%s: this machine's resolver did not answer in time for %s: make sure that it answers",
+            key, host);
+    else if (code != 0)
+        rc = err_set(e, ERR_NOT_FOUND,
+            "%s: %s is not known here (%s): correct the name, or make it known to this machine",
+            key, host, gai_strerror(code));
+    own_name_destroy(n);
+    return rc;
 }

@@ -38,4 +38,9 @@ int own_name_check(struct own_name *n, const struct config *pools, int64_t wait_
  * as above. Blocks for at most wait_ms. */
 int own_name_check_known(struct own_name *n, int64_t wait_ms, struct err *e);
 
+/* Whether the host of another server, which belayd dials, resolves here; key is that of the
+ * configuration. ERR_NOT_FOUND and ERR_TIMEOUT. Blocks for at most wait_ms. */
+int own_name_check_peer(
+    const char *host, own_name_resolve_fn resolve, const char *key, int64_t wait_ms, struct err *e);
+
 #endif

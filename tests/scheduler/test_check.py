@@ -132,6 +132,18 @@ class Check(unittest.TestCase):
                 "belayd.yaml:6: mail: user and password_file belong together",
                 "add user",
             ),
+            (
+                CONFIG + "mail: {sendmail: /nonexist/sendmail}\n",
+                "mail: sendmail: /nonexist/sendmail cannot be run: No such file",
+            ),
+            (
+                CONFIG + "mail: {smtp: 'smtps://nosuch.host.invalid:465'}\n",
+                "mail: smtp: nosuch.host.invalid is not known here",
+            ),
+            (
+                CONFIG + "webhooks:\n  a: {url: 'https://nosuch.host.invalid/x'}\n",
+                "webhooks: a: url: nosuch.host.invalid is not known here",
+            ),
             (CONFIG + "lease: 0.2s\n", "lease: expected a duration in whole numbers", "0.2s"),
             (CONFIG + "orphan_timeout: 1.5h\n", "in whole numbers, as 90m for 1.5h"),
             (

@@ -164,6 +164,10 @@ static void a_resolver_that_hangs_is_waited_for_no_longer_than_allowed(void **st
     own_name_destroy(n); /* while it hangs */
     sem_post(&may_go);
     sem_wait(&has_gone);
+    assert_int_equal(own_name_check_peer("mail", hang, "mail: smtp", 30, &e), ERR_TIMEOUT);
+    assert_non_null(strstr(e.text, "mail: smtp: this machine's resolver did not answer"));
+    sem_post(&may_go);
+    sem_wait(&has_gone);
     config_deinit(&none);
     config_deinit(&c);
 }
