@@ -61,8 +61,8 @@ bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c);
  * at a time. */
 void seen_reads(struct seen_save *u, size_t i, int fd);
 
-/* has_no_writer: whether 3. holds for the file that fd, opened read-only, is open on.
- * doubt: records that it does not hold, for files that seen_reads does not check. */
+/* seen_has_no_writer: whether 3. holds for the file that fd, opened read-only, is open on.
+ * seen_doubt: records that it does not hold, for files that seen_reads does not check. */
 bool seen_has_no_writer(int fd);
 void seen_doubt(struct seen_save *u, size_t i);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of verbs: each NAME is a file with a `struct verb verb_NAME`. A new verb is a row here,
- * at its place in `belay --help`, and a line in meson.build.
+ * The list of verbs. Each NAME has a `struct verb verb_NAME` in NAME.c, here or in reports/; but
+ * attach is in exec.c, release in hold.c, and slurm in slurm/slurm_verb.c. A new verb is a row, at
+ * its place in `belay --help`, and a line in meson.build.
  */
 #ifndef BELAY_CLI_VERBS_H
 #define BELAY_CLI_VERBS_H

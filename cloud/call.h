@@ -3,7 +3,7 @@
  * One operation of a driver in progress: a chain of HTTP requests, with pauses where the provider
  * must be polled.
  *
- *   cloud_call_start --> timer(0) --> step() --> cloud_call_send --> on_reply()
+ *   start, see below --> timer(0) --> step() --> cloud_call_send --> on_reply()
  *                                      ^  ^                           |  |  |
  *                                      |  +---- cloud_call_again -----+  |  v
  *                                      +------- cloud_call_pause --------+  cloud_call_finish

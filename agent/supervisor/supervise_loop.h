@@ -70,7 +70,7 @@ struct supervise_loop {
     char text[128];
     /* private */
     struct supervise_loop_connection connections[SUPERVISE_CONNECTIONS];
-    /* mono ms; all but `began` may be SUPERVISE_NEVER */
+    /* mono ms; all but `began` may be INT64_MAX: never */
     int64_t began, limit_at, grace_at, term_at, kill_at;
     int early[SUPERVISE_CONNECTIONS]; /* connections for shells_start, once the program is ready */
     size_t n_early;

@@ -52,7 +52,7 @@ struct layout_ids {
 };
 
 /* Lists the ids of manifests, of condemned ones, of damaged ones set aside, of those deleted by a
- * user before the job ended, and of pins. Call ids_deinit also after an error. */
+ * user before the job ended, and of pins. Call layout_ids_deinit also after an error. */
 int layout_list_ids(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
 int layout_list_removing(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
 int layout_list_damaged(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);

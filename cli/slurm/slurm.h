@@ -269,7 +269,7 @@ enum slurm_job_value {
     JOB_NODES_EXCLUDED,
 };
 void slurm_job_value(const void *job, int what, struct buf *out);
-/* Whether it is a usage field; these need the query's details, MAX_RSS_NODE also its nodes. */
+/* Whether it is a usage field; these need the query's details, JOB_MAX_RSS_NODE its nodes. */
 bool slurm_is_usage(int what);
 void slurm_used_value(const struct slurm_job *j, int what, struct buf *out);
 

@@ -31,7 +31,7 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e);
 void jobspec_deinit(struct jobspec *s);
 
 /* The same for a text, with the members that a cron entry's job has: for model_options.read_job.
- * Free spec's members with job_spec_deinit. */
+ * Free ret_texts's members with job_texts_deinit. */
 int jobspec_read(
     const char *text, struct job_row *ret_row, struct job_texts *ret_texts, struct err *e);
 
