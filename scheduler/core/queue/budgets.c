@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See budget.h.
+ * See budgets.h and budget.h.
  *
  * Invariants.
  *  1. A running rank has a stake in each budget that its job and pool match, and in its job's own
  *     cap. Spent cost is the row's booked sum (ended ranks, and storage) plus the cost of its
  *     stakes until now. At the begin of a period the booked sum is negative by the cost so far of
  *     running ranks. Therefore nothing is stored while ranks run, and a restart computes the same
- *  sums. 2. No job is placed without enough rest. `committed` is the cost of what ended plus the
- *     maximum cost of each stake, including the read of its input until it has started. It is
- *     recomputed when the budget is examined (EV_BUDGET) and updated as ranks come and go in
- *  between. 3. The next examination is scheduled for the earliest of: the end of the period, the
- *     next threshold spent, the last moment to save the jobs to be parked, and the first stake to
- *     use up its reservation. Examinations are exact; the time of the next is extrapolated from the
- *     hourly cost, so the work does not grow with the number of running ranks.
+ *     sums.
+ *  2. No job is placed unless the rest of its budgets is enough. `committed` is the cost of what
+ *     ended plus the maximum cost of each stake, including the read of its input until it has
+ *     started. It is recomputed when the budget is examined (EV_BUDGET), and updated in between as
+ *     ranks start and end.
+ *  3. The next examination is scheduled for the earliest of: the end of the period, the next
+ *     threshold spent, the last moment to save the jobs to be parked, and the first stake to use up
+ *     its reservation. Examinations are exact; the time of the next is extrapolated from the hourly
+ *     cost, so the work does not grow with the number of running ranks.
  *  4. Each threshold is notified once per period: the row records it, in the same transaction as
  *     the notifications.
  */
