@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates rows of the outbox (notify.h).
+ * Notifications of users: creates rows of the outbox (notify.h). A provider's notices of reclaims
+ * are events of nodes: apply_node.c.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NOTICES_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_NOTICES_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requeues by users.
+ * Requeues by users (belay requeue). After a reclaim or another end, attempts.c queues the job
+ * again (job_requeue), if retry.h allows it.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_REQUEUE_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_REQUEUE_H

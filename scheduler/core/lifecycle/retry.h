@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an end counts as, and whether the job is requeued.
+ * What an end counts as, and whether the job is requeued. The numbers of retries are in retries.h.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_H
