@@ -5,8 +5,9 @@
  * connection authenticates anew.
  *
  * A peer must make progress with the bytes it sends: a handshake has a limit of bytes, and so have
- * records after it that carry no data (key updates, empty records, requests to renegotiate). Time
- * limits are up to the caller.
+ * records after it that carry no data (key updates, empty records, requests to renegotiate). The
+ * caller limits the time of a handshake (HEAD_MS in http_conn.c), how many there are at once (the
+ * class HTTP_STRANGER of http_server.h), and whose turn it is (http_turns.h).
  */
 #ifndef BELAY_BASE_UV_TLS_H
 #define BELAY_BASE_UV_TLS_H
