@@ -59,8 +59,8 @@ int http_listen_tcp(const char *host, int port, int *ret_fd, int *ret_port, stru
     return 0;
 }
 
-/* Bound under a name of its own and given its mode before it gets the name that clients know: there
- * is no moment at which nobody listens at path, or with rights that are too wide. */
+/* Binds the socket under a temporary name and sets its mode before it gets the name that clients
+ * know. So at each moment a socket listens at path, and never with rights that are too wide. */
 static int bind_and_rename(int fd, const struct sockaddr_un *own, const char *path, mode_t mode)
 {
     if (unlink(own->sun_path) < 0 && errno != ENOENT)

@@ -3,8 +3,8 @@
  * The HTTP server as a whole: listening, limits over all connections, start and stop. The whole
  * picture is in http_server_private.h.
  *
- * The listening socket is in the loop like any other, and what comes is always accepted: at a
- * limit somebody gives way or the newcomer is closed, so the listener cannot be left deaf.
+ * The listening socket is in the loop like any other, and a new connection is always accepted. At a
+ * limit an older connection gives way or the new one is closed, so the listener never stops.
  */
 #include "base/uv/http_server.h"
 #include "base/log.h"
@@ -32,7 +32,7 @@
 #define TRIM_AFTER 64
 #define TRIM_MS SECONDS_MS(1)
 #define TRIM_PART 100
-#define ACCEPT_PAUSE_MS 100 /* without a free descriptor, and nobody who could give way */
+#define ACCEPT_PAUSE_MS 100 /* no free descriptor, no connection may give way */
 #define LOG_DROPPED_MS SECONDS_MS(60)
 
 /* ---- Accepting ---- */

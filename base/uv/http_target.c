@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The target of an HTTP request, strictly: what is not understood is refused, so that nobody is
- * served something else than what a proxy or a signature looked at.
+ * The target of an HTTP request, strictly. Any other form is refused, so that a request cannot mean
+ * one thing here and another to a proxy or a signature check.
  */
 #include "base/uv/http_target.h"
 #include "base/buf.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose connection has the loop next. Connections that wait for it take turns fairly: by class,
+ * Which connection has the loop next. Connections that wait for it take turns fairly: by class,
  * within a class by party, within a party by order. So the latency of a request depends on the
  * number of parties, not on how many connections one of them has.
  *
  * Of connections that are not authenticated yet, the newest event of a party and what has waited
  * longest in it go first in turn. They include handshakes, the most expensive step of all, which
- * anybody may cause: in a burst of them from one address, another connection from there is then
- * served soon, and in a flood that lasts none waits for its deadline: behind N older ones it has
- * one of the next 2 N + 2 turns of its party.
+ * need no token. In a burst of them from one address, a new connection from that address is then
+ * served soon. In a flood that lasts, none waits for its deadline: behind N older ones it has one
+ * of the next 2 N + 2 turns of its party.
  *
  * Invariants: a party is in its class's list exactly while it has waiting connections. Both lists
  * of a party are in order of `since`.

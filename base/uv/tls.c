@@ -83,7 +83,7 @@ static int unusable(const char *what, struct err *e)
         e, ERR_CONFIG, "cannot serve HTTPS: %s: %s", what, reason ? reason : "it is none");
 }
 
-/* A key that needs a password is none, and nobody is asked for it. */
+/* A key with a password is refused; OpenSSL would ask for the password at the terminal. */
 static int no_password(char *p, int size, int is_for_writing, void *ctx)
 {
     (void)p, (void)size, (void)is_for_writing, (void)ctx;
