@@ -106,8 +106,8 @@ struct instance {
     bool is_by_price;  /* because the price rose above its maximum */
     struct wall launched_at, boots_at, running_at, rebalance_at;
     struct wall noticed_at, deadline; /* of a reclaim */
-    struct wall soft_off_at;          /* when the machine is, or was, told to shut down */
-    bool is_soft_off;                 /* it was told */
+    struct wall soft_off_at;          /* when the machine is, or was, ordered to shut down */
+    bool is_soft_off;                 /* the order was given */
     struct wall off_by;               /* it is off by then, without a notice of a reclaim */
     struct wall ended_at;             /* left running (or pending) */
     struct wall gone_at;              /* its last process was gone */

@@ -18,8 +18,8 @@ int64_t region_notice_ms(const struct region *r, const struct instance *i);
 
 #define REGION_USUAL_SOFT_OFF (-1) /* the provider's default, if it has soft-off at all */
 
-/* Gives an instance its notice. soft_off_ms: when after it the machine is told to shut down, at the
- * latest at its deadline. */
+/* Gives an instance its notice. soft_off_ms: after this time the machine is ordered to shut
+ * down, at the latest at its deadline. */
 void region_mark(
     struct region *r, struct instance *i, int64_t notice_ms, int64_t soft_off_ms, struct wall at);
 

@@ -88,7 +88,7 @@ void criu_last_error(const char *log, size_t n, char *ret_text, size_t size)
     free(copy);
 }
 
-/* ---- what it is told ---- */
+/* ---- criu's command line ---- */
 
 /* Both ways the same: control groups are the supervisor's, connections over TCP are closed, files
  * without any name are kept, locks too, what other processes listen on by UNIX sockets is connected

@@ -134,7 +134,7 @@ static bool is_output(const struct criu_rights *r, const struct held *h)
            lstat(r->output, &st) == 0 && st.st_dev == h->st.st_dev && st.st_ino == h->st.st_ino;
 }
 
-/* Nobody else has been in it since it was restored from a checkpoint. */
+/* In the scratch directory, which only root can enter: the file is as it was restored. */
 static bool is_in_scratch(const struct criu_rights *r, const struct held *h)
 {
     struct stat top, st;

@@ -19,7 +19,7 @@ struct task_output {
     char *path; /* NULL when the task's directory is */
     struct log_shipper shipper;
     struct timer tell; /* reports the end although belayd lacks some output */
-    int64_t released;  /* the supervisor was told that belayd has so much on its disk */
+    int64_t released;  /* bytes that the supervisor knows to be on belayd's disk */
     bool end_told;     /* the end is reported, or about to be */
 };
 
