@@ -90,7 +90,7 @@ enum job_attribute_mask {
     JOB_NOT_SLURM = 1 << 12,  /* a flag of belay's verbs and #BELAY only, not of sbatch */
     JOB_IN_DOCUMENT = 1 << 1, /* stored in the job's document of options; no decision reads it */
     /* what runs in the job may change it with the token of its attempt: no decision reads it, and
-     * it gives nobody anything */
+     * it grants no rights */
     JOB_UPDATE_INSIDE = 1 << 16,
     /* of a field; one row of each says so */
     JOB_WHILE_RUNNING = 1 << 2,  /* may change while the job runs */

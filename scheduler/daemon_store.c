@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store of checkpoints as belayd has it: whose it is, and the secrets that agents get for it.
+ * The store of checkpoints in belayd: which cluster owns it, and which secrets agents get for it.
  */
 #include "scheduler/daemon_private.h"
 

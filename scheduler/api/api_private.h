@@ -63,7 +63,7 @@ struct caller {
 };
 
 /* Returns true for the owner and administrators. Script, environment, arguments, output, and texts
- * that may quote them are shown to nobody else. */
+ * that may quote them are shown only to these. */
 static inline bool caller_may_see(const struct caller *c, const char *owner)
 {
     return c->admin || str_eq(c->user, owner);

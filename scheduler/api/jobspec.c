@@ -321,8 +321,8 @@ static void read_hosts(struct json_reader *r, const char *key, char ret_list[HOS
         json_reader_fail(r, key, "%s", why.text);
 }
 
-/* What it reads when it starts. Where that is, is the program's to know: it is told what its user
- * said. */
+/* The data that the job reads when it starts: its size and place, as the user stated them. belay
+ * does not know the path; the program does. */
 static void read_input(struct json_reader *r, struct input *ret_input)
 {
     const json_t *object = json_opt_object(r, "input");

@@ -92,7 +92,7 @@ static void set_range(json_t *o, const struct job_attribute *a)
     }
 }
 
-/* What an option has that nobody sets; nothing where it is absence. */
+/* The value of an option that is not set; no "default" if an absent option has no value. */
 static void set_default(json_t *o, const struct job_attribute *a)
 {
     const bool is_number = job_member_is_number(a);

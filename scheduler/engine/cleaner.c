@@ -4,7 +4,7 @@
  *  1. The port is called only for a row whose CLEANING is on disk.
  *  2. One at a time: the core decides the next after the answer to this one was applied.
  *
- *   touched ---> the port works ---> it is told ---> applied
+ *   touched ---> the port works ---> EV_CLEANED posted ---> applied
  *                                       ^  |
  *                                       +--+ the disk is full: again
  */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See logs/shares.h. The room of output is what is stored and what is free above two reserves, at
- * least two reserves. While less than those are stored, something else fills the disk, and nobody
- * is beyond their share. Otherwise, since less than two reserves are free when somebody may be cut,
- * the room is not more than the stored bytes, and the largest user is beyond an equal share of it.
+ * See logs/shares.h. The room of output is the stored bytes plus what is free above two reserves;
+ * it is at least two reserves. While less than two reserves are stored, something else fills the
+ * disk, and no user is beyond their share. Otherwise output is cut only while less than two
+ * reserves are free: then the room is not more than the stored bytes, and the largest user is
+ * beyond an equal share of it.
  */
 #include "scheduler/logs/shares.h"
 

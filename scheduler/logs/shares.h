@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stored output by user, and whose output is cut when belayd's disk is almost full, so that no user
- * loses output for what another wrote. Pure.
+ * Stored output by user, and which users' output is cut when belayd's disk is almost full, so that
+ * no user loses output for what another wrote. Pure.
  *
  * Each user with output has an equal share of the room that output has, and each of a user's jobs
  * an equal share of its user's. Only output beyond both shares meets the first limit of free space;
@@ -11,11 +11,11 @@
  *   2 reserves and more        all
  *   1.5 to 2 reserves          a job within its share, or a user within theirs
  *   1 to 1.5 reserves          a user within their share
- *   less                       nobody: it is left to commits
+ *   less                       no user: it is left to commits
  *
  * Agents keep what may not be stored. It is cut only after a wait, and only of users beyond their
  * share: while less than two reserves are free, at least one user is. If all output takes less than
- * two reserves, something else fills the disk: then nobody is, and nothing is cut.
+ * two reserves, something else fills the disk: then no user is, and nothing is cut.
  */
 #ifndef BELAY_SCHEDULER_LOGS_SHARES_H
 #define BELAY_SCHEDULER_LOGS_SHARES_H
@@ -33,7 +33,7 @@ void log_shares_add(struct log_shares *s, const char *user, int64_t n, int64_t n
 
 /* Bytes of all users. */
 int64_t log_shares_total(const struct log_shares *s);
-/* The user who stores most, borrowed until log_shares_destroy; NULL if nobody stores anything. */
+/* The user who stores most, borrowed until log_shares_destroy; NULL if no output is stored. */
 const char *log_shares_most(const struct log_shares *s, int64_t *ret_bytes);
 
 struct log_space {
