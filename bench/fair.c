@@ -3,7 +3,7 @@
  * A week of ten teams on forty machines, decided by belay's core in virtual time. Every team has
  * work waiting at all times: mostly small jobs, some of whole machines, some of many. Printed is
  * what each team used of what was used, how much of the machines was, and who waited for how long;
- * once as it is, once with nobody saying time limits, once with nothing reserved.
+ * once as it is, once without time limits of jobs, once with nothing reserved.
  */
 #include "base/mem.h"
 #include "base/prng.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel takes for a job when nobody decides anything and nobody is told: DIRECTORY N
- * AT_ONCE SCRIPT. Each job has its directory with the script, an output and a record of its end, a
+ * What the kernel takes for a job without any decision, protocol or user: DIRECTORY N AT_ONCE
+ * SCRIPT. Each job has its directory with the script, an output and a record of its end, a
  * cgroup of its own, a process that is forked into it, and a row that is synced with those of
  * whoever ended at about the same time; then all of it is removed. One process does this for all,
  * prints its wall and processor time in seconds, with its children's, and is no scheduler: it could
