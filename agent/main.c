@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay-agent: runs the node agent, or one of its subcommands: host, and those that the agent
+ * starts itself (criu-*, hold).
+ */
 #include "agent/agent.h"
 #include "agent/criu/criu_rights.h"
 #include "agent/criu/criu_room.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The smaller and the larger of two numbers.
+ */
 #ifndef BELAY_BASE_MINMAX_H
 #define BELAY_BASE_MINMAX_H
 

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a start of belayd does once: counts itself in the row of meta and reads it, raises the
+ * number of the next job, and asks whether there are checkpoints.
+ */
 #include "db/conn.h"
 #include "db/query.h"
 

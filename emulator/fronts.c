@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of fronts, and what they share: headers, queries, replies and refusals.
+ */
 #include "base/str.h"
 #include "emulator/front.h"
 #include <stdarg.h>

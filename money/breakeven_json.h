@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The result of breakeven.h as JSON, and the page that shows it.
+ */
 #ifndef BELAY_MONEY_BREAKEVEN_JSON_H
 #define BELAY_MONEY_BREAKEVEN_JSON_H
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The result of a study (study.h) as JSON.
+ */
 #include "replay/study.h"
 
 #define CURVE_POINTS 200 /* of the distribution of waits */

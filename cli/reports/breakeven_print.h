@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The result of `belay breakeven` as text.
+ */
 #ifndef BELAY_CLI_REPORTS_BREAKEVEN_PRINT_H
 #define BELAY_CLI_REPORTS_BREAKEVEN_PRINT_H
 
