@@ -60,7 +60,7 @@ int64_t log_shipper_output_bytes(struct log_shipper *s)
 
 int64_t log_shipper_durable(const struct log_shipper *s)
 {
-    return s->refused || s->offset > s->size ? INT64_MAX : s->durable;
+    return s->refused || s->is_cut ? INT64_MAX : s->durable;
 }
 
 bool log_shipper_is_complete(struct log_shipper *s)
@@ -119,6 +119,7 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     }
     s->no_holes = s->no_holes || (hole > 0 && size <= s->offset);
     s->known = true;
+    s->is_cut = size >= WIRE_OUTPUT_CUT;
     s->offset = size;
     if (durable)
         s->durable = size;

@@ -33,6 +33,7 @@ struct log_shipper {
     bool known;              /* offset is known */
     bool no_holes;           /* an older belayd, which accepts no holes */
     bool refused;            /* belayd does not know the attempt: stop shipping */
+    bool is_cut;             /* belayd wants no more of it */
     bool settled;            /* size is final */
     int64_t size, looked_ms; /* of the file, at the last look; monotonic */
     bool finishing, started;

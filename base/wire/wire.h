@@ -76,6 +76,7 @@
 #define WIRE_STORE_TOKEN_MAX 8192
 #define WIRE_JOB_TOKEN_MAX 128
 #define WIRE_OUTPUT_MAX (256u << 10) /* bytes of one piece of output */
+#define WIRE_OUTPUT_CUT (1LL << 50)  /* a size that says: no more of this output is wanted */
 #define WIRE_TAILS_MAX 16
 #define WIRE_TAIL_MAX (64u << 10) /* bytes of output in one tail */
 #define WIRE_NODE_MW_MAX INT64_C(1000000000)

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(LOGS_OFFSET_MAX == WIRE_OUTPUT_CUT, "agents know cut output by it");
+
 static void node_cn(int64_t node, char out[32])
 {
     snprintf(out, 32, "node-%lld", (long long)node);

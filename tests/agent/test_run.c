@@ -657,7 +657,7 @@ static void output_to_a_fifo_is_complete_when_the_job_ends_without_cgroups_too(v
     world_be_nobody(w);
     assert_int_equal(chmod(w->dir, 0755), 0);
     for (int k = 0; k < JOBS; k++) {
-        char fifo[100], got[100];
+        char fifo[200], got[200];
         snprintf(files[k], sizeof(files[k]), "fifo-%d", k);
         snprintf(fifo, sizeof(fifo), "%s/%s", w->dir, files[k]);
         snprintf(got, sizeof(got), "%s/got-%d", w->dir, k);
