@@ -34,6 +34,7 @@ static void print_budget(const json_t *b)
     static const char *const of[] = {"team", "user", "pool", "job"};
     const json_t *match = json_object_get(b, "match");
     const char *name;
+    char shown[CLI_NAME_MAX];
     json_t *value;
     bool any = false;
     printf("budget        %s\ncounts        ", cli_text(b, "name"));
@@ -44,7 +45,7 @@ static void print_budget(const json_t *b)
         }
     json_object_foreach(json_object_get(match, "labels"), name, value)
     {
-        printf("%slabel %s=%s", any ? ", " : "", name, cli_string(value));
+        printf("%slabel %s=%s", any ? ", " : "", cli_name(name, shown), cli_string(value));
         any = true;
     }
     printf("%s\n", any ? "" : "all jobs");

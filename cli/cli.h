@@ -141,6 +141,9 @@ const char *cli_saved(int64_t cost_uusd, int64_t on_demand_uusd, char *mem, size
 const char *cli_string(const json_t *v);
 /* JSON members for people: "-" if null or absent. Borrowed or written to mem. */
 const char *cli_text(const json_t *o, const char *key);
+#define CLI_NAME_MAX 256
+/* The name of a member that others chose, likewise; cut if it is longer. */
+const char *cli_name(const char *name, char mem[CLI_NAME_MAX]);
 /* Adds a list's words ("a,b") or an object's names and numbers ("lego:4,shmem:1"); nothing for any
  * other value. */
 void cli_words(const json_t *v, struct buf *out);

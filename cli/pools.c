@@ -140,6 +140,7 @@ static void print_boots(const json_t *b)
 static void print_pool(const json_t *p)
 {
     const char *key;
+    char shown[CLI_NAME_MAX];
     json_t *v;
     printf("pool %s (%s%s)\n", cli_text(p, "name"), cli_text(p, "kind"),
         json_is_true(json_object_get(p, "configured")) ? "" : ", no longer configured");
@@ -147,7 +148,7 @@ static void print_pool(const json_t *p)
     {
         if (json_is_null(v) || str_eq(key, "kind"))
             continue;
-        printf("  %s: ", key);
+        printf("  %s: ", cli_name(key, shown));
         print_value(v);
         printf("\n");
     }

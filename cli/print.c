@@ -121,15 +121,23 @@ const char *cli_text(const json_t *o, const char *key)
     return s && s[0] ? s : "-";
 }
 
+const char *cli_name(const char *name, char mem[CLI_NAME_MAX])
+{
+    snprintf(mem, CLI_NAME_MAX, "%s", name);
+    str_sanitize(mem, strlen(mem));
+    return mem;
+}
+
 void cli_words(const json_t *v, struct buf *out)
 {
     size_t i, from = out->len;
     const char *name;
+    char shown[CLI_NAME_MAX];
     json_t *item;
     json_array_foreach((json_t *)(uintptr_t)v, i, item)
         buf_printf(out, "%s%s", out->len > from ? "," : "", cli_string(item));
-    json_object_foreach((json_t *)(uintptr_t)v, name, item) buf_printf(
-        out, "%s%s:%lld", out->len > from ? "," : "", name, (long long)json_integer_value(item));
+    json_object_foreach((json_t *)(uintptr_t)v, name, item) buf_printf(out, "%s%s:%lld",
+        out->len > from ? "," : "", cli_name(name, shown), (long long)json_integer_value(item));
 }
 
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback)

@@ -152,15 +152,15 @@ void slurm_gres(const json_t *row, const char *before, struct buf *out)
     const char *name;
     json_t *n;
     size_t from = out->len;
-    char slice[GPU_MODEL_MAX];
+    char slice[GPU_MODEL_MAX], shown[CLI_NAME_MAX];
     if (cli_int(row, "gpus", 0) > 0)
         buf_printf(out, "%sgpu:%s%s%lld", before,
             json_string_value(json_object_get(row, "gpu_model")) ? cli_text(row, "gpu_model") : "",
             json_string_value(json_object_get(row, "gpu_model")) ? ":" : "",
             (long long)cli_int(row, "gpus", 0));
-    json_object_foreach(json_object_get(row, "resources"), name, n)
-        buf_printf(out, "%s%s%s%s:%lld", out->len > from ? "," : "", before,
-            gpu_slice(name, slice) ? "gpu:" : "", name, (long long)json_integer_value(n));
+    json_object_foreach(json_object_get(row, "resources"), name, n) buf_printf(out, "%s%s%s%s:%lld",
+        out->len > from ? "," : "", before, gpu_slice(name, slice) ? "gpu:" : "",
+        cli_name(name, shown), (long long)json_integer_value(n));
 }
 
 void slurm_time_limit(int64_t ms, bool long_form, struct buf *out)

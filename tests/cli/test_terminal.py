@@ -25,6 +25,7 @@ teams:
   vision: {shares: 30, users: [root], max_cpus: 100}
 budgets:
   all: {usd_per_month: 500, match: {team: vision}}
+  labelled: {usd_per_month: 500, match: {labels: {project: x}}}
 node_types:
   box: {watts: {idle: 10, full: 100}}
 racks:
@@ -37,6 +38,8 @@ HAS = {"features": ",ib,", "resources": "lego:4"}
 # BEL and the title of a terminal, CSI as one character, a line that is another's, the order of letters reversed.
 EVIL = "\x1b]0;owned\x07\x9b2J\nroot: \u202e"
 # Words that verbs compare: with these left as they are, more of a verb's lines are printed.
+# Objects with names of others, which get EVIL too, and how one of each is shown.
+NAMED = {"labels": "label project?", "resources": "lego?", "licences": "matlab?", "settings": None}
 WORDS = (
     "state end hold method kind code market change at catch_up outcome ref period at_limit gap "
     "user pool on_loss script_on version sort"
@@ -45,7 +48,7 @@ HARMFUL = [chr(c) for c in range(32) if chr(c) not in "\n\t"] + ["\x7f", "\u202e
 HARMFUL += [chr(c) for c in range(0x80, 0xA0)]
 VERBS = """
 list|list --all --why|show 1|show 2|show 3|show --events 1|why 1|why 2|diagnose 3|nodes|nodes --racks|nodes --all
-nodes drain 1|nodes undrain 1|nodes drain n1|shares|quotas|budget|budget show all|pools|pools show
+nodes drain 1|nodes undrain 1|nodes drain n1|shares|quotas|budget|budget show all|budget show labelled|pools|pools show
 pools show spare|offers|cron list|cron list 1|cron history 1|cost|cost --by user,pool|cost --by job
 cost --by user --csv|cost --weekly-report|advise|advise --forgotten|audit|token list|version
 top --once|drill --list|hold 1|release 1|update 1 name=other|submit --test-only SCRIPT
@@ -58,7 +61,8 @@ cron resume 1|requeue 2|hold 99
 
 def marked(value, keep, key=None):
     if isinstance(value, dict):
-        return {k: marked(v, keep, k) for k, v in value.items()}
+        more = EVIL if key in NAMED else ""
+        return {k + more: marked(v, keep, k) for k, v in value.items()}
     if isinstance(value, list):
         return [marked(v, keep, key) for v in value]
     return value + EVIL if isinstance(value, str) and key not in keep else value
@@ -201,7 +205,7 @@ class Terminal(unittest.TestCase):
             thread.start()
             try:
                 for server.keep in ((), WORDS, WORDS + ["name"]):
-                    n = 0
+                    n, all_said = 0, ""
                     for line in VERBS.strip().replace("\n", "|").split("|"):
                         words = line.replace("SCRIPT", script).replace("POOLS", pools).split()
                         said = self.belay(*words, socket=path)
@@ -209,7 +213,10 @@ class Terminal(unittest.TestCase):
                             self.assertNotIn("--help", said)  # the line is one of the verb's
                             self.check(said, words)
                         n += "owned" in said
+                        all_said += said
                     self.assertGreater(n, 20)
+                for shown in filter(None, NAMED.values()):
+                    self.assertIn(shown, all_said)
             finally:
                 server.shutdown()
                 thread.join()
