@@ -6,6 +6,7 @@ import contextlib
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +23,16 @@ FILES = """\
 #!/bin/sh
 dd if=/dev/zero of="$BELAY_CONTROL_DIR/big" bs=64k 2>/dev/null
 while [ -e "$BELAY_CONTROL_DIR/big" ]; do sleep 0.05; done
+"""
+FILLER = """\
+#!/bin/sh
+dd if=/dev/zero of="$BELAY_CHECKPOINT_DIR/x" bs=64k 2>/dev/null
+exec sleep 1000
+"""
+WAITS = """\
+#!/bin/sh
+while [ ! -e "$BELAY_CONTROL_DIR/../go" ]; do sleep 0.02; done
+exit 7
 """
 
 
@@ -52,12 +63,30 @@ class Node:
                 "cpus: 16\nca: |\n%s"
                 % (self.d.port, self.d.token(kind="join", pool="base"), self.dir, EVE, ANN, ca)
             )
-        with open(self.log, "w") as log:
-            self.agent = subprocess.Popen(
-                [BUILD + "/agent/belay-agent", "--config", path], stdout=log, stderr=log
-            )
+        self.config = path
+        self.start_agent()
         self.stack.callback(self.end_agent)
         self.wait(self.node, "the node has joined")
+
+    def start_agent(self):
+        with open(self.log, "a") as log:
+            self.agent = subprocess.Popen(
+                [BUILD + "/agent/belay-agent", "--config", self.config], stdout=log, stderr=log
+            )
+
+    def restart_agent(self, signum):
+        self.agent.send_signal(signum)
+        self.agent.wait(WAIT_S)
+        starts = self.said("checkpoints by CRIU")
+        self.start_agent()
+        self.wait(
+            lambda: self.said("checkpoints by CRIU") > starts or self.agent.poll() is not None,
+            "the agent has started",
+        )
+
+    def said(self, words):
+        with open(self.log) as f:
+            return f.read().count(words)
 
     def __exit__(self, kind, error, trace):
         if error:
@@ -160,6 +189,33 @@ class NodeDisk(unittest.TestCase):
             log = node.d.log()
             self.assertEqual(log.count("a node's disk has no room"), 1)
             self.assertEqual(log.count("a node's disk has room again"), 1)
+
+    def test_a_full_disk_costs_neither_the_agent_nor_the_end_of_a_job(self):
+        with Node() as node:
+            ann = node.submit(ANN, WAITS)
+            go = os.path.join(node.dir, "tasks", "%d-1" % ann, "go")
+            node.wait_state(ann, "running")
+            filler = node.submit(EVE, FILLER)
+            node.wait(lambda: node.free() == 0, "nothing is free")
+            for sig in signal.SIGKILL, signal.SIGTERM:
+                node.restart_agent(sig)
+                self.assertIsNone(node.agent.poll())
+            with open(go, "w"):
+                pass
+            shown = node.wait_state(ann, "ended")
+            self.assertEqual((shown["job"]["exit_code"], len(shown["attempts"])), (7, 1))
+            self.assertEqual([k["used"] for k in shown["job"]["retry"].values()], [0] * 6)
+            self.assertEqual(node.job(filler)["job"]["state"], "running")
+            token = node.d.token(kind="api", user=EVE)
+            status = node.d.call("POST", "/api/v1/jobs/%d/cancel" % filler, token=token)[0]
+            self.assertEqual(status, 200)
+            shown = node.wait_state(filler, "ended")
+            self.assertEqual((shown["job"]["end"], len(shown["attempts"])), ("user", 1))
+            node.wait(lambda: node.free() > 8 << 20, "its files are removed")
+            node.wait(lambda: node.node()["disk"] == "ok", "the node has room again")
+            self.check_ended(node, node.submit(ANN, "#!/bin/sh\necho mine\n"))
+            self.assertEqual(node.said("the agent cannot start"), 0)
+            self.assertEqual(node.said("a task's state could not be written"), 0)
 
 
 if __name__ == "__main__":
