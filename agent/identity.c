@@ -4,6 +4,7 @@
  */
 #include "agent/identity.h"
 
+#include "agent/disk.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -207,10 +208,12 @@ int identity_accept(
     int rc = check_cert(id, joined->cert_pem, &issued_at, &ends_at, e);
     if (rc)
         return rc;
-    char *path = file_in(id, "node.json");
+    char *path = file_in(id, "node.json"), *held = file_in(id, DISK_HELD);
     struct buf text = {0};
     wire_joined_encode(joined, &text);
-    rc = fs_write_atomic(path, text.data, text.len, 0600, e);
+    do /* on a full disk too: the node is lost when its certificate ends */
+        rc = fs_write_atomic(path, text.data, text.len, 0600, e);
+    while (rc == ERR_NO_SPACE && disk_give(held));
     if (!rc) {
         id->node = *joined;
         id->issued_at = issued_at;
@@ -218,6 +221,7 @@ int identity_accept(
         id->taken_at = now;
     }
     buf_deinit(&text);
+    free(held);
     free(path);
     return rc;
 }

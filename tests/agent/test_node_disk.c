@@ -277,6 +277,25 @@ static void a_stop_is_recorded_on_a_full_disk(void **state)
     free(path);
 }
 
+static bool has_renewed(struct world *w, int64_t n)
+{
+    return w->n_renews >= n;
+}
+
+/* Otherwise the node is lost when its certificate ends. */
+static void a_certificate_is_renewed_on_a_full_disk(void **state)
+{
+    struct world *w = create(state);
+    w->cert_life_ms = 3000;
+    world_start_agent(w);
+    world_until(w, has_room, 0, "the node works");
+    fill(w, 0);
+    for (int n = w->n_renews + 1, last = n + 2; n <= last; n++)
+        world_until(w, has_renewed, n, "the certificate is renewed");
+    assert_false(world_log_has(w, strerror(ENOSPC)));
+    make_room(w);
+}
+
 /* ---- what is told ---- */
 
 static void a_node_says_when_its_disk_is_full_and_when_it_has_room_again(void **state)
@@ -499,6 +518,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(
             an_agent_starts_on_a_full_disk_and_stops_the_job_that_filled_it, teardown),
         cmocka_unit_test_teardown(a_stop_is_recorded_on_a_full_disk, teardown),
+        cmocka_unit_test_teardown(a_certificate_is_renewed_on_a_full_disk, teardown),
         cmocka_unit_test_teardown(
             a_node_says_when_its_disk_is_full_and_when_it_has_room_again, teardown),
         cmocka_unit_test_teardown(what_belayd_has_makes_room_for_what_a_job_prints, teardown),
