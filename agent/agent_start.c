@@ -5,6 +5,7 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/dir_trial.h"
 #include "agent/gpu/resources.h"
 #include "agent/node_guard.h"
 #include "agent/supervisor/image.h"
@@ -76,6 +77,8 @@ int agent_open_dirs(struct agent *a, struct err *e)
         rc = err_set(
             e, ERR_CONFLICT, "another agent is running with the directory %s", a->config->dir);
     free(path);
+    if (rc == 0 && dir_trial(a->config->dir, a->config->system_users, e) != 0)
+        rc = err_wrap(e, "dir");
     return rc;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/doubts.h"
 
+#include "agent/dir_trial.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -74,6 +75,8 @@ int doubts_of_node(const struct config *c, struct err *e)
 {
     int rc = check_ca(c, e);
     if (rc == 0 && fs_may_make(c->dir, e) != 0)
+        rc = err_wrap(e, "dir");
+    if (rc == 0 && dir_trial(c->dir, c->system_users, e) != 0)
         rc = err_wrap(e, "dir");
     if (rc == 0)
         rc = check_token(c, e);

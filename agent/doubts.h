@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a start of the agent would only log and try again, or find out later. `belay-agent --check`
- * refuses it; nothing is changed.
+ * refuses it. Nothing is changed: a script that is executed in `dir` is removed (dir_trial.h).
  */
 #ifndef BELAY_AGENT_DOUBTS_H
 #define BELAY_AGENT_DOUBTS_H
@@ -9,9 +9,9 @@
 #include "agent/config.h"
 
 /* Checks that `ca` is a certificate, that `dir` can be made or written and `criu` executed by this
- * user, that a node that has not joined yet has a token, and that the host of `server` resolves.
- * Returns the error of the first that fails; it names the key. Blocks for as long as the resolver
- * does. */
+ * user, that jobs can be executed in `dir`, that a node that has not joined yet has a token, and
+ * that the host of `server` resolves. Returns the error of the first that fails; it names the key.
+ * Blocks for as long as the resolver does. */
 int doubts_of_node(const struct config *c, struct err *e);
 
 #endif

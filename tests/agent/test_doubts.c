@@ -4,15 +4,19 @@
  */
 #include "agent/doubts.h"
 
+#include "agent/agent.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -33,22 +37,41 @@
 static char dir[] = "/tmp/belay-agent-doubts-XXXXXX";
 
 /* Each %s in text is the test's directory. */
-static int check(const char *text, struct err *e)
+static struct config read_config(const char *text)
 {
     struct config c;
+    struct err e;
     struct buf whole = {0};
-    *e = (struct err){0};
     for (const char *at; (at = strstr(text, "%s")); text = at + 2) {
         buf_add(&whole, text, (size_t)(at - text));
         buf_adds(&whole, dir);
     }
     buf_adds(&whole, text);
-    if (config_parse("agent.yaml", buf_str(&whole), whole.len, &c, e) != 0)
-        fail_msg("%s", e->text);
+    if (config_parse("agent.yaml", buf_str(&whole), whole.len, &c, &e) != 0)
+        fail_msg("%s", e.text);
+    buf_deinit(&whole);
+    return c;
+}
+
+static int check(const char *text, struct err *e)
+{
+    struct config c = read_config(text);
+    *e = (struct err){0};
     int rc = doubts_of_node(&c, e);
     config_deinit(&c);
-    buf_deinit(&whole);
     return rc;
+}
+
+/* A refused start ends at once; any other goes on until the alarm ends the test. */
+static void a_start_is_refused(const char *text)
+{
+    struct config c = read_config(text);
+    uv_loop_t loop;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    alarm(30);
+    assert_int_equal(agent_run(&loop, &c), 1);
+    alarm(0);
+    config_deinit(&c);
 }
 
 static void put(const char *name, mode_t mode)
@@ -73,7 +96,7 @@ static void what_a_start_can_use_is_fine_and_nothing_is_made(void **state)
     assert_int_equal(rmdir(dir), 0); /* it is empty */
     assert_int_equal(check(GOOD, &e), 0);
     assert_int_not_equal(access(dir, F_OK), 0);
-    assert_int_equal(fs_mkdirs(dir, 0700, &e), 0);
+    assert_int_equal(fs_mkdirs(dir, 0711, &e), 0);
 }
 
 static void what_a_start_would_only_log_is_refused_with_its_key(void **state)
@@ -104,6 +127,54 @@ static void what_a_start_would_only_log_is_refused_with_its_key(void **state)
     }
 }
 
+/* A root agent's jobs are of other users, who must get there. */
+static void a_dir_that_other_users_cannot_reach_is_refused(void **state)
+{
+    char *closed = mem_printf("%s/closed", dir), *below = mem_printf("%s/closed/x", dir),
+         *tasks = mem_printf("%s/closed/x/tasks", dir);
+    struct err e;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(fs_mkdirs(tasks, 0711, &e), 0);
+    assert_int_equal(chmod(closed, 0711), 0);
+    assert_int_equal(check(SERVER CA "dir: %s/closed/x\ntoken: t\n", &e), 0);
+    assert_int_equal(chmod(below, 0700), 0); /* the agent's own: its start opens it */
+    assert_int_equal(check(SERVER CA "dir: %s/closed/x\ntoken: t\n", &e), 0);
+    assert_int_equal(chmod(closed, 0700), 0);
+    assert_int_equal(check(SERVER CA "dir: %s/closed/x\ntoken: t\n", &e), ERR_CONFIG);
+    assert_non_null(strstr(e.text, "/closed: chmod o+x it, or choose another dir"));
+    assert_int_equal(check(SERVER CA "dir: %s/closed/y/z\ntoken: t\n", &e), ERR_CONFIG);
+    assert_non_null(strstr(e.text, "/closed: chmod o+x it, or choose another dir"));
+    assert_int_equal(check(SERVER CA "dir: %s/closed/x\nsystem_users: [root]\ntoken: t\n", &e), 0);
+    assert_int_equal(rmdir(tasks) | rmdir(below) | rmdir(closed), 0); /* nothing was left */
+    free(closed);
+    free(below);
+    free(tasks);
+}
+
+static void a_dir_where_nothing_can_be_executed_is_refused(void **state)
+{
+    char *mnt = mem_printf("%s/noexec", dir);
+    struct err e;
+    (void)state;
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        skip();
+    assert_int_equal(fs_mkdirs(mnt, 0711, &e), 0);
+    assert_int_equal(mount("none", mnt, "tmpfs", MS_NOEXEC, "mode=711"), 0);
+    assert_int_not_equal(check(SERVER CA "dir: %s/noexec/node\ntoken: t\n", &e), 0);
+    assert_non_null(strstr(e.text, "dir: jobs cannot be executed in "));
+    assert_non_null(strstr(e.text, "mounted noexec: mount it with exec, or choose another dir"));
+    assert_int_equal(
+        check(SERVER CA "dir: %s/noexec/node\nsystem_users: [root]\ntoken: t\n", &e), ERR_CONFIG);
+    a_start_is_refused(SERVER CA "dir: %s/noexec/node\ntoken: t\n");
+    assert_int_equal(mount("none", mnt, NULL, MS_REMOUNT, "mode=711"), 0);
+    assert_int_equal(check(SERVER CA "dir: %s/noexec/node\ntoken: t\n", &e), 0);
+    assert_int_equal(umount(mnt) | rmdir(mnt), 0);
+    free(mnt);
+}
+
 static void a_node_that_has_joined_needs_no_token(void **state)
 {
     struct err e;
@@ -117,11 +188,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_start_can_use_is_fine_and_nothing_is_made),
         cmocka_unit_test(what_a_start_would_only_log_is_refused_with_its_key),
+        cmocka_unit_test(a_dir_that_other_users_cannot_reach_is_refused),
+        cmocka_unit_test(a_dir_where_nothing_can_be_executed_is_refused),
         cmocka_unit_test(a_node_that_has_joined_needs_no_token),
     };
     struct err e;
     unsetenv("BELAY_NODE_DIR");
-    if (!mkdtemp(dir))
+    if (!mkdtemp(dir) || chmod(dir, 0711) != 0)
         return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return fs_remove_tree(dir, &e) != 0 ? 1 : failed;

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/dir_trial.h"
+
+#include "agent/supervisor/launch.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "job/feature.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SCRIPT "#!/bin/sh\nexit 0\n"
+#define NOBODY 65534
+#define TRIAL_S 10
+
+static void strip_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+    slash[slash == path] = '\0';
+}
+
+/* Where dir/tasks is, or would be made. */
+static char *existing(const char *dir)
+{
+    char *path = mem_printf("%s/tasks", dir);
+    struct stat st;
+    while (path[1] && (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)))
+        strip_last(path);
+    return path;
+}
+
+/* Same, but above a directory that the agent's start opens to other users (agent_start.c). */
+static char *existing_after_start(const char *dir)
+{
+    struct stat st;
+    char *above, *path;
+    if (!dir[1] || stat(dir, &st) != 0 || (st.st_mode & 0111) == 0111)
+        return existing(dir);
+    above = mem_strdup(dir);
+    strip_last(above);
+    path = existing(above);
+    free(above);
+    return path;
+}
+
+/* In the child. A system that lets us become no other user has none to keep out. */
+static _Noreturn void execute(const char *script, bool as_nobody)
+{
+    char *const argv[] = {(char *)script, NULL}, *const env[] = {NULL};
+    launch_reset_signals();
+    alarm(TRIAL_S);
+    if (chdir("/") < 0 ||
+        (as_nobody && (setgroups(0, NULL) < 0 || setgid(NOBODY) < 0 || setuid(NOBODY) < 0)))
+        _exit(0);
+    execve(script, argv, env);
+    _exit(errno == EACCES || errno == EPERM ? errno : 0);
+}
+
+/* Returns 0, or the errno with which the script cannot be executed. */
+static int try_as(const char *script, bool as_nobody)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        execute(script, as_nobody);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
+static int write_script(const char *path, int fd)
+{
+    ssize_t n = write(fd, SCRIPT, strlen(SCRIPT));
+    int why = n < 0 ? errno : n != (ssize_t)strlen(SCRIPT) ? ENOSPC : 0;
+    if (why == 0 && fchmod(fd, 0755) < 0)
+        why = errno;
+    if (close(fd) < 0 && why == 0)
+        why = errno;
+    if (why != 0)
+        unlink(path);
+    return why;
+}
+
+static bool is_noexec(const char *dir)
+{
+    struct statvfs v;
+    return statvfs(dir, &v) == 0 && (v.f_flag & ST_NOEXEC);
+}
+
+/* The topmost directory of its path that others have no right to pass; NULL if modes do not say. */
+static char *closed_part(const char *dir)
+{
+    char *path = mem_strdup(dir), *found = NULL;
+    struct stat st;
+    for (;; strip_last(path)) {
+        if (stat(path, &st) == 0 && !(st.st_mode & S_IXOTH)) {
+            free(found);
+            found = mem_strdup(path);
+        }
+        if (!path[1])
+            break;
+    }
+    free(path);
+    return found;
+}
+
+static int say_own(const char *dir, int why, struct err *e)
+{
+    if (is_noexec(dir))
+        return err_set(e, ERR_CONFIG,
+            "jobs cannot be executed in %s: its file system is mounted noexec: mount it with exec, "
+            "or choose another dir",
+            dir);
+    return err_set(e, ERR_CONFIG,
+        "jobs cannot be executed in %s: %s: permit it, or choose another dir", dir, strerror(why));
+}
+
+static int say_others(const char *dir, int why, struct err *e)
+{
+    char *closed = closed_part(dir);
+    if (closed)
+        err_set(e, ERR_CONFIG,
+            "jobs cannot be executed in %s: other users than root cannot pass %s: chmod o+x it, or "
+            "choose another dir",
+            dir, closed);
+    else
+        err_set(e, ERR_CONFIG,
+            "jobs of other users than root cannot be executed in %s: %s: permit it, or choose "
+            "another dir",
+            dir, strerror(why));
+    free(closed);
+    return ERR_CONFIG;
+}
+
+/* *ret_why = the errno with which a script there cannot be executed; 0 also if it cannot be
+ * written for want of room. */
+static int try_in(const char *dir, bool as_nobody, int *ret_why, struct err *e)
+{
+    char *path = mem_printf("%s/.belay-trial-XXXXXX", dir);
+    int fd = mkostemp(path, O_CLOEXEC);
+    int why = fd < 0 ? errno : write_script(path, fd);
+    int rc = 0;
+    *ret_why = 0;
+    if (why == 0) {
+        *ret_why = try_as(path, as_nobody);
+        unlink(path);
+    } else if (why != ENOSPC && why != EDQUOT) {
+        rc = err_errno(e, why, "writing %s", path);
+    }
+    free(path);
+    return rc;
+}
+
+static int try_others(const char *dir, const char *system_users, struct err *e)
+{
+    char *at = existing_after_start(dir);
+    struct err closed;
+    int why, rc = try_in(at, true, &why, e);
+    if (rc == 0 && why != 0)
+        rc = say_others(at, why, &closed);
+    if (rc == ERR_CONFIG && features_has(system_users, "root")) {
+        log_warn("only root's jobs can run on this node", log_err(&closed));
+        rc = 0;
+    } else if (rc == ERR_CONFIG) {
+        *e = closed;
+    }
+    free(at);
+    return rc;
+}
+
+int dir_trial(const char *dir, const char *system_users, struct err *e)
+{
+    char *at = existing(dir);
+    int why, rc = try_in(at, false, &why, e);
+    if (rc == 0 && why != 0)
+        rc = say_own(at, why, e);
+    if (rc == 0 && geteuid() == 0)
+        rc = try_others(dir, system_users, e);
+    free(at);
+    return rc;
+}
