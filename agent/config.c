@@ -153,7 +153,8 @@ static void read_guard(struct yaml_reader *r, struct config *c)
         r, "metadata_guard", guards, is_launched(c) ? METADATA_GUARDED : METADATA_OPEN);
     c->no_new_privs = yaml_opt_enum(r, "no_new_privs", truth, 0) == 1;
     c->private_ipc = yaml_opt_enum(r, "private_ipc", truth, 1) == 1;
-    c->task_pids = yaml_opt_i64(r, "task_pids", 16, PIDS_MOST, LIMITS_PIDS_DEFAULT);
+    c->task_pids =
+        yaml_opt_i64(r, "task_pids", LIMITS_PIDS_LEAST, PIDS_MOST, limits_pids_measure(""));
     c->hiding = (enum process_hiding)yaml_opt_enum(r, "hide_processes", hidings,
         is_launched(c) ? PROCESSES_HIDDEN : PROCESSES_HIDDEN_IN_TASKS);
 }

@@ -23,7 +23,7 @@
  *     features: [avx512, ib]     # that jobs may ask for with --constraint
  *     resources: {lego: 4}       # that jobs may ask for with --gres lego:2
  *     metadata_guard: required   # best-effort, off: whether only root reaches the metadata service
- *     task_pids: 32768           # processes and threads of one task
+ *     task_pids: 32768           # processes and threads of one task; default: limits.h
  *     private_ipc: yes           # each task has its own shared memory and /dev/shm
  *     no_new_privs: yes          # set-uid programs give tasks nothing
  *     hide_processes: tasks      # of users from each other; no, yes: on the whole node

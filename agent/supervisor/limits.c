@@ -4,10 +4,12 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 
 #define RESERVE_LEAST_MIB 256
 #define RESERVE_MOST_MIB 4096
+#define PIDS_MOST 32768
 
 int64_t limits_memory_default_mib(int64_t machine_mib)
 {
@@ -27,6 +30,62 @@ int64_t limits_memory_default_mib(int64_t machine_mib)
                                            : reserve;
     reserve = reserve > machine_mib / 4 ? machine_mib / 4 : reserve;
     return machine_mib - reserve;
+}
+
+int64_t limits_pids_default(int64_t pid_max, int64_t group_max)
+{
+    int64_t most = pid_max > 0 ? min_i64(PIDS_MOST, pid_max / 2) : PIDS_MOST;
+    most = group_max > 0 ? min_i64(most, group_max / 2) : most;
+    return most < LIMITS_PIDS_LEAST ? LIMITS_PIDS_LEAST : most;
+}
+
+/* 0 = it is not there, or says "max". */
+static int64_t read_limit(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    long long n = 0;
+    if (f && fscanf(f, "%lld", &n) != 1)
+        n = 0;
+    if (f)
+        fclose(f);
+    return n > 0 ? n : 0;
+}
+
+/* The lowest pids.max of the cgroup `group` below the mount and of those above it. Cuts group. */
+static int64_t read_group(const char *root, const char *mount, char *group)
+{
+    int64_t least = 0;
+    for (;;) {
+        char *path = mem_printf("%s/sys/fs/cgroup%s%s/pids.max", root, mount, group), *slash;
+        int64_t n = read_limit(path);
+        free(path);
+        least = least == 0 || (n > 0 && n < least) ? n : least;
+        slash = strrchr(group, '/');
+        if (!slash)
+            return least;
+        *slash = '\0';
+    }
+}
+
+int64_t limits_pids_measure(const char *root)
+{
+    char line[4200], *path = mem_printf("%s/proc/sys/kernel/pid_max", root);
+    int64_t pid_max = read_limit(path), group_max = 0;
+    free(path);
+    path = mem_printf("%s/proc/self/cgroup", root);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f)) { /* 0::/a/b (v2), 8:pids:/a/b */
+        char *group = strstr(line, ":/");
+        line[strcspn(line, "\n")] = '\0';
+        if (!group || (!str_starts(line, "0::/") && !strstr(line, ":pids:/")))
+            continue;
+        int64_t n = read_group(root, str_starts(line, "0::/") ? "" : "/pids", group + 1);
+        group_max = group_max == 0 || (n > 0 && n < group_max) ? n : group_max;
+    }
+    if (f)
+        fclose(f);
+    free(path);
+    return limits_pids_default(pid_max, group_max);
 }
 
 void limits_write(

@@ -19,7 +19,13 @@ struct limits {
     bool hides_processes; /* a task sees no processes of other users (namespaces.h) */
 };
 
-#define LIMITS_PIDS_DEFAULT 32768
+/* Processes and threads of a task by default: 32768, but at most half of what the machine
+ * (kernel.pid_max) and the agent's cgroup (pids.max) allow, so that no task can use up all. A limit
+ * of 0 is not known. The result is at least LIMITS_PIDS_LEAST. */
+#define LIMITS_PIDS_LEAST 16
+int64_t limits_pids_default(int64_t pid_max, int64_t group_max);
+/* Same for this machine; root = "", or a directory that holds its proc/ and sys/. */
+int64_t limits_pids_measure(const char *root);
 
 /* The machine's memory minus what the system and the agent need: a twentieth, at least 256 MiB and
  * at most 4 GiB; on small machines a quarter. */

@@ -3,6 +3,7 @@
  * The agent's configuration: its defaults, all of its keys, every malformed form with the line.
  */
 #include "agent/config.h"
+#include "agent/supervisor/limits.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -50,7 +51,7 @@ static void server_and_ca_are_enough(void **state)
     assert_int_equal(c.hiding, PROCESSES_HIDDEN_IN_TASKS);
     assert_false(c.no_new_privs);
     assert_true(c.private_ipc);
-    assert_int_equal(c.task_pids, 32768);
+    assert_int_equal(c.task_pids, limits_pids_measure(""));
     char token[129];
     struct err e;
     assert_int_equal(config_token(&c, token, sizeof(token), &e), ERR_NOT_FOUND);

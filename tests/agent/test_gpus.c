@@ -177,6 +177,44 @@ static void a_reserve_is_left_to_the_node(void **state)
     assert_int_equal(limits_memory_default_mib(1 << 20), (1 << 20) - 4096);
 }
 
+static void put_file(const char *root, const char *dir, const char *name, const char *text)
+{
+    char *path = mem_printf("%s/%s", root, dir);
+    struct err e;
+    assert_int_equal(fs_mkdirs(path, 0700, &e), 0);
+    free(path);
+    path = mem_printf("%s/%s/%s", root, dir, name);
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), 0600, &e), 0);
+    free(path);
+}
+
+static void a_task_may_have_half_of_the_processes_of_its_machine(void **state)
+{
+    char root[] = "/tmp/belay-pids-XXXXXX";
+    struct err e;
+    (void)state;
+    assert_int_equal(limits_pids_default(0, 0), 32768);
+    assert_int_equal(limits_pids_default(4194304, 0), 32768);
+    assert_int_equal(limits_pids_default(32768, 0), 16384);
+    assert_int_equal(limits_pids_default(32768, 2048), 1024);
+    assert_int_equal(limits_pids_default(4194304, 20), 16);
+    assert_non_null(mkdtemp(root));
+    assert_int_equal(limits_pids_measure(root), 32768);
+    put_file(root, "proc/sys/kernel", "pid_max", "40000\n");
+    assert_int_equal(limits_pids_measure(root), 20000);
+    put_file(root, "proc/self", "cgroup", "3:cpu,cpuacct:/x\n0::/system.slice/belay\n");
+    put_file(root, "sys/fs/cgroup/system.slice/belay", "pids.max", "max\n");
+    assert_int_equal(limits_pids_measure(root), 20000);
+    put_file(root, "sys/fs/cgroup/system.slice", "pids.max", "9000\n");
+    assert_int_equal(limits_pids_measure(root), 4500);
+    put_file(root, "sys/fs/cgroup/system.slice/belay", "pids.max", "8000\n");
+    assert_int_equal(limits_pids_measure(root), 4000);
+    put_file(root, "proc/self", "cgroup", "8:pids:/docker/1\n0::/\n"); /* the first version's */
+    put_file(root, "sys/fs/cgroup/pids/docker/1", "pids.max", "600\n");
+    assert_int_equal(limits_pids_measure(root), 300);
+    assert_int_equal(fs_remove_tree(root, &e), 0);
+}
+
 static void limits_go_by_a_command_line(void **state)
 {
     char text[LIMITS_TEXT_MAX], *words[LIMITS_WORDS_MAX];
@@ -257,6 +295,7 @@ int main(void)
         cmocka_unit_test(what_is_no_listing_says_nothing),
         cmocka_unit_test(a_task_is_kept_from_the_devices_of_others),
         cmocka_unit_test(a_reserve_is_left_to_the_node),
+        cmocka_unit_test(a_task_may_have_half_of_the_processes_of_its_machine),
         cmocka_unit_test(limits_go_by_a_command_line),
         cmocka_unit_test(limits_that_are_not_in_force_are_said_once),
     };
