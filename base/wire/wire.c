@@ -421,6 +421,14 @@ int wire_node_name_check(const char *name, struct err *e)
     return name_check(name, sizeof(((struct wire_join *)0)->host) - 1, "a node's name", e);
 }
 
+static bool is_visible(const char *text)
+{
+    for (; *text; text++)
+        if (*text < ' ' || *text > '~')
+            return false;
+    return true;
+}
+
 static int check_join(const struct wire_join *m, struct err *e)
 {
     struct counts ignored;
@@ -429,6 +437,10 @@ static int check_join(const struct wire_join *m, struct err *e)
                       : features_check(m->features, &why) != 0          ? "features"
                       : counts_parse(m->resources, &ignored, &why) != 0 ? "resources"
                                                                         : NULL;
+    if (!is_visible(m->version))
+        return err_set(e, ERR_INVALID,
+            "version: %s is not an agent's version: expected ASCII without control characters",
+            str_show(m->version, (char[STR_SHOW_MAX]){0}));
     return !key ? 0
                 : err_set(e, ERR_INVALID, "%s: %s: correct %s: in the node's belay-agent.yaml", key,
                       why.text, key);

@@ -169,8 +169,8 @@ const char *wire_word_name(const char *const *names, int value);
 struct wire_join {
     char token[129];
     char csr_pem[4096];
-    char host[64]; /* wire_node_name_check */
-    char version[32];
+    char host[64];        /* wire_node_name_check */
+    char version[32];     /* visible ASCII and spaces */
     char provider[16];    /* "" on a reserved node */
     char instance_id[64]; /* from the metadata service; "" on a reserved node */
     int64_t cpus, memory_mib, gpus;
@@ -469,7 +469,7 @@ int wire_node_name_check(const char *name, struct err *e);
  * success the caller owns the arrays and texts (deinit). Unknown keys are tolerated, so that
  * versions can be mixed. */
 void wire_join_encode(const struct wire_join *m, struct buf *out);
-/* Also checks host, features and resources. */
+/* Also checks host, version, features and resources. */
 int wire_join_decode(const char *p, size_t n, struct wire_join *ret_m, struct err *e);
 void wire_joined_encode(const struct wire_joined *m, struct buf *out);
 int wire_joined_decode(const char *p, size_t n, struct wire_joined *ret_m, struct err *e);

@@ -142,6 +142,14 @@ class Agents(unittest.TestCase):
                     "is not a node's name: expected at most 63 letters",
                     "correct name: in the node's belay-agent.yaml",
                 )
+        for text in ("1.2\x1b[2J", "1\n2", "\x9b2J", "é"):
+            with self.subTest(version=text):
+                self.check(
+                    self.join(token, key, version=text),
+                    400,
+                    "invalid",
+                    "is not an agent's version: expected ASCII without control characters",
+                )
         for text in (",,,", ",", ",a,,b,", ",a b,", ",\x1b[2J,", ",a,a,", "," + "a" * 64 + ","):
             with self.subTest(features=text):
                 self.check(
