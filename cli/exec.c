@@ -126,7 +126,8 @@ struct attached {
     bool fresh; /* nothing was typed in this line */
     bool ends;  /* EOF was typed or reached: the job must read it */
     bool lets_go;
-    int ended_by; /* the signal; 0 = ended by the user */
+    int ended_by;    /* the signal; 0 = ended by the user */
+    bool log_failed; /* its process has said why */
 };
 
 /* The task's supervisor keeps its input open until something is written to the second pipe, which
@@ -343,6 +344,7 @@ static int follow_attached(
         kill(log, SIGKILL);
     if (log > 0)
         waitpid(log, &status, 0);
+    a->log_failed = log > 0 && rc == 0 && !a->lets_go && status != 0;
     session_restore_terminal(&a->s);
     close(signals);
     return rc;
@@ -371,7 +373,9 @@ static int attach(int64_t job, const struct attach_choice *choice, int *ret_exit
     if (rc == 0)
         rc = follow_attached(&a, job, choice, a.s.id > 0 || a.s.tty, e);
     session_finish(&a.s);
-    if (rc == 0 && !a.lets_go)
+    if (rc == 0 && a.log_failed)
+        *ret_exit = CLI_FAILED;
+    else if (rc == 0 && !a.lets_go)
         rc = cli_wait_job(a.s.client, job, false, ret_exit, e);
     else if (rc == 0)
         fprintf(stderr, "\nbelay: detached from job %lld, which keeps running\n", (long long)job);

@@ -1163,6 +1163,31 @@ class Local(unittest.TestCase):
         done = self.h.belay("attach", job)
         self.assertEqual((done.returncode, done.stdout), (6, "name?\nhello ann\n"))
 
+    def test_another_users_job_cannot_be_attached_to(self):
+        """It ends at once, although the job runs on."""
+        job = str(self.submit(self.h.script("echo go; exec sleep 1000\n")))
+        self.wait_log(job, "^go$")
+        token = os.path.join(self.h.dir, "token")
+        with open(token, "w") as f:
+            f.write(self.ok("token", "create", "--user", "nobody"))
+        os.chmod(token, 0o600)
+        with open(os.path.join(self.h.home, "belayd.json")) as f:
+            url = json.load(f)["url"]
+        done = self.h.belay(
+            "attach",
+            job,
+            env={
+                "BELAY_SERVER": url,
+                "BELAY_TOKEN_FILE": token,
+                "BELAY_CA_FILE": os.path.join(self.h.home, "ca.pem"),
+            },
+        )
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn("root", done.stderr)
+        self.assertEqual(self.json("show", job)["job"]["state"], "running")
+        self.ok("cancel", job)
+
     def test_a_job_reads_the_end_of_its_input(self):
         job = str(
             self.submit(
