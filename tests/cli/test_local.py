@@ -1711,6 +1711,7 @@ class Local(unittest.TestCase):
         done = self.h.belay("submit", "--wait", self.h.script("exit 3\n"))
         job = re.search(r"job (\d+)", done.stdout).group(1)
         self.assertIn("the job has ended: failed, exit code 3\n", self.ok("why", job))
+        self.assertRegex(self.ok("show", "--events", job), r"(?m) failed with exit code 3$")
         done = self.h.belay("submit", "--wait", self.h.script("exit 85\n"))
         job = re.search(r"job (\d+)", done.stdout).group(1)
         self.assertIn(

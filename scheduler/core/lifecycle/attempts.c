@@ -131,7 +131,8 @@ static const char *const end_words[] = {
 static void describe_end(const struct attempt_row *a, char *out, size_t size)
 {
     char more[48] = "";
-    if (a->end == END_FAILED) {
+    bool says_code = a->end == END_FAILED && str_starts(a->text, "exit code ");
+    if (a->end == END_FAILED && !says_code) {
         text_format(more, sizeof more, " with exit code %" PRId32, a->exit_code);
     } else if (a->end == END_SUCCEEDED && wall_is_set(a->started_at) &&
                a->ended_at.ms >= a->started_at.ms) {
@@ -139,7 +140,8 @@ static void describe_end(const struct attempt_row *a, char *out, size_t size)
         time_format_duration(a->ended_at.ms - a->started_at.ms, ran, sizeof ran);
         text_format(more, sizeof more, " after %s", ran);
     }
-    text_format(out, size, "%s%s%s%s", end_words[a->end], more, a->text[0] ? ": " : "", a->text);
+    const char *joint = says_code ? " with " : a->text[0] ? ": " : "";
+    text_format(out, size, "%s%s%s%s", end_words[a->end], more, joint, a->text);
 }
 
 /* Work that the next attempt repeats, in the program's own steps if it reports them. */
