@@ -4,11 +4,13 @@
  */
 #include "cli/verbs.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/since.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define JSON_LOG_MAX (64u << 20)
 #define RANK_MAX 255
@@ -87,6 +89,23 @@ static int print_as_json(struct client *c, int64_t id, const struct log_part *pa
     return rc;
 }
 
+/* ERR_INVALID for an array's own number, which has no output. */
+static int check_is_job(struct client *c, int64_t id, struct err *e)
+{
+    json_t *v = NULL;
+    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
+    int rc = client_json(c, "GET", path, NULL, &v, e);
+    const char *tasks = json_string_value(json_object_get(json_object_get(v, "array"), "tasks"));
+    if (rc == 0 && tasks)
+        rc = err_set(e, ERR_INVALID,
+            "job %lld is an array of the tasks %.100s, each with an output of its own: belay logs "
+            "%lld_%.*s shows one",
+            (long long)id, tasks, (long long)id, (int)strspn(tasks, "0123456789"), tasks);
+    json_decref(v);
+    free(path);
+    return rc;
+}
+
 static int run(int argc, const char **argv)
 {
     struct choice choice = {.part = {.since = WALL_NONE}};
@@ -103,6 +122,8 @@ static int run(int argc, const char **argv)
         rc = CLI_USAGE;
     if (rc == 0) {
         int failed = client_create(&c, &e);
+        if (failed == 0)
+            failed = check_is_job(c, id, &e);
         if (failed == 0)
             failed = a.json ? print_as_json(c, id, &choice.part, &e)
                             : cli_print_logs(c, id, &choice.part, choice.follow, &e);

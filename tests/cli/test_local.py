@@ -346,6 +346,12 @@ class Local(unittest.TestCase):
         )
         os.rename(os.path.join(sent, "src"), os.path.join(sent, "gone"))
         self.ok("release", str(array))
+        done = self.h.belay("logs", str(array))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(
+            done.stderr,
+            "is an array of the tasks [0-9,-]+, each with .* belay logs %d_[0-9]+ shows" % array,
+        )
         for task in ("0", "1"):
             self.assertIn("data\ndata\n", self.ok("logs", "-f", "%d_%s" % (array, task)))
             self.assertEqual(
