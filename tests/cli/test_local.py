@@ -2037,6 +2037,11 @@ class Nobody(unittest.TestCase):
                 done = h.belay("up", "--config", other)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertNotIn("clustr", done.stderr)  # of the start before
+            self.assertRegex(done.stderr, r"\n  .*belayd cannot start.*Address already in use\"\n")
+            with open(other, "w") as f:
+                json.dump({"socket": config, "store": "file:///dev/null/x"}, f)
+            done = h.belay("up", "--config", other)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertRegex(
                 done.stderr,
                 r"(?s)\n  .*store of checkpoints cannot be used.*\n  .*belayd cannot start.*\n",
