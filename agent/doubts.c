@@ -2,7 +2,10 @@
 #include "agent/doubts.h"
 
 #include "agent/dir_trial.h"
+#include "agent/gpu/resources.h"
+#include "agent/identity.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -12,6 +15,8 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,16 +36,64 @@ static int check_ca(const struct config *c, struct err *e)
     return rc;
 }
 
+/* What belayd makes has letters, digits and a dot; "b." begins a token of the API (cluster.c). */
+static int check_form(const char *token, struct err *e)
+{
+    static const char taken[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    if (token[strspn(token, taken)] == '\0' && !str_starts(token, "b."))
+        return 0;
+    return err_set(e, ERR_CONFIG,
+        "this is not a join token: get one with `belay token create --join`, which prints j. and "
+        "48 "
+        "digits");
+}
+
 /* A node that has joined keeps its certificate in dir (identity.h), and its token is used up. */
 static int check_token(const struct config *c, struct err *e)
 {
-    char token[sizeof(c->token)], *node = mem_printf("%s/node.json", c->dir);
-    int rc = fs_exists(node) ? 0 : config_token(c, token, sizeof(token), e);
-    if (rc != 0 && c->token_file)
+    char token[sizeof(c->token)];
+    struct err why;
+    int rc = identity_check(c->dir, c->ca_pem, clock_wall(&clock_system), &why);
+    if (rc != 0 && rc != ERR_NOT_FOUND) {
+        *e = why;
+        return err_wrap(e, "dir");
+    }
+    if (rc == 0)
+        return 0;
+    rc = config_token(c, token, sizeof(token), e);
+    if (rc == 0 && check_form(token, e) != 0)
+        rc = err_wrap(e, c->token_file ? "token_file" : "token");
+    else if (rc != 0 && c->token_file)
         err_wrap(e, "token_file");
+    if (rc != 0 && *why.text)
+        err_wrap(e, "%s", why.text);
     explicit_bzero(token, sizeof(token));
-    free(node);
     return rc;
+}
+
+/* A user may be unknown to this machine only for now (LDAP): a start goes on. */
+static int check_system_users(const struct config *c, struct err *e)
+{
+    char name[FEATURE_MAX];
+    const char *p = c->system_users;
+    for (size_t n; *(p += strspn(p, ",")); p += n) {
+        n = strcspn(p, ",");
+        snprintf(name, sizeof(name), "%.*s", (int)n, p);
+        if (!getpwnam(name))
+            return err_set(e, ERR_CONFIG,
+                "system_users: this machine has no user %s: correct the name, or create the user",
+                name);
+    }
+    return 0;
+}
+
+/* Only warned of: it may be meant. */
+static void doubt_memory(const struct config *c)
+{
+    int64_t has_mib = resources_measure().memory_mib;
+    if (c->memory_mib > has_mib)
+        log_warn("memory: more is offered than the machine has: jobs may be killed for want of it",
+            log_i("offered_mib", c->memory_mib), log_i("machine_mib", has_mib));
 }
 
 static int check_criu(const struct config *c, struct err *e)
@@ -51,7 +104,7 @@ static int check_criu(const struct config *c, struct err *e)
     return err_wrap(e, "criu");
 }
 
-/* https://HOST:PORT, https://[ADDRESS]:PORT */
+/* https://HOST:PORT, https://[ADDRESS]:PORT; the port is 443 where none is given. */
 static int check_server(const struct config *c, struct err *e)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -61,6 +114,11 @@ static int check_server(const struct config *c, struct err *e)
     char *host = mem_strndup(from, n);
     int code = getaddrinfo(host, NULL, &hints, &list);
     int rc = 0;
+    from += n + (from[n] == ']');
+    if (*from != ':')
+        log_warn("server has no port: 443 is used; that of belayd is 7443 unless its listen says "
+                 "otherwise",
+            log_s("server", c->server));
     if (code == 0)
         freeaddrinfo(list);
     else
@@ -82,5 +140,9 @@ int doubts_of_node(const struct config *c, struct err *e)
         rc = check_token(c, e);
     if (rc == 0)
         rc = check_criu(c, e);
+    if (rc == 0)
+        rc = check_system_users(c, e);
+    if (rc == 0)
+        doubt_memory(c);
     return rc == 0 ? check_server(c, e) : rc;
 }

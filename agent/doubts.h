@@ -9,9 +9,10 @@
 #include "agent/config.h"
 
 /* Checks that `ca` is a certificate, that `dir` can be made or written and `criu` executed by this
- * user, that jobs can be executed in `dir`, that a node that has not joined yet has a token, and
- * that the host of `server` resolves. Returns the error of the first that fails; it names the key.
- * Blocks for as long as the resolver does. */
+ * user, that jobs can be executed in `dir`, that a node without a valid certificate of this cluster
+ * has a token that may be one, that `system_users` exist, and that the host of `server` resolves.
+ * Returns the error of the first that fails; it names the key. Logs a `server` without a port and
+ * more `memory` than the machine has. Blocks for as long as the resolver does. */
 int doubts_of_node(const struct config *c, struct err *e);
 
 #endif

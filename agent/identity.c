@@ -79,21 +79,31 @@ static int make_key(struct identity *id, const char *path, struct err *e)
     return rc;
 }
 
-static int load_key(struct identity *id, struct err *e)
+static int read_key(struct identity *id, const char *path, struct err *e)
 {
-    char *path = file_in(id, "key.pem");
     struct buf text = {0};
     int rc = fs_read(path, KEY_BYTES_MAX, &text, e);
     if (!rc) {
-        id->key_pem = buf_take(&text);
+        id->key_pem = text.len > 0 ? buf_take(&text) : NULL;
         EVP_PKEY *key = id->key_pem ? key_of(id) : NULL;
         if (!key)
-            rc = ssl_fail(e, ERR_CORRUPT, path);
+            rc = err_set(e, ERR_CORRUPT,
+                "%s is not a private key: delete it, and join with a new token "
+                "(belay token create --join)",
+                path);
         EVP_PKEY_free(key);
-    } else if (rc == ERR_NOT_FOUND) {
-        rc = make_key(id, path, e);
+        ERR_clear_error();
     }
     buf_deinit(&text);
+    return rc;
+}
+
+static int load_key(struct identity *id, struct err *e)
+{
+    char *path = file_in(id, "key.pem");
+    int rc = read_key(id, path, e);
+    if (rc == ERR_NOT_FOUND)
+        rc = make_key(id, path, e);
     free(path);
     return rc;
 }
@@ -132,9 +142,8 @@ static int check_cert(const struct identity *id, const char *pem, struct wall *r
     return rc;
 }
 
-static int load_node(struct identity *id, struct err *e)
+static int read_node(struct identity *id, const char *path, struct err *e)
 {
-    char *path = file_in(id, "node.json");
     struct buf text = {0};
     struct wire_joined joined;
     int rc = fs_read(path, WIRE_MESSAGE_MAX, &text, e);
@@ -144,10 +153,17 @@ static int load_node(struct identity *id, struct err *e)
         rc = check_cert(id, joined.cert_pem, &id->issued_at, &id->ends_at, e);
     if (!rc)
         id->node = joined;
-    else if (rc != ERR_NOT_FOUND)
+    buf_deinit(&text);
+    return rc;
+}
+
+static int load_node(struct identity *id, struct err *e)
+{
+    char *path = file_in(id, "node.json");
+    int rc = read_node(id, path, e);
+    if (rc != 0 && rc != ERR_NOT_FOUND)
         log_error("the result of the last join is unusable, joining again", log_s("file", path),
             log_err(e));
-    buf_deinit(&text);
     free(path);
     return rc == ERR_INVALID || rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -162,6 +178,55 @@ int identity_open(const char *dir, struct identity *ret_id, struct err *e)
         identity_deinit(&id);
     else
         *ret_id = id;
+    return rc;
+}
+
+/* Whether one of the authorities in ca_pem has signed the certificate. */
+static bool is_signed_by(const char *cert_pem, const char *ca_pem)
+{
+    BIO *own = BIO_new_mem_buf(cert_pem, -1), *all = BIO_new_mem_buf(ca_pem, -1);
+    X509 *cert = PEM_read_bio_X509(own, NULL, NULL, NULL);
+    bool found = false;
+    for (X509 *ca; !found && cert && (ca = PEM_read_bio_X509(all, NULL, NULL, NULL));) {
+        found = X509_verify(cert, X509_get0_pubkey(ca)) == 1;
+        X509_free(ca);
+    }
+    X509_free(cert);
+    BIO_free(own);
+    BIO_free(all);
+    ERR_clear_error();
+    return found;
+}
+
+static int check_node(struct identity *id, const char *ca_pem, struct wall now, struct err *e)
+{
+    char *path = file_in(id, "node.json"), until[TIME_ISO_MAX];
+    int rc = read_node(id, path, e);
+    if (rc == 0 && !is_signed_by(id->node.cert_pem, ca_pem))
+        rc = err_set(e, ERR_INVALID, "its certificate is not of the cluster of ca");
+    if (rc == 0 && id->ends_at.ms <= now.ms) {
+        time_format_iso(id->ends_at, until);
+        rc = err_set(e, ERR_INVALID, "its certificate expired at %s", until);
+    }
+    if (rc == ERR_NOT_FOUND)
+        *e = (struct err){.kind = ERR_NOT_FOUND};
+    else if (rc == ERR_INVALID)
+        err_set(e, rc = ERR_NOT_FOUND, "%s: %s", path, e->text);
+    free(path);
+    return rc;
+}
+
+int identity_check(const char *dir, const char *ca_pem, struct wall now, struct err *e)
+{
+    struct identity id = {.dir = mem_strdup(dir)};
+    char *path = file_in(&id, "key.pem");
+    int rc = read_key(&id, path, e);
+    if (rc == 0)
+        rc = check_node(&id, ca_pem, now, e);
+    else if (rc == ERR_NOT_FOUND)
+        *e = (struct err){.kind = ERR_NOT_FOUND};
+    free(path);
+    identity_deinit(&id);
     return rc;
 }
 

@@ -27,6 +27,11 @@ struct identity {
 int identity_open(const char *dir, struct identity *ret_id, struct err *e);
 void identity_deinit(struct identity *id);
 
+/* Reads both and changes nothing. Returns 0 if the node has a certificate of this cluster that has
+ * not expired; ERR_NOT_FOUND if it needs a token to join, which says why: "" in e->text = it never
+ * joined; or the error with which identity_open fails. */
+int identity_check(const char *dir, const char *ca_pem, struct wall now, struct err *e);
+
 bool identity_is_joined(const struct identity *id);
 
 /* A certificate request for the key, with `name` as its CN. */

@@ -5,9 +5,12 @@
 #include "agent/doubts.h"
 
 #include "agent/agent.h"
+#include "agent/identity.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/ca.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -111,6 +114,10 @@ static void what_a_start_would_only_log_is_refused_with_its_key(void **state)
         {SERVER CA "dir: %s/node\n", "belay token create --join"},
         {SERVER CA "dir: %s/node\ntoken_file: %s/none\n", "token_file: "},
         {SERVER CA "dir: %s/node\ntoken_file: %s/open\n", "chmod 600"},
+        {SERVER CA "dir: %s/node\ntoken: hello world\n", "token: this is not a join token"},
+        {SERVER CA "dir: %s/node\ntoken: b.12\n", "token: this is not a join token"},
+        {GOOD "system_users: [root, nosuchuser]\n",
+            "system_users: this machine has no user nosuchuser"},
         {GOOD "criu: %s/plain\n", "/plain cannot be executed by user "},
         {"server: https://nosuch.host.invalid:17443\n" CA "dir: %s/node\ntoken: t\n",
             "server: nosuch.host.invalid is not known here"},
@@ -175,12 +182,99 @@ static void a_dir_where_nothing_can_be_executed_is_refused(void **state)
     free(mnt);
 }
 
-static void a_node_that_has_joined_needs_no_token(void **state)
+static struct wall then(void *ctx)
+{
+    return *(struct wall *)ctx;
+}
+
+/* A key and a certificate of a new cluster, issued then for an hour; its CA's text, as YAML. */
+static char *join(const char *node, const char *ca_dir, struct wall at)
+{
+    struct clock clock = {.wall = then, .mono = clock_system.mono, .ctx = &at};
+    struct wire_joined m = {.node = 1, .name = "n1", .cluster = "lab", .store = "file:///s"};
+    struct buf yaml = {0};
+    struct identity id;
+    struct ca *ca;
+    char csr[4096], *cert;
+    struct err e;
+    assert_int_equal(fs_mkdirs(node, 0711, &e), 0);
+    assert_int_equal(fs_mkdirs(ca_dir, 0700, &e), 0);
+    assert_int_equal(ca_open(ca_dir, "lab", &clock, &ca, &e), 0);
+    assert_int_equal(identity_open(node, &id, &e), 0);
+    assert_int_equal(identity_csr(&id, "n1", csr, sizeof(csr), &e), 0);
+    assert_int_equal(ca_issue_node(ca, csr, "node-1", SECONDS_MS(3600), &cert, &e), 0);
+    STR_COPY(m.cert_pem, cert);
+    STR_COPY(m.ca_pem, ca_pem(ca));
+    assert_int_equal(identity_accept(&id, &m, MONO_NONE, &e), 0);
+    buf_adds(&yaml, SERVER "dir: %s/joined\nca: |\n");
+    for (const char *p = ca_pem(ca); *p; p += strcspn(p, "\n") + 1)
+        buf_printf(&yaml, "  %.*s\n", (int)strcspn(p, "\n"), p);
+    free(cert);
+    identity_deinit(&id);
+    ca_close(ca);
+    return buf_take(&yaml);
+}
+
+static void refused(const char *text, const char *says, const char *also)
 {
     struct err e;
+    assert_int_not_equal(check(text, &e), 0);
+    if (!strstr(e.text, says) || !strstr(e.text, also))
+        fail_msg("\"%s\" or \"%s\" is not in \"%s\"", says, also, e.text);
+}
+
+static void a_node_needs_no_token_while_its_certificate_is_good(void **state)
+{
+    static const char need[] = "belay token create --join";
+    const struct wall now = clock_wall(&clock_system), past = {now.ms - SECONDS_MS(7200)};
+    char *node = mem_printf("%s/joined", dir), *ca_dir = mem_printf("%s/ca", dir),
+         *json = mem_printf("%s/joined/node.json", dir),
+         *key = mem_printf("%s/joined/key.pem", dir);
+    char *text = join(node, ca_dir, now), *more;
+    struct err e;
     (void)state;
-    put("node.json", 0600);
-    assert_int_equal(check(SERVER CA "dir: %s\ntoken_file: %s/none\n", &e), 0);
+    assert_int_equal(check(text, &e), 0);
+    more = mem_printf("%stoken_file: %%s/none\n", text);
+    assert_int_equal(check(more, &e), 0);
+    free(more);
+    refused(SERVER CA "dir: %s/joined\n", "its certificate is not of the cluster of ca", need);
+    assert_int_equal(check(SERVER CA "dir: %s/joined\ntoken: j.1\n", &e), 0); /* it joins again */
+    free(text);
+    text = join(node, ca_dir, past);
+    refused(text, "its certificate expired at 20", need);
+    assert_int_equal(fs_write_atomic(json, "", 0, 0600, &e), 0);
+    refused(text, "/joined/node.json: ", need);
+    assert_int_equal(fs_write_atomic(key, "", 0, 0600, &e), 0);
+    more = mem_printf("%stoken: j.1\n", text);
+    refused(more, "/joined/key.pem is not a private key: delete it", need); /* nor does it start */
+    free(more);
+    free(text);
+    free(node);
+    free(ca_dir);
+    free(json);
+    free(key);
+}
+
+static void note(void *ctx, enum log_level level, const char *line)
+{
+    if (level == LOG_WARN)
+        buf_adds(ctx, line);
+}
+
+static void what_may_be_meant_is_only_logged(void **state)
+{
+    struct buf said = {0};
+    struct err e;
+    (void)state;
+    log_set_sink(note, &said);
+    assert_int_equal(check(GOOD, &e), 0);
+    assert_int_equal(said.len, 0);
+    assert_int_equal(check("server: https://127.0.0.1\n" CA "dir: %s/node\ntoken: t\n", &e), 0);
+    assert_int_equal(check(GOOD "memory: 900T\n", &e), 0);
+    log_set_sink(NULL, NULL);
+    assert_non_null(strstr(buf_str(&said), "server has no port: 443 is used"));
+    assert_non_null(strstr(buf_str(&said), "memory: more is offered than the machine has"));
+    buf_deinit(&said);
 }
 
 int main(void)
@@ -190,7 +284,8 @@ int main(void)
         cmocka_unit_test(what_a_start_would_only_log_is_refused_with_its_key),
         cmocka_unit_test(a_dir_that_other_users_cannot_reach_is_refused),
         cmocka_unit_test(a_dir_where_nothing_can_be_executed_is_refused),
-        cmocka_unit_test(a_node_that_has_joined_needs_no_token),
+        cmocka_unit_test(a_node_needs_no_token_while_its_certificate_is_good),
+        cmocka_unit_test(what_may_be_meant_is_only_logged),
     };
     struct err e;
     unsetenv("BELAY_NODE_DIR");

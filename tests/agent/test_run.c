@@ -657,12 +657,13 @@ static void output_to_a_fifo_is_complete_when_the_job_ends_without_cgroups_too(v
     world_be_nobody(w);
     assert_int_equal(chmod(w->dir, 0755), 0);
     for (int k = 0; k < JOBS; k++) {
-        char fifo[200], got[200];
         snprintf(files[k], sizeof(files[k]), "fifo-%d", k);
-        snprintf(fifo, sizeof(fifo), "%s/%s", w->dir, files[k]);
-        snprintf(got, sizeof(got), "%s/got-%d", w->dir, k);
+        char *fifo = mem_printf("%s/%s", w->dir, files[k]);
+        char *got = mem_printf("%s/got-%d", w->dir, k);
         assert_int_equal(mkfifo(fifo, 0666) | chmod(fifo, 0666), 0);
         readers[k] = read_fifo(fifo, got);
+        free(fifo);
+        free(got);
         struct wire_desired_attempt *a = world_want(w, k + 1, 1, "#!/bin/sh\necho one line\n");
         STR_COPY(a->cwd, w->dir);
         a->output = files[k];
