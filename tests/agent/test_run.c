@@ -652,7 +652,7 @@ static void output_to_a_fifo_is_complete_when_the_job_ends_without_cgroups_too(v
 {
     enum { JOBS = 5 };
     struct world *w = world_create(state, "token: t\n");
-    char files[JOBS][16];
+    char files[JOBS][20];
     pid_t readers[JOBS];
     world_be_nobody(w);
     assert_int_equal(chmod(w->dir, 0755), 0);
