@@ -168,10 +168,10 @@ class Output(unittest.TestCase):
         self.assertEqual(self.sync(disk_full="0 B of 16.0 MiB are free").get("attempts", []), [])
         node = self.d.call("GET", "/api/v1/nodes")[1]["nodes"][0]
         self.assertEqual((node["state"], node["disk"]), ("up", "full"))
-        self.assertEqual(node["disk_text"], "1.0 MiB of 16.0 MiB are free")
+        self.assertEqual(node["disk_text"], "0 B of 16.0 MiB are free")
         why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]
         self.assertEqual(why[0]["code"], "nodes-full")
-        self.assertIn("1.0 MiB of 16.0 MiB are free", why[0]["text"])
+        self.assertIn("0 B of 16.0 MiB are free", why[0]["text"])
         desired = self.sync()
         while job not in [a["job"] for a in desired.get("attempts", [])]:
             desired = self.sync(have_rev=desired["rev"], wait_ms=10000)

@@ -146,6 +146,7 @@ class Metadata(unittest.TestCase):
     def setUp(self):
         self.addCleanup(self.forget_rules)
         self.dir = tempfile.mkdtemp(prefix="belay-metadata.")
+        os.chmod(self.dir, 0o755)  # other users run jobs below it
         self.addCleanup(shutil.rmtree, self.dir)
         run("ip", "link", "set", "lo", "up")
         self.cloud = Namespace(serve)
