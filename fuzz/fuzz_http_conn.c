@@ -47,6 +47,11 @@ static void handle(void *ctx, struct http_exchange *x, const struct http_server_
     http_reply_bytes(x, 200, "text/plain", body, r->body_len);
 }
 
+static void ignore_timer(struct timer *t, void *ctx)
+{
+    (void)t, (void)ctx;
+}
+
 static void start(struct rig *r, size_t max_bytes)
 {
     const struct sockaddr_storage addr = {.ss_family = AF_UNSPEC};
@@ -60,7 +65,8 @@ static void start(struct rig *r, size_t max_bytes)
     vtimers_init(&r->timers, 0);
     s->loop = &r->loop;
     s->timers = &r->timers.timers;
-    s->n_open = 1; /* held by this rig, which frees the server */
+    timer_init(&s->turns_timer, ignore_timer, s); /* run() gives all turns */
+    s->n_open = 1;                                /* held by this rig, which frees the server */
     s->handler = handle;
     s->ctx = r;
     s->max_body_bytes = BODY_MAX;
