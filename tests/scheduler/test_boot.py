@@ -38,6 +38,7 @@ class Machine:
 
     def __init__(self, *tools):
         self.dir = tempfile.mkdtemp(prefix="belay-boot.")
+        os.chmod(self.dir, 0o755)  # other users run jobs below it
         self.node = self.path("node")
         self.bin = self.path("bin")
         os.mkdir(self.bin)
