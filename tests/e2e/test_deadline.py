@@ -49,7 +49,7 @@ MARKETS = {
 LEAD_S = 8  # before that, for belayd to start; if it takes longer, the job comes later
 # Intervals that are seconds and minutes at normal speed.
 FAST = {
-    "idle_timeout": "500ms",
+    "idle_timeout": "1500ms",
     "cooldown": "500ms",
     "refusal_backoff": "17ms",
     "boot_timeout": "6s",
