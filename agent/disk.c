@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/disk.h"
 
+#include "base/fs.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/minmax.h"
 #include "base/str.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -112,6 +115,17 @@ bool disk_give(const char *path)
     if (fd >= 0)
         close(fd);
     return gave;
+}
+
+int disk_write_record(const char *dir, const char *path, const void *p, size_t n, struct err *e)
+{
+    char *held = mem_printf("%s/" DISK_HELD, dir);
+    int rc;
+    do
+        rc = fs_write_atomic(path, p, n, 0600, e);
+    while (rc == ERR_NO_SPACE && disk_give(held));
+    free(held);
+    return rc;
 }
 
 static void become(struct disk *d, enum disk_cause cause, const struct disk_room *r)

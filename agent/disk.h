@@ -18,8 +18,10 @@
 #ifndef BELAY_AGENT_DISK_H
 #define BELAY_AGENT_DISK_H
 
+#include "base/err.h"
 #include "base/timers.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define DISK_RESERVE_MAX (256LL << 20)
@@ -64,6 +66,9 @@ struct disk {
 
 /* Gives away a piece of the file at path, for a record. False if nothing is left. */
 bool disk_give(const char *path);
+/* fs_write_atomic with mode 0600. On a full disk, gives away pieces of what is held in dir until
+ * the text fits. */
+int disk_write_record(const char *dir, const char *path, const void *p, size_t n, struct err *e);
 
 void disk_start(struct disk *d);
 void disk_stop(struct disk *d); /* no effect when zeroed */

@@ -273,12 +273,11 @@ int identity_accept(
     int rc = check_cert(id, joined->cert_pem, &issued_at, &ends_at, e);
     if (rc)
         return rc;
-    char *path = file_in(id, "node.json"), *held = file_in(id, DISK_HELD);
+    char *path = file_in(id, "node.json");
     struct buf text = {0};
     wire_joined_encode(joined, &text);
-    do /* on a full disk too: the node is lost when its certificate ends */
-        rc = fs_write_atomic(path, text.data, text.len, 0600, e);
-    while (rc == ERR_NO_SPACE && disk_give(held));
+    /* on a full disk too: the node is lost when its certificate ends */
+    rc = disk_write_record(id->dir, path, text.data, text.len, e);
     if (!rc) {
         id->node = *joined;
         id->issued_at = issued_at;
@@ -286,7 +285,6 @@ int identity_accept(
         id->taken_at = now;
     }
     buf_deinit(&text);
-    free(held);
     free(path);
     return rc;
 }

@@ -27,8 +27,8 @@ static int64_t read_last(const char *path)
     return last;
 }
 
-/* Takes no room. The new number is greater, so its first digits before the last ones of the number
- * before are no less than that: a crash in the middle loses nothing. */
+/* Takes no room. A crash in the middle loses nothing: the new number is greater, so its first digits
+ * followed by the last digits of the old one are not less than the old one. */
 static bool write_over(const char *path, const char *text)
 {
     struct err unused;
@@ -43,14 +43,13 @@ static bool write_over(const char *path, const char *text)
 /* On a full disk too: without a number the agent cannot start, and its tasks are lost. */
 static int write_number(const char *dir, const char *path, const char *text, struct err *e)
 {
-    char *held = mem_printf("%s/" DISK_HELD, dir);
     int rc = fs_write_atomic(path, text, strlen(text), 0600, e);
-    if (rc == ERR_NO_SPACE && write_over(path, text))
-        rc = 0;
-    while (rc == ERR_NO_SPACE && disk_give(held)) /* a file system that writes nothing in place */
-        rc = fs_write_atomic(path, text, strlen(text), 0600, e);
-    free(held);
-    return rc;
+    if (rc != ERR_NO_SPACE)
+        return rc;
+    if (write_over(path, text))
+        return 0;
+    /* a file system that writes nothing in place */
+    return disk_write_record(dir, path, text, strlen(text), e);
 }
 
 int incarnation_next(const char *dir, int64_t now_ms, int64_t *ret_incarnation, struct err *e)
