@@ -16,11 +16,6 @@
 
 #define HELD_PIECE 16384
 
-int64_t disk_reserve(int64_t total_bytes)
-{
-    return min_i64(total_bytes / DISK_RESERVE_SHARE, DISK_RESERVE_MAX);
-}
-
 static int64_t inodes_reserve(int64_t total)
 {
     return min_i64(total / DISK_INODES_SHARE, DISK_INODES_MAX);
@@ -33,7 +28,7 @@ static bool is_short(int64_t free, int64_t reserve, bool was_full)
 
 enum disk_cause disk_judge(const struct disk_room *r, enum disk_cause was)
 {
-    if (is_short(r->free_bytes, disk_reserve(r->total_bytes), was == DISK_NO_BYTES))
+    if (is_short(r->free_bytes, fs_reserve(r->total_bytes), was == DISK_NO_BYTES))
         return DISK_NO_BYTES;
     bool no_inodes =
         is_short(r->free_inodes, inodes_reserve(r->total_inodes), was == DISK_NO_INODES);
@@ -73,7 +68,7 @@ static void describe(struct disk *d, const struct disk_room *r)
     char free[32], total[32], kept[32];
     str_format_bytes((uint64_t)r->free_bytes, free, sizeof(free));
     str_format_bytes((uint64_t)r->total_bytes, total, sizeof(total));
-    str_format_bytes((uint64_t)disk_reserve(r->total_bytes), kept, sizeof(kept));
+    str_format_bytes((uint64_t)fs_reserve(r->total_bytes), kept, sizeof(kept));
     switch (d->cause) {
     case DISK_HAS_ROOM:
         d->text[0] = '\0';
@@ -96,7 +91,7 @@ static void hold(struct disk *d, const struct disk_room *r)
 {
     char path[4096];
     struct stat st;
-    int64_t size = min_i64(disk_reserve(r->total_bytes) / DISK_RESERVE_SHARE, DISK_HELD_MAX);
+    int64_t size = min_i64(fs_reserve(r->total_bytes) / DISK_HELD_SHARE, DISK_HELD_MAX);
     snprintf(path, sizeof(path), "%s/" DISK_HELD, d->dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || fstat(fd, &st) < 0 || st.st_size >= size ||

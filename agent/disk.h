@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The file system of the agent's directory, and the part of it that is kept for the agent's own
- * records: an eighth, at most DISK_RESERVE_MAX. Without room for them no task can be started, and
- * the end of one that ran could not be recorded.
+ * records (fs_reserve). Without room for them no task can be started, and the end of one that ran
+ * could not be recorded.
  *
  * Other files of jobs may take that room all the same. So that the end of a job can be recorded
  * even then, a small part of it is in a file, DISK_HELD, and is given away piece by piece when a
@@ -24,13 +24,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DISK_RESERVE_MAX (256LL << 20)
-#define DISK_RESERVE_SHARE 8
-#define DISK_INODES_MAX 1024 /* likewise: a sixty-fourth of all, at most so many */
+#define DISK_INODES_MAX 1024 /* kept likewise: a sixty-fourth of all, at most so many */
 #define DISK_INODES_SHARE 64
 #define DISK_LOOK_MS 2000
 #define DISK_HELD "reserve"       /* in dir */
-#define DISK_HELD_MAX (1LL << 20) /* an eighth of what is kept, at most so much */
+#define DISK_HELD_SHARE 8         /* an eighth of what is kept, ... */
+#define DISK_HELD_MAX (1LL << 20) /* ... at most so much */
 #define DISK_REFUSED_MS 60000
 #define DISK_REFUSED_TEXT "a start found no room on it"
 
@@ -41,8 +40,6 @@ struct disk_room {
 
 enum disk_cause { DISK_HAS_ROOM, DISK_NO_BYTES, DISK_NO_INODES, DISK_REFUSED };
 
-/* Pure. How much is kept, of a file system of that size. */
-int64_t disk_reserve(int64_t total_bytes);
 /* Pure. Not DISK_REFUSED. was: at the last look; what was short has room with a quarter more. */
 enum disk_cause disk_judge(const struct disk_room *r, enum disk_cause was);
 /* False if it cannot be read: nothing is known then. */

@@ -45,6 +45,12 @@ int fs_remove_tree(const char *path, struct err *e);
 /* fsync of a directory. */
 int fs_sync_dir(const char *path, struct err *e);
 
+/* How much of a file system of that size is kept free for what must always be written: an eighth,
+ * at most FS_RESERVE_MAX. */
+#define FS_RESERVE_MAX (256LL << 20)
+#define FS_RESERVE_SHARE 8
+int64_t fs_reserve(int64_t total_bytes);
+
 /* access(2) with the effective user's permissions; mode as there. */
 bool fs_may(const char *path, int mode);
 /* Fills e: "PATH cannot be `what` by user NAME: " and the error's text. */

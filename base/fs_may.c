@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether this process could create files in a place (fs_may_make in fs.h). The kernel is asked for
- * the effective user's permissions (faccessat); nothing is created to test them.
+ * Whether this process could create files in a place (fs_may_make in fs.h), and how much room it
+ * leaves there. The kernel is asked for the effective user's permissions (faccessat); nothing is
+ * created to test them.
  */
 #include "base/fs.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +19,11 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+int64_t fs_reserve(int64_t total_bytes)
+{
+    return min_i64(total_bytes / FS_RESERVE_SHARE, FS_RESERVE_MAX);
+}
 
 static const char *own_user(char *out, size_t size)
 {

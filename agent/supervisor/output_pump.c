@@ -6,6 +6,7 @@
 #include "agent/supervisor/output_pump.h"
 
 #include "agent/disk.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/minmax.h"
@@ -108,14 +109,14 @@ static int64_t find_room(struct output_pump *p, bool is_last)
     struct disk_room d;
     if (!disk_read_fd(p->log, &d))
         return GRANT_MIN;
-    int64_t spare = d.free_bytes - disk_reserve(d.total_bytes) / (is_last ? 2 : 1);
+    int64_t spare = d.free_bytes - fs_reserve(d.total_bytes) / (is_last ? 2 : 1);
     int64_t own = own_bytes(p);
     if (own >= (spare > 0 ? spare / RELEASE_SHARE : 0)) {
         release_all(p);
         own = own_bytes(p);
         if (!disk_read_fd(p->log, &d))
             return GRANT_MIN;
-        spare = d.free_bytes - disk_reserve(d.total_bytes) / (is_last ? 2 : 1);
+        spare = d.free_bytes - fs_reserve(d.total_bytes) / (is_last ? 2 : 1);
     }
     output_shares_set(p->shares, p->user, own >= SHARE_LEAST ? own : 0);
     return output_room(spare, own, output_shares_others(p->shares, p->user));

@@ -8,12 +8,11 @@
  */
 #include "scheduler/logs/shares.h"
 
+#include "base/fs.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include <stdlib.h>
 
-#define RESERVE_MAX (256LL << 20)
-#define RESERVE_PART 8
 /* Less free space than this was not taken by output, which stops before: even the line that says
  * that output is cut might not fit. */
 #define NO_ROOM (64LL << 10)
@@ -76,8 +75,7 @@ const char *log_shares_most(const struct log_shares *s, int64_t *ret_bytes)
 
 int64_t log_space_reserve(const struct log_space *space)
 {
-    int64_t part = space->total / RESERVE_PART;
-    return part < RESERVE_MAX ? part : RESERVE_MAX;
+    return fs_reserve(space->total);
 }
 
 bool log_space_is_low(const struct log_space *space)

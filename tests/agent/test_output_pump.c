@@ -35,8 +35,8 @@
 static void a_disk_keeps_an_eighth_and_at_most_256_mib(void **state)
 {
     (void)state;
-    assert_int_equal(disk_reserve(16 * MIB), 2 * MIB);
-    assert_int_equal(disk_reserve(1LL << 40), 256 * MIB);
+    assert_int_equal(fs_reserve(16 * MIB), 2 * MIB);
+    assert_int_equal(fs_reserve(1LL << 40), 256 * MIB);
     const struct {
         struct disk_room r;
         enum disk_cause was, is;
