@@ -103,20 +103,28 @@ static void release_all(struct output_pump *p)
     }
 }
 
-/* is_last: of the rest after the program's end, some of the reserve may be taken. */
-static int64_t find_room(struct output_pump *p, bool is_last)
+/* False if it is unknown. is_last: of the rest after the program's end, some of the reserve may be
+ * taken. */
+static bool read_spare(const struct output_pump *p, bool is_last, int64_t *ret_spare)
 {
     struct disk_room d;
     if (!disk_read_fd(p->log, &d))
+        return false;
+    *ret_spare = d.free_bytes - fs_reserve(d.total_bytes) / (is_last ? 2 : 1);
+    return true;
+}
+
+static int64_t find_room(struct output_pump *p, bool is_last)
+{
+    int64_t spare;
+    if (!read_spare(p, is_last, &spare))
         return GRANT_MIN;
-    int64_t spare = d.free_bytes - fs_reserve(d.total_bytes) / (is_last ? 2 : 1);
     int64_t own = own_bytes(p);
     if (own >= (spare > 0 ? spare / RELEASE_SHARE : 0)) {
         release_all(p);
         own = own_bytes(p);
-        if (!disk_read_fd(p->log, &d))
+        if (!read_spare(p, is_last, &spare))
             return GRANT_MIN;
-        spare = d.free_bytes - fs_reserve(d.total_bytes) / (is_last ? 2 : 1);
     }
     output_shares_set(p->shares, p->user, own >= SHARE_LEAST ? own : 0);
     return output_room(spare, own, output_shares_others(p->shares, p->user));
