@@ -284,6 +284,23 @@ json_t *api_body(struct request *q, size_t max)
     return NULL;
 }
 
+bool api_read_flags(struct request *q, const struct api_flag *flags, size_t n)
+{
+    struct json_reader r;
+    struct err e;
+    json_t *body = q->r->body_len ? api_body(q, API_STRANGER_BODY_MAX) : json_object();
+    if (!body)
+        return false;
+    json_reader_init(&r, body, "body", &e);
+    for (size_t i = 0; i < n; i++)
+        *flags[i].ret_value = json_opt_bool(&r, flags[i].name, false);
+    int rc = json_reader_finish(&r);
+    json_decref(body);
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    return rc == 0;
+}
+
 bool api_need_admin(struct request *q)
 {
     if (q->caller.admin)

@@ -132,6 +132,14 @@ int api_check_join_token(const struct api *a, const char *token, struct err *e);
 /* Returns the body as JSON, or NULL after an error reply. */
 json_t *api_body(struct request *q, size_t max);
 
+/* Reads {"NAME": true, ...} with these names, or an empty body; what is not said is false. Returns
+ * false after an error reply. */
+struct api_flag {
+    const char *name;
+    bool *ret_value;
+};
+bool api_read_flags(struct request *q, const struct api_flag *flags, size_t n);
+
 /* read_pool.c: answers x with the result of fn, which runs on a thread. fn may use only its reader,
  * all of whose statements see one commit, and of. At most READ_POOL_PER_USER_MAX calls of one user
  * wait; further ones get 429. user is empty for the audit. wait_ms includes the time in the queue;

@@ -6,28 +6,12 @@
 
 #include "base/str.h"
 
-/* Reads {"without_notice": false}, or an empty body. Returns false after an error reply. */
-static bool read_drill(struct request *q, struct event *ret_event)
-{
-    struct json_reader r;
-    struct err e;
-    json_t *body = q->r->body_len ? api_body(q, API_STRANGER_BODY_MAX) : json_object();
-    if (!body)
-        return false;
-    json_reader_init(&r, body, "body", &e);
-    ret_event->drill.without_notice = json_opt_bool(&r, "without_notice", false);
-    int rc = json_reader_finish(&r);
-    json_decref(body);
-    if (rc != 0)
-        http_reply_err(q->x, &e);
-    return rc == 0;
-}
-
 void api_jobs_drill(struct request *q)
 {
     struct event ev = {.type = EV_DRILL, .drill = {.job = q->id}};
     STR_COPY(ev.drill.by, q->caller.user);
-    if (api_may_change_job(q, "drill") && read_drill(q, &ev))
+    const struct api_flag flag = {"without_notice", &ev.drill.without_notice};
+    if (api_may_change_job(q, "drill") && api_read_flags(q, &flag, 1))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 

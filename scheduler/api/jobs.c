@@ -613,32 +613,13 @@ void api_jobs_cancel(struct request *q)
     tick_post_work(q->api->o.tick, apply_cancelling, on_cancelled, c);
 }
 
-/* Reads {"from_scratch": true}, {"force": true}, or an empty body. ret_force is NULL if that key is
- * not allowed. Returns false after an error reply. */
-static bool read_from_scratch(struct request *q, bool *ret_from_scratch, bool *ret_force)
-{
-    struct json_reader r;
-    struct err e;
-    json_t *body = q->r->body_len ? api_body(q, API_STRANGER_BODY_MAX) : json_object();
-    if (!body)
-        return false;
-    json_reader_init(&r, body, "body", &e);
-    *ret_from_scratch = json_opt_bool(&r, "from_scratch", false);
-    if (ret_force)
-        *ret_force = json_opt_bool(&r, "force", false);
-    int rc = json_reader_finish(&r);
-    json_decref(body);
-    if (rc != 0)
-        http_reply_err(q->x, &e);
-    return rc == 0;
-}
-
 void api_jobs_requeue(struct request *q)
 {
     struct event ev = {.type = EV_REQUEUE, .requeue = {.job = q->id}};
     STR_COPY(ev.requeue.by, q->caller.user);
-    if (api_may_change_job(q, "requeue") &&
-        read_from_scratch(q, &ev.requeue.from_scratch, &ev.requeue.force))
+    const struct api_flag flags[] = {
+        {"from_scratch", &ev.requeue.from_scratch}, {"force", &ev.requeue.force}};
+    if (api_may_change_job(q, "requeue") && api_read_flags(q, flags, 2))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
@@ -659,7 +640,8 @@ void api_jobs_release(struct request *q)
     struct event ev = {
         .type = EV_RELEASE, .release = {.job = q->id, .by_operator = q->caller.admin}};
     STR_COPY(ev.release.by, q->caller.user);
-    if (api_may_change_job(q, "release") && read_from_scratch(q, &ev.release.from_scratch, NULL))
+    const struct api_flag flag = {"from_scratch", &ev.release.from_scratch};
+    if (api_may_change_job(q, "release") && api_read_flags(q, &flag, 1))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
