@@ -37,7 +37,7 @@ struct log_count {
 struct log_disk {
     uv_loop_t *loop;
     struct timers *timers;
-    char *dir, *db_path;
+    char *dir, *db_path, *wal_path; /* the last two NULL while they are not set */
     int64_t wait_ms;
     log_space_fn source;
     void *source_ctx;
@@ -252,13 +252,16 @@ void log_disk_destroy(struct log_disk *d)
     log_shares_destroy(d->shares);
     free(d->dir);
     free(d->db_path);
+    free(d->wal_path);
     free(d);
 }
 
 void log_disk_set(struct log_disk *d, const char *db_path, int64_t wait_ms)
 {
     free(d->db_path);
+    free(d->wal_path);
     d->db_path = mem_strdup(db_path);
+    d->wal_path = mem_printf("%s-wal", db_path);
     d->wait_ms = wait_ms;
 }
 
@@ -294,10 +297,7 @@ bool log_disk_is_low(const struct log_disk *d)
 static int64_t wal_bytes(const struct log_disk *d)
 {
     struct stat st;
-    char *wal = mem_printf("%s-wal", d->db_path ? d->db_path : "");
-    int64_t n = stat(wal, &st) == 0 ? st.st_size : 0;
-    free(wal);
-    return n;
+    return d->wal_path && stat(d->wal_path, &st) == 0 ? st.st_size : 0;
 }
 
 bool log_disk_has_room(struct log_disk *d, int64_t n)
