@@ -46,28 +46,43 @@ static size_t explain_ended(const struct api *a, const struct job_row *row, bool
     return 2;
 }
 
+/* The reason with this code; NULL if there is none. */
+static struct reason *find_reason(struct reason *reasons, size_t n, const char *code)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(reasons[i].code, code))
+            return &reasons[i];
+    return NULL;
+}
+
+/* The text of the last attempt that keep takes; "" if there is none. The model does not keep the
+ * texts of attempts that have ended. */
+static void read_text(const struct api *a, const struct job_row *row,
+    int (*keep)(void *, const struct attempt_row *), char (*ret_text)[CORE_TEXT_MAX])
+{
+    struct err e;
+    (*ret_text)[0] = '\0';
+    if (db_read_attempts(a->o.reader, row->id, keep, ret_text, &e) != 0)
+        log_warn("why a job is held cannot be read", log_i("job", row->id), log_err(&e));
+}
+
 static int keep_store_text(void *ctx, const struct attempt_row *r)
 {
     return r->end == END_STORE || r->end == END_STORE_AWAY ? keep_text(ctx, r) : 0;
 }
 
-/* The model does not keep the texts of attempts that have ended. */
 static void explain_store(
     const struct api *a, const struct job_row *row, struct reason *reasons, size_t *n)
 {
-    char text[CORE_TEXT_MAX] = "", cure[64] = "", why[170];
-    struct err e;
-    size_t i = 0;
-    while (i < *n && !str_eq(reasons[i].code, "store") && !str_eq(reasons[i].code, "store-away"))
-        i++;
-    if (i == *n)
+    char text[CORE_TEXT_MAX], cure[64], why[170];
+    struct reason *held = find_reason(reasons, *n, "store");
+    if (!held && !find_reason(reasons, *n, "store-away"))
         return;
-    if (db_read_attempts(a->o.reader, row->id, keep_store_text, &text, &e) != 0)
-        log_warn("why a job is held cannot be read", log_i("job", row->id), log_err(&e));
+    read_text(a, row, keep_store_text, &text);
     if (!text[0])
         return;
     /* a separate line: the other has the time of the next try */
-    if (str_eq(reasons[i].code, "store-away")) {
+    if (!held) {
         if (*n == EXPLAIN_REASONS_MAX)
             return;
         STR_COPY(reasons[*n].code, "store-away");
@@ -76,12 +91,12 @@ static void explain_store(
         return;
     }
     if (strstr(text, "belay release")) { /* the text already contains the remedy */
-        snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %.240s", text);
+        snprintf(held->text, sizeof(held->text), "it is held: %.240s", text);
         return;
     }
     STR_SHORTEN(why, text);
     snprintf(cure, sizeof(cure), "; when that is fixed: belay release %lld", (long long)row->id);
-    snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %s%s", why, cure);
+    snprintf(held->text, sizeof(held->text), "it is held: %s%s", why, cure);
 }
 
 static int keep_room_text(void *ctx, const struct attempt_row *r)
@@ -92,17 +107,15 @@ static int keep_room_text(void *ctx, const struct attempt_row *r)
 static void explain_no_room(
     const struct api *a, const struct job_row *row, struct reason *reasons, size_t n)
 {
-    char text[CORE_TEXT_MAX] = "", why[170];
-    struct err e;
-    size_t i = 0;
-    while (i < n && !str_eq(reasons[i].code, "no-room"))
-        i++;
-    if (i < n && db_read_attempts(a->o.reader, row->id, keep_room_text, &text, &e) != 0)
-        log_warn("why a job is held cannot be read", log_i("job", row->id), log_err(&e));
+    char text[CORE_TEXT_MAX], why[170];
+    struct reason *held = find_reason(reasons, n, "no-room");
+    if (!held)
+        return;
+    read_text(a, row, keep_room_text, &text);
     if (!text[0])
         return;
     STR_SHORTEN(why, text);
-    snprintf(reasons[i].text, sizeof(reasons[i].text),
+    snprintf(held->text, sizeof(held->text),
         "it is held: no node had room for it: %s; free space or ask for less, then belay release "
         "%lld",
         why, (long long)row->id);
