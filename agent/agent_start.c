@@ -43,16 +43,19 @@ static void spread(const char *dir)
         close(fd);
 }
 
-/* The agent's directory may have been made under any umask: user data's is 077. What is in it and
- * not for others has modes of its own. */
+/* The agent's directory may have been made under any umask: user data's is 077. Files in it that are
+ * not for others have modes of their own. */
 static int open_own_dir(const char *dir, struct err *e)
 {
     struct stat st;
-    if (stat(dir, &st) < 0)
-        return err_errno(e, errno, "cannot look at %s", dir);
-    if ((st.st_mode & 0111) != 0111 && chmod(dir, (st.st_mode & 07777) | 0111) < 0)
-        return err_errno(e, errno, "cannot open %s to the users of jobs", dir);
-    return 0;
+    int rc = 0, fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        rc = err_errno(e, errno, "cannot look at %s", dir);
+    else if ((st.st_mode & 0111) != 0111 && fchmod(fd, (st.st_mode & 07777) | 0111) < 0)
+        rc = err_errno(e, errno, "cannot open %s to the users of jobs", dir);
+    if (fd >= 0)
+        close(fd);
+    return rc;
 }
 
 /* Other users must be able to traverse it to the directories of their jobs. */

@@ -44,8 +44,7 @@ static int check_form(const char *token, struct err *e)
         return 0;
     return err_set(e, ERR_CONFIG,
         "this is not a join token: get one with `belay token create --join`, which prints j. and "
-        "48 "
-        "digits");
+        "48 digits");
 }
 
 /* A node that has joined keeps its certificate in dir (identity.h), and its token is used up. */

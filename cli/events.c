@@ -96,9 +96,9 @@ json_t *events_get(int64_t job)
             json_decref(all);
             return NULL;
         }
-        const json_t *events = json_object_get(page, "events");
+        json_t *events = json_object_get(page, "events");
         n = json_array_size(events);
-        json_array_extend(all, json_object_get(page, "events"));
+        json_array_extend(all, events);
         after = cli_int(page, "last", after);
         json_decref(page);
     }

@@ -67,8 +67,10 @@ int daemon_check_credentials(struct daemon *d, struct err *e)
         const struct credential_try *t = &all->list[i];
         if (!t->is_over)
             rc = err_set(e, ERR_TIMEOUT, "no answer in %d s", CREDENTIALS_MS / 1000);
-        else if (t->e.kind != ERR_NONE)
-            *e = t->e, rc = (int)e->kind;
+        else if (t->e.kind != ERR_NONE) {
+            *e = t->e;
+            rc = (int)e->kind;
+        }
         if (rc != 0)
             err_wrap(e, "pool %s: belayd has no credentials to launch its machines",
                 c->pools[i].row.name);
