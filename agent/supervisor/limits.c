@@ -51,7 +51,8 @@ static int64_t read_limit(const char *path)
     return n > 0 ? n : 0;
 }
 
-/* The lowest pids.max of the cgroup `group` below the mount and of those above it. Cuts group. */
+/* The lowest pids.max of a cgroup and of its ancestors. group is its path below the mount, and is
+ * cut to "" meanwhile. */
 static int64_t read_group(const char *root, const char *mount, char *group)
 {
     int64_t least = 0;

@@ -8,8 +8,8 @@
  *             --pipe--> stderr.log                   output writer copies them (output_writer.h)
  *
  * Output never takes the room that is kept for the agent's records (agent/disk.h). Of the room
- * beyond that, a user's tasks may take as much as they leave free: whoever takes most meets the
- * limit first, and a user who comes later always finds half of what was left. A task that has
+ * beyond that, a user's tasks may take at most half of what is free to them: the user with the most
+ * output meets the limit first, and a later user finds half of the rest. A task that has
  * little of its own (OUTPUT_OWN_SHARE) is not held up by others of its user.
  *
  * At the limit, what belayd has on its disk is released from the file's beginning (its length stays
