@@ -43,8 +43,8 @@ static void spread(const char *dir)
         close(fd);
 }
 
-/* The agent's directory may have been made under any umask: user data's is 077. Files in it that are
- * not for others have modes of their own. */
+/* The agent's directory may have been made under any umask: user data's is 077. Files in it that
+ * are not for others have modes of their own. */
 static int open_own_dir(const char *dir, struct err *e)
 {
     struct stat st;

@@ -166,8 +166,8 @@ static char **in_container(const struct shells *s, const struct shell_order *o)
 }
 
 /* A task counts as running while its image is fetched. A runtime that is asked to enter a container
- * before it exists fails, and the command inside would never run. The wait ends with the session, by
- * a signal, or with the task. */
+ * before it exists fails, and the command inside would never run. The wait ends with the session,
+ * by a signal, or with the task. */
 static bool await_container(const struct image_run *image)
 {
     const struct timespec pause = {.tv_nsec = IMAGE_LOOK_MS * 1000000L};
