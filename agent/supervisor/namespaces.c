@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,25 +59,46 @@ static int separate_mounts(void)
 }
 
 /* False: it is missing, or a symbolic link. */
-static bool has_shm(void)
+static bool find_shm(struct namespaces_shm *ret_shm)
 {
-    struct stat st;
-    return lstat(SHM, &st) == 0 && S_ISDIR(st.st_mode);
+    *ret_shm = (struct namespaces_shm){0};
+    return lstat(SHM, &ret_shm->root) == 0 && S_ISDIR(ret_shm->root.st_mode) &&
+           statfs(SHM, &ret_shm->used) == 0;
 }
 
-static int mount_shm(int64_t mib)
+/* Whether it has no file and its root is unchanged. A new size counts as a changed mount. */
+static bool is_unused(const struct namespaces_shm *was, const struct namespaces_shm *is)
 {
+    return was->root.st_dev == is->root.st_dev && was->root.st_mode == is->root.st_mode &&
+           was->root.st_uid == is->root.st_uid && was->root.st_gid == is->root.st_gid &&
+           was->root.st_ctim.tv_sec == is->root.st_ctim.tv_sec &&
+           was->root.st_ctim.tv_nsec == is->root.st_ctim.tv_nsec &&
+           was->used.f_ffree == is->used.f_ffree;
+}
+
+static int mount_shm(struct namespaces *n, int64_t mib)
+{
+    struct namespaces_shm below;
     char options[64] = "mode=1777";
     if (mib > 0)
         snprintf(options, sizeof(options), "mode=1777,size=%lldm", (long long)mib);
-    if (!has_shm())
+    if (!find_shm(&below))
         return 0;
-    return mount("belay-shm", SHM, "tmpfs", MS_NOSUID | MS_NODEV, options);
+    if (mount("belay-shm", SHM, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+        return -1;
+    n->has_shm = find_shm(&n->shm);
+    return 0;
 }
 
-static int fill(const struct namespaces_want *want)
+static bool unmount_shm(struct namespaces *n)
 {
-    if (separate_mounts() < 0 || (want->ipc && mount_shm(want->shm_mib) < 0))
+    n->has_shm = false;
+    return umount2(SHM, UMOUNT_NOFOLLOW) == 0;
+}
+
+static int fill(struct namespaces *n, const struct namespaces_want *want)
+{
+    if (separate_mounts() < 0 || (want->ipc && mount_shm(n, want->shm_mib) < 0))
         return errno;
     return want->hides_processes ? proc_mount_cover() : 0;
 }
@@ -92,7 +112,7 @@ static int enter(struct namespaces *n, const struct namespaces_want *want)
     n->is_inside = why == 0;
     n->has = *want;
     if (!why)
-        why = fill(want);
+        why = fill(n, want);
     if (!why && (n->own_table = open(TABLE, O_RDONLY | O_CLOEXEC)) < 0)
         why = errno;
     if (why) {
@@ -109,10 +129,14 @@ static int enter(struct namespaces *n, const struct namespaces_want *want)
 static bool enter_kept(struct namespaces *n, const struct namespaces_want *want)
 {
     if (!n->is_kept || n->has.ipc != want->ipc || n->has.hides_processes != want->hides_processes ||
-        has_changed(n->node_table) || has_changed(n->own_table) ||
-        (want->ipc && mount_shm(want->shm_mib) < 0))
+        has_changed(n->node_table) || has_changed(n->own_table))
         return false;
-    has_changed(n->own_table); /* by that mount */
+    if (want->ipc && !(n->has_shm && n->has.shm_mib == want->shm_mib)) {
+        if ((n->has_shm && !unmount_shm(n)) || mount_shm(n, want->shm_mib) < 0)
+            return false;
+        has_changed(n->own_table); /* by that mount */
+    }
+    n->has = *want;
     n->is_kept = false;
     return true;
 }
@@ -163,19 +187,25 @@ int namespaces_try(const struct namespaces_want *want, struct err *e)
     return explain(WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, want, e);
 }
 
-/* Nothing of what the task shared is left. False: not all of that worked. */
-static bool drop_ipc(void)
+/* Nothing of what the task shared is left. A /dev/shm that it has not used stays for the next task.
+ * False: not all of that worked. */
+static bool drop_ipc(struct namespaces *n)
 {
-    return (!has_shm() || umount2(SHM, UMOUNT_NOFOLLOW) == 0) && unshare(CLONE_NEWIPC) == 0;
+    struct namespaces_shm now;
+    if (n->has_shm && !(find_shm(&now) && is_unused(&n->shm, &now))) {
+        if (!unmount_shm(n))
+            return false;
+        has_changed(n->own_table); /* by that unmount */
+    }
+    return unshare(CLONE_NEWIPC) == 0;
 }
 
 bool namespaces_keep(struct namespaces *n)
 {
     if (!n->is_inside)
         return true;
-    if (has_changed(n->own_table) || (n->has.ipc && !drop_ipc()))
+    if (has_changed(n->own_table) || (n->has.ipc && !drop_ipc(n)))
         return namespaces_leave(n);
-    has_changed(n->own_table); /* by that unmount */
     n->is_kept = true;
     return true;
 }
@@ -192,7 +222,7 @@ bool namespaces_leave(struct namespaces *n)
     if (setns(n->ipc, CLONE_NEWIPC) < 0 || setns(n->mounts, CLONE_NEWNS) < 0 || chdir("/") < 0)
         return false;
     close_all(n);
-    n->is_inside = n->is_kept = false;
+    n->is_inside = n->is_kept = n->has_shm = false;
     return true;
 }
 

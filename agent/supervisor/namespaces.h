@@ -23,16 +23,26 @@
 #include "base/err.h"
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 
 struct namespaces_want {
     bool ipc, hides_processes;
     int64_t shm_mib; /* size of /dev/shm; 0 = half of the machine's memory */
 };
 
+/* /dev/shm at some moment. */
+struct namespaces_shm {
+    struct stat root;
+    struct statfs used;
+};
+
 struct namespaces {
     int ipc, mounts;           /* the node's namespaces, open */
     int node_table, own_table; /* of mounts: the node's and the task's, open */
     struct namespaces_want has;
+    bool has_shm; /* a /dev/shm of its own is mounted; `shm`: as it was then */
+    struct namespaces_shm shm;
     bool is_inside;
     bool is_kept; /* inside, and between tasks */
 };

@@ -218,8 +218,8 @@ static bool put(struct output_pump *p, struct output_stream *s, bool is_last)
 /* False: there is nothing more to read for now. */
 static bool fetch(struct output_stream *s)
 {
-    if (!s->piece)
-        s->piece = mem_alloc(OUTPUT_PIECE);
+    if (!s->piece) /* not zeroed: the next fork would copy its pages */
+        s->piece = mem_resize(NULL, OUTPUT_PIECE, 1);
     ssize_t n = read(s->from, s->piece, OUTPUT_PIECE);
     s->at = 0;
     s->n = n > 0 ? (size_t)n : 0;

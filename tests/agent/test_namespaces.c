@@ -325,15 +325,88 @@ static _Noreturn void be_supervisor(void)
     _exit(0);
 }
 
-static void kept_namespaces_have_nothing_of_the_task_before(void **state)
+static void run_supervisor(void (*be)(void))
 {
-    (void)state;
     int status = 1;
     pid_t supervisor = fork();
     if (supervisor == 0)
-        be_supervisor();
+        be();
     assert_int_equal(waitpid(supervisor, &status, 0), supervisor);
     assert_int_equal(status, 0);
+}
+
+static void kept_namespaces_have_nothing_of_the_task_before(void **state)
+{
+    (void)state;
+    run_supervisor(be_supervisor);
+}
+
+static void use_nothing(void)
+{
+}
+
+static void make_and_remove(void)
+{
+    must(close(creat("/dev/shm/short", 0600)) == 0 && unlink("/dev/shm/short") == 0);
+}
+
+static void leave_file(void)
+{
+    must(close(creat("/dev/shm/left", 0600)) == 0);
+}
+
+static void close_to_others(void)
+{
+    must(chmod("/dev/shm", 0700) == 0);
+}
+
+static void give_away(void)
+{
+    must(chown("/dev/shm", 1, 1) == 0);
+}
+
+static void enlarge(void)
+{
+    must(mount("", "/dev/shm", "", MS_REMOUNT | MS_NOSUID | MS_NODEV, "size=2m") == 0);
+}
+
+static fsblkcnt_t shm_bytes(void)
+{
+    struct statfs s;
+    must(statfs("/dev/shm", &s) == 0);
+    return (fsblkcnt_t)s.f_blocks * (fsblkcnt_t)s.f_bsize;
+}
+
+/* What tasks do with it at once, before the clock of the file system has gone on. */
+static _Noreturn void use_shm(void)
+{
+    static void (*const uses[])(void) = {
+        use_nothing, make_and_remove, leave_file, close_to_others, give_away, enlarge, use_nothing};
+    struct namespaces n = {0};
+    struct stat st;
+    alarm(WAIT_S);
+    must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    int n_dev_shm = count_mounts("/dev/shm");
+    for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
+        must_enter(&n, &all);
+        must(access("/dev/shm/left", F_OK) < 0 && shm_bytes() == 1 << 20);
+        must(stat("/dev/shm", &st) == 0 && st.st_mode == (S_IFDIR | 01777) && st.st_uid == 0);
+        must(count_mounts("/dev/shm") == n_dev_shm + 1);
+        uses[i]();
+        must(namespaces_keep(&n));
+        if (uses[i] != make_and_remove) /* it may have been in the same moment as the mount */
+            must(count_mounts("/dev/shm") == n_dev_shm + (uses[i] == use_nothing));
+    }
+    must_enter(&n, &(struct namespaces_want){.ipc = true, .hides_processes = true, .shm_mib = 3});
+    must(shm_bytes() == 3 << 20 && count_mounts("/dev/shm") == n_dev_shm + 1);
+    must(namespaces_leave(&n));
+    _exit(0);
+}
+
+static void a_dev_shm_is_kept_only_if_no_task_has_used_it(void **state)
+{
+    (void)state;
+    run_supervisor(use_shm);
 }
 
 /* The node is the process that forked this one, in the same namespaces. */
@@ -409,6 +482,7 @@ int main(void)
         cmocka_unit_test(what_a_container_hides_in_proc_stays_hidden),
         cmocka_unit_test(where_they_are_hidden_already_nothing_is_mounted),
         cmocka_unit_test(kept_namespaces_have_nothing_of_the_task_before),
+        cmocka_unit_test(a_dev_shm_is_kept_only_if_no_task_has_used_it),
         cmocka_unit_test(kept_namespaces_are_left_when_the_node_mounts),
     };
     if (geteuid() != 0 || !may_unshare())
