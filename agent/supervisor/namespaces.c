@@ -226,8 +226,11 @@ bool namespaces_leave(struct namespaces *n)
     return true;
 }
 
-void namespaces_close_others(const struct namespaces *n, int from)
+size_t namespaces_fds(const struct namespaces *n, int ret_fds[NAMESPACES_FDS_MAX])
 {
-    int keep[] = {n->ipc, n->mounts, n->node_table, n->own_table};
-    launch_close_from(from, keep, n->is_inside ? sizeof(keep) / sizeof(*keep) : 0);
+    const int fds[NAMESPACES_FDS_MAX] = {n->ipc, n->mounts, n->node_table, n->own_table};
+    if (!n->is_inside)
+        return 0;
+    memcpy(ret_fds, fds, sizeof(fds));
+    return NAMESPACES_FDS_MAX;
 }

@@ -22,6 +22,7 @@
 
 #include "base/err.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -66,7 +67,8 @@ bool namespaces_keep(struct namespaces *n);
 /* A descriptor on which poll(2) reports POLLPRI or POLLERR, once, when kept namespaces must be
  * left; -1 = nothing to watch. */
 int namespaces_watched(const struct namespaces *n);
-/* Closes all descriptors from `from` on, except its own. */
-void namespaces_close_others(const struct namespaces *n, int from);
+/* Writes its own descriptors to ret_fds; returns their number. */
+#define NAMESPACES_FDS_MAX 4
+size_t namespaces_fds(const struct namespaces *n, int ret_fds[NAMESPACES_FDS_MAX]);
 
 #endif

@@ -265,6 +265,15 @@ static bool was_clean(const struct supervisor *s)
     return s->is_whole && is_plain && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
 }
 
+/* All descriptors but the agent's and those kept for the next task. */
+static void close_others(const struct supervisor *s)
+{
+    int keep[NAMESPACES_FDS_MAX + PROC_HOME_FDS_MAX];
+    size_t n = namespaces_fds(s->namespaces, keep);
+    n += proc_home_fds(s->room->home, keep + n);
+    launch_close_from(SUPERVISOR_AGENT_FD + 1, keep, n);
+}
+
 static void deinit(struct supervisor *s)
 {
     proc_group_close(s->group, true);
@@ -275,7 +284,7 @@ static void deinit(struct supervisor *s)
     free(s->workdir);
     env_free(s->env);
     record_deinit_state(&s->state);
-    namespaces_close_others(s->namespaces, SUPERVISOR_AGENT_FD + 1);
+    close_others(s);
 }
 
 /* Returns true if it can take another task. */
@@ -355,5 +364,6 @@ int supervisor_main(const struct supervisor_room *room, const char *first_dir, c
         prctl(PR_SET_NAME, "belay-task", 0, 0, 0);
         is_clean = supervise(room, dir, node, &namespaces);
     } while (is_clean && await_task(&namespaces, dir, sizeof(dir)));
+    proc_home_drop(room->home);
     return 0;
 }

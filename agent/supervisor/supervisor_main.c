@@ -106,6 +106,7 @@ static void warm_up(struct supervisor_room *ret_room)
     user_resolve("", &ignored, &e);
     tools_find(&ret_room->tools);
     ret_room->home = proc_home_find();
+    proc_home_sweep(ret_room->home);
     ret_room->warned = limits_warned_create();
     ret_room->shares = output_shares_create();
 }

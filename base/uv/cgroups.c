@@ -261,8 +261,97 @@ void cgroup_home_find(struct cgroup_home *h)
     buf_deinit(&places);
 }
 
+/* ---- Directories kept from group to group ---- */
+
+/* With the pid of the process that keeps it. */
+#define KEPT "belay-supervisor-"
+
+/* No process, no group below. False too if it is gone. */
+static bool is_unused(const struct cgroup_dir *d)
+{
+    struct stat st;
+    char c;
+    return stat(d->path, &st) == 0 && st.st_nlink == 2 && pread(d->entry_fd, &c, 1, 0) == 0;
+}
+
+static void drop_kept(struct cgroup_kept *k)
+{
+    if (!k->dir.path)
+        return;
+    close(k->dir.entry_fd);
+    rmdir(k->dir.path);
+    free(k->dir.path);
+    *k = (struct cgroup_kept){0};
+}
+
+static void make_kept(struct cgroup_kept *k, const char *home)
+{
+    char *dir = mem_printf("%s/" KEPT "%ld", home, (long)getpid());
+    char *tasks = mem_printf("%s/tasks", dir);
+    int fd = mkdir(dir, 0755) < 0 && errno != EEXIST ? -1 : open(tasks, O_RDWR | O_CLOEXEC);
+    k->dir = (struct cgroup_dir){.path = dir, .entry_fd = fd};
+    if (fd < 0 || !is_unused(&k->dir))
+        drop_kept(k);
+    free(tasks);
+}
+
+/* Where v2 holds the processes together and every group sets the directory's limit anew. */
+static bool may_borrow(const struct cgroups *c, enum cgroup_kind kind, const struct proc_limits *l)
+{
+    return c->can_kill && l &&
+           ((kind == CGROUP_CPU && l->cpus_milli > 0) || (kind == CGROUP_PIDS && l->pids_max > 0));
+}
+
+/* False: there is none, so that the group needs a directory of its own. */
+static bool borrow_kept(struct cgroups *c, struct cgroup_home *h, enum cgroup_kind kind)
+{
+    struct cgroup_kept *kept = &h->kept[kind];
+    if (!h->keeps || !h->at[kind].dir || kept->is_lent)
+        return false;
+    if (kept->dir.path && !is_unused(&kept->dir))
+        drop_kept(kept);
+    if (!kept->dir.path)
+        make_kept(kept, h->at[kind].dir);
+    if (!kept->dir.path)
+        return false;
+    kept->is_lent = true;
+    c->lent[kind] = kept;
+    c->dirs[kind] = kept->dir;
+    return true;
+}
+
+void cgroup_home_drop(struct cgroup_home *h)
+{
+    for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++)
+        drop_kept(&h->kept[k]);
+}
+
+/* Fails harmlessly for one that holds processes. */
+static void sweep_dir(const char *home)
+{
+    DIR *d = opendir(home);
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        if (!str_starts(entry->d_name, KEPT))
+            continue;
+        long pid = atol(entry->d_name + strlen(KEPT));
+        if (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+            unlinkat(dirfd(d), entry->d_name, AT_REMOVEDIR);
+    }
+    if (d)
+        closedir(d);
+}
+
+void cgroup_home_sweep(const struct cgroup_home *h)
+{
+    if (h->at[CGROUP_CPU].dir)
+        sweep_dir(h->at[CGROUP_CPU].dir);
+    if (h->at[CGROUP_PIDS].dir)
+        sweep_dir(h->at[CGROUP_PIDS].dir);
+}
+
 void cgroup_home_deinit(struct cgroup_home *h)
 {
+    cgroup_home_drop(h);
     for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
         free(h->at[k].dir);
         free(h->at[k].told);
@@ -315,7 +404,14 @@ static int set_limit(
     return c->dirs[kind].path ? write_text(c->dirs[kind].path, file, text) : -ENODEV;
 }
 
-/* A controller is in v1 or in v2, never in both, so one success is enough. Of two failures, the one
+/* A controller is in v1 or in v2, never in both. */
+static int set_v2_limit(
+    const struct cgroups *c, enum cgroup_kind v1_kind, const char *file, int64_t value)
+{
+    return c->dirs[v1_kind].path ? -ENOENT : set_limit(c, CGROUP_V2, file, value);
+}
+
+/* One success is enough. Of two failures, the one
  * of the hierarchy that has the controller is more useful than "no such file". */
 static void note(struct cgroups *c, enum proc_limit limit, int v2, int v1)
 {
@@ -344,9 +440,9 @@ static bool machine_swaps(void)
  * swap. */
 static void set_memory(struct cgroups *c, int64_t bytes)
 {
-    note(c, PROC_MEMORY, set_limit(c, CGROUP_V2, "memory.max", bytes),
+    note(c, PROC_MEMORY, set_v2_limit(c, CGROUP_MEMORY, "memory.max", bytes),
         set_limit(c, CGROUP_MEMORY, "memory.limit_in_bytes", bytes));
-    note(c, PROC_SWAP, set_limit(c, CGROUP_V2, "memory.swap.max", 0),
+    note(c, PROC_SWAP, set_v2_limit(c, CGROUP_MEMORY, "memory.swap.max", 0),
         set_limit(c, CGROUP_MEMORY, "memory.memsw.limit_in_bytes", bytes));
     if (c->lacks[PROC_SWAP] && !machine_swaps())
         c->lacks[PROC_SWAP] = 0;
@@ -357,10 +453,10 @@ static void set_limits(struct cgroups *c, const struct proc_limits *l)
     if (l->memory_bytes > 0)
         set_memory(c, l->memory_bytes);
     if (l->pids_max > 0)
-        note(c, PROC_PIDS, set_limit(c, CGROUP_V2, "pids.max", l->pids_max),
+        note(c, PROC_PIDS, set_v2_limit(c, CGROUP_PIDS, "pids.max", l->pids_max),
             set_limit(c, CGROUP_PIDS, "pids.max", l->pids_max));
     if (l->cpus_milli > 0) { /* one CPU is the default weight: 100 in v2, 1024 in v1 */
-        set_limit(c, CGROUP_V2, "cpu.weight", clamp(l->cpus_milli / 10, 1, 10000));
+        set_v2_limit(c, CGROUP_CPU, "cpu.weight", clamp(l->cpus_milli / 10, 1, 10000));
         set_limit(c, CGROUP_CPU, "cpu.shares", clamp(l->cpus_milli * 1024 / 1000, 2, 262144));
     }
 }
@@ -407,12 +503,14 @@ static void deny_in_v1(struct cgroups *c, const struct proc_limits *l)
     note(c, PROC_DEVICES, -c->lacks[PROC_DEVICES], rc);
 }
 
-int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *name,
+int cgroups_open(struct cgroups *c, struct cgroup_home *home, const char *name,
     const struct proc_limits *limits, bool with_v1, struct err *e)
 {
     size_t n = 0;
     for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
-        if (k == CGROUP_V2 || (with_v1 && is_of_use(c, k, limits)))
+        if (k != CGROUP_V2 && !(with_v1 && is_of_use(c, k, limits)))
+            continue;
+        if (!may_borrow(c, k, limits) || !borrow_kept(c, home, k))
             open_dir(c, home, k, name);
         if (k == CGROUP_V2)
             deny_in_v2(c, limits);
@@ -620,6 +718,10 @@ static void remove_dir(const char *dir, void *ctx)
 void cgroups_close(struct cgroups *c, bool remove)
 {
     for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
+        if (c->lent[k]) {
+            c->lent[k]->is_lent = false;
+            continue;
+        }
         if (!c->dirs[k].path)
             continue;
         close(c->dirs[k].entry_fd);

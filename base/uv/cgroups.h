@@ -22,6 +22,11 @@ enum cgroup_kind {
     CGROUP_KINDS
 };
 
+struct cgroup_dir {
+    char *path;   /* may be NULL */
+    int entry_fd; /* for entering: the directory (v2) or its tasks file (v1) */
+};
+
 /* Where this process makes its groups. */
 struct cgroup_home {
     struct {
@@ -29,16 +34,21 @@ struct cgroup_home {
         char *told; /* its name in /proc/PID/cgroup */
     } at[CGROUP_KINDS];
     bool has_v1; /* v1 hierarchies with controllers that belay uses are mounted */
+    /* v1 directories of cpu and pids go from group to group: they hold only limits, and to make and
+     * remove one costs as much as to start a process. */
+    bool keeps;
+    struct cgroup_kept {
+        struct cgroup_dir dir;
+        bool is_lent; /* to a group that is open */
+    } kept[CGROUP_KINDS];
 };
 
 struct cgroups {
-    struct {
-        char *path;   /* may be NULL */
-        int entry_fd; /* for entering: the directory (v2) or its tasks file (v1) */
-    } dirs[CGROUP_KINDS];
-    int lacks[PROC_LIMIT_KINDS]; /* as proc_group_lacks returns it */
-    bool can_kill;               /* v2 has cgroup.kill (Linux 5.14) */
-    char *v2_name;               /* of the v2 directory in /proc/PID/cgroup */
+    struct cgroup_dir dirs[CGROUP_KINDS];
+    struct cgroup_kept *lent[CGROUP_KINDS]; /* the directory is the home's; may be NULL */
+    int lacks[PROC_LIMIT_KINDS];            /* as proc_group_lacks returns it */
+    bool can_kill;                          /* v2 has cgroup.kill (Linux 5.14) */
+    char *v2_name;                          /* of the v2 directory in /proc/PID/cgroup */
 };
 
 struct pids {
@@ -52,7 +62,7 @@ bool pids_has(const struct pids *p, pid_t pid);
 
 /* with_v1 = false makes only the v2 directory. ERR_UNSUPPORTED if none could be made. Limits that
  * the machine does not let us set are left out and recorded in lacks. */
-int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *name,
+int cgroups_open(struct cgroups *c, struct cgroup_home *home, const char *name,
     const struct proc_limits *limits, bool with_v1, struct err *e);
 /* For a group without any directory: every requested limit is recorded in lacks. limits may be
  * NULL. */
@@ -79,6 +89,10 @@ void cgroups_close(struct cgroups *c, bool remove);
 /* Finds the caller's own groups and enables controllers for the groups below. Also valid for the
  * processes it forks. */
 void cgroup_home_find(struct cgroup_home *h);
+/* Removes the directories that this process keeps. */
+void cgroup_home_drop(struct cgroup_home *h);
+/* Removes directories kept by processes that have died. */
+void cgroup_home_sweep(const struct cgroup_home *h);
 void cgroup_home_deinit(struct cgroup_home *h);
 
 #endif

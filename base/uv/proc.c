@@ -61,7 +61,26 @@ void proc_home_free(struct proc_home *h)
     free(h);
 }
 
-static int open_in(const struct proc_home *home, const char *name, const struct proc_limits *limits,
+size_t proc_home_fds(const struct proc_home *home, int ret_fds[PROC_HOME_FDS_MAX])
+{
+    size_t n = 0;
+    for (enum cgroup_kind k = 0; k < CGROUP_KINDS && n < PROC_HOME_FDS_MAX; k++)
+        if (home->cgroups.kept[k].dir.path)
+            ret_fds[n++] = home->cgroups.kept[k].dir.entry_fd;
+    return n;
+}
+
+void proc_home_drop(struct proc_home *home)
+{
+    cgroup_home_drop(&home->cgroups);
+}
+
+void proc_home_sweep(const struct proc_home *home)
+{
+    cgroup_home_sweep(&home->cgroups);
+}
+
+static int open_in(struct proc_home *home, const char *name, const struct proc_limits *limits,
     enum proc_mode mode, struct proc_group **ret_group, struct err *e)
 {
     if (!str_is_name(name, PROC_NAME_MAX))
@@ -93,8 +112,8 @@ int proc_group_open_mode(const char *name, const struct proc_limits *limits, enu
     return rc;
 }
 
-int proc_group_open_in(const struct proc_home *home, const char *name,
-    const struct proc_limits *limits, struct proc_group **ret_group, struct err *e)
+static int open_best(struct proc_home *home, const char *name, const struct proc_limits *limits,
+    struct proc_group **ret_group, struct err *e)
 {
     enum proc_mode best = home->cgroups.has_v1 ? PROC_CGROUP_HYBRID : PROC_CGROUP2;
     int rc = open_in(home, name, limits, best, ret_group, e);
@@ -103,11 +122,18 @@ int proc_group_open_in(const struct proc_home *home, const char *name,
     return rc;
 }
 
+int proc_group_open_in(struct proc_home *home, const char *name, const struct proc_limits *limits,
+    struct proc_group **ret_group, struct err *e)
+{
+    home->cgroups.keeps = true;
+    return open_best(home, name, limits, ret_group, e);
+}
+
 int proc_group_open(const char *name, const struct proc_limits *limits,
     struct proc_group **ret_group, struct err *e)
 {
     struct proc_home *home = proc_home_find();
-    int rc = proc_group_open_in(home, name, limits, ret_group, e);
+    int rc = open_best(home, name, limits, ret_group, e);
     proc_home_free(home);
     return rc;
 }

@@ -57,9 +57,18 @@ int proc_group_open(const char *name, const struct proc_limits *limits,
  * process's groups once. Also valid for the processes it forks. */
 struct proc_home;
 struct proc_home *proc_home_find(void);
+/* What is kept for later groups is removed. h may be NULL. */
 void proc_home_free(struct proc_home *h);
-int proc_group_open_in(const struct proc_home *home, const char *name,
-    const struct proc_limits *limits, struct proc_group **ret_group, struct err *e);
+/* The group must be closed before the home is freed. */
+int proc_group_open_in(struct proc_home *home, const char *name, const struct proc_limits *limits,
+    struct proc_group **ret_group, struct err *e);
+/* The descriptors that are kept for this process's next group, in ret_fds; returns their number. */
+#define PROC_HOME_FDS_MAX 2
+size_t proc_home_fds(const struct proc_home *home, int ret_fds[PROC_HOME_FDS_MAX]);
+/* Removes what this process keeps: before it ends, unless it frees the home. */
+void proc_home_drop(struct proc_home *home);
+/* Removes what processes kept that died without. */
+void proc_home_sweep(const struct proc_home *home);
 /* As above in this mode only, else ERR_UNSUPPORTED: for tests. */
 int proc_group_open_mode(const char *name, const struct proc_limits *limits, enum proc_mode mode,
     struct proc_group **ret_group, struct err *e);

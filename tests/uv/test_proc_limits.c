@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -361,6 +363,127 @@ static void names_are_checked(void **state)
     }
 }
 
+/* ---- Directories kept from group to group ---- */
+
+/* Writes the directory of this process in the pids hierarchy, for a v1 machine; else "". */
+static void report_pids_group(const struct fixture *f)
+{
+    char line[512], text[512] = "";
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    while (file && fgets(line, sizeof(line), file)) {
+        char *at = strstr(line, ":pids:");
+        line[strcspn(line, "\n")] = '\0';
+        if (at)
+            STR_COPY(text, at + strlen(":pids:"));
+    }
+    if (write(f->report[1], text, sizeof(text)) < 0)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+/* Opens a group in home, runs a task there, and returns its pids directory. */
+static void run_in(struct proc_home *home, struct fixture *f, const char *name, char out[512])
+{
+    struct err e;
+    size_t n = 0;
+    assert_int_equal(
+        proc_group_open_in(home, name, &(struct proc_limits){.pids_max = 10}, &f->g, &e), 0);
+    assert_int_equal(pipe(f->report), 0);
+    task_start(f, report_pids_group);
+    while (n < 512) {
+        ssize_t got = read(f->report[0], out + n, 512 - n);
+        assert_true(got > 0);
+        n += (size_t)got;
+    }
+}
+
+static void end_in(struct fixture *f)
+{
+    struct err e;
+    assert_int_equal(proc_group_kill_all(f->g, 0, TIMEOUT_MS, &e), 0);
+    proc_group_close(f->g, true);
+    close(f->report[0]);
+    close(f->report[1]);
+}
+
+static bool has_pids_group(const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof(path), "/sys/fs/cgroup/pids%s", name);
+    return access(path, F_OK) == 0;
+}
+
+static void a_v1_directory_goes_from_group_to_group(void **state)
+{
+    struct proc_home *home = proc_home_find();
+    struct fixture one = {0}, two = {0};
+    char first[512], second[512], below[620];
+    int fds[PROC_HOME_FDS_MAX];
+    (void)state;
+    run_in(home, &one, "belay-kept-1", first);
+    if (!strstr(first, "belay-supervisor-")) {
+        print_message("SKIP: no v1 pids hierarchy for us: \"%s\"\n", first);
+        end_in(&one);
+        proc_home_free(home);
+        return;
+    }
+    run_in(home, &two, "belay-kept-2", second); /* two at once have one each */
+    assert_string_not_equal(first, second);
+    end_in(&two);
+    assert_false(has_pids_group(second));
+    end_in(&one);
+    assert_true(has_pids_group(first) && proc_home_fds(home, fds) > 0);
+    run_in(home, &one, "belay-kept-3", second);
+    assert_string_equal(first, second);
+    snprintf(below, sizeof(below), "/sys/fs/cgroup/pids%s/made", first);
+    assert_int_equal(mkdir(below, 0755), 0); /* as a container engine in the task does */
+    end_in(&one);
+    run_in(home, &one, "belay-kept-4", second); /* it is not as good as new */
+    assert_string_not_equal(first, second);
+    end_in(&one);
+    assert_int_equal(rmdir(below), 0);
+    run_in(home, &one, "belay-kept-5", second);
+    assert_string_equal(first, second);
+    end_in(&one);
+    proc_home_drop(home);
+    assert_false(has_pids_group(first));
+    assert_int_equal(proc_home_fds(home, fds), 0);
+    proc_home_free(home);
+}
+
+static void what_a_dead_process_kept_is_removed(void **state)
+{
+    struct proc_home *home = proc_home_find();
+    struct fixture f = {0};
+    char dir[512];
+    int status, out[2];
+    (void)state;
+    assert_int_equal(pipe(out), 0);
+    pid_t supervisor = fork();
+    if (supervisor == 0) {
+        run_in(home, &f, "belay-kept-6", dir);
+        end_in(&f);
+        if (write(out[1], dir, sizeof(dir)) < 0)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(out[0], dir, sizeof(dir)), sizeof(dir));
+    proc_home_sweep(home);
+    bool is_kept = strstr(dir, "belay-supervisor-") != NULL;
+    if (is_kept)
+        assert_true(has_pids_group(dir)); /* its process lives */
+    kill(supervisor, SIGKILL);
+    assert_int_equal(waitpid(supervisor, &status, 0), supervisor);
+    proc_home_sweep(home);
+    if (is_kept)
+        assert_false(has_pids_group(dir));
+    close(out[0]);
+    close(out[1]);
+    proc_home_free(home);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +498,8 @@ int main(void)
         cmocka_unit_test(who_was_forked_before_enters_too),
         cmocka_unit_test(a_task_inherits_no_descriptor),
         cmocka_unit_test(names_are_checked),
+        cmocka_unit_test(a_v1_directory_goes_from_group_to_group),
+        cmocka_unit_test(what_a_dead_process_kept_is_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
