@@ -112,7 +112,7 @@ static bool runs_alone(const struct supervisor *s)
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
 {
     bool in_room = s->task->method == WIRE_METHOD_CRIU,
-         is_restored = s->state.told.restored_attempt > 0;
+         is_restored = s->state.reported.restored_attempt > 0;
     const char *seen = in_room ? CRIU_ROOM : s->dir; /* path as the task sees it */
     char *script = mem_printf("%s/script", seen);
     char **argv = build_argv(s, script);

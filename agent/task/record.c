@@ -24,8 +24,9 @@ static_assert(sizeof(enum exit_cause) == sizeof(int) && sizeof(enum gpu_maker) =
     "the tables write enums through int");
 
 static const struct wire_field state_fields[] = {
-    {WIRE_FIELD_STRUCT, WIRE_AT(task_state, told), .required = true,
-        .sub = &wire_attempt_status_table},
+    /* the key stays "told": tasks outlive an upgrade of the agent, and so do their state.json */
+    {WIRE_FIELD_STRUCT, .key = "told", .offset = offsetof(struct task_state, reported),
+        .required = true, .sub = &wire_attempt_status_table},
     WIRE_BOOL_OPT(task_state, prepared),
     WIRE_BOOL_OPT(task_state, saving),
     WIRE_I64_OPT(task_state, sequence, 0, INT64_MAX),
@@ -221,7 +222,7 @@ int record_add_start(int fd, const struct task_start *start, struct err *e)
 void record_init_state(struct task_state *ret_state, int64_t job, int64_t attempt)
 {
     *ret_state = (struct task_state){
-        .told = {.job = job,
+        .reported = {.job = job,
             .attempt = attempt,
             .started_at = WIRE_NONE,
             .restored_progress = WIRE_NONE,

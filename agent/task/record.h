@@ -32,9 +32,9 @@
 enum gpu_maker { GPU_MAKER_NONE, GPU_MAKER_NVIDIA, GPU_MAKER_AMD, GPU_MAKER_UNKNOWN };
 
 struct task_state {
-    struct wire_attempt_status told; /* phase and output_bytes are not stored */
-    bool prepared;                   /* the restore is over: told.restored_* are valid */
-    bool saving;                     /* a save began, and its outcome is not recorded */
+    struct wire_attempt_status reported; /* phase and output_bytes are not stored */
+    bool prepared;                       /* the restore is over: reported.restored_* are valid */
+    bool saving;                         /* a save began, and its outcome is not recorded */
     /* number of the last save; a gang's save takes it when all ranks have arrived */
     int64_t sequence;
     int64_t saving_sequence; /* with saving; 0 = sequence */

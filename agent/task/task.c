@@ -109,13 +109,13 @@ enum wire_end task_end_of(enum wire_end reason)
 
 void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
 {
-    struct wire_attempt_status *told = &t->state.told;
-    told->end = end;
-    STR_SHORTEN(told->text, text);
-    told->exit_code = code;
+    struct wire_attempt_status *reported = &t->state.reported;
+    reported->end = end;
+    STR_SHORTEN(reported->text, text);
+    reported->exit_code = code;
     t->supervision.exited = true;
-    int64_t seen = t->state.told.usage.memory_peak_bytes;
-    t->state.told.usage = (struct wire_usage){.cpu_ms = t->supervision.exit.cpu_ms,
+    int64_t seen = t->state.reported.usage.memory_peak_bytes;
+    t->state.reported.usage = (struct wire_usage){.cpu_ms = t->supervision.exit.cpu_ms,
         .cpu_user_ms = t->supervision.exit.cpu_user_ms,
         .memory_peak_bytes =
             t->supervision.exit.memory_peak > 0 ? t->supervision.exit.memory_peak : seen};
@@ -356,9 +356,9 @@ static void on_removed(struct task *t)
  * needs. */
 static void start_removal(struct task *t)
 {
-    const struct wire_attempt_status *told = &t->state.told;
-    bool has_some = t->state.sequence > 0 || told->restored_attempt > 0;
-    t->work.keeps = task_saves(t) && has_some && told->end != WIRE_END_SUCCEEDED;
+    const struct wire_attempt_status *reported = &t->state.reported;
+    bool has_some = t->state.sequence > 0 || reported->restored_attempt > 0;
+    t->work.keeps = task_saves(t) && has_some && reported->end != WIRE_END_SUCCEEDED;
     t->work.spare = (struct spare){0};
     if (!task_saves(t) && spares_wants(t->room->spares))
         snprintf(t->work.spare.name, sizeof(t->work.spare.name), SPARE_PREFIX "%lld-%lld",
@@ -418,13 +418,13 @@ void task_forget(struct task *t)
 
 static void drop_acked(struct task *t, int64_t acked)
 {
-    struct wire_attempt_status *told = &t->state.told;
+    struct wire_attempt_status *reported = &t->state.reported;
     size_t n = 0;
-    while (n < told->n_checkpoints && told->checkpoints[n].sequence <= acked)
+    while (n < reported->n_checkpoints && reported->checkpoints[n].sequence <= acked)
         n++;
-    told->n_checkpoints -= n;
-    memmove(
-        told->checkpoints, told->checkpoints + n, told->n_checkpoints * sizeof(*told->checkpoints));
+    reported->n_checkpoints -= n;
+    memmove(reported->checkpoints, reported->checkpoints + n,
+        reported->n_checkpoints * sizeof(*reported->checkpoints));
 }
 
 /* For a restarted agent. */
@@ -461,7 +461,7 @@ void task_take_secrets(struct task *t, const struct wire_secrets *s)
 void task_desired(struct task *t, const struct wire_desired_attempt *d)
 {
     task_take_secrets(t, &d->secrets);
-    if (t->state.told.n_checkpoints > 0)
+    if (t->state.reported.n_checkpoints > 0)
         drop_acked(t, d->acked_sequence);
     task_set_every(t, d->ckpt_every_ms);
     task_set_limit(t, d->limit_ms);
@@ -542,7 +542,7 @@ struct task *task_of_link(struct link *n)
 void task_read_usage(struct task *t)
 {
     task_supervision_read_usage(
-        &t->supervision, clock_mono(t->room->timers->clock), &t->state.told.usage);
+        &t->supervision, clock_mono(t->room->timers->clock), &t->state.reported.usage);
 }
 
 bool task_probe(const struct task *t, struct probe_of *ret_of)
@@ -556,7 +556,7 @@ bool task_probe(const struct task *t, struct probe_of *ret_of)
 
 void task_status(struct task *t, struct wire_attempt_status *s)
 {
-    *s = t->state.told;
+    *s = t->state.reported;
     s->phase = (enum wire_phase)t->phase;
     if (t->phase == WIRE_ENDED && !t->output.end_told) {
         s->phase = WIRE_ENDING;

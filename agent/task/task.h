@@ -24,7 +24,7 @@
  *      |  |          |          |  |         |  |
  *      |  +----------|----------+  |         |  |      (method none: nothing to restore)
  *      |             |             v         v  |
- *      |             |            ENDING <---+  |      told to stop
+ *      |             |            ENDING <---+  |      a stop was requested
  *      |             |             |            |
  *      +-------------+------+------+------------+
  *                           v

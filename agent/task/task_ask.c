@@ -64,7 +64,7 @@ static int64_t limit_ms(const struct task *t)
 /* When it reaches its time limit, by the wall clock; INT64_MAX = never, or it has not started. */
 static int64_t limit_at(const struct task *t)
 {
-    int64_t started = t->state.told.started_at;
+    int64_t started = t->state.reported.started_at;
     return limit_ms(t) > 0 && started != WIRE_NONE ? started + limit_ms(t) : INT64_MAX;
 }
 
@@ -176,7 +176,8 @@ static int64_t left_for_gang(const struct task *t, int64_t every, int64_t since)
 /* The start of the current period; WIRE_NONE = the program has not started. */
 static int64_t last_saved(const struct task *t)
 {
-    return t->state.last_saved_at != WIRE_NONE ? t->state.last_saved_at : t->state.told.started_at;
+    return t->state.last_saved_at != WIRE_NONE ? t->state.last_saved_at
+                                               : t->state.reported.started_at;
 }
 
 static int64_t ms_to_periodic(const struct task *t)

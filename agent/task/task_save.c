@@ -34,7 +34,7 @@
 #define LOOKS_MAX 4
 #define LOOKS_AT_END_MAX 32 /* likewise, when the program has ended */
 
-static const enum wire_cause told_causes[] = {
+static const enum wire_cause wire_causes[] = {
     [SAVE_PERIODIC] = WIRE_CAUSE_PERIODIC,
     [SAVE_DAILY] = WIRE_CAUSE_DAILY,
     [SAVE_LIMIT] = WIRE_CAUSE_LIMIT,
@@ -99,12 +99,12 @@ static void note_met(struct task *t)
  * belayd receives it. */
 static void note_done(struct task *t, int64_t done)
 {
-    struct wire_attempt_status *told = &t->state.told;
-    bool is_first = told->first_done == WIRE_NONE;
-    told->done = done;
+    struct wire_attempt_status *reported = &t->state.reported;
+    bool is_first = reported->first_done == WIRE_NONE;
+    reported->done = done;
     if (!is_first)
         return;
-    told->first_done = done;
+    reported->first_done = done;
     task_persist(t);
 }
 
@@ -113,7 +113,7 @@ static void note_numbers(struct task *t, const struct control_numbers *n)
     if (n->done != CONTROL_NONE)
         note_done(t, n->done);
     if (n->total != CONTROL_NONE)
-        t->state.told.total = n->total;
+        t->state.reported.total = n->total;
 }
 
 static int64_t progress_of(const struct control_numbers *n)
@@ -194,14 +194,15 @@ bool task_save_queued(struct task *t)
 
 static void note_checkpoint(struct task *t, const struct wire_checkpoint *c)
 {
-    struct wire_attempt_status *told = &t->state.told;
-    if (!told->checkpoints)
-        told->checkpoints = mem_array(WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
-    if (told->n_checkpoints == WIRE_CHECKPOINTS_MAX) { /* its bytes are added to the next */
-        told->checkpoints[1].stored_bytes += told->checkpoints[0].stored_bytes;
-        memmove(told->checkpoints, told->checkpoints + 1, --told->n_checkpoints * sizeof(*c));
+    struct wire_attempt_status *reported = &t->state.reported;
+    if (!reported->checkpoints)
+        reported->checkpoints = mem_array(WIRE_CHECKPOINTS_MAX, sizeof(*reported->checkpoints));
+    if (reported->n_checkpoints == WIRE_CHECKPOINTS_MAX) { /* its bytes are added to the next */
+        reported->checkpoints[1].stored_bytes += reported->checkpoints[0].stored_bytes;
+        memmove(reported->checkpoints, reported->checkpoints + 1,
+            --reported->n_checkpoints * sizeof(*c));
     }
-    told->checkpoints[told->n_checkpoints++] = *c;
+    reported->checkpoints[reported->n_checkpoints++] = *c;
     t->state.last_saved_at = c->saved_at;
 }
 
@@ -216,8 +217,8 @@ static void on_cleaned(struct task *t)
 {
     if (t->work.rc && t->work.rc != ERR_CANCELLED)
         log_warn("old checkpoints could not be removed", log_i("job", t->job), log_err(&t->work.e));
-    if (t->work.rc == 0 && t->state.told.kept_bytes != t->work.kept_bytes) {
-        t->state.told.kept_bytes = t->work.kept_bytes;
+    if (t->work.rc == 0 && t->state.reported.kept_bytes != t->work.kept_bytes) {
+        t->state.reported.kept_bytes = t->work.kept_bytes;
         task_changed(t);
     }
     task_pump_saves(t);
@@ -260,9 +261,9 @@ static void note_saved(struct task *t, enum save_cause cause)
     if (t->ckpt.save.asked > t->state.saves_asked)
         t->state.saves_asked = t->ckpt.save.asked;
     note_checkpoint(t, &c);
-    if (t->state.told.kept_bytes > 0) /* valid until the next cleaning */
-        t->state.told.kept_bytes += stats->stored_bytes;
-    t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause = told_causes[cause];
+    if (t->state.reported.kept_bytes > 0) /* valid until the next cleaning */
+        t->state.reported.kept_bytes += stats->stored_bytes;
+    t->state.reported.checkpoints[t->state.reported.n_checkpoints - 1].cause = wire_causes[cause];
 }
 
 /* For a save requested by a stop: the task is stopped before the program learns that all is saved,
@@ -326,14 +327,14 @@ static void note_failure(struct task *t, const struct task_save *s, const struct
     bool is_known = t->ckpt.save_failed && t->ckpt.failure_cause == cause && !is_answer;
     t->ckpt.save_failed = true;
     t->ckpt.failure_cause = cause;
-    STR_SHORTEN(t->state.told.save_error, e->text);
+    STR_SHORTEN(t->state.reported.save_error, e->text);
     if (is_known) {
         log_debug(
             "a save failed again", log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
         return;
     }
     log_warn("a save failed", log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
-    t->state.told.failed_saves++;
+    t->state.reported.failed_saves++;
 }
 
 void task_save_failed(struct task *t, const struct task_save *s, const struct err *e)
@@ -411,8 +412,8 @@ static void on_saved(struct task *t)
 static struct control_numbers last_progress(const struct task *t)
 {
     return (struct control_numbers){
-        t->state.told.done == WIRE_NONE ? CONTROL_NONE : t->state.told.done,
-        t->state.told.total == WIRE_NONE ? CONTROL_NONE : t->state.told.total};
+        t->state.reported.done == WIRE_NONE ? CONTROL_NONE : t->state.reported.done,
+        t->state.reported.total == WIRE_NONE ? CONTROL_NONE : t->state.reported.total};
 }
 
 /* Whether it must be stored before the task ends. */
@@ -608,14 +609,14 @@ static void read_progress(struct task *t)
 {
     struct control_numbers n;
     struct err e;
-    struct wire_attempt_status *told = &t->state.told;
+    struct wire_attempt_status *reported = &t->state.reported;
     if (control_read_progress(&t->ckpt.control, &n, &e) || n.done == CONTROL_NONE)
         return;
     int64_t total = n.total == CONTROL_NONE ? WIRE_NONE : n.total;
-    if (n.done == told->done && total == told->total)
+    if (n.done == reported->done && total == reported->total)
         return;
     note_done(t, n.done);
-    told->total = total;
+    reported->total = total;
     t->room->changed_later(t->room->ctx);
 }
 

@@ -31,8 +31,8 @@ static void prepare(struct task *t);
 /* CRIU is restoring it: it does not run yet. */
 static bool is_resuming(const struct task *t)
 {
-    return task_by_criu(t) && t->state.told.restored_attempt > 0 &&
-           t->state.told.started_at == WIRE_NONE;
+    return task_by_criu(t) && t->state.reported.restored_attempt > 0 &&
+           t->state.reported.started_at == WIRE_NONE;
 }
 
 static void note_start(struct task *t)
@@ -43,7 +43,7 @@ static void note_start(struct task *t)
     struct err e;
     char *path = mem_printf("%s/supervisor.pid", t->dir);
     if (record_read_start(path, &start, &e) == 0) {
-        t->state.told.started_at = start.started_at;
+        t->state.reported.started_at = start.started_at;
         t->supervision.usage = start.usage;
         t->supervision.init_pid = start.init_pid;
         t->supervision.init_ticks = start.init_ticks;
@@ -59,17 +59,18 @@ static void note_start(struct task *t)
 static void try_older(struct task *t)
 {
     static const char *const left[] = {"exit.json", "supervisor.pid", "ctl.sock"};
-    struct wire_attempt_status *told = &t->state.told;
+    struct wire_attempt_status *reported = &t->state.reported;
     char *path;
     log_warn("CRIU could not restore a job", log_i("job", t->job), log_i("attempt", t->attempt),
         log_s("why", t->supervision.exit.text));
-    t->state.refused_attempt = told->restored_attempt;
-    t->state.refused_sequence = told->restored_sequence;
-    told->failed_saves++;
-    snprintf(told->save_error, sizeof(told->save_error),
-        "checkpoint %lld.%lld cannot be resumed here: %.200s", (long long)told->restored_attempt,
-        (long long)told->restored_sequence, t->supervision.exit.text);
-    told->restored_attempt = told->restored_sequence = 0;
+    t->state.refused_attempt = reported->restored_attempt;
+    t->state.refused_sequence = reported->restored_sequence;
+    reported->failed_saves++;
+    snprintf(reported->save_error, sizeof(reported->save_error),
+        "checkpoint %lld.%lld cannot be resumed here: %.200s",
+        (long long)reported->restored_attempt, (long long)reported->restored_sequence,
+        t->supervision.exit.text);
+    reported->restored_attempt = reported->restored_sequence = 0;
     t->state.prepared = false;
     task_persist(t);
     supervisor_client_stop(&t->supervision.client);
@@ -135,7 +136,7 @@ static void on_ready(void *ctx)
     struct task *t = ctx;
     if (!is_resuming(t))
         return;
-    t->state.told.started_at = clock_wall(t->room->timers->clock).ms;
+    t->state.reported.started_at = clock_wall(t->room->timers->clock).ms;
     task_persist(t);
     runs(t);
     task_changed(t);
@@ -219,7 +220,7 @@ int64_t task_store_wait_ms(const struct task *t)
  * another node (STORE_AWAY). */
 static void store_failed(struct task *t)
 {
-    struct wire_attempt_status *told = &t->state.told;
+    struct wire_attempt_status *reported = &t->state.reported;
     const struct err *e = &t->work.e;
     const int64_t now = clock_mono(t->room->timers->clock).ms;
     bool is_answer = t->work.rc == ERR_CONFIG || t->work.rc == ERR_DENIED;
@@ -227,9 +228,9 @@ static void store_failed(struct task *t)
     char text[ERR_TEXT_MAX + 64], took[32];
     if (!mono_is_set(t->prep.store_since))
         t->prep.store_since.ms = now;
-    told->store_tries++;
-    if (task_cause(told->store_error) != task_cause(e->text))
-        STR_SHORTEN(told->store_error, e->text);
+    reported->store_tries++;
+    if (task_cause(reported->store_error) != task_cause(e->text))
+        STR_SHORTEN(reported->store_error, e->text);
     task_log(t, "an attempt cannot use the store of its checkpoints", e);
     if (now - t->prep.store_since.ms < wait_ms / (is_answer ? REFUSED_PART : 1)) {
         try_again(t);
@@ -237,8 +238,8 @@ static void store_failed(struct task *t)
         return;
     }
     time_format_duration(now - t->prep.store_since.ms, took, sizeof(took));
-    snprintf(text, sizeof(text), "tried %lld times in %s: %s", (long long)told->store_tries, took,
-        e->text);
+    snprintf(text, sizeof(text), "tried %lld times in %s: %s", (long long)reported->store_tries,
+        took, e->text);
     task_end(t, t->work.rc == ERR_CONFIG ? WIRE_END_STORE : WIRE_END_STORE_AWAY, 0, text);
 }
 
@@ -304,17 +305,17 @@ static void prepare_failed(struct task *t)
 static void note_restored(struct task *t)
 {
     const struct ckpt_restored *r = &t->work.restored;
-    struct wire_attempt_status *told = &t->state.told;
-    told->store_tries = 0;
-    told->store_error[0] = '\0';
+    struct wire_attempt_status *reported = &t->state.reported;
+    reported->store_tries = 0;
+    reported->store_error[0] = '\0';
     t->prep.store_since = MONO_NONE;
-    told->restored_attempt = r->id.attempt;
-    told->restored_sequence = r->id.sequence;
-    told->restored_progress = r->id.attempt == 0 || r->progress < 0 ? WIRE_NONE : r->progress;
-    told->restore_ms = r->stats.took_ms;
-    told->damaged = r->damaged;
-    told->restored_bytes = r->stats.bytes;
-    told->reused_bytes = r->stats.reused_bytes;
+    reported->restored_attempt = r->id.attempt;
+    reported->restored_sequence = r->id.sequence;
+    reported->restored_progress = r->id.attempt == 0 || r->progress < 0 ? WIRE_NONE : r->progress;
+    reported->restore_ms = r->stats.took_ms;
+    reported->damaged = r->damaged;
+    reported->restored_bytes = r->stats.bytes;
+    reported->reused_bytes = r->stats.reused_bytes;
     if (r->damaged)
         log_warn("damaged checkpoints were set aside", log_i("job", t->job),
             log_i("number", r->damaged), log_s("why", r->damage));
@@ -449,8 +450,8 @@ static struct task *make_ended(const struct task_room *room, const struct wire_d
     struct task *t = make(room, d->job, d->attempt);
     t->phase = WIRE_ENDED;
     t->output.end_told = true;
-    t->state.told.end = end;
-    STR_SHORTEN(t->state.told.text, text);
+    t->state.reported.end = end;
+    STR_SHORTEN(t->state.reported.text, text);
     return t;
 }
 
@@ -496,12 +497,12 @@ static void on_found(struct task *t)
     if (t->ckpt.control.fd >= 0)
         control_settle(&t->ckpt.control, t->attempt, t->work.rc == 0 ? t->work.found.sequence : 0);
     if (t->work.rc == 0 && t->work.found.sequence > 0) {
-        struct wire_attempt_status *told = &t->state.told;
-        if (!told->checkpoints)
-            told->checkpoints = mem_array(WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
-        if (told->n_checkpoints < WIRE_CHECKPOINTS_MAX) {
-            told->checkpoints[told->n_checkpoints] = t->work.found;
-            told->checkpoints[told->n_checkpoints++].cause = WIRE_CAUSE_PROGRAM;
+        struct wire_attempt_status *reported = &t->state.reported;
+        if (!reported->checkpoints)
+            reported->checkpoints = mem_array(WIRE_CHECKPOINTS_MAX, sizeof(*reported->checkpoints));
+        if (reported->n_checkpoints < WIRE_CHECKPOINTS_MAX) {
+            reported->checkpoints[reported->n_checkpoints] = t->work.found;
+            reported->checkpoints[reported->n_checkpoints++].cause = WIRE_CAUSE_PROGRAM;
         }
         t->state.last_saved_at = t->work.found.saved_at;
         if (task_is_gang(t))
@@ -515,7 +516,7 @@ static void on_found(struct task *t)
 static void resume(struct task *t)
 {
     log_info("attempt taken over", log_i("job", t->job), log_i("attempt", t->attempt));
-    if (t->state.told.end != WIRE_END_NONE) {
+    if (t->state.reported.end != WIRE_END_NONE) {
         t->phase = WIRE_ENDED;
         t->supervision.exited = true;
         start_shipper(t, false);
@@ -540,11 +541,11 @@ static void resume(struct task *t)
 }
 
 /* The array of checkpoints has its full size, so that more can be added. */
-static void grow_checkpoints(struct wire_attempt_status *told)
+static void grow_checkpoints(struct wire_attempt_status *reported)
 {
-    if (told->checkpoints)
-        told->checkpoints =
-            mem_resize(told->checkpoints, WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
+    if (reported->checkpoints)
+        reported->checkpoints =
+            mem_resize(reported->checkpoints, WIRE_CHECKPOINTS_MAX, sizeof(*reported->checkpoints));
 }
 
 /* For a spec without a state: the previous agent had none to write, or was killed before. In doubt
@@ -574,7 +575,7 @@ static int read_records(struct task *t, struct err *e)
     t->spec = &t->own.attempts[0];
     rc = record_read_state(t->state_path, &state, e);
     if (!rc) {
-        grow_checkpoints(&state.told);
+        grow_checkpoints(&state.reported);
         t->state = state;
         t->has_state = true;
     }

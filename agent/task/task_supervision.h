@@ -39,9 +39,9 @@ struct task_supervision {
     int64_t usage_cpu_ms; /* CPU time used by then; -1 = not known */
 };
 
-/* Reads its resource usage into *told, at most every few seconds. Blocks while it reads a few
+/* Reads its resource usage into *usage, at most every few seconds. Blocks while it reads a few
  * files. */
 void task_supervision_read_usage(
-    struct task_supervision *s, struct mono now, struct wire_usage *told);
+    struct task_supervision *s, struct mono now, struct wire_usage *usage);
 
 #endif

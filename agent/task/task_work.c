@@ -414,7 +414,7 @@ static int check_restored(struct task *t, const struct ckpt_job *j)
     if (t->state.refused_attempt > 0) {
         w->store_fault = STORE_IS_REFUSED;
         return err_set(
-            &w->e, ERR_UNSUPPORTED, "it has no other checkpoint: %s", t->state.told.save_error);
+            &w->e, ERR_UNSUPPORTED, "it has no other checkpoint: %s", t->state.reported.save_error);
     }
     int rc = last.attempt > 0 ? ckpt_was_deleted(j, last, &on_purpose, &w->e) : 0;
     if (rc || on_purpose || last.attempt == 0)

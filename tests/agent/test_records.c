@@ -43,10 +43,10 @@ static void a_state_survives_a_round_trip(void **state)
     struct err e;
     (void)state;
     record_init_state(&s, 42, 3);
-    s.told.checkpoints = mem_array(1, sizeof(*s.told.checkpoints));
-    s.told.checkpoints[0] = (struct wire_checkpoint){
+    s.reported.checkpoints = mem_array(1, sizeof(*s.reported.checkpoints));
+    s.reported.checkpoints[0] = (struct wire_checkpoint){
         .sequence = 4, .progress = WIRE_NONE, .saved_at = 9, .cause = WIRE_CAUSE_NOTICE};
-    s.told.n_checkpoints = 1;
+    s.reported.n_checkpoints = 1;
     s.prepared = s.saving = true;
     s.sequence = 5;
     s.last_saved_at = 1760000000000;
@@ -54,11 +54,11 @@ static void a_state_survives_a_round_trip(void **state)
     STR_COPY(s.gpus, "0,3");
     assert_int_equal(record_write_state("state.json", &s, &e), 0);
     assert_int_equal(record_read_state("state.json", &back, &e), 0);
-    assert_int_equal(back.told.job, 42);
-    assert_int_equal(back.told.attempt, 3);
-    assert_true(back.told.started_at == WIRE_NONE);
-    assert_int_equal(back.told.n_checkpoints, 1);
-    assert_int_equal(back.told.checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+    assert_int_equal(back.reported.job, 42);
+    assert_int_equal(back.reported.attempt, 3);
+    assert_true(back.reported.started_at == WIRE_NONE);
+    assert_int_equal(back.reported.n_checkpoints, 1);
+    assert_int_equal(back.reported.checkpoints[0].cause, WIRE_CAUSE_NOTICE);
     assert_true(back.prepared && back.saving);
     assert_int_equal(back.sequence, 5);
     assert_true(back.last_saved_at == s.last_saved_at);

@@ -80,8 +80,8 @@ static void a_save_that_was_stored_but_not_told_is_told_by_the_next_agent(void *
     world_kill_agent(w, SIGKILL);
     char *path = world_task_path(w, 1, 1, "state.json");
     assert_int_equal(record_read_state(path, &s, &e), 0);
-    assert_int_equal(s.told.n_checkpoints, 1);
-    s.told.n_checkpoints = 0;
+    assert_int_equal(s.reported.n_checkpoints, 1);
+    s.reported.n_checkpoints = 0;
     s.saving = true;
     assert_int_equal(record_write_state(path, &s, &e), 0);
     record_deinit_state(&s);
