@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TELL_WAIT_MS 5000 /* for the child to say that it could not open one in time */
+#define REPORT_WAIT_MS 5000 /* for the child to say that it could not open one in time */
 #define FINISH_WAIT_MS 10000
 #define LOOK_MS 1000 /* detects writes that inotify did not report (its queue was full) */
 #define PIECE_BYTES (64 << 10)
@@ -202,7 +202,7 @@ static int await_opened(const struct output_writer *s, int tell, struct err *e)
 {
     struct opened o;
     struct pollfd p = {.fd = tell, .events = POLLIN};
-    int64_t wait_ms = s->open_wait_ms + TELL_WAIT_MS;
+    int64_t wait_ms = s->open_wait_ms + REPORT_WAIT_MS;
     int ready = poll(&p, 1, (int)wait_ms);
     ssize_t n = ready > 0 ? read(tell, &o, sizeof(o)) : 0;
     close(tell);

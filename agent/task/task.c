@@ -30,7 +30,7 @@
 #define IDLE_RETRY_MS 20
 #define RELEASE_STEP 65536
 #define RELEASE_MAX (1LL << 50)
-#define TELL_WAIT_MS 2000 /* for the next piece of output to reach belayd */
+#define REPORT_WAIT_MS 2000 /* for the next piece of output to reach belayd */
 
 static const char *const phase_names[] = {
     "starting", "restoring", "running", "saving", "ending", "ended", NULL};
@@ -138,38 +138,38 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
         persist_end(t);
     log_shipper_settle(&t->output.shipper);
     log_shipper_kick(&t->output.shipper);
-    task_tell_end(t);
+    task_report_end(t);
 }
 
 /* Once belayd knows of the end it may release the machine at once, and lose output that it does not
  * have yet. So the end is reported after the output while that makes progress, but after at most
  * half of the time that a notice leaves. */
-static int64_t tell_wait_ms(const struct task *t)
+static int64_t report_wait_ms(const struct task *t)
 {
     const struct notice *n = t->room->notice;
     int64_t half = INT64_MAX;
     if (n->kind == NOTICE_RECLAIM && mono_is_set(n->deadline_mono))
         half = (n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms) / 2;
-    return half < 0 ? 0 : half < TELL_WAIT_MS ? half : TELL_WAIT_MS;
+    return half < 0 ? 0 : half < REPORT_WAIT_MS ? half : REPORT_WAIT_MS;
 }
 
-static void tell_now(struct task *t)
+static void report_end_now(struct task *t)
 {
-    t->output.end_told = true;
-    timer_stop(t->room->timers, &t->output.tell);
+    t->output.end_reported = true;
+    timer_stop(t->room->timers, &t->output.report_due);
     task_changed(t);
 }
 
-void task_tell_end(struct task *t)
+void task_report_end(struct task *t)
 {
     if (!t->output.shipper.started || log_shipper_is_complete(&t->output.shipper))
-        tell_now(t);
+        report_end_now(t);
     else
-        timer_start(t->room->timers, &t->output.tell, tell_wait_ms(t));
+        timer_start(t->room->timers, &t->output.report_due, report_wait_ms(t));
 }
 
 /* It may be released on this node's disk. */
-static void tell_durable(struct task *t)
+static void report_durable(struct task *t)
 {
     int64_t bytes = min_i64(log_shipper_durable(&t->output.shipper), RELEASE_MAX);
     if (!t->supervision.is_up || bytes - t->output.released < RELEASE_STEP)
@@ -181,15 +181,15 @@ static void tell_durable(struct task *t)
 void task_shipped(void *ctx)
 {
     struct task *t = ctx;
-    tell_durable(t);
-    if (t->phase == WIRE_ENDED && !t->output.end_told && !task_is_leaving(t))
-        task_tell_end(t);
+    report_durable(t);
+    if (t->phase == WIRE_ENDED && !t->output.end_reported && !task_is_leaving(t))
+        task_report_end(t);
 }
 
-static void on_tell(struct timer *timer, void *ctx)
+static void on_report_due(struct timer *timer, void *ctx)
 {
     (void)timer;
-    tell_now(ctx);
+    report_end_now(ctx);
 }
 
 /* Killed from outside after a requested stop, or during a shutdown of the machine: the stop took
@@ -203,11 +203,11 @@ static bool stop_took_effect(const struct task *t)
 static void end_as_found(struct task *t)
 {
     const struct task_exit *x = &t->supervision.exit;
-    const bool is_told = t->state.stop != WIRE_END_NONE;
-    const enum wire_end stop = is_told            ? t->state.stop
+    const bool is_requested = t->state.stop != WIRE_END_NONE;
+    const enum wire_end stop = is_requested       ? t->state.stop
                                : t->ckpt.ask.stop ? t->ckpt.ask.end
                                                   : WIRE_END_NONE;
-    const char *stop_text = is_told ? t->state.stop_text : t->ckpt.ask.text;
+    const char *stop_text = is_requested ? t->state.stop_text : t->ckpt.ask.text;
     char words[192];
     bool in_vain = x->code == EXIT_CHECKPOINTED && (!task_saves(t) || task_by_criu(t));
     snprintf(words, sizeof(words), "exit code %lld%s%s%s", (long long)x->code,
@@ -369,7 +369,7 @@ static void start_removal(struct task *t)
 void task_remove(struct task *t)
 {
     t->leaving = true;
-    timer_stop(t->room->timers, &t->output.tell);
+    timer_stop(t->room->timers, &t->output.report_due);
     log_shipper_stop(&t->output.shipper);
     if (task_work_is_busy(&t->work)) /* a clean; checks again afterwards */
         leave_later(t, BUSY_RETRY_MS);
@@ -390,7 +390,7 @@ static void on_leave(struct timer *timer, void *ctx)
 void task_init(struct task *t)
 {
     timer_init(&t->leave, on_leave, t);
-    timer_init(&t->output.tell, on_tell, t);
+    timer_init(&t->output.report_due, on_report_due, t);
 }
 
 void task_forget(struct task *t)
@@ -558,7 +558,7 @@ void task_status(struct task *t, struct wire_attempt_status *s)
 {
     *s = t->state.reported;
     s->phase = (enum wire_phase)t->phase;
-    if (t->phase == WIRE_ENDED && !t->output.end_told) {
+    if (t->phase == WIRE_ENDED && !t->output.end_reported) {
         s->phase = WIRE_ENDING;
         s->end = WIRE_END_NONE;
     }
@@ -570,7 +570,7 @@ bool task_tail(struct task *t, struct wire_tail *ret)
 {
     size_t n;
     int64_t offset;
-    char *rest = t->phase == WIRE_ENDED && t->output.end_told
+    char *rest = t->phase == WIRE_ENDED && t->output.end_reported
                      ? log_shipper_rest(&t->output.shipper, WIRE_TAIL_MAX, &offset, &n)
                      : NULL;
     if (!rest)
@@ -598,7 +598,7 @@ void task_release(struct task *t)
     timer_stop(t->room->timers, &t->ckpt.linger);
     timer_stop(t->room->timers, &t->supervision.deadline);
     timer_stop(t->room->timers, &t->leave);
-    timer_stop(t->room->timers, &t->output.tell);
+    timer_stop(t->room->timers, &t->output.report_due);
     task_saves_end(t);
     supervisor_client_stop(&t->supervision.client);
     log_shipper_stop(&t->output.shipper);

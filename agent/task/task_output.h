@@ -3,7 +3,7 @@
  * A task's output on its way to belayd. The task's end is reported after it.
  *
  * Invariants.
- *  1. The end is reported (end_told) once the shipper has nothing left to ship, or makes no
+ *  1. The end is reported (end_reported) once the shipper has nothing left to ship, or makes no
  *     progress: the rest is then sent together with the end (task_tail).
  *  2. No state is stored: belayd says how much it has (log_shipper.h).
  *
@@ -18,9 +18,9 @@
 struct task_output {
     char *path; /* NULL when the task's directory is */
     struct log_shipper shipper;
-    struct timer tell; /* reports the end although belayd lacks some output */
-    int64_t released;  /* bytes that the supervisor knows to be on belayd's disk */
-    bool end_told;     /* the end is reported, or about to be */
+    struct timer report_due; /* reports the end although belayd lacks some output */
+    int64_t released;        /* bytes that the supervisor knows to be on belayd's disk */
+    bool end_reported;       /* the end is reported, or about to be */
 };
 
 #endif

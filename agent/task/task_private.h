@@ -90,8 +90,8 @@ bool task_wants_final_save(const struct task *t);
 /* The end for a reason given by belayd (wire.h). */
 enum wire_end task_end_of(enum wire_end reason);
 void task_end(struct task *t, enum wire_end end, int64_t code, const char *text);
-void task_tell_end(struct task *t); /* reports the end once belayd has the output, or soon */
-void task_shipped(void *ctx);       /* belayd has received some output */
+void task_report_end(struct task *t); /* reports the end once belayd has the output, or soon */
+void task_shipped(void *ctx);         /* belayd has received some output */
 
 /* task_start.c */
 int64_t task_store_wait_ms(const struct task *t); /* how long a failing store is retried */

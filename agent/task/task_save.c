@@ -369,7 +369,7 @@ static void snapshot_over(struct task *t)
 
 /* Another save has replaced it, or will; or the program got its answer before the other ranks
  * did. */
-static bool is_told_already(const struct task *t)
+static bool needs_no_report(const struct task *t)
 {
     bool left_out = t->work.stats.left_out && t->ckpt.save.pause_ms != TASK_WAITS;
     if (left_out)
@@ -388,7 +388,7 @@ static void on_saved(struct task *t)
     task_note_queued(t);
     if (t->work.rc == 0)
         save_good(t);
-    else if (is_told_already(t))
+    else if (needs_no_report(t))
         task_persist(t);
     else
         task_save_failed(t, &t->ckpt.save, &t->work.e);

@@ -449,7 +449,7 @@ static struct task *make_ended(const struct task_room *room, const struct wire_d
 {
     struct task *t = make(room, d->job, d->attempt);
     t->phase = WIRE_ENDED;
-    t->output.end_told = true;
+    t->output.end_reported = true;
     t->state.reported.end = end;
     STR_SHORTEN(t->state.reported.text, text);
     return t;
@@ -520,7 +520,7 @@ static void resume(struct task *t)
         t->phase = WIRE_ENDED;
         t->supervision.exited = true;
         start_shipper(t, false);
-        task_tell_end(t);
+        task_report_end(t);
     } else if (!t->state.prepared) {
         t->prep.prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
         timer_start(t->room->timers, &t->prep.retry, 0); /* once the other tasks' GPUs are known */
