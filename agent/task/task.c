@@ -169,7 +169,7 @@ void task_report_end(struct task *t)
 }
 
 /* It may be released on this node's disk. */
-static void report_durable(struct task *t)
+static void release_durable(struct task *t)
 {
     int64_t bytes = min_i64(log_shipper_durable(&t->output.shipper), RELEASE_MAX);
     if (!t->supervision.is_up || bytes - t->output.released < RELEASE_STEP)
@@ -181,7 +181,7 @@ static void report_durable(struct task *t)
 void task_shipped(void *ctx)
 {
     struct task *t = ctx;
-    report_durable(t);
+    release_durable(t);
     if (t->phase == WIRE_ENDED && !t->output.end_reported && !task_is_leaving(t))
         task_report_end(t);
 }

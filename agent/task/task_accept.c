@@ -13,7 +13,7 @@
  *     faster than the store accepts needs no more disk or memory, and the next one stored is the
  *     newest. In a gang no snapshot replaces another and the next commit waits: ranks that each
  *     skipped different commits would seldom share one.
- *  2. The outcomes of accepted commits are reported in order (`untold`); commits replaced by a
+ *  2. The outcomes of accepted commits are reported in order (`unanswered`); commits replaced by a
  *     newer one share its outcome. "ok" means that the commit or a later one is durable.
  *  3. A save that belay relies on before it gives up a node (a notice, an eviction, exit code 85)
  *     is never merely accepted.
@@ -57,7 +57,7 @@ static void accept_taken(struct task *t)
     if (s->is_asked && t->ckpt.ask.on && t->ckpt.ask.serial == s->ask_serial)
         task_ask_over(t);
     if (s->commit) {
-        t->ckpt.untold = t->ckpt.untold ? t->ckpt.untold : s->commit;
+        t->ckpt.unanswered = t->ckpt.unanswered ? t->ckpt.unanswered : s->commit;
         t->ckpt.accepted = s->commit;
         control_answer(&t->ckpt.control, s->commit, &a);
     } else {
@@ -104,8 +104,8 @@ static void on_taken(void *ctx)
 bool task_accept_may_take(const struct task *t)
 {
     const struct task_work *w = &t->work;
-    bool nobody_waits = !task_work_is_busy(w) || w->kind == WORK_CLEAN || task_saves_accepted(t);
-    return !t->ckpt.taking.is_busy && nobody_waits &&
+    bool is_awaited = task_work_is_busy(w) && w->kind != WORK_CLEAN && !task_saves_accepted(t);
+    return !t->ckpt.taking.is_busy && !is_awaited &&
            !(task_is_gang(t) && task_has_queued(&t->ckpt));
 }
 
@@ -129,14 +129,14 @@ void task_accept_take(struct task *t, int64_t commit, int64_t progress)
 
 /* ---- the outcome ---- */
 
-void task_accept_tell(struct task *t, int64_t upto, const struct err *failed)
+void task_accept_answer(struct task *t, int64_t upto, const struct err *failed)
 {
     const struct control_answer a = {
         .failed = failed, .attempt = t->attempt, .sequence = t->work.sequence};
-    if (!t->ckpt.untold || upto < t->ckpt.untold)
+    if (!t->ckpt.unanswered || upto < t->ckpt.unanswered)
         return;
-    control_stored(&t->ckpt.control, t->ckpt.untold, upto, &a);
-    t->ckpt.untold = upto < t->ckpt.accepted ? upto + 1 : 0;
+    control_stored(&t->ckpt.control, t->ckpt.unanswered, upto, &a);
+    t->ckpt.unanswered = upto < t->ckpt.accepted ? upto + 1 : 0;
 }
 
 void task_accept_drop(struct task *t)

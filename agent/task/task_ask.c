@@ -251,7 +251,7 @@ void task_set_every(struct task *t, int64_t ms)
         task_restart_periodic(t);
 }
 
-void task_tell_limit(struct task *t)
+void task_send_limit(struct task *t)
 {
     if (t->state.limit_ms != 0)
         supervisor_client_limit(&t->supervision.client, limit_ms(t));
@@ -265,7 +265,7 @@ void task_set_limit(struct task *t, int64_t ms)
     if (t->state.prepared) /* otherwise it is written when prepared */
         task_persist(t);
     if (t->supervision.is_up)
-        task_tell_limit(t);
+        task_send_limit(t);
     if (t->ckpt.control_watch && !t->ckpt.save_failed)
         task_restart_periodic(t);
 }

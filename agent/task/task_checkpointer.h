@@ -10,7 +10,7 @@
  *  2. The program's commits are found by reading the control directory and not stored, so a
  *     restarted agent finds the same.
  *  3. A request is served only by saves that began after it (ask.serial).
- *  4. A program whose commit was accepted always gets its outcome (untold .. accepted).
+ *  4. A program whose commit was accepted always gets its outcome (unanswered .. accepted).
  *
  * It owns its directory's name, the watches (between task_saves_begin and task_saves_end), the
  * snapshots and `seen`; the last two belong to the thread while it works on them.
@@ -85,7 +85,7 @@ struct task_checkpointer {
     /* accepted, or to be reported to the other ranks; stored when its turn comes */
     struct task_save queued;
     /* first accepted commit whose outcome is not yet written (0 = none); last accepted commit */
-    int64_t untold, accepted;
+    int64_t unanswered, accepted;
     int64_t must_wait;   /* a commit that cannot be snapshotted; 0 = none */
     bool done_must_wait; /* likewise for .done */
     bool in_place;       /* the program was seen writing to a held file */
@@ -132,7 +132,7 @@ void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, con
 void task_set_every(struct task *t, int64_t ms); /* 0 = unchanged */
 void task_set_limit(struct task *t, int64_t ms); /* value as in wire_desired_attempt */
 /* sends the limit to its supervisor, which must be up, if it changed since the start */
-void task_tell_limit(struct task *t);
+void task_send_limit(struct task *t);
 void task_asked(struct task *t, int64_t n); /* n: saves that users have asked for so far */
 void task_signalled(struct task *t, int count);
 void task_ask_over(struct task *t);
@@ -171,7 +171,7 @@ void task_accept_take(struct task *t, int64_t commit, int64_t progress);
 void task_accept_judge(struct task *t);
 /* Writes the outcome of accepted commits up to this one. failed is NULL if they, or work.sequence,
  * are stored. */
-void task_accept_tell(struct task *t, int64_t upto, const struct err *failed);
+void task_accept_answer(struct task *t, int64_t upto, const struct err *failed);
 void task_accept_drop(struct task *t);
 /* In a gang: queues the refusal of s, which failed before it could be stored, for the other
  * ranks. */

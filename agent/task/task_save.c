@@ -237,10 +237,10 @@ static void answer(struct task *t, const struct task_save *s, const struct err *
 }
 
 /* Writes the outcome of the commits that were accepted before it, or with it. */
-static void tell_accepted(struct task *t, const struct task_save *s, const struct err *failed)
+static void answer_accepted(struct task *t, const struct task_save *s, const struct err *failed)
 {
     if (t->ckpt.control.fd >= 0)
-        task_accept_tell(t, s->pause_ms == TASK_WAITS ? t->ckpt.accepted : s->commit, failed);
+        task_accept_answer(t, s->pause_ms == TASK_WAITS ? t->ckpt.accepted : s->commit, failed);
 }
 
 static void note_saved(struct task *t, enum save_cause cause)
@@ -276,7 +276,7 @@ static void save_good(struct task *t)
     bool stop = serves && t->ckpt.ask.on && t->ckpt.ask.stop;
     t->ckpt.save_failed = false;
     note_saved(t, serves && t->ckpt.ask.on ? t->ckpt.ask.cause : t->ckpt.save.cause);
-    tell_accepted(
+    answer_accepted(
         t, &t->ckpt.save, NULL); /* while the state on disk says that a save is under way */
     task_persist(t);
     if (serves)
@@ -342,7 +342,7 @@ void task_save_failed(struct task *t, const struct task_save *s, const struct er
     bool waits = s->pause_ms == TASK_WAITS, asked = t->ckpt.ask.on && !t->ckpt.ask.stop;
     note_failure(t, s, e);
     if (s->sequence) /* a save that was not taken does not know the others yet */
-        tell_accepted(t, s, e);
+        answer_accepted(t, s, e);
     task_persist(t);
     if (waits && asked) /* otherwise the program would retry at every step */
         task_ask_over(t);

@@ -146,7 +146,7 @@ static void on_up(void *ctx)
 {
     struct task *t = ctx;
     t->supervision.is_up = true;
-    task_tell_limit(t);
+    task_send_limit(t);
     if (is_resuming(t))
         supervisor_client_await_ready(&t->supervision.client);
     else
