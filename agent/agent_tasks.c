@@ -257,14 +257,14 @@ void agent_fill_status(void *ctx, struct wire_status *s)
     STR_COPY(s->disk_full, disk_full(&a->disk));
     fill_notice(a, &s->notice);
     fill_kept(a, s);
-    size_t told = 0;
+    size_t n_reported = 0;
     LIST_FOREACH (&a->tasks, n)
-        told += !task_is_leaving(task_of_link(n));
-    told = told < WIRE_ATTEMPTS_MAX ? told : WIRE_ATTEMPTS_MAX;
-    s->attempts = mem_array(told, sizeof(*s->attempts));
+        n_reported += !task_is_leaving(task_of_link(n));
+    n_reported = n_reported < WIRE_ATTEMPTS_MAX ? n_reported : WIRE_ATTEMPTS_MAX;
+    s->attempts = mem_array(n_reported, sizeof(*s->attempts));
     s->tails = mem_array(WIRE_TAILS_MAX, sizeof(*s->tails));
     LIST_FOREACH (&a->tasks, n) {
-        if (s->n_attempts == told || task_is_leaving(task_of_link(n)))
+        if (s->n_attempts == n_reported || task_is_leaving(task_of_link(n)))
             continue;
         task_read_usage(task_of_link(n));
         task_status(task_of_link(n), &s->attempts[s->n_attempts++]);

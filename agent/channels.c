@@ -196,7 +196,7 @@ static void read_rest(struct channel *ch)
         ;
 }
 
-static void tell_end(struct channel *ch, const struct shell_report *r)
+static void send_end(struct channel *ch, const struct shell_report *r)
 {
     const char *why = strerror(r->value);
     if (r->step == SHELL_ENDED) {
@@ -228,7 +228,7 @@ static void on_report(struct channel *ch)
         return;
     read_rest(ch);
     if (n == (ssize_t)sizeof(r))
-        tell_end(ch, &r);
+        send_end(ch, &r);
     else
         fail(ch, "the job has ended, and this session with it");
 }

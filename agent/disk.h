@@ -46,7 +46,7 @@ enum disk_cause disk_judge(const struct disk_room *r, enum disk_cause was);
 bool disk_read(const char *dir, struct disk_room *ret);
 bool disk_read_fd(int fd, struct disk_room *ret);
 
-/* What the agent tells belayd of it. */
+/* The state of the disk as it is reported to belayd. */
 struct disk {
     /* set by the caller; borrowed */
     const char *dir;

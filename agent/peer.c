@@ -49,7 +49,7 @@ static enum err_kind kind_of_status(int status)
 
 /* {"error":{"kind":"...","text":"..."}}. A 404 of an intermediary (a proxy, another server) has no
  * such body and must not be mistaken for belayd's answer. */
-static int told_error(const struct http_reply *reply, struct err *e)
+static int reply_error(const struct http_reply *reply, struct err *e)
 {
     json_t *v = NULL;
     struct err ignored;
@@ -89,7 +89,7 @@ int peer_check(const struct err *failed, const struct http_reply *reply, struct 
         return not_answered(failed, e);
     if (reply->status == 200)
         return 0;
-    int rc = told_error(reply, e);
+    int rc = reply_error(reply, e);
     if (rc)
         return rc;
     return err_set(

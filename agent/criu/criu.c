@@ -351,8 +351,7 @@ static const char *lacks_for_gpus(struct criu *c, int major)
         return "that takes version 4";
     if (!has_cuda_plugin())
         return "its CUDA plugin is not installed";
-    return criu_gpu_query("", &gpus, &e) ? "nvidia-smi does not tell of a GPU"
-                                         : criu_gpu_lacks(&gpus);
+    return criu_gpu_query("", &gpus, &e) ? "nvidia-smi lists no GPU" : criu_gpu_lacks(&gpus);
 }
 
 static int probe(const char *path, struct criu *c, struct err *e)

@@ -38,7 +38,7 @@ const char *criu_gpu_lacks(const struct criu_gpu *gpu);
 
 /* A dump first copies device memory into the memory of the program's node. ERR_NO_SPACE: too little
  * is free there, with both sizes. memory_file: of the task's cgroup (usage.h); "" for no limit.
- * Returns 0 when nothing can be found out: the dump itself will tell. Blocks. */
+ * Returns 0 if the sizes cannot be read. Blocks. */
 int criu_gpu_check_memory(const char *gpus, const char *memory_file, struct err *e);
 
 /* After a dump that failed, in the task's room: unlocks every process that cuda-checkpoint left

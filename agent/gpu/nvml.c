@@ -237,7 +237,7 @@ static bool wait_for_asking(struct nvml *n)
     return goes_on;
 }
 
-static void tell(struct nvml *n, const struct nvml_look *v, size_t count, int64_t at_ms)
+static void publish(struct nvml *n, const struct nvml_look *v, size_t count, int64_t at_ms)
 {
     pthread_mutex_lock(&n->mutex);
     memcpy(n->looks, v, count * sizeof(*v));
@@ -259,7 +259,7 @@ static void *run(void *arg)
         if (!tried)
             loaded = load(&l);
         tried = true;
-        tell(n, v, loaded ? look_at_all(&l, v) : 0, clock_ns(CLOCK_MONOTONIC) / 1000000);
+        publish(n, v, loaded ? look_at_all(&l, v) : 0, clock_ns(CLOCK_MONOTONIC) / 1000000);
     }
     if (loaded)
         l.shutdown();

@@ -431,9 +431,9 @@ static void fill_network(struct task_load *t, const struct counters *c, const st
 
 /* The program reports a wait at its end, or up to a second later: it may have begun before the last
  * sample, but not before the sample that saw the last report. */
-static void fill_waited(struct probe *p, struct task_load *t, int64_t told_ms, int64_t now_ms)
+static void fill_waited(struct probe *p, struct task_load *t, int64_t reported_ms, int64_t now_ms)
 {
-    int64_t more = since(told_ms, p->last.waited_ms), most = now_ms - p->waited_at_ms;
+    int64_t more = since(reported_ms, p->last.waited_ms), most = now_ms - p->waited_at_ms;
     t->waited_ms = more < most ? more : most;
     if (more > 0)
         p->waited_at_ms = now_ms;

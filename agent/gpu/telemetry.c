@@ -34,7 +34,7 @@ struct entry {
 /* A GPU while a task has it, likewise. */
 struct gpu {
     struct link in_all;
-    struct wire_gpu_load told; /* its load is the sum of the window */
+    struct wire_gpu_load sum; /* of the window */
 };
 
 /* Error counters of a GPU at the last sample. */
@@ -53,7 +53,7 @@ struct telemetry {
     int64_t drawn_uj, drawn_ms; /* energy and time of the window, as far as known */
     int64_t cpu_mw;             /* of the previous window; 0 = not known */
     struct probe_node before, now;
-    bool looking, stopped, has_before, told_stuck;
+    bool looking, stopped, has_before, was_stuck;
     int64_t look_cpu_us, tasks_cpu_us; /* CPU time of the last sample; of all samples */
     int64_t gpu_cpu_us;                /* CPU time of GPU samples up to the last one */
     struct mono window;
@@ -145,13 +145,13 @@ static struct gpu *find_gpu(
     int64_t job = owner ? owner->job : 0, attempt = owner ? owner->attempt : 0;
     LIST_FOREACH (&t->gpus, l) {
         struct gpu *g = LIST_ENTRY(l, struct gpu, in_all);
-        if (str_eq(g->told.gpu, k->id) && g->told.job == job && g->told.attempt == attempt)
+        if (str_eq(g->sum.gpu, k->id) && g->sum.job == job && g->sum.attempt == attempt)
             return g;
     }
     struct gpu *g = mem_alloc(sizeof(*g));
-    g->told = (struct wire_gpu_load){
+    g->sum = (struct wire_gpu_load){
         .index = k->index, .is_slice = k->is_slice, .job = job, .attempt = attempt};
-    STR_COPY(g->told.gpu, k->id);
+    STR_COPY(g->sum.gpu, k->id);
     list_push_back(&t->gpus, &g->in_all);
     return g;
 }
@@ -207,16 +207,16 @@ static void add_gpus(struct telemetry *t)
     for (size_t i = 0; fresh && i < n && t->gpus_at_ms > 0; i++) {
         struct gpu_load l = load_of(&v[i], at_ms - t->gpus_at_ms);
         add_errors(t, &v[i], &l);
-        gpu_load_add(&find_gpu(t, &v[i], owner_of(t, &v[i]))->told.load, &l);
+        gpu_load_add(&find_gpu(t, &v[i], owner_of(t, &v[i]))->sum.load, &l);
     }
     if (fresh) {
         keep_errors(t, v, n);
         t->gpus_at_ms = at_ms;
     }
-    if (nvml_is_stuck(t->nvml, mono_ms(t)) != t->told_stuck) {
-        t->told_stuck = !t->told_stuck;
-        log_warn(t->told_stuck ? "the GPU driver does not answer: no GPU telemetry"
-                               : "the GPU driver answers again");
+    if (nvml_is_stuck(t->nvml, mono_ms(t)) != t->was_stuck) {
+        t->was_stuck = !t->was_stuck;
+        log_warn(t->was_stuck ? "the GPU driver does not answer: no GPU telemetry"
+                              : "the GPU driver answers again");
     }
     free(v);
 }
@@ -241,7 +241,7 @@ static void keep_gpu(struct telemetry *t, const struct gpu *g)
         memmove(t->gpu_loads, t->gpu_loads + 1, --t->n_gpu_loads * sizeof(*t->gpu_loads));
     t->gpu_loads = mem_resize(t->gpu_loads, t->n_gpu_loads + 1, sizeof(*t->gpu_loads));
     struct wire_gpu_load *to = &t->gpu_loads[t->n_gpu_loads++];
-    *to = g->told;
+    *to = g->sum;
     to->no = ++t->gpu_no;
     to->at = t->window_at.ms;
 }
@@ -370,7 +370,7 @@ int64_t telemetry_cpu_us(const struct telemetry *t)
     return t->tasks_cpu_us + t->gpu_cpu_us;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 void telemetry_fill(const struct telemetry *t, struct wire_status *s)
 {

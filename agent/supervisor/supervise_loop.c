@@ -196,7 +196,7 @@ static void answer(int fd, const char *text)
         log_debug("an answer did not reach the agent");
 }
 
-static void tell_ready(struct supervise_loop *v)
+static void report_ready(struct supervise_loop *v)
 {
     for (size_t i = 0; v->is_ready && i < SUPERVISE_CONNECTIONS; i++)
         if (v->connections[i].fd >= 0 && v->connections[i].wants_ready) {
@@ -236,7 +236,7 @@ static void obey(struct supervise_loop *v, struct supervise_loop_connection *fro
         snprintf(text, sizeof(text), "unknown\n");
     } else if (c.what == SUPERVISE_READY) {
         from->wants_ready = true;
-        tell_ready(v);
+        report_ready(v);
         return;
     } else if (c.what == SUPERVISE_SHELL) {
         take_shell(v, from);
@@ -433,7 +433,7 @@ static bool is_reported(struct supervise_loop *v, struct launch_report *ret_repo
     if (ret_report->step != LAUNCH_READY)
         return true;
     v->grace.script = ret_report->value;
-    tell_ready(v);
+    report_ready(v);
     start_early(v);
     return false;
 }

@@ -59,7 +59,7 @@ static int64_t now_ms(void)
     return clock_mono(&clock_system).ms;
 }
 
-static void tell_agent(struct supervisor *s, const char *kind, const char *text)
+static void report_to_agent(struct supervisor *s, const char *kind, const char *text)
 {
     char line[sizeof(((struct err *)0)->text) + sizeof(SUPERVISOR_NO_ROOM)];
     int n = snprintf(line, sizeof(line), "%s%s\n", kind, text);
@@ -199,7 +199,7 @@ static void run_loop(struct supervisor *s)
         .env = s->env,
         .cwd = supervisor_work_dir(s),
         .image = s->image.image && !supervisor_holds(s) ? &s->image : NULL};
-    tell_agent(s, "", "ok");
+    report_to_agent(s, "", "ok");
     struct launch_report report = supervise_loop_run(&s->loop);
     s->agent_fd = s->loop.agent_fd;
     supervisor_note_report(s, &report);
@@ -302,7 +302,7 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
     int rc = chdir(dir) < 0 ? err_errno(&e, errno, "entering %s", dir) : run(&s, &e);
     if (rc) {
         log_error("supervising failed", log_s("dir", dir), log_err(&e));
-        tell_agent(&s, rc == ERR_NO_SPACE && !s.has_run ? SUPERVISOR_NO_ROOM : "", e.text);
+        report_to_agent(&s, rc == ERR_NO_SPACE && !s.has_run ? SUPERVISOR_NO_ROOM : "", e.text);
     }
     bool was = !rc && s.agent_fd >= 0 && was_clean(&s);
     was = was && namespaces_keep(namespaces);

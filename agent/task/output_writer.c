@@ -119,15 +119,15 @@ static int watch_sources(const struct output_writer *s)
 }
 
 /* The supervisor's lock, socket and pipes must not be held open here after its end. */
-static void close_others(const struct output_writer *s, int stop, int tell)
+static void close_others(const struct output_writer *s, int stop, int report)
 {
-    int last = stop > tell ? stop : tell;
+    int last = stop > report ? stop : report;
     for (int i = 0; i < OUTPUT_WRITER_SOURCES; i++) {
         last = s->copies[i].from > last ? s->copies[i].from : last;
         last = s->copies[i].also > last ? s->copies[i].also : last;
     }
     for (int fd = 3; fd <= last; fd++) {
-        bool kept = fd == stop || fd == tell;
+        bool kept = fd == stop || fd == report;
         for (int i = 0; i < OUTPUT_WRITER_SOURCES; i++)
             kept = kept || fd == s->copies[i].from || fd == s->copies[i].also;
         if (!kept)
@@ -136,7 +136,7 @@ static void close_others(const struct output_writer *s, int stop, int tell)
     close_range((unsigned)last + 1, ~0U, 0);
 }
 
-static _Noreturn void serve(const struct output_writer *s, int stop, int tell, bool again)
+static _Noreturn void serve(const struct output_writer *s, int stop, int report, bool again)
 {
     int targets[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS];
     char events[4096];
@@ -144,12 +144,12 @@ static _Noreturn void serve(const struct output_writer *s, int stop, int tell, b
     for (int n = 1; n < NSIG; n++)
         /* signals to the task do not concern this process */
         signal(n, n == SIGCHLD ? SIG_DFL : SIG_IGN);
-    close_others(s, stop, tell);
+    close_others(s, stop, report);
     int watch = watch_sources(s); /* before their paths become unreachable */
     struct opened o = {0};
     o.error = output_writer_open_files(s, again, targets, &o.copy);
-    ssize_t n = write(tell, &o, sizeof(o));
-    close(tell);
+    ssize_t n = write(report, &o, sizeof(o));
+    close(report);
     while (n == sizeof(o) && o.error == 0) {
         for (int i = 0; i < OUTPUT_WRITER_SOURCES; i++)
             if (s->copies[i].from >= 0)
@@ -167,12 +167,12 @@ static _Noreturn void serve(const struct output_writer *s, int stop, int tell, b
 
 /* ---- the supervisor's side ---- */
 
-static int begin(struct output_writer *s, bool again, int *ret_tell, struct err *e)
+static int begin(struct output_writer *s, bool again, int *ret_report, struct err *e)
 {
-    int stop[2], tell[2];
+    int stop[2], report[2];
     if (pipe2(stop, O_CLOEXEC) < 0)
         return err_errno(e, errno, "making a pipe");
-    if (pipe2(tell, O_CLOEXEC) < 0) {
+    if (pipe2(report, O_CLOEXEC) < 0) {
         int rc = err_errno(e, errno, "making a pipe");
         close(stop[0]);
         close(stop[1]);
@@ -181,31 +181,31 @@ static int begin(struct output_writer *s, bool again, int *ret_tell, struct err 
     pid_t pid = fork();
     if (pid == 0) {
         close(stop[1]);
-        close(tell[0]);
-        serve(s, stop[0], tell[1], again);
+        close(report[0]);
+        serve(s, stop[0], report[1], again);
     }
     int why = errno;
     close(stop[0]);
-    close(tell[1]);
+    close(report[1]);
     if (pid < 0) {
         close(stop[1]);
-        close(tell[0]);
+        close(report[0]);
         return err_errno(e, why, "starting a process");
     }
     s->pid = pid;
     s->stop = stop[1];
-    *ret_tell = tell[0];
+    *ret_report = report[0];
     return 0;
 }
 
-static int await_opened(const struct output_writer *s, int tell, struct err *e)
+static int await_opened(const struct output_writer *s, int report, struct err *e)
 {
     struct opened o;
-    struct pollfd p = {.fd = tell, .events = POLLIN};
+    struct pollfd p = {.fd = report, .events = POLLIN};
     int64_t wait_ms = s->open_wait_ms + REPORT_WAIT_MS;
     int ready = poll(&p, 1, (int)wait_ms);
-    ssize_t n = ready > 0 ? read(tell, &o, sizeof(o)) : 0;
-    close(tell);
+    ssize_t n = ready > 0 ? read(report, &o, sizeof(o)) : 0;
+    close(report);
     if (n != sizeof(o))
         return err_set(e, ERR_CONFIG, "its output files in %.150s could not be opened in %d s",
             s->cwd, (int)(wait_ms / 1000));
@@ -232,15 +232,15 @@ static void drop(struct output_writer *s)
 
 int output_writer_start(struct output_writer *s, struct err *e)
 {
-    int tell;
+    int report;
     s->progress =
         mmap(NULL, sizeof(*s->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s->progress == MAP_FAILED) {
         s->progress = NULL;
         return err_errno(e, errno, "sharing memory");
     }
-    int rc = begin(s, false, &tell, e);
-    rc = rc ? rc : await_opened(s, tell, e);
+    int rc = begin(s, false, &report, e);
+    rc = rc ? rc : await_opened(s, report, e);
     if (rc && s->pid > 0) {
         kill(s->pid, SIGKILL);
         drop(s);
@@ -278,15 +278,15 @@ int64_t output_writer_copied(const struct output_writer *s, int i)
 void output_writer_finish(struct output_writer *s)
 {
     struct err e;
-    int tell;
+    int report;
     if (s->pid == 0)
         return;
     close(s->stop);
     s->stop = -1;
     bool done = wait_for(s);
     drop(s);
-    if (!done && begin(s, true, &tell, &e) == 0) {
-        if (await_opened(s, tell, &e) == 0) {
+    if (!done && begin(s, true, &report, &e) == 0) {
+        if (await_opened(s, report, &e) == 0) {
             close(s->stop);
             s->stop = -1;
             wait_for(s);

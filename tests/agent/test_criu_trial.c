@@ -165,7 +165,7 @@ static void drivers_that_lose_programs_are_not_tried(void **state)
     } cases[] = {{"565.57.01, Disabled, 0\\n", "the NVIDIA driver is older than 570"},
         {"580.65.06, [N/A], 0\\n550.90.07, [N/A], 0\\n", "the NVIDIA driver is older than 570"},
         {"580.65.06, Enabled, 0\\n", "GPUs in MIG mode cannot be checkpointed"},
-        {"No devices were found\\n", "nvidia-smi does not tell of a GPU"}};
+        {"No devices were found\\n", "nvidia-smi lists no GPU"}};
     (void)state;
     for (size_t i = 0; can_be_tried() && i < sizeof(cases) / sizeof(*cases); i++) {
         char *text = mem_printf("4.1; not for programs with GPUs (%s)", cases[i].why);
