@@ -58,7 +58,7 @@ void notice_in(struct world *w, int64_t ms)
 
 void assert_end(struct world *w, enum wire_end end)
 {
-    const struct wire_attempt_status *s = world_told(w, 1);
+    const struct wire_attempt_status *s = world_reported(w, 1);
     if (s->end != end)
         fail_msg("ended as %s (%s), output: %s", wire_word_name(wire_end_names, (int)s->end),
             s->text, world_output(w, 1));
@@ -71,7 +71,7 @@ bool output_has_result(struct world *w, int64_t job)
 
 bool has_two_checkpoints(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->n_checkpoints >= 2 && s->checkpoints[s->n_checkpoints - 1].sequence >= 4;
 }
 

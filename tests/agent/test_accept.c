@@ -345,7 +345,7 @@ static bool has_part(struct world *w, int64_t rank)
 
 static bool is_saving_now(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->phase == WIRE_SAVING;
 }
 
@@ -362,12 +362,12 @@ static void notice_in(struct world *w, int64_t ms)
 static void a_program_goes_on_while_it_is_stored_and_learns_when_it_is(void **state)
 {
     struct world *w = start_and_hold_up(state);
-    const struct wire_checkpoint *c = &world_told(w, 1)->checkpoints[0];
+    const struct wire_checkpoint *c = &world_reported(w, 1)->checkpoints[0];
     assert_int_equal(c->progress, 1);
     assert_in_range(c->pause_ms, 0, c->took_ms);
     commit_accepted(w, 2);
     assert_false(is_there(w, "stored.2"));
-    assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);
+    assert_int_equal(world_reported(w, 1)->phase, WIRE_RUNNING);
     let_go_on();
     await(w, "stored.2", "{\"ok\":true,\"attempt\":1,\"sequence\":2}");
     commit(w, 3, true);
@@ -429,7 +429,7 @@ static void what_a_program_commits_before_it_succeeds_is_stored(void **state)
     assert_false(has_ended(w, 1));
     let_go_on();
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     assert_true(is_two_stored(w, 0));
 }
 
@@ -442,7 +442,7 @@ static void what_a_program_commits_before_it_fails_is_stored(void **state)
     await(w, "../exit.json", "");
     let_go_on();
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_FAILED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_FAILED);
     assert_non_null(strstr(stored(w), "3 "));
 }
 
@@ -455,7 +455,7 @@ static void exit_85_stores_the_directory_in_place_of_what_is_kept(void **state)
     await(w, "../exit.json", "");
     let_go_on();
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_CHECKPOINTED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_CHECKPOINTED);
     assert_int_equal(stored(w)[0], '4');
 }
 
@@ -473,7 +473,7 @@ static void at_a_notice_the_newest_is_stored_and_only_then_the_program_is_told(v
     await(w, "result.4", "\"stop\":true");
     await(w, "stored.3", "{\"ok\":true,\"attempt\":1,\"sequence\":4}");
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_RECLAIMED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_RECLAIMED);
     assert_int_equal(stored(w)[0], '4');
 }
 
@@ -505,7 +505,7 @@ static void a_program_that_writes_in_place_is_noticed_and_has_copies_from_then_o
     let_go_on();
     await(w, "stored.2", "'large' was written to in place");
     world_until(w, has_failed_save, 1, "the failure is told");
-    assert_non_null(strstr(world_told(w, 1)->save_error, "written to in place"));
+    assert_non_null(strstr(world_reported(w, 1)->save_error, "written to in place"));
     assert_null(strstr(stored(w), "2 "));
     hold_up();
     commit_accepted(w, 3);
@@ -688,7 +688,7 @@ static void check_killed_while_it_waits(void **state, int32_t rank)
     if (rank == 0)
         world_until(w, has_opened, 1, "it is open");
     world_kill_agent(w, SIGKILL);
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
     other_saves(w, &o, 1, 1);
     await(w, "result.1", "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}");
@@ -724,7 +724,7 @@ static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **sta
     assert_false(has_ended(w, 1));
     other_saves(w, &o, 2, 2);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     assert_string_equal(stored(w), "2 1 ");
 }
 
@@ -737,7 +737,7 @@ static void or_does_not_once_another_has_ended(void **state)
     world_find(w, 1)->a.gang_ended = true;
     world_go(w);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     assert_string_equal(stored(w), "");
 }
 
@@ -760,7 +760,7 @@ static void at_an_eviction_a_rank_stores_the_newest_and_only_then_stops(void **s
     await_stored(w, 1, 3);
     await_stored(w, 2, 3);
     world_until(w, has_ended, 1, "the attempt ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_GANG);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_GANG);
     assert_string_equal(stored(w), "3 ");
 }
 

@@ -47,7 +47,7 @@ static bool has_exit_record(struct world *w, int64_t job)
 
 static void assert_kept(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     assert_int_equal(s->end, WIRE_END_FAILED);
     assert_int_equal(s->exit_code, 7);
     assert_true(str_ends(world_output(w, job), "first\nsecond\n"));
@@ -80,7 +80,7 @@ static void want_gpus(struct world *w, int64_t job, int64_t gpus)
 
 static bool lacks_gpus(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->phase == WIRE_STARTING && world_log_has(w, "which has 3");
 }
 
@@ -146,7 +146,7 @@ static void slices_of_gpus_are_given_to_one_each(void **state)
 
 static bool waits_to_be_alone(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->phase == WIRE_STARTING &&
            world_log_has(w, "job 2 needs this node exclusively, and job 1 has not ended here yet");
 }
@@ -177,7 +177,7 @@ static void who_waits_for_a_gpu_can_be_stopped(void **state)
     a->reason = WIRE_END_USER;
     world_go(w);
     world_until(w, has_ended, 1, "it is stopped");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_USER);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_USER);
     world_forget(w, 1);
     world_go(w);
     world_until(w, is_forgotten, 1, "it is forgotten");
@@ -204,11 +204,11 @@ static void an_end_that_was_told_is_told_again_by_the_next_agent(void **state)
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is told");
     world_kill_agent(w, SIGKILL);
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is told again");
-    assert_int_equal(world_told(w, 1)->exit_code, 7);
-    assert_string_equal(world_told(w, 1)->text, "exit code 7");
+    assert_int_equal(world_reported(w, 1)->exit_code, 7);
+    assert_string_equal(world_reported(w, 1)->text, "exit code 7");
 }
 
 static bool has_set_its_trap(struct world *w, int64_t job)
@@ -237,7 +237,7 @@ static void a_stop_that_was_wanted_is_remembered_by_the_next_agent(void **state)
     a->want = WIRE_RUN; /* as if belayd had not repeated the stop yet */
     world_start_agent(w);
     world_until(w, has_ended, 1, "the task ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_EVICTED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_EVICTED);
 }
 
 /* ---- supervisors ---- */
@@ -293,8 +293,8 @@ static void kill_a_supervisor(struct world *w)
     world_until(w, has_three_pids, 1, "all processes are up");
     kill_supervisor(w, 1);
     world_until(w, has_ended, 1, "the end is told");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_NODE_LOST);
-    assert_string_equal(world_told(w, 1)->text, "supervisor died");
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_NODE_LOST);
+    assert_string_equal(world_reported(w, 1)->text, "supervisor died");
     assert_all_dead(world_output(w, 1));
 }
 
@@ -322,7 +322,7 @@ static void a_supervisor_killed_with_its_agent_is_noticed_by_the_next(void **sta
     kill_supervisor(w, 1);
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is told");
-    assert_string_equal(world_told(w, 1)->text, "supervisor died");
+    assert_string_equal(world_reported(w, 1)->text, "supervisor died");
     assert_all_dead(world_output(w, 1));
 }
 
@@ -339,7 +339,7 @@ static void what_supervisors_are_forked_from_may_be_killed(void **state)
     world_want(w, 2, 1, "#!/bin/sh\nexit 7\n");
     world_go(w);
     world_until(w, has_ended, 2, "another was started for the next");
-    assert_int_equal(world_told(w, 2)->exit_code, 7);
+    assert_int_equal(world_reported(w, 2)->exit_code, 7);
     let_go(w, 1);
     world_until(w, has_ended, 1, "the first was not harmed");
     assert_kept(w, 1);
@@ -428,7 +428,7 @@ static void nothing_outlives_a_killed_init(void **state)
     world_until(w, has_three_pids, 1, "all processes are up");
     assert_int_equal(kill(init_of(w, 1), SIGKILL), 0);
     world_until(w, has_ended, 1, "the end is told");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_NODE_LOST);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_NODE_LOST);
     assert_all_dead(world_output(w, 1));
 }
 
@@ -458,7 +458,7 @@ static void what_an_agent_was_killed_in_the_middle_of_is_begun_anew(void **state
     world_start_agent(w);
     for (int64_t job = 2; job <= 3; job++) {
         world_until(w, has_ended, job, "it has run");
-        assert_int_equal(world_told(w, job)->end, WIRE_END_SUCCEEDED);
+        assert_int_equal(world_reported(w, job)->end, WIRE_END_SUCCEEDED);
         assert_string_equal(world_output(w, job), "first\n");
     }
 }

@@ -187,7 +187,7 @@ static void save_and_stop(struct world *w)
     world_until(w, has_started, 1, "the program runs, as process 1000");
     drain(w);
     world_until(w, has_ended, 1, "it was saved and stopped");
-    const struct wire_attempt_status *s = world_told(w, 1);
+    const struct wire_attempt_status *s = world_reported(w, 1);
     assert_int_equal(s->end, WIRE_END_DRAINED);
     assert_int_equal(s->n_checkpoints, 1);
     assert_int_equal(s->checkpoints[0].cause, WIRE_CAUSE_DRAIN);
@@ -211,9 +211,9 @@ static void what_is_dumped_is_stored_and_comes_back(void **state)
     next_attempt(w);
     world_until(w, is_back, 1, "it is back");
     world_until(w, is_running, 1, "and told as running");
-    assert_int_equal(world_told(w, 1)->restored_attempt, 1);
-    assert_int_equal(world_told(w, 1)->failed_saves, 0);
-    assert_true(world_told(w, 1)->started_at != WIRE_NONE);
+    assert_int_equal(world_reported(w, 1)->restored_attempt, 1);
+    assert_int_equal(world_reported(w, 1)->failed_saves, 0);
+    assert_true(world_reported(w, 1)->started_at != WIRE_NONE);
     assert_true(was_called("--action-script /run/belay-task/hook -d\n"));
 }
 
@@ -225,8 +225,8 @@ static void what_a_user_has_rights_to_comes_back(void **state)
     next_attempt(w);
     world_until(w, is_back, 1, "it is back");
     world_until(w, is_running, 1, "and told as running");
-    assert_int_equal(world_told(w, 1)->restored_attempt, 1);
-    assert_int_equal(world_told(w, 1)->failed_saves, 0);
+    assert_int_equal(world_reported(w, 1)->restored_attempt, 1);
+    assert_int_equal(world_reported(w, 1)->failed_saves, 0);
     char *mark = world_task_path(w, 1, 2, "rights");
     assert_true(fs_exists(mark));
     free(mark);
@@ -239,26 +239,26 @@ static void a_dump_that_fails_is_told_and_the_program_goes_on(void **state)
     world_start_agent(w);
     world_until(w, has_failed_save, 1, "the failure is told");
     assert_string_equal(
-        world_told(w, 1)->save_error, "criu dump failed with exit code 1: cannot seize 1000");
+        world_reported(w, 1)->save_error, "criu dump failed with exit code 1: cannot seize 1000");
     assert_true(was_called("--leave-running"));
     /* The dump reports success but lacks the job's files: it is stored, and the restore fails. */
     set_mode("hookless");
     world_until(w, has_checkpoint, 1, "the next one is stored");
     set_mode("");
     world_kill_agent(w, SIGKILL);
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
     world_until(w, is_running, 1, "the agent that came back has it");
     char *path = world_task_path(w, 1, 1, "control/end");
     world_write(path, "");
     free(path);
     world_until(w, has_ended, 1, "it ended");
-    assert_int_equal(world_told(w, 1)->end,
+    assert_int_equal(world_reported(w, 1)->end,
         WIRE_END_FAILED); /* 85 means nothing of a program that is not asked */
-    assert_int_equal(world_told(w, 1)->exit_code, 85);
+    assert_int_equal(world_reported(w, 1)->exit_code, 85);
     next_attempt(w);
     world_until(w, has_failed_save, 1, "that it cannot be resumed is told");
-    assert_non_null(strstr(world_told(w, 1)->save_error, "files.json"));
+    assert_non_null(strstr(world_reported(w, 1)->save_error, "files.json"));
 }
 
 static void put_secret(void)
@@ -286,7 +286,7 @@ static struct world *check_refused(
     set_mode(mode);
     next_attempt(w);
     world_until(w, has_ended, 1, "it ended");
-    const struct wire_attempt_status *s = world_told(w, 1);
+    const struct wire_attempt_status *s = world_reported(w, 1);
     assert_int_equal(s->end, WIRE_END_STORE);
     assert_non_null(
         strstr(s->text, "it has no other checkpoint: checkpoint 1.1 cannot be resumed"));
@@ -358,7 +358,7 @@ static void a_removed_file_where_the_user_can_write_is_not_saved(void **state)
     want_criu(w, 1, 1000);
     world_start_agent(w);
     world_until(w, has_failed_save, 1, "the failure is told");
-    assert_string_equal(world_told(w, 1)->save_error,
+    assert_string_equal(world_reported(w, 1)->save_error,
         "criu dump failed with exit code 1: /tmp/belay-test-criu-gone was removed while open: CRIU "
         "restores such a file safely only below $TMPDIR");
     /* where it is root's alone during a restore */
@@ -376,8 +376,8 @@ static void a_removed_file_of_an_older_checkpoint_is_not_made_again(void **state
     set_mode("");
     next_attempt(w);
     world_until(w, has_ended, 1, "it ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_STORE);
-    assert_non_null(strstr(world_told(w, 1)->save_error,
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_STORE);
+    assert_non_null(strstr(world_reported(w, 1)->save_error,
         "checkpoint 1.1 cannot be resumed here: /tmp/belay-test-criu-gone was removed while"));
     assert_false(was_called("restore"));
 }
@@ -412,8 +412,8 @@ static void a_removed_file_of_a_job_of_root_comes_back(void **state)
 static void check_held(struct world *w, const char *text)
 {
     world_until(w, has_ended, 1, "it ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_STORE);
-    assert_non_null(strstr(world_told(w, 1)->text, text));
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_STORE);
+    assert_non_null(strstr(world_reported(w, 1)->text, text));
     assert_false(was_called("restore"));
 }
 

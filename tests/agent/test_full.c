@@ -61,7 +61,7 @@ static struct wire_desired_attempt *want(
 static const struct wire_attempt_status *ended(struct world *w, enum wire_end end)
 {
     world_until(w, has_ended, 1, "it ended");
-    const struct wire_attempt_status *s = world_told(w, 1);
+    const struct wire_attempt_status *s = world_reported(w, 1);
     if (s->end != end)
         fail_msg("it ended as %s: %s; its output: %s", wire_word_name(wire_end_names, (int)s->end),
             s->text, world_output(w, 1));
@@ -79,7 +79,7 @@ static void next(struct world *w, int64_t attempt)
 
 static bool is_refused(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->store_tries > 0 && strstr(s->store_error, "InsufficientStorage");
 }
 

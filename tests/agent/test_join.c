@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool has_told(struct world *w, int64_t n)
+static bool has_reported(struct world *w, int64_t n)
 {
     return w->n_status > n;
 }
@@ -42,7 +42,7 @@ static void a_token_file_is_deleted_after_the_join(void **state)
     char *path = token_file(w, 0600);
     add_config(w, "token_file", path);
     world_start_agent(w);
-    world_until(w, has_told, 0, "the node is there");
+    world_until(w, has_reported, 0, "the node is there");
     assert_string_equal(w->join.token, "secret-of-the-file");
     assert_true(access(path, F_OK) < 0);
     assert_false(world_log_has(w, "secret-of-the-file"));
@@ -85,7 +85,7 @@ static void a_used_token_is_told_and_tried_again(void **state)
     world_start_agent(w);
     world_until_said(w, "the join token was already used");
     w->refuse_join = false;
-    world_until(w, has_told, 0, "the node is there");
+    world_until(w, has_reported, 0, "the node is there");
     assert_int_equal(w->n_joins, 1);
 }
 
@@ -133,12 +133,12 @@ static void a_certificate_is_renewed_before_it_ends(void **state)
     struct world *w = world_create(state, "token: t\n");
     w->cert_life_ms = 6000;
     world_start_agent(w);
-    world_until(w, has_told, 0, "the node is there");
+    world_until(w, has_reported, 0, "the node is there");
     w->cert_life_ms = 3600000;
     world_until(w, has_renewed, 1, "the certificate is renewed");
     int n = w->n_status;
     world_go(w);
-    world_until(w, has_told, n, "the link works with it");
+    world_until(w, has_reported, n, "the link works with it");
     assert_int_equal(w->n_joins, 1);
     assert_int_equal(w->n_refused, 0);
 }
@@ -175,7 +175,7 @@ static void an_expired_certificate_leads_to_another_join(void **state)
     expire(w);
     world_until(w, has_joined_twice, 0, "the node joins again");
     int n = w->n_status;
-    world_until(w, has_told, n, "the link works again");
+    world_until(w, has_reported, n, "the link works again");
     assert_true(w->n_refused >= 1);
 }
 
@@ -200,7 +200,7 @@ static void an_instance_that_its_cluster_does_not_know_ends(void **state)
     w->disown = true;
     world_go(w);
     assert_int_equal(world_wait_agent(w), 3);
-    world_forget_told(w);
+    world_forget_reports(w);
     assert_true(is_forgotten(w, 1));
 }
 
@@ -228,7 +228,7 @@ static void the_instance_s_identity_goes_into_the_join(void **state)
 {
     struct world *w = world_create(state, "token: t\nprovider: aws\n");
     world_start_agent(w);
-    world_until(w, has_told, 0, "the node is there");
+    world_until(w, has_reported, 0, "the node is there");
     assert_string_equal(w->join.provider, "aws");
     assert_string_equal(w->join.instance_id, "i-0abc");
 }

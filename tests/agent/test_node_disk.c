@@ -127,7 +127,7 @@ static void a_start_without_room_is_no_loss_of_the_node(void **state)
         world_until(w, ended_or_runs, job, "it has ended, or has started");
         make_room(w); /* for the record of its end */
         world_until(w, has_ended, job, "it has ended");
-        const struct wire_attempt_status *s = world_told(w, job);
+        const struct wire_attempt_status *s = world_reported(w, job);
         if (s->end != WIRE_END_CAPACITY && s->end != WIRE_END_SUCCEEDED)
             fail_msg("with %d pages it ended as %s: %s", pages,
                 wire_word_name(wire_end_names, (int)s->end), s->text);
@@ -159,8 +159,8 @@ static void the_end_of_a_job_is_recorded_on_a_full_disk(void **state)
     }
     for (int job = 1; job <= 2; job++) {
         world_until(w, has_ended, job, "it has ended");
-        assert_int_equal(world_told(w, job)->end, WIRE_END_FAILED);
-        assert_int_equal(world_told(w, job)->exit_code, 7);
+        assert_int_equal(world_reported(w, job)->end, WIRE_END_FAILED);
+        assert_int_equal(world_reported(w, job)->exit_code, 7);
     }
     make_room(w);
 }
@@ -186,8 +186,8 @@ static void the_end_of_a_job_that_ran_waits_for_room(void **state)
     world_until_said(w, "the record of a task's end waits for room");
     make_room(w);
     world_until(w, has_ended, 1, "it has ended");
-    assert_int_not_equal(world_told(w, 1)->end, WIRE_END_CAPACITY);
-    assert_string_equal(world_told(w, 1)->text, "supervisor died");
+    assert_int_not_equal(world_reported(w, 1)->end, WIRE_END_CAPACITY);
+    assert_string_equal(world_reported(w, 1)->text, "supervisor died");
 }
 
 static bool is_full(struct world *w, int64_t unused)
@@ -210,9 +210,9 @@ static void take_what_is_held(struct world *w)
     fill(w, 0);
 }
 
-static bool is_told_of(struct world *w, int64_t job)
+static bool is_reported(struct world *w, int64_t job)
 {
-    return world_told(w, job) != NULL;
+    return world_reported(w, job) != NULL;
 }
 
 static void want_stopped(struct world *w, int64_t job)
@@ -237,16 +237,16 @@ static void an_agent_starts_on_a_full_disk_and_stops_the_job_that_filled_it(void
     take_what_is_held(w);
     for (int i = 0; i < 2; i++) {
         world_kill_agent(w, i == 0 ? SIGKILL : SIGTERM);
-        world_forget_told(w);
+        world_forget_reports(w);
         world_start_agent(w);
-        world_until(w, is_told_of, 1, "the agent has started");
+        world_until(w, is_reported, 1, "the agent has started");
         world_until(w, is_running, 1, "it still runs");
         world_until(w, is_running, 2, "so does the filler");
     }
     want_stopped(w, 2);
     make_room(w);
     world_until(w, has_ended, 2, "the filler is stopped");
-    assert_int_equal(world_told(w, 2)->end, WIRE_END_USER);
+    assert_int_equal(world_reported(w, 2)->end, WIRE_END_USER);
     world_forget(w, 2);
     world_go(w);
     world_until(w, is_forgotten, 2, "its files are removed");
@@ -269,10 +269,10 @@ static void a_stop_is_recorded_on_a_full_disk(void **state)
     world_kill_agent(w, SIGKILL);
     char *path = world_task_path(w, 1, 1, "state.json"), *text = world_read(path);
     assert_true(text && strstr(text, "\"stop\":\"user\""));
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
     world_until(w, has_ended, 1, "it has ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_USER);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_USER);
     free(text);
     free(path);
 }
@@ -311,7 +311,7 @@ static void a_node_says_when_its_disk_is_full_and_when_it_has_room_again(void **
     world_want(w, 1, 1, "#!/bin/sh\n");
     world_go(w);
     world_until(w, has_ended, 1, "what belayd wants all the same is run");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     assert_true(is_full(w, 0));
     make_room(w);
     world_until(w, has_room, 0, "it has room again");
@@ -340,7 +340,7 @@ static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
     world_want(w, 1, 1, "#!/bin/sh\n");
     world_go(w);
     world_until(w, has_ended, 1, "it is refused");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_CAPACITY);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_CAPACITY);
     assert_true(is_full(w, 0)); /* in the same message */
     /* everybody sees it, and the error of the start may name files of the job */
     if (!str_eq(w->status.disk_full, "a start found no room on it"))
@@ -349,7 +349,7 @@ static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
 
 static bool is_stored(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->n_checkpoints > 0;
 }
 
@@ -376,14 +376,14 @@ static void a_job_that_does_not_fit_closes_no_node(void **state)
     a->method = WIRE_METHOD_COOP;
     world_go(w);
     world_until(w, has_ended, 1, "they do not fit");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_CAPACITY);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_CAPACITY);
     char *left = world_task_path(w, 1, 2, "checkpoint");
     assert_int_equal(access(left, F_OK), -1); /* what had fitted is removed */
     free(left);
     world_want(w, 2, 1, "#!/bin/sh\n");
     world_go(w);
     world_until(w, has_ended, 2, "another job has room");
-    assert_int_equal(world_told(w, 2)->end, WIRE_END_SUCCEEDED);
+    assert_int_equal(world_reported(w, 2)->end, WIRE_END_SUCCEEDED);
     assert_false(world_log_has(w, "a start found no room on it"));
     assert_true(world_log_has(w, "a start found no room on this node's disk"));
     make_room(w);
@@ -416,7 +416,7 @@ static void what_belayd_has_makes_room_for_what_a_job_prints(void **state)
     world_until(w, has_more, 1, "more than fits has arrived");
     assert_room(w);
     world_until(w, has_ended, 1, "it has ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     const char *out = world_output(w, 1);
     assert_int_equal(strlen(out), 32 << 20);
     for (int i = 0; i < 2097152; i++)
@@ -438,7 +438,7 @@ static void what_goes_to_files_of_the_users_makes_room_too(void **state)
     world_until(w, has_more, 1, "more than fits has arrived");
     assert_room(w);
     world_until(w, has_ended, 1, "it has ended");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     assert_int_equal(strlen(world_output(w, 1)), 32 << 20);
     for (int k = 0; k < 2; k++) {
         char *path = mem_printf("%s/%s", w->dir, k == 0 ? one : two), *text = world_read(path);
@@ -458,9 +458,9 @@ static bool is_cut(struct world *w, int64_t unused)
 }
 
 /* Without its output. */
-static bool is_told_as_ended(struct world *w, int64_t job)
+static bool is_reported_ended(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->phase == WIRE_ENDED;
 }
 
@@ -486,8 +486,8 @@ static void a_flood_takes_neither_the_agents_room_nor_that_of_others(void **stat
     for (int job = 2; job <= 4; job++) {
         world_want(w, job, 1, "#!/bin/sh\necho mine\n");
         world_go(w);
-        world_until(w, is_told_as_ended, job, "another job has ended");
-        assert_int_equal(world_told(w, job)->end, WIRE_END_SUCCEEDED);
+        world_until(w, is_reported_ended, job, "another job has ended");
+        assert_int_equal(world_reported(w, job)->end, WIRE_END_SUCCEEDED);
         assert_true(is_all_there(w, job));
         assert_room(w);
     }
@@ -498,7 +498,7 @@ static void a_flood_takes_neither_the_agents_room_nor_that_of_others(void **stat
     world_write(path, "");
     free(path);
     world_until(w, has_ended, 1, "it goes on, and ends");
-    assert_int_equal(world_told(w, 1)->end, WIRE_END_SUCCEEDED);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     const char *out = world_output(w, 1), *note = strstr(out, "---- belay: output is missing");
     assert_true(note && strstr(note, " bytes of output are missing here ----\n"));
 }

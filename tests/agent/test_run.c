@@ -23,7 +23,7 @@
 static void assert_end(
     struct world *w, int64_t job, enum wire_end end, int exit_code, const char *text)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     assert_non_null(s);
     assert_int_equal(s->end, end);
     if (s->exit_code != exit_code)
@@ -56,7 +56,7 @@ static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **
     world_start_agent(w);
     world_until(w, has_ended, 42, "the script ended");
     assert_end(w, 42, WIRE_END_FAILED, 3, "exit code 3");
-    assert_true(world_told(w, 42)->started_at > 0);
+    assert_true(world_reported(w, 42)->started_at > 0);
     const char *out = world_output(w, 42);
     if (!str_starts(out, "a b,,42,1,job,0,7,42,/tmp\noops\n"))
         fail_msg("%s", out);
@@ -67,7 +67,7 @@ static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **
 
 static bool has_told_what_it_burnt(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->usage.cpu_ms >= 500 && s->usage.cpu_milli > 0;
 }
 
@@ -90,13 +90,13 @@ static void what_a_program_uses_is_told_while_it_runs_and_at_its_end(void **stat
     free(start);
     free(path);
     world_until(w, has_told_what_it_burnt, 42, "what it used was told");
-    assert_true(counts || world_told(w, 42)->usage.memory_bytes >= 32 << 20);
+    assert_true(counts || world_reported(w, 42)->usage.memory_bytes >= 32 << 20);
     path = world_task_path(w, 42, 1, "control/go");
     world_write(path, "");
     free(path);
     world_until(w, has_ended, 42, "it ended");
     assert_end(w, 42, WIRE_END_SUCCEEDED, 0, "");
-    const struct wire_usage *u = &world_told(w, 42)->usage;
+    const struct wire_usage *u = &world_reported(w, 42)->usage;
     assert_true(u->cpu_ms >= 500 && u->cpu_ms < 15000 && u->cpu_milli == 0);
     assert_true(!counts || (u->cpu_user_ms > 0 && u->cpu_user_ms <= u->cpu_ms));
     assert_true(u->memory_peak_bytes == 0 || u->memory_peak_bytes >= 32 << 20);
@@ -185,9 +185,9 @@ static void a_file_that_cannot_be_opened_is_told(void **state)
     assert_string_equal(world_output(w, 1), "");
 }
 
-static bool is_told_as_ended(struct world *w, int64_t job)
+static bool is_reported_ended(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->phase == WIRE_ENDED;
 }
 
@@ -197,8 +197,8 @@ static void an_end_is_told_when_its_output_is_there(void **state)
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, "#!/bin/sh\nyes | head -c 3000000\n");
     world_start_agent(w);
-    world_until(w, is_told_as_ended, 1, "the script ended");
-    assert_int_equal(world_told(w, 1)->output_bytes, 3000000);
+    world_until(w, is_reported_ended, 1, "the script ended");
+    assert_int_equal(world_reported(w, 1)->output_bytes, 3000000);
     assert_int_equal(strlen(world_output(w, 1)), 3000000);
 }
 
@@ -220,14 +220,14 @@ static void an_end_that_does_not_wait_for_its_output_has_it_beside_it(void **sta
     w->deaf_to_output = true;
     world_want(w, 1, 1, "#!/bin/sh\nprintf 'some\\377\\0\\n'\nexit 4\n");
     world_start_agent(w);
-    world_until(w, is_told_as_ended, 1, "the script ended");
+    world_until(w, is_reported_ended, 1, "the script ended");
     assert_end(w, 1, WIRE_END_FAILED, 4, "exit code 4");
-    assert_int_equal(world_told(w, 1)->output_bytes, 7);
+    assert_int_equal(world_reported(w, 1)->output_bytes, 7);
     assert_tail(w, 0, "some\377\0\n", 7);
     world_kill_agent(w, SIGKILL);
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
-    world_until(w, is_told_as_ended, 1, "the next agent tells it as well");
+    world_until(w, is_reported_ended, 1, "the next agent tells it as well");
     assert_tail(w, 0, "some\377\0\n", 7);
 }
 
@@ -241,12 +241,12 @@ static void of_much_output_that_stands_beside_an_end(void **state)
     world_want(w, 1, 1,
         "#!/bin/sh\nhead -c 65536 /dev/zero | tr '\\0' a\nhead -c 65536 /dev/zero | tr '\\0' b\n");
     world_start_agent(w);
-    world_until(w, is_told_as_ended, 1, "the script ended");
+    world_until(w, is_reported_ended, 1, "the script ended");
     assert_tail(w, 0, first, sizeof(first)); /* it continues what belayd has */
     world_kill_agent(w, SIGKILL);
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
-    world_until(w, is_told_as_ended, 1, "the next agent tells it as well");
+    world_until(w, is_reported_ended, 1, "the next agent tells it as well");
     assert_tail(w, 65536, last, sizeof(last)); /* it does not know what belayd has */
 }
 
@@ -478,7 +478,7 @@ static void another_time_limit_counts_from_the_start(void **state)
     world_until(w, has_ended, 3, "it has ended");
     assert_end(w, 3, WIRE_END_SUCCEEDED, 0, "");
     world_kill_agent(w, SIGKILL);
-    world_forget_told(w);
+    world_forget_reports(w);
     world_find(w, 1)->a.limit_ms = 1; /* already over */
     world_find(w, 2)->a.limit_ms = 7200000;
     world_start_agent(w);
@@ -493,7 +493,7 @@ static void another_time_limit_counts_from_the_start(void **state)
     record_deinit_state(&s);
     free(path);
     world_find(w, 2)->a.limit_ms = 0; /* not set: the previous one remains */
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
     world_until(w, is_running, 2, "it is taken over");
     world_find(w, 2)->a.limit_ms = 10;
@@ -515,7 +515,7 @@ static void the_signal_comes_before_the_time_limit_that_holds(void **state)
     world_find(w, 1)->a.limit_ms = 59000;
     world_go(w);
     world_until(w, has_heard, 1, "the script is signalled");
-    assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);
+    assert_int_equal(world_reported(w, 1)->phase, WIRE_RUNNING);
 }
 
 /* The supervisor outlives the agent, so it is not sent twice. */
@@ -533,7 +533,7 @@ static void the_script_is_signalled_once_before_its_time_limit(void **state)
     world_start_agent(w);
     world_until(w, has_heard, 1, "the script is signalled");
     world_kill_agent(w, SIGKILL);
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
     world_until(w, has_ended, 1, "the time limit ends the job");
     assert_end(w, 1, WIRE_END_TIMEOUT, 143, "longer than its time limit of 4");

@@ -19,7 +19,7 @@
 
 static bool is_saving(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->phase == WIRE_SAVING;
 }
 
@@ -29,7 +29,7 @@ static void a_commit_is_stored_told_and_restored(void **state)
     want_coop(w, 1, commit_once_script);
     world_start_agent(w);
     world_until(w, has_checkpoint, 1, "the checkpoint is told");
-    const struct wire_checkpoint *c = &world_told(w, 1)->checkpoints[0];
+    const struct wire_checkpoint *c = &world_reported(w, 1)->checkpoints[0];
     assert_int_equal(c->sequence, 1);
     assert_int_equal(c->progress, 5);
     assert_int_equal(c->bytes, 6);
@@ -42,9 +42,9 @@ static void a_commit_is_stored_told_and_restored(void **state)
     world_until(w, has_ended, 1, "the second attempt ended");
     assert_end(w, WIRE_END_SUCCEEDED);
     assert_string_equal(world_output(w, 1), "1 state\n");
-    assert_int_equal(world_told(w, 1)->restored_attempt, 1);
-    assert_int_equal(world_told(w, 1)->restored_sequence, 1);
-    assert_int_equal(world_told(w, 1)->restored_progress, 5);
+    assert_int_equal(world_reported(w, 1)->restored_attempt, 1);
+    assert_int_equal(world_reported(w, 1)->restored_sequence, 1);
+    assert_int_equal(world_reported(w, 1)->restored_progress, 5);
 }
 
 static bool is_kept(struct world *w, int64_t job)
@@ -85,9 +85,9 @@ static void the_next_attempt_on_the_same_node_fetches_nothing(void **state)
     world_until(w, has_ended, 1, "the second attempt ended");
     assert_end(w, WIRE_END_SUCCEEDED);
     assert_string_equal(world_output(w, 1), "1 state\n");
-    assert_int_equal(world_told(w, 1)->restored_bytes, 6);
-    assert_int_equal(world_told(w, 1)->reused_bytes, 6);
-    assert_int_equal(world_told(w, 1)->damaged, 0);
+    assert_int_equal(world_reported(w, 1)->restored_bytes, 6);
+    assert_int_equal(world_reported(w, 1)->reused_bytes, 6);
+    assert_int_equal(world_reported(w, 1)->damaged, 0);
 }
 
 static void what_is_kept_goes_when_its_job_has_ended(void **state)
@@ -136,7 +136,7 @@ static bool has_committed(struct world *w, int64_t job)
 
 static bool has_secrets(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->secrets == 7;
 }
 
@@ -172,7 +172,7 @@ static struct wire_desired_attempt *start_and_restart(struct world *w, bool keep
     world_until(w, is_running, 1, "the task runs");
     assert_true(has_secrets(w, 1));
     world_kill_agent(w, SIGKILL);
-    world_forget_told(w);
+    world_forget_reports(w);
     a->secrets = (struct wire_secrets){0};
     char *dir = task_dir(w);
     if (!keeps)
@@ -222,7 +222,7 @@ static void after_a_restart_of_the_agent_it_saves_without_belayd(void **state)
     assert_true(has_secrets(w, 1));
     let_it_commit(w);
     world_until(w, has_checkpoint, 1, "the checkpoint is told");
-    assert_int_equal(world_told(w, 1)->failed_saves, 0);
+    assert_int_equal(world_reported(w, 1)->failed_saves, 0);
     assert_true(is_nowhere(w, "store", "state-of-the-job"));
     assert_true(is_nowhere(w, ".", key));
     assert_true(is_in_keyring(w));
@@ -235,16 +235,16 @@ static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_ag
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = start_and_restart(w, false);
-    assert_int_equal(world_told(w, 1)->secrets, 0);
+    assert_int_equal(world_reported(w, 1)->secrets, 0);
     let_it_commit(w);
     world_until(w, has_committed, 1, "the program has committed");
     world_go(w);
     world_until(w, is_saving, 1, "the agent has taken the commit");
-    assert_int_equal(world_told(w, 1)->failed_saves, 0);
+    assert_int_equal(world_reported(w, 1)->failed_saves, 0);
     a->secrets = secrets;
     world_go(w);
     world_until(w, has_checkpoint, 1, "the checkpoint is told");
-    assert_int_equal(world_told(w, 1)->failed_saves, 0);
+    assert_int_equal(world_reported(w, 1)->failed_saves, 0);
     assert_true(has_secrets(w, 1));
     /* The store has it encrypted, and the key is in no file, log or environment. */
     assert_false(is_nowhere(w, "node", "state-of-the-job"));
@@ -259,7 +259,7 @@ static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_ag
     world_until(w, has_ended, 1, "the second attempt ended");
     assert_end(w, WIRE_END_SUCCEEDED);
     assert_string_equal(world_output(w, 1), "1 state-of-the-job\n");
-    assert_int_equal(world_told(w, 1)->damaged, 0);
+    assert_int_equal(world_reported(w, 1)->damaged, 0);
 }
 
 static void a_task_without_checkpoints_is_told_so(void **state)
@@ -278,9 +278,9 @@ static void an_exit_that_asks_to_be_continued_needs_a_method(void **state)
     world_start_agent(w);
     world_until(w, has_ended, 1, "the attempt ended");
     assert_end(w, WIRE_END_FAILED);
-    assert_int_equal(world_told(w, 1)->exit_code, 85);
-    assert_non_null(strstr(
-        world_told(w, 1)->text, "--checkpoint none: submit it with --checkpoint signal or coop"));
+    assert_int_equal(world_reported(w, 1)->exit_code, 85);
+    assert_non_null(strstr(world_reported(w, 1)->text,
+        "--checkpoint none: submit it with --checkpoint signal or coop"));
 }
 
 static void a_save_that_fails_is_answered_and_told(void **state)
@@ -296,7 +296,7 @@ static void a_save_that_fails_is_answered_and_told(void **state)
         "sleep 1000\n");
     world_start_agent(w);
     world_until(w, has_failed_save, 1, "the failure is told");
-    assert_non_null(strstr(world_told(w, 1)->save_error, "pipe"));
+    assert_non_null(strstr(world_reported(w, 1)->save_error, "pipe"));
     world_until(w, output_has_result, 1, "the program has its answer");
     assert_non_null(strstr(world_output(w, 1), "\"ok\":false"));
 }
@@ -325,8 +325,8 @@ static void a_save_that_fails_again_for_the_same_reason_is_told_once(void **stat
         "sleep 1000\n");
     world_start_agent(w);
     world_until(w, output_has_last_result, 1, "the program has all of its answers");
-    assert_int_equal(world_told(w, 1)->failed_saves, 1);
-    assert_non_null(strstr(world_told(w, 1)->save_error, "pipe"));
+    assert_int_equal(world_reported(w, 1)->failed_saves, 1);
+    assert_non_null(strstr(world_reported(w, 1)->save_error, "pipe"));
 }
 
 static void a_malformed_commit_is_answered(void **state)

@@ -24,7 +24,7 @@ static bool few_are_stored(struct world *w, int64_t unused)
 
 static bool tells_what_is_kept(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->kept_bytes > 0;
 }
 
@@ -37,9 +37,9 @@ static void saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away(
     a->options.ckpt_keep_every = 3;
     world_start_agent(w);
     world_until(w, has_two_checkpoints, 1, "several saves are told");
-    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_PERIODIC);
-    assert_true(world_told(w, 1)->done > 0);
-    assert_int_equal(world_told(w, 1)->total, 100000);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_PERIODIC);
+    assert_true(world_reported(w, 1)->done > 0);
+    assert_int_equal(world_reported(w, 1)->total, 100000);
     world_until(w, few_are_stored, 0, "old ones are cleared away");
     world_until(w, tells_what_is_kept, 1, "how much the store has then is told");
 }
@@ -66,11 +66,11 @@ static void before_its_time_limit_a_task_is_saved(void **state)
     a->kill_wait_ms = 200;
     world_start_agent(w);
     world_until(w, has_checkpoint, 1, "a checkpoint is told");
-    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_LIMIT);
-    assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_LIMIT);
+    assert_int_equal(world_reported(w, 1)->phase, WIRE_RUNNING);
     world_until(w, has_ended, 1, "the time limit ends the job");
     assert_end(w, WIRE_END_TIMEOUT);
-    assert_int_equal(world_told(w, 1)->n_checkpoints, 1); /* asked once */
+    assert_int_equal(world_reported(w, 1)->n_checkpoints, 1); /* asked once */
     const char *request = strstr(world_output(w, 1), "\"reason\":\"limit\",\"deadline_ms\":");
     assert_non_null(request);
     assert_null(strstr(request, "null"));
@@ -78,14 +78,14 @@ static void before_its_time_limit_a_task_is_saved(void **state)
 
 static bool has_daily_checkpoint(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->n_checkpoints > 0 &&
            s->checkpoints[s->n_checkpoints - 1].cause == WIRE_CAUSE_DAILY;
 }
 
 static bool has_user_checkpoints(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     int n = 0;
     for (size_t i = 0; s && i < s->n_checkpoints; i++)
         n += s->checkpoints[i].cause == WIRE_CAUSE_USER;
@@ -108,15 +108,15 @@ static void a_save_that_a_user_asks_for_is_made_once(void **state)
     world_until(w, output_has_user_request, 1, "the program was told who asks");
     world_go(w); /* said again */
     world_kill_agent(w, SIGKILL);
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
     world_until(w, has_checkpoint, 1, "it is told by the next agent");
     a->saves_asked = 2;
     world_go(w);
     world_until(w, has_user_checkpoints, 1, "the second is told");
     assert_int_equal(
-        world_told(w, 1)->checkpoints[world_told(w, 1)->n_checkpoints - 1].sequence, 2);
-    assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);
+        world_reported(w, 1)->checkpoints[world_reported(w, 1)->n_checkpoints - 1].sequence, 2);
+    assert_int_equal(world_reported(w, 1)->phase, WIRE_RUNNING);
 }
 
 /* No agent was there at the time. */
@@ -180,8 +180,8 @@ static void a_signal_asks_and_done_commits(void **state)
     want_signal(w, modes)->ckpt_every_ms = 300;
     world_start_agent(w);
     world_until(w, has_two_checkpoints, 1, "several saves are told");
-    assert_true(is_running(w, 1) || world_told(w, 1)->phase == WIRE_SAVING);
-    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_PERIODIC);
+    assert_true(is_running(w, 1) || world_reported(w, 1)->phase == WIRE_SAVING);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_PERIODIC);
 }
 
 static void exit_85_outside_a_stop_saves_and_ends_checkpointed(void **state)
@@ -211,7 +211,7 @@ static void exit_85_during_a_notice_saves_and_ends_reclaimed(void **state)
     world_until(w, has_ended, 1, "the attempt ended");
     assert_end(w, WIRE_END_RECLAIMED);
     assert_true(has_checkpoint(w, 1));
-    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
 }
 
 static void done_during_a_notice_saves_and_ends_reclaimed(void **state)

@@ -31,7 +31,7 @@ static void a_drain_saves_and_ends_drained(void **state)
     world_go(w);
     world_until(w, has_ended, 1, "the attempt ended");
     assert_end(w, WIRE_END_DRAINED);
-    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_DRAIN);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_DRAIN);
     assert_non_null(strstr(world_output(w, 1), "\"reason\":\"evict\""));
 }
 
@@ -65,7 +65,7 @@ static void a_commit_made_while_there_is_no_agent_is_served_by_the_next(void **s
     world_start_agent(w);
     world_until(w, has_ended, 1, "the program had its answer");
     assert_end(w, WIRE_END_SUCCEEDED);
-    assert_int_equal(world_told(w, 1)->checkpoints[0].progress, 5);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].progress, 5);
 }
 
 /* The agent was killed between the store's commit and its own record. */
@@ -86,11 +86,11 @@ static void a_save_that_was_stored_but_not_told_is_told_by_the_next_agent(void *
     assert_int_equal(record_write_state(path, &s, &e), 0);
     record_deinit_state(&s);
     free(path);
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
     world_until(w, has_checkpoint, 1, "the checkpoint is told");
-    assert_int_equal(world_told(w, 1)->checkpoints[0].sequence, 1);
-    assert_int_equal(world_told(w, 1)->checkpoints[0].progress, 5);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].sequence, 1);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].progress, 5);
 }
 
 static void an_older_attempt_cannot_save_over_a_later_one(void **state)
@@ -110,7 +110,7 @@ static void an_older_attempt_cannot_save_over_a_later_one(void **state)
     free(path);
     world_until(w, has_ended, 1, "the stale attempt ended");
     assert_end(w, WIRE_END_NODE_LOST);
-    assert_non_null(strstr(world_told(w, 1)->text, "fenced"));
+    assert_non_null(strstr(world_reported(w, 1)->text, "fenced"));
     assert_int_equal(stored_checkpoints(w).n, 0);
 }
 
@@ -146,7 +146,7 @@ static enum wire_end end_with_store(struct world *w, int64_t attempt)
     else
         world_go(w);
     world_until(w, has_ended, 1, "it ended");
-    return world_told(w, 1)->end;
+    return world_reported(w, 1)->end;
 }
 
 /* No directory (a mount that is missing), or one without the marker. Another node may have it. */
@@ -158,11 +158,11 @@ static void a_store_that_is_not_on_its_node_is_a_fault_of_that_node(void **state
 
     fs_remove_tree(dir, &e);
     assert_int_equal(end_with_store(w, 1), WIRE_END_STORE_AWAY);
-    assert_non_null(strstr(world_told(w, 1)->text, "no such directory"));
-    assert_non_null(strstr(world_told(w, 1)->text, "mount it on this node"));
+    assert_non_null(strstr(world_reported(w, 1)->text, "no such directory"));
+    assert_non_null(strstr(world_reported(w, 1)->text, "mount it on this node"));
     assert_int_equal(fs_mkdirs(dir, 0700, &e), 0);
     assert_int_equal(end_with_store(w, 2), WIRE_END_STORE_AWAY);
-    assert_non_null(strstr(world_told(w, 1)->text, "no marker"));
+    assert_non_null(strstr(world_reported(w, 1)->text, "no marker"));
     free(dir);
 }
 
@@ -178,8 +178,8 @@ static void another_clusters_store_is_a_fault_of_no_node(void **state)
         owner_write(store, "lab", &(struct owner_mark){0}, "fedcba9876543210", 1, &e), 0);
     store_close(store);
     assert_int_equal(end_with_store(w, 1), WIRE_END_STORE);
-    assert_non_null(strstr(world_told(w, 1)->text, "another cluster"));
-    assert_non_null(strstr(world_told(w, 1)->text, "belay release 1"));
+    assert_non_null(strstr(world_reported(w, 1)->text, "another cluster"));
+    assert_non_null(strstr(world_reported(w, 1)->text, "belay release 1"));
 }
 
 int main(int argc, char **argv)

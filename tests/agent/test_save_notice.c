@@ -44,10 +44,10 @@ static void a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed(
     assert_true(clock_mono(&clock_system).ms - begun < 10000);
     assert_end(w, WIRE_END_RECLAIMED);
     assert_true(has_checkpoint(w, 1));
-    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
     assert_non_null(strstr(world_output(w, 1), "\"reason\":\"notice\""));
     assert_non_null(strstr(world_output(w, 1), "\"stop\":true"));
-    assert_int_equal(world_told(w, 1)->exit_code, 85);
+    assert_int_equal(world_reported(w, 1)->exit_code, 85);
     free(text);
     free(path);
 }
@@ -63,9 +63,9 @@ static void the_saves_of_two_tasks_at_a_notice_are_both_stored(void **state)
     notice_in(w, 60000);
     for (int64_t job = 1; job <= 2; job++) {
         world_until(w, has_ended, job, "the attempt ended");
-        assert_int_equal(world_told(w, job)->end, WIRE_END_RECLAIMED);
+        assert_int_equal(world_reported(w, job)->end, WIRE_END_RECLAIMED);
         assert_true(has_checkpoint(w, job));
-        assert_int_equal(world_told(w, job)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+        assert_int_equal(world_reported(w, job)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
     }
 }
 
@@ -80,7 +80,7 @@ static void a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadli
     world_until(w, has_ended, 1, "the attempt ended");
     assert_true(clock_mono(&clock_system).ms < deadline);
     assert_end(w, WIRE_END_RECLAIMED);
-    assert_int_equal(world_told(w, 1)->exit_code, 137);
+    assert_int_equal(world_reported(w, 1)->exit_code, 137);
 }
 
 static void a_task_without_checkpoints_may_finish_during_a_notice(void **state)
@@ -118,7 +118,7 @@ static void assert_saved_in_shutdown(struct world *w)
     world_until(w, has_ended, 1, "the attempt ended");
     assert_end(w, WIRE_END_RECLAIMED);
     assert_true(has_checkpoint(w, 1));
-    assert_int_equal(world_told(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
     assert_int_equal(w->status.notice.kind, WIRE_NOTICE_RECLAIM);
     world_forget(w, 1); /* belayd has it durably */
     world_go(w);
@@ -188,7 +188,7 @@ static void a_restart_of_the_agent_leaves_the_task(void **state)
     int64_t begun = clock_mono(&clock_system).ms;
     world_kill_agent(w, SIGTERM);
     assert_true(clock_mono(&clock_system).ms - begun < 4000); /* it did not wait in vain */
-    world_forget_told(w);
+    world_forget_reports(w);
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs still");
     assert_false(has_checkpoint(w, 1));

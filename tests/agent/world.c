@@ -38,7 +38,7 @@ static void reply_desired(struct world *w, struct http_exchange *x)
         if (!w->wants[i].a.job)
             continue;
         list[d.n_attempts] = w->wants[i].a;
-        if (w->wants[i].told) {
+        if (w->wants[i].reported) {
             list[d.n_attempts].script = NULL;
             list[d.n_attempts].n_args = list[d.n_attempts].n_env = 0;
         }
@@ -90,7 +90,7 @@ static void take_status(struct world *w, struct wire_status *st)
     for (size_t i = 0; i < st->n_attempts; i++) {
         struct want *want = world_find(w, st->attempts[i].job);
         if (want && want->a.attempt == st->attempts[i].attempt)
-            want->told = true;
+            want->reported = true;
     }
 }
 
@@ -488,7 +488,7 @@ struct wire_desired_attempt *world_want(
         want = world_find(w, 0);
     assert_non_null(want);
     buf_clear(&want->output);
-    want->told = false;
+    want->reported = false;
     want->a = (struct wire_desired_attempt){.job = job,
         .attempt = attempt,
         .want = WIRE_RUN,
@@ -515,7 +515,7 @@ void world_go(struct world *w)
     release(w);
 }
 
-const struct wire_attempt_status *world_told(struct world *w, int64_t job)
+const struct wire_attempt_status *world_reported(struct world *w, int64_t job)
 {
     for (size_t i = 0; i < w->status.n_attempts; i++)
         if (w->status.attempts[i].job == job)
@@ -523,7 +523,7 @@ const struct wire_attempt_status *world_told(struct world *w, int64_t job)
     return NULL;
 }
 
-void world_forget_told(struct world *w)
+void world_forget_reports(struct world *w)
 {
     struct wire_status empty = {.incarnation = w->status.incarnation, .seq = w->status.seq};
     wire_status_deinit(&w->status);
@@ -540,13 +540,13 @@ const char *world_output(struct world *w, int64_t job)
 
 bool is_running(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->phase == WIRE_RUNNING;
 }
 
 bool has_ended(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     struct want *want = world_find(w, job);
     return s && s->phase == WIRE_ENDED && want && want->a.attempt == s->attempt &&
            (int64_t)want->output.len >= s->output_bytes;
@@ -554,13 +554,13 @@ bool has_ended(struct world *w, int64_t job)
 
 bool has_checkpoint(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->n_checkpoints > 0;
 }
 
 bool has_failed_save(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->failed_saves > 0;
 }
 
@@ -569,7 +569,7 @@ bool is_forgotten(struct world *w, int64_t job)
     char *path = mem_printf("%s/node/tasks/%lld-1", w->dir, (long long)job);
     bool there = fs_exists(path);
     free(path);
-    return !there && !world_told(w, job);
+    return !there && !world_reported(w, job);
 }
 
 /* ---- files ---- */

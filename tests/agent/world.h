@@ -23,7 +23,7 @@
 /* What belayd wants of one attempt. Zeroed = nothing. */
 struct want {
     struct wire_desired_attempt a; /* job 0 = a free place */
-    bool told;                     /* the agent has reported it, so the script is not sent again */
+    bool reported;                 /* the agent has reported it, so the script is not sent again */
     struct buf output;
 };
 
@@ -81,9 +81,9 @@ void world_forget(struct world *w, int64_t job);
 void world_go(struct world *w); /* tells the agent that the wants have changed */
 
 /* NULL if not in the last status */
-const struct wire_attempt_status *world_told(struct world *w, int64_t job);
+const struct wire_attempt_status *world_reported(struct world *w, int64_t job);
 /* forgets the statuses of this run of the agent */
-void world_forget_told(struct world *w);
+void world_forget_reports(struct world *w);
 const char *world_output(struct world *w, int64_t job);
 
 /* Conditions */
