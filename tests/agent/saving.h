@@ -8,8 +8,8 @@
 
 #include "world.h"
 
-/* A cooperative program: on a request it writes its state, commits, and stops when it is told
- * to. */
+/* A cooperative program: on a request it writes its state and commits, and stops if the answer
+ * says so. */
 extern const char coop_script[];
 /* Commits once of its own accord, then waits. */
 extern const char commit_once_script[];

@@ -222,9 +222,9 @@ static char *control(struct world *w, const char *name)
     return path;
 }
 
-static void tell(struct world *w, const char *name, const char *text)
+static void put_control(struct world *w, const char *name, const char *text)
 {
-    char *path = control(w, name), *temp = control(w, "told");
+    char *path = control(w, name), *temp = control(w, "temp");
     world_write(temp, text);
     assert_int_equal(rename(temp, path), 0);
     free(path);
@@ -256,7 +256,7 @@ static void commit_as(struct world *w, int k, const char *text)
 {
     char name[32];
     snprintf(name, sizeof(name), "go.%d", k);
-    tell(w, name, text);
+    put_control(w, name, text);
 }
 
 static void commit(struct world *w, int k, bool wait)
@@ -280,7 +280,7 @@ static struct world *start_and_hold_up(void **state)
     struct world *w = start(state);
     commit_accepted(w, 1);
     await(w, "stored.1", "{\"ok\":true,\"attempt\":1,\"sequence\":1}");
-    world_until(w, has_checkpoint, 1, "it is told");
+    world_until(w, has_checkpoint, 1, "it is reported");
     hold_up();
     return w;
 }
@@ -424,7 +424,7 @@ static void what_a_program_commits_before_it_succeeds_is_stored(void **state)
 {
     struct world *w = start_and_hold_up(state);
     commit_accepted(w, 2);
-    tell(w, "exit", "0");
+    put_control(w, "exit", "0");
     await(w, "../exit.json", "");
     assert_false(has_ended(w, 1));
     let_go_on();
@@ -438,7 +438,7 @@ static void what_a_program_commits_before_it_fails_is_stored(void **state)
     struct world *w = start_and_hold_up(state);
     commit_accepted(w, 2);
     commit_accepted(w, 3);
-    tell(w, "exit", "3");
+    put_control(w, "exit", "3");
     await(w, "../exit.json", "");
     let_go_on();
     world_until(w, has_ended, 1, "the attempt ended");
@@ -451,7 +451,7 @@ static void exit_85_stores_the_directory_in_place_of_what_is_kept(void **state)
     struct world *w = start_and_hold_up(state);
     commit_accepted(w, 2);
     commit_accepted(w, 3);
-    tell(w, "exit", "85");
+    put_control(w, "exit", "85");
     await(w, "../exit.json", "");
     let_go_on();
     world_until(w, has_ended, 1, "the attempt ended");
@@ -459,7 +459,7 @@ static void exit_85_stores_the_directory_in_place_of_what_is_kept(void **state)
     assert_int_equal(stored(w)[0], '4');
 }
 
-static void at_a_notice_the_newest_is_stored_and_only_then_the_program_is_told(void **state)
+static void at_a_notice_the_newest_is_stored_before_the_program_is_signalled(void **state)
 {
     struct world *w = start_and_hold_up(state);
     commit_accepted(w, 2);
@@ -488,7 +488,7 @@ static bool is_on_ext4(const struct world *w)
 
 static void write_in_place(struct world *w)
 {
-    tell(w, "poke", "");
+    put_control(w, "poke", "");
     await(w, "poked", "");
     char *path = control(w, "poked");
     assert_int_equal(unlink(path), 0);
@@ -504,7 +504,7 @@ static void a_program_that_writes_in_place_is_noticed_and_has_copies_from_then_o
     write_in_place(w);
     let_go_on();
     await(w, "stored.2", "'large' was written to in place");
-    world_until(w, has_failed_save, 1, "the failure is told");
+    world_until(w, has_failed_save, 1, "the failure is reported");
     assert_non_null(strstr(world_reported(w, 1)->save_error, "written to in place"));
     assert_null(strstr(stored(w), "2 "));
     hold_up();
@@ -553,11 +553,11 @@ static void done_is_taken_away_when_the_snapshot_stands(void **state)
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     hold_up();
-    tell(w, "go", "");
+    put_control(w, "go", "");
     await(w, "gone", "");
     assert_false(has_checkpoint(w, 1));
     let_go_on();
-    world_until(w, has_checkpoint, 1, "a checkpoint is told");
+    world_until(w, has_checkpoint, 1, "a checkpoint is reported");
     assert_string_equal(stored(w), "1 ");
 }
 
@@ -590,7 +590,7 @@ static void check_goes_on(void **state, int32_t rank)
         await_stored(w, k, k);
         await(w, "result.3", "\"durable\":false");
     }
-    world_until(w, has_checkpoint, 1, "it is told");
+    world_until(w, has_checkpoint, 1, "it is reported");
 }
 
 static void rank_0_goes_on_while_the_others_are_not_there(void **state)
@@ -710,7 +710,7 @@ static struct world *succeed_with_two_accepted(void **state, struct other *o)
     struct world *w = start_rank(state, 1, o);
     commit_accepted(w, 1);
     commit_accepted(w, 2);
-    tell(w, "exit", "0");
+    put_control(w, "exit", "0");
     await(w, "../exit.json", "");
     assert_false(has_ended(w, 1));
     return w;
@@ -777,7 +777,7 @@ int main(void)
         TEST(what_a_program_commits_before_it_succeeds_is_stored),
         TEST(what_a_program_commits_before_it_fails_is_stored),
         TEST(exit_85_stores_the_directory_in_place_of_what_is_kept),
-        TEST(at_a_notice_the_newest_is_stored_and_only_then_the_program_is_told),
+        TEST(at_a_notice_the_newest_is_stored_before_the_program_is_signalled),
         TEST(a_program_that_writes_in_place_is_noticed_and_has_copies_from_then_on),
         TEST(or_waits_where_its_files_are_too_large_for_that),
         TEST(done_is_taken_away_when_the_snapshot_stands),

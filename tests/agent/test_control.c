@@ -211,7 +211,7 @@ static void waits_for_other_ranks_are_read(void **state)
 }
 
 /* A root agent must not read other users' files for a program, nor hang on a pipe. */
-static void an_accepted_commit_is_told_what_came_of_it(void **state)
+static void an_accepted_commit_gets_its_outcome(void **state)
 {
     struct room *r = *state;
     const struct control_answer accepted = {.attempt = 2, .sequence = 5, .accepted = true};
@@ -258,9 +258,9 @@ static void what_an_agent_before_has_accepted_is_settled(void **state)
     put(r, "result.1", "{\"ok\":true,\"durable\":false,\"sequence\":4}");
     put(r, "result.2", "{\"ok\":true,\"durable\":false,\"sequence\":5}");
     put(r, "result.3", "{\"ok\":true,\"durable\":false,\"sequence\":6}");
-    put(r, "stored.1", "told");
+    put(r, "stored.1", "answered");
     control_settle(&r->c, 3, 5);
-    assert_content(r, "stored.1", "told");
+    assert_content(r, "stored.1", "answered");
     assert_content(r, "stored.2", "{\"ok\":true,\"attempt\":3,\"sequence\":5}");
     assert_content(r, "stored.3",
         "{\"ok\":false,\"error\":\"the belay agent was restarted while this checkpoint was being "
@@ -449,7 +449,7 @@ int main(void)
         room_test(names_that_are_no_commits_are_left_alone),
         room_test(numbers_are_optional_and_never_negative),
         room_test(waits_for_other_ranks_are_read),
-        room_test(an_accepted_commit_is_told_what_came_of_it),
+        room_test(an_accepted_commit_gets_its_outcome),
         room_test(what_an_agent_before_has_accepted_is_settled),
         room_test(links_pipes_and_large_files_are_not_read),
         room_test(a_link_in_the_agents_way_is_replaced_not_followed),

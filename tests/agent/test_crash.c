@@ -183,7 +183,7 @@ static void who_waits_for_a_gpu_can_be_stopped(void **state)
     world_until(w, is_forgotten, 1, "it is forgotten");
 }
 
-static void a_task_that_ends_while_there_is_no_agent_is_told_by_the_next(void **state)
+static void the_next_agent_reports_a_task_that_ended_without_an_agent(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, two_lines);
@@ -193,20 +193,20 @@ static void a_task_that_ends_while_there_is_no_agent_is_told_by_the_next(void **
     let_go(w, 1);
     world_until(w, has_exit_record, 1, "the supervisor has written the end");
     world_start_agent(w);
-    world_until(w, has_ended, 1, "the end is told");
+    world_until(w, has_ended, 1, "the end is reported");
     assert_kept(w, 1);
 }
 
-static void an_end_that_was_told_is_told_again_by_the_next_agent(void **state)
+static void an_end_that_was_reported_is_reported_again_by_the_next_agent(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, "#!/bin/sh\nexit 7\n");
     world_start_agent(w);
-    world_until(w, has_ended, 1, "the end is told");
+    world_until(w, has_ended, 1, "the end is reported");
     world_kill_agent(w, SIGKILL);
     world_forget_reports(w);
     world_start_agent(w);
-    world_until(w, has_ended, 1, "the end is told again");
+    world_until(w, has_ended, 1, "the end is reported again");
     assert_int_equal(world_reported(w, 1)->exit_code, 7);
     assert_string_equal(world_reported(w, 1)->text, "exit code 7");
 }
@@ -292,7 +292,7 @@ static void kill_a_supervisor(struct world *w)
     world_start_agent(w);
     world_until(w, has_three_pids, 1, "all processes are up");
     kill_supervisor(w, 1);
-    world_until(w, has_ended, 1, "the end is told");
+    world_until(w, has_ended, 1, "the end is reported");
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_NODE_LOST);
     assert_string_equal(world_reported(w, 1)->text, "supervisor died");
     assert_all_dead(world_output(w, 1));
@@ -321,7 +321,7 @@ static void a_supervisor_killed_with_its_agent_is_noticed_by_the_next(void **sta
     world_kill_agent(w, SIGKILL);
     kill_supervisor(w, 1);
     world_start_agent(w);
-    world_until(w, has_ended, 1, "the end is told");
+    world_until(w, has_ended, 1, "the end is reported");
     assert_string_equal(world_reported(w, 1)->text, "supervisor died");
     assert_all_dead(world_output(w, 1));
 }
@@ -427,7 +427,7 @@ static void nothing_outlives_a_killed_init(void **state)
     world_start_agent(w);
     world_until(w, has_three_pids, 1, "all processes are up");
     assert_int_equal(kill(init_of(w, 1), SIGKILL), 0);
-    world_until(w, has_ended, 1, "the end is told");
+    world_until(w, has_ended, 1, "the end is reported");
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_NODE_LOST);
     assert_all_dead(world_output(w, 1));
 }
@@ -481,7 +481,7 @@ static void a_task_runs_on_while_belayd_is_gone(void **state)
     let_go(w, 1);
     world_until(w, has_exit_record, 1, "the task ended");
     w->deaf = false;
-    world_until(w, has_ended, 1, "the end is told");
+    world_until(w, has_ended, 1, "the end is reported");
     assert_kept(w, 1);
 }
 
@@ -507,8 +507,8 @@ int main(void)
         world_test(slices_of_gpus_are_given_to_one_each),
         world_test(who_is_to_have_the_node_for_itself_waits_until_it_is_alone),
         world_test(who_waits_for_a_gpu_can_be_stopped),
-        world_test(a_task_that_ends_while_there_is_no_agent_is_told_by_the_next),
-        world_test(an_end_that_was_told_is_told_again_by_the_next_agent),
+        world_test(the_next_agent_reports_a_task_that_ended_without_an_agent),
+        world_test(an_end_that_was_reported_is_reported_again_by_the_next_agent),
         world_test(a_stop_that_was_wanted_is_remembered_by_the_next_agent),
         world_test(a_supervisor_takes_the_next_task),
         world_test(a_supervisor_without_a_task_ends_with_its_agent),

@@ -240,7 +240,7 @@ static void check_probe(const char *script, enum wire_criu can, const char *text
     assert_int_equal(c.can, can);
 }
 
-static void the_probe_tells_why_not(void **state)
+static void the_probe_says_why_criu_cannot_be_used(void **state)
 {
     struct criu c;
     (void)state;
@@ -410,7 +410,7 @@ int main(void)
         cmocka_unit_test(floods_are_bounded_and_their_end_is_read),
         cmocka_unit_test(one_that_ends_need_not_take_along_what_holds_its_output),
         cmocka_unit_test(one_that_says_what_it_dumped_is_damaged_is_believed),
-        cmocka_unit_test(the_probe_tells_why_not),
+        cmocka_unit_test(the_probe_says_why_criu_cannot_be_used),
         cmocka_unit_test(own_open_files_are_found_copied_and_put_back),
         cmocka_unit_test(a_list_of_files_that_is_malformed_is_refused),
         cmocka_unit_test(what_has_left_the_tree_is_named),

@@ -210,7 +210,7 @@ static void what_is_dumped_is_stored_and_comes_back(void **state)
     assert_non_null(strstr(world_output(w, 1), " in /run/belay-task/scratch, /run/belay-task\n"));
     next_attempt(w);
     world_until(w, is_back, 1, "it is back");
-    world_until(w, is_running, 1, "and told as running");
+    world_until(w, is_running, 1, "and is reported as running");
     assert_int_equal(world_reported(w, 1)->restored_attempt, 1);
     assert_int_equal(world_reported(w, 1)->failed_saves, 0);
     assert_true(world_reported(w, 1)->started_at != WIRE_NONE);
@@ -224,7 +224,7 @@ static void what_a_user_has_rights_to_comes_back(void **state)
     save_and_stop(w);
     next_attempt(w);
     world_until(w, is_back, 1, "it is back");
-    world_until(w, is_running, 1, "and told as running");
+    world_until(w, is_running, 1, "and is reported as running");
     assert_int_equal(world_reported(w, 1)->restored_attempt, 1);
     assert_int_equal(world_reported(w, 1)->failed_saves, 0);
     char *mark = world_task_path(w, 1, 2, "rights");
@@ -232,12 +232,12 @@ static void what_a_user_has_rights_to_comes_back(void **state)
     free(mark);
 }
 
-static void a_dump_that_fails_is_told_and_the_program_goes_on(void **state)
+static void a_failed_dump_is_reported_and_the_program_continues(void **state)
 {
     struct world *w = begin(state, "fails");
     want_criu(w, 1, 1000);
     world_start_agent(w);
-    world_until(w, has_failed_save, 1, "the failure is told");
+    world_until(w, has_failed_save, 1, "the failure is reported");
     assert_string_equal(
         world_reported(w, 1)->save_error, "criu dump failed with exit code 1: cannot seize 1000");
     assert_true(was_called("--leave-running"));
@@ -257,7 +257,7 @@ static void a_dump_that_fails_is_told_and_the_program_goes_on(void **state)
         WIRE_END_FAILED); /* 85 means nothing of a program that is not asked */
     assert_int_equal(world_reported(w, 1)->exit_code, 85);
     next_attempt(w);
-    world_until(w, has_failed_save, 1, "that it cannot be resumed is told");
+    world_until(w, has_failed_save, 1, "the failed restore is reported");
     assert_non_null(strstr(world_reported(w, 1)->save_error, "files.json"));
 }
 
@@ -357,7 +357,7 @@ static void a_removed_file_where_the_user_can_write_is_not_saved(void **state)
     put_images_of("/tmp/belay-test-criu-gone");
     want_criu(w, 1, 1000);
     world_start_agent(w);
-    world_until(w, has_failed_save, 1, "the failure is told");
+    world_until(w, has_failed_save, 1, "the failure is reported");
     assert_string_equal(world_reported(w, 1)->save_error,
         "criu dump failed with exit code 1: /tmp/belay-test-criu-gone was removed while open: CRIU "
         "restores such a file safely only below $TMPDIR");
@@ -390,7 +390,7 @@ static void what_the_users_program_removed_in_its_scratch_comes_back(void **stat
     save_and_stop(w);
     next_attempt(w);
     world_until(w, is_back, 1, "it is back");
-    world_until(w, is_running, 1, "and told as running");
+    world_until(w, is_running, 1, "and is reported as running");
 }
 
 static void a_criu_that_does_not_give_the_scratch_restores_nothing(void **state)
@@ -458,7 +458,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(what_is_dumped_is_stored_and_comes_back, end),
-        cmocka_unit_test_teardown(a_dump_that_fails_is_told_and_the_program_goes_on, end),
+        cmocka_unit_test_teardown(a_failed_dump_is_reported_and_the_program_continues, end),
         cmocka_unit_test_teardown(what_does_not_come_back_is_held, end),
         cmocka_unit_test_teardown(what_its_user_gave_up_begins_again, end),
         cmocka_unit_test_teardown(a_criu_that_is_killed_is_no_end_of_the_job, end),

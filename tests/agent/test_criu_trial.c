@@ -50,7 +50,7 @@ static const char criu[] =
     "esac\n"
     "exit 0\n";
 
-/* /usr/local is ours in this process and its children: criu, which is told its PATH, looks nowhere
+/* /usr/local is ours in this process and its children: criu, which gets this PATH, looks nowhere
  * else. */
 static bool have_own_local(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an agent tells of its disk: a small tmpfs, in a mount namespace of this process, and virtual
- * time. Run as root; otherwise there is nothing to test.
+ * What an agent reports about its disk: a small tmpfs, in a mount namespace of this process, and
+ * virtual time. Run as root; otherwise there is nothing to test.
  */
 #include "agent/disk.h"
 
@@ -125,7 +125,7 @@ static void a_job_that_does_not_fit_closes_no_node(void **state)
     disk_refused(&r.disk, false, "writing checkpoint/a: Disk quota exceeded");
     assert_string_equal(disk_full(&r.disk), "");
     assert_int_equal(r.n_changes, 0);
-    use_up_bytes(&r, MIB); /* unless others find no room either: that is told without delay */
+    use_up_bytes(&r, MIB); /* unless others find no room either: that is reported without delay */
     disk_refused(&r.disk, false, "writing checkpoint/a: No space left on device");
     assert_says(&r, "1.0 MiB of 16.0 MiB are free");
     use_up_bytes(&r, 8 * MIB);

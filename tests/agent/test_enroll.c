@@ -183,7 +183,7 @@ static void a_clock_that_is_ahead_costs_one_renewal_at_a_start(void **state)
     (void)state;
     rig_init(&r, 30 * DAY_MS, 40 * DAY_MS, false);
     assert_int_equal(renewals_in(&r, 10 * DAY_MS - 2000, 1), 1);
-    assert_int_equal(r.n_warnings, 0); /* the clock was told at the join */
+    assert_int_equal(r.n_warnings, 0); /* the clock was reported at the join */
     rig_deinit(&r);
 }
 
@@ -202,7 +202,7 @@ static void a_clock_that_is_behind_or_set_back_does_not_let_it_end(void **state)
 }
 
 /* Its configuration, or an older agent, must be corrected by a person. */
-static void a_join_that_is_refused_is_told_and_tried_once_a_minute(void **state)
+static void a_refused_join_is_reported_and_retried_once_a_minute(void **state)
 {
     struct rig r;
     (void)state;
@@ -227,7 +227,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_is_ahead_makes_it_renew_earlier_but_not_at_once),
         cmocka_unit_test(a_clock_that_is_ahead_costs_one_renewal_at_a_start),
         cmocka_unit_test(a_clock_that_is_behind_or_set_back_does_not_let_it_end),
-        cmocka_unit_test(a_join_that_is_refused_is_told_and_tried_once_a_minute),
+        cmocka_unit_test(a_refused_join_is_reported_and_retried_once_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,7 @@ static void an_attempt_that_cannot_have_its_fence_does_not_begin(void **state)
     assert_true(has_checkpoint(w, 1));
     object_server_order(&server, SERVER_FULL_ONWARD, 1);
     next(w, 2);
-    world_until(w, is_refused, 1, "that the store is full is told while it is tried");
+    world_until(w, is_refused, 1, "the full store is reported while the save is retried");
     const struct wire_attempt_status *s = ended(w, WIRE_END_STORE_AWAY);
     assert_non_null(strstr(s->text, "claim job 1 for attempt 2"));
     assert_non_null(strstr(s->text, "InsufficientStorage"));

@@ -45,7 +45,7 @@ static void each_is_given_to_one(void **state)
     assert_string_equal(given(&g, 0, all, N(all)), "");
 }
 
-static void who_gets_none_is_told_how_many_there_are(void **state)
+static void a_request_for_too_many_gpus_names_how_many_there_are(void **state)
 {
     struct gpus g = {0};
     const char *const others[] = {"1"};
@@ -289,7 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_given_to_one),
-        cmocka_unit_test(who_gets_none_is_told_how_many_there_are),
+        cmocka_unit_test(a_request_for_too_many_gpus_names_how_many_there_are),
         cmocka_unit_test(all_of_the_largest_node_have_room_in_a_text),
         cmocka_unit_test(slices_are_given_by_their_profiles),
         cmocka_unit_test(what_is_no_listing_says_nothing),

@@ -78,7 +78,7 @@ static void a_mistake_in_the_configuration_names_its_line(void **state)
     assert_true(world_log_has(w, "token"));
 }
 
-static void a_used_token_is_told_and_tried_again(void **state)
+static void a_used_token_is_reported_and_tried_again(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     w->refuse_join = true;
@@ -179,7 +179,7 @@ static void an_expired_certificate_leads_to_another_join(void **state)
     assert_true(w->n_refused >= 1);
 }
 
-static void an_expired_certificate_without_a_token_is_told(void **state)
+static void an_expired_certificate_without_a_token_is_reported(void **state)
 {
     struct world *w = world_create(state, "");
     char *path = token_file(w, 0600);
@@ -240,12 +240,12 @@ int main(void)
         world_test(a_token_that_others_may_read_is_refused),
         world_test(a_configuration_that_others_may_read_is_refused),
         world_test(a_mistake_in_the_configuration_names_its_line),
-        world_test(a_used_token_is_told_and_tried_again),
+        world_test(a_used_token_is_reported_and_tried_again),
         world_test(without_a_token_the_agent_says_where_to_get_one),
         world_test(a_server_of_another_authority_is_not_trusted),
         world_test(a_certificate_is_renewed_before_it_ends),
         world_test(an_expired_certificate_leads_to_another_join),
-        world_test(an_expired_certificate_without_a_token_is_told),
+        world_test(an_expired_certificate_without_a_token_is_reported),
         world_test(an_instance_that_its_cluster_does_not_know_ends),
         world_test(a_reserved_node_that_was_deleted_joins_again_without_its_tasks),
         world_test(the_instance_s_identity_goes_into_the_join),

@@ -296,7 +296,7 @@ static void a_certificate_is_renewed_on_a_full_disk(void **state)
     make_room(w);
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 static void a_node_says_when_its_disk_is_full_and_when_it_has_room_again(void **state)
 {

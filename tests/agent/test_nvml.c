@@ -54,7 +54,7 @@ static size_t look(struct nvml *n, struct nvml_look *v)
     return count;
 }
 
-static void each_gpu_and_each_slice_tells_what_it_does(void **state)
+static void each_gpu_and_each_slice_reports_its_load(void **state)
 {
     struct nvml_look *v = mem_array(NVML_LOOKS_MAX, sizeof(*v));
     struct nvml *n = nvml_create();
@@ -134,7 +134,7 @@ static void without_the_library_there_is_nothing_to_see(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest with[] = {
-        cmocka_unit_test(each_gpu_and_each_slice_tells_what_it_does),
+        cmocka_unit_test(each_gpu_and_each_slice_reports_its_load),
         cmocka_unit_test(a_driver_that_hangs_holds_up_nobody),
     };
     const struct CMUnitTest without[] = {

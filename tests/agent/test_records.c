@@ -148,7 +148,7 @@ static void a_spec_is_kept_from_others(void **state)
     wire_desired_deinit(&back);
 }
 
-static void what_is_missing_or_malformed_is_told_apart(void **state)
+static void missing_and_malformed_records_are_distinguished(void **state)
 {
     struct task_state s;
     struct task_exit x;
@@ -319,7 +319,7 @@ static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
     env_free(e);
 }
 
-static void a_script_on_the_first_of_several_nodes_is_told_of_its_tasks_as_slurm_does(void **state)
+static void a_script_on_the_first_of_several_nodes_has_the_task_variables_of_slurm(void **state)
 {
     struct wire_peer peers[] = {{"n1", "10.0.0.1"}, {"n2", "10.0.0.2"}, {"n3", "10.0.0.3"}};
     struct wire_desired_attempt a = {.job = 42,
@@ -380,12 +380,12 @@ int main(void)
         dir_test(a_stop_for_an_unknown_reason_is_still_one),
         dir_test(an_exit_and_a_start_survive_a_round_trip),
         dir_test(a_spec_is_kept_from_others),
-        dir_test(what_is_missing_or_malformed_is_told_apart),
+        dir_test(missing_and_malformed_records_are_distinguished),
         dir_test(an_incarnation_is_greater_than_the_one_before),
         cmocka_unit_test(the_contract_overrides_what_the_job_brings),
         cmocka_unit_test(slurms_names_are_there_for_its_scripts),
         cmocka_unit_test(a_job_sees_the_gpus_that_are_its_own_and_no_others),
-        cmocka_unit_test(a_script_on_the_first_of_several_nodes_is_told_of_its_tasks_as_slurm_does),
+        cmocka_unit_test(a_script_on_the_first_of_several_nodes_has_the_task_variables_of_slurm),
         cmocka_unit_test(every_state_can_end_and_the_end_is_final),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,13 +65,13 @@ static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **
     assert_non_null(strstr(out, " HOME "));
 }
 
-static bool has_told_what_it_burnt(struct world *w, int64_t job)
+static bool has_reported_cpu_time(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->usage.cpu_ms >= 500 && s->usage.cpu_milli > 0;
 }
 
-static void what_a_program_uses_is_told_while_it_runs_and_at_its_end(void **state)
+static void usage_is_reported_while_a_program_runs_and_at_its_end(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     char *path = NULL;
@@ -89,7 +89,7 @@ static void what_a_program_uses_is_told_while_it_runs_and_at_its_end(void **stat
     bool counts = start && strstr(start, "\"usage\"");
     free(start);
     free(path);
-    world_until(w, has_told_what_it_burnt, 42, "what it used was told");
+    world_until(w, has_reported_cpu_time, 42, "the CPU time is reported");
     assert_true(counts || world_reported(w, 42)->usage.memory_bytes >= 32 << 20);
     path = world_task_path(w, 42, 1, "control/go");
     world_write(path, "");
@@ -169,7 +169,7 @@ static void a_later_attempt_adds_to_its_file(void **state)
     assert_file(w->dir, "out-8", "fresh\n");
 }
 
-static void a_file_that_cannot_be_opened_is_told(void **state)
+static void a_file_that_cannot_be_opened_is_the_reason_of_the_end(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     char output[] = "no/such/dir/%j.out", input[] = "nothing.txt";
@@ -192,7 +192,7 @@ static bool is_reported_ended(struct world *w, int64_t job)
 }
 
 /* Otherwise belayd could release the machine, and unshipped output would be lost. */
-static void an_end_is_told_when_its_output_is_there(void **state)
+static void an_end_is_reported_after_its_output_is_shipped(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, "#!/bin/sh\nyes | head -c 3000000\n");
@@ -227,7 +227,7 @@ static void an_end_that_does_not_wait_for_its_output_has_it_beside_it(void **sta
     world_kill_agent(w, SIGKILL);
     world_forget_reports(w);
     world_start_agent(w);
-    world_until(w, is_reported_ended, 1, "the next agent tells it as well");
+    world_until(w, is_reported_ended, 1, "the next agent reports it as well");
     assert_tail(w, 0, "some\377\0\n", 7);
 }
 
@@ -246,11 +246,11 @@ static void of_much_output_that_stands_beside_an_end(void **state)
     world_kill_agent(w, SIGKILL);
     world_forget_reports(w);
     world_start_agent(w);
-    world_until(w, is_reported_ended, 1, "the next agent tells it as well");
+    world_until(w, is_reported_ended, 1, "the next agent reports it as well");
     assert_tail(w, 65536, last, sizeof(last)); /* it does not know what belayd has */
 }
 
-static void an_ended_attempt_can_be_forgotten_before_its_end_is_told(void **state)
+static void an_ended_attempt_can_be_forgotten_before_its_end_is_reported(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     w->deaf_to_output = true;
@@ -347,7 +347,7 @@ static bool is_ready(struct world *w, int64_t job)
     return strstr(world_output(w, job), "ready") != NULL;
 }
 
-static void a_stop_sends_sigterm_and_tells_its_reason(void **state)
+static void a_stop_sends_sigterm_and_the_end_has_its_reason(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = world_want(w, 1, 1,
@@ -407,7 +407,7 @@ static void a_script_in_an_image_has_its_environment_its_end_and_its_signals(voi
     assert_non_null(strstr(world_output(w, 2), "got TERM"));
 }
 
-static void an_image_that_cannot_be_had_is_told_apart_from_a_node_that_cannot_run_it(void **state)
+static void an_unavailable_image_and_a_node_without_podman_end_differently(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     char bad[] = "bad:1", broken[] = "broken:1";
@@ -417,31 +417,31 @@ static void an_image_that_cannot_be_had_is_told_apart_from_a_node_that_cannot_ru
     world_want(w, 1, 1, "#!/bin/sh\necho never\n")->image = bad;
     world_want(w, 2, 1, "#!/bin/sh\necho never\n")->image = broken;
     world_start_agent(w);
-    world_until(w, has_ended, 1, "the bad image is told");
+    world_until(w, has_ended, 1, "the bad image is reported");
     assert_end(
         w, 1, WIRE_END_FAILED, 125, "the image bad:1 is not available: Error: manifest unknown");
-    world_until(w, has_ended, 2, "the node's trouble is told");
+    world_until(w, has_ended, 2, "the node's failure is reported");
     assert_end(w, 2, WIRE_END_NODE_LOST, 125, "its container could not be started (exit code 125)");
     assert_non_null(strstr(world_output(w, 2), "no storage"));
 }
 
-static void a_stop_before_the_start_is_told_as_an_end(void **state)
+static void a_stop_before_the_start_is_reported_as_an_end(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\n");
     a->want = WIRE_STOP;
     a->reason = WIRE_END_USER;
     world_start_agent(w);
-    world_until(w, has_ended, 1, "the end is told");
+    world_until(w, has_ended, 1, "the end is reported");
     assert_end(w, 1, WIRE_END_USER, 0, "it had not started");
 }
 
-static void an_attempt_that_left_no_trace_is_told_as_lost(void **state)
+static void an_attempt_without_a_record_is_reported_as_lost(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, NULL);
     world_start_agent(w);
-    world_until(w, has_ended, 1, "the end is told");
+    world_until(w, has_ended, 1, "the end is reported");
     assert_end(w, 1, WIRE_END_NODE_LOST, 0, "no record");
 }
 
@@ -818,21 +818,21 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_script_runs_with_its_environment_and_its_output_is_shipped),
-        world_test(what_a_program_uses_is_told_while_it_runs_and_at_its_end),
+        world_test(usage_is_reported_while_a_program_runs_and_at_its_end),
         world_test(output_goes_to_the_files_that_were_named_as_well),
         world_test(a_later_attempt_adds_to_its_file),
-        world_test(a_file_that_cannot_be_opened_is_told),
-        world_test(an_end_is_told_when_its_output_is_there),
+        world_test(a_file_that_cannot_be_opened_is_the_reason_of_the_end),
+        world_test(an_end_is_reported_after_its_output_is_shipped),
         world_test(an_end_that_does_not_wait_for_its_output_has_it_beside_it),
         world_test(of_much_output_that_stands_beside_an_end),
-        world_test(an_ended_attempt_can_be_forgotten_before_its_end_is_told),
+        world_test(an_ended_attempt_can_be_forgotten_before_its_end_is_reported),
         world_test(a_joined_node_does_not_join_again),
         world_test(what_belayd_does_not_want_any_more_is_forgotten),
         world_test(a_directory_in_which_nothing_was_left_is_the_next_tasks),
         world_test(a_running_attempt_that_is_not_wanted_is_killed_at_once),
-        world_test(a_stop_sends_sigterm_and_tells_its_reason),
-        world_test(a_stop_before_the_start_is_told_as_an_end),
-        world_test(an_attempt_that_left_no_trace_is_told_as_lost),
+        world_test(a_stop_sends_sigterm_and_the_end_has_its_reason),
+        world_test(a_stop_before_the_start_is_reported_as_an_end),
+        world_test(an_attempt_without_a_record_is_reported_as_lost),
         world_test(the_time_limit_ends_what_ignores_sigterm),
         world_test(the_script_is_signalled_once_before_its_time_limit),
         world_test(another_time_limit_counts_from_the_start),
@@ -842,7 +842,7 @@ int main(int argc, char **argv)
         world_test(a_program_killed_by_a_signal_of_its_own_has_failed),
         world_test(what_cannot_start_says_why),
         world_test(a_script_in_an_image_has_its_environment_its_end_and_its_signals),
-        world_test(an_image_that_cannot_be_had_is_told_apart_from_a_node_that_cannot_run_it),
+        world_test(an_unavailable_image_and_a_node_without_podman_end_differently),
         world_test(what_a_script_leaves_running_is_killed_when_it_ends),
         world_test(what_a_script_leaves_running_is_killed_without_cgroups_too),
         world_test(output_to_a_fifo_is_complete_when_the_job_ends_without_cgroups_too),

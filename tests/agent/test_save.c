@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints of real tasks: committed, stored, told, restored; kept on the node; with secrets;
+ * Checkpoints of real tasks: committed, stored, reported, restored; kept on the node; with secrets;
  * with a control directory that is made expensive.
  */
 #include "saving.h"
@@ -23,12 +23,12 @@ static bool is_saving(struct world *w, int64_t job)
     return s && s->phase == WIRE_SAVING;
 }
 
-static void a_commit_is_stored_told_and_restored(void **state)
+static void a_commit_is_stored_reported_and_restored(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     want_coop(w, 1, commit_once_script);
     world_start_agent(w);
-    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    world_until(w, has_checkpoint, 1, "the checkpoint is reported");
     const struct wire_checkpoint *c = &world_reported(w, 1)->checkpoints[0];
     assert_int_equal(c->sequence, 1);
     assert_int_equal(c->progress, 5);
@@ -64,11 +64,11 @@ static void save_once_and_end(struct world *w)
 {
     want_coop(w, 1, commit_once_script);
     world_start_agent(w);
-    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    world_until(w, has_checkpoint, 1, "the checkpoint is reported");
     world_forget(w, 1);
     world_go(w);
     world_until(w, is_forgotten, 1, "the attempt is cleared away");
-    world_until(w, is_kept, 1, "what it left is told");
+    world_until(w, is_kept, 1, "the directories that it left are reported");
 }
 
 static void the_next_attempt_on_the_same_node_fetches_nothing(void **state)
@@ -104,15 +104,15 @@ static bool has_no_checkpoint(struct world *w, int64_t job)
     return !has_checkpoint(w, job);
 }
 
-static void an_acknowledged_checkpoint_is_not_told_again(void **state)
+static void an_acknowledged_checkpoint_is_not_reported_again(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = want_coop(w, 1, commit_once_script);
     world_start_agent(w);
-    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    world_until(w, has_checkpoint, 1, "the checkpoint is reported");
     a->acked_sequence = 1;
     world_go(w);
-    world_until(w, has_no_checkpoint, 1, "it is told no more");
+    world_until(w, has_no_checkpoint, 1, "it is no longer reported");
 }
 
 /* Waits for the test before it commits. */
@@ -162,7 +162,7 @@ static char *task_dir(struct world *w)
     return dir;
 }
 
-/* A task with secrets, of which belayd tells nothing any more when its agent is another. */
+/* A task with secrets, which belayd does not send again to the next agent. */
 static struct wire_desired_attempt *start_and_restart(struct world *w, bool keeps)
 {
     struct wire_desired_attempt *a = want_coop(w, 1, commit_late);
@@ -221,7 +221,7 @@ static void after_a_restart_of_the_agent_it_saves_without_belayd(void **state)
     start_and_restart(w, true);
     assert_true(has_secrets(w, 1));
     let_it_commit(w);
-    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    world_until(w, has_checkpoint, 1, "the checkpoint is reported");
     assert_int_equal(world_reported(w, 1)->failed_saves, 0);
     assert_true(is_nowhere(w, "store", "state-of-the-job"));
     assert_true(is_nowhere(w, ".", key));
@@ -243,7 +243,7 @@ static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_ag
     assert_int_equal(world_reported(w, 1)->failed_saves, 0);
     a->secrets = secrets;
     world_go(w);
-    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    world_until(w, has_checkpoint, 1, "the checkpoint is reported");
     assert_int_equal(world_reported(w, 1)->failed_saves, 0);
     assert_true(has_secrets(w, 1));
     /* The store has it encrypted, and the key is in no file, log or environment. */
@@ -262,7 +262,7 @@ static void after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_ag
     assert_int_equal(world_reported(w, 1)->damaged, 0);
 }
 
-static void a_task_without_checkpoints_is_told_so(void **state)
+static void a_commit_of_a_job_without_checkpoints_is_refused_with_the_reason(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, commit_once_script);
@@ -283,7 +283,7 @@ static void an_exit_that_asks_to_be_continued_needs_a_method(void **state)
         "--checkpoint none: submit it with --checkpoint signal or coop"));
 }
 
-static void a_save_that_fails_is_answered_and_told(void **state)
+static void a_failed_save_is_answered_and_reported(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     want_coop(w, 1,
@@ -295,7 +295,7 @@ static void a_save_that_fails_is_answered_and_told(void **state)
         "cat \"$BELAY_CONTROL_DIR/result.1\"; echo\n"
         "sleep 1000\n");
     world_start_agent(w);
-    world_until(w, has_failed_save, 1, "the failure is told");
+    world_until(w, has_failed_save, 1, "the failure is reported");
     assert_non_null(strstr(world_reported(w, 1)->save_error, "pipe"));
     world_until(w, output_has_result, 1, "the program has its answer");
     assert_non_null(strstr(world_output(w, 1), "\"ok\":false"));
@@ -307,8 +307,8 @@ static bool output_has_last_result(struct world *w, int64_t job)
 }
 
 /* A store that refuses whatever the program commits, at its every step: each commit is answered,
- * and one failure told. */
-static void a_save_that_fails_again_for_the_same_reason_is_told_once(void **state)
+ * and one failure reported. */
+static void a_save_that_fails_again_for_the_same_reason_is_reported_once(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     want_coop(w, 1,
@@ -416,16 +416,16 @@ static void commits_at_every_step_are_all_answered(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        world_test(a_commit_is_stored_told_and_restored),
+        world_test(a_commit_is_stored_reported_and_restored),
         world_test(the_next_attempt_on_the_same_node_fetches_nothing),
         world_test(what_is_kept_goes_when_its_job_has_ended),
-        world_test(an_acknowledged_checkpoint_is_not_told_again),
+        world_test(an_acknowledged_checkpoint_is_not_reported_again),
         world_test(after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_again),
         world_test(after_a_restart_of_the_agent_it_saves_without_belayd),
-        world_test(a_task_without_checkpoints_is_told_so),
+        world_test(a_commit_of_a_job_without_checkpoints_is_refused_with_the_reason),
         world_test(an_exit_that_asks_to_be_continued_needs_a_method),
-        world_test(a_save_that_fails_is_answered_and_told),
-        world_test(a_save_that_fails_again_for_the_same_reason_is_told_once),
+        world_test(a_failed_save_is_answered_and_reported),
+        world_test(a_save_that_fails_again_for_the_same_reason_is_reported_once),
         world_test(a_malformed_commit_is_answered),
         world_test(commits_that_cannot_be_removed_hold_up_nobody),
         world_test(a_storm_of_commits_and_names_holds_up_nobody),

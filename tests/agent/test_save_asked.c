@@ -22,7 +22,7 @@ static bool few_are_stored(struct world *w, int64_t unused)
     return k.newest >= 6 && k.has_third && !k.has_first && k.n <= 3 + k.newest / 3;
 }
 
-static bool tells_what_is_kept(struct world *w, int64_t job)
+static bool has_kept_bytes(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_reported(w, job);
     return s && s->kept_bytes > 0;
@@ -36,12 +36,12 @@ static void saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away(
     a->options.ckpt_keep = 2;
     a->options.ckpt_keep_every = 3;
     world_start_agent(w);
-    world_until(w, has_two_checkpoints, 1, "several saves are told");
+    world_until(w, has_two_checkpoints, 1, "several saves are reported");
     assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_PERIODIC);
     assert_true(world_reported(w, 1)->done > 0);
     assert_int_equal(world_reported(w, 1)->total, 100000);
     world_until(w, few_are_stored, 0, "old ones are cleared away");
-    world_until(w, tells_what_is_kept, 1, "how much the store has then is told");
+    world_until(w, has_kept_bytes, 1, "the stored bytes are reported after the cleaning");
 }
 
 static void an_interval_that_changes_holds_at_once(void **state)
@@ -53,7 +53,7 @@ static void an_interval_that_changes_holds_at_once(void **state)
     world_until(w, is_running, 1, "the task runs");
     a->ckpt_every_ms = 100;
     world_go(w);
-    world_until(w, has_two_checkpoints, 1, "several saves are told");
+    world_until(w, has_two_checkpoints, 1, "several saves are reported");
 }
 
 /* It is asked, goes on, and is ended by its limit with what it had saved. */
@@ -65,7 +65,7 @@ static void before_its_time_limit_a_task_is_saved(void **state)
     a->options.time_limit_ms = 3000; /* so after half of it */
     a->kill_wait_ms = 200;
     world_start_agent(w);
-    world_until(w, has_checkpoint, 1, "a checkpoint is told");
+    world_until(w, has_checkpoint, 1, "a checkpoint is reported");
     assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_LIMIT);
     assert_int_equal(world_reported(w, 1)->phase, WIRE_RUNNING);
     world_until(w, has_ended, 1, "the time limit ends the job");
@@ -104,16 +104,16 @@ static void a_save_that_a_user_asks_for_is_made_once(void **state)
     a->ckpt_every_ms = 3600000;
     a->saves_asked = 1; /* before it runs */
     world_start_agent(w);
-    world_until(w, has_user_checkpoints, 1, "the save is told");
-    world_until(w, output_has_user_request, 1, "the program was told who asks");
+    world_until(w, has_user_checkpoints, 1, "the save is reported");
+    world_until(w, output_has_user_request, 1, "the program knows who asks");
     world_go(w); /* said again */
     world_kill_agent(w, SIGKILL);
     world_forget_reports(w);
     world_start_agent(w);
-    world_until(w, has_checkpoint, 1, "it is told by the next agent");
+    world_until(w, has_checkpoint, 1, "the next agent reports it");
     a->saves_asked = 2;
     world_go(w);
-    world_until(w, has_user_checkpoints, 1, "the second is told");
+    world_until(w, has_user_checkpoints, 1, "the second is reported");
     assert_int_equal(
         world_reported(w, 1)->checkpoints[world_reported(w, 1)->n_checkpoints - 1].sequence, 2);
     assert_int_equal(world_reported(w, 1)->phase, WIRE_RUNNING);
@@ -131,7 +131,7 @@ static void a_time_of_the_day_that_was_missed_is_made_up_for(void **state)
     a->saves_asked = 1;
     STR_COPY(a->options.ckpt_at, "00:00,12:00");
     world_start_agent(w);
-    world_until(w, has_checkpoint, 1, "a checkpoint is told");
+    world_until(w, has_checkpoint, 1, "a checkpoint is reported");
     world_kill_agent(w, SIGKILL);
     char *path = world_task_path(w, 1, 1, "state.json");
     assert_int_equal(record_read_state(path, &s, &e), 0);
@@ -179,7 +179,7 @@ static void a_signal_asks_and_done_commits(void **state)
     char mode[] = "done", *modes[] = {mode};
     want_signal(w, modes)->ckpt_every_ms = 300;
     world_start_agent(w);
-    world_until(w, has_two_checkpoints, 1, "several saves are told");
+    world_until(w, has_two_checkpoints, 1, "several saves are reported");
     assert_true(is_running(w, 1) || world_reported(w, 1)->phase == WIRE_SAVING);
     assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_PERIODIC);
 }

@@ -69,7 +69,7 @@ static void a_commit_made_while_there_is_no_agent_is_served_by_the_next(void **s
 }
 
 /* The agent was killed between the store's commit and its own record. */
-static void a_save_that_was_stored_but_not_told_is_told_by_the_next_agent(void **state)
+static void a_stored_save_that_was_not_reported_is_reported_by_the_next_agent(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct task_state s;
@@ -88,7 +88,7 @@ static void a_save_that_was_stored_but_not_told_is_told_by_the_next_agent(void *
     free(path);
     world_forget_reports(w);
     world_start_agent(w);
-    world_until(w, has_checkpoint, 1, "the checkpoint is told");
+    world_until(w, has_checkpoint, 1, "the checkpoint is reported");
     assert_int_equal(world_reported(w, 1)->checkpoints[0].sequence, 1);
     assert_int_equal(world_reported(w, 1)->checkpoints[0].progress, 5);
 }
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         world_test(a_drain_saves_and_ends_drained),
         world_test(a_commit_made_while_there_is_no_agent_is_served_by_the_next),
-        world_test(a_save_that_was_stored_but_not_told_is_told_by_the_next_agent),
+        world_test(a_stored_save_that_was_not_reported_is_reported_by_the_next_agent),
         world_test(a_store_that_is_not_on_its_node_is_a_fault_of_that_node),
         world_test(another_clusters_store_is_a_fault_of_no_node),
         world_test(an_older_attempt_cannot_save_over_a_later_one),

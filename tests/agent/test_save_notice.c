@@ -28,7 +28,7 @@ static void a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed(
     world_until(w, is_running, 1, "the task runs");
     int64_t begun = clock_mono(&clock_system).ms;
     notice_in(w, 60000);
-    world_until(w, is_noticed, 0, "belayd is told of the notice");
+    world_until(w, is_noticed, 0, "belayd knows of the notice");
     assert_true(w->noticed_at - begun < 3000); /* it looks every second */
     char *path = world_task_path(w, 1, 1, "control/notice"), *text = world_read(path);
     assert_non_null(text);
@@ -100,7 +100,7 @@ static void a_task_that_is_wanted_after_a_notice_is_not_started(void **state)
     struct world *w = world_create(state, "token: t\nprovider: aws\n");
     notice_in(w, 60000);
     world_start_agent(w);
-    world_until(w, is_noticed, 0, "belayd is told of the notice");
+    world_until(w, is_noticed, 0, "belayd knows of the notice");
     world_want(w, 1, 1, "#!/bin/sh\n");
     world_go(w);
     world_until(w, has_ended, 1, "the attempt ended");
@@ -168,7 +168,7 @@ static void a_shutdown_under_a_notice_is_the_nearer_deadline(void **state)
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     notice_in(w, 100000);
-    world_until(w, is_noticed, 0, "belayd is told of the notice");
+    world_until(w, is_noticed, 0, "belayd knows of the notice");
     int64_t begun = clock_mono(&clock_system).ms;
     kill(w->agent, SIGTERM);
     world_until(w, has_ended, 1, "the attempt ended");

@@ -139,7 +139,7 @@ static void forget(struct wire_status *s)
     *s = (struct wire_status){0};
 }
 
-static void what_is_told_is_told_until_it_is_taken(void **state)
+static void loads_are_sent_until_they_are_acknowledged(void **state)
 {
     struct world *w = *state;
     struct wire_status s = {0};
@@ -165,7 +165,7 @@ static void what_is_told_is_told_until_it_is_taken(void **state)
     assert_true(telemetry_cpu_us(w->telemetry) > 0);
 }
 
-static void what_processors_drew_is_told(void **state)
+static void power_of_processors_is_reported(void **state)
 {
     struct world *w = *state;
     struct wire_status s = {0};
@@ -202,7 +202,7 @@ static void a_gpu_is_whose_it_was_given_to(void **state)
     forget(&s);
 }
 
-static void who_has_ended_is_told_of_once_more_and_not_again(void **state)
+static void an_ended_task_is_reported_once_more(void **state)
 {
     struct world *w = *state;
     struct wire_status s = {0};
@@ -222,11 +222,11 @@ static void who_has_ended_is_told_of_once_more_and_not_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_told_is_told_until_it_is_taken, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_processors_drew_is_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_gpu_is_whose_it_was_given_to, setup, teardown),
         cmocka_unit_test_setup_teardown(
-            who_has_ended_is_told_of_once_more_and_not_again, setup, teardown),
+            loads_are_sent_until_they_are_acknowledged, setup, teardown),
+        cmocka_unit_test_setup_teardown(power_of_processors_is_reported, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_gpu_is_whose_it_was_given_to, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_ended_task_is_reported_once_more, setup, teardown),
     };
     char path[64] = "/tmp/belay-nvml.XXXXXX";
     int fd = mkstemp(path);

@@ -164,7 +164,7 @@ static void only_an_answer_of_belayd_refuses_this_node(void **state)
     assert_false(h.refused || h.unreached);
 }
 
-static void a_certificate_of_another_time_is_told_with_the_clock(void **state)
+static void a_certificate_of_another_time_is_reported_with_the_clock(void **state)
 {
     struct err failed, e;
     (void)state;
@@ -229,7 +229,7 @@ int main(void)
         cmocka_unit_test(a_belayd_in_trouble_is_heard_of),
         cmocka_unit_test(one_that_does_not_answer_or_does_not_want_us_is_not),
         cmocka_unit_test(only_an_answer_of_belayd_refuses_this_node),
-        cmocka_unit_test(a_certificate_of_another_time_is_told_with_the_clock),
+        cmocka_unit_test(a_certificate_of_another_time_is_reported_with_the_clock),
         cmocka_unit_test(while_belayd_is_full_the_link_is_never_silent_for_long),
         cmocka_unit_test(a_belayd_that_was_away_is_tried_three_times_a_lease),
     };

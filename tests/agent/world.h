@@ -78,7 +78,7 @@ struct wire_desired_attempt *world_want(
     struct world *w, int64_t job, int64_t attempt, const char *script);
 struct want *world_find(struct world *w, int64_t job);
 void world_forget(struct world *w, int64_t job);
-void world_go(struct world *w); /* tells the agent that the wants have changed */
+void world_go(struct world *w); /* informs the agent that the wants have changed */
 
 /* NULL if not in the last status */
 const struct wire_attempt_status *world_reported(struct world *w, int64_t job);
