@@ -613,7 +613,7 @@ static void a_rank_that_does_not_tell_its_step_waits_for_the_others(void **state
     await(w, "result.1", "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}");
 }
 
-static void a_rank_whose_commit_makes_no_sense_lets_nobody_wait(void **state)
+static void a_malformed_commit_of_a_rank_does_not_block_the_others(void **state)
 {
     struct other o;
     struct world *w = start_rank(state, 1, &o);
@@ -627,7 +627,7 @@ static void a_rank_whose_commit_makes_no_sense_lets_nobody_wait(void **state)
 }
 
 /* A pipe cannot be saved. */
-static void a_rank_whose_snapshot_fails_lets_nobody_wait(void **state)
+static void a_failed_snapshot_of_a_rank_does_not_block_the_others(void **state)
 {
     struct other o;
     struct world *w = start_rank(state, 1, &o);
@@ -667,12 +667,12 @@ static void check_killed_while_it_goes_on(void **state, int32_t rank)
     await_stored(w, 2, 2);
 }
 
-static void rank_0_whose_agent_is_killed_lets_nobody_wait(void **state)
+static void a_killed_agent_of_rank_0_does_not_block_the_others(void **state)
 {
     check_killed_while_it_goes_on(state, 0);
 }
 
-static void another_rank_whose_agent_is_killed_lets_nobody_wait(void **state)
+static void a_killed_agent_of_another_rank_does_not_block_the_rest(void **state)
 {
     check_killed_while_it_goes_on(state, 1);
 }
@@ -784,10 +784,10 @@ int main(void)
         TEST(rank_0_goes_on_while_the_others_are_not_there),
         TEST(another_rank_goes_on_while_rank_0_is_not_there),
         TEST(a_rank_that_does_not_tell_its_step_waits_for_the_others),
-        TEST(a_rank_whose_commit_makes_no_sense_lets_nobody_wait),
-        TEST(a_rank_whose_snapshot_fails_lets_nobody_wait),
-        TEST(rank_0_whose_agent_is_killed_lets_nobody_wait),
-        TEST(another_rank_whose_agent_is_killed_lets_nobody_wait),
+        TEST(a_malformed_commit_of_a_rank_does_not_block_the_others),
+        TEST(a_failed_snapshot_of_a_rank_does_not_block_the_others),
+        TEST(a_killed_agent_of_rank_0_does_not_block_the_others),
+        TEST(a_killed_agent_of_another_rank_does_not_block_the_rest),
         TEST(rank_0_that_waits_is_served_by_the_next_agent),
         TEST(another_rank_that_waits_is_served_by_the_next_agent),
         TEST(a_rank_that_has_succeeded_stores_what_the_others_may_need),

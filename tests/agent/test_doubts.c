@@ -23,7 +23,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* Of a key that nobody has. */
+/* Its private key was not kept. */
 #define CA                                                                                         \
     "ca: |\n"                                                                                      \
     "  -----BEGIN CERTIFICATE-----\n"                                                              \

@@ -204,7 +204,7 @@ static bool why(struct place *p, char *text, size_t size)
     return bad;
 }
 
-static void an_image_that_nobody_has_is_the_images_fault(void **state)
+static void an_image_that_does_not_exist_fails_the_job(void **state)
 {
     struct place *p = *state;
     char text[200];
@@ -220,7 +220,7 @@ static void an_image_that_nobody_has_is_the_images_fault(void **state)
     has(text, "/no/such.sif is not available: there is no such file");
 }
 
-static void a_registry_that_is_away_is_tried_again_and_then_the_nodes_trouble(void **state)
+static void an_unreachable_registry_is_retried_and_is_no_failure_of_the_job(void **state)
 {
     struct place *p = *state;
     char text[200], *tries = path_in(p, "tries");
@@ -292,8 +292,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(podman_gets_the_jobs_directories_user_and_names_of_variables),
         T(what_can_run_an_image_is_chosen_by_the_image),
-        T(an_image_that_nobody_has_is_the_images_fault),
-        T(a_registry_that_is_away_is_tried_again_and_then_the_nodes_trouble),
+        T(an_image_that_does_not_exist_fails_the_job),
+        T(an_unreachable_registry_is_retried_and_is_no_failure_of_the_job),
         T(an_image_that_is_there_is_not_fetched),
         T(words_are_read_from_nowhere_else),
     };

@@ -127,7 +127,7 @@ static void what_is_empty_or_missing_is_not_kept(void **state)
     assert_int_equal(st.st_mode & 0777, 0700);
 }
 
-static void what_nobody_needs_goes_and_only_that(void **state)
+static void unneeded_directories_are_removed_and_no_others(void **state)
 {
     const struct place *p = *state;
     const struct kept over[] = {{.job = 2, .attempt = INT64_MAX}, {.job = 1, .attempt = 3}};
@@ -166,7 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(only_earlier_attempts_of_the_job_are_found_the_newest_first),
         TEST(what_is_empty_or_missing_is_not_kept),
-        TEST(what_nobody_needs_goes_and_only_that),
+        TEST(unneeded_directories_are_removed_and_no_others),
         TEST(the_oldest_go_when_there_are_too_many_or_the_disk_is_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,7 +172,7 @@ static bool is_shown(pid_t pid)
     return access(path, F_OK) == 0;
 }
 
-static bool is_shown_to_nobody(pid_t pid)
+static bool is_shown_to_user_nobody(pid_t pid)
 {
     int status = 2;
     pid_t user = fork();
@@ -207,16 +207,16 @@ static _Noreturn void be_task_with_proc(enum proc proc)
     alarm(WAIT_S);
     mount_proc(proc);
     int before = count_mounts("/proc");
-    must(is_shown_to_nobody(other) == (proc != PROC_HIDDEN));
+    must(is_shown_to_user_nobody(other) == (proc != PROC_HIDDEN));
     must(namespaces_enter(&n, &(struct namespaces_want){.hides_processes = true}, &e) == 0);
     must(is_shown(other)); /* visible to root */
-    must(!is_shown_to_nobody(other));
+    must(!is_shown_to_user_nobody(other));
     must(count_mounts("/proc") == before + (proc != PROC_HIDDEN));
     must(statvfs("/proc/sys", &sys) == 0 && stat("/proc/version", &version) == 0);
     must((sys.f_flag & ST_RDONLY) == (proc == PROC_MASKED ? ST_RDONLY : 0));
     must((S_ISCHR(version.st_mode) != 0) == (proc == PROC_MASKED));
     must(namespaces_leave(&n) && count_mounts("/proc") == before);
-    must(is_shown_to_nobody(other) == (proc != PROC_HIDDEN));
+    must(is_shown_to_user_nobody(other) == (proc != PROC_HIDDEN));
     _exit(0);
 }
 
@@ -320,7 +320,7 @@ static _Noreturn void be_supervisor(void)
     must(namespaces_keep(&n));
     must_enter(
         &n, &(struct namespaces_want){.ipc = true}); /* those that were kept hide processes */
-    must(is_shown_to_nobody(getppid()));
+    must(is_shown_to_user_nobody(getppid()));
     must(namespaces_leave(&n) && mount_namespace() == node);
     _exit(0);
 }

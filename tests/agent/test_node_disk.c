@@ -224,7 +224,7 @@ static void want_stopped(struct world *w, int64_t job)
     world_go(w);
 }
 
-/* Otherwise nobody could stop the job that has filled it, and the others would run again. */
+/* Otherwise the job that has filled it could not be stopped, and the others would run again. */
 static void an_agent_starts_on_a_full_disk_and_stops_the_job_that_filled_it(void **state)
 {
     struct world *w = create(state);

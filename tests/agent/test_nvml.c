@@ -92,7 +92,7 @@ static void each_gpu_and_each_slice_reports_its_load(void **state)
     free(v);
 }
 
-static void a_driver_that_hangs_holds_up_nobody(void **state)
+static void a_driver_that_hangs_blocks_no_caller(void **state)
 {
     struct nvml_look *v = mem_array(NVML_LOOKS_MAX, sizeof(*v));
     struct nvml *n = nvml_create();
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest with[] = {
         cmocka_unit_test(each_gpu_and_each_slice_reports_its_load),
-        cmocka_unit_test(a_driver_that_hangs_holds_up_nobody),
+        cmocka_unit_test(a_driver_that_hangs_blocks_no_caller),
     };
     const struct CMUnitTest without[] = {
         cmocka_unit_test(without_the_library_there_is_nothing_to_see),

@@ -66,7 +66,7 @@ static int64_t writes(int64_t *spare, int64_t own, int64_t others)
     return own;
 }
 
-static void who_takes_most_is_limited_first_and_nobody_gets_nothing(void **state)
+static void the_largest_consumer_is_limited_first_and_each_gets_some(void **state)
 {
     (void)state;
     int64_t spare = 1000 * MIB, first = writes(&spare, 0, 0);
@@ -327,7 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_disk_keeps_an_eighth_and_at_most_256_mib),
-        cmocka_unit_test(who_takes_most_is_limited_first_and_nobody_gets_nothing),
+        cmocka_unit_test(the_largest_consumer_is_limited_first_and_each_gets_some),
         cmocka_unit_test(a_users_tasks_count_together_while_they_live),
         cmocka_unit_test_setup_teardown(
             a_program_waits_for_room_and_loses_nothing, setup, teardown),

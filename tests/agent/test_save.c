@@ -353,7 +353,7 @@ static bool has_begun(struct world *w, int64_t job)
 }
 
 /* Job 1 does what it can; job 2, which comes after that, is served. */
-static void assert_holds_up_nobody(struct world *w, const char *script)
+static void assert_delays_no_other_job(struct world *w, const char *script)
 {
     want_coop(w, 1, script);
     world_start_agent(w);
@@ -365,29 +365,29 @@ static void assert_holds_up_nobody(struct world *w, const char *script)
     world_until(w, output_has_result, 2, "the other job has its answer");
 }
 
-static void commits_that_cannot_be_removed_hold_up_nobody(void **state)
+static void commits_that_cannot_be_removed_delay_no_other_job(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    assert_holds_up_nobody(w, "#!/bin/sh\n"
-                              "cd \"$BELAY_CONTROL_DIR\"\n"
-                              "echo begun\n"
-                              "mkdir .agent-new commit.1 commit.1/x commit.2\n"
-                              "sleep 1000\n");
+    assert_delays_no_other_job(w, "#!/bin/sh\n"
+                                  "cd \"$BELAY_CONTROL_DIR\"\n"
+                                  "echo begun\n"
+                                  "mkdir .agent-new commit.1 commit.1/x commit.2\n"
+                                  "sleep 1000\n");
 }
 
-static void a_storm_of_commits_and_names_holds_up_nobody(void **state)
+static void a_storm_of_commits_and_names_delays_no_other_job(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    assert_holds_up_nobody(w, "#!/bin/sh\n"
-                              "cd \"$BELAY_CONTROL_DIR\"\n"
-                              "seq -f commit.%.0f 2 20000 | xargs touch\n"
-                              "seq -f %0240.0f 1 20000 | xargs touch\n"
-                              "mkfifo progress\n"
-                              "truncate -s 1T commit.1\n"
-                              "echo begun\n"
-                              "while :; do for i in 1 2 3 4 5 6 7 8 9; do\n"
-                              "  : >x$i; : >commit.3000$i\n"
-                              "done; rm x*; done\n");
+    assert_delays_no_other_job(w, "#!/bin/sh\n"
+                                  "cd \"$BELAY_CONTROL_DIR\"\n"
+                                  "seq -f commit.%.0f 2 20000 | xargs touch\n"
+                                  "seq -f %0240.0f 1 20000 | xargs touch\n"
+                                  "mkfifo progress\n"
+                                  "truncate -s 1T commit.1\n"
+                                  "echo begun\n"
+                                  "while :; do for i in 1 2 3 4 5 6 7 8 9; do\n"
+                                  "  : >x$i; : >commit.3000$i\n"
+                                  "done; rm x*; done\n");
 }
 
 /* A program that saves at its every step is not held up by what holds up a storm. */
@@ -427,8 +427,8 @@ int main(int argc, char **argv)
         world_test(a_failed_save_is_answered_and_reported),
         world_test(a_save_that_fails_again_for_the_same_reason_is_reported_once),
         world_test(a_malformed_commit_is_answered),
-        world_test(commits_that_cannot_be_removed_hold_up_nobody),
-        world_test(a_storm_of_commits_and_names_holds_up_nobody),
+        world_test(commits_that_cannot_be_removed_delay_no_other_job),
+        world_test(a_storm_of_commits_and_names_delays_no_other_job),
         world_test(commits_at_every_step_are_all_answered),
     };
     return world_run(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
