@@ -15,31 +15,31 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define TELL_AGAIN_MS 5000
+#define POST_AGAIN_MS 5000
 
 struct cleaner {
     struct tick *tick;
     struct timers *timers;
     struct cleaner_port *port;
     bool working;
-    struct event told; /* the newest answer; before the first one its job is 0 */
+    struct event result; /* the newest answer; before the first one its job is 0 */
     struct timer again;
 };
 
-static void on_told(void *ctx, const struct err *e, int64_t id)
+static void on_posted(void *ctx, const struct err *e, int64_t id)
 {
     struct cleaner *c = ctx;
     (void)id;
     if (e && e->kind == ERR_NO_SPACE)
-        timer_start(c->timers, &c->again, TELL_AGAIN_MS);
+        timer_start(c->timers, &c->again, POST_AGAIN_MS);
 }
 
 static void on_again(struct timer *t, void *ctx)
 {
     struct cleaner *c = ctx;
     (void)t;
-    if (c->told.cleaned.job)
-        tick_post(c->tick, &c->told, on_told, c);
+    if (c->result.cleaned.job)
+        tick_post(c->tick, &c->result, on_posted, c);
     else
         cleaner_start(c);
 }
@@ -48,16 +48,16 @@ static void on_done(void *ctx, enum clean_end end, int64_t kept_bytes, const str
 {
     struct cleaner *c = ctx;
     c->working = false;
-    c->told.cleaned.end = end;
-    c->told.cleaned.kept_bytes = kept_bytes;
-    STR_COPY(c->told.cleaned.text, e ? e->text : "");
+    c->result.cleaned.end = end;
+    c->result.cleaned.kept_bytes = kept_bytes;
+    STR_COPY(c->result.cleaned.text, e ? e->text : "");
     if (end == CLEAN_ANOTHERS)
         log_warn("an ended job has no part of its own in the store: nothing was removed",
-            log_i("job", c->told.cleaned.job), log_err(e));
+            log_i("job", c->result.cleaned.job), log_err(e));
     else if (end == CLEAN_FAILED)
         log_warn("the checkpoints of an ended job could not be cleaned; retrying",
-            log_i("job", c->told.cleaned.job), log_err(e));
-    tick_post(c->tick, &c->told, on_told, c);
+            log_i("job", c->result.cleaned.job), log_err(e));
+    tick_post(c->tick, &c->result, on_posted, c);
 }
 
 void cleaner_touch(struct cleaner *c, const struct ckpt_gc_row *r)
@@ -65,7 +65,7 @@ void cleaner_touch(struct cleaner *c, const struct ckpt_gc_row *r)
     if (r->state != CKPT_GC_CLEANING || c->working)
         return;
     c->working = true;
-    c->told = (struct event){.type = EV_CLEANED, .cleaned.job = r->job};
+    c->result = (struct event){.type = EV_CLEANED, .cleaned.job = r->job};
     struct cleaner_job j = {.job = r->job, .keep = core_ckpt_gc_keep(r)};
     model_ckpt_gc_claim(tick_model(c->tick), r->job, &j.claim);
     c->port->start(c->port, &j, on_done, c);
@@ -76,10 +76,10 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
 {
     struct cleaner *c = ctx;
     (void)id;
-    if (c->told.cleaned.job)
+    if (c->result.cleaned.job)
         return;
     if (e && e->kind == ERR_NO_SPACE)
-        timer_start(c->timers, &c->again, TELL_AGAIN_MS);
+        timer_start(c->timers, &c->again, POST_AGAIN_MS);
     else if (!e && model_cleaning(tick_model(c->tick)))
         cleaner_touch(c, model_cleaning(tick_model(c->tick)));
 }

@@ -20,9 +20,9 @@
 
 struct delivery {
     struct outbox *outbox;
-    bool is_busy;      /* from its start until the answer is applied */
-    bool is_done;      /* the answer has arrived, in told */
-    struct event told; /* and which row: event, target */
+    bool is_busy;        /* from its start until the answer is applied */
+    bool is_done;        /* the answer has arrived, in result */
+    struct event result; /* and which row: event, target */
     int32_t tries;
 };
 
@@ -41,7 +41,7 @@ static void look(struct outbox *o);
 
 /* ---- one delivery ---- */
 
-static void on_told(void *ctx, const struct err *e, int64_t id)
+static void on_posted(void *ctx, const struct err *e, int64_t id)
 {
     struct delivery *d = ctx;
     (void)id;
@@ -55,9 +55,9 @@ static void on_told(void *ctx, const struct err *e, int64_t id)
     look(d->outbox);
 }
 
-static void tell(struct delivery *d)
+static void post_result(struct delivery *d)
 {
-    tick_post(d->outbox->tick, &d->told, on_told, d);
+    tick_post(d->outbox->tick, &d->result, on_posted, d);
 }
 
 static bool is_for_good(const struct err *e)
@@ -69,19 +69,19 @@ static void on_done(void *ctx, const struct err *e)
 {
     struct delivery *d = ctx;
     d->is_done = true;
-    d->told.delivered.failed = e != NULL;
-    STR_COPY(d->told.delivered.text, e ? e->text : "");
+    d->result.delivered.failed = e != NULL;
+    STR_COPY(d->result.delivered.text, e ? e->text : "");
     if (e) {
-        d->told.delivered.for_good = is_for_good(e);
-        d->told.delivered.again_ms =
+        d->result.delivered.for_good = is_for_good(e);
+        d->result.delivered.again_ms =
             prng_backoff_ms(d->outbox->prng, d->tries, BACKOFF_BASE_MS, BACKOFF_CAP_MS);
         struct outbox *o = d->outbox;
         int64_t left_out;
         if (log_pace_admits(&o->undelivered, clock_mono(o->timers->clock), &left_out))
-            log_warn("a notice could not be delivered", log_s("to", d->told.delivered.target),
-                log_i("event", d->told.delivered.event), log_err(e), log_i("left_out", left_out));
+            log_warn("a notice could not be delivered", log_s("to", d->result.delivered.target),
+                log_i("event", d->result.delivered.event), log_err(e), log_i("left_out", left_out));
     }
-    tell(d);
+    post_result(d);
 }
 
 static void begin(struct outbox *o, const struct outbox_row *r)
@@ -91,9 +91,9 @@ static void begin(struct outbox *o, const struct outbox_row *r)
         d++;
     *d = (struct delivery){.outbox = o,
         .is_busy = true,
-        .told = {.type = EV_DELIVERED, .delivered.event = r->event},
+        .result = {.type = EV_DELIVERED, .delivered.event = r->event},
         .tries = r->tries};
-    STR_COPY(d->told.delivered.target, r->target);
+    STR_COPY(d->result.delivered.target, r->target);
     o->port->start(o->port, r, on_done, d);
 }
 
@@ -111,8 +111,8 @@ static bool is_under_way(const struct outbox *o, const struct outbox_row *r)
 {
     for (size_t i = 0; i < OUTBOX_AT_ONCE; i++) {
         const struct delivery *d = &o->deliveries[i];
-        if (d->is_busy && d->told.delivered.event == r->event &&
-            str_eq(d->told.delivered.target, r->target))
+        if (d->is_busy && d->result.delivered.event == r->event &&
+            str_eq(d->result.delivered.target, r->target))
             return true;
     }
     return false;
@@ -159,7 +159,7 @@ static void on_timer(struct timer *t, void *ctx)
     (void)t;
     for (size_t i = 0; i < OUTBOX_AT_ONCE; i++)
         if (o->deliveries[i].is_done)
-            tell(&o->deliveries[i]);
+            post_result(&o->deliveries[i]);
     look(o);
 }
 

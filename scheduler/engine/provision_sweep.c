@@ -66,8 +66,9 @@ static void match(struct place *pl, const struct cloud_instance *c)
     w->listed_in = p->stats.sweeps;
     if (tries_is_running(&w->launch)) /* the running launch will report it */
         return;
-    bool told_later = wall_is_set(c->launched_at) && c->launched_at.ms != i->row.launched_at.ms;
-    if (!i->row.provider_id[0] || told_later ||
+    bool other_launch_time =
+        wall_is_set(c->launched_at) && c->launched_at.ms != i->row.launched_at.ms;
+    if (!i->row.provider_id[0] || other_launch_time ||
         core_other_offer(provision_model(p), i, c->zone, c->type))
         provision_post_launched(p, i->row.id, c);
     if (over && i->row.state == INSTANCE_LAUNCHED && !c->reclaimed && !w->consoled)

@@ -5,7 +5,7 @@
  * the model whenever it is requested (sessions_desired.c).
  *
  * Invariants:
- *  1. What a status told is committed before the status is answered.
+ *  1. The facts of a status are committed before the status is answered.
  *  2. A node's revision grows with every change of what is desired of it, over restarts of belayd
  *     too.
  */
@@ -130,7 +130,7 @@ static bool has_room_again(const struct session *x)
 {
     LIST_FOREACH (&x->seen, n) {
         const struct seen *k = LIST_ENTRY(n, struct seen, in_session);
-        if (k->sent && !k->told)
+        if (k->sent && !k->reported)
             return false;
     }
     return x->left_out;
@@ -224,7 +224,7 @@ void sessions_release_all(struct sessions *s)
         release(x, &e);
 }
 /* After the commit of a status's facts: answers it or lets it wait. */
-static void on_told(void *ctx, const struct err *e, int64_t id)
+static void on_committed(void *ctx, const struct err *e, int64_t id)
 {
     struct incoming *in = ctx;
     struct sessions *s = in->s;
@@ -275,8 +275,8 @@ void sessions_status(struct sessions *s, int64_t node_id, const struct wire_stat
         x->n_kept = st->n_kept;
         for (size_t i = 0; i < st->n_kept; i++)
             x->kept[i] = st->kept[i].job;
-        sessions_tell(s, x, node, st);
+        sessions_post_status(s, x, node, st);
     }
     struct event ev = {.type = EV_HEARTBEAT, .heartbeat = {.node = node_id}};
-    tick_post(s->o.tick, &ev, on_told, in);
+    tick_post(s->o.tick, &ev, on_committed, in);
 }

@@ -295,7 +295,7 @@ static bool add_secrets(struct sessions *s, const struct seen *k, struct message
     struct wire_desired_attempt *d, struct err *ret_why)
 {
     struct wire_secrets x = {0};
-    bool must = k->told || k->sent, ready;
+    bool must = k->reported || k->sent, ready;
     if (!s->o.secrets)
         return true;
     ready = s->o.secrets(s->o.secrets_ctx, d->job, d->attempt, &x, ret_why);
@@ -319,7 +319,7 @@ static bool may_use_store(
     const struct sessions *s, const struct attempt *a, const struct seen *k, struct err *ret_why)
 {
     bool needs_it =
-        a->job->row.spec.method != CKPT_NONE && !attempt_holds(a) && !k->told && !k->sent;
+        a->job->row.spec.method != CKPT_NONE && !attempt_holds(a) && !k->reported && !k->sent;
     const char *fault = needs_it && s->o.store_fault ? s->o.store_fault(s->o.store_ctx) : NULL;
     if (fault)
         err_set(ret_why, ERR_UNAVAILABLE, "%s", fault);
@@ -351,7 +351,7 @@ static bool add_needed(struct sessions *s, const struct attempt *a, const struct
     struct message *m, struct wire_desired_attempt *d)
 {
     struct err why = {0};
-    if (d->want != WIRE_RUN && !k->told && !k->sent)
+    if (d->want != WIRE_RUN && !k->reported && !k->sent)
         return true;
     bool ready = may_use_store(s, a, k, &why) && add_secrets(s, k, m, d, &why);
     if (ready || why.kind != ERR_NONE)
@@ -380,7 +380,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
             d->kill_wait_ms = 0; /* like a machine that vanishes without notice */
     }
     if (!add_needed(s, a, k, m, d) ||
-        (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d))) {
+        (d->want == WIRE_RUN && !k->reported && !add_start(s, a, k->sent, m, d))) {
         wire_secrets_wipe(&d->secrets);
         *d = (struct wire_desired_attempt){0};
         return;
@@ -404,7 +404,7 @@ static void desire_all(
             const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
             struct seen *k = sessions_seen(x, a->row.job, a->row.attempt);
             if (!m->is_full && m->d->n_attempts < WIRE_ATTEMPTS_MAX &&
-                (k->told || k->sent) == !is_new)
+                (k->reported || k->sent) == !is_new)
                 desire(s, a, k, m);
         }
     }

@@ -15,8 +15,8 @@
 struct seen {
     struct link in_session;
     int64_t job, attempt;
-    bool told; /* the agent has reported it, so the script need not be sent again */
-    bool sent; /* the agent may have it: omitting it would end it */
+    bool reported; /* the agent has reported it, so the script need not be sent again */
+    bool sent;     /* the agent may have it: omitting it would end it */
     int64_t failed_saves;
     int64_t secrets;   /* the version held by the agent */
     int64_t status_no; /* the status that last reported it */
@@ -51,7 +51,7 @@ struct sessions {
 struct seen *sessions_seen(struct session *x, int64_t job, int64_t attempt);
 
 /* Posts facts for everything in a status that the model does not have yet. */
-void sessions_tell(
+void sessions_post_status(
     struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st);
 
 /* Adds to d the desired state of the node, as far as there is room. */

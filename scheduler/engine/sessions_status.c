@@ -174,7 +174,7 @@ static void post_attempt(
     const struct job *job = model_job(tick_model(s->o.tick), st->job);
     const struct attempt *a = job_attempt_on(job, st->attempt, x->node);
     struct seen *k = sessions_seen(x, st->job, st->attempt);
-    k->told = true;
+    k->reported = true;
     k->secrets = st->secrets;
     k->status_no = x->status_no;
     if (!a)
@@ -225,7 +225,7 @@ static void post_vanished(
     LIST_FOREACH (&node->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         const struct seen *k = sessions_seen(x, a->row.job, a->row.attempt);
-        bool had = k->told || (knows_us && a->row.started_at.ms != TIME_NONE_MS);
+        bool had = k->reported || (knows_us && a->row.started_at.ms != TIME_NONE_MS);
         if (!had || k->status_no == x->status_no)
             continue;
         struct event ev = {.type = EV_ATTEMPT_ENDED,
@@ -300,7 +300,7 @@ static void take_loads(struct sessions *s, struct session *x, const struct wire_
         x->gpu_loads = st->gpu_loads[i].no > x->gpu_loads ? st->gpu_loads[i].no : x->gpu_loads;
 }
 
-void sessions_tell(
+void sessions_post_status(
     struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st)
 {
     post_notice(s, node, &st->notice);
