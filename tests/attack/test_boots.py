@@ -112,7 +112,7 @@ class Boots(unittest.TestCase):
             lab.wait(
                 lambda: self.boots(lab)["failed"] > failed, "one more that was launched to try"
             )
-            self.assertEqual(taker.taken.qsize(), 0, "told again of the same trouble")
+            self.assertEqual(taker.taken.qsize(), 0, "notified again of the same failure")
 
     def test_nothing_of_it_is_said_of_a_pool_that_works(self):
         with Lab() as lab:

@@ -154,7 +154,7 @@ class Output(unittest.TestCase):
         self.end(job, 5)
         self.assertEqual(self.log(job), ("mine\n", True))
 
-    def test_a_node_whose_disk_is_full_gets_no_new_work_and_everybody_is_told(self):
+    def test_a_node_whose_disk_is_full_gets_no_new_work_and_every_view_says_so(self):
         token = self.d.token(kind="api", user="ann")
         self.sync(disk_full="1.0 MiB of 16.0 MiB are free")
         status, body, _ = self.d.call(

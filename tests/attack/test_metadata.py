@@ -73,21 +73,21 @@ class Namespace:
     """A process in its own network namespace, and its operations there."""
 
     def __init__(self, work):
-        ready, told = os.pipe()
+        ready, ready_in = os.pipe()
         self.go_out, self.go = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) == 0:
-                    os.write(told, b"u")
+                    os.write(ready_in, b"u")
                     os.read(self.go_out, 1)
-                    work(told)
+                    work(ready_in)
                     signal.pause()
             except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(1)
-        os.close(told)
+        os.close(ready_in)
         self.ready = ready
         self.wait()
 
@@ -108,7 +108,7 @@ class Namespace:
             os.waitpid(self.pid, 0)
 
 
-def serve(told):
+def serve(ready_in):
     """Sends a byte to every client."""
     poll, sockets = select.poll(), {}
     for address, port, kind in (
@@ -124,7 +124,7 @@ def serve(told):
             s.listen(16)
         sockets[s.fileno()] = s
         poll.register(s, select.POLLIN)
-    os.write(told, b"s")
+    os.write(ready_in, b"s")
     while True:
         for fd, _ in poll.poll():
             s = sockets[fd]
@@ -151,7 +151,7 @@ class Metadata(unittest.TestCase):
         run("ip", "link", "set", "lo", "up")
         self.cloud = Namespace(serve)
         self.addCleanup(self.cloud.end)
-        self.container_end, told = os.pipe()
+        self.container_end, ready_in = os.pipe()
         self.container = Namespace(lambda ready: os.write(ready, b"c"))
         self.addCleanup(self.container.end)
         for other, name, net in (self.cloud, "cloud", "10.9.0"), (self.container, "box", "10.8.0"):

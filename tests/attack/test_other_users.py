@@ -38,7 +38,7 @@ SPEC = {
 KEY = hashlib.sha256(b"ann\ncoop\n" + SPEC["script"].encode()).hexdigest()
 CRON = {"name": "nightly", "schedule": "30 2 * * *", "job": {**SPEC, "name": "nightly"}}
 
-# The GET routes that show it to the owner; of all others nobody learns it.
+# The GET routes that show it to the owner; no other route shows it to anyone.
 SHOWS = {
     "jobs/#",
     "jobs/#/why",
@@ -259,12 +259,12 @@ class OtherUsers(unittest.TestCase):
                         self.assertEqual((status, SECRET in text), (200, True), path)
                 self.assertEqual(shows, SHOWS)
 
-    def test_nobody_else_sees_it_over_https(self):
+    def test_other_users_do_not_see_it_over_https(self):
         self.assertGreaterEqual(len(self.routes), 30)
         self.check_none((r, p, *self.over_https("bob", p)) for r, p in self.paths())
 
     @unittest.skipIf(os.geteuid() != 0, "to be another user needs root")
-    def test_nobody_else_sees_it_over_the_socket(self):
+    def test_other_users_do_not_see_it_over_the_socket(self):
         asked = list(self.paths())
         replies = self.over_socket([("GET", p, None) for _, p in asked], NOBODY.pw_uid)
         self.assertEqual(len(replies), len(asked))
@@ -317,7 +317,7 @@ class OtherUsers(unittest.TestCase):
             self.assertIn("it did not save on request", ann["text"])
             self.assertEqual((bob["state"], bob["text"], bob["script_key"]), ("failed", None, None))
 
-    def test_a_job_number_of_nobody_is_not_found(self):
+    def test_an_unknown_job_number_is_not_found(self):
         self.assertEqual(self.over_https("bob", "/api/v1/jobs/4711/logs")[0], 404)
 
     def test_programs_of_others_are_refused_with_the_reason(self):

@@ -112,8 +112,8 @@ class StoreFaults(unittest.TestCase):
             l.cloud({"reclaim": {"instance": l.instance_of(job), "without_notice": True}})
 
             # The bucket is gone: another node would not find it either.
-            told = l.wait_event(job, "store-refused")
-            self.assertIn("there is no bucket jobs", told["text"])
+            event = l.wait_event(job, "store-refused")
+            self.assertIn("there is no bucket jobs", event["text"])
             l.wait_event(job, "held")
             shown = l.show(job)
             self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "store"))

@@ -57,7 +57,7 @@ class Webhooks(unittest.TestCase):
         d.call("POST", "/api/v1/jobs/%d/cancel" % job)
         return job
 
-    def told(self, d, job):
+    def failure(self, d, job):
         """The event of the job that says that the URL was given up."""
         deadline, last = time.monotonic() + WAIT_S, 0
         while time.monotonic() < deadline:
@@ -67,7 +67,7 @@ class Webhooks(unittest.TestCase):
                 last = max(last, e["id"])
                 if e["kind"] == "not-told":
                     return e["text"]
-        self.fail("job %d: nothing was said of its URL" % job)
+        self.fail("job %d: no event says that its URL was given up" % job)
 
     def test_no_user_gets_inside(self):
         taker, closed = Taker(), closed_port()
@@ -96,19 +96,20 @@ class Webhooks(unittest.TestCase):
                     self.end_a_job(d, "http://%s:%d/x" % (host, port))
                     for port in (taker.port, closed)
                 ]
-                there, nobody = (self.told(d, job) for job in jobs)
-                self.assertEqual(there, nobody, host)  # does not reveal whether something is there
-                self.assertNotIn("404", there)
+                listened, unused = (self.failure(d, job) for job in jobs)
+                # does not reveal whether something listens
+                self.assertEqual(listened, unused, host)
+                self.assertNotIn("404", listened)
             self.assertEqual(taker.taken.qsize(), 0, list(taker.taken.queue))
 
-    def test_what_is_allowed_is_reached_and_its_answer_not_told(self):
+    def test_an_allowed_address_is_reached_and_its_answer_is_not_shown(self):
         taker = Taker()
         with Belayd(CONFIG + "notify_allow: [10.1.2.3, 169.254.0.0/16]\n") as d:
             job = self.end_a_job(d, "http://%s:%d/x" % (PRIVATE, taker.port))
             self.assertIn(PRIVATE, taker.taken.get(timeout=WAIT_S))
             self.assertIn(
                 "was not notified",
-                self.told(d, self.end_a_job(d, "http://%s:%d/x" % (METADATA, taker.port))),
+                self.failure(d, self.end_a_job(d, "http://%s:%d/x" % (METADATA, taker.port))),
             )
             self.assertEqual(taker.taken.qsize(), 0)
             self.assertNotIn("404", json.dumps(d.call("GET", "/api/v1/jobs/%d/events" % job)[1]))
