@@ -176,6 +176,11 @@ static int try_others(const char *dir, const char *system_users, struct err *e)
     return rc;
 }
 
+int dir_trial_explain(const char *dir, int why, bool of_others, struct err *e)
+{
+    return is_noexec(dir) || !of_others ? say_own(dir, why, e) : say_others(dir, why, e);
+}
+
 int dir_trial(const char *dir, const char *system_users, struct err *e)
 {
     char *at = existing(dir);

@@ -17,4 +17,8 @@
  * seconds. */
 int dir_trial(const char *dir, const char *system_users, struct err *e);
 
+/* Fills e with why a job's script in dir was not executed (errno), and what to do. of_others: its
+ * user is another than ours. Returns ERR_CONFIG. */
+int dir_trial_explain(const char *dir, int why, bool of_others, struct err *e);
+
 #endif

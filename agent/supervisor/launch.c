@@ -93,6 +93,16 @@ static void exec_script(const struct launch *l)
     }
 }
 
+/* Where the user may not execute even the task's own script, whose mode permits it, the node is at
+ * fault: its directory is mounted noexec, or closed to the user above. Keeps errno. */
+static enum launch_step at_fault(const struct launch *l, enum launch_step step)
+{
+    int why = errno;
+    bool is_closed = why == EACCES && access(l->script, X_OK) < 0 && errno == EACCES;
+    errno = why;
+    return is_closed ? LAUNCH_CLOSED : step;
+}
+
 /* Keeps no directory busy, and has a recognisable process name. */
 static void hold(void)
 {
@@ -124,6 +134,7 @@ static void run_script(const struct launch *l, int to_supervisor)
                     exec_script(l);
                 }
             }
+            step = at_fault(l, step);
         }
     }
     report(keep, step, errno);

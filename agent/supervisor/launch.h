@@ -57,6 +57,7 @@ enum launch_step {
     LAUNCH_FILES,
     LAUNCH_INPUT,
     LAUNCH_EXEC,
+    LAUNCH_CLOSED, /* the user may execute no file of the task's directory: the node is at fault */
     LAUNCH_SILENT
 };
 

@@ -5,6 +5,7 @@
 #include "agent/supervisor/supervisor_private.h"
 
 #include "agent/criu/criu.h"
+#include "agent/dir_trial.h"
 #include "agent/disk.h"
 #include "base/fs.h"
 #include "base/fs_user.h"
@@ -211,12 +212,16 @@ static void note_status(struct task_exit *x, int status)
 static void note_no_exec(struct supervisor *s, const struct launch_report *r)
 {
     const char *why = strerror(r->value);
-    s->exit.cause = EXIT_NO_EXEC;
+    s->exit.cause = r->step == LAUNCH_CLOSED ? EXIT_CLOSED : EXIT_NO_EXEC;
     s->exit.code = r->step == LAUNCH_EXEC && r->value == ENOENT ? 127 : 126;
     if (r->step == LAUNCH_EXEC) {
         size_t n = strcspn(s->task->script, "\r\n");
         describe(&s->exit, "the script cannot be executed: %s; its first line is \"%.*s\"", why,
             n > 80 ? 80 : (int)n, s->task->script);
+    } else if (r->step == LAUNCH_CLOSED) {
+        struct err e;
+        dir_trial_explain(s->dir, r->value, s->user.is_other, &e);
+        STR_SHORTEN(s->exit.text, e.text);
     } else if (r->step == LAUNCH_CWD) {
         describe(&s->exit, "the working directory %.150s cannot be entered: %s",
             supervisor_work_dir(s), why);

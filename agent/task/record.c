@@ -18,7 +18,7 @@
 #define START_FILE_MAX 16384
 
 static const char *const cause_names[] = {
-    "by-itself", "stopped", "timeout", "no-exec", "shutdown", "lost", "no-restore", NULL};
+    "by-itself", "stopped", "timeout", "no-exec", "shutdown", "lost", "no-restore", "closed", NULL};
 static const char *const maker_names[] = {"", "nvidia", "amd", NULL};
 static_assert(sizeof(enum exit_cause) == sizeof(int) && sizeof(enum gpu_maker) == sizeof(int),
     "the tables write enums through int");

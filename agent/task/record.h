@@ -58,12 +58,13 @@ struct task_state {
 /* Why a program ended. */
 enum exit_cause {
     EXIT_BY_ITSELF,
-    EXIT_STOPPED,   /* the agent stopped it */
-    EXIT_TIMEOUT,   /* ran into its time limit */
-    EXIT_NO_EXEC,   /* it could not be started; text says why */
-    EXIT_SHUTDOWN,  /* the machine shuts down */
-    EXIT_LOST,      /* its supervisor died; the remaining processes were killed */
-    EXIT_NO_RESTORE /* CRIU could not restore it; text says why */
+    EXIT_STOPPED,    /* the agent stopped it */
+    EXIT_TIMEOUT,    /* ran into its time limit */
+    EXIT_NO_EXEC,    /* it could not be started; text says why */
+    EXIT_SHUTDOWN,   /* the machine shuts down */
+    EXIT_LOST,       /* its supervisor died; the remaining processes were killed */
+    EXIT_NO_RESTORE, /* CRIU could not restore it; text says why */
+    EXIT_CLOSED      /* its user may execute nothing below the agent's directory; text says why */
 };
 
 struct task_exit {

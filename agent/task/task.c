@@ -220,6 +220,9 @@ static void end_as_found(struct task *t)
         in_vain ? ": submit it with --checkpoint signal or coop" : "");
     if (x->cause == EXIT_LOST || x->cause == EXIT_SHUTDOWN)
         task_end(t, WIRE_END_NODE_LOST, x->code, x->text);
+    else if (x->cause == EXIT_CLOSED) /* nothing of it has run, and another node may do better */
+        task_end(t, stop != WIRE_END_NONE ? stop : WIRE_END_CAPACITY, 0,
+            stop != WIRE_END_NONE ? stop_text : x->text);
     else if (x->cause == EXIT_NO_EXEC || x->cause == EXIT_NO_RESTORE)
         task_end(t, WIRE_END_FAILED, x->code, x->text);
     else if (x->cause == EXIT_TIMEOUT)

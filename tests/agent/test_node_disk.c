@@ -102,6 +102,12 @@ static void make_room(struct world *w)
 
 /* ---- starts ---- */
 
+static bool has_room(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return w->status.seq > 0 && !w->status.disk_full[0];
+}
+
 static bool ended_or_runs(struct world *w, int64_t job)
 {
     return has_ended(w, job) || is_running(w, job);
@@ -138,6 +144,64 @@ static void a_start_without_room_is_no_loss_of_the_node(void **state)
     }
     assert_true(refused >= 3);
     assert_int_equal(done, 2);
+}
+
+static void remount(struct world *w, unsigned long flags)
+{
+    char *node = in_node(w, "");
+    assert_int_equal(mount(NULL, node, NULL, MS_REMOUNT | flags, DISK), 0);
+    free(node);
+}
+
+static void check_not_started(struct world *w, int64_t job, const char *why)
+{
+    world_go(w);
+    world_until(w, has_ended, job, "it has ended");
+    const struct wire_attempt_status *s = world_told(w, job);
+    assert_string_equal(wire_word_name(wire_end_names, (int)s->end), "capacity");
+    assert_int_equal(s->exit_code, 0);
+    char *expected = mem_printf(why, w->dir);
+    if (!strstr(s->text, expected))
+        fail_msg("job %d: %s, not: %s", (int)job, s->text, expected);
+    free(expected);
+}
+
+/* Whatever is tried there first: its script, its directory, its input. A script that names no
+ * program is the job's own fault as before, and so is a directory of its own. */
+static void a_node_that_lets_nothing_be_executed_is_no_fault_of_the_job(void **state)
+{
+    static char open_input[] = WIRE_INPUT_OPEN;
+    struct world *w = create(state);
+    world_start_agent(w);
+    world_want(w, 1, 1, "#!/etc/passwd\n");
+    STR_COPY(world_want(w, 2, 1, "#!/bin/sh\n")->cwd, "/nowhere");
+    world_go(w);
+    for (int job = 1; job <= 2; job++) {
+        world_until(w, has_ended, job, "it has ended");
+        assert_int_equal(world_told(w, job)->end, WIRE_END_FAILED);
+        assert_int_equal(world_told(w, job)->exit_code, 126);
+    }
+    remount(w, MS_NOEXEC);
+    world_want(w, 3, 1, "#!/bin/sh\n");
+    check_not_started(w, 3,
+        "jobs cannot be executed in %s/node/tasks/3-1: its file system is mounted noexec: mount it "
+        "with exec");
+    remount(w, 0);
+    char *tasks = in_node(w, "tasks");
+    assert_int_equal(chmod(tasks, 0700), 0);
+    for (int job = 4; job <= 5; job++) {
+        struct wire_desired_attempt *a = world_want(w, job, 1, "#!/bin/sh\n");
+        STR_COPY(a->user, "nobody");
+        STR_COPY(a->cwd, "/");
+        a->input = job == 5 ? open_input : NULL;
+        char *why = mem_printf("jobs cannot be executed in %%s/node/tasks/%d-1: other users than "
+                               "root cannot pass %s: chmod o+x it",
+            job, tasks);
+        check_not_started(w, job, why);
+        free(why);
+    }
+    assert_true(has_room(w, 0)); /* for other jobs the node may do */
+    free(tasks);
 }
 
 /* Though nothing that the job itself has written there goes before it is removed. */
@@ -194,12 +258,6 @@ static bool is_full(struct world *w, int64_t unused)
 {
     (void)unused;
     return w->status.disk_full[0];
-}
-
-static bool has_room(struct world *w, int64_t unused)
-{
-    (void)unused;
-    return w->status.seq > 0 && !w->status.disk_full[0];
 }
 
 static void take_what_is_held(struct world *w)
@@ -513,6 +571,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_start_without_room_is_no_loss_of_the_node, teardown),
+        cmocka_unit_test_teardown(
+            a_node_that_lets_nothing_be_executed_is_no_fault_of_the_job, teardown),
         cmocka_unit_test_teardown(the_end_of_a_job_is_recorded_on_a_full_disk, teardown),
         cmocka_unit_test_teardown(the_end_of_a_job_that_ran_waits_for_room, teardown),
         cmocka_unit_test_teardown(
