@@ -104,21 +104,29 @@ static int keep_room_text(void *ctx, const struct attempt_row *r)
     return r->end == END_CAPACITY ? keep_text(ctx, r) : 0;
 }
 
+/* In place of the hint to belay show. */
 static void explain_no_room(
     const struct api *a, const struct job_row *row, struct reason *reasons, size_t n)
 {
     char text[CORE_TEXT_MAX], why[170];
-    struct reason *held = find_reason(reasons, n, "no-room");
-    if (!held)
+    struct reason *held = find_reason(reasons, n, "no-room"),
+                  *away = find_reason(reasons, n, "no-room-away");
+    if (!held && !away)
         return;
     read_text(a, row, keep_room_text, &text);
     if (!text[0])
         return;
     STR_SHORTEN(why, text);
-    snprintf(held->text, sizeof(held->text),
-        "it is held: no node had room for it: %s; free space or ask for less, then belay release "
-        "%lld",
-        why, (long long)row->id);
+    if (held)
+        snprintf(held->text, sizeof(held->text),
+            "it is held: no node could start it: %s; fix that or ask for less, then belay release "
+            "%lld",
+            why, (long long)row->id);
+    else
+        snprintf(away->text, sizeof(away->text),
+            "for up to 10 minutes it waits for another node than that of attempt %lld, which could "
+            "not start it: %s",
+            (long long)row->attempts, why);
 }
 
 /* Texts of agents about the store may name files of the job. */

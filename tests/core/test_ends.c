@@ -500,8 +500,9 @@ static void a_job_that_no_node_has_room_for_is_held_after_five_starts(void **sta
         if (k % 5 == 4) {
             lab_take(&r.l);
             assert_string_equal(lab_history(&r.l, "held")->text,
-                "held: no node had room for it, 5 times in a row; free space or ask for less, then "
-                "belay release 1");
+                "held: no node could start it, 5 times in a row (belay show 1 says why); fix that "
+                "or "
+                "ask for less, then belay release 1");
             assert_true(core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX) > 0);
             assert_string_equal(reasons[0].code, "no-room");
             lab_wait(&r.l, 3600000);
@@ -519,7 +520,7 @@ static void a_job_that_no_node_has_room_for_is_held_after_five_starts(void **sta
     }
     lab_ended(&r.l, r.job, END_CAPACITY, 0);
     lab_take(&r.l);
-    assert_string_equal(lab_history(&r.l, "ended")->text, "its node had no room for it");
+    assert_string_equal(lab_history(&r.l, "ended")->text, "its node could not start it");
     lab_deinit(&r.l);
 }
 
@@ -557,6 +558,10 @@ static void a_job_avoids_the_node_that_had_no_room_for_it_alone(void **state)
         assert_int_equal(job_side(model_job(r.l.m, r.job))->avoid, is_full ? CORE_ID_NONE : r.node);
         core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX);
         assert_string_equal(reasons[0].code, is_full ? "ready" : "no-room-away");
+        if (!is_full)
+            assert_string_equal(reasons[0].text,
+                "for up to 10 minutes it waits for another node than that of attempt 1, which "
+                "could not start it (belay show 1 says why)");
         lab_plan(&r.l);
         assert_int_equal(lab_node_of(&r.l, r.job), other);
         lab_deinit(&r.l);

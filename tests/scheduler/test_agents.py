@@ -495,6 +495,58 @@ class EndingAuthority(unittest.TestCase):
             self.assertNotIn("certificate authority", d.log())
 
 
+class Starts(unittest.TestCase):
+    """Nodes that cannot start a job say why, and the job's user is told that reason."""
+
+    WHY = "jobs cannot be executed in /srv: its file system is mounted noexec: mount it with exec"
+
+    def agent(self, d):
+        agents = Agents()
+        agents.d, agents.keys = d, Keys(d)
+        return agents
+
+    def refuse(self, agents, cert, seq, job):
+        """Ends the start that this node is to make, as a node that cannot; the attempt's number."""
+        desired = agents.sync(cert, seq, wait_ms=20000)[1]
+        attempt = next(a["attempt"] for a in desired["attempts"] if a["job"] == job)
+        end = {"phase": "ended", "started_at": 1, "end": "capacity", "text": self.WHY}
+        agents.sync(cert, seq + 1, attempts=[{"job": job, "attempt": attempt, **end}])
+        return attempt
+
+    def reasons(self, d, job):
+        return {
+            r["code"]: r["text"] for r in d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]
+        }
+
+    def test_a_job_that_no_node_could_start_is_held_with_the_reason(self):
+        with Belayd() as d:
+            agents = self.agent(d)
+            _, cert = agents.joined()
+            finish = int(time.time() * 1000) + DAY_S * 1000  # such a job does not wait in between
+            job = d.submit(finish_by_ms=finish, work_ms=1000)
+            for n in range(1, 6):
+                self.assertEqual(self.refuse(agents, cert, 2 * n, job), n)
+            self.assertEqual(
+                self.reasons(d, job)["no-room"],
+                "it is held: no node could start it: %s; fix that or ask for less, then belay "
+                "release %d" % (self.WHY, job),
+            )
+
+    def test_a_job_that_avoids_a_node_says_what_that_node_said(self):
+        with Belayd(CONFIG + "each_user: {max_running: 1}\n") as d:
+            agents = self.agent(d)
+            _, cert = agents.joined()
+            job = d.submit(nice=1000)
+            agents.joined()  # another node for it
+            d.submit()  # which takes its turn
+            self.assertEqual(self.refuse(agents, cert, 2, job), 1)
+            self.assertEqual(
+                self.reasons(d, job)["no-room-away"],
+                "for up to 10 minutes it waits for another node than that of attempt 1, which "
+                "could not start it: " + self.WHY,
+            )
+
+
 def tree(**files):
     """What is in a directory of such files, and its content by hash."""
     pieces = {hashlib.sha256(data).hexdigest(): data for data in files.values() if data}

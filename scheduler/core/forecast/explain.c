@@ -490,8 +490,8 @@ static void explain_waiting(
             j->row.no_progress, j->row.best_progress, j->row.id);
     else if (j->row.hold == HOLD_USER && retry_is_held_for_room(&j->row))
         explain_say(a, "no-room",
-            "it is held: no node had room for it, %d times in a row (belay show %" PRId64
-            " says why); free space or ask for less, then belay release %" PRId64,
+            "it is held: no node could start it, %d times in a row (belay show %" PRId64
+            " says why); fix that or ask for less, then belay release %" PRId64,
             JOB_NO_ROOM_MAX, j->row.id, j->row.id);
     else if (j->row.hold == HOLD_STORE)
         explain_say(a, "store",
@@ -517,7 +517,7 @@ static void explain_waiting(
             j->row.attempts, in, JOB_STORE_MAX, j->row.quick_ends, j->row.id);
     else if (j->row.end == END_CAPACITY && j->row.quick_ends > 1)
         explain_say(a, "begin",
-            "no node had room for it, %" PRId32 " times in a row: it is retried in %s, and held "
+            "no node could start it, %" PRId32 " times in a row: it is retried in %s, and held "
             "after %d such ends",
             j->row.quick_ends, in, JOB_NO_ROOM_MAX);
     else if (j->row.quick_ends > 1)
@@ -618,8 +618,8 @@ static void explain_pending(
     else if (job_side(j)->avoid != CORE_ID_NONE && !j->is_waiting && j->row.end == END_CAPACITY)
         explain_say(a, "no-room-away",
             "for up to 10 minutes it waits for another node than that of attempt %" PRId64
-            ", whose disk had no room for it",
-            j->row.attempts);
+            ", which could not start it (belay show %" PRId64 " says why)",
+            j->row.attempts, j->row.id);
     else if (job_side(j)->avoid != CORE_ID_NONE && !j->is_waiting)
         explain_say(a, "store-away",
             "for up to 10 minutes it waits for another node than that of attempt %" PRId64

@@ -114,7 +114,7 @@ static const char *const end_words[] = {
     [END_TIMEOUT] = "ran into its time limit",
     [END_RECLAIMED] = "its node was reclaimed",
     [END_NODE_LOST] = "its node was lost",
-    [END_CAPACITY] = "its node had no room for it",
+    [END_CAPACITY] = "its node could not start it",
     [END_EVICTED] = "evicted",
     [END_BUDGET] = "stopped by a budget",
     [END_WINDOW] = "its window closed",
@@ -189,9 +189,9 @@ static void hold_for_room(struct model *m, struct job *j, struct stamp now)
     j->row.hold = HOLD_USER;
     touch_job(m, j);
     history(m, now, "held", (struct history_of){.job = j},
-        "held: no node had room for it, %d times in a row; free space or ask for less, then belay "
-        "release %" PRId64,
-        JOB_NO_ROOM_MAX, j->row.id);
+        "held: no node could start it, %d times in a row (belay show %" PRId64
+        " says why); fix that or ask for less, then belay release %" PRId64,
+        JOB_NO_ROOM_MAX, j->row.id, j->row.id);
 }
 
 static void job_requeue(struct model *m, struct job *j, struct stamp now)

@@ -92,8 +92,9 @@ enum end_kind {
     END_RECLAIMED, /* the provider took the node, with notice */
     /* the node vanished: lease expired, instance gone without notice, or supervisor dead */
     END_NODE_LOST,
-    /* Did not begin: its node's disk had no room for it. The job is requeued, for another node if
-     * there is one, and held after JOB_NO_ROOM_MAX in a row. */
+    /* Did not begin: its node's disk had no room for it, or its user may execute nothing in the
+     * agent's directory there. The job is requeued, for another node if there is one, and held
+     * after JOB_NO_ROOM_MAX in a row. */
     END_CAPACITY,
     END_EVICTED,
     END_BUDGET,
@@ -148,7 +149,7 @@ struct ckpt_ref {
 
 /* The job is held after this many successive attempts that could not use the store. */
 #define JOB_STORE_MAX 3
-/* The job is held after this many successive starts that found no room on their nodes' disks. */
+/* The job is held after this many successive starts that ended as END_CAPACITY. */
 #define JOB_NO_ROOM_MAX 5
 /* The job fails after this many successive ends with code 85 without a new checkpoint. */
 #define JOB_CHECKPOINTED_MAX 3
