@@ -121,7 +121,7 @@ static void print_console(const json_t *text)
     free(copy);
 }
 
-/* Machines that never joined. */
+/* Failed boots. */
 static void print_boots(const json_t *b)
 {
     const char *next = cli_string(json_object_get(b, "next_launch_at"));

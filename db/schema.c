@@ -81,7 +81,7 @@ static const char baseline[] =
         /* what the last machine reported of CRIU */
         " criu_seen TEXT NOT NULL DEFAULT 'unknown',"
         " criu_text TEXT NOT NULL DEFAULT '',"
-        /* machines that ended before their agent joined */
+        /* failed boots: machines that never joined, or had full disks before their first job */
         " boots_failed INTEGER NOT NULL DEFAULT 0,"
         " boots_wait_ms INTEGER NOT NULL DEFAULT 0,"
         " boots_next_at INTEGER,"

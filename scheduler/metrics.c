@@ -26,8 +26,8 @@ static void add_pools(struct buf *out, const struct model *m)
 {
     static const char failed[] = "belay_pool_failed_boots", waits[] = "belay_pool_boots_fail";
     buf_printf(out,
-        "# HELP %s Machines of a pool, in a row, that were launched and never joined.\n# TYPE %s "
-        "gauge\n",
+        "# HELP %s Machines of a pool, in a row, that were launched and never joined, or whose "
+        "disks were full before their first job.\n# TYPE %s gauge\n",
         failed, failed);
     LIST_FOREACH (model_pools(m), l) {
         const struct pool_row *r = &LIST_ENTRY(l, struct pool, in_all)->row;
@@ -36,7 +36,7 @@ static void add_pools(struct buf *out, const struct model *m)
     }
     buf_printf(out,
         "# HELP %s 1 while a pool launches one machine at a time, because its machines do not "
-        "join.\n# TYPE %s gauge\n",
+        "join, or join with full disks.\n# TYPE %s gauge\n",
         waits, waits);
     LIST_FOREACH (model_pools(m), l) {
         const struct pool_row *r = &LIST_ENTRY(l, struct pool, in_all)->row;

@@ -455,7 +455,7 @@ json_t *api_json_instance(const struct instance_row *i)
     return o;
 }
 
-/* Machines that never joined; null while none has failed since the last that did. */
+/* Failed boots; null if none has failed since a boot that did not fail. */
 static json_t *json_boots(const struct pool_boots *b)
 {
     if (b->failed == 0)
@@ -489,7 +489,7 @@ json_t *api_json_pool(const struct pool_row *p)
     return o;
 }
 
-/* Until when it is not launched: it was refused, or machines of its pool do not join. */
+/* Until when it is not launched: it was refused, or boots of its pool fail. */
 static struct mono avoided_until(const struct offer *o)
 {
     struct mono until = o->row.avoid_until,

@@ -515,15 +515,15 @@ void provision_note_pool(struct provision *p, const struct pool_row *row)
         return;
     pe->failed_boots = b->failed;
     if (b->failed == 0 && before >= BOOTS_FAILED_MAX)
-        log_info("a machine of the pool joined again; launching as many as needed",
+        log_info("a boot of the pool did not fail; launching as many as needed again",
             log_s("pool", row->name), log_i("failed", before));
     if (b->wait_ms == 0)
         return;
     char next[TIME_ISO_MAX] = "now";
     if (wall_is_set(b->next_at))
         time_format_iso(b->next_at, next);
-    log_error("launched machines of the pool never join; launching one at a time: check their "
-              "server name, image and network, and the console of one",
+    log_error("launched machines of the pool never join, or have full disks; launching one at a "
+              "time: check their server name, image, disk and network, and the console of one",
         log_s("pool", row->name), log_i("failed", b->failed), log_i("instance", b->instance),
         log_s("why", b->text), log_s("next_launch", next));
 }

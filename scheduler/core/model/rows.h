@@ -259,15 +259,15 @@ struct instance_row {
 #define BOOT_CONSOLE_MAX 1024 /* stored bytes of a console, its last lines */
 
 /* Failed boots of an elastic pool: machines that ended before their agent joined and were not
- * reclaimed. */
+ * reclaimed, or whose disks were full before their first job. */
 struct pool_boots {
-    int32_t failed; /* in a row, over all offers of the pool; reset by a join */
+    int32_t failed; /* in a row, over all offers of the pool; what resets it: boots.c */
     /* After BOOTS_FAILED_MAX failures: delay from a failure to the next launch. 0 = launches are
      * not restricted. */
     int64_t wait_ms;
     struct wall next_at;            /* with wait_ms: no launch before */
     int64_t instance;               /* the last one that failed; CORE_ID_NONE */
-    char text[CORE_TEXT_MAX];       /* why it ended */
+    char text[CORE_TEXT_MAX];       /* why it ended, or that its disk was full */
     char console[BOOT_CONSOLE_MAX]; /* last lines of its console; "" = unknown */
 };
 

@@ -168,7 +168,7 @@ enum notify_event {
     NOTIFY_TIME_LIMIT_90,
     NOTIFY_INVALID_DEPEND, /* the job ended because a dependency can never be satisfied */
     NOTIFY_BUDGET,         /* of a budget, not of a job: a threshold is spent */
-    NOTIFY_BOOTS,          /* of a pool: its machines do not join */
+    NOTIFY_BOOTS,          /* of a pool: its machines do not join, or join with full disks */
     NOTIFY_EVENTS
 };
 /* "begin" "end" "fail" "requeue" "time-limit" "time-limit-50" ... */

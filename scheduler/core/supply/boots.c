@@ -8,13 +8,13 @@
  *          ^                     in a row                  ^       passed         |       |
  *          |                                               +-- it failed: --------+       |
  *          |                                                   wait doubles               |
- *          +------------------------ a machine of the pool joined ------------------------+
+ *          +------------- a machine of the pool joined, or got a job (below) -------------+
  *
  * Invariants:
  *  1. While boots.wait_ms is set the pool has at most one coming machine more than when it was set
  *     (pool_room).
- *  2. The state is stored, and only a join resets it: neither a restart nor a change of the
- *     configuration does.
+ *  2. The state is stored, and only a join or a job resets it: neither a restart nor a change of
+ *     the configuration does.
  *  3. Failures during the wait of machines that were launched before do not lengthen it: they give
  *     no new information.
  *
