@@ -16,6 +16,7 @@
 #include "scheduler/notify/notify_seal.h"
 #include "scheduler/token_uses.h"
 #include "scheduler/api/turns.h"
+#include "scheduler/core/forecast/explain.h"
 #include "scheduler/volumes.h"
 
 #define READ_POOL_WAIT_MS 60000
@@ -262,6 +263,11 @@ void api_jobs_diagnose(struct request *q); /* api/diagnose.c */
 void api_advice(struct request *q);        /* api/advice.c */
 void api_forgotten(struct request *q);
 void api_jobs_reclaim(struct request *q);
+/* Returns the number of reasons why a job waits, or of texts on how it ended. model is NULL if
+ * there was no moment when all of it was on disk. Without may_see (caller_may_see), texts of its
+ * agents are left out. Uses only the tick and the reader of a. */
+size_t api_explain(const struct api *a, const struct model *model, const struct job_row *row,
+    bool may_see, struct reason reasons[EXPLAIN_REASONS_MAX]);
 /* Returns in short why a job waits and its warnings, {"reasons", "warnings"}, at a moment when the
  * whole model is on disk. model is NULL if there was no such moment. Returns NULL if it cannot be
  * read, else a new reference. */

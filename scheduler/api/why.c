@@ -138,7 +138,7 @@ static void hide_store(struct reason *reasons, size_t n)
                 "it cannot use the store of its checkpoints: its owner and administrators see why");
 }
 
-static size_t explain(const struct api *a, const struct model *model, const struct job_row *row,
+size_t api_explain(const struct api *a, const struct model *model, const struct job_row *row,
     bool may_see, struct reason reasons[EXPLAIN_REASONS_MAX])
 {
     if (row->state == JOB_ENDED)
@@ -232,7 +232,7 @@ static json_t *brief_json(
     const struct api *a, const struct model *model, const struct job_row *row, bool may_see)
 {
     struct reason reasons[EXPLAIN_REASONS_MAX];
-    size_t n = explain(a, model, row, may_see, reasons);
+    size_t n = api_explain(a, model, row, may_see, reasons);
     json_t *list = reasons_json(reasons, n),
            *warnings = advice_on_job(a->o.pools, a->o.reader, row);
     warn_of_criu(warnings, model, row);

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `belay why` adds to the reasons of the core: the texts of attempts that the model has
+ * forgotten, each with what its user can do; and what of it others are not shown.
+ */
+#include "base/str.h"
+#include "scheduler/api/api_private.h"
+#include "tests/scheduler/lab.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+struct asked {
+    struct lab *lab;
+    int64_t job, node;
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    size_t n;
+};
+
+/* A job that runs on the only node. */
+static struct asked begin(struct lab *lab)
+{
+    struct lab_reply r = {0};
+    struct asked a = {.lab = lab, .node = lab_join(lab, "n", 4)};
+    lab_submit(lab, 1, &r);
+    lab_turn(lab);
+    assert_int_equal(r.n, 1);
+    a.job = r.id;
+    return a;
+}
+
+static const struct job_row *row(const struct asked *a)
+{
+    return &model_job(a->lab->model, a->job)->row;
+}
+
+/* of a job that needs both nodes */
+static int64_t submit_gang(struct lab *lab)
+{
+    struct job_row job = {.spec.name = "gang",
+        .user = "ann",
+        .spec.nodes = 2,
+        .spec.nodes_min = 2,
+        .spec.need = {.cpus = 1},
+        .spec.method = CKPT_NONE,
+        .spec.ckpt_every_ms = 60000,
+        .spec.ckpt_signal = SIGUSR1,
+        .spec.ckpt_keep = 1};
+    struct job_texts texts = {.script = "#!/bin/sh\ntrue\n",
+        .args_json = "[]",
+        .env_json = "{}",
+        .cwd = "/",
+        .labels_json = "{}"};
+    struct lab_reply r = {0};
+    lab_post(lab, (struct event){.type = EV_SUBMIT, .submit = {.job = &job, .texts = &texts}}, &r);
+    lab_turn(lab);
+    if (r.rc)
+        fail_msg("%s", r.e.text);
+    return r.id;
+}
+
+static void heartbeat(struct lab *lab, int64_t node)
+{
+    if (node != CORE_ID_NONE)
+        lab_post(lab, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = node}, NULL);
+}
+
+/* Until its next attempt is placed; other: another node, or CORE_ID_NONE. */
+static void await_start(const struct asked *a, int64_t other)
+{
+    for (int k = 0; row(a)->state != JOB_RUNNING; k++) {
+        assert_true(k < 100);
+        heartbeat(a->lab, a->node);
+        heartbeat(a->lab, other);
+        lab_advance(a->lab, 10000);
+    }
+}
+
+/* The job's attempt ends on the node, with this text of its agent. */
+static void end_on(
+    const struct asked *a, int64_t node, enum end_kind kind, int32_t exit_code, const char *text)
+{
+    struct event ev = {.type = EV_ATTEMPT_ENDED,
+        .ended = {.job = a->job,
+            .attempt = row(a)->attempts,
+            .node = node,
+            .end = kind,
+            .exit_code = exit_code}};
+    STR_COPY(ev.ended.text, text);
+    lab_post(a->lab, ev, NULL);
+    lab_turn(a->lab);
+}
+
+static void end(const struct asked *a, enum end_kind kind, int32_t exit_code, const char *text)
+{
+    await_start(a, CORE_ID_NONE);
+    end_on(a, a->node, kind, exit_code, text);
+}
+
+static void explain(struct asked *a, bool may_see)
+{
+    struct job_row r;
+    struct err e;
+    const struct api api = {.o = {.tick = a->lab->tick, .reader = a->lab->reader}};
+    assert_int_equal(db_read_job(a->lab->reader, a->job, &r, &e), 0);
+    a->n = api_explain(&api, a->lab->model, &r, may_see, a->reasons);
+}
+
+/* The only one with this code. */
+static const char *text_of(const struct asked *a, const char *code)
+{
+    const char *text = NULL;
+    for (size_t i = 0; i < a->n; i++) {
+        if (!str_eq(a->reasons[i].code, code))
+            continue;
+        assert_null(text);
+        text = a->reasons[i].text;
+    }
+    return text ? text : "";
+}
+
+static void assert_has(const char *text, const char *words)
+{
+    if (!strstr(text, words))
+        fail_msg("\"%s\" is not in: %s", words, text);
+}
+
+/* Starts that found no room, until the job is held for it. */
+static void hold_for_room(struct asked *a, const char *text)
+{
+    for (int k = 1; k <= JOB_NO_ROOM_MAX; k++) {
+        char of_this[CORE_TEXT_MAX];
+        snprintf(of_this, sizeof(of_this), "start %d: %s", k, text);
+        assert_int_equal(row(a)->hold, HOLD_NONE);
+        end(a, END_CAPACITY, 0, text[0] ? of_this : "");
+    }
+    assert_int_equal(row(a)->hold, HOLD_USER);
+}
+
+static void a_job_held_for_room_has_the_last_text_and_the_cure(void **state)
+{
+    struct asked a = begin(*state);
+    hold_for_room(&a, "its workdir needs 9 GiB, of 2 GiB free");
+    explain(&a, true);
+    assert_string_equal(text_of(&a, "no-room"),
+        "it is held: no node had room for it: start 5: its workdir needs 9 GiB, of 2 GiB free; "
+        "free space or ask for less, then belay release 1");
+}
+
+/* Its start says what was tried, its end why that failed. */
+static void a_long_text_leaves_room_for_the_cure(void **state)
+{
+    char text[240];
+    struct asked a = begin(*state);
+    memset(text, 'x', sizeof(text));
+    snprintf(text + sizeof(text) - 17, 17, " of 2 GiB, full.");
+    hold_for_room(&a, text);
+    explain(&a, true);
+    assert_has(text_of(&a, "no-room"), "no node had room for it: start 5: xxx");
+    assert_has(text_of(&a, "no-room"),
+        " of 2 GiB, full.; free space or ask for less, then belay release 1");
+}
+
+static void without_a_text_the_core_says_where_to_look(void **state)
+{
+    struct asked a = begin(*state);
+    hold_for_room(&a, "");
+    explain(&a, true);
+    assert_string_equal(text_of(&a, "no-room"),
+        "it is held: no node had room for it, 5 times in a row (belay show 1 says why); free space "
+        "or ask for less, then belay release 1");
+}
+
+static void others_are_not_shown_what_had_no_room(void **state)
+{
+    struct asked a = begin(*state);
+    hold_for_room(&a, "/data/secret needs 9 GiB");
+    explain(&a, false);
+    assert_has(text_of(&a, "no-room"), "no node had room for it, 5 times in a row");
+    assert_null(strstr(text_of(&a, "no-room"), "secret"));
+}
+
+/* The other ranks only end with the one that had no room, and are stored after it. */
+static void the_text_is_that_of_the_rank_without_room(void **state)
+{
+    struct lab *lab = *state;
+    struct asked a = {.lab = lab, .node = lab_join(lab, "n", 1)};
+    int64_t other = lab_join(lab, "n2", 1);
+    a.job = submit_gang(lab);
+    for (int k = 1; k <= JOB_NO_ROOM_MAX; k++) {
+        await_start(&a, other);
+        end_on(&a, a.node, END_CAPACITY, 0, "9 GiB, of 2 GiB free");
+        end_on(&a, other, END_USER, 0, "stopped with its gang");
+    }
+    assert_int_equal(row(&a)->hold, HOLD_USER);
+    explain(&a, true);
+    assert_has(text_of(&a, "no-room"), "had room for it: 9 GiB, of 2 GiB free; free space");
+}
+
+static void a_job_held_for_its_store_has_the_text_and_the_cure(void **state)
+{
+    struct asked a = begin(*state);
+    end(&a, END_STORE, 0, "s3://jobs: 403 AccessDenied");
+    explain(&a, true);
+    assert_string_equal(text_of(&a, "store"),
+        "it is held: s3://jobs: 403 AccessDenied; when that is fixed: belay release 1");
+}
+
+static void a_cure_in_the_text_is_not_said_twice(void **state)
+{
+    struct asked a = begin(*state);
+    end(&a, END_STORE, 0,
+        "no checkpoint 1.4 is there; belay release --from-scratch 1 begins again");
+    explain(&a, true);
+    assert_string_equal(text_of(&a, "store"),
+        "it is held: no checkpoint 1.4 is there; belay release --from-scratch 1 begins again");
+}
+
+static void without_a_text_of_the_store_the_core_says_where_to_look(void **state)
+{
+    struct asked a = begin(*state);
+    end(&a, END_STORE, 0, "");
+    explain(&a, true);
+    assert_string_equal(text_of(&a, "store"),
+        "it is held: attempt 1 could not use the store of its checkpoints (belay show 1 says why); "
+        "after that is fixed, belay release 1 lets it continue");
+}
+
+/* The core's line says when it is tried again, the agent's why. */
+static void a_job_that_waits_for_its_store_has_both_lines(void **state)
+{
+    struct asked a = begin(*state);
+    end(&a, END_STORE_AWAY, 0, "s3://jobs: 403 ExpiredToken");
+    explain(&a, true);
+    assert_true(a.n >= 2);
+    assert_string_equal(a.reasons[0].code, "store-away");
+    assert_has(a.reasons[0].text, "retried in 5");
+    assert_string_equal(a.reasons[a.n - 1].code, "store-away");
+    assert_string_equal(a.reasons[a.n - 1].text, "s3://jobs: 403 ExpiredToken");
+    size_t n = a.n;
+    explain(&a, false);
+    assert_int_equal(a.n, n - 1);
+    assert_null(strstr(a.reasons[a.n - 1].text, "ExpiredToken"));
+}
+
+static void others_are_not_shown_why_the_store_refuses(void **state)
+{
+    struct asked a = begin(*state);
+    struct event ev = {.type = EV_STORE_REFUSED,
+        .store_refused = {.job = a.job, .attempt = 1, .node = a.node, .tries = 2}};
+    STR_COPY(ev.store_refused.text, "/data/secret: permission denied");
+    lab_post(a.lab, ev, NULL);
+    lab_turn(a.lab);
+    explain(&a, true);
+    assert_has(text_of(&a, "store-refused"), "/data/secret: permission denied");
+    explain(&a, false);
+    assert_string_equal(text_of(&a, "store-refused"),
+        "it cannot use the store of its checkpoints: its owner and administrators see why");
+}
+
+static void what_ended_says_how_and_where_its_output_is(void **state)
+{
+    struct asked a = begin(*state);
+    end(&a, END_FAILED, 3, "exit code 3 after 5 s");
+    explain(&a, true);
+    assert_int_equal(a.n, 2);
+    assert_string_equal(text_of(&a, "ended"), "the job has ended: failed, exit code 3 after 5 s");
+    assert_string_equal(text_of(&a, "output"), "its output: belay logs 1");
+    explain(&a, false);
+    assert_int_equal(a.n, 1);
+    assert_string_equal(text_of(&a, "ended"), "the job has ended: failed, exit code 3");
+}
+
+static void an_exit_code_that_the_text_lacks_is_added(void **state)
+{
+    struct asked a = begin(*state);
+    end(&a, END_FAILED, 127, "its interpreter is not there");
+    explain(&a, true);
+    assert_string_equal(text_of(&a, "ended"),
+        "the job has ended: failed, exit code 127, its interpreter is not there");
+}
+
+static void without_a_moment_of_the_model_only_the_full_disk_is_known(void **state)
+{
+    struct asked a = begin(*state);
+    const struct api api = {.o = {.tick = a.lab->tick, .reader = a.lab->reader}};
+    assert_int_equal(api_explain(&api, NULL, row(&a), true, a.reasons), 1);
+    assert_string_equal(a.reasons[0].code, "disk-full");
+    assert_has(a.reasons[0].text, "is full: nothing new is decided");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lab_setup, lab_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_job_held_for_room_has_the_last_text_and_the_cure),
+        TEST(a_long_text_leaves_room_for_the_cure),
+        TEST(without_a_text_the_core_says_where_to_look),
+        TEST(others_are_not_shown_what_had_no_room),
+        TEST(the_text_is_that_of_the_rank_without_room),
+        TEST(a_job_held_for_its_store_has_the_text_and_the_cure),
+        TEST(a_cure_in_the_text_is_not_said_twice),
+        TEST(without_a_text_of_the_store_the_core_says_where_to_look),
+        TEST(a_job_that_waits_for_its_store_has_both_lines),
+        TEST(others_are_not_shown_why_the_store_refuses),
+        TEST(what_ended_says_how_and_where_its_output_is),
+        TEST(an_exit_code_that_the_text_lacks_is_added),
+        TEST(without_a_moment_of_the_model_only_the_full_disk_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
