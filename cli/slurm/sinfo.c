@@ -20,10 +20,8 @@
 #define SUMMARY_FORMAT "%9P %.5a %.10l %.16F %N"
 
 enum value {
-    POOL,
+    POOL = 1,
     POOL_BARE,
-    AVAIL,
-    LIMIT,
     N_NODES,
     STATE,
     STATE_LONG,
@@ -31,59 +29,49 @@ enum value {
     CPUS,
     CPUS_AIOT,
     MEMORY,
-    FREE_MEMORY,
     GRES,
     FEATURES,
     REASON,
     NODES_AIOT,
-    SIZE,
-    ROOT,
-    SHARE,
-    GROUPS,
-    ZERO,
-    ONE,
-    NULLS,
     SOCKETS,
     ADDRESS,
-    VERSION,
-    PREEMPT,
-    LOAD
+    VERSION
 };
 
 static const struct slurm_field fields[] = {
-    {"available", 'a', "AVAIL", 0, AVAIL},
+    {"available", 'a', "AVAIL", 0, .fixed = "up"},
     {"features", 'f', "AVAIL_FEATURES", 0, FEATURES},
     {"features_act", 'b', "ACTIVE_FEATURES", 0, FEATURES},
     {"cpus", 'c', "CPUS", 0, CPUS},
     {"cpusstate", 'C', "CPUS(A/I/O/T)", 0, CPUS_AIOT},
-    {"cpusload", 'O', "CPU_LOAD", 0, LOAD},
-    {"disk", 'd', "TMP_DISK", 0, ZERO},
+    {"cpusload", 'O', "CPU_LOAD", 0, .fixed = "N/A"},
+    {"disk", 'd', "TMP_DISK", 0, .fixed = "0"},
     {"nodes", 'D', "NODES", 0, N_NODES},
     {"reason", 'E', "REASON", 0, REASON},
-    {"freemem", 'e', "FREE_MEM", 0, FREE_MEMORY},
-    {"groups", 'g', "GROUPS", 0, GROUPS},
+    {"freemem", 'e', "FREE_MEM", 0, .fixed = "N/A"},
+    {"groups", 'g', "GROUPS", 0, .fixed = "all"},
     {"gres", 'G', "GRES", 0, GRES},
-    {"oversubscribe", 'h', "OVERSUBSCRIBE", 0, SHARE},
-    {"time", 'l', "TIMELIMIT", 0, LIMIT},
-    {"defaulttime", 'L', "DEFAULTTIME", 0, NULLS},
+    {"oversubscribe", 'h', "OVERSUBSCRIBE", 0, .fixed = "NO"},
+    {"time", 'l', "TIMELIMIT", 0, .fixed = "infinite"},
+    {"defaulttime", 'L', "DEFAULTTIME", 0, .fixed = "(null)"},
     {"memory", 'm', "MEMORY", 0, MEMORY},
-    {"preemptmode", 'M', "PREEMPT_MODE", 0, PREEMPT},
+    {"preemptmode", 'M', "PREEMPT_MODE", 0, .fixed = "REQUEUE"},
     {"nodelist", 'N', "NODELIST", 0, NODES},
     {"nodehost", 'n', "HOSTNAMES", 0, NODES},
     {"nodeaddr", 'o', "NODE_ADDR", 0, ADDRESS},
     {"partition", 'P', "PARTITION", 0, POOL},
     {"partitionname", 'R', "PARTITION", 0, POOL_BARE},
-    {"root", 'r', "ROOT", 0, ROOT},
-    {"size", 's', "JOB_SIZE", 0, SIZE},
+    {"root", 'r', "ROOT", 0, .fixed = "no"},
+    {"size", 's', "JOB_SIZE", 0, .fixed = "1-infinite"},
     {"statecompact", 't', "STATE", 0, STATE},
     {"statelong", 'T', "STATE", 0, STATE_LONG},
     {"nodeaiot", 'F', "NODES(A/I/O/T)", 0, NODES_AIOT},
-    {"user", 'u', "USER", 0, NULLS},
+    {"user", 'u', "USER", 0, .fixed = "(null)"},
     {"version", 'v', "VERSION", 0, VERSION},
-    {"weight", 'w', "WEIGHT", 0, ONE},
+    {"weight", 'w', "WEIGHT", 0, .fixed = "1"},
     {"cores", 'Y', "CORES", 0, CPUS},
-    {"sockets", 'X', "SOCKETS", 0, ONE},
-    {"threads", 'Z', "THREADS", 0, ONE},
+    {"sockets", 'X', "SOCKETS", 0, .fixed = "1"},
+    {"threads", 'Z', "THREADS", 0, .fixed = "1"},
     {"socketcorethread", 'z', "S:C:T", 0, SOCKETS},
     {NULL, 0, NULL, 0, 0},
 };
@@ -201,12 +189,6 @@ static void value(const void *row, int what, struct buf *out)
     case POOL_BARE:
         buf_adds(out, g->pool);
         return;
-    case AVAIL:
-        buf_adds(out, "up");
-        return;
-    case LIMIT:
-        buf_adds(out, "infinite");
-        return;
     case N_NODES:
         buf_printf(out, "%lld", (long long)g->n);
         return;
@@ -242,42 +224,14 @@ static void value(const void *row, int what, struct buf *out)
     case REASON:
         buf_adds(out, why(g));
         return;
-    case SIZE:
-        buf_adds(out, "1-infinite");
-        return;
-    case ROOT:
-        buf_adds(out, "no");
-        return;
-    case SHARE:
-        buf_adds(out, "NO");
-        return;
-    case GROUPS:
-        buf_adds(out, "all");
-        return;
     case ADDRESS:
         buf_adds(out, g->node ? cli_text(g->node, "address") : "");
         return;
     case VERSION:
         buf_adds(out, g->node ? cli_text(g->node, "version") : "");
         return;
-    case PREEMPT:
-        buf_adds(out, "REQUEUE");
-        return;
     case SOCKETS:
         buf_printf(out, "1:%lld:1", (long long)g->cpus);
-        return;
-    case ZERO:
-        buf_adds(out, "0");
-        return;
-    case ONE:
-        buf_adds(out, "1");
-        return;
-    case NULLS:
-        buf_adds(out, "(null)");
-        return;
-    case FREE_MEMORY:
-    case LOAD:
-        buf_adds(out, "N/A");
         return;
     }
 }
@@ -472,7 +426,7 @@ static int read_format(struct sinfo *s)
     int rc = s->names ? slurm_format_names(s->names, fields, &s->format, &e)
                       : slurm_format_letters(letters, fields, &s->format, &e);
     for (size_t i = 0; rc == 0 && i < s->format.n; i++) {
-        int what = s->format.pieces[i].field ? s->format.pieces[i].field->what : ZERO;
+        int what = s->format.pieces[i].field ? s->format.pieces[i].field->what : 0;
         s->groups_states =
             s->groups_states || what == STATE || what == STATE_LONG || what == REASON;
         s->groups_pools = s->groups_pools || what == POOL || what == POOL_BARE;

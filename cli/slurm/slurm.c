@@ -237,13 +237,22 @@ static void add_cell(struct buf *out, const struct slurm_piece *p, const char *t
         buf_addc(out, ' ');
 }
 
+void slurm_field_text(
+    const struct slurm_field *f, slurm_value_fn value, const void *row, struct buf *out)
+{
+    if (f->fixed)
+        buf_adds(out, f->fixed);
+    else
+        value(row, f->what, out);
+}
+
 static void get_text(
     const struct slurm_piece *p, slurm_value_fn value, const void *row, struct buf *text)
 {
     buf_clear(text);
     buf_adds(text, "");
     if (row && p->field)
-        value(row, p->field->what, text);
+        slurm_field_text(p->field, value, row, text);
     else if (p->field)
         buf_adds(text, p->field->title);
 }

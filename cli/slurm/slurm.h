@@ -26,12 +26,17 @@ struct slurm_field {
     const char *name; /* in -O, and for sacct */
     char letter;      /* after %; 0 = none */
     const char *title;
-    int width; /* sacct: default width; negative: left-aligned */
-    int what;  /* passed to value */
+    int width;         /* sacct: default width; negative: left-aligned */
+    int what;          /* passed to value; 0 if fixed */
+    const char *fixed; /* the text in every line; NULL if value makes it */
 };
 
-/* Adds the text of one field. row is never NULL. */
+/* Adds the text of one field that is not fixed. row is never NULL. */
 typedef void (*slurm_value_fn)(const void *row, int what, struct buf *out);
+
+/* Adds the text of any field. row is never NULL. */
+void slurm_field_text(
+    const struct slurm_field *f, slurm_value_fn value, const void *row, struct buf *out);
 
 struct slurm_piece {
     const struct slurm_field *field; /* NULL: only the text before */
@@ -201,7 +206,7 @@ bool slurm_job_name(const char *text, int64_t *ret_id, char ret_tasks[SLURM_TASK
 
 /* Job fields: used by the tables of squeue and sacct. */
 enum slurm_job_value {
-    JOB_ID,
+    JOB_ID = 1,
     JOB_ID_RAW,
     JOB_ARRAY_ID,
     JOB_ARRAY_INDEX,
@@ -241,16 +246,11 @@ enum slurm_job_value {
     JOB_COMMAND,
     JOB_OUTPUT,
     JOB_ERROR,
-    JOB_COMMENT,
     JOB_RESTARTS,
     JOB_BATCH_HOST,
     JOB_CPU_TIME,
     JOB_CPU_TIME_S,
-    JOB_NULL,
-    JOB_NOTHING,
-    JOB_CLUSTER,
     JOB_SHARED,
-    JOB_ZERO,
     JOB_FEATURES,
     JOB_LICENCES,
     JOB_NICE,

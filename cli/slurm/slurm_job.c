@@ -469,20 +469,8 @@ void slurm_job_value(const void *row, int what, struct buf *out)
     case JOB_CPU_TIME_S:
         buf_printf(out, "%lld", (long long)(used_ms(j) / 1000 * n_cpus(j)));
         return;
-    case JOB_CLUSTER:
-        buf_adds(out, "belay");
-        return;
     case JOB_SHARED:
         buf_adds(out, json_is_true(json_object_get(job, "exclusive")) ? "NO" : "OK");
-        return;
-    case JOB_ZERO:
-        buf_adds(out, "0");
-        return;
-    case JOB_COMMENT:
-    case JOB_NULL:
-        buf_adds(out, "(null)");
-        return;
-    case JOB_NOTHING:
         return;
     }
 }

@@ -27,8 +27,8 @@ static const struct slurm_field fields[] = {
     {"arraytaskid", 'K', "ARRAY_TASK_ID", 0, JOB_ARRAY_INDEX},
     {"batchhost", 'B', "EXEC_HOST", 0, JOB_BATCH_HOST},
     {"command", 'o', "COMMAND", 0, JOB_COMMAND},
-    {"comment", 'k', "COMMENT", 0, JOB_COMMENT},
-    {"cluster", 0, "CLUSTER", 0, JOB_CLUSTER},
+    {"comment", 'k', "COMMENT", 0, .fixed = "(null)"},
+    {"cluster", 0, "CLUSTER", 0, .fixed = "belay"},
     {"deadline", 0, "DEADLINE", 0, JOB_DEADLINE},
     {"dependency", 'E', "DEPENDENCY", 0, JOB_DEPENDENCY},
     {"endtime", 'e', "END_TIME", 0, JOB_ENDED},
@@ -42,7 +42,7 @@ static const struct slurm_field fields[] = {
     {"licenses", 'W', "LICENSES", 0, JOB_LICENCES},
     {"mincpus", 'c', "MIN_CPUS", 0, JOB_CPUS},
     {"minmemory", 'm', "MIN_MEMORY", 0, JOB_MEMORY},
-    {"mintmpdisk", 'd', "MIN_TMP_DISK", 0, JOB_ZERO},
+    {"mintmpdisk", 'd', "MIN_TMP_DISK", 0, .fixed = "0"},
     {"name", 'j', "NAME", 0, JOB_NAME},
     {"nice", 'y', "NICE", 0, JOB_NICE},
     {"nodelist", 'N', "NODELIST", 0, JOB_NODES},
@@ -57,7 +57,7 @@ static const struct slurm_field fields[] = {
     {"reason", 'r', "REASON", 0, JOB_REASON},
     {"reasonlist", 'R', "NODELIST(REASON)", 0, JOB_REASON_LIST},
     {"reqnodes", 'n', "REQ_NODES", 0, JOB_NODES_WANTED},
-    {"reservation", 'v', "RESERVATION", 0, JOB_NULL},
+    {"reservation", 'v', "RESERVATION", 0, .fixed = "(null)"},
     {"restartcnt", 0, "RESTARTS", 0, JOB_RESTARTS},
     {"starttime", 'S', "START_TIME", 0, JOB_STARTED},
     {"state", 'T', "STATE", 0, JOB_STATE},
@@ -71,7 +71,7 @@ static const struct slurm_field fields[] = {
     {"tres-alloc", 0, "TRES_ALLOC", 0, JOB_TRES},
     {"userid", 'U', "UID", 0, JOB_UID},
     {"username", 'u', "USER", 0, JOB_USER},
-    {"wckey", 'w', "WCKEY", 0, JOB_NULL},
+    {"wckey", 'w', "WCKEY", 0, .fixed = "(null)"},
     {"workdir", 'Z', "WORK_DIR", 0, JOB_DIR},
     {NULL, 0, NULL, 0, 0},
 };
@@ -154,7 +154,7 @@ static void show_job(struct squeue *s, const struct slurm_job *j)
     for (const char *p = s->sort; p && *p; p++)
         for (const struct slurm_field *f = fields; f->name; f++)
             if (f->letter == *p) {
-                slurm_job_value(j, f->what, &l->keys);
+                slurm_field_text(f, slurm_job_value, j, &l->keys);
                 buf_addc(&l->keys, '\0');
             }
 }
@@ -371,7 +371,7 @@ static int read_format(struct squeue *s)
     if (rc != 0)
         slurm_error("squeue", "%s", e.text);
     for (size_t i = 0; rc == 0 && i < s->format.n; i++) {
-        int what = s->format.pieces[i].field ? s->format.pieces[i].field->what : JOB_NOTHING;
+        int what = s->format.pieces[i].field ? s->format.pieces[i].field->what : 0;
         s->q.wants_nodes = s->q.wants_nodes || what == JOB_NODES || what == JOB_REASON_LIST ||
                            what == JOB_BATCH_HOST;
         s->q.wants_starts = s->q.wants_starts || what == JOB_STARTED;

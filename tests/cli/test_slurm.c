@@ -24,7 +24,8 @@
 enum { ID, NAME, STATE };
 static const struct slurm_field fields[] = {{"jobid", 'i', "JOBID", -6, ID},
     {"jobidraw", 0, "JobIDRaw", -6, ID}, {"name", 'j', "NAME", 8, NAME},
-    {"statecompact", 't', "ST", 10, STATE}, {NULL, 0, NULL, 0, 0}};
+    {"statecompact", 't', "ST", 10, STATE}, {"cluster", 'c', "CLUSTER", 10, .fixed = "belay"},
+    {NULL, 0, NULL, 0, 0}};
 
 struct row {
     const char *id, *name, *state;
@@ -195,6 +196,7 @@ static void letters_have_widths_sides_and_text_between(void **state)
     check(slurm_format_letters, "%.8i|%8i|", "   JOBID|JOBID   |\n", "      42|42      |\n");
     check(slurm_format_letters, "%.4j", "NAME\n", "tr\xc3\xa4i\n"); /* characters, not bytes */
     check(slurm_format_letters, "%3j%%", "NAM%\n", "tr\xc3\xa4%\n");
+    check(slurm_format_letters, "%.8c|%i", " CLUSTER|JOBID\n", "   belay|42\n");
     check(slurm_format_letters, "", "\n", "\n");
     check(slurm_format_letters, "no fields", "no fields\n", "no fields\n");
     check_refused(slurm_format_letters, "%i %Y", "Invalid job format specification: \"%Y\"");
