@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "job/pattern.h"
 #include "base/str.h"
+#include <assert.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,9 +135,59 @@ static int64_t used_ms(const struct slurm_job *j)
     return to.ms > from.ms ? to.ms - from.ms : 0;
 }
 
+static int64_t used_s(const struct slurm_job *j)
+{
+    return used_ms(j) / 1000;
+}
+
+static int64_t limit_ms(const struct slurm_job *j)
+{
+    return cli_int(j->job, "time_limit_ms", 0);
+}
+
+static int64_t limit_minutes(const struct slurm_job *j)
+{
+    return (limit_ms(j) + 59999) / 60000;
+}
+
+static int64_t job_number(const struct slurm_job *j)
+{
+    return cli_int(j->job, "id", 0);
+}
+
+static int64_t array_number(const struct slurm_job *j)
+{
+    return cli_int(j->job, "array_id", job_number(j));
+}
+
+static int64_t n_nodes(const struct slurm_job *j)
+{
+    return cli_int(j->job, "nodes", 1);
+}
+
 static int64_t n_cpus(const struct slurm_job *j)
 {
-    return cli_int(j->job, "cpus", 1) * cli_int(j->job, "nodes", 1);
+    return cli_int(j->job, "cpus", 1) * n_nodes(j);
+}
+
+static int64_t cpu_ms(const struct slurm_job *j)
+{
+    return used_ms(j) * n_cpus(j);
+}
+
+static int64_t cpu_s(const struct slurm_job *j)
+{
+    return used_s(j) * n_cpus(j);
+}
+
+static int64_t memory_mib(const struct slurm_job *j)
+{
+    return cli_int(j->job, "memory_mib", 0);
+}
+
+static int64_t all_memory_mib(const struct slurm_job *j)
+{
+    return memory_mib(j) * n_nodes(j);
 }
 
 static const json_t *spec_of(const struct slurm_job *j)
@@ -144,16 +195,42 @@ static const json_t *spec_of(const struct slurm_job *j)
     return json_object_get(j->detail, "spec");
 }
 
-static const char *account(const struct slurm_job *j)
+static const json_t *launch_of(const struct slurm_job *j)
 {
-    const char *team = cli_string(json_object_get(j->job, "team"));
-    return team ? team : "";
+    return json_object_get(spec_of(j), "launch");
 }
 
-static long uid_of(const char *user)
+static int64_t n_tasks(const struct slurm_job *j)
 {
-    const struct passwd *p = getpwnam(user);
-    return p ? (long)p->pw_uid : -1;
+    const json_t *tasks = json_object_get(launch_of(j), "tasks");
+    return tasks ? json_integer_value(tasks) : n_nodes(j);
+}
+
+static int64_t n_restarts(const struct slurm_job *j)
+{
+    int64_t attempts = cli_int(j->job, "attempts", 0);
+    return attempts > 0 ? attempts - 1 : 0;
+}
+
+static int64_t priority(const struct slurm_job *j)
+{
+    return cli_int(j->job, "priority", str_eq(cli_text(j->job, "hold"), "none") ? 1 : 0);
+}
+
+static int64_t nice_value(const struct slurm_job *j)
+{
+    return cli_int(j->job, "nice", 0);
+}
+
+static int64_t uid_of(const struct slurm_job *j)
+{
+    const struct passwd *p = getpwnam(cli_text(j->job, "user"));
+    return p ? (int64_t)p->pw_uid : -1;
+}
+
+static void add_number(struct buf *out, int64_t n)
+{
+    buf_printf(out, "%lld", (long long)n);
 }
 
 static void add_text(struct buf *out, const char *text, const char *fallback)
@@ -162,7 +239,7 @@ static void add_text(struct buf *out, const char *text, const char *fallback)
 }
 
 /* "4G", "512M", "0" */
-static void add_memory(struct buf *out, int64_t mib)
+static void add_mib(struct buf *out, int64_t mib)
 {
     if (mib > 0 && mib % 1024 == 0)
         buf_printf(out, "%lldG", (long long)(mib / 1024));
@@ -170,67 +247,135 @@ static void add_memory(struct buf *out, int64_t mib)
         buf_printf(out, "%lld%s", (long long)mib, mib > 0 ? "M" : "");
 }
 
+/* Of a task its index; of an array the text in the brackets of "42_[1-3%2]": the tasks that have
+ * not started. */
+static void add_array_index(struct buf *out, const struct slurm_job *j)
+{
+    const char *ref = cli_text(j->job, "ref"), *from = strchr(ref, '['), *to = strchr(ref, ']');
+    if (cli_int(j->job, "array_index", -1) >= 0)
+        add_number(out, cli_int(j->job, "array_index", 0));
+    else if (from && to)
+        buf_add(out, from + 1, (size_t)(to - from - 1));
+    else
+        buf_adds(out, "N/A");
+}
+
+static void add_partition(struct buf *out, const struct slurm_job *j)
+{
+    add_text(out, j->pools, "any");
+}
+
+static void add_state(struct buf *out, const struct slurm_job *j)
+{
+    buf_adds(out, slurm_job_state(j)->name);
+}
+
+static void add_state_short(struct buf *out, const struct slurm_job *j)
+{
+    buf_adds(out, slurm_job_state(j)->compact);
+}
+
+static void add_reason(struct buf *out, const struct slurm_job *j)
+{
+    static const char *const reasons[][2] = {{"FAILED", "NonZeroExitCode"},
+        {"TIMEOUT", "TimeLimit"}, {"NODE_FAIL", "NodeDown"}, {"OUT_OF_MEMORY", "OutOfMemory"}};
+    const char *state = slurm_job_state(j)->name, *reason = "None";
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (str_eq(reasons[i][0], state))
+            reason = reasons[i][1];
+    add_text(out, str_eq(state, "PENDING") ? j->reason : reason, "None");
+}
+
+static void add_nodes(struct buf *out, const struct slurm_job *j)
+{
+    slurm_hosts_fold(j->nodes ? j->nodes : "", out);
+}
+
+static void add_nodes_or_reason(struct buf *out, const struct slurm_job *j)
+{
+    if (j->nodes && *j->nodes && !str_eq(cli_text(j->job, "state"), "pending")) {
+        add_nodes(out, j);
+        return;
+    }
+    buf_addc(out, '(');
+    add_reason(out, j);
+    buf_addc(out, ')');
+}
+
+static void add_batch_host(struct buf *out, const struct slurm_job *j)
+{
+    const char *nodes = j->nodes ? j->nodes : "";
+    buf_add(out, nodes, strcspn(nodes, ","));
+}
+
+static void add_gres(struct buf *out, const struct slurm_job *j)
+{
+    size_t before = out->len;
+    slurm_gres(j->job, "gres:", out);
+    if (out->len == before)
+        buf_adds(out, "N/A");
+}
+
+static void add_licences(struct buf *out, const struct slurm_job *j)
+{
+    size_t before = out->len;
+    cli_words(json_object_get(j->job, "licences"), out);
+    if (out->len == before)
+        buf_adds(out, "(null)");
+}
+
 static void add_tres(struct buf *out, const struct slurm_job *j)
 {
-    int64_t nodes = cli_int(j->job, "nodes", 1), mib = cli_int(j->job, "memory_mib", 0),
-            gpus = cli_int(j->job, "gpus", 0);
+    int64_t gpus = cli_int(j->job, "gpus", 0);
     buf_printf(out, "cpu=%lld", (long long)n_cpus(j));
-    if (mib > 0) {
+    if (memory_mib(j) > 0) {
         buf_adds(out, ",mem=");
-        add_memory(out, mib * nodes);
+        add_mib(out, all_memory_mib(j));
     }
-    buf_printf(out, ",node=%lld,billing=%lld", (long long)nodes, (long long)n_cpus(j));
+    buf_printf(out, ",node=%lld,billing=%lld", (long long)n_nodes(j), (long long)n_cpus(j));
     if (gpus > 0)
-        buf_printf(out, ",gres/gpu=%lld", (long long)(gpus * nodes));
+        buf_printf(out, ",gres/gpu=%lld", (long long)(gpus * n_nodes(j)));
+}
+
+static void add_limit_minutes(struct buf *out, const struct slurm_job *j)
+{
+    if (limit_ms(j) > 0)
+        add_number(out, limit_minutes(j));
 }
 
 static void add_limit_left(struct buf *out, const struct slurm_job *j)
 {
-    int64_t limit = cli_int(j->job, "time_limit_ms", 0);
+    int64_t limit = limit_ms(j);
     if (limit <= 0)
         buf_adds(out, "UNLIMITED");
     else
         slurm_time_used(limit > used_ms(j) ? limit - used_ms(j) : 0, false, out);
 }
 
-static void add_reason(struct buf *out, const struct slurm_job *j)
+/* squeue's: the expected start of a job that waits. */
+static void add_started(struct buf *out, const struct slurm_job *j)
 {
-    const char *state = slurm_job_state(j)->name;
-    if (str_eq(state, "PENDING"))
-        add_text(out, j->reason, "None");
-    else if (str_eq(state, "FAILED"))
-        buf_adds(out, "NonZeroExitCode");
-    else if (str_eq(state, "TIMEOUT"))
-        buf_adds(out, "TimeLimit");
-    else if (str_eq(state, "NODE_FAIL"))
-        buf_adds(out, "NodeDown");
-    else if (str_eq(state, "OUT_OF_MEMORY"))
-        buf_adds(out, "OutOfMemory");
-    else
-        buf_adds(out, "None");
+    struct wall at;
+    if (!j->expected || time_parse_iso(j->expected, &at, NULL) != 0)
+        at = start_of(j);
+    slurm_time_at(at, "N/A", out);
 }
 
-/* As the agent names it; relative paths are made absolute on the asking machine in the same way. */
-static void add_file(struct buf *out, const struct slurm_job *j, const char *key)
+static void add_started_long(struct buf *out, const struct slurm_job *j)
 {
-    const json_t *launch = json_object_get(spec_of(j), "launch");
-    const char *pattern = cli_string(json_object_get(launch, key)),
-               *cwd = cli_text(spec_of(j), "cwd");
-    if (!pattern || !*pattern)
-        pattern = cli_string(json_object_get(launch, "output"));
-    struct pattern_values v = {.job = cli_int(j->job, "id", 0),
-        .array = cli_int(j->job, "array_id", 0),
-        .index = cli_int(j->job, "array_index", 0),
-        .name = cli_text(j->job, "name"),
-        .user = cli_text(j->job, "user"),
-        .node = cli_text(j->job, "node"),
-        .restarts = cli_int(j->job, "attempts", 1) > 0 ? cli_int(j->job, "attempts", 1) - 1 : 0};
-    char *name = NULL;
-    struct err e;
-    if (!pattern || !*pattern || pattern_expand(pattern, &v, &name, &e) != 0)
-        return;
-    buf_printf(out, "%s%s%s", *name == '/' ? "" : cwd, *name == '/' ? "" : "/", name);
-    free(name);
+    slurm_time_at(start_of(j), has_ended(j) ? "None" : "Unknown", out);
+}
+
+static void add_exit(struct buf *out, const struct slurm_job *j)
+{
+    int code, signal;
+    slurm_job_exit(j, &code, &signal);
+    buf_printf(out, "%d:%d", code, signal);
+}
+
+static void add_shared(struct buf *out, const struct slurm_job *j)
+{
+    buf_adds(out, json_is_true(json_object_get(j->job, "exclusive")) ? "NO" : "OK");
 }
 
 /* "afterok:17,after:18+5,singleton", without satisfied ones, as in Slurm. */
@@ -256,221 +401,137 @@ static void add_dependency(struct buf *out, const struct slurm_job *j)
         buf_adds(out, "(null)");
 }
 
-/* The text in the brackets of "42_[1-3%2]": the tasks of an array that have not started. */
-static void add_indexes(struct buf *out, const char *ref)
+static void add_dir(struct buf *out, const struct slurm_job *j)
 {
-    const char *from = strchr(ref, '['), *to = strchr(ref, ']');
-    if (from && to)
-        buf_add(out, from + 1, (size_t)(to - from - 1));
-    else
-        buf_adds(out, "N/A");
+    add_text(out, cli_text(spec_of(j), "cwd"), "");
 }
+
+/* As the agent names it; relative paths are made absolute on the asking machine in the same way. */
+static void add_file(struct buf *out, const struct slurm_job *j, const char *key)
+{
+    const char *pattern = cli_string(json_object_get(launch_of(j), key)),
+               *cwd = cli_text(spec_of(j), "cwd");
+    if (!pattern || !*pattern)
+        pattern = cli_string(json_object_get(launch_of(j), "output"));
+    struct pattern_values v = {.job = cli_int(j->job, "id", 0),
+        .array = cli_int(j->job, "array_id", 0),
+        .index = cli_int(j->job, "array_index", 0),
+        .name = cli_text(j->job, "name"),
+        .user = cli_text(j->job, "user"),
+        .node = cli_text(j->job, "node"),
+        .restarts = n_restarts(j)};
+    char *name = NULL;
+    struct err e;
+    if (!pattern || !*pattern || pattern_expand(pattern, &v, &name, &e) != 0)
+        return;
+    buf_printf(out, "%s%s%s", *name == '/' ? "" : cwd, *name == '/' ? "" : "/", name);
+    free(name);
+}
+
+static void add_output(struct buf *out, const struct slurm_job *j)
+{
+    add_file(out, j, "output");
+}
+
+static void add_error(struct buf *out, const struct slurm_job *j)
+{
+    add_file(out, j, "error");
+}
+
+/* Where a value comes from, and how it is written. */
+static const struct value {
+    enum { MADE, TEXT, TIME, NUMBER, MIB, DURATION, DURATION_LONG, LIMIT, LIMIT_LONG } type;
+    const char *member, *absent; /* TEXT, TIME: a member of the job; the text if it is missing */
+    int64_t (*of)(const struct slurm_job *j);                /* NUMBER and following */
+    void (*add)(struct buf *out, const struct slurm_job *j); /* MADE */
+} values[] = {
+    [JOB_ID] = {TEXT, "ref", "-"}, /* "42", "42_7", "42_[8-99%10]" */
+    [JOB_ID_RAW] = {NUMBER, .of = job_number},
+    [JOB_ARRAY_ID] = {NUMBER, .of = array_number},
+    [JOB_ARRAY_INDEX] = {.add = add_array_index},
+    [JOB_NAME] = {TEXT, "name", "-"},
+    [JOB_USER] = {TEXT, "user", "-"},
+    [JOB_UID] = {NUMBER, .of = uid_of},
+    [JOB_ACCOUNT] = {TEXT, "team", ""},
+    [JOB_QOS] = {TEXT, "qos", "normal"},
+    [JOB_PRIORITY] = {NUMBER, .of = priority},
+    [JOB_NICE] = {NUMBER, .of = nice_value},
+    [JOB_PARTITION] = {.add = add_partition},
+    [JOB_STATE] = {.add = add_state},
+    [JOB_STATE_SHORT] = {.add = add_state_short},
+    [JOB_REASON] = {.add = add_reason},
+    [JOB_REASON_LIST] = {.add = add_nodes_or_reason},
+    [JOB_NODES] = {.add = add_nodes},
+    [JOB_BATCH_HOST] = {.add = add_batch_host},
+    [JOB_N_NODES] = {NUMBER, .of = n_nodes},
+    [JOB_CPUS] = {NUMBER, .of = n_cpus},
+    [JOB_TASKS] = {NUMBER, .of = n_tasks},
+    [JOB_MEMORY] = {MIB, .of = memory_mib},
+    [JOB_ALL_MEMORY] = {MIB, .of = all_memory_mib},
+    [JOB_GRES] = {.add = add_gres},
+    [JOB_TRES] = {.add = add_tres},
+    [JOB_FEATURES] = {TEXT, "constraint", "(null)"},
+    [JOB_NODES_WANTED] = {TEXT, "nodelist", "(null)"},
+    [JOB_NODES_EXCLUDED] = {TEXT, "exclude", "(null)"},
+    [JOB_LICENCES] = {.add = add_licences},
+    [JOB_SHARED] = {.add = add_shared},
+    [JOB_DEPENDENCY] = {.add = add_dependency},
+    [JOB_USED] = {DURATION, .of = used_ms},
+    [JOB_USED_LONG] = {DURATION_LONG, .of = used_ms},
+    [JOB_USED_S] = {NUMBER, .of = used_s},
+    [JOB_CPU_TIME] = {DURATION_LONG, .of = cpu_ms},
+    [JOB_CPU_TIME_S] = {NUMBER, .of = cpu_s},
+    [JOB_LIMIT] = {LIMIT, .of = limit_ms},
+    [JOB_LIMIT_LONG] = {LIMIT_LONG, .of = limit_ms},
+    [JOB_LIMIT_MINUTES] = {.add = add_limit_minutes},
+    [JOB_LEFT] = {.add = add_limit_left},
+    [JOB_SUBMITTED] = {TIME, "submitted_at", "N/A"},
+    [JOB_ELIGIBLE] = {TIME, "eligible_at", "Unknown"},
+    [JOB_DEADLINE] = {TIME, "deadline_at", "N/A"},
+    [JOB_STARTED] = {.add = add_started},
+    [JOB_STARTED_LONG] = {.add = add_started_long},
+    [JOB_ENDED] = {TIME, "ended_at", "N/A"},
+    [JOB_ENDED_LONG] = {TIME, "ended_at", "Unknown"},
+    [JOB_EXIT] = {.add = add_exit},
+    [JOB_RESTARTS] = {NUMBER, .of = n_restarts},
+    [JOB_COMMAND] = {TEXT, "name", "(null)"},
+    [JOB_DIR] = {.add = add_dir},
+    [JOB_OUTPUT] = {.add = add_output},
+    [JOB_ERROR] = {.add = add_error},
+};
 
 void slurm_job_value(const void *row, int what, struct buf *out)
 {
     const struct slurm_job *j = row;
-    const json_t *job = j->job;
-    int code, signal;
-    struct wall expected;
-    size_t before;
-    switch ((enum slurm_job_value)what) {
-    case JOB_ID: /* "42", "42_7", "42_[8-99%10]" */
-        buf_adds(out, cli_text(job, "ref"));
-        return;
-    case JOB_ID_RAW:
-        buf_printf(out, "%lld", (long long)cli_int(job, "id", 0));
-        return;
-    case JOB_ARRAY_ID:
-        buf_printf(out, "%lld", (long long)cli_int(job, "array_id", cli_int(job, "id", 0)));
-        return;
-    case JOB_ARRAY_INDEX:
-        if (cli_int(job, "array_index", -1) >= 0)
-            buf_printf(out, "%lld", (long long)cli_int(job, "array_index", 0));
-        else
-            add_indexes(out, cli_text(job, "ref"));
-        return;
-    case JOB_NAME:
-        buf_adds(out, cli_text(job, "name"));
-        return;
-    case JOB_USER:
-        buf_adds(out, cli_text(job, "user"));
-        return;
-    case JOB_UID:
-        buf_printf(out, "%ld", uid_of(cli_text(job, "user")));
-        return;
-    case JOB_PARTITION:
-        add_text(out, j->pools, "any");
-        return;
-    case JOB_STATE:
-        buf_adds(out, slurm_job_state(j)->name);
-        return;
-    case JOB_STATE_SHORT:
-        buf_adds(out, slurm_job_state(j)->compact);
-        return;
-    case JOB_REASON:
-        add_reason(out, j);
-        return;
-    case JOB_REASON_LIST:
-        if (j->nodes && *j->nodes && !str_eq(cli_text(job, "state"), "pending")) {
-            slurm_hosts_fold(j->nodes, out);
-            return;
-        }
-        buf_addc(out, '(');
-        add_reason(out, j);
-        buf_addc(out, ')');
-        return;
-    case JOB_NODES:
-        slurm_hosts_fold(j->nodes ? j->nodes : "", out);
-        return;
-    case JOB_N_NODES:
-        buf_printf(out, "%lld", (long long)cli_int(job, "nodes", 1));
-        return;
-    case JOB_CPUS:
-        buf_printf(out, "%lld", (long long)n_cpus(j));
-        return;
-    case JOB_TASKS: {
-        const json_t *tasks = json_object_get(json_object_get(spec_of(j), "launch"), "tasks");
-        buf_printf(
-            out, "%lld", (long long)(tasks ? json_integer_value(tasks) : cli_int(job, "nodes", 1)));
-        return;
-    }
-    case JOB_MEMORY:
-        add_memory(out, cli_int(job, "memory_mib", 0));
-        return;
-    case JOB_ALL_MEMORY:
-        add_memory(out, cli_int(job, "memory_mib", 0) * cli_int(job, "nodes", 1));
-        return;
-    case JOB_GRES:
-        before = out->len;
-        slurm_gres(job, "gres:", out);
-        if (out->len == before)
-            buf_adds(out, "N/A");
-        return;
-    case JOB_FEATURES:
-        buf_adds(out, json_is_string(json_object_get(job, "constraint"))
-                          ? cli_text(job, "constraint")
-                          : "(null)");
-        return;
-    case JOB_DEADLINE:
-        slurm_time_at(cli_time(job, "deadline_at"), "N/A", out);
-        return;
-    case JOB_NODES_WANTED:
-        buf_adds(out, json_is_string(json_object_get(job, "nodelist")) ? cli_text(job, "nodelist")
-                                                                       : "(null)");
-        return;
-    case JOB_NODES_EXCLUDED:
-        buf_adds(out,
-            json_is_string(json_object_get(job, "exclude")) ? cli_text(job, "exclude") : "(null)");
-        return;
-    case JOB_LICENCES:
-        before = out->len;
-        cli_words(json_object_get(job, "licences"), out);
-        if (out->len == before)
-            buf_adds(out, "(null)");
-        return;
-    case JOB_TRES:
-        add_tres(out, j);
-        return;
-    case JOB_USED:
-    case JOB_USED_LONG:
-        slurm_time_used(used_ms(j), what == JOB_USED_LONG, out);
-        return;
-    case JOB_USED_S:
-        buf_printf(out, "%lld", (long long)(used_ms(j) / 1000));
-        return;
-    case JOB_LIMIT:
-    case JOB_LIMIT_LONG:
-        slurm_time_limit(cli_int(job, "time_limit_ms", 0), what == JOB_LIMIT_LONG, out);
-        return;
-    case JOB_LIMIT_MINUTES:
-        if (cli_int(job, "time_limit_ms", 0) > 0)
-            buf_printf(
-                out, "%lld", (long long)((cli_int(job, "time_limit_ms", 0) + 59999) / 60000));
-        return;
-    case JOB_LEFT:
-        add_limit_left(out, j);
-        return;
-    case JOB_SUBMITTED:
-        slurm_time_at(cli_time(job, "submitted_at"), "N/A", out);
-        return;
-    case JOB_STARTED:
-        if (j->expected && time_parse_iso(j->expected, &expected, NULL) == 0)
-            slurm_time_at(expected, "N/A", out);
-        else
-            slurm_time_at(start_of(j), "N/A", out);
-        return;
-    case JOB_ENDED:
-        slurm_time_at(cli_time(job, "ended_at"), "N/A", out);
-        return;
-    case JOB_STARTED_LONG:
-        slurm_time_at(start_of(j), has_ended(j) ? "None" : "Unknown", out);
-        return;
-    case JOB_ENDED_LONG:
-        slurm_time_at(cli_time(job, "ended_at"), "Unknown", out);
-        return;
-    case JOB_EXIT:
-        slurm_job_exit(j, &code, &signal);
-        buf_printf(out, "%d:%d", code, signal);
-        return;
-    case JOB_ACCOUNT:
-        buf_adds(out, account(j));
-        return;
-    case JOB_QOS:
-        add_text(out, cli_text(job, "qos"), "normal");
-        return;
-    case JOB_PRIORITY:
-        buf_printf(out, "%lld",
-            (long long)cli_int(job, "priority", str_eq(cli_text(job, "hold"), "none") ? 1 : 0));
-        return;
-    case JOB_NICE:
-        buf_printf(out, "%lld", (long long)cli_int(job, "nice", 0));
-        return;
-    case JOB_DEPENDENCY:
-        add_dependency(out, j);
-        return;
-    case JOB_ELIGIBLE:
-        slurm_time_at(cli_time(job, "eligible_at"), "Unknown", out);
-        return;
-    case JOB_DIR:
-        add_text(out, cli_text(spec_of(j), "cwd"), "");
-        return;
-    case JOB_COMMAND:
-        add_text(out, cli_text(job, "name"), "(null)");
-        return;
-    case JOB_OUTPUT:
-        add_file(out, j, "output");
-        return;
-    case JOB_ERROR:
-        add_file(out, j, "error");
-        return;
-    case JOB_RESTARTS: {
-        int64_t attempts = cli_int(job, "attempts", 0);
-        buf_printf(out, "%lld", (long long)(attempts > 0 ? attempts - 1 : 0));
-        return;
-    }
-    case JOB_BATCH_HOST: {
-        size_t n = j->nodes ? strcspn(j->nodes, ",") : 0;
-        buf_add(out, j->nodes ? j->nodes : "", n);
-        return;
-    }
-    case JOB_TOTAL_CPU:
-    case JOB_AVE_CPU:
-    case JOB_USER_CPU:
-    case JOB_SYSTEM_CPU:
-    case JOB_MAX_RSS:
-    case JOB_MAX_RSS_NODE:
-    case JOB_MAX_RSS_TASK:
-    case JOB_AVE_RSS:
+    if (slurm_is_usage(what)) {
         slurm_used_value(j, what, out);
         return;
-    case JOB_CPU_TIME:
-        slurm_time_used(used_ms(j) * n_cpus(j), true, out);
+    }
+    const struct value *v = &values[what];
+    switch (v->type) {
+    case MADE:
+        assert(v->add);
+        v->add(out, j);
         return;
-    case JOB_CPU_TIME_S:
-        buf_printf(out, "%lld", (long long)(used_ms(j) / 1000 * n_cpus(j)));
+    case TEXT:
+        add_text(out, cli_text(j->job, v->member), v->absent);
         return;
-    case JOB_SHARED:
-        buf_adds(out, json_is_true(json_object_get(job, "exclusive")) ? "NO" : "OK");
+    case TIME:
+        slurm_time_at(cli_time(j->job, v->member), v->absent, out);
+        return;
+    case NUMBER:
+        add_number(out, v->of(j));
+        return;
+    case MIB:
+        add_mib(out, v->of(j));
+        return;
+    case DURATION:
+    case DURATION_LONG:
+        slurm_time_used(v->of(j), v->type == DURATION_LONG, out);
+        return;
+    case LIMIT:
+    case LIMIT_LONG:
+        slurm_time_limit(v->of(j), v->type == LIMIT_LONG, out);
         return;
     }
 }
@@ -497,33 +558,31 @@ json_t *slurm_job_json(const struct slurm_job *j)
     int code, signal;
     json_t *o = json_object();
     slurm_job_exit(j, &code, &signal);
-    json_object_set_new(o, "job_id", json_integer(cli_int(j->job, "id", 0)));
+    json_object_set_new(o, "job_id", json_integer(job_number(j)));
     json_object_set_new(o, "array_job_id", json_integer(cli_int(j->job, "array_id", 0)));
     json_object_set_new(o, "array_task_id",
         cli_int(j->job, "array_index", -1) >= 0 ? json_integer(cli_int(j->job, "array_index", 0))
                                                 : json_null());
     json_object_set_new(o, "name", value_text(j, JOB_NAME));
     json_object_set_new(o, "user_name", value_text(j, JOB_USER));
-    json_object_set_new(o, "user_id", json_integer(uid_of(cli_text(j->job, "user"))));
+    json_object_set_new(o, "user_id", json_integer(uid_of(j)));
     json_object_set_new(o, "account", value_text(j, JOB_ACCOUNT));
     json_object_set_new(o, "partition", value_text(j, JOB_PARTITION));
     json_object_set_new(o, "job_state", value_text(j, JOB_STATE));
     json_object_set_new(o, "state_reason", value_text(j, JOB_REASON));
     json_object_set_new(o, "nodes", value_text(j, JOB_NODES));
     json_object_set_new(o, "batch_host", value_text(j, JOB_BATCH_HOST));
-    json_object_set_new(o, "node_count", json_integer(cli_int(j->job, "nodes", 1)));
+    json_object_set_new(o, "node_count", json_integer(n_nodes(j)));
     json_object_set_new(o, "cpus", json_integer(n_cpus(j)));
-    json_object_set_new(o, "memory_per_node", json_integer(cli_int(j->job, "memory_mib", 0)));
+    json_object_set_new(o, "memory_per_node", json_integer(memory_mib(j)));
     json_object_set_new(o, "tres_req_str", value_text(j, JOB_TRES));
-    json_object_set_new(
-        o, "time_limit", json_integer((cli_int(j->job, "time_limit_ms", 0) + 59999) / 60000));
+    json_object_set_new(o, "time_limit", json_integer(limit_minutes(j)));
     json_object_set_new(o, "submit_time", seconds(j->job, "submitted_at"));
     json_object_set_new(
         o, "start_time", json_integer(wall_is_set(start_of(j)) ? start_of(j).ms / 1000 : 0));
     json_object_set_new(o, "end_time", seconds(j->job, "ended_at"));
     json_object_set_new(o, "exit_code", json_integer(code << 8 | signal));
-    json_object_set_new(o, "restart_cnt",
-        json_integer(cli_int(j->job, "attempts", 1) > 1 ? cli_int(j->job, "attempts", 1) - 1 : 0));
+    json_object_set_new(o, "restart_cnt", json_integer(n_restarts(j)));
     json_object_set_new(o, "current_working_directory", value_text(j, JOB_DIR));
     json_object_set_new(o, "standard_output", value_text(j, JOB_OUTPUT));
     json_object_set_new(o, "standard_error", value_text(j, JOB_ERROR));

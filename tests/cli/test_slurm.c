@@ -524,6 +524,92 @@ static void check_value(const char *text, int what, const char *expected)
     json_decref(job);
 }
 
+/* A task of an array that failed, with everything that a job may have. */
+static const char a_failed_task[] =
+    "{\"job\": {\"id\": 43, \"ref\": \"42_7\", \"array_id\": 42, \"array_index\": 7, "
+    "\"name\": \"train\", \"user\": \"root\", \"team\": \"vision\", \"qos\": \"high\", "
+    "\"priority\": 5, \"nice\": 2, \"state\": \"ended\", \"end\": \"failed\", "
+    "\"exit_code\": 3, \"attempts\": 2, \"nodes\": 2, \"cpus\": 4, \"memory_mib\": 1536, "
+    "\"gpus\": 1, \"gpu_model\": \"a100\", \"constraint\": \"ib\", "
+    "\"nodelist\": \"n[1-2]\", \"exclude\": \"n9\", \"licences\": {\"matlab\": 2}, "
+    "\"exclusive\": true, \"time_limit_ms\": 5400000, "
+    "\"submitted_at\": \"2026-11-21T20:40:00Z\", \"eligible_at\": \"2026-11-21T20:41:00Z\", "
+    "\"started_at\": \"2026-11-21T20:44:26Z\", \"ended_at\": \"2026-11-21T21:46:27Z\", "
+    "\"deadline_at\": \"2026-11-22T08:00:00Z\"}, "
+    "\"spec\": {\"cwd\": \"/home/ann\", \"launch\": {\"output\": \"%j.out\", "
+    "\"error\": \"/tmp/%a.err\", \"tasks\": 6}}, "
+    "\"depends\": [{\"kind\": \"afterok\", \"job\": 17, \"state\": \"waits\"}, "
+    "{\"kind\": \"after\", \"job\": 18, \"delay_ms\": 300000, \"state\": \"waits\"}], "
+    "\"attempts\": [{\"attempt\": 2, \"rank\": 0, \"started_at\": \"2026-11-21T20:44:26Z\", "
+    "\"ended_at\": \"2026-11-21T21:46:27Z\", \"cpu_ms\": 61500, \"cpu_user_ms\": 60000, "
+    "\"memory_peak_bytes\": 1048576}, "
+    "{\"attempt\": 2, \"rank\": 1, \"started_at\": \"2026-11-21T20:44:26Z\", "
+    "\"ended_at\": \"2026-11-21T21:46:27Z\", \"cpu_ms\": 1500, \"cpu_user_ms\": 1000, "
+    "\"memory_peak_bytes\": 3145728}]}";
+
+static const struct {
+    enum slurm_job_value what;
+    const char *of_the_task, *of_nothing; /* of_nothing: of a job that has no member */
+} job_values[] = {{JOB_ID, "42_7", "-"}, {JOB_ID_RAW, "43", "0"}, {JOB_ARRAY_ID, "42", "0"},
+    {JOB_ARRAY_INDEX, "7", "N/A"}, {JOB_NAME, "train", "-"}, {JOB_USER, "root", "-"},
+    {JOB_UID, "0", "-1"}, {JOB_PARTITION, "burst", "any"}, {JOB_STATE, "FAILED", "CONFIGURING"},
+    {JOB_STATE_SHORT, "F", "CF"}, {JOB_REASON, "NonZeroExitCode", "None"},
+    {JOB_REASON_LIST, "n[1-2]", "(None)"}, {JOB_NODES, "n[1-2]", ""}, {JOB_N_NODES, "2", "1"},
+    {JOB_CPUS, "8", "1"}, {JOB_TASKS, "6", "1"}, {JOB_MEMORY, "1536M", "0"},
+    {JOB_ALL_MEMORY, "3G", "0"}, {JOB_GRES, "gres:gpu:a100:1", "N/A"},
+    {JOB_TRES, "cpu=8,mem=3G,node=2,billing=8,gres/gpu=2", "cpu=1,node=1,billing=1"},
+    {JOB_USED, "1:02:01", "0:00"}, {JOB_USED_LONG, "01:02:01", "00:00:00"},
+    {JOB_USED_S, "3721", "0"}, {JOB_LIMIT, "1:30:00", "UNLIMITED"},
+    {JOB_LIMIT_LONG, "01:30:00", "UNLIMITED"}, {JOB_LIMIT_MINUTES, "90", ""},
+    {JOB_LEFT, "27:59", "UNLIMITED"}, {JOB_SUBMITTED, "2026-11-21T20:40:00", "N/A"},
+    {JOB_STARTED, "2026-11-21T20:44:26", "N/A"}, {JOB_ENDED, "2026-11-21T21:46:27", "N/A"},
+    {JOB_STARTED_LONG, "2026-11-21T20:44:26", "Unknown"},
+    {JOB_ENDED_LONG, "2026-11-21T21:46:27", "Unknown"}, {JOB_EXIT, "3:0", "0:0"},
+    {JOB_ACCOUNT, "vision", ""}, {JOB_QOS, "high", "normal"}, {JOB_PRIORITY, "5", "0"},
+    {JOB_DIR, "/home/ann", ""}, {JOB_COMMAND, "train", "(null)"},
+    {JOB_OUTPUT, "/home/ann/43.out", ""}, {JOB_ERROR, "/tmp/7.err", ""}, {JOB_RESTARTS, "1", "0"},
+    {JOB_BATCH_HOST, "n1", ""}, {JOB_CPU_TIME, "08:16:08", "00:00:00"},
+    {JOB_CPU_TIME_S, "29768", "0"}, {JOB_SHARED, "NO", "OK"}, {JOB_FEATURES, "ib", "(null)"},
+    {JOB_LICENCES, "matlab:2", "(null)"}, {JOB_NICE, "2", "0"},
+    {JOB_DEPENDENCY, "afterok:17,after:18+5", "(null)"},
+    {JOB_ELIGIBLE, "2026-11-21T20:41:00", "Unknown"}, {JOB_DEADLINE, "2026-11-22T08:00:00", "N/A"},
+    {JOB_NODES_WANTED, "n[1-2]", "(null)"}, {JOB_NODES_EXCLUDED, "n9", "(null)"},
+    {JOB_TOTAL_CPU, "01:03.000", ""}, {JOB_USER_CPU, "01:01.000", ""},
+    {JOB_SYSTEM_CPU, "00:02.000", ""}, {JOB_AVE_CPU, "00:00:31", ""}, {JOB_MAX_RSS, "3072K", ""},
+    {JOB_MAX_RSS_NODE, "n2", ""}, {JOB_MAX_RSS_TASK, "1", ""}, {JOB_AVE_RSS, "2048K", ""}};
+
+static void each_value_of_a_job_is_as_in_slurm(void **state)
+{
+    json_t *detail = json_loads(a_failed_task, 0, NULL), *nothing = json_object();
+    const struct slurm_job task = {.job = json_object_get(detail, "job"),
+                               .detail = detail,
+                               .pools = "burst",
+                               .nodes = "n1,n2"},
+                           empty = {.job = nothing};
+    bool seen[JOB_NODES_EXCLUDED + 1] = {false};
+    (void)state;
+    assert_non_null(detail);
+    setenv("TZ", "UTC0", 1);
+    tzset();
+    for (size_t i = 0; i < sizeof(job_values) / sizeof(job_values[0]); i++) {
+        struct buf of_task = {0}, of_nothing = {0};
+        seen[job_values[i].what] = true;
+        buf_adds(&of_task, "");
+        buf_adds(&of_nothing, "");
+        slurm_job_value(&task, (int)job_values[i].what, &of_task);
+        slurm_job_value(&empty, (int)job_values[i].what, &of_nothing);
+        assert_string_equal(buf_str(&of_task), job_values[i].of_the_task);
+        assert_string_equal(buf_str(&of_nothing), job_values[i].of_nothing);
+        buf_deinit(&of_task);
+        buf_deinit(&of_nothing);
+    }
+    for (int what = JOB_ID; what <= JOB_NODES_EXCLUDED; what++)
+        if (!seen[what])
+            fail_msg("no text is expected for value %d", what);
+    json_decref(detail);
+    json_decref(nothing);
+}
+
 /* squeue -h -j $SLURM_JOB_ID -o %L, in a job that queries its remaining time */
 static void a_job_that_was_queued_again_has_all_of_its_time(void **state)
 {
@@ -688,6 +774,7 @@ int main(void)
         cmocka_unit_test(moments_that_are_over_are_read_in_more_forms),
         cmocka_unit_test(moments_are_read_as_slurm_does),
         cmocka_unit_test(states_have_slurms_words),
+        cmocka_unit_test(each_value_of_a_job_is_as_in_slurm),
         cmocka_unit_test(a_job_that_was_queued_again_has_all_of_its_time),
         cmocka_unit_test(a_job_is_named_by_a_number_or_a_part_of_it),
         cmocka_unit_test(tasks_of_an_array_are_named_behind_it),
