@@ -201,20 +201,36 @@ static int refuse(const char *what)
     return CLI_FAILED;
 }
 
-/* Repeated options accumulate: "-j 1 -j 2". */
-static const char *one_more(struct buf *list, const char *word)
+/* Stores the value of an option. Repeated ones of a list accumulate: "-j 1 -j 2". False if the
+ * option is of another kind. */
+static bool keep_value(struct sacct *s, int c, const char *value)
 {
-    buf_printf(list, "%s%s", list->len ? "," : "", word);
-    return buf_str(list);
+    const struct {
+        int c;
+        const char **text;
+        struct buf *list; /* NULL: the last one counts */
+    } kept[] = {{'A', &s->account, &s->accounts}, {'j', &s->q.jobs, &s->jobs_named},
+        {'u', &s->q.user, &s->users}, {VAL_NAME, &s->q.name, &s->job_names},
+        {'r', &s->q.pool, &s->pools}, {'s', &s->q.states, &s->states}, {'o', &s->names, NULL},
+        {'N', &s->nodes, NULL}, {'S', &s->start, NULL}, {'E', &s->end, NULL},
+        {VAL_DELIMITER, &s->delimiter, NULL}};
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        if (kept[i].c != c)
+            continue;
+        if (kept[i].list)
+            buf_printf(kept[i].list, "%s%s", kept[i].list->len ? "," : "", value);
+        *kept[i].text = kept[i].list ? buf_str(kept[i].list) : value;
+        return true;
+    }
+    return false;
 }
 
 /* Returns -1 to continue; else the exit code. */
 static int option(struct sacct *s, int c, const char *word)
 {
+    if (keep_value(s, c, optarg))
+        return c != 'N' || slurm_is_hosts("sacct", optarg) ? -1 : CLI_FAILED;
     switch (c) {
-    case 'A':
-        s->account = one_more(&s->accounts, optarg);
-        return -1;
     case 'a':
         s->all_users = true;
         return -1;
@@ -224,42 +240,12 @@ static int option(struct sacct *s, int c, const char *word)
     case 'l':
         s->names = LONG_FORMAT;
         return -1;
-    case 'o':
-        s->names = optarg;
-        return -1;
-    case 'j':
-        s->q.jobs = one_more(&s->jobs_named, optarg);
-        return -1;
-    case 'u':
-        s->q.user = one_more(&s->users, optarg);
-        return -1;
-    case VAL_NAME:
-        s->q.name = one_more(&s->job_names, optarg);
-        return -1;
-    case 'r':
-        s->q.pool = one_more(&s->pools, optarg);
-        return -1;
-    case 's':
-        s->q.states = one_more(&s->states, optarg);
-        return -1;
-    case 'N':
-        s->nodes = optarg;
-        return slurm_is_hosts("sacct", optarg) ? -1 : CLI_FAILED;
-    case 'S':
-        s->start = optarg;
-        return -1;
-    case 'E':
-        s->end = optarg;
-        return -1;
     case 'n':
         s->no_header = true;
         return -1;
     case 'p':
     case 'P':
         s->style = c == 'P' ? BARS : BARS_TRAILING;
-        return -1;
-    case VAL_DELIMITER:
-        s->delimiter = optarg;
         return -1;
     case VAL_JSON:
         s->json = true;
