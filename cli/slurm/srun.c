@@ -273,10 +273,36 @@ static int task_option(struct srun *r, int c, const char *name)
     return -1;
 }
 
+/* Stores an option of a step that is a text or a switch. False if it is of another kind. */
+static bool keep_in_step(struct step *s, int c)
+{
+    const struct {
+        int c;
+        const char **text;
+        bool *flag;
+    } kept[] = {{'o', &s->output, NULL}, {'e', &s->error, NULL}, {'i', &s->input, NULL},
+        {'D', &s->dir, NULL}, {'J', &s->name, NULL}, {'w', &s->nodelist, NULL},
+        {'x', &s->exclude, NULL}, {'m', &s->distribution, NULL}, {'l', NULL, &s->labels},
+        {'Q', NULL, &s->quiet}, {'O', NULL, &s->overlap}, {'s', NULL, &s->overlap},
+        {VAL_OVERLAP, NULL, &s->overlap}, {VAL_PTY, NULL, &s->pty}};
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        if (kept[i].c != c)
+            continue;
+        if (kept[i].text)
+            *kept[i].text = optarg;
+        else
+            *kept[i].flag = true;
+        return true;
+    }
+    return false;
+}
+
 /* Flags valid inside a job. Returns -1 to continue; else the exit code. */
 static int step_option(struct srun *r, int c, const char *name)
 {
     struct step *s = &r->step;
+    if (keep_in_step(s, c))
+        return -1;
     switch (c) {
     case 'n':
         return read_count(r, name, &s->tasks);
@@ -284,48 +310,10 @@ static int step_option(struct srun *r, int c, const char *name)
         return read_count(r, name, &s->cpus_per_task);
     case 'N':
         return read_nodes(s, optarg);
-    case 'o':
-        s->output = optarg;
-        return -1;
-    case 'e':
-        s->error = optarg;
-        return -1;
-    case 'i':
-        s->input = optarg;
-        return -1;
-    case 'D':
-        s->dir = optarg;
-        return -1;
-    case 'l':
-        s->labels = true;
-        return -1;
-    case 'K':
-        s->kill_on_bad_exit = !optarg || !str_eq(optarg, "0");
-        return -1;
-    case 'Q':
-        s->quiet = true;
-        return -1;
-    case 'O':
-    case 's':
-    case VAL_OVERLAP:
-        s->overlap = true;
-        return -1;
-    case VAL_PTY:
-        s->pty = true;
-        return -1;
-    case 'J':
-        s->name = optarg;
-        return -1;
     case 'r':
         return read_relative(s);
-    case 'w':
-        s->nodelist = optarg;
-        return -1;
-    case 'x':
-        s->exclude = optarg;
-        return -1;
-    case 'm':
-        s->distribution = optarg;
+    case 'K':
+        s->kill_on_bad_exit = !optarg || !str_eq(optarg, "0");
         return -1;
     case 'd':
     case 'F':
