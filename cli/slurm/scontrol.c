@@ -62,37 +62,33 @@ static void put_value(
     buf_deinit(&text);
 }
 
-static void on_job(void *ctx, const struct slurm_job *j)
+/* What follows UserId: values of enum slurm_job_value, and two more. */
+enum { ONE = -1, REQUEUE = -2 };
+static const struct {
+    bool new_line;
+    const char *name;
+    int what;
+} job_rows[] = {{true, "Priority", JOB_PRIORITY}, {false, "Nice", JOB_NICE},
+    {false, "Account", JOB_ACCOUNT}, {false, "QOS", JOB_QOS}, {true, "JobState", JOB_STATE},
+    {false, "Reason", JOB_REASON}, {false, "Dependency", JOB_DEPENDENCY},
+    {true, "Requeue", REQUEUE}, {false, "Restarts", JOB_RESTARTS}, {false, "BatchFlag", ONE},
+    {false, "ExitCode", JOB_EXIT}, {true, "RunTime", JOB_USED_LONG},
+    {false, "TimeLimit", JOB_LIMIT_LONG}, {true, "SubmitTime", JOB_SUBMITTED},
+    {false, "EligibleTime", JOB_ELIGIBLE}, {true, "StartTime", JOB_STARTED_LONG},
+    {false, "EndTime", JOB_ENDED_LONG}, {false, "Deadline", JOB_DEADLINE},
+    {true, "Partition", JOB_PARTITION}, {true, "ReqNodeList", JOB_NODES_WANTED},
+    {false, "ExcNodeList", JOB_NODES_EXCLUDED}, {true, "NodeList", JOB_NODES},
+    {true, "BatchHost", JOB_BATCH_HOST}, {true, "NumNodes", JOB_N_NODES},
+    {false, "NumCPUs", JOB_CPUS}, {false, "NumTasks", JOB_TASKS}, {true, "TRES", JOB_TRES},
+    {true, "MinMemoryNode", JOB_MEMORY}, {true, "Features", JOB_FEATURES},
+    {false, "TresPerNode", JOB_GRES}, {true, "Licenses", JOB_LICENCES},
+    {true, "Command", JOB_COMMAND}, {true, "WorkDir", JOB_DIR}, {true, "StdErr", JOB_ERROR},
+    {true, "StdOut", JOB_OUTPUT}};
+
+/* "ArrayJobId=42 ArrayTaskId=7 ", or of the tasks that have not started "ArrayTaskId=8-99
+ * ArrayTaskThrottle=10 ". */
+static void print_array(const struct slurm_job *j)
 {
-    struct scontrol *s = ctx;
-    static const struct {
-        bool new_line;
-        const char *name;
-        int what;
-    } rows[] = {{true, "Priority", JOB_PRIORITY}, {false, "Nice", JOB_NICE},
-        {false, "Account", JOB_ACCOUNT}, {false, "QOS", JOB_QOS}, {true, "JobState", JOB_STATE},
-        {false, "Reason", JOB_REASON}, {false, "Dependency", JOB_DEPENDENCY}, {true, "Requeue", -1},
-        {false, "Restarts", JOB_RESTARTS}, {false, "BatchFlag", -1}, {false, "ExitCode", JOB_EXIT},
-        {true, "RunTime", JOB_USED_LONG}, {false, "TimeLimit", JOB_LIMIT_LONG},
-        {true, "SubmitTime", JOB_SUBMITTED}, {false, "EligibleTime", JOB_ELIGIBLE},
-        {true, "StartTime", JOB_STARTED_LONG}, {false, "EndTime", JOB_ENDED_LONG},
-        {false, "Deadline", JOB_DEADLINE}, {true, "Partition", JOB_PARTITION},
-        {true, "ReqNodeList", JOB_NODES_WANTED}, {false, "ExcNodeList", JOB_NODES_EXCLUDED},
-        {true, "NodeList", JOB_NODES}, {true, "BatchHost", JOB_BATCH_HOST},
-        {true, "NumNodes", JOB_N_NODES}, {false, "NumCPUs", JOB_CPUS},
-        {false, "NumTasks", JOB_TASKS}, {true, "TRES", JOB_TRES},
-        {true, "MinMemoryNode", JOB_MEMORY}, {true, "Features", JOB_FEATURES},
-        {false, "TresPerNode", JOB_GRES}, {true, "Licenses", JOB_LICENCES},
-        {true, "Command", JOB_COMMAND}, {true, "WorkDir", JOB_DIR}, {true, "StdErr", JOB_ERROR},
-        {true, "StdOut", JOB_OUTPUT}};
-    s->shown++;
-    if (s->json) {
-        json_array_append_new(s->list, slurm_job_json(j));
-        return;
-    }
-    struct buf user = {0};
-    slurm_job_value(j, JOB_UID, &user);
-    printf("JobId=%lld ", (long long)cli_int(j->job, "id", 0));
     const char *indexes = strchr(cli_text(j->job, "ref"), '['),
                *at_once = indexes ? strchr(indexes, '%') : NULL;
     if (cli_int(j->job, "array_id", 0) > 0)
@@ -103,25 +99,55 @@ static void on_job(void *ctx, const struct slurm_job *j)
             (int)strcspn(indexes + 1, "%]"), indexes + 1);
     if (at_once)
         printf("ArrayTaskThrottle=%.*s ", (int)strcspn(at_once + 1, "]"), at_once + 1);
+}
+
+static void put_user(const struct scontrol *s, const struct slurm_job *j)
+{
+    struct buf uid = {0};
+    slurm_job_value(j, JOB_UID, &uid);
+    char *text = mem_printf("%s(%s)", cli_text(j->job, "user"), buf_str(&uid));
+    put(s, true, "UserId", text);
+    free(text);
+    buf_deinit(&uid);
+}
+
+static void put_signal(const struct scontrol *s, const struct slurm_job *j)
+{
+    struct buf text = {0};
+    grace_format(json_object_get(json_object_get(j->detail, "spec"), "launch"), &text);
+    if (text.len > 0)
+        put(s, true, "Signal", buf_str(&text));
+    buf_deinit(&text);
+}
+
+static void print_job(const struct scontrol *s, const struct slurm_job *j)
+{
+    printf("JobId=%lld ", (long long)cli_int(j->job, "id", 0));
+    print_array(j);
     printf("JobName=%s", cli_text(j->job, "name"));
-    char *who = mem_printf("%s(%s)", cli_text(j->job, "user"), buf_str(&user));
-    put(s, true, "UserId", who);
-    free(who);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (rows[i].what < 0)
-            put(s, rows[i].new_line, rows[i].name,
-                str_eq(rows[i].name, "Requeue") && json_is_false(json_object_get(j->job, "requeue"))
-                    ? "0"
-                    : "1");
+    put_user(s, j);
+    for (size_t i = 0; i < sizeof(job_rows) / sizeof(job_rows[0]); i++) {
+        bool new_line = job_rows[i].new_line;
+        const char *name = job_rows[i].name;
+        if (job_rows[i].what == ONE)
+            put(s, new_line, name, "1");
+        else if (job_rows[i].what == REQUEUE)
+            put(s, new_line, name, json_is_false(json_object_get(j->job, "requeue")) ? "0" : "1");
         else
-            put_value(s, rows[i].new_line, rows[i].name, j, rows[i].what);
+            put_value(s, new_line, name, j, job_rows[i].what);
     }
-    buf_clear(&user);
-    grace_format(json_object_get(json_object_get(j->detail, "spec"), "launch"), &user);
-    if (user.len > 0)
-        put(s, true, "Signal", buf_str(&user));
+    put_signal(s, j);
     fputs(s->one_line ? "\n" : "\n\n", stdout);
-    buf_deinit(&user);
+}
+
+static void on_job(void *ctx, const struct slurm_job *j)
+{
+    struct scontrol *s = ctx;
+    s->shown++;
+    if (s->json)
+        json_array_append_new(s->list, slurm_job_json(j));
+    else
+        print_job(s, j);
 }
 
 static int show_jobs(struct scontrol *s, const char *jobs)
