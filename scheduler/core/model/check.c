@@ -54,35 +54,32 @@ static int check_ranks(const struct model *m, const struct job *j, struct err *e
     return 0;
 }
 
-static int check_job(const struct model *m, const struct job *j, struct err *e)
+/* A job is in the queue, or waits for what keeps it back, exactly while it is pending. */
+static int check_place(const struct job *j, struct err *e)
 {
-    const struct attempt *a = job_attempt(j);
-    bool pending = j->row.state == JOB_PENDING;
-    if (j->row.state == JOB_ENDED || j->row.id >= m->changes.next_ids.next_job)
-        return BROKEN(
-            "job %" PRId64 " is in the model though it ended, or has no counted id", j->row.id);
-    if ((pending || j->row.state == JOB_UNFOLDED) != (a == NULL))
-        return BROKEN("job %" PRId64 " is %s but %s attempt", j->row.id,
-            sm_name(&job_sm, (int)j->row.state), a ? "has an" : "has no");
-    if (pending != (tree_has(&j->in_shape) || j->is_waiting) ||
-        (tree_has(&j->in_shape) && j->is_waiting) || !j->shape)
+    bool pending = j->row.state == JOB_PENDING, queued = tree_has(&j->in_shape);
+    if (pending != (queued || j->is_waiting) || (queued && j->is_waiting) || !j->shape)
         return BROKEN("job %" PRId64 " is %s but %s the queue", j->row.id,
             sm_name(&job_sm, (int)j->row.state), pending ? "not in" : "in");
     bool kept_back = dependencies_is_kept_back(j);
-    if (pending && (kept_back ? tree_has(&j->in_shape) || job_has_to_begin(j)
-                              : job_has_to_begin(j) != j->is_waiting))
+    if (pending &&
+        (kept_back ? queued || job_has_to_begin(j) : job_has_to_begin(j) != j->is_waiting))
         return BROKEN(
             "job %" PRId64 " waits for something else than what it is listed for", j->row.id);
-    if (tree_has(&j->in_shape) && !wall_is_set(j->row.eligible_at))
+    if (queued && !wall_is_set(j->row.eligible_at))
         return BROKEN("job %" PRId64 " is queued, but it is not known since when", j->row.id);
-    if (tree_has(&j->in_shape) && (j->least < j->row.spec.nodes_min ||
-                                      j->least > j->row.spec.nodes || j->shape->least != j->least))
+    if (queued && (j->least < j->row.spec.nodes_min || j->least > j->row.spec.nodes ||
+                      j->shape->least != j->least))
         return BROKEN("job %" PRId64 " waits for %" PRId32 " nodes, its shape for %" PRId32,
             j->row.id, j->least, j->shape->least);
-    if (a && (j->row.ranks < j->row.spec.nodes_min || j->row.ranks > j->row.spec.nodes))
-        return BROKEN("job %" PRId64 " runs on %" PRId32 " nodes", j->row.id, j->row.ranks);
-    if (link_is_in(&job_side(j)->gang_resizes) && !tree_has(&j->in_shape))
+    if (link_is_in(&job_side(j)->gang_resizes) && !queued)
         return BROKEN("job %" PRId64 " waits for more nodes, but not in the queue", j->row.id);
+    return 0;
+}
+
+static int check_kept_nodes(const struct job *j, struct err *e)
+{
+    bool pending = j->row.state == JOB_PENDING;
     LIST_FOREACH (&job_side(j)->kept, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_kept);
         if (n->kept_for != j || n->row.state != NODE_UP ||
@@ -90,32 +87,72 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
             return BROKEN("node %" PRId64 " is kept for job %" PRId64 ", which has no use for it",
                 n->row.id, j->row.id);
     }
+    return 0;
+}
+
+static bool has_its_task(const struct dependency *d)
+{
+    const struct job *on = d->on;
+    return !on || !d->row.of_task ||
+           (on->array && (array_has_left(on->array, d->row.task) || array_task(on, d->row.task)));
+}
+
+static int check_dependency(
+    const struct model *m, const struct job *j, const struct dependency *d, struct err *e)
+{
+    bool is_over = d->row.kind == DEPEND_AFTERCORR && !d->on && j->array->n_never > 0;
+    if (d->job != j || j->row.state != JOB_PENDING ||
+        (d->row.state == DEPEND_WAITS) != (d->on || is_over) ||
+        (d->on && model_job(m, d->row.on) != d->on) || !has_its_task(d))
+        return BROKEN(
+            "job %" PRId64 " depends on job %" PRId64 " that is not there", j->row.id, d->row.on);
+    return 0;
+}
+
+static int check_dependencies(const struct model *m, const struct job *j, struct err *e)
+{
     int32_t open = 0, never = 0, never_of_tasks = 0;
     LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
-        open += d->row.state != DEPEND_NEVER;
-        never += d->row.state == DEPEND_NEVER;
-        never_of_tasks += d->row.state == DEPEND_NEVER && d->row.kind == DEPEND_AFTERCORR;
-        bool is_over = d->row.kind == DEPEND_AFTERCORR && !d->on && j->array->n_never > 0;
-        if (d->job != j || !pending || (d->row.state == DEPEND_WAITS) != (d->on || is_over) ||
-            (d->on && model_job(m, d->row.on) != d->on) ||
-            (d->on && d->row.of_task &&
-                !(d->on->array &&
-                    (array_has_left(d->on->array, d->row.task) || array_task(d->on, d->row.task)))))
-            return BROKEN("job %" PRId64 " depends on job %" PRId64 " that is not there", j->row.id,
-                d->row.on);
+        bool is_never = d->row.state == DEPEND_NEVER;
+        open += !is_never;
+        never += is_never;
+        never_of_tasks += is_never && d->row.kind == DEPEND_AFTERCORR;
+        int rc = check_dependency(m, j, d, e);
+        if (rc != 0)
+            return rc;
     }
     if (open != job_side(j)->n_open || never != job_side(j)->n_never ||
         never_of_tasks != job_side(j)->n_never_of_tasks)
         return BROKEN("job %" PRId64 ": its dependencies are counted wrong", j->row.id);
+    return 0;
+}
+
+static int check_job(const struct model *m, const struct job *j, struct err *e)
+{
+    const struct attempt *a = job_attempt(j);
+    bool runs = j->row.state != JOB_PENDING && j->row.state != JOB_UNFOLDED;
+    if (j->row.state == JOB_ENDED || j->row.id >= m->changes.next_ids.next_job)
+        return BROKEN(
+            "job %" PRId64 " is in the model though it ended, or has no counted id", j->row.id);
+    if (runs != (a != NULL))
+        return BROKEN("job %" PRId64 " is %s but %s attempt", j->row.id,
+            sm_name(&job_sm, (int)j->row.state), a ? "has an" : "has no");
+    if (a && (j->row.ranks < j->row.spec.nodes_min || j->row.ranks > j->row.spec.nodes))
+        return BROKEN("job %" PRId64 " runs on %" PRId32 " nodes", j->row.id, j->row.ranks);
     for (int k = 0; k < RETRY_KINDS; k++)
         if (j->row.used[k] > j->row.spec.retries.n[k])
-            return err_set(e, ERR_INTERNAL,
-                "job %" PRId64 ": queued again after an end as %s more often than it may be",
+            return BROKEN("job %" PRId64
+                          ": queued again after an end as %s more often than it may be",
                 j->row.id, retry_kind_names[k]);
     if (j->row.last_good.attempt > j->row.attempts)
         return BROKEN("job %" PRId64 " has a checkpoint of an attempt that never was", j->row.id);
-    return check_ranks(m, j, e);
+    int rc = check_place(j, e);
+    if (rc == 0)
+        rc = check_kept_nodes(j, e);
+    if (rc == 0)
+        rc = check_dependencies(m, j, e);
+    return rc ? rc : check_ranks(m, j, e);
 }
 
 /* Whether an array's tasks are ready, or can never be, exactly as the tasks that they depend on
