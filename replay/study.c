@@ -579,13 +579,11 @@ static int play_without_racks(struct replay_options r, struct study *s, struct e
     return rc;
 }
 
-static int play(struct setup *u, struct err *e)
+/* Makes room for the results, and takes over what the configuration says about them. */
+static void start_study(const struct setup *u)
 {
-    const struct study_options *o = u->o;
-    const struct config *c = o->config;
+    const struct config *c = u->o->config;
     struct study *s = u->s;
-    struct replay_outcome *outcomes = mem_array(u->n_jobs, sizeof *outcomes);
-    struct watcher watcher = {o, (int64_t)u->n_jobs};
     s->n_pools = c->n_pools;
     s->pools = mem_array(c->n_pools, sizeof *s->pools);
     s->pool_names = mem_array(c->n_pools, sizeof *s->pool_names);
@@ -595,7 +593,14 @@ static int play(struct setup *u, struct err *e)
     s->start.ms = u->start_ms;
     for (size_t i = 0; i < c->n_pools; i++)
         STR_COPY(s->pool_names[i], u->pools[i].name);
-    struct replay_options r = {.pools = u->pools,
+}
+
+static struct replay_options replay_of(
+    const struct setup *u, struct watcher *watcher, struct replay_outcome *outcomes)
+{
+    const struct study_options *o = u->o;
+    const struct config *c = o->config;
+    return (struct replay_options){.pools = u->pools,
         .n_pools = c->n_pools,
         .owned = u->owned,
         .n_owned = u->n_owned,
@@ -623,13 +628,22 @@ static int play(struct setup *u, struct err *e)
         .runs_out = true,
         .seed = o->seed,
         .progress = o->progress ? on_progress : NULL,
-        .ctx = &watcher,
+        .ctx = watcher,
         .outcomes = outcomes,
-        .by_pool = s->pools,
-        .by_rack = s->racks,
-        .series = &s->series};
+        .by_pool = u->s->pools,
+        .by_rack = u->s->racks,
+        .series = &u->s->series};
+}
+
+static int play(const struct setup *u, struct err *e)
+{
+    struct study *s = u->s;
+    struct replay_outcome *outcomes = mem_array(u->n_jobs, sizeof *outcomes);
+    struct watcher watcher = {u->o, (int64_t)u->n_jobs};
+    start_study(u);
+    const struct replay_options r = replay_of(u, &watcher, outcomes);
     int rc = replay_run(&r, &s->r, e);
-    if (rc == 0 && c->n_racks > 0)
+    if (rc == 0 && s->n_racks > 0)
         rc = play_without_racks(r, s, e);
     for (int m = 0; m < 3; m++)
         s->uusd += s->r.uusd[m];
@@ -637,7 +651,7 @@ static int play(struct setup *u, struct err *e)
     if (rc == 0)
         sum_all(u, outcomes, s->r.end_ms, s);
     else
-        err_wrap(e, "%s", o->file);
+        err_wrap(e, "%s", u->o->file);
     free(outcomes);
     return rc;
 }
