@@ -438,6 +438,24 @@ static bool is_history_kind(const char *kind)
     return false;
 }
 
+static void note_dependency(struct world *w, const struct dependency_row *r)
+{
+    struct sim_job *j = world_job(w, r->job);
+    bool dropped = r->state == DEPEND_DROPPED; /* or the job has ended */
+    j->waited_else |= dropped || (j->after.on != CORE_ID_NONE &&
+                                     (j->after.on != r->on || j->after.kind != r->kind));
+    j->after = dropped ? (struct dependency_row){0} : *r;
+}
+
+static void check_history(struct world *w, const struct history_row *h)
+{
+    if (h->id <= w->last_history)
+        world_fail(w, "history number %lld was given twice", (long long)h->id);
+    w->last_history = h->id;
+    if (!is_history_kind(h->kind))
+        world_fail(w, "history has '%s', which is no kind of it", h->kind);
+}
+
 void check_committed(struct world *w, const struct db_batch *b)
 {
     const struct changes *c = &b->changes;
@@ -448,14 +466,8 @@ void check_committed(struct world *w, const struct db_batch *b)
         check_drill(w, &c->drills[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
         count_loss(w, &c->attempts[i]);
-    for (size_t i = 0; i < c->n_depends; i++) {
-        struct sim_job *j = world_job(w, c->depends[i].job);
-        const struct dependency_row *r = &c->depends[i];
-        bool dropped = r->state == DEPEND_DROPPED; /* or the job has ended */
-        j->waited_else |= dropped || (j->after.on != CORE_ID_NONE &&
-                                         (j->after.on != r->on || j->after.kind != r->kind));
-        j->after = dropped ? (struct dependency_row){0} : *r;
-    }
+    for (size_t i = 0; i < c->n_depends; i++)
+        note_dependency(w, &c->depends[i]);
     for (size_t i = 0; i < c->n_arrays; i++) /* the last one decides */
         world_job(w, c->arrays[i].job)->left = left_of(w, &c->arrays[i]);
     for (size_t i = 0; i < c->n_jobs; i++)
@@ -493,13 +505,8 @@ void check_committed(struct world *w, const struct db_batch *b)
         check_instance(w, &c->instances[i]);
     for (size_t i = 0; i < c->n_nodes; i++)
         check_owned(w, &c->nodes[i]);
-    for (size_t i = 0; i < c->n_history; i++) {
-        if (c->history[i].id <= w->last_history)
-            world_fail(w, "history number %lld was given twice", (long long)c->history[i].id);
-        w->last_history = c->history[i].id;
-        if (!is_history_kind(c->history[i].kind))
-            world_fail(w, "history has '%s', which is no kind of it", c->history[i].kind);
-    }
+    for (size_t i = 0; i < c->n_history; i++)
+        check_history(w, &c->history[i]);
 }
 
 /* ---- outgoing calls ---- */

@@ -191,6 +191,27 @@ static const char *and_more(
     return out;
 }
 
+/* When it may begin and has to end, and on which machines it may run. */
+static void random_times_and_market(struct world *w, const char *constraints, struct job_row *row)
+{
+    row->hold = world_chance(w, 0.05) ? HOLD_USER : HOLD_NONE;
+    row->spec.begin_at.ms =
+        world_chance(w, 0.05) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
+    row->spec.deadline_ms =
+        world_chance(w, 0.05)
+            ? world_stamp(w).wall.ms + row->spec.time_limit_ms + world_between(w, 60000, 1800000)
+            : 0;
+    row->spec.market = (enum market_wish)world_between(w, 0, 2);
+    if (w->seed % SIM_REQUIRE == 0 && row->spec.market == WISH_SPOT)
+        row->spec.market = WISH_ANY; /* else it may wait forever */
+    if (constraints && strstr(constraints, "z2"))
+        row->spec.market = WISH_ANY; /* else it may wait forever */
+    if (row->spec.market == WISH_ANY && world_chance(w, 0.1)) {
+        row->spec.work_ms = world_between(w, 1000, 1800000);
+        row->spec.finish_ms = world_stamp(w).wall.ms + world_between(w, 1, 4 * row->spec.work_ms);
+    }
+}
+
 /* The world knows a job's behaviour by its number, even if its user never got a response. */
 static void submit(struct world *w)
 {
@@ -228,21 +249,7 @@ static void submit(struct world *w)
     if (world_chance(w, 0.2))
         snprintf(row.spec.ckpt_at, sizeof(row.spec.ckpt_at), "%02d:%02d,12:00",
             (int)world_between(w, 0, 11), 30);
-    row.hold = world_chance(w, 0.05) ? HOLD_USER : HOLD_NONE;
-    row.spec.begin_at.ms =
-        world_chance(w, 0.05) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
-    row.spec.deadline_ms = world_chance(w, 0.05) ? world_stamp(w).wall.ms + row.spec.time_limit_ms +
-                                                       world_between(w, 60000, 1800000)
-                                                 : 0;
-    row.spec.market = (enum market_wish)world_between(w, 0, 2);
-    if (w->seed % SIM_REQUIRE == 0 && row.spec.market == WISH_SPOT)
-        row.spec.market = WISH_ANY; /* else it may wait forever */
-    if (texts.constraints && strstr(texts.constraints, "z2"))
-        row.spec.market = WISH_ANY; /* else it may wait forever */
-    if (row.spec.market == WISH_ANY && world_chance(w, 0.1)) {
-        row.spec.work_ms = world_between(w, 1000, 1800000);
-        row.spec.finish_ms = world_stamp(w).wall.ms + world_between(w, 1, 4 * row.spec.work_ms);
-    }
+    random_times_and_market(w, texts.constraints, &row);
     bool asks = world_chance(w, 0.1), is_array = world_chance(w, 0.15);
     if (!is_array)
         texts.labels_json = paid_labels(w, &row);
