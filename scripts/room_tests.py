@@ -6,7 +6,8 @@
     room_tests.py BUILD --unit     the same for the unit tests of all rooms
 
 Every test() in meson.build names its kind (`unit`) and its room (`core`) as suites; a test may
-belong to several rooms. A room is called by the last part of its path: `core` is scheduler/core.
+belong to several rooms. A room is called by the last part of its path: `core` is scheduler/core,
+and its folder scheduler/core/queue is `queue`.
 Quick tests are those of the kinds in QUICK; the others start whole systems.
 
 Exit code: 0; 2 if no room of that name has quick tests, with the list of rooms that have.

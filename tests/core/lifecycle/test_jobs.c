@@ -2,7 +2,7 @@
  *
  * Jobs and attempts: users' requests, agents' reports, and stale ones. Ends are in test_ends.c.
  */
-#include "tests/core/running.h"
+#include "tests/core/lifecycle/running.h"
 #include "tests/core/shelf.h"
 
 #include "base/str.h"

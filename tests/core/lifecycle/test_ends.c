@@ -3,7 +3,7 @@
  * What happens to a job when an attempt ends: retries of every end, their number, lost work, and
  * notifications.
  */
-#include "tests/core/running.h"
+#include "tests/core/lifecycle/running.h"
 #include "scheduler/core/forecast/explain.h"
 
 #include "base/str.h"

@@ -2,7 +2,7 @@
  *
  * Attempts that are withheld from their agents, because the store cannot be used.
  */
-#include "tests/core/running.h"
+#include "tests/core/lifecycle/running.h"
 #include "scheduler/core/forecast/explain.h"
 
 #include "base/str.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BELAY_TESTS_CORE_RUNNING_H
-#define BELAY_TESTS_CORE_RUNNING_H
+#ifndef BELAY_TESTS_CORE_LIFECYCLE_RUNNING_H
+#define BELAY_TESTS_CORE_LIFECYCLE_RUNNING_H
 
 #include "tests/core/lab.h"
 
