@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 const struct count lab_licences[LAB_LICENCES] = {{"matlab", 4}, {"ansys", 1}};
 
@@ -52,6 +53,17 @@ void lab_init_budgets(struct lab *l, const struct order_options *order,
         .egress = egress,
         .store_uusd_gib_month = store_uusd_gib_month};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
+    *l = (struct lab){.m = model_create(&o),
+        .p = planner_create(),
+        .now = {.wall = {1700000000000}, .mono = {5000}}};
+    lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
+}
+
+void lab_init_for_days(struct lab *l, const struct order_options *order, int64_t uusd_h)
+{
+    struct model_options o = {
+        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 86400000LL, .order = order};
+    struct pool_row base = {.name = "base", .usd_per_hour_uusd = uusd_h};
     *l = (struct lab){.m = model_create(&o),
         .p = planner_create(),
         .now = {.wall = {1700000000000}, .mono = {5000}}};
@@ -163,25 +175,26 @@ struct job_row lab_job(int32_t cpus)
         .spec.retries.n[RETRY_FAILED] = 1};
 }
 
-int64_t lab_submit(struct lab *l, const struct job_row *row)
+struct job_texts lab_texts(const char *labels)
 {
-    struct job_texts texts = {.script = "#!/bin/sh\ntrue\n",
+    return (struct job_texts){.script = "#!/bin/sh\ntrue\n",
         .args_json = "[]",
         .env_json = "{}",
         .cwd = "/",
-        .labels_json = "{}"};
+        .labels_json = labels};
+}
+
+int64_t lab_submit(struct lab *l, const struct job_row *row)
+{
+    const struct job_texts texts = lab_texts("{}");
     return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = row, .texts = &texts}});
 }
 
 static int try_asking(
     struct lab *l, const struct job_row *row, const char *constraints, int64_t *ret_id)
 {
-    struct job_texts texts = {.script = "#!/bin/sh\ntrue\n",
-        .args_json = "[]",
-        .env_json = "{}",
-        .cwd = "/",
-        .labels_json = "{}",
-        .constraints = constraints};
+    struct job_texts texts = lab_texts("{}");
+    texts.constraints = constraints;
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = row, .texts = &texts}};
     return lab_try(l, &ev, ret_id);
 }
@@ -218,6 +231,14 @@ int64_t lab_submit_pool(struct lab *l, int32_t cpus, const char *pool, enum mark
     struct job_row r = lab_job(cpus);
     STR_COPY(r.spec.pool, pool);
     r.spec.market = wish;
+    return lab_submit(l, &r);
+}
+
+int64_t lab_submit_nodes(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms)
+{
+    struct job_row r = lab_job(cpus);
+    r.spec.nodes = nodes;
+    r.spec.time_limit_ms = limit_ms;
     return lab_submit(l, &r);
 }
 
@@ -291,6 +312,15 @@ void lab_ended(struct lab *l, int64_t job, enum end_kind end, int32_t exit_code)
                          .node = job_attempt(j)->row.node,
                          .end = end,
                          .exit_code = exit_code}});
+}
+
+void lab_cancel(struct lab *l, int64_t job, const char *tasks)
+{
+    struct ranges set;
+    if (tasks)
+        assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
+    lab_apply(l, (struct event){.type = EV_CANCEL,
+                     .cancel = {.job = job, .by = "ann", .tasks = tasks ? &set : NULL}});
 }
 
 void lab_notice(struct lab *l, int64_t node, enum notice_type kind, int64_t in_ms)
@@ -484,6 +514,33 @@ int64_t lab_node_of(const struct lab *l, int64_t job)
     return j && job_attempt(j) ? job_attempt(j)->row.node : CORE_ID_NONE;
 }
 
+struct job *lab_task(const struct lab *l, int64_t array, int32_t index)
+{
+    const struct job *j = model_job(l->m, array);
+    if (j && j->array)
+        LIST_FOREACH (&j->array->tasks, k)
+            if (LIST_ENTRY(k, struct job_side, in_array)->job->row.array_index == index)
+                return LIST_ENTRY(k, struct job_side, in_array)->job;
+    return NULL;
+}
+
+bool lab_runs(const struct lab *l, int64_t job)
+{
+    return lab_node_of(l, job) != CORE_ID_NONE;
+}
+
+bool lab_has_reason(const struct lab *l, int64_t job, const char *code, const char *words)
+{
+    struct reason r[EXPLAIN_REASONS_MAX];
+    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
+    for (size_t k = 0; k < n; k++)
+        if (str_eq(r[k].code, code) && strstr(r[k].text, words))
+            return true;
+    for (size_t k = 0; k < n; k++)
+        print_message("%s: %s\n", r[k].code, r[k].text);
+    return false;
+}
+
 struct ledger_row lab_ledger_sum(const struct lab *l, enum ledger_kind kind)
 {
     struct ledger_row s = {.kind = kind};
@@ -511,4 +568,11 @@ void lab_start_rented(struct lab *l, int n_jobs, int32_t cpus)
     lab_join_instance(l, 1, 4);
     lab_plan(l);
     lab_take(l);
+}
+
+double lab_cpu_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }

@@ -50,6 +50,9 @@ void lab_init_order(struct lab *l, const struct order_options *order);
 void lab_init_budgets(struct lab *l, const struct order_options *order,
     const struct budget_options *budgets, size_t n_budgets,
     int64_t store_uusd_gib_month); /* as lab_init */
+/* Leases outlast the test, so that days may pass without a heartbeat; a node of "base" costs
+ * uusd_h. No licences, racks or egress prices. */
+void lab_init_for_days(struct lab *l, const struct order_options *order, int64_t uusd_h);
 void lab_deinit(struct lab *l);
 /* An elastic pool with one spot and one on-demand offer of the type, in zone "z1" of region
  * "r1". */
@@ -71,6 +74,8 @@ void lab_wait(struct lab *l, int64_t ms);
 /* A job row to change and submit: coop, one retry, any pool. */
 struct job_row lab_job(int32_t cpus);
 int64_t lab_submit(struct lab *l, const struct job_row *row);
+/* The texts of a job that only exits with 0, with these labels (JSON, borrowed). */
+struct job_texts lab_texts(const char *labels);
 /* A submit is ERR_INVALID, and the reason contains these words. */
 void lab_refused(struct lab *l, const struct job_row *row, const char *words);
 /* constraints: format of core/placement/constraints.h. */
@@ -79,6 +84,8 @@ int64_t lab_submit_asking(struct lab *l, const struct job_row *row, const char *
 int lab_try_asking(struct lab *l, const struct job_row *row, const char *constraints);
 int64_t lab_submit_cpus(struct lab *l, int32_t cpus);
 int64_t lab_submit_pool(struct lab *l, int32_t cpus, const char *pool, enum market_wish wish);
+int64_t lab_submit_nodes(
+    struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms); /* limit_ms 0: none */
 /* Joins a node of "base". */
 int64_t lab_join(struct lab *l, const char *name, int32_t cpus);
 int64_t lab_join_with(
@@ -90,6 +97,8 @@ void lab_started(struct lab *l, int64_t job);
 void lab_saved(struct lab *l, int64_t job, int64_t sequence, int64_t progress);
 /* Ends its live attempt. */
 void lab_ended(struct lab *l, int64_t job, enum end_kind end, int32_t exit_code);
+/* By ann. tasks: those of an array, as in "0-5"; NULL for the whole job. */
+void lab_cancel(struct lab *l, int64_t job, const char *tasks);
 void lab_notice(struct lab *l, int64_t node, enum notice_type kind, int64_t in_ms);
 void lab_heartbeats(struct lab *l); /* of every node that is not lost */
 void lab_launched(struct lab *l, int64_t instance);
@@ -109,12 +118,20 @@ void lab_take(struct lab *l);
 const struct history_row *lab_history(const struct lab *l, const char *kind);
 const struct job_row *lab_row(const struct lab *l, int64_t job); /* last row of this job, or NULL */
 const struct instance_row *lab_instance_row(const struct lab *l, int64_t instance);
+/* The job that a task of the array has become; NULL before it has begun and after its end. */
+struct job *lab_task(const struct lab *l, int64_t array, int32_t index);
 int64_t lab_node_of(const struct lab *l, int64_t job); /* CORE_ID_NONE: not placed */
+bool lab_runs(const struct lab *l, int64_t job);       /* it is placed */
+/* `belay why` has a reason with this code, whose text contains words. Otherwise prints all
+ * reasons. */
+bool lab_has_reason(const struct lab *l, int64_t job, const char *code, const char *words);
 
 /* The sum of the ledger's rows of this kind in the changes last taken. */
 struct ledger_row lab_ledger_sum(const struct lab *l, enum ledger_kind kind);
 /* Initialises l with a spot machine ($1/h, $3/h on-demand) of 4 CPUs that boots for a minute, with
  * the given jobs placed on it. */
 void lab_start_rented(struct lab *l, int n_jobs, int32_t cpus);
+
+double lab_cpu_s(void); /* processor time of this process: independent of other load */
 
 #endif

@@ -516,3 +516,15 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     changes_deinit(&c);
     return m;
 }
+
+void shelf_restart(struct shelf *s, struct lab *l)
+{
+    lab_take(l);
+    shelf_put(s, &l->c);
+    shelf_compare(s, l->m);
+    model_destroy(l->m);
+    planner_destroy(l->p);
+    l->m = shelf_load(s, l->now);
+    l->p = planner_create();
+    shelf_compare(s, l->m);
+}

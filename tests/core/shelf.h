@@ -60,5 +60,7 @@ void shelf_compare(const struct shelf *s, const struct model *m);
  * it and its bits. */
 struct array_ends *shelf_array_ends(const struct shelf *s, int64_t job);
 struct model *shelf_load(const struct shelf *s, struct stamp now);
+/* Stores what has changed and loads it again, as after a crash: the model is the same. */
+void shelf_restart(struct shelf *s, struct lab *l);
 
 #endif

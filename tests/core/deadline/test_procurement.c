@@ -497,15 +497,6 @@ static const struct reason *reason_of(struct lab *l, int64_t job, const char *co
     return NULL;
 }
 
-static bool says(struct lab *l, int64_t job, const char *code)
-{
-    struct reason why[16];
-    size_t i = 0, n = core_explain(l->m, l->now, job, why, 16);
-    while (i < n && !str_eq(why[i].code, code))
-        i++;
-    return i < n;
-}
-
 /* Markets excluded by procurement are reported as available, and no drill would help; expected
  * lateness is reported in advance. */
 static void what_is_told_is_so(void **state)
@@ -523,9 +514,9 @@ static void what_is_told_is_so(void **state)
     lab_plan(&l);
     const int64_t jobs[] = {waits, late, sure};
     for (int i = 0; i < 3; i++) {
-        assert_false(says(&l, jobs[i], "drill-required"));
-        assert_false(says(&l, jobs[i], "market"));
-        assert_int_equal(says(&l, jobs[i], "late"), jobs[i] == late);
+        assert_false(lab_has_reason(&l, jobs[i], "drill-required", ""));
+        assert_false(lab_has_reason(&l, jobs[i], "market", ""));
+        assert_int_equal(lab_has_reason(&l, jobs[i], "late", ""), jobs[i] == late);
     }
     assert_non_null(strstr(reason_of(&l, waits, "finish-by")->text,
         "its finish time is in 10h00m; it uses only spot for now"));

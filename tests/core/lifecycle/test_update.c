@@ -52,32 +52,6 @@ static void refuse(
 
 #define BIT(field) UPDATE_BIT(UPDATE_##field)
 
-static bool runs(const struct lab *l, int64_t job)
-{
-    return lab_node_of(l, job) != CORE_ID_NONE;
-}
-
-static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms)
-{
-    struct job_row r = lab_job(cpus);
-    r.spec.nodes = nodes;
-    r.spec.time_limit_ms = limit_ms;
-    return lab_submit(l, &r);
-}
-
-/* Stores and reloads, as after a crash: the state is equal. */
-static void restart(struct lab *l, struct shelf *s)
-{
-    lab_take(l);
-    shelf_put(s, &l->c);
-    shelf_compare(s, l->m);
-    model_destroy(l->m);
-    l->m = shelf_load(s, l->now);
-    planner_destroy(l->p);
-    l->p = planner_create();
-    shelf_compare(s, l->m);
-}
-
 static void a_waiting_job_runs_where_it_fits_by_then(void **state)
 {
     (void)state;
@@ -143,16 +117,16 @@ static void it_keeps_its_place_among_those_that_ask_for_the_same(void **state)
     change(&l, first, BIT(CPUS), lab_job(2));
     lab_join(&l, "n1", 2);
     lab_plan(&l);
-    assert_true(runs(&l, first) && !runs(&l, second));
+    assert_true(lab_runs(&l, first) && !lab_runs(&l, second));
     change(&l, second, BIT(NICE), (struct job_row){.spec.nice = 60});
     int64_t third = lab_submit_cpus(&l, 2);
     lab_join(&l, "n2", 2);
     lab_plan(&l);
-    assert_true(runs(&l, third) && !runs(&l, second));
+    assert_true(lab_runs(&l, third) && !lab_runs(&l, second));
     change(&l, second, BIT(NICE), (struct job_row){.spec.nice = 0});
     lab_join(&l, "n3", 2);
     lab_plan(&l);
-    assert_true(runs(&l, second));
+    assert_true(lab_runs(&l, second));
     lab_deinit(&l);
 }
 
@@ -215,7 +189,7 @@ static void all_of_it_changes_or_nothing(void **state)
     constraints_format(model_constraints(l.m, model_job(l.m, j)->row.constraints), text);
     assert_string_equal(text, "resources=lego:2 licences=matlab:1 exclusive=yes");
     lab_plan(&l);
-    assert_true(runs(&l, j));
+    assert_true(lab_runs(&l, j));
     lab_deinit(&l);
 }
 
@@ -231,7 +205,7 @@ static void what_runs_changes_in_what_does_not_touch_its_place(void **state)
     struct lab l;
     lab_init(&l);
     lab_join(&l, "n1", 4);
-    int64_t j = submit(&l, 1, 2, HOUR_MS);
+    int64_t j = lab_submit_nodes(&l, 1, 2, HOUR_MS);
     lab_plan(&l);
     lab_started(&l, j);
     for (size_t k = 0; k < sizeof fixed / sizeof fixed[0]; k++)
@@ -272,23 +246,26 @@ static void a_reservation_that_its_time_limit_breaks_is_made_anew(void **state)
     (void)state;
     struct lab l;
     lab_init(&l);
-    int64_t a = lab_join(&l, "a", 4), on_a = submit(&l, 1, 3, HOUR_MS);
+    int64_t a = lab_join(&l, "a", 4), on_a = lab_submit_nodes(&l, 1, 3, HOUR_MS);
     lab_plan(&l);
-    int64_t big = submit(&l, 1, 4, HOUR_MS), small = submit(&l, 1, 1, HOUR_MS / 2);
+    int64_t big = lab_submit_nodes(&l, 1, 4, HOUR_MS),
+            small = lab_submit_nodes(&l, 1, 1, HOUR_MS / 2);
     lab_plan(&l);
-    assert_true(model_node(l.m, a)->reserved_for == model_job(l.m, big)->shape && runs(&l, small));
+    assert_true(
+        model_node(l.m, a)->reserved_for == model_job(l.m, big)->shape && lab_runs(&l, small));
     change(&l, on_a, BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = 3 * HOUR_MS});
     lab_ended(&l, small, END_SUCCEEDED, 0);
-    int64_t next = submit(&l, 1, 1, 2 * HOUR_MS);
+    int64_t next = lab_submit_nodes(&l, 1, 1, 2 * HOUR_MS);
     lab_plan(&l); /* two of its now three hours pass */
-    assert_true(model_node(l.m, a)->reserved_for == model_job(l.m, big)->shape && runs(&l, next));
+    assert_true(
+        model_node(l.m, a)->reserved_for == model_job(l.m, big)->shape && lab_runs(&l, next));
     lab_ended(&l, next, END_SUCCEEDED, 0);
-    int64_t late = submit(&l, 1, 1, 4 * HOUR_MS);
+    int64_t late = lab_submit_nodes(&l, 1, 1, 4 * HOUR_MS);
     lab_plan(&l);
-    assert_false(runs(&l, late));
+    assert_false(lab_runs(&l, late));
     change(&l, late, BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = HOUR_MS});
     lab_plan(&l);
-    assert_true(runs(&l, late));
+    assert_true(lab_runs(&l, late));
     lab_deinit(&l);
 }
 
@@ -330,10 +307,10 @@ static void what_it_depends_on_is_replaced_from_both_ends(void **state)
     lab_apply(&l, depends(third, &on_first, 1, false));
     assert_true(model_job(l.m, third)->is_waiting);
     lab_apply(&l, depends(third, on_both, 2, true));
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     assert_int_equal(n_depends(&l, third), 2);
     lab_apply(&l, depends(third, &on_both[1], 1, false));
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     assert_int_equal(n_depends(&l, third), 1);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = first, .by = "ann"}});
     lab_ended(&l, first, END_USER, 1); /* no job waits for it any more */
@@ -343,7 +320,7 @@ static void what_it_depends_on_is_replaced_from_both_ends(void **state)
     assert_false(model_job(l.m, third)->is_waiting);
     /* again: with a previously dropped row */
     lab_apply(&l, depends(third, &on_both[1], 1, false));
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     assert_true(model_job(l.m, third)->is_waiting);
     refuse_event(&l,
         depends(second, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = third}, 1, false),
@@ -390,7 +367,7 @@ static void one_of_a_name_at_a_time_whatever_they_were_called_before(void **stat
     assert_true(waits(&l, b) && waits(&l, c) && !waits(&l, d));
     rename_to(&l, b, "eval"); /* c waited for a only through b */
     assert_true(!waits(&l, b) && waits(&l, c));
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     rename_to(&l, a, "eval");
     assert_true(!waits(&l, c) && !waits(&l, b)); /* it had no job to wait for at its submit */
     rename_to(&l, other, "eval");
@@ -398,7 +375,7 @@ static void one_of_a_name_at_a_time_whatever_they_were_called_before(void **stat
     assert_true(waits(&l, e));
     rename_to(&l, c, "eval"); /* e waits for all earlier jobs of that name */
     assert_int_equal(n_depends(&l, e), 5);
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     rename_to(&l, e, "alone");
     assert_false(waits(&l, e));
     shelf_deinit(&s);
@@ -464,7 +441,7 @@ static void so_many_tasks_run_at_once_as_is_said_last(void **state)
     throttle(&l, j, 4);
     assert_int_equal(lab_plan(&l), 2);
     throttle(&l, j, 1); /* running tasks continue */
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     assert_int_equal(lab_plan(&l), 0);
     for (int32_t i = 0; i < 4; i++) {
         int64_t t = array_task(model_job(l.m, j), i)->row.id;
@@ -528,13 +505,13 @@ static void tasks_that_have_begun_outlive_what_the_rest_depends_on(void **state)
     struct shelf s = {0};
     lab_init(&l);
     lab_join(&l, "n1", 2);
-    int64_t first = submit(&l, 1, 9, 0), j = submit_array(&l, "0-3", 1);
+    int64_t first = lab_submit_nodes(&l, 1, 9, 0), j = submit_array(&l, "0-3", 1);
     lab_plan(&l);
     lab_apply(&l, depends(j, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = first}, 1, false));
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = first, .by = "ann"}});
     lab_plan(&l);
     assert_int_equal(model_job(l.m, j)->row.state, JOB_UNFOLDED);
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     int64_t t = array_task(model_job(l.m, j), 0)->row.id;
     lab_started(&l, t);
     lab_ended(&l, t, END_SUCCEEDED, 0);
@@ -553,7 +530,7 @@ static void an_array_whose_rest_is_cancelled_depends_on_nothing(void **state)
     struct ranges rest;
     lab_init(&l);
     lab_join(&l, "n1", 2);
-    int64_t first = submit(&l, 1, 9, 0), j = submit_array(&l, "0-3", 1);
+    int64_t first = lab_submit_nodes(&l, 1, 9, 0), j = submit_array(&l, "0-3", 1);
     lab_plan(&l);
     lab_apply(&l, depends(j, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = first}, 1, false));
     assert_int_equal(ranges_parse("1-3", &rest, &l.e), 0);
@@ -562,7 +539,7 @@ static void an_array_whose_rest_is_cancelled_depends_on_nothing(void **state)
     lab_plan(&l);
     assert_int_equal(model_job(l.m, j)->row.state, JOB_UNFOLDED);
     assert_int_equal(n_depends(&l, j), 0);
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     int64_t t = array_task(model_job(l.m, j), 0)->row.id;
     lab_started(&l, t);
     lab_ended(&l, t, END_SUCCEEDED, 0);
@@ -580,7 +557,7 @@ static void check_still_waits(struct lab *l, int64_t first, int64_t j, int64_t l
     lab_plan(l);
     assert_int_equal(model_job(l->m, j)->row.state, JOB_UNFOLDED);
     assert_int_equal(n_depends(l, j), 0);
-    restart(l, &s);
+    shelf_restart(&s, l);
     int64_t t = array_task(model_job(l->m, j), 0)->row.id;
     lab_started(l, t);
     lab_ended(l, t, END_SUCCEEDED, 0);
@@ -653,13 +630,13 @@ static void in_another_team_it_counts_there(void **state)
     refuse(
         &l, array, BIT(TEAM), (struct job_row){.spec.team = "blue"}, ERR_CONFLICT, "max_submitted");
     change(&l, b, BIT(TEAM), (struct job_row){.spec.team = "blue"});
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     lab_join(&l, "n1", 4);
     lab_plan(&l);
-    assert_true(runs(&l, a) && !runs(&l, b)); /* of blue one runs at a time */
+    assert_true(lab_runs(&l, a) && !lab_runs(&l, b)); /* of blue one runs at a time */
     change(&l, b, BIT(TEAM), (struct job_row){.spec.team = "red"});
     lab_plan(&l);
-    assert_true(runs(&l, b));
+    assert_true(lab_runs(&l, b));
     shelf_deinit(&s);
     lab_deinit(&l);
 }
@@ -687,7 +664,7 @@ static void in_another_team_what_it_waits_for_counts_there(void **state)
     change(&l, job, BIT(TEAM), (struct job_row){.spec.team = "blue"});
     assert_int_equal(red->n_waits, 0);
     assert_int_equal(model_job(l.m, job)->account->n_waits, 2);
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = second, .by = "ann"}});
     assert_int_equal(model_job(l.m, job)->account->n_waits, 1);
     change(&l, job, BIT(TEAM), (struct job_row){.spec.team = "red"});
@@ -909,7 +886,7 @@ static void it_is_queued_again_as_often_as_is_said_last(void **state)
     for (int k = 0; k < RETRY_KINDS; k++)
         never.spec.retries.n[k] = RETRIES_NEVER;
     change(&l, j, BIT(RETRIES), never);
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     assert_true(retries_are_none(&model_job(l.m, j)->row));
     lab_ended(&l, j, END_FAILED, 1);
     assert_null(model_job(l.m, j));
@@ -925,7 +902,7 @@ static void a_job_of_several_nodes_may_need_others(void **state)
     lab_init(&l);
     lab_join(&l, "n1", 2);
     lab_join(&l, "n2", 2);
-    int64_t j = submit(&l, 3, 2, 0);
+    int64_t j = lab_submit_nodes(&l, 3, 2, 0);
     assert_int_equal(lab_plan(&l), 0);
     change(&l, j, BIT(NODES), (struct job_row){.spec.nodes = 2});
     lab_plan(&l);
@@ -935,12 +912,12 @@ static void a_job_of_several_nodes_may_need_others(void **state)
     while (job_attempt(model_job(l.m, j)))
         lab_ended(&l, j, END_USER, 0);
     change(&l, j, BIT(NODES) | BIT(CPUS), (struct job_row){.spec.nodes = 1, .spec.need.cpus = 1});
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = j, .by = "ann"}});
     int64_t other = lab_submit_cpus(&l, 2);
     lab_plan(&l);
     assert_int_equal(model_job(l.m, j)->row.ranks, 1);
-    assert_true(runs(&l, other)); /* nothing is reserved for it any more */
+    assert_true(lab_runs(&l, other)); /* nothing is reserved for it any more */
     change(&l, j, BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = 1});
     shelf_deinit(&s);
     lab_deinit(&l);
@@ -962,7 +939,7 @@ static void its_time_to_begin_is_another(void **state)
     lab_wait(&l, HOUR_MS);
     lab_heartbeats(&l);
     lab_plan(&l);
-    assert_true(runs(&l, j));
+    assert_true(lab_runs(&l, j));
     int64_t other = lab_submit(&l, &r);
     change(&l, other, BIT(BEGIN), (struct job_row){.spec.begin_at = WALL_NONE});
     assert_false(waits(&l, other));

@@ -11,18 +11,6 @@
 
 #define REASONS_MAX 16
 
-static bool says(struct lab *l, int64_t job, const char *code, const char *part)
-{
-    struct reason r[REASONS_MAX];
-    size_t n = core_explain(l->m, l->now, job, r, REASONS_MAX);
-    for (size_t k = 0; k < n; k++)
-        if (strcmp(r[k].code, code) == 0 && strstr(r[k].text, part))
-            return true;
-    for (size_t k = 0; k < n; k++)
-        print_message("%s: %s\n", r[k].code, r[k].text);
-    return false;
-}
-
 static void texts_are_read_and_written(void **state)
 {
     static const char *const good[][2] = {{"", ""}, {"licences=b:1,a", "licences=a:1,b:1"},
@@ -75,7 +63,7 @@ static void a_job_goes_where_its_features_are(void **state)
     lab_ended(&l, a, END_NODE_LOST, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, a), CORE_ID_NONE);
-    assert_true(says(&l, a, "extras", "plain lacks the features"));
+    assert_true(lab_has_reason(&l, a, "extras", "plain lacks the features"));
     STR_COPY(ev.facts.features, ",avx512,roce,");
     lab_apply(&l, ev);
     lab_plan(&l);
@@ -108,7 +96,7 @@ static void a_job_goes_where_its_gpus_are(void **state)
             c = lab_submit_asking(&l, &r, "gpu=a100 gpu-memory=40960 constraint=a100");
     lab_plan(&l);
     assert_true(lab_node_of(&l, a) == a100 && lab_node_of(&l, b) == a100 && !lab_node_of(&l, c));
-    assert_true(says(&l, c, "extras", "the GPUs of old are v100, 16384 MiB"));
+    assert_true(lab_has_reason(&l, c, "extras", "the GPUs of old are v100, 16384 MiB"));
     assert_int_equal(lab_try_asking(&l, &r, "gpu=a10"), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "GPUs of the model \"a10\"; did you mean \"a100\"?"));
     assert_int_equal(lab_try_asking(&l, &r, "gpu=v100 gpu-memory=32768"), ERR_INVALID);
@@ -168,8 +156,8 @@ static void a_job_runs_only_on_the_nodes_that_it_names(void **state)
     assert_true(lab_node_of(&l, a) == n2 && lab_node_of(&l, b) == n2 && lab_node_of(&l, d) == n3);
     /* the others are free, but it must not use them */
     assert_int_equal(lab_node_of(&l, c), CORE_ID_NONE);
-    assert_true(says(&l, c, "extras", "nodes=n2; n1 is not in its --nodelist"));
-    assert_true(says(&l, c, "nodes-busy", "1 node is large enough but busy"));
+    assert_true(lab_has_reason(&l, c, "extras", "nodes=n2; n1 is not in its --nodelist"));
+    assert_true(lab_has_reason(&l, c, "nodes-busy", "1 node is large enough but busy"));
     struct forecast f;
     core_forecast(l.m, l.now, c, &f);
     assert_true(wall_is_set(f.median) && f.node == n2);
@@ -200,7 +188,7 @@ static void no_machine_is_launched_for_who_names_nodes(void **state)
     int64_t here = lab_submit_asking(&l, &r, "nodes=n1");
     lab_plan(&l);
     assert_true(list_is_empty(model_instances(l.m)));
-    assert_true(says(&l, here, "extras", "under a name that is not known yet"));
+    assert_true(lab_has_reason(&l, here, "extras", "under a name that is not known yet"));
     lab_submit_asking(&l, &r, "exclude=n1,gone"); /* a former node is accepted */
     lab_plan(&l);
     assert_false(list_is_empty(model_instances(l.m)));
@@ -245,7 +233,7 @@ static void named_resources_are_counted(void **state)
     assert_true(
         lab_node_of(&l, a) && lab_node_of(&l, b) && !lab_node_of(&l, c) && lab_node_of(&l, d));
     assert_int_equal(model_node(l.m, n)->stock.free[0], 0);
-    assert_true(says(&l, c, "nodes-busy", "1 node is large enough but busy"));
+    assert_true(lab_has_reason(&l, c, "nodes-busy", "1 node is large enough but busy"));
     /* the pool has fewer now: running jobs keep theirs, and none is given out until some are free
      * again */
     lab_apply(&l, (struct event){.type = EV_FACTS, .facts = {.node = n, .resources = "lego:3"}});
@@ -277,7 +265,7 @@ static void nobody_takes_licences_from_who_waits_for_more(void **state)
     assert_false(lab_node_of(&l, big) || lab_node_of(&l, small));
     assert_true(lab_node_of(&l, other));
     assert_int_equal(licence_at(l.m, 0)->used, 2);
-    assert_true(says(&l, big, "licences",
+    assert_true(lab_has_reason(&l, big, "licences",
         "it needs 4 of the licence matlab; of 4 there are, 2 are in use by job 2 (2)"));
     /* a job outside the queue reserves none */
     lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = big, .by = "ann"}});

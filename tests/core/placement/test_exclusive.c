@@ -43,23 +43,6 @@ static int64_t submit(
     return lab_submit_asking(l, &r, constraints);
 }
 
-static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
-{
-    struct reason r[EXPLAIN_REASONS_MAX];
-    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
-    for (size_t k = 0; k < n; k++)
-        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
-            return true;
-    for (size_t k = 0; k < n; k++)
-        print_message("%s: %s\n", r[k].code, r[k].text);
-    return false;
-}
-
-static bool runs(const struct lab *l, int64_t job)
-{
-    return lab_node_of(l, job) != CORE_ID_NONE;
-}
-
 static const struct resources *held(const struct lab *l, int64_t job)
 {
     return &job_attempt(model_job(l->m, job))->held;
@@ -75,9 +58,9 @@ static void nobody_is_beside_it_and_it_has_all(void **state)
     lab_plan(&l);
     int64_t alone = submit(&l, 1, 1, 0, ALONE);
     lab_plan(&l);
-    assert_false(runs(&l, alone));
-    assert_true(
-        says(&l, alone, "nodes-busy", "1 node is large enough but not empty, and it is exclusive"));
+    assert_false(lab_runs(&l, alone));
+    assert_true(lab_has_reason(
+        &l, alone, "nodes-busy", "1 node is large enough but not empty, and it is exclusive"));
     int64_t small = join_gpus(&l, "small", 4, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, alone), small);
@@ -88,7 +71,7 @@ static void nobody_is_beside_it_and_it_has_all(void **state)
     assert_int_equal(lab_node_of(&l, two), large);
     lab_ended(&l, one, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_false(runs(&l, again));
+    assert_false(lab_runs(&l, again));
     lab_ended(&l, two, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, again), large);
@@ -106,7 +89,7 @@ static void it_needs_at_least_what_it_asks_for(void **state)
     join_gpus(&l, "small", 4, 0);
     int64_t alone = submit(&l, 1, 5, 0, ALONE);
     lab_plan(&l);
-    assert_true(says(&l, alone, "too-large", "it needs 5 cpus"));
+    assert_true(lab_has_reason(&l, alone, "too-large", "it needs 5 cpus"));
     int64_t large = join_gpus(&l, "large", 6, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, alone), large);
@@ -122,7 +105,7 @@ static void several_nodes_are_all_its_own(void **state)
     join_gpus(&l, "b", 8, 0);
     int64_t gang = submit(&l, 2, 1, 0, ALONE), one = submit(&l, 1, 1, 0, "");
     lab_plan(&l);
-    assert_true(runs(&l, gang) && !runs(&l, one));
+    assert_true(lab_runs(&l, gang) && !lab_runs(&l, one));
     assert_int_equal(model_job(l.m, gang)->account->mcpu, 12000);
     assert_int_equal(model_job(l.m, gang)->account->may.used[LIMIT_MCPU], 12000);
     lab_deinit(&l);
@@ -141,19 +124,19 @@ static void a_node_is_kept_until_it_is_empty(void **state)
     int64_t too_long = submit(&l, 1, 1, 3 * HOUR_MS, ""), in_time = submit(&l, 1, 1, HOUR_MS, "");
     lab_plan(&l);
     assert_ptr_equal(model_node(l.m, n)->reserved_for, model_job(l.m, alone)->shape);
-    assert_true(!runs(&l, too_long) && runs(&l, in_time));
+    assert_true(!lab_runs(&l, too_long) && lab_runs(&l, in_time));
     lab_wait(&l, HOUR_MS);
     lab_ended(&l, first, END_SUCCEEDED, 0);
     lab_ended(&l, in_time, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(!runs(&l, alone) && !runs(&l, too_long));
+    assert_true(!lab_runs(&l, alone) && !lab_runs(&l, too_long));
     lab_wait(&l, HOUR_MS);
     lab_ended(&l, last, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, alone), n);
     lab_ended(&l, alone, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, too_long));
+    assert_true(lab_runs(&l, too_long));
     lab_deinit(&l);
 }
 
@@ -171,24 +154,24 @@ static void limits_count_what_it_holds(void **state)
     r.spec.need.gpus = 1;
     int64_t alone = lab_submit_asking(&l, &r, ALONE);
     lab_plan(&l);
-    assert_true(says(&l, alone, "too-large-for-limit",
+    assert_true(lab_has_reason(&l, alone, "too-large-for-limit",
         "1 machine that it would have for itself has more than ann may still have (max_gpus 4"));
     int64_t shares = lab_submit_asking(&l, &r, "");
     lab_plan(&l);
-    assert_true(!runs(&l, alone) && runs(&l, shares));
+    assert_true(!lab_runs(&l, alone) && lab_runs(&l, shares));
     int64_t small = join_gpus(&l, "small", 16, 4);
     lab_plan(&l);
-    assert_false(runs(&l, alone)); /* 1 + 4 exceed the limit */
+    assert_false(lab_runs(&l, alone)); /* 1 + 4 exceed the limit */
     lab_ended(&l, shares, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, alone), small);
     assert_int_equal(model_job(l.m, alone)->account->may.used[LIMIT_GPUS], 4);
     shares = lab_submit_asking(&l, &r, "");
     lab_plan(&l);
-    assert_false(runs(&l, shares));
+    assert_false(lab_runs(&l, shares));
     lab_ended(&l, alone, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, shares));
+    assert_true(lab_runs(&l, shares));
     lab_deinit(&l);
 }
 
@@ -220,7 +203,7 @@ static void machines_are_launched_for_it_alone(void **state)
     }
     lab_plan(&l);
     for (size_t k = 0; k < sizeof jobs / sizeof *jobs; k++)
-        assert_true(runs(&l, jobs[k]));
+        assert_true(lab_runs(&l, jobs[k]));
     assert_int_equal(n_instances(&l, "small") + n_instances(&l, "large"), 4);
     assert_int_equal(lab_node_of(&l, jobs[3]), lab_node_of(&l, jobs[4]));
     lab_deinit(&l);
@@ -237,10 +220,10 @@ static void what_a_machine_gains_meanwhile_is_not_for_others(void **state)
     assert_int_equal(join_gpus(&l, "a", 8, 0), n);
     int64_t other = submit(&l, 1, 1, 0, "");
     lab_plan(&l);
-    assert_true(runs(&l, alone) && !runs(&l, other));
+    assert_true(lab_runs(&l, alone) && !lab_runs(&l, other));
     lab_ended(&l, alone, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, other));
+    assert_true(lab_runs(&l, other));
     lab_deinit(&l);
 }
 

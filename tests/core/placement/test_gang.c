@@ -653,18 +653,6 @@ static void lose(struct lab *l, int64_t job, int64_t node)
             rank_ended(l, job, n, END_GANG, 143);
 }
 
-/* Restarts belayd. s has all stored rows. */
-static void restart(struct lab *l, struct shelf *s)
-{
-    lab_take(l);
-    shelf_put(s, &l->c);
-    shelf_compare(s, l->m);
-    model_destroy(l->m);
-    l->m = shelf_load(s, l->now);
-    planner_destroy(l->p);
-    l->p = planner_create();
-}
-
 static void an_elastic_one_starts_with_as_many_as_there_are(void **state)
 {
     (void)state;
@@ -748,7 +736,7 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     rank_ended(&l, job, 0, END_GANG, 143);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE); /* it is kept */
-    restart(&l, &s);
+    shelf_restart(&s, &l);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE);
     assert_ptr_equal(model_node(l.m, first)->kept_for, model_job(l.m, job));
@@ -777,7 +765,7 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
         why[0].text, "1 node that it ran on is reserved for it, for at most 10m00s");
     lab_wait(&l, 30000);
     lab_heartbeats(&l);
-    restart(&l, &s); /* kept for the rest of the time after a restart */
+    shelf_restart(&s, &l); /* kept for the rest of the time after a restart */
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE);
     core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
@@ -819,7 +807,7 @@ static void or_waits_for_another_node_for_a_while(void **state)
         lab_wait(&l, LAB_LEASE_MS);
         lab_heartbeats(&l);
         if (k == 9)
-            restart(&l, &s);
+            shelf_restart(&s, &l);
         lab_plan(&l);
     }
     assert_int_equal(ranks_of(&l, job), 0);

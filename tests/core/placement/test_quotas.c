@@ -57,11 +57,6 @@ static int64_t submit(struct lab *l, const char *team, int32_t cpus)
     return lab_submit(l, &r);
 }
 
-static bool runs(const struct lab *l, int64_t job)
-{
-    return lab_node_of(l, job) != CORE_ID_NONE;
-}
-
 static bool is_evicted(const struct lab *l, int64_t job)
 {
     const struct attempt *a = job_attempt(model_job(l->m, job));
@@ -78,16 +73,6 @@ static void gone(struct lab *l, int64_t job)
     assert_int_equal(j->row.state, JOB_PENDING);
 }
 
-static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
-{
-    struct reason r[EXPLAIN_REASONS_MAX];
-    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
-    for (size_t k = 0; k < n; k++)
-        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
-            return true;
-    return false;
-}
-
 static void what_is_not_used_is_borrowed_and_given_back(void **state)
 {
     (void)state;
@@ -99,7 +84,7 @@ static void what_is_not_used_is_borrowed_and_given_back(void **state)
         reds[k] = submit(&l, "red", 4);
     lab_plan(&l);
     for (int k = 0; k < 4; k++) {
-        assert_true(runs(&l, reds[k])); /* twice its quota */
+        assert_true(lab_runs(&l, reds[k])); /* twice its quota */
         lab_started(&l, reds[k]);
         lab_wait(&l, MINUTE_MS);
     }
@@ -112,15 +97,16 @@ static void what_is_not_used_is_borrowed_and_given_back(void **state)
         assert_true(k == 1 || !is_evicted(&l, reds[k]));
     lab_take(&l);
     assert_non_null(strstr(lab_history(&l, "reclaim")->text, "team blue claims its quota"));
-    assert_true(says(&l, blue, "reclaim", "1 job beyond a quota is being saved and stopped"));
+    assert_true(
+        lab_has_reason(&l, blue, "reclaim", "1 job beyond a quota is being saved and stopped"));
     int64_t another = submit(&l, "red", 4); /* it must not take the place */
     gone(&l, reds[1]);
     assert_int_equal(lab_plan(&l), 1);
-    assert_true(runs(&l, blue));
-    assert_false(runs(&l, another) || runs(&l, reds[1]));
+    assert_true(lab_runs(&l, blue));
+    assert_false(lab_runs(&l, another) || lab_runs(&l, reds[1]));
     lab_ended(&l, blue, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, reds[1])); /* at its old position in the queue; it resumes */
+    assert_true(lab_runs(&l, reds[1])); /* at its old position in the queue; it resumes */
     lab_check_wake(&l);
     lab_deinit(&l);
 }
@@ -157,7 +143,7 @@ static void the_victim_has_the_least_to_lose(void **state)
     assert_true(is_evicted(&l, greys[1]));
     gone(&l, greys[1]);
     lab_plan(&l);
-    assert_true(runs(&l, first));
+    assert_true(lab_runs(&l, first));
     int64_t second = submit(&l, "blue", 4);
     lab_plan(&l);
     /* two hours of work, but the other could not save at all */
@@ -165,7 +151,7 @@ static void the_victim_has_the_least_to_lose(void **state)
     assert_false(is_evicted(&l, cannot));
     gone(&l, greys[0]);
     lab_plan(&l);
-    assert_true(runs(&l, second));
+    assert_true(lab_runs(&l, second));
     lab_deinit(&l);
 }
 
@@ -212,9 +198,9 @@ static void a_team_keeps_its_quota(void **state)
         if (is_evicted(&l, reds[k]))
             gone(&l, reds[k]);
     lab_plan(&l);
-    assert_true(runs(&l, blues[0]));
+    assert_true(lab_runs(&l, blues[0]));
     for (int k = 0; k < 3; k++)
-        assert_true(!runs(&l, reds[k]) || !is_evicted(&l, reds[k]));
+        assert_true(!lab_runs(&l, reds[k]) || !is_evicted(&l, reds[k]));
     lab_deinit(&l);
 }
 
@@ -244,7 +230,7 @@ static void no_more_go_than_are_needed(void **state)
     gone(&l, small[2]);
     gone(&l, small[3]);
     lab_plan(&l);
-    assert_true(runs(&l, another));
+    assert_true(lab_runs(&l, another));
     lab_deinit(&l);
 }
 
@@ -268,11 +254,11 @@ static void a_gang_gets_all_its_nodes_or_nobody_goes(void **state)
         gone(&l, pair);
     } else {
         gone(&l, whole[0]);
-        assert_false(runs(&l, blue));
+        assert_false(lab_runs(&l, blue));
         gone(&l, whole[1]);
     }
     lab_plan(&l);
-    assert_true(runs(&l, blue));
+    assert_true(lab_runs(&l, blue));
     assert_int_equal(model_job(l.m, blue)->row.ranks, 2);
     lab_deinit(&l);
 }
@@ -290,10 +276,10 @@ static void what_is_owed_goes_first(void **state)
     lab_wait(&l, HOUR_MS);
     int64_t blue = submit(&l, "blue", 4);
     lab_plan(&l);
-    assert_true(runs(&l, reds[0]) && runs(&l, reds[1])); /* its quota */
+    assert_true(lab_runs(&l, reds[0]) && lab_runs(&l, reds[1])); /* its quota */
     lab_join(&l, "more", 4);
     lab_plan(&l);
-    assert_true(runs(&l, blue));
+    assert_true(lab_runs(&l, blue));
     lab_deinit(&l);
 }
 
@@ -354,7 +340,7 @@ static void who_was_evicted_has_a_while_after_a_restart_too(void **state)
     lab_plan(&l);
     lab_ended(&l, blue, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, grey));
+    assert_true(lab_runs(&l, grey));
     lab_take(&l);
     shelf_put(&s, &l.c);
     model_destroy(l.m);
@@ -397,9 +383,9 @@ static void a_team_gets_all_it_is_owed_at_once(void **state)
             gone(&l, greys[k]);
     lab_plan(&l);
     for (int k = 0; k < 8; k++)
-        assert_true(runs(&l, blues[k]));
+        assert_true(lab_runs(&l, blues[k]));
     for (int k = 8; k < 15; k++)
-        assert_false(runs(&l, blues[k])); /* beyond the quota it is like any other */
+        assert_false(lab_runs(&l, blues[k])); /* beyond the quota it is like any other */
     lab_deinit(&l);
 }
 
@@ -421,7 +407,7 @@ static void nobody_goes_for_what_a_launch_will_serve(void **state)
     assert_true(is_evicted(&l, grey)); /* the pool is at its limit */
     gone(&l, grey);
     lab_plan(&l);
-    assert_true(runs(&l, second));
+    assert_true(lab_runs(&l, second));
     lab_deinit(&l);
 }
 
@@ -439,8 +425,9 @@ static void who_may_not_borrow_does_not(void **state)
     for (int k = 0; k < 4; k++)
         submit(&l, "red", 4);
     lab_plan(&l);
-    assert_true(runs(&l, 1) && runs(&l, 2) && !runs(&l, 3) && !runs(&l, 4));
-    assert_true(says(&l, 3, "max-cpus", "it needs 4 cpus; team red uses 8, of at most 8"));
+    assert_true(lab_runs(&l, 1) && lab_runs(&l, 2) && !lab_runs(&l, 3) && !lab_runs(&l, 4));
+    assert_true(
+        lab_has_reason(&l, 3, "max-cpus", "it needs 4 cpus; team red uses 8, of at most 8"));
     lab_deinit(&l);
 }
 
@@ -491,27 +478,28 @@ static void a_class_has_jobs_of_others_evicted(void **state)
     lab_take(&l);
     assert_non_null(strstr(
         lab_history(&l, "preempt")->text, "QOS urgent preempts QOS spare: its place is for job"));
-    assert_true(says(&l, wants, "preempts",
+    assert_true(lab_has_reason(&l, wants, "preempts",
         "1 of their jobs is being saved and stopped to make places for 1 like it"));
     int64_t slips = submit(&l, "blue", 4);
     gone(&l, spares[1]);
     assert_int_equal(lab_plan(&l), 1);
-    assert_true(runs(&l, wants) && !runs(&l, slips));
+    assert_true(lab_runs(&l, wants) && !lab_runs(&l, slips));
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = slips});
     lab_ended(&l, urgent, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, spares[1])); /* at its old position; it resumes */
+    assert_true(lab_runs(&l, spares[1])); /* at its old position; it resumes */
     int64_t again = submit_class(&l, "red", "urgent", 4);
     lab_plan(&l);
     /* the other one was preempted before */
     assert_true(is_evicted(&l, spares[0]) && !is_evicted(&l, spares[1]));
     gone(&l, spares[0]);
     lab_plan(&l);
-    assert_true(runs(&l, again));
+    assert_true(lab_runs(&l, again));
     int64_t last_one = submit_class(&l, "red", "urgent", 4);
     lab_plan(&l);
     assert_false(is_evicted(&l, spares[1])); /* not within 15 minutes */
-    assert_true(says(&l, last_one, "preempts", "no running job can make room for it now"));
+    assert_true(
+        lab_has_reason(&l, last_one, "preempts", "no running job can make room for it now"));
     lab_check_wake(&l);
     lab_wait(&l, 15 * MINUTE_MS);
     lab_plan(&l);
@@ -538,7 +526,7 @@ static void nobody_of_a_class_goes_for_nothing(void **state)
     assert_true(is_evicted(&l, spare) && !is_evicted(&l, normal));
     gone(&l, spare);
     lab_plan(&l);
-    assert_false(runs(&l, spare)); /* it is below all */
+    assert_false(lab_runs(&l, spare)); /* it is below all */
     lab_elastic(&l, "burst", 1, "m5", 4);
     submit_class(&l, "grey", "urgent", 4);
     assert_true(lab_plan(&l) > 0); /* a launch */
@@ -569,7 +557,7 @@ static void a_gang_of_a_class_gets_all_its_nodes(void **state)
     gone(&l, spares[0]);
     gone(&l, spares[1]);
     lab_plan(&l);
-    assert_true(runs(&l, pair) && runs(&l, none));
+    assert_true(lab_runs(&l, pair) && lab_runs(&l, none));
     assert_int_equal(model_job(l.m, pair)->row.ranks, 2);
     lab_deinit(&l);
 }
@@ -592,7 +580,7 @@ static void quotas_count_more_than_classes(void **state)
     assert_true(is_evicted(&l, grey) && !is_evicted(&l, reds[0]) && !is_evicted(&l, reds[1]));
     gone(&l, grey);
     lab_plan(&l);
-    assert_true(runs(&l, first));
+    assert_true(lab_runs(&l, first));
     int64_t second = submit_class(&l, "grey", "urgent", 4);
     lab_plan(&l);
     assert_false(is_evicted(&l, reds[0]) || is_evicted(&l, reds[1]));
@@ -606,7 +594,7 @@ static void quotas_count_more_than_classes(void **state)
     assert_true(is_evicted(&l, first));
     gone(&l, first);
     lab_plan(&l);
-    assert_true(runs(&l, blue));
+    assert_true(lab_runs(&l, blue));
     lab_deinit(&l);
 }
 
@@ -625,7 +613,7 @@ static int64_t tried_at_an_end(int users)
         first = first == CORE_ID_NONE ? job : first;
     }
     lab_plan(&l);
-    assert_true(runs(&l, first));
+    assert_true(lab_runs(&l, first));
     before = l.p->n_tried;
     lab_ended(&l, first, END_SUCCEEDED, 0);
     lab_plan(&l);
@@ -663,11 +651,11 @@ static int64_t tried_before_one_that_fits(int kinds)
     }
     int64_t behind = submit(&l, "grey", 2);
     lab_plan(&l);
-    assert_true(runs(&l, small) && !runs(&l, behind));
+    assert_true(lab_runs(&l, small) && !lab_runs(&l, behind));
     int64_t before = l.p->n_tried;
     lab_ended(&l, small, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, behind));
+    assert_true(lab_runs(&l, behind));
     int64_t tried = l.p->n_tried - before;
     lab_deinit(&l);
     return tried;
@@ -704,7 +692,7 @@ static void who_is_used_up_is_in_nobodys_way(void **state)
     lab_plan(&l);
     int64_t grey = submit(&l, "grey", 4);
     lab_plan(&l);
-    assert_true(runs(&l, first) && runs(&l, grey));
+    assert_true(lab_runs(&l, first) && lab_runs(&l, grey));
     int64_t second = lab_submit(&l, &r);
     STR_COPY(r.user, "bob");
     int64_t other = lab_submit(&l, &r);
@@ -714,9 +702,9 @@ static void who_is_used_up_is_in_nobodys_way(void **state)
     assert_true(is_evicted(&l, grey)); /* its place is for bob: ann is at her limit */
     gone(&l, grey);
     lab_plan(&l);
-    assert_true(runs(&l, other));
-    assert_false(runs(&l, second));
-    assert_true(says(&l, second, "max-running", "ann"));
+    assert_true(lab_runs(&l, other));
+    assert_false(lab_runs(&l, second));
+    assert_true(lab_has_reason(&l, second, "max-running", "ann"));
     lab_deinit(&l);
 }
 

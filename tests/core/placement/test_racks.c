@@ -16,36 +16,11 @@
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
 
-static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms)
-{
-    struct job_row r = lab_job(cpus);
-    r.spec.nodes = nodes;
-    r.spec.time_limit_ms = limit_ms;
-    return lab_submit(l, &r);
-}
-
-static bool runs(const struct lab *l, int64_t job)
-{
-    return lab_node_of(l, job) != CORE_ID_NONE;
-}
-
 static struct rack_view view(const struct lab *l)
 {
     struct rack_view v;
     core_rack(l->m, 0, &v);
     return v;
-}
-
-static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
-{
-    struct reason r[EXPLAIN_REASONS_MAX];
-    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
-    for (size_t k = 0; k < n; k++)
-        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
-            return true;
-    for (size_t k = 0; k < n; k++)
-        print_message("%s: %s\n", r[k].code, r[k].text);
-    return false;
 }
 
 /* With power1, power2, power3, of 4 cpus; the fourth node of the rack has not joined, but counts
@@ -72,16 +47,16 @@ static void no_more_is_placed_than_the_rack_may_draw(void **state)
         jobs[k] = lab_submit_cpus(&l, 1);
     lab_plan(&l);
     for (size_t k = 0; k < 6; k++)
-        assert_true(runs(&l, jobs[k]));
-    assert_false(runs(&l, jobs[6]));
+        assert_true(lab_runs(&l, jobs[k]));
+    assert_false(lab_runs(&l, jobs[6]));
     assert_int_equal(view(&l).draw_w, 1000);
-    assert_true(says(&l, jobs[6], "rack",
+    assert_true(lab_has_reason(&l, jobs[6], "rack",
         "2 nodes have room but no power: rack left draws 1.0 kW of at most 1.0 (max_kw), and it "
         "would draw 0.1 more on power2"));
     lab_started(&l, jobs[0]);
     lab_ended(&l, jobs[0], END_SUCCEEDED, 0); /* on power1: the others have power now, too */
     lab_plan(&l);
-    assert_true(runs(&l, jobs[6]));
+    assert_true(lab_runs(&l, jobs[6]));
     assert_int_equal(view(&l).draw_w, 1000);
     lab_deinit(&l);
 }
@@ -93,17 +68,17 @@ static void other_nodes_of_the_rack_get_what_one_leaves(void **state)
     begin(&l);
     int64_t big = lab_submit_cpus(&l, 4), half = lab_submit_cpus(&l, 2);
     lab_plan(&l);
-    assert_true(runs(&l, big) && runs(&l, half));
+    assert_true(lab_runs(&l, big) && lab_runs(&l, half));
     int64_t waits = lab_submit_pool(&l, 3, "base", WISH_ANY);
     lab_plan(&l);
-    assert_false(runs(&l, waits));
+    assert_false(lab_runs(&l, waits));
     int64_t filler = lab_node_of(&l, big);
     /* so it must go to another */
     lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = filler});
     lab_started(&l, big);
     lab_ended(&l, big, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, waits));
+    assert_true(lab_runs(&l, waits));
     assert_int_not_equal(lab_node_of(&l, waits), filler);
     lab_deinit(&l);
 }
@@ -140,8 +115,8 @@ static void a_node_for_itself_counts_as_full(void **state)
     int64_t a = lab_submit_asking(&l, &r, "exclusive=yes"),
             b = lab_submit_asking(&l, &r, "exclusive=yes");
     lab_plan(&l);
-    assert_true(runs(&l, a));
-    assert_false(runs(&l, b));
+    assert_true(lab_runs(&l, a));
+    assert_false(lab_runs(&l, b));
     assert_int_equal(view(&l).draw_w, 800);
     lab_deinit(&l);
 }
@@ -151,15 +126,15 @@ static void a_gang_gets_power_for_all_of_its_ranks_or_none(void **state)
     (void)state;
     struct lab l;
     begin(&l);
-    int64_t large = submit(&l, 2, 4, 0);
+    int64_t large = lab_submit_nodes(&l, 2, 4, 0);
     lab_plan(&l);
-    assert_false(runs(&l, large));
-    assert_true(
-        says(&l, large, "rack", "each of its ranks would draw 0.4 more on power2 and on others"));
+    assert_false(lab_runs(&l, large));
+    assert_true(lab_has_reason(
+        &l, large, "rack", "each of its ranks would draw 0.4 more on power2 and on others"));
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = large}});
-    int64_t small = submit(&l, 2, 3, 0);
+    int64_t small = lab_submit_nodes(&l, 2, 3, 0);
     lab_plan(&l);
-    assert_true(runs(&l, small));
+    assert_true(lab_runs(&l, small));
     assert_int_equal(view(&l).draw_w, 1000);
     lab_deinit(&l);
 }
@@ -170,20 +145,20 @@ static void a_gang_that_no_rack_can_power_is_in_nobodys_way(void **state)
     (void)state;
     struct lab l;
     begin(&l);
-    int64_t large = submit(&l, 2, 4, 0);
+    int64_t large = lab_submit_nodes(&l, 2, 4, 0);
     lab_plan(&l);
     lab_wait(&l, 1000);
     int64_t whole = lab_submit_cpus(&l, 4), small = lab_submit_cpus(&l, 1);
     lab_plan(&l);
-    assert_false(runs(&l, large));
-    assert_true(runs(&l, whole) && runs(&l, small));
+    assert_false(lab_runs(&l, large));
+    assert_true(lab_runs(&l, whole) && lab_runs(&l, small));
     lab_join(&l, "n1", 4); /* in no rack: with it there is power, once `whole` has ended */
     lab_plan(&l);
-    assert_false(runs(&l, large));
+    assert_false(lab_runs(&l, large));
     lab_started(&l, whole);
     lab_ended(&l, whole, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, large));
+    assert_true(lab_runs(&l, large));
     lab_deinit(&l);
 }
 
@@ -194,10 +169,10 @@ static void what_lacks_power_goes_to_machines_elsewhere(void **state)
     begin(&l);
     lab_elastic(&l, "burst", 4, "m5", 4);
     int64_t filler = lab_submit_pool(&l, 4, "base", WISH_ANY), alone = lab_submit_cpus(&l, 4),
-            gang = submit(&l, 2, 4, 0);
+            gang = lab_submit_nodes(&l, 2, 4, 0);
     lab_plan(&l);
-    assert_true(runs(&l, filler));
-    assert_false(runs(&l, alone) || runs(&l, gang));
+    assert_true(lab_runs(&l, filler));
+    assert_false(lab_runs(&l, alone) || lab_runs(&l, gang));
     assert_int_equal(model_used(l.m).nodes, 3);
     lab_deinit(&l);
 }
@@ -236,14 +211,14 @@ static void no_machine_is_launched_for_what_would_have_no_power_there(void **sta
     lab_plan(&l);
     /* for the first and, with the rest, the small one */
     assert_int_equal(model_used(l.m).nodes, 2);
-    assert_true(says(&l, second, "launching", "instance 1"));
+    assert_true(lab_has_reason(&l, second, "launching", "instance 1"));
     boot_all(&l);
     lab_plan(&l);
-    assert_true(runs(&l, first) && runs(&l, small));
-    assert_false(runs(&l, second));
+    assert_true(lab_runs(&l, first) && lab_runs(&l, small));
+    assert_false(lab_runs(&l, second));
     assert_int_equal(below(&l).draw_w, 1000);
     assert_int_equal(below(&l).joined, 2);
-    assert_true(says(&l, second, "rack",
+    assert_true(lab_has_reason(&l, second, "rack",
         "no node of pool racked is launched for lack of power: rack below draws 1.0 kW of at most "
         "1.0 (max_kw), and it would draw 0.4 more there"));
     for (int k = 0; k < 10; k++) {
@@ -255,7 +230,7 @@ static void no_machine_is_launched_for_what_would_have_no_power_there(void **sta
     lab_started(&l, first);
     lab_ended(&l, first, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, second));
+    assert_true(lab_runs(&l, second));
     assert_int_equal(model_used(l.m).nodes, 2);
     lab_deinit(&l);
 }
@@ -266,18 +241,18 @@ static void a_gang_is_launched_whole_or_not_where_power_is_short(void **state)
     struct lab l;
     lab_init(&l);
     lab_elastic(&l, "racked", 8, "m5", 4);
-    int64_t large = submit(&l, 2, 4, 0);
+    int64_t large = lab_submit_nodes(&l, 2, 4, 0);
     lab_plan(&l);
     assert_int_equal(model_used(l.m).nodes, 0);
-    assert_true(says(&l, large, "rack",
+    assert_true(lab_has_reason(&l, large, "rack",
         "no node of pool racked is launched for lack of power: rack below draws 0.3 kW of at most "
         "1.0 (max_kw), and it would draw 0.8 more there"));
-    int64_t small = submit(&l, 2, 3, 0);
+    int64_t small = lab_submit_nodes(&l, 2, 3, 0);
     lab_plan(&l);
     assert_int_equal(model_used(l.m).nodes, 2);
     boot_all(&l);
     lab_plan(&l);
-    assert_true(runs(&l, small));
+    assert_true(lab_runs(&l, small));
     assert_int_equal(below(&l).draw_w, 900);
     lab_deinit(&l);
 }
@@ -291,13 +266,13 @@ static void a_gang_gets_dearer_machines_where_those_have_the_power(void **state)
     lab_elastic(&l, "racked", 8, "m5", 4);
     int64_t large = lab_offer(&l, "racked", "m5.large", MARKET_ON_DEMAND, 1,
         (struct resources){.cpus = 8, .memory_mib = 32768}, 2 * LAB_ON_DEMAND_UUSD_H);
-    int64_t gang = submit(&l, 2, 4, 0);
+    int64_t gang = lab_submit_nodes(&l, 2, 4, 0);
     lab_plan(&l);
     assert_int_equal(lab_launches(&l, large), 2);
     lab_bring_up(&l, 1, 8);
     lab_bring_up(&l, 2, 8);
     lab_plan(&l);
-    assert_true(runs(&l, gang));
+    assert_true(lab_runs(&l, gang));
     assert_int_equal(below(&l).draw_w, 700);
     lab_deinit(&l);
 }
@@ -323,7 +298,7 @@ static void no_more_machines_are_launched_than_have_places(void **state)
     }
     lab_plan(&l);
     assert_int_equal(model_used(l.m).nodes, 3);
-    assert_true(says(&l, last, "pool-full",
+    assert_true(lab_has_reason(&l, last, "pool-full",
         "pool racked has 3 of at most 3 nodes, for which there are places in rack below"));
     lab_deinit(&l);
 }
@@ -380,7 +355,7 @@ static void nobody_moves_to_where_there_is_no_power(void **state)
         instance = LIST_ENTRY(li, struct instance, in_all)->row.id;
     lab_bring_up(&l, instance, 4);
     lab_plan(&l);
-    assert_true(runs(&l, mover));
+    assert_true(lab_runs(&l, mover));
     assert_int_equal(model_node(l.m, lab_node_of(&l, mover))->row.market, MARKET_ON_DEMAND);
     lab_started(&l, mover);
     lab_saved(&l, mover, 1, 10);
@@ -388,7 +363,7 @@ static void nobody_moves_to_where_there_is_no_power(void **state)
     lab_join(&l, "power2", 4);
     int64_t filler = lab_submit_pool(&l, 3, "base", WISH_ANY);
     lab_plan(&l);
-    assert_true(runs(&l, filler)); /* 300 W are left: too few for the mover */
+    assert_true(lab_runs(&l, filler)); /* 300 W are left: too few for the mover */
     for (int k = 0; k < 10; k++) {
         lab_wait(&l, MINUTE_MS / 4);
         lab_heartbeats(&l);
@@ -407,33 +382,36 @@ static void who_waits_for_power_is_not_passed_for_ever(void **state)
     (void)state;
     struct lab l;
     begin(&l);
-    int64_t runs_long = submit(&l, 1, 2, 2 * HOUR_MS), runs_short = submit(&l, 1, 2, HOUR_MS);
+    int64_t runs_long = lab_submit_nodes(&l, 1, 2, 2 * HOUR_MS),
+            runs_short = lab_submit_nodes(&l, 1, 2, HOUR_MS);
     lab_plan(&l);
     lab_wait(&l, 1);
-    assert_true(runs(&l, runs_long) && runs(&l, runs_short)); /* 200 W are left */
-    int64_t big = submit(&l, 1, 4, HOUR_MS);
+    assert_true(lab_runs(&l, runs_long) && lab_runs(&l, runs_short)); /* 200 W are left */
+    int64_t big = lab_submit_nodes(&l, 1, 4, HOUR_MS);
     lab_plan(&l);
-    assert_true(says(&l, big, "rack", "rack left draws 0.8 kW"));
+    assert_true(lab_has_reason(&l, big, "rack", "rack left draws 0.8 kW"));
     lab_wait(&l, 1);
-    int64_t passes = submit(&l, 1, 1, 2 * HOUR_MS), fits_before = submit(&l, 1, 1, HOUR_MS / 2);
+    int64_t passes = lab_submit_nodes(&l, 1, 1, 2 * HOUR_MS),
+            fits_before = lab_submit_nodes(&l, 1, 1, HOUR_MS / 2);
     lab_plan(&l);
     /* on any node: big could not start when runs_short has ended */
-    assert_false(runs(&l, passes));
-    assert_true(runs(&l, fits_before));
-    assert_true(says(&l, passes, "reserved-for", "with a shorter --time it might run until then"));
+    assert_false(lab_runs(&l, passes));
+    assert_true(lab_runs(&l, fits_before));
+    assert_true(lab_has_reason(
+        &l, passes, "reserved-for", "with a shorter --time it might run until then"));
     lab_started(&l, fits_before);
     lab_ended(&l, fits_before, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_false(runs(&l, passes));
+    assert_false(lab_runs(&l, passes));
     lab_started(&l, runs_short);
     lab_ended(&l, runs_short, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, big));
-    assert_false(runs(&l, passes));
+    assert_true(lab_runs(&l, big));
+    assert_false(lab_runs(&l, passes));
     lab_started(&l, runs_long);
     lab_ended(&l, runs_long, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, passes));
+    assert_true(lab_runs(&l, passes));
     lab_deinit(&l);
 }
 
@@ -473,7 +451,7 @@ static void places_are_made_where_there_is_power_then(void **state)
     assert_int_equal(job_attempt(model_job(l.m, half))->row.state, ATTEMPT_RUNNING);
     lab_ended(&l, whole, END_EVICTED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, high));
+    assert_true(lab_runs(&l, high));
     lab_deinit(&l);
 }
 
@@ -500,10 +478,10 @@ static void a_lost_node_counts_on_until_it_is_heard_of(void **state)
     assert_int_equal(view(&l).draw_w, 800); /* its program may still run */
     int64_t next = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    assert_false(runs(&l, next));
+    assert_false(lab_runs(&l, next));
     lab_apply(&l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = node});
     lab_plan(&l);
-    assert_true(runs(&l, next));
+    assert_true(lab_runs(&l, next));
     assert_int_equal(view(&l).draw_w, 800);
     lab_deinit(&l);
 }
@@ -521,14 +499,14 @@ static void more_that_is_measured_holds_others_back(void **state)
     assert_int_equal(view(&l).measured_w, 300);
     int64_t second = lab_submit_cpus(&l, 2);
     lab_plan(&l);
-    assert_false(runs(&l, second));
-    assert_true(says(&l, second, "rack", "rack left draws 0.9 kW"));
+    assert_false(lab_runs(&l, second));
+    assert_true(lab_has_reason(&l, second, "rack", "rack left draws 0.9 kW"));
     ev.condition.watts = 200; /* less than computed: no effect */
     lab_apply(&l, ev);
     assert_int_equal(view(&l).measured_w, 0);
     assert_int_equal(view(&l).draw_w, 600);
     lab_plan(&l);
-    assert_true(runs(&l, second));
+    assert_true(lab_runs(&l, second));
     ev.condition.watts = -1;
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_INVALID);
     lab_deinit(&l);
@@ -565,8 +543,8 @@ static void a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_doe
     assert_int_equal(view(&l).draw_w, 700);
     int64_t two = lab_submit_cpus(&l, 2), one = lab_submit_cpus(&l, 1);
     lab_plan(&l);
-    assert_false(runs(&l, two));
-    assert_true(runs(&l, one));
+    assert_false(lab_runs(&l, two));
+    assert_true(lab_runs(&l, one));
     lab_deinit(&l);
 }
 
@@ -588,9 +566,9 @@ static void a_node_that_is_held_back_is_given_nothing_new(void **state)
     lab_take(&l);
     assert_string_equal(
         lab_history(&l, "throttled")->text, "n1 is throttled by heat: it gets no new jobs");
-    assert_false(runs(&l, second));
-    assert_true(runs(&l, first)); /* and running jobs continue */
-    assert_true(says(&l, second, "nodes-throttled",
+    assert_false(lab_runs(&l, second));
+    assert_true(lab_runs(&l, first)); /* and running jobs continue */
+    assert_true(lab_has_reason(&l, second, "nodes-throttled",
         "1 node is held back by heat, power or the board, and given nothing new until that is "
         "over: n1 (heat)"));
     int64_t other = lab_join(&l, "n2", 4);
@@ -599,7 +577,7 @@ static void a_node_that_is_held_back_is_given_nothing_new(void **state)
     int64_t third = lab_submit_cpus(&l, 4);
     lab_ended(&l, first, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_false(runs(&l, third));
+    assert_false(lab_runs(&l, third));
     ev.condition.throttle = THROTTLE_NONE;
     lab_apply(&l, ev);
     lab_plan(&l);
@@ -629,7 +607,7 @@ static void no_start_is_promised_before_there_is_power(void **state)
     lab_plan(&l); /* 400 W and 200 W of the 600 */
     int64_t job = submit_for(&l, 4, 3600000);
     lab_plan(&l);
-    assert_false(runs(&l, job)); /* on power3, which is empty */
+    assert_false(lab_runs(&l, job)); /* on power3, which is empty */
     assert_true(core_forecast(l.m, l.now, job, &f));
     assert_false(f.is_now);
     assert_int_equal(f.latest.ms, l.now.wall.ms + 7200000);

@@ -13,30 +13,6 @@
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
 
-static void begin(struct lab *l, const struct order_options *order)
-{
-    struct model_options o = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
-    struct pool_row base = {.name = "base"};
-    *l = (struct lab){.m = model_create(&o),
-        .p = planner_create(),
-        .now = {.wall = {1700000000000}, .mono = {5000}}};
-    lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
-}
-
-static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms)
-{
-    struct job_row r = lab_job(cpus);
-    r.spec.nodes = nodes;
-    r.spec.time_limit_ms = limit_ms;
-    return lab_submit(l, &r);
-}
-
-static bool runs(const struct lab *l, int64_t job)
-{
-    return lab_node_of(l, job) != CORE_ID_NONE;
-}
-
 /* The job that the node is reserved for. */
 static int64_t kept_for(const struct lab *l, int64_t node)
 {
@@ -53,16 +29,16 @@ struct pair {
 static void make_pair(
     struct pair *p, int64_t limit_a, int64_t limit_b, const struct order_options *o)
 {
-    begin(&p->l, o);
+    lab_init_for_days(&p->l, o, 0);
     p->a = lab_join(&p->l, "a", 4);
-    p->on_a = submit(&p->l, 1, 3, limit_a);
+    p->on_a = lab_submit_nodes(&p->l, 1, 3, limit_a);
     lab_plan(&p->l);
     lab_wait(&p->l, 1);
     p->b = lab_join(&p->l, "b", 4);
-    p->on_b = submit(&p->l, 1, 3, limit_b);
+    p->on_b = lab_submit_nodes(&p->l, 1, 3, limit_b);
     lab_plan(&p->l);
     lab_wait(&p->l, 1);
-    p->big = submit(&p->l, 1, 4, HOUR_MS);
+    p->big = lab_submit_nodes(&p->l, 1, 4, HOUR_MS);
     lab_plan(&p->l);
     assert_int_equal(lab_node_of(&p->l, p->on_a), p->a);
     assert_int_equal(lab_node_of(&p->l, p->on_b), p->b);
@@ -75,7 +51,7 @@ static void nothing_is_kept_until_somebody_would_pass(void **state)
     make_pair(&p, 2 * HOUR_MS, HOUR_MS, NULL);
     assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
     assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE);
-    int64_t small = submit(&p.l, 1, 1, 0);
+    int64_t small = lab_submit_nodes(&p.l, 1, 1, 0);
     lab_plan(&p.l);
     assert_int_equal(kept_for(&p.l, p.b), p.big); /* it has room first */
     assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
@@ -88,19 +64,20 @@ static void only_what_ends_in_time_passes_there(void **state)
     (void)state;
     struct pair p;
     make_pair(&p, 2 * HOUR_MS, HOUR_MS, NULL);
-    int64_t on_the_other = submit(&p.l, 1, 1, 0), for_ever = submit(&p.l, 1, 1, 0),
-            too_long = submit(&p.l, 1, 1, HOUR_MS + MINUTE_MS);
-    int64_t in_time = submit(&p.l, 1, 1, 30 * MINUTE_MS);
+    int64_t on_the_other = lab_submit_nodes(&p.l, 1, 1, 0),
+            for_ever = lab_submit_nodes(&p.l, 1, 1, 0),
+            too_long = lab_submit_nodes(&p.l, 1, 1, HOUR_MS + MINUTE_MS);
+    int64_t in_time = lab_submit_nodes(&p.l, 1, 1, 30 * MINUTE_MS);
     lab_plan(&p.l);
     assert_int_equal(lab_node_of(&p.l, on_the_other), p.a);
-    assert_true(!runs(&p.l, for_ever) && !runs(&p.l, too_long));
+    assert_true(!lab_runs(&p.l, for_ever) && !lab_runs(&p.l, too_long));
     assert_int_equal(lab_node_of(&p.l, in_time), p.b);
     lab_wait(&p.l, 30 * MINUTE_MS);
     lab_ended(&p.l, in_time, END_SUCCEEDED, 0);
-    int64_t again = submit(&p.l, 1, 1, 31 * MINUTE_MS),
-            short_one = submit(&p.l, 1, 1, 20 * MINUTE_MS);
+    int64_t again = lab_submit_nodes(&p.l, 1, 1, 31 * MINUTE_MS),
+            short_one = lab_submit_nodes(&p.l, 1, 1, 20 * MINUTE_MS);
     lab_plan(&p.l);
-    assert_true(!runs(&p.l, again));
+    assert_true(!lab_runs(&p.l, again));
     assert_int_equal(lab_node_of(&p.l, short_one), p.b);
     lab_wait(&p.l, 20 * MINUTE_MS);
     lab_ended(&p.l, short_one, END_TIMEOUT, 1);
@@ -117,7 +94,8 @@ static void of_ends_that_nobody_knows_the_longest_running_comes_first(void **sta
     (void)state;
     struct pair p;
     make_pair(&p, 0, 0, NULL);
-    int64_t small = submit(&p.l, 1, 1, 0), limited = submit(&p.l, 1, 1, 100 * HOUR_MS);
+    int64_t small = lab_submit_nodes(&p.l, 1, 1, 0),
+            limited = lab_submit_nodes(&p.l, 1, 1, 100 * HOUR_MS);
     lab_plan(&p.l);
     assert_int_equal(kept_for(&p.l, p.a), p.big);
     assert_int_equal(lab_node_of(&p.l, small), p.b);
@@ -125,7 +103,7 @@ static void of_ends_that_nobody_knows_the_longest_running_comes_first(void **sta
     assert_int_equal(lab_node_of(&p.l, limited), p.a);
     lab_deinit(&p.l);
     make_pair(&p, 0, 1000 * HOUR_MS, NULL);
-    submit(&p.l, 1, 1, 0);
+    lab_submit_nodes(&p.l, 1, 1, 0);
     lab_plan(&p.l);
     assert_int_equal(kept_for(&p.l, p.b), p.big);
     lab_deinit(&p.l);
@@ -135,16 +113,16 @@ static void what_leaves_enough_room_may_stay_for_ever(void **state)
 {
     (void)state;
     struct lab l;
-    begin(&l, NULL);
+    lab_init_for_days(&l, NULL, 0);
     int64_t node = lab_join(&l, "a", 16);
-    submit(&l, 1, 14, HOUR_MS);
+    lab_submit_nodes(&l, 1, 14, HOUR_MS);
     lab_plan(&l);
-    int64_t big = submit(&l, 1, 15, HOUR_MS), fits_beside = submit(&l, 1, 1, 0),
-            not_both = submit(&l, 1, 1, 0);
+    int64_t big = lab_submit_nodes(&l, 1, 15, HOUR_MS), fits_beside = lab_submit_nodes(&l, 1, 1, 0),
+            not_both = lab_submit_nodes(&l, 1, 1, 0);
     lab_plan(&l);
     assert_int_equal(kept_for(&l, node), big);
-    assert_true(runs(&l, fits_beside));
-    assert_true(!runs(&l, not_both));
+    assert_true(lab_runs(&l, fits_beside));
+    assert_true(!lab_runs(&l, not_both));
     lab_deinit(&l);
 }
 
@@ -155,9 +133,9 @@ static void none_are_kept_where_that_is_not_wanted(void **state)
     struct order_options o = order_defaults;
     o.reserve = 0;
     make_pair(&p, 2 * HOUR_MS, HOUR_MS, &o);
-    int64_t first = submit(&p.l, 1, 1, 0), second = submit(&p.l, 1, 1, 0);
+    int64_t first = lab_submit_nodes(&p.l, 1, 1, 0), second = lab_submit_nodes(&p.l, 1, 1, 0);
     lab_plan(&p.l);
-    assert_true(runs(&p.l, first) && runs(&p.l, second));
+    assert_true(lab_runs(&p.l, first) && lab_runs(&p.l, second));
     lab_deinit(&p.l);
 }
 
@@ -166,16 +144,16 @@ static void a_node_that_takes_no_more_work_is_given_up(void **state)
     (void)state;
     struct pair p;
     make_pair(&p, 2 * HOUR_MS, HOUR_MS, NULL);
-    int64_t first = submit(&p.l, 1, 1, MINUTE_MS);
+    int64_t first = lab_submit_nodes(&p.l, 1, 1, MINUTE_MS);
     lab_plan(&p.l);
     assert_int_equal(kept_for(&p.l, p.b), p.big);
     lab_ended(&p.l, first, END_SUCCEEDED, 0);
     lab_apply(&p.l, (struct event){.type = EV_DRAIN, .drain.node = p.b});
     assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE);
-    int64_t small = submit(&p.l, 1, 1, 0);
+    int64_t small = lab_submit_nodes(&p.l, 1, 1, 0);
     lab_plan(&p.l);
     assert_int_equal(kept_for(&p.l, p.a), p.big);
-    assert_true(!runs(&p.l, small));
+    assert_true(!lab_runs(&p.l, small));
     lab_apply(&p.l, (struct event){.type = EV_CANCEL, .cancel = {.job = p.big, .by = "ann"}});
     lab_plan(&p.l);
     /* others fit there now, though no room was freed */
@@ -193,7 +171,7 @@ static void who_stands_before_it_takes_the_room(void **state)
     o.qos = urgent;
     o.n_qos = 1;
     make_pair(&p, 2 * HOUR_MS, HOUR_MS, &o);
-    int64_t small = submit(&p.l, 1, 1, 0);
+    int64_t small = lab_submit_nodes(&p.l, 1, 1, 0);
     lab_plan(&p.l);
     assert_int_equal(lab_node_of(&p.l, small), p.a);
     assert_int_equal(kept_for(&p.l, p.b), p.big);
@@ -210,25 +188,25 @@ static void launches_serve_where_a_pool_may_grow(void **state)
 {
     (void)state;
     struct lab l;
-    begin(&l, NULL);
+    lab_init_for_days(&l, NULL, 0);
     lab_elastic(&l, "burst", 2, "m5", 4);
-    submit(&l, 1, 3, HOUR_MS);
+    lab_submit_nodes(&l, 1, 3, HOUR_MS);
     lab_plan(&l);
     int64_t node = lab_bring_up(&l, 1, 4);
     lab_plan(&l);
-    submit(&l, 1, 4, HOUR_MS);
-    int64_t small = submit(&l, 1, 1, 0);
+    lab_submit_nodes(&l, 1, 4, HOUR_MS);
+    int64_t small = lab_submit_nodes(&l, 1, 1, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, small), node);
     assert_int_equal(kept_for(&l, node), CORE_ID_NONE);
     lab_bring_up(&l, 2, 4);
     lab_plan(&l);
-    int64_t big = submit(&l, 1, 4, HOUR_MS); /* there will be no third machine */
+    int64_t big = lab_submit_nodes(&l, 1, 4, HOUR_MS); /* there will be no third machine */
     lab_ended(&l, small, END_SUCCEEDED, 0);
-    int64_t late = submit(&l, 1, 1, 0);
+    int64_t late = lab_submit_nodes(&l, 1, 1, 0);
     lab_plan(&l);
     assert_int_equal(kept_for(&l, node), big);
-    assert_true(!runs(&l, late));
+    assert_true(!lab_runs(&l, late));
     lab_deinit(&l);
 }
 
@@ -237,21 +215,22 @@ static void a_gang_gets_the_nodes_that_are_free_together_first(void **state)
     (void)state;
     struct lab l;
     int64_t node[4], on[4];
-    begin(&l, NULL);
+    lab_init_for_days(&l, NULL, 0);
     for (int k = 0; k < 4; k++) {
         char name[8];
         text_format(name, sizeof name, "n%d", k);
         node[k] = lab_join(&l, name, 4);
-        on[k] = submit(&l, 1, 3, (5 - k) * HOUR_MS);
+        on[k] = lab_submit_nodes(&l, 1, 3, (5 - k) * HOUR_MS);
         lab_plan(&l);
         assert_int_equal(lab_node_of(&l, on[k]), node[k]);
     }
-    int64_t gang = submit(&l, 2, 4, HOUR_MS), small = submit(&l, 1, 1, 2 * HOUR_MS + MINUTE_MS);
+    int64_t gang = lab_submit_nodes(&l, 2, 4, HOUR_MS),
+            small = lab_submit_nodes(&l, 1, 1, 2 * HOUR_MS + MINUTE_MS);
     lab_plan(&l);
     assert_int_equal(kept_for(&l, node[3]), gang);
     assert_int_equal(kept_for(&l, node[2]), gang);
     assert_int_equal(kept_for(&l, node[1]), CORE_ID_NONE);
-    assert_true(runs(&l, small)); /* it ends before the gang has both */
+    assert_true(lab_runs(&l, small)); /* it ends before the gang has both */
     lab_ended(&l, on[3], END_SUCCEEDED, 0);
     if (lab_node_of(&l, small) == node[3])
         lab_ended(&l, small, END_SUCCEEDED, 0);
@@ -259,7 +238,7 @@ static void a_gang_gets_the_nodes_that_are_free_together_first(void **state)
     if (model_job(l.m, small))
         lab_ended(&l, small, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, gang));
+    assert_true(lab_runs(&l, gang));
     lab_deinit(&l);
 }
 
@@ -269,8 +248,8 @@ static void it_is_told_why(void **state)
     struct pair p;
     struct reason why[EXPLAIN_REASONS_MAX];
     make_pair(&p, 2 * HOUR_MS, HOUR_MS, NULL);
-    submit(&p.l, 1, 1, 0);
-    int64_t small = submit(&p.l, 1, 1, 0);
+    lab_submit_nodes(&p.l, 1, 1, 0);
+    int64_t small = lab_submit_nodes(&p.l, 1, 1, 0);
     lab_plan(&p.l);
     size_t n = core_explain(p.l.m, p.l.now, p.big, why, EXPLAIN_REASONS_MAX), k = 0;
     while (k < n && !str_eq(why[k].code, "reserved"))
@@ -368,16 +347,16 @@ static int64_t wait_of_a_gang(int32_t reserve)
     struct load w = {.random = 5};
     struct order_options o = order_defaults;
     o.reserve = reserve;
-    begin(&w.l, &o);
+    lab_init_for_days(&w.l, &o, 0);
     for (int k = 0; k < 8; k++) {
         char name[8];
         text_format(name, sizeof name, "n%d", k);
         lab_join(&w.l, name, 4);
     }
     int64_t gang = 0, from = w.l.now.wall.ms + 4 * HOUR_MS, most = 7 * 24 * HOUR_MS;
-    while (!gang || (!runs(&w.l, gang) && w.l.now.wall.ms - from < most)) {
+    while (!gang || (!lab_runs(&w.l, gang) && w.l.now.wall.ms - from < most)) {
         if (!gang && w.l.now.wall.ms >= from)
-            gang = submit(&w.l, 8, 4, HOUR_MS);
+            gang = lab_submit_nodes(&w.l, 8, 4, HOUR_MS);
         end_those_due(&w);
         keep_busy(&w);
         decide(&w);
@@ -421,20 +400,20 @@ static int64_t left_of_its_bound(uint64_t seed)
 {
     struct load w = {.random = seed};
     int64_t gang = 0, bound = 0;
-    begin(&w.l, NULL);
+    lab_init_for_days(&w.l, NULL, 0);
     for (int k = 0; k < 8; k++) {
         char name[8];
         text_format(name, sizeof name, "n%d", k);
         lab_join(&w.l, name, 4);
     }
-    for (int64_t from = w.l.now.wall.ms + 2 * HOUR_MS; !gang || !runs(&w.l, gang);
+    for (int64_t from = w.l.now.wall.ms + 2 * HOUR_MS; !gang || !lab_runs(&w.l, gang);
          lab_wait(&w.l, MINUTE_MS)) {
         if (!gang && w.l.now.wall.ms >= from)
-            gang = submit(&w.l, 8, 4, HOUR_MS);
+            gang = lab_submit_nodes(&w.l, 8, 4, HOUR_MS);
         end_those_due(&w);
         keep_busy(&w);
         decide(&w);
-        if (bound == 0 && gang && !runs(&w.l, gang) && queue_first(w.l.m)->head == gang)
+        if (bound == 0 && gang && !lab_runs(&w.l, gang) && queue_first(w.l.m)->head == gang)
             bound = last_end(&w) + MINUTE_MS; /* one tick */
         if (bound > 0 && w.l.now.wall.ms > bound)
             fail_msg("a gang of all nodes waits longer than what ran when it came to the front "

@@ -59,34 +59,15 @@ static int64_t submit_after_tasks(struct lab *l, const char *tasks, int64_t on)
     return id;
 }
 
-static struct job *task(const struct lab *l, int64_t job, int32_t index)
-{
-    const struct job *j = model_job(l->m, job);
-    if (j)
-        LIST_FOREACH (&j->array->tasks, k)
-            if (LIST_ENTRY(k, struct job_side, in_array)->job->row.array_index == index)
-                return LIST_ENTRY(k, struct job_side, in_array)->job;
-    return NULL;
-}
-
 static void end_task(struct lab *l, int64_t job, int32_t index, enum end_kind end)
 {
-    const struct job *t = task(l, job, index);
+    const struct job *t = lab_task(l, job, index);
     if (!t)
         fail_msg("task %" PRId32 " does not live", index);
     int64_t id = t->row.id;
     if (!wall_is_set(job_attempt(t)->row.started_at))
         lab_started(l, id);
     lab_ended(l, id, end, end == END_SUCCEEDED ? 0 : 3);
-}
-
-static void cancel(struct lab *l, int64_t job, const char *tasks)
-{
-    struct ranges set;
-    if (tasks)
-        set = parse(tasks);
-    lab_apply(l, (struct event){.type = EV_CANCEL,
-                     .cancel = {.job = job, .by = "ann", .tasks = tasks ? &set : NULL}});
 }
 
 static const struct job_row *row_of(const struct lab *l, int64_t array, int32_t index)
@@ -98,16 +79,6 @@ static const struct job_row *row_of(const struct lab *l, int64_t array, int32_t 
     return r;
 }
 
-static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
-{
-    struct reason r[EXPLAIN_REASONS_MAX];
-    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
-    for (size_t k = 0; k < n; k++)
-        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
-            return true;
-    return false;
-}
-
 static void each_task_begins_when_its_own_has_succeeded(void **state)
 {
     (void)state;
@@ -117,19 +88,19 @@ static void each_task_begins_when_its_own_has_succeeded(void **state)
     int64_t first = submit(&l, "0-7", 0), second = submit_after_tasks(&l, "0-5", first);
     assert_int_equal(lab_plan(&l), 8);
     assert_true(model_job(l.m, second)->is_waiting);
-    assert_true(says(&l, second, "dependency", "6 of its tasks wait until those of job"));
+    assert_true(lab_has_reason(&l, second, "dependency", "6 of its tasks wait until those of job"));
     end_task(&l, first, 4, END_SUCCEEDED);
     end_task(&l, first, 2, END_SUCCEEDED);
     assert_int_equal(model_job(l.m, second)->width, 2);
     assert_int_equal(lab_plan(&l), 2);
-    assert_true(task(&l, second, 2) && task(&l, second, 4));
-    assert_true(says(&l, second, "dependency", "4 of its tasks wait until those of job"));
+    assert_true(lab_task(&l, second, 2) && lab_task(&l, second, 4));
+    assert_true(lab_has_reason(&l, second, "dependency", "4 of its tasks wait until those of job"));
     lab_take(&l);
     assert_string_equal(l.c.arrays[l.c.n_arrays - 1].left, "0-1,3,5");
     end_task(&l, second, 2, END_SUCCEEDED);
     end_task(&l, first, 0, END_RECLAIMED); /* requeued, so not ended */
     lab_plan(&l);
-    assert_null(task(&l, second, 0));
+    assert_null(lab_task(&l, second, 0));
     static const int32_t rest[] = {0, 1, 3, 5, 6, 7};
     for (size_t k = 0; k < sizeof rest / sizeof rest[0]; k++)
         end_task(&l, first, rest[k], END_SUCCEEDED);
@@ -202,8 +173,8 @@ static void a_task_whose_other_failed_is_given_up_by_itself(void **state)
     assert_string_equal(lab_history(&l, "ended")->text, text);
     assert_int_equal(model_job(l.m, rescue)->row.state, JOB_RUNNING);
     assert_int_equal(model_job(l.m, second)->array->row.n_other, 1);
-    cancel(&l, first, "2");
-    cancel(&l, first, "3"); /* while they run */
+    lab_cancel(&l, first, "2");
+    lab_cancel(&l, first, "3"); /* while they run */
     end_task(&l, first, 0, END_SUCCEEDED);
     end_task(&l, first, 2, END_USER);
     lab_plan(&l);
@@ -246,7 +217,7 @@ static void what_cannot_be_is_refused(void **state)
     asks[0] =
         (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array, .of_task = true, .task = 1};
     assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
-    cancel(&l, array, NULL);
+    lab_cancel(&l, array, NULL);
     /* it has ended in this tick */
     asks[0] = (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array};
     assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_CONFLICT);
@@ -289,9 +260,9 @@ static void what_has_ended_before_counts(void **state)
         lab_plan(&l);
         lab_take(&l);
         shelf_put(&s, &l.c);
-        assert_non_null(task(&l, second, 0));
+        assert_non_null(lab_task(&l, second, 0));
         assert_int_equal(row_of(&l, second, 2)->end, END_DEPENDENCY);
-        assert_int_equal(task(&l, second, 1) != NULL, all);
+        assert_int_equal(lab_task(&l, second, 1) != NULL, all);
         assert_int_equal(row_of(&l, second, 3) != NULL, all);
         if (ask.array)
             bits_deinit(&ask.array->succeeded);
@@ -315,24 +286,12 @@ struct play {
     bool begun[N], dropped[N]; /* of the second array's tasks */
 };
 
-static void restart(struct play *p)
-{
-    lab_take(&p->l);
-    shelf_put(&p->s, &p->l.c);
-    shelf_compare(&p->s, p->l.m);
-    model_destroy(p->l.m);
-    planner_destroy(p->l.p);
-    p->l.m = shelf_load(&p->s, p->l.now);
-    p->l.p = planner_create();
-    shelf_compare(&p->s, p->l.m);
-}
-
 /* Exactly the ready tasks of the second array run. */
 static void look(struct play *p)
 {
     const struct job *j = model_job(p->l.m, p->second);
     for (int32_t i = 0; i < N; i++) {
-        bool runs = task(&p->l, p->second, i) != NULL;
+        bool runs = lab_task(&p->l, p->second, i) != NULL;
         p->begun[i] |= runs;
         if (p->begun[i] != (p->fate[i] == GOOD && !p->dropped[i]))
             fail_msg("task %d %s begun", i, p->begun[i] ? "has" : "has not");
@@ -347,21 +306,21 @@ static void turn(struct play *p)
     char text[16];
     snprintf(text, sizeof text, "%d", (int)i);
     if (what == 0) {
-        restart(p);
+        shelf_restart(&p->s, &p->l);
     } else if (what == 1 && model_job(p->l.m, p->second) && !p->begun[i]) {
-        cancel(&p->l, p->second, text);
+        lab_cancel(&p->l, p->second, text);
         p->dropped[i] = true;
     } else if (what == 2 && p->fate[i] == OPEN && model_job(p->l.m, p->first)) {
-        cancel(&p->l, p->first, text);
-        if (task(&p->l, p->first, i))
+        lab_cancel(&p->l, p->first, text);
+        if (lab_task(&p->l, p->first, i))
             end_task(&p->l, p->first, i, END_USER);
         p->fate[i] = BAD;
     } else if (what == 3 && p->fate[i] == OPEN) {
         end_task(&p->l, p->first, i, END_RECLAIMED);
-    } else if (p->fate[i] == OPEN && task(&p->l, p->first, i)) {
+    } else if (p->fate[i] == OPEN && lab_task(&p->l, p->first, i)) {
         p->fate[i] = what < 16 ? GOOD : BAD;
         end_task(&p->l, p->first, i, p->fate[i] == GOOD ? END_SUCCEEDED : END_FAILED);
-    } else if (p->begun[i] && task(&p->l, p->second, i)) {
+    } else if (p->begun[i] && lab_task(&p->l, p->second, i)) {
         end_task(&p->l, p->second, i, END_SUCCEEDED);
     }
     lab_plan(&p->l);
@@ -386,7 +345,7 @@ static void tasks_end_in_any_order(void **state)
             most = j && (size_t)j->array->n_gone > most ? (size_t)j->array->n_gone : most;
         }
         for (int32_t i = 0; i < N; i++) {
-            if (task(&p.l, p.first, i)) {
+            if (lab_task(&p.l, p.first, i)) {
                 end_task(&p.l, p.first, i, END_SUCCEEDED);
                 p.fate[i] = GOOD;
             }
@@ -394,11 +353,11 @@ static void tasks_end_in_any_order(void **state)
         lab_plan(&p.l);
         look(&p);
         for (int32_t i = 0; i < N; i++)
-            if (task(&p.l, p.second, i))
+            if (lab_task(&p.l, p.second, i))
                 end_task(&p.l, p.second, i, END_SUCCEEDED);
         assert_null(model_job(p.l.m, p.first));
         assert_null(model_job(p.l.m, p.second));
-        restart(&p);
+        shelf_restart(&p.s, &p.l);
         shelf_deinit(&p.s);
         lab_deinit(&p.l);
     }
@@ -416,7 +375,7 @@ static void many_are_given_up_without_a_row_each(void **state)
     int64_t first = submit(&l, "0-99999", 0), second = submit_after_tasks(&l, "0-99999", first);
     lab_plan(&l);
     lab_take(&l);
-    cancel(&l, first, "100-99999");
+    lab_cancel(&l, first, "100-99999");
     lab_plan(&l);
     lab_take(&l);
     assert_true(l.c.n_jobs < 10);
@@ -437,11 +396,11 @@ static void a_long_chain_is_given_up(void **state)
     chain[0] = submit(&l, "0-1", 0);
     for (int k = 1; k < LINKS; k++)
         chain[k] = submit_after_tasks(&l, "0-1", chain[k - 1]);
-    cancel(&l, chain[0], "1");
+    lab_cancel(&l, chain[0], "1");
     lab_plan(&l);
     for (int k = 1; k < LINKS; k++)
         assert_string_equal(model_job(l.m, chain[k])->array->row.left, "0");
-    cancel(&l, chain[0], NULL);
+    lab_cancel(&l, chain[0], NULL);
     lab_plan(&l);
     for (int k = 0; k < LINKS; k++)
         assert_null(model_job(l.m, chain[k]));
@@ -466,19 +425,19 @@ static void it_waits_for_other_things_too(void **state)
     end_task(&l, another, 1, END_SUCCEEDED);
     end_task(&l, another, 2, END_SUCCEEDED);
     lab_plan(&l);
-    assert_null(task(&l, second, 1));
+    assert_null(lab_task(&l, second, 1));
     lab_ended(&l, single, END_SUCCEEDED, 0);
     lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = second, .by = "ann"}});
     lab_plan(&l);
-    assert_null(task(&l, second, 1));
+    assert_null(lab_task(&l, second, 1));
     lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = second, .by = "ann"}});
     assert_int_equal(lab_plan(&l), 1);
-    assert_non_null(task(&l, second, 1)); /* both dependencies */
+    assert_non_null(lab_task(&l, second, 1)); /* both dependencies */
     end_task(&l, first, 2, END_FAILED);
     end_task(&l, another, 3, END_FAILED);
     end_task(&l, another, 0, END_SUCCEEDED);
     lab_plan(&l);
-    assert_non_null(task(&l, second, 0));
+    assert_non_null(lab_task(&l, second, 0));
     assert_int_equal(model_job(l.m, second)->row.state, JOB_UNFOLDED);
     assert_int_equal(model_job(l.m, second)->array->row.n_other, 2);
     lab_deinit(&l);

@@ -28,33 +28,13 @@ static const struct array *array_of(const struct lab *l, int64_t job)
     return j ? j->array : NULL;
 }
 
-/* The live task with that index, or NULL. */
-static struct job *task(const struct lab *l, int64_t job, int32_t index)
-{
-    const struct array *a = array_of(l, job);
-    if (a)
-        LIST_FOREACH (&a->tasks, k)
-            if (LIST_ENTRY(k, struct job_side, in_array)->job->row.array_index == index)
-                return LIST_ENTRY(k, struct job_side, in_array)->job;
-    return NULL;
-}
-
 static void end_task(struct lab *l, int64_t job, int32_t index, enum end_kind end, int32_t code)
 {
-    struct job *t = task(l, job, index);
+    struct job *t = lab_task(l, job, index);
     if (!t)
         fail_msg("task %" PRId32 " does not live", index);
     lab_started(l, t->row.id);
     lab_ended(l, t->row.id, end, code);
-}
-
-static void cancel(struct lab *l, int64_t job, const char *tasks)
-{
-    struct ranges set;
-    if (tasks)
-        assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
-    lab_apply(l, (struct event){.type = EV_CANCEL,
-                     .cancel = {.job = job, .by = "ann", .tasks = tasks ? &set : NULL}});
 }
 
 static void a_task_becomes_a_job_when_it_is_placed(void **state)
@@ -72,9 +52,9 @@ static void a_task_becomes_a_job_when_it_is_placed(void **state)
     lab_take(&l);
     assert_string_equal(l.c.arrays[l.c.n_arrays - 1].left, "5-999");
     assert_int_equal(model_job(l.m, job)->row.state, JOB_PENDING);
-    assert_int_equal(task(&l, job, 3)->row.id, job + 1);
-    assert_int_equal(task(&l, job, 4)->row.array, job);
-    assert_int_equal(task(&l, job, 4)->row.state, JOB_RUNNING);
+    assert_int_equal(lab_task(&l, job, 3)->row.id, job + 1);
+    assert_int_equal(lab_task(&l, job, 4)->row.array, job);
+    assert_int_equal(lab_task(&l, job, 4)->row.state, JOB_RUNNING);
     struct reason r[EXPLAIN_REASONS_MAX];
     size_t n = core_explain(l.m, l.now, job, r, EXPLAIN_REASONS_MAX);
     assert_true(n > 1);
@@ -99,10 +79,10 @@ static void no_more_run_at_once_than_may(void **state)
     assert_string_equal(r[0].code, "array-limit");
     end_task(&l, job, 1, END_SUCCEEDED, 0);
     assert_int_equal(lab_plan(&l), 1);
-    assert_non_null(task(&l, job, 3));
+    assert_non_null(lab_task(&l, job, 3));
     end_task(&l, job, 0, END_RECLAIMED, 0); /* requeued: it is still one of the three */
     assert_int_equal(lab_plan(&l), 1);
-    assert_null(task(&l, job, 4));
+    assert_null(lab_task(&l, job, 4));
     lab_deinit(&l);
 }
 
@@ -227,7 +207,7 @@ static void tasks_of_an_array_that_can_never_begin_have_ended(void **state)
                     .job = &r, .texts = &texts, .depends = &ask, .n_depends = 1, .tasks = &set}});
     int64_t ok = after_task(&l, DEPEND_AFTEROK, array, 2),
             any = after_task(&l, DEPEND_AFTERANY, array, 2);
-    cancel(&l, first, NULL);
+    lab_cancel(&l, first, NULL);
     lab_plan(&l);
     assert_null(model_job(l.m, array));
     assert_null(model_job(l.m, ok));
@@ -286,14 +266,14 @@ static void some_or_all_tasks_are_cancelled(void **state)
     lab_join(&l, "n1", 3);
     int64_t job = submit(&l, "0-9", 0);
     lab_plan(&l);
-    cancel(&l, job, "2,5-7,900");
-    assert_int_equal(task(&l, job, 2)->row.state, JOB_CANCELLING);
-    assert_int_equal(task(&l, job, 1)->row.state, JOB_RUNNING);
+    lab_cancel(&l, job, "2,5-7,900");
+    assert_int_equal(lab_task(&l, job, 2)->row.state, JOB_CANCELLING);
+    assert_int_equal(lab_task(&l, job, 1)->row.state, JOB_RUNNING);
     lab_take(&l);
     assert_string_equal(l.c.arrays[l.c.n_arrays - 1].left, "3-4,8-9");
     end_task(&l, job, 0, END_RECLAIMED, 0); /* in the queue by itself */
-    cancel(&l, job, NULL);
-    assert_null(task(&l, job, 0));
+    lab_cancel(&l, job, NULL);
+    assert_null(lab_task(&l, job, 0));
     assert_int_equal(model_job(l.m, job)->row.state, JOB_UNFOLDED);
     end_task(&l, job, 1, END_FAILED, 143);
     end_task(&l, job, 2, END_FAILED, 143);
@@ -302,7 +282,7 @@ static void some_or_all_tasks_are_cancelled(void **state)
     assert_int_equal(lab_row(&l, job)->end, END_USER);
 
     int64_t second = submit(&l, "0-9", 0);
-    cancel(&l, second, NULL); /* none has begun */
+    lab_cancel(&l, second, NULL); /* none has begun */
     assert_null(model_job(l.m, second));
     struct event ev = {
         .type = EV_CANCEL, .cancel = {.job = lab_submit_cpus(&l, 1), .tasks = &(struct ranges){0}}};
@@ -336,11 +316,11 @@ static void arrays_are_held_requeued_and_wait_like_any_job(void **state)
     assert_int_equal(lab_plan(&l), 0);
     lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = job, .by = "ann"}});
     assert_int_equal(lab_plan(&l), 1);
-    lab_started(&l, task(&l, job, 1)->row.id);
+    lab_started(&l, lab_task(&l, job, 1)->row.id);
     lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue = {.job = job, .by = "ann"}});
-    assert_true(wall_is_set(job_attempt(task(&l, job, 1))->row.requeue_asked_at));
-    lab_saved(&l, task(&l, job, 1)->row.id, 1, 1);
-    assert_int_equal(job_attempt(task(&l, job, 1))->row.state, ATTEMPT_STOPPING);
+    assert_true(wall_is_set(job_attempt(lab_task(&l, job, 1))->row.requeue_asked_at));
+    lab_saved(&l, lab_task(&l, job, 1)->row.id, 1, 1);
+    assert_int_equal(job_attempt(lab_task(&l, job, 1))->row.state, ATTEMPT_STOPPING);
     lab_deinit(&l);
 }
 

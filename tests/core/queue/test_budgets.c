@@ -59,23 +59,6 @@ static int64_t submit(struct lab *l, const char *user, int32_t cpus, int64_t lim
     return lab_submit(l, &r);
 }
 
-static bool runs(const struct lab *l, int64_t job)
-{
-    return model_job(l->m, job) && lab_node_of(l, job) != CORE_ID_NONE;
-}
-
-static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
-{
-    struct reason r[EXPLAIN_REASONS_MAX];
-    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
-    for (size_t k = 0; k < n; k++)
-        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
-            return true;
-    for (size_t k = 0; k < n; k++)
-        print_message("%s: %s\n", r[k].code, r[k].text);
-    return false;
-}
-
 static struct budget_view view(const struct lab *l, size_t i)
 {
     struct budget_view v;
@@ -142,17 +125,17 @@ static void what_is_expected_is_set_aside_and_given_back(void **state)
     lab_join(&l, "b", 8);
     int64_t first = submit(&l, "ann", 8, 6 * HOUR_MS), second = submit(&l, "ann", 8, 6 * HOUR_MS);
     lab_plan(&l);
-    assert_true(runs(&l, first));
-    assert_false(runs(&l, second)); /* 6 + 6 are more than 10 */
+    assert_true(lab_runs(&l, first));
+    assert_false(lab_runs(&l, second)); /* 6 + 6 are more than 10 */
     assert_int_equal(view(&l, 0).aside_uusd, 6 * USD);
-    assert_true(says(&l, second, "budget",
+    assert_true(lab_has_reason(&l, second, "budget",
         "budget all: of $10.00 in this month $0.00 are spent and $6.00 set aside for what runs; to "
         "begin it $6.11 more are needed; the next month begins in 30d"));
     lab_started(&l, first);
     run_for(&l, HOUR_MS);
     lab_ended(&l, first, END_SUCCEEDED, 0); /* for $1 */
     lab_plan(&l);
-    assert_true(runs(&l, second));
+    assert_true(lab_runs(&l, second));
     assert_int_equal(view(&l, 0).spent_uusd, USD);
     lab_deinit(&l);
 }
@@ -171,20 +154,20 @@ static void what_is_to_be_read_is_set_aside_until_it_is(void **state)
     struct job_row r = job_of("ann", 8, HOUR_MS), capped = r;
     lab_submit_asking(&l, &r, "input=store:32212254720");
     lab_plan(&l);
-    assert_false(runs(&l, 1)); /* 30 GiB are $15 */
-    assert_true(says(&l, 1, "budget",
+    assert_false(lab_runs(&l, 1)); /* 30 GiB are $15 */
+    assert_true(lab_has_reason(&l, 1, "budget",
         "it would cost $16.00 at $1.00 an hour, with $15.00 for reading its input, and budget all "
         "has $10.00 for all of a month: machines nearer to what it reads would help"));
     capped.spec.max_uusd = 5 * USD;
     int64_t second = lab_submit_asking(&l, &capped, "input=store:10737418240");
     lab_plan(&l);
-    assert_false(runs(&l, second)); /* $5, and its first ten minutes */
-    assert_true(says(&l, second, "max-usd",
+    assert_false(lab_runs(&l, second)); /* $5, and its first ten minutes */
+    assert_true(lab_has_reason(&l, second, "max-usd",
         "does not pay for ten minutes at $1.00 an hour, with $5.00 for reading its input; belay "
         "update"));
     int64_t third = lab_submit_asking(&l, &r, "input=store:10737418240");
     lab_plan(&l);
-    assert_true(runs(&l, third));
+    assert_true(lab_runs(&l, third));
     assert_int_equal(view(&l, 0).aside_uusd, 6 * USD);
     assert_int_equal(view(&l, 0).spent_uusd, 0);
     lab_wait(&l, 3600); /* $0.001 */
@@ -300,7 +283,7 @@ static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **
     for (int k = 0; k < 5; k++) { /* $8 are reserved for its input and released each time */
         int64_t id = lab_submit_asking(&l, &r, "input=store:17179869184");
         lab_plan(&l);
-        assert_true(runs(&l, id));
+        assert_true(lab_runs(&l, id));
         assert_true(budgets_at(l.m, 0)->held >= 8 * USD && budgets_at(l.m, 0)->held < 9 * USD);
         lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = id});
         lab_ended(&l, id, END_USER, 0);
@@ -320,33 +303,24 @@ static void what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway(vo
     lab_join(&l, "a", 8);
     int64_t large = submit(&l, "ann", 8, 40 * HOUR_MS), small = submit(&l, "bob", 8, 2 * HOUR_MS);
     lab_plan(&l);
-    assert_false(runs(&l, large));
-    assert_true(runs(&l, small));
-    assert_true(says(&l, large, "budget",
+    assert_false(lab_runs(&l, large));
+    assert_true(lab_runs(&l, small));
+    assert_true(lab_has_reason(&l, large, "budget",
                     "it would cost $40.00 at $1.00 an hour, and budget all has $10.00 for all of a "
                     "month: a shorter --time would help") ||
-                says(&l, large, "nodes-busy", ""));
+                lab_has_reason(&l, large, "nodes-busy", ""));
     lab_apply(&l, (struct event){.type = EV_POOL, .pool = &free_pool});
     struct node_row r = {
         .name = "f", .pool = "free", .key_hash = "key-f", .total = {8, 0, 1 << 20}};
     lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
     lab_plan(&l);
-    assert_true(runs(&l, large));
+    assert_true(lab_runs(&l, large));
     lab_deinit(&l);
-}
-
-static struct job_texts spec_of(const char *labels)
-{
-    return (struct job_texts){.script = "#!/bin/sh\ntrue\n",
-        .args_json = "[]",
-        .env_json = "{}",
-        .cwd = "/",
-        .labels_json = labels};
 }
 
 static uint64_t matched(struct lab *l, const struct job_row *r, const char *labels)
 {
-    struct job_texts texts = spec_of(labels);
+    struct job_texts texts = lab_texts(labels);
     int64_t id =
         lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = r, .texts = &texts}});
     return model_job(l->m, id)->shape->in_budgets;
@@ -354,7 +328,7 @@ static uint64_t matched(struct lab *l, const struct job_row *r, const char *labe
 
 static int refused(struct lab *l, const struct job_row *r, const char *labels)
 {
-    struct job_texts texts = spec_of(labels);
+    struct job_texts texts = lab_texts(labels);
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = r, .texts = &texts}};
     return lab_try(l, &ev, NULL);
 }
@@ -423,10 +397,10 @@ static void a_budget_of_a_pool_is_in_nobody_s_way_elsewhere(void **state)
     lab_join(&l, "a", 8);
     int64_t job = submit(&l, "ann", 8, 6 * HOUR_MS);
     lab_plan(&l);
-    assert_false(runs(&l, job));
+    assert_false(lab_runs(&l, job));
     lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
     lab_plan(&l);
-    assert_true(runs(&l, job));
+    assert_true(lab_runs(&l, job));
     assert_int_equal(view(&l, 0).jobs, 0);
     lab_deinit(&l);
 }
@@ -472,23 +446,23 @@ static void what_runs_is_saved_before_all_is_spent_and_goes_on_next_month(void *
         lab_started(&l, jobs[k]);
     run_for(&l, 24 * HOUR_MS); /* $96 */
     for (int k = 0; k < 4; k++)
-        assert_true(runs(&l, jobs[k]));
+        assert_true(lab_runs(&l, jobs[k]));
     run_for(&l, 2 * HOUR_MS);
     for (int k = 0; k < 4; k++) {
-        assert_false(runs(&l, jobs[k]));
+        assert_false(lab_runs(&l, jobs[k]));
         assert_int_equal(model_job(l.m, jobs[k])->row.end, END_BUDGET);
         assert_int_equal(model_job(l.m, jobs[k])->row.lost_ms, 0);
     }
     struct budget_view v = view(&l, 0);
     print_message("spent $%.4f of $100\n", (double)v.spent_uusd / 1e6);
     assert_true(v.is_closed && v.spent_uusd <= 100 * USD && v.spent_uusd > 99 * USD);
-    assert_true(
-        says(&l, jobs[0], "budget", "budget all is used up: of $100.00 in this month $99.9"));
+    assert_true(lab_has_reason(
+        &l, jobs[0], "budget", "budget all is used up: of $100.00 in this month $99.9"));
     run_until(&l, (struct wall){DEC_1 - 1});
-    assert_false(runs(&l, jobs[0]));
+    assert_false(lab_runs(&l, jobs[0]));
     run_until(&l, (struct wall){DEC_1 + 1});
     for (int k = 0; k < 4; k++)
-        assert_true(runs(&l, jobs[k]));
+        assert_true(lab_runs(&l, jobs[k]));
     assert_int_equal(n_letters(&l, 50), 0); /* no recipient: there is no webhook */
     lab_deinit(&l);
 }
@@ -511,14 +485,14 @@ static void who_cannot_be_saved_is_not_stopped_and_is_paid_for(void **state)
     lab_started(&l, goes);
     late = lab_submit(&l, &none);
     run_for(&l, 9 * HOUR_MS);
-    assert_true(runs(&l, stays));
-    assert_false(runs(&l, goes)); /* $8 for it, $12 for the other */
-    assert_false(runs(&l, late));
+    assert_true(lab_runs(&l, stays));
+    assert_false(lab_runs(&l, goes)); /* $8 for it, $12 for the other */
+    assert_false(lab_runs(&l, late));
     lab_wait(&l, 3 * HOUR_MS);
     lab_ended(&l, stays, END_TIMEOUT, 0);
     lab_plan(&l);
     assert_true(view(&l, 0).spent_uusd <= 20 * USD);
-    assert_false(runs(&l, late)); /* no job starts any more */
+    assert_false(lab_runs(&l, late)); /* no job starts any more */
     lab_deinit(&l);
 }
 
@@ -548,28 +522,28 @@ static void hours_and_windows_begin_anew(void **state)
         bobs[k] = submit(&l, "bob", 8, 0);
     lab_plan(&l);
     for (int k = 0; k < 4; k++)
-        assert_true(runs(&l, anns[k]));
+        assert_true(lab_runs(&l, anns[k]));
     run_for(&l, 30 * 60000); /* at $4 per hour $3 last for 45 minutes */
-    assert_true(runs(&l, anns[0]));
+    assert_true(lab_runs(&l, anns[0]));
     run_for(&l, 20 * 60000);
     for (int k = 0; k < 4; k++)
-        assert_false(runs(&l, anns[k]));
+        assert_false(lab_runs(&l, anns[k]));
     run_for(&l, 11 * 60000);
     for (int k = 0; k < 4; k++)
-        assert_true(runs(&l, anns[k]));
+        assert_true(lab_runs(&l, anns[k]));
     /* Night: at $2 per hour $12 are used up before 6. By day no cost counts. */
-    assert_true(view(&l, 1).is_open && runs(&l, bobs[0]));
+    assert_true(view(&l, 1).is_open && lab_runs(&l, bobs[0]));
     run_until(&l, (struct wall){NOV_1 + 5 * HOUR_MS + HOUR_MS / 2});
-    assert_true(runs(&l, bobs[0]));
+    assert_true(lab_runs(&l, bobs[0]));
     run_until(&l, (struct wall){NOV_1 + 7 * HOUR_MS});
-    assert_true(!view(&l, 1).is_open && runs(&l, bobs[0]));
+    assert_true(!view(&l, 1).is_open && lab_runs(&l, bobs[0]));
     run_until(&l, (struct wall){NOV_1 + 21 * HOUR_MS});
-    assert_true(view(&l, 1).is_open && runs(&l, bobs[0]));
+    assert_true(view(&l, 1).is_open && lab_runs(&l, bobs[0]));
     assert_int_equal(view(&l, 1).since.ms, NOV_1 + 20 * HOUR_MS);
     run_until(&l, (struct wall){NOV_1 + 26 * HOUR_MS + 60000});
-    assert_true(!runs(&l, bobs[0]) && view(&l, 1).is_closed);
+    assert_true(!lab_runs(&l, bobs[0]) && view(&l, 1).is_closed);
     run_until(&l, (struct wall){NOV_1 + 30 * HOUR_MS + 60000});
-    assert_true(runs(&l, bobs[0]));
+    assert_true(lab_runs(&l, bobs[0]));
     lab_deinit(&l);
 }
 
@@ -587,13 +561,13 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     lab_plan(&l);
     lab_started(&l, job);
     run_for(&l, 4 * HOUR_MS);
-    assert_false(runs(&l, job));
+    assert_false(lab_runs(&l, job));
     int64_t cost = model_job(l.m, job)->row.cost_uusd;
     assert_true(cost <= 3 * USD && cost > 3 * USD - USD / 50);
-    assert_true(says(&l, job, "max-usd",
+    assert_true(lab_has_reason(&l, job, "max-usd",
         "of at most $3.00 (--max-usd): the rest does not pay for ten minutes at $1.00 an hour; "
         "belay update"));
-    assert_true(says(&l, job, "max-usd", "max-usd=USD lets it continue"));
+    assert_true(lab_has_reason(&l, job, "max-usd", "max-usd=USD lets it continue"));
     struct forecast f;
     assert_true(core_forecast(l.m, l.now, job, &f));
     assert_false(wall_is_set(f.median)); /* unknown whether it will be */
@@ -601,20 +575,21 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     lab_apply(&l, (struct event){.type = EV_UPDATE,
                       .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
     lab_plan(&l);
-    assert_true(runs(&l, job));
+    assert_true(lab_runs(&l, job));
     lab_started(&l, job);
     r.spec.max_uusd = 4 * USD; /* while it runs */
     lab_apply(&l, (struct event){.type = EV_UPDATE,
                       .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
     run_for(&l, 4 * HOUR_MS);
-    assert_false(runs(&l, job));
+    assert_false(lab_runs(&l, job));
     assert_true(model_job(l.m, job)->row.cost_uusd <= 4 * USD &&
                 model_job(l.m, job)->row.cost_uusd > 4 * USD - USD / 25);
     struct job_row tiny = job_of("ann", 8, 0);
     tiny.spec.max_uusd = 100;
     job = lab_submit(&l, &tiny);
     lab_plan(&l);
-    assert_true(says(&l, job, "max-usd", "it has cost $0.00, of at most $0.0001 (--max-usd)"));
+    assert_true(
+        lab_has_reason(&l, job, "max-usd", "it has cost $0.00, of at most $0.0001 (--max-usd)"));
     r = job_of("ann", 1, 0);
     r.spec.max_uusd = -1;
     lab_refused(&l, &r, "max_uusd: expected 0 to 1000000000000000, found -1");
@@ -636,7 +611,7 @@ static void a_job_waits_for_a_price_that_it_takes(void **state)
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     assert_null(list_first(model_instances(l.m)));
-    assert_true(says(&l, job, "max-usd-per-hour",
+    assert_true(lab_has_reason(&l, job, "max-usd-per-hour",
         "costs $1.00 an hour now, above its maximum of $0.50 (--max-usd-per-hour): it waits for a "
         "lower price"));
     struct forecast f;
@@ -659,7 +634,7 @@ static void a_job_waits_for_a_price_that_it_takes(void **state)
     assert_int_equal(i->row.market, MARKET_SPOT);
     lab_bring_up(&l, i->row.id, 4);
     lab_plan(&l);
-    assert_true(runs(&l, job));
+    assert_true(lab_runs(&l, job));
     lab_deinit(&l);
 }
 
@@ -822,14 +797,14 @@ static void a_cap_that_is_raised_lets_those_go_on_that_were_parked(void **state)
     lab_plan(l);
     lab_started(l, job);
     run_for(l, 12 * HOUR_MS);
-    assert_false(runs(l, job));
+    assert_false(lab_runs(l, job));
     restart(&w);
     lab_plan(l);
-    assert_false(runs(l, job)); /* a restart does not add money */
+    assert_false(lab_runs(l, job)); /* a restart does not add money */
     w.b.cap_uusd = 20 * USD;
     restart(&w);
     lab_plan(l);
-    assert_true(runs(l, job));
+    assert_true(lab_runs(l, job));
     keep(&w);
     assert_int_equal(w.notified[0], 1);
     run_for(l, 30 * 60000);
@@ -890,7 +865,7 @@ static void no_start_is_promised_that_a_budget_does_not_pay_for(void **state)
     int64_t runs_now = submit(&l, "ann", 4, 2 * HOUR_MS), paid = submit(&l, "ann", 4, HOUR_MS),
             unpaid = submit(&l, "ann", 4, HOUR_MS);
     lab_plan(&l);
-    assert_true(runs(&l, runs_now));
+    assert_true(lab_runs(&l, runs_now));
     assert_true(core_forecast(l.m, l.now, paid, &f));
     assert_true(wall_is_set(f.median));
     /* the one before it uses the last dollar */

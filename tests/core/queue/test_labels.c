@@ -9,18 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct job_texts spec_of(const char *labels)
-{
-    return (struct job_texts){.script = "#!/bin/sh\ntrue\n",
-        .args_json = "[]",
-        .env_json = "{}",
-        .cwd = "/",
-        .labels_json = labels};
-}
-
 static int try_submit(struct lab *l, const struct job_row *r, const char *labels, int64_t *ret_id)
 {
-    struct job_texts texts = spec_of(labels);
+    struct job_texts texts = lab_texts(labels);
     return lab_try(
         l, &(struct event){.type = EV_SUBMIT, .submit = {.job = r, .texts = &texts}}, ret_id);
 }
@@ -39,16 +30,6 @@ static void ask(struct lab *l, const char *pool, const char *labels)
     lab_set_pool(l, row);
 }
 
-static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
-{
-    struct reason r[EXPLAIN_REASONS_MAX];
-    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
-    for (size_t k = 0; k < n; k++)
-        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
-            return true;
-    return false;
-}
-
 static void who_has_the_labels_runs_there_and_who_lacks_them_elsewhere(void **state)
 {
     (void)state;
@@ -64,15 +45,15 @@ static void who_has_the_labels_runs_there_and_who_lacks_them_elsewhere(void **st
     assert_int_not_equal(lab_node_of(&l, first), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
     assert_null(list_first(model_instances(l.m))); /* no launch for it */
-    assert_true(says(&l, second, "required-labels",
+    assert_true(lab_has_reason(&l, second, "required-labels",
         "pool burst requires further labels of its jobs: project; it runs elsewhere"));
     int64_t third = submit(&l, &r, "{\"project\":\"x\",\"team\":\"nlp\"}");
     lab_plan(&l);
     assert_non_null(list_first(model_instances(l.m)));
-    assert_false(says(&l, third, "required-labels", ""));
+    assert_false(lab_has_reason(&l, third, "required-labels", ""));
     ask(&l, "burst", "");
     lab_plan(&l);
-    assert_false(says(&l, second, "required-labels", ""));
+    assert_false(lab_has_reason(&l, second, "required-labels", ""));
     lab_deinit(&l);
 }
 
@@ -119,7 +100,7 @@ static void a_pool_may_begin_to_ask(void **state)
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
     assert_int_not_equal(lab_node_of(&l, third), CORE_ID_NONE);
-    assert_true(says(&l, second, "required-labels", "no other pool fits"));
+    assert_true(lab_has_reason(&l, second, "required-labels", "no other pool fits"));
     lab_deinit(&l);
 }
 
@@ -129,7 +110,7 @@ static void labels_are_shared_and_those_of_arrays_are_their_tasks(void **state)
     (void)state;
     struct lab l;
     struct job_row r = lab_job(1);
-    struct job_texts texts = spec_of("{\"b\":\"1\",\"a\":\"1\"}");
+    struct job_texts texts = lab_texts("{\"b\":\"1\",\"a\":\"1\"}");
     struct ranges tasks;
     lab_init(&l);
     assert_int_equal(ranges_parse("0-3", &tasks, NULL), 0);

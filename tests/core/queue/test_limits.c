@@ -10,20 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define HOUR_MS 3600000LL
-
-static void begin(struct lab *l, const struct order_options *order, int64_t uusd_h)
-{
-    struct model_options o = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
-    struct pool_row base = {.name = "base", .usd_per_hour_uusd = uusd_h};
-    *l = (struct lab){.m = model_create(&o),
-        .p = planner_create(),
-        .now = {.wall = {1700000000000}, .mono = {5000}}};
-    lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
-}
 
 static struct order_limits limit(enum limit_kind kind, int64_t most)
 {
@@ -61,26 +49,11 @@ static int64_t join_gpus(struct lab *l, const char *name, int32_t cpus, int32_t 
     return lab_apply(l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
 }
 
-static bool runs(const struct lab *l, int64_t job)
-{
-    return lab_node_of(l, job) != CORE_ID_NONE;
-}
-
-static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
-{
-    struct reason r[EXPLAIN_REASONS_MAX];
-    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
-    for (size_t k = 0; k < n; k++)
-        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
-            return true;
-    return false;
-}
-
 static int64_t n_running(const struct lab *l, const int64_t *jobs, size_t n)
 {
     int64_t sum = 0;
     for (size_t k = 0; k < n; k++)
-        sum += model_job(l->m, jobs[k]) && runs(l, jobs[k]);
+        sum += model_job(l->m, jobs[k]) && lab_runs(l, jobs[k]);
     return sum;
 }
 
@@ -90,20 +63,20 @@ static void a_user_runs_as_many_as_may_and_others_pass(void **state)
     struct lab l;
     const struct order_options o = each(LIMIT_RUNNING, 2);
     int64_t anns[5];
-    begin(&l, &o, 0);
+    lab_init_for_days(&l, &o, 0);
     lab_join(&l, "a", 8);
     for (int k = 0; k < 5; k++)
         anns[k] = submit(&l, "ann", 1);
     int64_t bob = submit(&l, "bob", 1);
     lab_plan(&l);
     assert_int_equal(n_running(&l, anns, 5), 2);
-    assert_true(runs(&l, bob));
-    assert_true(says(&l, anns[2], "max-running", "ann has 2 running jobs, of at most 2"));
+    assert_true(lab_runs(&l, bob));
+    assert_true(lab_has_reason(&l, anns[2], "max-running", "ann has 2 running jobs, of at most 2"));
     assert_ptr_equal(
         model_job(l.m, anns[2])->shape->throttled_by, &model_job(l.m, anns[2])->account->may);
     lab_ended(&l, anns[0], END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, anns[2]));
+    assert_true(lab_runs(&l, anns[2]));
     assert_int_equal(n_running(&l, anns, 5), 2);
     lab_check_wake(&l);
     lab_deinit(&l);
@@ -133,7 +106,7 @@ static void limits_hold_along_the_path(void **state)
     assert_int_equal(order_limit(&o, "dee", "dee", LIMIT_RUNNING), 1);
     assert_int_equal(order_limit(&o, "red", NULL, LIMIT_RUNNING), 6);
     assert_int_equal(order_limit(&o, "red", "ann", LIMIT_GPUS), LIMIT_NONE);
-    begin(&l, &o, 0);
+    lab_init_for_days(&l, &o, 0);
     lab_join(&l, "a", 64);
     for (int k = 0; k < 8; k++) {
         anns[k] = submit(&l, "ann", 1);
@@ -148,7 +121,8 @@ static void limits_hold_along_the_path(void **state)
         chos[k] = submit(&l, "cho", 1);
     lab_plan(&l);
     assert_int_equal(n_running(&l, chos, 8), 1); /* the team's sixth */
-    assert_true(says(&l, chos[7], "max-running", "team red has 6 running jobs, of at most 6"));
+    assert_true(
+        lab_has_reason(&l, chos[7], "max-running", "team red has 6 running jobs, of at most 6"));
     lab_ended(&l, bobs[0], END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_int_equal(n_running(&l, anns, 8) + n_running(&l, bobs, 8) + n_running(&l, chos, 8), 6);
@@ -162,7 +136,7 @@ static void a_gpu_limit_lets_jobs_without_gpus_run(void **state)
     struct lab l;
     const struct order_options o = each(LIMIT_GPUS, 3);
     struct job_row two = job_of("ann", 1), one = job_of("ann", 1);
-    begin(&l, &o, 0);
+    lab_init_for_days(&l, &o, 0);
     join_gpus(&l, "a", 16, 8);
     two.spec.need.gpus = 2;
     one.spec.need.gpus = 1;
@@ -170,14 +144,16 @@ static void a_gpu_limit_lets_jobs_without_gpus_run(void **state)
             third = lab_submit(&l, &one);
     int64_t without = submit(&l, "ann", 1);
     lab_plan(&l);
-    assert_true(runs(&l, first) && !runs(&l, second) && runs(&l, third) && runs(&l, without));
-    assert_true(says(&l, second, "max-gpus", "it needs 2 GPUs; ann uses 3, of at most 3"));
+    assert_true(lab_runs(&l, first) && !lab_runs(&l, second) && lab_runs(&l, third) &&
+                lab_runs(&l, without));
+    assert_true(
+        lab_has_reason(&l, second, "max-gpus", "it needs 2 GPUs; ann uses 3, of at most 3"));
     lab_ended(&l, third, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_false(runs(&l, second)); /* one is free, it needs two */
+    assert_false(lab_runs(&l, second)); /* one is free, it needs two */
     lab_ended(&l, first, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, second));
+    assert_true(lab_runs(&l, second));
     lab_deinit(&l);
 }
 
@@ -188,7 +164,7 @@ static void a_gang_takes_the_nodes_that_its_limit_allows(void **state)
     struct lab l;
     const struct order_options o = each(LIMIT_GPUS, 5);
     struct job_row gang = job_of("ann", 1), fixed = job_of("ann", 1);
-    begin(&l, &o, 0);
+    lab_init_for_days(&l, &o, 0);
     for (int k = 0; k < 4; k++)
         join_gpus(&l, (const char *[]){"a", "b", "c", "d"}[k], 8, 4);
     gang.spec.need.gpus = fixed.spec.need.gpus = 2;
@@ -197,10 +173,10 @@ static void a_gang_takes_the_nodes_that_its_limit_allows(void **state)
     fixed.spec.nodes = fixed.spec.nodes_min = 3;
     int64_t never = lab_submit(&l, &fixed), some = lab_submit(&l, &gang);
     lab_plan(&l);
-    assert_false(runs(&l, never));
-    assert_true(runs(&l, some));
+    assert_false(lab_runs(&l, never));
+    assert_true(lab_runs(&l, some));
     assert_int_equal(model_job(l.m, some)->row.ranks, 2);
-    assert_true(says(&l, never, "max-gpus", "it needs 6 GPUs; ann uses 4, of at most 5"));
+    assert_true(lab_has_reason(&l, never, "max-gpus", "it needs 6 GPUs; ann uses 4, of at most 5"));
     lab_deinit(&l);
 }
 
@@ -209,14 +185,15 @@ static void what_runs_costs_no_more_an_hour_than_may(void **state)
     (void)state;
     struct lab l;
     const struct order_options o = each(LIMIT_UUSD_H, 1200000);
-    begin(&l, &o, 1000000);
+    lab_init_for_days(&l, &o, 1000000);
     lab_join(&l, "a", 4);
     lab_join(&l, "b", 4);
     int64_t whole = submit(&l, "ann", 4), half = submit(&l, "ann", 2), one = submit(&l, "ann", 1);
     int64_t bobs = submit(&l, "bob", 1);
     lab_plan(&l);
-    assert_true(runs(&l, whole) && !runs(&l, half) && !runs(&l, one) && runs(&l, bobs));
-    assert_true(says(&l, one, "too-dear",
+    assert_true(
+        lab_runs(&l, whole) && !lab_runs(&l, half) && !lab_runs(&l, one) && lab_runs(&l, bobs));
+    assert_true(lab_has_reason(&l, one, "too-dear",
         "1 machine it could run on costs more than the $0.20 an hour that ann may still pay"));
     /* Machines without cost are available to all. */
     struct pool_row own = {.name = "own"};
@@ -224,11 +201,11 @@ static void what_runs_costs_no_more_an_hour_than_may(void **state)
     struct node_row r = {.name = "c", .pool = "own", .key_hash = "c", .total = {1, 0, 4096}};
     lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
     lab_plan(&l);
-    assert_false(runs(&l, half));
-    assert_true(runs(&l, one));
+    assert_false(lab_runs(&l, half));
+    assert_true(lab_runs(&l, one));
     lab_ended(&l, whole, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, half));
+    assert_true(lab_runs(&l, half));
     lab_deinit(&l);
 }
 
@@ -238,7 +215,7 @@ static void prices_count_as_they_are_in_force(void **state)
     (void)state;
     struct lab l;
     const struct order_options o = each(LIMIT_UUSD_H, 2000000);
-    begin(&l, &o, 0);
+    lab_init_for_days(&l, &o, 0);
     struct pool_row base = lab_pool(&l, "base");
     base.usd_per_hour_uusd = 1000000;
     lab_set_pool(&l, base);
@@ -250,13 +227,13 @@ static void prices_count_as_they_are_in_force(void **state)
     lab_set_pool(&l, base);
     int64_t second = submit(&l, "ann", 4);
     lab_plan(&l);
-    assert_true(runs(&l, first) && !runs(&l, second));
-    assert_true(says(&l, second, "max-usd-per-hour",
+    assert_true(lab_runs(&l, first) && !lab_runs(&l, second));
+    assert_true(lab_has_reason(&l, second, "max-usd-per-hour",
         "the running jobs of ann cost $3.00 an hour, of at most $2.00"));
     base.usd_per_hour_uusd = 1000000;
     lab_set_pool(&l, base);
     lab_plan(&l);
-    assert_true(runs(&l, second));
+    assert_true(lab_runs(&l, second));
     lab_deinit(&l);
 }
 
@@ -266,7 +243,7 @@ static void nothing_is_launched_for_what_may_not_run(void **state)
     (void)state;
     struct lab l;
     struct order_options o = each(LIMIT_RUNNING, 3);
-    begin(&l, &o, 0);
+    lab_init_for_days(&l, &o, 0);
     lab_elastic(&l, "burst", 50, "m5", 4);
     for (int k = 0; k < 40; k++)
         submit(&l, "ann", 4);
@@ -274,7 +251,7 @@ static void nothing_is_launched_for_what_may_not_run(void **state)
     lab_deinit(&l);
 
     o = each(LIMIT_UUSD_H, 2500000); /* two and a half at the spot price */
-    begin(&l, &o, 1000000);
+    lab_init_for_days(&l, &o, 1000000);
     lab_elastic(&l, "burst", 50, "m5", 4);
     for (int k = 0; k < 40; k++)
         submit(&l, "ann", 4);
@@ -289,7 +266,7 @@ static void nothing_is_launched_for_what_may_not_run(void **state)
     lab_deinit(&l);
 
     o = each(LIMIT_UUSD_H, 2500000);
-    begin(&l, &o, 1000000);
+    lab_init_for_days(&l, &o, 1000000);
     lab_elastic(&l, "burst", 50, "m5", 4);
     struct job_row gang = job_of("ann", 4);
     gang.spec.nodes = gang.spec.nodes_min = 3;
@@ -297,8 +274,8 @@ static void nothing_is_launched_for_what_may_not_run(void **state)
     gang.spec.nodes = gang.spec.nodes_min = 2;
     lab_submit(&l, &gang);
     assert_int_equal(lab_plan(&l), 2);
-    assert_true(
-        says(&l, dear, "too-dear", "machines it could run on cost more than the $2.50 an hour"));
+    assert_true(lab_has_reason(
+        &l, dear, "too-dear", "machines it could run on cost more than the $2.50 an hour"));
     lab_deinit(&l);
 }
 
@@ -310,7 +287,7 @@ static void a_submit_beyond_the_limit_is_refused_with_what_to_do(void **state)
     struct job_row r = job_of("ann", 1);
     struct ranges four, two;
     struct event array = {.type = EV_SUBMIT, .submit = {.job = &r, .tasks = &four}};
-    begin(&l, &o, 0);
+    lab_init_for_days(&l, &o, 0);
     lab_join(&l, "a", 2);
     ranges_parse("0-3", &four, &l.e);
     ranges_parse("0-1", &two, &l.e);
@@ -345,7 +322,7 @@ static void those_put_aside_all_have_their_turn(void **state)
     struct lab l;
     const struct order_options o = each(LIMIT_RUNNING, 1);
     int64_t last = 0;
-    begin(&l, &o, 0);
+    lab_init_for_days(&l, &o, 0);
     lab_join(&l, "a", 4);
     int64_t first = submit(&l, "ann", 1);
     lab_plan(&l);
@@ -353,10 +330,10 @@ static void those_put_aside_all_have_their_turn(void **state)
         last = submit(&l, "ann", 10 + k); /* too large */
     last = submit(&l, "ann", 2);
     lab_plan(&l);
-    assert_false(runs(&l, last));
+    assert_false(lab_runs(&l, last));
     lab_ended(&l, first, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, last));
+    assert_true(lab_runs(&l, last));
     lab_deinit(&l);
 }
 
@@ -366,13 +343,13 @@ static void what_is_aside_is_a_job_as_any_other(void **state)
     (void)state;
     struct lab l;
     const struct order_options o = each(LIMIT_RUNNING, 1);
-    begin(&l, &o, 0);
+    lab_init_for_days(&l, &o, 0);
     lab_join(&l, "a", 4);
     int64_t first = submit(&l, "ann", 1), second = submit(&l, "ann", 4),
             third = submit(&l, "ann", 2);
     int64_t bob = submit(&l, "bob", 3);
     lab_plan(&l);
-    assert_true(runs(&l, bob)); /* nothing is reserved for the second */
+    assert_true(lab_runs(&l, bob)); /* nothing is reserved for the second */
     lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = second, .by = "ann"}});
     lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = second, .by = "ann"}});
     lab_plan(&l);
@@ -380,15 +357,8 @@ static void what_is_aside_is_a_job_as_any_other(void **state)
     lab_ended(&l, first, END_SUCCEEDED, 0);
     lab_ended(&l, bob, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, second));
+    assert_true(lab_runs(&l, second));
     lab_deinit(&l);
-}
-
-static double cpu_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* Places and ends one of bob's jobs n times, with or without ann's waiting jobs; without checks. */
@@ -398,7 +368,7 @@ static double turns(int64_t anns, int n)
     const struct order_options o = each(LIMIT_RUNNING, 10);
     struct job_row ann = job_of("ann", 1), bob = job_of("bob", 1);
     struct event ev;
-    begin(&l, &o, 0);
+    lab_init_for_days(&l, &o, 0);
     for (int k = 0; k < 20; k++) {
         char name[16];
         snprintf(name, sizeof name, "n%d", k);
@@ -411,7 +381,7 @@ static double turns(int64_t anns, int n)
     }
     for (; plan_next(l.p, l.m, l.now, &ev);)
         assert_int_equal(core_apply(l.m, &ev, NULL, &l.e), 0);
-    double from = cpu_s();
+    double from = lab_cpu_s();
     for (int k = 0; k < n; k++) {
         struct outcome out;
         ev = (struct event){.type = EV_SUBMIT, .now = l.now, .submit.job = &bob};
@@ -427,7 +397,7 @@ static double turns(int64_t anns, int n)
         for (; plan_next(l.p, l.m, l.now, &ev);)
             assert_int_equal(core_apply(l.m, &ev, NULL, &l.e), 0);
     }
-    double took = (cpu_s() - from) / n;
+    double took = (lab_cpu_s() - from) / n;
     lab_deinit(&l);
     return took;
 }

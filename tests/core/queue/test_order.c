@@ -15,27 +15,11 @@
 #define HOUR_MS (60 * MINUTE_MS)
 #define DAY_MS (24 * HOUR_MS)
 
-static void begin(struct lab *l, const struct order_options *order)
-{
-    struct model_options o = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 365 * DAY_MS, .order = order};
-    struct pool_row base = {.name = "base"};
-    *l = (struct lab){.m = model_create(&o),
-        .p = planner_create(),
-        .now = {.wall = {1700000000000}, .mono = {5000}}};
-    lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
-}
-
 static int64_t submit(struct lab *l, const char *user, int32_t cpus)
 {
     struct job_row r = lab_job(cpus);
     STR_COPY(r.user, user);
     return lab_submit(l, &r);
-}
-
-static bool runs(const struct lab *l, int64_t job)
-{
-    return lab_node_of(l, job) != CORE_ID_NONE;
 }
 
 static const struct account *account(const struct lab *l, const char *team, const char *user)
@@ -73,7 +57,7 @@ static void what_runs_is_used_as_it_runs_and_fades(void **state)
 {
     (void)state;
     struct lab l;
-    begin(&l, NULL);
+    lab_init_for_days(&l, NULL, 0);
     lab_join(&l, "a", 8);
     int64_t job = submit(&l, "ann", 4);
     lab_plan(&l);
@@ -93,7 +77,7 @@ static void usage_is_the_same_after_a_restart(void **state)
     (void)state;
     struct lab l;
     struct shelf s = {0};
-    begin(&l, NULL);
+    lab_init_for_days(&l, NULL, 0);
     lab_join(&l, "a", 8);
     int64_t first = submit(&l, "ann", 4);
     submit(&l, "bob", 3);
@@ -119,7 +103,7 @@ static void who_used_less_comes_first(void **state)
 {
     (void)state;
     struct lab l;
-    begin(&l, NULL);
+    lab_init_for_days(&l, NULL, 0);
     lab_join(&l, "a", 4);
     int64_t first = submit(&l, "ann", 4), anns[3], bobs[3];
     lab_plan(&l);
@@ -132,16 +116,16 @@ static void who_used_less_comes_first(void **state)
     lab_plan(&l);
     lab_ended(&l, first, END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, bobs[0])); /* although ann has waited an hour longer */
+    assert_true(lab_runs(&l, bobs[0])); /* although ann has waited an hour longer */
     lab_wait(&l, HOUR_MS);
     lab_ended(&l, bobs[0], END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, bobs[1])); /* 2 cpu-hours of bob's so far and 8 of ann's */
+    assert_true(lab_runs(&l, bobs[1])); /* 2 cpu-hours of bob's so far and 8 of ann's */
     lab_wait(&l, 2 * HOUR_MS);
     lab_ended(&l, bobs[1], END_SUCCEEDED, 0);
     lab_plan(&l);
-    assert_true(runs(&l, anns[0]));
-    assert_true(!runs(&l, anns[1]) && !runs(&l, bobs[2]));
+    assert_true(lab_runs(&l, anns[0]));
+    assert_true(!lab_runs(&l, anns[1]) && !lab_runs(&l, bobs[2]));
     lab_deinit(&l);
 }
 
@@ -149,7 +133,7 @@ static void one_user_alone_is_served_in_turn(void **state)
 {
     (void)state;
     struct lab l;
-    begin(&l, NULL);
+    lab_init_for_days(&l, NULL, 0);
     int64_t jobs[6];
     for (int k = 0; k < 6; k++) {
         jobs[k] = submit(&l, "ann", 1 + k % 3);
@@ -160,7 +144,7 @@ static void one_user_alone_is_served_in_turn(void **state)
         text_format(name, sizeof name, "n%d", k);
         lab_join(&l, name, 3);
         lab_plan(&l);
-        assert_true(runs(&l, jobs[k]) || k > 0); /* the small ones share the rest */
+        assert_true(lab_runs(&l, jobs[k]) || k > 0); /* the small ones share the rest */
     }
     lab_deinit(&l);
 }
@@ -196,7 +180,7 @@ static void teams_and_classes_are_those_configured(void **state)
     (void)state;
     struct lab l;
     struct order_options o = configured();
-    begin(&l, &o);
+    lab_init_for_days(&l, &o, 0);
     assert_int_equal(try(&l, "ann", "red", "urgent", 0), 0);
     assert_int_equal(try(&l, "ann", "green", "", 0), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "there is no team 'green'"));
@@ -212,7 +196,7 @@ static void teams_and_classes_are_those_configured(void **state)
     assert_int_equal(try(&l, "dee", "", "normal", 0), 0); /* Slurm's name for none */
     assert_string_equal(model_job(l.m, 5)->row.spec.qos, "");
     lab_deinit(&l);
-    begin(&l, NULL); /* without any, names in scripts are ignored */
+    lab_init_for_days(&l, NULL, 0); /* without any, names in scripts are ignored */
     assert_int_equal(try(&l, "ann", "proj-7", "normal", 0), 0);
     assert_string_equal(model_job(l.m, 1)->row.spec.team, "ann");
     assert_string_equal(model_job(l.m, 1)->row.spec.qos, "");
@@ -233,7 +217,7 @@ static void boosts_count_as_waiting(void **state)
     (void)state;
     struct lab l;
     struct order_options o = configured();
-    begin(&l, &o);
+    lab_init_for_days(&l, &o, 0);
     int64_t spare = submit_as(&l, "ann", "spare", 0), plain = submit_as(&l, "ann", "", 0);
     lab_wait(&l, 2 * HOUR_MS);
     int64_t nice = submit_as(&l, "ann", "", 61), later = submit_as(&l, "ann", "", 0);
@@ -243,7 +227,7 @@ static void boosts_count_as_waiting(void **state)
     lab_join(&l, "a", 4);
     for (size_t k = 0; k < 6; k++) {
         lab_plan(&l);
-        assert_true(runs(&l, want[k]));
+        assert_true(lab_runs(&l, want[k]));
         lab_ended(&l, want[k], END_SUCCEEDED, 0);
     }
     lab_deinit(&l);
@@ -256,7 +240,7 @@ static void a_priority_tells_its_parts(void **state)
     struct priority p;
     struct order_options o = configured();
     o.size_ms = 10 * MINUTE_MS;
-    begin(&l, &o);
+    lab_init_for_days(&l, &o, 0);
     int64_t job = submit_as(&l, "ann", "urgent", 30);
     submit(&l, "dee", 1);
     lab_wait(&l, HOUR_MS);
@@ -371,7 +355,7 @@ static void those_who_always_wait_use_their_shares(void **state)
     struct busy b = {.random = 7, .users = users, .n_users = 3};
     o.default_team[0] = '\0';
     STR_COPY(o.default_team, "blue");
-    begin(&b.l, &o);
+    lab_init_for_days(&b.l, &o, 0);
     run_busy(&b, 10, 7);
     double ann = cpu_hours(&b.l, "red", "ann"), bob = cpu_hours(&b.l, "red", "bob");
     double cho = cpu_hours(&b.l, "blue", "cho"), all = ann + bob + cho;
@@ -389,13 +373,13 @@ static void nobody_waits_for_ever(void **state)
     (void)state;
     static const char *const first[] = {"ann"}, *const both[] = {"ann", "bob"};
     struct busy b = {.random = 3, .users = first, .n_users = 1};
-    begin(&b.l, NULL);
+    lab_init_for_days(&b.l, NULL, 0);
     run_busy(&b, 4, 14);
     int64_t job = submit(&b.l, "ann", 4);
     b.users = both;
     b.n_users = 2;
     run_busy(&b, 0, 8);
-    assert_true(model_job(b.l.m, job) == NULL || runs(&b.l, job));
+    assert_true(model_job(b.l.m, job) == NULL || lab_runs(&b.l, job));
     lab_deinit(&b.l);
 }
 
@@ -403,7 +387,7 @@ static void old_usage_is_loaded_or_refused(void **state)
 {
     (void)state;
     struct lab l;
-    begin(&l, NULL);
+    lab_init_for_days(&l, NULL, 0);
     struct account_row r = {.team = "ann", .user = "ann", .used = 5, .at = {1}},
                        bad[] = {r, r, r, r};
     assert_int_equal(model_load_account(l.m, &r, &l.e), 0);

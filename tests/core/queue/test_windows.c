@@ -43,11 +43,6 @@ static void until(struct lab *l, const char *iso)
     lab_plan(l);
 }
 
-static bool runs(const struct lab *l, int64_t job)
-{
-    return job_attempt(model_job(l->m, job)) != NULL;
-}
-
 static void a_window_opens_and_closes_by_the_clocks_of_its_zone(void **state)
 {
     /* 2023-11-15T01:00:00Z: 01:00 becomes 02:00 */
@@ -77,15 +72,15 @@ static void a_job_waits_for_its_window_is_parked_at_its_end_and_goes_on(void **s
     set_up(&l, "2023-11-14T12:00:00Z");
     int64_t job = submit(&l, "overnight"), other = submit(&l, "");
     lab_plan(&l);
-    assert_true(runs(&l, other));
-    assert_false(runs(&l, job));
+    assert_true(lab_runs(&l, other));
+    assert_false(lab_runs(&l, job));
     assert_true(core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX) > 0);
     assert_string_equal(why[0].code, "window");
     assert_non_null(strstr(why[0].text, "opens in 8h00m"));
     until(&l, "2023-11-14T19:59:59Z");
-    assert_false(runs(&l, job));
+    assert_false(lab_runs(&l, job));
     until(&l, "2023-11-14T20:00:00Z");
-    assert_true(runs(&l, job));
+    assert_true(lab_runs(&l, job));
     lab_started(&l, job);
     lab_saved(&l, job, 1, 100); /* in 100 ms */
     until(&l, "2023-11-15T06:59:29Z");
@@ -96,11 +91,11 @@ static void a_job_waits_for_its_window_is_parked_at_its_end_and_goes_on(void **s
     lab_saved(&l, job, 2, 200);
     lab_ended(&l, job, END_EVICTED, 0);
     lab_plan(&l);
-    assert_false(runs(&l, job));
+    assert_false(lab_runs(&l, job));
     assert_int_equal(model_job(l.m, job)->row.end, END_WINDOW);
     assert_int_equal(model_job(l.m, job)->row.used[RETRY_FAILED], 0);
     until(&l, "2023-11-15T20:00:00Z");
-    assert_true(runs(&l, job));
+    assert_true(lab_runs(&l, job));
     lab_deinit(&l);
 }
 
@@ -115,15 +110,15 @@ static void what_is_queued_leaves_the_queue_when_the_window_closes(void **state)
     STR_COPY(large.spec.window, "overnight");
     job = lab_submit(&l, &large);
     lab_plan(&l);
-    assert_false(runs(&l, job));
+    assert_false(lab_runs(&l, job));
     assert_true(tree_has(&model_job(l.m, job)->in_shape));
     until(&l, "2023-11-18T06:59:30Z");
     assert_false(tree_has(&model_job(l.m, job)->in_shape));
     lab_ended(&l, first, END_SUCCEEDED, 0);
     until(&l, "2023-11-20T19:59:00Z"); /* not over the weekend */
-    assert_false(runs(&l, job));
+    assert_false(lab_runs(&l, job));
     until(&l, "2023-11-20T20:00:00Z");
-    assert_true(runs(&l, job));
+    assert_true(lab_runs(&l, job));
     lab_deinit(&l);
 }
 
@@ -135,7 +130,7 @@ static void a_window_that_is_not_configured_never_opens_and_why_says_so(void **s
     set_up(&l, "2023-11-17T22:00:00Z");
     int64_t job = submit(&l, "lunch");
     lab_plan(&l);
-    assert_false(runs(&l, job));
+    assert_false(lab_runs(&l, job));
     assert_true(core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX) > 0);
     assert_string_equal(why[0].code, "no-window");
     lab_deinit(&l);

@@ -55,16 +55,6 @@ static int fail_all(struct lab *l)
     return n;
 }
 
-static bool says(const struct lab *l, int64_t job, const char *code, const char *words)
-{
-    struct reason r[EXPLAIN_REASONS_MAX];
-    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
-    for (size_t k = 0; k < n; k++)
-        if (str_eq(r[k].code, code) && strstr(r[k].text, words))
-            return true;
-    return false;
-}
-
 static void launches_of_a_pool_that_does_not_boot_are_bounded(void **state)
 {
     (void)state;
@@ -77,8 +67,8 @@ static void launches_of_a_pool_that_does_not_boot_are_bounded(void **state)
         lab_plan(&l);
     }
     assert_in_range(launches(&l), 6, 8); /* three, then after 1, 3, 7, 15 minutes */
-    assert_true(says(&l, 1, "boots-fail", "never joined"));
-    assert_true(says(&l, 1, "boots-fail", "to try again"));
+    assert_true(lab_has_reason(&l, 1, "boots-fail", "never joined"));
+    assert_true(lab_has_reason(&l, 1, "boots-fail", "to try again"));
     lab_deinit(&l);
 }
 
@@ -144,8 +134,8 @@ static void machines_whose_disks_are_full_from_the_start_are_bounded(void **stat
         lab_plan(&l);
     }
     assert_in_range(launches(&l), 6, 8); /* three, then after 1, 3, 7, 15 minutes */
-    assert_true(says(&l, 1, "boots-fail", "no room on their disks"));
-    assert_true(says(&l, 1, "boots-fail", "1 MiB of 2 MiB are free"));
+    assert_true(lab_has_reason(&l, 1, "boots-fail", "no room on their disks"));
+    assert_true(lab_has_reason(&l, 1, "boots-fail", "1 MiB of 2 MiB are free"));
     lab_deinit(&l);
 }
 
@@ -200,7 +190,7 @@ static void one_that_joins_ends_it(void **state)
     lab_wait(&l, MINUTES_MS(1));
     assert_int_equal(lab_plan(&l), 1);
     int64_t id = LIST_ENTRY(list_first(model_instances(l.m)), struct instance, in_all)->row.id;
-    assert_true(says(&l, 2, "boots-fail", "is booting"));
+    assert_true(lab_has_reason(&l, 2, "boots-fail", "is booting"));
     lab_bring_up(&l, id, 4);
     lab_take(&l);
     assert_non_null(lab_history(&l, "boots-again"));
@@ -209,7 +199,7 @@ static void one_that_joins_ends_it(void **state)
     int64_t before = launches(&l);
     lab_plan(&l);
     assert_int_equal(launches(&l) - before, 3); /* as many as wait */
-    assert_false(says(&l, 4, "boots-fail", ""));
+    assert_false(lab_has_reason(&l, 4, "boots-fail", ""));
     lab_deinit(&l);
 }
 
@@ -326,7 +316,7 @@ static void the_console_of_the_last_one_is_told(void **state)
     assert_true(strlen(boots(&l)->console) < BOOT_CONSOLE_MAX);
     assert_true(str_starts(boots(&l)->console, "line "));
     assert_non_null(strstr(boots(&l)->console, "line 199\n"));
-    assert_true(says(&l, 1, "boot-console", "line 199"));
+    assert_true(lab_has_reason(&l, 1, "boot-console", "line 199"));
     ev.boot_console.instance = last - 1; /* of an earlier one: ignored */
     ev.boot_console.text = "old\n";
     lab_apply(&l, ev);

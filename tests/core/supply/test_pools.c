@@ -10,18 +10,6 @@
 
 #define REASONS_MAX 16
 
-static bool says(struct lab *l, int64_t job, const char *code, const char *part)
-{
-    struct reason r[REASONS_MAX];
-    size_t n = core_explain(l->m, l->now, job, r, REASONS_MAX);
-    for (size_t k = 0; k < n; k++)
-        if (strcmp(r[k].code, code) == 0 && strstr(r[k].text, part))
-            return true;
-    for (size_t k = 0; k < n; k++)
-        print_message("%s: %s\n", r[k].code, r[k].text);
-    return false;
-}
-
 static const char *pool_of(const struct lab *l, int64_t job)
 {
     const struct node *n = model_node(l->m, lab_node_of(l, job));
@@ -127,8 +115,8 @@ static void each_pool_keeps_its_own_rules(void **state)
     lab_plan(&l);
     assert_int_equal(launches_in(&l, "strict"), 0);
     assert_int_equal(launches_in(&l, "burst"), 1);
-    assert_true(
-        says(&l, j, "required-labels", "pool strict requires further labels of its jobs: project"));
+    assert_true(lab_has_reason(
+        &l, j, "required-labels", "pool strict requires further labels of its jobs: project"));
     lab_deinit(&l);
 }
 
@@ -139,8 +127,9 @@ static void it_is_told_which_pools_there_are_not(void **state)
     lab_init(&l);
     int64_t none = lab_submit_pool(&l, 2, "gone,lost", WISH_ANY),
             one = lab_submit_pool(&l, 2, "gone,base", WISH_ANY);
-    assert_true(says(&l, none, "no-pool", "there is none of the pools 'gone,lost'"));
-    assert_true(says(&l, one, "no-node-fits", "no node has joined any of the pools 'gone,base'"));
+    assert_true(lab_has_reason(&l, none, "no-pool", "there is none of the pools 'gone,lost'"));
+    assert_true(
+        lab_has_reason(&l, one, "no-node-fits", "no node has joined any of the pools 'gone,base'"));
     lab_join(&l, "n1", 4);
     lab_plan(&l);
     assert_string_equal(pool_of(&l, one), "base");
