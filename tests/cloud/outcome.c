@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 void outcome_done(void *ctx, const struct err *e)
@@ -20,6 +21,15 @@ void outcome_launch(void *ctx, const struct err *e, const struct cloud_instance 
     outcome_done(o, e);
     if (!e)
         o->instance = *i;
+}
+
+void outcome_refused(void *ctx, const struct cloud_place *p, const struct err *e)
+{
+    struct outcome *o = ctx;
+    size_t n = strlen(o->refused);
+    assert_int_equal(o->completions, 0);
+    snprintf(o->refused + n, sizeof(o->refused) - n, "%s %s %s;", p->zone, p->type,
+        err_kind_name(e->kind));
 }
 
 void outcome_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)

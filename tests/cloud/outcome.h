@@ -9,6 +9,7 @@
 
 #define OUTCOME_ROWS_MAX 8
 #define OUTCOME_CONSOLE_MAX 256
+#define OUTCOME_REFUSED_MAX 256
 
 /* Zeroed: nothing has completed yet. */
 struct outcome {
@@ -18,11 +19,14 @@ struct outcome {
     struct cloud_instance list[OUTCOME_ROWS_MAX];
     struct cloud_price prices[OUTCOME_ROWS_MAX];
     struct cloud_volume volumes[OUTCOME_ROWS_MAX];
-    size_t n; /* of the last listing, of any kind */
+    size_t n;                          /* of the last listing, of any kind */
+    char refused[OUTCOME_REFUSED_MAX]; /* "ZONE TYPE KIND;" of each place, as reported */
     char console[OUTCOME_CONSOLE_MAX];
 };
 
 void outcome_launch(void *ctx, const struct err *e, const struct cloud_instance *i);
+/* Of a place in a launch by fleet: before the launch completes. */
+void outcome_refused(void *ctx, const struct cloud_place *p, const struct err *e);
 void outcome_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n);
 void outcome_done(void *ctx, const struct err *e);
 void outcome_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n);
