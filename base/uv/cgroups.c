@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cgroup directories. Their location comes from /proc/self/mountinfo and /proc/self/cgroup
- * (cgroups(7)); what the machine permits is found out by trying. Processes are frozen and killed
- * through the v2 directory where there is one (cgroup.kill, Linux 5.14). Otherwise the v1 freezer
- * holds them while each is killed, so that a fork cannot escape.
+ * cgroup directories. base/cgroup.h finds where they are; what the machine permits is found out by
+ * trying. Processes are frozen and killed through the v2 directory where there is one (cgroup.kill,
+ * Linux 5.14). Otherwise the v1 freezer holds them while each is killed, so that a fork cannot
+ * escape.
  */
 #include "base/uv/cgroups.h"
 #include "base/buf.h"
@@ -30,9 +30,6 @@
 /* Child group for processes that would keep their group from enabling controllers for its children.
  * No other group can have this name. */
 #define SELF ".self"
-
-static const char *const controllers[CGROUP_KINDS] = {
-    NULL, "freezer", "memory", "cpu", "pids", "devices"};
 
 /* ---- Sets of pids ---- */
 
@@ -90,98 +87,23 @@ static int write_text(const char *dir, const char *file, const char *text)
 
 /* ---- Locating the hierarchies ---- */
 
-static bool has_word(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
-        if (strncmp(at, word, n) == 0 && (at[n] == ',' || at[n] == '\0'))
-            return true;
-    return false;
-}
-
-struct mount {
-    char *root;  /* the part of the hierarchy that is mounted */
-    char *point; /* mount point */
-};
-
-static void mount_deinit(struct mount *m)
-{
-    free(m->root);
-    free(m->point);
-}
-
-/* One line of mountinfo: "36 35 0:30 ROOT POINT options [tags] - TYPE source SUPER". */
-static bool match_mount(char *line, enum cgroup_kind kind, struct mount *ret_mount)
-{
-    char *save, *fields[5], *tail = strstr(line, " - ");
-    if (!tail)
-        return false;
-    *tail = '\0';
-    for (size_t i = 0; i < 5; i++)
-        if (!(fields[i] = strtok_r(i == 0 ? line : NULL, " ", &save)))
-            return false;
-    char *type = strtok_r(tail + 3, " ", &save), *source = strtok_r(NULL, " ", &save);
-    char *super = strtok_r(NULL, " ", &save);
-    if (!type || !source || !super || strchr(fields[4], '\\'))
-        return false;
-    bool is_it = kind == CGROUP_V2 ? str_eq(type, "cgroup2")
-                                   : str_eq(type, "cgroup") && has_word(super, controllers[kind]);
-    if (is_it)
-        *ret_mount = (struct mount){.root = mem_strdup(fields[3]), .point = mem_strdup(fields[4])};
-    return is_it;
-}
-
-static bool find_mount(const char *mountinfo, enum cgroup_kind kind, struct mount *ret_mount)
-{
-    char *text = mem_strdup(mountinfo), *save = NULL;
-    bool found = false;
-    for (char *line = strtok_r(text, "\n", &save); line && !found;
-         line = strtok_r(NULL, "\n", &save))
-        found = match_mount(line, kind, ret_mount);
-    free(text);
-    return found;
-}
-
-/* A process's group in a hierarchy, from the text of its /proc/PID/cgroup: lines
- * "N:controllers:/path", for v2 "0::/path". NULL if absent. */
-static char *place_in(const char *told, enum cgroup_kind kind)
-{
-    char *text = mem_strdup(told), *save = NULL, *place = NULL;
-    for (char *line = strtok_r(text, "\n", &save); line && !place;
-         line = strtok_r(NULL, "\n", &save)) {
-        char *list = strchr(line, ':');
-        char *path = list ? strchr(list + 1, ':') : NULL;
-        if (!path)
-            continue;
-        *path++ = '\0';
-        list++;
-        if (kind == CGROUP_V2 ? *list == '\0' : has_word(list, controllers[kind]))
-            place = mem_strdup(path);
-    }
-    free(text);
-    return place;
-}
-
 /* The directory of the caller's own group, and its name in /proc/PID/cgroup; NULL where this
  * process cannot see it. */
 static void find_home(
-    struct cgroup_home *h, enum cgroup_kind kind, const char *mounts, const char *places)
+    struct cgroup_home *h, enum cgroup_kind kind, const char *mounts, const char *groups)
 {
-    struct mount m;
-    if (!find_mount(mounts, kind, &m))
+    struct cgroup_mount m;
+    if (!cgroup_mount_find(mounts, kind, &m))
         return;
     h->has_v1 |= kind != CGROUP_V2;
-    char *own = place_in(places, kind);
-    size_t skip = str_eq(m.root, "/") ? 0 : strlen(m.root);
+    char *own = cgroup_name(groups, kind);
     if (own && str_ends(own, "/" SELF))
         own[strlen(own) - strlen("/" SELF)] = '\0';
-    if (own && !str_starts(own, "/..") && strncmp(own, m.root, skip) == 0 &&
-        (own[skip] == '/' || own[skip] == '\0')) {
-        h->at[kind].dir = mem_printf("%s%s", m.point, str_eq(own + skip, "/") ? "" : own + skip);
-        h->at[kind].told = mem_strdup(str_eq(own, "/") ? "" : own);
-    }
+    h->at[kind].dir = own ? cgroup_dir(&m, own) : NULL;
+    if (h->at[kind].dir)
+        h->at[kind].name = mem_strdup(str_eq(own, "/") ? "" : own);
     free(own);
-    mount_deinit(&m);
+    cgroup_mount_deinit(&m);
 }
 
 static void add_procs(const char *dir, void *ctx)
@@ -250,15 +172,15 @@ static void hand_down_controllers(const char *parent)
 
 void cgroup_home_find(struct cgroup_home *h)
 {
-    struct buf mounts = {0}, places = {0};
+    struct buf mounts = {0}, groups = {0};
     *h = (struct cgroup_home){0};
-    if (read_text("/proc/self/mountinfo", &mounts) && read_text("/proc/self/cgroup", &places))
+    if (read_text("/proc/self/mountinfo", &mounts) && read_text("/proc/self/cgroup", &groups))
         for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++)
-            find_home(h, k, buf_str(&mounts), buf_str(&places));
+            find_home(h, k, buf_str(&mounts), buf_str(&groups));
     if (h->at[CGROUP_V2].dir)
         hand_down_controllers(h->at[CGROUP_V2].dir);
     buf_deinit(&mounts);
-    buf_deinit(&places);
+    buf_deinit(&groups);
 }
 
 /* ---- Directories kept from group to group ---- */
@@ -354,7 +276,7 @@ void cgroup_home_deinit(struct cgroup_home *h)
     cgroup_home_drop(h);
     for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
         free(h->at[k].dir);
-        free(h->at[k].told);
+        free(h->at[k].name);
     }
 }
 
@@ -391,7 +313,7 @@ static void open_dir(
         c->can_kill = access(kill, W_OK) == 0;
         free(kill);
         setxattr(dir, "user.delegate", "1", 1, 0);
-        c->v2_name = mem_printf("%s/%s", home->at[kind].told, name);
+        c->v2_name = mem_printf("%s/%s", home->at[kind].name, name);
     }
 }
 
@@ -673,13 +595,14 @@ bool cgroups_owns(const struct cgroups *c, pid_t pid)
 {
     char file[40];
     snprintf(file, sizeof(file), "/proc/%ld/cgroup", (long)pid);
-    struct buf told = {0};
-    char *place = c->v2_name && read_text(file, &told) ? place_in(buf_str(&told), CGROUP_V2) : NULL;
-    size_t n = place ? strlen(c->v2_name) : 0;
+    struct buf text = {0};
+    char *name =
+        c->v2_name && read_text(file, &text) ? cgroup_name(buf_str(&text), CGROUP_V2) : NULL;
+    size_t n = name ? strlen(c->v2_name) : 0;
     bool is_ours =
-        place && strncmp(place, c->v2_name, n) == 0 && (place[n] == '\0' || strchr("/ ", place[n]));
-    buf_deinit(&told);
-    free(place);
+        name && strncmp(name, c->v2_name, n) == 0 && (name[n] == '\0' || strchr("/ ", name[n]));
+    buf_deinit(&text);
+    free(name);
     return is_ours;
 }
 

@@ -8,19 +8,10 @@
 #ifndef BELAY_BASE_UV_CGROUPS_H
 #define BELAY_BASE_UV_CGROUPS_H
 
+#include "base/cgroup.h"
 #include "base/err.h"
 #include "base/uv/proc.h"
 #include <stddef.h>
-
-enum cgroup_kind {
-    CGROUP_V2,
-    CGROUP_FREEZER,
-    CGROUP_MEMORY,
-    CGROUP_CPU,
-    CGROUP_PIDS,
-    CGROUP_DEVICES,
-    CGROUP_KINDS
-};
 
 struct cgroup_dir {
     char *path;   /* may be NULL */
@@ -31,7 +22,7 @@ struct cgroup_dir {
 struct cgroup_home {
     struct {
         char *dir;  /* NULL if unavailable in this hierarchy */
-        char *told; /* its name in /proc/PID/cgroup */
+        char *name; /* its name in /proc/PID/cgroup */
     } at[CGROUP_KINDS];
     bool has_v1; /* v1 hierarchies with controllers that belay uses are mounted */
     /* v1 directories of cpu and pids go from group to group: they hold only limits, and to make and
