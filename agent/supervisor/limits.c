@@ -2,6 +2,8 @@
 #include "agent/supervisor/limits.h"
 
 #include "base/buf.h"
+#include "base/cgroup.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/minmax.h"
@@ -21,6 +23,7 @@
 #define RESERVE_LEAST_MIB 256
 #define RESERVE_MOST_MIB 4096
 #define PIDS_MOST 32768
+#define PROC_TEXT_MAX ((size_t)4 << 20) /* of a file of /proc/self */
 
 int64_t limits_memory_default_mib(int64_t machine_mib)
 {
@@ -51,40 +54,55 @@ static int64_t read_limit(const char *path)
     return n > 0 ? n : 0;
 }
 
-/* The lowest pids.max of a cgroup and of its ancestors. group is its path below the mount, and is
- * cut to "" meanwhile. */
-static int64_t read_group(const char *root, const char *mount, char *group)
+/* The lower of two limits, of which 0 is none. */
+static int64_t lower(int64_t a, int64_t b)
 {
-    int64_t least = 0;
-    for (;;) {
-        char *path = mem_printf("%s/sys/fs/cgroup%s%s/pids.max", root, mount, group), *slash;
-        int64_t n = read_limit(path);
+    return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
+/* The lowest pids.max of this process's group and of its ancestors, up to the mount point. */
+static int64_t read_groups(
+    const char *root, const char *mounts, const char *groups, enum cgroup_kind kind)
+{
+    struct cgroup_mount m;
+    int64_t lowest = 0;
+    if (!cgroup_mount_find(mounts, kind, &m))
+        return 0;
+    char *name = cgroup_name(groups, kind), *dir = name ? cgroup_dir(&m, name) : NULL;
+    while (dir) {
+        char *path = mem_printf("%s%s/pids.max", root, dir);
+        lowest = lower(lowest, read_limit(path));
         free(path);
-        least = least == 0 || (n > 0 && n < least) ? n : least;
-        slash = strrchr(group, '/');
-        if (!slash)
-            return least;
-        *slash = '\0';
+        if (strlen(dir) <= strlen(m.point))
+            break;
+        *strrchr(dir, '/') = '\0';
     }
+    free(dir);
+    free(name);
+    cgroup_mount_deinit(&m);
+    return lowest;
+}
+
+/* False if it cannot be read. The caller frees out. */
+static bool read_proc(const char *root, const char *name, struct buf *out)
+{
+    struct err ignored;
+    char *path = mem_printf("%s/proc/%s", root, name);
+    bool is_read = fs_read(path, PROC_TEXT_MAX, out, &ignored) == 0;
+    free(path);
+    return is_read;
 }
 
 int64_t limits_pids_measure(const char *root)
 {
-    char line[4200], *path = mem_printf("%s/proc/sys/kernel/pid_max", root);
+    struct buf mounts = {0}, groups = {0};
+    char *path = mem_printf("%s/proc/sys/kernel/pid_max", root);
     int64_t pid_max = read_limit(path), group_max = 0;
-    free(path);
-    path = mem_printf("%s/proc/self/cgroup", root);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f)) { /* 0::/a/b (v2), 8:pids:/a/b */
-        char *group = strstr(line, ":/");
-        line[strcspn(line, "\n")] = '\0';
-        if (!group || (!str_starts(line, "0::/") && !strstr(line, ":pids:/")))
-            continue;
-        int64_t n = read_group(root, str_starts(line, "0::/") ? "" : "/pids", group + 1);
-        group_max = group_max == 0 || (n > 0 && n < group_max) ? n : group_max;
-    }
-    if (f)
-        fclose(f);
+    if (read_proc(root, "self/mountinfo", &mounts) && read_proc(root, "self/cgroup", &groups))
+        group_max = lower(read_groups(root, buf_str(&mounts), buf_str(&groups), CGROUP_V2),
+            read_groups(root, buf_str(&mounts), buf_str(&groups), CGROUP_PIDS));
+    buf_deinit(&mounts);
+    buf_deinit(&groups);
     free(path);
     return limits_pids_default(pid_max, group_max);
 }

@@ -202,6 +202,8 @@ static void a_task_may_have_half_of_the_processes_of_its_machine(void **state)
     assert_int_equal(limits_pids_measure(root), 32768);
     put_file(root, "proc/sys/kernel", "pid_max", "40000\n");
     assert_int_equal(limits_pids_measure(root), 20000);
+    put_file(root, "proc/self", "mountinfo",
+        "31 24 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
     put_file(root, "proc/self", "cgroup", "3:cpu,cpuacct:/x\n0::/system.slice/belay\n");
     put_file(root, "sys/fs/cgroup/system.slice/belay", "pids.max", "max\n");
     assert_int_equal(limits_pids_measure(root), 20000);
@@ -209,9 +211,20 @@ static void a_task_may_have_half_of_the_processes_of_its_machine(void **state)
     assert_int_equal(limits_pids_measure(root), 4500);
     put_file(root, "sys/fs/cgroup/system.slice/belay", "pids.max", "8000\n");
     assert_int_equal(limits_pids_measure(root), 4000);
-    put_file(root, "proc/self", "cgroup", "8:pids:/docker/1\n0::/\n"); /* the first version's */
+    /* the first version's */
+    put_file(root, "proc/self", "mountinfo",
+        "33 31 0:30 / /sys/fs/cgroup/pids rw,nosuid shared:9 - cgroup cgroup rw,pids\n");
+    put_file(root, "proc/self", "cgroup", "8:pids:/docker/1\n0::/\n");
     put_file(root, "sys/fs/cgroup/pids/docker/1", "pids.max", "600\n");
     assert_int_equal(limits_pids_measure(root), 300);
+    /* below a container's group, which is mounted in its place, and elsewhere than usual */
+    put_file(root, "proc/self", "mountinfo",
+        "612 611 0:27 /docker/1 /groups ro,nosuid - cgroup2 cgroup rw,nsdelegate\n");
+    put_file(root, "proc/self", "cgroup", "0::/docker/1/belay\n");
+    put_file(root, "groups/belay", "pids.max", "500\n");
+    put_file(root, "groups", "pids.max", "700\n");
+    put_file(root, "", "pids.max", "20\n"); /* above the mount point: another file */
+    assert_int_equal(limits_pids_measure(root), 250);
     assert_int_equal(fs_remove_tree(root, &e), 0);
 }
 
