@@ -157,7 +157,7 @@ static void check_not_started(struct world *w, int64_t job, const char *why)
 {
     world_go(w);
     world_until(w, has_ended, job, "it has ended");
-    const struct wire_attempt_status *s = world_told(w, job);
+    const struct wire_attempt_status *s = world_reported(w, job);
     assert_string_equal(wire_word_name(wire_end_names, (int)s->end), "capacity");
     assert_int_equal(s->exit_code, 0);
     char *expected = mem_printf(why, w->dir);
@@ -178,8 +178,8 @@ static void a_node_that_lets_nothing_be_executed_is_no_fault_of_the_job(void **s
     world_go(w);
     for (int job = 1; job <= 2; job++) {
         world_until(w, has_ended, job, "it has ended");
-        assert_int_equal(world_told(w, job)->end, WIRE_END_FAILED);
-        assert_int_equal(world_told(w, job)->exit_code, 126);
+        assert_int_equal(world_reported(w, job)->end, WIRE_END_FAILED);
+        assert_int_equal(world_reported(w, job)->exit_code, 126);
     }
     remount(w, MS_NOEXEC);
     world_want(w, 3, 1, "#!/bin/sh\n");
