@@ -27,7 +27,7 @@
 #include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/notices.h"
-#include "scheduler/core/lifecycle/requeue.h"
+#include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/lifecycle/withheld.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
@@ -526,7 +526,7 @@ static const struct decider deciders[] = {
     {"budgets", .when_due = budgets_next},
     {"notices to users", .when_due = notify_due},
     {"gangs that wait for more nodes", .when_due = gang_due},
-    {"requeues", .when_due = requeue_due},
+    {"requeues by users", .when_due = user_requeue_due},
     {"withheld attempts", .when_due = withheld_due},
     {"order of the queue", .when_due = order_due},
     {"cron entries", .when_due = cron_next_due},

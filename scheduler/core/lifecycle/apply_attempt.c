@@ -13,7 +13,7 @@
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/notices.h"
-#include "scheduler/core/lifecycle/requeue.h"
+#include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
@@ -403,7 +403,7 @@ int apply_checkpoint(
         "%s", what);
     window_watch(m, a->job, ev->now.wall);
     drill_saved(m, a, ev->now);
-    requeue_saved(m, a->job);
+    user_requeue_saved(m, a->job);
     return 0;
 }
 
@@ -450,7 +450,7 @@ int apply_save_failed(
     note_save(m, a, true);
     history(
         m, ev->now, "save-failed", (struct history_of){.attempt = a}, "%s", ev->save_failed.text);
-    requeue_save_failed(m, a->job, ev->now, ev->save_failed.text);
+    user_requeue_save_failed(m, a->job, ev->now, ev->save_failed.text);
     return 0;
 }
 

@@ -13,7 +13,7 @@
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/notices.h"
-#include "scheduler/core/lifecycle/requeue.h"
+#include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/lifecycle/retry.h"
 #include "scheduler/core/lifecycle/withheld.h"
 #include "scheduler/core/model/changes.h"
@@ -60,7 +60,7 @@ static void attempt_stop(struct model *m, struct attempt *a, enum end_kind reaso
         model_note_change(m); /* its place counts as free */
     }
     drill_attempt_stops(a);
-    requeue_attempt_stops(m, a);
+    user_requeue_attempt_stops(m, a);
     a->row.stop_reason = reason;
     a->row.save_first = save_first;
     touch_attempt(m, a);
@@ -260,7 +260,7 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     node_detach(m, a, now);
     account_charge(m, a->job->account, -attempt_mcpu(a), now);
     drill_attempt_stops(a);
-    requeue_attempt_stops(m, a);
+    user_requeue_attempt_stops(m, a);
     link_remove(&a->in_job);
     limits_give(m, a);
     return lost_ms;

@@ -32,11 +32,11 @@ struct lifecycle_state {
     /* others */
     /* jobs that wait for more nodes, by the end of the wait (gang_resize.c) */
     struct list gang_resizes;
-    struct smap certificates; /* struct certificate by script_key (certificates.c) */
-    struct list live_drills;  /* struct drill; at most DRILLS_LIVE_MAX (drill.c) */
-    struct list undrilled;    /* attempts that may be drilled (drill.c) */
-    struct tree by_withheld;  /* withheld attempts, by deadline (withheld.c) */
-    struct tree requeues; /* attempts to be saved, stopped and requeued, by deadline (requeue.c) */
+    struct smap certificates;  /* struct certificate by script_key (certificates.c) */
+    struct list live_drills;   /* struct drill; at most DRILLS_LIVE_MAX (drill.c) */
+    struct list undrilled;     /* attempts that may be drilled (drill.c) */
+    struct tree by_withheld;   /* withheld attempts, by deadline (withheld.c) */
+    struct tree user_requeues; /* attempts to be saved and stopped, by deadline (user_requeue.c) */
 };
 
 #endif

@@ -761,7 +761,7 @@ static int check_requeues(const struct model *m, struct err *e)
             const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
             bool is_asked = wall_is_set(a->row.requeue_asked_at);
             n += is_asked;
-            if (is_asked != tree_has(&a->in_requeues))
+            if (is_asked != tree_has(&a->in_user_requeues))
                 return BROKEN("job %" PRId64 " is %sto be saved and queued again, and is looked at "
                               "as if it were%s",
                     j->row.id, is_asked ? "" : "not ", is_asked ? " not" : "");
@@ -770,10 +770,10 @@ static int check_requeues(const struct model *m, struct err *e)
                 return BROKEN("job %" PRId64 " is to be saved and queued again, and is %s",
                     j->row.id, sm_name(&attempt_sm, (int)a->row.state));
         }
-    return n == m->lifecycle.requeues.n
+    return n == m->lifecycle.user_requeues.n
                ? 0
                : BROKEN("%zu jobs are to be saved and queued again, %zu counted", n,
-                     m->lifecycle.requeues.n);
+                     m->lifecycle.user_requeues.n);
 }
 
 static int check_withheld(const struct model *m, struct err *e)

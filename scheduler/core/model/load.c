@@ -11,7 +11,7 @@
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/notices.h"
-#include "scheduler/core/lifecycle/requeue.h"
+#include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
@@ -235,7 +235,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     limits_take(m, a);
     budgets_attach(m, a);
     drill_attempt_loaded(m, a);
-    requeue_attempt_loaded(m, a);
+    user_requeue_attempt_loaded(m, a);
     return 0;
 }
 

@@ -242,9 +242,9 @@ struct attempt {
      * current price. */
     int64_t uusd_h;
     struct list stakes; /* in budgets and in its job's own cap */
-    /* Deadline of the save before a requeue (requeue.c). Not stored. */
+    /* Deadline of the save before a requeue (user_requeue.c). Not stored. */
     struct wall requeue_due;
-    struct tree_link in_requeues; /* by requeue_due */
+    struct tree_link in_user_requeues; /* by requeue_due */
     /* RUNNING with a drill on submit: those due first, then by start. */
     struct link undrilled;
     struct link in_job;

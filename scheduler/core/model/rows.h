@@ -161,7 +161,7 @@ struct attempt_row {
     int64_t sequence;            /* of its newest committed checkpoint; 0 = none */
     int64_t saves_asked;         /* saves requested by users */
     /* Of the lowest rank that has not ended: when a save with subsequent requeue was requested
-     * (requeue.c); WALL_NONE. */
+     * (user_requeue.c); WALL_NONE. */
     struct wall requeue_asked_at;
     int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
     int64_t base_uusd;                      /* cost of its node at assignment */

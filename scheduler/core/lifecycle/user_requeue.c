@@ -12,14 +12,14 @@
  *
  * The timeout is WAIT_MS plus WAIT_SAVES times the duration of the last save.
  *
- * Invariants: requeue_asked_at of an attempt is set exactly while it is in model.requeues. The
+ * Invariants: requeue_asked_at of an attempt is set exactly while it is in model.user_requeues. The
  * attempt is then the lowest rank that has not ended (job_attempt), and RUNNING.
  */
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/jobs.h"
-#include "scheduler/core/lifecycle/requeue.h"
+#include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
@@ -35,7 +35,7 @@
 
 static int compare_due(const void *key, const struct tree_link *l)
 {
-    const struct attempt *a = key, *b = TREE_ENTRY(l, struct attempt, in_requeues);
+    const struct attempt *a = key, *b = TREE_ENTRY(l, struct attempt, in_user_requeues);
     int by_time = tree_order(a->requeue_due.ms, b->requeue_due.ms);
     return by_time ? by_time : tree_order(a->row.job, b->row.job);
 }
@@ -44,7 +44,7 @@ static int compare_due(const void *key, const struct tree_link *l)
 static void wait_for_save(struct model *m, struct attempt *a)
 {
     a->requeue_due.ms = a->row.requeue_asked_at.ms + WAIT_MS + WAIT_SAVES * a->job->row.save_ms;
-    tree_add(&m->lifecycle.requeues, &a->in_requeues, a, compare_due);
+    tree_add(&m->lifecycle.user_requeues, &a->in_user_requeues, a, compare_due);
 }
 
 static bool all_run(const struct job *j)
@@ -60,7 +60,7 @@ static void forget(struct model *m, struct attempt *a)
     if (!wall_is_set(a->row.requeue_asked_at))
         return;
     a->row.requeue_asked_at = WALL_NONE;
-    tree_remove(&m->lifecycle.requeues, &a->in_requeues);
+    tree_remove(&m->lifecycle.user_requeues, &a->in_user_requeues);
     touch_attempt(m, a);
 }
 
@@ -127,7 +127,7 @@ int apply_requeue(
     return 0;
 }
 
-void requeue_saved(struct model *m, struct job *j)
+void user_requeue_saved(struct model *m, struct job *j)
 {
     const struct attempt *a = job_attempt(j);
     if (a && wall_is_set(a->row.requeue_asked_at))
@@ -143,7 +143,7 @@ static void drop(struct model *m, struct attempt *a, struct stamp now, const cha
         why, a->row.job);
 }
 
-void requeue_save_failed(struct model *m, struct job *j, struct stamp now, const char *text)
+void user_requeue_save_failed(struct model *m, struct job *j, struct stamp now, const char *text)
 {
     struct attempt *a = job_attempt(j);
     char why[CORE_TEXT_MAX];
@@ -153,12 +153,12 @@ void requeue_save_failed(struct model *m, struct job *j, struct stamp now, const
     drop(m, a, now, why);
 }
 
-void requeue_attempt_stops(struct model *m, struct attempt *a)
+void user_requeue_attempt_stops(struct model *m, struct attempt *a)
 {
     forget(m, a);
 }
 
-void requeue_attempt_loaded(struct model *m, struct attempt *a)
+void user_requeue_attempt_loaded(struct model *m, struct attempt *a)
 {
     if (wall_is_set(a->row.requeue_asked_at))
         wait_for_save(m, a);
@@ -166,12 +166,12 @@ void requeue_attempt_loaded(struct model *m, struct attempt *a)
 
 /* ---- timeouts ---- */
 
-struct mono requeue_due(const struct model *m, struct stamp now, struct event *ret_event)
+struct mono user_requeue_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    const struct tree_link *first = tree_first(&m->lifecycle.requeues);
+    const struct tree_link *first = tree_first(&m->lifecycle.user_requeues);
     if (!first)
         return MONO_NONE;
-    const struct attempt *a = TREE_ENTRY(first, struct attempt, in_requeues);
+    const struct attempt *a = TREE_ENTRY(first, struct attempt, in_user_requeues);
     int64_t left = a->requeue_due.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_REQUEUE_DUE, .requeue_due.job = a->row.job};
     return (struct mono){now.mono.ms + (left > 0 ? left : 0)};

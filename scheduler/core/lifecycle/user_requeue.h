@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requeues by users (belay requeue). After a reclaim or another end, attempts.c queues the job
+ * again (job_requeue), if retry.h allows it.
+ */
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_USER_REQUEUE_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_USER_REQUEUE_H
+
+#include "scheduler/core/model/model.h"
+
+struct model;
+
+void user_requeue_saved(struct model *m, struct job *j); /* one of its checkpoints became durable */
+void user_requeue_save_failed(struct model *m, struct job *j, struct stamp now, const char *text);
+/* It stops for any reason, or has ended. */
+void user_requeue_attempt_stops(struct model *m, struct attempt *a);
+void user_requeue_attempt_loaded(struct model *m, struct attempt *a);
+/* When the next save before a requeue times out, with the event; MONO_NONE: never. */
+struct mono user_requeue_due(const struct model *m, struct stamp now, struct event *ret_event);
+
+#endif
