@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attempts: start, stop, end.
+ * Attempts: start, stop, end. After the end of the last rank the job is queued again (requeue.h) or
+ * finished (jobs.h).
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_ATTEMPTS_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_ATTEMPTS_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requeue of a running job by a user. First a checkpoint is requested while the job keeps running.
- * Only when one is durable the attempt is stopped (with another save, like every stop). A full
- * store thus costs no work: when the save fails or times out, the requeue is dropped, the history
- * has the reason, and the job continues. With `force`, without checkpoints, or before the program
- * runs, the attempt is stopped at once.
+ * See user_requeue.h. First a checkpoint is requested while the job keeps running. Only when one is
+ * durable the attempt is stopped (with another save, like every stop). A full store thus costs no
+ * work: when the save fails or times out, the requeue is dropped, the history has the reason, and
+ * the job continues. With `force`, without checkpoints, or before the program runs, the attempt is
+ * stopped at once.
  *
  *   requested --saved--> stopping (END_USER)
  *     |--failed, or no checkpoint in time--> dropped

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requeues by users (belay requeue). After a reclaim or another end, attempts.c queues the job
- * again (job_requeue), if retry.h allows it.
+ * Requeues by users (belay requeue): a running job is saved, then stopped. It is queued again as
+ * after every end (requeue.h).
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_USER_REQUEUE_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_USER_REQUEUE_H

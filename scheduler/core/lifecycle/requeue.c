@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See requeue.h. The only way from a run back to the queue: the lost work is counted, and a job
+ * that would only fail again is held.
+ */
+#include "scheduler/core/lifecycle/requeue.h"
+
+#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/no_progress.h"
+#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/retry.h"
+#include "scheduler/core/model/changes.h"
+#include "scheduler/core/model/model_access.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/eligible.h"
+#include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/windows.h"
+
+#include <inttypes.h>
+
+/* Work that the next attempt repeats, in the program's own steps if it reports them. */
+static void count_lost(struct job_row *j, int64_t lost_ms)
+{
+    int64_t base = j->last_good.attempt ? j->last_good_progress : 0;
+    no_progress_kept(j);
+    j->lost_ms += lost_ms;
+    if (j->progress != PROGRESS_NONE && base != PROGRESS_NONE && j->progress > base)
+        j->lost_steps += j->progress - base;
+    j->progress = j->last_good.attempt ? j->last_good_progress : PROGRESS_NONE;
+}
+
+static void describe_resume(const struct job_row *j, char *out, size_t size)
+{
+    if (j->last_good.attempt == 0)
+        text_format(out, size, "starts from the beginning");
+    else if (j->last_good_progress == PROGRESS_NONE)
+        text_format(out, size, "resumes from checkpoint %" PRId64 ".%" PRId64, j->last_good.attempt,
+            j->last_good.sequence);
+    else
+        text_format(out, size, "resumes at step %" PRId64 " from checkpoint %" PRId64 ".%" PRId64,
+            j->last_good_progress, j->last_good.attempt, j->last_good.sequence);
+}
+
+/* Another attempt would meet the same store, or start from scratch: a user must act first. */
+static void hold_for_store(struct model *m, struct job *j, struct stamp now)
+{
+    if (j->row.end != END_STORE || j->row.hold != HOLD_NONE)
+        return;
+    j->row.hold = HOLD_STORE;
+    touch_job(m, j);
+    history(m, now, "held", (struct history_of){.job = j},
+        "held: attempt %" PRId64
+        " could not use the store of its checkpoints; after that is fixed, belay release %" PRId64
+        " lets it continue",
+        j->row.attempts, j->row.id);
+}
+
+/* Every try takes a place on a node, and perhaps a machine, and what is too large stays so. */
+static void hold_for_room(struct model *m, struct job *j, struct stamp now)
+{
+    if (!retry_is_held_for_room(&j->row) || j->row.hold != HOLD_NONE)
+        return;
+    j->row.hold = HOLD_USER;
+    touch_job(m, j);
+    history(m, now, "held", (struct history_of){.job = j},
+        "held: no node could start it, %d times in a row (belay show %" PRId64
+        " says why); fix that or ask for less, then belay release %" PRId64,
+        JOB_NO_ROOM_MAX, j->row.id, j->row.id);
+}
+
+void job_requeue(struct model *m, struct job *j, int64_t lost_ms, struct stamp now)
+{
+    char resume[CORE_TEXT_MAX];
+    count_lost(&j->row, lost_ms);
+    job_move(m, j, JOB_PENDING);
+    no_progress_requeued(m, j, now);
+    hold_for_store(m, j, now);
+    hold_for_room(m, j, now);
+    window_leave(m, j);
+    j->row.queued_mono = now.mono;
+    if (shape_pays(j->shape))
+        /* less of its own cap is left, and its run time may be better known */
+        queue_reshape(m, j);
+    job_enqueue(m, j, now);
+    model_note_rewind(m);
+    describe_resume(&j->row, resume, sizeof resume);
+    history(m, now, "requeued", (struct history_of){.job = j}, "queued again: %s", resume);
+    notify_unwatch(m, j);
+    j->row.warned = 0;
+    notify(m, j, NOTIFY_REQUEUE, now);
+}
