@@ -7,7 +7,7 @@
 #define BELAY_SCHEDULER_CONFIG_NOTIFY_H
 
 #include "base/yaml.h"
-#include "scheduler/core/lifecycle/notify.h"
+#include "scheduler/core/lifecycle/notify_outbox.h"
 #include "scheduler/config/notify_guard.h"
 
 struct config_hook {

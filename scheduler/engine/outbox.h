@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Delivers the rows of the outbox (scheduler/core/lifecycle/notify.h): due rows are handed to a
- * port, at most OUTBOX_AT_ONCE at a time, and the results are posted to the tick. Delivery is at
- * least once: what was in progress when belayd died is done again. Runs on vtables only, in the
- * daemon and in the simulator alike.
+ * Delivers the rows of the outbox (core/lifecycle/notify_outbox.h): due rows are handed to a port,
+ * at most OUTBOX_AT_ONCE at a time, and the results are posted to the tick. Delivery is at least
+ * once: what was in progress when belayd died is done again. Runs on vtables only, in the daemon
+ * and in the simulator alike.
  */
 #ifndef BELAY_SCHEDULER_ENGINE_OUTBOX_H
 #define BELAY_SCHEDULER_ENGINE_OUTBOX_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notifications of users: creates rows of the outbox (notify.h). A provider's notices of reclaims
- * are events of nodes: apply_node.c.
+ * Notifications of users: creates rows of the outbox (notify_outbox.h). A provider's notices of
+ * reclaims are events of nodes: apply_node.c.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NOTICES_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_NOTICES_H

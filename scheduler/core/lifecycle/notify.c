@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See notify.h. Invariants:
+ * See notify_outbox.h. Invariants:
  *  1. A row is created in the event of its change. Its number is from the history's counter and
  *     used only once, so that receivers can detect repetitions.
  *  2. An array is notified as a whole; its tasks only if requested (NOTIFY_ARRAY_TASKS).

@@ -26,7 +26,7 @@
 #include "scheduler/core/queue/budget.h"
 #include "scheduler/core/model/event.h"
 #include "scheduler/core/deadline/deadline.h"
-#include "scheduler/core/lifecycle/notify.h"
+#include "scheduler/core/lifecycle/notify_outbox.h"
 #include "scheduler/core/queue/order.h"
 #include "scheduler/core/placement/rack.h"
 #include "scheduler/core/supply/egress.h"

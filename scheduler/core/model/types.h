@@ -154,7 +154,7 @@ struct ckpt_ref {
 /* The job fails after this many successive ends with code 85 without a new checkpoint. */
 #define JOB_CHECKPOINTED_MAX 3
 
-/* Events that a user can be notified of (notify.h). */
+/* Events that a user can be notified of (notify_outbox.h). */
 enum notify_event {
     NOTIFY_BEGIN, /* an attempt started */
     /* the job ended for any reason; as the kind of a row: it succeeded or was cancelled */

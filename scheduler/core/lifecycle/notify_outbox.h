@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notifications of users and operators about state changes of jobs, by mail or to a URL. A change
+ * The outbox of notifications, as it is seen from outside of the core, and its limits.
+ * Notifications tell users and operators of state changes of jobs, by mail or to a URL. A change
  * with recipients adds rows to the outbox in its own transaction; a row is deleted when it is
  * delivered or given up. Delivery is in scheduler/engine/outbox.h.
  */
-#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NOTIFY_H
-#define BELAY_SCHEDULER_CORE_LIFECYCLE_NOTIFY_H
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NOTIFY_OUTBOX_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_NOTIFY_OUTBOX_H
 
 #include "scheduler/core/model/types.h"
 
