@@ -293,7 +293,7 @@ static void print_launch(const json_t *v)
         printf("workdir       sent with it, %.12s\n", workdir);
 }
 
-static void print_notices(const json_t *v)
+static void print_notify(const json_t *v)
 {
     struct buf text = {0};
     notify_format(json_object_get(v, "spec"), cli_text(json_object_get(v, "job"), "user"), &text);
@@ -458,7 +458,7 @@ static void print_job(const json_t *v)
     print_expects(json_object_get(v, "expects"));
     print_launch(v);
     print_grace(v);
-    print_notices(v);
+    print_notify(v);
     print_priority(job);
     print_checkpoint(job);
     print_failed_save(v);

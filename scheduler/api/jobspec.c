@@ -456,7 +456,7 @@ static int32_t check_urls(struct json_reader *r)
     return (int32_t)json_array_size(list);
 }
 
-/* To whom notices of it go. */
+/* Who is notified of its changes. */
 static char *read_notify(struct json_reader *outer, struct job_row *row)
 {
     const json_t *object = json_opt_object(outer, "notify");

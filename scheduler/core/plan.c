@@ -26,7 +26,7 @@
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/lifecycle/nodes.h"
-#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/lifecycle/withheld.h"
 #include "scheduler/core/model/model_access.h"
@@ -524,7 +524,7 @@ static const struct decider deciders[] = {
     {"spot observations", .when_due = spot_observations_due},
     {"windows", .when_due = windows_due},
     {"budgets", .when_due = budgets_next},
-    {"notices to users", .when_due = notify_due},
+    {"notifications of users", .when_due = notify_due},
     {"gangs that wait for more nodes", .when_due = gang_due},
     {"requeues by users", .when_due = user_requeue_due},
     {"withheld attempts", .when_due = withheld_due},

@@ -12,7 +12,7 @@
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/lifecycle/nodes.h"
-#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"

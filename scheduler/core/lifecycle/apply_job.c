@@ -10,7 +10,7 @@
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/jobs.h"
-#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See notify_outbox.h. Invariants:
+ * See notify.h. Invariants:
  *  1. A row is created in the event of its change. Its number is from the history's counter and
  *     used only once, so that receivers can detect repetitions.
  *  2. An array is notified as a whole; its tasks only if requested (NOTIFY_ARRAY_TASKS).
  *  3. Each part of a time limit is notified once per attempt: row.warned.
  */
 #include "scheduler/core/lifecycle/jobs.h"
-#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"

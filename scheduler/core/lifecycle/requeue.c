@@ -7,7 +7,7 @@
 
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/lifecycle/no_progress.h"
-#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/lifecycle/retry.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

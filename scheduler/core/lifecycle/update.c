@@ -18,7 +18,7 @@
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/jobs.h"
-#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

@@ -10,7 +10,7 @@
 #include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/lifecycle/jobs.h"
 #include "scheduler/core/lifecycle/nodes.h"
-#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"

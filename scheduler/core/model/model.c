@@ -11,7 +11,7 @@
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/lifecycle/drill.h"
-#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"

@@ -23,7 +23,7 @@
 #include "scheduler/core/ledger/ledger.h"
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/jobs.h"
-#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

@@ -26,7 +26,7 @@
  * the first job on a newer machine resets the state. The stored text tells which kind the last
  * failure was.
  */
-#include "scheduler/core/lifecycle/notices.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notifications of users: creates rows of the outbox (notify_outbox.h). A provider's notices of
- * reclaims are events of nodes: apply_node.c.
+ * Notifications of users, by mail or to a URL: creates rows of the outbox (notify_outbox.h). A
+ * provider's notice of a reclaim is an event of its node: apply_node.c.
  */
-#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NOTICES_H
-#define BELAY_SCHEDULER_CORE_LIFECYCLE_NOTICES_H
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NOTIFY_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_NOTIFY_H
 
 #include "scheduler/core/model/model.h"
 
