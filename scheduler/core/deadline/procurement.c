@@ -26,7 +26,7 @@
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/supply/launch.h"
 #include "scheduler/core/lifecycle/attempts.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

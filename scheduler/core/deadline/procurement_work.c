@@ -4,7 +4,7 @@
 #include "base/minmax.h"
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/ledger/ledger.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/state.h"
 
 /* Assumed error of the remaining work shown by progress: 5 % once a twentieth is done, five times

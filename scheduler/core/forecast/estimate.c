@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "scheduler/core/forecast/job_runtimes.h"
 #include "scheduler/core/lifecycle/certificates.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"

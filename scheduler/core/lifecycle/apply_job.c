@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs: submit, state changes, leaving the model, and users' requests to cancel, save or enter one.
- * Attempts are in apply_attempt.c.
+ * Events of jobs: submit, state changes, leaving the model, and users' requests to cancel, save or
+ * enter one. Attempts are in apply_attempt.c.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/attempts.h"
@@ -9,7 +9,7 @@
 #include "scheduler/core/lifecycle/ckpt_gc.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
@@ -339,15 +339,6 @@ int apply_cancel(
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " is not an array", j->row.id);
     cancel(m, j, ev->cancel.by, ev->now);
     return 0;
-}
-
-void attempts_ask_save(struct model *m, struct job *j)
-{
-    LIST_FOREACH (&j->ranks, l) {
-        struct attempt *rank = LIST_ENTRY(l, struct attempt, in_job);
-        rank->row.saves_asked++;
-        touch_attempt(m, rank);
-    }
 }
 
 int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)

@@ -10,7 +10,7 @@
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/requeue.h"
 #include "scheduler/core/lifecycle/retry.h"
@@ -65,6 +65,15 @@ void job_stop(struct model *m, struct job *j, enum end_kind reason, bool save_fi
 {
     LIST_FOREACH (&j->ranks, l)
         attempt_stop(m, LIST_ENTRY(l, struct attempt, in_job), reason, save_first);
+}
+
+void attempts_ask_save(struct model *m, struct job *j)
+{
+    LIST_FOREACH (&j->ranks, l) {
+        struct attempt *rank = LIST_ENTRY(l, struct attempt, in_job);
+        rank->row.saves_asked++;
+        touch_attempt(m, rank);
+    }
 }
 
 /* A rank that is already stopping at once keeps its reason. */

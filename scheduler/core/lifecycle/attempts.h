@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Attempts: start, stop, end. After the end of the last rank the job is queued again (requeue.h) or
- * finished (jobs.h).
+ * finished (apply_job.h).
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_ATTEMPTS_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_ATTEMPTS_H
@@ -14,6 +14,7 @@ void attempt_start(struct model *m, struct attempt *a);
 /* Stops all live ranks of the job's attempt. save_first: save, then stop, unless they are stopping
  * already. Otherwise stop at once and override earlier stops. */
 void job_stop(struct model *m, struct job *j, enum end_kind reason, bool save_first);
+void attempts_ask_save(struct model *m, struct job *j); /* all ranks save, and run on */
 /* Makes the other ranks save together with this one and stop. */
 void gang_stop_others(struct model *m, struct attempt *a);
 /* Ends a rank. Decides what the reported end counts as, and after the last rank what happens to the

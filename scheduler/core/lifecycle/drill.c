@@ -24,7 +24,7 @@
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/lifecycle/drill.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

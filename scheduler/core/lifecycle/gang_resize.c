@@ -17,7 +17,7 @@
  * A gang of 8 nodes waits for 8; when the time is over its nodes are not kept any longer.
  */
 #include "scheduler/core/lifecycle/gang_resize.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"

@@ -6,7 +6,7 @@
  *  2. An array is notified as a whole; its tasks only if requested (NOTIFY_ARRAY_TASKS).
  *  3. Each part of a time limit is notified once per attempt: row.warned.
  */
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

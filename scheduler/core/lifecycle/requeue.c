@@ -5,7 +5,7 @@
  */
 #include "scheduler/core/lifecycle/requeue.h"
 
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/lifecycle/retry.h"

@@ -17,7 +17,7 @@
  * A job depends only on jobs that were submitted before it, so there are no cycles.
  */
 #include "scheduler/core/deadline/procurement.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"

@@ -18,7 +18,7 @@
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/no_progress.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"

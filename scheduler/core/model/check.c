@@ -6,7 +6,7 @@
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/lifecycle/drill.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"

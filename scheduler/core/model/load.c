@@ -8,7 +8,7 @@
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/instances.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/lifecycle/user_requeue.h"

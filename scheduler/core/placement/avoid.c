@@ -14,7 +14,7 @@
  * be placed on the same node and counts as one of JOB_STORE_MAX, or of JOB_NO_ROOM_MAX.
  */
 #include "scheduler/core/lifecycle/instances.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/resources.h"

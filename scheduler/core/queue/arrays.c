@@ -9,7 +9,7 @@
  * task that begins stays in `left` and is excluded by its row.
  */
 #include "scheduler/core/deadline/procurement.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"

@@ -22,7 +22,7 @@
 #include "scheduler/core/forecast/job_runtimes.h"
 #include "scheduler/core/ledger/ledger.h"
 #include "scheduler/core/lifecycle/attempts.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"

@@ -7,7 +7,7 @@
  * A dependency that can never be satisfied is refused at the submit. If it becomes so later, a
  * decision of its own ends the job: a long chain is a sequence of decisions, not a recursion.
  */
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

@@ -7,7 +7,7 @@
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

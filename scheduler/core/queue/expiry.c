@@ -6,7 +6,7 @@
  * Invariant: a job is in by_expiry exactly while it has a deadline and is PENDING, queued or
  * waiting.
  */
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"

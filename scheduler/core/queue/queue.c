@@ -6,7 +6,7 @@
  * one job and at most one shape. Only usage changes by itself: then the shapes, which are few, get
  * new positions (queue_order), and no job is touched.
  */
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"

@@ -8,7 +8,7 @@
  * and is not being stopped.
  */
 #include "scheduler/core/lifecycle/attempts.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "scheduler/core/deadline/procurement.h"
-#include "scheduler/core/lifecycle/jobs.h"
+#include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/deadline/procurement_baseline.h"
 #include "scheduler/core/deadline/procurement_work.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs: submit, state changes, end.
+ * Jobs: checks of a submit, state changes, end: functions for other events.
  */
-#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_JOBS_H
-#define BELAY_SCHEDULER_CORE_LIFECYCLE_JOBS_H
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_APPLY_JOB_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_APPLY_JOB_H
 
 #include "scheduler/core/model/model.h"
 
@@ -32,6 +32,5 @@ int job_check_retries(const struct job_row *r, struct err *e); /* only the secon
 void job_move(struct model *m, struct job *j, enum job_state to);
 /* to ENDED; the job leaves the model */
 void job_finish(struct model *m, struct job *j, struct stamp now);
-void attempts_ask_save(struct model *m, struct job *j); /* all ranks (apply_job.c) */
 
 #endif
