@@ -45,7 +45,7 @@ struct resources {
 #define CKPT_EVERY_AUTO 0 /* Young/Daly from the measured save time and the observed reclaim rate */
 
 /* Ends of attempts after which a job is queued again. The number of retries is limited for each
- * kind separately (scheduler/core/lifecycle/retries.h). */
+ * kind separately (scheduler/core/lifecycle/retry_counts.h). */
 enum retry_kind {
     RETRY_FAILED,
     RETRY_TIMEOUT,

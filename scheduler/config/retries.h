@@ -7,7 +7,7 @@
 #define BELAY_SCHEDULER_CONFIG_RETRIES_H
 
 #include "base/yaml.h"
-#include "scheduler/core/lifecycle/retries.h"
+#include "scheduler/core/lifecycle/retry_counts.h"
 
 /* Reads a mapping of ends to numbers or to the word unlimited; zeroed if the key is absent. */
 void config_read_retries(struct yaml_reader *r, const char *key, struct retries *ret_retries);

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/no_progress.h"
-#include "scheduler/core/lifecycle/retry.h"
+#include "scheduler/core/lifecycle/retry_rules.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"

@@ -13,7 +13,7 @@
 #include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/requeue.h"
-#include "scheduler/core/lifecycle/retry.h"
+#include "scheduler/core/lifecycle/retry_rules.h"
 #include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/lifecycle/withheld.h"
 #include "scheduler/core/model/changes.h"

@@ -8,7 +8,7 @@
 #include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/notify.h"
-#include "scheduler/core/lifecycle/retry.h"
+#include "scheduler/core/lifecycle/retry_rules.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/text.h"

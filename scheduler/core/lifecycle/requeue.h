@@ -3,8 +3,8 @@
  * Queues a job again after an attempt: its node was reclaimed or lost, it was evicted, it failed
  * and has retries left. It keeps its place by age and resumes from its last checkpoint.
  *
- * attempts.c calls this at the end of the last rank, if retry.h allows another attempt. What a user
- * asks for with belay requeue is in user_requeue.h, and ends here as well.
+ * attempts.c calls this at the end of the last rank, if retry_rules.h allows another attempt. A
+ * user's belay requeue is in user_requeue.h, and ends here as well.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_REQUEUE_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_REQUEUE_H

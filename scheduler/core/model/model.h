@@ -30,7 +30,7 @@
 #include "scheduler/core/queue/order.h"
 #include "scheduler/core/placement/rack.h"
 #include "scheduler/core/supply/egress.h"
-#include "scheduler/core/lifecycle/retries.h"
+#include "scheduler/core/lifecycle/retry_counts.h"
 #include "scheduler/core/forecast/runtimes.h"
 #include "scheduler/core/model/tree.h"
 

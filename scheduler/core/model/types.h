@@ -81,7 +81,7 @@ enum instance_state {
 extern const struct sm instance_sm;
 
 /* How an attempt, and with its last attempt a job, ended. Each kind has its own retry rule
- * (retry.c). */
+ * (retry_rules.c). */
 enum end_kind {
     END_NONE,
     END_SUCCEEDED,

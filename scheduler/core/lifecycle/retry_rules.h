@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an end counts as, and whether the job is requeued. The numbers of retries are in retries.h.
+ * What an end counts as, whether the job is queued again after it (requeue.h), and after what
+ * pause. How often it may be is in retry_counts.h.
  */
-#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_H
-#define BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_H
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_RULES_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_RULES_H
 
 #include "scheduler/core/model/model.h"
 

@@ -3,11 +3,11 @@
  * Whether a job runs again after an attempt ended. Each kind of end has its own rule and budget:
  * failures of the environment never use up the retries meant for bugs.
  */
-#include "scheduler/core/lifecycle/retry.h"
+#include "scheduler/core/lifecycle/retry_rules.h"
+#include "scheduler/core/lifecycle/retry_counts.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 
-#include "scheduler/core/lifecycle/retries.h"
 #include <inttypes.h>
 
 enum rule { NEVER, ALWAYS, BUDGET, CHECKPOINTED_BOUND, STORE_BOUND };

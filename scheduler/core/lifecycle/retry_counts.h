@@ -4,8 +4,8 @@
  * back to the pool, then to belayd's configuration, then to retries_usual. The configured maximum
  * applies to all jobs.
  */
-#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_RETRIES_H
-#define BELAY_SCHEDULER_CORE_LIFECYCLE_RETRIES_H
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_COUNTS_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_COUNTS_H
 
 #include "base/err.h"
 #include "scheduler/core/model/rows.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/core/lifecycle/retries.h"
+#include "scheduler/core/lifecycle/retry_counts.h"
 
 #include "base/str.h"
 #include "scheduler/core/model/state.h"
