@@ -107,7 +107,7 @@ struct job_spec {
     /* For finish_ms: how long the job would run without interruption, as its user states it; 0: not
      * stated. */
     int64_t work_ms;
-    /* limit of the total cost; the job is parked before it exceeds this; 0: none (budget.h) */
+    /* limit of the total cost; the job is parked before it exceeds this; 0: none (budgets.h) */
     int64_t max_uusd;
     int64_t max_uusd_h; /* limit of the cost of all its nodes per hour; 0: none */
     /* number of the user's URLs that are notified of changes, 0 .. NOTIFY_URLS_MAX */

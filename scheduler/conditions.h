@@ -2,7 +2,7 @@
  *
  * Reports of nodes that decisions depend on: what throttles their GPUs, and the draw of GPUs,
  * processors and memory, as far as they measure it. A throttled node gets no new job until the
- * throttling has been over for a while; its draw counts in its rack (core/placement/rack.h).
+ * throttling has been over for a while; its draw counts in its rack (core/placement/racks.h).
  *
  * In memory only: a restarted belayd has it again within a minute or two.
  */

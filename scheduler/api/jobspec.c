@@ -14,7 +14,7 @@
 #include "job/notify_address.h"
 #include "job/spec_json.h"
 #include "scheduler/config/place.h"
-#include "scheduler/core/queue/budget.h"
+#include "scheduler/core/queue/budget_options.h"
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/core/queue/order.h"
 #include "scheduler/notify/notify_seal.h"

@@ -7,7 +7,7 @@
 
 #include "base/yaml.h"
 #include "scheduler/config/windows.h"
-#include "scheduler/core/queue/budget.h"
+#include "scheduler/core/queue/budget_options.h"
 
 struct config_budget {
     struct budget_options options; /* without its window and its zone */

@@ -6,7 +6,7 @@
 #define BELAY_SCHEDULER_CONFIG_RACKS_H
 
 #include "base/yaml.h"
-#include "scheduler/core/placement/rack.h"
+#include "scheduler/core/placement/rack_options.h"
 
 /* Reads the sections; call it while the caller's reader is at the file's root. Free *ret_racks with
  * free() in all cases. */

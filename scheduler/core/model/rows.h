@@ -452,7 +452,7 @@ struct account_row {
 
 #define BUDGET_ABOUT_MAX 3072
 
-/* Stored state of a budget (budget.h). */
+/* Stored state of a budget (budget_options.h). */
 struct budget_row {
     char name[CORE_NAME_MAX];
     /* What it counts (budget_about). A different text makes it a different budget. */

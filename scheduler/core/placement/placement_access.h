@@ -5,7 +5,7 @@
 #ifndef BELAY_SCHEDULER_CORE_PLACEMENT_PLACEMENT_ACCESS_H
 #define BELAY_SCHEDULER_CORE_PLACEMENT_PLACEMENT_ACCESS_H
 
-#include "scheduler/core/placement/rack.h"
+#include "scheduler/core/placement/rack_options.h"
 #include "scheduler/core/model/state.h"
 
 static inline size_t constraints_count(const struct model *m)

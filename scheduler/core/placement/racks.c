@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Power limits of racks (rack.h). The draw of a node follows from its free resources, so it is
- * updated where those change (node_refresh), and nothing of it is stored.
+ * See racks.h. The draw of a node follows from its free resources, so it is updated where those
+ * change (node_refresh), and nothing of it is stored.
  *
  *  1. draw_w of a rack is the idle draw of all its nodes plus the draw above idle of joined ones.
  *  2. No job is placed that would raise draw_w above max_w. A rack may exceed it for other reasons

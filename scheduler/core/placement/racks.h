@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Power limits of racks (rack.h).
+ * Racks (rack_options.h) in the model: the power that is left decides where jobs may start.
  */
 #ifndef BELAY_SCHEDULER_CORE_PLACEMENT_RACKS_H
 #define BELAY_SCHEDULER_CORE_PLACEMENT_RACKS_H

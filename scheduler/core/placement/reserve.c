@@ -24,7 +24,7 @@
  * of a shape, against all other jobs regardless of their position, until those jobs are placed.
  * Jobs within a quota ignore reservations that are by queue position only.
  *
- * The power of a rack (rack.h) is reserved as well: a job behind in the queue is placed on no node
+ * The power of a rack (racks.h) is reserved as well: a job behind in the queue is placed on no node
  * of the rack if too little power would be left at that time.
  *
  * There are no reservations for demand that launches will serve; for a gang only for the rest.

@@ -2,7 +2,7 @@
  *
  * Bounds of budget periods in their time zone, and the text of what a budget counts.
  */
-#include "scheduler/core/queue/budget.h"
+#include "scheduler/core/queue/budget_options.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See budgets.h and budget.h.
+ * See budgets.h and budget_options.h.
  *
  * Invariants.
  *  1. A running rank has a stake in each budget that its job and pool match, and in its job's own

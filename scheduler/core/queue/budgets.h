@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Budgets (budget.h) in the model, and the caps of jobs.
+ * Budgets (budget_options.h) in the model, and the caps of jobs.
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_BUDGETS_H
 #define BELAY_SCHEDULER_CORE_QUEUE_BUDGETS_H
@@ -10,7 +10,7 @@
 struct model;
 struct shape;
 
-/* A budget (budget.h), or a job's own cap. */
+/* A budget (budget_options.h), or a job's own cap. */
 struct budget {
     const struct budget_options *options; /* NULL for a job's own cap */
     struct job *job;                      /* the job of a cap; else NULL */

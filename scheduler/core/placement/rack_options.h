@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Racks: nodes with a common power supply and a limit on their total draw. The draw of a node is
- * computed from the resources of its jobs and is an upper bound: `idle_w` at rest, `full_w` with
- * all cpus or GPUs in use, and linear in the greater of both shares in between. A node counts as at
- * rest whether it has joined or not; a lost node keeps its last draw, since its jobs may still run.
- * Power that its agent measured beyond that is added.
+ * Racks, as configured and as shown to users: nodes with a common power supply and a limit on their
+ * total draw. The draw of a node is computed from the resources of its jobs and is an upper bound:
+ * `idle_w` at rest, `full_w` with all cpus or GPUs in use, and linear in the greater of both shares
+ * in between. A node counts as at rest whether it has joined or not; a lost node keeps its last
+ * draw, since its jobs may still run. Power that its agent measured beyond that is added. How the
+ * model keeps them is in racks.h.
  *
  * A rack has nodes by name, and all nodes of pools. Of an elastic pool at most as many machines are
  * launched as have a place in its rack, and none for which there would be no power.
  */
-#ifndef BELAY_SCHEDULER_CORE_PLACEMENT_RACK_H
-#define BELAY_SCHEDULER_CORE_PLACEMENT_RACK_H
+#ifndef BELAY_SCHEDULER_CORE_PLACEMENT_RACK_OPTIONS_H
+#define BELAY_SCHEDULER_CORE_PLACEMENT_RACK_OPTIONS_H
 
 #include "job/hosts.h"
 #include "scheduler/core/model/types.h"

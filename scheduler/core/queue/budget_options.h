@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Budgets: what matching jobs may cost in a period, and what happens at the limit. PURE.
+ * Budgets, as configured and as shown to users: what matching jobs may cost in a period, and what
+ * happens at the limit. PURE. How the model keeps them is in budgets.h.
  *
  * At placement, the expected cost of a job up to its end, or up to the end of the period, is
  * reserved (set aside); what it does not use is released. The expected run time is the job's time
@@ -29,8 +30,8 @@
  *
  * A job's own cap (--max-usd) is a budget of one job without a period, with action park.
  */
-#ifndef BELAY_SCHEDULER_CORE_QUEUE_BUDGET_H
-#define BELAY_SCHEDULER_CORE_QUEUE_BUDGET_H
+#ifndef BELAY_SCHEDULER_CORE_QUEUE_BUDGET_OPTIONS_H
+#define BELAY_SCHEDULER_CORE_QUEUE_BUDGET_OPTIONS_H
 
 #include "scheduler/core/model/rows.h"
 
