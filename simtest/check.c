@@ -22,13 +22,6 @@ static int64_t rank_key(int64_t job, int64_t attempt, int64_t node)
     return (job << 40) + (attempt << 20) + node;
 }
 
-static int compare(struct ckpt_ref a, struct ckpt_ref b)
-{
-    if (a.attempt != b.attempt)
-        return a.attempt < b.attempt ? -1 : 1;
-    return a.sequence < b.sequence ? -1 : a.sequence > b.sequence;
-}
-
 /* ---- committed data ---- */
 
 static const struct sim_job *task_of(const struct world *w, int64_t array, int32_t index)
@@ -198,7 +191,7 @@ static void check_job(struct world *w, const struct job_row *r)
     if (r->from_attempt < j->from_attempt)
         world_fail(w, "job %lld: what its user gave up counts again", (long long)r->id);
     j->from_attempt = r->from_attempt;
-    if (compare(r->last_good, j->last_good) < 0 && !given_up)
+    if (ckpt_ref_compare(r->last_good, j->last_good) < 0 && !given_up)
         world_fail(w, "job %lld: last good went back from %lld.%lld to %lld.%lld", (long long)r->id,
             (long long)j->last_good.attempt, (long long)j->last_good.sequence,
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
@@ -676,7 +669,7 @@ static void check_ckpt_gc(struct world *w, const struct job_row *r)
         world_fail(
             w, "job %lld left %zu checkpoints, against its user's wish", (long long)r->id, s->n);
     if (!none && r->last_good.attempt &&
-        (s->n == 0 || compare(s->manifests[s->n - 1].ref, r->last_good) < 0))
+        (s->n == 0 || ckpt_ref_compare(s->manifests[s->n - 1].ref, r->last_good) < 0))
         world_fail(w, "job %lld has lost its last checkpoint", (long long)r->id);
     if (!none && r->spec.ckpt_after == AFTER_ALL && r->last_good.attempt &&
         !store_has(w, r->id, r->last_good))

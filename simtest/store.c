@@ -10,13 +10,6 @@
 
 #define KEPT 3 /* by agents */
 
-static int compare(struct ckpt_ref a, struct ckpt_ref b)
-{
-    if (a.attempt != b.attempt)
-        return a.attempt < b.attempt ? -1 : 1;
-    return a.sequence < b.sequence ? -1 : a.sequence > b.sequence;
-}
-
 static struct sim_store_job *of(struct world *w, int64_t job)
 {
     return &w->store[job - 1];
@@ -57,7 +50,7 @@ bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t ste
     struct sim_store_job *s = of(w, job);
     if (s->fence > ref.attempt || s->n == SIM_MANIFESTS_MAX)
         return false;
-    if (s->n && compare(s->manifests[s->n - 1].ref, ref) >= 0)
+    if (s->n && ckpt_ref_compare(s->manifests[s->n - 1].ref, ref) >= 0)
         world_fail(w, "checkpoint %lld.%lld of job %lld does not come after the newest",
             (long long)ref.attempt, (long long)ref.sequence, (long long)job);
     traffic_store_changes(w, job, 1);
@@ -84,7 +77,7 @@ struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt,
         const struct sim_manifest *m = &s->manifests[i];
         if (m->ref.attempt >= attempt || m->ref.attempt < from)
             continue;
-        reaches |= compare(m->ref, expected) >= 0;
+        reaches |= ckpt_ref_compare(m->ref, expected) >= 0;
         if (!m->damaged) {
             *ret_lost = !reaches;
             return *m;
@@ -118,7 +111,7 @@ bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref)
 {
     const struct sim_store_job *s = &w->store[job - 1];
     for (size_t i = 0; i < s->n; i++)
-        if (compare(s->manifests[i].ref, ref) == 0)
+        if (ckpt_ref_compare(s->manifests[i].ref, ref) == 0)
             return true;
     return false;
 }

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
+#include "ckpt/store/layout.h"
 #include "ckpt/store/owner.h"
 #include "ckpt/s3.h"
 
@@ -351,9 +352,8 @@ struct older {
 static int consider_older(void *ctx, const struct ckpt_info *info)
 {
     struct older *o = ctx;
-    bool is_older = info->id.attempt < o->below.attempt ||
-                    (info->id.attempt == o->below.attempt && info->id.sequence < o->below.sequence);
-    is_older = is_older && info->id.attempt >= o->from_attempt;
+    bool is_older =
+        layout_compare_ids(info->id, o->below) < 0 && info->id.attempt >= o->from_attempt;
     if (is_older) {
         o->found = info->id;
         o->progress = info->progress;

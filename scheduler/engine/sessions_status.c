@@ -150,8 +150,7 @@ static void note_behind(struct sessions *s, const struct job_row *j, struct even
     const int64_t attempt = started->started.attempt;
     const struct ckpt_ref restored = started->started.restored;
     const bool anew = j->from_attempt > 0 && restored.attempt == 0;
-    const bool newest = restored.attempt == j->last_good.attempt &&
-                        restored.sequence == j->last_good.sequence && !anew;
+    const bool newest = ckpt_ref_compare(restored, j->last_good) == 0 && !anew;
     struct err e;
     int64_t ms = 0;
     bool was = false;

@@ -52,9 +52,7 @@ static void put_job(struct shelf *s, const struct job_row *r)
     struct job_row *old = AT(s->jobs, s->n_jobs, r->id);
     if (old->id && old->state == JOB_ENDED)
         fail_msg("job %" PRId64 " ended twice or lives again", r->id);
-    if (old->id && (r->last_good.attempt < old->last_good.attempt ||
-                       (r->last_good.attempt == old->last_good.attempt &&
-                           r->last_good.sequence < old->last_good.sequence)))
+    if (old->id && ckpt_ref_compare(r->last_good, old->last_good) < 0)
         fail_msg("job %" PRId64 " lost a checkpoint", r->id);
     *old = *r;
 }
@@ -112,8 +110,7 @@ static bool is_certificate(const struct shelf *s, const struct drill_row *d)
 static void put_checkpoint(struct shelf *s, const struct checkpoint_row *r)
 {
     struct ckpt_ref *old = AT(s->newest, s->n_newest, r->job);
-    if (r->ref.attempt < old->attempt ||
-        (r->ref.attempt == old->attempt && r->ref.sequence <= old->sequence))
+    if (ckpt_ref_compare(r->ref, *old) <= 0)
         fail_msg("job %" PRId64 ": checkpoint %" PRId64 ".%" PRId64 " is not newer", r->job,
             r->ref.attempt, r->ref.sequence);
     *old = r->ref;

@@ -169,11 +169,6 @@ static struct attempt *live_attempt(
     return job_attempt_on(j, attempt, node);
 }
 
-static bool ref_newer(struct ckpt_ref a, struct ckpt_ref b)
-{
-    return a.attempt != b.attempt ? a.attempt > b.attempt : a.sequence > b.sequence;
-}
-
 static void describe_start(const struct attempt_row *a, char *out, size_t size)
 {
     if (a->restored.attempt == 0)
@@ -202,12 +197,12 @@ static void adopt_restored(
 {
     if (a->attempt < j->from_attempt)
         return; /* it is stopping, and the checkpoint that it resumed from was discarded */
-    if (ref_newer(a->restored, j->last_good)) {
+    const int age = ckpt_ref_compare(a->restored, j->last_good);
+    if (age > 0) {
         j->last_good = a->restored;
         j->last_good_progress = a->restored_progress;
         j->last_good_at = now.wall;
-    } else if (ref_newer(j->last_good, a->restored) ||
-               (j->from_attempt > 0 && a->restored.attempt == 0)) {
+    } else if (age < 0 || (j->from_attempt > 0 && a->restored.attempt == 0)) {
         int64_t from = a->restored.attempt == 0 ? 0 : a->restored_progress;
         j->lost_ms += behind_again ? 0 : a->behind_ms;
         if (j->last_good_progress != PROGRESS_NONE && from != PROGRESS_NONE &&
@@ -377,7 +372,7 @@ int apply_checkpoint(
         storage_saved(m, a->row.job, ev->checkpoint.stored_bytes, saved_at);
     }
     touch_attempt(m, a);
-    if (!ref_newer(ref, j->last_good) || ref.attempt < j->from_attempt)
+    if (ckpt_ref_compare(ref, j->last_good) <= 0 || ref.attempt < j->from_attempt)
         return 0; /* another rank of its gang reported it, or the requeue was dropped */
     procurement_saved(a, saved_at);
     j->last_good = ref;

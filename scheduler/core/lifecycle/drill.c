@@ -240,11 +240,6 @@ void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, e
         killed(m, d, a, now, lost_ms);
 }
 
-static bool is_ref_before(struct ckpt_ref a, struct ckpt_ref b)
-{
-    return a.attempt != b.attempt ? a.attempt < b.attempt : a.sequence < b.sequence;
-}
-
 static void resumed(struct model *m, struct drill *d, const struct attempt *a, struct stamp now)
 {
     drill_move(d, DRILL_RESUMED);
@@ -253,7 +248,7 @@ static void resumed(struct model *m, struct drill *d, const struct attempt *a, s
     d->row.resumed_attempt = a->row.attempt;
     d->row.resumed_node = a->row.node;
     d->row.restore_ms = a->row.restore_ms;
-    if (is_ref_before(a->row.restored, d->row.saved))
+    if (ckpt_ref_compare(a->row.restored, d->row.saved) < 0)
         conclude(m, d, now, DRILL_FAILED,
             "it resumed from checkpoint %" PRId64 ".%" PRId64 " and not from %" PRId64 ".%" PRId64
             ", which the store did not return intact: look for `damaged` in the job's events and "

@@ -147,6 +147,14 @@ struct ckpt_ref {
     int64_t sequence;
 };
 
+/* < 0: a is older than b; 0: the same; > 0: a is newer. None is older than any. */
+static inline int ckpt_ref_compare(struct ckpt_ref a, struct ckpt_ref b)
+{
+    if (a.attempt != b.attempt)
+        return a.attempt < b.attempt ? -1 : 1;
+    return a.sequence < b.sequence ? -1 : a.sequence > b.sequence;
+}
+
 /* The job is held after this many successive attempts that could not use the store. */
 #define JOB_STORE_MAX 3
 /* The job is held after this many successive starts that ended as END_CAPACITY. */
