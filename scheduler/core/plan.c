@@ -79,16 +79,6 @@ void planner_destroy(struct planner *p)
 
 /* ---- decisions by time ---- */
 
-/* One due time and the event for it. */
-static void consider(
-    struct mono due, const struct event *ev, struct mono *best, struct event *ret_event)
-{
-    if (mono_is_set(*best) && best->ms <= due.ms)
-        return;
-    *best = due;
-    *ret_event = *ev;
-}
-
 static struct mono after(struct mono from, int64_t ms)
 {
     return (struct mono){from.ms + ms};
@@ -117,7 +107,7 @@ static void consider_leases(const struct model *m, struct mono *best, struct eve
         return;
     const struct node *n = LIST_ENTRY(l, struct node, by_seen);
     struct event ev = {.type = EV_NODE_LOST, .lost.node = n->row.id};
-    consider(after(n->last_seen, m->options.lease_ms), &ev, best, ret_event);
+    event_if_sooner(after(n->last_seen, m->options.lease_ms), &ev, best, ret_event);
 }
 
 static void consider_lost(const struct model *m, struct mono *best, struct event *ret_event)
@@ -128,7 +118,7 @@ static void consider_lost(const struct model *m, struct mono *best, struct event
     const struct node *n = LIST_ENTRY(l, struct node, by_state);
     int64_t ms = LOST_LEASES * m->options.lease_ms;
     struct event ev = end_after(n->instance, "its node was lost", ms);
-    consider(after(n->since, ms), &ev, best, ret_event);
+    event_if_sooner(after(n->since, ms), &ev, best, ret_event);
 }
 
 static void consider_noticed(const struct model *m, struct mono *best, struct event *ret_event)
@@ -138,7 +128,7 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
     if (!n || !n->instance || !list_is_empty(&n->attempts))
         return;
     struct event ev = end_of(n->instance, "it is being reclaimed and runs no jobs");
-    consider(after(n->idle_since, LAST_WORDS_MS), &ev, best, ret_event);
+    event_if_sooner(after(n->idle_since, LAST_WORDS_MS), &ev, best, ret_event);
 }
 
 /* Idle nodes are in the order in which they became idle; a recently joined one may have to wait for
@@ -159,7 +149,7 @@ static void consider_idle(
         if (cool.ms > due.ms)
             due = cool;
         struct event ev = end_after(n->instance, "idle", due.ms - n->idle_since.ms);
-        consider(due, &ev, best, ret_event);
+        event_if_sooner(due, &ev, best, ret_event);
     }
 }
 
@@ -170,7 +160,7 @@ static void consider_booting(const struct pool *p, struct mono *best, struct eve
         return;
     const struct instance *i = LIST_ENTRY(l, struct instance, booting);
     struct event ev = end_after(i, "did not join", p->row.boot_timeout_ms);
-    consider(after(i->since, p->row.boot_timeout_ms), &ev, best, ret_event);
+    event_if_sooner(after(i->since, p->row.boot_timeout_ms), &ev, best, ret_event);
 }
 
 /* When the next instance must be ended, with the event; MONO_NONE: never. */

@@ -486,21 +486,6 @@ int apply_drill_due(
     return 0;
 }
 
-static struct mono when(struct wall due, struct stamp now)
-{
-    int64_t left = due.ms - now.wall.ms;
-    return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
-}
-
-static void sooner(
-    struct mono due, const struct event *ev, struct mono *best, struct event *ret_event)
-{
-    if (mono_is_set(*best) && best->ms <= due.ms)
-        return;
-    *best = due;
-    *ret_event = *ev;
-}
-
 struct mono drill_next(const struct model *m, struct stamp now, struct event *ret_event)
 {
     struct mono best = MONO_NONE;
@@ -509,16 +494,15 @@ struct mono drill_next(const struct model *m, struct stamp now, struct event *re
         const struct event ev = {.type = EV_DRILL_DUE, .drill_due.job = d->row.job};
         struct wall until = waits_until(d);
         if (wall_is_set(until))
-            sooner(when(until, now), &ev, &best, ret_event);
+            event_if_sooner(stamp_until(now, until), &ev, &best, ret_event);
     }
     LIST_FOREACH (&m->lifecycle.undrilled, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, undrilled);
         const struct event ev = {.type = EV_DRILL, .drill.job = a->row.job};
         if (check_drill(m, &ev, a->job, NULL) != 0)
             continue; /* at step 0, on a node that is going, or too many drills */
-        sooner(a->drill_due ? now.mono
-                            : when((struct wall){a->row.started_at.ms + AUTO_START_MS}, now),
-            &ev, &best, ret_event);
+        struct wall start = {a->row.started_at.ms + AUTO_START_MS};
+        event_if_sooner(a->drill_due ? now.mono : stamp_until(now, start), &ev, &best, ret_event);
         break; /* later ones are due later */
     }
     return best;

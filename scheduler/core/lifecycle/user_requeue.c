@@ -172,9 +172,8 @@ struct mono user_requeue_due(const struct model *m, struct stamp now, struct eve
     if (!first)
         return MONO_NONE;
     const struct attempt *a = TREE_ENTRY(first, struct attempt, in_user_requeues);
-    int64_t left = a->requeue_due.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_REQUEUE_DUE, .requeue_due.job = a->row.job};
-    return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
+    return stamp_until(now, a->requeue_due);
 }
 
 int apply_requeue_due(

@@ -106,10 +106,9 @@ struct mono withheld_due(const struct model *m, struct stamp now, struct event *
     if (!first)
         return MONO_NONE;
     const struct attempt *a = TREE_ENTRY(first, struct attempt, by_withheld);
-    int64_t left = a->withheld_until.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_WITHHELD_DUE,
         .withheld_due = {.job = a->row.job, .attempt = a->row.attempt, .node = a->row.node}};
-    return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
+    return stamp_until(now, a->withheld_until);
 }
 
 int apply_withheld_due(

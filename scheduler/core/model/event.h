@@ -449,4 +449,15 @@ struct event {
     };
 };
 
+/* Of several decisions by time the first: *best and *ret_event become due and ev, if best is later
+ * or MONO_NONE. */
+static inline void event_if_sooner(
+    struct mono due, const struct event *ev, struct mono *best, struct event *ret_event)
+{
+    if (mono_is_set(*best) && best->ms <= due.ms)
+        return;
+    *best = due;
+    *ret_event = *ev;
+}
+
 #endif

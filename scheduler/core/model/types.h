@@ -23,6 +23,12 @@ struct stamp {
     struct mono mono;
 };
 
+/* When that wall time will be, or now if it has passed. */
+static inline struct mono stamp_until(struct stamp now, struct wall due)
+{
+    return (struct mono){now.mono.ms + (due.ms > now.wall.ms ? due.ms - now.wall.ms : 0)};
+}
+
 /*
  *             +----------------- retry -----------------+
  *             v                                         |

@@ -486,8 +486,7 @@ struct mono dependencies_due(const struct model *m, struct stamp now, struct eve
         return MONO_NONE;
     const struct job_side *s = TREE_ENTRY(first, struct job_side, by_begin);
     *ret_event = (struct event){.type = EV_ELIGIBLE, .eligible.job = s->job->row.id};
-    bool has_come = s->not_before.ms <= now.wall.ms;
-    return (struct mono){now.mono.ms + (has_come ? 0 : s->not_before.ms - now.wall.ms)};
+    return stamp_until(now, s->not_before);
 }
 
 /* ---- events ---- */

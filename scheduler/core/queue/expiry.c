@@ -68,9 +68,8 @@ struct mono expiry_due(const struct model *m, struct stamp now, struct event *re
     if (!first)
         return MONO_NONE;
     const struct job *j = TREE_ENTRY(first, struct job_side, by_expiry)->job;
-    int64_t left = last_start_ms(&j->row) + 1 - now.wall.ms;
     *ret_event = (struct event){.type = EV_EXPIRE, .expire.job = j->row.id};
-    return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
+    return stamp_until(now, (struct wall){last_start_ms(&j->row) + 1});
 }
 
 int apply_expire(

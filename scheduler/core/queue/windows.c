@@ -103,9 +103,8 @@ struct mono windows_due(const struct model *m, struct stamp now, struct event *r
     if (!first)
         return MONO_NONE;
     const struct job_side *t = TREE_ENTRY(first, struct job_side, by_park);
-    int64_t left = t->park_at.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_PARK, .park.job = t->job->row.id};
-    return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
+    return stamp_until(now, t->park_at);
 }
 
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
