@@ -5,6 +5,9 @@
 #include "scheduler/core/planner.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/placement_access.h"
+#include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/queue_walk.h"
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -351,13 +354,22 @@ int64_t lab_bring_up(struct lab *l, int64_t instance, int32_t cpus)
     return lab_join_instance(l, instance, cpus);
 }
 
+static bool same_nodes(const int64_t *a, size_t n_a, const int64_t *b, size_t n_b)
+{
+    return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a * sizeof *a) == 0);
+}
+
 static bool same_decision(const struct event *a, const struct event *b)
 {
     if (a->type != b->type)
         return false;
     switch (a->type) {
     case EV_PLACE:
-        return a->place.job == b->place.job && a->place.node == b->place.node;
+        return a->place.job == b->place.job && a->place.node == b->place.node &&
+               same_nodes(a->place.more, a->place.n_more, b->place.more, b->place.n_more);
+    case EV_RESERVE:
+        return a->reserve.job == b->reserve.job && same_nodes(a->reserve.nodes, a->reserve.n_nodes,
+                                                       b->reserve.nodes, b->reserve.n_nodes);
     case EV_LAUNCH:
         return a->launch.offer == b->launch.offer;
     case EV_END_INSTANCE:
@@ -369,28 +381,119 @@ static bool same_decision(const struct event *a, const struct event *b)
     }
 }
 
-static void check_same(const struct event *a, const struct event *b)
+/* ---- what two planners that disagree saw ---- */
+
+static void print_decision(const char *who, bool any, const struct event *ev)
 {
-    if (!same_decision(a, b))
-        fail_msg("asked again it decides otherwise: %s of %lld, and %s of %lld",
-            event_type_names[a->type], (long long)a->place.job, event_type_names[b->type],
-            (long long)b->place.job);
+    if (!any) {
+        print_message("%s decides nothing\n", who);
+        return;
+    }
+    print_message("%s decides %s:", who, event_type_names[ev->type]);
+    switch (ev->type) {
+    case EV_PLACE:
+        print_message(" job %" PRId64 " on node %" PRId64, ev->place.job, ev->place.node);
+        for (size_t k = 0; k < ev->place.n_more; k++)
+            print_message(", %" PRId64, ev->place.more[k]);
+        break;
+    case EV_RESERVE:
+        print_message(" for job %" PRId64 ", nodes", ev->reserve.job);
+        for (size_t k = 0; k < ev->reserve.n_nodes; k++)
+            print_message(" %" PRId64, ev->reserve.nodes[k]);
+        break;
+    case EV_LAUNCH:
+        print_message(" offer %" PRId64, ev->launch.offer);
+        break;
+    case EV_END_INSTANCE:
+        print_message(
+            " instance %" PRId64 ": %s", ev->end_instance.instance, ev->end_instance.text);
+        break;
+    default: /* the id of its job or node is the first member */
+        print_message(" %" PRId64, ev->lost.node);
+    }
+    print_message("\n");
+}
+
+/* Which class fitted nowhere at which growth count, and how far the cursor is. */
+static void print_memory(const struct lab *l)
+{
+    const struct planner *p = l->p;
+    const struct model_versions *v = &l->m->versions;
+    print_message("the model: growth %" PRId64 ", rewind %" PRId64 ", anew %" PRId64
+                  ", change %" PRId64 ", launches %" PRId64 "\n",
+        v->growth, v->rewind, v->anew, v->change, v->launches);
+    print_message("the planner: rewind %" PRId64 ", seen growth %" PRId64 " fresh %" PRId64
+                  " anew %" PRId64 ", cursor %" PRId64 " %" PRId64
+                  "%s; launches computed at change %" PRId64 " after %" PRId64 ":",
+        p->rewind, p->seen.growth, p->seen.fresh, p->seen.anew, p->cursor.at_16, p->cursor.head,
+        p->is_all ? ", all classes" : "", p->change, p->base);
+    for (size_t k = 0; k < p->n_launches; k++)
+        print_message(" %" PRId64, p->launches[k]);
+    print_message("\n");
+}
+
+static void print_queue(const struct lab *l)
+{
+    struct queue_walk w = {0};
+    queue_walk_begin(&w, l->m);
+    for (const struct shape *s; (s = queue_walk_next(&w)) != NULL;)
+        print_message("job %" PRId64 " at %" PRId64 ": %" PRId32 " to %" PRId32 " nodes of %" PRId32
+                      " cpus, %" PRId32 " gpus, %" PRId64 " MiB; class %" PRId64
+                      " fitted nowhere at growth %" PRId64 "\n",
+            s->head, s->place_16, s->least, s->nodes, s->need.cpus, s->need.gpus,
+            s->need.memory_mib, s->demand_class->id,
+            (int64_t)(intptr_t)map_get(&l->p->unfit, s->demand_class->id) - 1);
+    queue_walk_end(&w);
+}
+
+static void print_nodes(const struct lab *l)
+{
+    LIST_FOREACH (model_nodes(l->m), k) {
+        const struct node *n = LIST_ENTRY(k, struct node, in_all);
+        print_message("node %" PRId64 " %s of %s, %s%s%s: %" PRId32 " of %" PRId32
+                      " cpus free, %" PRId32 " gpus, %" PRId64 " MiB; grown at %" PRId64,
+            n->row.id, n->row.name, n->row.pool, sm_name(&node_sm, (int)n->row.state),
+            n->throttle ? ", throttled" : "", n->disk_full[0] ? ", disk full" : "", n->free.cpus,
+            n->row.total.cpus, n->free.gpus, n->free.memory_mib, n->grown);
+        if (n->rack)
+            print_message("; rack %s, draws %" PRId64 " and %" PRId64 " W more",
+                n->rack->options->name, n->draw_w, n->over_w);
+        if (n->kept_for)
+            print_message("; kept for job %" PRId64, n->kept_for->row.id);
+        if (n->reserved_for)
+            print_message("; reserved for job %" PRId64 " until %" PRId64 ", %" PRId32 " claims",
+                n->reserved_for->head, n->reserved_for->reserved_until, n->claims);
+        print_message("\n");
+    }
+    for (size_t k = 0; k < racks_count(l->m); k++)
+        print_message("rack %s: %" PRId64 " W left\n", rack_at(l->m, k)->options->name,
+            rack_left(rack_at(l->m, k)));
+}
+
+static void fail_disagreeing(const struct lab *l, const char *why, const char *other, bool any,
+    const struct event *a, bool other_any, const struct event *b)
+{
+    print_decision("the planner", any, a);
+    print_decision(other, other_any, b);
+    print_memory(l);
+    print_queue(l);
+    print_nodes(l);
+    fail_msg("%s", why);
 }
 
 bool lab_decision(struct lab *l, struct event *ret_event)
 {
     struct event first = {0}, again = {0};
-    bool any = plan_next(l->p, l->m, l->now, &first);
-    assert_int_equal(plan_next(l->p, l->m, l->now, &again), any);
-    if (any)
-        check_same(&first, &again);
+    bool any = plan_next(l->p, l->m, l->now, &first), other = plan_next(l->p, l->m, l->now, &again);
+    if (other != any || (any && !same_decision(&first, &again)))
+        fail_disagreeing(
+            l, "asked again it decides otherwise", "asked again, it", any, &first, other, &again);
     /* the planner's memory must not affect decisions */
     struct planner *fresh = planner_create();
-    if (plan_next(fresh, l->m, l->now, &again) != any)
-        fail_msg("remembering hides a decision, or finds one: %s",
-            event_type_names[any ? first.type : again.type]);
-    if (any)
-        check_same(&first, &again);
+    other = plan_next(fresh, l->m, l->now, &again);
+    if (other != any || (any && !same_decision(&first, &again)))
+        fail_disagreeing(l, "remembering hides a decision, or finds one", "one without memory", any,
+            &first, other, &again);
     planner_destroy(fresh);
     *ret_event = first;
     return any;
