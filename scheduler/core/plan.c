@@ -355,7 +355,25 @@ static void add_room(struct planner *p, const struct resources *free)
         free->memory_mib > p->grown.memory_mib ? free->memory_mib : p->grown.memory_mib;
 }
 
-/* Room that is new since the cursor last passed the end; false: too many nodes to examine. */
+/* Room on the node, and on those of its rack; false: too many nodes to examine. */
+static bool add_rack_room(struct planner *p, const struct node *of, int *looked)
+{
+    if (++*looked > GROWN_LOOK_MAX)
+        return false;
+    add_room(p, &of->free);
+    if (!of->rack)
+        return true;
+    LIST_FOREACH (&of->rack->nodes, l) {
+        if (++*looked > GROWN_LOOK_MAX)
+            return false;
+        add_room(p, &LIST_ENTRY(l, struct node, in_rack)->free);
+    }
+    return true;
+}
+
+/* Room that is new since the cursor last passed the end; false: too many nodes to examine. Jobs
+ * that are owed more room may have it where it is reserved: on the reserved nodes, and, as power,
+ * on all nodes of their racks. */
 static bool gather_room(struct planner *p, const struct model *m)
 {
     int looked = 0;
@@ -371,11 +389,9 @@ static bool gather_room(struct planner *p, const struct model *m)
     if (model_versions(m)->owed_more <= p->seen.growth)
         return true;
     LIST_FOREACH (reserve_shapes(m), l)
-        LIST_FOREACH (&LIST_ENTRY(l, struct shape, by_reserve)->reserved, ln) {
-            if (looked++ == GROWN_LOOK_MAX)
+        LIST_FOREACH (&LIST_ENTRY(l, struct shape, by_reserve)->reserved, ln)
+            if (!add_rack_room(p, LIST_ENTRY(ln, struct node, in_reserved), &looked))
                 return false;
-            add_room(p, &LIST_ENTRY(ln, struct node, in_reserved)->free);
-        }
     return true;
 }
 

@@ -415,6 +415,43 @@ static void who_waits_for_power_is_not_passed_for_ever(void **state)
     lab_deinit(&l);
 }
 
+/* The power for a job that waits is kept on all nodes of the rack, and yields to a job that is within
+ * its team's quota. That becomes true when another job of the team ends, in no rack and on a node
+ * that is too small. */
+static void power_that_is_kept_yields_to_a_quota(void **state)
+{
+    (void)state;
+    static struct order_user ann = {.name = "ann", .shares = 1}, bob = {.name = "bob", .shares = 1};
+    static struct order_team teams[] = {
+        {.name = "red", .shares = 1, .users = &ann, .n_users = 1, .quota_mcpu = 8000},
+        {.name = "blue", .shares = 1, .users = &bob, .n_users = 1}};
+    struct order_options o = order_defaults;
+    o.teams = teams;
+    o.n_teams = 2;
+    struct lab l;
+    lab_init_order(&l, &o);
+    lab_join(&l, "host", 8);
+    lab_join(&l, "host-2", 2);
+    lab_join(&l, "n1", 4);
+    struct job_row r = lab_job(1), own = lab_job(4);
+    STR_COPY(r.user, "bob");
+    int64_t first = lab_submit_asking(&l, &r, "nodes=host-2"),
+            ends = lab_submit_asking(&l, &own, "nodes=n1");
+    lab_plan(&l);
+    assert_true(lab_runs(&l, first) && lab_runs(&l, ends)); /* 100 W of 300 in its rack */
+    r.spec.need.cpus = 2;
+    int64_t waits = lab_submit_asking(&l, &r, "nodes=host-2");
+    lab_wait(&l, 1);
+    int64_t large = lab_submit_cpus(&l, 8); /* 200 W, which then lack for `waits` */
+    lab_plan(&l);
+    assert_false(lab_runs(&l, waits) || lab_runs(&l, large));
+    lab_started(&l, ends);
+    lab_ended(&l, ends, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(lab_runs(&l, large));
+    lab_deinit(&l);
+}
+
 /* The victim is the job with an end that frees enough power, though another has less to lose. */
 static void places_are_made_where_there_is_power_then(void **state)
 {
@@ -632,6 +669,7 @@ int main(void)
         cmocka_unit_test(nodes_beyond_the_places_count_at_rest_too),
         cmocka_unit_test(nobody_moves_to_where_there_is_no_power),
         cmocka_unit_test(who_waits_for_power_is_not_passed_for_ever),
+        cmocka_unit_test(power_that_is_kept_yields_to_a_quota),
         cmocka_unit_test(places_are_made_where_there_is_power_then),
         cmocka_unit_test(a_lost_node_counts_on_until_it_is_heard_of),
         cmocka_unit_test(more_that_is_measured_holds_others_back),
