@@ -8,13 +8,15 @@
  *     (a lower limit, a changed machine, a measurement): then no job is placed there until it is
  *     below again. No machine is launched there for jobs without power on it (choice.c, gang.c).
  *  3. When the draw of a rack falls, its nodes that were held back by it count as grown: the
- *     planner examines them again.
+ *     planner examines them again. While gangs wait, that is all of them, unless there was power
+ *     for full load on all: their ranks take power together.
  */
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/queue_access.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -137,13 +139,22 @@ int64_t rack_left(const struct rack *r)
 
 /* ---- changes ---- */
 
-/* Nodes of the rack that only its power may have held back. */
+static int64_t could_add(const struct node *n)
+{
+    return n->room ? n->rack_kind->full_w - n->rack_kind->idle_w - n->draw_w : 0;
+}
+
+/* Nodes of the rack that only its power, of which this much was left, may have held back. */
 static void grow_held_back(
     struct model *m, const struct rack *r, const struct node *but, int64_t left)
 {
+    bool waits_gang = !list_is_empty(queue_gangs(m));
+    int64_t sum = 0;
+    LIST_FOREACH (&r->nodes, l)
+        sum += could_add(LIST_ENTRY(l, struct node, in_rack));
     LIST_FOREACH (&r->nodes, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_rack);
-        if (n != but && n->room && n->rack_kind->full_w - n->rack_kind->idle_w - n->draw_w > left)
+        if (n != but && n->room && (waits_gang ? sum : could_add(n)) > left)
             node_grew(m, n);
     }
 }

@@ -139,6 +139,37 @@ static void a_gang_gets_power_for_all_of_its_ranks_or_none(void **state)
     lab_deinit(&l);
 }
 
+/* Both ranks would draw 400 W, and 300 are left: enough for either node at full load. A job ends on a
+ * node that does not suit the gang, which leaves the power for both on the others. */
+static void a_gang_gets_the_power_that_a_node_leaves_which_does_not_suit_it(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"power1", "power2", "power3"};
+    int64_t fillers[3];
+    struct lab l;
+    struct job_row r = lab_job(1);
+    lab_init(&l);
+    for (size_t k = 0; k < 3; k++) {
+        char where[32];
+        snprintf(where, sizeof where, "nodes=%s", names[k]);
+        lab_join_with(&l, names[k], 4, k < 2 ? ",ib," : "", "");
+        fillers[k] = lab_submit_asking(&l, &r, where);
+    }
+    lab_plan(&l);
+    assert_int_equal(view(&l).draw_w, 700);
+    r = lab_job(2);
+    r.spec.nodes = 2;
+    int64_t gang = lab_submit_asking(&l, &r, "constraint=ib");
+    lab_plan(&l);
+    assert_false(lab_runs(&l, gang));
+    lab_started(&l, fillers[2]);
+    lab_ended(&l, fillers[2], END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(lab_runs(&l, gang));
+    assert_int_equal(view(&l).draw_w, 1000);
+    lab_deinit(&l);
+}
+
 /* A gang for which a rack never has the power reserves nothing there. */
 static void a_gang_that_no_rack_can_power_is_in_nobodys_way(void **state)
 {
@@ -660,6 +691,7 @@ int main(void)
         cmocka_unit_test(what_takes_all_gpus_counts_as_the_whole_node),
         cmocka_unit_test(a_node_for_itself_counts_as_full),
         cmocka_unit_test(a_gang_gets_power_for_all_of_its_ranks_or_none),
+        cmocka_unit_test(a_gang_gets_the_power_that_a_node_leaves_which_does_not_suit_it),
         cmocka_unit_test(a_gang_that_no_rack_can_power_is_in_nobodys_way),
         cmocka_unit_test(what_lacks_power_goes_to_machines_elsewhere),
         cmocka_unit_test(no_machine_is_launched_for_what_would_have_no_power_there),
