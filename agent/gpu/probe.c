@@ -6,6 +6,7 @@
 #include "agent/gpu/probe.h"
 
 #include "agent/gpu/kernel_text.h"
+#include "base/cgroup.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #define TEXT_MAX 16384
+#define MOUNTS_MAX ((size_t)4 << 20)
 /* vmstat counts in pages; on the few machines with larger pages the result is too low */
 #define PAGE_SWAPPED 4096
 /* threads are read only of processes that used at least one cpu divided by this */
@@ -260,12 +262,28 @@ static void look_at_processes(struct look *l, const pid_t *pids, size_t n)
 
 /* ---- a task ---- */
 
+/* Sets out to the directory of a v2 group if its processes can be read there. */
+static void find_dir(const char *group, char out[USAGE_PATH_MAX])
+{
+    struct buf mounts = {0};
+    struct cgroup_mount m = {0};
+    struct err ignored;
+    char path[USAGE_PATH_MAX + 40], *dir = NULL;
+    if (fs_read("/proc/self/mountinfo", MOUNTS_MAX, &mounts, &ignored) == 0 &&
+        cgroup_mount_find(buf_str(&mounts), CGROUP_V2, &m))
+        dir = cgroup_dir(&m, group);
+    snprintf(path, sizeof(path), "%s/cgroup.procs", dir ? dir : "");
+    if (dir && strlen(dir) < USAGE_PATH_MAX && access(path, R_OK) == 0)
+        str_copy(out, USAGE_PATH_MAX, dir);
+    free(dir);
+    cgroup_mount_deinit(&m);
+    buf_deinit(&mounts);
+}
+
 /* Finds the task's own v2 cgroup: one that its processes are in and the agent is not. */
 static void find_group(struct probe *p, const struct probe_of *of, int64_t pid)
 {
-    static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-    char text[TEXT_MAX], own[USAGE_PATH_MAX - 40], its[USAGE_PATH_MAX - 40],
-        path[USAGE_PATH_MAX + 40];
+    char text[TEXT_MAX], own[USAGE_PATH_MAX], its[USAGE_PATH_MAX];
     if (str_ends(of->files.cpu, "/cpu.stat")) {
         snprintf(p->group, sizeof(p->group), "%.*s",
             (int)(strlen(of->files.cpu) - strlen("/cpu.stat")), of->files.cpu);
@@ -276,11 +294,7 @@ static void find_group(struct probe *p, const struct probe_of *of, int64_t pid)
     if (fs_read_start("/proc/self/cgroup", text, TEXT_MAX) &&
         kernel_group(text, own, sizeof(own)) && str_eq(own, its))
         return;
-    for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]) && !p->group[0]; i++) {
-        snprintf(path, sizeof(path), "%s%s/cgroup.procs", mounts[i], its);
-        if (access(path, R_OK) == 0)
-            snprintf(p->group, sizeof(p->group), "%s%s", mounts[i], its);
-    }
+    find_dir(its, p->group);
 }
 
 static bool has_own_network(int64_t pid)
