@@ -77,7 +77,7 @@ char *cgroup_name(const char *text, enum cgroup_kind kind)
     return name;
 }
 
-char *cgroup_dir(const struct cgroup_mount *m, const char *name)
+char *cgroup_mount_dir(const struct cgroup_mount *m, const char *name)
 {
     size_t skip = str_eq(m->root, "/") ? 0 : strlen(m->root);
     if (str_starts(name, "/..") || strncmp(name, m->root, skip) != 0 ||

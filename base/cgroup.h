@@ -38,6 +38,6 @@ char *cgroup_name(const char *text, enum cgroup_kind kind);
 /* The group's directory, not above m->point; NULL if it cannot be seen there: the group is outside
  * of what is mounted, or of this process's cgroup namespace ("/..", cgroup_namespaces(7)). The
  * caller frees it. */
-char *cgroup_dir(const struct cgroup_mount *m, const char *name);
+char *cgroup_mount_dir(const struct cgroup_mount *m, const char *name);
 
 #endif

@@ -271,7 +271,7 @@ static void find_dir(const char *group, char out[USAGE_PATH_MAX])
     char path[USAGE_PATH_MAX + 40], *dir = NULL;
     if (fs_read("/proc/self/mountinfo", MOUNTS_MAX, &mounts, &ignored) == 0 &&
         cgroup_mount_find(buf_str(&mounts), CGROUP_V2, &m))
-        dir = cgroup_dir(&m, group);
+        dir = cgroup_mount_dir(&m, group);
     snprintf(path, sizeof(path), "%s/cgroup.procs", dir ? dir : "");
     if (dir && strlen(dir) < USAGE_PATH_MAX && access(path, R_OK) == 0)
         str_copy(out, USAGE_PATH_MAX, dir);

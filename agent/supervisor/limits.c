@@ -68,7 +68,7 @@ static int64_t read_groups(
     int64_t lowest = 0;
     if (!cgroup_mount_find(mounts, kind, &m))
         return 0;
-    char *name = cgroup_name(groups, kind), *dir = name ? cgroup_dir(&m, name) : NULL;
+    char *name = cgroup_name(groups, kind), *dir = name ? cgroup_mount_dir(&m, name) : NULL;
     while (dir) {
         char *path = mem_printf("%s%s/pids.max", root, dir);
         lowest = lower(lowest, read_limit(path));

@@ -99,7 +99,7 @@ static void find_home(
     char *own = cgroup_name(groups, kind);
     if (own && str_ends(own, "/" SELF))
         own[strlen(own) - strlen("/" SELF)] = '\0';
-    h->at[kind].dir = own ? cgroup_dir(&m, own) : NULL;
+    h->at[kind].dir = own ? cgroup_mount_dir(&m, own) : NULL;
     if (h->at[kind].dir)
         h->at[kind].name = mem_strdup(str_eq(own, "/") ? "" : own);
     free(own);

@@ -361,7 +361,7 @@ static void assert_delays_no_other_job(struct world *w, const char *script)
     struct wire_desired_attempt *a = world_want(w, 2, 1, commit_once_script);
     a->method = WIRE_METHOD_COOP;
     world_go(w);
-    world_until(w, has_checkpoint, 2, "the other job's checkpoint is told");
+    world_until(w, has_checkpoint, 2, "the other job's checkpoint is reported");
     world_until(w, output_has_result, 2, "the other job has its answer");
 }
 

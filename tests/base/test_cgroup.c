@@ -69,7 +69,7 @@ static void assert_at(const char *mounts, const char *groups, enum cgroup_kind k
 {
     struct cgroup_mount m = {0};
     char *found = cgroup_name(groups, kind);
-    char *at = found && cgroup_mount_find(mounts, kind, &m) ? cgroup_dir(&m, found) : NULL;
+    char *at = found && cgroup_mount_find(mounts, kind, &m) ? cgroup_mount_dir(&m, found) : NULL;
     if (name && found)
         assert_string_equal(found, name);
     else
