@@ -48,20 +48,17 @@ struct wire_desired_attempt *want_coop(struct world *w, int64_t attempt, const c
     return a;
 }
 
-void notice_in(struct world *w, int64_t ms)
-{
-    char iso[TIME_ISO_MAX];
-    time_format_iso((struct wall){clock_wall(&clock_system).ms + ms}, iso);
-    buf_clear(&w->action);
-    buf_printf(&w->action, "{\"action\": \"terminate\", \"time\": \"%.19sZ\"}", iso);
-}
-
 void assert_end(struct world *w, enum wire_end end)
 {
     const struct wire_attempt_status *s = world_reported(w, 1);
     if (s->end != end)
         fail_msg("ended as %s (%s), output: %s", wire_word_name(wire_end_names, (int)s->end),
             s->text, world_output(w, 1));
+}
+
+bool has_committed(struct world *w, int64_t job)
+{
+    return world_task_has(w, job, 1, "control/commit.1");
 }
 
 bool output_has_result(struct world *w, int64_t job)

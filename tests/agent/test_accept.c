@@ -343,20 +343,6 @@ static bool has_part(struct world *w, int64_t rank)
     return is_met(w, rank == 0 ? "0000000001-part-0000" : "0000000001-part-0001");
 }
 
-static bool is_saving_now(struct world *w, int64_t job)
-{
-    const struct wire_attempt_status *s = world_reported(w, job);
-    return s && s->phase == WIRE_SAVING;
-}
-
-static void notice_in(struct world *w, int64_t ms)
-{
-    char iso[TIME_ISO_MAX];
-    time_format_iso((struct wall){clock_wall(&clock_system).ms + ms}, iso);
-    buf_clear(&w->action);
-    buf_printf(&w->action, "{\"action\": \"terminate\", \"time\": \"%.19sZ\"}", iso);
-}
-
 /* ---- */
 
 static void a_program_goes_on_while_it_is_stored_and_learns_when_it_is(void **state)
@@ -464,7 +450,7 @@ static void at_a_notice_the_newest_is_stored_before_the_program_is_signalled(voi
     struct world *w = start_and_hold_up(state);
     commit_accepted(w, 2);
     commit_accepted(w, 3);
-    notice_in(w, 60000);
+    world_notice_in(w, 60000);
     await(w, "request", "notice");
     commit(w, 4, false);
     await(w, "commit.4", "");
@@ -684,7 +670,7 @@ static void check_killed_while_it_waits(void **state, int32_t rank)
     struct other o;
     struct world *w = start_rank(state, rank, &o);
     commit(w, 1, true);
-    world_until(w, is_saving_now, 1, "it is being saved");
+    world_until(w, is_saving, 1, "it is being saved");
     if (rank == 0)
         world_until(w, has_opened, 1, "it is open");
     world_kill_agent(w, SIGKILL);

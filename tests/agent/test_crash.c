@@ -27,9 +27,7 @@ static const char two_lines[] =
 
 static void let_go(struct world *w, int64_t job)
 {
-    char *path = world_task_path(w, job, 1, "checkpoint/go");
-    world_write(path, "");
-    free(path);
+    world_task_write(w, job, 1, "checkpoint/go", "");
 }
 
 static bool has_first_line(struct world *w, int64_t job)
@@ -39,10 +37,7 @@ static bool has_first_line(struct world *w, int64_t job)
 
 static bool has_exit_record(struct world *w, int64_t job)
 {
-    char *path = world_task_path(w, job, 1, "exit.json");
-    bool there = access(path, F_OK) == 0;
-    free(path);
-    return there;
+    return world_task_has(w, job, 1, "exit.json");
 }
 
 static void assert_kept(struct world *w, int64_t job)
@@ -345,12 +340,6 @@ static void what_supervisors_are_forked_from_may_be_killed(void **state)
     assert_kept(w, 1);
 }
 
-static bool has_no_supervisor(struct world *w, int64_t pid)
-{
-    (void)w;
-    return proc_start_ticks((pid_t)pid) == 0;
-}
-
 static pid_t run_two_lines(struct world *w, int64_t job)
 {
     world_want(w, job, 1, two_lines);
@@ -374,7 +363,7 @@ static void a_supervisor_takes_the_next_task(void **state)
     let_go(w, 2);
     world_until(w, has_ended, 2, "the second task, which an agent to come has found, ended");
     assert_kept(w, 2);
-    world_until(w, has_no_supervisor, first, "the supervisor, which has no agent any more, ended");
+    world_until(w, is_process_gone, first, "the supervisor, which has no agent any more, ended");
 }
 
 static void a_supervisor_without_a_task_ends_with_its_agent(void **state)
@@ -386,7 +375,7 @@ static void a_supervisor_without_a_task_ends_with_its_agent(void **state)
     world_until(w, has_ended, 1, "the task ended");
     assert_true(proc_start_ticks(first) != 0);
     world_kill_agent(w, SIGKILL);
-    world_until(w, has_no_supervisor, first, "it ends");
+    world_until(w, is_process_gone, first, "it ends");
 }
 
 /* A supervisor that had to kill processes gets no other task. */
@@ -403,7 +392,7 @@ static void a_supervisor_whose_task_has_left_something_takes_no_other(void **sta
     world_until(w, has_ended, 1, "the first task ended");
     assert_all_dead(world_output(w, 1));
     assert_true(run_two_lines(w, 2) != first);
-    world_until(w, has_no_supervisor, first, "it has ended");
+    world_until(w, is_process_gone, first, "it has ended");
 }
 
 static pid_t init_of(struct world *w, int64_t job)

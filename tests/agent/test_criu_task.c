@@ -249,9 +249,7 @@ static void a_failed_dump_is_reported_and_the_program_continues(void **state)
     world_forget_reports(w);
     world_start_agent(w);
     world_until(w, is_running, 1, "the agent that came back has it");
-    char *path = world_task_path(w, 1, 1, "control/end");
-    world_write(path, "");
-    free(path);
+    world_task_write(w, 1, 1, "control/end", "");
     world_until(w, has_ended, 1, "it ended");
     assert_int_equal(world_reported(w, 1)->end,
         WIRE_END_FAILED); /* 85 means nothing of a program that is not asked */

@@ -115,9 +115,7 @@ static const struct wire_attempt_status *exit_with(
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     object_server_order(&server, fault, 1);
-    char *path = world_task_path(w, 1, 1, "control/go");
-    world_write(path, "");
-    free(path);
+    world_task_write(w, 1, 1, "control/go", "");
     const struct wire_attempt_status *s = ended(w, end);
     assert_int_equal(s->exit_code, 85);
     assert_non_null(strstr(s->text, "its checkpoint could not be stored"));

@@ -217,9 +217,7 @@ static void the_end_of_a_job_is_recorded_on_a_full_disk(void **state)
     }
     fill(w, 0);
     for (int job = 1; job <= 2; job++) {
-        char *path = world_task_path(w, job, 1, "control/go");
-        world_write(path, "");
-        free(path);
+        world_task_write(w, job, 1, "control/go", "");
     }
     for (int job = 1; job <= 2; job++) {
         world_until(w, has_ended, job, "it has ended");
@@ -405,12 +403,6 @@ static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
         fail_msg("%s", w->status.disk_full);
 }
 
-static bool is_stored(struct world *w, int64_t job)
-{
-    const struct wire_attempt_status *s = world_reported(w, job);
-    return s && s->n_checkpoints > 0;
-}
-
 /* It may be larger than the disk, or than its user's quota: others still find room. */
 static void a_job_that_does_not_fit_closes_no_node(void **state)
 {
@@ -422,7 +414,7 @@ static void a_job_that_does_not_fit_closes_no_node(void **state)
         "ln \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\nsleep 1000\n");
     a->method = WIRE_METHOD_COOP;
     world_start_agent(w);
-    world_until(w, is_stored, 1, "6 MiB are stored");
+    world_until(w, has_checkpoint, 1, "6 MiB are stored");
     world_forget(w, 1);
     world_go(w);
     world_until(w, has_no_tasks, 0, "it is gone");
@@ -516,12 +508,6 @@ static bool is_cut(struct world *w, int64_t unused)
 }
 
 /* Without its output. */
-static bool is_reported_ended(struct world *w, int64_t job)
-{
-    const struct wire_attempt_status *s = world_reported(w, job);
-    return s && s->phase == WIRE_ENDED;
-}
-
 static bool is_all_there(struct world *w, int64_t job)
 {
     char *path = world_task_path(w, job, 1, "output.log"), *text = world_read(path);
@@ -552,9 +538,7 @@ static void a_flood_takes_neither_the_agents_room_nor_that_of_others(void **stat
     world_until(w, is_cut, 1, "the flood is cut");
     assert_room(w);
     w->deaf_to_output = false;
-    char *path = world_task_path(w, 1, 1, "control/go");
-    world_write(path, "");
-    free(path);
+    world_task_write(w, 1, 1, "control/go", "");
     world_until(w, has_ended, 1, "it goes on, and ends");
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     const char *out = world_output(w, 1), *note = strstr(out, "---- belay: output is missing");

@@ -91,9 +91,7 @@ static void usage_is_reported_while_a_program_runs_and_at_its_end(void **state)
     free(path);
     world_until(w, has_reported_cpu_time, 42, "the CPU time is reported");
     assert_true(counts || world_reported(w, 42)->usage.memory_bytes >= 32 << 20);
-    path = world_task_path(w, 42, 1, "control/go");
-    world_write(path, "");
-    free(path);
+    world_task_write(w, 42, 1, "control/go", "");
     world_until(w, has_ended, 42, "it ended");
     assert_end(w, 42, WIRE_END_SUCCEEDED, 0, "");
     const struct wire_usage *u = &world_reported(w, 42)->usage;
@@ -183,12 +181,6 @@ static void a_file_that_cannot_be_opened_is_the_reason_of_the_end(void **state)
     assert_end(w, 2, WIRE_END_FAILED, 126,
         "its input nothing.txt cannot be opened: No such file or directory");
     assert_string_equal(world_output(w, 1), "");
-}
-
-static bool is_reported_ended(struct world *w, int64_t job)
-{
-    const struct wire_attempt_status *s = world_reported(w, job);
-    return s && s->phase == WIRE_ENDED;
 }
 
 /* Otherwise belayd could release the machine, and unshipped output would be lost. */
@@ -598,12 +590,6 @@ static void what_cannot_start_says_why(void **state)
     assert_end(w, 4, WIRE_END_FAILED, 126, "echo no first line");
 }
 
-static bool is_gone(struct world *w, int64_t pid)
-{
-    (void)w;
-    return proc_start_ticks((pid_t)pid) == 0;
-}
-
 static void leave_a_daemon(struct world *w)
 {
     world_want(w, 1, 1,
@@ -618,7 +604,7 @@ static void leave_a_daemon(struct world *w)
     assert_end(w, 1, WIRE_END_FAILED, 4, "");
     int64_t pid = atoll(world_output(w, 1));
     assert_true(pid > 1);
-    world_until(w, is_gone, pid, "the daemon is dead");
+    world_until(w, is_process_gone, pid, "the daemon is dead");
 }
 
 static void what_a_script_leaves_running_is_killed_when_it_ends(void **state)

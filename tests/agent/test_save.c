@@ -17,12 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool is_saving(struct world *w, int64_t job)
-{
-    const struct wire_attempt_status *s = world_reported(w, job);
-    return s && s->phase == WIRE_SAVING;
-}
-
 static void a_commit_is_stored_reported_and_restored(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -126,14 +120,6 @@ static const char commit_late[] =
     "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
     "sleep 1000\n";
 
-static bool has_committed(struct world *w, int64_t job)
-{
-    char *path = world_task_path(w, job, 1, "control/commit.1");
-    bool there = access(path, F_OK) == 0;
-    free(path);
-    return there;
-}
-
 static bool has_secrets(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_reported(w, job);
@@ -185,9 +171,7 @@ static struct wire_desired_attempt *start_and_restart(struct world *w, bool keep
 
 static void let_it_commit(struct world *w)
 {
-    char *go = world_task_path(w, 1, 1, "checkpoint/go");
-    world_write(go, "");
-    free(go);
+    world_task_write(w, 1, 1, "checkpoint/go", "");
 }
 
 static bool is_in_keyring(struct world *w)

@@ -207,7 +207,7 @@ static void exit_85_during_a_notice_saves_and_ends_reclaimed(void **state)
     want_signal(w, modes);
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
-    notice_in(w, 60000);
+    world_notice_in(w, 60000);
     world_until(w, has_ended, 1, "the attempt ended");
     assert_end(w, WIRE_END_RECLAIMED);
     assert_true(has_checkpoint(w, 1));
@@ -221,7 +221,7 @@ static void done_during_a_notice_saves_and_ends_reclaimed(void **state)
     want_signal(w, modes);
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
-    notice_in(w, 60000);
+    world_notice_in(w, 60000);
     world_until(w, has_ended, 1, "the attempt ended");
     assert_end(w, WIRE_END_RECLAIMED);
     assert_true(has_checkpoint(w, 1));

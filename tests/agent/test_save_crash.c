@@ -35,14 +35,6 @@ static void a_drain_saves_and_ends_drained(void **state)
     assert_non_null(strstr(world_output(w, 1), "\"reason\":\"evict\""));
 }
 
-static bool has_commit_file(struct world *w, int64_t job)
-{
-    char *path = world_task_path(w, job, 1, "control/commit.1");
-    bool there = access(path, F_OK) == 0;
-    free(path);
-    return there;
-}
-
 static void a_commit_made_while_there_is_no_agent_is_served_by_the_next(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -58,10 +50,8 @@ static void a_commit_made_while_there_is_no_agent_is_served_by_the_next(void **s
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     world_kill_agent(w, SIGKILL);
-    char *path = world_task_path(w, 1, 1, "control/go");
-    world_write(path, "");
-    free(path);
-    world_until(w, has_commit_file, 1, "the program has committed");
+    world_task_write(w, 1, 1, "control/go", "");
+    world_until(w, has_committed, 1, "the program has committed");
     world_start_agent(w);
     world_until(w, has_ended, 1, "the program had its answer");
     assert_end(w, WIRE_END_SUCCEEDED);
@@ -105,9 +95,7 @@ static void an_older_attempt_cannot_save_over_a_later_one(void **state)
     const struct ckpt_job j = {.store = store, .cluster = "lab", .job = 1};
     assert_int_equal(ckpt_fence(&j, 2, &e), 0);
     store_close(store);
-    char *path = world_task_path(w, 1, 1, "control/request");
-    world_write(path, "{}"); /* makes it commit */
-    free(path);
+    world_task_write(w, 1, 1, "control/request", "{}"); /* makes it commit */
     world_until(w, has_ended, 1, "the stale attempt ended");
     assert_end(w, WIRE_END_NODE_LOST);
     assert_non_null(strstr(world_reported(w, 1)->text, "fenced"));

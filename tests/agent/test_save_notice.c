@@ -27,7 +27,7 @@ static void a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed(
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     int64_t begun = clock_mono(&clock_system).ms;
-    notice_in(w, 60000);
+    world_notice_in(w, 60000);
     world_until(w, is_noticed, 0, "belayd knows of the notice");
     assert_true(w->noticed_at - begun < 3000); /* it looks every second */
     char *path = world_task_path(w, 1, 1, "control/notice"), *text = world_read(path);
@@ -60,7 +60,7 @@ static void the_saves_of_two_tasks_at_a_notice_are_both_stored(void **state)
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     world_until(w, is_running, 2, "the other runs");
-    notice_in(w, 60000);
+    world_notice_in(w, 60000);
     for (int64_t job = 1; job <= 2; job++) {
         world_until(w, has_ended, job, "the attempt ended");
         assert_int_equal(world_reported(w, job)->end, WIRE_END_RECLAIMED);
@@ -75,7 +75,7 @@ static void a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadli
     want_coop(w, 1, "#!/bin/sh\ntrap '' TERM\necho up\nwhile :; do sleep 0.1; done\n");
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
-    notice_in(w, 5000);
+    world_notice_in(w, 5000);
     int64_t deadline = clock_mono(&clock_system).ms + 5000;
     world_until(w, has_ended, 1, "the attempt ended");
     assert_true(clock_mono(&clock_system).ms < deadline);
@@ -90,7 +90,7 @@ static void a_task_without_checkpoints_may_finish_during_a_notice(void **state)
         "#!/bin/sh\nwhile [ ! -e \"$BELAY_NOTICE_FILE\" ]; do sleep 0.02; done\necho bye\n");
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
-    notice_in(w, 60000);
+    world_notice_in(w, 60000);
     world_until(w, has_ended, 1, "the attempt ended");
     assert_end(w, WIRE_END_SUCCEEDED);
 }
@@ -98,7 +98,7 @@ static void a_task_without_checkpoints_may_finish_during_a_notice(void **state)
 static void a_task_that_is_wanted_after_a_notice_is_not_started(void **state)
 {
     struct world *w = world_create(state, "token: t\nprovider: aws\n");
-    notice_in(w, 60000);
+    world_notice_in(w, 60000);
     world_start_agent(w);
     world_until(w, is_noticed, 0, "belayd knows of the notice");
     world_want(w, 1, 1, "#!/bin/sh\n");
@@ -155,7 +155,7 @@ static void sigterm_together_with_a_notice_saves_first(void **state)
     want_coop(w, 1, coop_script);
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
-    notice_in(w, 60000);
+    world_notice_in(w, 60000);
     assert_saved_in_shutdown(w);
 }
 
@@ -167,7 +167,7 @@ static void a_shutdown_under_a_notice_is_the_nearer_deadline(void **state)
     want_coop(w, 1, "#!/bin/sh\ntrap '' TERM\necho up\nwhile :; do sleep 0.1; done\n");
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
-    notice_in(w, 100000);
+    world_notice_in(w, 100000);
     world_until(w, is_noticed, 0, "belayd knows of the notice");
     int64_t begun = clock_mono(&clock_system).ms;
     kill(w->agent, SIGTERM);

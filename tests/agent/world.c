@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/uv/proc.h"
 #include "base/uv/timers.h"
 
 #include <errno.h>
@@ -536,12 +537,35 @@ const char *world_output(struct world *w, int64_t job)
     return want ? buf_str(&want->output) : "";
 }
 
+void world_notice_in(struct world *w, int64_t ms)
+{
+    char iso[TIME_ISO_MAX];
+    time_format_iso((struct wall){clock_wall(&clock_system).ms + ms}, iso);
+    buf_clear(&w->action);
+    buf_printf(&w->action, "{\"action\": \"terminate\", \"time\": \"%.19sZ\"}", iso);
+}
+
 /* ---- conditions ---- */
+
+static bool is_in_phase(struct world *w, int64_t job, enum wire_phase phase)
+{
+    const struct wire_attempt_status *s = world_reported(w, job);
+    return s && s->phase == phase;
+}
 
 bool is_running(struct world *w, int64_t job)
 {
-    const struct wire_attempt_status *s = world_reported(w, job);
-    return s && s->phase == WIRE_RUNNING;
+    return is_in_phase(w, job, WIRE_RUNNING);
+}
+
+bool is_saving(struct world *w, int64_t job)
+{
+    return is_in_phase(w, job, WIRE_SAVING);
+}
+
+bool is_reported_ended(struct world *w, int64_t job)
+{
+    return is_in_phase(w, job, WIRE_ENDED);
 }
 
 bool has_ended(struct world *w, int64_t job)
@@ -572,12 +596,34 @@ bool is_forgotten(struct world *w, int64_t job)
     return !there && !world_reported(w, job);
 }
 
+bool is_process_gone(struct world *w, int64_t pid)
+{
+    (void)w;
+    return proc_start_ticks((pid_t)pid) == 0;
+}
+
 /* ---- files ---- */
 
 char *world_task_path(struct world *w, int64_t job, int64_t attempt, const char *name)
 {
     return mem_printf(
         "%s/node/tasks/%lld-%lld/%s", w->dir, (long long)job, (long long)attempt, name);
+}
+
+bool world_task_has(struct world *w, int64_t job, int64_t attempt, const char *name)
+{
+    char *path = world_task_path(w, job, attempt, name);
+    bool has = fs_exists(path);
+    free(path);
+    return has;
+}
+
+void world_task_write(
+    struct world *w, int64_t job, int64_t attempt, const char *name, const char *text)
+{
+    char *path = world_task_path(w, job, attempt, name);
+    world_write(path, text);
+    free(path);
 }
 
 char *world_read(const char *path)

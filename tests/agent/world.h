@@ -86,15 +86,24 @@ const struct wire_attempt_status *world_reported(struct world *w, int64_t job);
 void world_forget_reports(struct world *w);
 const char *world_output(struct world *w, int64_t job);
 
+/* The metadata service announces that the machine is terminated in ms. */
+void world_notice_in(struct world *w, int64_t ms);
+
 /* Conditions */
 bool is_running(struct world *w, int64_t job);
-bool has_ended(struct world *w, int64_t job);
+bool is_saving(struct world *w, int64_t job);
+bool is_reported_ended(struct world *w, int64_t job);
+bool has_ended(struct world *w, int64_t job); /* and belayd has its output */
 bool has_checkpoint(struct world *w, int64_t job);
 bool has_failed_save(struct world *w, int64_t job);
 bool is_forgotten(struct world *w, int64_t job); /* neither reported nor on disk */
+bool is_process_gone(struct world *w, int64_t pid);
 
 /* Files of a task: DIR/tasks/JOB-ATTEMPT/name. Free the text. */
 char *world_task_path(struct world *w, int64_t job, int64_t attempt, const char *name);
+bool world_task_has(struct world *w, int64_t job, int64_t attempt, const char *name);
+void world_task_write(
+    struct world *w, int64_t job, int64_t attempt, const char *name, const char *text);
 char *world_read(const char *path); /* NULL if it does not exist */
 void world_write(const char *path, const char *text);
 bool world_log_has(struct world *w, const char *text);
