@@ -11,27 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN "Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=1&MaxCount=1"
-#define SPOT "&InstanceMarketOptions.MarketType=spot"
-#define IN_A "&Placement.AvailabilityZone=us-east-1a"
-
-static void start(struct world *w)
-{
-    world_init(w);
-    world_start(w);
-}
-
-/* Calls RunInstances and returns the instance's id. */
-static void run_instance(struct world *w, const char *body, char id[CLOUD_NAME_MAX])
-{
-    struct ec2_reply reply;
-    world_call(w, body, &reply);
-    if (reply.status != 200)
-        fail_msg("%s: %s", body, buf_str(&reply.body));
-    reply_text(&reply, "instanceId", id, CLOUD_NAME_MAX);
-    buf_deinit(&reply.body);
-}
-
 /* ---- With the driver's own bytes ---- */
 
 static const struct cloud_launch wish = {.token = "job17-try3",
@@ -68,7 +47,7 @@ static void the_driver_launches_and_finds_its_instance(void **state)
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct err e = {0};
     (void)state;
-    start(&w);
+    world_begin(&w);
     assert_int_equal(ec2_build_run_instances(&wish, &machine, &form, &e), 0);
     call_built(&w, &form, &reply);
     if (ec2_parse_run_instances(buf_str(&reply.body), reply.body.len, &i, &e) < 0)
@@ -106,7 +85,7 @@ static void the_driver_terminates_and_sees_why(void **state)
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct err e = {0};
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *mine = world_run(&w, "us-east-1a"), *theirs = world_run(&w, "us-east-1a");
     tags_set(&mine->tags, EC2_TAG_CLUSTER, "lab");
     tags_set(&theirs->tags, EC2_TAG_CLUSTER, "lab");
@@ -142,7 +121,7 @@ static void the_driver_reads_the_prices_in_force(void **state)
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct err e = {0};
     (void)state;
-    start(&w);
+    world_begin(&w);
     world_advance(&w, 60000);
     world_event(&w,
         "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"0.41\"}}");
@@ -184,7 +163,7 @@ static void the_driver_reads_scores_that_follow_the_market(void **state)
     struct world w;
     struct ec2_scores s;
     (void)state;
-    start(&w);
+    world_begin(&w);
     read_scores(&w, types, 3, &s);
     assert_int_equal(s.n, 2);
     assert_string_equal(s.list[0].zone_id, "use1-az1");
@@ -233,7 +212,7 @@ static void scores_are_asked_for_as_ec2_wants(void **state)
     };
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         world_expect(&w, cases[i].body, cases[i].status, cases[i].text);
     struct buf many = {0};
@@ -257,7 +236,7 @@ static void the_driver_knows_our_refusals(void **state)
         {"InvalidAMIID.NotFound", ERR_CONFIG}};
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
         struct ec2_reply reply = {0};
         enum ec2_remedy remedy;
@@ -278,10 +257,10 @@ static void a_token_launches_once(void **state)
     struct world w;
     char first[CLOUD_NAME_MAX], again[CLOUD_NAME_MAX];
     (void)state;
-    start(&w);
-    run_instance(&w, RUN SPOT "&ClientToken=t1", first);
+    world_begin(&w);
+    world_run_instance(&w, RUN SPOT "&ClientToken=t1", first);
     world_advance(&w, 2000);
-    run_instance(&w, RUN SPOT "&ClientToken=t1", again);
+    world_run_instance(&w, RUN SPOT "&ClientToken=t1", again);
     assert_string_equal(first, again);
     struct instance *i = region_find(&w.region, first);
     region_terminate(&w.region, i, w.now);
@@ -299,13 +278,14 @@ static void a_token_is_of_the_zone_that_is_named(void **state)
     struct world w;
     char a[CLOUD_NAME_MAX], b[CLOUD_NAME_MAX], subnet[CLOUD_NAME_MAX];
     (void)state;
-    start(&w);
-    run_instance(&w, RUN SPOT "&ClientToken=t1" IN_A, a);
-    run_instance(&w, RUN SPOT "&ClientToken=t1&Placement.AvailabilityZone=us-east-1b", b);
+    world_begin(&w);
+    world_run_instance(&w, RUN SPOT "&ClientToken=t1" IN_A, a);
+    world_run_instance(&w, RUN SPOT "&ClientToken=t1&Placement.AvailabilityZone=us-east-1b", b);
     assert_string_not_equal(a, b);
     world_expect(
         &w, RUN SPOT "&ClientToken=t1&SubnetId=subnet-a", 400, "IdempotentParameterMismatch");
-    run_instance(&w, RUN SPOT "&ClientToken=t2&Placement.AvailabilityZoneId=use1-az1", subnet);
+    world_run_instance(
+        &w, RUN SPOT "&ClientToken=t2&Placement.AvailabilityZoneId=use1-az1", subnet);
     assert_string_equal(region_find(&w.region, subnet)->pool->zone, "us-east-1a");
     world_stop(&w);
 }
@@ -315,11 +295,11 @@ static void a_refused_launch_leaves_its_token_free(void **state)
     struct world w;
     char id[CLOUD_NAME_MAX];
     (void)state;
-    start(&w);
+    world_begin(&w);
     world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"n\":0}}");
     world_expect(&w, RUN SPOT IN_A "&ClientToken=t1", 500, "InsufficientInstanceCapacity");
     world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"n\":1}}");
-    run_instance(&w, RUN SPOT IN_A "&ClientToken=t1", id);
+    world_run_instance(&w, RUN SPOT IN_A "&ClientToken=t1", id);
     world_stop(&w);
 }
 
@@ -328,7 +308,7 @@ static void between_the_least_and_the_most_as_many_as_there_is_room_for(void **s
 #define MANY "Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge" SPOT IN_A
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     world_expect(&w, MANY "&MinCount=3&MaxCount=5", 500, "InsufficientInstanceCapacity");
     assert_int_equal(w.region.n_instances, 0);
     world_expect(&w, MANY "&MinCount=1&MaxCount=5", 200, "<amiLaunchIndex>1</amiLaunchIndex>");
@@ -341,7 +321,7 @@ static void the_account_has_a_quota(void **state)
 #define G5 "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge" SPOT
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     world_expect(&w, G5 "&MinCount=999&MaxCount=999", 200, "instanceId");
     world_expect(&w, G5 "&MinCount=2&MaxCount=2", 400, "MaxSpotInstanceCountExceeded");
     world_expect(&w, G5 "&MinCount=1&MaxCount=1", 200, "instanceId");
@@ -353,7 +333,7 @@ static void spot_is_marked_and_on_demand_is_not(void **state)
     struct world w;
     struct ec2_reply reply;
     (void)state;
-    start(&w);
+    world_begin(&w);
     world_expect(&w, RUN SPOT, 200, "<instanceLifecycle>spot</instanceLifecycle>");
     world_call(&w, RUN, &reply);
     assert_null(strstr(buf_str(&reply.body), "instanceLifecycle"));
@@ -364,7 +344,6 @@ static void spot_is_marked_and_on_demand_is_not(void **state)
 
 static void wrong_launches_get_ec2s_own_refusals(void **state)
 {
-#define TAG "&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1."
     static const struct {
         const char *body;
         int status;
@@ -422,7 +401,7 @@ static void wrong_launches_get_ec2s_own_refusals(void **state)
     };
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         world_expect(&w, bad[i].body, bad[i].status, bad[i].code);
     assert_int_equal(w.region.n_instances, 0);
@@ -433,7 +412,7 @@ static void user_data_is_limited_before_encoding(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     for (int over = 0; over < 2; over++) {
         struct buf raw = {0}, coded = {0}, body = {0};
         for (int i = 0; i < CLOUD_USER_DATA_MAX + over; i++)
@@ -449,242 +428,14 @@ static void user_data_is_limited_before_encoding(void **state)
     world_stop(&w);
 }
 
-/* ---- DescribeInstances and TerminateInstances ---- */
-
-static int count(const char *text, const char *word)
-{
-    int n = 0;
-    for (const char *p = text; (p = strstr(p, word)); p++)
-        n++;
-    return n;
-}
-
-static int n_found(struct world *w, const char *query)
-{
-    struct ec2_reply reply;
-    char *body = mem_printf("Action=DescribeInstances%s", query);
-    world_call(w, body, &reply);
-    if (reply.status != 200)
-        fail_msg("%s: %s", body, buf_str(&reply.body));
-    int n = count(buf_str(&reply.body), "<instanceId>");
-    buf_deinit(&reply.body);
-    free(body);
-    return n;
-}
-
-/* ---- DescribeVolumes ---- */
-
-static void expect_volumes(struct world *w, const char *query, int expected, const char *text)
-{
-    struct ec2_reply reply;
-    char *body = mem_printf("Action=DescribeVolumes%s", query);
-    world_call(w, body, &reply);
-    int n = count(buf_str(&reply.body), "<size>");
-    if (reply.status != 200 || n != expected || !strstr(buf_str(&reply.body), text))
-        fail_msg("%s: %d of %d volumes, %s", body, n, expected, buf_str(&reply.body));
-    buf_deinit(&reply.body);
-    free(body);
-}
-
-#define AVAILABLE "&Filter.1.Name=status&Filter.1.Value.1=available"
-#define IN_USE "&Filter.1.Name=status&Filter.1.Value.1=in-use"
-
-static void a_volume_goes_with_its_instance_unless_it_is_to_stay(void **state)
-{
-    struct world w;
-    (void)state;
-    world_init(&w);
-    w.image_volume_gib = 200;
-    world_start(&w);
-    world_expect(&w,
-        "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1"
-        "&BlockDeviceMapping.1.DeviceName=/dev/"
-        "xvda&BlockDeviceMapping.1.Ebs.VolumeSize=30&BlockDeviceMapping.1.Ebs.VolumeType=gp2"
-        "&BlockDeviceMapping.2.DeviceName=/dev/"
-        "sdf&BlockDeviceMapping.2.Ebs.VolumeSize=50&BlockDeviceMapping.2.Ebs.DeleteOnTermination="
-        "false"
-        "&TagSpecification.1.ResourceType=volume&TagSpecification.1.Tag.1.Key=who&TagSpecification."
-        "1.Tag.1.Value=we",
-        200, "instanceId");
-    world_advance(&w, 2000);
-    expect_volumes(&w, IN_USE, 3, "<size>30</size>");
-    expect_volumes(&w,
-        "&Filter.1.Name=tag:who&Filter.1.Value.1=we&Filter.2.Name=volume-type&Filter.2.Value.1=gp2",
-        1, "<deleteOnTermination>true<");
-    expect_volumes(&w, AVAILABLE, 0, "<volumeSet></volumeSet>");
-    region_terminate(&w.region, w.region.instances[0], w.now);
-    expect_volumes(&w, IN_USE, 3, "attached"); /* shutting down */
-    region_machine_gone(&w.region, w.region.instances[0], false, w.now, w.now);
-    expect_volumes(&w, "", 2, "<size>200</size>");
-    expect_volumes(
-        &w, AVAILABLE "&Filter.2.Name=tag:who&Filter.2.Value.1=we", 2, "<size>50</size>");
-    expect_volumes(&w, "&Filter.1.Name=tag:who&Filter.1.Value.1=you", 0, "<volumeSet></volumeSet>");
-    char *one = mem_printf("&VolumeId.1=%s", w.region.volumes[1]->id);
-    expect_volumes(&w, one, 1, "<size>50</size>");
-    free(one);
-    world_stop(&w);
-}
-
-static void volumes_are_there_from_the_start_and_told_page_by_page(void **state)
-{
-    struct region_volume volumes[7] = {
-        {.zone = "us-east-1a", .spec = {.gib = 1, .type = "gp3"}, .age_ms = 86400000}};
-    struct world w;
-    (void)state;
-    for (int k = 1; k < 7; k++)
-        volumes[k] = volumes[0];
-    world_init(&w);
-    w.options.volumes = volumes;
-    w.options.n_volumes = 7;
-    world_start(&w);
-    expect_volumes(
-        &w, AVAILABLE "&MaxResults=5", 5, "<createTime>2026-08-21T12:00:00.000Z</createTime>");
-    expect_volumes(
-        &w, AVAILABLE "&MaxResults=5&NextToken=YWZ0ZXI6NQ%3D%3D", 2, "</volumeSet></Desc");
-    w.page = 3;
-    expect_volumes(&w, AVAILABLE "&MaxResults=500", 3, "<nextToken>YWZ0ZXI6Mw==<");
-    world_expect(&w, "Action=DescribeVolumes&MaxResults=4", 400, "InvalidParameterValue");
-    world_expect(&w, "Action=DescribeVolumes&Filter.1.Name=colour&Filter.1.Value.1=red", 400,
-        "InvalidParameterValue");
-    world_expect(&w, "Action=DescribeVolumes&VolumeId.1=vol-1", 400, "InvalidVolume.NotFound");
-    world_expect(&w, "Action=DescribeVolumes&Colour=red", 400, "UnknownParameter");
-    char *both =
-        mem_printf("Action=DescribeVolumes&MaxResults=5&VolumeId.1=%s", w.region.volumes[0]->id);
-    world_expect(&w, both, 400, "InvalidParameterCombination");
-    free(both);
-    world_expect(&w,
-        "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1&"
-        "BlockDeviceMapping.1.DeviceName=/dev/sdf"
-        "&BlockDeviceMapping.1.Ebs.VolumeType=gp9",
-        400, "gp9");
-    world_expect(&w,
-        "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1&"
-        "BlockDeviceMapping.1.DeviceName=/dev/sdf"
-        "&BlockDeviceMapping.1.Ebs.VolumeSize=0",
-        400, "VolumeSize");
-    world_stop(&w);
-}
-
-static void filters_select(void **state)
-{
-    struct world w;
-    char id[CLOUD_NAME_MAX], query[200];
-    (void)state;
-    start(&w);
-    run_instance(&w, RUN SPOT IN_A TAG "Key=team&TagSpecification.1.Tag.1.Value=nlp", id);
-    run_instance(
-        &w, RUN IN_A TAG "Key=team&TagSpecification.1.Tag.1.Value=vision&ClientToken=c1", id);
-    world_advance(&w, 1000);
-    run_instance(&w, RUN SPOT "&Placement.AvailabilityZone=us-east-1b", id);
-#define F(name, value) "&Filter.1.Name=" name "&Filter.1.Value.1=" value
-    assert_int_equal(n_found(&w, ""), 3);
-    assert_int_equal(n_found(&w, F("tag:team", "nlp")), 1);
-    assert_int_equal(n_found(&w, F("tag:team", "nlp") "&Filter.1.Value.2=vision"), 2);
-    assert_int_equal(n_found(&w, F("tag:team", "*i*o?")), 1);
-    assert_int_equal(n_found(&w, F("tag:team", "%5C*")), 0);
-    assert_int_equal(n_found(&w, F("tag-key", "team")), 2);
-    assert_int_equal(n_found(&w, F("instance-state-name", "pending")), 1);
-    assert_int_equal(n_found(&w, F("instance-state-code", "16")), 2);
-    assert_int_equal(n_found(&w, F("instance-lifecycle", "spot")), 2);
-    assert_int_equal(n_found(&w, F("availability-zone", "us-east-1a")), 2);
-    assert_int_equal(n_found(&w, F("client-token", "c1")), 1);
-    assert_int_equal(
-        n_found(&w, F("instance-lifecycle", "spot") "&Filter.2.Name=tag-key&Filter.2.Value.1=team"),
-        1);
-    assert_int_equal(n_found(&w, F("instance-id", "i-00000000000000000")), 0);
-    snprintf(query, sizeof(query), F("instance-id", "%s"), id);
-    assert_int_equal(n_found(&w, query), 1);
-    snprintf(query, sizeof(query), "&InstanceId.1=%s", id);
-    assert_int_equal(n_found(&w, query), 1);
-    world_expect(&w, "Action=DescribeInstances" F("colour", "red"), 400, "InvalidParameterValue");
-    world_expect(
-        &w, "Action=DescribeInstances&Filter.1.Name=tag-key", 400, "InvalidParameterValue");
-    world_stop(&w);
-}
-
-static void pages_hold_every_instance_once(void **state)
-{
-    struct world w;
-    struct ec2_reply reply;
-    int total = 0, n_pages = 0;
-    char token[200] = "";
-    (void)state;
-    start(&w);
-    world_expect(&w,
-        "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=17&MaxCount=17", 200,
-        "instanceId");
-    do {
-        struct buf body = {0};
-        buf_adds(&body, "Action=DescribeInstances&MaxResults=5&NextToken=");
-        str_url_encode(&body, token, strlen(token));
-        world_call(&w, buf_str(&body), &reply);
-        int n = count(buf_str(&reply.body), "<instanceId>");
-        assert_true(n <= 5);
-        total += n;
-        n_pages++;
-        reply_text(&reply, "nextToken", token, sizeof(token));
-        buf_deinit(&reply.body);
-        buf_deinit(&body);
-    } while (token[0]);
-    assert_int_equal(total, 17);
-    assert_int_equal(n_pages, 4);
-    w.page = 2; /* as EC2 may */
-    world_call(&w, "Action=DescribeInstances&MaxResults=5", &reply);
-    assert_int_equal(count(buf_str(&reply.body), "<instanceId>"), 2);
-    assert_non_null(strstr(buf_str(&reply.body), "<nextToken>"));
-    buf_deinit(&reply.body);
-    world_expect(&w, "Action=DescribeInstances&MaxResults=4", 400, "InvalidParameterValue");
-    world_expect(&w, "Action=DescribeInstances&MaxResults=1001", 400, "InvalidParameterValue");
-    world_expect(&w, "Action=DescribeInstances&NextToken=x", 400, "InvalidNextToken");
-    world_expect(&w, "Action=DescribeInstances&NextToken=Zm9v", 400, "InvalidNextToken");
-    char id_and_page[200];
-    snprintf(id_and_page, sizeof(id_and_page),
-        "Action=DescribeInstances&MaxResults=5&InstanceId.1=%s", w.region.instances[0]->id);
-    world_expect(&w, id_and_page, 400, "InvalidParameterCombination");
-    world_stop(&w);
-}
-
-static void a_new_instance_is_invisible_until_the_delay_is_over(void **state)
-{
-    struct world w;
-    char id[CLOUD_NAME_MAX], query[200], terminate[200];
-    (void)state;
-    world_init(&w);
-    w.options.consistency_delay_ms = 5000;
-    world_start(&w);
-    run_instance(&w, RUN SPOT, id);
-    snprintf(query, sizeof(query), "Action=DescribeInstances&InstanceId.1=%s", id);
-    snprintf(terminate, sizeof(terminate), "Action=TerminateInstances&InstanceId.1=%s", id);
-    world_advance(&w, 4999);
-    assert_int_equal(n_found(&w, ""), 0);
-    world_expect(&w, query, 400, "InvalidInstanceID.NotFound");
-    world_expect(&w, terminate, 400, "InvalidInstanceID.NotFound");
-    world_advance(&w, 1);
-    assert_int_equal(n_found(&w, ""), 1);
-    world_expect(&w, query, 200, id);
-    world_stop(&w);
-}
-
-static void terminated_instances_are_shown_for_an_hour(void **state)
-{
-    struct world w;
-    (void)state;
-    start(&w);
-    struct instance *i = world_launch(&w, "us-east-1a");
-    region_terminate(&w.region, i, w.now);
-    world_advance(&w, 3599999);
-    assert_int_equal(n_found(&w, ""), 1);
-    world_advance(&w, 1);
-    assert_int_equal(n_found(&w, ""), 0);
-    world_stop(&w);
-}
+/* ---- TerminateInstances and CreateTags ---- */
 
 static void one_bad_id_terminates_nothing(void **state)
 {
     struct world w;
     char body[200];
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_run(&w, "us-east-1a");
     snprintf(body, sizeof(body),
         "Action=TerminateInstances&InstanceId.1=%s&InstanceId.2=i-00000000000000000", i->id);
@@ -706,7 +457,7 @@ static void tags_can_be_added_later(void **state)
     struct world w;
     char body[200];
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_run(&w, "us-east-1a");
     snprintf(body, sizeof(body),
         "Action=CreateTags&ResourceId.1=%s&Tag.1.Key=a&Tag.1.Value=%%3C%%26%%3E", i->id);
@@ -715,94 +466,6 @@ static void tags_can_be_added_later(void **state)
     world_expect(&w, "Action=DescribeInstances", 200, "<value>&lt;&amp;&gt;</value>");
     world_expect(&w, "Action=CreateTags&Tag.1.Key=a", 400, "MissingParameter");
     world_expect(&w, "Action=CreateTags&ResourceId.1=i-0&Tag.1.Key=a", 400, "InvalidID");
-    world_stop(&w);
-}
-
-/* ---- The market ---- */
-
-static void price_history_has_the_changes_and_what_was_in_force(void **state)
-{
-    struct world w;
-    struct ec2_reply reply;
-    (void)state;
-    start(&w);
-#define HISTORY                                                                                    \
-    "Action=DescribeSpotPriceHistory&InstanceType.1=" TYPE "&AvailabilityZone=us-east-1a"
-#define PRICE(usd)                                                                                 \
-    "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"" usd "\"}}"
-    world_advance(&w, 60000);
-    world_event(&w, PRICE("0.4"));
-    world_advance(&w, 60000);
-    world_event(&w, PRICE("0.5"));
-    world_advance(&w, 60000);
-    world_call(&w, HISTORY, &reply);
-    const char *text = buf_str(&reply.body);
-    assert_int_equal(count(text, "<item>"), 3);
-    assert_true(strstr(text, "0.500000") < strstr(text, "0.400000")); /* newest first */
-    assert_true(strstr(text, "0.400000") < strstr(text, "0.360000"));
-    buf_deinit(&reply.body);
-    world_call(&w, HISTORY "&StartTime=2026-08-22T12:01:30Z&EndTime=2026-08-22T12:01:40Z", &reply);
-    assert_int_equal(count(buf_str(&reply.body), "<item>"), 1);
-    assert_non_null(strstr(buf_str(&reply.body),
-        "<spotPrice>0.400000</spotPrice><timestamp>2026-08-22T12:01:00.000Z"));
-    buf_deinit(&reply.body);
-    world_call(&w, "Action=DescribeSpotPriceHistory&ProductDescription.1=Windows", &reply);
-    assert_int_equal(count(buf_str(&reply.body), "<item>"), 0);
-    buf_deinit(&reply.body);
-    world_expect(&w, HISTORY "&StartTime=yesterday", 400, "InvalidParameterValue");
-    world_stop(&w);
-}
-
-static void price_history_comes_in_pages(void **state)
-{
-    struct world w;
-    struct ec2_reply reply;
-    char token[100], body[300];
-    (void)state;
-    start(&w);
-    world_call(&w, "Action=DescribeSpotPriceHistory&MaxResults=2", &reply);
-    assert_int_equal(count(buf_str(&reply.body), "<item>"), 2);
-    reply_text(&reply, "nextToken", token, sizeof(token));
-    buf_deinit(&reply.body);
-    snprintf(body, sizeof(body), "Action=DescribeSpotPriceHistory&MaxResults=2&NextToken=%.*s%s",
-        (int)strcspn(token, "="), token,
-        strstr(token, "==")  ? "%3D%3D"
-        : strchr(token, '=') ? "%3D"
-                             : "");
-    world_call(&w, body, &reply);
-    assert_int_equal(count(buf_str(&reply.body), "<item>"), 1);
-    reply_text(&reply, "nextToken", token, sizeof(token));
-    assert_string_equal(token, "");
-    buf_deinit(&reply.body);
-    world_stop(&w);
-}
-
-static void spot_requests_turn_before_their_instances(void **state)
-{
-    struct world w;
-    char body[200];
-    (void)state;
-    start(&w);
-    struct instance *i = world_run(&w, "us-east-1a");
-    snprintf(body, sizeof(body), "Action=DescribeSpotInstanceRequests&SpotInstanceRequestId.1=%s",
-        i->spot_request_id);
-    world_expect(&w, body, 200, "<state>active</state>");
-    world_event(&w, "{\"reclaim\":{\"instance\":\"all\"}}");
-    world_expect(&w, body, 200, "instance-terminated-no-capacity");
-    assert_int_equal(i->state, INSTANCE_RUNNING);
-    world_expect(&w, "Action=DescribeSpotInstanceRequests&SpotInstanceRequestId.1=sir-x", 400,
-        "InvalidSpotInstanceRequestID.NotFound");
-    world_stop(&w);
-}
-
-static void zones_and_status_are_told(void **state)
-{
-    struct world w;
-    (void)state;
-    start(&w);
-    world_run(&w, "us-east-1a");
-    world_expect(&w, "Action=DescribeAvailabilityZones", 200, "<zoneId>use1-az2</zoneId>");
-    world_expect(&w, "Action=DescribeInstanceStatus", 200, "<status>ok</status>");
     world_stop(&w);
 }
 
@@ -819,7 +482,7 @@ static void the_driver_launches_by_fleet_and_reads_what_half_failed(void **state
     char name[EC2_TEMPLATE_NAME_MAX];
     struct err e = {0};
     (void)state;
-    start(&w);
+    world_begin(&w);
     world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE
                     "\",\"market\":\"spot\",\"n\":0}}");
     for (int k = 0; k < 2; k++) { /* the second call has the same token: the same answer */
@@ -878,7 +541,7 @@ static void a_fleet_takes_what_there_is(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     world_expect(&w, TEMPLATE, 200, "<latestVersionNumber>1</latestVersionNumber>");
     json_t *shown = ec2_store_state(&w.store);
     assert_int_equal(json_array_size(shown), 1);
@@ -905,7 +568,7 @@ static void wrong_templates_and_fleets_get_ec2s_own_refusals(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     world_expect(&w, FLEET, 400, "InvalidLaunchTemplateName.NotFoundException");
     world_expect(&w, TEMPLATE, 200, "<launchTemplateName>one</launchTemplateName>");
     world_expect(&w, TEMPLATE, 400, "InvalidLaunchTemplateName.AlreadyExistsException");
@@ -943,18 +606,8 @@ int main(void)
         cmocka_unit_test(spot_is_marked_and_on_demand_is_not),
         cmocka_unit_test(wrong_launches_get_ec2s_own_refusals),
         cmocka_unit_test(user_data_is_limited_before_encoding),
-        cmocka_unit_test(filters_select),
-        cmocka_unit_test(a_volume_goes_with_its_instance_unless_it_is_to_stay),
-        cmocka_unit_test(volumes_are_there_from_the_start_and_told_page_by_page),
-        cmocka_unit_test(pages_hold_every_instance_once),
-        cmocka_unit_test(a_new_instance_is_invisible_until_the_delay_is_over),
-        cmocka_unit_test(terminated_instances_are_shown_for_an_hour),
         cmocka_unit_test(one_bad_id_terminates_nothing),
         cmocka_unit_test(tags_can_be_added_later),
-        cmocka_unit_test(price_history_has_the_changes_and_what_was_in_force),
-        cmocka_unit_test(price_history_comes_in_pages),
-        cmocka_unit_test(spot_requests_turn_before_their_instances),
-        cmocka_unit_test(zones_and_status_are_told),
         cmocka_unit_test(wrong_templates_and_fleets_get_ec2s_own_refusals),
         cmocka_unit_test(a_fleet_takes_what_there_is),
         cmocka_unit_test(the_driver_launches_by_fleet_and_reads_what_half_failed),

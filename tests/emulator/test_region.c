@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void start(struct world *w)
-{
-    world_init(w);
-    world_start(w);
-}
-
 /* The machine's last process ends. */
 static void gone(struct world *w, struct instance *i, bool is_power_off)
 {
@@ -26,7 +20,7 @@ static void an_instance_boots_after_the_boot_delay(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_launch(&w, "us-east-1a");
     assert_int_equal(region_next(&w.region).ms, START_MS + 1000);
     world_advance(&w, 999);
@@ -41,7 +35,7 @@ static void a_machine_that_does_not_boot_ends_with_an_internal_error(void **stat
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     w.boot_fails = true;
     struct instance *i = world_launch(&w, "us-east-1a");
     world_advance(&w, 1000);
@@ -55,7 +49,7 @@ static void no_more_run_than_there_is_capacity_for(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     assert_non_null(world_launch(&w, "us-east-1a"));
     assert_non_null(world_launch(&w, "us-east-1a"));
     assert_null(world_launch(&w, "us-east-1a"));
@@ -69,7 +63,7 @@ static void terminate_is_graceful_and_frees_the_place_at_once(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_run(&w, "us-east-1a");
     region_terminate(&w.region, i, w.now);
     assert_int_equal(i->state, INSTANCE_SHUTTING_DOWN);
@@ -91,7 +85,7 @@ static void a_pending_instance_ends_without_ever_booting(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_launch(&w, "us-east-1a");
     region_terminate(&w.region, i, w.now);
     assert_int_equal(i->state, INSTANCE_TERMINATED);
@@ -105,7 +99,7 @@ static void a_reclaim_gives_its_notice_and_ends_at_the_second_it_names(void **st
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_run(&w, "us-east-1a");
     world_advance(&w, 250);
     world_event(&w, "{\"reclaim\":{\"instance\":\"random\",\"notice_s\":2}}");
@@ -127,7 +121,7 @@ static void a_machine_killed_at_its_deadline_is_reclaimed_whoever_noticed_first(
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_run(&w, "us-east-1a");
     world_event(&w, "{\"reclaim\":{\"instance\":\"all\",\"notice_s\":2}}");
     w.now = i->deadline;
@@ -143,7 +137,7 @@ static void a_machine_that_powers_off_under_notice_has_powered_off(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_run(&w, "us-east-1a");
     world_event(&w, "{\"reclaim\":{\"instance\":\"all\"}}");
     world_advance(&w, 10000);
@@ -157,7 +151,7 @@ static void without_notice_it_ends_at_once(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_run(&w, "us-east-1a");
     world_event(
         &w, "{\"reclaim\":{\"zone\":\"us-east-1a\",\"without_notice\":true,\"notice_s\":null}}");
@@ -172,7 +166,7 @@ static void a_notice_during_boot_is_known_to_the_machine_when_it_boots(void **st
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_launch(&w, "us-east-1a");
     world_event(&w, "{\"reclaim\":{\"type\":\"" TYPE "\",\"notice_s\":5}}");
     assert_int_equal(w.n_dooms, 0);
@@ -186,7 +180,7 @@ static void room_opens_with_the_notice(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     world_run(&w, "us-east-1a");
     world_run(&w, "us-east-1a");
     assert_null(world_launch(&w, "us-east-1a"));
@@ -199,7 +193,7 @@ static void a_capacity_that_shrinks_reclaims_the_newest(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *old = world_run(&w, "us-east-1a"), *young = world_run(&w, "us-east-1a");
     struct instance *other = world_run(&w, "us-east-1b");
     world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"n\":1}}");
@@ -247,7 +241,7 @@ static void a_rebalance_comes_to_nothing(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_run(&w, "us-east-1a");
     world_event(&w, "{\"rebalance\":{\"instance\":\"random\"}}");
     assert_int_equal(i->rebalance_at.ms, w.now.ms);
@@ -260,7 +254,7 @@ static void costs_follow_the_price_in_force(void **state)
 {
     struct world w;
     (void)state;
-    start(&w); /* $0.36 an hour = 100 micro-dollars a second */
+    world_begin(&w); /* $0.36 an hour = 100 micro-dollars a second */
     struct instance *i = world_run(&w, "us-east-1a");
     world_advance(&w, 10000);
     world_event(&w,
@@ -278,7 +272,7 @@ static void many_small_bills_lose_no_micro_dollar(void **state)
 {
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *i = world_run(&w, "us-east-1a");
     for (int k = 0; k < 3600; k++)
         world_advance(&w, 7);
@@ -293,7 +287,7 @@ static void a_price_above_the_maximum_reclaims(void **state)
         .market = CLOUD_SPOT, .type = TYPE, .zone = "us-east-1a", .max_price_uusd_h = 500000};
     struct reservation *v;
     (void)state;
-    start(&w);
+    world_begin(&w);
     assert_int_equal(region_launch(&w.region, &spec, "", "", 1, 1, w.now, &v, NULL), 0);
     world_advance(&w, 2000);
     world_event(
@@ -315,7 +309,7 @@ static int power_off(bool to_stop)
         .zone = "us-east-1a",
         .powers_off_to_stop = to_stop};
     struct reservation *v;
-    start(&w);
+    world_begin(&w);
     assert_int_equal(region_launch(&w.region, &spec, "", "", 1, 1, w.now, &v, NULL), 0);
     world_advance(&w, 3000);
     struct instance *i = v->instances[0];
@@ -365,7 +359,7 @@ static void events_reach_only_those_they_mean(void **state)
     json_t *reply = NULL;
     struct region_event ev = {.kind = EVENT_RECLAIM, .pick = PICK_ONE, .instance = "i-nope"};
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct instance *a = world_run(&w, "us-east-1a"), *b = world_run(&w, "us-east-1b");
     assert_int_equal(region_apply(&w.region, &ev, w.now, &reply, &e), ERR_NOT_FOUND);
     STR_COPY(ev.instance, b->id);
@@ -383,8 +377,8 @@ static void ids_do_not_depend_on_how_often_was_asked(void **state)
 {
     struct world a, b;
     (void)state;
-    start(&a);
-    start(&b);
+    world_begin(&a);
+    world_begin(&b);
     world_expect(&b, "Action=DescribeInstances", 200, "reservationSet");
     assert_string_equal(world_launch(&a, "us-east-1a")->id, world_launch(&b, "us-east-1a")->id);
     world_stop(&a);
@@ -397,7 +391,7 @@ static void the_journal_tells_the_story_and_the_state_the_sums(void **state)
     json_t *reply = NULL;
     struct err e = {0};
     (void)state;
-    start(&w);
+    world_begin(&w);
     world_run(&w, "us-east-1a");
     static const char two[] =
         "[{\"reclaim\":{\"instance\":\"all\",\"notice_s\":1}},{\"clear\":{}}]";
@@ -430,7 +424,7 @@ static void events_find_their_provider(void **state)
     struct err e = {0};
     char text[200];
     (void)state;
-    start(&a);
+    world_begin(&a);
     world_init(&b);
     b.options.provider = "gcp";
     world_start(&b);
@@ -486,7 +480,7 @@ static void bad_events_are_refused_with_the_reason(void **state)
     };
     struct world w;
     (void)state;
-    start(&w);
+    world_begin(&w);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         json_t *reply = NULL;
         struct err e = {0};
@@ -503,7 +497,7 @@ static void faults_happen_as_often_as_they_were_asked_for(void **state)
     struct world w;
     struct fault f;
     (void)state;
-    start(&w);
+    world_begin(&w);
     struct faults *faults = &w.region.faults;
     world_event(&w, "{\"throttle\":{\"action\":\"RunInstances\",\"count\":2}}");
     world_event(&w, "{\"refuse\":{\"action\":\"*\",\"code\":\"Unavailable\"}}");

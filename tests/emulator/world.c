@@ -69,6 +69,12 @@ void world_start(struct world *w)
     region_init(&w->region, &w->options, &w->journal, pools, 3, &ops, w, w->now);
 }
 
+void world_begin(struct world *w)
+{
+    world_init(w);
+    world_start(w);
+}
+
 void world_stop(struct world *w)
 {
     ec2_store_deinit(&w->store);
@@ -147,6 +153,16 @@ void world_expect(struct world *w, const char *body, int status, const char *tex
     if (reply.status != status || !strstr(buf_str(&reply.body), text))
         fail_msg("%s: expected %d with \"%s\", got %d: %s", body, status, text, reply.status,
             buf_str(&reply.body));
+    buf_deinit(&reply.body);
+}
+
+void world_run_instance(struct world *w, const char *body, char id[CLOUD_NAME_MAX])
+{
+    struct ec2_reply reply;
+    world_call(w, body, &reply);
+    if (reply.status != 200)
+        fail_msg("%s: %s", body, buf_str(&reply.body));
+    reply_text(&reply, "instanceId", id, CLOUD_NAME_MAX);
     buf_deinit(&reply.body);
 }
 

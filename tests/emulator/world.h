@@ -34,6 +34,7 @@ struct world {
 /* options may be set between init and start. */
 void world_init(struct world *w);
 void world_start(struct world *w);
+void world_begin(struct world *w); /* world_init, then world_start */
 void world_stop(struct world *w);
 void world_advance(struct world *w, int64_t ms);
 
@@ -51,6 +52,14 @@ void world_event(struct world *w, const char *json);
 void world_call(struct world *w, const char *body, struct ec2_reply *ret_reply);
 /* world_call, failing the test unless the reply has that status and contains text. */
 void world_expect(struct world *w, const char *body, int status, const char *text);
+
+/* Bodies of world_call, to be concatenated; TAG is followed by "Key=..." or "Value=...". */
+#define RUN "Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=1&MaxCount=1"
+#define SPOT "&InstanceMarketOptions.MarketType=spot"
+#define IN_A "&Placement.AvailabilityZone=us-east-1a"
+#define TAG "&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1."
+/* Calls RunInstances, which must succeed, and returns the instance's id. */
+void world_run_instance(struct world *w, const char *body, char id[CLOUD_NAME_MAX]);
 
 /* The text of the first <name>...</name> in the reply, "" if absent. */
 void reply_text(const struct ec2_reply *reply, const char *name, char *out, size_t size);
