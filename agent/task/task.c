@@ -121,6 +121,7 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
             t->supervision.exit.memory_peak > 0 ? t->supervision.exit.memory_peak : seen};
     timer_stop(t->room->timers, &t->supervision.deadline);
     timer_stop(t->room->timers, &t->prep.retry);
+    timer_stop(t->room->timers, &t->prep.look);
     timer_stop(t->room->timers, &t->ckpt.linger);
     task_accept_drop(t);
     task_saves_end(t);
@@ -598,6 +599,7 @@ void task_release(struct task *t)
     task_work_cancel(t);
     atomic_store(&t->ckpt.taking.cancel, 1);
     timer_stop(t->room->timers, &t->prep.retry);
+    timer_stop(t->room->timers, &t->prep.look);
     timer_stop(t->room->timers, &t->ckpt.linger);
     timer_stop(t->room->timers, &t->supervision.deadline);
     timer_stop(t->room->timers, &t->leave);

@@ -30,6 +30,11 @@ struct task_preparation {
     struct mono store_since;
     /* until when a missing store is waited for; MONO_NONE = it was not missing */
     struct mono store_until;
+    /* of a thread that restores: looks whether the store answers it (work.pulse) */
+    struct timer look;
+    int64_t alive; /* signs of life that were counted at alive_at */
+    struct mono alive_at;
+    bool is_hang_reported;
 };
 
 struct task {

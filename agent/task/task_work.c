@@ -200,8 +200,10 @@ static bool has_marker(const struct task *t)
 static int open_store(struct task *t, struct store **ret_store)
 {
     struct task_work *w = &t->work;
-    const struct store_options o = {
-        .net = w->net, .cancel = &w->cancel, .existing = *t->spec->store_uid != '\0'};
+    const struct store_options o = {.net = w->net,
+        .cancel = &w->cancel,
+        .existing = *t->spec->store_uid != '\0',
+        .pulse = &w->pulse};
     struct store *store;
     int rc = store_open(w->store, &o, &store, &w->e);
     if (rc) {
@@ -740,6 +742,8 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->restored = (struct ckpt_restored){.progress = -1};
     w->stats = (struct ckpt_stats){0};
     atomic_store(&w->cancel, 0);
+    atomic_store(&w->pulse.begun, 0);
+    atomic_store(&w->pulse.alive, 0);
     atomic_store(&w->pace.total_bytes, -1);
     STR_COPY(w->store, node->store);
     STR_COPY(w->cluster, node->cluster);

@@ -4,8 +4,8 @@
  *
  * Invariants.
  *  1. From task_work_start until done runs, struct task_work and what it borrows (seen, the
- *     snapshot, the directories) belong to the thread; the loop only sets cancel and reads kind and
- *     pace.
+ *     snapshot, the directories) belong to the thread; the loop only sets cancel and reads kind,
+ *     store, pace and pulse.
  *  2. done runs once, on the loop, and not after the task is released.
  *  3. The thread reads only members of the task that do not change after its start: the spec, its
  *     directories, job and attempt. It has a copy of the secrets, which is wiped afterwards.
@@ -17,6 +17,7 @@
 #include "agent/task/workdir.h"
 #include "base/wire/wire.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/store/store.h"
 #include <stdatomic.h>
 
 struct task;
@@ -49,6 +50,7 @@ enum work_kind {
 struct task_work {
     enum work_kind kind;
     atomic_int cancel;
+    struct store_pulse pulse; /* of the store that the thread uses */
     bool waits;         /* waits for its turn; if neither waits nor lacks, the thread has it */
     bool lacks;         /* waits for the secrets */
     int64_t started_ms; /* monotonic */

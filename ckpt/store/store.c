@@ -56,12 +56,17 @@ static int open_kind(
 int store_open(
     const char *url, const struct store_options *o, struct store **ret_store, struct err *e)
 {
+    struct store_pulse *pulse = o ? o->pulse : NULL;
     struct store *inner;
-    int rc = open_kind(url, o, &inner, e);
 
+    if (pulse)
+        atomic_fetch_add(&pulse->begun, 1);
+    int rc = open_kind(url, o, &inner, e);
+    if (pulse)
+        atomic_fetch_add(&pulse->alive, 1);
     if (rc)
         return store_origin_mark(rc, e);
-    *ret_store = store_origin_wrap(inner);
+    *ret_store = store_origin_wrap(inner, pulse);
     return 0;
 }
 

@@ -59,12 +59,20 @@ struct store_ops {
     void (*close)(struct store *s);
 };
 
+/* Counts calls that go out to a store, and signs of life: ends of calls, names of a long list. If
+ * begun > alive while alive does not change, the store does not answer. */
+struct store_pulse {
+    atomic_llong begun, alive;
+};
+
 struct store_options {
     /* borrowed until the store is closed; NULL for local stores only */
     struct store_net *net;
     /* likewise; non-zero ends the store's waits with ERR_CANCELLED. May be NULL */
     const atomic_int *cancel;
     bool existing; /* do not create a missing directory: ERR_NOT_FOUND */
+    /* borrowed until the store is closed; may be NULL */
+    struct store_pulse *pulse;
 };
 
 /* "file:///srv/belay": an absolute path, %XX decoded; made if missing, mode 0700.

@@ -10,11 +10,16 @@
 struct origin {
     struct store base;
     struct store *inner;
+    struct store_pulse *pulse;
 };
 
-static struct store *inner_of(struct store *s)
+static struct store *begin(struct store *s)
 {
-    return ((struct origin *)s)->inner;
+    struct origin *o = (struct origin *)s;
+
+    if (o->pulse)
+        atomic_fetch_add(&o->pulse->begun, 1);
+    return o->inner;
 }
 
 int store_origin_mark(int rc, struct err *e)
@@ -24,71 +29,99 @@ int store_origin_mark(int rc, struct err *e)
     return rc;
 }
 
+static int end(const struct store *s, int rc, struct err *e)
+{
+    const struct origin *o = (const struct origin *)s;
+
+    if (o->pulse)
+        atomic_fetch_add(&o->pulse->alive, 1);
+    return store_origin_mark(rc, e);
+}
+
 static int origin_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
-    struct store *i = inner_of(s);
+    struct store *i = begin(s);
 
-    return store_origin_mark(i->ops->create(i, name, p, n, e), e);
+    return end(s, i->ops->create(i, name, p, n, e), e);
 }
 
 static int origin_read(
     struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
 {
-    struct store *i = inner_of(s);
+    struct store *i = begin(s);
 
-    return store_origin_mark(i->ops->read(i, name, max, out, e), e);
+    return end(s, i->ops->read(i, name, max, out, e), e);
 }
 
 static int origin_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
 {
-    struct store *i = inner_of(s);
+    struct store *i = begin(s);
 
-    return store_origin_mark(i->ops->stat(i, name, ret_size, e), e);
+    return end(s, i->ops->stat(i, name, ret_size, e), e);
+}
+
+struct listing {
+    struct store_pulse *pulse;
+    store_each_fn fn;
+    void *ctx;
+};
+
+/* A list may take many requests. */
+static int each_listed(void *ctx, const char *name, int64_t size_bytes)
+{
+    const struct listing *l = ctx;
+
+    if (l->pulse) {
+        atomic_fetch_add(&l->pulse->begun, 1);
+        atomic_fetch_add(&l->pulse->alive, 1);
+    }
+    return l->fn(l->ctx, name, size_bytes);
 }
 
 static int origin_list(
     struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
 {
-    struct store *i = inner_of(s);
+    struct listing l = {.pulse = ((struct origin *)s)->pulse, .fn = fn, .ctx = ctx};
+    struct store *i = begin(s);
 
-    return store_origin_mark(i->ops->list(i, prefix, fn, ctx, e), e);
+    return end(s, i->ops->list(i, prefix, each_listed, &l, e), e);
 }
 
 static int origin_remove(struct store *s, const char *const *names, size_t n, struct err *e)
 {
-    struct store *i = inner_of(s);
+    struct store *i = begin(s);
 
-    return store_origin_mark(i->ops->remove(i, names, n, e), e);
+    return end(s, i->ops->remove(i, names, n, e), e);
 }
 
 static int origin_rename(struct store *s, const char *from, const char *to, struct err *e)
 {
-    struct store *i = inner_of(s);
+    struct store *i = begin(s);
 
-    return store_origin_mark(i->ops->rename(i, from, to, e), e);
+    return end(s, i->ops->rename(i, from, to, e), e);
 }
 
 static int origin_link(struct store *s, const char *from, const char *to, struct err *e)
 {
-    struct store *i = inner_of(s);
+    struct store *i = begin(s);
 
-    return store_origin_mark(i->ops->link(i, from, to, e), e);
+    return end(s, i->ops->link(i, from, to, e), e);
 }
 
 static int origin_put(
     struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
 {
-    return store_origin_mark(store_put(inner_of(s), name, p, n, sha256, e), e);
+    return end(s, store_put(begin(s), name, p, n, sha256, e), e);
 }
 
 static int origin_settle(struct store *s, const char *prefix, struct err *e)
 {
-    return store_origin_mark(store_settle(inner_of(s), prefix, e), e);
+    return end(s, store_settle(begin(s), prefix, e), e);
 }
 
 static void origin_close(struct store *s)
 {
-    store_close(inner_of(s));
+    store_close(((struct origin *)s)->inner);
     free(s);
 }
 
@@ -106,10 +139,10 @@ static const struct store_ops origin_ops = {
     .close = origin_close,
 };
 
-struct store *store_origin_wrap(struct store *inner)
+struct store *store_origin_wrap(struct store *inner, struct store_pulse *pulse)
 {
     struct origin *o = mem_alloc(sizeof(*o));
 
-    *o = (struct origin){.base.ops = &origin_ops, .inner = inner};
+    *o = (struct origin){.base.ops = &origin_ops, .inner = inner, .pulse = pulse};
     return &o->base;
 }

@@ -3,10 +3,13 @@
 read-only. No job ends because of it, no intact checkpoint is set aside, no message is repeated
 thirty times, and no rented machine waits for ever."""
 
+import contextlib
+import ctypes
 import os
 import re
 import socket
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -38,6 +41,39 @@ sleep 1000
 """
     % COMMITS
 )
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+MS_NOSUID_NODEV, MNT_DETACH = 2 | 4, 2
+
+
+class Hanging:
+    """Over a directory, a mount whose server does not answer: each access waits, until close()."""
+
+    def __init__(self, path):
+        self.path = path.encode()
+        self.server = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+        options = b"fd=%d,rootmode=40000,user_id=0,group_id=0" % self.server
+        if LIBC.mount(b"hanging", self.path, b"fuse", MS_NOSUID_NODEV, options) != 0:
+            error = ctypes.get_errno()
+            os.close(self.server)
+            raise OSError(error, os.strerror(error))
+
+    def close(self):
+        LIBC.umount2(self.path, MNT_DETACH)
+        os.close(self.server)  # ends what waits
+
+
+def why_no_hanging():
+    with tempfile.TemporaryDirectory() as d:
+        try:
+            Hanging(d).close()
+        except OSError as error:
+            return "no FUSE mount can be made: %s" % error
+    return None
+
+
+WHY_NO_HANGING = why_no_hanging()
 
 
 class Faulty(S3Lab):
@@ -271,6 +307,37 @@ class StoreFaults(unittest.TestCase):
             l.cloud({"clear": {}})
             l.post("/jobs/%d/release" % job)
             self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
+
+    @unittest.skipIf(WHY_NO_HANGING, WHY_NO_HANGING)
+    def test_a_store_that_does_not_answer_costs_no_machine_for_ever(self):
+        """A directory on a mount whose server is away: calls do not fail, they do not return."""
+        with lab.Lab(belayd={"store_wait": "5s"}) as l:
+            job = l.submit("chain.py", STEPS, method="coop", every_ms=1000)
+            l.wait_event(job, "saved")
+            l.post("/jobs/%d/hold" % job)
+            l.post("/jobs/%d/requeue" % job)
+            l.wait(lambda: l.job(job)["state"] == "pending", "job %d waits" % job)
+            with contextlib.closing(Hanging(os.path.join(l.home, "store"))):
+                self.check_silence(l, job)
+
+    def check_silence(self, l, job):
+        l.post("/jobs/%d/release" % job)
+        self.assertIn("has not answered", l.wait_event(job, "store-refused")["text"])
+        self.assertIn("has not answered", self.wait_reason(l, job, "store-refused"))
+        l.wait(
+            lambda: l.show(job)["attempts"][-1]["end"] == "store-away",
+            "the attempt ends for its store",
+        )
+        self.assertIn("its server may be away", l.show(job)["attempts"][-1]["text"])
+
+        # A cancel need not wait for the server either.
+        l.wait(
+            lambda: l.show(job)["attempts"][-1]["state"] == "assigned",
+            "the job is tried on another node",
+        )
+        l.post("/jobs/%d/cancel" % job)
+        self.assertEqual(l.wait_ended(job)["job"]["end"], "user")
+        self.check_given_back(l)
 
     def test_a_job_that_waits_for_its_credentials_is_cancelled_at_once(self):
         with JobLab() as l:
