@@ -371,6 +371,8 @@ static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
     time_format_duration(left_ms, in, sizeof in);
     if (p->n_coming > 0)
         STR_COPY(next, "one that was launched to try again is booting");
+    else if (p->on_trial)
+        STR_COPY(next, "one that was launched to try again has joined, and no job has begun there");
     else if (left_ms > 0)
         text_format(next, sizeof next,
             "one is launched in %s to try again; belay pools apply --yes tries at once", in);

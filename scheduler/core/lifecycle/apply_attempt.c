@@ -99,8 +99,6 @@ static void place_rank(
     int64_t before = j->row.cost_uusd;
     ledger_placed(m, a, n, now);
     node_attach(m, n, a);
-    if (n->instance)
-        boots_used(m, n->instance, now);
     account_charge(m, j->account, attempt_mcpu(a), now);
     limits_take(m, a);
     budgets_placed(m, a, j->row.cost_uusd - before, now.wall);
@@ -266,6 +264,7 @@ int apply_started(
     a->row.nearby_bytes =
         ev->started.nearby_bytes < ev->started.bytes ? ev->started.nearby_bytes : ev->started.bytes;
     ledger_started(m, a, ev->now);
+    boots_began(m, a, ev->now);
     touch_attempt(m, a);
     if (!wall_is_set(j->row.started_at)) {
         j->row.started_at = ev->now.wall;

@@ -14,6 +14,7 @@
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
+#include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/market.h"
 #include "scheduler/core/supply/supply_access.h"
 
@@ -176,8 +177,10 @@ void node_unindex(struct model *m, struct node *n)
     node_refresh(m, n, false);
     rack_leave(m, n);
     model_remove_node(m, n);
-    if (n->instance)
+    if (n->instance) {
+        boots_left(n->instance);
         n->instance->node = NULL;
+    }
 }
 
 void node_move(struct model *m, struct node *n, enum node_state to, struct stamp now)

@@ -135,6 +135,7 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
     if (i) {
         struct offer *o = i->offer;
         i->node = n;
+        boots_node_loaded(i);
         if (o)
             offer_saw(o, &r->total);
     }
@@ -235,6 +236,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     limits_take(m, a);
     budgets_attach(m, a);
     drill_attempt_loaded(m, a);
+    boots_attempt_loaded(a);
     user_requeue_attempt_loaded(m, a);
     return 0;
 }

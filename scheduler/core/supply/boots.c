@@ -8,23 +8,26 @@
  *          ^                     in a row                  ^       passed         |       |
  *          |                                               +-- it failed: --------+       |
  *          |                                                   wait doubles               |
- *          +------------- a machine of the pool joined, or got a job (below) -------------+
+ *          +------------- a machine of the pool joined, or began a job (below) -----------+
  *
  * Invariants:
  *  1. While boots.wait_ms is set the pool has at most one coming machine more than when it was set
- *     (pool_room).
- *  2. The state is stored, and only a join or a job resets it: neither a restart nor a change of
- *     the configuration does.
+ *     (pool_room). One that joined after machines with full disks counts as coming until a job has
+ *     begun there, or its disk is full too.
+ *  2. The state is stored, and only a join or the start of a job resets it: neither a restart
+ *     nor a change of the configuration does.
  *  3. Failures during the wait of machines that were launched before do not lengthen it: they give
  *     no new information.
  *
  * A machine that was reclaimed while it booted is not a failure of the pool: its offer is avoided
  * (instances.c).
  *
- * A machine whose disk is full before its first job is a failure too: it can have no job, and
- * another one of the same image would be as full. It has joined, so that joins say nothing then:
- * the first job on a newer machine resets the state. The stored text tells which kind the last
- * failure was.
+ * A machine whose disk is full before its first job begins is a failure too: it can have no job,
+ * and another one of the same image would be as full. The job that it was launched for is usually
+ * placed when it joins, before its first status tells of the disk, so what counts is whether an
+ * attempt has begun there, not whether one was placed. Such a machine has joined, so that joins say
+ * nothing then: the first job that begins on a newer machine resets the state. The stored text
+ * tells which kind the last failure was.
  */
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/changes.h"
@@ -56,7 +59,8 @@ bool pool_boots_fail(const struct pool *p)
 
 bool pool_may_probe(const struct pool *p, struct mono now)
 {
-    return p->n_coming == 0 && (!mono_is_set(p->probe_at) || p->probe_at.ms <= now.ms);
+    return p->n_coming == 0 && !p->on_trial &&
+           (!mono_is_set(p->probe_at) || p->probe_at.ms <= now.ms);
 }
 
 /* Limits the stored wait to its original length, in case the wall clock was set. */
@@ -87,6 +91,7 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
          is_first = !pool_boots_fail(p);
     b->failed = b->failed < INT32_MAX ? b->failed + 1 : b->failed;
     b->instance = i->row.id;
+    boots_left(i);
     STR_COPY(b->text, why);
     b->console[0] = '\0';
     if (b->failed >= BOOTS_FAILED_MAX && !waits)
@@ -111,7 +116,7 @@ void boots_full(struct model *m, struct instance *i, struct stamp now, const cha
 {
     char text[CORE_TEXT_MAX];
     bool is_new = i->row.id > i->pool->row.boots.instance; /* it is told again after a restart */
-    if (!is_new || i->row.attempts_ms > 0 || !list_is_empty(&i->node->attempts))
+    if (!is_new || i->has_run)
         return;
     text_format(text, sizeof text, FULL ": %.200s", why);
     boots_failed(m, i, now, text);
@@ -126,6 +131,7 @@ static void work_again(struct model *m, struct instance *i, struct stamp now, co
             "a machine of pool %s %s, after %" PRId32 " that did not", p->row.name, did, b->failed);
     *b = (struct pool_boots){.next_at = WALL_NONE};
     p->probe_at = MONO_NONE;
+    p->on_trial = NULL;
     touch_pool(m, p);
     model_note_reserve(m);
     model_note_change(m);
@@ -133,15 +139,44 @@ static void work_again(struct model *m, struct instance *i, struct stamp now, co
 
 void boots_joined(struct model *m, struct instance *i, struct stamp now)
 {
-    if (i->pool->row.boots.failed > 0 && !pool_boots_full(i->pool))
+    if (i->pool->row.boots.failed == 0)
+        return;
+    if (pool_boots_full(i->pool))
+        i->pool->on_trial = i;
+    else
         work_again(m, i, now, "joined");
 }
 
-void boots_used(struct model *m, struct instance *i, struct stamp now)
+void boots_began(struct model *m, const struct attempt *a, struct stamp now)
 {
+    struct instance *i = a->node->instance;
+    if (!i)
+        return;
+    i->has_run = true;
     const struct pool_boots *b = &i->pool->row.boots;
     if (b->failed > 0 && pool_boots_full(i->pool) && i->row.id > b->instance)
-        work_again(m, i, now, "got a job");
+        work_again(m, i, now, "began a job");
+}
+
+void boots_left(const struct instance *i)
+{
+    if (i->pool->on_trial == i)
+        i->pool->on_trial = NULL;
+}
+
+void boots_node_loaded(struct instance *i)
+{
+    struct pool *p = i->pool;
+    i->has_run = i->row.attempts_ms > 0; /* or found no room: such a machine was counted */
+    if (p->row.boots.failed > 0 && pool_boots_full(p) && i->row.id > p->row.boots.instance &&
+        !i->has_run)
+        p->on_trial = i;
+}
+
+void boots_attempt_loaded(const struct attempt *a)
+{
+    if (a->node->instance && wall_is_set(a->row.started_at))
+        a->node->instance->has_run = true;
 }
 
 /* The tail of the text that fits, from the start of a line, or at least of a character. */

@@ -18,9 +18,12 @@ bool pool_may_probe(const struct pool *p, struct mono now);
 void boots_load(struct pool *p, struct stamp now);
 void boots_failed(struct model *m, struct instance *i, struct stamp now, const char *why);
 void boots_joined(struct model *m, struct instance *i, struct stamp now);
-/* Its disk is full: a failure if it has had no job. */
+/* Its disk is full: a failure if no attempt has begun there. */
 void boots_full(struct model *m, struct instance *i, struct stamp now, const char *why);
-void boots_used(struct model *m, struct instance *i, struct stamp now); /* gets a job */
+void boots_began(struct model *m, const struct attempt *a, struct stamp now);
+void boots_left(const struct instance *i); /* its node is gone */
+void boots_node_loaded(struct instance *i);
+void boots_attempt_loaded(const struct attempt *a);
 int apply_boot_console(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_pool_retry(

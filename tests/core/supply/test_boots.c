@@ -139,7 +139,147 @@ static void machines_whose_disks_are_full_from_the_start_are_bounded(void **stat
     lab_deinit(&l);
 }
 
-static void a_full_machine_counts_once_and_one_that_gets_a_job_ends_it(void **state)
+/* s is empty, and to be released after l. */
+static void restart(struct lab *l, struct shelf *s)
+{
+    lab_take(l);
+    shelf_put(s, &l->c);
+    planner_destroy(l->p);
+    model_destroy(l->m);
+    l->m = shelf_load(s, l->now);
+    l->p = planner_create();
+}
+
+static int64_t wait_for_a_launch(struct lab *l)
+{
+    for (int k = 0; k < 1000; k++) {
+        LIST_FOREACH (model_instances(l->m), at) {
+            const struct instance *i = LIST_ENTRY(at, struct instance, in_all);
+            if (i->row.state == INSTANCE_INTENDED)
+                return i->row.id;
+        }
+        lab_wait(l, 1000);
+        lab_heartbeats(l);
+        lab_plan(l);
+    }
+    fail_msg("nothing is launched");
+    return 0;
+}
+
+/* The join is known before the disk is: the job that the machine is launched for is placed there,
+ * and finds no room. */
+static void a_job_that_is_placed_before_the_disk_is_known_ends_nothing(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1);
+    for (int k = 1; k <= BOOTS_FAILED_MAX; k++) {
+        int64_t node = lab_bring_up(&l, wait_for_a_launch(&l), 4);
+        lab_plan(&l);
+        assert_int_equal(lab_node_of(&l, 1), node);
+        assert_int_equal(boots(&l)->failed, k - 1);
+        lab_apply(&l, (struct event){.type = EV_DISK, .disk = {.node = node, .full = "full"}});
+        assert_int_equal(boots(&l)->failed, k);
+        lab_ended(&l, 1, END_CAPACITY, 0);
+        assert_int_equal(boots(&l)->failed, k);
+    }
+    assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(1));
+    int64_t node = lab_bring_up(&l, wait_for_a_launch(&l), 4);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, 1), node);
+    assert_true(boots(&l)->wait_ms > 0);
+    lab_started(&l, 1);
+    assert_int_equal(boots(&l)->failed, 0);
+    lab_deinit(&l);
+}
+
+static int count_of(const struct lab *l, enum instance_state state)
+{
+    int n = 0;
+    LIST_FOREACH (model_instances(l->m), at)
+        n += LIST_ENTRY(at, struct instance, in_all)->row.state == state;
+    return n;
+}
+
+static void tell_full_again(struct lab *l, int64_t except)
+{
+    LIST_FOREACH (model_nodes(l->m), at) {
+        struct event full = {.type = EV_DISK, .disk.full = "full"};
+        full.disk.node = LIST_ENTRY(at, struct node, in_all)->row.id;
+        if (full.disk.node != except)
+            lab_apply(l, full);
+    }
+}
+
+/* Its join says nothing: the next would be launched at once, at the same interval. */
+static void no_other_is_launched_while_one_that_joined_is_on_trial(void **state)
+{
+    (void)state;
+    for (int restarts = 0; restarts < 2; restarts++) {
+        struct lab l;
+        struct shelf s = {0};
+        start(&l, 8);
+        assert_int_equal(join_full(&l), 8);
+        lab_wait(&l, MINUTES_MS(1));
+        lab_heartbeats(&l);
+        lab_plan(&l);
+        int64_t id = wait_for_a_launch(&l), node = lab_bring_up(&l, id, 4);
+        if (restarts) {
+            restart(&l, &s);
+            tell_full_again(&l, node);
+        }
+        lab_plan(&l);
+        assert_int_equal(count_of(&l, INSTANCE_INTENDED), 0);
+        assert_true(says(&l, 8, "boots-fail", "has joined, and no job has begun there"));
+        lab_apply(&l, (struct event){.type = EV_DISK, .disk = {.node = node, .full = "full"}});
+        assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(2));
+        lab_deinit(&l);
+        shelf_deinit(&s);
+    }
+}
+
+static void one_that_goes_before_its_trial_is_over_makes_way(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 8);
+    assert_int_equal(join_full(&l), 8);
+    lab_wait(&l, MINUTES_MS(1));
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    int64_t id = wait_for_a_launch(&l);
+    lab_bring_up(&l, id, 4);
+    lab_plan(&l);
+    lab_apply(
+        &l, (struct event){.type = EV_INSTANCE_GONE, .gone = {id, true, WALL_NONE, "reclaimed"}});
+    lab_plan(&l);
+    assert_int_equal(count_of(&l, INSTANCE_INTENDED), 1);
+    lab_deinit(&l);
+}
+
+/* It is told again after a restart, when it is not known which attempts have begun there. */
+static void a_machine_that_has_run_a_job_is_no_failure_after_a_restart(void **state)
+{
+    (void)state;
+    struct lab l;
+    for (int has_ended = 0; has_ended < 2; has_ended++) {
+        struct shelf s = {0};
+        start(&l, 1);
+        int64_t node = lab_bring_up(&l, wait_for_a_launch(&l), 4);
+        lab_plan(&l);
+        lab_started(&l, 1);
+        lab_wait(&l, 1000);
+        if (has_ended)
+            lab_ended(&l, 1, END_SUCCEEDED, 0);
+        restart(&l, &s);
+        lab_apply(&l, (struct event){.type = EV_DISK, .disk = {.node = node, .full = "full"}});
+        assert_int_equal(boots(&l)->failed, 0);
+        lab_deinit(&l);
+        shelf_deinit(&s);
+    }
+}
+
+static void a_full_machine_counts_once_and_one_that_begins_a_job_ends_it(void **state)
 {
     (void)state;
     struct lab l;
@@ -160,6 +300,8 @@ static void a_full_machine_counts_once_and_one_that_gets_a_job_ends_it(void **st
     assert_int_equal(boots(&l)->failed, 2);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, 1), node);
+    assert_int_equal(boots(&l)->failed, 2);
+    lab_started(&l, 1);
     assert_int_equal(boots(&l)->failed, 0);
     struct event full = {.type = EV_DISK, .disk = {.node = node, .full = "by its job"}};
     lab_apply(&l, full);
@@ -259,12 +401,7 @@ static void it_outlives_belayd_and_the_wait_with_it(void **state)
     start(&l, 3);
     fail_all(&l);
     lab_wait(&l, 20000);
-    lab_take(&l);
-    shelf_put(&s, &l.c);
-    planner_destroy(l.p);
-    model_destroy(l.m);
-    l.m = shelf_load(&s, l.now);
-    l.p = planner_create();
+    restart(&l, &s);
     lab_plan(&l);
     assert_int_equal(boots(&l)->failed, 3);
     assert_int_equal(model_pool(l.m, "burst")->n_nodes, 0);
@@ -381,7 +518,11 @@ int main(void)
         cmocka_unit_test(the_wait_grows_to_an_hour_and_no_longer),
         cmocka_unit_test(many_that_fail_together_are_one_failure_of_the_wait),
         cmocka_unit_test(machines_whose_disks_are_full_from_the_start_are_bounded),
-        cmocka_unit_test(a_full_machine_counts_once_and_one_that_gets_a_job_ends_it),
+        cmocka_unit_test(a_job_that_is_placed_before_the_disk_is_known_ends_nothing),
+        cmocka_unit_test(no_other_is_launched_while_one_that_joined_is_on_trial),
+        cmocka_unit_test(one_that_goes_before_its_trial_is_over_makes_way),
+        cmocka_unit_test(a_machine_that_has_run_a_job_is_no_failure_after_a_restart),
+        cmocka_unit_test(a_full_machine_counts_once_and_one_that_begins_a_job_ends_it),
         cmocka_unit_test(a_boot_timeout_is_a_failure),
         cmocka_unit_test(one_that_joins_ends_it),
         cmocka_unit_test(a_reclaim_while_it_boots_is_no_failure),
