@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The API's entry point: identifies the caller, selects the route, and answers later. The routes
- * are in api/jobs.c, api/follow.c, api/drills.c, api/cluster.c, api/pools.c, api/audit.c,
- * api/agents.c and metrics.c; long polls in watch.c.
+ * are in the other files of this folder.
  */
 #include "scheduler/api/api_private.h"
 
