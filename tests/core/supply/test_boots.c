@@ -230,7 +230,7 @@ static void no_other_is_launched_while_one_that_joined_is_on_trial(void **state)
         }
         lab_plan(&l);
         assert_int_equal(count_of(&l, INSTANCE_INTENDED), 0);
-        assert_true(says(&l, 8, "boots-fail", "has joined, and no job has begun there"));
+        assert_true(lab_has_reason(&l, 8, "boots-fail", "has joined, and no job has begun there"));
         lab_apply(&l, (struct event){.type = EV_DISK, .disk = {.node = node, .full = "full"}});
         assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(2));
         lab_deinit(&l);
