@@ -4,8 +4,9 @@
     parts.py [SOURCE_ROOT]     without it: of the checkout that this file is in
 
 scheduler/core/model/state.h lists the parts. The folder whose header defines the type of a part owns it: only
-files of that folder say `m->PART`. Tests and benchmarks look at everything, and model/check.c compares the
-parts with each other. So that a look at the text is enough, every `struct model *` of the core is called m.
+files of that folder say `m->PART`. Tests and benchmarks look at everything, and model/check.c and
+model/check_jobs.c compare the parts with each other. So that a look at the text is enough, every
+`struct model *` of the core is called m.
 """
 
 import re
@@ -16,7 +17,7 @@ from rooms import without_comments
 
 CORE = "scheduler/core"
 STATE = f"{CORE}/model/state.h"
-EVERYTHING = (f"{CORE}/model/check.c", STATE)
+EVERYTHING = (f"{CORE}/model/check.c", f"{CORE}/model/check_jobs.c", STATE)
 # Set once, when the model is made: every folder reads them.
 SHARED = {"options"}
 MEMBER = re.compile(r"^\s+struct (\w+) (\w+);", re.M)

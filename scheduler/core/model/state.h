@@ -2,7 +2,7 @@
  *
  * The model: one part for each folder of the core, defined in the header of that folder. Only the
  * owner's files name a part; other folders use FOLDER/FOLDER_access.h and the headers of its
- * modules. tests/rooms checks it; model/check.c, which compares the parts, is the exception.
+ * modules. tests/rooms checks it; check.c and check_jobs.c, which compare the parts, may see all.
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_STATE_H
 #define BELAY_SCHEDULER_CORE_MODEL_STATE_H
