@@ -6,7 +6,7 @@
  *
  * An entry is named by its number, or by its name if that is unique.
  */
-#include "cli/submit.h"
+#include "cli/submission.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"

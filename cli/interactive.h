@@ -14,7 +14,7 @@
 #ifndef BELAY_CLI_INTERACTIVE_H
 #define BELAY_CLI_INTERACTIVE_H
 
-#include "cli/submit.h"
+#include "cli/submission.h"
 
 #define INTERACTIVE_HOST "--host"
 #define INTERACTIVE_GUEST "--guest"

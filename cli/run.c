@@ -3,7 +3,7 @@
  * belay run COMMAND [ARG...]: submits one command, shows its output as it arrives, returns its exit
  * code. With --interactive or --tty the command's input comes from here (cli/interactive.h).
  */
-#include "cli/submit.h"
+#include "cli/submission.h"
 
 #include "base/str.h"
 #include "cli/interactive.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Submitting a job (see submit.h).
+ * Submitting a job (see submission.h).
  */
-#include "cli/submit.h"
+#include "cli/submission.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

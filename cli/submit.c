@@ -2,7 +2,7 @@
  *
  * belay submit SCRIPT [ARG...], belay submit --wrap COMMAND
  */
-#include "cli/submit.h"
+#include "cli/submission.h"
 
 #include "base/mem.h"
 #include "cli/verbs.h"

@@ -11,7 +11,7 @@
 #include "cli/flags/directives.h"
 #include "cli/flags/foreign.h"
 #include "cli/slurm/slurm.h"
-#include "cli/submit.h"
+#include "cli/submission.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -21,7 +21,7 @@
 #include "cli/session.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/step.h"
-#include "cli/submit.h"
+#include "cli/submission.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

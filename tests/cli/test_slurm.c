@@ -15,7 +15,7 @@
 #include "cli/flags/directives.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/slurm_env.h"
-#include "cli/submit.h"
+#include "cli/submission.h"
 #include "cli/flags/updates.h"
 #include <stdlib.h>
 #include <string.h>

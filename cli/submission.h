@@ -3,8 +3,8 @@
  * Shared by `belay submit` and `belay run`: turns a script and flags into a job, submits it, and
  * waits for it.
  */
-#ifndef BELAY_CLI_SUBMIT_H
-#define BELAY_CLI_SUBMIT_H
+#ifndef BELAY_CLI_SUBMISSION_H
+#define BELAY_CLI_SUBMISSION_H
 
 #include "cli/cli.h"
 
