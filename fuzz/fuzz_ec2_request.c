@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include "cloud/xml.h"
 #include <assert.h>
 #include <stdint.h>

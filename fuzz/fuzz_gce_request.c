@@ -6,7 +6,7 @@
  * an assertion in place of the token. Every answer has one of Google's statuses and, from the API,
  * is JSON; no more instances run than there is room for, and there is no access without a token.
  */
-#include "emulator/gce/api.h"
+#include "emulator/gce/gce.h"
 #include "fuzz/check.h"
 #include "fuzz/emulated.h"
 #include <stdint.h>

@@ -4,7 +4,7 @@
  * token; the rest is the body. Unchanged it must be refused, in XML; signed by us it must be
  * accepted, and refused again after one byte of the body has changed.
  */
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include "emulator/keyring.h"
 #include "cloud/xml.h"
 #include "fuzz/check.h"

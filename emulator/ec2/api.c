@@ -2,7 +2,7 @@
  *
  * Dispatch, errors, and helpers shared by all actions.
  */
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "emulator/b64.h"

@@ -9,7 +9,7 @@
  */
 #include "base/mem.h"
 #include "base/str.h"
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include "emulator/xml_write.h"
 #include <stdio.h>
 #include <stdlib.h>

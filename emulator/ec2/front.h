@@ -5,7 +5,7 @@
 #ifndef BELAY_EMULATOR_EC2_FRONT_H
 #define BELAY_EMULATOR_EC2_FRONT_H
 
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include "emulator/keyring.h"
 #include "emulator/s3/front.h"
 

@@ -3,7 +3,7 @@
  * One instance as EC2 shows it.
  */
 #include "base/str.h"
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include "emulator/xml_write.h"
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "emulator/b64.h"
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include "emulator/xml_write.h"
 #include <stdio.h>
 #include <stdlib.h>

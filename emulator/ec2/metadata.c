@@ -7,7 +7,7 @@
 #include "emulator/ec2/metadata.h"
 #include "base/str.h"
 #include "emulator/b64.h"
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

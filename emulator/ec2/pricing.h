@@ -7,7 +7,7 @@
 #ifndef BELAY_EMULATOR_EC2_PRICING_H
 #define BELAY_EMULATOR_EC2_PRICING_H
 
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 
 #define EC2_PRICING_CONTENT_TYPE "application/x-amz-json-1.1"
 #define EC2_PRICING_SERVICE "pricing"    /* the service that requests are signed for, */

@@ -5,7 +5,7 @@
  * whatever the room, as in EC2.
  */
 #include "base/str.h"
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include "emulator/xml_write.h"
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #ifndef BELAY_EMULATOR_EC2_STS_API_H
 #define BELAY_EMULATOR_EC2_STS_API_H
 
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include "emulator/keyring.h"
 
 #define STS_VERSION "2011-06-15"

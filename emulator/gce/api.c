@@ -3,7 +3,7 @@
  * Authentication, dispatch, and the format of errors; lists are in gce/list.c. Order: the token
  * endpoint has no caller; otherwise token, address, rights, rate, faults, method.
  */
-#include "emulator/gce/api.h"
+#include "emulator/gce/gce.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <stdarg.h>

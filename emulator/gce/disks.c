@@ -3,7 +3,7 @@
  * Disks: those created by an insert, and the list of all disks.
  */
 #include "base/str.h"
-#include "emulator/gce/api.h"
+#include "emulator/gce/gce.h"
 #include "emulator/volume.h"
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "emulator/config_section.h"
-#include "emulator/gce/api.h"
+#include "emulator/gce/gce.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

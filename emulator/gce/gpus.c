@@ -4,7 +4,7 @@
  */
 #include "base/str.h"
 #include "cloud/catalogue.h"
-#include "emulator/gce/api.h"
+#include "emulator/gce/gce.h"
 #include <string.h>
 
 #define ALL_REGIONS "GPUS_ALL_REGIONS"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/catalogue.h"
-#include "emulator/gce/api.h"
+#include "emulator/gce/gce.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "emulator/b64.h"
-#include "emulator/gce/api.h"
+#include "emulator/gce/gce.h"
 #include "emulator/gce/filter.h"
 #include <stdio.h>
 #include <stdlib.h>

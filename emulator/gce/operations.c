@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "emulator/gce/api.h"
+#include "emulator/gce/gce.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "emulator/config.h"
-#include "emulator/gce/api.h"
+#include "emulator/gce/gce.h"
 
 #define BENCH_START_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 #define BENCH_SCOPE "https://www.googleapis.com/auth/cloud-platform"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "emulator/ec2/api.h"
+#include "emulator/ec2/ec2.h"
 #include "emulator/region.h"
 
 #define START_MS 1787400000000 /* 2026-08-22T12:00:00Z */

@@ -4,8 +4,8 @@
  * request in, status and JSON out. No I/O, no clock. Known fields without effect are accepted,
  * unknown ones are refused by name.
  */
-#ifndef BELAY_EMULATOR_GCE_API_H
-#define BELAY_EMULATOR_GCE_API_H
+#ifndef BELAY_EMULATOR_GCE_GCE_H
+#define BELAY_EMULATOR_GCE_GCE_H
 
 #include "base/json.h"
 #include "emulator/form.h"

@@ -3,8 +3,8 @@
  * The EC2 Query API, version 2016-11-15, as a function: parameters in, status and XML out. No I/O,
  * no clock.
  */
-#ifndef BELAY_EMULATOR_EC2_API_H
-#define BELAY_EMULATOR_EC2_API_H
+#ifndef BELAY_EMULATOR_EC2_EC2_H
+#define BELAY_EMULATOR_EC2_EC2_H
 
 #include "emulator/form.h"
 #include "emulator/region.h"
