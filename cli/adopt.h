@@ -6,7 +6,7 @@
 #ifndef BELAY_CLI_ADOPT_H
 #define BELAY_CLI_ADOPT_H
 
-#include "cli/checkpoints.h"
+#include "cli/checkpoint_store.h"
 
 /* Shows the current owner and asks for confirmation, unless `yes`. Returns the exit code, after a
  * report. */

@@ -2,7 +2,7 @@
  *
  * belay audit: cross-checks provider, database and ledger.
  */
-#include "cli/lists.h"
+#include "cli/list_table.h"
 #include "cli/verbs.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * belay budget: for each budget the amounts spent, set aside for running jobs, and left.
  */
-#include "cli/lists.h"
+#include "cli/list_table.h"
 #include "cli/verbs.h"
 
 #include "base/str.h"

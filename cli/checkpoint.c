@@ -2,11 +2,11 @@
  *
  * belay checkpoint. commit is libbelay for shells: used inside a job, without belayd. Outside belay
  * it is a no-op, so that a script works in both cases. save goes to belayd, the other actions
- * (checkpoints.c) to the store.
+ * (checkpoint_store.c) to the store.
  */
 #include "cli/adopt.h"
 #include "cli/change.h"
-#include "cli/checkpoints.h"
+#include "cli/checkpoint_store.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"

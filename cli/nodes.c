@@ -2,7 +2,7 @@
  *
  * belay nodes [--racks] [drain|undrain|delete NODE...]
  */
-#include "cli/lists.h"
+#include "cli/list_table.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"

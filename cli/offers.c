@@ -2,7 +2,7 @@
  *
  * belay offers: the configured offers, their prices, and observations of them.
  */
-#include "cli/lists.h"
+#include "cli/list_table.h"
 #include "cli/verbs.h"
 
 enum { VAL_ALL = 1 };

@@ -2,7 +2,7 @@
  *
  * belay pools [apply FILE | show [POOL]]
  */
-#include "cli/lists.h"
+#include "cli/list_table.h"
 #include "cli/verbs.h"
 
 #include "base/fs.h"

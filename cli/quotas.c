@@ -2,7 +2,7 @@
  *
  * belay quotas: current use of the limits of users and teams.
  */
-#include "cli/lists.h"
+#include "cli/list_table.h"
 #include "cli/verbs.h"
 
 static const struct list_column columns[] = {

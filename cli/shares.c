@@ -2,7 +2,7 @@
  *
  * belay shares: how much of their shares users and teams have used.
  */
-#include "cli/lists.h"
+#include "cli/list_table.h"
 #include "cli/verbs.h"
 
 static const struct list_column columns[] = {

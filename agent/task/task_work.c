@@ -116,7 +116,7 @@ static int make_token(const struct task *t, const struct job_user *u, struct err
     return put_secret(t, u, t->spec->image ? "/control" : "", TASK_JOB, v, e);
 }
 
-/* Makes the file with which srun starts tasks on the other nodes (cli/slurm/parts.h). */
+/* Makes the file with which srun starts tasks on the other nodes (cli/slurm/step_parts.h). */
 static int make_steps(const struct task *t, const struct job_user *u, struct err *e)
 {
     const struct wire_desired_attempt *s = t->spec;

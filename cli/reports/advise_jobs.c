@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "cli/lists.h"
+#include "cli/list_table.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

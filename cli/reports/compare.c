@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "cli/checkpoints.h"
+#include "cli/checkpoint_store.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/reports/advise.h"
-#include "cli/lists.h"
+#include "cli/list_table.h"
 #include "replay/page.h"
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A part of a step, on its own node (see parts.h): its parameters, and `srun --part`, which the
- * session starts.
+ * A part of a step, on its own node (see step_parts.h): its parameters, and `srun --part`, which
+ * the session starts.
  *
  *     srun --part --fork--> relay --fork--> step_tasks
  *
@@ -12,7 +12,7 @@
  *
  * The environment is srun's, except for variables of a node, which stay this node's.
  */
-#include "cli/slurm/parts.h"
+#include "cli/slurm/step_parts.h"
 
 #include "base/frames.h"
 #include "base/json.h"

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/interactive.h"
-#include "cli/slurm/parts.h"
+#include "cli/slurm/step_parts.h"
 #include "cli/slurm/programs.h"
 #include "cli/session.h"
 #include "cli/slurm/slurm.h"

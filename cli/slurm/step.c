@@ -11,7 +11,7 @@
 #include "job/hosts.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/slurm/parts.h"
+#include "cli/slurm/step_parts.h"
 #include "cli/slurm/programs.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/step_tasks.h"

@@ -2,7 +2,7 @@
  *
  * A step of a job: its tasks, as started by srun. Concurrent steps of one job share its CPUs: a
  * step waits until enough CPUs for its tasks are free. In a job whose script runs on the first of
- * several nodes, the tasks run on all nodes (cli/slurm/parts.h); in any other job on srun's node.
+ * several nodes, the tasks run on all nodes (step_parts.h); in any other job on srun's node.
  */
 #ifndef BELAY_CLI_SLURM_STEP_H
 #define BELAY_CLI_SLURM_STEP_H

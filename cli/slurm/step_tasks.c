@@ -13,7 +13,7 @@
 #include "job/pattern.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "cli/slurm/parts.h"
+#include "cli/slurm/step_parts.h"
 #include "cli/slurm/programs.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/step_prolog.h"

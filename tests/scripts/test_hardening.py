@@ -35,7 +35,7 @@ SOURCES = {
         "db/open.c",
     ],
     "agent/belay-agent": ["agent/main.c", "agent/task/task_work.c", "agent/config.c"],
-    "cli/belay": ["cli/main.c", "cli/checkpoints.c"],
+    "cli/belay": ["cli/main.c", "cli/checkpoint_store.c"],
     "emulator/belay-emulator": ["emulator/main.c", "emulator/config.c"],
     "of all": ["base/str.c", "base/fs.c", "ckpt/begin.c", "cloud/call.c"],
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See checkpoints.h. The store decides what a user may do. belayd is only asked for the store's
- * address and, before a deletion, whether the job is still alive.
+ * See checkpoint_store.h. The store decides what a user may do. belayd is only asked for the
+ * store's address and, before a deletion, whether the job is still alive.
  */
-#include "cli/checkpoints.h"
+#include "cli/checkpoint_store.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

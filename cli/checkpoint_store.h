@@ -2,8 +2,8 @@
  *
  * The actions of `belay checkpoint` on the store: all work without belayd.
  */
-#ifndef BELAY_CLI_CHECKPOINTS_H
-#define BELAY_CLI_CHECKPOINTS_H
+#ifndef BELAY_CLI_CHECKPOINT_STORE_H
+#define BELAY_CLI_CHECKPOINT_STORE_H
 
 #include "cli/cli.h"
 #include "cli/place.h"

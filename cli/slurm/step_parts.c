@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See parts.h. Each part is started by its own process (because struct client makes one call at a
- * time), which then ends; after that the part is represented by its connection.
+ * See step_parts.h. Each part is started by its own process (because struct client makes one call
+ * at a time), which then ends; after that the part is represented by its connection.
  *
  * A peer that does not prove within HELLO_MS that it has a key is disconnected. When there are
  * GUESTS_MAX such peers, the oldest of the address with the most connections is disconnected, so
  * that a flood displaces itself and not a part, which retries. A part believed to be started has
  * CONNECT_MS to connect: it may have been started even if its session broke.
  */
-#include "cli/slurm/parts.h"
+#include "cli/slurm/step_parts.h"
 
 #include "base/frames.h"
 #include "base/fs.h"

@@ -17,8 +17,8 @@
  * directory, readable only by the job's user: including a token that only permits sessions with
  * this attempt.
  */
-#ifndef BELAY_CLI_SLURM_PARTS_H
-#define BELAY_CLI_SLURM_PARTS_H
+#ifndef BELAY_CLI_SLURM_STEP_PARTS_H
+#define BELAY_CLI_SLURM_STEP_PARTS_H
 
 #include "base/buf.h"
 #include "cli/slurm/layout.h"

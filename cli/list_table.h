@@ -2,8 +2,8 @@
  *
  * Verbs that fetch one list and print it as a table.
  */
-#ifndef BELAY_CLI_LISTS_H
-#define BELAY_CLI_LISTS_H
+#ifndef BELAY_CLI_LIST_TABLE_H
+#define BELAY_CLI_LIST_TABLE_H
 
 #include "cli/cli.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See lists.h.
+ * See list_table.h.
  */
-#include "cli/lists.h"
+#include "cli/list_table.h"
 
 #include <stdio.h>
 
