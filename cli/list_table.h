@@ -36,9 +36,6 @@ int list_print(const char *path, const char *name, const struct list_column *col
 /* Columns shared by several verbs. */
 extern const struct list_column node_columns[], offer_columns[];
 
-/* Removes offers that are no longer configured. */
-void offers_drop_withdrawn(json_t *offers);
-
 /* A verb without arguments that only lists, by list_print. Returns the exit code. */
 int list_verb(const struct verb *verb, const char *path, const char *key,
     const struct list_column *columns, int argc, const char **argv);

@@ -3,6 +3,7 @@
  * belay offers: the configured offers, their prices, and observations of them.
  */
 #include "cli/list_table.h"
+#include "cli/offers.h"
 #include "cli/verbs.h"
 
 enum { VAL_ALL = 1 };

@@ -3,6 +3,7 @@
  * belay pools [apply FILE | show [POOL]]
  */
 #include "cli/list_table.h"
+#include "cli/offers.h"
 #include "cli/verbs.h"
 
 #include "base/fs.h"

@@ -12,7 +12,7 @@
 
 #define DB_BUSY_MS 5000
 
-/* The statements of rollup.c, prepared once. */
+/* The statements of rollup.c, prepared once (rollup.h). */
 enum rollup_statement {
     ROLLUP_SET,
     ROLLUP_SET_OF_JOB,
@@ -24,8 +24,6 @@ struct rollup {
     sqlite3_stmt *statements[ROLLUP_STATEMENTS];
     struct buf ids; /* ids of the jobs that are being counted: a JSON array */
 };
-int rollup_prepare(struct rollup *r, sqlite3 *sql, struct err *e);
-void rollup_deinit(struct rollup *r);
 
 struct db {
     sqlite3 *sql;

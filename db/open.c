@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "db/migrate.h"
+#include "db/rollup.h"
 #include "db/query.h"
 #include <assert.h>
 #include <errno.h>

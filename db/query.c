@@ -5,6 +5,8 @@
 #include "db/conn.h"
 #include <stdlib.h>
 
+#define READ_LIMIT_MAX 1000
+
 static void take(struct query *q, const char *text, sqlite3_stmt **ret_stmt)
 {
     int code = statements_take(q->of, text, ret_stmt);
@@ -115,6 +117,13 @@ bool query_goes_on(struct query *q, int answer)
     if (answer < 0)
         q->rc = answer;
     return answer == 0;
+}
+
+int query_check_limit(int32_t limit, struct err *e)
+{
+    if (limit >= 1 && limit <= READ_LIMIT_MAX)
+        return 0;
+    return err_set(e, ERR_INVALID, "a limit of %d rows: it must be 1 to %d", limit, READ_LIMIT_MAX);
 }
 
 int query_finish(struct query *q)

@@ -11,15 +11,6 @@
 
 #include <stdlib.h>
 
-#define READ_LIMIT_MAX 1000
-
-int query_check_limit(int32_t limit, struct err *e)
-{
-    if (limit >= 1 && limit <= READ_LIMIT_MAX)
-        return 0;
-    return err_set(e, ERR_INVALID, "a limit of %d rows: it must be 1 to %d", limit, READ_LIMIT_MAX);
-}
-
 int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct err *e)
 {
     struct job_row row = {.queued_mono = MONO_NONE};

@@ -17,6 +17,9 @@
 #define DETAIL_ALL 3      /* both */
 #define DETAIL_LABELS 7   /* these, and sets of labels */
 
+int rollup_prepare(struct rollup *r, sqlite3 *sql, struct err *e);
+void rollup_deinit(struct rollup *r);
+
 /* Returns a statement with its parameters bound. The caller steps and resets it, in its
  * transaction. */
 /* piece is within one day */

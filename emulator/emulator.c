@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emulator/emulator.h"
+#include "emulator/control.h"
 #include "base/uv/timers.h"
 #include <assert.h>
 

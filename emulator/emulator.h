@@ -61,9 +61,4 @@ bool emulator_is_empty(const struct emulator *em);
 size_t emulator_machines(const struct emulator *em); /* running machines */
 void emulator_deinit(struct emulator *em);
 
-/* The control endpoint's HTTP handler; ctx is the emulator. */
-void control_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
-/* answers the requests whose events are now in the journal */
-void control_wake(struct emulator *em);
-
 #endif

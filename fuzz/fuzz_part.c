@@ -2,7 +2,7 @@
  *
  * The parameters of a step's part: complete, or an error.
  */
-#include "cli/slurm/step_parts.h"
+#include "cli/slurm/part.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A part of a step, on its own node (see step_parts.h): its parameters, and `srun --part`, which
- * the session starts.
+ * See part.h. srun --part is what the session starts (step_parts.h):
  *
  *     srun --part --fork--> relay --fork--> step_tasks
  *
@@ -12,7 +11,7 @@
  *
  * The environment is srun's, except for variables of a node, which stay this node's.
  */
-#include "cli/slurm/step_parts.h"
+#include "cli/slurm/part.h"
 
 #include "base/frames.h"
 #include "base/json.h"
@@ -20,10 +19,12 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "cli/slurm/layout.h"
 #include "cli/slurm/slurm.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/interactive.h"
+#include "cli/slurm/part.h"
 #include "cli/slurm/step_parts.h"
 #include "cli/slurm/programs.h"
 #include "cli/session.h"

@@ -9,6 +9,7 @@
  * CONNECT_MS to connect: it may have been started even if its session broke.
  */
 #include "cli/slurm/step_parts.h"
+#include "cli/slurm/part.h"
 
 #include "base/frames.h"
 #include "base/fs.h"

@@ -22,13 +22,9 @@
 
 #include "base/buf.h"
 #include "cli/slurm/layout.h"
-#include "cli/slurm/part_tls.h"
-#include "cli/slurm/step_tasks.h"
+#include "cli/slurm/step.h"
 #include <poll.h>
 #include <sys/types.h>
-
-#define PART_FLAG "--part"
-#define PART_BYTES_MAX (8u << 20) /* of a part's parameters: mainly arguments and environment */
 
 /* The nodes of a job, by rank. */
 struct step_nodes {
@@ -41,8 +37,6 @@ struct step_nodes {
  * case. */
 int step_nodes_read(const char *control, struct step_nodes *ret_nodes, struct err *e);
 void step_nodes_deinit(struct step_nodes *n);
-
-/* ---- srun's side ---- */
 
 struct parts;
 
@@ -77,26 +71,5 @@ bool parts_are_over(const struct parts *p);
 /* one was not started, or broke: the step cannot continue */
 bool parts_have_failed(const struct parts *p);
 int parts_exit_code(const struct parts *p);
-
-/* ---- a part's side ---- */
-
-/* The parameters of a part. */
-struct part {
-    char *address, key[PART_KEY_HEX + 1];
-    int64_t port;
-    struct step step; /* texts owned, see below */
-    struct step_place place;
-    int64_t *ids;
-    char *cwd, *programs, **argv, **env; /* NULL-terminated */
-    char *texts[10];
-};
-
-/* Pure. part_parse: ERR_INVALID. Call part_deinit in every case. */
-void part_format(const struct part *p, struct buf *out);
-int part_parse(const char *text, size_t n, struct part *ret_part, struct err *e);
-void part_deinit(struct part *p);
-
-/* srun --part. Returns the exit code. */
-int part_main(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cli/slurm/layout.h"
+#include "cli/slurm/part.h"
 #include "cli/slurm/step_parts.h"
 #include "cli/slurm/programs.h"
 #include "cli/slurm/step_prolog.h"

@@ -14,10 +14,26 @@ from pathlib import Path
 
 from rooms import without_comments
 
-ROOMS = ("agent", "base", "ckpt", "cloud", "job", "money", "replay", "scheduler", "telemetry")
+ROOMS = (
+    "agent",
+    "base",
+    "ckpt",
+    "cli",
+    "cloud",
+    "db",
+    "emulator",
+    "job",
+    "money",
+    "replay",
+    "scheduler",
+    "simtest",
+    "telemetry",
+)
 # Interfaces of more than their file, and why.
 INTERFACES = {
+    "emulator/arm/arm.h": "what the front and the tests call, whichever of its files does it",
     "scheduler/core/model/model.h": "what users of the core call, whichever of its folders does it",
+    "simtest/world.h": "struct world, and what each file of the simulation does with it",
 }
 PREPROCESSOR = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 FUNCTION = re.compile(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import headers
 
-TREE = {
+TREE = dict.fromkeys(headers.INTERFACES, "") | {
     "base/str.h": "#define STR(a) str_copy(a)\nint str_copy(char *to);\nint str_to_i64(\n    const char *text);\n",
     "base/str.c": "static int twice(int n)\n{\n    return 2 * n;\n}\n\nint str_copy(char *to)\n{\n    return twice(1);\n}\n",
     "base/str_num.c": "int str_to_i64(\n    const char *text)\n{\n    return 0;\n}\n",
@@ -19,6 +19,8 @@ TREE = {
     "scheduler/core/model/model.h": "int queue_add(void);\n",
     "scheduler/core/model/model.c": "",
     "scheduler/core/queue/queue.c": "int queue_add(void)\n{\n    return 0;\n}\n",
+    "cli/list.h": "int list_verb(void);\n",
+    "cli/list.c": "int list_verb(void)\n{\n    return 0;\n}\n",
 }
 
 
@@ -49,7 +51,7 @@ class Headers(unittest.TestCase):
     def test_a_tree_whose_headers_declare_their_own_passes(self):
         check = headers.Check(self.root)
         self.assertEqual(check.run(), [])
-        self.assertEqual(check.n_functions, 6)
+        self.assertEqual(check.n_functions, 7)
 
     def test_a_function_of_another_file_is_refused(self):
         self.refused(
@@ -58,6 +60,14 @@ class Headers(unittest.TestCase):
             "base/map.h:3: str_copy is defined in base/str.c",
             "declare it in base/str.h",
         )
+
+    def test_every_room_of_the_product_is_looked_at(self):
+        for room in headers.ROOMS:
+            with self.subTest(room):
+                self.setUp()
+                self.write(f"{room}/a.c", "int a(void)\n{\n    return 0;\n}\n")
+                self.write(f"{room}/b.c", "")
+                self.refused(f"{room}/b.h", "int a(void);\n", f"declare it in {room}/a.h")
 
     def test_a_declaration_over_several_lines_is_seen(self):
         self.refused(
