@@ -11,8 +11,8 @@
  *    these nodes has, or that are new or have a new first shape. The work after an end is thus
  *    independent of the queue length.
  *  - the cursor: no class with its first shape before it fits anywhere. Valid until a node grows, a
- *    job returns to the queue or positions change (rewind): placements only reduce room, and a
- *    shape that enters the queue moves the cursor back to itself.
+ *    job returns to the queue or positions change (rewind): placements only reduce room, for gangs
+ *    too (gang_in), and a shape that enters the queue moves the cursor back to itself.
  *  - the launches for a state of demand and supply (launch.c).
  */
 #include "scheduler/core/planner.h"

@@ -19,6 +19,7 @@
 #include "scheduler/core/supply/supply_access.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* Order of by_free: GPUs first, so that jobs without GPUs avoid nodes that have them. */
 struct free_key {
@@ -280,46 +281,83 @@ struct node *nodes_best(const struct model *m, const struct shape *s, struct sta
     return NULL;
 }
 
-/* Nodes of the pool that are kept for the gang: they have the data that they restored. */
-static int32_t gang_kept_in(const struct model *m, const struct pool *p, const struct shape *s,
-    int64_t *ids, enum market *ret_dearest)
+/* The nodes chosen for a gang in a pool. */
+struct gang_nodes {
+    int64_t *ids;
+    int32_t n;
+    bool lacked_power; /* a node was passed over for lack of power next to the chosen ones */
+};
+
+/* Adds the node to the chosen ones, if their rack has the power for all of them. Otherwise, with
+ * `exchanges`, the one of them that would draw the most there gives way to it, if it draws more. */
+static void gang_add(const struct model *m, const struct node *n, const struct shape *s,
+    bool exchanges, struct gang_nodes *chosen)
 {
-    const struct job *owner = model_job(m, s->owner);
-    int32_t n = 0;
-    if (!owner)
-        return 0;
-    LIST_FOREACH (&job_side(owner)->kept, l) {
-        const struct node *node = LIST_ENTRY(l, struct node, in_kept);
-        if (n == s->nodes || node->pool != p || !node_suits(node, s) || !node_has_room(node, s) ||
-            !rack_has_room_beside(m, node, s, ids, n))
-            continue;
-        ids[n++] = node->row.id;
-        if (node->row.market > *ret_dearest)
-            *ret_dearest = node->row.market;
+    int64_t most_w = rack_node_adds(n, s);
+    int32_t most = chosen->n;
+    if (rack_has_room_beside(m, n, s, chosen->ids, chosen->n)) {
+        chosen->ids[chosen->n++] = n->row.id;
+        return;
     }
-    return n;
+    chosen->lacked_power = true;
+    for (int32_t k = 0; exchanges && k < chosen->n; k++) {
+        const struct node *other = model_node(m, chosen->ids[k]);
+        if (other->rack != n->rack || rack_node_adds(other, s) <= most_w)
+            continue;
+        most = k;
+        most_w = rack_node_adds(other, s);
+    }
+    if (most < chosen->n)
+        chosen->ids[most] = n->row.id;
+}
+
+/* Nodes of the pool that each could take a rank, at most s->nodes. First those that are kept for
+ * the gang: they have the data that they restored. */
+static struct gang_nodes gang_choose(const struct model *m, const struct pool *p,
+    const struct shape *s, struct stamp now, bool exchanges, int64_t *ids)
+{
+    struct gang_nodes chosen = {.ids = ids};
+    const struct job *owner = model_job(m, s->owner);
+    if (owner)
+        LIST_FOREACH (&job_side(owner)->kept, l) {
+            const struct node *n = LIST_ENTRY(l, struct node, in_kept);
+            if (chosen.n < s->nodes && n->pool == p && node_suits(n, s) && node_has_room(n, s))
+                gang_add(m, n, s, exchanges, &chosen);
+        }
+    for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {
+        struct node *at = NULL;
+        if (!shape_may_use(s, p, (enum market)market))
+            continue;
+        while (chosen.n < s->nodes && (at = tightest(&p->by_free[market], s, now, at)))
+            if (!at->kept_for) /* else already included */
+                gang_add(m, at, s, exchanges, &chosen);
+    }
+    return chosen;
 }
 
 /* How many nodes of the pool, at most s->nodes, could each take a rank; and the most expensive
- * market among them. */
+ * market among them. Where power is short, the preferred nodes may leave too little for others.
+ * Then as many as possible are chosen: with that, room that others take never makes a gang fit,
+ * which the planner's memory relies on (plan.c). */
 static int32_t gang_in(const struct model *m, const struct pool *p, const struct shape *s,
     struct stamp now, int64_t *ids, enum market *ret_dearest)
 {
-    *ret_dearest = MARKET_OWNED;
-    int32_t n = gang_kept_in(m, p, s, ids, ret_dearest);
-    for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND && n < s->nodes; market++) {
-        if (!shape_may_use(s, p, (enum market)market))
-            continue;
-        struct node *at = NULL;
-        while (n < s->nodes && (at = tightest(&p->by_free[market], s, now, at))) {
-            if (at->kept_for || !rack_has_room_beside(m, at, s, ids, n))
-                continue; /* already included, or their rack lacks the power for it */
-            ids[n++] = at->row.id;
-            if ((enum market)market > *ret_dearest)
-                *ret_dearest = (enum market)market;
+    struct gang_nodes chosen = gang_choose(m, p, s, now, false, ids);
+    if (chosen.n < s->nodes && chosen.lacked_power) {
+        int64_t others[JOB_NODES_MAX];
+        const struct gang_nodes most = gang_choose(m, p, s, now, true, others);
+        if (most.n > chosen.n) {
+            memcpy(ids, others, (size_t)most.n * sizeof ids[0]);
+            chosen.n = most.n;
         }
     }
-    return n;
+    *ret_dearest = MARKET_OWNED;
+    for (int32_t k = 0; k < chosen.n; k++) {
+        const struct node *n = model_node(m, ids[k]);
+        if (n->row.market > *ret_dearest)
+            *ret_dearest = n->row.market;
+    }
+    return chosen.n;
 }
 
 int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stamp now, int64_t *ids)

@@ -84,15 +84,14 @@ int64_t rack_alone_w(const struct rack_nodes *kind, struct resources total, cons
     return kind ? rack_adds(kind, &total, &total, s, 1) : 0;
 }
 
-/* Additional draw of one more job on the node. */
-static int64_t node_adds(const struct node *n, const struct shape *s)
+int64_t rack_node_adds(const struct node *n, const struct shape *s)
 {
-    return rack_adds(n->rack_kind, &n->row.total, &n->free, s, 1);
+    return n->rack ? rack_adds(n->rack_kind, &n->row.total, &n->free, s, 1) : 0;
 }
 
 bool rack_has_room(const struct node *n, const struct shape *s)
 {
-    return !n->rack || node_adds(n, s) <= left_of(n->rack);
+    return !n->rack || rack_node_adds(n, s) <= left_of(n->rack);
 }
 
 int64_t rack_times(const struct rack_nodes *kind, const struct resources *total,
@@ -123,11 +122,11 @@ bool rack_has_room_beside(const struct model *m, const struct node *n, const str
     int64_t left;
     if (!n->rack)
         return true;
-    left = left_of(n->rack) - node_adds(n, s);
+    left = left_of(n->rack) - rack_node_adds(n, s);
     for (int32_t k = 0; k < n_nodes && left >= 0; k++) {
         const struct node *other = model_node(m, nodes[k]);
         if (other->rack == n->rack)
-            left -= node_adds(other, s);
+            left -= rack_node_adds(other, s);
     }
     return left >= 0;
 }

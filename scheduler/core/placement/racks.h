@@ -41,6 +41,8 @@ int64_t rack_times(const struct rack_nodes *kind, const struct resources *total,
 bool rack_has_power(const struct offer *o, const struct shape *s, int64_t machines);
 /* Power for the smallest job; true without a rack. */
 bool rack_has_any(const struct offer *o);
+/* Additional draw of one more on the node; 0 without a rack. */
+int64_t rack_node_adds(const struct node *n, const struct shape *s);
 /* Power for one more; true without a rack. */
 bool rack_has_room(const struct node *n, const struct shape *s);
 /* The same if one more goes to each of these other, distinct nodes. */

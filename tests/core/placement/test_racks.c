@@ -139,6 +139,28 @@ static void a_gang_gets_power_for_all_of_its_ranks_or_none(void **state)
     lab_deinit(&l);
 }
 
+/* Of the rack "right", of 300 W above rest, 100 are left. A rank draws 100 on the small node, the
+ * tightest, and 25 on a large one: the small one would leave nothing for another. */
+static void a_gang_gets_the_nodes_that_have_power_together(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "host-4", 4);
+    int64_t filler = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_true(lab_runs(&l, filler));
+    int64_t small = lab_join(&l, "host", 2);
+    lab_join(&l, "host-2", 8);
+    lab_join(&l, "host-3", 8);
+    int64_t gang = lab_submit_nodes(&l, 2, 1, 0);
+    lab_plan(&l);
+    assert_true(lab_runs(&l, gang));
+    LIST_FOREACH (&model_job(l.m, gang)->ranks, lr)
+        assert_int_not_equal(LIST_ENTRY(lr, struct attempt, in_job)->row.node, small);
+    lab_deinit(&l);
+}
+
 /* Both ranks would draw 400 W, and 300 are left: enough for either node at full load. A job ends on a
  * node that does not suit the gang, which leaves the power for both on the others. */
 static void a_gang_gets_the_power_that_a_node_leaves_which_does_not_suit_it(void **state)
@@ -691,6 +713,7 @@ int main(void)
         cmocka_unit_test(what_takes_all_gpus_counts_as_the_whole_node),
         cmocka_unit_test(a_node_for_itself_counts_as_full),
         cmocka_unit_test(a_gang_gets_power_for_all_of_its_ranks_or_none),
+        cmocka_unit_test(a_gang_gets_the_nodes_that_have_power_together),
         cmocka_unit_test(a_gang_gets_the_power_that_a_node_leaves_which_does_not_suit_it),
         cmocka_unit_test(a_gang_that_no_rack_can_power_is_in_nobodys_way),
         cmocka_unit_test(what_lacks_power_goes_to_machines_elsewhere),
