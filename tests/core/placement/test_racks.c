@@ -161,8 +161,8 @@ static void a_gang_gets_the_nodes_that_have_power_together(void **state)
     lab_deinit(&l);
 }
 
-/* Both ranks would draw 400 W, and 300 are left: enough for either node at full load. A job ends on a
- * node that does not suit the gang, which leaves the power for both on the others. */
+/* Both ranks would draw 400 W, and 300 are left: enough for either node at full load. A job ends on
+ * a node that does not suit the gang, which leaves the power for both on the others. */
 static void a_gang_gets_the_power_that_a_node_leaves_which_does_not_suit_it(void **state)
 {
     (void)state;
@@ -468,9 +468,9 @@ static void who_waits_for_power_is_not_passed_for_ever(void **state)
     lab_deinit(&l);
 }
 
-/* The power for a job that waits is kept on all nodes of the rack, and yields to a job that is within
- * its team's quota. That becomes true when another job of the team ends, in no rack and on a node
- * that is too small. */
+/* The power for a job that waits is kept on all nodes of the rack, and yields to a job that is
+ * within its team's quota. That becomes true when another job of the team ends, in no rack and on a
+ * node that is too small. */
 static void power_that_is_kept_yields_to_a_quota(void **state)
 {
     (void)state;
