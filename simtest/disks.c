@@ -3,7 +3,9 @@
  * In some worlds the disks of nodes are full for a while: their agents report it and refuse to
  * start attempts. Once belayd has answered such a status, it must place nothing there until a
  * status without a full disk was sent. Some jobs are too large for what is free on the others:
- * belayd must hold them after so many starts (check.c).
+ * belayd must hold them after so many starts (check.c). In other worlds the image of the elastic
+ * pool leaves no room: each of its machines joins, and its disk is full from the first status on.
+ * Its launches are bounded (boots.c).
  */
 #include "simtest/world.h"
 
@@ -29,9 +31,14 @@ void disks_trouble(struct world *w)
             world_now(w) + world_between(w, 1000, LONGEST_MS);
 }
 
+static bool image_is_full(const struct sim_agent *a)
+{
+    return a->machine && a->w->seed % SIM_FULL_IMAGES == 7;
+}
+
 bool disks_is_full(const struct sim_agent *a)
 {
-    return !a->w->calm && world_now(a->w) < a->full_until_ms;
+    return !a->w->calm && (image_is_full(a) || world_now(a->w) < a->full_until_ms);
 }
 
 bool disks_refuse(struct sim_agent *a, int64_t job)

@@ -51,7 +51,9 @@
 #define SIM_RACKS 4          /* one world in this many has a rack, unless it has quotas (racks.c) */
 /* Of this many worlds one has quotas, one limits, and one preempting classes (quotas.c). */
 #define SIM_QUOTAS 3
-#define SIM_DISKS 6  /* in one world in so many the disks of nodes are full for a while (disks.c) */
+#define SIM_DISKS 6 /* in one world in so many the disks of nodes are full for a while (disks.c) */
+/* one world in this many has an image that leaves no room on the disk (disks.c) */
+#define SIM_FULL_IMAGES 11
 #define SIM_GRANTS 7 /* one world in this many cannot create credentials for a while (grants.c) */
 #define SIM_STORE_WAIT_MS 600000
 
@@ -322,8 +324,12 @@ void racks_calm(struct world *w); /* ends all of it */
 /* ---- boots.c ---- */
 /* Committed state of the machines of the elastic pool. */
 struct sim_boots {
-    struct map states;               /* enum instance_state + 1, by id */
-    int64_t coming, failed, last_id; /* failed: in a row */
+    struct map states;    /* enum instance_state + 1, by id */
+    struct map instances; /* id, by node */
+    struct map used;      /* nodes that count as no failures whatever their disks */
+    int64_t coming, last_id;
+    /* In a row; of these, machines that never joined; the highest id of those that failed. */
+    int64_t failed, unjoined, last_failed;
     /* Since when that many had failed; failures among those with a higher id. */
     int64_t since_ms, before_id, probes;
 };
