@@ -143,8 +143,8 @@ static void a_job_held_for_room_has_the_last_text_and_the_cure(void **state)
     hold_for_room(&a, "its workdir needs 9 GiB, of 2 GiB free");
     explain(&a, true);
     assert_string_equal(text_of(&a, "no-room"),
-        "it is held: no node had room for it: start 5: its workdir needs 9 GiB, of 2 GiB free; "
-        "free space or ask for less, then belay release 1");
+        "it is held: no node could start it: start 5: its workdir needs 9 GiB, of 2 GiB free; "
+        "fix that or ask for less, then belay release 1");
 }
 
 /* Its start says what was tried, its end why that failed. */
@@ -156,9 +156,9 @@ static void a_long_text_leaves_room_for_the_cure(void **state)
     snprintf(text + sizeof(text) - 17, 17, " of 2 GiB, full.");
     hold_for_room(&a, text);
     explain(&a, true);
-    assert_has(text_of(&a, "no-room"), "no node had room for it: start 5: xxx");
-    assert_has(text_of(&a, "no-room"),
-        " of 2 GiB, full.; free space or ask for less, then belay release 1");
+    assert_has(text_of(&a, "no-room"), "no node could start it: start 5: xxx");
+    assert_has(
+        text_of(&a, "no-room"), " of 2 GiB, full.; fix that or ask for less, then belay release 1");
 }
 
 static void without_a_text_the_core_says_where_to_look(void **state)
@@ -167,8 +167,8 @@ static void without_a_text_the_core_says_where_to_look(void **state)
     hold_for_room(&a, "");
     explain(&a, true);
     assert_string_equal(text_of(&a, "no-room"),
-        "it is held: no node had room for it, 5 times in a row (belay show 1 says why); free space "
-        "or ask for less, then belay release 1");
+        "it is held: no node could start it, 5 times in a row (belay show 1 says why); fix that or "
+        "ask for less, then belay release 1");
 }
 
 static void others_are_not_shown_what_had_no_room(void **state)
@@ -176,8 +176,43 @@ static void others_are_not_shown_what_had_no_room(void **state)
     struct asked a = begin(*state);
     hold_for_room(&a, "/data/secret needs 9 GiB");
     explain(&a, false);
-    assert_has(text_of(&a, "no-room"), "no node had room for it, 5 times in a row");
+    assert_has(text_of(&a, "no-room"), "no node could start it, 5 times in a row");
     assert_null(strstr(text_of(&a, "no-room"), "secret"));
+}
+
+static void add_elastic(struct lab *lab)
+{
+    struct pool_row pool = {.name = "burst",
+        .elastic = true,
+        .provider = "sim",
+        .region = "r1",
+        .max_nodes = 1,
+        .boot_timeout_ms = 600000,
+        .refusal_backoff_ms = 10000};
+    struct offer_row offer = {.pool = "burst",
+        .zone = "z",
+        .type = "m5",
+        .market = MARKET_ON_DEMAND,
+        .total = {.cpus = 4, .memory_mib = 1024},
+        .price_uusd_h = 1,
+        .on_demand_uusd_h = 1,
+        .avoid_until = MONO_NONE};
+    lab_post(lab, (struct event){.type = EV_POOL, .pool = &pool}, NULL);
+    lab_post(lab, (struct event){.type = EV_OFFER, .offer = &offer}, NULL);
+    lab_turn(lab);
+}
+
+static void a_job_that_avoids_a_node_has_the_text_of_that_node(void **state)
+{
+    struct asked a = begin(*state);
+    add_elastic(a.lab); /* another node may come */
+    end(&a, END_CAPACITY, 0, "9 GiB, of 2 GiB free");
+    explain(&a, true);
+    assert_string_equal(text_of(&a, "no-room-away"),
+        "for up to 10 minutes it waits for another node than that of attempt 1, which could not "
+        "start it: 9 GiB, of 2 GiB free");
+    explain(&a, false);
+    assert_has(text_of(&a, "no-room-away"), "could not start it (belay show 1 says why)");
 }
 
 /* The other ranks only end with the one that had no room, and are stored after it. */
@@ -194,7 +229,7 @@ static void the_text_is_that_of_the_rank_without_room(void **state)
     }
     assert_int_equal(row(&a)->hold, HOLD_USER);
     explain(&a, true);
-    assert_has(text_of(&a, "no-room"), "had room for it: 9 GiB, of 2 GiB free; free space");
+    assert_has(text_of(&a, "no-room"), "could start it: 9 GiB, of 2 GiB free; fix that");
 }
 
 static void a_job_held_for_its_store_has_the_text_and_the_cure(void **state)
@@ -298,6 +333,7 @@ int main(void)
         TEST(a_long_text_leaves_room_for_the_cure),
         TEST(without_a_text_the_core_says_where_to_look),
         TEST(others_are_not_shown_what_had_no_room),
+        TEST(a_job_that_avoids_a_node_has_the_text_of_that_node),
         TEST(the_text_is_that_of_the_rank_without_room),
         TEST(a_job_held_for_its_store_has_the_text_and_the_cure),
         TEST(a_cure_in_the_text_is_not_said_twice),
