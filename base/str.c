@@ -115,6 +115,14 @@ bool str_ends(const char *s, const char *suffix)
     return n >= k && memcmp(s + n - k, suffix, k) == 0;
 }
 
+bool str_is_one_of(const char *s, const char *const *list)
+{
+    for (; *list; list++)
+        if (str_eq(s, *list))
+            return true;
+    return false;
+}
+
 static bool is_alnum(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

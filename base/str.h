@@ -42,6 +42,7 @@ const char *str_show(const char *text, char out[STR_SHOW_MAX]);
 bool str_eq(const char *a, const char *b); /* NULL equals only NULL */
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
+bool str_is_one_of(const char *s, const char *const *list); /* list ends with NULL */
 
 /* All of text must be one decimal number in [min, max]: no blanks, no '+', no empty text.
  * ERR_INVALID names `what`, the text (as str_show) and the range. */

@@ -127,19 +127,11 @@ const char *form_unused(const struct form *f)
     return NULL;
 }
 
-static bool is_in(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (str_eq(name, *names))
-            return true;
-    return false;
-}
-
 void form_fingerprint(const struct form *f, const char *const *except, char *out)
 {
     struct buf b = {0};
     for (size_t i = 0; i < f->n; i++) {
-        if (is_in(f->list[i].name, except))
+        if (str_is_one_of(f->list[i].name, except))
             continue;
         buf_printf(&b, "%zu:%s=%zu:%s\n", strlen(f->list[i].name), f->list[i].name,
             strlen(f->list[i].value), f->list[i].value);

@@ -179,14 +179,6 @@ static const char *const *versions_of(
                                   : versions_disks;
 }
 
-static bool is_in(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (str_eq(name, *names))
-            return true;
-    return false;
-}
-
 static int check_version(struct arm_call *c, enum route route, enum arm_kind kind)
 {
     const char *version = form_get(&c->form, "api-version");
@@ -196,9 +188,9 @@ static int check_version(struct arm_call *c, enum route route, enum arm_kind kin
     const char *const *known = versions_of(c, route, kind);
     /* Operations are polled with the version of the call that started them. */
     bool is_any = route == ROUTE_OPERATION;
-    if (is_in(version, known) ||
-        (is_any && (is_in(version, versions_disks) || is_in(version, versions_network) ||
-                       is_in(version, versions_compute))))
+    if (str_is_one_of(version, known) || (is_any && (str_is_one_of(version, versions_disks) ||
+                                                        str_is_one_of(version, versions_network) ||
+                                                        str_is_one_of(version, versions_compute))))
         return 0;
     struct buf list = {0};
     for (size_t i = 0; known[i]; i++)

@@ -45,14 +45,6 @@ static int copy_param(struct ec2_call *c, const char *name, char *dst, size_t si
     return 0;
 }
 
-static bool is_in(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (str_eq(name, *names))
-            return true;
-    return false;
-}
-
 static int read_image(struct ec2_call *c, struct launch_spec *s)
 {
     const char *image;
@@ -62,7 +54,7 @@ static int read_image(struct ec2_call *c, struct launch_spec *s)
     if (!str_starts(image, "ami-"))
         return ec2_fail(
             c, "InvalidAMIID.Malformed", "Invalid id: \"%.100s\" (expecting \"ami-...\")", image);
-    if (c->account->images && !is_in(image, c->account->images))
+    if (c->account->images && !str_is_one_of(image, c->account->images))
         return ec2_fail(
             c, "InvalidAMIID.NotFound", "The image id '[%.100s]' does not exist", image);
     return 0;
@@ -146,7 +138,7 @@ static int read_profile(struct ec2_call *c, struct launch_spec *s)
         name = strrchr(arn, '/') ? strrchr(arn, '/') + 1 : arn;
     if (!name)
         return 0;
-    bool is_known = !c->account->profiles || is_in(name, c->account->profiles);
+    bool is_known = !c->account->profiles || str_is_one_of(name, c->account->profiles);
     if (!is_known || !str_is_name(name, 128) || !STR_COPY(s->profile, name))
         return ec2_fail(c, "InvalidParameterValue",
             "Value (%.100s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance "
@@ -232,7 +224,7 @@ static int read_tags(struct ec2_call *c, struct launch_spec *s)
         const char *resource = form_get(c->form, "TagSpecification.%zu.ResourceType", i);
         if (!resource)
             return 0;
-        if (!is_in(resource, resources))
+        if (!str_is_one_of(resource, resources))
             return ec2_fail(c, "InvalidParameterValue",
                 "'%.60s' is not a valid taggable resource type for this operation.", resource);
         for (size_t k = 1; form_get(c->form, "TagSpecification.%zu.Tag.%zu.Key", i, k) ||

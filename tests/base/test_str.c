@@ -57,6 +57,10 @@ static void comparisons(void **state)
     assert_false(str_eq("a", "b") || str_eq("a", NULL) || str_eq(NULL, "a"));
     assert_true(str_starts("abc", "ab") && str_starts("abc", "") && !str_starts("a", "ab"));
     assert_true(str_ends("abc", "bc") && str_ends("abc", "") && !str_ends("c", "bc"));
+    const char *const list[] = {"a", "bc", NULL};
+    assert_true(str_is_one_of("a", list) && str_is_one_of("bc", list));
+    assert_false(
+        str_is_one_of("b", list) || str_is_one_of("", list) || str_is_one_of("a", list + 2));
     assert_true(str_secret_eq("abc", "abc") && str_secret_eq("", ""));
     assert_false(
         str_secret_eq("abc", "abd") || str_secret_eq("abc", "ab") || str_secret_eq("", "a"));
