@@ -23,14 +23,6 @@ static void set_time(json_t *o, const char *key, struct wall w)
     json_object_set_new(o, key, wall_is_set(w) ? json_integer(w.ms) : json_null());
 }
 
-static json_t *describe_tags(const struct tags *tags)
-{
-    json_t *o = json_object();
-    for (size_t k = 0; k < tags->n; k++)
-        json_object_set_new(o, tags->list[k].key, json_text(tags->list[k].value));
-    return o;
-}
-
 static json_t *describe_instance(const struct region *r, struct instance *i, struct wall now)
 {
     const struct launch_spec *s = &i->reservation->spec;
@@ -45,7 +37,7 @@ static json_t *describe_instance(const struct region *r, struct instance *i, str
     json_object_set_new(o, "market", json_string(s->market == CLOUD_SPOT ? "spot" : "on-demand"));
     json_object_set_new(o, "token", json_text(s->token));
     json_object_set_new(o, "name", json_text(s->name));
-    json_object_set_new(o, "tags", describe_tags(&i->tags));
+    json_object_set_new(o, "tags", tags_json(&i->tags));
     json_object_set_new(o, "reclaimed", json_boolean(i->is_reclaimed));
     json_object_set_new(o, "reason", json_text(i->reason_code));
     set_time(o, "launched_ms", i->launched_at);

@@ -36,42 +36,6 @@ static const struct sm life = {.thing = "instance",
     .transitions = transitions,
     .n_transitions = sizeof(transitions) / sizeof(transitions[0])};
 
-void tags_deinit(struct tags *t)
-{
-    for (size_t i = 0; i < t->n; i++) {
-        free(t->list[i].key);
-        free(t->list[i].value);
-    }
-    free(t->list);
-    *t = (struct tags){0};
-}
-
-static struct tag *tags_find(const struct tags *t, const char *key)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (str_eq(t->list[i].key, key))
-            return &t->list[i];
-    return NULL;
-}
-
-void tags_set(struct tags *t, const char *key, const char *value)
-{
-    struct tag *tag = tags_find(t, key);
-    if (tag) {
-        free(tag->value);
-        tag->value = mem_strdup(value);
-        return;
-    }
-    t->list = mem_resize(t->list, t->n + 1, sizeof(*t->list));
-    t->list[t->n++] = (struct tag){.key = mem_strdup(key), .value = mem_strdup(value)};
-}
-
-const char *tags_get(const struct tags *t, const char *key)
-{
-    const struct tag *tag = tags_find(t, key);
-    return tag ? tag->value : NULL;
-}
-
 void launch_spec_deinit(struct launch_spec *s)
 {
     buf_deinit(&s->user_data);

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/time.h"
 #include "emulator/market.h"
+#include "emulator/tags.h"
 
 #define INSTANCE_TAGS_MAX 50
 #define INSTANCE_TAG_KEY_MAX 128 /* bytes, without the NUL */
@@ -22,20 +23,6 @@ enum instance_state {
     INSTANCE_STOPPING,
     INSTANCE_STOPPED
 };
-
-struct tag {
-    char *key, *value;
-};
-
-struct tags {
-    struct tag *list;
-    size_t n;
-};
-
-void tags_deinit(struct tags *t);
-/* replaces; the caller enforces INSTANCE_TAGS_MAX */
-void tags_set(struct tags *t, const char *key, const char *value);
-const char *tags_get(const struct tags *t, const char *key); /* NULL if absent */
 
 #define LAUNCH_DISKS_MAX 8
 

@@ -34,8 +34,7 @@ void region_make_volumes(struct region *r, const struct instance *i)
         struct volume *v = add(r, i->pool->zone, i->launched_at);
         v->spec = s->disks[k];
         v->spec.tags = (struct tags){0};
-        for (size_t t = 0; t < s->disks[k].tags.n; t++)
-            tags_set(&v->spec.tags, s->disks[k].tags.list[t].key, s->disks[k].tags.list[t].value);
+        tags_set_all(&v->spec.tags, &s->disks[k].tags);
         v->of = i;
     }
 }

@@ -90,18 +90,6 @@ static bool has_version(const struct look *l, const char *const *known)
 
 /* ---- instance ---- */
 
-static json_t *make_tags(const struct instance *i)
-{
-    json_t *list = json_array();
-    for (size_t k = 0; k < i->tags.n; k++) {
-        json_t *o = json_object();
-        json_object_set_new(o, "name", json_text(i->tags.list[k].key));
-        json_object_set_new(o, "value", json_text(i->tags.list[k].value));
-        json_array_append_new(list, o);
-    }
-    return list;
-}
-
 /* "eastus-1" and "1" give "1". */
 static const char *short_zone(const char *zone)
 {
@@ -138,7 +126,7 @@ static json_t *make_compute(const struct look *l)
     json_t *o = json_object();
     for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
         json_object_set_new(o, texts[k].name, json_text(texts[k].value));
-    json_object_set_new(o, "tagsList", make_tags(l->instance));
+    json_object_set_new(o, "tagsList", tags_json_list(&l->instance->tags, "name"));
     buf_deinit(&id);
     return o;
 }

@@ -354,8 +354,7 @@ static int tag_all(struct ec2_call *c, struct instance **list, size_t n, const s
                 c, "TagLimitExceeded", "A resource may have at most %d tags.", INSTANCE_TAGS_MAX);
     }
     for (size_t k = 0; k < n; k++)
-        for (size_t t = 0; t < tags->n; t++)
-            tags_set(&list[k]->tags, tags->list[t].key, tags->list[t].value);
+        tags_set_all(&list[k]->tags, tags);
     buf_adds(&c->reply->body, "<return>true</return>");
     return 0;
 }

@@ -239,10 +239,8 @@ static int read_tags(struct ec2_call *c, struct launch_spec *s)
 /* All volumes of a call have the same tags. */
 static void share_volume_tags(struct launch_spec *s)
 {
-    const struct tags *tags = &s->disks[0].tags;
     for (size_t k = 1; k < s->n_disks; k++)
-        for (size_t t = 0; t < tags->n; t++)
-            tags_set(&s->disks[k].tags, tags->list[t].key, tags->list[t].value);
+        tags_set_all(&s->disks[k].tags, &s->disks[0].tags);
 }
 
 static int read_token(struct ec2_call *c, struct launch_spec *s)

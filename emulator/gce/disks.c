@@ -60,14 +60,6 @@ int gce_add_disk(struct launch_spec *spec, const json_t *disk, struct err *e)
 
 /* ---- list ---- */
 
-static json_t *labels_json(const struct tags *tags)
-{
-    json_t *o = json_object();
-    for (size_t k = 0; k < tags->n; k++)
-        json_object_set_new(o, tags->list[k].key, json_text(tags->list[k].value));
-    return o;
-}
-
 static json_t *disk_json(const struct region *r, const struct volume *v, const char *name)
 {
     json_t *o = json_object();
@@ -86,7 +78,7 @@ static json_t *disk_json(const struct region *r, const struct volume *v, const c
         json_object_set_new(o, "users",
             json_pack("[o]", gce_instance_url(r, v->zone, v->of->reservation->spec.name)));
     if (v->spec.tags.n > 0)
-        json_object_set_new(o, "labels", labels_json(&v->spec.tags));
+        json_object_set_new(o, "labels", tags_json(&v->spec.tags));
     return o;
 }
 

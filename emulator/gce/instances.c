@@ -30,24 +30,12 @@ static const char *instance_status(const struct instance *i, struct wall now)
     }
 }
 
-static json_t *pairs_json(const struct tags *tags)
-{
-    json_t *o = json_object();
-    for (size_t k = 0; k < tags->n; k++)
-        json_object_set_new(o, tags->list[k].key, json_text(tags->list[k].value));
-    return o;
-}
-
 static json_t *metadata_json(const struct tags *tags)
 {
-    json_t *o = json_object(), *items = json_array();
-    for (size_t k = 0; k < tags->n; k++)
-        json_array_append_new(items, json_pack("{s:o, s:o}", "key", json_text(tags->list[k].key),
-                                         "value", json_text(tags->list[k].value)));
+    json_t *o = json_object();
     json_object_set_new(o, "kind", json_string("compute#metadata"));
     if (tags->n > 0)
-        json_object_set(o, "items", items);
-    json_decref(items);
+        json_object_set_new(o, "items", tags_json_list(tags, "key"));
     return o;
 }
 
@@ -126,7 +114,7 @@ static json_t *instance_json(const struct region *r, const struct instance *i, s
     add_account(o, s);
     json_object_set_new(o, "metadata", metadata_json(&s->attributes));
     if (i->tags.n > 0)
-        json_object_set_new(o, "labels", pairs_json(&i->tags));
+        json_object_set_new(o, "labels", tags_json(&i->tags));
     json_object_set_new(o, "cpuPlatform", json_string("Intel Cascade Lake"));
     json_object_set_new(o, "deletionProtection", json_false());
     json_object_set_new(o, "startRestricted", json_false());

@@ -122,15 +122,6 @@ static json_t *actions_json(const char *status)
     return o;
 }
 
-static json_t *tags_json(const struct tags *tags)
-{
-    json_t *list = json_array();
-    for (size_t k = 0; k < tags->n; k++)
-        json_array_append_new(list, json_pack("{s:o, s:o}", "key", json_text(tags->list[k].key),
-                                        "value", json_text(tags->list[k].value)));
-    return list;
-}
-
 static json_t *instance_json(const struct instance *i, const char *status)
 {
     const struct launch_spec *s = &i->reservation->spec;
@@ -150,7 +141,7 @@ static json_t *instance_json(const struct instance *i, const char *status)
     json_object_set_new(o, "instance_type", type_json(i->pool));
     json_object_set_new(o, "hostname", json_sprintf("%s.lambda.invalid", i->id));
     json_object_set_new(o, "is_reserved", json_false());
-    json_object_set_new(o, "tags", tags_json(&i->tags));
+    json_object_set_new(o, "tags", tags_json_list(&i->tags, "key"));
     json_object_set_new(o, "actions", actions_json(status));
     return o;
 }
