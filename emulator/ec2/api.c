@@ -354,3 +354,19 @@ void ec2_tags_xml(struct buf *b, const struct tags *tags)
     }
     xmlw_close(b, "tagSet");
 }
+
+int ec2_read_tags(struct ec2_call *c, const char *prefix, struct tags *tags)
+{
+    for (size_t k = 1; k <= INSTANCE_TAGS_MAX; k++) {
+        const char *key = form_get(c->form, "%sTag.%zu.Key", prefix, k);
+        const char *value = form_get(c->form, "%sTag.%zu.Value", prefix, k);
+        if (!key)
+            return 0;
+        if (!key[0] || strlen(key) > INSTANCE_TAG_KEY_MAX || str_starts(key, "aws:") ||
+            (value && strlen(value) > INSTANCE_TAG_VALUE_MAX))
+            return ec2_fail(
+                c, "InvalidParameterValue", "Tag key '%.140s' or its value is not valid.", key);
+        tags_set(tags, key, value ? value : "");
+    }
+    return 0;
+}

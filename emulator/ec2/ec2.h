@@ -120,6 +120,9 @@ void ec2_zone_id(const char *zone, char *out, size_t size); /* "us-east-1a" -> "
 void ec2_instance_xml(struct buf *b, const struct instance *i, const char *account_id);
 void ec2_state_xml(struct buf *b, const char *name, int state);
 void ec2_tags_xml(struct buf *b, const struct tags *tags);
+/* Sets the tags of the parameters PREFIXTag.1.Key, PREFIXTag.1.Value and so on. Returns 0, or -1
+ * with an error reply. */
+int ec2_read_tags(struct ec2_call *c, const char *prefix, struct tags *tags);
 
 /* The actions: return 0, or -1 with an error reply. They write the content between <requestId/> and
  * the end. */

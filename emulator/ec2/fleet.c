@@ -132,18 +132,7 @@ static int read_template_tags(struct ec2_call *c, struct ec2_template *t)
     if (resource && !str_eq(resource, "launch-template"))
         return ec2_fail(c, "InvalidParameterValue",
             "'%.60s' is not a valid taggable resource type for this operation.", resource);
-    for (size_t k = 1; k <= INSTANCE_TAGS_MAX; k++) {
-        const char *key = form_get(c->form, "TagSpecification.1.Tag.%zu.Key", k);
-        const char *value = form_get(c->form, "TagSpecification.1.Tag.%zu.Value", k);
-        if (!key)
-            return 0;
-        if (!key[0] || strlen(key) > INSTANCE_TAG_KEY_MAX ||
-            (value && strlen(value) > INSTANCE_TAG_VALUE_MAX))
-            return ec2_fail(
-                c, "InvalidParameterValue", "Tag key '%.140s' or its value is not valid.", key);
-        tags_set(&t->tags, key, value ? value : "");
-    }
-    return 0;
+    return ec2_read_tags(c, "TagSpecification.1.", &t->tags);
 }
 
 static void add_param(struct buf *b, const char *name, const char *value)

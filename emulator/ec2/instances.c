@@ -327,17 +327,8 @@ static int read_resources(struct ec2_call *c, struct instance **list, size_t *re
 
 static int read_tag_list(struct ec2_call *c, struct tags *tags)
 {
-    for (size_t k = 1; k <= INSTANCE_TAGS_MAX; k++) {
-        const char *key = form_get(c->form, "Tag.%zu.Key", k);
-        const char *value = form_get(c->form, "Tag.%zu.Value", k);
-        if (!key)
-            break;
-        if (!key[0] || strlen(key) > INSTANCE_TAG_KEY_MAX || str_starts(key, "aws:") ||
-            (value && strlen(value) > INSTANCE_TAG_VALUE_MAX))
-            return ec2_fail(
-                c, "InvalidParameterValue", "Tag key '%.140s' or its value is not valid.", key);
-        tags_set(tags, key, value ? value : "");
-    }
+    if (ec2_read_tags(c, "", tags) < 0)
+        return -1;
     return tags->n > 0
                ? 0
                : ec2_fail(c, "MissingParameter", "The request must contain the parameter tagSet");

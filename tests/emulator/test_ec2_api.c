@@ -531,6 +531,9 @@ static void the_driver_launches_by_fleet_and_reads_what_half_failed(void **state
 
 #define TEMPLATE                                                                                   \
     "Action=CreateLaunchTemplate&LaunchTemplateName=one&LaunchTemplateData.ImageId=ami-1"
+#define TAGGED                                                                                     \
+    "Action=CreateLaunchTemplate&LaunchTemplateName=two&LaunchTemplateData.ImageId=ami-1"          \
+    "&TagSpecification.1.ResourceType=launch-template&TagSpecification.1.Tag.1.Key="
 #define FLEET                                                                                      \
     "Action=CreateFleet&Type=instant&TargetCapacitySpecification.TotalTargetCapacity=3"            \
     "&TargetCapacitySpecification.DefaultTargetCapacityType=spot"                                  \
@@ -548,6 +551,7 @@ static void a_fleet_takes_what_there_is(void **state)
     assert_string_equal(
         json_string_value(json_object_get(json_array_get(shown, 0), "name")), "one");
     json_decref(shown);
+    world_expect(&w, TAGGED "a&TagSpecification.1.Tag.1.Value=b", 200, "<key>a</key>");
     /* Two of the three are available in one zone. */
     world_expect(&w,
         FLEET OVERRIDE "1.InstanceType=" TYPE OVERRIDE
@@ -576,6 +580,8 @@ static void wrong_templates_and_fleets_get_ec2s_own_refusals(void **state)
     world_expect(&w,
         "Action=CreateLaunchTemplate&LaunchTemplateName=a%20b&LaunchTemplateData.ImageId=ami-1",
         400, "InvalidLaunchTemplateName.MalformedException");
+    world_expect(&w, TAGGED "aws:x", 400, "InvalidParameterValue");
+    world_expect(&w, TAGGED "&TagSpecification.1.Tag.1.Value=x", 400, "InvalidParameterValue");
     world_expect(&w, "Action=CreateFleet&TargetCapacitySpecification.TotalTargetCapacity=1", 400,
         "UnsupportedOperation");
     world_expect(&w, FLEET "&SpotOptions.AllocationStrategy=best", 400, "InvalidParameterValue");
