@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "agent/criu/criu_rights.h"
+#include "rights.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -608,7 +609,7 @@ static _Noreturn void check_with_proc(bool shows_itself, pid_t other, const char
 {
     struct buf own = {0};
     struct err e;
-    must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    must(enter_own_mounts());
     must(fs_read("/proc/self/stat", 4096, &own, &e) == 0);
     must(mount("none", "/proc", "tmpfs", 0, NULL) == 0);
     if (shows_itself)
@@ -633,20 +634,11 @@ static int check_shown(bool shows_itself, pid_t other, const char *stat)
     return -WEXITSTATUS(status);
 }
 
-static bool may_mount(void)
-{
-    int status = -1;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(unshare(CLONE_NEWNS) < 0);
-    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
-}
-
 static void a_process_that_cannot_be_looked_at_is_not_passed_over(void **state)
 {
     char stat[64];
     (void)state;
-    if (!may_mount())
+    if (!may_unshare(CLONE_NEWNS))
         skip();
     assert_int_equal(check_shown(true, 0, NULL), 0);
     assert_int_equal(check_shown(false, 0, NULL), ERR_IO);

@@ -5,6 +5,7 @@
  * skipped without.
  */
 #include "criu_image.h"
+#include "rights.h"
 #include "world.h"
 
 #include "base/fs.h"
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* What it does to a dump and to a restore is in the file `mode` beside it. */
@@ -86,13 +86,8 @@ static const char script[] = "#!/bin/sh\n"
 
 static bool can_have_rooms(void)
 {
-    int status = 1;
-    pid_t pid = geteuid() == 0 && access("/proc/sys/kernel/ns_last_pid", W_OK) == 0 ? fork() : -1;
-    if (pid == 0)
-        _exit(unshare(CLONE_NEWPID | CLONE_NEWNS) < 0);
-    if (pid > 0)
-        waitpid(pid, &status, 0);
-    return status == 0;
+    return geteuid() == 0 && access("/proc/sys/kernel/ns_last_pid", W_OK) == 0 &&
+           may_unshare(CLONE_NEWPID | CLONE_NEWNS);
 }
 
 static char home[64]; /* of the player, for one test */

@@ -5,6 +5,7 @@
  * library. Needs root, namespaces and mounts, and is skipped without.
  */
 #include "agent/criu/criu_gpu.h"
+#include "rights.h"
 #include "agent/criu/criu_room.h"
 #include "agent/criu/criu_trial.h"
 
@@ -54,8 +55,7 @@ static const char criu[] =
  * else. */
 static bool have_own_local(void)
 {
-    return geteuid() == 0 && access("/proc/sys/kernel/ns_last_pid", W_OK) == 0 &&
-           unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    return access("/proc/sys/kernel/ns_last_pid", W_OK) == 0 && enter_own_mounts() &&
            mount("none", "/usr/local", "tmpfs", 0, NULL) == 0;
 }
 

@@ -4,11 +4,11 @@
  * virtual time. Run as root; otherwise there is nothing to test.
  */
 #include "agent/disk.h"
+#include "rights.h"
 
 #include "base/vtimers.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -176,12 +176,6 @@ static void a_disk_that_fills_up_after_a_refusal_says_so(void **state)
     end(&r);
 }
 
-static bool may_mount(void)
-{
-    return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
-           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +184,6 @@ int main(void)
         cmocka_unit_test(the_reason_is_what_is_short),
         cmocka_unit_test(a_disk_that_fills_up_after_a_refusal_says_so),
     };
-    can_mount = may_mount();
+    can_mount = enter_own_mounts();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

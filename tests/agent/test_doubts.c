@@ -3,6 +3,7 @@
  * belay-agent --check: what a start would only log is refused with the key, and nothing is made.
  */
 #include "agent/doubts.h"
+#include "rights.h"
 
 #include "agent/agent.h"
 #include "agent/identity.h"
@@ -12,7 +13,6 @@
 #include "base/str.h"
 #include "scheduler/ca.h"
 
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -165,8 +165,7 @@ static void a_dir_where_nothing_can_be_executed_is_refused(void **state)
     char *mnt = mem_printf("%s/noexec", dir);
     struct err e;
     (void)state;
-    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
-        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+    if (!enter_own_mounts())
         skip();
     assert_int_equal(fs_mkdirs(mnt, 0711, &e), 0);
     assert_int_equal(mount("none", mnt, "tmpfs", MS_NOEXEC, "mode=711"), 0);

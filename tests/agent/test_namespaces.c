@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "agent/supervisor/namespaces.h"
+#include "rights.h"
 #include "base/str.h"
 
 #include <grp.h>
@@ -156,7 +157,7 @@ enum proc { PROC_USUAL, PROC_MASKED, PROC_HIDDEN };
 /* Mounts /proc as a container runtime does, or as with hide_processes: yes. */
 static void mount_proc(enum proc proc)
 {
-    must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    must(enter_own_mounts());
     must(mount("proc", "/proc", "proc", 0, proc == PROC_HIDDEN ? "hidepid=2" : "hidepid=0") == 0);
     if (proc != PROC_MASKED)
         return;
@@ -299,7 +300,7 @@ static _Noreturn void be_supervisor(void)
 {
     struct namespaces n = {0};
     alarm(WAIT_S);
-    must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    must(enter_own_mounts());
     ino_t node = mount_namespace();
     int n_dev_shm = count_mounts("/dev/shm");
     must_enter(&n, &all);
@@ -385,7 +386,7 @@ static _Noreturn void use_shm(void)
     struct namespaces n = {0};
     struct stat st;
     alarm(WAIT_S);
-    must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    must(enter_own_mounts());
     int n_dev_shm = count_mounts("/dev/shm");
     for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
         must_enter(&n, &all);
@@ -433,7 +434,7 @@ static void kept_namespaces_are_left_when_the_node_mounts(void **state)
     if (node == 0) {
         int to_node[2], to_spare[2];
         alarm(WAIT_S);
-        must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+        must(enter_own_mounts());
         must(pipe(to_node) == 0 && pipe(to_spare) == 0);
         pid_t spare = fork();
         if (spare == 0)
@@ -464,15 +465,6 @@ static int remove_dirs(void **state)
     return rmdir(in("inside")) | rmdir(in("outside")) | rmdir(dir);
 }
 
-static bool may_unshare(void)
-{
-    int status = -1;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(unshare(CLONE_NEWIPC | CLONE_NEWNS) < 0);
-    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -485,7 +477,7 @@ int main(void)
         cmocka_unit_test(a_dev_shm_is_kept_only_if_no_task_has_used_it),
         cmocka_unit_test(kept_namespaces_are_left_when_the_node_mounts),
     };
-    if (geteuid() != 0 || !may_unshare())
+    if (geteuid() != 0 || !may_unshare(CLONE_NEWIPC | CLONE_NEWNS))
         return SKIPPED;
     return cmocka_run_group_tests(tests, make_dirs, remove_dirs);
 }

@@ -3,6 +3,7 @@
  * A real agent whose own disk is full: its directory is a small tmpfs, in a mount namespace of this
  * process. Run as root; otherwise there is nothing to test.
  */
+#include "rights.h"
 #include "world.h"
 
 #include "agent/disk.h"
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -545,12 +544,6 @@ static void a_flood_takes_neither_the_agents_room_nor_that_of_others(void **stat
     assert_true(note && strstr(note, " bytes of output are missing here ----\n"));
 }
 
-static bool may_mount(void)
-{
-    return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
-           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -572,6 +565,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(a_start_that_found_no_room_is_reported_as_a_full_disk, teardown),
         cmocka_unit_test_teardown(a_job_that_does_not_fit_closes_no_node, teardown),
     };
-    can_mount = may_mount();
+    can_mount = enter_own_mounts();
     return world_run(tests, sizeof(tests) / sizeof(*tests), argc, argv);
 }

@@ -4,6 +4,7 @@
  * namespace of this process; otherwise only what needs no disk is tested.
  */
 #include "agent/supervisor/output_pump.h"
+#include "rights.h"
 
 #include "agent/disk.h"
 #include "base/buf.h"
@@ -14,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -317,12 +317,6 @@ static void output_goes_on_when_there_is_room_again(void **state)
     free(text);
 }
 
-static bool may_mount(void)
-{
-    return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
-           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +329,6 @@ int main(void)
             what_finds_no_room_for_long_is_cut_with_a_line_that_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(output_goes_on_when_there_is_room_again, setup, teardown),
     };
-    can_mount = may_mount();
+    can_mount = enter_own_mounts();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  *
  * Real tasks of a real agent: how they start, run and end.
  */
+#include "rights.h"
 #include "world.h"
 
 #include "agent/task/record.h"
@@ -720,15 +721,6 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
 
 /* ---- shared memory ---- */
 
-static bool may_unshare(void)
-{
-    int status = -1;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(unshare(CLONE_NEWIPC | CLONE_NEWNS) < 0);
-    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
-}
-
 /* Two tasks in sequence: neither the node nor the second one sees what the first left. */
 static void what_a_task_leaves_in_shared_memory_ends_with_it(void **state)
 {
@@ -738,7 +730,7 @@ static void what_a_task_leaves_in_shared_memory_ends_with_it(void **state)
                                  "ipcmk -M 4096 >/dev/null; ipcs -m | grep -c ' 4096 '\n"
                                  "df -k --output=size /dev/shm | tail -n 1 | tr -d ' '\n";
     struct world *w = world_create(state, "token: t\n");
-    if (!may_unshare())
+    if (!may_unshare(CLONE_NEWIPC | CLONE_NEWNS))
         skip();
     world_start_agent(w);
     for (int job = 1; job <= 2; job++) {
@@ -773,7 +765,7 @@ static void where_namespaces_cannot_be_had_the_agent_says_so_once(void **state)
     static const char said[] = "segments that they leave remain";
     struct world *w = world_create(state, "token: t\n");
     const char *agent = getenv("BELAY_AGENT");
-    if (!may_unshare())
+    if (!may_unshare(CLONE_NEWIPC | CLONE_NEWNS))
         skip();
     char *without = mem_printf("%s/agent-without", w->dir), *usual = mem_strdup(agent);
     char *script =

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What this process has the right to do, for tests that would otherwise have nothing to test.
+ */
+#ifndef BELAY_TESTS_AGENT_RIGHTS_H
+#define BELAY_TESTS_AGENT_RIGHTS_H
+
+#include <stdbool.h>
+
+/* Whether namespaces (CLONE_NEW*) can be made: tried in a child. */
+bool may_unshare(int flags);
+/* Gives this process a mount namespace of its own, from which no mount propagates. False if it is
+ * not root or has no right to. */
+bool enter_own_mounts(void);
+
+#endif
