@@ -9,7 +9,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/uv/proc.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -18,20 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-static void assert_end(
-    struct world *w, int64_t job, enum wire_end end, int exit_code, const char *text)
-{
-    const struct wire_attempt_status *s = world_reported(w, job);
-    assert_non_null(s);
-    assert_int_equal(s->end, end);
-    if (s->exit_code != exit_code)
-        fail_msg("exit code %d: %s", (int)s->exit_code, s->text);
-    if (!strstr(s->text, text))
-        fail_msg("expected \"%s\" in \"%s\"", text, s->text);
-}
 
 static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **state)
 {
@@ -56,7 +42,7 @@ static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **
     a->slurm_env = true;
     world_start_agent(w);
     world_until(w, has_ended, 42, "the script ended");
-    assert_end(w, 42, WIRE_END_FAILED, 3, "exit code 3");
+    assert_ended(w, 42, WIRE_END_FAILED, 3, "exit code 3");
     assert_true(world_reported(w, 42)->started_at > 0);
     const char *out = world_output(w, 42);
     if (!str_starts(out, "a b,,42,1,job,0,7,42,/tmp\noops\n"))
@@ -94,169 +80,11 @@ static void usage_is_reported_while_a_program_runs_and_at_its_end(void **state)
     assert_true(counts || world_reported(w, 42)->usage.memory_bytes >= 32 << 20);
     world_task_write(w, 42, 1, "control/go", "");
     world_until(w, has_ended, 42, "it ended");
-    assert_end(w, 42, WIRE_END_SUCCEEDED, 0, "");
+    assert_ended(w, 42, WIRE_END_SUCCEEDED, 0, "");
     const struct wire_usage *u = &world_reported(w, 42)->usage;
     assert_true(u->cpu_ms >= 500 && u->cpu_ms < 15000 && u->cpu_milli == 0);
     assert_true(!counts || (u->cpu_user_ms > 0 && u->cpu_user_ms <= u->cpu_ms));
     assert_true(u->memory_peak_bytes == 0 || u->memory_peak_bytes >= 32 << 20);
-}
-
-static char *piece_of(const char *name)
-{
-    struct buf b = {0};
-    struct err e;
-    if (fs_read(name, 1 << 20, &b, &e) != 0)
-        fail_msg("%s", e.text);
-    buf_adds(&b, "");
-    return buf_take(&b);
-}
-
-static void assert_file(const char *dir, const char *name, const char *want)
-{
-    char path[1024];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    char *got = piece_of(path);
-    assert_string_equal(got, want);
-    free(got);
-}
-
-static void output_goes_to_the_files_that_were_named_as_well(void **state)
-{
-    struct world *w = world_create(state, "token: t\n");
-    char in[1100], text[1200];
-    snprintf(in, sizeof(in), "%s/in.txt", w->dir);
-    struct err e;
-    assert_int_equal(fs_write_atomic(in, "hello\n", 6, 0600, &e), 0);
-    struct wire_desired_attempt *a = world_want(w, 42, 1, "#!/bin/sh\ncat\necho oops >&2\n");
-    STR_COPY(a->cwd, w->dir);
-    char output[] = "%x-%j.%n", error[] = "%j.err", input[] = "in.txt";
-    a->output = output;
-    a->error = error;
-    a->input = input;
-    world_start_agent(w);
-    world_until(w, has_ended, 42, "the script ended");
-    assert_end(w, 42, WIRE_END_SUCCEEDED, 0, "");
-    assert_file(w->dir, "job-42.0", "hello\n");
-    assert_file(w->dir, "42.err", "oops\n");
-    snprintf(text, sizeof(text), "%s", world_output(w, 42));
-    assert_int_equal(strlen(text), strlen("hello\noops\n"));
-    assert_non_null(strstr(text, "hello\n"));
-    assert_non_null(strstr(text, "oops\n"));
-}
-
-static void a_later_attempt_adds_to_its_file(void **state)
-{
-    struct world *w = world_create(state, "token: t\n");
-    char output[] = "out-%j", path[1100];
-    struct err e;
-    snprintf(path, sizeof(path), "%s/out-7", w->dir);
-    assert_int_equal(fs_write_atomic(path, "first\n", 6, 0600, &e), 0);
-    struct wire_desired_attempt *a =
-        world_want(w, 7, 2, "#!/bin/sh\nyes | head -c 300000 | wc -c\necho two >&2; exit 3\n");
-    STR_COPY(a->cwd, w->dir);
-    a->output = output;
-    a = world_want(w, 8, 1, "#!/bin/sh\necho fresh\n");
-    STR_COPY(a->cwd, w->dir);
-    a->output = path; /* absolute, and emptied */
-    snprintf(path, sizeof(path), "%s/out-8", w->dir);
-    assert_int_equal(fs_write_atomic(path, "stale\n", 6, 0600, &e), 0);
-    world_start_agent(w);
-    world_until(w, has_ended, 7, "the script ended");
-    world_until(w, has_ended, 8, "the other ended");
-    assert_end(w, 7, WIRE_END_FAILED, 3, "exit code 3");
-    assert_file(w->dir, "out-7", "first\n300000\ntwo\n");
-    assert_file(w->dir, "out-8", "fresh\n");
-}
-
-static void a_file_that_cannot_be_opened_is_the_reason_of_the_end(void **state)
-{
-    struct world *w = world_create(state, "token: t\n");
-    char output[] = "no/such/dir/%j.out", input[] = "nothing.txt";
-    world_want(w, 1, 1, "#!/bin/sh\necho ran\n")->output = output;
-    world_want(w, 2, 1, "#!/bin/sh\necho ran\n")->input = input;
-    world_start_agent(w);
-    world_until(w, has_ended, 1, "the first ended");
-    world_until(w, has_ended, 2, "the second ended");
-    assert_end(w, 1, WIRE_END_FAILED, 126,
-        "its output cannot be written to no/such/dir/1.out: No such file or directory");
-    assert_end(w, 2, WIRE_END_FAILED, 126,
-        "its input nothing.txt cannot be opened: No such file or directory");
-    assert_string_equal(world_output(w, 1), "");
-}
-
-/* Otherwise belayd could release the machine, and unshipped output would be lost. */
-static void an_end_is_reported_after_its_output_is_shipped(void **state)
-{
-    struct world *w = world_create(state, "token: t\n");
-    world_want(w, 1, 1, "#!/bin/sh\nyes | head -c 3000000\n");
-    world_start_agent(w);
-    world_until(w, is_reported_ended, 1, "the script ended");
-    assert_int_equal(world_reported(w, 1)->output_bytes, 3000000);
-    assert_int_equal(strlen(world_output(w, 1)), 3000000);
-}
-
-static void assert_tail(const struct world *w, int64_t offset, const char *bytes, size_t n)
-{
-    const struct wire_tail *t = w->status.tails;
-    assert_int_equal(w->status.n_tails, 1);
-    assert_true(t->job == 1 && t->attempt == 1 && t->offset == offset);
-    char *got = mem_alloc(n + 1);
-    assert_true(str_unhex(t->hex, got, n));
-    assert_memory_equal(got, bytes, n);
-    free(got);
-}
-
-/* Its machine may be gone before the output arrives. */
-static void an_end_that_does_not_wait_for_its_output_has_it_beside_it(void **state)
-{
-    struct world *w = world_create(state, "token: t\n");
-    w->deaf_to_output = true;
-    world_want(w, 1, 1, "#!/bin/sh\nprintf 'some\\377\\0\\n'\nexit 4\n");
-    world_start_agent(w);
-    world_until(w, is_reported_ended, 1, "the script ended");
-    assert_end(w, 1, WIRE_END_FAILED, 4, "exit code 4");
-    assert_int_equal(world_reported(w, 1)->output_bytes, 7);
-    assert_tail(w, 0, "some\377\0\n", 7);
-    world_kill_agent(w, SIGKILL);
-    world_forget_reports(w);
-    world_start_agent(w);
-    world_until(w, is_reported_ended, 1, "the next agent reports it as well");
-    assert_tail(w, 0, "some\377\0\n", 7);
-}
-
-static void of_much_output_that_stands_beside_an_end(void **state)
-{
-    struct world *w = world_create(state, "token: t\n");
-    char first[WIRE_TAIL_MAX], last[WIRE_TAIL_MAX];
-    memset(first, 'a', sizeof(first));
-    memset(last, 'b', sizeof(last));
-    w->deaf_to_output = true;
-    world_want(w, 1, 1,
-        "#!/bin/sh\nhead -c 65536 /dev/zero | tr '\\0' a\nhead -c 65536 /dev/zero | tr '\\0' b\n");
-    world_start_agent(w);
-    world_until(w, is_reported_ended, 1, "the script ended");
-    assert_tail(w, 0, first, sizeof(first)); /* it continues what belayd has */
-    world_kill_agent(w, SIGKILL);
-    world_forget_reports(w);
-    world_start_agent(w);
-    world_until(w, is_reported_ended, 1, "the next agent reports it as well");
-    assert_tail(w, 65536, last, sizeof(last)); /* it does not know what belayd has */
-}
-
-static void an_ended_attempt_can_be_forgotten_before_its_end_is_reported(void **state)
-{
-    struct world *w = world_create(state, "token: t\n");
-    w->deaf_to_output = true;
-    world_want(w, 1, 1, "#!/bin/sh\necho some\n");
-    world_start_agent(w);
-    world_until_said(w, "attempt ended");
-    w->deaf_to_output = false;
-    world_forget(w, 1);
-    world_go(w);
-    world_until(w, is_forgotten, 1, "it is forgotten");
-    world_want(w, 2, 1, "#!/bin/sh\nsleep 3\nexit 5\n"); /* longer than the end waits */
-    world_go(w);
-    world_until(w, has_ended, 2, "the agent goes on");
 }
 
 static void a_joined_node_does_not_join_again(void **state)
@@ -265,7 +93,7 @@ static void a_joined_node_does_not_join_again(void **state)
     world_start_agent(w);
     world_want(w, 1, 1, "#!/bin/sh\nexit 0\n");
     world_until(w, has_ended, 1, "the first job ended");
-    assert_end(w, 1, WIRE_END_SUCCEEDED, 0, "");
+    assert_ended(w, 1, WIRE_END_SUCCEEDED, 0, "");
     world_kill_agent(w, SIGTERM);
     world_want(w, 2, 1, "#!/bin/sh\nexit 0\n");
     world_start_agent(w);
@@ -351,7 +179,7 @@ static void a_stop_sends_sigterm_and_the_end_has_its_reason(void **state)
     a->reason = WIRE_END_USER;
     world_go(w);
     world_until(w, has_ended, 1, "the job is stopped");
-    assert_end(w, 1, WIRE_END_USER, 0, "");
+    assert_ended(w, 1, WIRE_END_USER, 0, "");
 }
 
 /* A fake podman of a few lines, first in PATH: the agent finds it, and it runs the command
@@ -388,7 +216,7 @@ static void a_script_in_an_image_has_its_environment_its_end_and_its_signals(voi
     a->image = image;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the script ended");
-    assert_end(w, 1, WIRE_END_FAILED, 3, "exit code 3");
+    assert_ended(w, 1, WIRE_END_FAILED, 3, "exit code 3");
     assert_string_equal(world_output(w, 1), "a b,1,/tmp\n1\n");
     assert_non_null(strstr(w->join.features, ",podman,"));
     world_until(w, is_ready, 2, "the other has set its trap");
@@ -396,7 +224,7 @@ static void a_script_in_an_image_has_its_environment_its_end_and_its_signals(voi
     a->reason = WIRE_END_USER;
     world_go(w);
     world_until(w, has_ended, 2, "it is stopped");
-    assert_end(w, 2, WIRE_END_USER, 0, "");
+    assert_ended(w, 2, WIRE_END_USER, 0, "");
     assert_non_null(strstr(world_output(w, 2), "got TERM"));
 }
 
@@ -411,10 +239,11 @@ static void an_unavailable_image_and_a_node_without_podman_end_differently(void 
     world_want(w, 2, 1, "#!/bin/sh\necho never\n")->image = broken;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the bad image is reported");
-    assert_end(
+    assert_ended(
         w, 1, WIRE_END_FAILED, 125, "the image bad:1 is not available: Error: manifest unknown");
     world_until(w, has_ended, 2, "the node's failure is reported");
-    assert_end(w, 2, WIRE_END_NODE_LOST, 125, "its container could not be started (exit code 125)");
+    assert_ended(
+        w, 2, WIRE_END_NODE_LOST, 125, "its container could not be started (exit code 125)");
     assert_non_null(strstr(world_output(w, 2), "no storage"));
 }
 
@@ -426,7 +255,7 @@ static void a_stop_before_the_start_is_reported_as_an_end(void **state)
     a->reason = WIRE_END_USER;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is reported");
-    assert_end(w, 1, WIRE_END_USER, 0, "it had not started");
+    assert_ended(w, 1, WIRE_END_USER, 0, "it had not started");
 }
 
 static void an_attempt_without_a_record_is_reported_as_lost(void **state)
@@ -435,7 +264,7 @@ static void an_attempt_without_a_record_is_reported_as_lost(void **state)
     world_want(w, 1, 1, NULL);
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is reported");
-    assert_end(w, 1, WIRE_END_NODE_LOST, 0, "no record");
+    assert_ended(w, 1, WIRE_END_NODE_LOST, 0, "no record");
 }
 
 static void the_time_limit_ends_what_ignores_sigterm(void **state)
@@ -447,7 +276,7 @@ static void the_time_limit_ends_what_ignores_sigterm(void **state)
     a->kill_wait_ms = 200;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the time limit ends the job");
-    assert_end(w, 1, WIRE_END_TIMEOUT, 137, "longer than its time limit of 2");
+    assert_ended(w, 1, WIRE_END_TIMEOUT, 137, "longer than its time limit of 2");
 }
 
 static bool has_heard(struct world *w, int64_t job)
@@ -469,14 +298,14 @@ static void another_time_limit_counts_from_the_start(void **state)
     for (int job = 1; job <= 2; job++)
         world_until(w, is_running, job, "it runs");
     world_until(w, has_ended, 3, "it has ended");
-    assert_end(w, 3, WIRE_END_SUCCEEDED, 0, "");
+    assert_ended(w, 3, WIRE_END_SUCCEEDED, 0, "");
     world_kill_agent(w, SIGKILL);
     world_forget_reports(w);
     world_find(w, 1)->a.limit_ms = 1; /* already over */
     world_find(w, 2)->a.limit_ms = 7200000;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the time limit ends it");
-    assert_end(w, 1, WIRE_END_TIMEOUT, 143, "longer than its time limit of");
+    assert_ended(w, 1, WIRE_END_TIMEOUT, 143, "longer than its time limit of");
     world_kill_agent(w, SIGKILL);
     char *path = world_task_path(w, 2, 1, "state.json");
     struct task_state s;
@@ -492,7 +321,7 @@ static void another_time_limit_counts_from_the_start(void **state)
     world_find(w, 2)->a.limit_ms = 10;
     world_go(w);
     world_until(w, has_ended, 2, "the time limit ends it");
-    assert_end(w, 2, WIRE_END_TIMEOUT, 143, "longer than its time limit of");
+    assert_ended(w, 2, WIRE_END_TIMEOUT, 143, "longer than its time limit of");
 }
 
 static void the_signal_comes_before_the_time_limit_that_holds(void **state)
@@ -529,7 +358,7 @@ static void the_script_is_signalled_once_before_its_time_limit(void **state)
     world_forget_reports(w);
     world_start_agent(w);
     world_until(w, has_ended, 1, "the time limit ends the job");
-    assert_end(w, 1, WIRE_END_TIMEOUT, 143, "longer than its time limit of 4");
+    assert_ended(w, 1, WIRE_END_TIMEOUT, 143, "longer than its time limit of 4");
     const char *output = world_output(w, 1);
     assert_null(strstr(strstr(output, "got USR1") + 1, "got USR1"));
     assert_null(strstr(output, "child got it"));
@@ -546,7 +375,7 @@ static void a_sigterm_before_the_time_limit_ends_the_programs_of_a_script(void *
     a->grace_ms = 59500;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job has ended");
-    assert_end(w, 1, WIRE_END_FAILED, 7, "");
+    assert_ended(w, 1, WIRE_END_FAILED, 7, "");
     assert_non_null(strstr(world_output(w, 1), "it ended with 143"));
 }
 
@@ -562,7 +391,7 @@ static void a_signal_before_the_time_limit_waits_for_who_hears_it(void **state)
     a->grace_ms = 60000;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job has ended");
-    assert_end(w, 1, WIRE_END_FAILED, 3, "");
+    assert_ended(w, 1, WIRE_END_FAILED, 3, "");
     assert_true(has_heard(w, 1));
 }
 
@@ -572,7 +401,7 @@ static void a_program_killed_by_a_signal_of_its_own_has_failed(void **state)
     world_want(w, 1, 1, "#!/bin/sh\nkill -SEGV $$\n");
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job ended");
-    assert_end(w, 1, WIRE_END_FAILED, 139, "signal 11");
+    assert_ended(w, 1, WIRE_END_FAILED, 139, "signal 11");
 }
 
 static void what_cannot_start_says_why(void **state)
@@ -585,10 +414,10 @@ static void what_cannot_start_says_why(void **state)
     world_start_agent(w);
     for (int job = 1; job <= 4; job++)
         world_until(w, has_ended, job, "the job ended");
-    assert_end(w, 1, WIRE_END_FAILED, 127, "/no/such/interpreter");
-    assert_end(w, 2, WIRE_END_FAILED, 126, "/no/such/dir");
-    assert_end(w, 3, WIRE_END_FAILED, 126, "nobody-of-that-name");
-    assert_end(w, 4, WIRE_END_FAILED, 126, "echo no first line");
+    assert_ended(w, 1, WIRE_END_FAILED, 127, "/no/such/interpreter");
+    assert_ended(w, 2, WIRE_END_FAILED, 126, "/no/such/dir");
+    assert_ended(w, 3, WIRE_END_FAILED, 126, "nobody-of-that-name");
+    assert_ended(w, 4, WIRE_END_FAILED, 126, "echo no first line");
 }
 
 static void leave_a_daemon(struct world *w)
@@ -602,7 +431,7 @@ static void leave_a_daemon(struct world *w)
         "exit 4\n");
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job ended");
-    assert_end(w, 1, WIRE_END_FAILED, 4, "");
+    assert_ended(w, 1, WIRE_END_FAILED, 4, "");
     int64_t pid = atoll(world_output(w, 1));
     assert_true(pid > 1);
     world_until(w, is_process_gone, pid, "the daemon is dead");
@@ -618,68 +447,6 @@ static void what_a_script_leaves_running_is_killed_without_cgroups_too(void **st
     struct world *w = world_create(state, "token: t\n");
     world_be_nobody(w);
     leave_a_daemon(w);
-}
-
-/* cat FIFO >GOT. */
-static pid_t read_fifo(const char *fifo, const char *got)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        int to = open(got, O_WRONLY | O_CREAT | O_TRUNC, 0644), from = open(fifo, O_RDONLY);
-        if (to >= 0 && from >= 0 && dup2(from, 0) == 0 && dup2(to, 1) == 1)
-            execlp("cat", "cat", NULL);
-        _exit(127);
-    }
-    assert_true(pid > 0);
-    return pid;
-}
-
-/* The reader ends with the job, and the agent does not wait for another one. */
-static void output_to_a_fifo_is_complete_when_the_job_ends_without_cgroups_too(void **state)
-{
-    enum { JOBS = 5 };
-    struct world *w = world_create(state, "token: t\n");
-    char files[JOBS][20];
-    pid_t readers[JOBS];
-    world_be_nobody(w);
-    assert_int_equal(chmod(w->dir, 0755), 0);
-    for (int k = 0; k < JOBS; k++) {
-        snprintf(files[k], sizeof(files[k]), "fifo-%d", k);
-        char *fifo = mem_printf("%s/%s", w->dir, files[k]);
-        char *got = mem_printf("%s/got-%d", w->dir, k);
-        assert_int_equal(mkfifo(fifo, 0666) | chmod(fifo, 0666), 0);
-        readers[k] = read_fifo(fifo, got);
-        free(fifo);
-        free(got);
-        struct wire_desired_attempt *a = world_want(w, k + 1, 1, "#!/bin/sh\necho one line\n");
-        STR_COPY(a->cwd, w->dir);
-        a->output = files[k];
-    }
-    world_start_agent(w);
-    for (int k = 0; k < JOBS; k++) {
-        char got[16];
-        world_until(w, has_ended, k + 1, "the job ended");
-        assert_end(w, k + 1, WIRE_END_SUCCEEDED, 0, "");
-        assert_int_equal(waitpid(readers[k], NULL, 0), readers[k]);
-        snprintf(got, sizeof(got), "got-%d", k);
-        assert_file(w->dir, got, "one line\n");
-    }
-    assert_false(world_log_has(w, "could not be written to its file in time"));
-}
-
-static bool is_large(struct world *w, int64_t job)
-{
-    return strlen(world_output(w, job)) > 900000;
-}
-
-static void much_output_is_shipped_while_the_program_runs(void **state)
-{
-    struct world *w = world_create(state, "token: t\n");
-    world_want(w, 1, 1, "#!/bin/sh\nseq 1 150000\nsleep 1000\n");
-    world_start_agent(w);
-    world_until(w, is_large, 1, "the output is there");
-    assert_true(str_ends(world_output(w, 1), "\n149999\n150000\n"));
-    assert_true(is_running(w, 1));
 }
 
 static void a_job_of_another_user_runs_as_that_user(void **state)
@@ -709,13 +476,13 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job ended");
     world_until(w, has_ended, 2, "the other ended");
-    assert_end(w, 1, WIRE_END_SUCCEEDED, 0, "");
+    assert_ended(w, 1, WIRE_END_SUCCEEDED, 0, "");
     assert_string_equal(world_output(w, 1), "nobody\nnobody\n");
     assert_file(dir, "as-nobody.1", "nobody\nnobody\n");
     snprintf(file, sizeof(file), "%s/as-nobody.1", dir);
     assert_int_equal(stat(file, &st), 0);
     assert_int_equal(st.st_uid, 65534);
-    assert_end(w, 2, WIRE_END_FAILED, 126,
+    assert_ended(w, 2, WIRE_END_FAILED, 126,
         "its output cannot be written to ../as-nobody.2: Permission denied");
 }
 
@@ -781,7 +548,7 @@ static void where_namespaces_cannot_be_had_the_agent_says_so_once(void **state)
         world_want(w, job, 1, "#!/bin/sh\n");
         world_go(w);
         world_until(w, has_ended, job, "it has ended");
-        assert_end(w, job, WIRE_END_SUCCEEDED, 0, "");
+        assert_ended(w, job, WIRE_END_SUCCEEDED, 0, "");
     }
     char *log = world_read(w->log), *first = strstr(log, said);
     assert_true(first && !strstr(first + 1, said) && strstr(log, "CAP_SYS_ADMIN"));
@@ -797,13 +564,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         world_test(a_script_runs_with_its_environment_and_its_output_is_shipped),
         world_test(usage_is_reported_while_a_program_runs_and_at_its_end),
-        world_test(output_goes_to_the_files_that_were_named_as_well),
-        world_test(a_later_attempt_adds_to_its_file),
-        world_test(a_file_that_cannot_be_opened_is_the_reason_of_the_end),
-        world_test(an_end_is_reported_after_its_output_is_shipped),
-        world_test(an_end_that_does_not_wait_for_its_output_has_it_beside_it),
-        world_test(of_much_output_that_stands_beside_an_end),
-        world_test(an_ended_attempt_can_be_forgotten_before_its_end_is_reported),
         world_test(a_joined_node_does_not_join_again),
         world_test(what_belayd_does_not_want_any_more_is_forgotten),
         world_test(a_directory_in_which_nothing_was_left_is_the_next_tasks),
@@ -823,8 +583,6 @@ int main(int argc, char **argv)
         world_test(an_unavailable_image_and_a_node_without_podman_end_differently),
         world_test(what_a_script_leaves_running_is_killed_when_it_ends),
         world_test(what_a_script_leaves_running_is_killed_without_cgroups_too),
-        world_test(output_to_a_fifo_is_complete_when_the_job_ends_without_cgroups_too),
-        world_test(much_output_is_shipped_while_the_program_runs),
         world_test(a_job_of_another_user_runs_as_that_user),
         world_test(what_a_task_leaves_in_shared_memory_ends_with_it),
         world_test(where_it_is_not_wanted_a_task_has_the_nodes_shared_memory),

@@ -596,6 +596,17 @@ bool is_forgotten(struct world *w, int64_t job)
     return !there && !world_reported(w, job);
 }
 
+void assert_ended(struct world *w, int64_t job, enum wire_end end, int exit_code, const char *text)
+{
+    const struct wire_attempt_status *s = world_reported(w, job);
+    assert_non_null(s);
+    assert_int_equal(s->end, end);
+    if (s->exit_code != exit_code)
+        fail_msg("exit code %d: %s", (int)s->exit_code, s->text);
+    if (!strstr(s->text, text))
+        fail_msg("expected \"%s\" in \"%s\"", text, s->text);
+}
+
 bool is_process_gone(struct world *w, int64_t pid)
 {
     (void)w;
@@ -644,6 +655,16 @@ void world_write(const char *path, const char *text)
     struct err e;
     if (fs_write_atomic(path, text, strlen(text), 0600, &e))
         fail_msg("%s", e.text);
+}
+
+void assert_file(const char *dir, const char *name, const char *text)
+{
+    char *path = mem_printf("%s/%s", dir, name), *found = world_read(path);
+    if (!found)
+        fail_msg("there is no file %s", path);
+    assert_string_equal(found, text);
+    free(found);
+    free(path);
 }
 
 bool world_log_has(struct world *w, const char *text)

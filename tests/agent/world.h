@@ -99,6 +99,9 @@ bool has_failed_save(struct world *w, int64_t job);
 bool is_forgotten(struct world *w, int64_t job); /* neither reported nor on disk */
 bool is_process_gone(struct world *w, int64_t pid);
 
+/* The job is reported with this end; its text contains `text`. */
+void assert_ended(struct world *w, int64_t job, enum wire_end end, int exit_code, const char *text);
+
 /* Files of a task: DIR/tasks/JOB-ATTEMPT/name. Free the text. */
 char *world_task_path(struct world *w, int64_t job, int64_t attempt, const char *name);
 bool world_task_has(struct world *w, int64_t job, int64_t attempt, const char *name);
@@ -106,6 +109,7 @@ void world_task_write(
     struct world *w, int64_t job, int64_t attempt, const char *name, const char *text);
 char *world_read(const char *path); /* NULL if it does not exist */
 void world_write(const char *path, const char *text);
+void assert_file(const char *dir, const char *name, const char *text); /* it has this text */
 bool world_log_has(struct world *w, const char *text);
 
 /* Runs every N-th of the tests from the K-th on, by an argument "K/N"; without one, all of them.
