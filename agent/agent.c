@@ -75,15 +75,8 @@ static int on_shell(void *ctx, int64_t job, int64_t attempt, int fd)
     return t ? task_shell(t, fd) : -ENOENT;
 }
 
-static void wire_up(struct agent *a)
+static void init_link(struct agent *a)
 {
-    uint64_t seed;
-    random_bytes(&seed, sizeof(seed));
-    prng_init(&a->prng, seed);
-    a->timers = uv_timers_create(a->loop);
-    a->http = uv_http_client_create(a->loop);
-    a->runner = uv_runner_create(a->loop);
-    a->signals = uv_signals_create(a->loop, agent_signal, a);
     a->peer = (struct peer){.http = a->http, .config = a->config, .id = &a->id};
     a->link = (struct uplink){.peer = &a->peer,
         .timers = a->timers,
@@ -94,13 +87,27 @@ static void wire_up(struct agent *a)
         .refused = agent_refused,
         .ctx = a};
     uplink_init(&a->link);
-    a->storage = storage_create(a->loop, a->timers, a->http, a->config);
+    a->enroll = (struct enroll){.peer = &a->peer,
+        .config = a->config,
+        .id = &a->id,
+        .criu = &a->criu,
+        .timers = a->timers,
+        .prng = &a->prng,
+        .on_joined = on_joined,
+        .ctx = a};
+    a->channels = (struct channels){
+        .loop = a->loop, .timers = a->timers, .peer = &a->peer, .shell = on_shell, .ctx = a};
+}
+
+static void init_room(struct agent *a)
+{
     const struct limits limits = {
         .memory_mib = limits_memory_default_mib(resources_measure().memory_mib),
         .pids = a->config->task_pids,
         .no_new_privs = a->config->no_new_privs,
         .private_ipc = a->config->private_ipc,
         .hides_processes = a->config->hiding != PROCESSES_SHOWN};
+    a->storage = storage_create(a->loop, a->timers, a->http, a->config);
     a->room = (struct task_room){.loop = a->loop,
         .timers = a->timers,
         .watches = watches_open(a->loop, a->timers),
@@ -125,8 +132,20 @@ static void wire_up(struct agent *a)
         .disk_refused = agent_disk_refused,
         .order = agent_order_saves,
         .ctx = a};
-    a->channels = (struct channels){
-        .loop = a->loop, .timers = a->timers, .peer = &a->peer, .shell = on_shell, .ctx = a};
+}
+
+/* Creates the agent's parts and connects them. */
+static void wire_up(struct agent *a)
+{
+    uint64_t seed;
+    random_bytes(&seed, sizeof(seed));
+    prng_init(&a->prng, seed);
+    a->timers = uv_timers_create(a->loop);
+    a->http = uv_http_client_create(a->loop);
+    a->runner = uv_runner_create(a->loop);
+    a->signals = uv_signals_create(a->loop, agent_signal, a);
+    init_link(a);
+    init_room(a);
     a->telemetry = telemetry_create(&(struct telemetry_options){.loop = a->loop,
         .timers = a->timers,
         .look_ms = a->config->look_ms,
@@ -134,14 +153,6 @@ static void wire_up(struct agent *a)
         .list = agent_list_tasks,
         .changed = agent_changed_later,
         .ctx = a});
-    a->enroll = (struct enroll){.peer = &a->peer,
-        .config = a->config,
-        .id = &a->id,
-        .criu = &a->criu,
-        .timers = a->timers,
-        .prng = &a->prng,
-        .on_joined = on_joined,
-        .ctx = a};
     a->disk = (struct disk){
         .dir = a->config->dir, .timers = a->timers, .changed = agent_changed, .ctx = a};
     disk_start(&a->disk);
