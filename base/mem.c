@@ -98,6 +98,13 @@ void *mem_dup(const void *p, size_t size)
     return copy;
 }
 
+void mem_free_texts(char **texts)
+{
+    for (char **t = texts; t && *t; t++)
+        free(*t);
+    free(texts);
+}
+
 void mem_trim(void)
 {
     malloc_trim(0);

@@ -23,6 +23,7 @@ char *mem_strdup(const char *s);            /* NULL stays NULL */
 char *mem_strndup(const char *s, size_t n); /* at most n bytes of s; NULL stays NULL */
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *mem_dup(const void *p, size_t size);
+void mem_free_texts(char **texts); /* a NULL-terminated array and what is in it; may be NULL */
 
 /* What all of the above do when memory runs out; for libraries that report it by returning NULL. */
 _Noreturn void mem_out_of_memory(void);

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         while (words && words[n])
             n++;
         assert(one != 0 || (n >= 2 && words[0][0] && str_eq(words[n - 1], more)));
-        programs_free(words);
+        mem_free_texts(words);
     }
     free(text);
     return 0;

@@ -283,10 +283,3 @@ char **env_build(const struct task_env *t)
     add_belay(&l, t);
     return l.items;
 }
-
-void env_free(char **env)
-{
-    for (char **p = env; p && *p; p++)
-        free(*p);
-    free(env);
-}

@@ -35,8 +35,7 @@ struct task_env {
     int64_t grace_ms;       /* time for the program to write its state after a notice */
 };
 
-/* "NAME=value" texts, NULL-terminated, each name once. Free with env_free. */
+/* "NAME=value" texts, NULL-terminated, each name once. Free with mem_free_texts. */
 char **env_build(const struct task_env *t);
-void env_free(char **env);
 
 #endif

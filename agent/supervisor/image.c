@@ -83,13 +83,6 @@ static void add_all(struct words *w, const char *const *list)
         add(w, mem_strdup(*list));
 }
 
-void image_free(char **argv)
-{
-    for (char **p = argv; p && *p; p++)
-        free(*p);
-    free(argv);
-}
-
 static void bind(struct words *w, bool podman, const char *from, const char *to, const char *mode)
 {
     add(w, mem_strdup(podman ? "--volume" : "--bind"));

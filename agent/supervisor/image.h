@@ -50,10 +50,9 @@ struct image_run {
 
 char *image_script(void); /* text of image.sh; the caller frees */
 
-/* The arguments that run dir/image.sh, itself first; free with image_free. ERR_CONFIG: no runtime
- * for such an image. */
+/* The arguments that run dir/image.sh, itself first; free with mem_free_texts. ERR_CONFIG: no
+ * runtime for such an image. */
 int image_command(const struct image_run *r, char ***ret_argv, struct err *e);
-void image_free(char **argv);
 
 /* in the environment of commands run later: the session that they belong to */
 #define IMAGE_SESSION "BELAY_SESSION"
@@ -64,7 +63,7 @@ int image_enter_command(const struct image_run *r, bool tty, char ***ret_argv, s
 
 /* The command to run as the job's user when a task has ended: podman never drops the record of a
  * container whose own processes were killed. NULL if there is nothing to do. Free with
- * image_free. */
+ * mem_free_texts. */
 char **image_forget_command(const char *image, const char *name);
 
 /* Reads what image.sh wrote to the control directory, which is the user's, before anything ran

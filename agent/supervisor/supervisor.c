@@ -282,7 +282,7 @@ static void deinit(struct supervisor *s)
     free(s->error);
     free(s->input);
     free(s->workdir);
-    env_free(s->env);
+    mem_free_texts(s->env);
     record_deinit_state(&s->state);
     close_others(s);
 }

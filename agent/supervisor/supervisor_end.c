@@ -151,7 +151,7 @@ void supervisor_forget_container(struct supervisor *s)
     pid_t pid = argv ? fork() : -1;
     if (pid == 0)
         run_as_user(s, argv);
-    image_free(argv);
+    mem_free_texts(argv);
     int status;
     if (pid < 0 || await_child(pid, FORGET_WAIT_MS, &status))
         return;

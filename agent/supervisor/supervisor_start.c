@@ -150,7 +150,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .restore = in_room && is_restored ? s->state.criu : NULL};
     if (!rc)
         rc = launch_start(&l, &s->launched, e);
-    image_free(wrapped);
+    mem_free_texts(wrapped);
     free(argv);
     free(script);
     return rc;

@@ -197,19 +197,12 @@ int part_parse(const char *text, size_t n, struct part *ret_part, struct err *e)
     return 0;
 }
 
-static void free_texts(char **texts)
-{
-    for (char **t = texts; t && *t; t++)
-        free(*t);
-    free(texts);
-}
-
 void part_deinit(struct part *p)
 {
     for (size_t i = 0; i < sizeof(p->texts) / sizeof(p->texts[0]); i++)
         free(p->texts[i]);
-    free_texts(p->argv);
-    free_texts(p->env);
+    mem_free_texts(p->argv);
+    mem_free_texts(p->env);
     free(p->programs);
     free(p->cwd);
     free(p->address);

@@ -170,15 +170,8 @@ static int read_words(const struct lines *l, const char *rest, int64_t task, int
     if (rc == 0)
         *ret_words = words;
     else
-        programs_free(words);
+        mem_free_texts(words);
     return rc;
-}
-
-void programs_free(char **words)
-{
-    for (char **w = words; w && *w; w++)
-        free(*w);
-    free(words);
 }
 
 int programs_words(
@@ -234,7 +227,7 @@ static int check_line(
         rc = take_tasks(l, tasks, taken, ret_all, e);
     if (rc == 0)
         rc = read_words(l, rest, 0, 0, none, &words, e);
-    programs_free(words);
+    mem_free_texts(words);
     return rc;
 }
 

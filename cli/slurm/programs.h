@@ -24,9 +24,8 @@
 int programs_check(const char *text, int64_t tasks, struct err *e);
 
 /* The task's command line followed by `more` (NULL-terminated); NULL-terminated and never empty.
- * The caller frees it. ERR_INVALID: for a text that programs_check would refuse. */
+ * Free with mem_free_texts. ERR_INVALID: for a text that programs_check would refuse. */
 int programs_words(
     const char *text, int64_t task, char *const *more, char ***ret_words, struct err *e);
-void programs_free(char **words); /* words may be NULL */
 
 #endif

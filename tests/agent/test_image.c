@@ -119,7 +119,7 @@ static void podman_gets_the_jobs_directories_user_and_names_of_variables(void **
     assert_null(strstr(text, "--env PATH"));
     has(text, " --name=belay-7-1 ");
     free(text);
-    image_free(argv);
+    mem_free_texts(argv);
     assert_int_equal(image_enter_command(&r, false, &argv, &e), 0);
     text = joined(argv);
     has(text, "/usr/bin/podman --cgroup-manager=cgroupfs exec --interactive --env BELAY_SESSION "
@@ -129,12 +129,12 @@ static void podman_gets_the_jobs_directories_user_and_names_of_variables(void **
     assert_null(strstr(text, "secret"));
     assert_null(strstr(text, "image.sh"));
     free(text);
-    image_free(argv);
+    mem_free_texts(argv);
     assert_int_equal(image_enter_command(&r, true, &argv, &e), 0);
     text = joined(argv);
     has(text, " exec --interactive --tty --detach-keys= --env TERM --env BELAY_SESSION ");
     free(text);
-    image_free(argv);
+    mem_free_texts(argv);
     r.is_root = true;
     r.gpus = NULL;
     r.cwd = "/"; /* which is the image's root */
@@ -144,7 +144,7 @@ static void podman_gets_the_jobs_directories_user_and_names_of_variables(void **
     assert_null(strstr(text, "nvidia"));
     assert_null(strstr(text, "--volume /:/"));
     free(text);
-    image_free(argv);
+    mem_free_texts(argv);
 }
 
 static void what_can_run_an_image_is_chosen_by_the_image(void **state)
@@ -166,14 +166,14 @@ static void what_can_run_an_image_is_chosen_by_the_image(void **state)
     has(text, "/usr/bin/apptainer exec --nv --bind ");
     has(text, "--pwd /data /shared/tools.sif /bin/sh -c ");
     free(text);
-    image_free(argv);
+    mem_free_texts(argv);
     assert_int_equal(image_enter_command(&file, true, &argv, &e), 0);
     text = joined(argv);
     assert_true(str_starts(text, "/usr/bin/apptainer exec --nv --bind "));
     has(text, "--pwd /data /shared/tools.sif /bin/sh -c PATH=");
     has(text, " exec \"$@\" belay /t/script a b");
     free(text);
-    image_free(argv);
+    mem_free_texts(argv);
     free(p->runtimes.podman);
     p->runtimes.podman = NULL;
     assert_int_equal(image_command(&r, &argv, &e), 0);
@@ -181,7 +181,7 @@ static void what_can_run_an_image_is_chosen_by_the_image(void **state)
     has(text, "image.sh apptainer /usr/bin/apptainer python:3.12 ");
     has(text, "/control/image.sif /bin/sh -c ");
     free(text);
-    image_free(argv);
+    mem_free_texts(argv);
 }
 
 /* Runs image.sh with a runtime of this text; returns its exit code. */

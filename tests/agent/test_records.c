@@ -242,7 +242,7 @@ static void the_contract_overrides_what_the_job_brings(void **state)
     assert_string_equal(value_of(e, "BELAY_CHECKPOINT_DIR"), "/var/tasks/42-3/checkpoint");
     assert_string_equal(value_of(e, "BELAY_NOTICE_FILE"), "/var/tasks/42-3/control/notice");
     assert_null(value_of(e, "SLURM_JOB_ID"));
-    env_free(e);
+    mem_free_texts(e);
 }
 
 static void slurms_names_are_there_for_its_scripts(void **state)
@@ -272,7 +272,7 @@ static void slurms_names_are_there_for_its_scripts(void **state)
     assert_string_equal(value_of(e, "SLURM_CLUSTER_NAME"), "lab");
     assert_string_equal(value_of(e, "SLURM_JOB_NODELIST"), "n1");
     assert_string_equal(value_of(e, "BELAY_RESTORED"), "0");
-    env_free(e);
+    mem_free_texts(e);
 }
 
 static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
@@ -290,33 +290,33 @@ static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
     assert_string_equal(value_of(e, "SLURM_STEP_GPUS"), "1,3");
     assert_string_equal(value_of(e, "SLURM_GPUS_ON_NODE"), "2");
     assert_null(value_of(e, "ROCR_VISIBLE_DEVICES"));
-    env_free(e);
+    mem_free_texts(e);
     e = build_on(&a, false, GPU_MAKER_NVIDIA, "GPU-1,MIG-1,MIG-2");
     /* CUDA cannot use both kinds */
     assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "GPU-1");
     assert_string_equal(value_of(e, "BELAY_GPUS"), "GPU-1,MIG-1,MIG-2");
-    env_free(e);
+    mem_free_texts(e);
     a.gpus = 0;
     e = build_on(&a, false, GPU_MAKER_NVIDIA, "MIG-1,MIG-2");
     assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "MIG-1,MIG-2");
     assert_string_equal(value_of(e, "SLURM_GPUS_ON_NODE"), "2");
-    env_free(e);
+    mem_free_texts(e);
     a.gpus = 2;
     a.n_env = 0;
     e = build_on(&a, false, GPU_MAKER_AMD, "1,3");
     assert_string_equal(value_of(e, "ROCR_VISIBLE_DEVICES"), "1,3");
     assert_null(value_of(e, "CUDA_VISIBLE_DEVICES")); /* HIP renumbers by it what ROCm leaves */
-    env_free(e);
+    mem_free_texts(e);
     a.gpus = 0;
     e = build_on(&a, false, GPU_MAKER_NVIDIA, "");
     assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "");
     assert_string_equal(value_of(e, "BELAY_GPUS"), "");
     assert_null(value_of(e, "SLURM_JOB_GPUS"));
-    env_free(e);
+    mem_free_texts(e);
     e = build_on(&a, false, GPU_MAKER_NONE, "");
     assert_null(value_of(e, "CUDA_VISIBLE_DEVICES"));
     assert_null(value_of(e, "BELAY_GPUS"));
-    env_free(e);
+    mem_free_texts(e);
 }
 
 static void a_script_on_the_first_of_several_nodes_has_the_task_variables_of_slurm(void **state)
@@ -344,17 +344,17 @@ static void a_script_on_the_first_of_several_nodes_has_the_task_variables_of_slu
     assert_string_equal(value_of(e, "MASTER_ADDR"), "10.0.0.1");
     assert_null(value_of(e, "RANK"));
     assert_null(value_of(e, "SLURM_NTASKS_PER_NODE"));
-    env_free(e);
+    mem_free_texts(e);
     a.all_tasks = a.tasks = 0;
     e = build(&a, false);
     assert_null(value_of(e, "SLURM_NTASKS")); /* not specified by the job */
     assert_string_equal(value_of(e, "SLURM_TASKS_PER_NODE"), "2(x3)");
-    env_free(e);
+    mem_free_texts(e);
     a.tasks = 1;
     e = build(&a, false);
     assert_string_equal(value_of(e, "SLURM_NTASKS"), "3");
     assert_string_equal(value_of(e, "SLURM_NTASKS_PER_NODE"), "1");
-    env_free(e);
+    mem_free_texts(e);
 }
 
 /* ---- states ---- */

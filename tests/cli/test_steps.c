@@ -251,7 +251,7 @@ static void check_words(const char *text, int64_t tasks, int64_t task, const cha
         buf_printf(&all, "<%s>", *w);
     assert_string_equal(buf_str(&all), expected);
     buf_deinit(&all);
-    programs_free(words);
+    mem_free_texts(words);
 }
 
 /* As observed with srun of Slurm 22.05. */
@@ -287,7 +287,7 @@ static void check_no_programs(const char *text, const char *expected)
     /* without a check the result is an error or a program */
     for (int64_t task = 0; task < 2; task++)
         if (programs_words(text, task, none, &words, &e) == 0)
-            programs_free(words);
+            mem_free_texts(words);
 }
 
 static void programs_that_are_not_one_for_each_task_are_refused(void **state)
