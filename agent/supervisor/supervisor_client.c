@@ -5,10 +5,10 @@
  */
 #include "agent/supervisor/supervisor_client.h"
 
-#include "base/fs.h"
+#include "agent/supervisor/supervisor.h"
+#include "agent/task/record.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "agent/supervisor/supervisor.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -60,10 +60,7 @@ static void later(struct supervisor_client *k, int64_t delay_ms)
 
 static bool has_ended(const struct supervisor_client *k)
 {
-    char *path = mem_printf("%s/exit.json", k->dir);
-    bool has = fs_exists(path);
-    free(path);
-    return has;
+    return record_exists(k->dir, "exit.json");
 }
 
 /* For a short path to ctl.sock; not needed when the supervisor was started from here. */

@@ -127,6 +127,14 @@ int record_put(const char *path, const void *p, size_t n, mode_t mode, struct er
     return rc;
 }
 
+bool record_exists(const char *dir, const char *name)
+{
+    char *path = mem_printf("%s/%s", dir, name);
+    bool has = fs_exists(path);
+    free(path);
+    return has;
+}
+
 int record_read_spec(const char *path, struct wire_desired *ret_spec, struct err *e)
 {
     struct buf text = {0};

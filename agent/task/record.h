@@ -85,6 +85,9 @@ struct task_start {
     struct usage_files usage; /* files that show its resource usage */
 };
 
+/* Whether a task's directory has this file. */
+bool record_exists(const char *dir, const char *name);
+
 /* path is the file's. Reading: ERR_NOT_FOUND, or ERR_INVALID when malformed; a spec can be
  * malformed because the agent was killed while writing it. */
 int record_read_spec(

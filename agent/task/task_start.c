@@ -639,10 +639,7 @@ static void grow_checkpoints(struct wire_attempt_status *reported)
  * (task_work.c). */
 static bool has_had_supervisor(const struct task *t)
 {
-    char *path = mem_printf("%s/supervisor.pid", t->dir);
-    bool has = fs_exists(path);
-    free(path);
-    return has;
+    return record_exists(t->dir, "supervisor.pid");
 }
 
 static int read_records(struct task *t, struct err *e)
