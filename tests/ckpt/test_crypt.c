@@ -4,7 +4,6 @@
  * and unencrypted checkpoints. Damaged bytes are in test_damage.c, which also runs with encryption.
  */
 #include "base/fs.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/store/layout.h"
@@ -332,13 +331,6 @@ static void a_chunk_of_another_job_is_not_taken_for_ones_own(void **state)
     assert_true(r.id.attempt == 0 && r.damaged == 1);
 }
 
-static void ignore_log(void *ctx, enum log_level level, const char *line)
-{
-    (void)ctx;
-    (void)level;
-    (void)line;
-}
-
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, scratch_teardown)
@@ -357,6 +349,6 @@ int main(void)
         TEST(a_chunk_of_another_job_is_not_taken_for_ones_own),
     };
 
-    log_set_sink(ignore_log, NULL);
+    discard_log();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,18 +3,10 @@
  * Damaged bytes in the store.
  */
 #include "tests/ckpt/tools.h"
-#include "base/log.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static void ignore_log(void *ctx, enum log_level level, const char *line)
-{
-    (void)ctx;
-    (void)level;
-    (void)line;
-}
 
 static bool has(const struct snapshot *snap, const char *name)
 {
@@ -206,6 +198,6 @@ int main(void)
         TEST(a_clean_counts_intact_manifests_only),
     };
 
-    log_set_sink(ignore_log, NULL);
+    discard_log();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/ckpt/tools.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
@@ -340,4 +341,16 @@ void snapshot_deinit(struct snapshot *snap)
     for (size_t i = 0; i < snap->n; i++)
         buf_deinit(&snap->content[i]);
     snap->n = 0;
+}
+
+static void ignore_log(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx;
+    (void)level;
+    (void)line;
+}
+
+void discard_log(void)
+{
+    log_set_sink(ignore_log, NULL);
 }

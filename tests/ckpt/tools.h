@@ -81,4 +81,7 @@ void snapshot_deinit(struct snapshot *snap);
 /* Full names of the objects whose name contains part, in order; count only if names is NULL. */
 size_t find_objects(struct scratch *s, const char *part, char names[][600], size_t max);
 
+/* Log lines are discarded until log_set_sink(NULL, NULL). */
+void discard_log(void);
+
 #endif

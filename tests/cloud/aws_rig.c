@@ -67,14 +67,7 @@ void aws_rig_create(struct aws_rig *g)
 
 void aws_rig_finish(struct aws_rig *g, int expected)
 {
-    assert_int_equal(g->got.completions, 0);
-    while (vtimers_run_next(&g->vt))
-        ;
-    assert_int_equal(g->got.completions, 1);
-    g->got.completions = 0;
-    if (g->got.e.kind != (enum err_kind)expected)
-        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind),
-            g->got.e.text);
+    outcome_finish(&g->got, &g->vt, expected);
 }
 
 void aws_rig_assert_signed(

@@ -70,3 +70,15 @@ void outcome_console(void *ctx, const struct err *e, const char *text)
     if (!e)
         assert_true(STR_COPY(o->console, text));
 }
+
+void outcome_finish(struct outcome *o, struct vtimers *vt, int expected)
+{
+    assert_int_equal(o->completions, 0);
+    while (vtimers_run_next(vt))
+        ;
+    assert_int_equal(o->completions, 1);
+    o->completions = 0;
+    if (o->e.kind != (enum err_kind)expected)
+        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(o->e.kind),
+            o->e.text);
+}

@@ -5,6 +5,7 @@
 #ifndef BELAY_TESTS_CLOUD_OUTCOME_H
 #define BELAY_TESTS_CLOUD_OUTCOME_H
 
+#include "base/vtimers.h"
 #include "cloud/driver.h"
 
 #define OUTCOME_ROWS_MAX 8
@@ -32,5 +33,9 @@ void outcome_done(void *ctx, const struct err *e);
 void outcome_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n);
 void outcome_console(void *ctx, const struct err *e, const char *text);
 void outcome_volumes(void *ctx, const struct err *e, const struct cloud_volume *list, size_t n);
+
+/* Runs until the pending call has completed: once, never inside the call, and as an error of this
+ * kind (0: without error). */
+void outcome_finish(struct outcome *o, struct vtimers *vt, int expected);
 
 #endif

@@ -98,17 +98,9 @@ static void create(struct rig *g)
         fail_msg("%s", e.text);
 }
 
-/* Runs until the pending call has completed: once, and never inside the call. */
 static void finish(struct rig *g, int expected)
 {
-    assert_int_equal(g->got.completions, 0);
-    while (vtimers_run_next(&g->vt))
-        ;
-    assert_int_equal(g->got.completions, 1);
-    g->got.completions = 0;
-    if (g->got.e.kind != (enum err_kind)expected)
-        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind),
-            g->got.e.text);
+    outcome_finish(&g->got, &g->vt, expected);
 }
 
 static const struct cloud_launch the_launch = {

@@ -250,14 +250,7 @@ static void start_launch(struct rig *g, const char *token)
 
 static void finish(struct rig *g, int expected)
 {
-    assert_int_equal(g->got.completions, 0);
-    while (vtimers_run_next(&g->vt))
-        ;
-    assert_int_equal(g->got.completions, 1);
-    g->got.completions = 0;
-    if (g->got.e.kind != (enum err_kind)expected)
-        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind),
-            g->got.e.text);
+    outcome_finish(&g->got, &g->vt, expected);
     assert_null(strstr(g->got.e.text, SECRET));
 }
 
