@@ -13,7 +13,8 @@
  *      begun has no time left.
  *   2. Events of other machines are ignored. Only while this machine's name cannot be read is every
  *      event treated as its own: one save too many is cheaper than one too few.
- *   3. Only a reclaim that was reported and then acknowledged is started, once.
+ *   3. A malformed event hides no other one of the reply, and ends none that is pending.
+ *   4. Only a reclaim that was reported and then acknowledged is started, once.
  */
 #include "cloud/azure/notice.h"
 #include "cloud/endpoint.h"
@@ -154,12 +155,16 @@ int azure_notice_parse_events(
         rc = json_reader_finish_lenient(&r);
         json_array_foreach((json_t *)items, k, item)
         {
-            if (rc == 0)
-                rc = read_event(item, machine, &events, e);
+            struct err why;
+            if (read_event(item, machine, &events, &why) != 0 && rc == 0) {
+                rc = why.kind;
+                if (e)
+                    *e = why;
+            }
         }
     }
     json_decref(root);
-    if (rc == 0)
+    if (rc == 0 || events.n > 0)
         *ret_events = events;
     return rc == 0 ? 0 : err_wrap(e, EVENTS_PATH);
 }
@@ -280,6 +285,18 @@ static void log_if_unknown(const struct azure_event *event)
             log_s("type", event->type), log_s("event", event->id));
 }
 
+/* Of a reply with malformed events: what was pending may be one of them, so it stays. */
+static void add_pending(const struct azure_reader *r, struct azure_events *events)
+{
+    for (size_t i = 0; i < r->n_pending && events->n < AZURE_EVENTS_MAX; i++) {
+        size_t k = 0;
+        while (k < events->n && !str_eq(events->list[k].id, r->pending[i].event.id))
+            k++;
+        if (k == events->n)
+            events->list[events->n++] = r->pending[i].event;
+    }
+}
+
 /* Replaces the pending events by the current ones, keeping what is known of them; others were
  * withdrawn or are over. date: of the reply; may be NULL. */
 static void keep(struct azure_reader *r, const struct azure_events *events, const char *date)
@@ -352,7 +369,7 @@ static bool tell_events(struct azure_reader *r)
 static void on_events(void *ctx, const struct err *failed, const struct http_reply *reply)
 {
     struct azure_reader *r = ctx;
-    struct azure_events events;
+    struct azure_events events = {.n = 0};
     struct err e;
     if (!is_wanted(r, failed))
         return;
@@ -360,14 +377,18 @@ static void on_events(void *ctx, const struct err *failed, const struct http_rep
     if (rc == 0)
         rc = azure_notice_parse_events(
             buf_str(&reply->body), reply->body.len, r->machine[0] ? r->machine : NULL, &events, &e);
+    if (rc != 0 && events.n > 0)
+        add_pending(r, &events);
+    if (rc == 0 || events.n > 0) {
+        keep(r, &events, http_reply_header(reply, "Date"));
+        r->is_on = true;
+        if (!tell_events(r))
+            return;
+    }
     if (rc != 0) {
         notice_reader_round_ended(&r->base, &e);
         return;
     }
-    keep(r, &events, http_reply_header(reply, "Date"));
-    r->is_on = true;
-    if (!tell_events(r))
-        return;
     /* The notices were read; only the identity was not. */
     if (r->machine[0] || notice_reader_identity_failed(&r->base, &r->unknown))
         notice_reader_round_ended(&r->base, NULL);

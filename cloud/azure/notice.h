@@ -35,7 +35,8 @@ struct azure_events {
 };
 
 /* Pure: the events in a reply that concern this machine (case-insensitive name; NULL for all).
- * ERR_INVALID with the reason. */
+ * ERR_INVALID with the reason; if only some of the events are malformed, *ret_events has the
+ * others. */
 int azure_notice_parse_events(const char *body, size_t n, const char *machine,
     struct azure_events *ret_events, struct err *e);
 

@@ -347,6 +347,28 @@ static void malformed_documents_are_refused(void **state)
     assert_int_equal(list.n, 7);
 }
 
+static void a_malformed_event_hides_no_other(void **state)
+{
+    struct notice_rig *g = *state;
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:03 GMT";
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    events(g, DOCUMENT(EVENT("a", "Freeze", "Scheduled", "belay-lab-18", "soon") "," EVENT(
+                  "602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30)));
+    vtimers_advance(&g->vt, SECONDS_MS(2));
+    assert_int_equal(g->n_notices, 1);
+    assert_string_equal(g->notices[0].what, "Preempt");
+    assert_int_equal(g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(30));
+    /* it may be the malformed one now, so it is not new when it can be read again */
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", "soon") "," EVENT(
+                  "b", "Freeze", "Scheduled", "belay-lab-17", AT_1210)));
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Started", "belay-lab-17", "")));
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 2);
+    assert_int_equal(g->notices[1].kind, NOTICE_MAINTENANCE);
+}
+
 static void more_events_than_fit_are_left_out(void **state)
 {
     struct buf text = {0};
@@ -442,6 +464,7 @@ int main(void)
         TEST(a_malformed_acknowledgement_is_not_repeated),
         TEST(trouble_is_neither_notice_nor_all_clear),
         TEST(malformed_documents_are_refused),
+        TEST(a_malformed_event_hides_no_other),
         TEST(more_events_than_fit_are_left_out),
         TEST(malformed_identities_are_tried_again_and_told),
         TEST(a_first_call_may_take_its_time),
