@@ -292,66 +292,64 @@ class Client:
             name: the job's name
             args: its arguments
             env: its environment: names and values
-            nodes: nodes, all of which start the job at once (default 1); the most, with
-                nodes_min
-            nodes_min: the least of nodes that it starts on; else nodes
-            on_loss: when one of several nodes is lost, go on with the others or wait for
-                another (default shrink)
-            script_on: the script starts on each of several nodes (default), or on the first,
+            nodes: nodes, which all start the job at once (default 1); with nodes_min, the most
+            nodes_min: the least number of nodes that it starts on (default: nodes)
+            on_loss: when one of several nodes is lost, continue on the others or wait for another
+                (default shrink)
+            script_on: start the script on each of several nodes (default), or only on the first,
                 where srun starts tasks on all
-            cpus: CPUs of each of its nodes (default 1)
-            memory_mib: memory of each of its nodes (default 0)
-            gpus: GPUs of each of its nodes (default 0)
+            cpus: CPUs on each node (default 1)
+            memory_mib: memory on each node (default 0)
+            gpus: GPUs on each node (default 0)
             gpu_model: a100, rtx-4090
-            gpu_memory_mib: that each GPU has at least
+            gpu_memory_mib: the least memory of each GPU
             constraint: only nodes that have these features: a100&(ib|roce)
-            resources: what each of its nodes has by other names, and slices of GPUs: names and
-                numbers
-            licences: of the cluster, which have to be free: names and numbers
-            exclusive: nobody else on its nodes, with all that they have; cpus, memory and GPUs
-                are the least
-            nodelist: only on these nodes: n[1-3,7]
-            exclude: on none of these nodes
-            input: data that the program reads, whose way to an offer is part of that one's
+            resources: named resources on each node, and slices of GPUs: names and numbers
+            licences: licences of the cluster that it holds while it runs: names and numbers
+            exclusive: no other job on its nodes, all of whose resources it gets; cpus, memory and
+                GPUs are minimums
+            nodelist: only these nodes: n[1-3,7]
+            exclude: none of these nodes
+            input: data that the program reads, whose transfer to an offer is part of that offer's
                 price: bytes and place
-            pool: the pool to run in, or several: whichever lets it start first (default: any)
+            pool: the pool to run in, or several: whichever can start it first (default: any)
             market: which capacity may be bought (default any)
             time_limit_ms: time limit of one attempt; 0: none
             checkpoint: method, every_ms, at, keep, keep_every and after (docs/reference/api.md)
-            array: a job of tasks, 0-99, 1,3,7 or 0-20:5, and %10: at most ten at once
-            retries: how often a failed program is tried again
+            array: a job with a task for each index: 0-99, 1,3,7 or 0-20:5; %10: at most ten at once
+            retries: how often a failed program is started again
             retry: how often it is queued again after an end of each kind: a number, or null for
                 unlimited
-            requeue: queue it again after what the world does to it, whatever belayd's
-                configuration says
-            drill: once it has saved or got somewhere, save, kill and resume it, and certify
-                that it comes back
+            requeue: queue it again after a lost node, a reclaim, an eviction or a drain, whatever
+                belayd's configuration says
+            drill: when it has saved or made progress, save, kill and resume it, and certify that it
+                continues
             team: the team whose share it uses
-            qos: the class of the job, as belayd's configuration has them
-            nice: minutes: it stands in the queue as if submitted so much later
-            hold: not before it is released
-            begin_at_ms: not before
-            deadline_at_ms: end it if it waits when it could not have ended by then any more, by
-                its time limit
-            finish_by_ms: to be done by then, for the least money: on spot while there is time,
-                else on-demand
-            finish_in_ms: the same, so many milliseconds after the submit: of a cron entry after each
-            finish_at: the same, the next time after the submit that it is so late: of a cron
-                entry after each, by the clocks of its zone; of a job by itself in UTC
-            work_ms: how long it would run undisturbed (default: its time limit)
-            max_uusd: it may cost so much in all: it is saved and parked before it does, until
-                that is raised
-            max_uusd_per_hour: only on nodes that cost no more an hour together: it waits for a
-                lower price
-            kill_on_invalid_dep: end it when what it depends on can never come true (default),
-                or let it wait
-            window: only in this window of belayd's configuration; saved and parked at its end
-            depends_any: one of what it depends on is enough
+            qos: the job's class, one of those in belayd's configuration
+            nice: lower its priority: order it as if submitted this many minutes later
+            hold: do not start it before it is released
+            begin_at_ms: do not start before this time
+            deadline_at_ms: end it if it still waits when, by its time limit, it can no longer end
+                by then
+            finish_by_ms: finish by then at the least cost: on spot while there is time, else
+                on-demand
+            finish_in_ms: the same as finish_by_ms, this many milliseconds after the submit; for a
+                cron entry, after each submit
+            finish_at: the same as finish_by_ms, at this time of day next after the submit, in UTC;
+                for a cron entry, next after each submit, in its zone
+            work_ms: how long it runs without interruptions (default: its time limit)
+            max_uusd: the most it may cost in all: before it costs more it is saved and parked,
+                until the limit is raised
+            max_uusd_per_hour: only nodes that together cost no more than this an hour; else wait
+                for a lower price
+            kill_on_invalid_dep: end it when a dependency can never be met (default), or let it wait
+            window: run only in this window of belayd's configuration; saved and parked at its end
+            depends_any: whether one of the dependencies is enough
             depends: the jobs that it waits for: a list of kind, job, task, delay_ms
             launch: output, error, input, open_mode, signal, image, workdir
-            notify: whom to tell of its changes: mail_types, mail_user, webhooks
-            labels: names and values, for the bill
-            url: the page of its experiment in MLflow, W&B or TensorBoard: shown with the job
+            notify: who is notified of its changes: mail_types, mail_user, webhooks
+            labels: names and values, for bills
+            url: the page of its experiment in MLflow, W&B or TensorBoard, shown with the job
             why: whether the answer has why it waits
         """
         spec = _clean(locals())
@@ -593,61 +591,59 @@ class Client:
         max_uusd_per_hour: int | None = None,
         url: str | None = None,
     ) -> Json:
-        """Changes a job that waits, or some of one that runs: all of it or nothing. None: as it is.
+        """Changes options of a pending job, or some of a running one: all or none. None: unchanged.
         Units are those of submit (docs/reference/api.md).
 
         Args:
-            tasks: of an array, only these, which have begun: 3,5-7
-            at_once: how many tasks of an array run at once
+            tasks: for an array: only these tasks, which have begun: 3,5-7
+            at_once: the most tasks of an array that run at once
             name: the job's name
             time_limit_ms: time limit of one attempt; 0: none
-            retries: how often a failed program is tried again
+            retries: how often a failed program is started again
             retry: how often it is queued again after an end of each kind: a number, or null for
                 unlimited
-            requeue: queue it again after what the world does to it, whatever belayd's
-                configuration says
-            nice: minutes: it stands in the queue as if submitted so much later
-            pool: the pool to run in, or several: whichever lets it start first (default: any)
+            requeue: queue it again after a lost node, a reclaim, an eviction or a drain, whatever
+                belayd's configuration says
+            nice: lower its priority: order it as if submitted this many minutes later
+            pool: the pool to run in, or several: whichever can start it first (default: any)
             market: which capacity may be bought (default any)
             team: the team whose share it uses
-            qos: the class of the job, as belayd's configuration has them
-            begin_at_ms: not before
-            window: only in this window of belayd's configuration; saved and parked at its end
-            depends_any: one of what it depends on is enough
+            qos: the job's class, one of those in belayd's configuration
+            begin_at_ms: do not start before this time
+            window: run only in this window of belayd's configuration; saved and parked at its end
+            depends_any: whether one of the dependencies is enough
             depends: the jobs that it waits for: a list of kind, job, task, delay_ms
-            cpus: CPUs of each of its nodes (default 1)
-            memory_mib: memory of each of its nodes (default 0)
-            gpus: GPUs of each of its nodes (default 0)
-            nodes: nodes, all of which start the job at once (default 1); the most, with
-                nodes_min
-            nodes_min: the least of nodes that it starts on; else nodes
-            script_on: the script starts on each of several nodes (default), or on the first,
+            cpus: CPUs on each node (default 1)
+            memory_mib: memory on each node (default 0)
+            gpus: GPUs on each node (default 0)
+            nodes: nodes, which all start the job at once (default 1); with nodes_min, the most
+            nodes_min: the least number of nodes that it starts on (default: nodes)
+            script_on: start the script on each of several nodes (default), or only on the first,
                 where srun starts tasks on all
-            on_loss: when one of several nodes is lost, go on with the others or wait for
-                another (default shrink)
+            on_loss: when one of several nodes is lost, continue on the others or wait for another
+                (default shrink)
             gpu_model: a100, rtx-4090
-            gpu_memory_mib: that each GPU has at least
+            gpu_memory_mib: the least memory of each GPU
             constraint: only nodes that have these features: a100&(ib|roce)
-            resources: what each of its nodes has by other names, and slices of GPUs: names and
-                numbers
-            licences: of the cluster, which have to be free: names and numbers
-            max_uusd: it may cost so much in all: it is saved and parked before it does, until
-                that is raised
-            max_uusd_per_hour: only on nodes that cost no more an hour together: it waits for a
-                lower price
-            deadline_at_ms: end it if it waits when it could not have ended by then any more, by
-                its time limit
-            finish_by_ms: to be done by then, for the least money: on spot while there is time,
-                else on-demand
-            finish_in_ms: so many milliseconds from now
-            work_ms: how long it would run undisturbed (default: its time limit)
-            nodelist: only on these nodes: n[1-3,7]
-            exclude: on none of these nodes
-            input: data that the program reads, whose way to an offer is part of that one's
+            resources: named resources on each node, and slices of GPUs: names and numbers
+            licences: licences of the cluster that it holds while it runs: names and numbers
+            max_uusd: the most it may cost in all: before it costs more it is saved and parked,
+                until the limit is raised
+            max_uusd_per_hour: only nodes that together cost no more than this an hour; else wait
+                for a lower price
+            deadline_at_ms: end it if it still waits when, by its time limit, it can no longer end
+                by then
+            finish_by_ms: finish by then at the least cost: on spot while there is time, else
+                on-demand
+            finish_in_ms: finish_by_ms as milliseconds from now
+            work_ms: how long it runs without interruptions (default: its time limit)
+            nodelist: only these nodes: n[1-3,7]
+            exclude: none of these nodes
+            input: data that the program reads, whose transfer to an offer is part of that offer's
                 price: bytes and place
-            exclusive: nobody else on its nodes, with all that they have; cpus, memory and GPUs
-                are the least
-            url: the page of its experiment in MLflow, W&B or TensorBoard: shown with the job
+            exclusive: no other job on its nodes, all of whose resources it gets; cpus, memory and
+                GPUs are minimums
+            url: the page of its experiment in MLflow, W&B or TensorBoard, shown with the job
         """
         members = _clean(locals())
         del members["id"]
