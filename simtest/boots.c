@@ -8,6 +8,7 @@
  * Within a batch the order of events is unknown, and belayd does not store which of the machines
  * with full disks it has counted. Where that matters, fewer failures are counted here.
  */
+#include "base/str.h"
 #include "simtest/world.h"
 
 #define FIRST_WAIT_MS (6LL * SIM_BACKOFF_MS) /* scheduler/core/supply/boots.c */
