@@ -119,33 +119,26 @@ static void take_loads(
     conditions_take(d->conditions, node, st, gpus_above);
 }
 
-static int make_parts(struct daemon *d, struct err *e)
+static void make_telemetry(struct daemon *d)
 {
-    const struct config *c = d->config;
-    d->port.start = start_commit;
-    d->tick = tick_create(&(struct tick_options){.model = d->model,
-        .planner = d->planner,
-        .timers = d->timers,
-        .commit = &d->port,
-        .effects = on_effects,
-        .fatal = on_fatal,
-        .ctx = d});
-    int rc = daemon_make_grants(d, e);
-    if (rc != 0)
-        return rc;
-    struct telemetry_options telemetry = {
-        .tick = d->tick, .timers = d->timers, .reader = d->reader};
-    memcpy(telemetry.keep_ms, c->telemetry.keep_ms, sizeof(telemetry.keep_ms));
-    d->telemetry = telemetry_create(&telemetry);
+    const struct config_telemetry *c = &d->config->telemetry;
+    struct telemetry_options o = {.tick = d->tick, .timers = d->timers, .reader = d->reader};
+    memcpy(o.keep_ms, c->keep_ms, sizeof(o.keep_ms));
+    d->telemetry = telemetry_create(&o);
     d->conditions = conditions_create(&(struct conditions_options){.tick = d->tick,
         .timers = d->timers,
-        .throttled_ms = c->telemetry.throttled_ms,
-        .limits = &d->config->telemetry.diagnose});
+        .throttled_ms = c->throttled_ms,
+        .limits = &c->diagnose});
+}
+
+static void make_sessions(struct daemon *d)
+{
+    const struct config *c = d->config;
     d->sessions = sessions_create(&(struct sessions_options){.tick = d->tick,
         .timers = d->timers,
         .reader = d->reader,
         .boots = d->meta.boots,
-        .cluster = d->config->cluster,
+        .cluster = c->cluster,
         .cluster_uid = d->meta.cluster_uid,
         .store_fault = daemon_store_fault,
         .store_ctx = d,
@@ -159,6 +152,11 @@ static int make_parts(struct daemon *d, struct err *e)
         .job_token_ctx = d,
         .loads = take_loads,
         .loads_ctx = d});
+}
+
+static void make_provision(struct daemon *d)
+{
+    const struct config *c = d->config;
     d->provision = provision_create(&(struct provision_options){.tick = d->tick,
         .timers = d->timers,
         .prng = &d->prng,
@@ -170,14 +168,31 @@ static int make_parts(struct daemon *d, struct err *e)
         .user_data = build_user_data,
         .released = on_released,
         .ctx = d});
+    d->own_name = own_name_create(c, NULL);
+    d->pools = pools_create(&(struct pools_options){.config = c,
+        .own_name = d->own_name,
+        .tick = d->tick,
+        .provision = d->provision,
+        .timers = d->timers,
+        .http = d->http,
+        .runner = d->runner});
+}
+
+static void make_cleaner(struct daemon *d)
+{
     d->sweeper = sweeper_create(&(struct sweeper_options){.loop = d->loop,
         .timers = d->timers,
         .http = d->http,
-        .store = c->store,
-        .cluster = c->cluster,
+        .store = d->config->store,
+        .cluster = d->config->cluster,
         .cluster_uid = d->meta.cluster_uid,
         .master = keyring_master(d->keyring)});
     d->cleaner = cleaner_create(d->tick, d->timers, sweeper_port(d->sweeper));
+}
+
+static void make_outbox(struct daemon *d)
+{
+    const struct config *c = d->config;
     notify_sealer_init(&d->sealer, d->meta.secret);
     d->notifier = notifier_create(&(struct notifier_options){.loop = d->loop,
         .timers = d->timers,
@@ -190,22 +205,22 @@ static int make_parts(struct daemon *d, struct err *e)
         .cluster_uid = d->meta.cluster_uid,
         .cluster = c->cluster});
     d->outbox = outbox_create(d->tick, d->timers, &d->prng, notifier_port(d->notifier));
-    d->own_name = own_name_create(c, NULL);
-    d->pools = pools_create(&(struct pools_options){.config = c,
-        .own_name = d->own_name,
-        .tick = d->tick,
-        .provision = d->provision,
-        .timers = d->timers,
-        .http = d->http,
-        .runner = d->runner});
-    char *workdirs = mem_printf("%s/workdirs", c->state_dir);
+}
+
+static void make_workdirs(struct daemon *d)
+{
+    char *dir = mem_printf("%s/workdirs", d->config->state_dir);
     d->workdirs = workdirs_create(&(struct workdirs_options){.loop = d->loop,
         .timers = d->timers,
         .reader = d->reader,
-        .dir = workdirs,
-        .user_bytes = c->workdir_user_bytes});
-    free(workdirs);
-    char *db_path = mem_printf("%s/belay.db", c->state_dir);
+        .dir = dir,
+        .user_bytes = d->config->workdir_user_bytes});
+    free(dir);
+}
+
+static void make_api(struct daemon *d)
+{
+    char *db_path = mem_printf("%s/belay.db", d->config->state_dir);
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .notifier = d->notifier,
         .sealer = &d->sealer,
@@ -221,11 +236,34 @@ static int make_parts(struct daemon *d, struct err *e)
         .workdirs = d->workdirs,
         .ca = d->ca,
         .bundles = &d->bundles,
-        .config = c,
+        .config = d->config,
         .meta = &d->meta,
         .timers = d->timers,
         .owner_uid = geteuid()});
     free(db_path);
+}
+
+/* Each part uses only those made before it. */
+static int make_parts(struct daemon *d, struct err *e)
+{
+    d->port.start = start_commit;
+    d->tick = tick_create(&(struct tick_options){.model = d->model,
+        .planner = d->planner,
+        .timers = d->timers,
+        .commit = &d->port,
+        .effects = on_effects,
+        .fatal = on_fatal,
+        .ctx = d});
+    int rc = daemon_make_grants(d, e);
+    if (rc != 0)
+        return rc;
+    make_telemetry(d);
+    make_sessions(d);
+    make_provision(d);
+    make_cleaner(d);
+    make_outbox(d);
+    make_workdirs(d);
+    make_api(d);
     return 0;
 }
 
