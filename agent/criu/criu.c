@@ -105,48 +105,73 @@ static int64_t own_timeout_s(int64_t timeout_ms)
     return timeout_ms - margin > 1000 ? (timeout_ms - margin) / 1000 : 1;
 }
 
-const char **criu_argv(const struct criu *c, enum criu_step step, bool parent, int64_t timeout_ms)
+struct words {
+    const char *argv[WORDS_MAX];
+    size_t n;
+    char text[48];
+};
+
+static void add(struct words *w, const char *word)
 {
-    static const char *const verbs[] = {"pre-dump", "dump", "dump", "restore"};
-    struct {
-        const char *argv[WORDS_MAX];
-        char timeout[24];
-    } *words = mem_alloc(sizeof(*words));
-    const char **argv = words->argv;
-    size_t n = 0;
-    argv[n++] = c->path;
-    argv[n++] = verbs[step];
-    argv[n++] = "-D";
-    argv[n++] = step == CRIU_PRE_DUMP ? CRIU_IMAGES "/pre" : CRIU_IMAGES "/dump";
-    argv[n++] = "-o";
-    argv[n++] = step == CRIU_RESTORE ? CRIU_ROOM "/restore.log" : CRIU_ROOM "/dump.log";
-    for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
-        argv[n++] = common[i];
-    if (step != CRIU_PRE_DUMP) {
-        argv[n++] = "--action-script";
-        argv[n++] = CRIU_ROOM "/hook";
-    }
-    if (step == CRIU_RESTORE) {
-        argv[n++] = "-d"; /* it ends, they become children of their room's first process */
-        return argv;
-    }
-    argv[n++] = "-t";
-    argv[n++] = "1000";
-    snprintf(words->timeout, sizeof(words->timeout), "%lld", (long long)own_timeout_s(timeout_ms));
-    argv[n++] = "--timeout";
-    argv[n++] = words->timeout;
-    if (step == CRIU_PRE_DUMP || parent)
-        argv[n++] = "--track-mem";
-    if (step != CRIU_PRE_DUMP && parent) {
-        argv[n++] = "--prev-images-dir";
-        argv[n++] = "../pre";
-    }
-    if (step != CRIU_PRE_DUMP)
-        argv[n++] = step == CRIU_DUMP_STOPPED ? "--leave-stopped" : "--leave-running";
-    return argv;
+    w->argv[w->n++] = word;
 }
 
-_Static_assert(CRIU_ROOT_PID == 1000, "as criu_argv says");
+static struct words *begin(const struct criu *c, const char *verb, const char *dir, const char *log)
+{
+    struct words *w = mem_alloc(sizeof(*w));
+    add(w, c->path);
+    add(w, verb);
+    add(w, "-D");
+    add(w, dir);
+    add(w, "-o");
+    add(w, log);
+    for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
+        add(w, common[i]);
+    return w;
+}
+
+static void add_hook(struct words *w)
+{
+    add(w, "--action-script");
+    add(w, CRIU_ROOM "/hook");
+}
+
+const char **criu_dump_argv(
+    const struct criu *c, enum criu_step step, bool parent, int64_t timeout_ms)
+{
+    bool is_pre = step == CRIU_PRE_DUMP;
+    struct words *w = begin(c, is_pre ? "pre-dump" : "dump",
+        is_pre ? CRIU_IMAGES "/pre" : CRIU_IMAGES "/dump", CRIU_ROOM "/dump.log");
+    if (!is_pre)
+        add_hook(w);
+    add(w, "-t");
+    add(w, "1000");
+    snprintf(w->text, sizeof(w->text), "%lld", (long long)own_timeout_s(timeout_ms));
+    add(w, "--timeout");
+    add(w, w->text);
+    if (is_pre || parent)
+        add(w, "--track-mem");
+    if (!is_pre && parent) {
+        add(w, "--prev-images-dir");
+        add(w, "../pre");
+    }
+    if (!is_pre)
+        add(w, step == CRIU_DUMP_STOPPED ? "--leave-stopped" : "--leave-running");
+    return w->argv;
+}
+
+const char **criu_restore_argv(const struct criu *c, int64_t output)
+{
+    struct words *w = begin(c, "restore", CRIU_IMAGES "/dump", CRIU_ROOM "/restore.log");
+    add_hook(w);
+    snprintf(w->text, sizeof(w->text), "fd[%d]:pipe:[%lld]", CRIU_OUTPUT_FD, (long long)output);
+    add(w, "--inherit-fd");
+    add(w, w->text);
+    add(w, "-d"); /* it ends, they become children of their room's first process */
+    return w->argv;
+}
+
+_Static_assert(CRIU_ROOT_PID == 1000, "as criu_dump_argv says");
 
 /* ---- running it ---- */
 
@@ -155,7 +180,8 @@ static int64_t now_ms(void)
     return clock_mono(&clock_system).ms;
 }
 
-static void child(const char *const *argv, int output)
+/* inherited: becomes CRIU_OUTPUT_FD; -1 = none */
+static void child(const char *const *argv, int output, int inherited)
 {
     static const char *const env[] = {"PATH=" CRIU_PATH, "LANG=C", "HOME=/", NULL};
     sigset_t none;
@@ -165,9 +191,13 @@ static void child(const char *const *argv, int output)
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     int null = open("/dev/null", O_RDONLY);
+    /* above the descriptors that are reassigned */
+    int high = inherited < 0 ? -1 : fcntl(inherited, F_DUPFD_CLOEXEC, 10);
     if (null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
         _exit(126);
-    close_range(3, ~0U, 0);
+    if (inherited >= 0 && dup2(high, CRIU_OUTPUT_FD) < 0)
+        _exit(126);
+    close_range(inherited < 0 ? 3 : CRIU_OUTPUT_FD + 1, ~0U, 0);
     execve(argv[0], (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)env);
     dprintf(2, "cannot execute %s: %s\n", argv[0], strerror(errno));
     _exit(127);
@@ -261,15 +291,15 @@ static int judge(
         *why ? why : "it did not say why");
 }
 
-int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms,
-    char *ret_output, size_t size, struct err *e)
+static int call(const char *const *argv, int inherited, const char *what, const char *log,
+    int64_t timeout_ms, char *ret_output, size_t size, struct err *e)
 {
     int out[2], status = 0, rc;
     if (pipe2(out, O_CLOEXEC) < 0)
         return err_errno(e, errno, "making a pipe");
     pid_t pid = fork();
     if (pid == 0)
-        child(argv, out[1]);
+        child(argv, out[1], inherited);
     close(out[1]);
     if (pid < 0) {
         rc = err_errno(e, errno, "starting %s", what);
@@ -297,6 +327,18 @@ int criu_call(const char *const *argv, const char *what, const char *log, int64_
     if (pidfd >= 0)
         close(pidfd);
     return rc;
+}
+
+int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms,
+    char *ret_output, size_t size, struct err *e)
+{
+    return call(argv, -1, what, log, timeout_ms, ret_output, size, e);
+}
+
+int criu_call_restore(
+    const char *const *argv, int output, const char *log, int64_t timeout_ms, struct err *e)
+{
+    return call(argv, output, "criu restore", log, timeout_ms, NULL, 0, e);
 }
 
 /* ---- what it can do here ---- */

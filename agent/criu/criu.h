@@ -8,7 +8,9 @@
  * paths are the same on every node. criu is called inside of that and dumps processes, not
  * namespaces. Below CRIU_ROOM:
  *
- *     script, output.log, control/   as in every task's directory
+ *     script, control/               as in every task's directory
+ *     output.pipe                    number of the pipe that carries its output: a restore puts
+ *                                    another one in its place
  *     scratch/                       BELAY_CHECKPOINT_DIR and TMPDIR: saved whole with each dump
  *     checkpoint/                    root's alone; what goes to the store:
  *         images/pre, images/dump    criu's; pre: of memory, before the freeze, if that was worth
@@ -64,13 +66,15 @@ void criu_last_error(const char *log, size_t n, char *ret_text, size_t size);
 enum criu_step {
     CRIU_PRE_DUMP,     /* memory, while the programs go on */
     CRIU_DUMP_RUNNING, /* all; they go on after it */
-    CRIU_DUMP_STOPPED, /* all; they stay stopped (SIGSTOP) */
-    CRIU_RESTORE
+    CRIU_DUMP_STOPPED  /* all; they stay stopped (SIGSTOP) */
 };
-/* parent: CRIU_PRE_DUMP came before. timeout_ms, of a dump: criu gives up earlier by itself, a
- * tenth before it or a second, whichever is more, and lets the processes go on. Its own default, 10
- * s, includes the copying of device memory. */
-const char **criu_argv(const struct criu *c, enum criu_step step, bool parent, int64_t timeout_ms);
+/* parent: CRIU_PRE_DUMP came before. timeout_ms: criu gives up earlier by itself, a tenth before it
+ * or a second, whichever is more, and lets the processes go on. Its own default, 10 s, includes the
+ * copying of device memory. */
+const char **criu_dump_argv(
+    const struct criu *c, enum criu_step step, bool parent, int64_t timeout_ms);
+/* CRIU_OUTPUT_FD takes the place of the pipe with this number (st_ino) at the dump. */
+const char **criu_restore_argv(const struct criu *c, int64_t output);
 
 /* The first place of PATH, and of those that systems usually have, where there is such a
  * program. */
@@ -86,5 +90,9 @@ bool criu_find_program(const char *name, char *out, size_t size);
  * criu_last_error. */
 int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms,
     char *ret_output, size_t size, struct err *e);
+/* Runs what criu_restore_argv says. output: the write end of a pipe. */
+#define CRIU_OUTPUT_FD 3
+int criu_call_restore(
+    const char *const *argv, int output, const char *log, int64_t timeout_ms, struct err *e);
 
 #endif

@@ -21,7 +21,9 @@
 #include <unistd.h>
 
 #define COPY_BYTES (1u << 20)
-#define COPY_DEPTH_MAX 128 /* more than a checkpoint holds */
+#define VERSION 2
+#define OUTPUT_MAX UINT32_MAX /* a pipe's number has 32 bits */
+#define COPY_DEPTH_MAX 128    /* more than a checkpoint holds */
 
 void criu_files_deinit(struct criu_files *f)
 {
@@ -403,7 +405,8 @@ static int write_list(const struct criu_files *f, const char *dir, struct err *e
     for (size_t i = 0; i < f->n; i++)
         json_array_append_new(list, json_pack("{s:o,s:i,s:I}", "path", json_text(f->files[i].path),
                                         "mode", (int)f->files[i].mode, "number", (json_int_t)i));
-    json_object_set_new(root, "version", json_integer(1));
+    json_object_set_new(root, "version", json_integer(VERSION));
+    json_object_set_new(root, "output", json_integer(f->output));
     json_object_set_new(root, "files", list);
     char *text = json_dump_text(root), *path = mem_printf("%s/files.json", dir);
     int rc = strlen(text) > CRIU_FILES_BYTES_MAX
@@ -467,9 +470,13 @@ int criu_files_parse(const char *text, size_t n, struct criu_files *ret_files, s
     if (rc)
         return rc;
     json_reader_init(&r, root, "", e);
-    json_req_i64(&r, "version", 1, 1);
+    bool is_old = json_req_i64(&r, "version", 1, VERSION) < VERSION;
+    f.output = is_old ? 0 : json_req_i64(&r, "output", 1, OUTPUT_MAX);
     const json_t *list = json_req_array(&r, "files", CRIU_FILES_MAX);
     rc = json_reader_finish_lenient(&r);
+    if (!rc && is_old)
+        rc = err_set(e, ERR_UNSUPPORTED,
+            "it was made by an earlier version of belay, whose jobs wrote output.log themselves");
     if (!rc)
         f.files = mem_array(json_array_size(list) + 1, sizeof(*f.files));
     json_array_foreach(list, i, item)
@@ -522,25 +529,41 @@ static int restore_file(
     return rc;
 }
 
+static int read_list(const char *dir, struct criu_files *ret_files, struct err *e)
+{
+    struct buf text = {0};
+    char *list = mem_printf("%s/files.json", dir);
+    int rc = fs_read(list, CRIU_FILES_BYTES_MAX, &text, e);
+    if (!rc)
+        rc = criu_files_parse(buf_str(&text), text.len, ret_files, e);
+    buf_deinit(&text);
+    free(list);
+    return rc;
+}
+
 int criu_files_restore(const char *dir, const struct job_user *u, struct err *e)
 {
     struct criu_files f = {0};
-    struct buf text = {0};
-    char *list = mem_printf("%s/files.json", dir);
     int rc = u->is_other && initgroups(u->name, u->gid) < 0
                  ? err_errno(e, errno, "becoming %s", u->name)
                  : 0;
     if (!rc)
-        rc = fs_read(list, CRIU_FILES_BYTES_MAX, &text, e);
-    if (!rc)
-        rc = criu_files_parse(buf_str(&text), text.len, &f, e);
+        rc = read_list(dir, &f, e);
     for (size_t i = 0; i < f.n && !rc; i++) {
         char *from = mem_printf("%s/files/%zu", dir, i);
         rc = restore_file(from, &f.files[i], u, e);
         free(from);
     }
     criu_files_deinit(&f);
-    buf_deinit(&text);
-    free(list);
+    return rc;
+}
+
+int criu_files_read_output(const char *dir, int64_t *ret_output, struct err *e)
+{
+    struct criu_files f = {0};
+    int rc = read_list(dir, &f, e);
+    if (!rc)
+        *ret_output = f.output;
+    criu_files_deinit(&f);
     return rc;
 }

@@ -3,7 +3,8 @@
  * What a dump by CRIU refers to but does not hold: contents of files. While the processes are
  * frozen, the job's own are copied beside the images:
  *
- *     files.json   {"version":1,"files":[{"path":"/home/ann/run/log","mode":420,"number":0}, ...]}
+ *     files.json   {"version":2,"output":4711,
+ *                   "files":[{"path":"/home/ann/run/log","mode":420,"number":0}, ...]}
  *     files/N      their contents
  *     scratch/     a copy of BELAY_CHECKPOINT_DIR
  *
@@ -11,6 +12,9 @@
  * writing, or mapped shared and writable, that belong to its user, and that still have their name.
  * A restore puts them back before criu looks at them. What else is open has to be the same on the
  * other node: criu compares sizes, and names what differs.
+ *
+ * `output` is the number of the pipe (st_ino) that carried the job's output at the dump, for which
+ * a restore has another one (criu_room.h).
  */
 #ifndef BELAY_AGENT_CRIU_CRIU_FILES_H
 #define BELAY_AGENT_CRIU_CRIU_FILES_H
@@ -32,6 +36,7 @@ struct criu_file {
 struct criu_files {
     struct criu_file *files; /* files[i] has its content in files/i */
     size_t n;
+    int64_t output; /* set by the caller before criu_files_save */
 };
 
 void criu_files_deinit(struct criu_files *f);
@@ -50,7 +55,11 @@ int criu_files_save(
  * made. The error names the file. */
 int criu_files_restore(const char *dir, const struct job_user *u, struct err *e);
 
-/* Pure. ERR_INVALID with the path of what is wrong. */
+/* The number of the pipe from dir. */
+int criu_files_read_output(const char *dir, int64_t *ret_output, struct err *e);
+
+/* Pure. ERR_INVALID with the path of what is wrong; ERR_UNSUPPORTED: of an earlier belay, whose
+ * jobs wrote output.log themselves. */
 int criu_files_parse(const char *text, size_t n, struct criu_files *ret_files, struct err *e);
 
 /* ERR_UNSUPPORTED names a process of this pid namespace that is neither its first one, nor the

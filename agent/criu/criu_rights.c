@@ -127,13 +127,6 @@ static bool is_nameless(const struct statfs *fs)
     return false;
 }
 
-static bool is_output(const struct criu_rights *r, const struct held *h)
-{
-    struct stat st;
-    return r->output && h->fd >= 0 && (h->flags & (O_ACCMODE | O_PATH)) == O_WRONLY &&
-           lstat(r->output, &st) == 0 && st.st_dev == h->st.st_dev && st.st_ino == h->st.st_ino;
-}
-
 /* In the scratch directory, which only root can enter: the file is as it was restored. */
 static bool is_in_scratch(const struct criu_rights *r, const struct held *h)
 {
@@ -173,7 +166,7 @@ static int judge(const struct criu_rights *r, const struct held *h, struct err *
 {
     bool has_right = false, reaches = false;
     int rc = compare(r, h, &has_right, &reaches, e);
-    if (rc || (has_right && reaches) || is_output(r, h) || is_in_scratch(r, h) || is_criu_own(r, h))
+    if (rc || (has_right && reaches) || is_in_scratch(r, h) || is_criu_own(r, h))
         return rc;
     return refuse(r, h, has_right ? "cannot reach it by its name" : "has no right to that", e);
 }
@@ -490,8 +483,7 @@ int criu_rights_check_all(const struct criu_rights *r, struct err *e)
 
 int criu_rights_main(void)
 {
-    struct criu_rights r = {
-        .output = CRIU_ROOM "/output.log", .scratch = CRIU_ROOM "/scratch", .criu = getppid()};
+    struct criu_rights r = {.scratch = CRIU_ROOM "/scratch", .criu = getppid()};
     struct wire_desired spec;
     struct err e;
     int rc = record_read_spec(CRIU_ROOM "/spec.json", &spec, &e);

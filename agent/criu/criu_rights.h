@@ -29,9 +29,8 @@
  * user must be able to connect to the named datagram socket that it is connected to.
  *
  * Not compared: pipes without a name, other sockets and other kernel objects without a name
- * (timers, event counters, namespaces, rings of asynchronous I/O), which no name leads to;
- * output.log of the task, opened for writing only, which the supervisor handed over; what has a
- * name in scratch while that is root's alone, since it becomes the user's; descriptors that criu
+ * (timers, event counters, namespaces, rings of asynchronous I/O), which no name leads to; what has
+ * a name in scratch while that is root's alone, since it becomes the user's; descriptors that criu
  * holds too (its log). Names watched by inotify are not compared either: what they give is names of
  * files. Threads share descriptors and directories with their process after a restore.
  *
@@ -45,7 +44,6 @@
 
 struct criu_rights {
     struct job_user user;
-    const char *output;  /* the task's output.log; NULL: none */
     const char *scratch; /* given to the user before the processes run; NULL: none */
     pid_t criu;          /* what it holds too is its own; 0: none */
 };

@@ -27,6 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define OUTPUT_PIPE "output.pipe"
+
 /* ---- the room ---- */
 
 int criu_room_separate(void)
@@ -56,6 +58,28 @@ int criu_room_prepare_pid(void)
     int why = errno;
     close(fd);
     errno = why;
+    return rc;
+}
+
+/* ---- its output ---- */
+
+int criu_room_note_output(int fd, struct err *e)
+{
+    struct stat st;
+    char text[24];
+    if (fstat(fd, &st) < 0)
+        return err_errno(e, errno, "looking at the pipe of a task's output");
+    int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)st.st_ino);
+    return record_put(OUTPUT_PIPE, text, (size_t)n, 0600, e);
+}
+
+static int read_output(int64_t *ret_output, struct err *e)
+{
+    struct buf text = {0};
+    int rc = fs_read(CRIU_ROOM "/" OUTPUT_PIPE, 64, &text, e);
+    if (!rc)
+        rc = str_to_i64(buf_str(&text), 1, UINT32_MAX, OUTPUT_PIPE, ret_output, e);
+    buf_deinit(&text);
     return rc;
 }
 
@@ -94,11 +118,14 @@ static bool is_scratch_given(const struct job_user *u)
     return lstat(CRIU_ROOM "/scratch", &st) == 0 && st.st_uid == u->uid;
 }
 
-int criu_room_restore(const char *criu, const struct job_user *u, struct err *e)
+int criu_room_restore(const char *criu, const struct job_user *u, int output, struct err *e)
 {
     struct criu c = {0};
+    int64_t before;
     STR_COPY(c.path, criu);
     int rc = u->is_other ? criu_created_check(CRIU_IMAGES "/dump", NULL, e) : 0;
+    if (!rc)
+        rc = criu_files_read_output(CRIU_ROOM "/checkpoint", &before, e);
     if (rc) {
         write_reason(e);
         return rc;
@@ -107,8 +134,8 @@ int criu_room_restore(const char *criu, const struct job_user *u, struct err *e)
     if (rc)
         return rc;
     unlink(CRIU_ROOM "/" CRIU_RIGHTS_MARK);
-    const char **argv = criu_argv(&c, CRIU_RESTORE, false, CRIU_RESTORE_MS);
-    rc = criu_call(argv, "criu restore", CRIU_ROOM "/restore.log", CRIU_RESTORE_MS, NULL, 0, e);
+    const char **argv = criu_restore_argv(&c, before);
+    rc = criu_call_restore(argv, output, CRIU_ROOM "/restore.log", CRIU_RESTORE_MS, e);
     free(argv);
     if (!rc && !fs_has_name(CRIU_ROOM "/" CRIU_RIGHTS_MARK))
         rc = err_set(e, ERR_IO,
@@ -258,7 +285,7 @@ static int dump_inside(const char *criu, enum criu_step step, bool parent, int64
     STR_COPY(c.path, criu);
     if (criu_files_check_tree(CRIU_ROOT_PID, &e))
         return fail(&e);
-    const char **argv = criu_argv(&c, step, parent, timeout_ms);
+    const char **argv = criu_dump_argv(&c, step, parent, timeout_ms);
     execv(argv[0], (char *const *)(uintptr_t)argv);
     err_errno(&e, errno, "starting %s", criu);
     return fail(&e);
@@ -329,6 +356,7 @@ int criu_room_files_main(void)
     struct wire_desired spec;
     struct criu_files files;
     struct job_user u;
+    int64_t output;
     struct err e;
     int rc = record_read_spec(CRIU_ROOM "/spec.json", &spec, &e);
     if (rc)
@@ -338,8 +366,11 @@ int criu_room_files_main(void)
     if (!rc && u.is_other)
         rc = criu_created_check(CRIU_IMAGES "/dump", CRIU_ROOM "/scratch", &e);
     if (!rc)
+        rc = read_output(&output, &e);
+    if (!rc)
         rc = criu_files_find(CRIU_ROOT_PID, u.uid, *a->cwd ? a->cwd : u.home, &files, &e);
     if (!rc) {
+        files.output = output;
         rc = criu_files_save(&files, u.uid, CRIU_ROOM "/scratch", CRIU_ROOM "/checkpoint", &e);
         criu_files_deinit(&files);
     }

@@ -29,9 +29,16 @@ int criu_room_prepare_pid(void);
 /* There: brings back what was dumped; its processes become our children. What criu would create by
  * name is judged first (criu_created.h). The processes run only after the action script compared
  * what they hold with the user's rights (criu_rights.h) and gave CRIU_ROOM/scratch to the user:
- * until criu is done with names, only root can reach that. On an error
- * CRIU_ROOM/restore.log says why; the caller ends, with which everything in the room is killed. */
-int criu_room_restore(const char *criu, const struct job_user *u, struct err *e);
+ * until criu is done with names, only root can reach that. output: the write end of the pipe that
+ * they print to from then on. On an error CRIU_ROOM/restore.log says why; the caller ends, with
+ * which everything in the room is killed. */
+int criu_room_restore(const char *criu, const struct job_user *u, int output, struct err *e);
+
+/* ---- for the supervisor ---- */
+
+/* Records the pipe that carries the task's output, whose write end is fd, in the working directory,
+ * which is the task's. */
+int criu_room_note_output(int fd, struct err *e);
 
 /* ---- for the agent ---- */
 
@@ -45,7 +52,7 @@ struct criu_dump {
     const char *task_dir;
     const struct criu *criu;
     enum criu_step step;
-    bool parent; /* as criu_argv has it */
+    bool parent; /* as criu_dump_argv has it */
     int64_t timeout_ms;
     bool with_gpus; /* the task has some: what a dump that failed left locked is released */
 };

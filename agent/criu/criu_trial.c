@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,7 @@
 
 static const char shell_subject[] = ": >" READY "\n"
                                     "while [ ! -e " GO " ]; do sleep 0.05; done\n"
+                                    "echo back\n" /* it is killed if nobody reads that */
                                     "echo \"$1\" >" ANSWER ".new && mv " ANSWER ".new " ANSWER "\n";
 
 /* ---- in the agent ---- */
@@ -122,10 +124,20 @@ static int wait_file(int watch, const char *path, pid_t subject, int64_t deadlin
     return 0;
 }
 
-static void be_subject(const char *kind, const char *secret)
+/* As tasks have one for their output. */
+static int make_pipe(int ends[2], int64_t *ret_number, struct err *e)
+{
+    struct stat st;
+    if (pipe2(ends, O_CLOEXEC) < 0 || fstat(ends[1], &st) < 0)
+        return err_errno(e, errno, "making a pipe");
+    *ret_number = (int64_t)st.st_ino;
+    return 0;
+}
+
+static void be_subject(const char *kind, const char *secret, int output)
 {
     int null = open("/dev/null", O_RDWR);
-    if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+    if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
         _exit(126);
     close_range(3, ~0U, 0);
     if (str_eq(kind, "cpu"))
@@ -146,17 +158,18 @@ static void kill_all(void)
 
 static int dump_and_kill(const struct criu *c, struct err *e)
 {
-    const char **argv = criu_argv(c, CRIU_DUMP_STOPPED, false, CRIU_TRIAL_MS);
+    const char **argv = criu_dump_argv(c, CRIU_DUMP_STOPPED, false, CRIU_TRIAL_MS);
     int rc = criu_call(argv, "criu dump", CRIU_ROOM "/dump.log", CRIU_TRIAL_MS, NULL, 0, e);
     free(argv);
     kill_all();
     return rc;
 }
 
-static int bring_back(const struct criu *c, struct err *e)
+/* output: takes the place of the pipe `before`. */
+static int bring_back(const struct criu *c, int64_t before, int output, struct err *e)
 {
-    const char **argv = criu_argv(c, CRIU_RESTORE, false, CRIU_TRIAL_MS);
-    int rc = criu_call(argv, "criu restore", CRIU_ROOM "/restore.log", CRIU_TRIAL_MS, NULL, 0, e);
+    const char **argv = criu_restore_argv(c, before);
+    int rc = criu_call_restore(argv, output, CRIU_ROOM "/restore.log", CRIU_TRIAL_MS, e);
     free(argv);
     return rc;
 }
@@ -175,23 +188,26 @@ static int compare(const char *secret, struct err *e)
 static int go_through(const struct criu *c, const char *kind, struct err *e)
 {
     char secret[SECRET_MAX];
-    int64_t deadline = now_ms() + CRIU_TRIAL_MS;
+    int64_t deadline = now_ms() + CRIU_TRIAL_MS, before, after;
+    int first[2], second[2]; /* it prints to one, and after the restore to the other */
     random_hex(SECRET_BYTES, secret);
     int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watch < 0 || inotify_add_watch(watch, CRIU_ROOM, IN_CREATE | IN_MOVED_TO) < 0)
         return err_errno(e, errno, "watching " CRIU_ROOM);
+    if (make_pipe(first, &before, e) || make_pipe(second, &after, e))
+        return e->kind;
     if (criu_room_prepare_pid() < 0)
         return err_errno(e, errno, "choosing a process number");
     pid_t subject = fork();
     if (subject == 0)
-        be_subject(kind, secret);
+        be_subject(kind, secret, first[1]);
     if (subject < 0)
         return err_errno(e, errno, "starting a process");
     int rc = wait_file(watch, READY, subject, deadline, e);
     if (!rc)
         rc = dump_and_kill(c, e);
     if (!rc)
-        rc = bring_back(c, e);
+        rc = bring_back(c, before, second[1], e);
     if (!rc)
         rc = fs_write_atomic(GO, "", 0, 0600, e);
     if (!rc)

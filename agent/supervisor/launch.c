@@ -48,22 +48,11 @@ int launch_become_user(const struct job_user *u)
     return 0;
 }
 
-/* In a room opens it by its path there: the supervisor's descriptor belongs to another mount
- * namespace. */
-static int open_output(const struct launch *l)
-{
-    int fd = l->room ? open(CRIU_ROOM "/output.log", O_WRONLY | O_APPEND | O_NOFOLLOW) : l->output;
-    /* above the descriptors that are reassigned */
-    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 10);
-    if (l->room && fd >= 0)
-        close(fd);
-    return high;
-}
-
 static int set_files(const struct launch *l)
 {
-    int output = open_output(l), null = open("/dev/null", O_RDONLY);
-    int error = l->error == l->output ? output : fcntl(l->error, F_DUPFD_CLOEXEC, 10);
+    /* above the descriptors that are reassigned */
+    int output = fcntl(l->output, F_DUPFD_CLOEXEC, 10),
+        error = fcntl(l->error, F_DUPFD_CLOEXEC, 10), null = open("/dev/null", O_RDONLY);
     if (output < 0 || error < 0 || null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 ||
         dup2(error, 2) < 0)
         return -1;
@@ -207,7 +196,7 @@ static void run_first(const struct launch *l, int to_supervisor)
     if (criu_room_enter(l->room) < 0)
         fail(to_supervisor, LAUNCH_ROOM);
     if (l->restore) {
-        if (criu_room_restore(l->restore, l->user, &e))
+        if (criu_room_restore(l->restore, l->user, l->output, &e))
             fail(to_supervisor, LAUNCH_RESTORE);
         close_output(l);
         report(to_supervisor, LAUNCH_READY, CRIU_ROOT_PID);

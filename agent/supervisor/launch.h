@@ -31,11 +31,11 @@ struct launch {
     char *const *env;
     const char *cwd;
     int output;            /* becomes stdout, and stderr unless `error` differs */
-    int error;             /* becomes stderr; must equal output in a room */
+    int error;             /* becomes stderr */
     const char *input;     /* becomes stdin, opened by the user in cwd; NULL for /dev/null */
     int64_t input_wait_ms; /* how long it may take to open (open_in_time.h) */
-    /* the task's directory, to run the script in its own room (criu_room.h), in which script and
-     * output.log are found; NULL if none */
+    /* the task's directory, to run the script in its own room (criu_room.h); NULL if none. The
+     * output is then a pipe, and error the same one */
     const char *room;
     bool alone; /* start without an init; never with a room or `holds` */
     /* no script: a process that waits to be killed, so that steps can be started in the task */

@@ -90,7 +90,7 @@ static void release(int fd, int64_t *released, int64_t to)
 static void release_all(struct output_pump *p)
 {
     int64_t size, shipped = p->shipped;
-    bool is_split = p->n > 0 && p->streams[0].to != p->log;
+    bool is_split = p->streams[0].to != p->log;
     blocks_of(p->log, &size);
     shipped = min_i64(shipped, size);
     if (!is_split)
@@ -329,8 +329,6 @@ void output_pump_shipped(struct output_pump *p, int64_t bytes)
     p->grant = 0; /* looks again, and releases */
     if (p->held_since > 0)
         p->look_at = 0;
-    if (p->n == 0)
-        find_room(p, false);
 }
 
 static void finish_stream(struct output_pump *p, struct output_stream *s)

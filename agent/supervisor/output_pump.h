@@ -67,8 +67,7 @@ struct output_pump {
 };
 
 /* Makes a pipe for each of the n files, which the pump then owns. The other ends are for the
- * program: close them when it has been started. owner may reopen its end by name (/dev/stdout). n
- * may be 0: then only released. */
+ * program: close them when it has been started. owner may reopen its end by name (/dev/stdout). */
 int output_pump_open(struct output_pump *p, const int *files, size_t n, uid_t owner, gid_t group,
     int *ret_ends, struct err *e);
 

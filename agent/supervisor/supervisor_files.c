@@ -4,6 +4,7 @@
  */
 #include "agent/supervisor/supervisor_private.h"
 
+#include "agent/criu/criu_room.h"
 #include "agent/supervisor/env.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -89,19 +90,19 @@ static int open_stdin(struct supervisor *s, struct err *e)
     return 0;
 }
 
-/* CRIU looks for output.log by its path: such a program writes to it itself. */
 static int open_pump(struct supervisor *s, int *out, int *error, struct err *e)
 {
     const int files[OUTPUT_STREAMS] = {*out, *error};
     int ends[OUTPUT_STREAMS];
-    bool is_direct = s->task->method == WIRE_METHOD_CRIU;
-    size_t n = is_direct ? 0 : *out == *error ? 1 : 2;
+    size_t n = *out == *error ? 1 : 2;
     s->pump.shares = s->room->shares;
     s->pump.writer = &s->writer;
     s->pump.user = s->user.uid;
     s->pump.hold_ms = OUTPUT_HOLD_MS;
     int rc = output_pump_open(&s->pump, files, n, s->user.uid, s->user.gid, ends, e);
-    if (rc || is_direct)
+    if (!rc && s->task->method == WIRE_METHOD_CRIU)
+        rc = criu_room_note_output(ends[0], e);
+    if (rc)
         return rc;
     *out = ends[0];
     *error = ends[n - 1];

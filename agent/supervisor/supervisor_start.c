@@ -186,10 +186,8 @@ static void separate(struct supervisor *s)
 }
 
 /* The program's ends of its output, so that it ends with the program. */
-static void close_ends(const struct supervisor *s, int output, int error)
+static void close_ends(int output, int error)
 {
-    if (s->pump.n == 0)
-        return; /* it writes to the files themselves */
     close(output);
     if (error != output)
         close(error);
@@ -223,6 +221,6 @@ int supervisor_start_program(struct supervisor *s, struct err *e)
     if (rc)
         return rc;
     rc = start_with(s, output, error, e);
-    close_ends(s, output, error);
+    close_ends(output, error);
     return rc;
 }

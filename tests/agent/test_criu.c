@@ -98,10 +98,10 @@ static void command_lines_say_what_each_step_needs(void **state)
 {
     const struct criu c = {.path = "/x/criu"};
     (void)state;
-    const char **pre = criu_argv(&c, CRIU_PRE_DUMP, false, 30000),
-               **running = criu_argv(&c, CRIU_DUMP_RUNNING, true, 600000),
-               **stopped = criu_argv(&c, CRIU_DUMP_STOPPED, false, 1000),
-               **restore = criu_argv(&c, CRIU_RESTORE, false, 600000);
+    const char **pre = criu_dump_argv(&c, CRIU_PRE_DUMP, false, 30000),
+               **running = criu_dump_argv(&c, CRIU_DUMP_RUNNING, true, 600000),
+               **stopped = criu_dump_argv(&c, CRIU_DUMP_STOPPED, false, 1000),
+               **restore = criu_restore_argv(&c, 4294967295);
     assert_string_equal(pre[0], "/x/criu");
     assert_string_equal(pre[1], "pre-dump");
     assert_true(
@@ -114,6 +114,7 @@ static void command_lines_say_what_each_step_needs(void **state)
         has(stopped, "--leave-stopped") && !has(stopped, "--track-mem") && !has(stopped, "../pre"));
     assert_true(has(restore, "-d") && !has(restore, "-t") && !has(restore, "--leave-stopped"));
     assert_string_equal(word_after(restore, "--action-script"), CRIU_ROOM "/hook");
+    assert_string_equal(word_after(restore, "--inherit-fd"), "fd[3]:pipe:[4294967295]");
     /* criu's own limit, in seconds, is before ours: it lets the processes go, a kill would not */
     assert_string_equal(word_after(pre, "--timeout"), "27");
     assert_string_equal(word_after(running, "--timeout"), "540");
@@ -321,8 +322,12 @@ static void own_open_files_are_found_copied_and_put_back(void **state)
     assert_int_equal(f.n, n);
     assert_string_equal(f.files[0].path, a);
     assert_int_equal(f.files[0].mode, 0640);
+    f.output = 4711;
     assert_int_equal(criu_files_save(&f, geteuid(), scratch, to, &e), 0);
     check_text(copy, "a note");
+    int64_t output;
+    assert_int_equal(criu_files_read_output(to, &output, &e), 0);
+    assert_int_equal(output, 4711);
     put(a, "written after the save, and longer");
     assert_int_equal(fs_remove_tree(sub, &e), 0);
     assert_int_equal(criu_files_restore(to, &u, &e), 0);
@@ -356,23 +361,28 @@ static void own_open_files_are_found_copied_and_put_back(void **state)
 
 static void a_list_of_files_that_is_malformed_is_refused(void **state)
 {
-    static const char *const bad[] = {"", "[]", "{}", "{\"version\":2,\"files\":[]}",
-        "{\"version\":1,\"files\":{}}", "{\"version\":1,\"files\":[{}]}",
-        "{\"version\":1,\"files\":[{\"path\":\"a\",\"mode\":1,\"number\":0}]}",
-        "{\"version\":1,\"files\":[{\"path\":\"/a\",\"mode\":-1,\"number\":0}]}",
-        "{\"version\":1,\"files\":[{\"path\":\"/a\",\"mode\":1,\"number\":1}]}",
-        "{\"version\":1,\"files\":[{\"path\":\"/"
+    static const char *const bad[] = {"", "[]", "{}", "{\"version\":3,\"output\":1,\"files\":[]}",
+        "{\"version\":2,\"files\":[]}", "{\"version\":2,\"output\":0,\"files\":[]}",
+        "{\"version\":2,\"output\":4294967296,\"files\":[]}",
+        "{\"version\":2,\"output\":1,\"files\":{}}", "{\"version\":2,\"output\":1,\"files\":[{}]}",
+        "{\"version\":2,\"output\":1,\"files\":[{\"path\":\"a\",\"mode\":1,\"number\":0}]}",
+        "{\"version\":2,\"output\":1,\"files\":[{\"path\":\"/a\",\"mode\":-1,\"number\":0}]}",
+        "{\"version\":2,\"output\":1,\"files\":[{\"path\":\"/a\",\"mode\":1,\"number\":1}]}",
+        "{\"version\":2,\"output\":1,\"files\":[{\"path\":\"/"
         "a\",\"mode\":1,\"number\":0},{\"path\":\"b\",\"mode\":1,\"number\":1}]}"};
     struct criu_files f;
     struct err e;
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_equal(criu_files_parse(bad[i], strlen(bad[i]), &f, &e), ERR_INVALID);
-    static const char good[] =
-        "{\"version\":1,\"later\":1,\"files\":[{\"path\":\"/a\",\"mode\":420,\"number\":0}]}";
+    static const char old[] = "{\"version\":1,\"files\":[]}";
+    assert_int_equal(criu_files_parse(old, sizeof(old) - 1, &f, &e), ERR_UNSUPPORTED);
+    static const char good[] = "{\"version\":2,\"output\":4294967295,\"later\":1,\"files\":[{"
+                               "\"path\":\"/a\",\"mode\":420,\"number\":0}]}";
     assert_int_equal(criu_files_parse(good, sizeof(good) - 1, &f, &e), 0);
     assert_int_equal(f.n, 1);
     assert_string_equal(f.files[0].path, "/a");
+    assert_int_equal(f.output, 4294967295);
     criu_files_deinit(&f);
 }
 

@@ -14,10 +14,13 @@
 #include "ckpt/ckpt.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* What it does to a dump and to a restore is in the file `mode` beside it. */
@@ -47,6 +50,7 @@ static const char player[] =
     "  exit 1 ;;\n"
     "'dump hookless') CRTOOLS_SCRIPT_ACTION=pre-dump $room/hook ;;\n"
     "dump*)\n"
+    "  readlink /proc/1000/fd/1 >\"$(dirname \"$0\")/pipe\"\n"
     "  echo image >$room/checkpoint/images/dump/core-1000.img\n"
     "  here=$(dirname \"$0\")\n"
     "  [ \"$mode\" != removed ] || cp \"$here\"/*.img $room/checkpoint/images/dump\n"
@@ -59,11 +63,13 @@ static const char player[] =
     "'restore dies') kill -9 $$ ;;\n"
     "restore*)\n"
     "  cd /\n"
+    "  case \"$*\" in *\"--inherit-fd fd[3]:$(cat \"$(dirname \"$0\")/pipe\") \"*) ;; *) exit 9 ;; "
+    "esac\n"
     "  [ \"$mode\" != secret ] || exec 5<\"$(dirname \"$0\")/secret\"\n"
     "  echo 999 >/proc/sys/kernel/ns_last_pid\n"
     "  sh -c 'kill -STOP $$; echo back with $(cat /run/belay-task/scratch/state); exec sleep 1000' "
-    "</dev/null >>$room/output.log 2>&1 &\n"
-    "  exec 5<&-\n"
+    "</dev/null >&3 2>&1 3>&- &\n"
+    "  exec 3>&- 5<&-\n"
     "  until grep -q ' T ' /proc/1000/stat; do sleep 0.05; done\n"
     "  if [ \"$mode\" != unhooked ]; then\n"
     "    CRTOOLS_SCRIPT_ACTION=post-restore $room/hook >>$room/restore.log 2>&1 || {\n"
@@ -209,7 +215,8 @@ static void what_is_dumped_is_stored_and_comes_back(void **state)
     assert_int_equal(world_reported(w, 1)->restored_attempt, 1);
     assert_int_equal(world_reported(w, 1)->failed_saves, 0);
     assert_true(world_reported(w, 1)->started_at != WIRE_NONE);
-    assert_true(was_called("--action-script /run/belay-task/hook -d\n"));
+    assert_true(was_called("--action-script /run/belay-task/hook --inherit-fd fd[3]:pipe:[") &&
+                was_called("] -d\n"));
 }
 
 static void what_a_user_has_rights_to_comes_back(void **state)
@@ -253,6 +260,80 @@ static void a_failed_dump_is_reported_and_the_program_continues(void **state)
     world_until(w, has_failed_save, 1, "the failed restore is reported");
     assert_non_null(strstr(world_reported(w, 1)->save_error, "files.json"));
 }
+
+/* ---- its output ---- */
+
+static bool has_own_mounts;
+
+static char *node_of(const struct world *w)
+{
+    return mem_printf("%s/node", w->dir);
+}
+
+static struct world *begin_on_small_disk(void **state)
+{
+    struct world *w = begin(state, "");
+    char *node = node_of(w);
+    assert_true(has_own_mounts);
+    assert_int_equal(mkdir(node, 0711), 0);
+    assert_int_equal(mount("belay-test", node, "tmpfs", 0, "size=16m"), 0);
+    free(node);
+    return w;
+}
+
+static int end_on_small_disk(void **state)
+{
+    struct world *w = *state;
+    char *node = node_of(w);
+    w->deaf_to_output = false;
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_forgotten, 1, "the attempt is cleared away");
+    world_kill_agent(w, SIGTERM);
+    umount2(node, MNT_DETACH);
+    free(node);
+    return end(state);
+}
+
+static int64_t free_bytes(const struct world *w)
+{
+    struct statvfs v;
+    char *node = node_of(w);
+    assert_int_equal(statvfs(node, &v), 0);
+    free(node);
+    return (int64_t)(v.f_bavail * v.f_frsize);
+}
+
+static bool is_cut_or_full(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return free_bytes(w) < 1 << 20 || world_log_has(w, "a task's output is cut");
+}
+
+/* While belayd takes none of it. */
+static void what_it_prints_leaves_the_agent_its_room(void **state)
+{
+    static char floods[] = "#!/bin/sh\n"
+                           "yes aaaa & while [ ! -e \"$BELAY_CONTROL_DIR/end\" ]; do sleep 0.05; "
+                           "done\nkill $!; wait; echo; echo over\n";
+    struct world *w = begin_on_small_disk(state);
+    w->deaf_to_output = true;
+    user = "nobody";
+    struct wire_desired_attempt *a = want_criu(w, 1, 0);
+    STR_COPY(a->cwd, "/");
+    a->script = floods;
+    world_start_agent(w);
+    world_until(w, is_cut_or_full, 1, "its output is cut");
+    if (free_bytes(w) < 2 << 20)
+        fail_msg("%lld KiB are free", (long long)free_bytes(w) >> 10);
+    w->deaf_to_output = false;
+    world_task_write(w, 1, 1, "control/end", "");
+    world_until(w, has_ended, 1, "it goes on, and ends");
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
+    assert_non_null(strstr(world_output(w, 1), " bytes of output are missing here ----\n"));
+}
+
+/* ---- what does not come back ---- */
 
 static void put_secret(void)
 {
@@ -452,6 +533,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(what_is_dumped_is_stored_and_comes_back, end),
         cmocka_unit_test_teardown(a_failed_dump_is_reported_and_the_program_continues, end),
+        cmocka_unit_test_teardown(what_it_prints_leaves_the_agent_its_room, end_on_small_disk),
         cmocka_unit_test_teardown(what_does_not_come_back_is_held, end),
         cmocka_unit_test_teardown(what_its_user_gave_up_begins_again, end),
         cmocka_unit_test_teardown(a_criu_that_is_killed_is_no_end_of_the_job, end),
@@ -467,5 +549,6 @@ int main(void)
         cmocka_unit_test_teardown(without_encryption_nothing_starts, end),
         cmocka_unit_test_teardown(what_is_not_encrypted_is_not_restored, end),
     };
+    has_own_mounts = can_have_rooms() && enter_own_mounts();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
