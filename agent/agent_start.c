@@ -139,7 +139,7 @@ void agent_measure(struct agent *a)
     add_runtimes(a->config);
     a->enroll.resources = r;
     criu_probe(a->config->criu, &a->criu);
-    criu_trial(&a->criu, a->config->dir);
+    criu_trial(&a->criu);
     log_info("checkpoints by CRIU", log_s("can", wire_word_name(wire_criu_names, (int)a->criu.can)),
         log_s("criu", a->criu.text));
 }

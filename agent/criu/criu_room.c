@@ -44,7 +44,8 @@ int criu_room_enter(const char *task_dir)
         return -1;
     if (mkdir(CRIU_ROOM, 0755) < 0 && errno != EEXIST)
         return -1;
-    return mount(task_dir, CRIU_ROOM, NULL, MS_BIND, NULL);
+    return task_dir ? mount(task_dir, CRIU_ROOM, NULL, MS_BIND, NULL)
+                    : mount("belay", CRIU_ROOM, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755");
 }
 
 int criu_room_prepare_pid(void)

@@ -22,7 +22,8 @@
 
 /* In init: the next child is the first process of a new room. -1 and errno. */
 int criu_room_separate(void);
-/* In that child, before anything else: mounts the room. -1 and errno. */
+/* In that child, before anything else: mounts the room. NULL for an empty one that is in memory
+ * and ends with its processes. -1 and errno. */
 int criu_room_enter(const char *task_dir);
 /* There: the next child gets CRIU_ROOT_PID. -1 and errno. */
 int criu_room_prepare_pid(void);

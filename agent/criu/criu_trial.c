@@ -39,33 +39,16 @@ static const char shell_subject[] = ": >" READY "\n"
 
 /* ---- in the agent ---- */
 
-static int prepare(const char *dir, struct err *e)
-{
-    static const char hook[] = "#!/bin/sh\n";
-    char *images = mem_printf("%s/checkpoint/images/dump", dir), *path = mem_printf("%s/hook", dir);
-    int rc = fs_remove_tree(dir, e);
-    if (!rc)
-        rc = fs_mkdirs(images, 0700, e);
-    if (!rc)
-        rc = fs_write_atomic(path, hook, sizeof(hook) - 1, 0700, e);
-    free(path);
-    free(images);
-    return rc;
-}
-
-static int attempt(const struct criu *c, const char *dir, const char *kind, struct err *e)
+static int attempt(const struct criu *c, const char *kind, struct err *e)
 {
     char own[4096];
     ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
     if (n <= 0)
         return err_errno(e, errno, "finding our own program");
     own[n] = '\0';
-    const char *const argv[] = {own, "criu-trial", dir, c->path, kind, NULL};
-    int rc = prepare(dir, e);
-    if (!rc)
-        rc = criu_call(
-            argv, "saving and restoring a program on trial", NULL, CRIU_TRIAL_MS, NULL, 0, e);
-    return rc;
+    const char *const argv[] = {own, "criu-trial", c->path, kind, NULL};
+    return criu_call(
+        argv, "saving and restoring a program on trial", NULL, CRIU_TRIAL_MS, NULL, 0, e);
 }
 
 static void take_back(struct criu *c, enum wire_criu can, const char *what, const struct err *e)
@@ -76,19 +59,24 @@ static void take_back(struct criu *c, enum wire_criu can, const char *what, cons
     free(text);
 }
 
-void criu_trial(struct criu *c, const char *dir)
+void criu_trial(struct criu *c)
 {
-    char *work = mem_printf("%s/criu-trial", dir);
-    struct err e, ignored;
-    if (c->can != WIRE_CRIU_NO && attempt(c, work, "cpu", &e))
+    struct err e;
+    if (c->can != WIRE_CRIU_NO && attempt(c, "cpu", &e))
         take_back(c, WIRE_CRIU_NO, "", &e);
-    if (c->can == WIRE_CRIU_GPU && attempt(c, work, "gpu", &e))
+    if (c->can == WIRE_CRIU_GPU && attempt(c, "gpu", &e))
         take_back(c, WIRE_CRIU_CPU, "not for programs with GPUs: ", &e);
-    fs_remove_tree(work, &ignored);
-    free(work);
 }
 
 /* ---- the room's first process ---- */
+
+/* In the room. */
+static int prepare(struct err *e)
+{
+    static const char hook[] = "#!/bin/sh\n";
+    int rc = fs_mkdirs(CRIU_IMAGES "/dump", 0700, e);
+    return rc ? rc : fs_write_atomic(CRIU_ROOM "/hook", hook, sizeof(hook) - 1, 0700, e);
+}
 
 static int64_t now_ms(void)
 {
@@ -191,6 +179,8 @@ static int go_through(const struct criu *c, const char *kind, struct err *e)
     int64_t deadline = now_ms() + CRIU_TRIAL_MS, before, after;
     int first[2], second[2]; /* it prints to one, and after the restore to the other */
     random_hex(SECRET_BYTES, secret);
+    if (prepare(e))
+        return e->kind;
     int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watch < 0 || inotify_add_watch(watch, CRIU_ROOM, IN_CREATE | IN_MOVED_TO) < 0)
         return err_errno(e, errno, "watching " CRIU_ROOM);
@@ -215,13 +205,13 @@ static int go_through(const struct criu *c, const char *kind, struct err *e)
     return rc ? rc : compare(secret, e);
 }
 
-static int run_first(const char *dir, const char *criu, const char *kind)
+static int run_first(const char *criu, const char *kind)
 {
     struct criu c = {0};
     struct err e;
     STR_COPY(c.path, criu);
-    int rc = criu_room_enter(dir) < 0 ? err_errno(&e, errno, "making namespaces for it")
-                                      : go_through(&c, kind, &e);
+    int rc = criu_room_enter(NULL) < 0 ? err_errno(&e, errno, "making namespaces for it")
+                                       : go_through(&c, kind, &e);
     if (rc)
         fprintf(stderr, "Error (belay): %s\n", e.text);
     return rc ? 1 : 0;
@@ -230,11 +220,11 @@ static int run_first(const char *dir, const char *criu, const char *kind)
 int criu_trial_main(int argc, char **argv)
 {
     int status = 0;
-    if (argc != 5)
+    if (argc != 4)
         return 2;
     pid_t first = criu_room_separate() < 0 ? -1 : fork();
     if (first == 0)
-        _exit(run_first(argv[2], argv[3], argv[4]));
+        _exit(run_first(argv[2], argv[3]));
     if (first < 0)
         fprintf(stderr, "Error (belay): no namespaces can be made: %s\n", strerror(errno));
     while (first > 0 && waitpid(first, &status, 0) < 0 && errno == EINTR)

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "ckpt/ckpt.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -333,6 +334,38 @@ static void what_it_prints_leaves_the_agent_its_room(void **state)
     assert_non_null(strstr(world_output(w, 1), " bytes of output are missing here ----\n"));
 }
 
+static bool has_told_criu(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return w->status.criu_text[0] != '\0';
+}
+
+/* Otherwise its jobs by CRIU find no node until the agent is restarted once more. */
+static void an_agent_on_a_full_disk_still_has_criu(void **state)
+{
+    static char chunk[1 << 16];
+    struct world *w = begin_on_small_disk(state);
+    for (int is_full = 0; is_full < 2; is_full++) {
+        world_forget_reports(w);
+        world_start_agent(w);
+        world_until(w, has_told_criu, 0, "it reports what it can");
+        if (w->status.criu != WIRE_CRIU_CPU)
+            fail_msg("with a %s disk: %s", is_full ? "full" : "new", w->status.criu_text);
+        assert_int_equal(w->status.disk_full[0] != '\0', is_full);
+        world_kill_agent(w, SIGTERM);
+        char *path = mem_printf("%s/node/ballast", w->dir);
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        for (size_t n = sizeof(chunk); n >= 1; n /= 2)
+            while (write(fd, chunk, n) == (ssize_t)n)
+                continue;
+        close(fd);
+        assert_int_equal(free_bytes(w), 0);
+        free(path);
+    }
+    world_start_agent(w);
+}
+
 /* ---- what does not come back ---- */
 
 static void put_secret(void)
@@ -534,6 +567,7 @@ int main(void)
         cmocka_unit_test_teardown(what_is_dumped_is_stored_and_comes_back, end),
         cmocka_unit_test_teardown(a_failed_dump_is_reported_and_the_program_continues, end),
         cmocka_unit_test_teardown(what_it_prints_leaves_the_agent_its_room, end_on_small_disk),
+        cmocka_unit_test_teardown(an_agent_on_a_full_disk_still_has_criu, end_on_small_disk),
         cmocka_unit_test_teardown(what_does_not_come_back_is_held, end),
         cmocka_unit_test_teardown(what_its_user_gave_up_begins_again, end),
         cmocka_unit_test_teardown(a_criu_that_is_killed_is_no_end_of_the_job, end),
