@@ -47,6 +47,7 @@ mkdir /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
 for d in /dev/shm /tmp /run /var/lib /home; do mount -t tmpfs tmp $d; done
 chmod 1777 /tmp
+chmod 755 /run /var/lib /home
 ip link set lo up
 hostname machine
 for m in %(modules)s; do insmod /modules/$m.ko || echo "no module $m"; done
