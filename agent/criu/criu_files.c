@@ -343,6 +343,8 @@ static int copy_entry(struct copying *c, int from, int to, const char *name, con
         return copy_below(c, from, to, name, path);
     if (S_ISLNK(st.st_mode))
         return copy_link(c, from, to, name, path);
+    if (S_ISSOCK(st.st_mode))
+        return 0; /* criu binds it again; one that no process has is of no use */
     if (!S_ISREG(st.st_mode))
         return err_set(c->e, ERR_UNSUPPORTED, "%s is no file that can be saved", path);
     return copy_regular(c, from, to, name, path);

@@ -6,7 +6,7 @@
  *     files.json   {"version":2,"output":4711,
  *                   "files":[{"path":"/home/ann/run/log","mode":420,"number":0}, ...]}
  *     files/N      their contents
- *     scratch/     a copy of BELAY_CHECKPOINT_DIR
+ *     scratch/     a copy of BELAY_CHECKPOINT_DIR, without sockets, which criu makes
  *
  * The job's own are the regular files below its working directory that a process has open for
  * writing, or mapped shared and writable, that belong to its user, and that still have their name.

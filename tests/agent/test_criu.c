@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 /* after the three above */
@@ -359,6 +361,33 @@ static void own_open_files_are_found_copied_and_put_back(void **state)
         free(all[i]);
 }
 
+static void a_socket_in_scratch_is_left_to_criu(void **state)
+{
+    char *scratch = mem_printf("%s/talks", dir), *note = mem_printf("%s/note", scratch),
+         *to = mem_printf("%s/to3", dir), *copy = mem_printf("%s/scratch/note", to),
+         *other = mem_printf("%s/scratch/sock", to);
+    const struct criu_files none = {.output = 1};
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    struct err e;
+    (void)state;
+    assert_int_equal(fs_mkdirs(scratch, 0755, &e), 0);
+    put(note, "a note");
+    snprintf(a.sun_path, sizeof(a.sun_path), "%s/sock", scratch);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    int rc = criu_files_save(&none, geteuid(), scratch, to, &e);
+    if (rc)
+        fail_msg("%s", e.text);
+    check_text(copy, "a note");
+    assert_false(fs_exists(other));
+    close(fd);
+    free(scratch);
+    free(note);
+    free(to);
+    free(copy);
+    free(other);
+}
+
 static void a_list_of_files_that_is_malformed_is_refused(void **state)
 {
     static const char *const bad[] = {"", "[]", "{}", "{\"version\":3,\"output\":1,\"files\":[]}",
@@ -421,6 +450,7 @@ int main(void)
         cmocka_unit_test(one_that_ends_need_not_take_along_what_holds_its_output),
         cmocka_unit_test(one_that_says_what_it_dumped_is_damaged_is_believed),
         cmocka_unit_test(the_probe_says_why_criu_cannot_be_used),
+        cmocka_unit_test(a_socket_in_scratch_is_left_to_criu),
         cmocka_unit_test(own_open_files_are_found_copied_and_put_back),
         cmocka_unit_test(a_list_of_files_that_is_malformed_is_refused),
         cmocka_unit_test(what_has_left_the_tree_is_named),
