@@ -107,7 +107,7 @@ void agent_ending_stop(struct agent *a);
 
 bool agent_refused(void *ctx, const struct err *e);   /* struct uplink */
 void agent_notice(void *ctx, const struct notice *n); /* struct notice_reader_options */
-void agent_looked(void *ctx);                         /* likewise: on_looked */
+void agent_looked(void *ctx);                         /* struct notice_reader_options: on_looked */
 void agent_signal(void *ctx, int signum);             /* uv_signals */
 
 #endif

@@ -174,7 +174,7 @@ static void read_system_users(struct yaml_reader *r, struct config *c)
     }
 }
 
-/* A host's name may be one that no node can have. An elastic node must join all the same. */
+/* A host's name may be one that no node can have. An elastic node must join nevertheless. */
 static void read_name(struct yaml_reader *r, struct config *c)
 {
     char host[sizeof(c->name)] = "";

@@ -19,7 +19,7 @@
  *     criu: /usr/sbin/criu       # default: searched for; no: not used
  *     gpus: 2                    # default: counted
  *     gpu_model: a100            # default: as the driver says
- *     gpu_memory: 40G            # of one GPU; default: likewise
+ *     gpu_memory: 40G            # of one GPU; default: as the driver says
  *     features: [avx512, ib]     # that jobs may ask for with --constraint
  *     resources: {lego: 4}       # that jobs may ask for with --gres lego:2
  *     metadata_guard: required   # best-effort, off: whether only root reaches the metadata service

@@ -4,16 +4,16 @@
  * records (fs_reserve). Without room for them no task can be started, and the end of one that ran
  * could not be recorded.
  *
- * Other files of jobs may take that room all the same. So that the end of a job can be recorded
- * even then, a small part of it is in a file, DISK_HELD, and is given away piece by piece when a
- * record finds no room.
+ * Nothing prevents other files of jobs from taking that room. So that the end of a job can be
+ * recorded even then, a small part of it is in a file, DISK_HELD, and is given away piece by piece
+ * when a record finds no room.
  *
  * A node with less than that free reports it, and refuses nothing by itself: belayd gives it no new
- * work (struct wire_status). It has room again with a quarter more than that, so that it does not
- * change its mind with every file. A start whose records found no room all the same (a quota, say)
- * counts as a full disk for DISK_REFUSED_MS. One that only found no room for the job's own files
- * (its checkpoint, its working directory) does not: they may be larger than what is free, or than
- * the quota of the job's user, and others still find room.
+ * work (struct wire_status). It has room again with a quarter more than that, so that its
+ * state does not change with every file. A start whose records found no room although some is free
+ * (a quota, for example) counts as a full disk for DISK_REFUSED_MS. One that only found no room for
+ * the job's own files (its checkpoint, its working directory) does not: they may be larger than
+ * what is free, or than the quota of the job's user, and others still find room.
  */
 #ifndef BELAY_AGENT_DISK_H
 #define BELAY_AGENT_DISK_H
@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DISK_INODES_MAX 1024 /* kept likewise: a sixty-fourth of all, at most so many */
+#define DISK_INODES_MAX 1024 /* inodes that are kept: a sixty-fourth of all, at most so many */
 #define DISK_INODES_SHARE 64
 #define DISK_LOOK_MS 2000
 #define DISK_HELD "reserve"       /* in dir */

@@ -70,7 +70,7 @@ static int check_token(const struct config *c, struct err *e)
     return rc;
 }
 
-/* A user may be unknown to this machine only for now (LDAP): a start goes on. */
+/* Only a doubt: a user may be unknown for a while (LDAP), so a start ignores it. */
 static int check_system_users(const struct config *c, struct err *e)
 {
     char name[FEATURE_MAX];

@@ -4,7 +4,7 @@
  * For each address:
  *
  *     1  from this machine, uid 0         skip these rules
- *     2  TCP port 53                      likewise
+ *     2  TCP port 53                      skip these rules
  *     3  TCP                              prohibited
  *
  * Rule 0 is the kernel's own, for local addresses: a metadata service at a local address cannot be

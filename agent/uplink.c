@@ -4,7 +4,7 @@
  *                      |  ^
  *         changed:     |  | reply
  *      urgent sync     |  |
- *      beside it       v  |
+ *     in parallel      v  |
  *                failed: both wait a full-jitter backoff, then the parked one goes first
  *
  * Invariant: after a change either a status built after it is in flight, or `dirty` is set and an

@@ -245,7 +245,7 @@ static bool follow(
     }
 }
 
-/* What a helper of ours said says more than what criu makes of its exit code. */
+/* Finds an error of our own helper, which says more than criu's report of its exit code. */
 static bool find_own_error(const char *text, size_t n, char *out, size_t size)
 {
     static const char mark[] = "Error (belay): ";

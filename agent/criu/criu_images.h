@@ -4,7 +4,7 @@
  * name ("ghosts"), hard links to those whose name is gone, and UNIX sockets that are bound to one.
  *
  * Source: criu/files-reg.c, criu/sk-unix.c and images/ of criu 3.17.1 and 4.2. An image begins with
- * two numbers of four bytes and goes on with messages of protocol buffers, each after its length in
+ * two numbers of four bytes, followed by messages of protocol buffers, each after its length in
  * four bytes, little-endian:
  *
  *     remap-fpath.img  {orig_id=1, remap_id=2, remap_type=3}: the file orig_id is a ghost or a link
@@ -32,8 +32,8 @@ struct criu_created_list {
 
 void criu_created_deinit(struct criu_created_list *l);
 
-/* Of the contents of both images; n == 0: there is no such image, as criu takes it. Pure.
- * ERR_UNSUPPORTED: it is not understood, and so nothing can be said of what is created. */
+/* Reads the contents of both images; n == 0: criu treats it as absent. Pure. ERR_UNSUPPORTED: an
+ * image is not understood, so it is unknown what would be created. */
 int criu_images_parse(const char *files, size_t n_files, const char *remaps, size_t n_remaps,
     struct criu_created_list *ret_list, struct err *e);
 

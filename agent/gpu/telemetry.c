@@ -31,7 +31,7 @@ struct entry {
     bool runs;                  /* runs in the current or last sample */
 };
 
-/* A GPU while a task has it, likewise. */
+/* A GPU while a task has it, from the first sample to the end of the window. */
 struct gpu {
     struct link in_all;
     struct wire_gpu_load sum; /* of the window */

@@ -27,8 +27,8 @@
 #define PIECES_A_TURN 16
 #define TURN_MS 4  /* pause after a turn of so many pieces, which makes some 250 MB a second, ... */
 #define SMALL 4096 /* ... or after a piece smaller than that */
-#define HELD_LOOK_MS 50    /* for room again, while it is held */
-#define CUT_LOOK_MS 1000   /* likewise while it is cut */
+#define HELD_LOOK_MS 50    /* looks for room while it is held, ... */
+#define CUT_LOOK_MS 1000   /* ... and while it is cut */
 #define RELEASE_SHARE 4    /* releases when it has so much of the spare room, ... */
 #define RELEASE_MIN 65536  /* ... in steps of */
 #define SHARE_LEAST 65536  /* a task with less does not count among its user's */
@@ -141,7 +141,7 @@ static int64_t granted(struct output_pump *p, bool is_last)
 
 /* ---- a stream ---- */
 
-/* Bytes written; 0: the disk is full all the same. */
+/* Bytes written; 0 if the disk is full in spite of the room that was computed. */
 static size_t write_some(struct output_pump *p, struct output_stream *s, size_t n)
 {
     ssize_t done = write(s->to, s->piece + s->at, n);

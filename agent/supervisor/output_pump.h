@@ -15,8 +15,8 @@
  * At the limit, what belayd has on its disk is released from the file's beginning (its length stays
  * the same). If that is not enough, the pipe is not read: the program waits, and nothing is lost.
  * But a program that waits makes no progress and could not save at a notice. So after
- * OUTPUT_HOLD_MS its output is cut: the program goes on, and lines in the output say where and how
- * much is missing.
+ * OUTPUT_HOLD_MS its output is cut: the program continues, and lines in the output say where and
+ * how much is missing.
  *
  * The program runs in its own cgroup, the pump does not. Its rate is limited so that it cannot be
  * made to take a processor.

@@ -30,7 +30,7 @@ struct supervise_loop_command {
     } what;
     int64_t signal;             /* SIGNAL: 1 .. 64 */
     int64_t delay_ms, grace_ms; /* TERMINATE: 0 .. SUPERVISE_TIME_MAX_MS */
-    int64_t limit_ms;           /* LIMIT: likewise */
+    int64_t limit_ms;           /* LIMIT: 0 .. SUPERVISE_TIME_MAX_MS */
     int64_t bytes;              /* SHIPPED: 0 .. SUPERVISE_TIME_MAX_MS */
 };
 

@@ -54,7 +54,7 @@ struct supervisor_room {
     struct tools tools;
     struct limits limits;
     struct limits_warned *warned; /* shared with all supervisors */
-    struct output_shares *shares; /* likewise; may be NULL */
+    struct output_shares *shares; /* shared with all supervisors; may be NULL */
 };
 
 /* Runs until it has neither a task nor an agent. Returns the process's exit code. */

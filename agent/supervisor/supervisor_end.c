@@ -172,7 +172,7 @@ void supervisor_note_usage(struct supervisor *s)
     struct usage_files files;
     struct usage used;
     proc_group_usage_files(s->group, &files);
-    files.memory[0] = '\0'; /* the cgroup is gone */
+    files.memory[0] = '\0'; /* the cgroup is removed */
     usage_read(&files, &used);
     if (used.cpu_ms < 0) {
         supervisor_read_children(&used.cpu_ms, &used.user_ms);

@@ -87,7 +87,7 @@ struct task_checkpointer {
     /* first accepted commit whose outcome is not yet written (0 = none); last accepted commit */
     int64_t unanswered, accepted;
     int64_t must_wait;   /* a commit that cannot be snapshotted; 0 = none */
-    bool done_must_wait; /* likewise for .done */
+    bool done_must_wait; /* .done cannot be snapshotted */
     bool in_place;       /* the program was seen writing to a held file */
     /* filled by this agent's saves; NULL if none yet; owned by the thread while it works */
     struct ckpt_seen *seen;

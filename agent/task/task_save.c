@@ -32,7 +32,7 @@
 #define WATCH_LATER_MS 100
 /* looks at the control directory in one turn of the loop; a malformed commit costs one */
 #define LOOKS_MAX 4
-#define LOOKS_AT_END_MAX 32 /* likewise, when the program has ended */
+#define LOOKS_AT_END_MAX 32 /* in one turn, when the program has ended */
 
 static const enum wire_cause wire_causes[] = {
     [SAVE_PERIODIC] = WIRE_CAUSE_PERIODIC,

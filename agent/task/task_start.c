@@ -370,8 +370,8 @@ static void on_look(struct timer *timer, void *ctx)
     timer_start(t->room->timers, timer, HANG_LOOK_MS);
 }
 
-/* A call to a directory whose server is away does not return, so no other deadline would be looked
- * at. */
+/* A call to a directory whose server does not answer may never return, so no other deadline would
+ * be checked. */
 static void watch_store(struct task *t)
 {
     t->prep.alive_at = clock_mono(t->room->timers->clock);
