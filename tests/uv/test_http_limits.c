@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/uv/http_server_private.h"
 #include "tests/uv/http_rig.h"
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -487,6 +488,92 @@ static void stopping_answers_every_wait_whoever_pipelines_requests(void **state)
     rig_deinit(&r);
 }
 
+/* ---- the time of a body ---- */
+
+#define STEP_MS SECONDS_MS(10)
+#define STEP_BYTES (90 << 10) /* more than the least in a step */
+
+struct slow {
+    struct rig r;
+    int fd;
+    struct http_conn *c;
+    int64_t now_ms;
+};
+
+/* Its only connection has begun a body of n bytes and sent none. */
+static void slow_begin(struct slow *s, int n)
+{
+    char head[128];
+    rig_init(&s->r);
+    rig_serve(&s->r, (struct http_server_options){.max_body_bytes = (size_t)n});
+    s->fd = connect_to(&s->r);
+    int len = snprintf(
+        head, sizeof(head), "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", n);
+    assert_int_equal(write(s->fd, head, (size_t)len), len);
+    while (list_is_empty(&s->r.server->conns) ||
+           LIST_ENTRY(list_first(&s->r.server->conns), struct http_conn, link)->phase != CONN_BODY)
+        uv_run(&s->r.loop, UV_RUN_ONCE);
+    s->c = LIST_ENTRY(list_first(&s->r.server->conns), struct http_conn, link);
+    s->now_ms = clock_mono(&clock_system).ms;
+}
+
+static void slow_send(struct slow *s, size_t n)
+{
+    uint64_t moved = s->c->n_moved + n;
+    char *bytes = mem_alloc(n);
+    for (size_t at = 0; at < n || s->c->n_moved < moved; uv_run(&s->r.loop, UV_RUN_NOWAIT)) {
+        ssize_t done = at < n ? send(s->fd, bytes + at, n - at, MSG_DONTWAIT) : 0;
+        at += done > 0 ? (size_t)done : 0;
+    }
+    free(bytes);
+}
+
+/* What the server does about it so much later: a status, or 0 if it goes on waiting. */
+static int slow_later(struct slow *s, int64_t ms)
+{
+    char text[64] = "";
+    s->now_ms += ms;
+    http_conn_check_deadline(s->c, s->now_ms);
+    if (s->c->phase == CONN_BODY)
+        return 0;
+    while (recv(s->fd, text, sizeof(text) - 1, MSG_PEEK | MSG_DONTWAIT) < 0)
+        uv_run(&s->r.loop, UV_RUN_ONCE);
+    return atoi(text + strlen("HTTP/1.1 "));
+}
+
+static void slow_end(struct slow *s)
+{
+    close(s->fd);
+    rig_deinit(&s->r);
+}
+
+static void a_body_that_stalls_is_ended(void **state)
+{
+    (void)state;
+    struct slow s;
+    slow_begin(&s, 10 * STEP_BYTES);
+    slow_send(&s, STEP_BYTES);
+    assert_int_equal(slow_later(&s, STEP_MS), 0);
+    slow_send(&s, 1000);
+    assert_int_equal(slow_later(&s, STEP_MS - 1), 0);
+    assert_int_equal(slow_later(&s, 1), 408);
+    slow_end(&s);
+}
+
+static void a_body_that_never_stalls_has_an_end_too(void **state)
+{
+    (void)state;
+    struct slow s;
+    slow_begin(&s, 100 * STEP_BYTES);
+    for (int i = 1; i < 30; i++) {
+        slow_send(&s, STEP_BYTES);
+        assert_int_equal(slow_later(&s, STEP_MS), 0);
+    }
+    slow_send(&s, STEP_BYTES);
+    assert_int_equal(slow_later(&s, STEP_MS), 408); /* after five minutes */
+    slow_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +590,8 @@ int main(void)
         cmocka_unit_test(one_who_waits_holds_no_body),
         cmocka_unit_test(who_pipelines_requests_delays_no_other),
         cmocka_unit_test(stopping_answers_every_wait_whoever_pipelines_requests),
+        cmocka_unit_test(a_body_that_stalls_is_ended),
+        cmocka_unit_test(a_body_that_never_stalls_has_an_end_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
