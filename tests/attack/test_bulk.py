@@ -15,6 +15,7 @@ import flood  # noqa: E402
 from belayd import LONG_READ, WAIT_S, Belayd  # noqa: E402
 
 CROWD = 300
+CROWDS_MAX = 5  # tries of a crowd, while this process is slower than belayd
 WAITING_MAX = 64  # TURNS_PER_USER_MAX
 READ_MAX = 2 + 8  # READERS, READ_POOL_PER_USER_MAX
 JOBS = 300
@@ -80,7 +81,8 @@ class Bulk(unittest.TestCase):
 
     def test_questions_of_one_user_do_not_hold_up_others(self):
         d = self.d
-        last = [d.submit(time_limit_ms=3600000) for _ in range(JOBS)][-1]
+        # of different demands, so that an answer takes belayd longer than this process to read one
+        last = [d.submit(time_limit_ms=3600000, memory_mib=1 + i) for i in range(JOBS)][-1]
         hostile, other = (d.token(kind="api", user=name) for name in ("mallory", "bob"))
         path = "/api/v1/jobs/%d/why" % last
 
@@ -91,10 +93,15 @@ class Bulk(unittest.TestCase):
             ready, go = asyncio.Semaphore(0), asyncio.Event()
             answer = asyncio.create_task(self.ask(path, other, ready, go))
             await ready.acquire()
-            crowd = await self.ask_at_once(CROWD, path, hostile)
-            while len(self.answers) < CROWD - WAITING_MAX:  # the refused ones are answered
-                await asyncio.sleep(0)
-            left = CROWD - len(self.answers)
+            for _ in range(CROWDS_MAX):
+                self.answers.clear()
+                crowd = await self.ask_at_once(CROWD, path, hostile)
+                while len(self.answers) < CROWD - WAITING_MAX:  # the refused ones are answered
+                    await asyncio.sleep(0)
+                left = CROWD - len(self.answers)
+                if left > BETWEEN_MAX:
+                    break
+                await crowd  # this process was held up: belayd has answered too many meanwhile
             self.assertGreater(left, BETWEEN_MAX)
             began = time.monotonic()
             between = await self.answers_of_the_crowd_before(answer, go)
