@@ -15,7 +15,7 @@
 #define BELAY_DB_DB_H
 
 #include "base/json.h"
-#include "db/loads.h"
+#include "db/telemetry.h"
 #include "scheduler/core/model/model.h"
 #include <stdatomic.h>
 

@@ -3,7 +3,7 @@
  * Recovery: loads every live row, each kind before the kinds that refer to it. Ended rows stay in
  * the file; because of the *_live indexes they cost nothing here.
  */
-#include "db/ahead.h"
+#include "db/read_ahead.h"
 #include "db/conn.h"
 #include "db/query.h"
 
@@ -86,13 +86,13 @@ static int load_jobs(const struct loading *l, struct err *e)
     struct job_row blank = {.queued_mono = MONO_NONE};
     table_clear_rare(&tables[TABLE_JOBS], &blank);
     const struct job_row *row;
-    struct ahead *a = ahead_start(
+    struct read_ahead *a = read_ahead_start(
         l->statements, TABLE_JOBS, "WHERE state <> 'ended' ORDER BY id", &blank, sizeof(blank));
     int rc = 0;
 
-    while (rc == 0 && (row = ahead_next(a)) != NULL)
+    while (rc == 0 && (row = read_ahead_next(a)) != NULL)
         rc = model_load_job(l->model, row, l->now, e);
-    return ahead_finish(a, rc, e);
+    return read_ahead_finish(a, rc, e);
 }
 
 static int load_attempts(const struct loading *l, struct err *e)

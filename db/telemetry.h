@@ -3,8 +3,8 @@
  * The loads of attempts and GPUs (base/load.h): a row for each minute, each ten minutes, and each
  * hour, all updated as reports arrive, so that old fine rows can be removed without adding them up.
  */
-#ifndef BELAY_DB_LOADS_H
-#define BELAY_DB_LOADS_H
+#ifndef BELAY_DB_TELEMETRY_H
+#define BELAY_DB_TELEMETRY_H
 
 #include "base/err.h"
 #include "base/load.h"

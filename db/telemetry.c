@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "db/loads.h"
+#include "db/telemetry.h"
 
 #include "db/query.h"
 #include "db/reader.h"

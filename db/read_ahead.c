@@ -3,7 +3,7 @@
  * Two buffers ("shelves"): the thread fills one while the caller empties the other. A shelf that is
  * not full is the last.
  */
-#include "db/ahead.h"
+#include "db/read_ahead.h"
 
 #include "base/mem.h"
 #include "db/query.h"
@@ -21,7 +21,7 @@ struct shelf {
     bool is_full; /* owned by the caller; else by the thread */
 };
 
-struct ahead {
+struct read_ahead {
     const void *blank;
     size_t size;
     struct shelf shelves[2];
@@ -35,7 +35,7 @@ struct ahead {
     struct err err;
 };
 
-static void fill(struct ahead *a, struct shelf *s)
+static void fill(struct read_ahead *a, struct shelf *s)
 {
     for (s->n = 0; s->n < SHELF_ROWS; s->n++) {
         char *row = s->rows + s->n * a->size;
@@ -46,7 +46,7 @@ static void fill(struct ahead *a, struct shelf *s)
 }
 
 /* Returns false if the caller wants no more. */
-static bool wait_until_empty(struct ahead *a, const struct shelf *s)
+static bool wait_until_empty(struct read_ahead *a, const struct shelf *s)
 {
     pthread_mutex_lock(&a->mutex);
     while (s->is_full && !a->stop)
@@ -56,7 +56,7 @@ static bool wait_until_empty(struct ahead *a, const struct shelf *s)
     return !stop;
 }
 
-static void hand_over(struct ahead *a, struct shelf *s, bool is_full)
+static void hand_over(struct read_ahead *a, struct shelf *s, bool is_full)
 {
     pthread_mutex_lock(&a->mutex);
     s->is_full = is_full;
@@ -66,7 +66,7 @@ static void hand_over(struct ahead *a, struct shelf *s, bool is_full)
 
 static void *run(void *arg)
 {
-    struct ahead *a = arg;
+    struct read_ahead *a = arg;
     size_t n = SHELF_ROWS;
     for (size_t k = 1; n == SHELF_ROWS && wait_until_empty(a, &a->shelves[k]); k ^= 1) {
         fill(a, &a->shelves[k]);
@@ -76,11 +76,11 @@ static void *run(void *arg)
     return NULL;
 }
 
-struct ahead *ahead_start(struct statements *statements, enum table_id table, const char *tail,
-    const void *blank, size_t size)
+struct read_ahead *read_ahead_start(struct statements *statements, enum table_id table,
+    const char *tail, const void *blank, size_t size)
 {
-    struct ahead *a = mem_alloc(sizeof(*a));
-    *a = (struct ahead){.blank = blank, .size = size};
+    struct read_ahead *a = mem_alloc(sizeof(*a));
+    *a = (struct read_ahead){.blank = blank, .size = size};
     pthread_mutex_init(&a->mutex, NULL);
     pthread_cond_init(&a->changed, NULL);
     for (size_t k = 0; k < 2; k++)
@@ -100,7 +100,7 @@ struct ahead *ahead_start(struct statements *statements, enum table_id table, co
     return a;
 }
 
-static void wait_until_full(struct ahead *a, const struct shelf *s)
+static void wait_until_full(struct read_ahead *a, const struct shelf *s)
 {
     pthread_mutex_lock(&a->mutex);
     while (!s->is_full)
@@ -108,7 +108,7 @@ static void wait_until_full(struct ahead *a, const struct shelf *s)
     pthread_mutex_unlock(&a->mutex);
 }
 
-const void *ahead_next(struct ahead *a)
+const void *read_ahead_next(struct read_ahead *a)
 {
     struct shelf *s = &a->shelves[a->shelf];
     if (a->next == SHELF_ROWS) {
@@ -121,7 +121,7 @@ const void *ahead_next(struct ahead *a)
     return a->next < s->n ? s->rows + a->next++ * a->size : NULL;
 }
 
-int ahead_finish(struct ahead *a, int rc, struct err *e)
+int read_ahead_finish(struct read_ahead *a, int rc, struct err *e)
 {
     if (a->has_thread) {
         pthread_mutex_lock(&a->mutex);
