@@ -8,7 +8,7 @@
 #include "cli/flags/grace.h"
 #include "cli/flags/notify.h"
 #include "cli/flags/retry.h"
-#include "cli/reports/used.h"
+#include "cli/reports/job_use.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/reports/use.h"
+#include "cli/reports/node_use.h"
 #include "money/reserve.h"
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "cli/reports/breakeven_print.h"
-#include "cli/reports/use.h"
+#include "cli/reports/node_use.h"
 #include "money/breakeven_json.h"
 #include "money/plan.h"
 #include "replay/page.h"

@@ -5,7 +5,7 @@
  */
 #include "cli/slurm/slurm.h"
 #include "cli/cli.h"
-#include "cli/reports/used.h"
+#include "cli/reports/job_use.h"
 
 #include <string.h>
 

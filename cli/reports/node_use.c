@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/reports/use.h"
+#include "cli/reports/node_use.h"
 
 #include "base/str.h"
 #include <stdio.h>

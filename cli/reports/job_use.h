@@ -2,8 +2,8 @@
  *
  * Processor and memory use of a job compared with its request.
  */
-#ifndef BELAY_CLI_REPORTS_USED_H
-#define BELAY_CLI_REPORTS_USED_H
+#ifndef BELAY_CLI_REPORTS_JOB_USE_H
+#define BELAY_CLI_REPORTS_JOB_USE_H
 
 #include "base/json.h"
 #include <stdbool.h>

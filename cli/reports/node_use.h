@@ -2,8 +2,8 @@
  *
  * Recent use of belayd's nodes (GET /api/v1/use), for verbs that give advice.
  */
-#ifndef BELAY_CLI_REPORTS_USE_H
-#define BELAY_CLI_REPORTS_USE_H
+#ifndef BELAY_CLI_REPORTS_NODE_USE_H
+#define BELAY_CLI_REPORTS_NODE_USE_H
 
 #include "cli/cli.h"
 

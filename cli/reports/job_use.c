@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/reports/used.h"
+#include "cli/reports/job_use.h"
 
 #include "base/time.h"
 #include "cli/cli.h"
