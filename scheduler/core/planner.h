@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by plan.c, launch.c and choice.c.
+ * The planner: what it remembers between two decisions (what did not fit, the computed launches),
+ * and its scratch. Shared by plan.c and the files that decide for it, in placement/, supply/ and
+ * deadline/.
  */
 #ifndef BELAY_SCHEDULER_CORE_PLANNER_H
 #define BELAY_SCHEDULER_CORE_PLANNER_H
