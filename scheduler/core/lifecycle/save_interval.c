@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arithmetic of time and money.
+ * The interval between the periodic saves of a job: Young's, from the duration of a save and the
+ * rate of reclaims.
  */
 #include "scheduler/core/model/model.h"
 
-#include <assert.h>
 #include <math.h>
 
 #define HOUR_MS 3600000
@@ -39,29 +39,4 @@ int64_t core_interval_ms(const struct attempt *a)
     int64_t least =
         STORING_PART * j->save_ms < INTERVAL_MAX_MS ? STORING_PART * j->save_ms : INTERVAL_MAX_MS;
     return best > least ? best : least;
-}
-
-int64_t core_cost_uusd(int64_t ms, int64_t uusd_h)
-{
-    assert(ms >= 0 && uusd_h >= 0);
-    int64_t hours = ms / HOUR_MS, rest = ms % HOUR_MS; /* separated to avoid overflow of products */
-    return hours * uusd_h + (rest * uusd_h + HOUR_MS / 2) / HOUR_MS;
-}
-
-int64_t core_bytes_uusd(int64_t bytes, int64_t uusd_gib)
-{
-    const int64_t gib = INT64_C(1) << 30;
-    assert(uusd_gib >= 0);
-    return bytes > 0 ? (int64_t)(((__extension__(__int128) bytes) * uusd_gib + gib / 2) / gib) : 0;
-}
-
-int64_t core_instance_uusd(const struct instance_row *r, struct wall at)
-{
-    if (wall_is_set(r->priced_at) && wall_is_set(r->before_at) && at.ms < r->priced_at.ms)
-        return r->before_uusd + (at.ms > r->before_at.ms
-                                        ? core_cost_uusd(at.ms - r->before_at.ms, r->before_uusd_h)
-                                        : 0);
-    if (!wall_is_set(r->priced_at) || at.ms < r->priced_at.ms)
-        return r->accrued_uusd;
-    return r->accrued_uusd + core_cost_uusd(at.ms - r->priced_at.ms, r->price_uusd_h);
 }
