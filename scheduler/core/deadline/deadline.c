@@ -57,8 +57,12 @@ static bool is_on_sure(const struct deadline_job *job, const struct deadline_off
 
 static struct deadline_choice choose(size_t offer, enum deadline_why why)
 {
-    return (struct deadline_choice){
-        .offer = offer, .why = why, .cost_uusd = INFINITY, .next_cost_uusd = INFINITY};
+    return (struct deadline_choice){.offer = offer,
+        .why = why,
+        .cost_uusd = INFINITY,
+        .next_cost_uusd = INFINITY,
+        .meant = DEADLINE_NOWHERE,
+        .meant_cost_uusd = INFINITY};
 }
 
 /* The reference rules. */
@@ -157,6 +161,11 @@ static void consider(struct plan *pl, size_t offer, enum deadline_why why, doubl
     if (pl->is_capped && passes_cap(pl, offer)) {
         pl->refused_uusd = fmin(pl->refused_uusd, uusd);
         return;
+    }
+    if (offer != DEADLINE_NOWHERE && pl->offers[offer].is_meant &&
+        uusd < pl->best.meant_cost_uusd) {
+        pl->best.meant = offer;
+        pl->best.meant_cost_uusd = uusd;
     }
     if (uusd < pl->best.cost_uusd) {
         pl->best.next_cost_uusd = pl->best.cost_uusd;

@@ -46,6 +46,9 @@ struct deadline_offer {
     /* Spot that is up: not observed since it was away, but a launch may be tried. Ignored by the
      * baseline of a cap. */
     bool is_guess;
+    /* Spot: a machine of it is coming, or up and empty, to which the job may move from a sure
+     * offer. */
+    bool is_meant;
     uint16_t class;       /* spot: deadline_class() */
     int64_t price_uusd_h; /* >= 0: price of a further hour; 0 for reserved capacity */
     double share;         /* spot: spell_watch_share(); used by the reference rules */
@@ -111,6 +114,9 @@ struct deadline_choice {
     enum deadline_why why;
     double cost_uusd;      /* expected cost to the end with this action; DEADLINE_PLANNED only */
     double next_cost_uusd; /* of the best alternative; INFINITY: none */
+    /* The cheapest offer that is meant, if moving there now is allowed; else DEADLINE_NOWHERE. */
+    size_t meant;
+    double meant_cost_uusd;
 };
 
 /* Settings common to jobs of one kind. */

@@ -295,6 +295,12 @@ static void choose(const struct model *m, const struct job *j, const struct work
     deadline_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
     ret_choice->cost_uusd /= scale(m);
     ret_choice->next_cost_uusd /= scale(m);
+    ret_choice->meant_cost_uusd /= scale(m);
+}
+
+static double restart_uusd(const struct sight *s, const struct deadline_job *k)
+{
+    return (double)s->sure_uusd_h * (double)k->restart_ms / HOUR_MS;
 }
 
 /* A machine, up or coming, is released only if that saves a good part of a restart's cost. Near the
@@ -302,9 +308,19 @@ static void choose(const struct model *m, const struct job *j, const struct work
 static bool is_worth_letting_go(
     const struct sight *s, const struct deadline_job *k, const struct deadline_choice *c)
 {
-    double restart_uusd = (double)s->sure_uusd_h * (double)k->restart_ms / HOUR_MS;
     return c->next_cost_uusd - c->cost_uusd >
-           restart_uusd / (s->starting_since_ms ? 1 : LETS_GO_PART);
+           restart_uusd(s, k) / (s->starting_since_ms ? 1 : LETS_GO_PART);
+}
+
+/* The same of a move to a machine that was acquired for it. A try for spot is decided when none was
+ * seen; once it is granted, staying looks better again, because the table takes it that spot can be
+ * seen without a machine there: the job would stay, the machine would be ended as idle, and the
+ * next try would be decided. */
+static bool is_worth_staying(
+    const struct sight *s, const struct deadline_job *k, const struct deadline_choice *c)
+{
+    return c->meant == DEADLINE_NOWHERE ||
+           c->meant_cost_uusd - c->cost_uusd > restart_uusd(s, k) / LETS_GO_PART;
 }
 
 static void decide(const struct model *m, const struct job *j, const struct work_left *w,
@@ -321,8 +337,11 @@ static void decide(const struct model *m, const struct job *j, const struct work
     const struct deadline_job job = build_job_model(m, j, w, &s, now.wall);
     choose(m, j, w, &s, &job, now, &d->choice);
     size_t to = d->choice.offer;
-    if (to == DEADLINE_NOWHERE && s.on != DEADLINE_NOWHERE &&
-        m->deadline.options.rule == DEADLINE_PLANNED && !is_worth_letting_go(&s, &job, &d->choice))
+    if ((to == DEADLINE_NOWHERE || to == s.on) && !is_worth_staying(&s, &job, &d->choice))
+        to = d->choice.meant;
+    else if (to == DEADLINE_NOWHERE && s.on != DEADLINE_NOWHERE &&
+             m->deadline.options.rule == DEADLINE_PLANNED &&
+             !is_worth_letting_go(&s, &job, &d->choice))
         to = s.on;
     bool is_on_sure = s.on != DEADLINE_NOWHERE && s.on >= s.n_spot && !s.starting_since_ms;
     d->look_ms = job.look_ms;

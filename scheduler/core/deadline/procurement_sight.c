@@ -3,6 +3,7 @@
 
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_held.h"
@@ -101,6 +102,21 @@ static int64_t coming_since(const struct job *j, const struct offer *o)
     return 0;
 }
 
+/* A machine that the job, which runs on on-demand, may be meant to move to. */
+static bool is_meant(const struct job *j, const struct attempt *a, const struct offer *o)
+{
+    if (!a || a->row.state != ATTEMPT_RUNNING || a->node->row.market != MARKET_ON_DEMAND ||
+        j->row.procurement != PROCURE_SPOT || o->row.market != MARKET_SPOT)
+        return false;
+    LIST_FOREACH (&o->instances, l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, of_offer);
+        if (i->node ? node_takes_work(i->node) && list_is_empty(&i->node->attempts)
+                    : instance_is_coming(i) && !i->row.reclaimed && !pool_boots_fail(o->pool))
+            return true;
+    }
+    return false;
+}
+
 void procurement_sight(
     const struct model *m, const struct job *j, struct stamp now, struct sight *s)
 {
@@ -119,8 +135,10 @@ void procurement_sight(
     for (size_t i = 0; i < s->n; i++) {
         const struct offer *o = s->of[i];
         int64_t coming = a ? 0 : coming_since(j, o);
+        bool meant = is_meant(j, a, o);
         s->offers[i] = (struct deadline_offer){.is_sure = i >= s->n_spot,
-            .is_up = o == under || coming > 0 || !is_avoided(o, now),
+            .is_up = o == under || coming > 0 || meant || !is_avoided(o, now),
+            .is_meant = meant,
             .price_uusd_h = o->row.price_uusd_h};
         if (i < s->n_spot)
             s->ids[i] = o->row.id;

@@ -173,6 +173,90 @@ static void behind_the_line_it_goes_on_demand_and_ahead_of_it_back(void **state)
     lab_deinit(&l);
 }
 
+static struct egress no_egress(const char *provider)
+{
+    (void)provider;
+    return (struct egress){0};
+}
+
+#define BOOT_MS (5 * MINUTE_MS / 2)
+
+/* Steps of a minute and a decision every six seconds; a job on on-demand, as there is no spot, with
+ * time for a move. */
+static int64_t begin_on_demand(struct lab *l)
+{
+    static const struct procurement_options fast = {.rule = DEADLINE_PLANNED,
+        .look_ms = MINUTE_MS / 10,
+        .step_ms = MINUTE_MS,
+        .work_margin_pct = 20,
+        .cap_pct = 35};
+    const struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = LAB_LEASE_MS,
+        .hold_in_vain = LAB_HOLD_IN_VAIN,
+        .procurement = &fast,
+        .egress = no_egress};
+    *l = (struct lab){
+        .m = model_create(&o), .p = planner_create(), .now = {{1700000000000}, {5000}}};
+    lab_elastic(l, "burst", 4, "m4", 4);
+    struct pool_row p = lab_pool(l, "burst");
+    p.idle_timeout_ms = p.cooldown_ms = MINUTE_MS / 2;
+    p.refusal_backoff_ms = 1000;
+    lab_set_pool(l, p);
+    struct job_row r = job_by(l, 45 * MINUTE_MS, 90 * MINUTE_MS);
+    int64_t job = lab_submit(l, &r);
+    lab_plan(l);
+    until_procurement(l, job, PROCURE_ON_DEMAND, 90 * MINUTE_MS);
+    int64_t sure = intended(l, MARKET_ON_DEMAND);
+    lab_launched(l, sure);
+    lab_wait(l, BOOT_MS);
+    lab_heartbeats(l);
+    int64_t node = lab_join_instance(l, sure, 4);
+    lab_plan(l);
+    assert_int_equal(lab_node_of(l, job), node);
+    lab_started(l, job);
+    return job;
+}
+
+/* Six seconds, at the end of which the job saves, so that it has little to lose by a move. */
+static void look(struct lab *l, int64_t job, int64_t *sequence)
+{
+    lab_wait(l, MINUTE_MS / 10);
+    lab_heartbeats(l);
+    lab_saved(l, job, ++*sequence, PROGRESS_NONE);
+    lab_plan(l);
+}
+
+/* A granted try for spot shows that spot is there. The cost of staying on on-demand falls with
+ * that, below the cost of the move: the job must not stay, have the machine ended as idle and try
+ * again. */
+static void it_moves_to_the_spot_that_it_was_granted(void **state)
+{
+    (void)state;
+    for (int refused = 0; refused <= 20; refused += 5) {
+        struct lab l;
+        int64_t job = begin_on_demand(&l), spot = CORE_ID_NONE, sequence = 0;
+        for (int left = refused; spot == CORE_ID_NONE;) {
+            assert_true(sequence < 400);
+            look(&l, job, &sequence);
+            spot = intended(&l, MARKET_SPOT);
+            if (spot == CORE_ID_NONE || left-- == 0)
+                continue;
+            lab_apply(&l,
+                (struct event){.type = EV_LAUNCH_REFUSED, .refused = {spot, true, "no capacity"}});
+            spot = CORE_ID_NONE;
+        }
+        lab_launched(&l, spot);
+        for (int64_t ms = 0; ms < BOOT_MS; ms += MINUTE_MS / 10) {
+            look(&l, job, &sequence);
+            assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_SPOT);
+        }
+        lab_join_instance(&l, spot, 4);
+        lab_plan(&l);
+        assert_int_equal(job_attempt(model_job(l.m, job))->row.stop_reason, END_EVICTED);
+        lab_deinit(&l);
+    }
+}
+
 /* Saved work counts, whatever happens to the rest; and reported progress overrides the estimate. */
 static void work_that_is_saved_or_shown_counts(void **state)
 {
@@ -689,6 +773,7 @@ int main(void)
         cmocka_unit_test(without_time_it_is_on_demand_at_once),
         cmocka_unit_test(who_waits_in_vain_is_not_late),
         cmocka_unit_test(behind_the_line_it_goes_on_demand_and_ahead_of_it_back),
+        cmocka_unit_test(it_moves_to_the_spot_that_it_was_granted),
         cmocka_unit_test(work_that_is_saved_or_shown_counts),
         cmocka_unit_test(until_progress_is_told_again_the_work_left_gets_less),
         cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
