@@ -12,6 +12,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/kcmp.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -127,15 +128,45 @@ static bool is_nameless(const struct statfs *fs)
     return false;
 }
 
-/* In the scratch directory, which only root can enter: the file is as it was restored. */
+/* Whether the path is that of the scratch directory, which only root can enter, or begins there. */
+static bool begins_in_scratch(const struct criu_rights *r, const char *path)
+{
+    struct stat top;
+    size_t n = r->scratch ? strlen(r->scratch) : 0;
+    if (!r->scratch || strncmp(path, r->scratch, n) != 0 || (path[n] && path[n] != '/'))
+        return false;
+    return lstat(r->scratch, &top) == 0 && top.st_uid == 0 && (top.st_mode & 0077) == 0;
+}
+
+/* The file is as it was restored. */
 static bool is_in_scratch(const struct criu_rights *r, const struct held *h)
 {
-    struct stat top, st;
-    size_t n = r->scratch ? strlen(r->scratch) : 0;
-    if (!r->scratch || strncmp(h->path, r->scratch, n) != 0 || (h->path[n] && h->path[n] != '/'))
+    struct stat st;
+    return begins_in_scratch(r, h->path) && lstat(h->path, &st) == 0 && st.st_dev == h->st.st_dev &&
+           st.st_ino == h->st.st_ino;
+}
+
+/* A socket that the restore itself made there. The name is the job's choice: it must not lead out
+ * by a link. */
+static bool is_socket_in_scratch(const struct criu_rights *r, const struct sockaddr_un *a)
+{
+    char path[sizeof(a->sun_path) + 1] = ""; /* theirs need not end with a zero */
+    struct open_how how = {
+        .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    struct stat st;
+    memcpy(path, a->sun_path, sizeof(a->sun_path));
+    if (!begins_in_scratch(r, path) || strlen(path) <= strlen(r->scratch) + 1)
         return false;
-    return lstat(r->scratch, &top) == 0 && top.st_uid == 0 && (top.st_mode & 0077) == 0 &&
-           lstat(h->path, &st) == 0 && st.st_dev == h->st.st_dev && st.st_ino == h->st.st_ino;
+    int top = open(r->scratch, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = top < 0
+                 ? -1
+                 : (int)syscall(SYS_openat2, top, path + strlen(r->scratch) + 1, &how, sizeof(how));
+    bool is = fd >= 0 && fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+    if (fd >= 0)
+        close(fd);
+    if (top >= 0)
+        close(top);
+    return is;
 }
 
 /* Not the same file, but the same opening of it. */
@@ -283,7 +314,7 @@ static int check_peer(const struct criu_rights *r, const struct held *h, int fd,
 {
     struct sockaddr_un peer;
     socklen_t len;
-    if (!has_named_peer(fd, &peer, &len))
+    if (!has_named_peer(fd, &peer, &len) || is_socket_in_scratch(r, &peer))
         return 0;
     int rc = become(&r->user, e);
     if (rc)

@@ -26,7 +26,8 @@
  *     A removed file passes if no name of it is left or it is the user's own.
  *
  * Of a UNIX socket: no descriptor may be under way in it, for those cannot be looked at, and the
- * user must be able to connect to the named datagram socket that it is connected to.
+ * user must be able to connect to the named datagram socket that it is connected to, unless that is
+ * in scratch, where the restore itself made it.
  *
  * Not compared: pipes without a name, other sockets and other kernel objects without a name
  * (timers, event counters, namespaces, rings of asynchronous I/O), which no name leads to; what has

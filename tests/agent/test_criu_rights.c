@@ -574,17 +574,32 @@ static void current_in_scratch(void)
     must(chdir(in("scratch")) == 0);
 }
 
+static void connected_in_scratch(void)
+{
+    take_connection("scratch/own.sock");
+}
+
+static void connected_by_a_link(void)
+{
+    take_connection("scratch/out/link.sock");
+}
+
 static void what_is_about_to_be_given_counts_as_the_users(void **state)
 {
     char *scratch = mem_strdup(in("scratch"));
     (void)state;
     REFUSED(file_in_scratch, "scratch/state is open for reading and writing", NO_RIGHT);
+    REFUSED(connected_in_scratch, "scratch/own.sock is connected to from process", NO_RIGHT);
     rights.scratch = scratch;
     ALLOWED(file_in_scratch);
     ALLOWED(current_in_scratch);
+    ALLOWED(connected_in_scratch);
+    REFUSED(connected_by_a_link, "scratch/out/link.sock is connected to from process", NO_RIGHT);
+    REFUSED(connected_to_root, "control.sock is connected to from process", NO_RIGHT);
     REFUSED(file_beside_scratch, "scratchy is open for reading and writing", NO_RIGHT);
     assert_int_equal(chmod(scratch, 0711), 0); /* somebody may have been in it */
     REFUSED(file_in_scratch, "scratch/state is open for reading and writing", NO_RIGHT);
+    REFUSED(connected_by_a_link, "scratch/out/link.sock is connected to from process", NO_RIGHT);
     rights.scratch = NULL;
     free(scratch);
 }
@@ -678,6 +693,9 @@ static int make_files(void **state)
     listen_as_root("control.sock", 0600);
     listen_as_root("log.sock", 0666);
     listen_as_root("closed/log.sock", 0666);
+    listen_as_root("scratch/own.sock", 0600);
+    assert_int_equal(symlink("../closed", in("scratch/out")), 0);
+    listen_as_root("scratch/out/link.sock", 0666);
     return chmod(in("closed"), 0700);
 }
 
