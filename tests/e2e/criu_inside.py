@@ -160,7 +160,7 @@ class Criu(unittest.TestCase):
             shown = self.check(l, job, path, expected, ["user"])
             self.assertGreater(shown["checkpoints"][-1]["bytes"], 80 << 20)
 
-    def test_what_cannot_be_resumed_there_begins_again_and_what_cannot_be_saved_says_why(self):
+    def test_what_cannot_be_resumed_there_is_held_and_what_cannot_be_saved_says_why(self):
         theirs = "/home/theirs"  # not below the job's directory
         os.makedirs(theirs, exist_ok=True)
         reads = os.path.join(theirs, "input")
@@ -182,13 +182,15 @@ class Criu(unittest.TestCase):
             self.reclaim(l, job)
             with open(reads, "w") as f:
                 f.write("something else\n")
-            l.wait_log(job, "^begin something else$", timeout_s=RUN_S)
             text = l.wait_event(job, "save-failed", timeout_s=RUN_S)["text"]
             self.assertRegex(
                 text,
                 "^checkpoint 1.1 cannot be resumed here: .*theirs/input has bad size 15 .expect 10.",
             )
+            l.wait_event(job, "held", timeout_s=RUN_S)
             self.assertIsNone(l.show(job)["attempts"][1]["restored"])
+            l.post("/jobs/%d/release" % job, {"from_scratch": True})
+            l.wait_log(job, "^begin something else$", timeout_s=RUN_S)
             l.post("/jobs/%d/cancel" % job)
             daemon = "#!/bin/sh\n%s -c 'import os, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0: time.sleep(600)\n'\n%s\n"
             job = l.post(
