@@ -39,42 +39,43 @@
 /* ---- the directory ---- */
 
 /* Gives a file to the user, in a directory that no one else can write to. */
-static int own(const struct job_user *u, const char *path, struct err *e)
+static int own(struct task *t, const struct job_user *u, const char *path, struct err *e)
 {
-    if (u->is_other && lchown(path, u->uid, u->gid) < 0)
-        return err_errno(e, errno, "giving %s to %s", path, u->name);
-    return 0;
+    if (!u->is_other || lchown(path, u->uid, u->gid) == 0)
+        return 0;
+    t->work.over_quota = errno == EDQUOT;
+    return err_errno(e, errno, "giving %s to %s", path, u->name);
 }
 
-static int make_sub(const struct task *t, const struct job_user *u, const char *name, struct err *e)
+static int make_sub(struct task *t, const struct job_user *u, const char *name, struct err *e)
 {
     char *path = mem_printf("%s/%s", t->dir, name);
     int rc = fs_mkdirs(path, 0700, e);
     if (!rc)
-        rc = own(u, path, e);
+        rc = own(t, u, path, e);
     free(path);
     return rc;
 }
 
-static int make_script(const struct task *t, const struct job_user *u, struct err *e)
+static int make_script(struct task *t, const struct job_user *u, struct err *e)
 {
     char *path = mem_printf("%s/script", t->dir);
     /* not read before there is a spec */
     int rc = record_put_new(path, t->spec->script, strlen(t->spec->script), 0500, e);
     if (!rc)
-        rc = own(u, path, e);
+        rc = own(t, u, path, e);
     free(path);
     return rc;
 }
 
-static int make_image_script(const struct task *t, const struct job_user *u, struct err *e)
+static int make_image_script(struct task *t, const struct job_user *u, struct err *e)
 {
     if (!t->spec->image)
         return 0;
     char *path = mem_printf("%s/image.sh", t->dir), *text = image_script();
     int rc = record_put(path, text, strlen(text), 0500, e);
     if (!rc)
-        rc = own(u, path, e);
+        rc = own(t, u, path, e);
     free(text);
     free(path);
     return rc;
@@ -132,7 +133,7 @@ static int make_steps(const struct task *t, const struct job_user *u, struct err
     return put_secret(t, u, "/control", TASK_STEPS, v, e);
 }
 
-static int make_dir(const struct task *t, const struct job_user *u, struct err *e)
+static int make_dir(struct task *t, const struct job_user *u, struct err *e)
 {
     char *spec = mem_printf("%s/spec.json", t->dir);
     bool is_spare = *t->work.spare.name && spare_use(t->room->dir, &t->work.spare, t->dir, u);
@@ -531,7 +532,7 @@ static int prepare(struct task *t)
         rc = user_admit(&u, t->room->system_users, &w->e);
     if (!rc)
         rc = make_dir(t, &u, &w->e);
-    w->of_records = rc == ERR_NO_SPACE;
+    w->of_records = rc == ERR_NO_SPACE && !w->over_quota;
     if (!rc)
         rc = bring_workdir(t, &u);
     if (!rc && task_saves(t))
@@ -736,7 +737,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->done = done;
     w->rc = 0;
     w->e = (struct err){0};
-    w->is_spare = w->fenced = w->is_unsealed = w->store_failed = false;
+    w->is_spare = w->fenced = w->is_unsealed = w->store_failed = w->over_quota = false;
     w->store_fault = STORE_IS_FINE;
     w->found = (struct wire_checkpoint){0};
     w->restored = (struct ckpt_restored){.progress = -1};

@@ -14,13 +14,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -544,6 +548,48 @@ static void a_flood_takes_neither_the_agents_room_nor_that_of_others(void **stat
     assert_true(note && strstr(note, " bytes of output are missing here ----\n"));
 }
 
+/* As file systems do where the agent is root without CAP_SYS_RESOURCE: nothing more can be given to
+ * one user. For this process and what it starts from now on. */
+static bool give_no_more_to(uid_t user)
+{
+#ifdef SYS_lchown
+    const unsigned nr = SYS_lchown, arg = 1;
+#else
+    const unsigned nr = SYS_fchownat, arg = 2;
+#endif
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
+        BPF_STMT(
+            BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, user, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EDQUOT),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* The last test: the filter stays. */
+static void a_users_quota_closes_no_node(void **state)
+{
+    struct world *w = create(state);
+    if (!give_no_more_to(65534))
+        skip();
+    world_start_agent(w);
+    STR_COPY(world_want(w, 1, 1, "#!/bin/sh\n")->user, "nobody");
+    world_go(w);
+    world_until(w, has_ended, 1, "it is refused");
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_CAPACITY);
+    assert_non_null(strstr(world_reported(w, 1)->text, "to nobody: Disk quota exceeded"));
+    if (is_full(w, 0))
+        fail_msg("the node is closed: %s", w->status.disk_full);
+    world_want(w, 2, 1, "#!/bin/sh\n");
+    world_go(w);
+    world_until(w, has_ended, 2, "another job has room");
+    assert_int_equal(world_reported(w, 2)->end, WIRE_END_SUCCEEDED);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -564,6 +610,7 @@ int main(int argc, char **argv)
             a_flood_takes_neither_the_agents_room_nor_that_of_others, teardown),
         cmocka_unit_test_teardown(a_start_that_found_no_room_is_reported_as_a_full_disk, teardown),
         cmocka_unit_test_teardown(a_job_that_does_not_fit_closes_no_node, teardown),
+        cmocka_unit_test_teardown(a_users_quota_closes_no_node, teardown),
     };
     can_mount = enter_own_mounts();
     return world_run(tests, sizeof(tests) / sizeof(*tests), argc, argv);
