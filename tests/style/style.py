@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 COLUMNS = 100
+FUNCTION_LINES = 60  # a screen, from the first line of the signature to the closing brace
 SKIPPED = 77
 IGNORED_WORDS = Path(__file__).resolve().parent / "ignored_words.txt"
 
@@ -27,6 +28,8 @@ IGNORED_WORDS = Path(__file__).resolve().parent / "ignored_words.txt"
 VERSIONS = {"clang-format": "14", "black": "23"}
 
 LEFT_OUT = ("fuzz/corpus/",)
+# A test may be one long list of cases.
+NOT_PRODUCT = ("tests/", "fuzz/", "bench/")
 # Job scripts as Slurm users write them: they are input, so only syntax errors count. black would
 # turn #SBATCH into "# SBATCH".
 SCRIPTS_OF_USERS = ("tests/e2e/slurm/",)
@@ -123,6 +126,22 @@ def files_in(text):
     return sorted({line.split(":")[0] for line in text.splitlines() if ": error: " in line})
 
 
+def long_functions(lines):
+    """Line, name and length of each function that is longer than a screen. A body is between braces
+    that stand alone at the left margin, which no table, struct or block has."""
+    start = None
+    for i, line in enumerate(lines):
+        if line == "{":
+            start = i
+            while start > 0 and not re.search(r"^$|^#|[;{}]$|\*/$", lines[start - 1]):
+                start -= 1
+        elif line == "}" and start is not None:
+            n = i - start + 1
+            if n > FUNCTION_LINES:
+                yield start + 1, re.search(r"(\w+)\(|$", " ".join(lines[start:i]))[1], n
+            start = None
+
+
 def check_c(tree):
     findings = []
     files = tree.named(".c", ".h")
@@ -133,6 +152,11 @@ def check_c(tree):
             for i, line in enumerate(lines, 1)
             if len(line) > COLUMNS
         ]
+        if not file.startswith(NOT_PRODUCT):
+            findings += [
+                f"{file}:{i}: {name}() has {n} lines, at most {FUNCTION_LINES}: name its steps"
+                for i, name, n in long_functions(lines)
+            ]
     try:
         command = clang_format()
     except Skip:

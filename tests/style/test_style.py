@@ -61,6 +61,18 @@ class Style(unittest.TestCase):
         self.write("base/x.c", "/* %s */\n" % ("\u00e4" * 94))
         self.assertEqual(self.findings("c"), "")
 
+    def test_a_function_longer_than_a_screen(self):
+        def function(lines):
+            return "static int f(int a,\n    int b)\n{\n%s}\n" % ("    a++;\n" * (lines - 4))
+
+        self.write("base/x.c", "int y;\n" + function(60))
+        self.write("tests/x.c", function(61))
+        self.write("base/z.c", "int z[] = {\n%s};\n" % ("    1,\n" * 100))
+        self.write("base/w.h", 'extern "C" {\n%s%s}\n' % (function(10), "int w;\n" * 60))
+        self.assertNotIn("at most 60", self.findings("c"))
+        self.write("base/x.c", "int y;\n" + function(61))
+        self.assertIn("base/x.c:2: f() has 61 lines, at most 60: ", self.findings("c"))
+
     def test_python_that_is_not_formatted(self):
         self.assert_finds("black", "a.py", "x = 'a'\n", "a.py: ", "Run: black -l 100 a.py")
 
