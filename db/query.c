@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "db/query.h"
 
-#include "base/mem.h"
 #include "db/conn.h"
-#include <stdlib.h>
 
 #define READ_LIMIT_MAX 1000
 
@@ -48,7 +46,6 @@ void query_init_plain(
     buf_printf(&text, " %s", tail);
     query_init_text(q, of, buf_str(&text), e);
     q->table = t;
-    q->seen = mem_alloc(sizeof(*q->seen));
     buf_clear(&text);
     table_select_sql(t, TABLE_WHOLE, "", &text);
     buf_printf(&text, " WHERE %s = ?1", t->columns[0].name);
@@ -95,7 +92,7 @@ static bool read_whole(struct query *q, void *row)
         return false;
     int code = sqlite3_step(q->whole);
     if (code == SQLITE_ROW)
-        q->rc = table_read(q->table, TABLE_WHOLE, q->whole, q->seen, row, q->e);
+        q->rc = table_read(q->table, TABLE_WHOLE, q->whole, row, q->e);
     else
         check(q, code == SQLITE_DONE ? SQLITE_CORRUPT : code);
     sqlite3_reset(q->whole);
@@ -109,7 +106,7 @@ bool query_next(struct query *q, void *row)
     if (q->whole && !table_is_plain(q->stmt))
         return read_whole(q, row);
     return (q->rc = table_read(
-                q->table, q->whole ? TABLE_USUAL : TABLE_WHOLE, q->stmt, q->seen, row, q->e)) == 0;
+                q->table, q->whole ? TABLE_USUAL : TABLE_WHOLE, q->stmt, row, q->e)) == 0;
 }
 
 bool query_goes_on(struct query *q, int answer)
@@ -130,8 +127,6 @@ int query_finish(struct query *q)
 {
     statements_give(q->of, q->stmt);
     statements_give(q->of, q->whole);
-    free(q->seen);
     q->stmt = q->whole = NULL;
-    q->seen = NULL;
     return q->rc;
 }

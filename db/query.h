@@ -21,9 +21,7 @@ struct query {
     const struct table *table; /* NULL if the caller reads stmt itself */
     struct err *e;
     int rc;
-    /* query_init_plain: also returned to it; and a cache of its own */
-    sqlite3_stmt *whole;
-    struct specs_read *seen;
+    sqlite3_stmt *whole; /* query_init_plain: also returned to it */
 };
 
 /* Selects every column of the table; tail is the rest of the statement ("WHERE ... ORDER BY

@@ -227,15 +227,6 @@ static bool read_text(const struct column *c, const char *text, size_t n, char *
     return true;
 }
 
-/* FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint32_t hash_of(const char *text, size_t n)
-{
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)text[i]) * 16777619u;
-    return h ^ h >> 16;
-}
-
 static bool parse_spec(const char *text, size_t n, struct job_spec *ret_spec)
 {
     json_t *o;
@@ -248,29 +239,16 @@ static bool parse_spec(const char *text, size_t n, struct job_spec *ret_spec)
     return rc == 0;
 }
 
-static bool read_spec(sqlite3_stmt *s, int i, struct specs_read *seen, struct job_spec *ret_spec)
+static bool read_spec(sqlite3_stmt *s, int i, struct job_spec *ret_spec)
 {
     const char *text = (const char *)sqlite3_column_text(s, i);
-    const size_t n = (size_t)sqlite3_column_bytes(s, i);
-    if (!text) {
-        *ret_spec = job_spec_default;
-        return true;
-    }
-    if (!seen || n == 0 || n > SPEC_READ_MAX)
-        return parse_spec(text, n, ret_spec);
-    const uint32_t k = hash_of(text, n) % SPECS_READ;
-    if (n != seen->places[k].n || memcmp(text, seen->places[k].text, n) != 0) {
-        if (!parse_spec(text, n, &seen->places[k].spec))
-            return false;
-        memcpy(seen->places[k].text, text, n);
-        seen->places[k].n = n;
-    }
-    *ret_spec = seen->places[k].spec;
+    if (text)
+        return parse_spec(text, (size_t)sqlite3_column_bytes(s, i), ret_spec);
+    *ret_spec = job_spec_default;
     return true;
 }
 
-static bool read_column(
-    const struct column *c, sqlite3_stmt *s, int i, struct specs_read *seen, char *p)
+static bool read_column(const struct column *c, sqlite3_stmt *s, int i, char *p)
 {
     const char *text;
     char *copy;
@@ -302,7 +280,7 @@ static bool read_column(
         memcpy(p, &copy, sizeof(copy));
         return true;
     case COLUMN_SPEC:
-        return read_spec(s, i, seen, (struct job_spec *)(void *)p);
+        return read_spec(s, i, (struct job_spec *)(void *)p);
     case COLUMN_PLAIN:
         v = sqlite3_column_int64(s, i);
         return v == 0 || v == 1;
@@ -310,14 +288,14 @@ static bool read_column(
     return false;
 }
 
-int table_read(const struct table *t, enum table_part part, sqlite3_stmt *s,
-    struct specs_read *seen, void *row, struct err *e)
+int table_read(
+    const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e)
 {
     for (int i = 0, at = 0; i < t->n_columns; i++) {
         const struct column *c = &t->columns[i];
         if (!is_read(c, part))
             continue;
-        if (!read_column(c, s, at, seen, (char *)row + c->offset))
+        if (!read_column(c, s, at, (char *)row + c->offset))
             return err_set(e, ERR_CORRUPT,
                 "table %s, row with %s %.40s: column %s holds '%.40s', which is invalid", t->name,
                 t->columns[0].name, (const char *)sqlite3_column_text(s, 0), c->name,

@@ -16,9 +16,6 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-#define SPEC_READ_MAX 256
-#define SPECS_READ 64
-
 enum column_type {
     COLUMN_I64,
     COLUMN_I32,
@@ -103,20 +100,9 @@ void table_select_sql(
 /* Binds the row's columns from parameter 1 on. Texts are borrowed until the next bind. A SQLite
  * code. */
 int table_bind(const struct table *t, sqlite3_stmt *s, const void *row);
-/* A cache of parsed COLUMN_SPEC documents, because the jobs of a queue are often alike. The hash of
- * the text selects the place. A zeroed one is empty. */
-struct specs_read {
-    struct {
-        char text[SPEC_READ_MAX];
-        size_t n; /* bytes of text; 0 if the place is empty */
-        struct job_spec spec;
-    } places[SPECS_READ];
-};
-
-/* Reads the current result row. seen may be NULL. ERR_CORRUPT names the table, the row and the
- * invalid column. */
-int table_read(const struct table *t, enum table_part part, sqlite3_stmt *s,
-    struct specs_read *seen, void *row, struct err *e);
+/* Reads the current result row. ERR_CORRUPT names the table, the row and the invalid column. */
+int table_read(
+    const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e);
 /* Returns whether a result row of TABLE_USUAL is the whole row. */
 bool table_is_plain(sqlite3_stmt *s);
 /* Empties all rare columns of the row. */
