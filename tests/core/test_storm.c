@@ -590,7 +590,7 @@ static void one_short_of_power(uint64_t seed)
     st.s.order = order_of(seed % 2 ? 2 : seed); /* most have quotas */
     lab_init_order(&st.l, st.s.order);
     for (int k = 0; k < 6; k++) {
-        char name[16];
+        char name[20];
         snprintf(name, sizeof name, k < 4 ? "host-%d" : "power%d", k < 4 ? k + 1 : k - 3);
         lab_join_with(&st.l, k ? name : "host", (int32_t)(1 + below(&st, 8)),
             below(&st, 3) ? ",ib," : "", "");
