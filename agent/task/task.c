@@ -273,6 +273,18 @@ static void end_unsaved(struct task *t)
         t->supervision.exit.code, e.text);
 }
 
+void task_end_unstored(struct task *t, const struct err *why)
+{
+    struct err e = *why;
+    if (t->supervision.killing || !(t->ckpt.save.is_final || task_wants_final_save(t))) {
+        end_as_found(t);
+        return;
+    }
+    err_wrap(&e, "exit code 85, but its checkpoint could not be stored");
+    task_end(t, t->ckpt.ask.stop ? t->ckpt.ask.end : WIRE_END_STORE_AWAY, t->supervision.exit.code,
+        e.text);
+}
+
 void task_finish(struct task *t)
 {
     bool tried = t->ckpt.save.is_final;

@@ -160,6 +160,8 @@ uint64_t task_cause(const char *text); /* equal for failures that differ only in
 /* Reports a failed save to the program, belayd and the log. s is the save that the program waits
  * for, or that was accepted. */
 void task_save_failed(struct task *t, const struct task_save *s, const struct err *e);
+/* Reports that the store does not answer the save under way, which is not over by that. */
+void task_save_hangs(struct task *t, const struct err *e);
 
 /* task_accept.c */
 void task_accept_init(struct task *t);

@@ -337,6 +337,11 @@ static void note_failure(struct task *t, const struct task_save *s, const struct
     t->state.reported.failed_saves++;
 }
 
+void task_save_hangs(struct task *t, const struct err *e)
+{
+    note_failure(t, &t->ckpt.save, e);
+}
+
 void task_save_failed(struct task *t, const struct task_save *s, const struct err *e)
 {
     bool waits = s->pause_ms == TASK_WAITS, asked = t->ckpt.ask.on && !t->ckpt.ask.stop;

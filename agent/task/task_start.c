@@ -22,8 +22,6 @@
 #define STORE_WAIT_MS 600000 /* unless belayd says otherwise */
 #define REFUSED_PART 5       /* divisor of that, when the store answers with a refusal */
 #define STORE_MS 15000       /* how long a missing store is waited for */
-#define HANG_LEAST_MS 15000  /* longer than a store takes to answer on a busy machine */
-#define HANG_LOOK_MS 1000
 #define RETRY_BASE_MS 1000
 #define JUST_NOW_MS 1000 /* a task that started less than this ago has no usage that we missed */
 #define RETRY_CAP_MS 30000
@@ -304,82 +302,6 @@ static void prepare_failed(struct task *t)
     }
 }
 
-/* ---- a store that does not answer ---- */
-
-/* How long a call may stay out. A task that is to be stopped only waits for its thread. */
-static int64_t hang_limit_ms(const struct task *t)
-{
-    int64_t wait_ms = task_store_wait_ms(t);
-    bool is_over = t->supervision.killing || t->state.stop != WIRE_END_NONE;
-    return is_over || wait_ms < HANG_LEAST_MS ? HANG_LEAST_MS : wait_ms;
-}
-
-static void describe_hang(const struct task *t, int64_t silent_ms, char *text, size_t size)
-{
-    char took[32];
-    time_format_duration(silent_ms, took, sizeof(took));
-    snprintf(text, size,
-        "the store %.100s has not answered for %s: if it is a mount, its server may be away",
-        t->work.store, took);
-}
-
-static void report_hang(struct task *t, int64_t silent_ms)
-{
-    struct wire_attempt_status *reported = &t->state.reported;
-    t->prep.is_hang_reported = true;
-    reported->store_tries++;
-    describe_hang(t, silent_ms, reported->store_error, sizeof(reported->store_error));
-    log_warn("a store of checkpoints does not answer", log_i("job", t->job),
-        log_i("attempt", t->attempt), log_s("why", reported->store_error));
-    task_changed(t);
-}
-
-/* The thread remains in the call; it is not waited for, and its outcome does not matter any more
- * (on_prepared). */
-static void end_for_hang(struct task *t, int64_t silent_ms)
-{
-    char text[256];
-    describe_hang(t, silent_ms, text, sizeof(text));
-    task_work_cancel(t);
-    if (t->supervision.killing || t->state.stop != WIRE_END_NONE)
-        task_end(t, t->state.stop, 0, t->state.stop_text);
-    else
-        task_end(t, WIRE_END_STORE_AWAY, 0, text);
-}
-
-static void on_look(struct timer *timer, void *ctx)
-{
-    struct task *t = ctx;
-    struct task_preparation *p = &t->prep;
-    int64_t alive = atomic_load(&t->work.pulse.alive);
-    bool is_out = atomic_load(&t->work.pulse.begun) > alive;
-    struct mono now = clock_mono(t->room->timers->clock);
-    if (t->work.kind != WORK_PREPARE || t->phase == WIRE_ENDED)
-        return;
-    if (!is_out || alive != p->alive) {
-        p->alive = alive;
-        p->alive_at = now;
-    }
-    int64_t silent_ms = now.ms - p->alive_at.ms, limit_ms = hang_limit_ms(t);
-    if (silent_ms >= limit_ms) {
-        end_for_hang(t, silent_ms);
-        return;
-    }
-    if (silent_ms >= limit_ms / REFUSED_PART && !p->is_hang_reported)
-        report_hang(t, silent_ms);
-    timer_start(t->room->timers, timer, HANG_LOOK_MS);
-}
-
-/* A call to a directory whose server does not answer may never return, so no other deadline would
- * be checked. */
-static void watch_store(struct task *t)
-{
-    t->prep.alive_at = clock_mono(t->room->timers->clock);
-    t->prep.alive = 0;
-    t->prep.is_hang_reported = false;
-    timer_start(t->room->timers, &t->prep.look, HANG_LOOK_MS);
-}
-
 /* ---- prepared ---- */
 
 static void note_restored(struct task *t)
@@ -413,9 +335,6 @@ static bool task_needs_state(const struct task *t)
 
 static void on_prepared(struct task *t)
 {
-    timer_stop(t->room->timers, &t->prep.look);
-    if (t->phase == WIRE_ENDED) /* it was not waited for (end_for_hang) */
-        return;
     if (t->supervision.killing || t->work.rc || t->state.stop != WIRE_END_NONE) {
         prepare_failed(t);
         return;
@@ -454,8 +373,6 @@ static void prepare(struct task *t)
     if (!task_saves(t))
         spares_take(t->room->spares, t->spec->user, &t->work.spare);
     task_work_start(t, WORK_PREPARE, on_prepared);
-    if (task_saves(t))
-        watch_store(t);
 }
 
 static void on_retry(struct timer *timer, void *ctx)
@@ -495,12 +412,12 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     t->spec = &t->own.attempts[0];
     record_init_state(&t->state, job, attempt);
     timer_init(&t->prep.retry, on_retry, t);
-    timer_init(&t->prep.look, on_look, t);
     task_init(t);
     task_work_init(t);
     task_accept_init(t);
     task_notice_init(t);
     task_saves_init(t);
+    task_hang_init(t);
     return t;
 }
 

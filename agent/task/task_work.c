@@ -611,6 +611,8 @@ static void on_done(void *ctx)
     workdir_source_deinit(&t->work.workdir);
     t->work.kind = WORK_NONE;
     if (!t->released)
+        timer_stop(room->timers, &t->prep.look);
+    if (!t->released && !t->work.is_given_up)
         t->work.done(t); /* which may free it */
     if (was_save)
         room->order(room->ctx);
@@ -645,6 +647,8 @@ static void begin(struct task *t)
         workdir_source_init(&t->work.workdir, t->room->peer, t->job, t->attempt, t->spec->workdir,
             t->room->workdirs_dir);
     t->work.started_ms = now_ms(t);
+    if (task_saves(t) && t->work.kind != WORK_REMOVE && t->work.kind != WORK_FIND)
+        task_watch_store(t);
     if (t->work.kind == WORK_REMOVE && !task_saves(t))
         crew_run(t->room->removers, on_thread, on_done, t);
     else if (is_short(t))
@@ -737,6 +741,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->done = done;
     w->rc = 0;
     w->e = (struct err){0};
+    w->is_given_up = false;
     w->is_spare = w->fenced = w->is_unsealed = w->store_failed = w->over_quota = false;
     w->store_fault = STORE_IS_FINE;
     w->found = (struct wire_checkpoint){0};

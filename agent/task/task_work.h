@@ -55,6 +55,7 @@ struct task_work {
     bool lacks;         /* waits for the secrets */
     int64_t started_ms; /* monotonic */
     void (*done)(struct task *t);
+    bool is_given_up; /* the thread is not waited for: done does not run */
     /* in */
     int64_t deadline_ms; /* of a save or a dump, monotonic; 0 = none */
     bool dumps_stopped;  /* the processes stay stopped after the dump */

@@ -320,6 +320,22 @@ class StoreFaults(unittest.TestCase):
             with contextlib.closing(Hanging(os.path.join(l.home, "store"))):
                 self.check_silence(l, job)
 
+    @unittest.skipIf(WHY_NO_HANGING, WHY_NO_HANGING)
+    def test_a_store_that_does_not_answer_a_save_keeps_no_job_from_its_end(self):
+        with lab.Lab(belayd={"store_wait": "5s"}) as l:
+            short = l.submit("chain.py", 250, method="coop", every_ms=1000)
+            stopped = l.submit("chain.py", 100 * STEPS, method="coop", every_ms=1000)
+            for job in short, stopped:
+                l.wait_event(job, "saved")
+            with contextlib.closing(Hanging(os.path.join(l.home, "store"))):
+                for job in short, stopped:
+                    self.assertIn("has not answered", l.wait_event(job, "save-failed")["text"])
+                self.assertEqual(l.job(stopped)["state"], "running")
+                l.post("/jobs/%d/cancel" % stopped)
+                self.assertEqual(l.wait_ended(short)["job"]["end"], "succeeded")
+                self.assertEqual(l.wait_ended(stopped)["job"]["end"], "user")
+                self.check_given_back(l)
+
     def check_silence(self, l, job):
         l.post("/jobs/%d/release" % job)
         self.assertIn("has not answered", l.wait_event(job, "store-refused")["text"])

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A store that does not answer. A call to a directory on a mount whose server is away does not
+ * fail, it does not return, so no deadline that is looked at when a call has ended would be met.
+ * While a thread uses the store, the loop looks whether it answers (struct store_pulse).
+ *
+ *   before the program runs   the attempt ends as STORE_AWAY after store_wait
+ *   while it runs             belayd has a failed save to report; the program continues
+ *   after it has ended        the attempt ends as the program did. If only the store could have
+ *                             its state (exit code 85): as STORE_AWAY, after store_wait
+ *
+ * The thread is then not waited for, and its outcome does not matter any more: it finds that it is
+ * cancelled, and by its fence that another attempt owns the job. The task's directory remains until
+ * then. A restarted agent that looks for its last save (WORK_FIND) is not covered.
+ */
+#include "agent/task/task_private.h"
+
+#include "base/str.h"
+#include "base/time.h"
+
+#define LEAST_MS 15000 /* longer than a store takes to answer on a busy machine */
+#define LOOK_MS 1000
+#define REPORT_PART 5 /* divisor of the limit: silence is reported earlier */
+
+static bool is_preparing(const struct task *t)
+{
+    return t->work.kind == WORK_PREPARE;
+}
+
+/* Whether the outcome is known without the store. */
+static bool is_decided(const struct task *t)
+{
+    if (t->supervision.killing || is_preparing(t))
+        return t->supervision.killing || t->state.stop != WIRE_END_NONE;
+    return t->supervision.exited && !task_wants_final_save(t) && !t->ckpt.save.is_final;
+}
+
+static int64_t limit_ms(const struct task *t)
+{
+    int64_t wait_ms = task_store_wait_ms(t);
+    return is_decided(t) || wait_ms < LEAST_MS ? LEAST_MS : wait_ms;
+}
+
+static void describe(const struct task *t, int64_t silent_ms, struct err *e)
+{
+    char took[32];
+    time_format_duration(silent_ms, took, sizeof(took));
+    err_set(e, ERR_TIMEOUT,
+        "the store %.100s has not answered for %s: if it is a mount, its server may be away",
+        t->work.store, took);
+}
+
+static void report(struct task *t, int64_t silent_ms)
+{
+    struct wire_attempt_status *reported = &t->state.reported;
+    struct err e;
+    t->prep.is_hang_reported = true;
+    describe(t, silent_ms, &e);
+    if (is_preparing(t)) {
+        reported->store_tries++;
+        STR_SHORTEN(reported->store_error, e.text);
+        task_log(t, "a store of checkpoints does not answer", &e);
+    } else if (!t->supervision.exited) {
+        task_save_hangs(t, &e);
+    }
+    task_changed(t);
+}
+
+static void end_without_thread(struct task *t, int64_t silent_ms)
+{
+    struct err e;
+    describe(t, silent_ms, &e);
+    t->work.is_given_up = true;
+    task_work_cancel(t);
+    if (!is_preparing(t))
+        task_end_unstored(t, &e);
+    else if (is_decided(t))
+        task_end(t, t->state.stop, 0, t->state.stop_text);
+    else
+        task_end(t, WIRE_END_STORE_AWAY, 0, e.text);
+}
+
+static void on_look(struct timer *timer, void *ctx)
+{
+    struct task *t = ctx;
+    struct task_preparation *p = &t->prep;
+    int64_t alive = atomic_load(&t->work.pulse.alive);
+    bool is_out = atomic_load(&t->work.pulse.begun) > alive;
+    struct mono now = clock_mono(t->room->timers->clock);
+    if (!is_out || alive != p->alive) {
+        p->alive = alive;
+        p->alive_at = now;
+        p->is_hang_reported = false;
+    }
+    int64_t silent_ms = now.ms - p->alive_at.ms;
+    if (silent_ms >= limit_ms(t) && (is_preparing(t) || t->supervision.exited)) {
+        end_without_thread(t, silent_ms);
+        return;
+    }
+    if (silent_ms >= limit_ms(t) / REPORT_PART && !p->is_hang_reported)
+        report(t, silent_ms);
+    timer_start(t->room->timers, timer, LOOK_MS);
+}
+
+void task_watch_store(struct task *t)
+{
+    t->prep.alive_at = clock_mono(t->room->timers->clock);
+    t->prep.alive = 0;
+    t->prep.is_hang_reported = false;
+    timer_start(t->room->timers, &t->prep.look, LOOK_MS);
+}
+
+void task_hang_init(struct task *t)
+{
+    timer_init(&t->prep.look, on_look, t);
+}
