@@ -141,7 +141,7 @@ static void bring_nearer(struct agent *a, const struct notice *n)
     LIST_FOREACH (&a->tasks, l) {
         task_notice_sooner(task_of_link(l), &a->notice);
     }
-    log_warn("the machine goes sooner than was announced",
+    log_warn("the machine ends earlier than announced",
         log_i("left_ms", n->deadline_mono.ms - clock_mono(a->timers->clock).ms));
 }
 
@@ -213,7 +213,7 @@ static void start_closing(struct agent *a)
         return;
     a->is_closing = true;
     a->closing_since = clock_mono(a->timers->clock);
-    log_info("asked to end while this machine goes down: saving tasks first",
+    log_info("asked to end while this machine shuts down: saving tasks first",
         log_i("tasks", (int64_t)agent_count_tasks(a)));
     timer_start(a->timers, &a->closing, 0);
 }

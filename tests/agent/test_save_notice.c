@@ -174,7 +174,7 @@ static void a_shutdown_under_a_notice_is_the_nearer_deadline(void **state)
     world_until(w, has_ended, 1, "the attempt ended");
     assert_true(clock_mono(&clock_system).ms - begun < 5000);
     assert_end(w, WIRE_END_RECLAIMED);
-    world_until_said(w, "the machine goes sooner than was announced");
+    world_until_said(w, "the machine ends earlier than announced");
     assert_int_equal(world_wait_agent(w), 0); /* although belayd wants it still */
 }
 
