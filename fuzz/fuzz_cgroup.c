@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where cgroups are: for any mountinfo and, after an empty line, any /proc/PID/cgroup, names are
+ * absolute and directories are not above the mount point.
+ */
+#include "base/cgroup.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void find(const char *mounts, const char *groups, enum cgroup_kind kind)
+{
+    struct cgroup_mount m = {0};
+    char *name = cgroup_name(groups, kind);
+    assert(!name || name[0] == '/');
+    if (cgroup_mount_find(mounts, kind, &m)) {
+        char *dir = name ? cgroup_mount_dir(&m, name) : NULL;
+        assert(m.root[0] && m.point[0] && !strchr(m.point, '\\'));
+        assert(!dir || str_starts(dir, m.point));
+        free(dir);
+    }
+    cgroup_mount_deinit(&m);
+    free(name);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = mem_strndup((const char *)data, size), *empty = strstr(text, "\n\n");
+    if (empty)
+        empty[1] = '\0';
+    for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++)
+        find(text, empty ? empty + 2 : "", k);
+    free(text);
+    return 0;
+}
