@@ -16,8 +16,8 @@ struct condition {
     int64_t throttled_at;   /* ... and its time; 0 = never */
     int64_t watts;          /* the draw of its GPUs, ... */
     int64_t drawn_at;       /* ... and its time; 0 = never */
-    enum throttle told_throttle;
-    int64_t told_watts;
+    enum throttle posted_throttle;
+    int64_t posted_watts;
 };
 
 struct conditions {
@@ -105,13 +105,14 @@ static void note(
 
 /* ---- facts ---- */
 
-static void on_told(void *ctx, const struct err *e, int64_t id)
+static void on_posted(void *ctx, const struct err *e, int64_t id)
 {
     (void)ctx, (void)e, (void)id;
 }
 
 /* cpu_mw: as the node reports it now; 0 = not reported. */
-static void tell(struct conditions *c, int64_t node, struct condition *k, int64_t cpu_mw)
+static void post_node_condition(
+    struct conditions *c, int64_t node, struct condition *k, int64_t cpu_mw)
 {
     int64_t now = clock_wall(c->o.timers->clock).ms;
     const struct node *n = model_node(tick_model(c->o.tick), node);
@@ -121,11 +122,11 @@ static void tell(struct conditions *c, int64_t node, struct condition *k, int64_
     struct event ev = {.type = EV_CONDITION,
         .condition = {
             .node = node, .throttle = is_throttled ? k->throttle : THROTTLE_NONE, .watts = watts}};
-    if (ev.condition.throttle == k->told_throttle && ev.condition.watts == k->told_watts)
+    if (ev.condition.throttle == k->posted_throttle && ev.condition.watts == k->posted_watts)
         return;
-    k->told_throttle = ev.condition.throttle;
-    k->told_watts = ev.condition.watts;
-    tick_post(c->o.tick, &ev, on_told, NULL);
+    k->posted_throttle = ev.condition.throttle;
+    k->posted_watts = ev.condition.watts;
+    tick_post(c->o.tick, &ev, on_posted, NULL);
 }
 
 void conditions_take(
@@ -141,5 +142,5 @@ void conditions_take(
     }
     if (at >= 0)
         note(c, k, st, at);
-    tell(c, node, k, st->cpu_mw);
+    post_node_condition(c, node, k, st->cpu_mw);
 }

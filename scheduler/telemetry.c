@@ -19,7 +19,7 @@ struct telemetry {
     struct loads_batch waiting;
     struct timer flush;
     bool posted; /* a turn has it */
-    bool told_full;
+    bool was_full;
 };
 
 /* ---- incoming loads ---- */
@@ -70,9 +70,9 @@ static bool has_room(struct telemetry *t)
 {
     bool full =
         t->waiting.n_tasks + t->waiting.n_gpus >= (size_t)TELEMETRY_WAITING_MAX * LOAD_SPANS;
-    if (full && !t->told_full)
+    if (full && !t->was_full)
         log_warn("more telemetry arrives than can be stored: dropping some");
-    t->told_full = full;
+    t->was_full = full;
     return !full;
 }
 

@@ -69,7 +69,7 @@ static void add_found(
     }
 }
 
-static void tell(const struct reading *r, volumes_fn done, void *ctx)
+static void report(const struct reading *r, volumes_fn done, void *ctx)
 {
     size_t most = 0, n_found = 0, n_missing = 0;
     struct smap seen = {0};
@@ -87,14 +87,14 @@ static void tell(const struct reading *r, volumes_fn done, void *ctx)
     free(missing);
 }
 
-static void tell_all(struct reading *r)
+static void report_all(struct reading *r)
 {
     struct list waiters = {0};
     for (struct link *l; (l = list_pop(&r->waiters));)
         list_push_back(&waiters, l);
     for (struct link *l; (l = list_pop(&waiters));) {
         struct waiter *w = LIST_ENTRY(l, struct waiter, link);
-        tell(r, w->done, w->ctx);
+        report(r, w->done, w->ctx);
         free(w);
     }
 }
@@ -119,7 +119,7 @@ static void part_over(struct reading *r)
     r->asking = r->late = false;
     r->ended = clock_mono(r->v->o.timers->clock);
     timer_stop(r->v->o.timers, &r->deadline);
-    tell_all(r);
+    report_all(r);
 }
 
 static void on_volumes(void *ctx, const struct err *e, const struct cloud_volume *list, size_t n)
@@ -140,7 +140,7 @@ static void on_deadline(struct timer *t, void *ctx)
     struct reading *r = ctx;
     (void)t;
     r->late = true;
-    tell_all(r);
+    report_all(r);
 }
 
 static void ask_at(struct reading *r, const struct volumes_place *pl)
@@ -185,7 +185,7 @@ void volumes_read(struct volumes *v, bool all, volumes_fn done, void *ctx)
 {
     struct reading *r = all ? &v->all : &v->own;
     if (r->asking ? r->late : is_known(r)) {
-        tell(r, done, ctx);
+        report(r, done, ctx);
         return;
     }
     struct waiter *w = mem_alloc(sizeof(*w));

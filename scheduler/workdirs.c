@@ -193,9 +193,9 @@ static int add(struct task *t)
 static void find_missing(struct task *t, const struct workdir *d)
 {
     struct smap seen = {0};
-    size_t told = 0;
+    size_t n_missing = 0;
     for (size_t i = 0; i < d->n; i++)
-        for (size_t k = 0; k < d->v[i].pieces && told < WORKDIRS_MISSING_MAX; k++) {
+        for (size_t k = 0; k < d->v[i].pieces && n_missing < WORKDIRS_MISSING_MAX; k++) {
             const char *hash = d->hashes[d->v[i].piece + k];
             struct stat st;
             if (smap_get(&seen, hash))
@@ -204,7 +204,7 @@ static void find_missing(struct task *t, const struct workdir *d)
             char *path = piece_path(t->dir, t->user, hash);
             if (stat(path, &st) < 0 || (size_t)st.st_size != workdir_piece_bytes(d->v[i].size, k)) {
                 buf_printf(&t->out, "%s\n", hash);
-                told++;
+                n_missing++;
             }
             free(path);
         }

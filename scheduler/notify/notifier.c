@@ -57,9 +57,9 @@ struct notifier {
     struct outbox_port port;
     struct http_client *http;
     struct letter letters[LETTERS];
-    struct letter *at_thread; /* NULL if none */
-    struct log_pace not_told; /* URLs of users */
-    bool destroyed, held;     /* destroyed: freed when the last letter ends, unless it is held */
+    struct letter *at_thread;     /* NULL if none */
+    struct log_pace not_notified; /* URLs of users */
+    bool destroyed, held; /* destroyed: freed when the last letter ends, unless it is held */
 };
 
 /* ---- the end of a delivery ---- */
@@ -161,8 +161,8 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
         struct notifier *n = l->notifier;
         int64_t left_out;
         if (!n->destroyed &&
-            log_pace_admits(&n->not_told, clock_mono(n->o.timers->clock), &left_out))
-            log_info("a user's URL was not told", log_s("host", l->host), log_err(&why),
+            log_pace_admits(&n->not_notified, clock_mono(n->o.timers->clock), &left_out))
+            log_info("a user's URL was not notified", log_s("host", l->host), log_err(&why),
                 log_i("left_out", left_out));
         rc = err_set(&why, rc == ERR_DENIED ? ERR_DENIED : ERR_UNAVAILABLE,
             "%s was not notified: it did not accept the request, or is not allowed (notify_allow)",
@@ -335,9 +335,9 @@ static void on_sent(void *ctx)
         next_at_thread(n);
     if (rc == ERR_DENIED)
         rc = ERR_UNAVAILABLE; /* it may be corrected */
-    struct err told = e;
-    told.kind = rc;
-    finish(l, rc, &told);
+    struct err result = e;
+    result.kind = rc;
+    finish(l, rc, &result);
 }
 
 static void next_at_thread(struct notifier *n)
