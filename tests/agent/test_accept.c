@@ -345,7 +345,7 @@ static bool has_part(struct world *w, int64_t rank)
 
 /* ---- */
 
-static void a_program_goes_on_while_it_is_stored_and_learns_when_it_is(void **state)
+static void a_program_continues_while_its_commit_is_stored_and_gets_the_outcome(void **state)
 {
     struct world *w = start_and_hold_up(state);
     const struct wire_checkpoint *c = &world_reported(w, 1)->checkpoints[0];
@@ -361,7 +361,7 @@ static void a_program_goes_on_while_it_is_stored_and_learns_when_it_is(void **st
     assert_false(is_there(w, "stored.3"));
 }
 
-static void who_commits_faster_than_it_is_stored_has_the_newest_stored_next(void **state)
+static void of_commits_that_come_faster_than_the_store_the_newest_is_next(void **state)
 {
     struct world *w = start_and_hold_up(state);
     for (int k = 2; k <= 5; k++)
@@ -375,7 +375,7 @@ static void who_commits_faster_than_it_is_stored_has_the_newest_stored_next(void
     assert_null(strstr(stored(w), "4 "));
 }
 
-static void a_commit_that_waits_is_newer_than_what_is_kept(void **state)
+static void a_waiting_commit_replaces_the_queued_one(void **state)
 {
     struct world *w = start_and_hold_up(state);
     commit_accepted(w, 2);
@@ -387,7 +387,7 @@ static void a_commit_that_waits_is_newer_than_what_is_kept(void **state)
     await(w, "stored.3", "{\"ok\":true,\"attempt\":1,\"sequence\":4}");
 }
 
-static void an_agent_that_is_killed_while_it_stores_leaves_nothing_half(void **state)
+static void a_killed_agent_leaves_no_partial_checkpoint(void **state)
 {
     struct world *w = start_and_hold_up(state);
     commit_accepted(w, 2);
@@ -406,7 +406,7 @@ static bool is_two_stored(struct world *w, int64_t unused)
     return strstr(stored(w), "2 ") != NULL;
 }
 
-static void what_a_program_commits_before_it_succeeds_is_stored(void **state)
+static void a_commit_before_a_success_is_stored(void **state)
 {
     struct world *w = start_and_hold_up(state);
     commit_accepted(w, 2);
@@ -419,7 +419,7 @@ static void what_a_program_commits_before_it_succeeds_is_stored(void **state)
     assert_true(is_two_stored(w, 0));
 }
 
-static void what_a_program_commits_before_it_fails_is_stored(void **state)
+static void a_commit_before_a_failure_is_stored(void **state)
 {
     struct world *w = start_and_hold_up(state);
     commit_accepted(w, 2);
@@ -432,7 +432,7 @@ static void what_a_program_commits_before_it_fails_is_stored(void **state)
     assert_non_null(strstr(stored(w), "3 "));
 }
 
-static void exit_85_stores_the_directory_in_place_of_what_is_kept(void **state)
+static void exit_85_stores_the_directory_instead_of_the_queued_commit(void **state)
 {
     struct world *w = start_and_hold_up(state);
     commit_accepted(w, 2);
@@ -481,7 +481,7 @@ static void write_in_place(struct world *w)
     free(path);
 }
 
-static void a_program_that_writes_in_place_is_noticed_and_has_copies_from_then_on(void **state)
+static void writes_in_place_are_detected_and_copies_made_from_then_on(void **state)
 {
     struct world *w = start_and_hold_up(state);
     if (!is_on_ext4(w))
@@ -500,7 +500,7 @@ static void a_program_that_writes_in_place_is_noticed_and_has_copies_from_then_o
     await(w, "stored.3", "\"ok\":true");
 }
 
-static void or_waits_where_its_files_are_too_large_for_that(void **state)
+static void a_program_that_writes_large_files_in_place_waits_for_its_saves(void **state)
 {
     char size[] = "40000000", *args[] = {size};
     struct world *w = create(state);
@@ -532,7 +532,7 @@ static const char says_done[] = "#!/bin/sh\n"
                                 ": >\"$BELAY_CONTROL_DIR/gone\"\n"
                                 "sleep 1000\n";
 
-static void done_is_taken_away_when_the_snapshot_stands(void **state)
+static void done_is_removed_after_the_snapshot(void **state)
 {
     struct world *w = create(state);
     world_want(w, 1, 1, says_done)->method = WIRE_METHOD_SIGNAL;
@@ -579,17 +579,17 @@ static void check_goes_on(void **state, int32_t rank)
     world_until(w, has_checkpoint, 1, "it is reported");
 }
 
-static void rank_0_goes_on_while_the_others_are_not_there(void **state)
+static void rank_0_continues_before_the_others_arrive(void **state)
 {
     check_goes_on(state, 0);
 }
 
-static void another_rank_goes_on_while_rank_0_is_not_there(void **state)
+static void another_rank_continues_before_rank_0_arrives(void **state)
 {
     check_goes_on(state, 1);
 }
 
-static void a_rank_that_does_not_tell_its_step_waits_for_the_others(void **state)
+static void a_rank_that_names_no_step_waits_for_the_others(void **state)
 {
     struct other o;
     struct world *w = start_rank(state, 1, &o);
@@ -702,7 +702,7 @@ static struct world *succeed_with_two_accepted(void **state, struct other *o)
     return w;
 }
 
-static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **state)
+static void a_rank_that_succeeded_stores_its_last_commit(void **state)
 {
     struct other o;
     struct world *w = succeed_with_two_accepted(state, &o);
@@ -716,7 +716,7 @@ static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **sta
 
 /* The other rank's agent was killed with accepted checkpoints, and its program has succeeded
  * too. */
-static void or_does_not_once_another_has_ended(void **state)
+static void a_rank_does_not_store_after_another_has_ended(void **state)
 {
     struct other o;
     struct world *w = succeed_with_two_accepted(state, &o);
@@ -728,7 +728,7 @@ static void or_does_not_once_another_has_ended(void **state)
 }
 
 /* The queued save is skipped for the one that the node's end waits for. */
-static void at_an_eviction_a_rank_stores_the_newest_and_only_then_stops(void **state)
+static void at_an_eviction_a_rank_stores_the_newest_before_it_stops(void **state)
 {
     struct other o;
     struct world *w = start_rank(state, 1, &o);
@@ -756,29 +756,29 @@ int main(void)
     setenv("AWS_ACCESS_KEY_ID", S3_SERVER_ACCESS, 1);
     setenv("AWS_SECRET_ACCESS_KEY", S3_SERVER_SECRET, 1);
     const struct CMUnitTest tests[] = {
-        TEST(a_program_goes_on_while_it_is_stored_and_learns_when_it_is),
-        TEST(who_commits_faster_than_it_is_stored_has_the_newest_stored_next),
-        TEST(a_commit_that_waits_is_newer_than_what_is_kept),
-        TEST(an_agent_that_is_killed_while_it_stores_leaves_nothing_half),
-        TEST(what_a_program_commits_before_it_succeeds_is_stored),
-        TEST(what_a_program_commits_before_it_fails_is_stored),
-        TEST(exit_85_stores_the_directory_in_place_of_what_is_kept),
+        TEST(a_program_continues_while_its_commit_is_stored_and_gets_the_outcome),
+        TEST(of_commits_that_come_faster_than_the_store_the_newest_is_next),
+        TEST(a_waiting_commit_replaces_the_queued_one),
+        TEST(a_killed_agent_leaves_no_partial_checkpoint),
+        TEST(a_commit_before_a_success_is_stored),
+        TEST(a_commit_before_a_failure_is_stored),
+        TEST(exit_85_stores_the_directory_instead_of_the_queued_commit),
         TEST(at_a_notice_the_newest_is_stored_before_the_program_is_signalled),
-        TEST(a_program_that_writes_in_place_is_noticed_and_has_copies_from_then_on),
-        TEST(or_waits_where_its_files_are_too_large_for_that),
-        TEST(done_is_taken_away_when_the_snapshot_stands),
-        TEST(rank_0_goes_on_while_the_others_are_not_there),
-        TEST(another_rank_goes_on_while_rank_0_is_not_there),
-        TEST(a_rank_that_does_not_tell_its_step_waits_for_the_others),
+        TEST(writes_in_place_are_detected_and_copies_made_from_then_on),
+        TEST(a_program_that_writes_large_files_in_place_waits_for_its_saves),
+        TEST(done_is_removed_after_the_snapshot),
+        TEST(rank_0_continues_before_the_others_arrive),
+        TEST(another_rank_continues_before_rank_0_arrives),
+        TEST(a_rank_that_names_no_step_waits_for_the_others),
         TEST(a_malformed_commit_of_a_rank_does_not_block_the_others),
         TEST(a_failed_snapshot_of_a_rank_does_not_block_the_others),
         TEST(a_killed_agent_of_rank_0_does_not_block_the_others),
         TEST(a_killed_agent_of_another_rank_does_not_block_the_rest),
         TEST(rank_0_that_waits_is_served_by_the_next_agent),
         TEST(another_rank_that_waits_is_served_by_the_next_agent),
-        TEST(a_rank_that_has_succeeded_stores_what_the_others_may_need),
-        TEST(or_does_not_once_another_has_ended),
-        TEST(at_an_eviction_a_rank_stores_the_newest_and_only_then_stops),
+        TEST(a_rank_that_succeeded_stores_its_last_commit),
+        TEST(a_rank_does_not_store_after_another_has_ended),
+        TEST(at_an_eviction_a_rank_stores_the_newest_before_it_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,7 @@ static bool exists(const struct room *r, const char *name)
     return faccessat(r->fd, name, F_OK, 0) == 0;
 }
 
-static void a_request_says_what_is_wanted_and_until_when(void **state)
+static void a_request_has_its_reason_and_deadline(void **state)
 {
     struct room *r = *state;
     struct err e;
@@ -89,7 +89,7 @@ static void a_request_says_what_is_wanted_and_until_when(void **state)
     assert_false(exists(r, "request"));
 }
 
-static void a_notice_says_how_long_is_left(void **state)
+static void a_notice_has_the_remaining_time(void **state)
 {
     struct room *r = *state;
     struct err e;
@@ -118,7 +118,7 @@ static void commits_are_served_in_their_order_and_answered_once(void **state)
     assert_int_equal(k, 10);
 }
 
-static void a_commit_that_its_program_has_given_up_is_not_served(void **state)
+static void a_commit_that_the_program_removed_is_not_served(void **state)
 {
     struct room *r = *state;
     int64_t k;
@@ -139,7 +139,7 @@ static void an_answer_does_not_replace_the_programs_own(void **state)
     assert_content(r, "result.1", "{\"ok\":false}");
 }
 
-static void a_failure_is_answered_in_words(void **state)
+static void a_failure_is_answered_with_its_reason(void **state)
 {
     struct room *r = *state;
     struct err e;
@@ -150,7 +150,7 @@ static void a_failure_is_answered_in_words(void **state)
     assert_content(r, "result.1", "{\"ok\":false,\"error\":\"the \\\"store\\\" is full\"}");
 }
 
-static void old_results_are_cleared_away_but_not_the_newest(void **state)
+static void old_results_are_removed_but_not_the_newest(void **state)
 {
     struct room *r = *state;
     int64_t k;
@@ -165,7 +165,7 @@ static void old_results_are_cleared_away_but_not_the_newest(void **state)
     assert_false(exists(r, "result.12"));
 }
 
-static void names_that_are_no_commits_are_left_alone(void **state)
+static void other_names_are_not_touched(void **state)
 {
     struct room *r = *state;
     static const char *const names[] = {"commit.", "commit.0", "commit.-1", "commit.1x",
@@ -239,7 +239,7 @@ static void an_accepted_commit_gets_its_outcome(void **state)
     assert_content(r, "stored.999999999993", "{\"ok\":true,\"attempt\":2,\"sequence\":7}");
 }
 
-static void what_an_agent_before_has_accepted_is_settled(void **state)
+static void commits_that_an_earlier_agent_accepted_get_their_outcome(void **state)
 {
     static const char *const odd[] = {"", "[]",
         "{\"ok\":true,\"durable\":false,\"sequence\":\"x\"}",
@@ -346,7 +346,7 @@ static void very_many_names_are_read_in_many_looks(void **state)
     assert_true(looks > 3000 / CONTROL_LOOK_MAX);
 }
 
-static void very_many_results_are_cleared_away_in_many_looks(void **state)
+static void very_many_results_are_removed_in_many_looks(void **state)
 {
     struct room *r = *state;
     int64_t k;
@@ -384,7 +384,7 @@ static void a_directory_with_the_name_of_a_commit_is_answered_once(void **state)
 
 /* Freeing the blocks of a large file takes long, so it is kept until the task is removed, on a
  * thread. */
-static void what_is_large_is_put_aside(void **state)
+static void a_large_entry_is_moved_aside(void **state)
 {
     struct room *r = *state;
     const struct control_answer good = {.attempt = 1, .sequence = 1};
@@ -408,7 +408,7 @@ static void what_is_large_is_put_aside(void **state)
     free(large);
 }
 
-static void a_commit_that_is_taken_back_is_not_found(void **state)
+static void a_commit_that_is_removed_is_not_found(void **state)
 {
     struct room *r = *state;
     struct control_numbers n;
@@ -418,7 +418,7 @@ static void a_commit_that_is_taken_back_is_not_found(void **state)
 }
 
 /* An open() that waits for the end of a lease takes 45 s. */
-static void a_file_that_its_program_holds_a_lease_of_is_not_waited_for(void **state)
+static void a_file_under_a_lease_is_not_waited_for(void **state)
 {
     struct room *r = *state;
     struct control_numbers n;
@@ -439,26 +439,26 @@ static void a_file_that_its_program_holds_a_lease_of_is_not_waited_for(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        room_test(a_request_says_what_is_wanted_and_until_when),
-        room_test(a_notice_says_how_long_is_left),
+        room_test(a_request_has_its_reason_and_deadline),
+        room_test(a_notice_has_the_remaining_time),
         room_test(commits_are_served_in_their_order_and_answered_once),
-        room_test(a_commit_that_its_program_has_given_up_is_not_served),
+        room_test(a_commit_that_the_program_removed_is_not_served),
         room_test(an_answer_does_not_replace_the_programs_own),
-        room_test(a_failure_is_answered_in_words),
-        room_test(old_results_are_cleared_away_but_not_the_newest),
-        room_test(names_that_are_no_commits_are_left_alone),
+        room_test(a_failure_is_answered_with_its_reason),
+        room_test(old_results_are_removed_but_not_the_newest),
+        room_test(other_names_are_not_touched),
         room_test(numbers_are_optional_and_never_negative),
         room_test(waits_for_other_ranks_are_read),
         room_test(an_accepted_commit_gets_its_outcome),
-        room_test(what_an_agent_before_has_accepted_is_settled),
+        room_test(commits_that_an_earlier_agent_accepted_get_their_outcome),
         room_test(links_pipes_and_large_files_are_not_read),
         room_test(a_link_in_the_agents_way_is_replaced_not_followed),
         room_test(very_many_names_are_read_in_many_looks),
-        room_test(very_many_results_are_cleared_away_in_many_looks),
+        room_test(very_many_results_are_removed_in_many_looks),
         room_test(a_directory_with_the_name_of_a_commit_is_answered_once),
-        room_test(what_is_large_is_put_aside),
-        room_test(a_commit_that_is_taken_back_is_not_found),
-        room_test(a_file_that_its_program_holds_a_lease_of_is_not_waited_for),
+        room_test(a_large_entry_is_moved_aside),
+        room_test(a_commit_that_is_removed_is_not_found),
+        room_test(a_file_under_a_lease_is_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,7 @@ static bool waits_to_be_alone(struct world *w, int64_t job)
            world_log_has(w, "job 2 needs this node exclusively, and job 1 has not ended here yet");
 }
 
-static void who_is_to_have_the_node_for_itself_waits_until_it_is_alone(void **state)
+static void an_exclusive_task_waits_until_the_node_is_empty(void **state)
 {
     struct world *w = world_create(state, "token: t\ngpus: 3\n");
     want_gpus(w, 1, 0);
@@ -161,7 +161,7 @@ static void who_is_to_have_the_node_for_itself_waits_until_it_is_alone(void **st
     assert_string_equal(world_output(w, 2), "gpus [0,1,2] [0,1,2] first\n");
 }
 
-static void who_waits_for_a_gpu_can_be_stopped(void **state)
+static void a_task_that_waits_for_a_gpu_can_be_stopped(void **state)
 {
     struct world *w = world_create(state, "token: t\ngpus: 3\n");
     want_gpus(w, 1, 4);
@@ -216,7 +216,7 @@ static bool has_got_term(struct world *w, int64_t job)
     return strstr(world_output(w, job), "TERM") != NULL;
 }
 
-static void a_stop_that_was_wanted_is_remembered_by_the_next_agent(void **state)
+static void the_next_agent_remembers_a_requested_stop(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = world_want(
@@ -307,7 +307,7 @@ static void nothing_outlives_a_killed_supervisor_without_cgroups(void **state)
     kill_a_supervisor(w);
 }
 
-static void a_supervisor_killed_with_its_agent_is_noticed_by_the_next(void **state)
+static void the_next_agent_notices_a_supervisor_killed_with_its_agent(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, daemons);
@@ -321,7 +321,7 @@ static void a_supervisor_killed_with_its_agent_is_noticed_by_the_next(void **sta
     assert_all_dead(world_output(w, 1));
 }
 
-static void what_supervisors_are_forked_from_may_be_killed(void **state)
+static void the_process_that_forks_supervisors_may_be_killed(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct proc_entry supervisor;
@@ -379,7 +379,7 @@ static void a_supervisor_without_a_task_ends_with_its_agent(void **state)
 }
 
 /* A supervisor that had to kill processes gets no other task. */
-static void a_supervisor_whose_task_has_left_something_takes_no_other(void **state)
+static void a_supervisor_whose_task_left_processes_takes_no_other_task(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1,
@@ -424,7 +424,7 @@ static void nothing_outlives_a_killed_init(void **state)
 /* ---- belayd ---- */
 
 /* Its spec is written last, and may be incomplete. */
-static void what_an_agent_was_killed_in_the_middle_of_is_begun_anew(void **state)
+static void a_start_that_a_killed_agent_had_begun_is_repeated(void **state)
 {
     static const char *const parts[] = {
         "", "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":2,"};
@@ -458,7 +458,7 @@ static bool has_heard_nothing(struct world *w, int64_t unused)
     return world_log_has(w, "belayd cannot be reached");
 }
 
-static void a_task_runs_on_while_belayd_is_gone(void **state)
+static void a_task_continues_while_belayd_is_down(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, two_lines);
@@ -494,21 +494,21 @@ int main(void)
         world_test(a_killed_agent_does_not_harm_its_task),
         world_test(a_gpu_is_never_given_to_two),
         world_test(slices_of_gpus_are_given_to_one_each),
-        world_test(who_is_to_have_the_node_for_itself_waits_until_it_is_alone),
-        world_test(who_waits_for_a_gpu_can_be_stopped),
+        world_test(an_exclusive_task_waits_until_the_node_is_empty),
+        world_test(a_task_that_waits_for_a_gpu_can_be_stopped),
         world_test(the_next_agent_reports_a_task_that_ended_without_an_agent),
         world_test(an_end_that_was_reported_is_reported_again_by_the_next_agent),
-        world_test(a_stop_that_was_wanted_is_remembered_by_the_next_agent),
+        world_test(the_next_agent_remembers_a_requested_stop),
         world_test(a_supervisor_takes_the_next_task),
         world_test(a_supervisor_without_a_task_ends_with_its_agent),
-        world_test(a_supervisor_whose_task_has_left_something_takes_no_other),
+        world_test(a_supervisor_whose_task_left_processes_takes_no_other_task),
         world_test(nothing_outlives_a_killed_supervisor),
         world_test(nothing_outlives_a_killed_supervisor_without_cgroups),
-        world_test(a_supervisor_killed_with_its_agent_is_noticed_by_the_next),
-        world_test(what_supervisors_are_forked_from_may_be_killed),
+        world_test(the_next_agent_notices_a_supervisor_killed_with_its_agent),
+        world_test(the_process_that_forks_supervisors_may_be_killed),
         world_test(nothing_outlives_a_killed_init),
-        world_test(what_an_agent_was_killed_in_the_middle_of_is_begun_anew),
-        world_test(a_task_runs_on_while_belayd_is_gone),
+        world_test(a_start_that_a_killed_agent_had_begun_is_repeated),
+        world_test(a_task_continues_while_belayd_is_down),
         world_test(a_second_agent_in_the_same_directory_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static size_t count_changes_of_thread(const struct piece *p, size_t n)
     return changes;
 }
 
-static void each_piece_is_done_once_and_those_of_a_turn_share_threads(void **state)
+static void each_item_is_done_once_and_the_items_of_a_turn_share_threads(void **state)
 {
     uv_loop_t loop;
     struct piece pieces[MANY], last = {0};
@@ -74,6 +74,6 @@ static void each_piece_is_done_once_and_those_of_a_turn_share_threads(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_piece_is_done_once_and_those_of_a_turn_share_threads)};
+        cmocka_unit_test(each_item_is_done_once_and_the_items_of_a_turn_share_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

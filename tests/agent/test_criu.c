@@ -58,7 +58,7 @@ static void check_error(const char *log, const char *want)
     free(exact);
 }
 
-static void the_last_error_of_a_log_is_the_one_that_says_something(void **state)
+static void the_last_informative_error_of_a_log_is_quoted(void **state)
 {
     (void)state;
     check_error("", "");
@@ -96,7 +96,7 @@ static const char *word_after(const char *const *argv, const char *word)
     return *argv ? argv[1] : "";
 }
 
-static void command_lines_say_what_each_step_needs(void **state)
+static void each_step_has_its_command_line(void **state)
 {
     const struct criu c = {.path = "/x/criu"};
     (void)state;
@@ -154,7 +154,7 @@ static int call(
     return criu_call(argv, "criu dump", log, timeout_ms, out, size, e);
 }
 
-static void failures_quote_what_was_said_last(void **state)
+static void failures_quote_the_last_line(void **state)
 {
     struct err e;
     char out[16], *log = mem_printf("%s/dump.log", dir);
@@ -183,7 +183,7 @@ static void failures_quote_what_was_said_last(void **state)
     assert_non_null(strstr(e.text, "cannot execute /nowhere/criu: No such file"));
 }
 
-static void one_that_hangs_is_killed_with_what_it_started(void **state)
+static void a_criu_that_hangs_is_killed_with_its_children(void **state)
 {
     struct err e;
     char out[64] = "";
@@ -201,7 +201,7 @@ static void one_that_hangs_is_killed_with_what_it_started(void **state)
         close(p.fd);
 }
 
-static void floods_are_bounded_and_their_end_is_read(void **state)
+static void long_output_is_bounded_and_its_end_is_read(void **state)
 {
     struct err e;
     char out[64];
@@ -213,7 +213,7 @@ static void floods_are_bounded_and_their_end_is_read(void **state)
     assert_int_equal(strlen(out), 63);
 }
 
-static void one_that_ends_need_not_take_along_what_holds_its_output(void **state)
+static void a_criu_that_ends_may_leave_a_process_that_holds_its_output(void **state)
 {
     struct err e;
     char out[64] = "";
@@ -223,7 +223,7 @@ static void one_that_ends_need_not_take_along_what_holds_its_output(void **state
     assert_int_equal(kill((pid_t)strtol(out, NULL, 10), SIGKILL), 0);
 }
 
-static void one_that_says_what_it_dumped_is_damaged_is_believed(void **state)
+static void a_dump_that_lost_a_process_is_corrupt(void **state)
 {
     struct err e;
     (void)state;
@@ -292,7 +292,7 @@ static void check_text(const char *path, const char *want)
     buf_deinit(&text);
 }
 
-static void own_open_files_are_found_copied_and_put_back(void **state)
+static void the_jobs_open_files_are_found_copied_and_restored(void **state)
 {
     char *cwd = mem_printf("%s/cwd", dir), *a = mem_printf("%s/a", cwd),
          *b = mem_printf("%s/sub/b", cwd), *reads = mem_printf("%s/reads", cwd),
@@ -415,7 +415,7 @@ static void a_list_of_files_that_is_malformed_is_refused(void **state)
     criu_files_deinit(&f);
 }
 
-static void what_has_left_the_tree_is_named(void **state)
+static void a_process_that_left_the_tree_is_named(void **state)
 {
     struct err e;
     (void)state;
@@ -442,18 +442,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions_are_read),
-        cmocka_unit_test(the_last_error_of_a_log_is_the_one_that_says_something),
-        cmocka_unit_test(command_lines_say_what_each_step_needs),
-        cmocka_unit_test(failures_quote_what_was_said_last),
-        cmocka_unit_test(one_that_hangs_is_killed_with_what_it_started),
-        cmocka_unit_test(floods_are_bounded_and_their_end_is_read),
-        cmocka_unit_test(one_that_ends_need_not_take_along_what_holds_its_output),
-        cmocka_unit_test(one_that_says_what_it_dumped_is_damaged_is_believed),
+        cmocka_unit_test(the_last_informative_error_of_a_log_is_quoted),
+        cmocka_unit_test(each_step_has_its_command_line),
+        cmocka_unit_test(failures_quote_the_last_line),
+        cmocka_unit_test(a_criu_that_hangs_is_killed_with_its_children),
+        cmocka_unit_test(long_output_is_bounded_and_its_end_is_read),
+        cmocka_unit_test(a_criu_that_ends_may_leave_a_process_that_holds_its_output),
+        cmocka_unit_test(a_dump_that_lost_a_process_is_corrupt),
         cmocka_unit_test(the_probe_says_why_criu_cannot_be_used),
         cmocka_unit_test(a_socket_in_scratch_is_left_to_criu),
-        cmocka_unit_test(own_open_files_are_found_copied_and_put_back),
+        cmocka_unit_test(the_jobs_open_files_are_found_copied_and_restored),
         cmocka_unit_test(a_list_of_files_that_is_malformed_is_refused),
-        cmocka_unit_test(what_has_left_the_tree_is_named),
+        cmocka_unit_test(a_process_that_left_the_tree_is_named),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

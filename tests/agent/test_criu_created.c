@@ -36,7 +36,7 @@ static void check_list(const struct buf *files, const struct buf *remaps, const 
     buf_deinit(&got);
 }
 
-static void what_criu_creates_is_in_its_images(void **state)
+static void the_images_name_what_criu_creates(void **state)
 {
     struct buf files = {0}, remaps = {0}, none = {0};
     (void)state;
@@ -147,7 +147,7 @@ static void refused(const char *path, const char *becomes_root)
     assert_non_null(strstr(e.text, "below $TMPDIR"));
 }
 
-static void only_in_directories_of_root_a_file_is_made_again(void **state)
+static void a_file_is_recreated_only_in_directories_of_root(void **state)
 {
     (void)state;
     allowed(in("roots/gone"), NULL);
@@ -166,7 +166,7 @@ static void only_in_directories_of_root_a_file_is_made_again(void **state)
     allowed("/gone", NULL);
 }
 
-static void what_will_be_roots_counts_as_roots_while_it_is_saved(void **state)
+static void a_directory_that_will_be_roots_counts_as_roots(void **state)
 {
     char *scratch = mem_strdup(in("users"));
     (void)state;
@@ -239,12 +239,12 @@ static int remove_dirs(void **state)
 int main(void)
 {
     const struct CMUnitTest pure[] = {
-        cmocka_unit_test(what_criu_creates_is_in_its_images),
+        cmocka_unit_test(the_images_name_what_criu_creates),
         cmocka_unit_test(an_image_that_is_not_understood_is_refused),
     };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_in_directories_of_root_a_file_is_made_again),
-        cmocka_unit_test(what_will_be_roots_counts_as_roots_while_it_is_saved),
+        cmocka_unit_test(a_file_is_recreated_only_in_directories_of_root),
+        cmocka_unit_test(a_directory_that_will_be_roots_counts_as_roots),
         cmocka_unit_test(a_socket_is_refused_like_a_file),
         cmocka_unit_test(images_of_an_old_criu_are_refused),
     };

@@ -239,7 +239,7 @@ static void hidden_below(void)
     take_open(in("closed/open"), O_RDONLY | O_DIRECTORY);
 }
 
-static void a_directory_on_the_way_that_is_closed_is_respected(void **state)
+static void a_closed_parent_directory_is_respected(void **state)
 {
     (void)state;
     REFUSED(hidden_for_reading, "closed/readable is open for reading", NO_REACH);
@@ -546,7 +546,7 @@ static void secret_for_both_again(void)
     take_open(in("secret"), O_RDWR);
 }
 
-static void what_was_handed_over_is_known_by_its_identity(void **state)
+static void a_descriptor_that_was_passed_is_known_by_its_identity(void **state)
 {
     (void)state;
     REFUSED(output_for_both, "output.log is open for reading and writing", NO_RIGHT);
@@ -584,7 +584,7 @@ static void connected_by_a_link(void)
     take_connection("scratch/out/link.sock");
 }
 
-static void what_is_about_to_be_given_counts_as_the_users(void **state)
+static void a_file_that_is_about_to_be_given_counts_as_the_users(void **state)
 {
     char *scratch = mem_strdup(in("scratch"));
     (void)state;
@@ -646,7 +646,7 @@ static int check_shown(bool shows_itself, pid_t other, const char *stat)
     return -WEXITSTATUS(status);
 }
 
-static void a_process_that_cannot_be_looked_at_is_not_passed_over(void **state)
+static void a_process_that_cannot_be_read_is_not_skipped(void **state)
 {
     char stat[64];
     (void)state;
@@ -729,15 +729,15 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modes_of_access_are_compared),
-        cmocka_unit_test(a_directory_on_the_way_that_is_closed_is_respected),
+        cmocka_unit_test(a_closed_parent_directory_is_respected),
         cmocka_unit_test(own_and_removed_files_are_allowed),
         cmocka_unit_test(mapped_files_are_compared),
         cmocka_unit_test(devices_and_directories_are_compared),
         cmocka_unit_test(objects_without_a_name_are_allowed),
         cmocka_unit_test(sockets_give_no_more_than_the_user_has),
-        cmocka_unit_test(what_was_handed_over_is_known_by_its_identity),
-        cmocka_unit_test(what_is_about_to_be_given_counts_as_the_users),
-        cmocka_unit_test(a_process_that_cannot_be_looked_at_is_not_passed_over),
+        cmocka_unit_test(a_descriptor_that_was_passed_is_known_by_its_identity),
+        cmocka_unit_test(a_file_that_is_about_to_be_given_counts_as_the_users),
+        cmocka_unit_test(a_process_that_cannot_be_read_is_not_skipped),
     };
     if (geteuid() != 0)
         return SKIPPED;

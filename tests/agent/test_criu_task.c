@@ -205,7 +205,7 @@ static void next_attempt(struct world *w)
     world_go(w);
 }
 
-static void what_is_dumped_is_stored_and_comes_back(void **state)
+static void a_dump_is_stored_and_restored(void **state)
 {
     struct world *w = begin(state, "");
     save_and_stop(w);
@@ -220,7 +220,7 @@ static void what_is_dumped_is_stored_and_comes_back(void **state)
                 was_called("] -d\n"));
 }
 
-static void what_a_user_has_rights_to_comes_back(void **state)
+static void files_that_the_user_has_rights_to_are_restored(void **state)
 {
     struct world *w = begin(state, "");
     user = "nobody";
@@ -406,7 +406,7 @@ static struct world *check_refused(
     return w;
 }
 
-static void what_does_not_come_back_is_held(void **state)
+static void a_job_that_cannot_be_restored_is_held(void **state)
 {
     check_refused(state, "missing", "",
         "checkpoint 1.1 cannot be resumed here: criu restore failed with exit code 1: Unable to "
@@ -414,7 +414,7 @@ static void what_does_not_come_back_is_held(void **state)
 }
 
 /* Of attempts from `from` on nothing is left: its user has said so. */
-static void what_its_user_gave_up_begins_again(void **state)
+static void a_job_whose_checkpoints_were_given_up_begins_again(void **state)
 {
     struct world *w = check_refused(state, "dies", "",
         "checkpoint 1.1 cannot be resumed here: criu restore was killed by signal 9");
@@ -473,7 +473,7 @@ static void a_removed_file_where_the_user_can_write_is_not_saved(void **state)
 }
 
 /* As it is left by an agent that did not look. */
-static void a_removed_file_of_an_older_checkpoint_is_not_made_again(void **state)
+static void a_removed_file_of_an_older_checkpoint_is_not_recreated(void **state)
 {
     struct world *w = begin(state, "unlooked");
     user = "nobody";
@@ -488,7 +488,7 @@ static void a_removed_file_of_an_older_checkpoint_is_not_made_again(void **state
     assert_false(was_called("restore"));
 }
 
-static void what_the_users_program_removed_in_its_scratch_comes_back(void **state)
+static void files_removed_in_the_scratch_directory_are_restored(void **state)
 {
     struct world *w = begin(state, "removed");
     user = "nobody";
@@ -506,7 +506,7 @@ static void a_criu_that_does_not_give_the_scratch_restores_nothing(void **state)
         "nobody");
 }
 
-static void a_removed_file_of_a_job_of_root_comes_back(void **state)
+static void a_removed_file_of_a_job_of_root_is_restored(void **state)
 {
     struct world *w = begin(state, "removed");
     put_images_of("/tmp/belay-test-criu-gone");
@@ -548,7 +548,7 @@ static void forge(struct world *w)
     free(tree);
 }
 
-static void what_is_not_encrypted_is_not_restored(void **state)
+static void an_unencrypted_checkpoint_is_not_restored(void **state)
 {
     struct world *w = begin(state, "");
     forge(w);
@@ -563,24 +563,24 @@ static void what_is_not_encrypted_is_not_restored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(what_is_dumped_is_stored_and_comes_back, end),
+        cmocka_unit_test_teardown(a_dump_is_stored_and_restored, end),
         cmocka_unit_test_teardown(a_failed_dump_is_reported_and_the_program_continues, end),
         cmocka_unit_test_teardown(what_it_prints_leaves_the_agent_its_room, end_on_small_disk),
         cmocka_unit_test_teardown(an_agent_on_a_full_disk_still_has_criu, end_on_small_disk),
-        cmocka_unit_test_teardown(what_does_not_come_back_is_held, end),
-        cmocka_unit_test_teardown(what_its_user_gave_up_begins_again, end),
+        cmocka_unit_test_teardown(a_job_that_cannot_be_restored_is_held, end),
+        cmocka_unit_test_teardown(a_job_whose_checkpoints_were_given_up_begins_again, end),
         cmocka_unit_test_teardown(a_criu_that_is_killed_is_no_end_of_the_job, end),
-        cmocka_unit_test_teardown(what_a_user_has_rights_to_comes_back, end),
+        cmocka_unit_test_teardown(files_that_the_user_has_rights_to_are_restored, end),
         cmocka_unit_test_teardown(
             a_file_that_the_user_has_no_right_to_is_refused_before_the_program_runs, end),
         cmocka_unit_test_teardown(a_criu_that_has_no_rights_compared_restores_nothing, end),
         cmocka_unit_test_teardown(a_removed_file_where_the_user_can_write_is_not_saved, end),
-        cmocka_unit_test_teardown(a_removed_file_of_an_older_checkpoint_is_not_made_again, end),
-        cmocka_unit_test_teardown(what_the_users_program_removed_in_its_scratch_comes_back, end),
+        cmocka_unit_test_teardown(a_removed_file_of_an_older_checkpoint_is_not_recreated, end),
+        cmocka_unit_test_teardown(files_removed_in_the_scratch_directory_are_restored, end),
         cmocka_unit_test_teardown(a_criu_that_does_not_give_the_scratch_restores_nothing, end),
-        cmocka_unit_test_teardown(a_removed_file_of_a_job_of_root_comes_back, end),
+        cmocka_unit_test_teardown(a_removed_file_of_a_job_of_root_is_restored, end),
         cmocka_unit_test_teardown(without_encryption_nothing_starts, end),
-        cmocka_unit_test_teardown(what_is_not_encrypted_is_not_restored, end),
+        cmocka_unit_test_teardown(an_unencrypted_checkpoint_is_not_restored, end),
     };
     has_own_mounts = can_have_rooms() && enter_own_mounts();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,13 +117,13 @@ static void check(enum wire_criu can, const char *text)
     assert_false(fs_exists("/run/belay-task/kind")); /* it leaves nothing behind */
 }
 
-static void what_was_saved_and_restored_is_announced(void **state)
+static void a_trial_that_saved_and_restored_is_announced(void **state)
 {
     (void)state;
     check(WIRE_CRIU_GPU, "4.1");
 }
 
-static void what_does_not_come_back_is_not_announced_and_says_why(void **state)
+static void a_trial_that_fails_is_not_announced_and_has_its_reason(void **state)
 {
     static const char failed[] = "4.1; not for programs with GPUs: saving and restoring a program "
                                  "on trial failed with exit code 1: ";
@@ -262,7 +262,7 @@ static void check_actions(const char *want)
     buf_deinit(&text);
 }
 
-static void what_a_failed_dump_left_locked_is_released(void **state)
+static void processes_that_a_failed_dump_left_locked_are_released(void **state)
 {
     (void)state;
     if (!can_be_tried())
@@ -285,13 +285,13 @@ static void what_a_failed_dump_left_locked_is_released(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_was_saved_and_restored_is_announced, begin),
-        cmocka_unit_test_setup(what_does_not_come_back_is_not_announced_and_says_why, begin),
+        cmocka_unit_test_setup(a_trial_that_saved_and_restored_is_announced, begin),
+        cmocka_unit_test_setup(a_trial_that_fails_is_not_announced_and_has_its_reason, begin),
         cmocka_unit_test_setup(a_gpu_that_no_program_can_use_is_named, begin),
         cmocka_unit_test_setup(drivers_that_lose_programs_are_not_tried, begin),
         cmocka_unit_test_setup(programs_are_looked_for_where_criu_looks, begin),
         cmocka_unit_test_setup(device_memory_has_to_fit_into_the_task, begin),
-        cmocka_unit_test_setup(what_a_failed_dump_left_locked_is_released, begin),
+        cmocka_unit_test_setup(processes_that_a_failed_dump_left_locked_are_released, begin),
     };
     if (argc > 1 && str_eq(argv[1], "criu-trial")) /* as belay-agent is called by itself */
         return criu_trial_main(argc, argv);

@@ -88,7 +88,7 @@ static void put(const char *name, mode_t mode)
 #define SERVER "server: https://127.0.0.1:7443\n"
 #define GOOD SERVER CA "dir: %s/node\ntoken: t\n"
 
-static void what_a_start_can_use_is_fine_and_nothing_is_made(void **state)
+static void a_valid_configuration_passes_and_nothing_is_created(void **state)
 {
     struct err e;
     (void)state;
@@ -102,7 +102,7 @@ static void what_a_start_can_use_is_fine_and_nothing_is_made(void **state)
     assert_int_equal(fs_mkdirs(dir, 0711, &e), 0);
 }
 
-static void what_a_start_would_only_log_is_refused_with_its_key(void **state)
+static void check_refuses_what_a_start_only_logs_and_names_its_key(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -260,7 +260,7 @@ static void note(void *ctx, enum log_level level, const char *line)
         buf_adds(ctx, line);
 }
 
-static void what_may_be_meant_is_only_logged(void **state)
+static void settings_that_may_be_intended_are_only_logged(void **state)
 {
     struct buf said = {0};
     struct err e;
@@ -279,12 +279,12 @@ static void what_may_be_meant_is_only_logged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_start_can_use_is_fine_and_nothing_is_made),
-        cmocka_unit_test(what_a_start_would_only_log_is_refused_with_its_key),
+        cmocka_unit_test(a_valid_configuration_passes_and_nothing_is_created),
+        cmocka_unit_test(check_refuses_what_a_start_only_logs_and_names_its_key),
         cmocka_unit_test(a_dir_that_other_users_cannot_reach_is_refused),
         cmocka_unit_test(a_dir_where_nothing_can_be_executed_is_refused),
         cmocka_unit_test(a_node_needs_no_token_while_its_certificate_is_good),
-        cmocka_unit_test(what_may_be_meant_is_only_logged),
+        cmocka_unit_test(settings_that_may_be_intended_are_only_logged),
     };
     struct err e;
     unsetenv("BELAY_NODE_DIR");

@@ -84,7 +84,7 @@ static bool is_refused(struct world *w, int64_t job)
 }
 
 /* A restore only reads, so everything but the fence would work. */
-static void an_attempt_that_cannot_have_its_fence_does_not_begin(void **state)
+static void an_attempt_without_its_fence_does_not_begin(void **state)
 {
     struct world *w = create(state);
     want(w, 1, commit_once, WIRE_METHOD_COOP);
@@ -122,7 +122,7 @@ static const struct wire_attempt_status *exit_with(
     return s;
 }
 
-static void what_a_full_store_does_not_take_of_an_exit_with_85_is_no_lost_node(void **state)
+static void exit_85_on_a_full_store_is_no_lost_node(void **state)
 {
     struct world *w = create(state);
     const struct wire_attempt_status *s =
@@ -131,7 +131,7 @@ static void what_a_full_store_does_not_take_of_an_exit_with_85_is_no_lost_node(v
     assert_true(has_failed_save(w, 1));
 }
 
-static void what_no_store_could_take_is_no_fault_of_the_store(void **state)
+static void a_file_that_no_store_takes_is_no_fault_of_the_store(void **state)
 {
     struct world *w = create(state);
     const struct wire_attempt_status *s = exit_with(w, "mkfifo", SERVER_FINE, WIRE_END_NODE_LOST);
@@ -143,9 +143,9 @@ static void what_no_store_could_take_is_no_fault_of_the_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(an_attempt_that_cannot_have_its_fence_does_not_begin),
-        TEST(what_a_full_store_does_not_take_of_an_exit_with_85_is_no_lost_node),
-        TEST(what_no_store_could_take_is_no_fault_of_the_store),
+        TEST(an_attempt_without_its_fence_does_not_begin),
+        TEST(exit_85_on_a_full_store_is_no_lost_node),
+        TEST(a_file_that_no_store_takes_is_no_fault_of_the_store),
     };
     setenv("AWS_ACCESS_KEY_ID", "A", 1);
     setenv("AWS_SECRET_ACCESS_KEY", "S", 1);

@@ -57,7 +57,7 @@ static void a_request_for_too_many_gpus_names_how_many_there_are(void **state)
     assert_string_equal(e.text, "it needs 2 GPUs of this node, which has 2, of which 1 are free");
 }
 
-static void all_of_the_largest_node_have_room_in_a_text(void **state)
+static void the_gpus_of_the_largest_node_fit_into_a_text(void **state)
 {
     struct gpus g = {0};
     (void)state;
@@ -106,7 +106,7 @@ static void slices_are_given_by_their_profiles(void **state)
     assert_string_equal(allotted(&g, "", true, ""), "0,1,MIG-0001,MIG-GPU-aaaa/9/0,MIG-0002");
 }
 
-static void what_is_no_listing_says_nothing(void **state)
+static void a_malformed_listing_has_no_gpus(void **state)
 {
     static const char *const bad[] = {"", "\n\n", "GPU", "GPU 0",
         "GPU 0:", "GPU 0: x (UUID: ", "GPU 0: x (UUID: )", "GPU 0: x (UUID: a b)",
@@ -228,7 +228,7 @@ static void a_task_may_have_half_of_the_processes_of_its_machine(void **state)
     assert_int_equal(fs_remove_tree(root, &e), 0);
 }
 
-static void limits_go_by_a_command_line(void **state)
+static void limits_survive_a_command_line(void **state)
 {
     char text[LIMITS_TEXT_MAX], *words[LIMITS_WORDS_MAX];
     const struct limits l = {
@@ -259,7 +259,7 @@ static void hear(void *ctx, enum log_level level, const char *line)
 }
 
 /* Without cgroups no limit is in force. The agent's processes share which warnings were logged. */
-static void limits_that_are_not_in_force_are_said_once(void **state)
+static void limits_that_are_not_in_force_are_logged_once(void **state)
 {
     static const struct proc_device denied[] = {{195, 1}};
     const struct proc_limits limits = {.memory_bytes = 1 << 20, .pids_max = 9},
@@ -303,14 +303,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_given_to_one),
         cmocka_unit_test(a_request_for_too_many_gpus_names_how_many_there_are),
-        cmocka_unit_test(all_of_the_largest_node_have_room_in_a_text),
+        cmocka_unit_test(the_gpus_of_the_largest_node_fit_into_a_text),
         cmocka_unit_test(slices_are_given_by_their_profiles),
-        cmocka_unit_test(what_is_no_listing_says_nothing),
+        cmocka_unit_test(a_malformed_listing_has_no_gpus),
         cmocka_unit_test(a_task_is_kept_from_the_devices_of_others),
         cmocka_unit_test(a_reserve_is_left_to_the_node),
         cmocka_unit_test(a_task_may_have_half_of_the_processes_of_its_machine),
-        cmocka_unit_test(limits_go_by_a_command_line),
-        cmocka_unit_test(limits_that_are_not_in_force_are_said_once),
+        cmocka_unit_test(limits_survive_a_command_line),
+        cmocka_unit_test(limits_that_are_not_in_force_are_logged_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,7 +161,7 @@ static void a_claim_runs_once_and_ends_whole(void **state)
     release(g, g->id, 0);
 }
 
-static void what_ended_stays_claimed_and_is_not_started_again(void **state)
+static void an_ended_program_stays_claimed_and_is_not_started_again(void **state)
 {
     struct rig *g = *state;
     claim(g, "t1", ENDS);
@@ -174,7 +174,7 @@ static void what_ended_stays_claimed_and_is_not_started_again(void **state)
     release(g, g->id, 0);
 }
 
-static void what_a_killed_holder_left_ends_with_the_claim(void **state)
+static void processes_of_a_killed_holder_end_with_the_claim(void **state)
 {
     struct rig *g = *state;
     long pids[2];
@@ -224,8 +224,8 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_claim_runs_once_and_ends_whole),
-        TEST(what_ended_stays_claimed_and_is_not_started_again),
-        TEST(what_a_killed_holder_left_ends_with_the_claim),
+        TEST(an_ended_program_stays_claimed_and_is_not_started_again),
+        TEST(processes_of_a_killed_holder_end_with_the_claim),
         TEST(a_damaged_claim_is_not_taken_for_none),
         TEST(malformed_requests_are_refused),
     };

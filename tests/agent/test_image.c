@@ -147,7 +147,7 @@ static void podman_gets_the_jobs_directories_user_and_names_of_variables(void **
     mem_free_texts(argv);
 }
 
-static void what_can_run_an_image_is_chosen_by_the_image(void **state)
+static void the_image_decides_which_runtime_runs_it(void **state)
 {
     struct place *p = *state;
     struct image_run r = asked(p, "python:3.12"), file = asked(p, "/shared/tools.sif");
@@ -291,7 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(podman_gets_the_jobs_directories_user_and_names_of_variables),
-        T(what_can_run_an_image_is_chosen_by_the_image),
+        T(the_image_decides_which_runtime_runs_it),
         T(an_image_that_does_not_exist_fails_the_job),
         T(an_unreachable_registry_is_retried_and_is_no_failure_of_the_job),
         T(an_image_that_is_there_is_not_fetched),

@@ -113,7 +113,7 @@ static void only_earlier_attempts_of_the_job_are_found_the_newest_first(void **s
     assert_found(p, 3, 9, 8, "");
 }
 
-static void what_is_empty_or_missing_is_not_kept(void **state)
+static void empty_and_missing_directories_are_not_kept(void **state)
 {
     const struct place *p = *state;
     struct stat st;
@@ -147,7 +147,7 @@ static void unneeded_directories_are_removed_and_no_others(void **state)
     assert_found(p, 22, 9, 8, "tasks/22-1/checkpoint kept/22-1 ");
 }
 
-static void the_oldest_go_when_there_are_too_many_or_the_disk_is_short(void **state)
+static void the_oldest_are_removed_when_too_many_or_on_a_full_disk(void **state)
 {
     const struct place *p = *state;
     struct kept v[20];
@@ -165,9 +165,9 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(only_earlier_attempts_of_the_job_are_found_the_newest_first),
-        TEST(what_is_empty_or_missing_is_not_kept),
+        TEST(empty_and_missing_directories_are_not_kept),
         TEST(unneeded_directories_are_removed_and_no_others),
-        TEST(the_oldest_go_when_there_are_too_many_or_the_disk_is_short),
+        TEST(the_oldest_are_removed_when_too_many_or_on_a_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

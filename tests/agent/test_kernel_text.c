@@ -25,7 +25,7 @@ static void a_process_is_read_whatever_its_name_is(void **state)
     assert_int_equal(s.blocked_ticks, 44);
 }
 
-static void what_is_none_is_refused(void **state)
+static void malformed_texts_are_refused(void **state)
 {
     static const char *const texts[] = {"", ")", "1 (a", "1 (a) ", "1 (a) R", "1 (a) R 1 2 3",
         "1 (a)R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22",
@@ -106,7 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_is_read_whatever_its_name_is),
-        cmocka_unit_test(what_is_none_is_refused),
+        cmocka_unit_test(malformed_texts_are_refused),
         cmocka_unit_test(values_are_found_by_their_whole_keys),
         cmocka_unit_test(pressure_disks_cpus_and_groups),
         cmocka_unit_test(interfaces_come_one_after_the_other),

@@ -41,7 +41,7 @@ static int get(const char *dir, int64_t ms, struct wire_secrets *ret_s)
     return keyring_get(dir, (struct wall){ms}, ret_s, &e);
 }
 
-static void what_is_put_comes_back_until_it_is_dropped(void **state)
+static void secrets_can_be_read_until_they_are_dropped(void **state)
 {
     const char *dir = *state;
     struct wire_secrets s = of_store(60000), back;
@@ -63,7 +63,7 @@ static void what_is_put_comes_back_until_it_is_dropped(void **state)
     assert_int_equal(get(dir, at.ms, &back), ERR_NOT_FOUND);
 }
 
-static void credentials_get_older_there(void **state)
+static void credentials_age_in_the_keyring(void **state)
 {
     const char *dir = *state;
     struct wire_secrets s = of_store(60000), back;
@@ -82,7 +82,7 @@ static void credentials_get_older_there(void **state)
     wire_secrets_wipe(&back);
 }
 
-static void what_is_too_large_is_refused(void **state)
+static void secrets_that_are_too_large_are_refused(void **state)
 {
     struct wire_secrets s = of_store(60000);
     struct err e;
@@ -93,7 +93,7 @@ static void what_is_too_large_is_refused(void **state)
     assert_int_equal(keyring_put(*state, &s, at, &e), ERR_INVALID);
 }
 
-static void what_is_not_ours_is_refused(void **state)
+static void malformed_keys_are_refused(void **state)
 {
     static const char *const texts[] = {"x", "\n", "12", "12\n", "12\n{}", "12x\n{}",
         "12\n{\"rev\":1,\"attempts\":[]}",
@@ -123,10 +123,10 @@ int main(void)
     snprintf(dir, sizeof(dir), "/test/of/%d", (int)getpid());
 #define TEST(f) cmocka_unit_test_prestate_setup_teardown(f, NULL, end, dir)
     const struct CMUnitTest tests[] = {
-        TEST(what_is_put_comes_back_until_it_is_dropped),
-        TEST(credentials_get_older_there),
-        TEST(what_is_too_large_is_refused),
-        TEST(what_is_not_ours_is_refused),
+        TEST(secrets_can_be_read_until_they_are_dropped),
+        TEST(credentials_age_in_the_keyring),
+        TEST(secrets_that_are_too_large_are_refused),
+        TEST(malformed_keys_are_refused),
     };
     int rc = keyring_put(dir, &s, at, &e);
     if (rc == ERR_UNSUPPORTED || rc == ERR_DENIED) {

@@ -114,7 +114,7 @@ static void answer(int64_t size)
     buf_deinit(&reply.body);
 }
 
-static void what_belayd_has_on_its_disk_is_durable(void **state)
+static void output_on_belayds_disk_is_durable(void **state)
 {
     struct world *w = *state;
     assert_int_equal(post.n, OUTPUT_BYTES);
@@ -129,7 +129,7 @@ static void what_belayd_has_on_its_disk_is_durable(void **state)
 }
 
 /* What the job prints from then on is wanted, once it is longer than before. */
-static void a_job_that_truncates_its_output_is_not_taken_for_unwanted(void **state)
+static void a_job_that_truncates_its_output_is_not_cut(void **state)
 {
     struct world *w = *state;
     answer(OUTPUT_BYTES);
@@ -144,7 +144,7 @@ static void a_job_that_truncates_its_output_is_not_taken_for_unwanted(void **sta
     assert_int_equal(log_shipper_durable(&w->s), OUTPUT_BYTES + 10);
 }
 
-static void of_output_that_is_cut_no_more_is_sent(void **state)
+static void no_more_of_a_cut_output_is_sent(void **state)
 {
     struct world *w = *state;
     answer(WIRE_OUTPUT_CUT);
@@ -160,9 +160,9 @@ static void of_output_that_is_cut_no_more_is_sent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_belayd_has_on_its_disk_is_durable),
-        TEST(a_job_that_truncates_its_output_is_not_taken_for_unwanted),
-        TEST(of_output_that_is_cut_no_more_is_sent),
+        TEST(output_on_belayds_disk_is_durable),
+        TEST(a_job_that_truncates_its_output_is_not_cut),
+        TEST(no_more_of_a_cut_output_is_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

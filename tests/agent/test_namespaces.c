@@ -144,7 +144,7 @@ static void mounts_of_a_shared_node_come_in_and_none_go_out(void **state)
     check_node(true);
 }
 
-static void of_a_node_that_is_not_shared_none_come_in(void **state)
+static void mounts_of_a_private_node_do_not_come_in(void **state)
 {
     (void)state;
     check_node(false);
@@ -237,13 +237,13 @@ static void processes_of_others_are_hidden_in_the_task_alone(void **state)
     check_proc(PROC_USUAL);
 }
 
-static void what_a_container_hides_in_proc_stays_hidden(void **state)
+static void entries_of_proc_that_a_container_hides_stay_hidden(void **state)
 {
     (void)state;
     check_proc(PROC_MASKED);
 }
 
-static void where_they_are_hidden_already_nothing_is_mounted(void **state)
+static void nothing_is_mounted_where_processes_are_hidden_already(void **state)
 {
     (void)state;
     check_proc(PROC_HIDDEN);
@@ -469,10 +469,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mounts_of_a_shared_node_come_in_and_none_go_out),
-        cmocka_unit_test(of_a_node_that_is_not_shared_none_come_in),
+        cmocka_unit_test(mounts_of_a_private_node_do_not_come_in),
         cmocka_unit_test(processes_of_others_are_hidden_in_the_task_alone),
-        cmocka_unit_test(what_a_container_hides_in_proc_stays_hidden),
-        cmocka_unit_test(where_they_are_hidden_already_nothing_is_mounted),
+        cmocka_unit_test(entries_of_proc_that_a_container_hides_stay_hidden),
+        cmocka_unit_test(nothing_is_mounted_where_processes_are_hidden_already),
         cmocka_unit_test(kept_namespaces_have_nothing_of_the_task_before),
         cmocka_unit_test(a_dev_shm_is_kept_only_if_no_task_has_used_it),
         cmocka_unit_test(kept_namespaces_are_left_when_the_node_mounts),

@@ -461,7 +461,7 @@ static bool has_more(struct world *w, int64_t job)
 }
 
 /* Twice as much as fits on the disk: it waits for belayd, which gets all of it. */
-static void what_belayd_has_makes_room_for_what_a_job_prints(void **state)
+static void output_that_belayd_has_makes_room_for_more(void **state)
 {
     struct world *w = create(state);
     world_want(w, 1, 1, "#!/bin/sh\nseq -f %015.0f 0 2097151\n");
@@ -478,7 +478,7 @@ static void what_belayd_has_makes_room_for_what_a_job_prints(void **state)
 }
 
 /* Each file on the node is released only after it is copied to the user's, which are elsewhere. */
-static void what_goes_to_files_of_the_users_makes_room_too(void **state)
+static void output_in_files_of_the_user_makes_room_too(void **state)
 {
     static char one[] = "one", two[] = "two";
     struct world *w = create(state);
@@ -604,8 +604,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(a_certificate_is_renewed_on_a_full_disk, teardown),
         cmocka_unit_test_teardown(
             a_node_says_when_its_disk_is_full_and_when_it_has_room_again, teardown),
-        cmocka_unit_test_teardown(what_belayd_has_makes_room_for_what_a_job_prints, teardown),
-        cmocka_unit_test_teardown(what_goes_to_files_of_the_users_makes_room_too, teardown),
+        cmocka_unit_test_teardown(output_that_belayd_has_makes_room_for_more, teardown),
+        cmocka_unit_test_teardown(output_in_files_of_the_user_makes_room_too, teardown),
         cmocka_unit_test_teardown(
             a_flood_takes_neither_the_agents_room_nor_that_of_others, teardown),
         cmocka_unit_test_teardown(a_start_that_found_no_room_is_reported_as_a_full_disk, teardown),

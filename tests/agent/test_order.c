@@ -40,7 +40,7 @@ static void one_at_a_time_unless_it_is_shorter_than_what_the_others_need(void **
     assert_int_equal(NEXT(too_late, 2000, 31000), 2);
 }
 
-static void of_those_that_were_never_saved_two_go_together(void **state)
+static void two_saves_without_an_estimate_run_together(void **state)
 {
     const struct order_save one[] = {
         {NEVER_SAVED, 1000}, {NEVER_SAVED, WAITS}, {NEVER_SAVED, WAITS}};
@@ -89,7 +89,7 @@ static int play(const int64_t *need, bool ordered)
     return done;
 }
 
-static void more_are_done_in_order_than_side_by_side(void **state)
+static void saves_in_order_finish_more_than_saves_in_parallel(void **state)
 {
     const int64_t needs[][N] = {{10000, 10000, 10000, 10000, 10000, 10000},
         {2000, 4000, 8000, 10000, 20000, 40000}, {28000, 1000, 1000, 1000, 28000, 28000}};
@@ -126,8 +126,8 @@ int main(void)
         cmocka_unit_test(an_older_save_gives_way_if_only_the_newer_can_be_in_time),
         cmocka_unit_test(the_shortest_that_fits_is_first),
         cmocka_unit_test(one_at_a_time_unless_it_is_shorter_than_what_the_others_need),
-        cmocka_unit_test(of_those_that_were_never_saved_two_go_together),
-        cmocka_unit_test(more_are_done_in_order_than_side_by_side),
+        cmocka_unit_test(two_saves_without_an_estimate_run_together),
+        cmocka_unit_test(saves_in_order_finish_more_than_saves_in_parallel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

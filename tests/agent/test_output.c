@@ -105,7 +105,7 @@ static void assert_tail(const struct world *w, int64_t offset, const char *bytes
 }
 
 /* Its machine may be gone before the output arrives. */
-static void an_end_that_does_not_wait_for_its_output_has_it_beside_it(void **state)
+static void an_end_that_precedes_its_output_carries_it(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     w->deaf_to_output = true;
@@ -122,7 +122,7 @@ static void an_end_that_does_not_wait_for_its_output_has_it_beside_it(void **sta
     assert_tail(w, 0, "some\377\0\n", 7);
 }
 
-static void of_much_output_that_stands_beside_an_end(void **state)
+static void an_end_carries_a_limited_part_of_much_output(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     char first[WIRE_TAIL_MAX], last[WIRE_TAIL_MAX];
@@ -226,8 +226,8 @@ int main(int argc, char **argv)
         world_test(a_later_attempt_adds_to_its_file),
         world_test(a_file_that_cannot_be_opened_is_the_reason_of_the_end),
         world_test(an_end_is_reported_after_its_output_is_shipped),
-        world_test(an_end_that_does_not_wait_for_its_output_has_it_beside_it),
-        world_test(of_much_output_that_stands_beside_an_end),
+        world_test(an_end_that_precedes_its_output_carries_it),
+        world_test(an_end_carries_a_limited_part_of_much_output),
         world_test(an_ended_attempt_can_be_forgotten_before_its_end_is_reported),
         world_test(output_to_a_fifo_is_complete_when_the_job_ends_without_cgroups_too),
         world_test(much_output_is_shipped_while_the_program_runs),

@@ -276,7 +276,7 @@ static void a_program_waits_for_room_and_loses_nothing(void **state)
     assert_int_equal(lines, 40 * MIB / 16);
 }
 
-static void what_finds_no_room_for_long_is_cut_with_a_line_that_says_so(void **state)
+static void output_without_room_for_long_is_cut_with_a_note(void **state)
 {
     struct rig *r = *state;
     int64_t blocks;
@@ -300,7 +300,7 @@ static void what_finds_no_room_for_long_is_cut_with_a_line_that_says_so(void **s
     free(text);
 }
 
-static void output_goes_on_when_there_is_room_again(void **state)
+static void output_continues_when_there_is_room_again(void **state)
 {
     struct rig *r = *state;
     int64_t blocks;
@@ -326,8 +326,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_program_waits_for_room_and_loses_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(
-            what_finds_no_room_for_long_is_cut_with_a_line_that_says_so, setup, teardown),
-        cmocka_unit_test_setup_teardown(output_goes_on_when_there_is_room_again, setup, teardown),
+            output_without_room_for_long_is_cut_with_a_note, setup, teardown),
+        cmocka_unit_test_setup_teardown(output_continues_when_there_is_room_again, setup, teardown),
     };
     can_mount = enter_own_mounts();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,7 +85,7 @@ static void end(struct child *c)
     }
 }
 
-static void what_a_process_did_since_the_look_before_is_seen(void **state)
+static void counters_since_the_previous_sample_are_read(void **state)
 {
     struct child c = start();
     struct probe *p = probe_create();
@@ -134,7 +134,7 @@ static void what_a_process_did_since_the_look_before_is_seen(void **state)
     end(&c);
 }
 
-static void who_is_gone_or_another_does_nothing(void **state)
+static void an_ended_or_replaced_process_counts_nothing(void **state)
 {
     struct child c = start();
     struct probe *p = probe_create();
@@ -157,8 +157,8 @@ static void who_is_gone_or_another_does_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_process_did_since_the_look_before_is_seen),
-        cmocka_unit_test(who_is_gone_or_another_does_nothing),
+        cmocka_unit_test(counters_since_the_previous_sample_are_read),
+        cmocka_unit_test(an_ended_or_replaced_process_counts_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void packages_and_their_memory_are_added_up_and_nothing_twice(void **stat
     assert_int_equal(rapl_look(&r, 3 * SECOND_MS), 0);
 }
 
-static void a_counter_that_comes_round_goes_on(void **state)
+static void a_counter_that_wraps_continues(void **state)
 {
     struct rapl r;
     (void)state;
@@ -90,7 +90,7 @@ static void a_counter_that_comes_round_goes_on(void **state)
     assert_int_equal(rapl_used_uj(5, -1, 10), -1);
 }
 
-static void what_cannot_be_read_is_not_known_until_it_can(void **state)
+static void an_unreadable_counter_is_unknown_until_it_can_be_read(void **state)
 {
     static const char *const bad[] = {"", "\n", "-5\n", "many\n", "99999999999999999999999999\n"};
     struct rapl r;
@@ -113,7 +113,7 @@ static void what_cannot_be_read_is_not_known_until_it_can(void **state)
     assert_int_equal(rapl_look(&r, 3 * SECOND_MS + RAPL_GAP_MS), 1);
 }
 
-static void without_any_nothing_is_known(void **state)
+static void without_counters_the_power_is_unknown(void **state)
 {
     struct rapl r;
     (void)state;
@@ -136,10 +136,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             packages_and_their_memory_are_added_up_and_nothing_twice, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_counter_that_comes_round_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_counter_that_wraps_continues, setup, teardown),
         cmocka_unit_test_setup_teardown(
-            what_cannot_be_read_is_not_known_until_it_can, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_any_nothing_is_known, setup, teardown),
+            an_unreadable_counter_is_unknown_until_it_can_be_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_counters_the_power_is_unknown, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,7 +222,7 @@ static char **build(struct wire_desired_attempt *a, bool restored)
     return build_on(a, restored, GPU_MAKER_NONE, "");
 }
 
-static void the_contract_overrides_what_the_job_brings(void **state)
+static void belays_variables_override_those_of_the_job(void **state)
 {
     char home[] = "HOME", own_home[] = "/scratch", id[] = "BELAY_JOB_ID", forged[] = "1",
          a1[] = "A", v1[] = "x=y";
@@ -245,7 +245,7 @@ static void the_contract_overrides_what_the_job_brings(void **state)
     mem_free_texts(e);
 }
 
-static void slurms_names_are_there_for_its_scripts(void **state)
+static void scripts_of_slurm_find_its_variables(void **state)
 {
     struct wire_desired_attempt a = {.job = 42,
         .attempt = 3,
@@ -382,8 +382,8 @@ int main(void)
         dir_test(a_spec_is_kept_from_others),
         dir_test(missing_and_malformed_records_are_distinguished),
         dir_test(an_incarnation_is_greater_than_the_one_before),
-        cmocka_unit_test(the_contract_overrides_what_the_job_brings),
-        cmocka_unit_test(slurms_names_are_there_for_its_scripts),
+        cmocka_unit_test(belays_variables_override_those_of_the_job),
+        cmocka_unit_test(scripts_of_slurm_find_its_variables),
         cmocka_unit_test(a_job_sees_the_gpus_that_are_its_own_and_no_others),
         cmocka_unit_test(a_script_on_the_first_of_several_nodes_has_the_task_variables_of_slurm),
         cmocka_unit_test(every_state_can_end_and_the_end_is_final),

@@ -106,7 +106,7 @@ static void a_joined_node_does_not_join_again(void **state)
     assert_string_equal(w->join.provider, "");
 }
 
-static void what_belayd_does_not_want_any_more_is_forgotten(void **state)
+static void an_attempt_that_is_no_longer_desired_is_forgotten(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, "#!/bin/sh\nexit 0\n");
@@ -134,7 +134,7 @@ static char *run_and_forget(struct world *w, int64_t job, const char *script)
     return said;
 }
 
-static void a_directory_in_which_nothing_was_left_is_the_next_tasks(void **state)
+static void an_empty_task_directory_is_reused_by_the_next_task(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     char *script = mem_printf("%stouch \"$BELAY_CHECKPOINT_DIR/mine\"\n", look_around);
@@ -152,7 +152,7 @@ static void a_directory_in_which_nothing_was_left_is_the_next_tasks(void **state
     free(script);
 }
 
-static void a_running_attempt_that_is_not_wanted_is_killed_at_once(void **state)
+static void a_running_attempt_that_is_not_desired_is_killed_at_once(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, "#!/bin/sh\ntrap '' TERM\nsetsid sleep 1000 &\nsleep 1000\n");
@@ -285,7 +285,7 @@ static bool has_heard(struct world *w, int64_t job)
 }
 
 /* Also after a restart of the agent: it repeats the limit to the supervisor, which keeps it. */
-static void another_time_limit_counts_from_the_start(void **state)
+static void a_changed_time_limit_counts_from_the_start(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\nsleep 1000\n");
@@ -324,7 +324,7 @@ static void another_time_limit_counts_from_the_start(void **state)
     assert_ended(w, 2, WIRE_END_TIMEOUT, 143, "longer than its time limit of");
 }
 
-static void the_signal_comes_before_the_time_limit_that_holds(void **state)
+static void the_signal_precedes_the_time_limit_in_force(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a =
@@ -380,7 +380,7 @@ static void a_sigterm_before_the_time_limit_ends_the_programs_of_a_script(void *
 }
 
 /* At first no process handles it; a shell without a handler is left alone. */
-static void a_signal_before_the_time_limit_waits_for_who_hears_it(void **state)
+static void a_signal_before_the_time_limit_waits_for_a_handler(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = world_want(w, 1, 1,
@@ -404,7 +404,7 @@ static void a_program_killed_by_a_signal_of_its_own_has_failed(void **state)
     assert_ended(w, 1, WIRE_END_FAILED, 139, "signal 11");
 }
 
-static void what_cannot_start_says_why(void **state)
+static void a_failed_start_has_its_reason(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, "#!/no/such/interpreter -x\necho\n");
@@ -437,12 +437,12 @@ static void leave_a_daemon(struct world *w)
     world_until(w, is_process_gone, pid, "the daemon is dead");
 }
 
-static void what_a_script_leaves_running_is_killed_when_it_ends(void **state)
+static void processes_that_a_script_leaves_are_killed_when_it_ends(void **state)
 {
     leave_a_daemon(world_create(state, "token: t\n"));
 }
 
-static void what_a_script_leaves_running_is_killed_without_cgroups_too(void **state)
+static void processes_that_a_script_leaves_are_killed_without_cgroups_too(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     world_be_nobody(w);
@@ -489,7 +489,7 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
 /* ---- shared memory ---- */
 
 /* Two tasks in sequence: neither the node nor the second one sees what the first left. */
-static void what_a_task_leaves_in_shared_memory_ends_with_it(void **state)
+static void shared_memory_of_a_task_ends_with_it(void **state)
 {
     static const char leaves[] = "#!/bin/sh\n"
                                  "ls /dev/shm | grep -c belay-test; ipcs -m | grep -c ' 4096 '\n"
@@ -512,7 +512,7 @@ static void what_a_task_leaves_in_shared_memory_ends_with_it(void **state)
     }
 }
 
-static void where_it_is_not_wanted_a_task_has_the_nodes_shared_memory(void **state)
+static void with_private_ipc_no_a_task_has_the_nodes_shared_memory(void **state)
 {
     struct world *w = world_create(state, "token: t\nprivate_ipc: no\n");
     char here[64], theirs[64];
@@ -527,7 +527,7 @@ static void where_it_is_not_wanted_a_task_has_the_nodes_shared_memory(void **sta
     assert_string_equal(theirs, here);
 }
 
-static void where_namespaces_cannot_be_had_the_agent_says_so_once(void **state)
+static void missing_namespaces_are_logged_once(void **state)
 {
     static const char said[] = "segments that they leave remain";
     struct world *w = world_create(state, "token: t\n");
@@ -565,28 +565,28 @@ int main(int argc, char **argv)
         world_test(a_script_runs_with_its_environment_and_its_output_is_shipped),
         world_test(usage_is_reported_while_a_program_runs_and_at_its_end),
         world_test(a_joined_node_does_not_join_again),
-        world_test(what_belayd_does_not_want_any_more_is_forgotten),
-        world_test(a_directory_in_which_nothing_was_left_is_the_next_tasks),
-        world_test(a_running_attempt_that_is_not_wanted_is_killed_at_once),
+        world_test(an_attempt_that_is_no_longer_desired_is_forgotten),
+        world_test(an_empty_task_directory_is_reused_by_the_next_task),
+        world_test(a_running_attempt_that_is_not_desired_is_killed_at_once),
         world_test(a_stop_sends_sigterm_and_the_end_has_its_reason),
         world_test(a_stop_before_the_start_is_reported_as_an_end),
         world_test(an_attempt_without_a_record_is_reported_as_lost),
         world_test(the_time_limit_ends_what_ignores_sigterm),
         world_test(the_script_is_signalled_once_before_its_time_limit),
-        world_test(another_time_limit_counts_from_the_start),
-        world_test(the_signal_comes_before_the_time_limit_that_holds),
+        world_test(a_changed_time_limit_counts_from_the_start),
+        world_test(the_signal_precedes_the_time_limit_in_force),
         world_test(a_sigterm_before_the_time_limit_ends_the_programs_of_a_script),
-        world_test(a_signal_before_the_time_limit_waits_for_who_hears_it),
+        world_test(a_signal_before_the_time_limit_waits_for_a_handler),
         world_test(a_program_killed_by_a_signal_of_its_own_has_failed),
-        world_test(what_cannot_start_says_why),
+        world_test(a_failed_start_has_its_reason),
         world_test(a_script_in_an_image_has_its_environment_its_end_and_its_signals),
         world_test(an_unavailable_image_and_a_node_without_podman_end_differently),
-        world_test(what_a_script_leaves_running_is_killed_when_it_ends),
-        world_test(what_a_script_leaves_running_is_killed_without_cgroups_too),
+        world_test(processes_that_a_script_leaves_are_killed_when_it_ends),
+        world_test(processes_that_a_script_leaves_are_killed_without_cgroups_too),
         world_test(a_job_of_another_user_runs_as_that_user),
-        world_test(what_a_task_leaves_in_shared_memory_ends_with_it),
-        world_test(where_it_is_not_wanted_a_task_has_the_nodes_shared_memory),
-        world_test(where_namespaces_cannot_be_had_the_agent_says_so_once),
+        world_test(shared_memory_of_a_task_ends_with_it),
+        world_test(with_private_ipc_no_a_task_has_the_nodes_shared_memory),
+        world_test(missing_namespaces_are_logged_once),
     };
     return world_run(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

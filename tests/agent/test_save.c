@@ -84,7 +84,7 @@ static void the_next_attempt_on_the_same_node_fetches_nothing(void **state)
     assert_int_equal(world_reported(w, 1)->damaged, 0);
 }
 
-static void what_is_kept_goes_when_its_job_has_ended(void **state)
+static void kept_directories_are_removed_when_their_job_has_ended(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     save_once_and_end(w);
@@ -402,7 +402,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         world_test(a_commit_is_stored_reported_and_restored),
         world_test(the_next_attempt_on_the_same_node_fetches_nothing),
-        world_test(what_is_kept_goes_when_its_job_has_ended),
+        world_test(kept_directories_are_removed_when_their_job_has_ended),
         world_test(an_acknowledged_checkpoint_is_not_reported_again),
         world_test(after_a_restart_of_the_agent_a_save_waits_for_the_secrets_to_come_again),
         world_test(after_a_restart_of_the_agent_it_saves_without_belayd),

@@ -28,7 +28,7 @@ static bool has_kept_bytes(struct world *w, int64_t job)
     return s && s->kept_bytes > 0;
 }
 
-static void saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away(void **state)
+static void saves_are_requested_periodically_and_old_ones_are_removed(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = want_coop(w, 1, coop_script);
@@ -44,7 +44,7 @@ static void saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away(
     world_until(w, has_kept_bytes, 1, "the stored bytes are reported after the cleaning");
 }
 
-static void an_interval_that_changes_holds_at_once(void **state)
+static void a_changed_interval_applies_at_once(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = want_coop(w, 1, coop_script);
@@ -120,7 +120,7 @@ static void a_save_that_a_user_asks_for_is_made_once(void **state)
 }
 
 /* No agent was there at the time. */
-static void a_time_of_the_day_that_was_missed_is_made_up_for(void **state)
+static void a_missed_time_of_day_is_made_up_for(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct task_state s;
@@ -173,7 +173,7 @@ static struct wire_desired_attempt *want_signal(struct world *w, char **mode)
     return a;
 }
 
-static void a_signal_asks_and_done_commits(void **state)
+static void a_signal_requests_and_done_commits(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     char mode[] = "done", *modes[] = {mode};
@@ -230,12 +230,12 @@ static void done_during_a_notice_saves_and_ends_reclaimed(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        world_test(saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away),
-        world_test(an_interval_that_changes_holds_at_once),
+        world_test(saves_are_requested_periodically_and_old_ones_are_removed),
+        world_test(a_changed_interval_applies_at_once),
         world_test(a_save_that_a_user_asks_for_is_made_once),
-        world_test(a_time_of_the_day_that_was_missed_is_made_up_for),
+        world_test(a_missed_time_of_day_is_made_up_for),
         world_test(before_its_time_limit_a_task_is_saved),
-        world_test(a_signal_asks_and_done_commits),
+        world_test(a_signal_requests_and_done_commits),
         world_test(exit_85_outside_a_stop_saves_and_ends_checkpointed),
         world_test(exit_85_during_a_notice_saves_and_ends_reclaimed),
         world_test(done_during_a_notice_saves_and_ends_reclaimed),

@@ -138,7 +138,7 @@ static enum wire_end end_with_store(struct world *w, int64_t attempt)
 }
 
 /* No directory (a mount that is missing), or one without the marker. Another node may have it. */
-static void a_store_that_is_not_on_its_node_is_a_fault_of_that_node(void **state)
+static void a_store_missing_on_a_node_is_a_fault_of_that_node(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     char *dir = mem_printf("%s/store", w->dir);
@@ -155,7 +155,7 @@ static void a_store_that_is_not_on_its_node_is_a_fault_of_that_node(void **state
 }
 
 /* Every node would find it: the job is held, and tried nowhere else. */
-static void another_clusters_store_is_a_fault_of_no_node(void **state)
+static void another_clusters_store_is_no_fault_of_the_node(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct store *store;
@@ -176,8 +176,8 @@ int main(int argc, char **argv)
         world_test(a_drain_saves_and_ends_drained),
         world_test(a_commit_made_while_there_is_no_agent_is_served_by_the_next),
         world_test(a_stored_save_that_was_not_reported_is_reported_by_the_next_agent),
-        world_test(a_store_that_is_not_on_its_node_is_a_fault_of_that_node),
-        world_test(another_clusters_store_is_a_fault_of_no_node),
+        world_test(a_store_missing_on_a_node_is_a_fault_of_that_node),
+        world_test(another_clusters_store_is_no_fault_of_the_node),
         world_test(an_older_attempt_cannot_save_over_a_later_one),
         world_test(a_node_that_is_left_alone_saves_and_ends),
     };

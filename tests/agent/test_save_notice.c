@@ -20,7 +20,7 @@ static bool is_noticed(struct world *w, int64_t unused)
     return w->noticed_at != 0;
 }
 
-static void a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed(void **state)
+static void a_notice_reaches_the_program_which_saves_and_ends_reclaimed(void **state)
 {
     struct world *w = world_create(state, "token: t\nprovider: aws\n");
     want_coop(w, 1, coop_script);
@@ -198,7 +198,7 @@ static void a_restart_of_the_agent_leaves_the_task(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        world_test(a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed),
+        world_test(a_notice_reaches_the_program_which_saves_and_ends_reclaimed),
         world_test(the_saves_of_two_tasks_at_a_notice_are_both_stored),
         world_test(a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadline),
         world_test(a_task_without_checkpoints_may_finish_during_a_notice),

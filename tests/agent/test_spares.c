@@ -78,7 +78,7 @@ static struct job_user me(void)
     return (struct job_user){.uid = geteuid(), .gid = getegid()};
 }
 
-static void what_a_task_left_as_it_was_is_the_next_ones(void **state)
+static void an_unchanged_directory_is_a_spare(void **state)
 {
     const struct job_user u = me();
     struct spare s;
@@ -141,7 +141,7 @@ static void spoil_attribute(void)
         put(TASK "/checkpoint/mine");
 }
 
-static void what_a_task_has_changed_is_no_spare(void **state)
+static void a_changed_directory_is_no_spare(void **state)
 {
     static void (*const spoil[])(void) = {spoil_file, spoil_checkpoint, spoil_control,
         spoil_with_many, spoil_mode, spoil_link, spoil_missing, spoil_attribute};
@@ -159,7 +159,7 @@ static void what_a_task_has_changed_is_no_spare(void **state)
     assert_false(keep()); /* and no spare exists */
 }
 
-static void a_spare_is_its_users_alone(void **state)
+static void a_spare_belongs_to_one_user(void **state)
 {
     struct job_user other = me();
     struct spare s;
@@ -178,7 +178,7 @@ static void keep_named(struct spares *s, const char *user, const char *name)
     spares_keep(s, user, &one);
 }
 
-static void each_user_gets_his_own_newest(void **state)
+static void each_user_gets_its_own_newest_spare(void **state)
 {
     struct spare got;
     struct spares *s = spares_create("tasks");
@@ -199,7 +199,7 @@ static void each_user_gets_his_own_newest(void **state)
     spares_destroy(s);
 }
 
-static void none_is_left_behind(void **state)
+static void no_spare_is_left_behind(void **state)
 {
     (void)state;
     make_task();
@@ -216,12 +216,11 @@ static void none_is_left_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            what_a_task_left_as_it_was_is_the_next_ones, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_a_task_has_changed_is_no_spare, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_spare_is_its_users_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_user_gets_his_own_newest, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(none_is_left_behind, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_unchanged_directory_is_a_spare, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_changed_directory_is_no_spare, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_spare_belongs_to_one_user, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_user_gets_its_own_newest_spare, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_spare_is_left_behind, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

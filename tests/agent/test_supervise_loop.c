@@ -37,7 +37,7 @@ static void the_agents_commands_are_read(void **state)
 }
 
 /* The sum of such a time and the clock must not overflow. */
-static void what_is_malformed_or_out_of_range_is_refused(void **state)
+static void malformed_and_out_of_range_commands_are_refused(void **state)
 {
     static const char *const bad[] = {"", "kill ", "killall", "signal", "signal ", "signal 0",
         "signal 65", "signal 1x", "signal -1", "terminate", "terminate 1", "terminate 1 ",
@@ -59,7 +59,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_agents_commands_are_read),
-        cmocka_unit_test(what_is_malformed_or_out_of_range_is_refused),
+        cmocka_unit_test(malformed_and_out_of_range_commands_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

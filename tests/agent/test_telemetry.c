@@ -175,7 +175,7 @@ static void power_of_processors_is_reported(void **state)
     forget(&s);
 }
 
-static void a_gpu_is_whose_it_was_given_to(void **state)
+static void a_gpus_load_belongs_to_the_task_that_has_it(void **state)
 {
     struct world *w = *state;
     struct wire_status s = {0};
@@ -225,7 +225,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             loads_are_sent_until_they_are_acknowledged, setup, teardown),
         cmocka_unit_test_setup_teardown(power_of_processors_is_reported, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_gpu_is_whose_it_was_given_to, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_gpus_load_belongs_to_the_task_that_has_it, setup, teardown),
         cmocka_unit_test_setup_teardown(an_ended_task_is_reported_once_more, setup, teardown),
     };
     char path[64] = "/tmp/belay-nvml.XXXXXX";

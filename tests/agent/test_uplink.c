@@ -92,7 +92,7 @@ static int64_t heard_after(int status, const char *body)
     return heard;
 }
 
-static void a_belayd_in_trouble_is_heard_of(void **state)
+static void an_unavailable_belayd_counts_as_heard(void **state)
 {
     (void)state;
     assert_int_equal(heard_after(200, "{\"rev\":1,\"lease_ms\":30000,\"sync_ms\":10000}"), 5001);
@@ -101,7 +101,7 @@ static void a_belayd_in_trouble_is_heard_of(void **state)
     assert_int_equal(heard_after(503, UNAVAILABLE), 5001);
 }
 
-static void one_that_does_not_answer_or_does_not_want_us_is_not(void **state)
+static void a_silent_or_refusing_belayd_does_not_count_as_heard(void **state)
 {
     (void)state;
     assert_int_equal(heard_after(0, NULL), 1000);
@@ -179,7 +179,7 @@ static void a_certificate_of_another_time_is_reported_with_the_clock(void **stat
     assert_null(strstr(e.text, "clock"));
 }
 
-static void while_belayd_is_full_the_link_is_never_silent_for_long(void **state)
+static void a_full_belayd_is_contacted_often_enough(void **state)
 {
     (void)state;
     struct link_rig r;
@@ -197,7 +197,7 @@ static void while_belayd_is_full_the_link_is_never_silent_for_long(void **state)
 }
 
 /* However long belayd was away: it considers nodes lost one lease after its start. */
-static void a_belayd_that_was_away_is_tried_three_times_a_lease(void **state)
+static void an_unreachable_belayd_is_tried_three_times_a_lease(void **state)
 {
     static const int64_t leases[] = {1000, 3000, 30000, 600000};
     (void)state;
@@ -226,12 +226,12 @@ static void a_belayd_that_was_away_is_tried_three_times_a_lease(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_belayd_in_trouble_is_heard_of),
-        cmocka_unit_test(one_that_does_not_answer_or_does_not_want_us_is_not),
+        cmocka_unit_test(an_unavailable_belayd_counts_as_heard),
+        cmocka_unit_test(a_silent_or_refusing_belayd_does_not_count_as_heard),
         cmocka_unit_test(only_an_answer_of_belayd_refuses_this_node),
         cmocka_unit_test(a_certificate_of_another_time_is_reported_with_the_clock),
-        cmocka_unit_test(while_belayd_is_full_the_link_is_never_silent_for_long),
-        cmocka_unit_test(a_belayd_that_was_away_is_tried_three_times_a_lease),
+        cmocka_unit_test(a_full_belayd_is_contacted_often_enough),
+        cmocka_unit_test(an_unreachable_belayd_is_tried_three_times_a_lease),
     };
     log_init("test", LOG_ERROR); /* the test is about failures */
     return cmocka_run_group_tests(tests, NULL, NULL);

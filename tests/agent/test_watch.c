@@ -138,7 +138,7 @@ static void a_change_is_looked_at(void **state)
     until_looks(r, &r->quiet, 3);
 }
 
-static void what_is_not_there_yet_is_looked_at_by_the_clock(void **state)
+static void a_missing_directory_is_polled(void **state)
 {
     struct room *r = *state;
     char *path = in_room(r, "later");
@@ -175,7 +175,7 @@ static void two_watches_of_one_directory_both_look(void **state)
     until_looks(r, &r->quiet, 3);
 }
 
-static void who_asks_for_looks_all_the_time_has_an_allowance(void **state)
+static void frequent_changes_have_a_limited_number_of_looks(void **state)
 {
     struct room *r = *state;
     struct seen *s = &r->busy[0];
@@ -203,7 +203,7 @@ static void other_occasions_count_as_looks(void **state)
     watch_count(NULL);
 }
 
-static void an_occasion_that_finds_nothing_counts_as_none(void **state)
+static void a_look_that_finds_nothing_is_free(void **state)
 {
     struct room *r = *state;
     watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
@@ -212,7 +212,7 @@ static void an_occasion_that_finds_nothing_counts_as_none(void **state)
         assert_true(watch_allows(r->quiet.watch));
 }
 
-static void those_that_are_due_have_their_turns(void **state)
+static void due_watches_take_turns(void **state)
 {
     struct room *r = *state;
     for (int i = 0; i < CROWD; i++) {
@@ -280,13 +280,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         room_test(a_change_is_looked_at),
-        room_test(what_is_not_there_yet_is_looked_at_by_the_clock),
+        room_test(a_missing_directory_is_polled),
         room_test(a_watch_may_stop_itself),
         room_test(two_watches_of_one_directory_both_look),
-        room_test(who_asks_for_looks_all_the_time_has_an_allowance),
+        room_test(frequent_changes_have_a_limited_number_of_looks),
         room_test(other_occasions_count_as_looks),
-        room_test(an_occasion_that_finds_nothing_counts_as_none),
-        room_test(those_that_are_due_have_their_turns),
+        room_test(a_look_that_finds_nothing_is_free),
+        room_test(due_watches_take_turns),
         room_test(a_storm_of_changes_costs_few_looks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

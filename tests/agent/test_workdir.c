@@ -33,7 +33,7 @@ static char *put(const char *dir, const char *name, size_t bytes, int64_t age_s)
     return path;
 }
 
-static void what_was_used_last_stays_and_broken_writes_go(void **state)
+static void recently_used_trees_stay_and_partial_writes_are_removed(void **state)
 {
     char dir[] = "/tmp/belay-test.XXXXXX", name[128];
     char *files[5], *broken, *writing;
@@ -68,6 +68,6 @@ static void what_was_used_last_stays_and_broken_writes_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_used_last_stays_and_broken_writes_go)};
+        cmocka_unit_test(recently_used_trees_stay_and_partial_writes_are_removed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
