@@ -80,7 +80,7 @@ static inline void image_file(struct buf *b, uint32_t id, const char *path)
     buf_deinit(&reg);
 }
 
-/* dir NULL: it has none. */
+/* dir may be NULL */
 static inline void image_socket(
     struct buf *b, uint32_t id, unsigned flags, const char *dir, const void *name, size_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tests of saving share: programs that save, and what is asked about them. They are of job 1,
- * where no other is said.
+ * What tests of saving share: programs that save, and conditions on them. They belong to job 1
+ * unless another job is given.
  */
 #ifndef BELAY_TESTS_AGENT_SAVING_H
 #define BELAY_TESTS_AGENT_SAVING_H
@@ -11,7 +11,7 @@
 /* A cooperative program: on a request it writes its state and commits, and stops if the answer
  * says so. */
 extern const char coop_script[];
-/* Commits once of its own accord, then waits. */
+/* Commits once without a request, then waits. */
 extern const char commit_once_script[];
 /* Prints whether it was restored, and the state that commit_once_script left. */
 extern const char resume_script[];

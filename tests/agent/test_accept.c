@@ -559,7 +559,7 @@ static void await_stored(struct world *w, int k, int sequence)
     await(w, name, text);
 }
 
-/* It takes one snapshot to be stored and one more, whatever the other ranks do; then it waits. */
+/* One snapshot is being stored and one is queued, whatever the other ranks do; then it waits. */
 static void check_goes_on(void **state, int32_t rank)
 {
     struct other o;

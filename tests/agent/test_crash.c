@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What survives the death of the agent, a supervisor or belayd.
+ * What survives the end of the agent, a supervisor or belayd.
  */
 #include "world.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What criu says, how it is called, and what comes of one that fails in every way: a script of the
- * test's own plays it.
+ * The output of criu, its command lines, and each way in which it fails. A script of the test
+ * stands in for it.
  */
 #include "agent/criu/criu.h"
 #include "agent/criu/criu_files.h"
@@ -132,7 +132,7 @@ static void each_step_has_its_command_line(void **state)
     free(restore);
 }
 
-/* ---- one that is played ---- */
+/* ---- the script that stands in for criu ---- */
 
 static char dir[] = "/tmp/belay-criu-XXXXXX";
 

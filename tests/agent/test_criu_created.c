@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a restore by criu would create by name is found in its images, and refused where others than
- * root can write.
+ * What a restore by criu would create by name is found in its images, and is refused in directories
+ * that others than root can write to.
  */
 #include "agent/criu/criu_created.h"
 
@@ -112,7 +112,7 @@ static void an_image_that_is_not_understood_is_refused(void **state)
     buf_deinit(&bad);
 }
 
-/* ---- where ---- */
+/* ---- directories ---- */
 
 static char *in(const char *name)
 {

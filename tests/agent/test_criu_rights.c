@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a restored process may hold, and what makes the restore be refused: processes of an
- * unprivileged user that root gave descriptors, mappings and directories, as criu does. Needs root.
- * The test runs from a copy of itself, for a program that the user cannot reach is refused too.
+ * What a restored process may hold, and what lets the restore be refused: processes of an
+ * unprivileged user get descriptors, mappings and directories from root, as from criu. Needs root.
+ * The test runs from a copy of itself, because a program that the user cannot reach is refused too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,7 +95,7 @@ static pid_t start(take_fn take)
     return pid;
 }
 
-/* In a process of its own, for its groups change. */
+/* In a process of its own, because its groups change. */
 static int check_in_child(pid_t pid, struct err *ret_error)
 {
     struct err *e =
@@ -113,7 +113,7 @@ static int check_in_child(pid_t pid, struct err *ret_error)
     return -WEXITSTATUS(status);
 }
 
-/* want: NULL: allowed; else what the error says, after `what`. */
+/* want: NULL if it is allowed, otherwise the error's text after `what`. */
 static void check_as(const char *name, take_fn take, const char *what, const char *want)
 {
     struct err e = {0};
@@ -616,7 +616,7 @@ static void show(pid_t pid, const char *stat)
     must(!stat || fs_write_atomic(path, stat, strlen(stat), 0644, &e) == 0);
 }
 
-/* In a process with a /proc that shows itself and another process of these numbers only; 0: not. */
+/* In a process whose /proc shows at most itself and the process `other`; other 0 = only itself. */
 static _Noreturn void check_with_proc(bool shows_itself, pid_t other, const char *stat)
 {
     struct buf own = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tasks with the method criu under a real agent, with a criu that a script of the test's own plays:
- * it dumps nothing, and restores a shell. Rooms are real, so this needs root and namespaces, and is
- * skipped without.
+ * Tasks with the method criu under a real agent. A script of the test stands in for criu: it dumps
+ * nothing, and restores a shell. Rooms are real, so this needs root and namespaces, and is skipped
+ * otherwise.
  */
 #include "criu_image.h"
 #include "rights.h"
@@ -24,7 +24,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* What it does to a dump and to a restore is in the file `mode` beside it. */
+/* The file `mode` in its directory says what it does to a dump and to a restore. */
 static const char player[] =
     "#!/bin/sh\n"
     "room=/run/belay-task\n"
@@ -381,7 +381,7 @@ static char *with_home(const char *text)
                 : mem_strdup(text);
 }
 
-/* Its only checkpoint does not come back: its work is given up by its user, or not at all. */
+/* Its only checkpoint cannot be restored: only its user can give that work up. */
 static struct world *check_refused(
     void **state, const char *mode, const char *as_user, const char *why)
 {
@@ -413,7 +413,7 @@ static void a_job_that_cannot_be_restored_is_held(void **state)
         "open inventory.img: No such file");
 }
 
-/* Of attempts from `from` on nothing is left: its user has said so. */
+/* Its user gave up what attempts from `from` on had saved. */
 static void a_job_whose_checkpoints_were_given_up_begins_again(void **state)
 {
     struct world *w = check_refused(state, "dies", "",
@@ -448,7 +448,7 @@ static void a_criu_that_has_no_rights_compared_restores_nothing(void **state)
         "script, which compares rights");
 }
 
-/* ---- what was open without a name ---- */
+/* ---- open files whose name was removed ---- */
 
 static void put_images_of(const char *path)
 {
@@ -472,7 +472,7 @@ static void a_removed_file_where_the_user_can_write_is_not_saved(void **state)
     world_until(w, has_checkpoint, 1, "the next one is stored");
 }
 
-/* As it is left by an agent that did not look. */
+/* As by an agent of a version that did not check. */
 static void a_removed_file_of_an_older_checkpoint_is_not_recreated(void **state)
 {
     struct world *w = begin(state, "unlooked");
@@ -533,7 +533,7 @@ static void without_encryption_nothing_starts(void **state)
     check_held(w, "it needs encrypted checkpoints");
 }
 
-/* As somebody makes one who can write to the store. */
+/* As an attacker makes one who can write to the store. */
 static void forge(struct world *w)
 {
     struct ckpt_job j = {.cluster = "lab", .job = 1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is announced of CRIU was really saved and restored: a criu, a cuda-checkpoint and an
- * nvidia-smi that scripts play, in a /usr/local of the test's own, and a stand-in for CUDA's
- * library. Needs root, namespaces and mounts, and is skipped without.
+ * An agent announces of CRIU only what a trial saved and restored. Scripts in a /usr/local of the
+ * test's own stand in for criu, cuda-checkpoint and nvidia-smi, and a library for CUDA's. Needs
+ * root, namespaces and mounts, and is skipped otherwise.
  */
 #include "agent/criu/criu_gpu.h"
 #include "rights.h"
@@ -223,7 +223,7 @@ static const char checkpointer[] =
     "  case $2 in restore) echo locked ;; unlock) echo running ;; esac >state ;;\n"
     "esac\n";
 
-/* Beside a process of a room that a failed dump left in this state. */
+/* Runs while a process of a room is in the state that a failed dump left it in. */
 static int release_in_room(const char *state_text)
 {
     int status = 0;

@@ -98,7 +98,7 @@ static void assert_says(const struct rig *r, const char *text)
         fail_msg("it says \"%s\", not \"%s\"", disk_full(&r->disk), text);
 }
 
-/* A quota, for example: what the file system says of its free space is not all. */
+/* A quota, for example: the file system has free space that this user may not use. */
 static void records_without_room_count_as_a_full_disk_for_a_minute(void **state)
 {
     (void)state;
@@ -115,8 +115,8 @@ static void records_without_room_count_as_a_full_disk_for_a_minute(void **state)
     end(&r);
 }
 
-/* One job that is larger than what is free, or than its user's quota, must not take the node from
- * everybody. */
+/* One job that is larger than the free space, or than its user's quota, must not close the node to
+ * other jobs. */
 static void a_job_that_does_not_fit_closes_no_node(void **state)
 {
     (void)state;

@@ -134,7 +134,7 @@ static void check_refuses_what_a_start_only_logs_and_names_its_key(void **state)
     }
 }
 
-/* A root agent's jobs are of other users, who must get there. */
+/* The jobs of a root agent belong to other users, who must be able to pass. */
 static void a_dir_that_other_users_cannot_reach_is_refused(void **state)
 {
     char *closed = mem_printf("%s/closed", dir), *below = mem_printf("%s/closed/x", dir),

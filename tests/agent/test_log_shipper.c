@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What belayd has of a task's output, and what it does not want. belayd is played here, by the
- * answers to the posts.
+ * Which output of a task belayd has, and which it refuses. The test answers the posts in place of
+ * belayd.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -128,7 +128,7 @@ static void output_on_belayds_disk_is_durable(void **state)
     assert_null(post.done);
 }
 
-/* What the job prints from then on is wanted, once it is longer than before. */
+/* What the job prints from then on is sent, once the file is longer than before. */
 static void a_job_that_truncates_its_output_is_not_cut(void **state)
 {
     struct world *w = *state;

@@ -378,7 +378,7 @@ static fsblkcnt_t shm_bytes(void)
     return (fsblkcnt_t)s.f_blocks * (fsblkcnt_t)s.f_bsize;
 }
 
-/* What tasks do with it at once, before the clock of the file system has gone on. */
+/* Changes by a task within one tick of the file system's clock. */
 static _Noreturn void use_shm(void)
 {
     static void (*const uses[])(void) = {

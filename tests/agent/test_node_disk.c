@@ -116,8 +116,8 @@ static bool ended_or_runs(struct world *w, int64_t job)
     return has_ended(w, job) || is_running(w, job);
 }
 
-/* Whatever the room is used up by, in every step of a start: the job's directory, the records of
- * its supervisor, the record of its end. */
+/* Room ends at each step of a start: the job's directory, the records of its supervisor, the record
+ * of its end. */
 static void a_start_without_room_is_no_loss_of_the_node(void **state)
 {
     struct world *w = create(state);
@@ -207,7 +207,7 @@ static void a_node_that_lets_nothing_be_executed_is_no_fault_of_the_job(void **s
     free(tasks);
 }
 
-/* Though nothing that the job itself has written there goes before it is removed. */
+/* Although nothing that the job wrote there is freed before it is removed. */
 static void the_end_of_a_job_is_recorded_on_a_full_disk(void **state)
 {
     struct world *w = create(state);
@@ -239,7 +239,7 @@ static void kill_supervisor(struct world *w, int64_t job)
     free(path);
 }
 
-/* It is no start that found no room: the job would run again as if it had not run. */
+/* It must not count as a start without room: the job would run again as if it had not run. */
 static void the_end_of_a_job_that_ran_waits_for_room(void **state)
 {
     struct world *w = create(state);
@@ -376,7 +376,7 @@ static void a_node_says_when_its_disk_is_full_and_when_it_has_room_again(void **
     world_until(w, has_room, 0, "it has room again");
 }
 
-/* Of so few files in all none are kept, so that a look at the disk finds nothing amiss. */
+/* With so few inodes none are reserved, so the disk is never reported as short of them. */
 static void allow_no_more_files(struct world *w)
 {
     struct statvfs v;
@@ -389,7 +389,7 @@ static void allow_no_more_files(struct world *w)
     free(node);
 }
 
-/* A quota, for example: what the file system says of its free space is not all. */
+/* A quota, for example: the file system has free space that this user may not use. */
 static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
 {
     struct world *w = create(state);
@@ -406,7 +406,7 @@ static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
         fail_msg("%s", w->status.disk_full);
 }
 
-/* It may be larger than the disk, or than its user's quota: others still find room. */
+/* The job may be larger than the disk, or than its user's quota: others still find room. */
 static void a_job_that_does_not_fit_closes_no_node(void **state)
 {
     struct world *w = create(state);
@@ -477,7 +477,8 @@ static void output_that_belayd_has_makes_room_for_more(void **state)
             fail_msg("line %d is %.16s", i, out + 16 * i);
 }
 
-/* Each file on the node is released only after it is copied to the user's, which are elsewhere. */
+/* Output on the node is released only after it is copied to the user's files, which are on another
+ * disk. */
 static void output_in_files_of_the_user_makes_room_too(void **state)
 {
     static char one[] = "one", two[] = "two";
@@ -520,7 +521,7 @@ static bool is_all_there(struct world *w, int64_t job)
     return is;
 }
 
-/* While belayd takes none of it. The other job may be the same user's. */
+/* Meanwhile belayd accepts no output. The other job may belong to the same user. */
 static void a_flood_takes_neither_the_agents_room_nor_that_of_others(void **state)
 {
     struct world *w = create(state);

@@ -112,7 +112,7 @@ static void files_and_errors_are_those_of_open(void **state)
     assert_no_timer_is_left();
 }
 
-/* The writer before it has been killed, after its reader had everything or went away. */
+/* The earlier writer was killed after its reader had read all, or had ended. */
 static void a_writer_that_replaces_another_waits_for_no_reader_of_a_fifo(void **state)
 {
     (void)state;

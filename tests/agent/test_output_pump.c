@@ -30,7 +30,7 @@
 #define MIB (1LL << 20)
 #define WAIT_MS 20000
 
-/* ---- how much ---- */
+/* ---- limits ---- */
 
 static void a_disk_keeps_an_eighth_and_at_most_256_mib(void **state)
 {
@@ -58,7 +58,7 @@ static void a_disk_keeps_an_eighth_and_at_most_256_mib(void **state)
             fail_msg("look %zu", i);
 }
 
-/* Writes as far as it may; returns how much it has then. */
+/* Writes until the limit; returns how much it has written. */
 static int64_t writes(int64_t *spare, int64_t own, int64_t others)
 {
     for (int64_t n; (n = output_room(*spare, own, others)) > 0; own += n)

@@ -336,7 +336,7 @@ static bool has_begun(struct world *w, int64_t job)
     return strstr(world_output(w, job), "begun") != NULL;
 }
 
-/* Job 1 does what it can; job 2, which comes after that, is served. */
+/* Job 1 runs the script; job 2, which starts later, is served. */
 static void assert_delays_no_other_job(struct world *w, const char *script)
 {
     want_coop(w, 1, script);
@@ -374,7 +374,7 @@ static void a_storm_of_commits_and_names_delays_no_other_job(void **state)
                                   "done; rm x*; done\n");
 }
 
-/* A program that saves at its every step is not held up by what holds up a storm. */
+/* The limits for storms of commits do not delay a program that saves at each step. */
 static bool has_many_results(struct world *w, int64_t job)
 {
     return strstr(world_output(w, job), "saved 30") != NULL;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saves of real tasks that are asked for: from time to time, by users, before a time limit, by
- * signals.
+ * Saves of real tasks on request: periodic, by users, before a time limit, by signals.
  */
 #include "saving.h"
 
@@ -56,7 +55,7 @@ static void a_changed_interval_applies_at_once(void **state)
     world_until(w, has_two_checkpoints, 1, "several saves are reported");
 }
 
-/* It is asked, goes on, and is ended by its limit with what it had saved. */
+/* It gets a request, continues, and is ended by its limit with what it had saved. */
 static void before_its_time_limit_a_task_is_saved(void **state)
 {
     struct world *w = world_create(state, "token: t\n");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saves of real tasks over drains, crashes of the agent, later attempts and stores that are not
- * there.
+ * Saves of real tasks during drains, crashes of the agent, later attempts and with missing stores.
  */
 #include "saving.h"
 

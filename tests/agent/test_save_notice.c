@@ -147,7 +147,7 @@ static void sigterm_without_an_answer_of_systemd_saves_first(void **state)
     assert_in_range(w->status.notice.deadline - w->status.notice.seen, 30000, 30000);
 }
 
-/* The machine does not know yet that it goes; the metadata service does. */
+/* The metadata service announces the end before the machine shuts down. */
 static void sigterm_together_with_a_notice_saves_first(void **state)
 {
     struct world *w = world_create(state, "token: t\nprovider: aws\n");
@@ -159,7 +159,7 @@ static void sigterm_together_with_a_notice_saves_first(void **state)
     assert_saved_in_shutdown(w);
 }
 
-/* What the notice leaves is less than the save needs: a shutdown brings it nearer still. */
+/* The notice leaves less time than the save needs, and a shutdown leaves even less. */
 static void a_shutdown_under_a_notice_is_the_nearer_deadline(void **state)
 {
     struct world *w = world_create(state, "token: t\nprovider: aws\nshutdown_timeout: 4s\n");

@@ -151,7 +151,7 @@ static struct heard hears_of(enum err_kind error, int status, const char *body)
     return heard;
 }
 
-/* Of a refused certificate the agent forgets who it is, and joins again. */
+/* The agent discards a refused certificate and joins again. */
 static void only_an_answer_of_belayd_refuses_this_node(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void a_full_belayd_is_contacted_often_enough(void **state)
     rig_deinit(&r);
 }
 
-/* However long belayd was away: it considers nodes lost one lease after its start. */
+/* However long belayd was down: it considers nodes lost one lease after its start. */
 static void an_unreachable_belayd_is_tried_three_times_a_lease(void **state)
 {
     static const int64_t leases[] = {1000, 3000, 30000, 600000};

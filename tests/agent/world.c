@@ -320,7 +320,7 @@ static bool has_no_tasks(struct world *w, int64_t unused)
     return none;
 }
 
-/* The agent kills tasks that are not wanted; if it is gone, a new one does. */
+/* The agent kills tasks that are not desired; if it has ended, a new one does. */
 static void end_tasks(struct world *w)
 {
     int64_t until = now_ms() + WAIT_MS;
@@ -471,7 +471,7 @@ void world_until(struct world *w, world_cond cond, int64_t job, const char *what
         world_fail(w, what);
 }
 
-/* ---- wishes ---- */
+/* ---- desired attempts ---- */
 
 struct want *world_find(struct world *w, int64_t job)
 {
