@@ -34,7 +34,7 @@
 
 static const char shell_subject[] = ": >" READY "\n"
                                     "while [ ! -e " GO " ]; do sleep 0.05; done\n"
-                                    "echo back\n" /* it is killed if nobody reads that */
+                                    "echo back\n" /* SIGPIPE kills it if the reader has ended */
                                     "echo \"$1\" >" ANSWER ".new && mv " ANSWER ".new " ANSWER "\n";
 
 /* ---- in the agent ---- */
